@@ -1,0 +1,96 @@
+//! Typed `u32` indices and the arenas they index.
+
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
+/// A typed index into an [`Arena`]; made by [`crate::id!`].
+pub trait Id: Copy {
+    /// The id of the element at `index`.
+    fn from_index(index: usize) -> Self;
+    /// The position of the element.
+    fn index(self) -> usize;
+}
+
+/// Declares a `u32` newtype that prints as its text form (`%3`).
+#[macro_export]
+macro_rules! id {
+    ($(#[$meta:meta])* $name:ident, $prefix:literal) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl $crate::arena::Id for $name {
+            fn from_index(index: usize) -> Self {
+                $name(index as u32)
+            }
+            fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, concat!($prefix, "{}"), self.0)
+            }
+        }
+    };
+}
+
+/// A growing list whose elements are named by typed ids.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arena<I, T> {
+    items: Vec<T>,
+    marker: PhantomData<I>,
+}
+
+impl<I, T> Default for Arena<I, T> {
+    fn default() -> Self {
+        Arena { items: Vec::new(), marker: PhantomData }
+    }
+}
+
+impl<I: Id, T> Arena<I, T> {
+    /// Adds an element and returns its id.
+    pub fn push(&mut self, item: T) -> I {
+        self.items.push(item);
+        I::from_index(self.items.len() - 1)
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// The elements in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &T> + DoubleEndedIterator {
+        self.items.iter()
+    }
+
+    /// The ids in order.
+    pub fn ids(&self) -> impl ExactSizeIterator<Item = I> + DoubleEndedIterator + use<I, T> {
+        (0..self.items.len()).map(I::from_index)
+    }
+
+    /// The element, or `None` where the id belongs to another arena.
+    pub fn get(&self, id: I) -> Option<&T> {
+        self.items.get(id.index())
+    }
+}
+
+impl<I: Id, T> Index<I> for Arena<I, T> {
+    type Output = T;
+    fn index(&self, id: I) -> &T {
+        &self.items[id.index()]
+    }
+}
+
+impl<I: Id, T> IndexMut<I> for Arena<I, T> {
+    fn index_mut(&mut self, id: I) -> &mut T {
+        &mut self.items[id.index()]
+    }
+}

@@ -1,0 +1,158 @@
+//! What is said to the user: one struct, built where the fault is found, rendered at the edge.
+
+use crate::source::Span;
+use std::path::PathBuf;
+
+/// A stable name for one kind of problem, with its long text (`bnnc explain E0201`).
+#[derive(Debug, PartialEq, Eq)]
+pub struct Code {
+    /// `E0201`; the first digit pair names the crate: 01 grammar, 02 hir, 03 rewrite, 04 data, 05 run, 06 cli.
+    pub id: &'static str,
+    /// A few words.
+    pub title: &'static str,
+    /// Markdown: what it means, a wrong example, a right one.
+    pub explain: &'static str,
+}
+
+/// How serious it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing; nothing needs to change.
+    Note,
+    /// The run goes on.
+    Warning,
+    /// The run does not start.
+    Error,
+}
+
+/// Whose fault it is, which decides the exit status (DESIGN section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Exit status 1.
+    Program,
+    /// Exit status 2.
+    Usage,
+    /// Exit status 3.
+    Data,
+}
+
+/// Where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In a program text.
+    Span(Span),
+    /// In a data file; row and column count from 1, the header is row 1; 0 means the whole file or row.
+    File {
+        /// The file as the user named it.
+        path: PathBuf,
+        /// 1-based row, or 0.
+        row: usize,
+        /// 1-based column, or 0.
+        column: usize,
+    },
+    /// Nowhere in particular (a command line, for example).
+    Nowhere,
+}
+
+/// A second place that explains the first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Where.
+    pub span: Span,
+    /// What to read there.
+    pub message: String,
+}
+
+/// One message to the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Its stable code.
+    pub code: &'static Code,
+    /// How serious it is.
+    pub severity: Severity,
+    /// Whose fault it is.
+    pub fault: Fault,
+    /// What is wrong, expected before actual, one sentence without a full stop.
+    pub message: String,
+    /// Where it is.
+    pub at: Place,
+    /// What to read at `at` (may be empty).
+    pub label: String,
+    /// Other places.
+    pub labels: Vec<Label>,
+    /// Facts.
+    pub notes: Vec<String>,
+    /// What to do.
+    pub help: Vec<String>,
+}
+
+impl Diagnostic {
+    /// An error in the program at `span`.
+    pub fn error(code: &'static Code, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(code, Severity::Error, Fault::Program, Place::Span(span), message.into())
+    }
+
+    /// A warning about the program at `span`.
+    pub fn warning(code: &'static Code, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(code, Severity::Warning, Fault::Program, Place::Span(span), message.into())
+    }
+
+    /// An error in a data file; `row` and `column` as in [`Place::File`].
+    pub fn data(
+        code: &'static Code,
+        path: impl Into<PathBuf>,
+        row: usize,
+        column: usize,
+        message: impl Into<String>,
+    ) -> Diagnostic {
+        let at = Place::File { path: path.into(), row, column };
+        Diagnostic::new(code, Severity::Error, Fault::Data, at, message.into())
+    }
+
+    /// An error in the command line.
+    pub fn usage(code: &'static Code, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::new(code, Severity::Error, Fault::Usage, Place::Nowhere, message.into())
+    }
+
+    fn new(code: &'static Code, severity: Severity, fault: Fault, at: Place, message: String) -> Diagnostic {
+        let (label, labels, notes, help) = (String::new(), Vec::new(), Vec::new(), Vec::new());
+        Diagnostic { code, severity, fault, message, at, label, labels, notes, help }
+    }
+
+    /// Sets the text shown at the main place.
+    pub fn label(mut self, text: impl Into<String>) -> Diagnostic {
+        self.label = text.into();
+        self
+    }
+
+    /// Adds a second place.
+    pub fn also(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
+        self.labels.push(Label { span, message: message.into() });
+        self
+    }
+
+    /// Adds a fact.
+    pub fn note(mut self, text: impl Into<String>) -> Diagnostic {
+        self.notes.push(text.into());
+        self
+    }
+
+    /// Adds advice.
+    pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
+        self.help.push(text.into());
+        self
+    }
+
+    /// Adds `did you mean ..?` where one of `names` is near `wrong`.
+    pub fn suggest<'a>(self, wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
+        match crate::nearest::nearest(wrong, names) {
+            Some(name) => self.help(format!("did you mean `{name}`?")),
+            None => self,
+        }
+    }
+
+    /// Whether it stops the run.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}

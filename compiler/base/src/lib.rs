@@ -1,0 +1,14 @@
+//! The vocabulary every other crate speaks: spans, diagnostics, dtypes, shapes, scalar operations, arenas.
+//!
+//! Nothing here knows about syntax, graphs or backends.
+
+pub mod arena;
+pub mod diagnostic;
+pub mod dtype;
+pub mod fault;
+pub mod nearest;
+pub mod scalar;
+pub mod shape;
+pub mod source;
+pub mod special;
+pub mod text;

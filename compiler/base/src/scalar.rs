@@ -1,0 +1,154 @@
+//! The closed set of scalar operations that every backend implements, with their reference meaning.
+
+use crate::special;
+
+macro_rules! scalars {
+    ($($(#[$meta:meta])* $variant:ident $name:literal $arity:literal;)*) => {
+        /// A scalar operation. Matched without a wildcard by exactly three things: [`Scalar::eval`] and the backends.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Scalar { $($(#[$meta])* $variant,)* }
+
+        impl Scalar {
+            /// Every operation, in order.
+            pub const ALL: &'static [Scalar] = &[$(Scalar::$variant,)*];
+
+            /// As written in IR text.
+            pub fn name(self) -> &'static str {
+                match self { $(Scalar::$variant => $name,)* }
+            }
+
+            /// The number of operands.
+            pub fn arity(self) -> usize {
+                match self { $(Scalar::$variant => $arity,)* }
+            }
+        }
+    };
+}
+
+scalars! {
+    /// `|x|`.
+    Abs "abs" 1;
+    /// `x + y`.
+    Add "add" 2;
+    /// Both.
+    And "and" 2;
+    /// `cos x`.
+    Cos "cos" 1;
+    /// The derivative of `lgamma`.
+    Digamma "digamma" 1;
+    /// `x / y`.
+    Div "div" 2;
+    /// `x == y`.
+    Eq "eq" 2;
+    /// The error function.
+    Erf "erf" 1;
+    /// The natural exponential.
+    Exp "exp" 1;
+    /// `exp x - 1`, accurate near zero.
+    Expm1 "expm1" 1;
+    /// The largest integer not above `x`.
+    Floor "floor" 1;
+    /// `x <= y`.
+    Le "le" 2;
+    /// The logarithm of `|Gamma(x)|`.
+    Lgamma "lgamma" 1;
+    /// The natural logarithm.
+    Log "log" 1;
+    /// `log (1 + x)`, accurate near zero.
+    Log1p "log1p" 1;
+    /// `log (sigmoid x)`, stable in both tails.
+    LogSigmoid "log_sigmoid" 1;
+    /// `x < y`.
+    Lt "lt" 2;
+    /// The larger; NaN if either is.
+    Max "max" 2;
+    /// The smaller; NaN if either is.
+    Min "min" 2;
+    /// `x * y`.
+    Mul "mul" 2;
+    /// `-x`.
+    Neg "neg" 1;
+    /// Negation of a truth value.
+    Not "not" 1;
+    /// Either.
+    Or "or" 2;
+    /// `x ^ y`; for negative `x` only integer `y` are defined.
+    Pow "pow" 2;
+    /// `if c { x } else { y }`.
+    Select "select" 3;
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid "sigmoid" 1;
+    /// -1, 0 or 1.
+    Sign "sign" 1;
+    /// `sin x`.
+    Sin "sin" 1;
+    /// `log (1 + exp x)`, stable in both tails.
+    Softplus "softplus" 1;
+    /// The square root.
+    Sqrt "sqrt" 1;
+    /// `x - y`.
+    Sub "sub" 2;
+    /// The hyperbolic tangent.
+    Tanh "tanh" 1;
+    /// A real number as an integer, towards zero.
+    ToInt "to_int" 1;
+    /// An integer or truth value as a real number.
+    ToReal "to_real" 1;
+    /// The second derivative of `lgamma`.
+    Trigamma "trigamma" 1;
+}
+
+impl Scalar {
+    /// The operation with this name.
+    pub fn from_name(name: &str) -> Option<Scalar> {
+        Scalar::ALL.iter().copied().find(|scalar| scalar.name() == name)
+    }
+
+    /// The reference meaning in `f64`; truth values are 0 and 1.
+    pub fn eval(self, x: &[f64]) -> f64 {
+        let truth = |t: bool| f64::from(u8::from(t));
+        match self {
+            Scalar::Abs => x[0].abs(),
+            Scalar::Add => x[0] + x[1],
+            Scalar::And => truth(x[0] != 0.0 && x[1] != 0.0),
+            Scalar::Cos => x[0].cos(),
+            Scalar::Digamma => special::digamma(x[0]),
+            Scalar::Div => x[0] / x[1],
+            Scalar::Eq => truth(x[0] == x[1]),
+            Scalar::Erf => special::erf(x[0]),
+            Scalar::Exp => x[0].exp(),
+            Scalar::Expm1 => x[0].exp_m1(),
+            Scalar::Floor => x[0].floor(),
+            Scalar::Le => truth(x[0] <= x[1]),
+            Scalar::Lgamma => special::lgamma(x[0]),
+            Scalar::Log => x[0].ln(),
+            Scalar::Log1p => x[0].ln_1p(),
+            Scalar::LogSigmoid => -special::softplus(-x[0]),
+            Scalar::Lt => truth(x[0] < x[1]),
+            Scalar::Max => special::max(x[0], x[1]),
+            Scalar::Min => -special::max(-x[0], -x[1]),
+            Scalar::Mul => x[0] * x[1],
+            Scalar::Neg => -x[0],
+            Scalar::Not => truth(x[0] == 0.0),
+            Scalar::Or => truth(x[0] != 0.0 || x[1] != 0.0),
+            Scalar::Pow => x[0].powf(x[1]),
+            Scalar::Select => {
+                if x[0] != 0.0 {
+                    x[1]
+                } else {
+                    x[2]
+                }
+            }
+            Scalar::Sigmoid => special::sigmoid(x[0]),
+            Scalar::Sign => special::sign(x[0]),
+            Scalar::Sin => x[0].sin(),
+            Scalar::Softplus => special::softplus(x[0]),
+            Scalar::Sqrt => x[0].sqrt(),
+            Scalar::Sub => x[0] - x[1],
+            Scalar::Tanh => x[0].tanh(),
+            Scalar::ToInt => x[0].trunc(),
+            Scalar::ToReal => x[0],
+            Scalar::Trigamma => special::trigamma(x[0]),
+        }
+    }
+}

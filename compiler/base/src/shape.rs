@@ -1,0 +1,158 @@
+//! Dimensions and shapes: static sizes, and the few symbolic ones that a run decides.
+
+use std::fmt;
+
+/// A size that is known only when a run starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Symbol {
+    /// Rows in this step.
+    Batch,
+    /// Weight samples or posterior draws.
+    Draws,
+    /// All training rows.
+    Examples,
+    /// Monte-Carlo draws of a KL that has no closed form.
+    KlDraws,
+}
+
+impl Symbol {
+    /// Every symbol, in order.
+    pub const ALL: [Symbol; 4] = [Symbol::Batch, Symbol::Draws, Symbol::Examples, Symbol::KlDraws];
+
+    /// As written in IR text.
+    pub fn name(self) -> &'static str {
+        match self {
+            Symbol::Batch => "batch",
+            Symbol::Draws => "draws",
+            Symbol::Examples => "examples",
+            Symbol::KlDraws => "kl_draws",
+        }
+    }
+
+    /// The symbol with this name.
+    pub fn from_name(name: &str) -> Option<Symbol> {
+        Symbol::ALL.into_iter().find(|symbol| symbol.name() == name)
+    }
+}
+
+/// The values of all symbols in one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    values: [usize; Symbol::ALL.len()],
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Sizes { values: [1; Symbol::ALL.len()] }
+    }
+}
+
+impl Sizes {
+    /// These sizes with `symbol` set to `value`.
+    pub fn with(mut self, symbol: Symbol, value: usize) -> Sizes {
+        self.values[symbol as usize] = value;
+        self
+    }
+
+    /// The value of `symbol`.
+    pub fn get(&self, symbol: Symbol) -> usize {
+        self.values[symbol as usize]
+    }
+}
+
+/// One axis of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dim {
+    /// Known at compile time.
+    Fixed(usize),
+    /// Known when the run starts.
+    Symbol(Symbol),
+}
+
+impl Dim {
+    /// Its size under `sizes`.
+    pub fn resolve(self, sizes: &Sizes) -> usize {
+        match self {
+            Dim::Fixed(size) => size,
+            Dim::Symbol(symbol) => sizes.get(symbol),
+        }
+    }
+
+    /// Its size where it is static.
+    pub fn fixed(self) -> Option<usize> {
+        match self {
+            Dim::Fixed(size) => Some(size),
+            Dim::Symbol(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Dim::Fixed(size) => write!(f, "{size}"),
+            Dim::Symbol(symbol) => f.write_str(symbol.name()),
+        }
+    }
+}
+
+/// The axes of a tensor, outermost first; a scalar has none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Shape(pub Vec<Dim>);
+
+impl Shape {
+    /// The shape of a scalar.
+    pub fn scalar() -> Shape {
+        Shape(Vec::new())
+    }
+
+    /// A static shape.
+    pub fn fixed(sizes: &[usize]) -> Shape {
+        Shape(sizes.iter().map(|size| Dim::Fixed(*size)).collect())
+    }
+
+    /// The number of axes.
+    pub fn rank(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The axes.
+    pub fn dims(&self) -> &[Dim] {
+        &self.0
+    }
+
+    /// This shape with `dim` put in front.
+    pub fn prepend(&self, dim: Dim) -> Shape {
+        let mut dims = vec![dim];
+        dims.extend(&self.0);
+        Shape(dims)
+    }
+
+    /// The sizes under `sizes`.
+    pub fn resolve(&self, sizes: &Sizes) -> Vec<usize> {
+        self.0.iter().map(|dim| dim.resolve(sizes)).collect()
+    }
+
+    /// The number of elements under `sizes`.
+    pub fn count(&self, sizes: &Sizes) -> usize {
+        self.resolve(sizes).iter().product()
+    }
+
+    /// The static sizes, or `None` where a symbol occurs.
+    pub fn static_sizes(&self) -> Option<Vec<usize>> {
+        self.0.iter().map(|dim| dim.fixed()).collect()
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        for (at, dim) in self.0.iter().enumerate() {
+            if at > 0 {
+                f.write_str(", ")?;
+            }
+            write!(f, "{dim}")?;
+        }
+        f.write_str("]")
+    }
+}

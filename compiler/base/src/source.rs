@@ -1,0 +1,67 @@
+//! Program texts and byte spans into them.
+
+use std::sync::Arc;
+
+/// Which text a span points into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId(pub u32);
+
+/// A half-open range of bytes in one source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    /// The text.
+    pub source: SourceId,
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The span of `start..end` in `source`.
+    pub fn new(source: SourceId, start: usize, end: usize) -> Span {
+        Span { source, start: start as u32, end: end as u32 }
+    }
+
+    /// The smallest span that covers both.
+    pub fn to(self, other: Span) -> Span {
+        Span { source: self.source, start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+}
+
+/// A named text: a program, a stdlib file, a line typed at the prompt.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its identity in spans.
+    pub id: SourceId,
+    /// As shown in messages, usually a path.
+    pub name: Arc<str>,
+    /// The whole text.
+    pub text: Arc<str>,
+}
+
+/// All the texts of a session.
+#[derive(Clone, Debug, Default)]
+pub struct SourceMap {
+    sources: Vec<Source>,
+}
+
+impl SourceMap {
+    /// Adds a text and returns it with its identity.
+    pub fn add(&mut self, name: &str, text: &str) -> Source {
+        let source =
+            Source { id: SourceId(self.sources.len() as u32), name: name.into(), text: text.into() };
+        self.sources.push(source.clone());
+        source
+    }
+
+    /// The text of an identity.
+    pub fn get(&self, id: SourceId) -> Option<&Source> {
+        self.sources.get(id.0 as usize)
+    }
+
+    /// All texts in the order they were added.
+    pub fn iter(&self) -> impl Iterator<Item = &Source> {
+        self.sources.iter()
+    }
+}

@@ -1,0 +1,138 @@
+//! A tiny reader for the text forms of the graph and the loops: words, numbers, punctuation.
+
+use std::fmt;
+
+/// Why a text form could not be read, and on which line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextError {
+    /// 1-based line.
+    pub line: usize,
+    /// What was expected and what was found.
+    pub message: String,
+}
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.message)
+    }
+}
+
+impl std::error::Error for TextError {}
+
+/// A cursor over a text form. `#` starts a comment that ends with the line; white space separates tokens.
+pub struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader at the start of `text`.
+    pub fn new(text: &'a str) -> Reader<'a> {
+        let mut reader = Reader { text, at: 0 };
+        reader.skip();
+        reader
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn skip(&mut self) {
+        loop {
+            let rest = self.rest();
+            let trimmed = rest.trim_start();
+            self.at += rest.len() - trimmed.len();
+            if !trimmed.starts_with('#') {
+                return;
+            }
+            self.at += trimmed.find('\n').unwrap_or(trimmed.len());
+        }
+    }
+
+    /// Whether the text is used up.
+    pub fn is_done(&self) -> bool {
+        self.rest().is_empty()
+    }
+
+    /// The next token without taking it: a word (letters, digits, `_`, `.`, `%`, `@`, `-` or `+` inside numbers),
+    /// a quoted string with its quotes, `->`, or one punctuation character; empty at the end.
+    pub fn peek(&self) -> &'a str {
+        let rest = self.rest();
+        let Some(first) = rest.chars().next() else { return "" };
+        if rest.starts_with("->") {
+            return &rest[..2];
+        }
+        if first == '"' {
+            let end = rest[1..].find('"').map_or(rest.len(), |at| at + 2);
+            return &rest[..end];
+        }
+        let number = first.is_ascii_digit()
+            || (first == '-' && rest[1..].starts_with(|c: char| c.is_ascii_digit() || c == 'i'));
+        if number {
+            return &rest[..number_length(rest)];
+        }
+        let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '%' | '@' | '$');
+        let length = rest.find(|c| !word(c)).unwrap_or(rest.len());
+        &rest[..length.max(first.len_utf8())]
+    }
+
+    /// Takes the next token.
+    pub fn token(&mut self) -> &'a str {
+        let token = self.peek();
+        self.at += token.len();
+        self.skip();
+        token
+    }
+
+    /// Takes the next token if it is `wanted`.
+    pub fn eat(&mut self, wanted: &str) -> bool {
+        let found = self.peek() == wanted;
+        if found {
+            self.token();
+        }
+        found
+    }
+
+    /// Takes the next token, which must be `wanted`.
+    pub fn expect(&mut self, wanted: &str) -> Result<(), TextError> {
+        match self.eat(wanted) {
+            true => Ok(()),
+            false => Err(self.error(&format!("expected `{wanted}`"))),
+        }
+    }
+
+    /// Takes a number.
+    pub fn number<T: std::str::FromStr>(&mut self) -> Result<T, TextError> {
+        let token = self.peek();
+        match token.parse() {
+            Ok(value) => {
+                self.token();
+                Ok(value)
+            }
+            Err(_) => Err(self.error("expected a number")),
+        }
+    }
+
+    /// An error at the cursor that names the token found there.
+    pub fn error(&self, message: &str) -> TextError {
+        let line = self.text[..self.at].matches('\n').count() + 1;
+        let found = match self.peek() {
+            "" => "the end".to_owned(),
+            token => format!("`{token}`"),
+        };
+        TextError { line, message: format!("{message}, found {found}") }
+    }
+}
+
+fn number_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 1;
+    while at < bytes.len() {
+        let exponent_sign = matches!(bytes[at], b'+' | b'-') && matches!(bytes[at - 1], b'e' | b'E');
+        if !(bytes[at].is_ascii_alphanumeric() || bytes[at] == b'.' || exponent_sign) {
+            break;
+        }
+        at += 1;
+    }
+    at
+}

@@ -1,0 +1,98 @@
+//! Attributes: the small typed set of facts an op may carry besides its operands.
+
+use crate::dist::Instance;
+use crate::function::Function;
+use bnnc_base::dtype::DType;
+use bnnc_base::shape::{Dim, Shape};
+use std::sync::Arc;
+
+/// One attribute.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Attr {
+    /// A distribution (of `sample` and `observe`).
+    Dist(Arc<Instance>),
+    /// An axis size.
+    Dim(Dim),
+    /// An element type.
+    DType(DType),
+    /// A function (of `map`, `scan`, `expect`).
+    Function(Arc<Function>),
+    /// An integer.
+    Int(i64),
+    /// Axes, permutations, offsets.
+    Ints(Vec<i64>),
+    /// A real number.
+    Real(f64),
+    /// A shape.
+    Shape(Shape),
+    /// A name or a contraction such as `ij,bj->bi`.
+    Symbol(Arc<str>),
+}
+
+/// The attributes of one node, in the order its op declares them.
+pub type Attrs = Vec<Attr>;
+
+macro_rules! getters {
+    ($($(#[$meta:meta])* $name:ident $variant:ident $ty:ty;)*) => {
+        $($(#[$meta])*
+        pub fn $name(attrs: &[Attr], at: usize) -> &$ty {
+            match attrs.get(at) {
+                Some(Attr::$variant(value)) => value,
+                other => unreachable!("attribute {at} is {other:?}; the verifier admits only declared attributes"),
+            }
+        })*
+    };
+}
+
+getters! {
+    /// The distribution at `at`.
+    dist Dist Arc<Instance>;
+    /// The axis size at `at`.
+    dim Dim Dim;
+    /// The element type at `at`.
+    dtype DType DType;
+    /// The function at `at`.
+    function Function Arc<Function>;
+    /// The integer at `at`.
+    int Int i64;
+    /// The integers at `at`.
+    ints Ints Vec<i64>;
+    /// The real at `at`.
+    real Real f64;
+    /// The shape at `at`.
+    shape Shape Shape;
+    /// The symbol at `at`.
+    symbol Symbol Arc<str>;
+}
+
+/// What an op declares of one attribute: its name in text, and an example of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttrSpec {
+    /// As written: `axes = [0, 1]`.
+    pub name: &'static str,
+    /// Which variant it is.
+    pub kind: AttrKind,
+}
+
+/// The kind of an [`Attr`], for declarations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttrKind {
+    /// [`Attr::Dist`].
+    Dist,
+    /// [`Attr::Dim`].
+    Dim,
+    /// [`Attr::DType`].
+    DType,
+    /// [`Attr::Function`].
+    Function,
+    /// [`Attr::Int`].
+    Int,
+    /// [`Attr::Ints`].
+    Ints,
+    /// [`Attr::Real`].
+    Real,
+    /// [`Attr::Shape`].
+    Shape,
+    /// [`Attr::Symbol`].
+    Symbol,
+}

@@ -1,0 +1,109 @@
+//! Builds functions: hash-consed nodes, types inferred by the ops' own rules.
+
+use crate::attr::{Attr, Attrs};
+use crate::function::{Function, Node, NodeKind, Value};
+use crate::op::{Op, OpDef};
+use crate::types::Type;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A function under construction. Equal calls give the same value; nodes come out in dependency order.
+#[derive(Debug, Default)]
+pub struct Builder {
+    function: Function,
+    seen: HashMap<String, Value>,
+}
+
+impl Builder {
+    /// An empty function.
+    pub fn new(name: &str) -> Builder {
+        Builder { function: Function { name: name.to_owned(), ..Function::default() }, seen: HashMap::new() }
+    }
+
+    /// Adds a parameter.
+    pub fn param(&mut self, name: &str, ty: Type) -> Value {
+        let node = Node { kind: NodeKind::Param(name.into()), ty, label: None };
+        let value = self.function.nodes.push(node);
+        self.function.params.push(value);
+        value
+    }
+
+    /// Applies an op whose operands are known to fit.
+    ///
+    /// # Panics
+    /// If the op's own rule refuses the operands: a bug of the caller, since user programs are checked before.
+    pub fn apply(&mut self, op: &'static OpDef, args: &[Value], attrs: Attrs) -> Value {
+        match self.try_apply(op, args, attrs) {
+            Ok(value) => value,
+            Err(why) => panic!("bug in bnnc: `{}`: {why}", op.name),
+        }
+    }
+
+    /// Applies an op, or says in a sentence why the operands do not fit.
+    pub fn try_apply(&mut self, op: &'static OpDef, args: &[Value], attrs: Attrs) -> Result<Value, String> {
+        let key = format!("{} {args:?} {attrs:?}", op.name);
+        if let Some(value) = self.seen.get(&key) {
+            return Ok(*value);
+        }
+        let types: Vec<&Type> = args.iter().map(|value| self.function.ty(*value)).collect();
+        let ty = (op.infer)(&types, &attrs)?;
+        let kind = NodeKind::Apply { op: Op(op), args: args.to_vec(), attrs };
+        let value = self.function.nodes.push(Node { kind, ty, label: None });
+        self.seen.insert(key, value);
+        Ok(value)
+    }
+
+    /// The type of a value.
+    pub fn ty(&self, value: Value) -> &Type {
+        self.function.ty(value)
+    }
+
+    /// The node of a value.
+    pub fn node(&self, value: Value) -> &Node {
+        &self.function.nodes[value]
+    }
+
+    /// Names a value after the site or variable it comes from, unless it has a name.
+    pub fn label(&mut self, value: Value, label: &str) {
+        self.function.nodes[value].label.get_or_insert_with(|| label.into());
+    }
+
+    /// Copies `function` in, with `args` for its parameters, and returns its results.
+    pub fn inline(&mut self, function: &Function, args: &[Value]) -> Vec<Value> {
+        self.inline_with(function, args, &mut |attrs| attrs.to_vec())
+    }
+
+    /// As [`Builder::inline`], with every node's attributes passed through `edit` (noise sites get a prefix, say).
+    pub fn inline_with(
+        &mut self,
+        function: &Function,
+        args: &[Value],
+        edit: &mut dyn FnMut(&[Attr]) -> Attrs,
+    ) -> Vec<Value> {
+        assert_eq!(function.params.len(), args.len(), "bug in bnnc: arguments of `{}`", function.name);
+        let mut map: HashMap<Value, Value> = HashMap::new();
+        map.extend(function.params.iter().copied().zip(args.iter().copied()));
+        for value in function.nodes.ids() {
+            let node = &function.nodes[value];
+            let NodeKind::Apply { op, args, attrs } = &node.kind else { continue };
+            let args: Vec<Value> = args.iter().map(|arg| map[arg]).collect();
+            let copy = self.apply(op.0, &args, edit(attrs));
+            if let Some(label) = &node.label {
+                self.label(copy, label);
+            }
+            map.insert(value, copy);
+        }
+        function.results.iter().map(|(_, value)| map[value]).collect()
+    }
+
+    /// The finished function.
+    pub fn finish(mut self, results: Vec<(Arc<str>, Value)>) -> Function {
+        self.function.results = results;
+        self.function
+    }
+
+    /// The function built so far.
+    pub fn function(&self) -> &Function {
+        &self.function
+    }
+}

@@ -1,0 +1,53 @@
+//! A distribution as the graph sees it: its density, sampler and moments as functions, never as an enum.
+
+use crate::function::Function;
+use crate::types::Type;
+use std::sync::Arc;
+
+/// Where a distribution's values lie, or what a declared type promises.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Support {
+    /// All reals.
+    Real,
+    /// Reals in an interval; infinite ends allowed. `positive` is `(0, inf)`, `unit` is `(0, 1)`.
+    Interval(f64, f64),
+    /// Non-negative vectors (last axis) that sum to one.
+    Simplex,
+    /// Increasing vectors (last axis).
+    Ordered,
+    /// Integers `0..k` (`k` = 0 means unbounded, for counts; 2 for truth values).
+    Integers(usize),
+}
+
+/// A distribution of the library or the program, elaborated for concrete shapes.
+///
+/// Every function takes the distribution's parameters first, under their names, each with the type in `params`.
+/// An elementwise distribution is elaborated for the whole tensor: `log_density` returns the sum over elements.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Instance {
+    /// As declared: `Normal`.
+    pub name: Arc<str>,
+    /// Parameter names and types, in order.
+    pub params: Vec<(Arc<str>, Type)>,
+    /// The type of a value.
+    pub value: Type,
+    /// Where values lie.
+    pub support: Support,
+    /// Whether elements are independent given the parameters.
+    pub elementwise: bool,
+    /// `(params.., x) -> real[]`: the log density of the tensor.
+    pub log_density: Arc<Function>,
+    /// `(params.., x) -> real[shape of value]`: per element (only elementwise distributions).
+    pub log_density_elements: Option<Arc<Function>>,
+    /// `(params.., draw, example, step: int[]) -> x`: a reparameterised sampler where a path exists.
+    /// Noise sites inside are relative; `noise` nodes carry the attribute `site`, prefixed when inlined.
+    pub draw: Option<Arc<Function>>,
+    /// `(params..) -> value`-shaped mean.
+    pub mean: Option<Arc<Function>>,
+    /// `(params..) -> value`-shaped variance.
+    pub variance: Option<Arc<Function>>,
+    /// `(params..) -> real[]`: the total entropy of the tensor.
+    pub entropy: Option<Arc<Function>>,
+    /// `(params..) -> real[classes]`: for discrete outputs, the probability of each class.
+    pub probabilities: Option<Arc<Function>>,
+}

@@ -1,0 +1,104 @@
+//! A function of the graph: parameters, nodes in order, results.
+
+use crate::attr::Attrs;
+use crate::op::Op;
+use crate::types::Type;
+use bnnc_base::arena::Arena;
+use std::sync::Arc;
+
+bnnc_base::id!(
+    /// The result of a node.
+    Value,
+    "%"
+);
+
+/// What makes a value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NodeKind {
+    /// A parameter of the function, by name.
+    Param(Arc<str>),
+    /// An operation.
+    Apply {
+        /// The op.
+        op: Op,
+        /// Its operands; all have smaller ids than the node.
+        args: Vec<Value>,
+        /// Its attributes in declared order.
+        attrs: Attrs,
+    },
+}
+
+/// One node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// What makes it.
+    pub kind: NodeKind,
+    /// The type of its value, as the op's rule gives it.
+    pub ty: Type,
+    /// The site or variable it comes from, for people.
+    pub label: Option<Arc<str>>,
+}
+
+/// A pure function of tensors. Nodes are in dependency order.
+#[derive(Clone, Debug, Default)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// The parameters, which are nodes too.
+    pub params: Vec<Value>,
+    /// The nodes.
+    pub nodes: Arena<Value, Node>,
+    /// The results with their names.
+    pub results: Vec<(Arc<str>, Value)>,
+}
+
+impl PartialEq for Function {
+    fn eq(&self, other: &Function) -> bool {
+        let same_nodes = || self.nodes.iter().eq(other.nodes.iter());
+        self.name == other.name
+            && self.params == other.params
+            && self.results == other.results
+            && same_nodes()
+    }
+}
+
+impl Function {
+    /// The type of a value.
+    pub fn ty(&self, value: Value) -> &Type {
+        &self.nodes[value].ty
+    }
+
+    /// The operands of a value (none for a parameter).
+    pub fn args(&self, value: Value) -> &[Value] {
+        match &self.nodes[value].kind {
+            NodeKind::Param(_) => &[],
+            NodeKind::Apply { args, .. } => args,
+        }
+    }
+
+    /// The op of a value, if it is not a parameter.
+    pub fn op(&self, value: Value) -> Option<Op> {
+        match &self.nodes[value].kind {
+            NodeKind::Param(_) => None,
+            NodeKind::Apply { op, .. } => Some(*op),
+        }
+    }
+
+    /// The name of a parameter.
+    pub fn param_name(&self, value: Value) -> Option<&Arc<str>> {
+        match &self.nodes[value].kind {
+            NodeKind::Param(name) => Some(name),
+            NodeKind::Apply { .. } => None,
+        }
+    }
+
+    /// The parameter with this name.
+    pub fn param(&self, name: &str) -> Option<Value> {
+        self.params.iter().copied().find(|value| self.param_name(*value).is_some_and(|n| &**n == name))
+    }
+
+    /// The result with this name.
+    pub fn result(&self, name: &str) -> Option<Value> {
+        self.results.iter().find(|(n, _)| &**n == name).map(|(_, value)| *value)
+    }
+}

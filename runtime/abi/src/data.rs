@@ -1,0 +1,128 @@
+//! What a `data` item asks for, resolved from the program and the command line; and what its header answers.
+
+use bnnc_base::source::Span;
+use std::path::PathBuf;
+
+/// File formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Comma-separated values with a header line; `.gz` is unpacked.
+    Csv,
+    /// MNIST's format: one file of inputs, one of targets; `.gz` is unpacked.
+    Idx,
+    /// An object of scalars and arrays, as Stan's data files; `.gz` is unpacked.
+    Json,
+    /// NumPy arrays: one file of inputs, one of targets.
+    Npy,
+    /// Apache Parquet.
+    Parquet,
+}
+
+/// How test rows are chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Test {
+    /// No test rows.
+    None,
+    /// Other files of the same format.
+    Files(Vec<PathBuf>),
+    /// A split file and which of its splits; `None` means all, one after the other.
+    Splits {
+        /// The file: `{"kind", "n_rows", "index_base", "n_splits", "test": [[..], ..]}`, maybe gzipped.
+        file: PathBuf,
+        /// Which split.
+        split: Option<usize>,
+    },
+    /// A seeded random fraction.
+    Fraction(f64),
+}
+
+/// A column expression: `log(earn) * male`, `zscore(age)`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// A column of the file.
+    Name(String, Span),
+    /// A number.
+    Number(f64),
+    /// A function of columns: `log exp sqrt abs zscore neg add sub mul div pow eq`.
+    Apply(String, Vec<Column>, Span),
+}
+
+/// A `data` item.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DataSpec {
+    /// Its name in the program.
+    pub name: String,
+    /// Where it is declared.
+    pub span: Span,
+    /// The format.
+    pub format: Format,
+    /// The files, resolved against the program's folder; several are shards (or inputs and target: idx, npy).
+    pub files: Vec<PathBuf>,
+    /// The input columns in order; empty means all but the target, in file order.
+    pub inputs: Vec<Column>,
+    /// The target column; `None` means the last column (csv, parquet) or the second file (idx, npy).
+    pub target: Option<Column>,
+    /// The test rows.
+    pub test: Test,
+    /// Fraction of the training rows held out for early stopping.
+    pub validation: f64,
+    /// Whether inputs are standardised with the training rows' mean and sd.
+    pub standardise_inputs: bool,
+    /// Whether the target is; metrics are reported in original units all the same.
+    pub standardise_target: bool,
+    /// Multiplies every input (after `idx` bytes became reals): `scale = 1 / 126`.
+    pub scale: f64,
+    /// Use only the first so many training rows, if given.
+    pub limit: Option<usize>,
+    /// A table shared by all examples.
+    pub shared: Option<(Format, PathBuf)>,
+}
+
+/// What the elements of a field are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FieldKind {
+    /// Reals.
+    Real,
+    /// Integers with their smallest and largest value (classes, counts, indices).
+    Int(i64, i64),
+    /// Strings, with their levels in order of first appearance.
+    Levels(Vec<String>),
+}
+
+/// One named field: a column, or an array of a JSON file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// What its elements are.
+    pub kind: FieldKind,
+    /// Axes, without the axis of examples where `per_example`.
+    pub shape: Vec<usize>,
+    /// Whether there is one per example.
+    pub per_example: bool,
+}
+
+/// What the header (and a scan of the rows) of a data item says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schema {
+    /// The data item.
+    pub name: String,
+    /// Rows over all shards (before the test rows are taken away).
+    pub rows: usize,
+    /// Training rows (of the first split).
+    pub train: usize,
+    /// Test rows (of the first split).
+    pub test: usize,
+    /// Validation rows.
+    pub validation: usize,
+    /// How many splits the run visits.
+    pub splits: usize,
+    /// All fields of the file.
+    pub fields: Vec<Field>,
+    /// How many input columns there are (`real[d]` binds to them): after `inputs = [..]`, or all but the target.
+    pub inputs: usize,
+    /// The target's name, if there is one.
+    pub target: Option<String>,
+    /// Fields of the shared table.
+    pub shared: Vec<Field>,
+}

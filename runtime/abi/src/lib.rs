@@ -1,0 +1,11 @@
+//! What compiled code and the runtime agree on: plans, primitives, method records, data specifications, manifests.
+//!
+//! The compiler writes these, the runtime reads them; neither sees the other.
+
+pub mod code;
+pub mod data;
+pub mod manifest;
+pub mod method;
+pub mod plan;
+pub mod primitive;
+pub mod symbols;

@@ -1,0 +1,218 @@
+//! Everything the runtime needs to run a compiled file: data, infers with their programs, comparisons.
+
+use crate::code::Artifact;
+use crate::data::DataSpec;
+use bnnc_base::dtype::Precision;
+use bnnc_base::shape::Shape;
+
+/// A compiled file.
+#[derive(Clone)]
+pub struct Manifest {
+    /// The program's path or name.
+    pub program: String,
+    /// The seed of every random number.
+    pub seed: u64,
+    /// The backend's name.
+    pub backend: String,
+    /// The data items that infers use.
+    pub data: Vec<DataSpec>,
+    /// The infers, in an order in which each comes after those it starts from.
+    pub infers: Vec<Infer>,
+    /// The `compare` items.
+    pub compares: Vec<Compare>,
+}
+
+/// A `compare` item.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compare {
+    /// The infers in the rows.
+    pub infers: Vec<String>,
+    /// The metrics in the columns, as in `result.json`; `coverage(0.9)` is `coverage_90`, `time` is the seconds.
+    pub metrics: Vec<String>,
+}
+
+/// How a state tensor starts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Init {
+    /// Every element this value.
+    Constant(f64),
+    /// Independent uniforms between the two ends.
+    Uniform(f64, f64),
+    /// Independent normals with this mean and standard deviation.
+    Normal(f64, f64),
+    /// These elements.
+    Values(Vec<f64>),
+}
+
+/// One tensor that an optimiser moves or keeps: a variational parameter or an optimiser's state.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    /// The buffer's name in the programs, for example `hidden.w/loc` or `hidden.w/loc/m`.
+    pub name: String,
+    /// Its shape (static).
+    pub shape: Shape,
+    /// How it starts.
+    pub init: Init,
+    /// Whether it is a parameter (saved, used by predictions) or the optimiser's own.
+    pub parameter: bool,
+    /// Another infer's site whose value this state takes and keeps: `(infer, state)`.
+    pub from: Option<(String, String)>,
+}
+
+/// A site of the posterior, for reports.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SiteReport {
+    /// `hidden.w`.
+    pub name: String,
+    /// Its shape.
+    pub shape: Shape,
+    /// The family: `Normal`.
+    pub family: String,
+    /// How its KL is computed, with the reason.
+    pub kl: String,
+}
+
+/// What the outputs of a model are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OutputKind {
+    /// Real values (regression): rmse, log_likelihood, coverage, crps.
+    Real,
+    /// Counts.
+    Count,
+    /// One of so many classes: accuracy, nll, brier, ece.
+    Classes(usize),
+    /// True or false: as two classes.
+    Bool,
+}
+
+/// The output of a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    /// The name of the program's input buffer that holds it.
+    pub name: String,
+    /// Axes of one example.
+    pub shape: Shape,
+    /// What its elements are.
+    pub kind: OutputKind,
+}
+
+/// An input buffer that holds data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Binding {
+    /// The name of the program's input buffer.
+    pub port: String,
+    /// Where its values come from.
+    pub from: DataSource,
+}
+
+/// Where the values of an input come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DataSource {
+    /// The data item's inputs in order, as one vector per example.
+    Inputs,
+    /// A field per example.
+    Field(String),
+    /// The row number.
+    Row,
+    /// A field that all examples share (or an array of a JSON file, or a column of the shared table).
+    Shared(String),
+}
+
+/// One compiled infer.
+///
+/// Programs and their ports (besides data ports and states, by name):
+/// - `train`: inputs `iteration` (int, from 1), `step` (int, from 0), `rate` (real), `scale` (real: rows in the data over
+///   rows in this step), `kl_weight` (real, 1 by default); output `loss` (real: negative elbo of all rows).
+/// - `predict`: inputs `draw0` (int: number of the first draw), `step` (int); symbols `draws` and `batch`; outputs
+///   `log_likelihood` `[draws, batch]`, `mean` `[draws, batch, ..]`, `draw` `[draws, batch, ..]`, and
+///   `probabilities` `[draws, batch, classes]` for classes; those that do not exist are absent.
+/// - `sites`: inputs `draw0`, `step`; symbol `draws`; one output per site, `[draws, ..]`, on the declared scale.
+#[derive(Clone)]
+pub struct Infer {
+    /// Its name.
+    pub name: String,
+    /// The method's name.
+    pub method: &'static str,
+    /// The data item's name.
+    pub data: String,
+    /// The width of reals.
+    pub precision: Precision,
+    /// One training step.
+    pub train: Artifact,
+    /// Predictions for rows.
+    pub predict: Artifact,
+    /// Draws of the sites.
+    pub sites: Artifact,
+    /// Parameters and optimiser state.
+    pub states: Vec<State>,
+    /// The sites.
+    pub reports: Vec<SiteReport>,
+    /// Data inputs.
+    pub bindings: Vec<Binding>,
+    /// The model's output.
+    pub output: Output,
+    /// Run-time options.
+    pub options: Training,
+    /// Compile-time facts for the report.
+    pub cost: Cost,
+    /// Seconds it took to compile.
+    pub compile_seconds: f64,
+}
+
+/// Run-time options of the methods that train.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Training {
+    /// Passes over the training rows.
+    pub epochs: usize,
+    /// Rows per step; 0 takes all.
+    pub batch: usize,
+    /// The learning rate at the start.
+    pub rate: f64,
+    /// How it changes.
+    pub schedule: Schedule,
+    /// Epochs without improvement on the validation rows before stopping; 0 never stops.
+    pub patience: usize,
+    /// Weight samples per step (the symbol `draws` of `train`).
+    pub samples: usize,
+    /// Draws of Monte-Carlo KLs per step (the symbol `kl_draws` of `train`).
+    pub kl_draws: usize,
+    /// Draws that predictions average over.
+    pub predictive_draws: usize,
+    /// An earlier infer to start from.
+    pub start: Option<String>,
+}
+
+/// The learning rate over a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Schedule {
+    /// The same.
+    Constant,
+    /// Half a cosine, down to zero.
+    Cosine,
+    /// A line, down to zero.
+    Linear,
+    /// Times `factor` after this fraction of the epochs.
+    Step {
+        /// When, as a fraction of all epochs.
+        fraction: f64,
+        /// What to multiply by.
+        factor: f64,
+    },
+}
+
+/// The cost report of one infer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Scalar parameters of the model.
+    pub parameters: usize,
+    /// Scalar variational parameters.
+    pub variational_parameters: usize,
+    /// Nodes of the objective's graph that a gradient flows through.
+    pub gradient_nodes: usize,
+    /// Floating-point operations of one step.
+    pub flops: u64,
+    /// Bytes one step reads and writes.
+    pub bytes: u64,
+    /// Predicted peak of the run's memory.
+    pub peak_bytes: u64,
+}

@@ -1,0 +1,80 @@
+//! Names and signatures of what generated code calls inside kernels.
+//!
+//! Array primitives work on one block: `out` and `x` hold `n` elements of the run's precision and may be the same.
+
+use bnnc_base::dtype::Precision;
+use bnnc_base::scalar::Scalar;
+
+/// `(out, x, n)`: an elementwise function of one operand.
+pub type Unary = unsafe extern "C" fn(out: *mut u8, x: *const u8, n: i64);
+
+/// `(out, x, y, n)`: an elementwise function of two operands.
+pub type Binary = unsafe extern "C" fn(out: *mut u8, x: *const u8, y: *const u8, n: i64);
+
+/// `(out, n, key, first, draw, example, step)`: elements `first .. first + n` of a noise stream.
+pub type Noise = unsafe extern "C" fn(out: *mut u8, n: i64, key: u64, first: u64, draw: u32, example: u32, step: u32);
+
+/// The kinds of noise (DESIGN section 3, random numbers).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NoiseKind {
+    /// Uniform on the open interval (0, 1).
+    Uniform,
+    /// Standard normal (Box-Muller on pairs of uniforms).
+    Normal,
+}
+
+impl NoiseKind {
+    /// Every kind.
+    pub const ALL: [NoiseKind; 2] = [NoiseKind::Uniform, NoiseKind::Normal];
+
+    /// As written in IR text.
+    pub fn name(self) -> &'static str {
+        match self {
+            NoiseKind::Uniform => "uniform",
+            NoiseKind::Normal => "normal",
+        }
+    }
+
+    /// The kind with this name.
+    pub fn from_name(name: &str) -> Option<NoiseKind> {
+        NoiseKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// The scalar operations that generated code calls instead of inlining, with the number of operands.
+pub const CALLED: &[Scalar] = &[
+    Scalar::Cos,
+    Scalar::Digamma,
+    Scalar::Erf,
+    Scalar::Exp,
+    Scalar::Expm1,
+    Scalar::Lgamma,
+    Scalar::Log,
+    Scalar::Log1p,
+    Scalar::LogSigmoid,
+    Scalar::Pow,
+    Scalar::Sigmoid,
+    Scalar::Sin,
+    Scalar::Softplus,
+    Scalar::Tanh,
+    Scalar::Trigamma,
+];
+
+/// The symbol of a called scalar operation: `bnnc_exp_f32`.
+pub fn scalar_symbol(scalar: Scalar, precision: Precision) -> String {
+    format!("bnnc_{}_{precision}", scalar.name())
+}
+
+/// The symbol of a noise stream: `bnnc_noise_normal_f32`.
+pub fn noise_symbol(kind: NoiseKind, precision: Precision) -> String {
+    format!("bnnc_noise_{}_{precision}", kind.name())
+}
+
+/// A symbol and its address, handed to a backend through its options.
+#[derive(Clone, Debug)]
+pub struct Address {
+    /// The name.
+    pub name: String,
+    /// Where it is.
+    pub pointer: usize,
+}
