@@ -1,1 +1,15 @@
-//! (being written)
+//! What tests of the whole workspace share: its root, its crates and its files.
+//!
+//! Tests of the command line live beside the binary, in `compiler/cli/tests`.
+
+pub mod crates;
+pub mod files;
+pub mod modules;
+
+use std::path::PathBuf;
+
+/// The folder of the workspace's `Cargo.toml`.
+pub fn root() -> PathBuf {
+    let tests = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    tests.parent().map(PathBuf::from).unwrap_or(tests)
+}

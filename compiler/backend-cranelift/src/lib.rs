@@ -1,1 +1,47 @@
-//! (being written)
+//! The backend `cranelift`: kernels of the loop IR as machine code of the host.
+//!
+//! `jit` compiles a program. For each kernel `collapse` merges axes, `schedule` and `staging` decide what is computed
+//! where, `func` emits the outer loops, `stmt` the innermost one, `tile` the innermost one of several rows at once,
+//! `reduce` reductions, `scalar` single operations and `call` calls of runtime primitives.
+
+mod access;
+mod call;
+mod collapse;
+mod func;
+mod isa;
+mod jit;
+mod reduce;
+mod scalar;
+mod schedule;
+mod staging;
+mod stmt;
+mod tile;
+
+use bnnc_abi::code::Code;
+use bnnc_base::fault::Fault;
+use bnnc_loops::backend::{Backend, Options};
+use bnnc_loops::ir::Program;
+use std::sync::Arc;
+
+/// Compiles in process for the machine it runs on.
+pub struct Cranelift;
+
+impl Backend for Cranelift {
+    fn name(&self) -> &'static str {
+        "cranelift"
+    }
+
+    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn Code>, Fault> {
+        Ok(Arc::new(jit::compile(program, options, jit::Listing::Clif)?))
+    }
+}
+
+impl Cranelift {
+    /// The machine instructions of all kernels as text, for `bnnc emit asm`.
+    ///
+    /// # Errors
+    /// As for [`Backend::compile`].
+    pub fn assembly(&self, program: &Program, options: &Options) -> Result<String, Fault> {
+        Ok(jit::compile(program, options, jit::Listing::Assembly)?.text())
+    }
+}

@@ -45,7 +45,10 @@ pub struct Arena<I, T> {
 
 impl<I, T> Default for Arena<I, T> {
     fn default() -> Self {
-        Arena { items: Vec::new(), marker: PhantomData }
+        Arena {
+            items: Vec::new(),
+            marker: PhantomData,
+        }
     }
 }
 

@@ -89,12 +89,24 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// An error in the program at `span`.
     pub fn error(code: &'static Code, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(code, Severity::Error, Fault::Program, Place::Span(span), message.into())
+        Diagnostic::new(
+            code,
+            Severity::Error,
+            Fault::Program,
+            Place::Span(span),
+            message.into(),
+        )
     }
 
     /// A warning about the program at `span`.
     pub fn warning(code: &'static Code, span: Span, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(code, Severity::Warning, Fault::Program, Place::Span(span), message.into())
+        Diagnostic::new(
+            code,
+            Severity::Warning,
+            Fault::Program,
+            Place::Span(span),
+            message.into(),
+        )
     }
 
     /// An error in a data file; `row` and `column` as in [`Place::File`].
@@ -105,18 +117,38 @@ impl Diagnostic {
         column: usize,
         message: impl Into<String>,
     ) -> Diagnostic {
-        let at = Place::File { path: path.into(), row, column };
+        let at = Place::File {
+            path: path.into(),
+            row,
+            column,
+        };
         Diagnostic::new(code, Severity::Error, Fault::Data, at, message.into())
     }
 
     /// An error in the command line.
     pub fn usage(code: &'static Code, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::new(code, Severity::Error, Fault::Usage, Place::Nowhere, message.into())
+        Diagnostic::new(
+            code,
+            Severity::Error,
+            Fault::Usage,
+            Place::Nowhere,
+            message.into(),
+        )
     }
 
     fn new(code: &'static Code, severity: Severity, fault: Fault, at: Place, message: String) -> Diagnostic {
         let (label, labels, notes, help) = (String::new(), Vec::new(), Vec::new(), Vec::new());
-        Diagnostic { code, severity, fault, message, at, label, labels, notes, help }
+        Diagnostic {
+            code,
+            severity,
+            fault,
+            message,
+            at,
+            label,
+            labels,
+            notes,
+            help,
+        }
     }
 
     /// Sets the text shown at the main place.
@@ -127,7 +159,10 @@ impl Diagnostic {
 
     /// Adds a second place.
     pub fn also(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
-        self.labels.push(Label { span, message: message.into() });
+        self.labels.push(Label {
+            span,
+            message: message.into(),
+        });
         self
     }
 

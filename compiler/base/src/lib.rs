@@ -7,6 +7,7 @@ pub mod diagnostic;
 pub mod dtype;
 pub mod fault;
 pub mod nearest;
+pub mod philox;
 pub mod scalar;
 pub mod shape;
 pub mod source;

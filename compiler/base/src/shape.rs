@@ -43,7 +43,9 @@ pub struct Sizes {
 
 impl Default for Sizes {
     fn default() -> Self {
-        Sizes { values: [1; Symbol::ALL.len()] }
+        Sizes {
+            values: [1; Symbol::ALL.len()],
+        }
     }
 }
 

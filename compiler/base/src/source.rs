@@ -20,12 +20,20 @@ pub struct Span {
 impl Span {
     /// The span of `start..end` in `source`.
     pub fn new(source: SourceId, start: usize, end: usize) -> Span {
-        Span { source, start: start as u32, end: end as u32 }
+        Span {
+            source,
+            start: start as u32,
+            end: end as u32,
+        }
     }
 
     /// The smallest span that covers both.
     pub fn to(self, other: Span) -> Span {
-        Span { source: self.source, start: self.start.min(other.start), end: self.end.max(other.end) }
+        Span {
+            source: self.source,
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+        }
     }
 }
 
@@ -49,8 +57,11 @@ pub struct SourceMap {
 impl SourceMap {
     /// Adds a text and returns it with its identity.
     pub fn add(&mut self, name: &str, text: &str) -> Source {
-        let source =
-            Source { id: SourceId(self.sources.len() as u32), name: name.into(), text: text.into() };
+        let source = Source {
+            id: SourceId(self.sources.len() as u32),
+            name: name.into(),
+            text: text.into(),
+        };
         self.sources.push(source.clone());
         source
     }

@@ -4,7 +4,11 @@ use std::f64::consts::PI;
 
 /// `max` that propagates NaN.
 pub fn max(x: f64, y: f64) -> f64 {
-    if x.is_nan() || y.is_nan() { f64::NAN } else { x.max(y) }
+    if x.is_nan() || y.is_nan() {
+        f64::NAN
+    } else {
+        x.max(y)
+    }
 }
 
 /// -1, 0 or 1; NaN stays.
@@ -167,7 +171,10 @@ mod tests {
     use super::*;
 
     fn close(got: f64, want: f64) {
-        assert!((got - want).abs() <= 4e-15 * (1.0 + want.abs()), "{got} is not {want}");
+        assert!(
+            (got - want).abs() <= 4e-15 * (1.0 + want.abs()),
+            "{got} is not {want}"
+        );
     }
 
     /// Digits from tables (Abramowitz and Stegun; gamma at 1/2 is the square root of pi).

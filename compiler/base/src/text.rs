@@ -58,7 +58,9 @@ impl<'a> Reader<'a> {
     /// a quoted string with its quotes, `->`, or one punctuation character; empty at the end.
     pub fn peek(&self) -> &'a str {
         let rest = self.rest();
-        let Some(first) = rest.chars().next() else { return "" };
+        let Some(first) = rest.chars().next() else {
+            return "";
+        };
         if rest.starts_with("->") {
             return &rest[..2];
         }
@@ -120,7 +122,10 @@ impl<'a> Reader<'a> {
             "" => "the end".to_owned(),
             token => format!("`{token}`"),
         };
-        TextError { line, message: format!("{message}, found {found}") }
+        TextError {
+            line,
+            message: format!("{message}, found {found}"),
+        }
     }
 }
 

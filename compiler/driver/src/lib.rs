@@ -1,1 +1,12 @@
-//! (being written)
+//! The path from a program text to a manifest that the runtime runs, and the views of every stage between.
+
+pub mod backends;
+pub mod codes;
+pub mod compile;
+pub mod cost;
+pub mod emit;
+pub mod infer;
+pub mod options;
+pub mod program;
+pub mod render;
+pub mod stage;

@@ -23,6 +23,8 @@ pub enum Attr {
     Ints(Vec<i64>),
     /// A real number.
     Real(f64),
+    /// The elements of a small literal tensor.
+    Reals(Vec<f64>),
     /// A shape.
     Shape(Shape),
     /// A name or a contraction such as `ij,bj->bi`.
@@ -59,6 +61,8 @@ getters! {
     ints Ints Vec<i64>;
     /// The real at `at`.
     real Real f64;
+    /// The reals at `at`.
+    reals Reals Vec<f64>;
     /// The shape at `at`.
     shape Shape Shape;
     /// The symbol at `at`.
@@ -72,6 +76,41 @@ pub struct AttrSpec {
     pub name: &'static str,
     /// Which variant it is.
     pub kind: AttrKind,
+}
+
+impl AttrSpec {
+    /// A declaration.
+    pub const fn new(name: &'static str, kind: AttrKind) -> AttrSpec {
+        AttrSpec { name, kind }
+    }
+}
+
+impl Attr {
+    /// Axes, permutations, offsets from positions.
+    pub fn positions(positions: &[usize]) -> Attr {
+        Attr::Ints(positions.iter().map(|at| *at as i64).collect())
+    }
+
+    /// A name.
+    pub fn name(name: &str) -> Attr {
+        Attr::Symbol(name.into())
+    }
+
+    /// Which variant it is.
+    pub fn kind(&self) -> AttrKind {
+        match self {
+            Attr::Dist(_) => AttrKind::Dist,
+            Attr::Dim(_) => AttrKind::Dim,
+            Attr::DType(_) => AttrKind::DType,
+            Attr::Function(_) => AttrKind::Function,
+            Attr::Int(_) => AttrKind::Int,
+            Attr::Ints(_) => AttrKind::Ints,
+            Attr::Real(_) => AttrKind::Real,
+            Attr::Reals(_) => AttrKind::Reals,
+            Attr::Shape(_) => AttrKind::Shape,
+            Attr::Symbol(_) => AttrKind::Symbol,
+        }
+    }
 }
 
 /// The kind of an [`Attr`], for declarations.
@@ -91,6 +130,8 @@ pub enum AttrKind {
     Ints,
     /// [`Attr::Real`].
     Real,
+    /// [`Attr::Reals`].
+    Reals,
     /// [`Attr::Shape`].
     Shape,
     /// [`Attr::Symbol`].

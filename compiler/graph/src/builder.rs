@@ -1,9 +1,15 @@
 //! Builds functions: hash-consed nodes, types inferred by the ops' own rules.
 
+mod arithmetic;
+mod structure;
+
+pub use structure::Window;
+
 use crate::attr::{Attr, Attrs};
 use crate::function::{Function, Node, NodeKind, Value};
 use crate::op::{Op, OpDef};
 use crate::types::Type;
+use crate::verify::check_call;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -17,12 +23,22 @@ pub struct Builder {
 impl Builder {
     /// An empty function.
     pub fn new(name: &str) -> Builder {
-        Builder { function: Function { name: name.to_owned(), ..Function::default() }, seen: HashMap::new() }
+        Builder {
+            function: Function {
+                name: name.to_owned(),
+                ..Function::default()
+            },
+            seen: HashMap::new(),
+        }
     }
 
     /// Adds a parameter.
     pub fn param(&mut self, name: &str, ty: Type) -> Value {
-        let node = Node { kind: NodeKind::Param(name.into()), ty, label: None };
+        let node = Node {
+            kind: NodeKind::Param(name.into()),
+            ty,
+            label: None,
+        };
         let value = self.function.nodes.push(node);
         self.function.params.push(value);
         value
@@ -46,9 +62,17 @@ impl Builder {
             return Ok(*value);
         }
         let types: Vec<&Type> = args.iter().map(|value| self.function.ty(*value)).collect();
-        let ty = (op.infer)(&types, &attrs)?;
-        let kind = NodeKind::Apply { op: Op(op), args: args.to_vec(), attrs };
-        let value = self.function.nodes.push(Node { kind, ty, label: None });
+        let ty = check_call(op, &types, &attrs)?;
+        let kind = NodeKind::Apply {
+            op: Op(op),
+            args: args.to_vec(),
+            attrs,
+        };
+        let value = self.function.nodes.push(Node {
+            kind,
+            ty,
+            label: None,
+        });
         self.seen.insert(key, value);
         Ok(value)
     }
@@ -65,7 +89,9 @@ impl Builder {
 
     /// Names a value after the site or variable it comes from, unless it has a name.
     pub fn label(&mut self, value: Value, label: &str) {
-        self.function.nodes[value].label.get_or_insert_with(|| label.into());
+        self.function.nodes[value]
+            .label
+            .get_or_insert_with(|| label.into());
     }
 
     /// Copies `function` in, with `args` for its parameters, and returns its results.
@@ -80,12 +106,19 @@ impl Builder {
         args: &[Value],
         edit: &mut dyn FnMut(&[Attr]) -> Attrs,
     ) -> Vec<Value> {
-        assert_eq!(function.params.len(), args.len(), "bug in bnnc: arguments of `{}`", function.name);
+        assert_eq!(
+            function.params.len(),
+            args.len(),
+            "bug in bnnc: arguments of `{}`",
+            function.name
+        );
         let mut map: HashMap<Value, Value> = HashMap::new();
         map.extend(function.params.iter().copied().zip(args.iter().copied()));
         for value in function.nodes.ids() {
             let node = &function.nodes[value];
-            let NodeKind::Apply { op, args, attrs } = &node.kind else { continue };
+            let NodeKind::Apply { op, args, attrs } = &node.kind else {
+                continue;
+            };
             let args: Vec<Value> = args.iter().map(|arg| map[arg]).collect();
             let copy = self.apply(op.0, &args, edit(attrs));
             if let Some(label) = &node.label {

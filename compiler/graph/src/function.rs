@@ -94,11 +94,17 @@ impl Function {
 
     /// The parameter with this name.
     pub fn param(&self, name: &str) -> Option<Value> {
-        self.params.iter().copied().find(|value| self.param_name(*value).is_some_and(|n| &**n == name))
+        self.params
+            .iter()
+            .copied()
+            .find(|value| self.param_name(*value).is_some_and(|n| &**n == name))
     }
 
     /// The result with this name.
     pub fn result(&self, name: &str) -> Option<Value> {
-        self.results.iter().find(|(n, _)| &**n == name).map(|(_, value)| *value)
+        self.results
+            .iter()
+            .find(|(n, _)| &**n == name)
+            .map(|(_, value)| *value)
     }
 }

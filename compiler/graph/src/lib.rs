@@ -1,9 +1,23 @@
 //! The probabilistic graph: typed tensor operations held by a registry, functions over them, and their text form.
 
+pub mod analysis;
 pub mod attr;
 pub mod builder;
 pub mod dist;
+pub mod elementwise;
+pub mod eval;
+pub mod example;
 pub mod function;
+pub mod higher_order;
+pub mod infer;
+pub mod interval;
+pub mod labels;
+pub mod model;
 pub mod op;
+pub mod ops;
+pub mod parse;
+pub mod print;
+pub mod spec;
 pub mod tensor;
 pub mod types;
+pub mod verify;

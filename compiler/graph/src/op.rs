@@ -1,6 +1,6 @@
 //! The op record: everything the compiler ever asks about an operation, in one place.
 
-use crate::attr::{Attr, AttrSpec};
+use crate::attr::{Attr, AttrKind, AttrSpec};
 use crate::builder::Builder;
 use crate::function::Value;
 use crate::tensor::Tensor;
@@ -46,6 +46,44 @@ pub struct OpDef {
     pub examples: fn() -> Vec<Example>,
 }
 
+impl OpDef {
+    /// Whether each element of the result depends on the same element of each operand only.
+    pub fn is_elementwise(&self) -> bool {
+        matches!(self.lower, Lower::Scalar(_))
+    }
+
+    /// Whether it has its own derivative rule.
+    pub fn is_differentiable(&self) -> bool {
+        matches!(self.vjp, Vjp::Rule(_))
+    }
+
+    /// Whether it takes functions as attributes.
+    pub fn is_higher_order(&self) -> bool {
+        self.attrs.iter().any(|spec| spec.kind == AttrKind::Function)
+    }
+}
+
+impl Arity {
+    /// Whether this many operands fit.
+    pub fn admits(self, count: usize) -> bool {
+        match self {
+            Arity::Exactly(wanted) => count == wanted,
+            Arity::AtLeast(least) => count >= least,
+        }
+    }
+}
+
+impl fmt::Display for Arity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Arity::Exactly(1) => f.write_str("1 operand"),
+            Arity::Exactly(count) => write!(f, "{count} operands"),
+            Arity::AtLeast(1) => f.write_str("1 operand or more"),
+            Arity::AtLeast(count) => write!(f, "{count} operands or more"),
+        }
+    }
+}
+
 /// What a derivative, batch or lowering rule sees of the node it is applied to.
 pub struct Site<'a> {
     /// The operands.
@@ -54,6 +92,14 @@ pub struct Site<'a> {
     pub attrs: &'a [Attr],
     /// The node's own value (for [`Vjp`]); in [`Lower::Expand`] and [`Batch`] it does not exist yet.
     pub out: Option<Value>,
+}
+
+impl Site<'_> {
+    /// The node's own value, which a derivative rule always has.
+    pub fn result(&self) -> Value {
+        self.out
+            .unwrap_or_else(|| unreachable!("a derivative rule is applied to a node that exists"))
+    }
 }
 
 /// Reverse derivative: from the cotangent of the result to those of the operands.
@@ -109,6 +155,8 @@ pub enum KernelKind {
     Iota,
     /// Counter-based random numbers.
     Noise,
+    /// Zeros around and between elements.
+    Pad,
     /// The largest element along axes.
     ReduceMax,
     /// The sum along axes.
@@ -140,7 +188,10 @@ pub struct Interval {
 
 impl Interval {
     /// Anything.
-    pub const REALS: Interval = Interval { lo: f64::NEG_INFINITY, hi: f64::INFINITY };
+    pub const REALS: Interval = Interval {
+        lo: f64::NEG_INFINITY,
+        hi: f64::INFINITY,
+    };
 
     /// The closed interval.
     pub fn new(lo: f64, hi: f64) -> Interval {
@@ -154,6 +205,8 @@ pub struct Example {
     pub operands: Vec<(Type, Interval)>,
     /// Attributes in declared order.
     pub attrs: Vec<Attr>,
+    /// Added to the diagonal of the last two axes of the first operand, for matrices that must be invertible.
+    pub diagonal: f64,
 }
 
 /// A typed handle: compared by identity, never by name.

@@ -38,6 +38,26 @@ impl Tensor {
         tensor
     }
 
+    /// The slice at position `at` of the first axis.
+    pub fn leading(&self, at: usize) -> Tensor {
+        let shape = self.shape[1..].to_vec();
+        let count: usize = shape.iter().product();
+        Tensor::new(shape, self.data[at * count..(at + 1) * count].to_vec())
+    }
+
+    /// Tensors of one shape along a new first axis; `shape` is theirs, in case there are none.
+    pub fn stack(shape: &[usize], tensors: &[Tensor]) -> Tensor {
+        let mut whole = vec![tensors.len()];
+        whole.extend(shape);
+        Tensor::new(
+            whole,
+            tensors
+                .iter()
+                .flat_map(|tensor| tensor.data.iter().copied())
+                .collect(),
+        )
+    }
+
     /// The element at a multi-index.
     pub fn at(&self, index: &[usize]) -> f64 {
         self.data[self.offset(index)]
@@ -45,7 +65,10 @@ impl Tensor {
 
     /// The row-major position of a multi-index.
     pub fn offset(&self, index: &[usize]) -> usize {
-        index.iter().zip(&self.shape).fold(0, |offset, (i, size)| offset * size + i)
+        index
+            .iter()
+            .zip(&self.shape)
+            .fold(0, |offset, (i, size)| offset * size + i)
     }
 }
 

@@ -1,1 +1,18 @@
-//! (being written)
+//! Names and types: from a syntax tree to a resolved, typed tree, and from there to the probabilistic graph.
+
+pub mod builtin;
+pub mod check;
+pub mod constant;
+pub mod dims;
+pub mod elaborate;
+pub mod lift;
+pub mod print;
+pub mod prompt;
+pub mod range;
+pub mod report;
+pub mod show;
+pub mod sites;
+pub mod tree;
+pub mod types;
+pub mod verify;
+pub mod walk;

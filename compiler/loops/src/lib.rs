@@ -1,4 +1,10 @@
 //! The loop IR: kernels over rectangular domains, and the plan that launches them.
 
 pub mod backend;
+pub mod interp;
 pub mod ir;
+pub mod parse;
+pub mod print;
+pub mod reference;
+pub mod verify;
+mod verify_plan;

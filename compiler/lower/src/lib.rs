@@ -1,1 +1,100 @@
-//! (being written)
+//! From the graph to loops: fusion, buffers, calls of the library, order.
+//!
+//! ```text
+//! Function ─ import ─► Tensors ─ fuse (task, group) ─► kernels and calls in order ─ emit (body, kernel, contract) ─► Program
+//! ```
+//!
+//! An op becomes a scalar operation, an index map, a part of an assembled tensor (reductions, scatters, joins) or a call
+//! ([`tensor`]). Fusion decides which tensors get memory ([`fuse`]), groups what fills them ([`group`]), and every group
+//! becomes one kernel.
+
+mod body;
+mod contract;
+pub mod cost;
+mod emit;
+mod fuse;
+mod group;
+mod import;
+mod kernel;
+mod polynomial;
+mod task;
+mod tensor;
+
+use bnnc_abi::plan::{BufferId, Plan, Role};
+use bnnc_base::arena::Arena;
+use bnnc_base::dtype::Precision;
+use bnnc_base::fault::Fault;
+use bnnc_graph::function::Function;
+use bnnc_loops::ir::Program;
+
+/// What lowering needs besides the function.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The name of the plan.
+    pub name: String,
+    /// The width of reals.
+    pub precision: Precision,
+    /// The seed from which the keys of noise sites come.
+    pub seed: u64,
+    /// The parameters that live from run to run: a result of the same name is their next value.
+    pub states: Vec<String>,
+}
+
+/// Lowers a function whose ops are scalar operations or kernels. Its parameters become buffers under their names,
+/// inputs or states; its results become outputs under theirs, except next values of states.
+///
+/// # Errors
+/// A bug where an op should have been expanded or removed before; a limit where an index has no number.
+pub fn lower(function: &Function, options: &Options) -> Result<Program, Fault> {
+    let mut emitter = emit::Emitter {
+        buffers: Arena::default(),
+        kernels: Vec::new(),
+        seed: options.seed,
+    };
+    let is_state = |name: &str| options.states.iter().any(|state| state == name);
+    let mut params = Vec::new();
+    for value in &function.params {
+        let Some(name) = function.param_name(*value) else {
+            return Err(Fault::Bug(format!("parameter {value} has no name")));
+        };
+        let role = if is_state(name) { Role::State } else { Role::Input };
+        params.push(
+            emitter
+                .buffers
+                .push(import::as_buffer(name, function.ty(*value), role)),
+        );
+    }
+    let mut ports: Vec<BufferId> = Vec::new();
+    for (name, value) in &function.results {
+        let state = function.param(name).filter(|_| is_state(name));
+        let at = state.and_then(|state| function.params.iter().position(|param| *param == state));
+        ports.push(match at {
+            Some(at) => params[at],
+            None => emitter
+                .buffers
+                .push(import::as_buffer(name, function.ty(*value), Role::Output)),
+        });
+    }
+    let mut import = import::Import::new(&mut emitter.buffers, options.seed);
+    let args: Vec<_> = function
+        .params
+        .iter()
+        .zip(&params)
+        .map(|(value, buffer)| import.buffer(*buffer, function.ty(*value)))
+        .collect();
+    let results = import.function(function, &args)?;
+    let tensors = import.tensors;
+    let ports: Vec<_> = results.into_iter().zip(ports).collect();
+    let steps = emitter.steps(&tensors, &ports)?;
+    let plan = Plan {
+        name: options.name.clone(),
+        precision: options.precision,
+        buffers: emitter.buffers,
+        steps,
+        kernels: emitter.kernels.len(),
+    };
+    Ok(Program {
+        plan,
+        kernels: emitter.kernels,
+    })
+}

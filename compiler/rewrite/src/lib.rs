@@ -1,1 +1,21 @@
-//! (being written)
+//! Passes and rules over the graph: derivatives, batches, densities, divergences, and the objectives of the methods.
+
+pub mod batch;
+pub mod constrain;
+pub mod density;
+pub mod differentiate;
+pub mod kl;
+pub mod methods;
+pub mod nodes;
+pub mod pass;
+pub mod pipeline;
+pub mod pipelines;
+pub mod recurrence;
+pub mod report;
+pub mod rule;
+pub mod rules;
+pub mod simplify;
+pub mod unroll;
+
+#[cfg(test)]
+mod tests;

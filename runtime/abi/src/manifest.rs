@@ -123,7 +123,8 @@ pub enum DataSource {
 /// Programs and their ports (besides data ports and states, by name):
 /// - `train`: inputs `iteration` (int, from 1), `step` (int, from 0), `rate` (real), `scale` (real: rows in the data over
 ///   rows in this step), `kl_weight` (real, 1 by default); output `loss` (real: negative elbo of all rows).
-/// - `predict`: inputs `draw0` (int: number of the first draw), `step` (int); symbols `draws` and `batch`; outputs
+/// - `predict`: inputs `draw0` (int: number of the first draw), `row0` (int: number of the first row, so that the noise of a
+///   row does not depend on how rows are grouped), `step` (int); symbols `draws` and `batch`; outputs
 ///   `log_likelihood` `[draws, batch]`, `mean` `[draws, batch, ..]`, `draw` `[draws, batch, ..]`, and
 ///   `probabilities` `[draws, batch, classes]` for classes; those that do not exist are absent.
 /// - `sites`: inputs `draw0`, `step`; symbol `draws`; one output per site, `[draws, ..]`, on the declared scale.

@@ -73,8 +73,20 @@ pub enum Takes {
     Either,
 }
 
-const fn option(name: &'static str, doc: &'static str, kind: OptionKind, default: &'static str, phase: Phase) -> OptionDef {
-    OptionDef { name, doc, kind, default, phase }
+const fn option(
+    name: &'static str,
+    doc: &'static str,
+    kind: OptionKind,
+    default: &'static str,
+    phase: Phase,
+) -> OptionDef {
+    OptionDef {
+        name,
+        doc,
+        kind,
+        default,
+        phase,
+    }
 }
 
 macro_rules! training_options {
@@ -109,7 +121,10 @@ pub static ALL: &[MethodDef] = &[
         built: true,
     },
     planned("nuts", "The no-U-turn sampler."),
-    planned("penalty", "Metropolis sampling on mini-batches with the penalty method."),
+    planned(
+        "penalty",
+        "Metropolis sampling on mini-batches with the penalty method.",
+    ),
     planned("random_walk", "Random-walk Metropolis sampling."),
     planned("sghmc", "Stochastic-gradient Hamiltonian Monte Carlo."),
     planned("sgld", "Stochastic-gradient Langevin dynamics."),
@@ -118,13 +133,41 @@ pub static ALL: &[MethodDef] = &[
         name: "vi",
         doc: "Variational inference: the posterior family that maximises the evidence lower bound.",
         options: training_options![
-            option("samples", "Weight samples per step for the likelihood.", OptionKind::Int(1), "1", Phase::Run),
-            option("draws", "Monte-Carlo draws per step for a KL that has no closed form; 0 takes the likelihood's weight samples.", OptionKind::Int(0), "0", Phase::Run),
-            option("kl", "`auto` takes the closed form where there is one, `monte_carlo` never does.",
-                OptionKind::Word(&["auto", "monte_carlo"]), "auto", Phase::Compile),
-            option("kl_weight", "How the KL is spread over the batches of an epoch: `exact` (every batch 1/batches of it).",
-                OptionKind::Word(&["exact"]), "exact", Phase::Compile),
-            option("prune", "Fractions of weights to remove by signal-to-noise for the pruning table.", OptionKind::Reals, "", Phase::Run),
+            option(
+                "samples",
+                "Weight samples per step for the likelihood.",
+                OptionKind::Int(1),
+                "1",
+                Phase::Run
+            ),
+            option(
+                "draws",
+                "Monte-Carlo draws per step for a KL that has no closed form; 0 takes the likelihood's weight samples.",
+                OptionKind::Int(0),
+                "0",
+                Phase::Run
+            ),
+            option(
+                "kl",
+                "`auto` takes the closed form where there is one, `monte_carlo` never does.",
+                OptionKind::Word(&["auto", "monte_carlo"]),
+                "auto",
+                Phase::Compile
+            ),
+            option(
+                "kl_weight",
+                "How the KL is spread over the batches of an epoch: `exact` (every batch 1/batches of it).",
+                OptionKind::Word(&["exact"]),
+                "exact",
+                Phase::Compile
+            ),
+            option(
+                "prune",
+                "Fractions of weights to remove by signal-to-noise for the pruning table.",
+                OptionKind::Reals,
+                "",
+                Phase::Run
+            ),
         ],
         takes: Takes::Posterior,
         built: true,
@@ -132,7 +175,13 @@ pub static ALL: &[MethodDef] = &[
 ];
 
 const fn planned(name: &'static str, doc: &'static str) -> MethodDef {
-    MethodDef { name, doc, options: &[], takes: Takes::Either, built: false }
+    MethodDef {
+        name,
+        doc,
+        options: &[],
+        takes: Takes::Either,
+        built: false,
+    }
 }
 
 /// The method with this name.

@@ -27,14 +27,20 @@ pub struct Extent {
 impl Extent {
     /// A number.
     pub fn fixed(factor: i64) -> Extent {
-        Extent { factor, symbols: Vec::new() }
+        Extent {
+            factor,
+            symbols: Vec::new(),
+        }
     }
 
     /// The size of an axis.
     pub fn of(dim: Dim) -> Extent {
         match dim {
             Dim::Fixed(size) => Extent::fixed(size as i64),
-            Dim::Symbol(symbol) => Extent { factor: 1, symbols: vec![symbol] },
+            Dim::Symbol(symbol) => Extent {
+                factor: 1,
+                symbols: vec![symbol],
+            },
         }
     }
 
@@ -42,12 +48,16 @@ impl Extent {
     pub fn times(&self, other: &Extent) -> Extent {
         let mut symbols = [self.symbols.as_slice(), &other.symbols].concat();
         symbols.sort_unstable();
-        Extent { factor: self.factor * other.factor, symbols }
+        Extent {
+            factor: self.factor * other.factor,
+            symbols,
+        }
     }
 
     /// The product of the axes.
     pub fn product(dims: &[Dim]) -> Extent {
-        dims.iter().fold(Extent::fixed(1), |product, dim| product.times(&Extent::of(*dim)))
+        dims.iter()
+            .fold(Extent::fixed(1), |product, dim| product.times(&Extent::of(*dim)))
     }
 
     /// The number where no symbol occurs.
@@ -57,14 +67,18 @@ impl Extent {
 
     /// Its value under `sizes`.
     pub fn resolve(&self, sizes: &Sizes) -> i64 {
-        self.symbols.iter().fold(self.factor, |product, symbol| product * sizes.get(*symbol) as i64)
+        self.symbols
+            .iter()
+            .fold(self.factor, |product, symbol| product * sizes.get(*symbol) as i64)
     }
 }
 
 impl fmt::Display for Extent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.factor)?;
-        self.symbols.iter().try_for_each(|symbol| write!(f, "*{}", symbol.name()))
+        self.symbols
+            .iter()
+            .try_for_each(|symbol| write!(f, "*{}", symbol.name()))
     }
 }
 

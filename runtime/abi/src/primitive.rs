@@ -136,7 +136,11 @@ pub static TRIANGULAR_SOLVE: PrimitiveDef = PrimitiveDef {
         let [l, b, x] = buffers else { return };
         for s in 0..batch {
             let entry = |i: usize, j: usize| {
-                if ints[3] == 1 { l[(s * n + j) * n + i] } else { l[(s * n + i) * n + j] }
+                if ints[3] == 1 {
+                    l[(s * n + j) * n + i]
+                } else {
+                    l[(s * n + i) * n + j]
+                }
             };
             for c in 0..columns {
                 let at = |i: usize| (s * n + i) * columns + c;

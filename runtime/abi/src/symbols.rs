@@ -12,7 +12,8 @@ pub type Unary = unsafe extern "C" fn(out: *mut u8, x: *const u8, n: i64);
 pub type Binary = unsafe extern "C" fn(out: *mut u8, x: *const u8, y: *const u8, n: i64);
 
 /// `(out, n, key, first, draw, example, step)`: elements `first .. first + n` of a noise stream.
-pub type Noise = unsafe extern "C" fn(out: *mut u8, n: i64, key: u64, first: u64, draw: u32, example: u32, step: u32);
+pub type Noise =
+    unsafe extern "C" fn(out: *mut u8, n: i64, key: u64, first: u64, draw: u32, example: u32, step: u32);
 
 /// The kinds of noise (DESIGN section 3, random numbers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

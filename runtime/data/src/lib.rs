@@ -1,1 +1,42 @@
-//! (being written)
+//! Data: readers of files, splits, column expressions, standardisation, metrics and result files.
+//!
+//! [`schema`] answers what a data item holds, [`load`] gives the rows of one split; [`Source`] does both and reads only
+//! once. What is wrong with a file is a diagnostic with its row and column, never a panic.
+
+#![allow(
+    clippy::result_large_err,
+    reason = "a diagnostic ends the run: its size does not matter"
+)]
+
+pub mod dataset;
+pub mod expression;
+pub mod metrics;
+pub mod read;
+pub mod report;
+pub mod rows;
+pub mod source;
+mod split;
+pub mod standardise;
+pub mod table;
+pub mod write;
+
+pub use dataset::{Dataset, Preparation};
+pub use report::CODES;
+pub use rows::{RowField, Rows};
+pub use source::Source;
+pub use standardise::Standardisation;
+
+use bnnc_abi::data::{DataSpec, Schema};
+use bnnc_base::diagnostic::Diagnostic;
+
+/// What the files of a data item say: fields, shapes, rows, splits.
+pub fn schema(spec: &DataSpec) -> Result<Schema, Vec<Diagnostic>> {
+    Source::read(spec).map(|source| source.schema().clone())
+}
+
+/// The rows of one of the splits that a run visits (counted from 0), if the files still fit the schema.
+pub fn load(spec: &DataSpec, schema: &Schema, split: usize, seed: u64) -> Result<Dataset, Vec<Diagnostic>> {
+    let source = Source::read(spec)?;
+    dataset::check_unchanged(&source, schema)?;
+    source.dataset(split, seed)
+}

@@ -1,1 +1,16 @@
-//! (being written)
+//! Running a compiled file: training, prediction, results.
+
+pub mod codes;
+pub mod cost;
+pub mod feed;
+pub mod fit;
+pub mod out;
+pub mod ports;
+pub mod predict;
+pub mod progress;
+pub mod result;
+pub mod rows;
+pub mod run;
+pub mod score;
+pub mod states;
+pub mod summary;

@@ -1,0 +1,134 @@
+//! Calls of runtime primitives, on one element or on a block.
+
+use crate::func::{Emitter, memory};
+use crate::schedule::Schedule;
+use crate::staging::is_called;
+use bnnc_abi::symbols;
+use bnnc_base::arena::Id;
+use bnnc_base::dtype::{DType, Precision};
+use bnnc_loops::ir::{InstId, InstOp, Kernel};
+use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Type, Value, types};
+
+/// Scratch bytes in front of the blocks: a result and two operands of a call on one element, a cache line each.
+pub(crate) const SINGLE_BYTES: i64 = 3 * LINE;
+const LINE: i64 = 64;
+
+/// A runtime function: its symbol and its parameters.
+pub(crate) fn callee(kernel: &Kernel, id: InstId, precision: Precision) -> (String, Vec<Type>) {
+    let (pointer, int, word) = (types::I64, types::I64, types::I32);
+    match &kernel.body[id].op {
+        InstOp::Apply(scalar, operands) => {
+            let mut parameters = vec![pointer; 1 + operands.len()];
+            parameters.push(int);
+            (symbols::scalar_symbol(*scalar, precision), parameters)
+        }
+        InstOp::Noise { kind, .. } => (
+            symbols::noise_symbol(*kind, precision),
+            vec![pointer, int, int, int, word, word, word],
+        ),
+        InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => unreachable!("{id} is no call"),
+    }
+}
+
+/// The instructions of a kernel that call the runtime.
+pub(crate) fn calls<'a>(kernel: &'a Kernel, schedule: &'a Schedule) -> impl Iterator<Item = InstId> + 'a {
+    kernel
+        .body
+        .ids()
+        .filter(|id| schedule.live[id.index()] && is_called(&kernel.body[*id]))
+}
+
+/// Fills in the parameters of a signature.
+pub(crate) fn signature(mut signature: Signature, parameters: &[Type]) -> Signature {
+    signature
+        .params
+        .extend(parameters.iter().map(|ty| AbiParam::new(*ty)));
+    signature
+}
+
+/// Scratch memory of one invocation.
+pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize {
+    SINGLE_BYTES as usize + schedule.homes * schedule.block as usize * precision.bytes()
+}
+
+impl Emitter<'_, '_> {
+    /// The address of a scratch slot that holds a block.
+    pub fn home(&mut self, slot: usize) -> Value {
+        let block = self.source.schedule.block * self.source.precision.bytes() as i64;
+        self.plus(self.scratch, SINGLE_BYTES + slot as i64 * block)
+    }
+
+    /// Calls `id` on a block whose accesses begin at `pointers`.
+    pub fn call_block(&mut self, id: InstId, (operands, pointers): (&[InstId], &[Value]), count: Value) {
+        let source = self.source;
+        let mut arguments = vec![self.home_of(id)];
+        for operand in operands {
+            arguments.push(match source.schedule.home[operand.index()] {
+                Some(home) => self.home(home),
+                None => pointers[source.accesses.load(*operand)],
+            });
+        }
+        arguments.push(count);
+        self.call(id, &arguments);
+    }
+
+    /// A block of a noise stream whose first element is at `inner` along the innermost axis.
+    pub fn noise_block(&mut self, id: InstId, out: Value, inner: Value, count: Value) {
+        let InstOp::Noise { coordinates, .. } = &self.source.kernel.body[id].op else {
+            unreachable!("{id} is noise")
+        };
+        let coordinates = coordinates.map(|coordinate| self.outside(coordinate));
+        self.noise(id, (out, count), coordinates, Some(inner));
+    }
+
+    /// Calls `id` on one element.
+    pub fn call_once(&mut self, id: InstId, operands: &[Value]) -> Value {
+        let mut arguments = vec![self.scratch];
+        for (at, operand) in operands.iter().enumerate() {
+            let address = self.plus(self.scratch, LINE * (at as i64 + 1));
+            self.builder.ins().store(memory(), *operand, address, 0);
+            arguments.push(address);
+        }
+        arguments.push(self.int(1));
+        self.call(id, &arguments);
+        self.single_result()
+    }
+
+    /// One element of a noise stream, `inner` being the index along the innermost axis if this is inside its loop.
+    pub fn noise_once(&mut self, id: InstId, coordinates: [Value; 3], inner: Option<Value>) -> Value {
+        let one = self.int(1);
+        self.noise(id, (self.scratch, one), coordinates, inner);
+        self.single_result()
+    }
+
+    fn single_result(&mut self) -> Value {
+        let ty = crate::isa::Lanes::one(self.source.precision).of(DType::Real);
+        self.builder.ins().load(ty, memory(), self.scratch, 0)
+    }
+
+    fn noise(
+        &mut self,
+        id: InstId,
+        (out, count): (Value, Value),
+        coordinates: [Value; 3],
+        inner: Option<Value>,
+    ) {
+        let InstOp::Noise {
+            key, offset, strides, ..
+        } = &self.source.kernel.body[id].op
+        else {
+            unreachable!("{id} is noise")
+        };
+        let key = self.size(*key);
+        let first = self.linear(*offset, strides, inner);
+        let [draw, example, step] = coordinates;
+        self.call(id, &[out, count, key, first, draw, example, step]);
+    }
+
+    fn call(&mut self, id: InstId, arguments: &[Value]) {
+        let (symbol, _) = callee(self.source.kernel, id, self.source.precision);
+        let function = self.source.callees.get(&symbol);
+        let function = *function.unwrap_or_else(|| unreachable!("{symbol} is declared with the kernel"));
+        self.builder.ins().call(function, arguments);
+    }
+}

@@ -1,0 +1,74 @@
+//! Merges neighbouring axes that every access walks as one, so that innermost loops are long.
+
+use bnnc_base::arena::Arena;
+use bnnc_loops::ir::{InstOp, Kernel, Size};
+
+/// The kernel with as few axes as possible, and how many of its outermost iterations stand for one of the original's.
+pub(crate) fn collapse(kernel: &Kernel) -> (Kernel, i64) {
+    let mut merged = kernel.clone();
+    let mut factor = 1;
+    for axis in (0..kernel.dims.len().saturating_sub(1)).rev() {
+        if let Some(inner) = mergeable(&merged, axis) {
+            merge(&mut merged, axis, inner);
+            if axis == 0 {
+                factor = inner;
+            }
+        }
+    }
+    (merged, factor)
+}
+
+/// The size of the axis after `axis` where the two can be one.
+fn mergeable(kernel: &Kernel, axis: usize) -> Option<i64> {
+    let Size::Fixed(inner) = kernel.dims[axis + 1] else {
+        return None;
+    };
+    let outer_is_known = matches!(kernel.dims[axis], Size::Fixed(_));
+    let single = kernel.dims[axis] == Size::Fixed(1) || inner == 1;
+    let walks_as_one = |strides: &Vec<Size>| match (strides[axis], strides[axis + 1]) {
+        (Size::Fixed(outer), Size::Fixed(step)) => single || outer == step * inner,
+        _ => single,
+    };
+    let indexed = kernel.body.iter().any(|inst| match &inst.op {
+        InstOp::Index(of) => *of as usize == axis || *of as usize == axis + 1,
+        InstOp::Const(_) | InstOp::Load(_) | InstOp::Apply(..) | InstOp::Noise { .. } => false,
+    });
+    let fits = (outer_is_known || axis == 0) && inner > 0 && !indexed && strides(kernel).all(walks_as_one);
+    fits.then_some(inner)
+}
+
+fn merge(kernel: &mut Kernel, axis: usize, inner: i64) {
+    // Of an axis of size 1 the stride means nothing; the other axis has the stride of both.
+    let drop = |strides: &mut Vec<Size>| {
+        strides.remove(if inner == 1 { axis + 1 } else { axis });
+    };
+    let mut body = Arena::default();
+    for inst in kernel.body.iter() {
+        let mut inst = inst.clone();
+        match &mut inst.op {
+            InstOp::Index(of) if *of as usize > axis => *of -= 1,
+            InstOp::Load(access) => drop(&mut access.strides),
+            InstOp::Noise { strides, .. } => drop(strides),
+            InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) => {}
+        }
+        body.push(inst);
+    }
+    kernel.body = body;
+    kernel
+        .outputs
+        .iter_mut()
+        .for_each(|output| drop(&mut output.access.strides));
+    if let Size::Fixed(outer) = kernel.dims[axis] {
+        kernel.dims[axis] = Size::Fixed(outer * inner);
+    }
+    kernel.dims.remove(axis + 1);
+}
+
+fn strides(kernel: &Kernel) -> impl Iterator<Item = &Vec<Size>> {
+    let inside = kernel.body.iter().filter_map(|inst| match &inst.op {
+        InstOp::Load(access) => Some(&access.strides),
+        InstOp::Noise { strides, .. } => Some(strides),
+        InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) => None,
+    });
+    inside.chain(kernel.outputs.iter().map(|output| &output.access.strides))
+}

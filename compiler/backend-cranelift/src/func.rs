@@ -1,0 +1,446 @@
+//! One kernel as a function: arguments, the loops around the innermost one, and what is computed between them.
+
+use crate::access::{Accesses, element_bytes};
+use crate::isa::Lanes;
+use crate::scalar::Scalars;
+use crate::schedule::Schedule;
+use crate::staging::is_called;
+use bnnc_abi::code::KernelArgs;
+use bnnc_base::arena::Id;
+use bnnc_base::dtype::{DType, Precision};
+use bnnc_loops::ir::{Access, InstId, InstOp, Kernel, Size};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, BlockArg, FuncRef, InstBuilder, MemFlagsData, Value, types};
+use cranelift_frontend::FunctionBuilder;
+use std::collections::HashMap;
+use std::mem::offset_of;
+
+/// What one kernel is made from.
+pub(crate) struct Source<'a> {
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// Iterations of the kernel's outermost axis for one of the launch's.
+    pub factor: i64,
+    /// Where everything is computed.
+    pub schedule: &'a Schedule,
+    /// The kernel's addresses.
+    pub accesses: &'a Accesses<'a>,
+    /// The width of reals.
+    pub precision: Precision,
+    /// The runtime's functions by symbol.
+    pub callees: &'a HashMap<String, FuncRef>,
+}
+
+/// A function that is being written.
+pub(crate) struct Emitter<'a, 'f> {
+    /// What from.
+    pub source: &'a Source<'a>,
+    /// Instructions go here.
+    pub builder: FunctionBuilder<'f>,
+    /// Values computed outside the innermost loop, by instruction.
+    pub hoisted: Vec<Option<Value>>,
+    /// The same in every lane of a vector, where the innermost loop wants them so.
+    pub splats: Vec<Option<Value>>,
+    /// The current index of each loop around this point.
+    pub indices: Vec<Value>,
+    /// Scratch memory.
+    pub scratch: Value,
+    start: Value,
+    end: Value,
+    ints: Vec<Option<Value>>,
+}
+
+/// What a loop does each time: `(emitter, counter, carried)` to the next carried values.
+pub(crate) type LoopBody<'b, 'a, 'f> = &'b mut dyn FnMut(&mut Emitter<'a, 'f>, Value, &[Value]) -> Vec<Value>;
+
+impl<'a, 'f> Emitter<'a, 'f> {
+    /// Writes the whole function.
+    pub fn emit(source: &'a Source<'a>, mut builder: FunctionBuilder<'f>) -> FunctionBuilder<'f> {
+        let entry = builder.create_block();
+        builder.append_block_params_for_function_params(entry);
+        builder.switch_to_block(entry);
+        let args = builder.block_params(entry)[0];
+        let mut field = |offset: usize| {
+            builder
+                .ins()
+                .load(types::I64, fixed_memory(), args, offset as i32)
+        };
+        let buffers = field(offset_of!(KernelArgs, buffers));
+        let ints = field(offset_of!(KernelArgs, ints));
+        let (start, end) = (
+            field(offset_of!(KernelArgs, start)),
+            field(offset_of!(KernelArgs, end)),
+        );
+        let scratch = field(offset_of!(KernelArgs, scratch));
+        let count = source.kernel.body.len();
+        let (hoisted, splats) = (vec![None; count], vec![None; count]);
+        let (indices, ints_read) = (Vec::new(), Vec::new());
+        let mut emitter = Emitter {
+            source,
+            builder,
+            hoisted,
+            splats,
+            indices,
+            scratch,
+            start,
+            end,
+            ints: ints_read,
+        };
+        emitter.read_ints(ints);
+        emitter.scale_range();
+        let exit = emitter.builder.create_block();
+        emitter.leave_if_empty(exit);
+        let pointers = emitter.base_pointers(buffers);
+        emitter.nest(0, &pointers);
+        emitter.builder.ins().jump(exit, &[]);
+        emitter.builder.switch_to_block(exit);
+        emitter.builder.ins().return_(&[]);
+        emitter.builder.seal_all_blocks();
+        emitter.builder
+    }
+
+    /// Single operations on `lanes`.
+    pub fn scalars(&mut self, lanes: Lanes) -> Scalars<'_, 'f> {
+        Scalars {
+            builder: &mut self.builder,
+            lanes,
+        }
+    }
+
+    /// Single operations on one element.
+    pub fn single(&mut self) -> Scalars<'_, 'f> {
+        self.scalars(Lanes::one(self.source.precision))
+    }
+
+    /// A 64-bit number.
+    pub fn int(&mut self, value: i64) -> Value {
+        self.builder.ins().iconst(types::I64, value)
+    }
+
+    /// `x + number`.
+    pub fn plus(&mut self, x: Value, number: i64) -> Value {
+        if number == 0 {
+            x
+        } else {
+            self.builder.ins().iadd_imm_s(x, number)
+        }
+    }
+
+    /// A size as a 64-bit value.
+    pub fn size(&mut self, size: Size) -> Value {
+        match size {
+            Size::Fixed(size) => self.int(size),
+            Size::Slot(slot) => self.ints[slot as usize].unwrap_or_else(|| unreachable!("read at entry")),
+        }
+    }
+
+    /// A size in units of `bytes`, a power of two.
+    pub fn bytes(&mut self, size: Size, bytes: i64) -> Value {
+        match size {
+            Size::Fixed(size) => self.int(size * bytes),
+            Size::Slot(_) => {
+                let size = self.size(size);
+                self.builder
+                    .ins()
+                    .ishl_imm_u(size, i64::from(bytes.trailing_zeros()))
+            }
+        }
+    }
+
+    /// First iteration of an axis, and one past the last.
+    pub fn axis_range(&mut self, axis: usize) -> (Value, Value) {
+        match axis {
+            0 => (self.start, self.end),
+            _ => (self.int(0), self.size(self.source.kernel.dims[axis])),
+        }
+    }
+
+    /// `for counter in (from..to).step_by(step)`; returns what is carried at the end.
+    pub fn count(
+        &mut self,
+        (from, to, step): (Value, Value, i64),
+        carried: &[Value],
+        body: LoopBody<'_, 'a, 'f>,
+    ) -> Vec<Value> {
+        let (inside, after) = (self.builder.create_block(), self.builder.create_block());
+        let counter = self.builder.append_block_param(inside, types::I64);
+        let mut state = Vec::new();
+        let mut result = Vec::new();
+        for value in carried {
+            let ty = self.builder.func.dfg.value_type(*value);
+            state.push(self.builder.append_block_param(inside, ty));
+            result.push(self.builder.append_block_param(after, ty));
+        }
+        self.branch_while((from, to), carried, (inside, after));
+        self.builder.switch_to_block(inside);
+        let next = body(self, counter, &state);
+        let counter = self.plus(counter, step);
+        self.branch_while((counter, to), &next, (inside, after));
+        self.builder.switch_to_block(after);
+        result
+    }
+
+    /// The address an access reaches: `pointer` and its computed positions.
+    pub fn place(&mut self, access: &Access, pointer: Value, positions: &[Value]) -> Value {
+        let bytes = element_bytes(self.source.kernel, access, self.source.precision);
+        let mut address = pointer;
+        for (dynamic, position) in access.dynamic.iter().zip(positions) {
+            let index = self.builder.ins().sextend(types::I64, *position);
+            let (limit, zero) = (self.size(dynamic.limit), self.int(0));
+            let last = self.plus(limit, -1);
+            let below = self.builder.ins().smin(index, last);
+            let clamped = self.builder.ins().smax(below, zero);
+            let stride = self.bytes(dynamic.stride, bytes);
+            let skipped = self.builder.ins().imul(clamped, stride);
+            address = self.builder.ins().iadd(address, skipped);
+        }
+        address
+    }
+
+    /// The same where the positions are computed outside the innermost loop.
+    pub fn place_outside(&mut self, access: &Access, pointer: Value) -> Value {
+        let positions: Vec<Value> = access
+            .dynamic
+            .iter()
+            .map(|dynamic| self.outside(dynamic.index))
+            .collect();
+        self.place(access, pointer, &positions)
+    }
+
+    /// The value of an instruction outside the innermost loop.
+    pub fn outside(&self, id: InstId) -> Value {
+        self.hoisted[id.index()].unwrap_or_else(|| unreachable!("{id} is computed before its users"))
+    }
+
+    /// `offset + sum strides * index` over the loops around this point, and `inner` along the innermost axis.
+    pub fn linear(&mut self, offset: Size, strides: &[Size], inner: Option<Value>) -> Value {
+        let mut position = self.size(offset);
+        let indices: Vec<Value> = self.indices.iter().copied().chain(inner).collect();
+        for (stride, index) in strides.iter().zip(indices) {
+            if *stride != Size::Fixed(0) {
+                let stride = self.size(*stride);
+                let skipped = self.builder.ins().imul(stride, index);
+                position = self.builder.ins().iadd(position, skipped);
+            }
+        }
+        position
+    }
+
+    /// Reads elements of type `dtype` from memory.
+    pub fn read(&mut self, dtype: DType, lanes: Lanes, address: Value, offset: i64) -> Value {
+        let stored = if dtype == DType::Bool { DType::Real } else { dtype };
+        let value = self
+            .builder
+            .ins()
+            .load(lanes.of(stored), memory(), address, offset as i32);
+        if dtype == DType::Bool {
+            self.scalars(lanes).truth(value)
+        } else {
+            value
+        }
+    }
+
+    fn branch_while(&mut self, (at, to): (Value, Value), carried: &[Value], (inside, after): (Block, Block)) {
+        let more = self.builder.ins().icmp(IntCC::SignedLessThan, at, to);
+        let leaving: Vec<BlockArg> = carried.iter().map(|value| BlockArg::from(*value)).collect();
+        let staying: Vec<BlockArg> = std::iter::once(BlockArg::from(at))
+            .chain(leaving.iter().copied())
+            .collect();
+        self.builder.ins().brif(more, inside, &staying, after, &leaving);
+    }
+
+    fn read_ints(&mut self, ints: Value) {
+        let kernel = self.source.kernel;
+        let mut used: Vec<Size> = kernel.dims.clone();
+        for access in self.source.accesses.list() {
+            used.extend(access.strides.iter().chain([&access.offset]));
+            used.extend(
+                access
+                    .dynamic
+                    .iter()
+                    .flat_map(|dynamic| [dynamic.stride, dynamic.limit]),
+            );
+        }
+        for inst in kernel.body.iter() {
+            if let InstOp::Noise {
+                key, offset, strides, ..
+            } = &inst.op
+            {
+                used.extend(strides.iter().chain([key, offset]));
+            }
+        }
+        for size in used {
+            let Size::Slot(slot) = size else { continue };
+            let slot = slot as usize;
+            if slot >= self.ints.len() {
+                self.ints.resize(slot + 1, None);
+            }
+            if self.ints[slot].is_none() {
+                self.ints[slot] = Some(self.builder.ins().load(
+                    types::I64,
+                    fixed_memory(),
+                    ints,
+                    8 * slot as i32,
+                ));
+            }
+        }
+    }
+
+    fn scale_range(&mut self) {
+        if self.source.factor != 1 {
+            let factor = self.int(self.source.factor);
+            self.start = self.builder.ins().imul(self.start, factor);
+            self.end = self.builder.ins().imul(self.end, factor);
+        }
+    }
+
+    fn leave_if_empty(&mut self, exit: Block) {
+        let mut some = self
+            .builder
+            .ins()
+            .icmp(IntCC::SignedLessThan, self.start, self.end);
+        for dim in self.source.kernel.dims.iter().skip(1) {
+            if !matches!(dim, Size::Fixed(size) if *size > 0) {
+                let (zero, size) = (self.int(0), self.size(*dim));
+                let positive = self.builder.ins().icmp(IntCC::SignedLessThan, zero, size);
+                some = self.builder.ins().band(some, positive);
+            }
+        }
+        let work = self.builder.create_block();
+        self.builder.ins().brif(some, work, &[], exit, &[]);
+        self.builder.switch_to_block(work);
+    }
+
+    /// The address of each access at the first iteration.
+    fn base_pointers(&mut self, buffers: Value) -> Vec<Value> {
+        let mut pointers = Vec::new();
+        for access in self.source.accesses.list() {
+            let bytes = element_bytes(self.source.kernel, access, self.source.precision);
+            let slot = 8 * access.slot as i32;
+            let mut pointer = self.builder.ins().load(types::I64, fixed_memory(), buffers, slot);
+            if access.offset != Size::Fixed(0) {
+                let offset = self.bytes(access.offset, bytes);
+                pointer = self.builder.ins().iadd(pointer, offset);
+            }
+            if access.strides[0] != Size::Fixed(0) {
+                let stride = self.bytes(access.strides[0], bytes);
+                let skipped = self.builder.ins().imul(self.start, stride);
+                pointer = self.builder.ins().iadd(pointer, skipped);
+            }
+            pointers.push(pointer);
+        }
+        pointers
+    }
+
+    /// The loop over `axis` and everything in it, each access being at its pointer.
+    fn nest(&mut self, axis: usize, pointers: &[Value]) {
+        self.hoist(axis, pointers, None);
+        let kernel = self.source.kernel;
+        if axis + 1 == kernel.dims.len() {
+            return self.innermost(pointers);
+        }
+        if let Some(tile) = self
+            .source
+            .schedule
+            .tile
+            .filter(|_| axis + 2 == kernel.dims.len())
+        {
+            return self.tiles(pointers, tile);
+        }
+        let (moving, strides) = self.steps(axis);
+        let (from, to) = self.axis_range(axis);
+        let carried: Vec<Value> = moving.iter().map(|at| pointers[*at]).collect();
+        let mut pointers = pointers.to_vec();
+        self.count((from, to, 1), &carried, &mut |emitter, index, carried| {
+            moving
+                .iter()
+                .zip(carried)
+                .for_each(|(at, pointer)| pointers[*at] = *pointer);
+            emitter.indices.push(index);
+            emitter.nest(axis + 1, &pointers);
+            emitter.indices.pop();
+            emitter.advance(carried, &strides)
+        });
+    }
+
+    /// Computes what varies with the axes before `depth` only, if it is among the `needed`.
+    pub fn hoist(&mut self, depth: usize, pointers: &[Value], needed: Option<&[bool]>) {
+        let Source {
+            kernel,
+            schedule,
+            accesses,
+            ..
+        } = self.source;
+        for id in kernel.body.ids() {
+            let wanted = needed.is_none_or(|needed| needed[id.index()]) && schedule.live[id.index()];
+            if !wanted || schedule.depth[id.index()] != depth {
+                continue;
+            }
+            let inst = &kernel.body[id];
+            let value = match &inst.op {
+                InstOp::Const(value) => self.single().literal(inst.dtype, *value),
+                InstOp::Index(axis) => {
+                    let index = self.indices[*axis as usize];
+                    self.builder.ins().ireduce(types::I32, index)
+                }
+                InstOp::Load(access) => {
+                    let address = self.place_outside(access, pointers[accesses.load(id)]);
+                    let lanes = Lanes::one(self.source.precision);
+                    self.read(inst.dtype, lanes, address, 0)
+                }
+                InstOp::Apply(_, operands) => {
+                    let operands: Vec<Value> =
+                        operands.iter().map(|operand| self.outside(*operand)).collect();
+                    match is_called(inst) {
+                        true => self.call_once(id, &operands),
+                        false => self.compute(id, Lanes::one(self.source.precision), &operands),
+                    }
+                }
+                InstOp::Noise { coordinates, .. } => {
+                    let coordinates = coordinates.map(|coordinate| self.outside(coordinate));
+                    self.noise_once(id, coordinates, None)
+                }
+            };
+            self.hoisted[id.index()] = Some(value);
+            if schedule.splat[id.index()] {
+                let lanes = Lanes::vector(self.source.precision);
+                self.splats[id.index()] = Some(self.scalars(lanes).splat(inst.dtype, value));
+            }
+        }
+    }
+
+    /// An operation that is no call.
+    pub fn compute(&mut self, id: InstId, lanes: Lanes, operands: &[Value]) -> Value {
+        let kernel = self.source.kernel;
+        let InstOp::Apply(scalar, ids) = &kernel.body[id].op else {
+            unreachable!("{id} is an operation")
+        };
+        let never_nan = |id: InstId| matches!(kernel.body[id].op, InstOp::Const(value) if !value.is_nan());
+        let Some(last) = ids.last() else {
+            unreachable!("operations have operands")
+        };
+        let dtype = kernel.body[*last].dtype;
+        // Extrema are cheapest with a constant in front; nothing else asks.
+        let extremum = matches!(
+            scalar,
+            bnnc_base::scalar::Scalar::Max | bnnc_base::scalar::Scalar::Min
+        );
+        if extremum && never_nan(*last) {
+            return self
+                .scalars(lanes)
+                .apply(*scalar, dtype, &[operands[1], operands[0]], true);
+        }
+        self.scalars(lanes)
+            .apply(*scalar, dtype, operands, never_nan(ids[0]))
+    }
+}
+
+/// Elements of buffers: inside their buffer, with the alignment of one element.
+pub(crate) fn memory() -> MemFlagsData {
+    MemFlagsData::new().with_notrap()
+}
+
+/// The arguments, which nothing writes.
+fn fixed_memory() -> MemFlagsData {
+    MemFlagsData::trusted().with_readonly()
+}

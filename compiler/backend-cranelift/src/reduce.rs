@@ -1,0 +1,139 @@
+//! Reductions over the innermost axis: accumulators in registers, combined in a fixed order, written once.
+
+use crate::access::{Motion, motion};
+use crate::func::{Emitter, memory};
+use crate::isa::Lanes;
+use crate::stmt::Span;
+use bnnc_abi::plan::{Combine, Storage};
+use bnnc_base::dtype::DType;
+use bnnc_loops::ir::Output;
+use cranelift_codegen::ir::{InstBuilder, Value};
+
+/// An output whose address stands still along the innermost axis.
+pub(crate) struct Reduction {
+    /// The position of the output.
+    pub output: usize,
+    /// How elements combine.
+    pub combine: Combine,
+    /// What they are.
+    pub dtype: DType,
+    access: usize,
+}
+
+impl Emitter<'_, '_> {
+    /// The outputs that accumulate in registers.
+    pub fn reductions(&self) -> Vec<Reduction> {
+        let (kernel, accesses) = (self.source.kernel, self.source.accesses);
+        let mut reductions = Vec::new();
+        for (number, output) in kernel.outputs.iter().enumerate() {
+            let still = motion(kernel, &output.access, self.source.precision) == Motion::Still;
+            if let (Some(combine), true, true) =
+                (output.combine, still, self.is_placed_outside(&output.access))
+            {
+                let dtype = self.stored_type(output);
+                let access = accesses.output(number);
+                reductions.push(Reduction {
+                    output: number,
+                    combine,
+                    dtype,
+                    access,
+                });
+            }
+        }
+        reductions
+    }
+
+    /// The type of an output's elements in memory.
+    pub fn stored_type(&self, output: &Output) -> DType {
+        match self.source.kernel.slots[output.access.slot as usize] {
+            Storage::Real => DType::Real,
+            Storage::Int => DType::Int,
+        }
+    }
+
+    /// What each reduction starts from.
+    pub fn identities(&mut self, reductions: &[Reduction], lanes: Lanes) -> Vec<Value> {
+        let mut identities = Vec::new();
+        for reduction in reductions {
+            identities.push(
+                self.scalars(lanes)
+                    .literal(reduction.dtype, reduction.combine.identity()),
+            );
+        }
+        identities
+    }
+
+    /// `copies` accumulators for each reduction, the first holding what there is.
+    pub fn spread_copies(
+        &mut self,
+        reductions: &[Reduction],
+        (lanes, copies): (Lanes, usize),
+        held: &[Value],
+    ) -> Vec<Value> {
+        let identities = if copies > 1 {
+            self.identities(reductions, lanes)
+        } else {
+            Vec::new()
+        };
+        let mut spread = Vec::new();
+        for (at, value) in held.iter().enumerate() {
+            spread.push(*value);
+            spread.extend((1..copies).map(|_| identities[at]));
+        }
+        spread
+    }
+
+    /// One accumulator for each reduction again.
+    pub fn fold_copies(
+        &mut self,
+        reductions: &[Reduction],
+        (lanes, copies): (Lanes, usize),
+        held: &[Value],
+    ) -> Vec<Value> {
+        let mut folded = Vec::new();
+        for (reduction, copies) in reductions.iter().zip(held.chunks(copies)) {
+            folded.push(self.fold(reduction, lanes, copies));
+        }
+        folded
+    }
+
+    /// The lanes of each accumulator as one element.
+    pub fn fold_lanes(&mut self, reductions: &[Reduction], lanes: Lanes, held: &[Value]) -> Vec<Value> {
+        let mut folded = Vec::new();
+        for (reduction, vector) in reductions.iter().zip(held) {
+            let mut elements = Vec::new();
+            for lane in 0..lanes.count() as u8 {
+                elements.push(self.builder.ins().extractlane(*vector, lane));
+            }
+            folded.push(self.fold(reduction, Lanes::one(self.source.precision), &elements));
+        }
+        folded
+    }
+
+    /// Combines each accumulator with what memory holds.
+    pub fn finish_reductions(&mut self, reductions: &[Reduction], held: &[Value], span: &Span) {
+        let lanes = Lanes::one(self.source.precision);
+        for (reduction, value) in reductions.iter().zip(held) {
+            let address = span.pointers[reduction.access];
+            let before = self.read(reduction.dtype, lanes, address, 0);
+            let after = self
+                .scalars(lanes)
+                .combine(reduction.combine, reduction.dtype, before, *value);
+            self.builder.ins().store(memory(), after, address, 0);
+        }
+    }
+
+    /// Neighbours first, so that rounding errors grow with the logarithm of the number of values.
+    fn fold(&mut self, reduction: &Reduction, lanes: Lanes, values: &[Value]) -> Value {
+        if let [value] = values {
+            return *value;
+        }
+        let (left, right) = values.split_at(values.len() / 2);
+        let (left, right) = (
+            self.fold(reduction, lanes, left),
+            self.fold(reduction, lanes, right),
+        );
+        self.scalars(lanes)
+            .combine(reduction.combine, reduction.dtype, left, right)
+    }
+}

@@ -1,0 +1,338 @@
+//! The stages of an innermost loop that calls array primitives.
+//!
+//! Note [Stages]. Array primitives take whole blocks, so an innermost loop whose body calls them is cut into stages. For
+//! each block of the innermost axis, stage 0 is a loop that computes what the first calls need and stores it to scratch,
+//! then come these calls, then stage 1, and so on; outputs are written in the last stage. Everything is computed as late
+//! as its users allow, loads are repeated in each stage that uses them, other values cross stages through scratch.
+//! Where the innermost axis is short, a block is a tile of several whole rows, so that calls are long all the same.
+
+use crate::access::{Motion, motion};
+use crate::schedule::innermost_size;
+use bnnc_abi::symbols;
+use bnnc_base::arena::Id;
+use bnnc_base::dtype::{DType, Precision};
+use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel, Size};
+
+/// The longest block.
+pub(crate) const BLOCK: i64 = 256;
+
+/// One loop over a block, and the calls after it.
+#[derive(Default)]
+pub(crate) struct Stage {
+    /// What the loop computes, in order.
+    pub body: Vec<InstId>,
+    /// What it stores to scratch afterwards.
+    pub store: Vec<InstId>,
+    /// What is called after the loop.
+    pub calls: Vec<InstId>,
+}
+
+/// The length of rows of which several make a block.
+pub(crate) fn row_length(kernel: &Kernel) -> Option<i64> {
+    innermost_size(kernel).filter(|size| kernel.dims.len() > 1 && (1..=BLOCK / 2).contains(size))
+}
+
+/// Whether generated code calls the runtime for this operation.
+pub(crate) fn is_called(inst: &Inst) -> bool {
+    match &inst.op {
+        InstOp::Apply(scalar, _) => symbols::CALLED.contains(scalar),
+        InstOp::Noise { .. } => true,
+        InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => false,
+    }
+}
+
+/// Every instruction that `inst` reads.
+pub(crate) fn operands(inst: &Inst) -> Vec<InstId> {
+    match &inst.op {
+        InstOp::Const(_) | InstOp::Index(_) => Vec::new(),
+        InstOp::Load(access) => access.dynamic.iter().map(|dynamic| dynamic.index).collect(),
+        InstOp::Apply(_, operands) => operands.clone(),
+        InstOp::Noise { coordinates, .. } => coordinates.to_vec(),
+    }
+}
+
+/// Whether the elements of a noise stream lie side by side along the innermost axis.
+pub(crate) fn is_array_noise(inst: &Inst, varies: impl Fn(InstId) -> bool) -> bool {
+    match &inst.op {
+        InstOp::Noise {
+            coordinates, strides, ..
+        } => strides.last() == Some(&Size::Fixed(1)) && !coordinates.iter().any(|id| varies(*id)),
+        _ => false,
+    }
+}
+
+/// Whether a row begins where the one before it ends.
+pub(crate) fn rows_adjoin(strides: &[Size], length: i64) -> bool {
+    strides.len() > 1 && strides[strides.len() - 2] == Size::Fixed(length)
+}
+
+/// See Note [Stages]. Times count loops and calls alternately: loop `s` is `2 s`, the calls after it `2 s + 1`.
+pub(crate) struct Staging<'a> {
+    kernel: &'a Kernel,
+    precision: Precision,
+    varies: Vec<bool>,
+    called: Vec<bool>,
+    /// The stage of each instruction that is computed once.
+    late: Vec<usize>,
+    /// The stages in which a load or index is computed.
+    repeated: Vec<Vec<usize>>,
+    /// When values must be in scratch first and last.
+    held: Vec<Option<(usize, usize)>>,
+    last: usize,
+}
+
+impl<'a> Staging<'a> {
+    pub fn of(kernel: &'a Kernel, (depth, live): (&[usize], &[bool]), precision: Precision) -> Staging<'a> {
+        let count = kernel.body.len();
+        let varies: Vec<bool> = (0..count)
+            .map(|at| live[at] && depth[at] == kernel.dims.len())
+            .collect();
+        let called = |id: InstId| {
+            let inst = &kernel.body[id];
+            let array =
+                !matches!(inst.op, InstOp::Noise { .. }) || is_array_noise(inst, |c| varies[c.index()]);
+            varies[id.index()] && is_called(inst) && array
+        };
+        let called = kernel.body.ids().map(called).collect();
+        let (late, repeated) = (vec![usize::MAX; count], vec![Vec::new(); count]);
+        let held = vec![None; count];
+        let mut staging = Staging {
+            kernel,
+            precision,
+            varies,
+            called,
+            late,
+            repeated,
+            held,
+            last: 0,
+        };
+        staging.last = staging.number_of_calls();
+        staging.place();
+        staging
+    }
+
+    /// The longest chain of calls, one depending on the next.
+    fn number_of_calls(&self) -> usize {
+        let mut available = vec![0; self.kernel.body.len()];
+        for id in self.kernel.body.ids().filter(|id| self.varies[id.index()]) {
+            let inputs = operands(&self.kernel.body[id]);
+            let level = inputs
+                .iter()
+                .map(|operand| available[operand.index()])
+                .max()
+                .unwrap_or(0);
+            available[id.index()] = level + usize::from(self.called[id.index()]);
+        }
+        available.into_iter().max().unwrap_or(0)
+    }
+
+    fn place(&mut self) {
+        let kernel = self.kernel;
+        for output in &kernel.outputs {
+            self.need_in_loop(output.value, self.last);
+            output
+                .access
+                .dynamic
+                .iter()
+                .for_each(|dynamic| self.need_in_loop(dynamic.index, self.last));
+        }
+        for id in kernel.body.ids().rev() {
+            if !self.varies[id.index()] {
+                continue;
+            }
+            let stage = self.late[id.index()];
+            if !self.called[id.index()] {
+                operands(&kernel.body[id])
+                    .iter()
+                    .for_each(|operand| self.need_in_loop(*operand, stage));
+            } else if let InstOp::Apply(_, operands) = &kernel.body[id].op {
+                operands
+                    .iter()
+                    .for_each(|operand| self.need_in_call(*operand, stage));
+            }
+        }
+    }
+
+    fn need_in_loop(&mut self, id: InstId, stage: usize) {
+        let at = id.index();
+        if !self.varies[at] {
+            return;
+        }
+        if self.called[at] {
+            self.late[at] = self.late[at].min(stage - 1);
+            self.hold(id, 2 * stage, 2 * stage);
+        } else if self.is_repeatable(id) {
+            self.late[at] = self.late[at].min(stage);
+            self.repeated[at].push(stage);
+        } else {
+            if self.late[at] != usize::MAX && self.late[at] != stage {
+                let (first, last) = (self.late[at].min(stage), self.late[at].max(stage));
+                self.hold(id, 2 * first, 2 * last);
+            }
+            self.late[at] = self.late[at].min(stage);
+        }
+    }
+
+    fn need_in_call(&mut self, id: InstId, stage: usize) {
+        let at = id.index();
+        if self.called[at] {
+            self.late[at] = self.late[at].min(stage - 1);
+        } else if self.varies[at] && self.is_direct(id) {
+            return;
+        } else {
+            if self.varies[at] && self.is_repeatable(id) {
+                self.repeated[at].push(stage);
+            }
+            let users = self.late[at];
+            if users != usize::MAX && users != stage {
+                self.hold(id, 2 * users.min(stage), 2 * users.max(stage));
+            }
+            self.late[at] = self.late[at].min(stage);
+        }
+        self.hold(id, 2 * stage, 2 * stage + 1);
+    }
+
+    fn hold(&mut self, id: InstId, first: usize, last: usize) {
+        let held = &mut self.held[id.index()];
+        *held = Some(held.map_or((first, last), |(from, to)| (from.min(first), to.max(last))));
+    }
+
+    /// Whether computing it again costs no more than fetching it from scratch.
+    fn is_repeatable(&self, id: InstId) -> bool {
+        match &self.kernel.body[id].op {
+            InstOp::Index(_) => true,
+            InstOp::Load(access) => access
+                .dynamic
+                .iter()
+                .all(|dynamic| !self.varies[dynamic.index.index()]),
+            InstOp::Const(_) | InstOp::Apply(..) | InstOp::Noise { .. } => false,
+        }
+    }
+
+    /// Whether a call can read its operand where it lies.
+    fn is_direct(&self, id: InstId) -> bool {
+        let inst = &self.kernel.body[id];
+        let adjacent = match &inst.op {
+            InstOp::Load(access) => {
+                let rows_adjoin = row_length(self.kernel)
+                    .is_none_or(|length| access.dynamic.is_empty() && rows_adjoin(&access.strides, length));
+                motion(self.kernel, access, self.precision) == Motion::Unit && rows_adjoin
+            }
+            InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) | InstOp::Noise { .. } => false,
+        };
+        adjacent && inst.dtype == DType::Real && self.is_repeatable(id)
+    }
+
+    pub fn finish(self) -> (Vec<Stage>, Vec<Option<usize>>, usize) {
+        let mut stages: Vec<Stage> = (0..=self.last).map(|_| Stage::default()).collect();
+        for id in self.kernel.body.ids() {
+            let at = id.index();
+            let stage = self.late[at];
+            if self.called[at] {
+                stages[stage].calls.push(id);
+                continue;
+            }
+            if self.varies[at] && self.is_repeatable(id) {
+                let mut repeated = self.repeated[at].clone();
+                repeated.sort_unstable();
+                repeated.dedup();
+                repeated.into_iter().for_each(|stage| stages[stage].body.push(id));
+            } else if self.varies[at] {
+                stages[stage].body.push(id);
+            }
+            if let Some((first, _)) = self.held[at] {
+                stages[first / 2].store.push(id);
+            }
+        }
+        let (home, homes) = self.homes();
+        (stages, home, homes)
+    }
+
+    /// Slots for the values in scratch; two values share one where the first is dead before the second is born.
+    fn homes(&self) -> (Vec<Option<usize>>, usize) {
+        let mut home = vec![None; self.held.len()];
+        let mut births: Vec<(usize, usize, usize)> = Vec::new();
+        for (at, held) in self.held.iter().enumerate() {
+            if let Some((first, last)) = held {
+                let birth = if self.called[at] {
+                    2 * self.late[at] + 1
+                } else {
+                    *first
+                };
+                births.push((birth, *last, at));
+            }
+        }
+        births.sort_unstable();
+        let mut busy: Vec<usize> = Vec::new();
+        for (birth, last, at) in births {
+            let free = busy.iter().position(|until| *until < birth).unwrap_or_else(|| {
+                busy.push(0);
+                busy.len() - 1
+            });
+            busy[free] = last;
+            home[at] = Some(free);
+        }
+        (home, busy.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BLOCK;
+    use crate::schedule::Schedule;
+    use bnnc_base::arena::Id;
+    use bnnc_base::dtype::Precision;
+    use bnnc_loops::parse::parse;
+
+    fn schedule(body: &str, output: u32) -> Schedule {
+        let program = parse(&format!(
+            "plan \"p\" f32 1 {{ }} kernel \"k\" [$0, 300] (real, real) {{ {body} store v{output} -> 1 at 0 [300, 1] }}"
+        ))
+        .unwrap();
+        Schedule::of(&program.kernels[0], Precision::F32)
+    }
+
+    fn bodies(schedule: &Schedule) -> Vec<Vec<usize>> {
+        schedule
+            .stages
+            .iter()
+            .map(|stage| stage.body.iter().map(|id| id.index()).collect())
+            .collect()
+    }
+
+    #[test]
+    fn a_call_reads_a_load_where_it_lies() {
+        let chain = "v0: real = load 0 at 0 [300, 1] v1: real = exp v0 v2: real = tanh v1";
+        let schedule = schedule(chain, 2);
+        assert_eq!(bodies(&schedule), [[], [], []]);
+        assert_eq!(schedule.home, [None, Some(0), Some(1)]);
+    }
+
+    #[test]
+    fn values_are_computed_late_and_loads_repeated() {
+        let body = "v0: real = load 0 at 0 [300, 1] v1: real = mul v0 v0 v2: real = exp v1
+                    v3: real = neg v0 v4: real = mul v2 v3";
+        let schedule = schedule(body, 4);
+        assert_eq!(bodies(&schedule), [vec![0, 1], vec![0, 3, 4]]);
+        assert_eq!(schedule.homes, 2);
+        assert!(schedule.vector);
+    }
+
+    #[test]
+    fn slots_are_shared_by_values_that_do_not_meet() {
+        let chain: String = (1..9)
+            .map(|at| format!("v{at}: real = exp v{} ", at - 1))
+            .collect();
+        let schedule = schedule(&format!("v0: real = load 0 at 0 [300, 1] {chain}"), 8);
+        assert_eq!((schedule.stages.len(), schedule.homes), (9, 2));
+    }
+
+    #[test]
+    fn calls_on_what_the_inner_loop_does_not_change_stay_outside() {
+        let body = "v0: real = load 0 at 0 [1, 0] v1: real = exp v0 v2: real = load 0 at 0 [300, 1]
+                    v3: real = mul v1 v2";
+        let schedule = schedule(body, 3);
+        assert_eq!(bodies(&schedule), [[2, 3]]);
+        assert_eq!((schedule.depth[1], schedule.homes, schedule.block), (1, 0, BLOCK));
+    }
+}

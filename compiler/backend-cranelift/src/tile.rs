@@ -1,0 +1,137 @@
+//! Kernels that call array primitives along a short axis: several rows share each call.
+
+use crate::func::Emitter;
+use crate::staging::rows_adjoin;
+use bnnc_base::arena::Id;
+use bnnc_loops::ir::{InstId, InstOp, Kernel};
+use cranelift_codegen::ir::{InstBuilder, Value};
+
+/// Some neighbouring rows.
+struct Tile {
+    /// The index of the first row.
+    first: Value,
+    /// The number of rows.
+    count: Value,
+    /// Elements of a row.
+    length: i64,
+    /// The address of each access at the first row.
+    pointers: Vec<Value>,
+    /// The accesses that differ between rows, and by how many bytes.
+    moving: Vec<usize>,
+    strides: Vec<Value>,
+}
+
+/// What is done for each row: `(emitter, pointers, skipped)`, where `skipped` are the bytes of rows before it.
+type RowBody<'b, 'a, 'f> = &'b mut dyn FnMut(&mut Emitter<'a, 'f>, &[Value], Value);
+
+impl<'a, 'f> Emitter<'a, 'f> {
+    /// The loop over the axis before the innermost one, `rows` at a time.
+    pub fn tiles(&mut self, pointers: &[Value], (rows, length): (i64, i64)) {
+        let axis = row_axis(self.source.kernel);
+        let (from, to) = self.axis_range(axis);
+        let (moving, strides) = self.steps(axis);
+        let mut leaps = Vec::new();
+        for stride in &strides {
+            leaps.push(self.builder.ins().imul_imm_s(*stride, rows));
+        }
+        let carried: Vec<Value> = moving.iter().map(|at| pointers[*at]).collect();
+        self.count((from, to, rows), &carried, &mut |emitter, first, carried| {
+            let rest = emitter.builder.ins().isub(to, first);
+            let most = emitter.int(rows);
+            let count = emitter.builder.ins().smin(rest, most);
+            let pointers = replaced(pointers, &moving, carried);
+            let (moving, strides) = (moving.clone(), strides.clone());
+            emitter.tile(&Tile {
+                first,
+                count,
+                length,
+                pointers,
+                moving,
+                strides,
+            });
+            emitter.advance(carried, &leaps)
+        });
+    }
+
+    fn tile(&mut self, tile: &Tile) {
+        let source = self.source;
+        let stages = &source.schedule.stages;
+        for (number, stage) in stages.iter().enumerate() {
+            if number + 1 == stages.len() || !stage.store.is_empty() {
+                let needed = source.schedule.needs(source.kernel, number);
+                self.rows(tile, &needed, &mut |emitter, pointers, skipped| {
+                    let span = emitter.whole_axis(pointers, Some(skipped));
+                    emitter.stage_loops(number, &span);
+                });
+            }
+            stage.calls.iter().for_each(|id| self.tile_call(*id, tile));
+        }
+    }
+
+    /// The loop over the rows of a tile.
+    fn rows(&mut self, tile: &Tile, needed: &[bool], body: RowBody<'_, 'a, 'f>) {
+        let zero = self.int(0);
+        let mut carried: Vec<Value> = tile.moving.iter().map(|at| tile.pointers[*at]).collect();
+        carried.push(zero);
+        let bytes = tile.length * self.source.precision.bytes() as i64;
+        self.count((zero, tile.count, 1), &carried, &mut |emitter, row, carried| {
+            let (moved, skipped) = (&carried[..tile.moving.len()], carried[tile.moving.len()]);
+            let pointers = replaced(&tile.pointers, &tile.moving, moved);
+            let index = emitter.builder.ins().iadd(tile.first, row);
+            emitter.indices.push(index);
+            emitter.hoist(row_axis(emitter.source.kernel) + 1, &pointers, Some(needed));
+            body(emitter, &pointers, skipped);
+            emitter.indices.pop();
+            let mut next = emitter.advance(moved, &tile.strides);
+            next.push(emitter.plus(skipped, bytes));
+            next
+        });
+    }
+
+    fn tile_call(&mut self, id: InstId, tile: &Tile) {
+        let source = self.source;
+        match &source.kernel.body[id].op {
+            InstOp::Apply(_, operands) => {
+                let elements = self.builder.ins().imul_imm_s(tile.count, tile.length);
+                self.call_block(id, (operands, &tile.pointers), elements);
+            }
+            InstOp::Noise {
+                coordinates, strides, ..
+            } => {
+                let axis = row_axis(source.kernel);
+                let same_stream = coordinates
+                    .iter()
+                    .all(|id| source.schedule.depth[id.index()] <= axis);
+                let (out, zero) = (self.home_of(id), self.int(0));
+                if same_stream && rows_adjoin(strides, tile.length) {
+                    let elements = self.builder.ins().imul_imm_s(tile.count, tile.length);
+                    self.indices.push(tile.first);
+                    self.noise_block(id, out, zero, elements);
+                    self.indices.pop();
+                    return;
+                }
+                let needed = source.schedule.closure(source.kernel, coordinates);
+                self.rows(tile, &needed, &mut |emitter, _, skipped| {
+                    let (out, length) = (emitter.builder.ins().iadd(out, skipped), emitter.int(tile.length));
+                    let first = emitter.int(0);
+                    emitter.noise_block(id, out, first, length);
+                });
+            }
+            InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => unreachable!("{id} is no call"),
+        }
+    }
+}
+
+fn row_axis(kernel: &Kernel) -> usize {
+    kernel.dims.len() - 2
+}
+
+/// `pointers` with those of the `moving` accesses replaced.
+fn replaced(pointers: &[Value], moving: &[usize], by: &[Value]) -> Vec<Value> {
+    let mut pointers = pointers.to_vec();
+    moving
+        .iter()
+        .zip(by)
+        .for_each(|(at, pointer)| pointers[*at] = *pointer);
+    pointers
+}

@@ -1,0 +1,251 @@
+//! Runs one program on the reference interpreter and as machine code, on the same numbers, and compares.
+
+use bnnc_abi::code::{Code, KernelArgs};
+use bnnc_abi::plan::{Launch, Role, Step, Storage};
+use bnnc_abi::symbols::{Address, CALLED, NoiseKind, noise_symbol, scalar_symbol};
+use bnnc_backend_cranelift::Cranelift;
+use bnnc_base::dtype::Precision;
+use bnnc_base::philox;
+use bnnc_base::scalar::Scalar;
+use bnnc_base::shape::Sizes;
+use bnnc_loops::backend::{Backend, Options};
+use bnnc_loops::ir::Program;
+use bnnc_loops::reference::Reference;
+use bnnc_loops::verify::verify;
+
+/// The elements of one buffer.
+pub type Elements = Vec<f64>;
+
+/// A real type of the run.
+pub trait Real: Copy {
+    fn from_f64(value: f64) -> Self;
+    fn to_f64(self) -> f64;
+}
+
+impl Real for f32 {
+    fn from_f64(value: f64) -> f32 {
+        value as f32
+    }
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+}
+
+impl Real for f64 {
+    fn from_f64(value: f64) -> f64 {
+        value
+    }
+    fn to_f64(self) -> f64 {
+        self
+    }
+}
+
+unsafe extern "C" fn unary<T: Real, const SCALAR: usize>(out: *mut u8, x: *const u8, n: i64) {
+    for at in 0..n as usize {
+        // SAFETY: generated code passes addresses of `n` elements.
+        unsafe {
+            let x = (*x.cast::<T>().add(at)).to_f64();
+            *out.cast::<T>().add(at) = T::from_f64(Scalar::ALL[SCALAR].eval(&[x]));
+        }
+    }
+}
+
+unsafe extern "C" fn binary<T: Real, const SCALAR: usize>(out: *mut u8, x: *const u8, y: *const u8, n: i64) {
+    for at in 0..n as usize {
+        // SAFETY: generated code passes addresses of `n` elements.
+        unsafe {
+            let x = [
+                (*x.cast::<T>().add(at)).to_f64(),
+                (*y.cast::<T>().add(at)).to_f64(),
+            ];
+            *out.cast::<T>().add(at) = T::from_f64(Scalar::ALL[SCALAR].eval(&x));
+        }
+    }
+}
+
+unsafe extern "C" fn noise<T: Real, const NORMAL: bool>(
+    out: *mut u8,
+    n: i64,
+    key: u64,
+    first: u64,
+    draw: u32,
+    example: u32,
+    step: u32,
+) {
+    let stream = if NORMAL { philox::normal } else { philox::uniform };
+    for at in 0..n as u64 {
+        let value = stream(key, [draw, example, step], first + at);
+        // SAFETY: generated code passes the address of `n` elements.
+        unsafe { *out.cast::<T>().add(at as usize) = T::from_f64(value) }
+    }
+}
+
+macro_rules! called {
+    ($($variant:ident)*) => {
+        /// The addresses of unary functions by operation.
+        fn unary_address<T: Real>(scalar: Scalar) -> usize {
+            match scalar {
+                $(Scalar::$variant => unary::<T, { Scalar::$variant as usize }> as *const () as usize,)*
+                _ => binary::<T, { Scalar::Pow as usize }> as *const () as usize,
+            }
+        }
+    };
+}
+
+called!(Cos Digamma Erf Exp Expm1 Lgamma Log Log1p LogSigmoid Sigmoid Sin Softplus Tanh Trigamma);
+
+fn addresses_of<T: Real>(precision: Precision) -> Vec<Address> {
+    let scalar = |scalar: &Scalar| Address {
+        name: scalar_symbol(*scalar, precision),
+        pointer: unary_address::<T>(*scalar),
+    };
+    let mut addresses: Vec<Address> = CALLED.iter().map(scalar).collect();
+    for kind in NoiseKind::ALL {
+        let pointer = match kind {
+            NoiseKind::Uniform => noise::<T, false> as *const () as usize,
+            NoiseKind::Normal => noise::<T, true> as *const () as usize,
+        };
+        addresses.push(Address {
+            name: noise_symbol(kind, precision),
+            pointer,
+        });
+    }
+    addresses
+}
+
+/// Naive array primitives, elementwise the reference's.
+pub fn options() -> Options {
+    let mut symbols = addresses_of::<f32>(Precision::F32);
+    symbols.extend(addresses_of::<f64>(Precision::F64));
+    Options { symbols }
+}
+
+/// The only launch of a program.
+pub fn launch(program: &Program) -> &Launch {
+    match &program.plan.steps[0] {
+        Step::Launch(launch) => launch,
+        _ => panic!("the program launches a kernel"),
+    }
+}
+
+/// The outputs of both, given the contents of every buffer; `chunks` are the ends of consecutive invocations.
+pub fn run_both(program: &Program, contents: &[Elements], chunks: &[i64]) -> (Vec<Elements>, Vec<Elements>) {
+    verify(program).unwrap();
+    let compiled = Cranelift
+        .compile(program, &options())
+        .unwrap_or_else(|fault| panic!("{fault}\n{program}"));
+    let mut exact = program.clone();
+    exact.plan.precision = Precision::F64;
+    let reference = Reference.compile(&exact, &Options::default()).unwrap();
+    let outer = launch(program).outer.resolve(&Sizes::default());
+    let found = match program.plan.precision {
+        Precision::F32 => run::<f32>(&*compiled, program, contents, chunks),
+        Precision::F64 => run::<f64>(&*compiled, program, contents, chunks),
+    };
+    (found, run::<f64>(&*reference, program, contents, &[outer]))
+}
+
+enum Memory<T> {
+    Real(Vec<T>),
+    Int(Vec<i32>),
+}
+
+/// Elements around every buffer that must stay as they are.
+const MARGIN: usize = 16;
+const GUARD: f64 = -77.0;
+
+fn run<T: Real>(code: &dyn Code, program: &Program, contents: &[Elements], chunks: &[i64]) -> Vec<Elements> {
+    let guarded = |elements: &Elements| {
+        let guard = [GUARD; MARGIN];
+        [&guard, elements.as_slice(), &guard].concat()
+    };
+    let mut memory: Vec<Memory<T>> = Vec::new();
+    for (id, elements) in program.plan.buffers.ids().zip(contents) {
+        let all = guarded(elements);
+        memory.push(match program.plan.buffers[id].storage {
+            Storage::Real => Memory::Real(all.into_iter().map(T::from_f64).collect()),
+            Storage::Int => Memory::Int(all.into_iter().map(|value| value as i32).collect()),
+        });
+    }
+    let launch = launch(program);
+    let bases: Vec<*mut u8> = launch
+        .buffers
+        .iter()
+        .map(|id| base(&mut memory[id.0 as usize]))
+        .collect();
+    let ints: Vec<i64> = launch
+        .ints
+        .iter()
+        .map(|amount| amount.resolve(&Sizes::default()))
+        .collect();
+    let mut scratch = vec![0u128; code.scratch_bytes(0) / 16 + 8];
+    let aligned = scratch.as_mut_ptr().cast::<u8>();
+    // SAFETY: eight spare words make room for the alignment.
+    let aligned = unsafe { aligned.add(aligned.align_offset(64)) };
+    let mut start = 0;
+    for end in chunks {
+        let args = KernelArgs {
+            buffers: bases.as_ptr(),
+            ints: ints.as_ptr(),
+            start,
+            end: *end,
+            scratch: aligned,
+        };
+        // SAFETY: a verified program stays inside its buffers.
+        unsafe { code.launch(0, &args) }
+        start = *end;
+    }
+    memory.iter().map(|memory| elements(memory, program)).collect()
+}
+
+fn base<T>(memory: &mut Memory<T>) -> *mut u8 {
+    match memory {
+        Memory::Real(all) => all[MARGIN..].as_mut_ptr().cast(),
+        Memory::Int(all) => all[MARGIN..].as_mut_ptr().cast(),
+    }
+}
+
+fn elements<T: Real>(memory: &Memory<T>, program: &Program) -> Elements {
+    let all: Vec<f64> = match memory {
+        Memory::Real(all) => all.iter().map(|value| value.to_f64()).collect(),
+        Memory::Int(all) => all.iter().map(|value| f64::from(*value)).collect(),
+    };
+    let inside = MARGIN..all.len() - MARGIN;
+    let guards = all.iter().enumerate().filter(|(at, _)| !inside.contains(at));
+    guards.for_each(|(at, value)| {
+        assert_eq!(*value, GUARD, "element {at} of a margin is written by\n{program}")
+    });
+    all[inside].to_vec()
+}
+
+/// What the executor puts into the buffers of a launch first.
+pub fn initial(program: &Program, mut element: impl FnMut(Storage) -> f64) -> Vec<Elements> {
+    let launch = launch(program);
+    let mut contents = Vec::new();
+    for (at, id) in program.plan.buffers.ids().enumerate() {
+        let buffer = &program.plan.buffers[id];
+        let count = buffer.shape.count(&Sizes::default());
+        let reduced = launch.reduces.iter().find(|reduce| reduce.slot as usize == at);
+        contents.push(match (reduced, &buffer.role) {
+            (Some(reduce), _) => vec![reduce.combine.identity(); count],
+            (None, Role::Output) => vec![5.0; count],
+            _ => (0..count).map(|_| element(buffer.storage)).collect(),
+        });
+    }
+    contents
+}
+
+/// Compares all buffers; errors are relative to the largest magnitude in the buffer, or to 1.
+pub fn compare(program: &Program, found: &[Elements], wanted: &[Elements], tolerance: f64) {
+    for (buffer, (found, wanted)) in found.iter().zip(wanted).enumerate() {
+        let finite = wanted.iter().filter(|value| value.is_finite());
+        let scale = finite.fold(1.0_f64, |scale, value| scale.max(value.abs()));
+        for (at, (found, wanted)) in found.iter().zip(wanted).enumerate() {
+            let same = found == wanted || (found.is_nan() && wanted.is_nan());
+            assert!(
+                same || (found - wanted).abs() <= tolerance * scale,
+                "buffer {buffer}, element {at}: {found} instead of {wanted}\n{program}"
+            );
+        }
+    }
+}

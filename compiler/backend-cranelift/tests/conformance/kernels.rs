@@ -1,0 +1,125 @@
+//! Kernels of the kinds that training needs, and what a backend must do besides computing.
+
+use crate::harness;
+use bnnc_abi::code::Code;
+use bnnc_backend_cranelift::Cranelift;
+use bnnc_loops::backend::{Backend, Options};
+use bnnc_loops::ir::Program;
+use bnnc_loops::parse::parse;
+use std::sync::Arc;
+
+fn program(text: &str) -> Program {
+    parse(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+const IN_PLACE: &str = r#"plan "p" f64 1 {
+  b0 = real "w" [1000] state
+  b1 = real "g" [1000] input
+  launch 0 (b0, b1) ints () outer 1000 work 3 reduces ()
+}
+kernel "step" [1000] (real, real) {
+  v0: real = load 0 at 0 [1]
+  v1: real = load 1 at 0 [1]
+  v2: real = exp v0
+  v3: real = mul v2 v1
+  v4: real = tanh v3
+  v5: real = sub v0 v4
+  store v5 -> 0 at 0 [1]
+}
+"#;
+
+#[test]
+fn updates_in_place_with_calls_between() {
+    let program = program(IN_PLACE);
+    let w: Vec<f64> = (0..1000).map(|at| (f64::from(at) * 0.37).sin()).collect();
+    let g: Vec<f64> = (0..1000).map(|at| (f64::from(at) * 0.11).cos()).collect();
+    let (found, wanted) = harness::run_both(&program, &[w.clone(), g.clone()], &[1000]);
+    harness::compare(&program, &found, &wanted, 1e-14);
+    let closed: Vec<f64> = w.iter().zip(&g).map(|(w, g)| w - (w.exp() * g).tanh()).collect();
+    harness::compare(&program, &found[..1], &[closed], 1e-14);
+}
+
+#[test]
+fn a_long_sum_in_f32_keeps_its_digits() {
+    let program = program(
+        r#"plan "p" f32 1 {
+  b0 = real "x" [100000] input
+  b1 = real "sum" [] output
+  launch 0 (b0, b1) ints () outer 100000 work 1 reduces (1 sum partial)
+}
+kernel "sum" [100000] (real, real) {
+  v0: real = load 0 at 0 [1]
+  sum v0 -> 1 at 0 [0]
+}
+"#,
+    );
+    let (found, _) = harness::run_both(&program, &[vec![1.0; 100_000], vec![0.0]], &[100_000]);
+    assert_eq!(found[1], [100_000.0]);
+}
+
+#[test]
+fn neighbouring_axes_run_as_one_in_every_chunk() {
+    let program = program(
+        r#"plan "p" f32 1 {
+  b0 = real "x" [4, 5, 3] input
+  b1 = real "y" [4, 5, 3] output
+  launch 0 (b0, b1) ints () outer 4 work 15 reduces ()
+}
+kernel "twice" [4, 5, 3] (real, real) {
+  v0: real = load 0 at 0 [15, 3, 1]
+  v1: real = add v0 v0
+  store v1 -> 1 at 0 [15, 3, 1]
+}
+"#,
+    );
+    let x: Vec<f64> = (0..60).map(f64::from).collect();
+    let (found, _) = harness::run_both(&program, &[x.clone(), vec![0.0; 60]], &[1, 3, 4]);
+    assert_eq!(found[1], x.iter().map(|x| 2.0 * x).collect::<Vec<f64>>());
+    let code = Cranelift.compile(&program, &Options::default()).unwrap();
+    // One loop of four vectors, one of single vectors, one of elements: no loops around them.
+    assert_eq!(code.text().matches("brif").count(), 7, "{}", code.text());
+}
+
+#[test]
+fn an_empty_axis_reads_and_writes_nothing() {
+    let program = program(
+        r#"plan "p" f64 1 {
+  b0 = real "x" [3] input
+  b1 = real "y" [3] output
+  launch 0 (b0, b1) ints (0) outer 3 work 1 reduces ()
+}
+kernel "k" [3, $0] (real, real) {
+  v0: real = load 0 at 0 [1, 0]
+  v1: real = exp v0
+  store v1 -> 1 at 0 [1, 1]
+}
+"#,
+    );
+    let (found, _) = harness::run_both(&program, &[vec![1.0; 3], vec![5.0; 3]], &[3]);
+    assert_eq!(found[1], [5.0; 3]);
+}
+
+#[test]
+fn a_symbol_without_address_is_a_bug_and_not_a_crash() {
+    let fault = Cranelift
+        .compile(&program(IN_PLACE), &Options::default())
+        .err()
+        .unwrap();
+    assert_eq!(
+        fault.to_string(),
+        "bug in bnnc: kernel `step` needs `bnnc_exp_f64`, which has no address"
+    );
+}
+
+#[test]
+fn listings_name_their_kernels() {
+    let program = program(IN_PLACE);
+    let code: Arc<dyn Code> = Cranelift.compile(&program, &harness::options()).unwrap();
+    let clif = code.text();
+    assert!(clif.starts_with("; kernel 0 \"step\"\nfunction"), "{clif}");
+    assert!(clif.contains("f64x2"), "{clif}");
+    let assembly = Cranelift.assembly(&program, &harness::options()).unwrap();
+    assert!(assembly.starts_with("; kernel 0 \"step\""), "{assembly}");
+    assert!(!assembly.contains("f64x2"), "{assembly}");
+    assert!(!code.is_reference());
+}

@@ -1,0 +1,134 @@
+//! Philox 4x32-10: the counter-based random numbers of every backend (Salmon et al. 2011, "Parallel random numbers: as easy
+//! as 1, 2, 3").
+//!
+//! Note [Streams]. A number is named by its site, its coordinates (draw, example, step) and its element, never by the order
+//! in which numbers are asked for. The key of a site is [`key`]; element `i` at coordinates `(d, e, s)` is word `i % 4` of the
+//! block with counter `(i / 4, d, e, s)`. Uniforms are `(word + 0.5) * 2^-32`. Normals come in pairs from words (0, 1) and
+//! (2, 3) of a block by Box-Muller: with `r = sqrt(-2 log u1)` the even element is `r cos(2 pi u2)`, the odd one
+//! `r sin(2 pi u2)`. In `f32` a uniform is the `f64` value rounded and clamped to at most `1 - 2^-24`, so that it stays inside
+//! (0, 1); normals are computed from the words in either precision.
+
+use std::f64::consts::TAU;
+
+const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
+const WEYL: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
+const ROUNDS: usize = 10;
+
+/// The largest uniform in `f32`: `1 - 2^-24`.
+pub const LARGEST_UNIFORM_F32: f32 = 1.0 - f32::EPSILON / 2.0;
+
+/// The four words of a block.
+pub fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
+    let (mut words, mut key) = (counter, key);
+    for _ in 0..ROUNDS {
+        let [first, second] = [0, 2].map(|at| u64::from(MULTIPLIERS[at / 2]) * u64::from(words[at]));
+        let upper = |product: u64| (product >> 32) as u32;
+        words = [
+            upper(second) ^ words[1] ^ key[0],
+            second as u32,
+            upper(first) ^ words[3] ^ key[1],
+            first as u32,
+        ];
+        key = [key[0].wrapping_add(WEYL[0]), key[1].wrapping_add(WEYL[1])];
+    }
+    words
+}
+
+/// The key of a site: the FNV-1a hash of its bytes plus `seed` times the golden ratio of 64 bits, through the finaliser
+/// of splitmix64. The low half is the first key word.
+pub fn key(seed: u64, site: &str) -> u64 {
+    let mut hash: u64 = 0xCBF2_9CE4_8422_2325;
+    for byte in site.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
+    }
+    let mut mixed = hash.wrapping_add(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}
+
+/// The block that holds `element` at coordinates `(draw, example, step)`.
+pub fn words(key: u64, [draw, example, step]: [u32; 3], element: u64) -> [u32; 4] {
+    block(
+        [(element / 4) as u32, draw, example, step],
+        [key as u32, (key >> 32) as u32],
+    )
+}
+
+/// A word as a number in the open interval (0, 1).
+pub fn unit(word: u32) -> f64 {
+    (f64::from(word) + 0.5) / 4_294_967_296.0
+}
+
+/// A uniform number in (0, 1); see Note [Streams].
+pub fn uniform(key: u64, coordinates: [u32; 3], element: u64) -> f64 {
+    unit(words(key, coordinates, element)[(element % 4) as usize])
+}
+
+/// A standard normal number; see Note [Streams].
+pub fn normal(key: u64, coordinates: [u32; 3], element: u64) -> f64 {
+    let words = words(key, coordinates, element);
+    let first = if element % 4 < 2 { 0 } else { 2 };
+    let radius = (-2.0 * unit(words[first]).ln()).sqrt();
+    let angle = TAU * unit(words[first + 1]);
+    radius
+        * if element.is_multiple_of(2) {
+            angle.cos()
+        } else {
+            angle.sin()
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The known-answer vectors published with Random123 1.09 (`kat_vectors`).
+    #[test]
+    fn known_answers() {
+        let ones = u32::MAX;
+        assert_eq!(
+            block([0; 4], [0; 2]),
+            [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]
+        );
+        assert_eq!(
+            block([ones; 4], [ones; 2]),
+            [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]
+        );
+        assert_eq!(
+            block(
+                [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344],
+                [0xa409_3822, 0x299f_31d0]
+            ),
+            [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]
+        );
+    }
+
+    /// Sums of 40000 numbers stay within five standard errors of the law's mean and second moment.
+    #[test]
+    fn moments() {
+        let (key, n) = (key(7, "site"), 40_000u64);
+        let mean = |f: &dyn Fn(u64) -> f64| (0..n).map(f).sum::<f64>() / n as f64;
+        let bound = |variance: f64| 5.0 * (variance / n as f64).sqrt();
+        assert!((mean(&|i| uniform(key, [1, 2, 3], i)) - 0.5).abs() < bound(1.0 / 12.0));
+        assert!(mean(&|i| normal(key, [1, 2, 3], i)).abs() < bound(1.0));
+        assert!((mean(&|i| normal(key, [1, 2, 3], i).powi(2)) - 1.0).abs() < bound(2.0));
+        let neighbours = |i: u64| normal(key, [0, 0, 0], i) * normal(key, [0, 0, 0], i ^ 1);
+        assert!(mean(&neighbours).abs() < bound(1.0));
+    }
+
+    #[test]
+    fn uniforms_stay_inside() {
+        assert!(unit(0) > 0.0 && unit(u32::MAX) < 1.0);
+        assert!((unit(u32::MAX) as f32).min(LARGEST_UNIFORM_F32) < 1.0);
+        assert!(unit(0) as f32 > 0.0);
+    }
+
+    #[test]
+    fn keys_differ_by_seed_and_site() {
+        let keys = [key(0, "a"), key(0, "b"), key(1, "a"), key(0, "")];
+        for (at, one) in keys.iter().enumerate() {
+            assert!(!keys[..at].contains(one));
+        }
+    }
+}

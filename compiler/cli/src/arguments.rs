@@ -1,0 +1,179 @@
+//! What can be said on the command line.
+
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// A compiler for Bayesian neural networks.
+#[derive(Parser, Debug)]
+#[command(name = "bnnc", version, about, max_term_width = 100)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Compile a program and run its infers (also: `bnnc FILE.bnn`).
+    Run(Run),
+    /// Check a program and report what it will cost, without running it.
+    Check(Check),
+    /// Print one stage of the compilation.
+    Emit(Emit),
+    /// Format programs.
+    Fmt(Fmt),
+    /// Explain a diagnostic code.
+    Explain(Explain),
+    /// Experiment: expressions, distributions, layers, models.
+    Repl(Repl),
+    /// Predict for new inputs with a saved run.
+    Predict(Predict),
+}
+
+/// Options of every command that compiles.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Compile {
+    /// Set an option of an item: `--set radial.epochs=10`, `--set yacht.split=7`.
+    #[arg(long = "set", value_name = "ITEM.KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Read a data item from this file (repeat it for shards, or for inputs and target).
+    #[arg(long = "data", value_name = "NAME=PATH")]
+    pub data: Vec<String>,
+    /// The seed of every random number.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// The width of reals.
+    #[arg(long, value_parser = ["f32", "f64"])]
+    pub precision: Option<String>,
+    /// The code generator: cranelift or reference.
+    #[arg(long, default_value = "cranelift")]
+    pub backend: String,
+    /// Only these infers, and those that they need.
+    #[arg(long, value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Switch a rewrite off.
+    #[arg(long, value_name = "REWRITE", value_delimiter = ',')]
+    pub without: Vec<String>,
+}
+
+/// `bnnc run`.
+#[derive(Args, Debug)]
+pub struct Run {
+    /// The program.
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub compile: Compile,
+    /// Write results into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    pub json: bool,
+    /// Threads (results do not depend on them).
+    #[arg(long)]
+    pub threads: Option<usize>,
+    /// Refuse to start above this predicted memory: `500M`, `2G`.
+    #[arg(long, value_name = "SIZE")]
+    pub max_memory: Option<String>,
+    /// Print the time of each stage to standard error.
+    #[arg(long)]
+    pub timings: bool,
+    /// Print every rewrite that fires to standard error.
+    #[arg(long)]
+    pub trace_rewrites: bool,
+}
+
+/// `bnnc check`.
+#[derive(Args, Debug)]
+pub struct Check {
+    /// The program.
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub compile: Compile,
+    /// Print JSON: one object per diagnostic on standard error, the cost report on standard output.
+    #[arg(long)]
+    pub json: bool,
+    /// Refuse above this predicted memory: `500M`, `2G`.
+    #[arg(long, value_name = "SIZE")]
+    pub max_memory: Option<String>,
+    /// Print the time of each stage to standard error.
+    #[arg(long)]
+    pub timings: bool,
+}
+
+/// `bnnc emit`.
+#[derive(Args, Debug)]
+pub struct Emit {
+    /// tokens, ast, hir, graph, density, loops, clif or dot.
+    pub stage: String,
+    /// The program.
+    pub file: PathBuf,
+    /// The infer whose stage is printed (the first by default).
+    #[arg(long)]
+    pub infer: Option<String>,
+    #[command(flatten)]
+    pub compile: Compile,
+}
+
+/// `bnnc fmt`.
+#[derive(Args, Debug)]
+pub struct Fmt {
+    /// Change nothing; fail if a file is not formatted.
+    #[arg(long)]
+    pub check: bool,
+    /// The programs.
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+}
+
+/// `bnnc explain`.
+#[derive(Args, Debug)]
+pub struct Explain {
+    /// The code: `E0201`.
+    pub code: String,
+}
+
+/// `bnnc repl`.
+#[derive(Args, Debug)]
+pub struct Repl {
+    /// A program to load first.
+    pub file: Option<PathBuf>,
+    /// The seed of draws.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+}
+
+/// `bnnc predict`.
+#[derive(Args, Debug)]
+pub struct Predict {
+    /// A folder that `bnnc run --out` wrote.
+    pub run: PathBuf,
+    /// The new inputs.
+    #[arg(long)]
+    pub data: PathBuf,
+    /// Where to write; standard output by default.
+    #[arg(short, long)]
+    pub output: Option<PathBuf>,
+    /// The infer, where the run has several.
+    #[arg(long)]
+    pub infer: Option<String>,
+    /// Threads.
+    #[arg(long)]
+    pub threads: Option<usize>,
+}
+
+/// `bnnc FILE.bnn` means `bnnc run FILE.bnn`, wherever options stand before it.
+pub fn with_default_command(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = arguments.collect();
+    let first = arguments.get(1).map(|word| word.to_string_lossy().into_owned());
+    let commands = ["run", "check", "emit", "fmt", "explain", "repl", "predict", "help"];
+    if let Some(first) = first {
+        let names_file = first.ends_with(".bnn") || std::path::Path::new(&first).is_file();
+        if names_file && !commands.contains(&first.as_str()) {
+            arguments.insert(1, "run".into());
+        }
+    }
+    arguments
+}

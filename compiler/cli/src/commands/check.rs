@@ -1,0 +1,90 @@
+//! `bnnc check`: diagnostics and the cost report; data are opened for their header and shape only.
+
+use crate::arguments::Check;
+use crate::commands::run::timings;
+use crate::session::{self, Display, OK};
+use bnnc_abi::manifest::Infer;
+use bnnc_driver::compile::compile;
+use bnnc_run::codes::size;
+use serde_json::json;
+
+/// Runs the command.
+pub fn run(arguments: &Check) -> u8 {
+    match run_inner(arguments) {
+        Ok(()) => OK,
+        Err(status) => status,
+    }
+}
+
+fn run_inner(arguments: &Check) -> Result<(), u8> {
+    let display = Display { json: arguments.json };
+    let nowhere = bnnc_base::source::SourceMap::default();
+    let options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
+    let limit = arguments.max_memory.as_deref().map(session::bytes).transpose();
+    let limit = limit.map_err(|diagnostic| display.show(&[*diagnostic], &nowhere))?;
+    let clock = std::time::Instant::now();
+    let program = session::load(&arguments.file, &options, display, true)?;
+    let checked = clock.elapsed().as_secs_f64();
+    let unbuilt = program.module.infers.iter().any(|infer| !infer.method.built);
+    if program.module.infers.is_empty() || unbuilt {
+        // Declarations only, or methods that cannot be compiled yet: the types are all there is to say.
+        return Ok(());
+    }
+    let schemas = session::schemas(&program, &options, display)?;
+    let mut compiled =
+        compile(&program, &schemas, &options).map_err(|failure| display.failure(&failure, &program.sources))?;
+    if arguments.timings {
+        timings(&compiled, checked);
+    }
+    let mut status = OK;
+    for infer in &mut compiled.manifest.infers {
+        let Some(schema) = schemas.get(&infer.data) else { continue };
+        infer.cost.peak_bytes = bnnc_run::cost::peak_bytes(infer, schema);
+        if let Some(limit) = limit.filter(|limit| infer.cost.peak_bytes > *limit) {
+            let refusal = bnnc_run::codes::too_little_memory(&infer.name, infer.cost.peak_bytes, limit);
+            status = display.show(&[refusal], &program.sources);
+        }
+    }
+    match arguments.json {
+        true => {
+            let infers: serde_json::Map<String, serde_json::Value> =
+                compiled.manifest.infers.iter().map(|infer| (infer.name.clone(), cost_json(infer))).collect();
+            println!("{}", json!({ "program": compiled.manifest.program, "infer": infers }));
+        }
+        false => compiled.manifest.infers.iter().for_each(|infer| print!("{}", cost_text(infer))),
+    }
+    if status == OK { Ok(()) } else { Err(status) }
+}
+
+fn cost_json(infer: &Infer) -> serde_json::Value {
+    let kl: serde_json::Map<String, serde_json::Value> =
+        infer.reports.iter().map(|site| (site.name.clone(), json!(site.kl))).collect();
+    json!({
+        "method": infer.method,
+        "precision": infer.precision.to_string(),
+        "parameters": infer.cost.parameters,
+        "variational_parameters": infer.cost.variational_parameters,
+        "gradient_nodes": infer.cost.gradient_nodes,
+        "flops_per_step": infer.cost.flops,
+        "bytes_per_step": infer.cost.bytes,
+        "peak_bytes": infer.cost.peak_bytes,
+        "kl": kl,
+    })
+}
+
+fn cost_text(infer: &Infer) -> String {
+    let cost = &infer.cost;
+    let mut text = format!("{} = {}, {}\n", infer.name, infer.method, infer.precision);
+    let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<26} {value:>14}\n"));
+    line("parameters", cost.parameters.to_string());
+    line("variational parameters", cost.variational_parameters.to_string());
+    line("nodes needing gradients", cost.gradient_nodes.to_string());
+    line("FLOPs per step", cost.flops.to_string());
+    line("bytes per step", size(cost.bytes));
+    line("predicted peak memory", size(cost.peak_bytes));
+    for site in &infer.reports {
+        text.push_str(&format!("  {:<26} {} ({}): {}\n", site.name, site.family, site.shape, site.kl));
+    }
+    text.push('\n');
+    text
+}

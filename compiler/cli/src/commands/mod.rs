@@ -1,0 +1,24 @@
+//! One file per command.
+
+mod check;
+mod emit;
+mod explain;
+mod fmt;
+mod predict;
+mod repl;
+mod run;
+
+use crate::arguments::Command;
+
+/// Runs a command and returns the exit status.
+pub fn run(command: Command) -> u8 {
+    match command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Emit(arguments) => emit::run(&arguments),
+        Command::Fmt(arguments) => fmt::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
+        Command::Repl(arguments) => repl::run(&arguments),
+        Command::Predict(arguments) => predict::run(&arguments),
+    }
+}

@@ -1,0 +1,69 @@
+//! `bnnc predict`: predictions for new inputs with a saved run.
+
+use crate::arguments::{Compile, Predict};
+use crate::commands::run::stopped;
+use crate::session::{self, Display, OK};
+use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_base::source::SourceMap;
+use bnnc_driver::compile::compile;
+use bnnc_run::codes;
+use bnnc_run::fit::Context;
+use bnnc_run::out;
+use std::io::Write;
+use std::sync::Arc;
+
+/// Runs the command.
+pub fn run(arguments: &Predict) -> u8 {
+    match run_inner(arguments) {
+        Ok(()) => OK,
+        Err(status) => status,
+    }
+}
+
+fn run_inner(arguments: &Predict) -> Result<(), u8> {
+    let display = Display { json: false };
+    let nowhere = SourceMap::default();
+    let read = out::read(&arguments.run);
+    let (saved, values) = read.map_err(|diagnostic| display.show(&[diagnostic], &nowhere))?;
+    let flags = Compile {
+        set: saved.settings.clone(),
+        data: saved.data.clone(),
+        seed: saved.seed,
+        precision: saved.precision.clone(),
+        backend: "cranelift".to_owned(),
+        ..Compile::default()
+    };
+    let options = session::options(&flags).map_err(|found| display.show(&found, &nowhere))?;
+    let program = session::load(&saved.program, &options, display, false)?;
+    let schemas = session::schemas(&program, &options, display)?;
+    let compiled =
+        compile(&program, &schemas, &options).map_err(|failure| display.failure(&failure, &program.sources))?;
+    let refuse = |why: &str| display.show(&[codes::not_a_run(&arguments.run, why)], &program.sources);
+    let infer = choose(&compiled.manifest, arguments).map_err(|why| refuse(&why))?;
+    let data = compiled.manifest.data.iter().find(|spec| spec.name == infer.data);
+    let known = saved.preparations.get(&infer.name).zip(values.get(&infer.name)).zip(data);
+    let Some(((preparation, values), spec)) = known else {
+        return Err(refuse(&format!("it has nothing saved of `{}`", infer.name)));
+    };
+    let rows = preparation.rows(spec, &arguments.data).map_err(|found| display.show(&found, &program.sources))?;
+    let pool = Arc::new(bnnc_kernels::pool::Pool::new(session::threads(arguments.threads)));
+    let context = Context { pool, seed: saved.seed, progress: false };
+    let columns = bnnc_run::run::predict(infer, preparation, values, rows, &context)
+        .map_err(|stop| stopped(&stop, &program, display))?;
+    match &arguments.output {
+        Some(path) => bnnc_data::write::csv(path, &columns).map_err(|found| display.show(&[found], &program.sources)),
+        None => {
+            let text = bnnc_data::write::csv_text(&columns);
+            // A reader that closed the pipe has seen enough.
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            Ok(())
+        }
+    }
+}
+
+fn choose<'a>(manifest: &'a Manifest, arguments: &Predict) -> Result<&'a Infer, String> {
+    match &arguments.infer {
+        Some(name) => manifest.infers.iter().find(|infer| infer.name == *name).ok_or_else(|| format!("it has no infer `{name}`")),
+        None => manifest.infers.first().ok_or_else(|| "it has no infers".to_owned()),
+    }
+}

@@ -1,0 +1,78 @@
+//! Every diagnostic code of the compiler, and those of the command line.
+
+use bnnc_base::diagnostic::{Code, Diagnostic};
+
+/// `--set` without an item, a key and a value.
+pub static BAD_SETTING: Code = Code {
+    id: "E0601",
+    title: "bad setting",
+    explain: "`--set` takes `ITEM.KEY=VALUE`: the name of an `infer` or `data` item, one of its options, and a value as it \
+              would be written in the file.\n\n```\nbnnc model.bnn --set radial.epochs=10 --set yacht.split=7\n```",
+};
+
+/// A backend that this build does not have.
+pub static NO_BACKEND: Code = Code {
+    id: "E0602",
+    title: "no such backend",
+    explain: "`--backend` names a code generator of this build. `cranelift` compiles for this machine's processor; \
+              `reference` is a slow interpreter in double precision, made to check the other.",
+};
+
+/// An infer that does not exist.
+pub static NO_INFER: Code = Code {
+    id: "E0603",
+    title: "no such infer",
+    explain: "`--only` and `--infer` take names of `infer` items of the program.",
+};
+
+/// A stage that does not exist.
+pub static NO_STAGE: Code = Code {
+    id: "E0604",
+    title: "no such stage",
+    explain: "`bnnc emit STAGE FILE` prints one stage of the compilation: tokens, ast, hir, graph, density, loops, clif, dot.",
+};
+
+/// A file that cannot be read.
+pub static NO_FILE: Code = Code {
+    id: "E0605",
+    title: "cannot read the program",
+    explain: "The program file named on the command line does not exist or is not readable UTF-8 text.",
+};
+
+/// Nothing to run.
+pub static NO_INFERS: Code = Code {
+    id: "E0606",
+    title: "nothing to run",
+    explain: "A program without an `infer` item declares things but asks for nothing. Add, for example, \
+              `infer fit = vi(Posterior, data) { epochs = 100 }`.",
+};
+
+static OWN: &[&Code] = &[&BAD_SETTING, &NO_BACKEND, &NO_INFER, &NO_STAGE, &NO_FILE, &NO_INFERS];
+
+/// Every code that this crate and those below it can raise.
+pub fn all() -> Vec<&'static Code> {
+    let lists = [bnnc_grammar::report::CODES, bnnc_hir::report::CODES, bnnc_rewrite::report::CODES, OWN];
+    let elaborate = [
+        &bnnc_hir::elaborate::model::LIMIT,
+        &bnnc_hir::elaborate::bind::NO_COLUMN,
+        &bnnc_hir::elaborate::bind::WRONG_COLUMN,
+    ];
+    let mut codes: Vec<&'static Code> = lists.concat();
+    codes.extend(elaborate);
+    codes.sort_by_key(|code| code.id);
+    codes
+}
+
+/// A backend that does not exist.
+pub fn no_backend(name: &str) -> Diagnostic {
+    Diagnostic::usage(&NO_BACKEND, format!("there is no backend `{name}`"))
+        .suggest(name, super::backends::names())
+        .note(format!("this build has {}", super::backends::names().join(", ")))
+}
+
+/// An infer that does not exist.
+pub fn no_infer(name: &str, known: &[&str]) -> Diagnostic {
+    Diagnostic::usage(&NO_INFER, format!("there is no infer `{name}`"))
+        .suggest(name, known.iter().copied())
+        .note(format!("the program has {}", known.join(", ")))
+}

@@ -1,0 +1,134 @@
+//! The path of a program, as one readable function: checked module and schemas in, manifest out.
+
+use crate::infer::{Compilation, Failure, Timings};
+use crate::options::Options;
+use crate::program::Program;
+use crate::{backends, codes};
+use bnnc_abi::data::{DataSpec, Schema};
+use bnnc_abi::manifest::{Compare, Manifest};
+use bnnc_base::diagnostic::{Diagnostic, Place};
+use bnnc_hir::tree::{InferId, SettingValue};
+use bnnc_rewrite::rule::Firing;
+use std::collections::{HashMap, HashSet};
+
+/// A manifest and what was learnt on the way.
+pub struct Compiled {
+    /// For the runtime.
+    pub manifest: Manifest,
+    /// The time of each stage, by infer.
+    pub timings: Vec<(String, Timings)>,
+    /// The rewrites that fired, if they were asked for.
+    pub firings: Vec<(String, Vec<Firing>)>,
+}
+
+/// The data items that the chosen infers use.
+///
+/// # Errors
+/// Names of `--only` that do not exist, or a program without infers.
+pub fn data(program: &Program, options: &Options) -> Result<Vec<DataSpec>, Vec<Diagnostic>> {
+    let chosen = chosen(program, options)?;
+    let mut specs: Vec<DataSpec> = Vec::new();
+    for id in chosen {
+        let spec = &program.module.datas[program.module.infers[id].data].spec;
+        if !specs.iter().any(|known| known.name == spec.name) {
+            specs.push(spec.clone());
+        }
+    }
+    Ok(specs)
+}
+
+/// The infers to run, in order: those named and those that they need; all where none is named.
+pub fn chosen(program: &Program, options: &Options) -> Result<Vec<InferId>, Vec<Diagnostic>> {
+    let module = &program.module;
+    if module.infers.is_empty() {
+        let mut diagnostic = Diagnostic::usage(&codes::NO_INFERS, "the program has no `infer` item, so there is nothing to run");
+        diagnostic.fault = bnnc_base::diagnostic::Fault::Program;
+        return Err(vec![diagnostic.help("`bnnc check` checks a program without running it")]);
+    }
+    let names: Vec<&str> = module.infers.iter().map(|infer| &*infer.name).collect();
+    let unknown = options.only.iter().filter(|name| !names.contains(&name.as_str()));
+    let diagnostics: Vec<Diagnostic> = unknown.map(|name| codes::no_infer(name, &names)).collect();
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
+    }
+    let mut wanted: HashSet<InferId> = module
+        .infers
+        .ids()
+        .filter(|id| options.only.is_empty() || options.only.iter().any(|name| **name == *module.infers[*id].name))
+        .collect();
+    for id in module.infer_order.iter().rev() {
+        if wanted.contains(id) {
+            wanted.extend(needs(program, *id));
+        }
+    }
+    Ok(module.infer_order.iter().copied().filter(|id| wanted.contains(id)).collect())
+}
+
+/// The infers whose results an infer starts from or fixes sites to.
+fn needs(program: &Program, id: InferId) -> Vec<InferId> {
+    let item = &program.module.infers[id];
+    let mut needs: Vec<InferId> = item
+        .options
+        .iter()
+        .filter_map(|setting| match setting.value {
+            SettingValue::Infer(other) => Some(other),
+            _ => None,
+        })
+        .collect();
+    if let bnnc_hir::tree::Target::Posterior(posterior) = item.target {
+        let lines = program.module.posteriors[posterior].lines.iter();
+        needs.extend(lines.filter_map(|line| match &line.value {
+            bnnc_hir::tree::PosteriorValue::From(other, _) => Some(*other),
+            bnnc_hir::tree::PosteriorValue::Family(..) => None,
+        }));
+    }
+    needs
+}
+
+/// Compiles the chosen infers.
+///
+/// # Errors
+/// Everything that is wrong, or the first limit or bug.
+pub fn compile(program: &Program, schemas: &HashMap<String, Schema>, options: &Options) -> Result<Compiled, Failure> {
+    let Some(backend) = backends::lookup(&options.backend) else {
+        return Err(Failure::Program(vec![codes::no_backend(&options.backend)]));
+    };
+    let chosen = chosen(program, options).map_err(Failure::Program)?;
+    let data = data(program, options).map_err(Failure::Program)?;
+    let mut compiled = Compiled {
+        manifest: Manifest {
+            program: program.source.name.to_string(),
+            seed: options.seed,
+            backend: backend.name().to_owned(),
+            data,
+            infers: Vec::new(),
+            compares: compares(program, &chosen),
+        },
+        timings: Vec::new(),
+        firings: Vec::new(),
+    };
+    let mut diagnostics = Vec::new();
+    for id in chosen {
+        let mut compilation = Compilation::new(program, id, options);
+        let name = compilation.item.name.to_string();
+        let Some(schema) = schemas.get(&*program.module.datas[compilation.item.data].name) else { continue };
+        match compilation.compile(schema, backend) {
+            Ok(infer) => compiled.manifest.infers.push(infer),
+            Err(Failure::Program(found)) => diagnostics.extend(found),
+            Err(failure) => return Err(failure),
+        }
+        compiled.timings.push((name.clone(), compilation.timings));
+        compiled.firings.extend(compilation.context.trace.map(|firings| (name, firings)));
+    }
+    diagnostics.dedup_by(|a, b| a == b && a.at != Place::Nowhere);
+    if diagnostics.is_empty() { Ok(compiled) } else { Err(Failure::Program(diagnostics)) }
+}
+
+fn compares(program: &Program, chosen: &[InferId]) -> Vec<Compare> {
+    let name = |id: &InferId| program.module.infers[*id].name.to_string();
+    let one = |item: &bnnc_hir::tree::CompareItem| Compare {
+        infers: item.infers.iter().filter(|id| chosen.contains(id)).map(name).collect(),
+        metrics: item.metrics.iter().map(|metric| metric.to_string()).collect(),
+    };
+    program.module.compares.iter().map(one).collect()
+}

@@ -1,0 +1,82 @@
+//! `bnnc emit`: any stage as text.
+
+use crate::infer::{Compilation, Failure};
+use crate::options::Options;
+use crate::program::Program;
+use crate::stage::Stage;
+use crate::{backends, codes};
+use bnnc_abi::data::Schema;
+use bnnc_graph::analysis::dot::dot;
+use bnnc_loops::backend;
+use std::collections::HashMap;
+
+/// The stages that need no data.
+pub fn syntactic(program: &Program, stage: Stage) -> Option<String> {
+    match stage {
+        Stage::Tokens => Some(tokens(program)),
+        Stage::Ast => Some(match bnnc_grammar::print::format(&program.source) {
+            Ok(text) => text,
+            Err(_) => format!("{:#?}\n", program.ast),
+        }),
+        Stage::Hir => Some(format!("{:#?}", program.module)),
+        Stage::Graph | Stage::Density | Stage::Loops | Stage::Clif | Stage::Dot => None,
+    }
+}
+
+/// A stage of one infer (the first where none is named).
+///
+/// # Errors
+/// As compilation.
+pub fn emit(
+    program: &Program,
+    stage: Stage,
+    infer: Option<&str>,
+    schemas: &HashMap<String, Schema>,
+    options: &Options,
+) -> Result<String, Failure> {
+    let chosen = crate::compile::chosen(program, options).map_err(Failure::Program)?;
+    let named = |id: &&bnnc_hir::tree::InferId| infer.is_none_or(|name| *name == *program.module.infers[**id].name);
+    let Some(id) = chosen.iter().find(named) else {
+        let names: Vec<&str> = program.module.infers.iter().map(|infer| &*infer.name).collect();
+        return Err(Failure::Program(vec![codes::no_infer(infer.unwrap_or_default(), &names)]));
+    };
+    let mut compilation = Compilation::new(program, *id, options);
+    let data = &program.module.datas[compilation.item.data].name;
+    let Some(schema) = schemas.get(&**data) else { return Ok(String::new()) };
+    let elaborated = compilation.elaborate(schema)?;
+    match stage {
+        Stage::Graph => return Ok(elaborated.model.function.to_string()),
+        Stage::Dot => return Ok(dot(&elaborated.model.function)),
+        _ => {}
+    }
+    let densities = compilation.density(&elaborated.model)?;
+    if stage == Stage::Density {
+        let functions = [
+            Some(&densities.log_prior),
+            Some(&densities.likelihood_arguments),
+            Some(&densities.log_likelihood),
+            densities.mean.as_ref(),
+            densities.probabilities.as_ref(),
+            densities.draw.as_ref(),
+        ];
+        return Ok(functions.into_iter().flatten().map(|function| format!("{function}\n")).collect());
+    }
+    let objective = compilation.objective(&elaborated, &densities)?;
+    let Some(backend) = backends::lookup(&options.backend) else {
+        return Err(Failure::Program(vec![codes::no_backend(&options.backend)]));
+    };
+    let precision = compilation.precision(backend);
+    let names: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
+    let loops = compilation.lower("train", &objective.train, &names, precision)?;
+    if stage == Stage::Loops {
+        return Ok(loops.to_string());
+    }
+    let options = backend::Options { symbols: options.symbols.clone() };
+    Ok(backend.compile(&loops, &options)?.text())
+}
+
+/// One token per line with its bytes.
+fn tokens(program: &Program) -> String {
+    let lexed = bnnc_grammar::lexer::lex(&program.source);
+    lexed.tokens.iter().map(|(start, token, end)| format!("{start}..{end} {token}\n")).collect()
+}

@@ -1,0 +1,318 @@
+//! One infer: from its checked item to functions, programs and machine code, with the time of each stage.
+
+use crate::options::Options;
+use crate::program::Program;
+use bnnc_abi::code::Artifact;
+use bnnc_abi::data::Schema;
+use bnnc_abi::manifest::{Cost, Infer, Schedule, Training};
+use bnnc_base::diagnostic::{Diagnostic, Place};
+use bnnc_base::dtype::Precision;
+use bnnc_base::fault::Fault;
+use bnnc_base::source::Span;
+use bnnc_graph::function::Function;
+use bnnc_graph::model::{Model, Optimiser, Posterior};
+use bnnc_hir::elaborate;
+use bnnc_hir::elaborate::bind::{Bound, bind};
+use bnnc_hir::tree::{InferId, InferItem, ModelId, SettingValue, Target};
+use bnnc_loops::backend::{self, Backend};
+use bnnc_loops::ir;
+use bnnc_rewrite::density::Densities;
+use bnnc_rewrite::methods::train::{Objective, Refusal, Settings, objective};
+use bnnc_rewrite::pass::Context;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Why there is no infer.
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// The program asks for what cannot be.
+    Program(Vec<Diagnostic>),
+    /// A limit or a bug of ours.
+    Fault(Fault),
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Failure {
+        Failure::Fault(fault)
+    }
+}
+
+impl From<Box<Diagnostic>> for Failure {
+    fn from(diagnostic: Box<Diagnostic>) -> Failure {
+        Failure::Program(vec![*diagnostic])
+    }
+}
+
+/// How long each stage took, in seconds, in order.
+pub type Timings = Vec<(&'static str, f64)>;
+
+/// An infer on its way down.
+pub struct Compilation<'a> {
+    program: &'a Program,
+    options: &'a Options,
+    /// The item.
+    pub item: &'a InferItem,
+    /// Rewrites and their timings.
+    pub context: Context,
+    /// The time of each stage.
+    pub timings: Timings,
+}
+
+/// What elaboration gives.
+pub struct Elaborated {
+    /// The model for one example.
+    pub model: Model,
+    /// Its approximation.
+    pub posterior: Posterior,
+    /// What moves the parameters.
+    pub optimiser: Optimiser,
+    /// How data reach the model.
+    pub bound: Bound,
+}
+
+impl<'a> Compilation<'a> {
+    /// Starts at an infer.
+    pub fn new(program: &'a Program, id: InferId, options: &'a Options) -> Compilation<'a> {
+        let trace = options.trace.then(Vec::new);
+        let context = Context { without: options.without.clone(), trace, timings: Vec::new() };
+        Compilation { program, options, item: &program.module.infers[id], context, timings: Vec::new() }
+    }
+
+    fn timed<T>(&mut self, stage: &'static str, run: impl FnOnce(&mut Self) -> T) -> T {
+        let clock = Instant::now();
+        let result = run(self);
+        self.timings.push((stage, clock.elapsed().as_secs_f64()));
+        result
+    }
+
+    /// The model that the infer is about.
+    pub fn model_id(&self) -> ModelId {
+        match self.item.target {
+            Target::Model(model) => model,
+            Target::Posterior(posterior) => self.program.module.posteriors[posterior].model,
+        }
+    }
+
+    /// Elaborates model, posterior and optimiser for a schema.
+    ///
+    /// # Errors
+    /// Columns that do not fit, and what only shows with sizes.
+    pub fn elaborate(&mut self, schema: &Schema) -> Result<Elaborated, Failure> {
+        self.timed("elaborate", |this| this.elaborate_now(schema))
+    }
+
+    fn elaborate_now(&mut self, schema: &Schema) -> Result<Elaborated, Failure> {
+        let module = &self.program.module;
+        let (bound, diagnostics) = bind(&module.models[self.model_id()], schema);
+        if !diagnostics.is_empty() {
+            return Err(Failure::Program(diagnostics));
+        }
+        let model = elaborate::model::elaborate(module, self.model_id(), &bound.dims)?;
+        let posterior = match self.item.target {
+            Target::Posterior(id) => elaborate::posterior::elaborate(module, id, &model)?,
+            Target::Model(_) => elaborate::posterior::point(module, &model, self.item.span)?,
+        };
+        let optimiser = self.optimiser()?;
+        Ok(Elaborated { model, posterior, optimiser, bound })
+    }
+
+    fn optimiser(&self) -> Result<Optimiser, Failure> {
+        let module = &self.program.module;
+        if let Some(SettingValue::Optimiser(id, args)) = self.setting("optimiser") {
+            return Ok(elaborate::optimiser::elaborate(module, *id, args, self.item.span)?);
+        }
+        // The default of the method records, `Adam(1e-3)`.
+        let adam = module.optimisers.ids().find(|id| &*module.optimisers[*id].name == "Adam");
+        let Some(id) = adam else {
+            return Err(Failure::Fault(Fault::Bug("the library has no `Adam`".to_owned())));
+        };
+        let span = self.item.span;
+        let rate = bnnc_hir::tree::Expr {
+            kind: bnnc_hir::tree::ExprKind::Real(1e-3),
+            ty: bnnc_hir::types::Ty::real(),
+            span,
+        };
+        let defaults = module.optimisers[id].params.iter().skip(1).filter_map(|param| param.default.clone());
+        let args: Vec<_> = std::iter::once(rate).chain(defaults).collect();
+        Ok(elaborate::optimiser::elaborate(module, id, &args, span)?)
+    }
+
+    /// The value of an option, if it is set.
+    pub fn setting(&self, name: &str) -> Option<&'a SettingValue> {
+        self.item.options.iter().find(|setting| &*setting.name == name).map(|setting| &setting.value)
+    }
+
+    fn int(&self, name: &str) -> usize {
+        let given = match self.setting(name) {
+            Some(SettingValue::Int(value)) => Some(*value),
+            Some(SettingValue::Real(value)) => Some(*value as i64),
+            _ => None,
+        };
+        let default = || {
+            let option = self.item.method.options.iter().find(|option| option.name == name);
+            option.and_then(|option| option.default.parse().ok()).unwrap_or(0)
+        };
+        usize::try_from(given.unwrap_or_else(default)).unwrap_or(0)
+    }
+
+    /// The density functions of a model.
+    ///
+    /// # Errors
+    /// A model that no method can use.
+    pub fn density(&mut self, model: &Model) -> Result<Densities, Failure> {
+        let densities = self.timed("density", |_| bnnc_rewrite::density::density(model));
+        densities.map_err(|diagnostics| Failure::Program(self.placed(diagnostics)))
+    }
+
+    /// The functions that the infer computes.
+    ///
+    /// # Errors
+    /// An infinite divergence, a family without a sampler, a path without a derivative.
+    pub fn objective(&mut self, elaborated: &Elaborated, densities: &Densities) -> Result<Objective, Failure> {
+        let settings = Settings {
+            optimiser: &elaborated.optimiser,
+            samples: self.int("samples").max(1),
+            kl_draws: self.int("draws"),
+        };
+        let (model, posterior) = (&elaborated.model, &elaborated.posterior);
+        let result = self.timed("rewrite", |this| objective(densities, model, posterior, settings, &mut this.context));
+        result.map_err(|refusal| match refusal {
+            Refusal::Program(diagnostics) => Failure::Program(self.placed(diagnostics)),
+            Refusal::Fault(fault) => Failure::Fault(fault),
+        })
+    }
+
+    /// Diagnostics of the rewriter know no spans: they are about this infer.
+    fn placed(&self, diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        let place = |mut diagnostic: Diagnostic| {
+            if diagnostic.at == Place::Nowhere {
+                diagnostic.at = Place::Span(self.item.span);
+            }
+            diagnostic
+        };
+        diagnostics.into_iter().map(place).collect()
+    }
+
+    /// The precision of the run; the reference computes in double precision always.
+    pub fn precision(&self, backend: &dyn Backend) -> Precision {
+        if backend.name() == "reference" {
+            return Precision::F64;
+        }
+        match (self.options.precision, self.setting("precision")) {
+            (Some(precision), _) => precision,
+            (None, Some(SettingValue::Word(word))) if &**word == "f64" => Precision::F64,
+            _ => Precision::F32,
+        }
+    }
+
+    /// Lowers a function.
+    ///
+    /// # Errors
+    /// A limit or a bug.
+    pub fn lower(&mut self, name: &str, function: &Function, states: &[String], precision: Precision) -> Result<ir::Program, Fault> {
+        let name = format!("{}.{name}", self.item.name);
+        let options = bnnc_lower::Options { name, precision, seed: self.options.seed, states: states.to_vec() };
+        let program = self.timed("lower", |_| bnnc_lower::lower(function, &options))?;
+        if cfg!(debug_assertions) {
+            bnnc_loops::verify::verify(&program)?;
+        }
+        Ok(program)
+    }
+
+    fn code(&mut self, program: ir::Program, backend: &dyn Backend) -> Result<Artifact, Fault> {
+        let options = backend::Options { symbols: self.options.symbols.clone() };
+        let code = self.timed("code", |_| backend.compile(&program, &options))?;
+        Ok(Artifact { plan: Arc::new(program.plan), code })
+    }
+
+    /// Compiles the infer.
+    ///
+    /// # Errors
+    /// As the stages.
+    pub fn compile(&mut self, schema: &Schema, backend: &dyn Backend) -> Result<Infer, Failure> {
+        let clock = Instant::now();
+        let elaborated = self.elaborate(schema)?;
+        let densities = self.density(&elaborated.model)?;
+        let objective = self.objective(&elaborated, &densities)?;
+        let precision = self.precision(backend);
+        let names: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
+        let train = self.lower("train", &objective.train, &names, precision)?;
+        let options = self.training(&elaborated.optimiser);
+        let cost = self.cost(&train, &objective, schema, &options);
+        let train = self.code(train, backend)?;
+        // Predictions read the parameters and change nothing.
+        let predict = self.lower("predict", &objective.predict, &[], precision)?;
+        let predict = self.code(predict, backend)?;
+        let sites = self.lower("sites", &objective.sites, &[], precision)?;
+        let sites = self.code(sites, backend)?;
+        let Some(output) = elaborated.bound.output else {
+            return Err(Failure::Fault(Fault::Bug("a model without an output passed the checker".to_owned())));
+        };
+        Ok(Infer {
+            name: self.item.name.to_string(),
+            method: self.item.method.name,
+            data: self.program.module.datas[self.item.data].name.to_string(),
+            precision,
+            train,
+            predict,
+            sites,
+            states: objective.states,
+            reports: objective.reports,
+            bindings: elaborated.bound.ports,
+            output,
+            options,
+            cost,
+            compile_seconds: clock.elapsed().as_secs_f64(),
+        })
+    }
+
+    fn training(&self, optimiser: &Optimiser) -> Training {
+        let start = match self.setting("start") {
+            Some(SettingValue::Infer(id)) => Some(self.program.module.infers[*id].name.to_string()),
+            _ => None,
+        };
+        Training {
+            epochs: self.int("epochs"),
+            batch: self.int("batch"),
+            rate: optimiser.rate,
+            schedule: self.schedule(),
+            patience: self.int("patience"),
+            samples: self.int("samples").max(1),
+            kl_draws: self.int("draws"),
+            predictive_draws: self.int("predictive_draws").max(1),
+            start,
+        }
+    }
+
+    fn schedule(&self) -> Schedule {
+        let (name, args) = match self.setting("schedule") {
+            Some(SettingValue::Call(name, args)) => (&**name, args.as_slice()),
+            Some(SettingValue::Word(name)) => (&**name, [].as_slice()),
+            _ => ("constant", [].as_slice()),
+        };
+        match (name, args) {
+            ("cosine", _) => Schedule::Cosine,
+            ("linear", _) => Schedule::Linear,
+            ("step", [fraction, factor]) => Schedule::Step { fraction: *fraction, factor: *factor },
+            _ => Schedule::Constant,
+        }
+    }
+
+    fn cost(&self, program: &ir::Program, objective: &Objective, schema: &Schema, options: &Training) -> Cost {
+        let sizes = crate::cost::sizes(options, schema.train);
+        let step = bnnc_lower::cost::cost(program, &sizes);
+        Cost {
+            parameters: objective.parameters,
+            variational_parameters: objective.variational_parameters,
+            gradient_nodes: objective.gradient_nodes,
+            flops: step.flops,
+            bytes: step.bytes,
+            peak_bytes: 0,
+        }
+    }
+
+    /// Where the infer stands in the program.
+    pub fn span(&self) -> Span {
+        self.item.span
+    }
+}

@@ -1,0 +1,44 @@
+//! What the command line says about a compilation.
+
+use bnnc_abi::symbols::Address;
+use bnnc_base::dtype::Precision;
+use std::path::PathBuf;
+
+/// Options of a compilation.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The seed of every random number.
+    pub seed: u64,
+    /// The width of reals, if not left to the method.
+    pub precision: Option<Precision>,
+    /// The backend's name.
+    pub backend: String,
+    /// `ITEM.KEY=VALUE`, as given.
+    pub settings: Vec<String>,
+    /// `NAME=PATH` pairs; several for one name are shards (or inputs and target).
+    pub data: Vec<(String, PathBuf)>,
+    /// Only these infers (and those they need); empty means all.
+    pub only: Vec<String>,
+    /// Rewrites that are switched off.
+    pub without: Vec<String>,
+    /// Whether to record rewrites.
+    pub trace: bool,
+    /// The runtime's array primitives.
+    pub symbols: Vec<Address>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            seed: 0,
+            precision: None,
+            backend: "cranelift".to_owned(),
+            settings: Vec::new(),
+            data: Vec::new(),
+            only: Vec::new(),
+            without: Vec::new(),
+            trace: false,
+            symbols: Vec::new(),
+        }
+    }
+}

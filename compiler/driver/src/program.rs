@@ -1,0 +1,97 @@
+//! A program and the library as sources, trees and checked modules.
+
+use crate::codes;
+use crate::options::Options;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::source::{Source, SourceMap};
+use bnnc_grammar::ast;
+use bnnc_hir::check::{Context, Override, check};
+use bnnc_hir::tree::Module;
+use std::path::{Path, PathBuf};
+
+/// A checked program.
+pub struct Program {
+    /// All texts.
+    pub sources: SourceMap,
+    /// The program's own text.
+    pub source: Source,
+    /// The program's tree.
+    pub ast: ast::Module,
+    /// Everything resolved and typed; only complete where there are no errors.
+    pub module: Module,
+    /// What was found, in order of position.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Program {
+    /// Whether it may not be compiled.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+}
+
+/// The library's trees; its files parse without diagnostics, which a test holds them to.
+pub fn library(sources: &mut SourceMap) -> Vec<ast::Module> {
+    let parse = |(path, text): &(&str, &str)| {
+        let source = sources.add(&format!("library/{path}"), text);
+        bnnc_grammar::parse::parse(&source).0
+    };
+    bnnc_stdlib::FILES.iter().map(parse).collect()
+}
+
+/// Parses and checks a program. `name` is its path; files it names are relative to its folder.
+pub fn load(name: &str, text: &str, options: &Options, allow_unbuilt: bool) -> Program {
+    let mut sources = SourceMap::default();
+    let source = sources.add(name, text);
+    let (ast, mut diagnostics) = bnnc_grammar::parse::parse(&source);
+    let library = library(&mut sources);
+    let overrides = settings(options, &mut sources, &mut diagnostics);
+    let folder = Path::new(name).parent().map(Path::to_path_buf).unwrap_or_default();
+    let library_paths = bnnc_stdlib::FILES.iter().map(|(path, _)| (*path).to_owned()).collect();
+    let context = Context { overrides, folder, data_overrides: data(options), allow_unbuilt, library_paths };
+    let (module, found) = check(&library, &ast, &context);
+    diagnostics.extend(found);
+    Program { sources, source, ast, module, diagnostics }
+}
+
+/// `--data` by name.
+fn data(options: &Options) -> Vec<(String, Vec<PathBuf>)> {
+    let mut all: Vec<(String, Vec<PathBuf>)> = Vec::new();
+    for (name, path) in &options.data {
+        match all.iter_mut().find(|(known, _)| known == name) {
+            Some((_, paths)) => paths.push(path.clone()),
+            None => all.push((name.clone(), vec![path.clone()])),
+        }
+    }
+    all
+}
+
+/// `--set`, with each value parsed as an expression of its own source.
+fn settings(
+    options: &Options,
+    sources: &mut SourceMap,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Override> {
+    let mut overrides = Vec::new();
+    for setting in &options.settings {
+        let parts = setting.split_once('=').and_then(|(target, value)| Some((target.split_once('.')?, value)));
+        let Some(((item, key), value)) = parts else {
+            let text = format!("`--set {setting}` is not `ITEM.KEY=VALUE`");
+            diagnostics.push(Diagnostic::usage(&codes::BAD_SETTING, text));
+            continue;
+        };
+        let source = sources.add(&format!("--set {item}.{key}"), value);
+        let (expr, found) = bnnc_grammar::parse::parse_expr(&source);
+        diagnostics.extend(found);
+        overrides.push(Override { item: item.trim().to_owned(), key: key.trim().to_owned(), value: expr });
+    }
+    overrides
+}
+
+/// Formats a program.
+///
+/// # Errors
+/// What keeps it from being read.
+pub fn format(source: &Source) -> Result<String, Vec<Diagnostic>> {
+    bnnc_grammar::print::format(source)
+}

@@ -1,0 +1,5 @@
+//! Questions about a whole function, answered on its petgraph view.
+
+pub mod dataflow;
+pub mod dot;
+pub mod ranges;

@@ -1,0 +1,73 @@
+//! Which values use which: users, reachability, dependence.
+
+use crate::function::{Function, Value};
+use bnnc_base::arena::Id;
+use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::visit::{Dfs, Reversed, Walker};
+use std::collections::HashSet;
+
+/// The data flow: one node per value at its own position, one edge from each operand to each use of it.
+pub fn data_flow(function: &Function) -> DiGraph<Value, usize> {
+    let mut graph = DiGraph::with_capacity(function.nodes.len(), function.nodes.len());
+    for value in function.nodes.ids() {
+        let user = graph.add_node(value);
+        for (at, arg) in function.args(value).iter().enumerate() {
+            graph.add_edge(NodeIndex::new(arg.index()), user, at);
+        }
+    }
+    graph
+}
+
+/// For each value, those that take it as an operand, in order.
+pub fn users(function: &Function) -> Vec<Vec<Value>> {
+    let mut users = vec![Vec::new(); function.nodes.len()];
+    for value in function.nodes.ids() {
+        for arg in function.args(value) {
+            let list: &mut Vec<Value> = &mut users[arg.index()];
+            if list.last() != Some(&value) {
+                list.push(value);
+            }
+        }
+    }
+    users
+}
+
+/// The values that the results need, the results among them.
+pub fn reachable(function: &Function) -> HashSet<Value> {
+    let results: Vec<Value> = function.results.iter().map(|(_, value)| *value).collect();
+    needed_by(function, &results)
+}
+
+/// The values that these need, themselves among them.
+pub fn needed_by(function: &Function, values: &[Value]) -> HashSet<Value> {
+    let graph = data_flow(function);
+    let against = Reversed(&graph);
+    let mut found = HashSet::new();
+    for value in values {
+        if !found.contains(value) {
+            found.extend(
+                Dfs::new(against, NodeIndex::new(value.index()))
+                    .iter(against)
+                    .map(|node| graph[node]),
+            );
+        }
+    }
+    found
+}
+
+/// The values that change with these, themselves among them.
+pub fn dependents(function: &Function, on: &[Value]) -> HashSet<Value> {
+    let mut found: HashSet<Value> = on.iter().copied().collect();
+    for value in function.nodes.ids() {
+        if function.args(value).iter().any(|arg| found.contains(arg)) {
+            found.insert(value);
+        }
+    }
+    found
+}
+
+/// Whether `value` changes with any of `on`.
+pub fn depends_on(function: &Function, value: Value, on: &[Value]) -> bool {
+    let needed = needed_by(function, &[value]);
+    on.iter().any(|source| needed.contains(source))
+}

@@ -1,0 +1,26 @@
+//! Bounds of every value from bounds of the parameters, by the ops' own rules.
+
+use crate::function::{Function, NodeKind};
+use crate::op::Interval;
+use bnnc_base::arena::Id;
+
+/// Bounds of the elements of each value; `params` in the order of the parameters.
+pub fn ranges(function: &Function, params: &[Interval]) -> Vec<Interval> {
+    let mut ranges: Vec<Interval> = Vec::with_capacity(function.nodes.len());
+    for value in function.nodes.ids() {
+        let range = match &function.nodes[value].kind {
+            NodeKind::Param(_) => {
+                let at = function.params.iter().position(|param| *param == value);
+                at.and_then(|at| params.get(at))
+                    .copied()
+                    .unwrap_or(Interval::REALS)
+            }
+            NodeKind::Apply { op, args, attrs } => {
+                let operands: Vec<Interval> = args.iter().map(|arg| ranges[arg.index()]).collect();
+                (op.range)(&operands, attrs)
+            }
+        };
+        ranges.push(range);
+    }
+    ranges
+}

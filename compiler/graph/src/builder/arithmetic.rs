@@ -1,0 +1,184 @@
+//! Elementwise ops and constants as methods of the builder.
+
+use super::Builder;
+use crate::attr::Attr;
+use crate::function::Value;
+use crate::op::OpDef;
+use crate::ops;
+use crate::types::Type;
+use bnnc_base::dtype::DType;
+use bnnc_base::shape::Shape;
+
+macro_rules! unary {
+    ($($(#[$meta:meta])* $name:ident $def:path;)*) => {
+        impl Builder { $($(#[$meta])* pub fn $name(&mut self, x: Value) -> Value { self.unary(&$def, x) })* }
+    };
+}
+
+macro_rules! binary {
+    ($($(#[$meta:meta])* $name:ident $def:path;)*) => {
+        impl Builder { $($(#[$meta])* pub fn $name(&mut self, x: Value, y: Value) -> Value { self.binary(&$def, x, y) })* }
+    };
+}
+
+unary! {
+    /// `|x|`.
+    abs ops::abs::ABS;
+    /// `cos x`.
+    cos ops::cos::COS;
+    /// The derivative of `lgamma`.
+    digamma ops::digamma::DIGAMMA;
+    /// The error function.
+    erf ops::erf::ERF;
+    /// The natural exponential.
+    exp ops::exp::EXP;
+    /// `exp x - 1`.
+    expm1 ops::expm1::EXPM1;
+    /// The largest integer not above `x`.
+    floor ops::floor::FLOOR;
+    /// The logarithm of the gamma function.
+    lgamma ops::lgamma::LGAMMA;
+    /// The natural logarithm.
+    log ops::log::LOG;
+    /// `log (1 + x)`.
+    log1p ops::log1p::LOG1P;
+    /// `log (sigmoid x)`.
+    log_sigmoid ops::log_sigmoid::LOG_SIGMOID;
+    /// `-x`.
+    neg ops::neg::NEG;
+    /// The negation of a truth value.
+    not ops::not::NOT;
+    /// The logistic function.
+    sigmoid ops::sigmoid::SIGMOID;
+    /// -1, 0 or 1.
+    sign ops::sign::SIGN;
+    /// `sin x`.
+    sin ops::sin::SIN;
+    /// `log (1 + exp x)`.
+    softplus ops::softplus::SOFTPLUS;
+    /// The square root.
+    sqrt ops::sqrt::SQRT;
+    /// The operand itself, with no derivative.
+    stop_gradient ops::stop_gradient::STOP_GRADIENT;
+    /// The hyperbolic tangent.
+    tanh ops::tanh::TANH;
+    /// A real as an integer, towards zero.
+    to_int ops::to_int::TO_INT;
+    /// An integer or truth value as a real.
+    to_real ops::to_real::TO_REAL;
+    /// The second derivative of `lgamma`.
+    trigamma ops::trigamma::TRIGAMMA;
+}
+
+binary! {
+    /// `x + y`.
+    add ops::add::ADD;
+    /// Both.
+    and ops::and::AND;
+    /// `x / y`.
+    div ops::div::DIV;
+    /// `x == y`.
+    eq ops::eq::EQ;
+    /// `x <= y`.
+    le ops::le::LE;
+    /// `x < y`.
+    lt ops::lt::LT;
+    /// The larger.
+    max ops::max::MAX;
+    /// The smaller.
+    min ops::min::MIN;
+    /// `x * y`.
+    mul ops::mul::MUL;
+    /// Either.
+    or ops::or::OR;
+    /// `x ^ y`.
+    pow ops::pow::POW;
+    /// `x - y`.
+    sub ops::sub::SUB;
+}
+
+impl Builder {
+    /// Applies an op of one operand without attributes.
+    pub fn unary(&mut self, op: &'static OpDef, x: Value) -> Value {
+        self.apply(op, &[x], Vec::new())
+    }
+
+    /// Applies an op of two operands without attributes.
+    pub fn binary(&mut self, op: &'static OpDef, x: Value, y: Value) -> Value {
+        self.apply(op, &[x, y], Vec::new())
+    }
+
+    /// `x` where `condition` holds, else `y`.
+    pub fn select(&mut self, condition: Value, x: Value, y: Value) -> Value {
+        self.apply(&ops::select::SELECT, &[condition, x, y], Vec::new())
+    }
+
+    /// A tensor of this type whose elements are all `value`.
+    pub fn constant(&mut self, ty: &Type, value: f64) -> Value {
+        let attrs = vec![
+            Attr::Shape(ty.shape.clone()),
+            Attr::DType(ty.dtype),
+            Attr::Real(value),
+        ];
+        self.apply(&ops::constant::CONSTANT, &[], attrs)
+    }
+
+    /// A real number.
+    pub fn real(&mut self, value: f64) -> Value {
+        self.constant(&Type::scalar(), value)
+    }
+
+    /// An integer.
+    pub fn int(&mut self, value: i64) -> Value {
+        self.constant(&Type::int(Shape::scalar()), value as f64)
+    }
+
+    /// A real tensor whose elements are all `value`.
+    pub fn splat(&mut self, value: f64, shape: &Shape) -> Value {
+        self.constant(&Type::real(shape.clone()), value)
+    }
+
+    /// A tensor of the type of `model` whose elements are all `value`.
+    pub fn like(&mut self, value: f64, model: Value) -> Value {
+        let ty = self.ty(model).clone();
+        self.constant(&ty, value)
+    }
+
+    /// Zeros of the type of `model`.
+    pub fn zeros_like(&mut self, model: Value) -> Value {
+        self.like(0.0, model)
+    }
+
+    /// A small static tensor of reals, row-major.
+    pub fn literal(&mut self, sizes: &[usize], values: &[f64]) -> Value {
+        let attrs = vec![
+            Attr::Shape(Shape::fixed(sizes)),
+            Attr::DType(DType::Real),
+            Attr::Reals(values.to_vec()),
+        ];
+        self.apply(&ops::literal::LITERAL, &[], attrs)
+    }
+
+    /// `x` times a number.
+    pub fn scale(&mut self, x: Value, factor: f64) -> Value {
+        let factor = self.like(factor, x);
+        self.mul(x, factor)
+    }
+
+    /// `x` plus a number.
+    pub fn shift(&mut self, x: Value, offset: f64) -> Value {
+        let offset = self.like(offset, x);
+        self.add(x, offset)
+    }
+
+    /// `x * x`.
+    pub fn square(&mut self, x: Value) -> Value {
+        self.mul(x, x)
+    }
+
+    /// `1 / x`.
+    pub fn reciprocal(&mut self, x: Value) -> Value {
+        let one = self.like(1.0, x);
+        self.div(one, x)
+    }
+}

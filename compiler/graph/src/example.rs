@@ -1,0 +1,115 @@
+//! Makes the example calls that conformance tests walk.
+
+use crate::attr::Attr;
+use crate::builder::Builder;
+use crate::dist::{Instance, Support};
+use crate::function::Function;
+use crate::op::{Example, Interval};
+use crate::types::Type;
+use bnnc_abi::symbols::NoiseKind;
+use bnnc_base::dtype::DType;
+use bnnc_base::shape::Shape;
+use std::f64::consts::TAU;
+use std::sync::Arc;
+
+/// An operand: its type and the interval its elements are drawn from.
+pub type Operand = (Type, Interval);
+
+/// Reals between `lo` and `hi`.
+pub fn real(sizes: &[usize], lo: f64, hi: f64) -> Operand {
+    (Type::real(Shape::fixed(sizes)), Interval::new(lo, hi))
+}
+
+/// Integers from `lo` to `hi`, excluding `hi`.
+pub fn int(sizes: &[usize], lo: i64, hi: i64) -> Operand {
+    (
+        Type::int(Shape::fixed(sizes)),
+        Interval::new(lo as f64, hi as f64),
+    )
+}
+
+/// Truth values.
+pub fn truth(sizes: &[usize]) -> Operand {
+    (
+        Type::new(DType::Bool, Shape::fixed(sizes)),
+        Interval::new(0.0, 2.0),
+    )
+}
+
+/// One call.
+pub fn call(operands: Vec<Operand>, attrs: Vec<Attr>) -> Example {
+    Example {
+        operands,
+        attrs,
+        diagonal: 0.0,
+    }
+}
+
+/// Calls of an elementwise op on every rank to 3, its operands drawn from these intervals.
+pub fn elementwise(intervals: &[(f64, f64)]) -> Vec<Example> {
+    let of = |sizes: &[usize]| {
+        call(
+            intervals.iter().map(|(lo, hi)| real(sizes, *lo, *hi)).collect(),
+            Vec::new(),
+        )
+    };
+    vec![of(&[]), of(&[3]), of(&[2, 3]), of(&[2, 1, 3])]
+}
+
+/// Calls of an elementwise op on integers.
+pub fn elementwise_ints(count: usize) -> Vec<Example> {
+    let of = |sizes: &[usize]| call(vec![int(sizes, -3, 4); count], Vec::new());
+    vec![of(&[]), of(&[2, 3])]
+}
+
+/// Calls of an elementwise op on truth values.
+pub fn elementwise_truths(count: usize) -> Vec<Example> {
+    let of = |sizes: &[usize]| call(vec![truth(sizes); count], Vec::new());
+    vec![of(&[]), of(&[4]), of(&[2, 3])]
+}
+
+/// The calls of both lists.
+pub fn both(mut first: Vec<Example>, second: Vec<Example>) -> Vec<Example> {
+    first.extend(second);
+    first
+}
+
+/// A normal distribution of unit scale: enough of one to show sites with.
+pub fn unit_normal(sizes: &[usize]) -> Arc<Instance> {
+    let ty = Type::real(Shape::fixed(sizes));
+    Arc::new(Instance {
+        name: "UnitNormal".into(),
+        params: vec![("location".into(), ty.clone())],
+        value: ty.clone(),
+        support: Support::Real,
+        elementwise: true,
+        log_density: Arc::new(unit_normal_log_density(&ty)),
+        log_density_elements: None,
+        draw: Some(Arc::new(unit_normal_draw(&ty))),
+        mean: None,
+        variance: None,
+        entropy: None,
+        probabilities: None,
+    })
+}
+
+/// `sum of -(x - location)^2 / 2 - log(2 pi) / 2`.
+fn unit_normal_log_density(ty: &Type) -> Function {
+    let mut b = Builder::new("log_density");
+    let (location, x) = (b.param("location", ty.clone()), b.param("x", ty.clone()));
+    let residual = b.sub(x, location);
+    let square = b.square(residual);
+    let quadratic = b.scale(square, -0.5);
+    let terms = b.shift(quadratic, -0.5 * TAU.ln());
+    let sum = b.reduce_sum_all(terms);
+    b.finish(vec![("log_density".into(), sum)])
+}
+
+fn unit_normal_draw(ty: &Type) -> Function {
+    let mut b = Builder::new("draw");
+    let location = b.param("location", ty.clone());
+    let coordinates = ["draw", "example", "step"].map(|name| b.param(name, Type::int(Shape::scalar())));
+    let noise = b.noise(NoiseKind::Normal, "x", coordinates, &ty.shape);
+    let x = b.add(location, noise);
+    b.finish(vec![("x".into(), x)])
+}

@@ -1,0 +1,100 @@
+//! What `map`, `scan` and `expect` share: checking their functions, and reordering parameters.
+
+use crate::builder::Builder;
+use crate::function::{Function, Value};
+use crate::types::Type;
+use bnnc_base::shape::{Dim, Shape};
+use std::sync::Arc;
+
+/// The type of the only result of `function` for arguments of these types, or a sentence.
+pub fn result_type(function: &Function, args: &[Type]) -> Result<Type, String> {
+    let name = &function.name;
+    if function.params.len() != args.len() {
+        return Err(format!(
+            "expected `{name}` to take {} arguments, found {}",
+            args.len(),
+            function.params.len()
+        ));
+    }
+    for (at, (param, arg)) in function.params.iter().zip(args).enumerate() {
+        let wanted = function.ty(*param);
+        if wanted != arg {
+            return Err(format!(
+                "expected argument {} of `{name}` to be {wanted}, found {arg}",
+                at + 1
+            ));
+        }
+    }
+    match &function.results[..] {
+        [(_, value)] => Ok(function.ty(*value).clone()),
+        results => Err(format!(
+            "expected `{name}` to have one result, found {}",
+            results.len()
+        )),
+    }
+}
+
+/// Takes the first axis off the types of mapped operands, which must all have it and agree on its size.
+pub fn unmap(types: &[&Type]) -> Result<(Option<Dim>, Vec<Type>), String> {
+    let mut size = None;
+    let mut inner = Vec::new();
+    for (at, ty) in types.iter().enumerate() {
+        let Some(dim) = ty.dims().first().copied() else {
+            return Err(format!(
+                "expected operand {} of the mapped ones to have an axis to map, found {ty}",
+                at + 1
+            ));
+        };
+        match size {
+            Some(other) if other != dim => {
+                return Err(format!(
+                    "expected mapped axes of equal size, found {other} and {dim}"
+                ));
+            }
+            _ => size = Some(dim),
+        }
+        inner.push(ty.with_shape(Shape(ty.dims()[1..].to_vec())));
+    }
+    Ok((size, inner))
+}
+
+/// `function` with the flagged parameters first, and for each new position the old one.
+pub fn mapped_first(function: &Arc<Function>, mapped: &[bool]) -> (Arc<Function>, Vec<usize>) {
+    let flagged = |wanted: bool| (0..mapped.len()).filter(move |at| mapped[*at] == wanted);
+    let order: Vec<usize> = flagged(true).chain(flagged(false)).collect();
+    if order.is_sorted() {
+        return (function.clone(), order);
+    }
+    let mut builder = Builder::new(&function.name);
+    let mut args = function.params.clone();
+    for at in &order {
+        let old = function.params[*at];
+        let name = function.param_name(old).map_or("", |name| name);
+        args[*at] = builder.param(name, function.ty(old).clone());
+    }
+    let results = builder.inline(function, &args);
+    (finish(builder, function, results), order)
+}
+
+/// The function that maps `function` along a new first axis of size `dim` of the flagged parameters.
+pub fn lifted(function: &Arc<Function>, mapped: &[bool], dim: Dim) -> Arc<Function> {
+    let mut builder = Builder::new(&function.name);
+    let mut args = Vec::new();
+    for (param, flag) in function.params.iter().zip(mapped) {
+        let ty = function.ty(*param);
+        let shape = if *flag {
+            ty.shape.prepend(dim)
+        } else {
+            ty.shape.clone()
+        };
+        let name = function.param_name(*param).map_or("", |name| name);
+        args.push(builder.param(name, ty.with_shape(shape)));
+    }
+    let result = builder.map(function, &args, mapped);
+    finish(builder, function, vec![result])
+}
+
+fn finish(builder: Builder, model: &Function, results: Vec<Value>) -> Arc<Function> {
+    let names = model.results.iter().map(|(name, _)| name.clone());
+    Arc::new(builder.finish(names.zip(results).collect()))
+}

@@ -1,0 +1,90 @@
+//! The labels of a contraction: `ij,bj->bi` names every axis of both operands and of the result by one letter.
+
+use std::fmt;
+
+/// A contraction's labels, parsed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Labels {
+    /// Letters of the first operand.
+    pub left: Vec<char>,
+    /// Letters of the second operand.
+    pub right: Vec<char>,
+    /// Letters of the result.
+    pub result: Vec<char>,
+}
+
+impl Labels {
+    /// Reads `ij,bj->bi`, or says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Labels, String> {
+        let form = || format!("expected labels such as `ij,bj->bi`, found `{text}`");
+        let (operands, result) = text.split_once("->").ok_or_else(form)?;
+        let (left, right) = operands.split_once(',').ok_or_else(form)?;
+        let labels = Labels {
+            left: left.chars().collect(),
+            right: right.chars().collect(),
+            result: result.chars().collect(),
+        };
+        for part in [&labels.left, &labels.right, &labels.result] {
+            if !part.iter().all(char::is_ascii_alphabetic) {
+                return Err(form());
+            }
+            if let Some(twice) = part.iter().enumerate().find(|(at, c)| part[..*at].contains(c)) {
+                return Err(format!(
+                    "expected each letter once per operand, found `{}` twice in `{text}`",
+                    twice.1
+                ));
+            }
+        }
+        match labels
+            .result
+            .iter()
+            .find(|c| !labels.left.contains(c) && !labels.right.contains(c))
+        {
+            Some(letter) => Err(format!(
+                "expected `{letter}` of the result in an operand of `{text}`"
+            )),
+            None => Ok(labels),
+        }
+    }
+
+    /// The labels of a checked contraction.
+    pub fn checked(text: &str) -> Labels {
+        Labels::parse(text).unwrap_or_else(|why| unreachable!("labels of a checked contraction: {why}"))
+    }
+
+    /// Every letter, the result's first, then those that are summed.
+    pub fn all(&self) -> Vec<char> {
+        let mut letters = self.result.clone();
+        for letter in self.left.iter().chain(&self.right) {
+            if !letters.contains(letter) {
+                letters.push(*letter);
+            }
+        }
+        letters
+    }
+
+    /// The letters that are summed.
+    pub fn summed(&self) -> Vec<char> {
+        self.all().split_off(self.result.len())
+    }
+
+    /// A letter that does not occur yet.
+    pub fn unused(&self) -> char {
+        let used = self.all();
+        let free = ('a'..='z').chain('A'..='Z').find(|letter| !used.contains(letter));
+        free.unwrap_or_else(|| unreachable!("a contraction has fewer axes than there are letters"))
+    }
+}
+
+impl fmt::Display for Labels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = |letters: &[char]| letters.iter().collect::<String>();
+        write!(
+            f,
+            "{},{}->{}",
+            text(&self.left),
+            text(&self.right),
+            text(&self.result)
+        )
+    }
+}

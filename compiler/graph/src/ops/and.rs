@@ -1,0 +1,22 @@
+//! `and x, y`: both of two truth values.
+
+use crate::elementwise;
+use crate::example;
+use crate::infer;
+use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
+use bnnc_base::scalar::Scalar;
+
+/// `and x, y`: both of two truth values.
+pub static AND: OpDef = OpDef {
+    name: "and",
+    doc: "Both of two truth values.",
+    arity: Arity::Exactly(2),
+    attrs: &[],
+    infer: infer::truths,
+    eval: |x, _| elementwise::eval(Scalar::And, x),
+    vjp: Vjp::Zero("a truth value"),
+    batch: Batch::Elementwise,
+    range: |_, _| Interval::UNIT,
+    lower: Lower::Scalar(Scalar::And),
+    examples: || example::elementwise_truths(2),
+};

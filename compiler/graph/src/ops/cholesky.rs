@@ -1,0 +1,125 @@
+//! `cholesky a`: lower-triangular Cholesky factors of the last two axes.
+
+use crate::attr::Attr;
+use crate::builder::Builder;
+use crate::example;
+use crate::function::Value;
+use crate::infer::{self, Inferred};
+use crate::labels::Labels;
+use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpDef, Site, Vjp};
+use crate::tensor::Tensor;
+use crate::types::Type;
+use bnnc_base::dtype::DType;
+use bnnc_base::shape::Shape;
+
+/// Lower-triangular Cholesky factors of the last two axes.
+pub static CHOLESKY: OpDef = OpDef {
+    name: "cholesky",
+    doc: "Lower-triangular Cholesky factors of the last two axes, of which only the lower triangle is read; NaN where not \
+          positive definite.",
+    arity: Arity::Exactly(1),
+    attrs: &[],
+    infer,
+    eval: |x, _| eval(x[0]),
+    vjp: Vjp::Rule(vjp),
+    batch: Batch::Elementwise,
+    range: |_, _| Interval::REALS,
+    lower: Lower::Kernel(KernelKind::Cholesky),
+    examples,
+};
+
+/// Checks that operand `at` is a stack of square matrices.
+pub(super) fn expect_square(types: &[&Type], at: usize) -> Result<(), String> {
+    infer::expect_dtype(types, at, &[DType::Real])?;
+    infer::expect_rank(types, at, 2)?;
+    let dims = types[at].dims();
+    match dims[dims.len() - 1] == dims[dims.len() - 2] {
+        true => Ok(()),
+        false => Err(format!(
+            "expected the last two axes of operand {} to be equal, found {}",
+            at + 1,
+            types[at]
+        )),
+    }
+}
+
+fn infer(types: &[&Type], _: &[Attr]) -> Inferred {
+    expect_square(types, 0)?;
+    Ok(types[0].clone())
+}
+
+fn eval(a: &Tensor) -> Tensor {
+    let n = a.shape[a.shape.len() - 1];
+    let mut l = Tensor::zeros(a.shape.clone());
+    for (source, factor) in a.data.chunks(n * n).zip(l.data.chunks_mut(n * n)) {
+        for i in 0..n {
+            for j in 0..=i {
+                let dot: f64 = (0..j).map(|k| factor[i * n + k] * factor[j * n + k]).sum();
+                let rest = source[i * n + j] - dot;
+                factor[i * n + j] = if i == j {
+                    rest.sqrt()
+                } else {
+                    rest / factor[j * n + j]
+                };
+            }
+        }
+    }
+    l
+}
+
+/// Matrix product of the last two axes, written with axes `first` and `second` of the operands' own, such as `ki,kj->ij`.
+pub(super) fn matrix_product(b: &mut Builder, x: Value, y: Value, labels: &str) -> Value {
+    let inner = Labels::checked(labels);
+    let leading: Vec<char> = ('A'..='Z').take(b.rank(x) - 2).collect();
+    let stacked = |letters: &[char]| leading.iter().chain(letters).copied().collect();
+    let labels = Labels {
+        left: stacked(&inner.left),
+        right: stacked(&inner.right),
+        result: stacked(&inner.result),
+    };
+    b.contract(x, y, &labels.to_string())
+}
+
+/// The lower triangle of the last two axes, its diagonal times a number.
+pub(super) fn lower_part(b: &mut Builder, x: Value, diagonal: f64) -> Value {
+    let shape = b.shape(x);
+    let (rank, dim) = (shape.rank(), shape.dims()[shape.rank() - 1]);
+    let line = b.iota(dim);
+    let square = Shape(vec![dim, dim]);
+    let (rows, columns) = (b.broadcast(line, &square, &[0]), b.broadcast(line, &square, &[1]));
+    let (below, equal) = (b.lt(columns, rows), b.eq(columns, rows));
+    let axes = [rank - 2, rank - 1];
+    let (below, equal) = (
+        b.broadcast(below, &shape, &axes),
+        b.broadcast(equal, &shape, &axes),
+    );
+    let (scaled, zero) = (b.scale(x, diagonal), b.like(0.0, x));
+    let rest = b.select(equal, scaled, zero);
+    b.select(below, x, rest)
+}
+
+/// Murray (2016), "Differentiation of the Cholesky decomposition", equation 10: with `P` the lower triangle of
+/// `l^T dl` with halved diagonal, the symmetric cotangent is the symmetric part of `S = l^-T P l^-1`. Since only the lower
+/// triangle of `a` is read, its cotangent is the lower triangle of `S + S^T` with the diagonal of `S`.
+fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
+    let l = site.result();
+    let rank = b.rank(l);
+    let dl = lower_part(b, dy, 1.0);
+    let product = matrix_product(b, l, dl, "ki,kj->ij");
+    let p = lower_part(b, product, 0.5);
+    let left = b.triangular_solve(l, p, true);
+    let flipped = b.move_axis(left, rank - 1, rank - 2);
+    // l^-T left^T = (left l^-1)^T = S^T.
+    let s_transposed = b.triangular_solve(l, flipped, true);
+    let s = b.move_axis(s_transposed, rank - 1, rank - 2);
+    let both = b.add(s, s_transposed);
+    vec![Some(lower_part(b, both, 0.5))]
+}
+
+fn examples() -> Vec<Example> {
+    let of = |sizes: &[usize]| Example {
+        diagonal: 4.0,
+        ..example::call(vec![example::real(sizes, -1.0, 1.0)], Vec::new())
+    };
+    vec![of(&[1, 1]), of(&[3, 3]), of(&[2, 2, 2])]
+}

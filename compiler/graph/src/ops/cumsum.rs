@@ -1,0 +1,69 @@
+//! `cumsum x, axis, reverse`: running sums along an axis.
+
+use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::example;
+use crate::infer;
+use crate::op::{Arity, Batch, Example, KernelKind, Lower, OpDef, Vjp};
+use crate::tensor::Tensor;
+use bnnc_base::dtype::DType;
+
+/// Running sums along an axis.
+pub static CUMSUM: OpDef = OpDef {
+    name: "cumsum",
+    doc: "Running sums along an axis, each with its own element; from the end if `reverse` is 1.",
+    arity: Arity::Exactly(1),
+    attrs: &[
+        AttrSpec::new("axis", AttrKind::Int),
+        AttrSpec::new("reverse", AttrKind::Int),
+    ],
+    infer: |types, attrs| {
+        infer::expect_dtype(types, 0, &[DType::Real])?;
+        infer::expect_axis(*attr::int(attrs, 0), types[0].rank())?;
+        Ok(types[0].clone())
+    },
+    eval,
+    vjp: Vjp::Rule(|b, site, dy| {
+        let (axis, reverse) = (*attr::int(site.attrs, 0) as usize, *attr::int(site.attrs, 1) != 0);
+        vec![Some(b.cumsum(dy, axis, !reverse))]
+    }),
+    batch: Batch::Rule(|b, site, _, _| {
+        let (axis, reverse) = (*attr::int(site.attrs, 0) as usize, *attr::int(site.attrs, 1) != 0);
+        b.cumsum(site.args[0], axis + 1, reverse)
+    }),
+    range: |x, _| x[0].sum_of_some(),
+    lower: Lower::Kernel(KernelKind::Cumsum),
+    examples,
+};
+
+fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
+    let (axis, reverse) = (*attr::int(attrs, 0) as usize, *attr::int(attrs, 1) != 0);
+    let size = x[0].shape[axis];
+    Tensor::from_fn(x[0].shape.clone(), |index| {
+        let range = if reverse {
+            index[axis]..size
+        } else {
+            0..index[axis] + 1
+        };
+        let mut inner = index.to_vec();
+        let element = |at| {
+            inner[axis] = at;
+            x[0].at(&inner)
+        };
+        range.map(element).sum()
+    })
+}
+
+fn examples() -> Vec<Example> {
+    let of = |sizes: &[usize], axis: i64, reverse: i64| {
+        example::call(
+            vec![example::real(sizes, -2.0, 2.0)],
+            vec![Attr::Int(axis), Attr::Int(reverse)],
+        )
+    };
+    vec![
+        of(&[4], 0, 0),
+        of(&[4], 0, 1),
+        of(&[2, 3], 0, 0),
+        of(&[2, 3, 2], 1, 1),
+    ]
+}

@@ -1,0 +1,30 @@
+//! `erf x`: the error function.
+
+use crate::elementwise;
+use crate::example;
+use crate::infer;
+use crate::op::{Arity, Batch, Lower, OpDef, Vjp};
+use bnnc_base::scalar::Scalar;
+use std::f64::consts::FRAC_2_SQRT_PI;
+
+/// `erf x`: the error function.
+pub static ERF: OpDef = OpDef {
+    name: "erf",
+    doc: "The error function.",
+    arity: Arity::Exactly(1),
+    attrs: &[],
+    infer: infer::reals,
+    eval: |x, _| elementwise::eval(Scalar::Erf, x),
+    vjp: Vjp::Rule(|b, site, dy| {
+        let x = site.args[0];
+        let square = b.mul(x, x);
+        let decay = b.neg(square);
+        let bell = b.exp(decay);
+        let slope = b.scale(bell, FRAC_2_SQRT_PI);
+        vec![Some(b.mul(dy, slope))]
+    }),
+    batch: Batch::Elementwise,
+    range: |x, _| x[0].monotone(|at| Scalar::Erf.eval(&[at])),
+    lower: Lower::Scalar(Scalar::Erf),
+    examples: || example::elementwise(&[(-2.0, 2.0)]),
+};

@@ -1,0 +1,66 @@
+//! `literal shape, dtype, values`: a small tensor written out.
+
+use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::example;
+use crate::infer::Inferred;
+use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpDef, Vjp};
+use crate::tensor::Tensor;
+use crate::types::Type;
+use bnnc_base::dtype::DType;
+use bnnc_base::shape::Shape;
+
+/// A small static tensor written out, row-major.
+pub static LITERAL: OpDef = OpDef {
+    name: "literal",
+    doc: "A small static tensor written out, last axis fastest.",
+    arity: Arity::Exactly(0),
+    attrs: &[
+        AttrSpec::new("shape", AttrKind::Shape),
+        AttrSpec::new("dtype", AttrKind::DType),
+        AttrSpec::new("values", AttrKind::Reals),
+    ],
+    infer,
+    eval: |_, attrs| {
+        Tensor::new(
+            crate::eval::sizes(attr::shape(attrs, 0)),
+            attr::reals(attrs, 2).clone(),
+        )
+    },
+    vjp: Vjp::Zero("it has no operands"),
+    batch: Batch::Elementwise,
+    range: |_, attrs| Interval::hull(attr::reals(attrs, 2)),
+    lower: Lower::Kernel(KernelKind::Constant),
+    examples,
+};
+
+fn infer(_: &[&Type], attrs: &[Attr]) -> Inferred {
+    let (shape, values) = (attr::shape(attrs, 0), attr::reals(attrs, 2));
+    let sizes = shape
+        .static_sizes()
+        .ok_or_else(|| format!("expected a static shape, found {shape}"))?;
+    let count = sizes
+        .iter()
+        .fold(1, |count: usize, size| count.saturating_mul(*size));
+    if count != values.len() {
+        return Err(format!(
+            "expected {count} elements for {shape}, found {}",
+            values.len()
+        ));
+    }
+    Ok(Type::new(*attr::dtype(attrs, 1), shape.clone()))
+}
+
+fn examples() -> Vec<Example> {
+    let of = |sizes: &[usize], dtype: DType, values: &[f64]| {
+        let attrs = vec![
+            Attr::Shape(Shape::fixed(sizes)),
+            Attr::DType(dtype),
+            Attr::Reals(values.to_vec()),
+        ];
+        example::call(Vec::new(), attrs)
+    };
+    vec![
+        of(&[3], DType::Real, &[1.5, -2.0, 1e-30]),
+        of(&[2, 2], DType::Int, &[1.0, 2.0, 3.0, 4.0]),
+    ]
+}

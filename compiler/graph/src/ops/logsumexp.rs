@@ -1,0 +1,95 @@
+//! `logsumexp x, axis`: the logarithm of the sum of exponentials along an axis, which goes away.
+
+use super::reduce_sum::fold;
+use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::builder::Builder;
+use crate::example;
+use crate::function::Value;
+use crate::infer::{self, Inferred, without_axes};
+use crate::op::{Arity, Batch, Example, Interval, Lower, OpDef, Site, Vjp};
+use crate::tensor::Tensor;
+use crate::types::Type;
+use bnnc_base::dtype::DType;
+use bnnc_base::special;
+
+/// The logarithm of the sum of exponentials along an axis, which goes away.
+pub static LOGSUMEXP: OpDef = OpDef {
+    name: "logsumexp",
+    doc: "The logarithm of the sum of exponentials along an axis, which goes away; stable, and minus infinity where all \
+          elements are.",
+    arity: Arity::Exactly(1),
+    attrs: &[AttrSpec::new("axis", AttrKind::Int)],
+    infer,
+    eval,
+    vjp: Vjp::Rule(vjp),
+    batch: Batch::Rule(|b, site, _, _| b.logsumexp(site.args[0], axis(site.attrs) + 1)),
+    range: |x, _| Interval::new(x[0].lo, f64::INFINITY),
+    lower: Lower::Expand(expand),
+    examples,
+};
+
+/// The axis that an op along one axis works on.
+pub(super) fn axis(attrs: &[Attr]) -> usize {
+    *attr::int(attrs, 0) as usize
+}
+
+fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
+    infer::expect_dtype(types, 0, &[DType::Real])?;
+    let axis = infer::expect_axis(*attr::int(attrs, 0), types[0].rank())?;
+    Ok(types[0].with_shape(without_axes(&types[0].shape, &[axis])))
+}
+
+fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
+    // log(e^a + e^b) = max + log1p(e^(min - max)).
+    let join = |a: f64, b: f64| {
+        let largest = special::max(a, b);
+        if largest.is_infinite() {
+            largest
+        } else {
+            largest + (-(a - b).abs()).exp().ln_1p()
+        }
+    };
+    fold(x[0], &[axis(attrs)], f64::NEG_INFINITY, join)
+}
+
+/// `x` where it is finite, else 0: infinities are not subtracted from each other.
+fn finite_or_zero(b: &mut Builder, x: Value) -> Value {
+    let size = b.abs(x);
+    let infinity = b.like(f64::INFINITY, x);
+    let finite = b.lt(size, infinity);
+    let zero = b.like(0.0, x);
+    b.select(finite, x, zero)
+}
+
+fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
+    let (x, axis) = (site.args[0], axis(site.attrs));
+    let shape = b.shape(x);
+    let total = finite_or_zero(b, site.result());
+    let total = b.restore_axes(total, &shape, &[axis]);
+    let log_weight = b.sub(x, total);
+    let weight = b.exp(log_weight);
+    let dy = b.restore_axes(dy, &shape, &[axis]);
+    vec![Some(b.mul(dy, weight))]
+}
+
+fn expand(b: &mut Builder, site: &Site) -> Value {
+    let (x, axis) = (site.args[0], axis(site.attrs));
+    let shape = b.shape(x);
+    let largest = b.reduce_max(x, &[axis]);
+    let largest = finite_or_zero(b, largest);
+    let largest = b.stop_gradient(largest);
+    let offset = b.restore_axes(largest, &shape, &[axis]);
+    let shifted = b.sub(x, offset);
+    let terms = b.exp(shifted);
+    let sum = b.reduce_sum(terms, &[axis]);
+    let log = b.log(sum);
+    b.add(log, largest)
+}
+
+/// Calls on several ranks and axes.
+pub(super) fn examples() -> Vec<Example> {
+    let of = |sizes: &[usize], axis: i64| {
+        example::call(vec![example::real(sizes, -3.0, 3.0)], vec![Attr::Int(axis)])
+    };
+    vec![of(&[4], 0), of(&[2, 3], 1), of(&[2, 3], 0), of(&[2, 3, 2], 1)]
+}

@@ -1,0 +1,86 @@
+//! `map x, .., captured, .., function, mapped`: a function along the first axis.
+
+use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::builder::Builder;
+use crate::example;
+use crate::function::{Function, Value};
+use crate::higher_order;
+use crate::infer::Inferred;
+use crate::op::{Arity, Batch, Example, Interval, Lower, OpDef, Site, Vjp};
+use crate::tensor::Tensor;
+use crate::types::Type;
+use bnnc_base::shape::Dim;
+use std::sync::Arc;
+
+/// A function along the first axis.
+pub static MAP: OpDef = OpDef {
+    name: "map",
+    doc: "The results of `function` for each position of the first axis of the first `mapped` operands, with the other \
+          operands captured, along a new first axis.",
+    arity: Arity::AtLeast(1),
+    attrs: &[
+        AttrSpec::new("function", AttrKind::Function),
+        AttrSpec::new("mapped", AttrKind::Int),
+    ],
+    infer,
+    eval,
+    vjp: Vjp::None("`batch` inlines it before differentiation"),
+    batch: Batch::Rule(batch),
+    range: |_, _| Interval::REALS,
+    lower: Lower::Removed("`batch` inlines it"),
+    examples,
+};
+
+fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
+    let count = super::scan::expect_count(*attr::int(attrs, 1), types.len())?;
+    let (size, mut inner) = higher_order::unmap(&types[..count])?;
+    let size = size.ok_or("expected at least one mapped operand, found none")?;
+    inner.extend(types[count..].iter().map(|ty| (*ty).clone()));
+    let result = higher_order::result_type(attr::function(attrs, 0), &inner)?;
+    Ok(result.with_shape(result.shape.prepend(size)))
+}
+
+fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
+    let (function, count) = (attr::function(attrs, 0), *attr::int(attrs, 1) as usize);
+    let rows = (0..x[0].shape[0]).map(|row| {
+        let slices: Vec<Tensor> = x[..count].iter().map(|operand| operand.leading(row)).collect();
+        let args: Vec<&Tensor> = slices.iter().chain(x[count..].iter().copied()).collect();
+        crate::eval::only_result(function, &args)
+    });
+    let rows: Vec<Tensor> = rows.collect();
+    Tensor::stack(&crate::eval::result_sizes(function), &rows)
+}
+
+/// Maps the function that maps along the new axis: mapped operands carry it behind the axis that is mapped already.
+fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
+    let (function, count) = (attr::function(site.attrs, 0), *attr::int(site.attrs, 1) as usize);
+    let args = super::scan::new_axis_second(b, site.args, mapped, 0..count);
+    let lifted = higher_order::lifted(function, mapped, dim);
+    let result = b.apply(&MAP, &args, vec![Attr::Function(lifted), Attr::Int(count as i64)]);
+    b.move_axis(result, 1, 0)
+}
+
+/// `x, c -> exp(x) * c`.
+fn scaled_exp(sizes: &[usize]) -> Arc<Function> {
+    let mut b = Builder::new("scaled_exp");
+    let ty = example::real(sizes, 0.0, 1.0).0;
+    let (x, c) = (b.param("x", ty.clone()), b.param("c", ty));
+    let e = b.exp(x);
+    let result = b.mul(e, c);
+    Arc::new(b.finish(vec![("y".into(), result)]))
+}
+
+fn examples() -> Vec<Example> {
+    let of = |x: &[usize], c: &[usize], inner: &[usize], count: i64| {
+        let operands = vec![example::real(x, -1.0, 1.0), example::real(c, -1.0, 1.0)];
+        example::call(
+            operands,
+            vec![Attr::Function(scaled_exp(inner)), Attr::Int(count)],
+        )
+    };
+    vec![
+        of(&[3], &[], &[], 1),
+        of(&[3], &[3], &[], 2),
+        of(&[2, 3], &[3], &[3], 1),
+    ]
+}

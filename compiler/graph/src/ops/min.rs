@@ -1,0 +1,31 @@
+//! `min x, y`: the smaller of two, of reals or of integers.
+
+use crate::elementwise;
+use crate::example;
+use crate::infer;
+use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
+use bnnc_base::scalar::Scalar;
+
+/// `min x, y`: the smaller of two, of reals or of integers.
+pub static MIN: OpDef = OpDef {
+    name: "min",
+    doc: "The smaller of two; where they are equal the derivative goes to the first.",
+    arity: Arity::Exactly(2),
+    attrs: &[],
+    infer: infer::numbers,
+    eval: |x, _| elementwise::eval(Scalar::Min, x),
+    vjp: Vjp::Rule(|b, site, dy| {
+        let first = b.le(site.args[0], site.args[1]);
+        let zero = b.like(0.0, dy);
+        vec![Some(b.select(first, dy, zero)), Some(b.select(first, zero, dy))]
+    }),
+    batch: Batch::Elementwise,
+    range: |x, _| Interval::hull(&[x[0].lo.min(x[1].lo), x[0].hi.min(x[1].hi)]),
+    lower: Lower::Scalar(Scalar::Min),
+    examples: || {
+        example::both(
+            example::elementwise(&[(-3.0, 3.0), (-3.0, 3.0)]),
+            example::elementwise_ints(2),
+        )
+    },
+};

@@ -1,0 +1,22 @@
+//! `not x`: the negation of a truth value.
+
+use crate::elementwise;
+use crate::example;
+use crate::infer;
+use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
+use bnnc_base::scalar::Scalar;
+
+/// `not x`: the negation of a truth value.
+pub static NOT: OpDef = OpDef {
+    name: "not",
+    doc: "The negation of a truth value.",
+    arity: Arity::Exactly(1),
+    attrs: &[],
+    infer: infer::truths,
+    eval: |x, _| elementwise::eval(Scalar::Not, x),
+    vjp: Vjp::Zero("a truth value"),
+    batch: Batch::Elementwise,
+    range: |_, _| Interval::UNIT,
+    lower: Lower::Scalar(Scalar::Not),
+    examples: || example::elementwise_truths(1),
+};

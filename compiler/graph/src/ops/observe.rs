@@ -1,0 +1,50 @@
+//! `observe params, .., value, dist, site`: the log density of a given value.
+
+use super::sample::expect_params;
+use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::example;
+use crate::infer::Inferred;
+use crate::op::{Arity, Batch, Example, Interval, Lower, OpDef, Vjp};
+use crate::types::Type;
+
+/// The log density of a given value.
+pub static OBSERVE: OpDef = OpDef {
+    name: "observe",
+    doc: "The log density of the last operand under `dist` at the other operands, a term of the model named `site`.",
+    arity: Arity::AtLeast(1),
+    attrs: &[
+        AttrSpec::new("dist", AttrKind::Dist),
+        AttrSpec::new("site", AttrKind::Symbol),
+    ],
+    infer,
+    eval: |x, attrs| crate::eval::only_result(&attr::dist(attrs, 0).log_density, x),
+    vjp: Vjp::None("a model is split into densities before it is differentiated"),
+    batch: Batch::Expand,
+    range: |_, _| Interval::REALS,
+    lower: Lower::Removed("`density` replaces sites by densities"),
+    examples,
+};
+
+fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
+    let dist = attr::dist(attrs, 0);
+    let [params @ .., value] = types else {
+        return Err("expected a value to observe, found none".to_owned());
+    };
+    expect_params(dist, params)?;
+    if **value != dist.value {
+        return Err(format!(
+            "expected a value {} of `{}`, found {value}",
+            dist.value, dist.name
+        ));
+    }
+    Ok(Type::scalar())
+}
+
+fn examples() -> Vec<Example> {
+    let of = |sizes: &[usize]| {
+        let operand = example::real(sizes, -1.0, 1.0);
+        let attrs = vec![Attr::Dist(example::unit_normal(sizes)), Attr::name("y")];
+        example::call(vec![operand.clone(), operand], attrs)
+    };
+    vec![of(&[]), of(&[3])]
+}

@@ -1,0 +1,60 @@
+//! `one_hot index, dim`: a new last axis that is 1 at the position `index` and 0 elsewhere.
+
+use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::builder::Builder;
+use crate::example;
+use crate::function::Value;
+use crate::infer;
+use crate::op::{Arity, Batch, Example, Interval, Lower, OpDef, Site, Vjp};
+use crate::tensor::Tensor;
+use crate::types::Type;
+use bnnc_base::dtype::DType;
+use bnnc_base::shape::{Dim, Shape};
+
+/// A new last axis that is 1 at the position `index` and 0 elsewhere.
+pub static ONE_HOT: OpDef = OpDef {
+    name: "one_hot",
+    doc: "A new last axis of size `dim` that is 1 at the position `index` and 0 elsewhere.",
+    arity: Arity::Exactly(1),
+    attrs: &[AttrSpec::new("dim", AttrKind::Dim)],
+    infer: |types, attrs| {
+        infer::expect_dtype(types, 0, &[DType::Int])?;
+        Ok(Type::real(append(&types[0].shape, *attr::dim(attrs, 0))))
+    },
+    eval: |x, attrs| {
+        let mut shape = x[0].shape.clone();
+        shape.push(crate::eval::size(*attr::dim(attrs, 0)));
+        Tensor::from_fn(shape, |index| {
+            let (last, outer) = index.split_last().unwrap_or((&0, &[]));
+            f64::from(u8::from(x[0].at(outer) == *last as f64))
+        })
+    },
+    vjp: Vjp::Zero("integers carry no derivative"),
+    batch: Batch::Elementwise,
+    range: |_, _| Interval::UNIT,
+    lower: Lower::Expand(expand),
+    examples,
+};
+
+fn append(shape: &Shape, dim: Dim) -> Shape {
+    let mut dims = shape.dims().to_vec();
+    dims.push(dim);
+    Shape(dims)
+}
+
+fn expand(b: &mut Builder, site: &Site) -> Value {
+    let (index, dim) = (site.args[0], *attr::dim(site.attrs, 0));
+    let shape = append(&b.shape(index), dim);
+    let rank = shape.rank();
+    let wide = b.restore_axes(index, &shape, &[rank - 1]);
+    let line = b.iota(dim);
+    let line = b.broadcast(line, &shape, &[rank - 1]);
+    let equal = b.eq(wide, line);
+    b.to_real(equal)
+}
+
+fn examples() -> Vec<Example> {
+    let of =
+        |sizes: &[usize]| example::call(vec![example::int(sizes, -1, 5)], vec![Attr::Dim(Dim::Fixed(4))]);
+    vec![of(&[]), of(&[3]), of(&[2, 2])]
+}

@@ -1,0 +1,22 @@
+//! `or x, y`: either of two truth values.
+
+use crate::elementwise;
+use crate::example;
+use crate::infer;
+use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
+use bnnc_base::scalar::Scalar;
+
+/// `or x, y`: either of two truth values.
+pub static OR: OpDef = OpDef {
+    name: "or",
+    doc: "Either of two truth values.",
+    arity: Arity::Exactly(2),
+    attrs: &[],
+    infer: infer::truths,
+    eval: |x, _| elementwise::eval(Scalar::Or, x),
+    vjp: Vjp::Zero("a truth value"),
+    batch: Batch::Elementwise,
+    range: |_, _| Interval::UNIT,
+    lower: Lower::Scalar(Scalar::Or),
+    examples: || example::elementwise_truths(2),
+};

@@ -1,0 +1,55 @@
+//! `pow x, y`: the power.
+
+use crate::attr::Attr;
+use crate::builder::Builder;
+use crate::elementwise;
+use crate::example;
+use crate::function::Value;
+use crate::infer;
+use crate::op::Site;
+use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
+use bnnc_base::scalar::Scalar;
+
+/// `pow x, y`: the power.
+pub static POW: OpDef = OpDef {
+    name: "pow",
+    doc: "`x ^ y`; for negative `x` only integer `y` are defined, and the derivative in `y` is 0 where `x <= 0`.",
+    arity: Arity::Exactly(2),
+    attrs: &[],
+    infer: infer::reals,
+    eval: |x, _| elementwise::eval(Scalar::Pow, x),
+    vjp: Vjp::Rule(vjp),
+    batch: Batch::Elementwise,
+    range,
+    lower: Lower::Scalar(Scalar::Pow),
+    examples: || example::elementwise(&[(0.3, 3.0), (-2.0, 2.0)]),
+};
+
+fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
+    let (x, y) = (site.args[0], site.args[1]);
+    let (zero, one) = (b.like(0.0, dy), b.like(1.0, dy));
+    let lower = b.sub(y, one);
+    let power = b.pow(x, lower);
+    let slope = b.mul(y, power);
+    // 0 * 0^-1 would be NaN where the function is constant.
+    let constant = b.eq(y, zero);
+    let slope = b.select(constant, zero, slope);
+    let positive = b.lt(zero, x);
+    let base = b.select(positive, x, one);
+    let log = b.log(base);
+    let growth = b.mul(site.result(), log);
+    vec![Some(b.mul(dy, slope)), Some(b.mul(dy, growth))]
+}
+
+fn range(x: &[Interval], _: &[Attr]) -> Interval {
+    let (base, exponent) = (x[0], x[1]);
+    if base.is_above_zero() {
+        return base.corners(exponent, f64::powf).above_zero();
+    }
+    let even = exponent.lo == exponent.hi && exponent.lo % 2.0 == 0.0;
+    if even || base.lo >= 0.0 {
+        Interval::NON_NEGATIVE
+    } else {
+        Interval::REALS
+    }
+}

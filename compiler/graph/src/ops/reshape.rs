@@ -1,0 +1,69 @@
+//! `reshape x, shape`: the same elements in the same order under another shape.
+
+use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::example;
+use crate::infer::Inferred;
+use crate::op::{Arity, Batch, Example, KernelKind, Lower, OpDef, Vjp};
+use crate::tensor::Tensor;
+use crate::types::Type;
+use bnnc_base::shape::{Dim, Shape, Symbol};
+
+/// The same elements in the same order under another shape.
+pub static RESHAPE: OpDef = OpDef {
+    name: "reshape",
+    doc: "The same elements in the same order under another shape; axes of symbolic size stay, in order.",
+    arity: Arity::Exactly(1),
+    attrs: &[AttrSpec::new("shape", AttrKind::Shape)],
+    infer,
+    eval: |x, attrs| Tensor::new(crate::eval::sizes(attr::shape(attrs, 0)), x[0].data.clone()),
+    vjp: Vjp::Rule(|b, site, dy| {
+        let shape = b.shape(site.args[0]);
+        vec![Some(b.reshape(dy, &shape))]
+    }),
+    batch: Batch::Rule(|b, site, _, dim| {
+        let shape = attr::shape(site.attrs, 0).prepend(dim);
+        b.reshape(site.args[0], &shape)
+    }),
+    range: |x, _| x[0],
+    lower: Lower::Kernel(KernelKind::Reshape),
+    examples,
+};
+
+/// The symbols of a shape in order, and the number of elements between them.
+fn segments(shape: &Shape) -> (Vec<Symbol>, Vec<usize>) {
+    let (mut symbols, mut counts) = (Vec::new(), vec![1usize]);
+    for dim in shape.dims() {
+        match dim {
+            Dim::Symbol(symbol) => {
+                symbols.push(*symbol);
+                counts.push(1);
+            }
+            Dim::Fixed(size) => {
+                let last = counts.len() - 1;
+                counts[last] = counts[last].saturating_mul(*size);
+            }
+        }
+    }
+    (symbols, counts)
+}
+
+fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
+    let shape = attr::shape(attrs, 0);
+    if segments(shape) != segments(&types[0].shape) {
+        return Err(format!(
+            "expected a shape with the elements of {}, found {shape}",
+            types[0]
+        ));
+    }
+    Ok(types[0].with_shape(shape.clone()))
+}
+
+fn examples() -> Vec<Example> {
+    let of = |from: &[usize], to: &[usize]| {
+        example::call(
+            vec![example::real(from, -2.0, 2.0)],
+            vec![Attr::Shape(Shape::fixed(to))],
+        )
+    };
+    vec![of(&[], &[1, 1]), of(&[6], &[2, 3]), of(&[2, 3, 2], &[4, 3])]
+}

@@ -1,0 +1,86 @@
+//! `sample params, .., dist, site`: a random quantity of a model.
+
+use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::dist::{Instance, Support};
+use crate::example;
+use crate::op::{Arity, Batch, Example, Interval, Lower, OpDef, Vjp};
+use crate::tensor::Tensor;
+use crate::types::Type;
+
+/// A random quantity of a model.
+pub static SAMPLE: OpDef = OpDef {
+    name: "sample",
+    doc: "A value of the distribution `dist` at these parameters, named `site`.",
+    arity: Arity::AtLeast(0),
+    attrs: &[
+        AttrSpec::new("dist", AttrKind::Dist),
+        AttrSpec::new("site", AttrKind::Symbol),
+    ],
+    infer: |types, attrs| {
+        let dist = attr::dist(attrs, 0);
+        expect_params(dist, types)?;
+        Ok(dist.value.clone())
+    },
+    eval,
+    vjp: Vjp::None("a model is split into densities before it is differentiated"),
+    batch: Batch::Expand,
+    range: |_, attrs| support_range(attr::dist(attrs, 0).support),
+    lower: Lower::Removed("`density` replaces sites by densities"),
+    examples,
+};
+
+/// Checks parameters against those of a distribution.
+pub(super) fn expect_params(dist: &Instance, types: &[&Type]) -> Result<(), String> {
+    if dist.params.len() != types.len() {
+        let (wanted, found) = (dist.params.len(), types.len());
+        return Err(format!(
+            "expected {wanted} parameters of `{}`, found {found}",
+            dist.name
+        ));
+    }
+    let mismatch = dist
+        .params
+        .iter()
+        .zip(types)
+        .find(|((_, wanted), found)| wanted != **found);
+    match mismatch {
+        Some(((name, wanted), found)) => Err(format!(
+            "expected `{name}` of `{}` to be {wanted}, found {found}",
+            dist.name
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The interval around a support.
+fn support_range(support: Support) -> Interval {
+    match support {
+        Support::Real | Support::Ordered => Interval::REALS,
+        Support::Interval(lo, hi) => Interval::new(lo, hi),
+        Support::Simplex => Interval::UNIT,
+        Support::Integers(0) => Interval::NON_NEGATIVE,
+        Support::Integers(count) => Interval::new(0.0, count as f64 - 1.0),
+    }
+}
+
+/// Draw 0, example 0, step 0 where the distribution can be drawn from, else its mean; NaN where it has neither.
+fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
+    let dist = attr::dist(attrs, 0);
+    let zero = Tensor::scalar(0.0);
+    match (&dist.draw, &dist.mean) {
+        (Some(draw), _) => {
+            let args: Vec<&Tensor> = x.iter().copied().chain([&zero; 3]).collect();
+            crate::eval::only_result(draw, &args)
+        }
+        (None, Some(mean)) => crate::eval::only_result(mean, x),
+        (None, None) => Tensor::from_fn(crate::eval::sizes(&dist.value.shape), |_| f64::NAN),
+    }
+}
+
+fn examples() -> Vec<Example> {
+    let of = |sizes: &[usize]| {
+        let attrs = vec![Attr::Dist(example::unit_normal(sizes)), Attr::name("w")];
+        example::call(vec![example::real(sizes, -1.0, 1.0)], attrs)
+    };
+    vec![of(&[]), of(&[3])]
+}

@@ -1,0 +1,45 @@
+//! `select c, x, y`: `x` where the truth value `c` holds, else `y`.
+
+use crate::attr::Attr;
+use crate::elementwise;
+use crate::example;
+use crate::infer::{self, Inferred};
+use crate::op::{Arity, Batch, Example, Interval, Lower, OpDef, Vjp};
+use crate::types::Type;
+use bnnc_base::dtype::DType;
+use bnnc_base::scalar::Scalar;
+
+/// `x` where `c` holds, else `y`.
+pub static SELECT: OpDef = OpDef {
+    name: "select",
+    doc: "`x` where the truth value `c` holds, else `y`; both reals or both integers.",
+    arity: Arity::Exactly(3),
+    attrs: &[],
+    infer,
+    eval: |x, _| elementwise::eval(Scalar::Select, x),
+    vjp: Vjp::Rule(|b, site, dy| {
+        let zero = b.like(0.0, dy);
+        let (taken, left) = (b.select(site.args[0], dy, zero), b.select(site.args[0], zero, dy));
+        vec![None, Some(taken), Some(left)]
+    }),
+    batch: Batch::Elementwise,
+    range: |x, _| Interval::union(&x[1..]),
+    lower: Lower::Scalar(Scalar::Select),
+    examples,
+};
+
+fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
+    infer::expect_dtype(types, 0, &[DType::Bool])?;
+    infer::expect_equal_shapes(types)?;
+    infer::numbers(&types[1..], attrs)
+}
+
+fn examples() -> Vec<Example> {
+    let reals = |sizes: &[usize]| {
+        let branch = example::real(sizes, -3.0, 3.0);
+        example::call(vec![example::truth(sizes), branch.clone(), branch], Vec::new())
+    };
+    let branch = example::int(&[3], -3, 4);
+    let ints = example::call(vec![example::truth(&[3]), branch.clone(), branch], Vec::new());
+    vec![reals(&[]), reals(&[4]), reals(&[2, 3]), ints]
+}

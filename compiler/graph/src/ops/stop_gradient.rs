@@ -1,0 +1,20 @@
+//! `stop_gradient x`: the operand itself, with no derivative.
+
+use crate::example;
+use crate::infer;
+use crate::op::{Arity, Batch, KernelKind, Lower, OpDef, Vjp};
+
+/// The operand itself, with no derivative.
+pub static STOP_GRADIENT: OpDef = OpDef {
+    name: "stop_gradient",
+    doc: "The operand itself, with no derivative.",
+    arity: Arity::Exactly(1),
+    attrs: &[],
+    infer: infer::same_as_first,
+    eval: |x, _| x[0].clone(),
+    vjp: Vjp::Zero("that is its purpose"),
+    batch: Batch::Elementwise,
+    range: |x, _| x[0],
+    lower: Lower::Kernel(KernelKind::StopGradient),
+    examples: || example::elementwise(&[(-3.0, 3.0)]),
+};

@@ -1,0 +1,41 @@
+//! Which ops a stage of the compiler admits; each needs an explicit yes.
+
+use crate::attr::AttrKind;
+use crate::op::{Lower, OpDef};
+use std::fmt;
+
+/// What a stage admits.
+#[derive(Clone, Copy)]
+pub struct Spec {
+    /// The stage, for messages.
+    pub name: &'static str,
+    /// Whether the op may occur.
+    pub admits: fn(&OpDef) -> bool,
+}
+
+impl fmt::Debug for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// A model as elaborated: everything.
+pub const PROBABILISTIC: Spec = Spec {
+    name: "probabilistic",
+    admits: |_| true,
+};
+
+/// Density functions: no random quantities.
+pub const DENSITY: Spec = Spec {
+    name: "density",
+    admits: |op| op.attrs.iter().all(|spec| spec.kind != AttrKind::Dist),
+};
+
+/// What the `lower` crate takes: scalar operations and kernels only.
+pub const LOWERED: Spec = Spec {
+    name: "lowered",
+    admits: |op| match op.lower {
+        Lower::Scalar(_) | Lower::Kernel(_) => true,
+        Lower::Expand(_) | Lower::Removed(_) => false,
+    },
+};

@@ -1,0 +1,107 @@
+//! Checks what every pass must keep true; a failure is a bug of ours.
+
+use crate::attr::{Attr, Attrs};
+use crate::function::{Function, NodeKind, Value};
+use crate::op::OpDef;
+use crate::spec::Spec;
+use crate::types::Type;
+use bnnc_base::fault::Fault;
+
+/// Checks one call: the number of operands, the kinds of the attributes, and the op's own rule, which gives the type.
+pub fn check_call(op: &OpDef, types: &[&Type], attrs: &[Attr]) -> Result<Type, String> {
+    if !op.arity.admits(types.len()) {
+        return Err(format!("expected {}, found {}", op.arity, types.len()));
+    }
+    if attrs.len() != op.attrs.len() {
+        return Err(format!(
+            "expected {} attributes, found {}",
+            op.attrs.len(),
+            attrs.len()
+        ));
+    }
+    for (spec, attr) in op.attrs.iter().zip(attrs) {
+        if spec.kind != attr.kind() {
+            return Err(format!(
+                "expected `{}` to be {:?}, found {:?}",
+                spec.name,
+                spec.kind,
+                attr.kind()
+            ));
+        }
+    }
+    (op.infer)(types, attrs)
+}
+
+/// Checks a function and the functions inside it: order, parameters, results, calls, types, and what the stage admits.
+pub fn verify(function: &Function, spec: Spec) -> Result<(), Fault> {
+    let bug = |why: String| {
+        Fault::Bug(format!(
+            "function `{}` of stage {}: {why}",
+            function.name, spec.name
+        ))
+    };
+    for value in function.nodes.ids() {
+        verify_node(function, value, spec).map_err(|why| bug(format!("{value}: {why}")))?;
+        for inner in function_attrs(function, value) {
+            verify(inner, spec)?;
+        }
+    }
+    let is_param = |value: &Value| {
+        matches!(
+            function.nodes.get(*value).map(|n| &n.kind),
+            Some(NodeKind::Param(_))
+        )
+    };
+    if let Some(value) = function.params.iter().find(|value| !is_param(value)) {
+        return Err(bug(format!("parameter {value} is not a parameter node")));
+    }
+    match function
+        .results
+        .iter()
+        .find(|(_, value)| function.nodes.get(*value).is_none())
+    {
+        Some((name, value)) => Err(bug(format!(
+            "result `{name}` names {value}, which does not exist"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn verify_node(function: &Function, value: Value, spec: Spec) -> Result<(), String> {
+    let node = &function.nodes[value];
+    let (op, args, attrs) = match &node.kind {
+        NodeKind::Param(name) if function.params.contains(&value) => {
+            return match function.param(name) {
+                Some(first) if first != value => Err(format!("a second parameter `{name}`")),
+                _ => Ok(()),
+            };
+        }
+        NodeKind::Param(name) => return Err(format!("parameter `{name}` is not listed")),
+        NodeKind::Apply { op, args, attrs } => (op, args, attrs),
+    };
+    if let Some(late) = args.iter().find(|arg| **arg >= value) {
+        return Err(format!("operand {late} comes after its use"));
+    }
+    if !(spec.admits)(op) {
+        return Err(format!("`{}` is not admitted here", op.name));
+    }
+    let types: Vec<&Type> = args.iter().map(|arg| function.ty(*arg)).collect();
+    let wanted = check_call(op, &types, attrs).map_err(|why| format!("`{}`: {why}", op.name))?;
+    match wanted == node.ty {
+        true => Ok(()),
+        false => Err(format!("expected type {wanted}, found {}", node.ty)),
+    }
+}
+
+/// The functions among the attributes of a node.
+pub fn function_attrs(function: &Function, value: Value) -> impl Iterator<Item = &Function> {
+    const NONE: &Attrs = &Vec::new();
+    let attrs = match &function.nodes[value].kind {
+        NodeKind::Param(_) => NONE,
+        NodeKind::Apply { attrs, .. } => attrs,
+    };
+    attrs.iter().filter_map(|attr| match attr {
+        Attr::Function(inner) => Some(&**inner),
+        _ => None,
+    })
+}

@@ -1,0 +1,260 @@
+//! Calls of the language's own functions: one rule each for the type.
+
+use super::body::{Body, Place};
+use super::expr::Want;
+use super::solve::equal;
+use crate::builtin::{Builtin, Rule};
+use crate::dims::Dim;
+use crate::report::types as report;
+use crate::show;
+use crate::tree::{Expr, ExprKind};
+use crate::types::{Elem, Ty};
+use bnnc_base::source::Span;
+use bnnc_grammar::ast;
+use bnnc_graph::dist::Support;
+
+fn real(dims: Vec<Dim>) -> Ty {
+    Ty::Tensor(Elem::Real(Support::Real), dims)
+}
+
+impl Body<'_> {
+    /// `exp(x)`, `zeros(n)`, ..
+    pub fn call_builtin(&mut self, builtin: &'static Builtin, args: &[ast::Arg], span: Span) -> Expr {
+        let before = self.diagnostics.len();
+        let mut values = self.builtin_arguments(builtin, args, span);
+        let wrong = values.iter().any(|value| value.ty == Ty::Error) || self.diagnostics.len() > before;
+        let ty = match wrong {
+            true => Ty::Error,
+            false => self.builtin_type(builtin, &values, span).unwrap_or(Ty::Error),
+        };
+        if builtin.rule == Rule::Conv && values.len() == 2 {
+            values.push(Expr { kind: ExprKind::Int(1), ty: Ty::int(), span });
+        }
+        Expr { kind: ExprKind::Builtin(builtin, values), ty, span }
+    }
+
+    fn builtin_arguments(&mut self, builtin: &'static Builtin, args: &[ast::Arg], span: Span) -> Vec<Expr> {
+        let repeats = matches!(builtin.rule, Rule::Concat | Rule::Filled | Rule::Noise);
+        let fewest = match (builtin.rule, builtin.name) {
+            (Rule::Conv, _) => 2,
+            (_, "max" | "min") => 1,
+            _ => builtin.params.len(),
+        };
+        let mut slots: Vec<Option<&ast::Arg>> = vec![None; builtin.params.len().max(args.len())];
+        for (position, arg) in args.iter().enumerate() {
+            let at = match &arg.name {
+                None => position,
+                Some(name) => match builtin.params.iter().position(|known| *known == &*name.name) {
+                    Some(at) => at,
+                    None => {
+                        let names = builtin.params.iter().copied();
+                        self.report(report::unknown_argument(name.span, builtin.name, &name.name, names));
+                        continue;
+                    }
+                },
+            };
+            match slots[at].replace(arg) {
+                None => {}
+                Some(first) => {
+                    let name = builtin.params.get(at).copied().unwrap_or_default();
+                    self.report(report::argument_twice(name, first.value.span, arg.value.span));
+                }
+            }
+        }
+        if args.len() > builtin.params.len() && !repeats {
+            self.report(report::too_many(span, builtin.name, builtin.params.len(), args.len()));
+        } else if let Some(missing) = (0..fewest).find(|at| slots[*at].is_none()) {
+            let names: Vec<&str> = builtin.params[missing..fewest].to_vec();
+            self.report(report::missing(span, builtin.name, &names));
+        }
+        let want = |at: usize| match (builtin.rule, at) {
+            (Rule::Filled | Rule::Eye, _) | (Rule::Pad, 1) | (Rule::Conv, 2) => Want::Int,
+            (Rule::Noise, at) if at >= builtin.params.len() => Want::Int,
+            _ => Want::Any,
+        };
+        let slots = slots.into_iter().enumerate().filter_map(|(at, slot)| Some((at, slot?)));
+        slots.map(|(at, arg)| self.expr(&arg.value, want(at))).collect()
+    }
+
+    fn builtin_type(&mut self, builtin: &'static Builtin, values: &[Expr], span: Span) -> Option<Ty> {
+        match (builtin.rule, values) {
+            (Rule::Elementwise, [x]) if builtin.params.len() == 2 => self.reduced(x, builtin),
+            (Rule::Elementwise, [x]) => self.array(x, None, builtin).map(|(_, dims)| real(dims)),
+            (Rule::Elementwise, [a, b]) => {
+                let (x, _) = self.array(a, None, builtin)?;
+                let (y, _) = self.array(b, None, builtin)?;
+                let dims = self.stretch(&format!("`{}`", builtin.name), a, b, span)?;
+                let integral = |elem: &Elem| matches!(elem, Elem::Int | Elem::Count | Elem::Index(_));
+                let elem = if integral(&x) && integral(&y) { Elem::Int } else { Elem::Real(Support::Real) };
+                Some(Ty::Tensor(elem, dims))
+            }
+            (Rule::Reduce, [x]) => self.reduced(x, builtin),
+            (Rule::Dot, [a, b]) => {
+                let (x, y) = (self.array(a, Some(1), builtin)?.1, self.array(b, Some(1), builtin)?.1);
+                self.same_dim(builtin, (&x[0], a.span), (&y[0], b.span), span)?;
+                Some(Ty::real())
+            }
+            (Rule::Outer, [a, b]) => {
+                let (x, y) = (self.array(a, Some(1), builtin)?.1, self.array(b, Some(1), builtin)?.1);
+                Some(real([x, y].concat()))
+            }
+            (Rule::Transpose, [a]) => {
+                let (elem, mut dims) = self.array(a, Some(2), builtin)?;
+                dims.reverse();
+                Some(Ty::Tensor(elem, dims))
+            }
+            (Rule::LastAxis, [x]) => {
+                let dims = self.some_axes(x, builtin)?;
+                let support = if builtin.name == "softmax" { Support::Simplex } else { Support::Real };
+                Some(Ty::Tensor(Elem::Real(support), dims))
+            }
+            (Rule::LastAxisAway, [x]) => {
+                let mut dims = self.some_axes(x, builtin)?;
+                dims.pop();
+                Some(real(dims))
+            }
+            (Rule::Cholesky, [a]) => {
+                let dims = self.array(a, Some(2), builtin)?.1;
+                self.same_dim(builtin, (&dims[0], a.span), (&dims[1], a.span), span)?;
+                Some(real(dims))
+            }
+            (Rule::SolveLower, [l, b]) => {
+                let matrix = self.array(l, Some(2), builtin)?.1;
+                let vector = self.array(b, Some(1), builtin)?.1;
+                self.same_dim(builtin, (&matrix[0], l.span), (&matrix[1], l.span), span)?;
+                self.same_dim(builtin, (&matrix[0], l.span), (&vector[0], b.span), span)?;
+                Some(real(vector))
+            }
+            (Rule::Concat, parts) => self.concatenated(parts, builtin, span),
+            (Rule::Length, [x]) => match &x.ty {
+                Ty::Tensor(_, dims) if !dims.is_empty() => Some(Ty::int()),
+                Ty::List(..) => Some(Ty::int()),
+                _ => self.wrong(x, "an array"),
+            },
+            (Rule::Filled, sizes) => Some(real(self.sizes(sizes)?)),
+            (Rule::Eye, [n]) => {
+                let n = self.static_dim(n, "a dimension")?;
+                Some(real(vec![n.clone(), n]))
+            }
+            (Rule::Diag, [v]) => {
+                let dims = self.array(v, Some(1), builtin)?.1;
+                Some(real(vec![dims[0].clone(), dims[0].clone()]))
+            }
+            (Rule::Noise, values) => self.noise(builtin, values, span),
+            (Rule::Same, [x]) => self.array(x, None, builtin).map(|(elem, dims)| Ty::Tensor(elem, dims)),
+            (Rule::Conv, [x, kernel, stride @ ..]) => self.convolution(x, kernel, stride.first(), builtin, span),
+            (Rule::Pad, [x, width]) => {
+                let mut dims = self.array(x, Some(3), builtin)?.1;
+                let width = self.static_dim(width, "the width of a padding")?;
+                for dim in &mut dims[1..] {
+                    *dim = dim.plus(&width, 2);
+                }
+                Some(real(dims))
+            }
+            // The number of arguments is checked before.
+            _ => None,
+        }
+    }
+
+    fn wrong(&mut self, value: &Expr, expected: &str) -> Option<Ty> {
+        let found = show::ty(&value.ty, &self.locals);
+        self.report(report::mismatch(value.span, expected, &found));
+        None
+    }
+
+    /// An array of numbers, of this rank if one is given.
+    fn array(&mut self, value: &Expr, rank: Option<usize>, builtin: &Builtin) -> Option<(Elem, Vec<Dim>)> {
+        let expected = match rank {
+            None => "a number or an array of numbers",
+            Some(1) => "a vector",
+            Some(2) => "a matrix",
+            Some(_) => "an array with three axes",
+        };
+        match &value.ty {
+            Ty::Tensor(elem, dims) if *elem != Elem::Bool && rank.is_none_or(|rank| rank == dims.len()) => {
+                Some((elem.clone(), dims.clone()))
+            }
+            found => {
+                let found = show::ty(found, &self.locals);
+                let diagnostic = report::argument_mismatch(value.span, builtin.name, expected, &found);
+                self.report(match found.starts_with("bool") {
+                    true => diagnostic.help("write `if c { 1 } else { 0 }`"),
+                    false => diagnostic,
+                });
+                None
+            }
+        }
+    }
+
+    fn some_axes(&mut self, value: &Expr, builtin: &Builtin) -> Option<Vec<Dim>> {
+        let (_, dims) = self.array(value, None, builtin)?;
+        if dims.is_empty() {
+            self.wrong(value, "an array");
+            return None;
+        }
+        Some(dims)
+    }
+
+    fn reduced(&mut self, value: &Expr, builtin: &Builtin) -> Option<Ty> {
+        self.some_axes(value, builtin).map(|_| Ty::real())
+    }
+
+    fn same_dim(&mut self, builtin: &Builtin, a: (&Dim, Span), b: (&Dim, Span), span: Span) -> Option<()> {
+        if equal(a.0, b.0) {
+            return Some(());
+        }
+        let (left, right) = (show::dim(a.0, &self.locals), show::dim(b.0, &self.locals));
+        let op = format!("`{}`", builtin.name);
+        self.report(report::dims(span, &op, (&format!("({left})"), a.1), (&format!("({right})"), b.1)));
+        None
+    }
+
+    fn concatenated(&mut self, parts: &[Expr], builtin: &Builtin, span: Span) -> Option<Ty> {
+        let (first, rest) = parts.split_first()?;
+        let mut dims = self.some_axes(first, builtin)?;
+        for part in rest {
+            let other = self.some_axes(part, builtin)?;
+            if dims.len() != other.len() || !dims[1..].iter().zip(&other[1..]).all(|(a, b)| equal(a, b)) {
+                let texts =
+                    (format!("({})", show::list(&dims, &self.locals)), format!("({})", show::list(&other, &self.locals)));
+                let diagnostic = report::dims(span, "`concat`", (&texts.0, first.span), (&texts.1, part.span));
+                self.report(diagnostic.note("only the first dims may differ"));
+                return None;
+            }
+            dims[0] = dims[0].plus(&other[0], 1);
+        }
+        Some(real(dims))
+    }
+
+    fn sizes(&mut self, values: &[Expr]) -> Option<Vec<Dim>> {
+        values.iter().map(|value| self.static_dim(value, "a dimension")).collect()
+    }
+
+    fn noise(&mut self, builtin: &'static Builtin, values: &[Expr], span: Span) -> Option<Ty> {
+        if !matches!(self.place, Place::Draw | Place::Prompt) {
+            self.report(report::noise(span, builtin.name));
+            return None;
+        }
+        let (own, sizes) = values.split_at(builtin.params.len().min(values.len()));
+        let positive = Ty::Tensor(Elem::Real(Support::Interval(0.0, f64::INFINITY)), Vec::new());
+        for value in own {
+            self.expect(value, &positive);
+        }
+        Some(real(self.sizes(sizes)?))
+    }
+
+    fn convolution(&mut self, x: &Expr, kernel: &Expr, stride: Option<&Expr>, builtin: &Builtin, span: Span) -> Option<Ty> {
+        let image = self.array(x, Some(3), builtin)?.1;
+        let Ty::Tensor(_, weights) = &kernel.ty else { return self.wrong(kernel, "an array with four axes") };
+        let [out, channels, height, width] = weights.as_slice() else {
+            return self.wrong(kernel, "an array with four axes");
+        };
+        self.same_dim(builtin, (&image[0], x.span), (channels, kernel.span), span)?;
+        let stride = match stride {
+            Some(stride) => self.static_dim(stride, "the stride")?,
+            None => Dim::number(1),
+        };
+        let steps = |size: &Dim, k: &Dim| size.plus(k, -1).divided(&stride).plus(&Dim::number(1), 1);
+        Some(real(vec![out.clone(), steps(&image[1], height), steps(&image[2], width)]))
+    }
+}

@@ -1,0 +1,256 @@
+//! Distributions: their items, their making, their parts.
+
+use super::body::{Body, DistValue, Place, error};
+use super::call::{Lifts, Signature, lifted};
+use super::expr::Want;
+use super::session::Session;
+use super::solve::Solver;
+use crate::dims::Dim;
+use crate::lift;
+use crate::report::{statements, types as report};
+use crate::show;
+use crate::tree::{DistId, DistItem, Expr, ExprKind, LocalId, LocalKind};
+use crate::types::{Elem, Ty};
+use bnnc_base::source::Span;
+use bnnc_grammar::ast::{self, DefinitionKind, Ident};
+use bnnc_graph::dist::Support;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Definitions with an argument.
+const FUNCTIONS: &[&str] = &["log_density", "cdf", "quantile"];
+/// All definitions.
+const DEFINITIONS: &[&str] =
+    &["log_density", "cdf", "quantile", "draw", "mean", "variance", "entropy", "probabilities"];
+
+/// Checks a `dist` item.
+pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::Dist, library: bool) {
+    let mut body = Body::new(&session.module, &session.names, library, Place::Dist, &item.name.name);
+    let mut lists = body.params(&[&item.params], true);
+    let mut params = lists.pop().unwrap_or_default();
+    body.defaults(&item.params, &mut params);
+    let on = body.ty(&item.on, false);
+    if !matches!(on, Ty::Tensor(..) | Ty::Error) {
+        let found = show::ty(&on, &body.locals);
+        body.report(report::mismatch(item.on.span, "a type of numbers", &found));
+    }
+    let scalar = |ty: &Ty| match ty {
+        Ty::Tensor(_, dims) => dims.is_empty(),
+        Ty::Dist(_) | Ty::Function(_) | Ty::Error => true,
+        Ty::Layer(_) | Ty::List(..) | Ty::Text | Ty::Optimiser => false,
+    };
+    let mut dist = DistItem {
+        name: item.name.name.clone(),
+        elementwise: scalar(&on) && params.iter().all(|param| scalar(&param.param.ty)),
+        doc: session.module.dists[id].doc.clone(),
+        locals: Default::default(),
+        params,
+        on,
+        functions: Vec::new(),
+        values: Vec::new(),
+    };
+    let mut seen: HashMap<Arc<str>, Span> = HashMap::new();
+    for line in &item.body {
+        if !matches!(line.kind, DefinitionKind::Value | DefinitionKind::Function(_))
+            || !DEFINITIONS.contains(&&*line.name.name)
+        {
+            body.report(statements::unknown_definition(line.name.span, "a distribution", &line.name.name, DEFINITIONS));
+            continue;
+        }
+        if let Some(first) = seen.insert(line.name.name.clone(), line.name.span) {
+            body.report(statements::definition_twice(&line.name.name, first, line.name.span));
+            continue;
+        }
+        definition(&mut body, line, &mut dist);
+    }
+    let (locals, diagnostics) = body.finish();
+    dist.locals = locals;
+    session.diagnostics.extend(diagnostics);
+    session.module.dists[id] = dist;
+}
+
+fn definition(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
+    let name = line.name.name.clone();
+    let wants_argument = FUNCTIONS.contains(&&*name);
+    let form = if wants_argument { format!("{name}(x)") } else { name.to_string() };
+    body.place = if &*name == "draw" { Place::Draw } else { Place::Dist };
+    let argument = match (&line.kind, wants_argument) {
+        (DefinitionKind::Function(names), true) => match names.as_slice() {
+            [argument] => Some(argument),
+            _ => return body.report(statements::definition_form(line.span, &form)),
+        },
+        (DefinitionKind::Value, false) => None,
+        _ => return body.report(statements::definition_form(line.span, &form)),
+    };
+    body.scopes.push(HashMap::new());
+    let local = argument.map(|argument| declare_argument(body, argument, &name, &dist.on));
+    let value = body.expr(&line.value, Want::Any);
+    body.leave();
+    check_result(body, &name, &value, &dist.on);
+    if dist.elementwise
+        && &*name != "probabilities"
+        && let Some((at, what)) = lift::in_expr(&value, lift::Noise::Allowed)
+    {
+        body.report(statements::not_elementwise(at, &dist.name, &what));
+    }
+    match local {
+        Some(local) => dist.functions.push((name, local, value)),
+        None => dist.values.push((name, value)),
+    }
+}
+
+fn declare_argument(body: &mut Body<'_>, argument: &Ident, name: &str, on: &Ty) -> LocalId {
+    let unit = Ty::Tensor(Elem::Real(Support::Interval(0.0, 1.0)), Vec::new());
+    let ty = if name == "quantile" { unit } else { on.clone() };
+    body.declare(&argument.name, argument.span, ty, LocalKind::Param)
+}
+
+/// `log_density`, `cdf` and `entropy` are scalars; `draw`, `mean` and `variance` are like a value; `probabilities` is a
+/// vector. A mean of discrete values is a real.
+fn check_result(body: &mut Body<'_>, name: &str, value: &Expr, on: &Ty) {
+    let Ty::Tensor(elem, dims) = on else { return };
+    let real = |dims: &[Dim]| Ty::Tensor(Elem::Real(Support::Real), dims.to_vec());
+    let scalar = matches!(&value.ty, Ty::Tensor(_, found) if found.is_empty());
+    let wanted = match name {
+        "log_density" | "cdf" | "entropy" => real(&[]),
+        "probabilities" => match &value.ty {
+            Ty::Tensor(_, found) if found.len() == 1 => real(found),
+            _ => match elem {
+                Elem::Index(size) => real(std::slice::from_ref(size)),
+                _ => real(&[Dim::number(2)]),
+            },
+        },
+        "mean" | "variance" if scalar => real(&[]),
+        "draw" | "quantile" => match elem {
+            Elem::Real(_) => on.clone(),
+            Elem::Int | Elem::Bool | Elem::Count | Elem::Index(_) => match &value.ty {
+                Ty::Tensor(found, _) if found == elem => on.clone(),
+                _ => real(dims),
+            },
+        },
+        _ => real(dims),
+    };
+    body.expect(value, &wanted);
+}
+
+impl Body<'_> {
+    /// `Normal(0, 1)`, with what it is over.
+    pub fn make_dist(&mut self, id: DistId, args: &[ast::Arg], span: Span) -> (Expr, Option<DistValue>) {
+        let item = &self.module.dists[id];
+        let lifts = if item.elementwise { Lifts::Yes } else { Lifts::No };
+        let signature = Signature { name: &item.name, params: &item.params, locals: &item.locals, lifts };
+        let mut solver = Solver::default();
+        let before = self.diagnostics.len();
+        let Some(arguments) = self.arguments(signature, args, span, &mut solver) else { return (error(span), None) };
+        if self.diagnostics.len() > before {
+            return (error(span), None);
+        }
+        let on = self.result(&solver.ty(&item.on), signature, span);
+        let kind = ExprKind::MakeDist(id, arguments.values);
+        let Ty::Tensor(elem, dims) = lifted(on, &arguments.lifted) else { return (error(span), None) };
+        let value = DistValue { elem: elem.clone(), dims, elementwise: item.elementwise };
+        (Expr { kind, ty: Ty::Dist(elem), span }, Some(value))
+    }
+
+    /// What a checked distribution is over.
+    pub fn dist_value(&self, value: &Expr) -> Option<DistValue> {
+        match (&value.kind, &value.ty) {
+            (ExprKind::Local(local), Ty::Dist(elem)) => Some(self.dist_values.get(local).cloned().unwrap_or_else(|| {
+                DistValue { elem: elem.clone(), dims: Vec::new(), elementwise: true }
+            })),
+            (ExprKind::MakeDist(id, args), Ty::Dist(elem)) => {
+                let item = &self.module.dists[*id];
+                Some(self.made_value(item, args, elem))
+            }
+            _ => None,
+        }
+    }
+
+    fn made_value(&self, item: &DistItem, args: &[Expr], elem: &Elem) -> DistValue {
+        if item.elementwise {
+            let dims = args.iter().find_map(|arg| match &arg.ty {
+                Ty::Tensor(_, dims) if !dims.is_empty() => Some(dims.clone()),
+                Ty::Dist(_) => self.dist_value(arg).map(|inner| inner.dims).filter(|dims| !dims.is_empty()),
+                _ => None,
+            });
+            return DistValue { elem: elem.clone(), dims: dims.unwrap_or_default(), elementwise: true };
+        }
+        let mut solver = Solver::default();
+        for (param, arg) in item.params.iter().zip(args) {
+            if let (Ty::Tensor(_, dims), Ty::Tensor(_, found)) = (&param.param.ty, &arg.ty) {
+                for (dim, found) in dims.iter().zip(found) {
+                    solver.meet(dim, found, arg.span);
+                }
+            }
+        }
+        let dims = match solver.ty(&item.on) {
+            Ty::Tensor(_, dims) => dims,
+            _ => Vec::new(),
+        };
+        DistValue { elem: elem.clone(), dims, elementwise: false }
+    }
+
+    /// `prior.mean`, `prior.log_density(x)`.
+    pub fn part(&mut self, base: &ast::Expr, part: &Ident, args: Option<&[ast::Arg]>, span: Span) -> Expr {
+        let base = self.expr(base, Want::Any);
+        let given: Vec<Expr> = args.unwrap_or_default().iter().map(|arg| self.expr(&arg.value, Want::Any)).collect();
+        let Some(value) = self.dist_value(&base) else {
+            if base.ty == Ty::Error {
+                return error(span);
+            }
+            let found = show::ty(&base.ty, &self.locals);
+            let none: [&str; 0] = [];
+            return self.error(report::unknown_part(part.span, &found, &part.name, none), span);
+        };
+        let (name, known) = match &base.kind {
+            ExprKind::MakeDist(id, _) => {
+                let item = &self.module.dists[*id];
+                let functions = item.functions.iter().map(|(name, ..)| &**name);
+                (&*item.name, functions.chain(item.values.iter().map(|(name, _)| &**name)).collect::<Vec<_>>())
+            }
+            _ => ("a distribution", DEFINITIONS.to_vec()),
+        };
+        if !known.contains(&&*part.name) {
+            let of = if name.contains(' ') { name.to_owned() } else { format!("`{name}`") };
+            let diagnostic = report::unknown_part(part.span, &of, &part.name, known);
+            return self.error(diagnostic, span);
+        }
+        let wants = usize::from(FUNCTIONS.contains(&&*part.name));
+        if given.len() < wants {
+            return self.error(report::missing(span, &part.name, &["x"]), span);
+        }
+        if given.len() > wants || (args.is_some() && wants == 0) {
+            return self.error(report::not_callable(span, "a value").help(format!("write `.{}` alone", part.name)), span);
+        }
+        if &*part.name == "draw" && !matches!(self.place, Place::Draw | Place::Prompt) {
+            return self.error(report::noise(span, "draw"), span);
+        }
+        let argument = given.into_iter().next();
+        let Some(ty) = self.part_type(&part.name, &value, argument.as_ref(), span) else { return error(span) };
+        let kind = ExprKind::DistPart(Box::new(base), part.name.clone(), argument.map(Box::new));
+        Expr { kind, ty, span }
+    }
+
+    fn part_type(&mut self, part: &str, value: &DistValue, argument: Option<&Expr>, span: Span) -> Option<Ty> {
+        let real = |dims: Vec<Dim>| Ty::Tensor(Elem::Real(Support::Real), dims);
+        if let Some(argument) = argument {
+            let Ty::Tensor(_, found) = &argument.ty else { return None };
+            let elem = if part == "quantile" { Elem::Real(Support::Interval(0.0, 1.0)) } else { value.elem.clone() };
+            if !value.elementwise {
+                return self.expect(argument, &Ty::Tensor(elem, value.dims.clone())).then(Ty::real);
+            }
+            let own = Expr { kind: ExprKind::Error, ty: real(value.dims.clone()), span };
+            let dims = self.stretch(&format!("`{part}`"), &own, argument, span)?;
+            return self.expect(argument, &Ty::Tensor(elem, found.clone())).then(|| real(dims));
+        }
+        Some(match part {
+            "entropy" if !value.elementwise => Ty::real(),
+            "probabilities" => match &value.elem {
+                Elem::Index(size) => real(vec![size.clone()]),
+                _ => real(vec![Dim::number(2)]),
+            },
+            "draw" => Ty::Tensor(value.elem.clone(), value.dims.clone()),
+            _ => real(value.dims.clone()),
+        })
+    }
+}

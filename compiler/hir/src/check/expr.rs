@@ -1,0 +1,214 @@
+//! Expressions: names, literals, lists, ranges; the other forms are in files of their own.
+
+use super::body::{Body, error};
+use super::names::Def;
+use super::solve::equal;
+use crate::builtin;
+use crate::dims::Dim;
+use crate::report::{names as report, types as report_types};
+use crate::show;
+use crate::tree::{Comprehension, Expr, ExprKind};
+use crate::types::{Elem, Ty};
+use bnnc_base::source::Span;
+use bnnc_grammar::ast;
+use bnnc_graph::dist::Support;
+use std::sync::Arc;
+
+/// What kind of number an expression should give: with `Int`, `/` rounds down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// Any value.
+    Any,
+    /// A static integer: a dimension, a range, an index, an integer parameter.
+    Int,
+}
+
+/// Builtins that reduce a comprehension: `sum(e for i in a..b)`.
+const REDUCERS: &[&str] = &["logsumexp", "max", "mean", "min", "prod", "sum"];
+
+const DEEPEST: usize = 200;
+
+impl Body<'_> {
+    /// Checks an expression.
+    pub fn expr(&mut self, written: &ast::Expr, want: Want) -> Expr {
+        if self.depth >= DEEPEST {
+            return self.error(report_types::too_deep(written.span), written.span);
+        }
+        self.depth += 1;
+        let expr = self.form(written, want);
+        self.depth -= 1;
+        expr
+    }
+
+    fn form(&mut self, written: &ast::Expr, want: Want) -> Expr {
+        let span = written.span;
+        match &*written.kind {
+            ast::ExprKind::Name(name) => self.name(name, span),
+            ast::ExprKind::Int(value) => Expr { kind: ExprKind::Int(*value), ty: Ty::int(), span },
+            ast::ExprKind::Real(value, _) => Expr { kind: ExprKind::Real(*value), ty: Ty::real(), span },
+            ast::ExprKind::Bool(value) => Expr { kind: ExprKind::Bool(*value), ty: Ty::bool(), span },
+            ast::ExprKind::Text(_) => self.error(report::out_of_place(span, "a text"), span),
+            ast::ExprKind::Glob(_) => self.error(report::out_of_place(span, "a path with `*`"), span),
+            ast::ExprKind::Error => error(span),
+            ast::ExprKind::Paren(inner) => self.expr(inner, want),
+            ast::ExprKind::Field(base, part) => self.part(base, part, None, span),
+            ast::ExprKind::Call(callee, args) => self.call(callee, args, span),
+            ast::ExprKind::Reduce(callee, inner) => self.reduce(callee, inner, span),
+            ast::ExprKind::Index(base, indices) => self.index(base, indices, span),
+            ast::ExprKind::List(elements) => {
+                let elements = elements.iter().map(|element| self.expr(element, want)).collect();
+                self.list(elements, span)
+            }
+            ast::ExprKind::Comprehension(inner) => {
+                let (inner, length) = self.comprehension(inner, want);
+                let ty = match (&inner.element.ty, length) {
+                    (Ty::Tensor(elem, dims), Some(length)) => {
+                        let dims = std::iter::once(length).chain(dims.iter().cloned()).collect();
+                        Ty::Tensor(elem.clone(), dims)
+                    }
+                    (Ty::Error, _) | (_, None) => Ty::Error,
+                    (found, Some(_)) => {
+                        let found = show::ty(found, &self.locals);
+                        self.report(report_types::mismatch(inner.element.span, "a number or an array", &found));
+                        Ty::Error
+                    }
+                };
+                Expr { kind: ExprKind::Comprehension(Box::new(inner)), ty, span }
+            }
+            ast::ExprKind::Unary(op, operand) => self.unary(*op, operand, span, want),
+            ast::ExprKind::Binary(op, left, right) => self.binary(*op, left, right, span, want),
+            ast::ExprKind::If(condition, yes, no) => self.conditional([condition, yes, no], span, want),
+        }
+    }
+
+    fn name(&mut self, name: &Arc<str>, span: Span) -> Expr {
+        if let Some(local) = self.find_local(name) {
+            let ty = self.locals[local].ty.clone();
+            return Expr { kind: ExprKind::Local(local), ty, span };
+        }
+        match self.find_item(name) {
+            Some((None, _)) => error(span),
+            Some((Some(Def::Const(id)), _)) => {
+                let ty = self.module.consts[id].value.ty.clone();
+                Expr { kind: ExprKind::Const(id), ty, span }
+            }
+            Some((Some(Def::Dist(id)), _)) => self.make_dist(id, &[], span).0,
+            Some((Some(def), at)) => {
+                let diagnostic = report::wrong_kind(span, name, "a value", def.kind(), at);
+                self.error(diagnostic.help(format!("call it: `{name}(..)`")), span)
+            }
+            None if builtin::lookup(name).is_some() => {
+                let diagnostic = report::wrong_kind(span, name, "a value", "a function", None);
+                self.error(diagnostic.help(format!("call it: `{name}(..)`")), span)
+            }
+            None => self.unknown_name(name, span),
+        }
+    }
+
+    /// `[a, b]`: a vector of scalars or a stack of arrays.
+    fn list(&mut self, elements: Vec<Expr>, span: Span) -> Expr {
+        let mut joined: Option<(Elem, Vec<Dim>, Span)> = None;
+        for element in &elements {
+            let (elem, dims) = match &element.ty {
+                Ty::Tensor(elem, dims) => (elem.clone(), dims.clone()),
+                Ty::Error => return error(span),
+                other => {
+                    let found = show::ty(other, &self.locals);
+                    return self.error(report_types::mismatch(element.span, "a number or an array", &found), span);
+                }
+            };
+            joined = match joined.take() {
+                None => Some((elem, dims, element.span)),
+                Some((first, first_dims, at)) => {
+                    let same = first_dims.len() == dims.len()
+                        && first_dims.iter().zip(&dims).all(|(a, b)| equal(a, b));
+                    if !same {
+                        let left = format!("({})", show::list(&first_dims, &self.locals));
+                        let right = format!("({})", show::list(&dims, &self.locals));
+                        let diagnostic = report_types::dims(span, "a list", (&left, at), (&right, element.span));
+                        return self.error(diagnostic, span);
+                    }
+                    match join(&first, &elem) {
+                        Some(elem) => Some((elem, first_dims, at)),
+                        None => {
+                            let (wanted, found) =
+                                (show::elem(&first, &self.locals), show::elem(&elem, &self.locals));
+                            let diagnostic = report_types::mismatch(element.span, &wanted, &found);
+                            return self.error(diagnostic.also(at, format!("this is {wanted}")), span);
+                        }
+                    }
+                }
+            };
+        }
+        let Some((elem, dims, _)) = joined else {
+            return self.error(report_types::mismatch(span, "at least one element", "an empty list"), span);
+        };
+        let dims = std::iter::once(Dim::number(elements.len() as i64)).chain(dims).collect();
+        Expr { kind: ExprKind::List(elements), ty: Ty::Tensor(elem, dims), span }
+    }
+
+    /// `e for i in a..b`, with its length.
+    pub fn comprehension(&mut self, written: &ast::Comprehension, want: Want) -> (Comprehension, Option<Dim>) {
+        let (from, to, length) = self.range(&written.from, &written.to);
+        let counter = self.enter_counter(&written.name.name, written.name.span);
+        let element = self.expr(&written.element, want);
+        self.leave();
+        (Comprehension { counter, from, to, element }, length)
+    }
+
+    /// `a..b` with its length.
+    pub fn range(&mut self, from: &ast::Expr, to: &ast::Expr) -> (Expr, Expr, Option<Dim>) {
+        let (from, to) = (self.expr(from, Want::Int), self.expr(to, Want::Int));
+        let first = self.static_dim(&from, "the start of a range");
+        let last = self.static_dim(&to, "the end of a range");
+        let length = first.zip(last).map(|(first, last)| last.plus(&first, -1));
+        if length.as_ref().and_then(Dim::as_number).is_some_and(|length| length < 0) {
+            let diagnostic = report_types::support(to.span, "the end of a range", "at least its start", "below it");
+            self.report(diagnostic);
+            return (from, to, None);
+        }
+        (from, to, length)
+    }
+
+    fn reduce(&mut self, callee: &ast::Expr, inner: &ast::Comprehension, span: Span) -> Expr {
+        let name = match &*callee.kind {
+            ast::ExprKind::Name(name) if REDUCERS.contains(&&**name) => builtin::lookup(name),
+            _ => None,
+        };
+        let (inner, _) = self.comprehension(inner, Want::Any);
+        let Some(builtin) = name else {
+            let diagnostic = report_types::mismatch(callee.span, "`sum`, `prod`, `max`, `min`, `mean` or `logsumexp`", "another function");
+            return self.error(diagnostic.label("only these reduce a range"), span);
+        };
+        let ty = match &inner.element.ty {
+            Ty::Tensor(Elem::Int | Elem::Count | Elem::Index(_), dims)
+                if !matches!(builtin.name, "mean" | "logsumexp") =>
+            {
+                Ty::Tensor(Elem::Int, dims.clone())
+            }
+            Ty::Tensor(Elem::Bool, _) => {
+                self.report(report_types::mismatch(inner.element.span, "a number", "bool").help("write `if c { 1 } else { 0 }`"));
+                Ty::Error
+            }
+            Ty::Tensor(_, dims) => Ty::Tensor(Elem::Real(Support::Real), dims.clone()),
+            Ty::Error => Ty::Error,
+            other => {
+                let found = show::ty(other, &self.locals);
+                self.report(report_types::mismatch(inner.element.span, "a number", &found));
+                Ty::Error
+            }
+        };
+        Expr { kind: ExprKind::Reduce(builtin, Box::new(inner)), ty, span }
+    }
+}
+
+/// The element type that holds both.
+pub fn join(a: &Elem, b: &Elem) -> Option<Elem> {
+    let integral = |elem: &Elem| matches!(elem, Elem::Int | Elem::Count | Elem::Index(_));
+    match (a, b) {
+        _ if a == b => Some(a.clone()),
+        (Elem::Bool, _) | (_, Elem::Bool) => None,
+        _ if integral(a) && integral(b) => Some(Elem::Int),
+        _ => Some(Elem::Real(Support::Real)),
+    }
+}

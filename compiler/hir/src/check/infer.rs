@@ -1,0 +1,152 @@
+//! Infers: the method, what it works on, its options.
+
+use super::names::Def;
+use super::options;
+use super::session::Session;
+use super::statements::strip;
+use crate::report::{infer as report, names as report_names};
+use crate::sites;
+use crate::tree::{DataId, InferId, InferItem, ModelId, PosteriorId, Target};
+use bnnc_abi::method::{self, MethodDef, Takes};
+use bnnc_base::source::Span;
+use bnnc_grammar::ast;
+
+/// Checks an `infer` item.
+pub fn check(session: &mut Session<'_>, id: InferId, item: &ast::Infer) {
+    let method = method::lookup(&item.method.name);
+    match method {
+        None => session.diagnostics.push(report::unknown_method(item.method.span, &item.method.name)),
+        Some(method) if !method.built => {
+            let allowed = session.context.allow_unbuilt;
+            session.diagnostics.push(report::not_built(item.method.span, method.name, allowed));
+        }
+        Some(_) => {}
+    }
+    let (target, data) = arguments(session, item, method);
+    let span = session.module.infers[id].span;
+    if let Some((target, _)) = target {
+        let model = match target {
+            Target::Model(model) => Some(model),
+            Target::Posterior(posterior) => session.models.get(&Def::Posterior(posterior)).copied(),
+        };
+        session.models.extend(model.map(|model| (Def::Infer(id), model)));
+    }
+    let Some(method) = method else { return };
+    if let Some((Target::Posterior(posterior), at)) = target
+        && method.takes == Takes::Posterior
+    {
+        all_sites(session, posterior, method, at);
+    }
+    let options = options::check(session, method, &item.name.name, &item.options);
+    let (Some((target, _)), Some(data)) = (target, data) else { return };
+    session.module.infers[id] = InferItem { name: item.name.name.clone(), method, target, data, options, span };
+}
+
+/// A model or a posterior, then data.
+fn arguments(
+    session: &mut Session<'_>,
+    item: &ast::Infer,
+    method: Option<&'static MethodDef>,
+) -> (Option<(Target, Span)>, Option<DataId>) {
+    let wanted = match method.map(|method| method.takes) {
+        Some(Takes::Model) => "a model",
+        Some(Takes::Posterior) => "a posterior",
+        Some(Takes::Either) | None => "a model or a posterior",
+    };
+    let name = &item.method.name;
+    if item.args.len() != 2 {
+        let message = format!("`{name}` needs {wanted} and data, found {}", crate::report::count(item.args.len(), "argument"));
+        session.diagnostics.push(report::wrong_target(item.method.span, message, &format!("write `{name}(target, data)`")));
+    }
+    for arg in &item.args {
+        if let Some(word) = &arg.name {
+            let message = format!("`{name}` takes {wanted} and data without names");
+            session.diagnostics.push(report::wrong_target(word.span, message, "options go in braces"));
+        }
+    }
+    let target = item.args.first().and_then(|arg| target(session, &arg.value, wanted, method));
+    let data = item.args.get(1).and_then(|arg| data(session, &arg.value));
+    (target, data)
+}
+
+fn named(session: &mut Session<'_>, written: &ast::Expr, expected: &str, kind: fn(Def) -> bool) -> Option<(Def, Option<Span>)> {
+    let written = strip(written);
+    let ast::ExprKind::Name(name) = &*written.kind else {
+        if *written.kind != ast::ExprKind::Error {
+            let message = format!("expected the name of {expected}");
+            session.diagnostics.push(report::wrong_target(written.span, message, ""));
+        }
+        return None;
+    };
+    match session.find(name) {
+        Some((def, at)) => def.map(|def| (def, at)),
+        None => {
+            let names = session.names.all(kind);
+            let diagnostic = report_names::unknown_name(written.span, name, names);
+            session.diagnostics.push(diagnostic);
+            None
+        }
+    }
+}
+
+fn target(
+    session: &mut Session<'_>,
+    written: &ast::Expr,
+    wanted: &str,
+    method: Option<&'static MethodDef>,
+) -> Option<(Target, Span)> {
+    let kind = |def| matches!(def, Def::Model(_) | Def::Posterior(_));
+    let (def, at) = named(session, written, wanted, kind)?;
+    let takes = method.map_or(Takes::Either, |method| method.takes);
+    match (def, takes) {
+        (Def::Model(model), Takes::Model | Takes::Either) => Some((Target::Model(model), written.span)),
+        (Def::Posterior(id), Takes::Posterior | Takes::Either) => Some((Target::Posterior(id), written.span)),
+        (def, takes) => {
+            let message = format!("expected {wanted}, found {}", def.kind());
+            let help = match (def, takes) {
+                (Def::Model(_), Takes::Posterior) => "declare one: `posterior Q of Model { .. }`",
+                _ => "",
+            };
+            let diagnostic = report::wrong_target(written.span, message, help);
+            session.diagnostics.push(match at {
+                Some(at) => diagnostic.also(at, "it is declared here"),
+                None => diagnostic,
+            });
+            None
+        }
+    }
+}
+
+fn data(session: &mut Session<'_>, written: &ast::Expr) -> Option<DataId> {
+    match named(session, written, "data", |def| matches!(def, Def::Data(_)))? {
+        (Def::Data(id), _) => Some(id),
+        (def, at) => {
+            let diagnostic = report::wrong_target(written.span, format!("expected data, found {}", def.kind()), "");
+            session.diagnostics.push(match at {
+                Some(at) => diagnostic.also(at, "it is declared here"),
+                None => diagnostic,
+            });
+            None
+        }
+    }
+}
+
+/// Methods that take only posteriors need a line for every site.
+fn all_sites(session: &mut Session<'_>, id: PosteriorId, method: &MethodDef, span: Span) {
+    let posterior = &session.module.posteriors[id];
+    let Some(model) = session.models.get(&Def::Posterior(id)).copied() else { return };
+    let left = uncovered(session, id, model);
+    if !left.is_empty() {
+        let place = (&*posterior.name, posterior.span);
+        let diagnostic = report::sites_missing(span, method.name, place, &left);
+        session.diagnostics.push(diagnostic);
+    }
+}
+
+fn uncovered(session: &Session<'_>, id: PosteriorId, model: ModelId) -> Vec<String> {
+    let known = sites::paths(&session.module, model);
+    let lines = &session.module.posteriors[id].lines;
+    let given: Vec<&str> =
+        lines.iter().flat_map(|line| line.sites.iter().flat_map(|(path, _)| sites::matching(path, &known))).collect();
+    known.iter().filter(|site| !given.contains(&site.as_str())).cloned().collect()
+}

@@ -1,0 +1,37 @@
+//! Constants and functions.
+
+use super::body::{Body, Place};
+use super::expr::Want;
+use super::session::Session;
+use crate::constant::constant;
+use crate::report::types as report;
+use crate::tree::{ConstId, ConstItem, FnId, FnItem};
+use crate::types::Ty;
+use bnnc_grammar::ast;
+
+/// Checks a `const` item: arithmetic on numbers.
+pub fn check_const(session: &mut Session<'_>, id: ConstId, item: &ast::Const, library: bool) {
+    let mut body = Body::new(&session.module, &session.names, library, Place::Constant, &item.name.name);
+    // `const HALF = SIZE / 2` is a real; a constant that is a dimension is written with integers that divide.
+    let mut value = body.expr(&item.value, Want::Any);
+    if value.ty != Ty::Error && constant(&session.module, &value).is_none() {
+        body.report(report::not_constant(value.span, &format!("`{}`", item.name.name)));
+        value.ty = Ty::Error;
+    }
+    let (_, diagnostics) = body.finish();
+    session.diagnostics.extend(diagnostics);
+    session.module.consts[id] = ConstItem { name: item.name.name.clone(), value };
+}
+
+/// Checks a `fn` item.
+pub fn check_fn(session: &mut Session<'_>, id: FnId, item: &ast::Fn, library: bool) {
+    let mut body = Body::new(&session.module, &session.names, library, Place::Function, &item.name.name);
+    let mut params = body.params(&[&item.params], true).pop().unwrap_or_default();
+    body.defaults(&item.params, &mut params);
+    let result = body.ty(&item.result, false);
+    let statements = body.block(&item.body, Some((&result, item.result.span)), item.name.span);
+    let doc = session.module.fns[id].doc.clone();
+    let (locals, diagnostics) = body.finish();
+    session.diagnostics.extend(diagnostics);
+    session.module.fns[id] = FnItem { name: item.name.name.clone(), doc, locals, params, result, body: statements };
+}

@@ -1,0 +1,198 @@
+//! Which items an item mentions: names in its text that none of its own variables hide.
+
+use bnnc_grammar::ast::{
+    Arg, Comprehension, Definition, DefinitionKind, Expr, ExprKind, Index, ItemKind, Param, Setting, Stmt,
+    StmtKind, Type,
+};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// The names that an item mentions, in order of appearance.
+pub fn mentions(item: &ItemKind) -> Vec<Arc<str>> {
+    let mut walk = Walk::default();
+    match item {
+        ItemKind::Use(_) | ItemKind::Error => {}
+        ItemKind::Const(item) => walk.expr(&item.value),
+        ItemKind::Fn(item) => {
+            walk.params(&item.params);
+            walk.ty(&item.result);
+            walk.block(&item.body);
+        }
+        ItemKind::Layer(item) => {
+            walk.params(&item.params);
+            walk.params(&item.inputs);
+            walk.ty(&item.result);
+            walk.block(&item.body);
+        }
+        ItemKind::Dist(item) => {
+            walk.params(&item.params);
+            walk.ty(&item.on);
+            walk.definitions(&item.body);
+        }
+        ItemKind::Optimiser(item) => {
+            walk.params(&item.params);
+            walk.definitions(&item.body);
+        }
+        ItemKind::Data(item) => walk.settings(&item.options),
+        ItemKind::Model(item) => {
+            walk.params(&item.shared);
+            walk.params(&item.inputs);
+            walk.params(&item.outputs);
+            walk.block(&item.body);
+        }
+        ItemKind::Posterior(item) => {
+            walk.found.push(item.of.name.clone());
+            item.body.iter().for_each(|line| walk.line(line));
+        }
+        ItemKind::Infer(item) => {
+            item.args.iter().for_each(|arg| walk.expr(&arg.value));
+            walk.settings(&item.options);
+        }
+        ItemKind::Compare(item) => walk.found.extend(item.infers.iter().map(|name| name.name.clone())),
+    }
+    walk.found
+}
+
+#[derive(Default)]
+struct Walk {
+    bound: HashSet<Arc<str>>,
+    found: Vec<Arc<str>>,
+}
+
+impl Walk {
+    fn name(&mut self, name: &Arc<str>) {
+        if !self.bound.contains(name) {
+            self.found.push(name.clone());
+        }
+    }
+
+    fn params(&mut self, params: &[Param]) {
+        self.bound.extend(params.iter().map(|param| param.name.name.clone()));
+        for param in params {
+            self.ty(&param.ty);
+            param.default.iter().for_each(|default| self.expr(default));
+        }
+    }
+
+    fn ty(&mut self, ty: &Type) {
+        ty.args.iter().chain(ty.dims.iter().flatten()).for_each(|part| self.expr(part));
+    }
+
+    fn block(&mut self, body: &[Stmt]) {
+        for stmt in body {
+            match &stmt.kind {
+                StmtKind::Assign { targets, ty, value: right, .. }
+                | StmtKind::Sample { targets, ty, dist: right, .. } => {
+                    ty.iter().for_each(|ty| self.ty(ty));
+                    self.expr(right);
+                    for target in targets {
+                        match &*target.kind {
+                            ExprKind::Name(name) => {
+                                self.bound.insert(name.clone());
+                            }
+                            _ => self.expr(target),
+                        }
+                    }
+                }
+                StmtKind::For { name, from, to, body } => {
+                    self.expr(from);
+                    self.expr(to);
+                    let outer = self.bound.clone();
+                    self.bound.insert(name.name.clone());
+                    self.block(body);
+                    self.bound = outer;
+                }
+                StmtKind::Return(value) => self.expr(value),
+                StmtKind::Error => {}
+            }
+        }
+    }
+
+    /// A line of a posterior: the targets are sites, the right-hand side names items.
+    fn line(&mut self, line: &Stmt) {
+        match &line.kind {
+            StmtKind::Assign { value: right, .. } | StmtKind::Sample { dist: right, .. } => self.expr(right),
+            StmtKind::For { .. } | StmtKind::Return(_) | StmtKind::Error => {}
+        }
+    }
+
+    fn definitions(&mut self, body: &[Definition]) {
+        for definition in body {
+            let outer = self.bound.clone();
+            if let DefinitionKind::Function(names) = &definition.kind {
+                self.bound.extend(names.iter().map(|name| name.name.clone()));
+            }
+            self.expr(&definition.value);
+            self.bound = outer;
+        }
+    }
+
+    /// Words in option blocks are no names, except the earlier infer of `start` and what is called (`Adam(1e-3)`).
+    fn settings(&mut self, settings: &[Setting]) {
+        for setting in settings {
+            match &*setting.value.kind {
+                ExprKind::Name(name) if &*setting.name.name == "start" => self.name(name),
+                ExprKind::Name(name) if &*setting.name.name == "optimiser" => self.name(name),
+                ExprKind::Name(_) | ExprKind::List(_) => {}
+                ExprKind::Call(callee, args) => {
+                    if &*setting.name.name == "optimiser" {
+                        self.expr(callee);
+                        args.iter().for_each(|Arg { value, .. }| self.expr(value));
+                    }
+                }
+                _ => self.expr(&setting.value),
+            }
+        }
+    }
+
+    fn comprehension(&mut self, inner: &Comprehension) {
+        self.expr(&inner.from);
+        self.expr(&inner.to);
+        let added = self.bound.insert(inner.name.name.clone());
+        self.expr(&inner.element);
+        if added {
+            self.bound.remove(&inner.name.name);
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        match &*expr.kind {
+            ExprKind::Name(name) => self.name(name),
+            ExprKind::Int(_) | ExprKind::Real(..) | ExprKind::Text(_) | ExprKind::Bool(_) | ExprKind::Error => {}
+            ExprKind::Field(base, _) | ExprKind::Glob(base) | ExprKind::Paren(base) | ExprKind::Unary(_, base) => {
+                self.expr(base);
+            }
+            ExprKind::Call(callee, args) => {
+                self.expr(callee);
+                args.iter().for_each(|arg| self.expr(&arg.value));
+            }
+            ExprKind::Reduce(callee, inner) => {
+                self.expr(callee);
+                self.comprehension(inner);
+            }
+            ExprKind::Index(base, indices) => {
+                self.expr(base);
+                for index in indices {
+                    match index {
+                        Index::At(at) => self.expr(at),
+                        Index::Range(from, to) => {
+                            self.expr(from);
+                            self.expr(to);
+                        }
+                    }
+                }
+            }
+            ExprKind::List(elements) => elements.iter().for_each(|element| self.expr(element)),
+            ExprKind::Comprehension(inner) => self.comprehension(inner),
+            ExprKind::Binary(_, left, right) => {
+                self.expr(left);
+                self.expr(right);
+            }
+            ExprKind::If(condition, yes, no) => {
+                self.expr(condition);
+                self.expr(yes);
+                self.expr(no);
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Which names mean which items: the program's own hide the library's.
+
+use crate::tree::{
+    ConstId, DataId, DistId, FnId, InferId, LayerId, ModelId, Module, OptimiserId, PosteriorId,
+};
+use bnnc_base::source::Span;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// An item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Def {
+    /// A constant.
+    Const(ConstId),
+    /// A function.
+    Fn(FnId),
+    /// A layer.
+    Layer(LayerId),
+    /// A distribution.
+    Dist(DistId),
+    /// An optimiser.
+    Optimiser(OptimiserId),
+    /// A data item.
+    Data(DataId),
+    /// A model.
+    Model(ModelId),
+    /// A posterior.
+    Posterior(PosteriorId),
+    /// An infer.
+    Infer(InferId),
+}
+
+impl Def {
+    /// `a function`, for messages.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Def::Const(_) => "a constant",
+            Def::Fn(_) => "a function",
+            Def::Layer(_) => "a layer",
+            Def::Dist(_) => "a distribution",
+            Def::Optimiser(_) => "an optimiser",
+            Def::Data(_) => "data",
+            Def::Model(_) => "a model",
+            Def::Posterior(_) => "a posterior",
+            Def::Infer(_) => "an infer",
+        }
+    }
+
+    /// Whether expressions can name it.
+    pub fn is_value(self) -> bool {
+        match self {
+            Def::Const(_) | Def::Fn(_) | Def::Layer(_) | Def::Dist(_) => true,
+            Def::Optimiser(_) | Def::Data(_) | Def::Model(_) | Def::Posterior(_) | Def::Infer(_) => false,
+        }
+    }
+}
+
+/// Names of items, the library's and the program's.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    library: HashMap<Arc<str>, (Def, Option<Span>)>,
+    program: HashMap<Arc<str>, (Def, Option<Span>)>,
+    /// Items that could not be checked (they need themselves): uses of them are silent.
+    pub broken: HashSet<Def>,
+}
+
+impl Names {
+    /// Adds a name; the earlier place where the same file has it already.
+    pub fn add(&mut self, name: &Arc<str>, def: Def, span: Option<Span>, library: bool) -> Option<Span> {
+        let table = if library { &mut self.library } else { &mut self.program };
+        match table.get(name) {
+            Some((_, first)) => *first,
+            None => {
+                table.insert(name.clone(), (def, span));
+                None
+            }
+        }
+    }
+
+    /// What a name means in a library file or in the program.
+    pub fn find(&self, name: &str, in_library: bool) -> Option<(Def, Option<Span>)> {
+        let own = if in_library { None } else { self.program.get(name) };
+        own.or_else(|| self.library.get(name)).copied()
+    }
+
+    /// What a name means in an expression, where infers and data do not hide functions.
+    pub fn find_value(&self, name: &str, in_library: bool) -> Option<(Def, Option<Span>)> {
+        let own = if in_library { None } else { self.program.get(name) };
+        let value = |found: &&(Def, Option<Span>)| found.0.is_value();
+        own.filter(value).or_else(|| self.library.get(name).filter(value)).copied()
+    }
+
+    /// All names of items for which `wanted` holds, sorted.
+    pub fn all(&self, wanted: impl Fn(Def) -> bool) -> Vec<&str> {
+        let both = self.program.iter().chain(&self.library);
+        let mut names: Vec<&str> = both.filter(|(_, (def, _))| wanted(*def)).map(|(name, _)| &**name).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The names of a module that is already checked: later items hide earlier ones, as the program hides the library.
+    pub fn of(module: &Module) -> Names {
+        let mut names = Names::default();
+        let mut add = |name: &Arc<str>, def: Def| {
+            names.program.insert(name.clone(), (def, None));
+        };
+        module.consts.ids().for_each(|id| add(&module.consts[id].name, Def::Const(id)));
+        module.fns.ids().for_each(|id| add(&module.fns[id].name, Def::Fn(id)));
+        module.layers.ids().for_each(|id| add(&module.layers[id].name, Def::Layer(id)));
+        module.dists.ids().for_each(|id| add(&module.dists[id].name, Def::Dist(id)));
+        module.optimisers.ids().for_each(|id| add(&module.optimisers[id].name, Def::Optimiser(id)));
+        module.datas.ids().for_each(|id| add(&module.datas[id].name, Def::Data(id)));
+        module.models.ids().for_each(|id| add(&module.models[id].name, Def::Model(id)));
+        module.posteriors.ids().for_each(|id| add(&module.posteriors[id].name, Def::Posterior(id)));
+        module.infers.ids().for_each(|id| add(&module.infers[id].name, Def::Infer(id)));
+        names
+    }
+}

@@ -1,0 +1,358 @@
+//! Operators, `if`, and brackets.
+
+use super::body::{Body, error};
+use super::expr::{Want, join};
+use super::solve::equal;
+use crate::constant::constant;
+use crate::dims::Dim;
+use crate::report::types as report;
+use crate::show;
+use crate::tree::{Expr, ExprKind, Index};
+use crate::types::{Elem, Ty};
+use bnnc_base::source::Span;
+use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
+use bnnc_graph::dist::Support;
+
+impl Body<'_> {
+    /// `-x`, `!x`.
+    pub fn unary(&mut self, op: UnaryOp, operand: &ast::Expr, span: Span, want: Want) -> Expr {
+        let operand = self.expr(operand, want);
+        let ty = match (op, &operand.ty) {
+            (_, Ty::Error) => Ty::Error,
+            (UnaryOp::Not, Ty::Tensor(Elem::Bool, dims)) => Ty::Tensor(Elem::Bool, dims.clone()),
+            (UnaryOp::Neg, Ty::Tensor(Elem::Int | Elem::Count | Elem::Index(_), dims)) => {
+                Ty::Tensor(Elem::Int, dims.clone())
+            }
+            (UnaryOp::Neg, Ty::Tensor(Elem::Real(_), dims)) => Ty::Tensor(Elem::Real(Support::Real), dims.clone()),
+            (op, found) => {
+                let wanted = if op == UnaryOp::Not { "bool" } else { "a number" };
+                let found = show::ty(found, &self.locals);
+                self.report(report::mismatch(operand.span, wanted, &found));
+                Ty::Error
+            }
+        };
+        Expr { kind: ExprKind::Unary(op, Box::new(operand)), ty, span }
+    }
+
+    /// `a + b` and the others.
+    pub fn binary(&mut self, op: BinaryOp, left: &ast::Expr, right: &ast::Expr, span: Span, want: Want) -> Expr {
+        let inner = if is_arithmetic(op) { want } else { Want::Any };
+        let text = match (&*left.kind, &*right.kind) {
+            (ast::ExprKind::Name(a), ast::ExprKind::Name(b)) => format!("{a} {} {b}", symbol(op)),
+            _ => symbol(op).to_owned(),
+        };
+        let (left, right) = (self.expr(left, inner), self.expr(right, inner));
+        let ty = match (&left.ty, &right.ty) {
+            (Ty::Error, _) | (_, Ty::Error) => Ty::Error,
+            _ if op == BinaryOp::MatMul => self.matrix_product(&left, &right, &text, span),
+            (Ty::Tensor(a, _), Ty::Tensor(b, _)) => match result_elem(op, a, b, want) {
+                Ok(elem) => {
+                    let dims = self.stretch(&format!("`{text}`"), &left, &right, span);
+                    dims.map_or(Ty::Error, |dims| Ty::Tensor(elem, dims))
+                }
+                Err(wanted) => {
+                    let bad = if fits(wanted, a) { &right } else { &left };
+                    let found = show::ty(&bad.ty, &self.locals);
+                    let diagnostic = report::mismatch(bad.span, wanted, &found);
+                    self.report(match found.starts_with("bool") {
+                        true => diagnostic.help("write `if c { 1 } else { 0 }`"),
+                        false => diagnostic,
+                    });
+                    Ty::Error
+                }
+            },
+            (Ty::Tensor(..), other) | (other, _) => {
+                let bad = if matches!(left.ty, Ty::Tensor(..)) { right.span } else { left.span };
+                let found = show::ty(other, &self.locals);
+                self.report(report::mismatch(bad, "a number", &found));
+                Ty::Error
+            }
+        };
+        Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty, span }
+    }
+
+    /// The dims of an elementwise operation: equal, or a scalar with an array.
+    pub fn stretch(&mut self, op: &str, left: &Expr, right: &Expr, span: Span) -> Option<Vec<Dim>> {
+        let (Ty::Tensor(_, a), Ty::Tensor(_, b)) = (&left.ty, &right.ty) else { return None };
+        if a.is_empty() || b.is_empty() {
+            return Some(if a.is_empty() { b.clone() } else { a.clone() });
+        }
+        if a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)) {
+            return Some(a.clone());
+        }
+        let texts = (format!("({})", show::list(a, &self.locals)), format!("({})", show::list(b, &self.locals)));
+        let diagnostic = report::dims(span, op, (&texts.0, left.span), (&texts.1, right.span));
+        self.report(match column_hint(a, b) {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        });
+        None
+    }
+
+    fn matrix_product(&mut self, left: &Expr, right: &Expr, text: &str, span: Span) -> Ty {
+        let (Ty::Tensor(a, left_dims), Ty::Tensor(b, right_dims)) = (&left.ty, &right.ty) else {
+            let (l, r) = (show::ty(&left.ty, &self.locals), show::ty(&right.ty, &self.locals));
+            self.report(report::matrix_ranks(span, (&l, left.span), (&r, right.span), "use arrays of numbers"));
+            return Ty::Error;
+        };
+        let (inner, dims) = match (left_dims.as_slice(), right_dims.as_slice()) {
+            ([m, k], [l]) => ((k, l), vec![m.clone()]),
+            ([k], [l, n]) => ((k, l), vec![n.clone()]),
+            ([m, k], [l, n]) => ((k, l), vec![m.clone(), n.clone()]),
+            (l, r) => {
+                let help = match (l, r) {
+                    ([_], [_]) => "for two vectors write `dot(a, b)` or `outer(a, b)`",
+                    ([], _) | (_, []) => "for a scalar write `*`",
+                    _ => "index the array down to a matrix first",
+                };
+                let (l, r) = (show::ty(&left.ty, &self.locals), show::ty(&right.ty, &self.locals));
+                self.report(report::matrix_ranks(span, (&l, left.span), (&r, right.span), help));
+                return Ty::Error;
+            }
+        };
+        if *a == Elem::Bool || *b == Elem::Bool {
+            self.report(report::mismatch(span, "numbers", "bool"));
+            return Ty::Error;
+        }
+        if !equal(inner.0, inner.1) {
+            let (columns, rows) = (show::dim(inner.0, &self.locals), show::dim(inner.1, &self.locals));
+            self.report(report::matrix_product(span, text, (&columns, left.span), (&rows, right.span)));
+            return Ty::Error;
+        }
+        Ty::Tensor(Elem::Real(Support::Real), dims)
+    }
+
+    /// `if c { a } else { b }`, elementwise.
+    pub fn conditional(&mut self, parts: [&ast::Expr; 3], span: Span, want: Want) -> Expr {
+        let [condition, yes, no] = parts;
+        let (condition, yes, no) = (self.expr(condition, Want::Any), self.expr(yes, want), self.expr(no, want));
+        let ty = self.conditional_type(&condition, &yes, &no, span);
+        Expr { kind: ExprKind::If(Box::new(condition), Box::new(yes), Box::new(no)), ty, span }
+    }
+
+    fn conditional_type(&mut self, condition: &Expr, yes: &Expr, no: &Expr, span: Span) -> Ty {
+        let (Ty::Tensor(kind, _), Ty::Tensor(a, _), Ty::Tensor(b, _)) = (&condition.ty, &yes.ty, &no.ty) else {
+            for part in [condition, yes, no] {
+                if !matches!(part.ty, Ty::Error | Ty::Tensor(..)) {
+                    let found = show::ty(&part.ty, &self.locals);
+                    self.report(report::mismatch(part.span, "a number or a truth value", &found));
+                }
+            }
+            return Ty::Error;
+        };
+        if *kind != Elem::Bool {
+            let found = show::ty(&condition.ty, &self.locals);
+            self.report(report::mismatch(condition.span, "bool", &found).help("compare it: `x == 1`"));
+            return Ty::Error;
+        }
+        let Some(elem) = join(a, b) else {
+            let (wanted, found) = (show::elem(a, &self.locals), show::elem(b, &self.locals));
+            self.report(report::mismatch(no.span, &wanted, &found).also(yes.span, format!("this is {wanted}")));
+            return Ty::Error;
+        };
+        let Some(dims) = self.stretch("`if`", yes, no, span) else { return Ty::Error };
+        let value = Expr { kind: ExprKind::Error, ty: Ty::Tensor(elem.clone(), dims), span: yes.span.to(no.span) };
+        let dims = self.stretch("`if`", condition, &value, span);
+        dims.map_or(Ty::Error, |dims| Ty::Tensor(elem, dims))
+    }
+
+    /// `x[i, a..b]`.
+    pub fn index(&mut self, base: &ast::Expr, written: &[ast::Index], span: Span) -> Expr {
+        let base = self.expr(base, Want::Any);
+        let (elem, dims) = match &base.ty {
+            Ty::Tensor(elem, dims) => (elem.clone(), dims.clone()),
+            Ty::List(element, length) => return self.list_element((**element).clone(), length.clone(), base, written, span),
+            other => {
+                let found = show::ty(other, &self.locals);
+                let silent = *other == Ty::Error;
+                self.indices(written);
+                if !silent {
+                    self.report(report::mismatch(base.span, "an array", &found));
+                }
+                return error(span);
+            }
+        };
+        if written.len() > dims.len() {
+            let found = show::ty(&base.ty, &self.locals);
+            let message = format!(
+                "expected at most {}, found {}",
+                crate::report::count(dims.len(), "index").replace("indexs", "indices"),
+                written.len()
+            );
+            self.indices(written);
+            return self.error(report::index(span, message, (base.span, format!("this is {found}"))), span);
+        }
+        let mut kept = Vec::new();
+        let mut indices = Vec::new();
+        let mut fine = true;
+        for (index, dim) in written.iter().zip(&dims) {
+            match index {
+                ast::Index::At(at) => {
+                    let at = self.expr(at, Want::Int);
+                    fine &= self.position(&at, dim, base.span);
+                    indices.push(Index::At(at));
+                }
+                ast::Index::Range(from, to) => {
+                    let (from, to, length) = self.range(from, to);
+                    match length {
+                        Some(length) => {
+                            fine &= self.range_end(&to, dim, base.span);
+                            kept.push(length);
+                        }
+                        None => fine = false,
+                    }
+                    indices.push(Index::Range(from, to));
+                }
+            }
+        }
+        kept.extend_from_slice(&dims[written.len()..]);
+        // A part of a simplex or of an ordered vector is neither.
+        let elem = match elem {
+            Elem::Real(Support::Simplex) => Elem::Real(Support::Interval(0.0, 1.0)),
+            Elem::Real(Support::Ordered) => Elem::Real(Support::Real),
+            other => other,
+        };
+        let ty = if fine { Ty::Tensor(elem, kept) } else { Ty::Error };
+        Expr { kind: ExprKind::Index(Box::new(base), indices), ty, span }
+    }
+
+    /// Checks indices whose array is in doubt, for what they say themselves.
+    fn indices(&mut self, written: &[ast::Index]) {
+        for index in written {
+            match index {
+                ast::Index::At(at) => {
+                    self.expr(at, Want::Int);
+                }
+                ast::Index::Range(from, to) => {
+                    self.range(from, to);
+                }
+            }
+        }
+    }
+
+    /// Whether a position fits its axis, as far as that is known.
+    fn position(&mut self, at: &Expr, axis: &Dim, array: Span) -> bool {
+        let size = show::dim(axis, &self.locals);
+        match &at.ty {
+            Ty::Error => return false,
+            Ty::Tensor(Elem::Index(range), dims) if dims.is_empty() => {
+                if !equal(range, axis) {
+                    let range = show::dim(range, &self.locals);
+                    let message = format!("expected index({size}), found index({range})");
+                    self.report(report::index(at.span, message, (array, format!("this axis has size {size}"))));
+                    return false;
+                }
+            }
+            Ty::Tensor(Elem::Int | Elem::Count, dims) if dims.is_empty() => {}
+            other => {
+                let found = show::ty(other, &self.locals);
+                self.report(report::mismatch(at.span, "an integer", &found));
+                return false;
+            }
+        }
+        let number = self.dim_of(at).or_else(|| constant(self.module, at).map(|value| Dim::number(value as i64)));
+        let outside = number.is_some_and(|at| {
+            at.as_number().is_some_and(|at| at < 0)
+                || at.plus(axis, -1).as_number().is_some_and(|difference| difference >= 0)
+        });
+        if outside {
+            let message = format!("this index lies outside an axis of size {size}");
+            let diagnostic = report::index(at.span, message, (array, format!("this axis has size {size}")));
+            self.report(diagnostic.note("indices count from 0"));
+        }
+        !outside
+    }
+
+    fn range_end(&mut self, to: &Expr, axis: &Dim, array: Span) -> bool {
+        let beyond = self
+            .dim_of(to)
+            .and_then(|to| to.plus(axis, -1).as_number())
+            .is_some_and(|difference| difference > 0);
+        if beyond {
+            let size = show::dim(axis, &self.locals);
+            let message = format!("this range ends beyond an axis of size {size}");
+            self.report(report::index(to.span, message, (array, format!("this axis has size {size}"))));
+        }
+        !beyond
+    }
+
+    fn list_element(&mut self, element: Ty, length: Dim, base: Expr, written: &[ast::Index], span: Span) -> Expr {
+        let [ast::Index::At(at)] = written else {
+            self.indices(written);
+            return self.error(report::mismatch(span, "one index", "another form"), span);
+        };
+        let at = self.expr(at, Want::Int);
+        if !self.position(&at, &length, base.span) {
+            return error(span);
+        }
+        if constant(self.module, &at).is_none() {
+            let diagnostic = report::not_static(at.span, "which layer of a list is called");
+            return self.error(diagnostic, span);
+        }
+        Expr { kind: ExprKind::Index(Box::new(base), vec![Index::At(at)]), ty: element, span }
+    }
+}
+
+fn is_arithmetic(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div)
+}
+
+/// The element type of a result, or what was expected of the operands.
+fn result_elem(op: BinaryOp, a: &Elem, b: &Elem, want: Want) -> Result<Elem, &'static str> {
+    let integral = |elem: &Elem| matches!(elem, Elem::Int | Elem::Count | Elem::Index(_));
+    let both_integral = integral(a) && integral(b);
+    let numbers = *a != Elem::Bool && *b != Elem::Bool;
+    match op {
+        BinaryOp::Or | BinaryOp::And if *a == Elem::Bool && *b == Elem::Bool => Ok(Elem::Bool),
+        BinaryOp::Or | BinaryOp::And => Err("bool"),
+        BinaryOp::Eq | BinaryOp::Ne if a == b => Ok(Elem::Bool),
+        BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge if numbers => {
+            Ok(Elem::Bool)
+        }
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul if both_integral => Ok(Elem::Int),
+        BinaryOp::Div if both_integral && want == Want::Int => Ok(Elem::Int),
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Pow | BinaryOp::MatMul if numbers => {
+            Ok(Elem::Real(Support::Real))
+        }
+        _ => Err("a number"),
+    }
+}
+
+fn fits(wanted: &str, elem: &Elem) -> bool {
+    (wanted == "bool") == (*elem == Elem::Bool)
+}
+
+/// What to do about `(n)` against `(n, 1)`.
+pub fn column_hint(a: &[Dim], b: &[Dim]) -> Option<&'static str> {
+    let one = Dim::number(1);
+    let column = |long: &[Dim], short: &[Dim]| {
+        long.len() == short.len() + 1
+            && (long.last() == Some(&one) || long.first() == Some(&one))
+            && short.iter().all(|dim| long.contains(dim))
+    };
+    match (column(a, b), column(b, a)) {
+        (true, _) => Some("take the column or row of the left side by an index: `x[i, 0]`, `x[0]`, or `[x[i, 0] for i in 0..n]`"),
+        (_, true) => Some("take the column or row of the right side by an index: `x[i, 0]`, `x[0]`, or `[x[i, 0] for i in 0..n]`"),
+        (false, false) => None,
+    }
+}
+
+/// An operator as it is written.
+pub fn symbol(op: BinaryOp) -> &'static str {
+    match op {
+        BinaryOp::Or => "||",
+        BinaryOp::And => "&&",
+        BinaryOp::Eq => "==",
+        BinaryOp::Ne => "!=",
+        BinaryOp::Lt => "<",
+        BinaryOp::Le => "<=",
+        BinaryOp::Gt => ">",
+        BinaryOp::Ge => ">=",
+        BinaryOp::Add => "+",
+        BinaryOp::Sub => "-",
+        BinaryOp::Mul => "*",
+        BinaryOp::Div => "/",
+        BinaryOp::MatMul => "@",
+        BinaryOp::Pow => "^",
+    }
+}

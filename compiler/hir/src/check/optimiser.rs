@@ -1,0 +1,128 @@
+//! Optimisers: state, its next value, the step.
+
+use super::body::{Body, Place};
+use super::expr::Want;
+use super::session::Session;
+use crate::constant::constant;
+use crate::lift;
+use crate::report::{statements as report, types};
+use crate::tree::{Expr, Local, LocalId, LocalKind, Locals, OptimiserId, OptimiserItem};
+use crate::types::Ty;
+use bnnc_base::source::Span;
+use bnnc_grammar::ast::{self, DefinitionKind};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+const DEFINITIONS: &[&str] = &["state", "next", "step"];
+
+/// An optimiser that is not checked yet.
+pub fn empty(name: Arc<str>, doc: String, span: Span) -> OptimiserItem {
+    let mut locals = Locals::default();
+    let [gradient, parameter, iteration] = predefined(&mut locals, span);
+    let (params, states) = (Vec::new(), Vec::new());
+    OptimiserItem { name, doc, locals, params, gradient, parameter, iteration, states, step: None }
+}
+
+fn predefined(locals: &mut Locals, span: Span) -> [LocalId; 3] {
+    ["gradient", "parameter", "iteration"].map(|name| {
+        locals.push(Local { name: name.into(), ty: Ty::real(), span, kind: LocalKind::Param })
+    })
+}
+
+/// Checks an `optimiser` item.
+pub fn check(session: &mut Session<'_>, id: OptimiserId, item: &ast::Optimiser, library: bool) {
+    let mut body = Body::new(&session.module, &session.names, library, Place::Optimiser, &item.name.name);
+    let [gradient, parameter, iteration] = predefined(&mut body.locals, item.name.span);
+    body.used.extend([gradient, parameter, iteration]);
+    let names = ["gradient", "parameter", "iteration"].map(Arc::from);
+    if let Some(scope) = body.scopes.last_mut() {
+        scope.extend(names.into_iter().zip([gradient, parameter, iteration]));
+    }
+    let mut params = body.params(&[&item.params], true).pop().unwrap_or_default();
+    body.defaults(&item.params, &mut params);
+    if params.is_empty() {
+        let message = format!("`{}` has no learning rate", item.name.name);
+        let help = "make it the first parameter: `rate: positive`";
+        body.report(report::definition_missing(item.name.span, message, help));
+    }
+    for (param, written) in params.iter().zip(&item.params) {
+        if !matches!(&param.param.ty, Ty::Tensor(_, dims) if dims.is_empty()) && param.param.ty != Ty::Error {
+            body.report(types::mismatch(written.ty.span, "a scalar parameter", "another type"));
+        }
+    }
+    let (states, step) = definitions(&mut body, item);
+    let doc = session.module.optimisers[id].doc.clone();
+    let (locals, diagnostics) = body.finish();
+    session.diagnostics.extend(diagnostics);
+    let name = item.name.name.clone();
+    session.module.optimisers[id] =
+        OptimiserItem { name, doc, locals, params, gradient, parameter, iteration, states, step };
+}
+
+type States = Vec<(LocalId, Expr, Expr)>;
+
+fn definitions(body: &mut Body<'_>, item: &ast::Optimiser) -> (States, Option<Expr>) {
+    let mut starts: Vec<(LocalId, Arc<str>, Span, Expr)> = Vec::new();
+    for line in item.body.iter().filter(|line| line.kind == DefinitionKind::State) {
+        let value = elementwise(body, &line.value);
+        if value.ty != Ty::Error && constant(body.module, &value).is_none() {
+            body.report(types::not_constant(value.span, "the start of a state"));
+        }
+        let local = body.declare(&line.name.name, line.name.span, Ty::real(), LocalKind::Assigned);
+        starts.push((local, line.name.name.clone(), line.name.span, value));
+    }
+    let mut next: HashMap<Arc<str>, (Span, Expr)> = HashMap::new();
+    let mut step: Option<(Span, Expr)> = None;
+    for line in &item.body {
+        let (name, span) = (&line.name.name, line.name.span);
+        match &line.kind {
+            DefinitionKind::State => {}
+            DefinitionKind::Next => {
+                let value = elementwise(body, &line.value);
+                if !starts.iter().any(|(_, state, ..)| state == name) {
+                    let states: Vec<&str> = starts.iter().map(|(_, state, ..)| &**state).collect();
+                    body.report(report::unknown_definition(span, "this optimiser", name, &states));
+                }
+                if let Some((first, _)) = next.get(name) {
+                    body.report(report::definition_twice(name, *first, span));
+                }
+                next.insert(name.clone(), (span, value));
+            }
+            DefinitionKind::Value if &**name == "step" => {
+                let value = elementwise(body, &line.value);
+                if let Some((first, _)) = &step {
+                    body.report(report::definition_twice(name, *first, span));
+                }
+                step = Some((span, value));
+            }
+            DefinitionKind::Value | DefinitionKind::Function(_) => {
+                body.report(report::unknown_definition(span, "an optimiser", name, DEFINITIONS));
+            }
+        }
+    }
+    let mut states = Vec::new();
+    for (local, name, span, start) in starts {
+        match next.remove(&name) {
+            Some((_, value)) => states.push((local, start, value)),
+            None => {
+                let message = format!("the state `{name}` has no next value");
+                body.report(report::definition_missing(span, message, &format!("add `next {name} = ..`")));
+            }
+        }
+    }
+    if step.is_none() {
+        let message = format!("`{}` has no step", item.name.name);
+        body.report(report::definition_missing(item.name.span, message, "add `step = -rate * gradient`"));
+    }
+    (states, step.map(|(_, value)| value))
+}
+
+fn elementwise(body: &mut Body<'_>, written: &ast::Expr) -> Expr {
+    let value = body.expr(written, Want::Any);
+    body.expect(&value, &Ty::real());
+    if let Some((at, what)) = lift::in_expr(&value, lift::Noise::Refused) {
+        let owner = body.owner.clone();
+        body.report(report::not_elementwise(at, &owner, &what));
+    }
+    value
+}

@@ -1,0 +1,242 @@
+//! Options of infers against the schemas of their methods.
+
+use super::call::{Lifts, Signature};
+use super::names::Def;
+use super::session::Session;
+use super::statements::strip;
+use crate::constant::constant;
+use crate::report::{infer as report, names as report_names};
+use crate::tree::{Expr, Setting, SettingValue};
+use crate::types::Ty;
+use bnnc_abi::method::{MethodDef, OptionDef, OptionKind};
+use bnnc_base::source::Span;
+use bnnc_grammar::ast;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Checks the options of an infer, those of the command line last: they win.
+pub fn check(session: &mut Session<'_>, method: &'static MethodDef, infer: &str, written: &[ast::Setting]) -> Vec<Setting> {
+    let mut settings: Vec<Setting> = Vec::new();
+    let mut seen: HashMap<Arc<str>, Span> = HashMap::new();
+    for setting in written {
+        if let Some(first) = seen.insert(setting.name.name.clone(), setting.name.span) {
+            session.diagnostics.push(report::option_twice(&setting.name.name, first, setting.name.span));
+            continue;
+        }
+        settings.extend(option(session, method, &setting.name.name, setting.name.span, &setting.value));
+    }
+    let overrides = session.context.overrides.iter().filter(|one| one.item == infer);
+    for one in overrides {
+        if let Some(setting) = option(session, method, &one.key.as_str().into(), one.value.span, &one.value) {
+            settings.retain(|other| other.name != setting.name);
+            settings.push(setting);
+        }
+    }
+    settings
+}
+
+fn option(session: &mut Session<'_>, method: &MethodDef, name: &Arc<str>, span: Span, written: &ast::Expr) -> Option<Setting> {
+    let setting = |value: SettingValue| Setting { name: name.clone(), value, span: written.span };
+    if !method.built {
+        // The schema is not known yet, but `start` means an infer everywhere: it orders the runs.
+        let value = match &**name {
+            "start" => infer(session, name, written)?,
+            _ => SettingValue::Raw(written.clone()),
+        };
+        return Some(setting(value));
+    }
+    let Some(def) = method.options.iter().find(|option| option.name == &**name) else {
+        let names = method.options.iter().map(|option| option.name);
+        let of = format!("`{}`", method.name);
+        session.diagnostics.push(report::unknown_option(span, &of, name, names));
+        return None;
+    };
+    value(session, def, written).map(setting)
+}
+
+fn value(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Option<SettingValue> {
+    let wrong = |session: &mut Session<'_>, expected: &str| {
+        session.diagnostics.push(report::option_value(written.span, def.name, expected));
+        None
+    };
+    match def.kind {
+        OptionKind::Int(least) => {
+            let expected = format!("an integer of at least {least}");
+            let value = number(session, def.name, &expected, written)?;
+            match value.fract() == 0.0 && value >= least as f64 && value < 9e15 {
+                true => Some(SettingValue::Int(value as i64)),
+                false => wrong(session, &format!("{expected}, found {value}")),
+            }
+        }
+        OptionKind::Real(low, high) => {
+            let expected = format!("a number between {low} and {high}");
+            let value = number(session, def.name, &expected, written)?;
+            match low < value && value < high {
+                true => Some(SettingValue::Real(value)),
+                false => wrong(session, &format!("{expected}, found {value}")),
+            }
+        }
+        OptionKind::Bool => match &*strip(written).kind {
+            ast::ExprKind::Bool(value) => Some(SettingValue::Bool(*value)),
+            _ => wrong(session, "`true` or `false`"),
+        },
+        OptionKind::Word(words) => match &*strip(written).kind {
+            ast::ExprKind::Name(word) if words.contains(&&**word) => Some(SettingValue::Word(word.clone())),
+            ast::ExprKind::Name(word) => {
+                session.diagnostics.push(report::option_word(written.span, def.name, word, words));
+                None
+            }
+            _ => wrong(session, &format!("one of {}", crate::report::quoted(words.iter().copied()))),
+        },
+        OptionKind::Optimiser => optimiser(session, def.name, written),
+        OptionKind::Infer => infer(session, def.name, written),
+        OptionKind::Reals => match &*strip(written).kind {
+            ast::ExprKind::List(elements) => {
+                let values = elements.iter().map(|element| number(session, def.name, "numbers in brackets", element));
+                values.collect::<Option<Vec<f64>>>().map(SettingValue::Reals)
+            }
+            _ => wrong(session, "numbers in brackets, such as `[0.5, 0.9]`"),
+        },
+        OptionKind::Names => {
+            let names = match &*strip(written).kind {
+                ast::ExprKind::List(elements) => elements.iter().map(word).collect::<Option<Vec<_>>>(),
+                _ => None,
+            };
+            match names {
+                Some(names) => Some(SettingValue::Names(names)),
+                None => wrong(session, "names in brackets, such as `[theta, mu]`"),
+            }
+        }
+        OptionKind::Call => call(session, def, written),
+    }
+}
+
+fn word(written: &ast::Expr) -> Option<Arc<str>> {
+    match &*strip(written).kind {
+        ast::ExprKind::Name(name) => Some(name.clone()),
+        _ => None,
+    }
+}
+
+/// A constant number, or a report of what was expected.
+pub fn number(session: &mut Session<'_>, name: &str, expected: &str, written: &ast::Expr) -> Option<f64> {
+    let (value, silent) = session.with_constants(|body| {
+        let value = body.expr(written, super::expr::Want::Any);
+        let number = match &value.ty {
+            Ty::Tensor(elem, dims) if dims.is_empty() && *elem != crate::types::Elem::Bool => constant(body.module, &value),
+            _ => None,
+        };
+        // A name that is no constant is a word in the wrong place, not an unknown variable.
+        let word = matches!(&*strip(written).kind, ast::ExprKind::Name(_) | ast::ExprKind::Text(_));
+        if word && number.is_none() {
+            body.diagnostics.clear();
+        }
+        (number, value.ty == Ty::Error && !word)
+    });
+    if value.is_none() && !silent {
+        session.diagnostics.push(report::option_value(written.span, name, expected));
+    }
+    value
+}
+
+fn infer(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Option<SettingValue> {
+    let Some(word) = word(written) else {
+        session.diagnostics.push(report::option_value(written.span, name, "the name of an infer"));
+        return None;
+    };
+    match session.find(&word) {
+        Some((Some(Def::Infer(id)), _)) => Some(SettingValue::Infer(id)),
+        Some((None, _)) => None,
+        Some((Some(def), at)) => {
+            session.diagnostics.push(report_names::wrong_kind(written.span, &word, "an infer", def.kind(), at));
+            None
+        }
+        None => {
+            let names = session.names.all(|def| matches!(def, Def::Infer(_)));
+            let diagnostic = report_names::unknown_name(written.span, &word, names);
+            session.diagnostics.push(diagnostic);
+            None
+        }
+    }
+}
+
+/// `Adam(1e-3)`.
+fn optimiser(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Option<SettingValue> {
+    let written = strip(written);
+    let (callee, args) = match &*written.kind {
+        ast::ExprKind::Call(callee, args) => (callee, args.as_slice()),
+        _ => (written, &[] as &[ast::Arg]),
+    };
+    let Some(word) = word(callee) else {
+        session.diagnostics.push(report::option_value(written.span, name, "an optimiser such as `Adam(1e-3)`"));
+        return None;
+    };
+    let id = match session.find(&word) {
+        Some((Some(Def::Optimiser(id)), _)) => id,
+        Some((None, _)) => return None,
+        Some((Some(def), at)) => {
+            session.diagnostics.push(report_names::wrong_kind(callee.span, &word, "an optimiser", def.kind(), at));
+            return None;
+        }
+        None => {
+            let names = session.names.all(|def| matches!(def, Def::Optimiser(_)));
+            let diagnostic = report_names::unknown_name(callee.span, &word, names);
+            session.diagnostics.push(diagnostic);
+            return None;
+        }
+    };
+    let item = session.module.optimisers[id].clone();
+    let values: Option<Vec<Expr>> = session.with_constants(|body| {
+        let signature = Signature { name: &item.name, params: &item.params, locals: &item.locals, lifts: Lifts::No };
+        let mut solver = super::solve::Solver::default();
+        let arguments = body.arguments(signature, args, written.span, &mut solver)?;
+        for value in &arguments.values {
+            if value.ty != Ty::Error && constant(body.module, value).is_none() {
+                body.report(crate::report::types::not_constant(value.span, "an argument of an optimiser"));
+                return None;
+            }
+        }
+        Some(arguments.values)
+    });
+    values.map(|values| SettingValue::Optimiser(id, values))
+}
+
+/// `cosine`, `step(0.5, 0.1)`: the forms that the option's text names.
+fn call(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Option<SettingValue> {
+    let forms = forms(def.doc);
+    let names: Vec<&str> = forms.iter().map(|(name, _)| *name).collect();
+    let written = strip(written);
+    let (callee, args) = match &*written.kind {
+        ast::ExprKind::Call(callee, args) => (callee, args.as_slice()),
+        _ => (written, &[] as &[ast::Arg]),
+    };
+    let Some(word) = word(callee) else {
+        let expected = format!("one of {}", crate::report::quoted(names));
+        session.diagnostics.push(report::option_value(written.span, def.name, &expected));
+        return None;
+    };
+    let Some((_, count)) = forms.iter().find(|(name, _)| *name == &*word) else {
+        session.diagnostics.push(report::option_word(callee.span, def.name, &word, &names));
+        return None;
+    };
+    if args.len() != *count {
+        let found = crate::report::count(args.len(), "argument");
+        let expected = format!("`{word}` with {}, found {found}", crate::report::count(*count, "argument"));
+        session.diagnostics.push(report::option_value(written.span, def.name, &expected));
+        return None;
+    }
+    let values = args.iter().map(|arg| number(session, def.name, "made of numbers", &arg.value));
+    values.collect::<Option<Vec<f64>>>().map(|values| SettingValue::Call(word, values))
+}
+
+/// The words in backquotes of an option's text, with the number of their arguments.
+fn forms(doc: &str) -> Vec<(&str, usize)> {
+    doc.split('`')
+        .skip(1)
+        .step_by(2)
+        .map(|form| match form.split_once('(') {
+            Some((name, args)) => (name, args.matches(',').count() + 1),
+            None => (form, 0),
+        })
+        .collect()
+}

@@ -1,0 +1,72 @@
+//! Items after what they need; items that need themselves are reported and left out.
+
+use super::mentions::mentions;
+use super::names::Def;
+use super::session::{Entry, Session};
+use crate::report::names as report;
+use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::visit::{DfsPostOrder, EdgeRef};
+use std::collections::HashMap;
+
+/// Positions in `entries`, each after those it needs, otherwise as written.
+pub fn order(session: &mut Session<'_>, entries: &[Entry<'_>]) -> Vec<usize> {
+    let mut graph: DiGraph<usize, ()> = DiGraph::new();
+    let nodes: Vec<NodeIndex> = (0..entries.len()).map(|at| graph.add_node(at)).collect();
+    let by_def: HashMap<Def, NodeIndex> = entries.iter().zip(&nodes).map(|(entry, node)| (entry.def, *node)).collect();
+    for (entry, node) in entries.iter().zip(&nodes) {
+        for name in mentions(&entry.item.kind) {
+            for needed in needed(session, entry, &name) {
+                if let Some(needed) = by_def.get(&needed) {
+                    graph.update_edge(*node, *needed, ());
+                }
+            }
+        }
+    }
+    for mut component in petgraph::algo::tarjan_scc(&graph) {
+        component.sort_unstable();
+        let own = component.len() > 1 || component.iter().any(|node| graph.contains_edge(*node, *node));
+        if own {
+            let path: Vec<_> = along(&graph, &component)
+                .into_iter()
+                .map(|node| &entries[graph[node]])
+                .map(|entry| (entry.name.name.to_string(), entry.name.span))
+                .collect();
+            session.diagnostics.push(report::cycle(&path));
+            session.names.broken.extend(component.iter().map(|node| entries[graph[*node]].def));
+        }
+    }
+    let mut sorted = Vec::new();
+    let mut visit = DfsPostOrder::empty(&graph);
+    for node in nodes {
+        visit.move_to(node);
+        while let Some(next) = visit.next(&graph) {
+            sorted.push(graph[next]);
+        }
+    }
+    sorted.retain(|at| !session.names.broken.contains(&entries[*at].def));
+    sorted
+}
+
+/// The items that a mentioned name may mean: a name in an expression is never an infer, and elsewhere never a function.
+fn needed(session: &Session<'_>, entry: &Entry<'_>, name: &str) -> Vec<Def> {
+    let value = session.names.find_value(name, entry.library);
+    let any = session.names.find(name, entry.library);
+    let runs = matches!(entry.def, Def::Data(_) | Def::Posterior(_) | Def::Infer(_));
+    let found = if runs { [value, any] } else { [value, None] };
+    found.into_iter().flatten().map(|(def, _)| def).collect()
+}
+
+/// The items of a component in the order in which each needs the next, as far as a walk finds one.
+fn along(graph: &DiGraph<usize, ()>, component: &[NodeIndex]) -> Vec<NodeIndex> {
+    let Some(first) = component.first() else { return Vec::new() };
+    let mut path = vec![*first];
+    while let Some(last) = path.last() {
+        let mut targets: Vec<NodeIndex> = graph.edges(*last).map(|edge| edge.target()).collect();
+        targets.sort_unstable();
+        match targets.into_iter().find(|next| component.contains(next) && !path.contains(next)) {
+            Some(next) => path.push(next),
+            None => return path,
+        }
+    }
+    path
+}

@@ -1,0 +1,293 @@
+//! Posteriors: which family each site gets, and where its optimiser starts.
+
+use super::call::{Lifts, Signature};
+use super::names::Def;
+use super::session::Session;
+use super::statements::strip;
+use crate::constant::constant;
+use crate::report::{infer as report, names as report_names, statements, types};
+use crate::sites;
+use crate::tree::{
+    DistId, ModelId, PosteriorId, PosteriorItem, PosteriorLine, PosteriorValue, StartValue,
+};
+use crate::types::{Elem, Ty};
+use bnnc_base::source::Span;
+use bnnc_grammar::ast::{self, StmtKind};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Checks a `posterior` item.
+pub fn check(session: &mut Session<'_>, id: PosteriorId, item: &ast::Posterior) {
+    let model = model_of(session, &item.of);
+    let mut lines = Vec::new();
+    let mut seen: BTreeMap<String, Span> = BTreeMap::new();
+    let known = model.map(|model| (model, sites::paths(&session.module, model)));
+    for line in &item.body {
+        let (targets, value) = match &line.kind {
+            StmtKind::Assign { targets, ty, value } => {
+                no_type(session, ty.as_ref());
+                (targets, fixed_site(session, value))
+            }
+            StmtKind::Sample { targets, ty, dist, .. } => {
+                no_type(session, ty.as_ref());
+                (targets, family(session, dist))
+            }
+            StmtKind::For { .. } | StmtKind::Return(_) => {
+                let help = "write lines such as `w ~ Normal(scale = 0.1)`";
+                session.diagnostics.push(statements::wrong_place(line.span, "this", "a posterior", help));
+                continue;
+            }
+            StmtKind::Error => continue,
+        };
+        let mut found = Vec::new();
+        for target in targets {
+            let Some(path) = path(session, target) else { continue };
+            if let Some((model, sites)) = &known {
+                covered(session, &path, target.span, (*model, sites), &mut seen);
+                if let Some(PosteriorValue::From(infer, source)) = &value {
+                    same_sites(session, (&path, sites), (*infer, source), line.span);
+                }
+            }
+            found.push((Arc::from(path), target.span));
+        }
+        if let Some(value) = value {
+            lines.push(PosteriorLine { sites: found, value, span: line.span });
+        }
+    }
+    let Some(model) = model else { return };
+    session.models.insert(Def::Posterior(id), model);
+    let span = session.module.posteriors[id].span;
+    session.module.posteriors[id] = PosteriorItem { name: item.name.name.clone(), model, lines, span };
+}
+
+fn model_of(session: &mut Session<'_>, of: &ast::Ident) -> Option<ModelId> {
+    match session.find(&of.name) {
+        Some((Some(Def::Model(id)), _)) => Some(id),
+        Some((None, _)) => None,
+        Some((Some(def), at)) => {
+            session.diagnostics.push(report_names::wrong_kind(of.span, &of.name, "a model", def.kind(), at));
+            None
+        }
+        None => {
+            let models = session.names.all(|def| matches!(def, Def::Model(_)));
+            let diagnostic = report_names::unknown_name(of.span, &of.name, models);
+            session.diagnostics.push(diagnostic);
+            None
+        }
+    }
+}
+
+fn no_type(session: &mut Session<'_>, ty: Option<&ast::Type>) {
+    if let Some(ty) = ty {
+        session.diagnostics.push(statements::target(ty.span, "sites without a type (the model has it)"));
+    }
+}
+
+/// A site as it is written: `hidden[1].w`, `out.*`.
+pub fn path(session: &mut Session<'_>, target: &ast::Expr) -> Option<String> {
+    let text = path_text(session, target);
+    if text.is_none() {
+        session.diagnostics.push(statements::target(target.span, "a site such as `w`, `h1.w`, `hidden[0].w` or `h1.*`"));
+    }
+    text
+}
+
+fn path_text(session: &mut Session<'_>, target: &ast::Expr) -> Option<String> {
+    match &*target.kind {
+        ast::ExprKind::Name(name) => Some(name.to_string()),
+        ast::ExprKind::Field(base, part) => Some(format!("{}.{}", path_text(session, base)?, part.name)),
+        ast::ExprKind::Glob(base) => Some(format!("{}.*", path_text(session, base)?)),
+        ast::ExprKind::Paren(inner) => path_text(session, inner),
+        ast::ExprKind::Index(base, indices) => {
+            let [ast::Index::At(at)] = indices.as_slice() else { return None };
+            let base = path_text(session, base)?;
+            let at = session.number(at, "the position of a layer").filter(|at| at.fract() == 0.0 && *at >= 0.0)?;
+            Some(format!("{base}[{at}]"))
+        }
+        _ => None,
+    }
+}
+
+/// Checks that a path means sites of the model, none of them taken.
+fn covered(
+    session: &mut Session<'_>,
+    path: &str,
+    span: Span,
+    model: (ModelId, &[String]),
+    seen: &mut BTreeMap<String, Span>,
+) {
+    let matching = sites::matching(path, model.1);
+    if matching.is_empty() {
+        unknown(session, path, span, model);
+        return;
+    }
+    for site in matching {
+        // `layers[0].w` and `layers[1].w` both match `layers[_].w`; each index has its own line.
+        let key = if site.contains("[_]") { format!("{path} {site}") } else { site.to_owned() };
+        match seen.get(&key) {
+            Some(first) => {
+                session.diagnostics.push(report::site_twice(site, *first, span));
+                return;
+            }
+            None => {
+                seen.insert(key, span);
+            }
+        }
+    }
+}
+
+fn unknown(session: &mut Session<'_>, path: &str, span: Span, model: (ModelId, &[String])) {
+    let item = &session.module.models[model.0];
+    let layer = model.1.iter().any(|site| sites::below(path, site).is_some());
+    session.diagnostics.push(match layer {
+        true => report::layer_not_site(span, path, model.1),
+        false => report::unknown_site(span, path, (&item.name, item.span), model.1),
+    });
+}
+
+/// `= other.path`.
+fn fixed_site(session: &mut Session<'_>, value: &ast::Expr) -> Option<PosteriorValue> {
+    let written = path_text(session, value);
+    let Some((name, rest)) = written.as_deref().and_then(|path| path.split_once('.')) else {
+        let expected = "a site of another infer, such as `map.first.*`";
+        session.diagnostics.push(types::mismatch(value.span, expected, "another value").help("for a start value write `site ~ Point(fixed(1.0))`"));
+        return None;
+    };
+    match session.find(name) {
+        Some((Some(Def::Infer(id)), _)) => {
+            let model = *session.models.get(&Def::Infer(id))?;
+            let known = sites::paths(&session.module, model);
+            if sites::matching(rest, &known).is_empty() {
+                unknown(session, rest, value.span, (model, &known));
+                return None;
+            }
+            Some(PosteriorValue::From(id, rest.into()))
+        }
+        Some((None, _)) => None,
+        Some((Some(def), at)) => {
+            session.diagnostics.push(report_names::wrong_kind(value.span, name, "an infer", def.kind(), at));
+            None
+        }
+        None => {
+            let infers = session.names.all(|def| matches!(def, Def::Infer(_)));
+            let diagnostic = report_names::unknown_name(value.span, name, infers);
+            session.diagnostics.push(diagnostic);
+            None
+        }
+    }
+}
+
+/// Checks that what a fixed line takes has the sites that it gives.
+fn same_sites(
+    session: &mut Session<'_>,
+    target: (&str, &[String]),
+    source: (crate::tree::InferId, &Arc<str>),
+    span: Span,
+) {
+    let Some(model) = session.models.get(&Def::Infer(source.0)).copied() else { return };
+    let known = sites::paths(&session.module, model);
+    let (to, from) = (target.0.strip_suffix(".*"), source.1.strip_suffix(".*"));
+    let (Some(to), Some(from)) = (to, from) else {
+        if to.is_some() != from.is_some() {
+            session.diagnostics.push(types::mismatch(span, "`.*` on both sides or on none", "it on one side"));
+        }
+        return;
+    };
+    for site in sites::matching(target.0, target.1) {
+        let rest = sites::below(to, site).unwrap_or_default();
+        let wanted = format!("{from}{rest}");
+        if sites::matching(&wanted, &known).is_empty() {
+            unknown(session, &wanted, span, (model, &known));
+        }
+    }
+}
+
+/// `~ Family(start values)`.
+fn family(session: &mut Session<'_>, written: &ast::Expr) -> Option<PosteriorValue> {
+    let written = strip(written);
+    let (name, span, args) = match &*written.kind {
+        ast::ExprKind::Name(name) => (name, written.span, &[] as &[ast::Arg]),
+        ast::ExprKind::Call(callee, args) => match &*callee.kind {
+            ast::ExprKind::Name(name) => (name, callee.span, args.as_slice()),
+            _ => return not_a_family(session, written.span),
+        },
+        _ => return not_a_family(session, written.span),
+    };
+    let id = match session.names.find_value(name, false) {
+        Some((def, _)) if session.names.broken.contains(&def) => return None,
+        Some((Def::Dist(id), _)) => id,
+        Some((def, at)) => {
+            session.diagnostics.push(report_names::wrong_kind(span, name, "a family", def.kind(), at));
+            return None;
+        }
+        None => {
+            let dists = session.names.all(|def| matches!(def, Def::Dist(_)));
+            let diagnostic = report_names::unknown_name(span, name, dists);
+            session.diagnostics.push(diagnostic);
+            return None;
+        }
+    };
+    let starts = starts(session, id, args, written.span);
+    Some(PosteriorValue::Family(id, starts))
+}
+
+fn not_a_family(session: &mut Session<'_>, span: Span) -> Option<PosteriorValue> {
+    session.diagnostics.push(types::mismatch(span, "a family such as `Normal(scale = 0.1)`", "another expression"));
+    None
+}
+
+fn starts(session: &mut Session<'_>, id: DistId, args: &[ast::Arg], span: Span) -> Vec<(Arc<str>, StartValue)> {
+    let item = session.module.dists[id].clone();
+    session.with_constants(|body| {
+        let signature = Signature { name: &item.name, params: &item.params, locals: &item.locals, lifts: Lifts::Yes };
+        let slots = body.slots(signature, args, span);
+        let given = item.params.iter().zip(slots).filter_map(|(param, slot)| Some((param, slot?)));
+        given.filter_map(|(param, arg)| Some((param.param.name.clone(), start(body, &param.param.ty, arg, (&param.param.name, signature))?))).collect()
+    })
+}
+
+/// A start value: a number, `fixed(number)`, or a distribution to draw it from.
+fn start(body: &mut super::body::Body<'_>, wanted: &Ty, arg: &ast::Arg, param: (&str, Signature<'_>)) -> Option<StartValue> {
+    let (name, signature) = param;
+    let written = strip(&arg.value);
+    let inner = match &*written.kind {
+        ast::ExprKind::Call(callee, args) if matches!(&*callee.kind, ast::ExprKind::Name(word) if &**word == "fixed") => {
+            match args.as_slice() {
+                [ast::Arg { name: None, value }] => Some(value),
+                _ => {
+                    body.report(types::too_many(written.span, "fixed", 1, args.len()));
+                    return None;
+                }
+            }
+        }
+        _ => None,
+    };
+    let value = body.argument_value(wanted, inner.unwrap_or(written));
+    let start = match inner {
+        Some(_) => StartValue::Fixed(value.clone()),
+        None if matches!(value.ty, Ty::Dist(_)) && !matches!(wanted, Ty::Dist(_)) => {
+            return Some(StartValue::Draw(value));
+        }
+        None => StartValue::Value(value.clone()),
+    };
+    let Ty::Tensor(elem, _) = wanted else {
+        return body.expect(&value, wanted).then_some(start);
+    };
+    // One number starts all elements.
+    let scalar = match elem {
+        Elem::Int => Ty::int(),
+        elem => Ty::Tensor(elem.clone(), Vec::new()),
+    };
+    let mut solver = super::solve::Solver::rigid();
+    if value.ty == Ty::Error {
+        return None;
+    }
+    let signature = Signature { lifts: Lifts::No, ..signature };
+    let slot = super::call::Slot { name, signature, lifted: &mut None };
+    let fits = body.fit(&value, &scalar, &mut solver, Some(slot));
+    if fits && constant(body.module, &value).is_none() {
+        body.report(types::not_constant(value.span, &format!("the start value `{name}`")));
+        return None;
+    }
+    fits.then_some(start)
+}

@@ -1,0 +1,255 @@
+//! The order of work: names, order of items, items, then what infers need of each other.
+
+use super::body::Place;
+use super::names::{Def, Names};
+use super::{Context, compare, data, dist, infer, items, layer, model, optimiser, order, posterior};
+use crate::report::names as report;
+use crate::tree::{
+    ConstItem, DataItem, DistItem, FnItem, InferItem, LayerItem, Locals, ModelId, ModelItem, Module, PosteriorId,
+    PosteriorItem, Target,
+};
+use crate::types::Ty;
+use bnnc_base::diagnostic::{Diagnostic, Place as At};
+use bnnc_base::source::Span;
+use bnnc_grammar::ast::{self, Ident, ItemKind};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The state of a whole check.
+pub struct Session<'a> {
+    /// What is checked so far; other items are placeholders.
+    pub module: Module,
+    /// What names mean.
+    pub names: Names,
+    /// What the caller said.
+    pub context: &'a Context,
+    /// What was found.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The model of each posterior and infer that is sound enough to have one.
+    pub models: HashMap<Def, ModelId>,
+}
+
+/// An item with its identity.
+pub struct Entry<'a> {
+    /// What it is.
+    pub def: Def,
+    /// Its text.
+    pub item: &'a ast::Item,
+    /// Its name.
+    pub name: &'a Ident,
+    /// Whether it belongs to the library.
+    pub library: bool,
+}
+
+/// See [`super::check`].
+pub fn check(library: &[ast::Module], program: &ast::Module, context: &Context) -> (Module, Vec<Diagnostic>) {
+    let mut session = Session {
+        module: Module::default(),
+        names: Names::default(),
+        context,
+        diagnostics: Vec::new(),
+        models: HashMap::new(),
+    };
+    let mut entries = Vec::new();
+    for module in library {
+        session.collect(module, true, &mut entries);
+    }
+    session.collect(program, false, &mut entries);
+    for module in library {
+        session.imports(library, module);
+    }
+    session.imports(library, program);
+    session.check_override_names();
+    let order = order::order(&mut session, &entries);
+    for at in &order {
+        session.item(&entries[*at]);
+    }
+    for item in &program.items {
+        if let ItemKind::Compare(item_) = &item.kind {
+            compare::check(&mut session, item_, item.span);
+        }
+    }
+    session.module.infer_order = order
+        .iter()
+        .filter_map(|at| match entries[*at].def {
+            Def::Infer(id) => Some(id),
+            _ => None,
+        })
+        .collect();
+    session.diagnostics.sort_by_key(|diagnostic| match diagnostic.at {
+        At::Span(span) => Some((span.source, span.start)),
+        At::File { .. } | At::Nowhere => None,
+    });
+    (session.module, session.diagnostics)
+}
+
+impl<'a> Session<'a> {
+    /// Gives every item of a file an identity and a placeholder.
+    fn collect<'m>(&mut self, module: &'m ast::Module, library: bool, entries: &mut Vec<Entry<'m>>) {
+        for item in &module.items {
+            let Some((def, name)) = self.placeholder(item) else { continue };
+            if let Some(first) = self.names.add(&name.name, def, Some(name.span), library) {
+                self.diagnostics.push(report::duplicate_item(&name.name, first, name.span));
+            }
+            entries.push(Entry { def, item, name, library });
+        }
+    }
+
+    fn placeholder<'m>(&mut self, item: &'m ast::Item) -> Option<(Def, &'m Ident)> {
+        let module = &mut self.module;
+        let doc = item.doc.join("\n");
+        let named = |name: &Ident| name.name.clone();
+        Some(match &item.kind {
+            ItemKind::Use(_) | ItemKind::Compare(_) | ItemKind::Error => return None,
+            ItemKind::Const(it) => {
+                let value = super::body::error(it.value.span);
+                (Def::Const(module.consts.push(ConstItem { name: named(&it.name), value })), &it.name)
+            }
+            ItemKind::Fn(it) => (Def::Fn(module.fns.push(empty_fn(named(&it.name), doc))), &it.name),
+            ItemKind::Layer(it) => (Def::Layer(module.layers.push(empty_layer(named(&it.name), doc))), &it.name),
+            ItemKind::Dist(it) => (Def::Dist(module.dists.push(empty_dist(named(&it.name), doc))), &it.name),
+            ItemKind::Optimiser(it) => {
+                (Def::Optimiser(module.optimisers.push(optimiser::empty(named(&it.name), doc, it.name.span))), &it.name)
+            }
+            ItemKind::Data(it) => {
+                let spec = data::empty(&it.name);
+                (Def::Data(module.datas.push(DataItem { name: named(&it.name), spec, span: item.span })), &it.name)
+            }
+            ItemKind::Model(it) => {
+                (Def::Model(module.models.push(empty_model(named(&it.name), item.span))), &it.name)
+            }
+            ItemKind::Posterior(it) => {
+                let (name, model) = (named(&it.name), ModelId(0));
+                let empty = PosteriorItem { name, model, lines: Vec::new(), span: item.span };
+                (Def::Posterior(module.posteriors.push(empty)), &it.name)
+            }
+            ItemKind::Infer(it) => {
+                let empty = InferItem {
+                    name: named(&it.name),
+                    method: &bnnc_abi::method::ALL[0],
+                    target: Target::Posterior(PosteriorId(0)),
+                    data: crate::tree::DataId(0),
+                    options: Vec::new(),
+                    span: item.span,
+                };
+                (Def::Infer(module.infers.push(empty)), &it.name)
+            }
+        })
+    }
+
+    fn item(&mut self, entry: &Entry<'_>) {
+        let library = entry.library;
+        match (&entry.item.kind, entry.def) {
+            (ItemKind::Const(it), Def::Const(id)) => items::check_const(self, id, it, library),
+            (ItemKind::Fn(it), Def::Fn(id)) => items::check_fn(self, id, it, library),
+            (ItemKind::Layer(it), Def::Layer(id)) => layer::check(self, id, it, library),
+            (ItemKind::Dist(it), Def::Dist(id)) => dist::check(self, id, it, library),
+            (ItemKind::Optimiser(it), Def::Optimiser(id)) => optimiser::check(self, id, it, library),
+            (ItemKind::Data(it), Def::Data(id)) => data::check(self, id, it),
+            (ItemKind::Model(it), Def::Model(id)) => model::check(self, id, it),
+            (ItemKind::Posterior(it), Def::Posterior(id)) => posterior::check(self, id, it),
+            (ItemKind::Infer(it), Def::Infer(id)) => infer::check(self, id, it),
+            _ => {}
+        }
+    }
+
+    /// `use` names a folder or file of the library and an item of it; the library is visible without it.
+    fn imports(&mut self, library: &[ast::Module], module: &ast::Module) {
+        for item in &module.items {
+            let ItemKind::Use(path) = &item.kind else { continue };
+            let Some((last, folders)) = path.split_last() else { continue };
+            let written = path.iter().map(|part| &*part.name).collect::<Vec<_>>().join("::");
+            let prefix = folders.iter().map(|part| &*part.name).collect::<Vec<_>>().join("/");
+            let paths = &self.context.library_paths;
+            let mut names: Vec<&str> = Vec::new();
+            for (at, file) in library.iter().enumerate() {
+                let place = paths.get(at).map(|path| path.trim_end_matches(".bnn"));
+                let here = place.is_none_or(|place| place == prefix || place.starts_with(&format!("{prefix}/")));
+                if here && !folders.is_empty() {
+                    names.extend(file.items.iter().filter_map(|item| Some(&*item_name(item)?.name)));
+                }
+            }
+            if !names.contains(&&*last.name) {
+                let span = path.first().map_or(item.span, |first| first.span.to(last.span));
+                let mut diagnostic = report::unknown_import(span, &written, &last.name, names);
+                if folders.is_empty() {
+                    diagnostic = diagnostic.help("write the folder as well: `use layers::Dense`");
+                }
+                self.diagnostics.push(diagnostic);
+            }
+        }
+    }
+
+    fn check_override_names(&mut self) {
+        let runs = |def: Def| matches!(def, Def::Infer(_) | Def::Data(_));
+        for one in &self.context.overrides {
+            let known = self.names.find(&one.item, false).is_some_and(|(def, _)| runs(def));
+            if !known {
+                let names = self.names.all(runs);
+                self.diagnostics.push(crate::report::infer::unknown_override(one.value.span, &one.item, names));
+            }
+        }
+        let datas = |def: Def| matches!(def, Def::Data(_));
+        for (name, _) in &self.context.data_overrides {
+            if !self.names.find(name, false).is_some_and(|(def, _)| datas(def)) {
+                self.diagnostics.push(crate::report::infer::unknown_data_override(name, self.names.all(datas)));
+            }
+        }
+    }
+
+    /// A constant number of an option block or a posterior.
+    pub fn number(&mut self, written: &ast::Expr, what: &str) -> Option<f64> {
+        self.with_constants(|body| body.number(written, what))
+    }
+
+    /// Checks something in a body without variables.
+    pub fn with_constants<T>(&mut self, work: impl FnOnce(&mut super::body::Body<'_>) -> T) -> T {
+        let name: Arc<str> = "option".into();
+        let mut body = super::body::Body::new(&self.module, &self.names, false, Place::Constant, &name);
+        let result = work(&mut body);
+        let (_, diagnostics) = body.finish();
+        self.diagnostics.extend(diagnostics);
+        result
+    }
+
+    /// What a name of the program is, if it is sound; the outer `Option` says whether it exists.
+    pub fn find(&self, name: &str) -> Option<(Option<Def>, Option<Span>)> {
+        let (def, span) = self.names.find(name, false)?;
+        Some(((!self.names.broken.contains(&def)).then_some(def), span))
+    }
+}
+
+/// The name of an item that has one.
+pub fn item_name(item: &ast::Item) -> Option<&Ident> {
+    match &item.kind {
+        ItemKind::Use(_) | ItemKind::Compare(_) | ItemKind::Error => None,
+        ItemKind::Const(it) => Some(&it.name),
+        ItemKind::Fn(it) => Some(&it.name),
+        ItemKind::Layer(it) => Some(&it.name),
+        ItemKind::Dist(it) => Some(&it.name),
+        ItemKind::Optimiser(it) => Some(&it.name),
+        ItemKind::Data(it) => Some(&it.name),
+        ItemKind::Model(it) => Some(&it.name),
+        ItemKind::Posterior(it) => Some(&it.name),
+        ItemKind::Infer(it) => Some(&it.name),
+    }
+}
+
+fn empty_fn(name: Arc<str>, doc: String) -> FnItem {
+    FnItem { name, doc, locals: Locals::default(), params: Vec::new(), result: Ty::Error, body: Vec::new() }
+}
+
+fn empty_layer(name: Arc<str>, doc: String) -> LayerItem {
+    let (params, inputs, body) = (Vec::new(), Vec::new(), Vec::new());
+    LayerItem { name, doc, locals: Locals::default(), params, inputs, result: Ty::Error, body }
+}
+
+fn empty_dist(name: Arc<str>, doc: String) -> DistItem {
+    let (params, functions, values) = (Vec::new(), Vec::new(), Vec::new());
+    DistItem { name, doc, locals: Locals::default(), params, on: Ty::Error, elementwise: false, functions, values }
+}
+
+fn empty_model(name: Arc<str>, span: Span) -> ModelItem {
+    let (shared, inputs, outputs, body) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    ModelItem { name, locals: Locals::default(), shared, inputs, outputs, body, span }
+}

@@ -1,0 +1,213 @@
+//! Written types, and lists of parameters with the dims that they bind.
+
+use super::body::Body;
+use super::expr::Want;
+use super::names::Def;
+use super::solve::Solver;
+use crate::constant::constant;
+use crate::dims::{Atom, Dim};
+use crate::report::{names as report, types as report_types};
+use crate::tree::{Binding, Expr, LocalId, LocalKind};
+use crate::types::{Elem, Param, Ty};
+use bnnc_grammar::ast;
+use bnnc_graph::dist::Support;
+
+/// The names of types.
+pub const NAMES: &[&str] =
+    &["real", "positive", "unit", "int", "count", "bool", "index", "simplex", "ordered", "dist", "fn"];
+
+impl Body<'_> {
+    /// Declares the parameters of several lists: first all names, then the types (which may use names of any list, and
+    /// bind dims), so that the order does not matter.
+    pub fn params(&mut self, lists: &[&[ast::Param]], static_integers: bool) -> Vec<Vec<Binding>> {
+        let declared: Vec<Vec<LocalId>> = lists
+            .iter()
+            .map(|list| list.iter().map(|param| self.declare_param(param, static_integers)).collect())
+            .collect();
+        lists
+            .iter()
+            .zip(declared)
+            .map(|(list, locals)| {
+                list.iter().zip(locals).map(|(param, local)| self.type_param(param, local)).collect()
+            })
+            .collect()
+    }
+
+    fn declare_param(&mut self, param: &ast::Param, static_integers: bool) -> LocalId {
+        let name = &param.name;
+        let local = self.declare(&name.name, name.span, Ty::Error, LocalKind::Param);
+        if static_integers && &*param.ty.name.name == "int" && param.ty.dims.is_none() {
+            self.locals[local].ty = Ty::int();
+            self.statics.insert(local, Dim::atom(Atom::Local(local)));
+        }
+        local
+    }
+
+    fn type_param(&mut self, param: &ast::Param, local: LocalId) -> Binding {
+        let ty = self.ty(&param.ty, true);
+        self.locals[local].ty = ty.clone();
+        Binding { local, param: Param { name: param.name.name.clone(), ty }, default: None }
+    }
+
+    /// Checks the defaults of parameters, which may use the parameters.
+    pub fn defaults(&mut self, params: &[ast::Param], bindings: &mut [Binding]) {
+        for (param, binding) in params.iter().zip(bindings) {
+            if let Some(default) = &param.default {
+                let value = self.argument_value(&binding.param.ty, default);
+                self.expect(&value, &binding.param.ty);
+                binding.default = Some(value);
+            }
+        }
+    }
+
+    /// A written type. With `bind`, names in brackets that mean nothing yet become dims.
+    pub fn ty(&mut self, written: &ast::Type, bind: bool) -> Ty {
+        if bind {
+            let dims = written.dims.iter().flatten();
+            let sizes = match &*written.name.name {
+                "index" | "simplex" | "ordered" => written.args.as_slice(),
+                _ => &[],
+            };
+            sizes.iter().chain(dims).for_each(|dim| self.bind_dims(dim));
+        }
+        let mut dims: Vec<Dim> = Vec::new();
+        for dim in written.dims.iter().flatten() {
+            match self.dim(dim) {
+                Some(dim) => dims.push(dim),
+                None => return Ty::Error,
+            }
+        }
+        let name = &*written.name.name;
+        let tensor = |elem: Elem, dims: Vec<Dim>| Ty::Tensor(elem, dims);
+        match (name, written.args.as_slice()) {
+            ("real", []) => tensor(Elem::Real(Support::Real), dims),
+            ("positive", []) => tensor(Elem::Real(Support::Interval(0.0, f64::INFINITY)), dims),
+            ("unit", []) => tensor(Elem::Real(Support::Interval(0.0, 1.0)), dims),
+            ("int", []) => tensor(Elem::Int, dims),
+            ("count", []) => tensor(Elem::Count, dims),
+            ("bool", []) => tensor(Elem::Bool, dims),
+            ("real", [low, high]) => self.interval(low, high, dims),
+            ("index", [size]) => self.dim(size).map_or(Ty::Error, |size| tensor(Elem::Index(size), dims)),
+            ("simplex" | "ordered", [size]) => {
+                let support = if name == "simplex" { Support::Simplex } else { Support::Ordered };
+                let Some(size) = self.dim(size) else { return Ty::Error };
+                dims.push(size);
+                tensor(Elem::Real(support), dims)
+            }
+            ("dist", []) if dims.is_empty() => Ty::Dist(Elem::Real(Support::Real)),
+            ("fn", []) if dims.is_empty() => Ty::Function(1),
+            _ => {
+                self.report(match name {
+                    "dist" | "fn" => report::malformed_type(written.span, &format!("`{name}` alone")),
+                    "index" | "simplex" | "ordered" => {
+                        report::malformed_type(written.span, &format!("`{name}(k)` with one size"))
+                    }
+                    "real" => report::malformed_type(written.span, "`real` or `real(lo, hi)`"),
+                    _ if NAMES.contains(&name) => {
+                        report::malformed_type(written.span, &format!("`{name}` without parentheses"))
+                    }
+                    _ => report::unknown_type(written.name.span, name),
+                });
+                Ty::Error
+            }
+        }
+    }
+
+    fn interval(&mut self, low: &ast::Expr, high: &ast::Expr, dims: Vec<Dim>) -> Ty {
+        match (self.number(low, "a bound"), self.number(high, "a bound")) {
+            (Some(low), Some(high)) if low < high => {
+                let support = match (low, high) {
+                    (f64::NEG_INFINITY, f64::INFINITY) => Support::Real,
+                    _ => Support::Interval(low, high),
+                };
+                Ty::Tensor(Elem::Real(support), dims)
+            }
+            (Some(_), Some(_)) => {
+                self.report(report::malformed_type(low.span.to(high.span), "a lower bound below the upper bound"));
+                Ty::Error
+            }
+            (None, _) | (_, None) => Ty::Error,
+        }
+    }
+
+    /// A constant number.
+    pub fn number(&mut self, written: &ast::Expr, what: &str) -> Option<f64> {
+        let value = self.expr(written, Want::Any);
+        if value.ty == Ty::Error {
+            return None;
+        }
+        let found = constant(self.module, &value);
+        if found.is_none() {
+            self.report(report_types::not_constant(written.span, what));
+        }
+        found
+    }
+
+    /// Makes dims of the names in a written dimension that mean nothing yet.
+    fn bind_dims(&mut self, written: &ast::Expr) {
+        match &*written.kind {
+            ast::ExprKind::Name(name) => {
+                if self.peek_local(name).is_none() && !self.is_constant(name) {
+                    let local = self.declare(name, written.span, Ty::int(), LocalKind::Dim);
+                    self.statics.insert(local, Dim::atom(Atom::Local(local)));
+                }
+            }
+            ast::ExprKind::Binary(_, left, right) => {
+                self.bind_dims(left);
+                self.bind_dims(right);
+            }
+            ast::ExprKind::Paren(inner) | ast::ExprKind::Unary(_, inner) => self.bind_dims(inner),
+            _ => {}
+        }
+    }
+
+    fn is_constant(&self, name: &str) -> bool {
+        matches!(self.find_item(name), Some((Some(Def::Const(_)) | None, _)))
+    }
+
+    /// A written dimension.
+    pub fn dim(&mut self, written: &ast::Expr) -> Option<Dim> {
+        if let ast::ExprKind::Name(name) = &*written.kind
+            && self.peek_local(name).is_none()
+            && !self.is_constant(name)
+        {
+            let known: Vec<std::sync::Arc<str>> =
+                self.statics.keys().map(|local| self.locals[*local].name.clone()).collect();
+            let mut known: Vec<&str> = known.iter().map(|name| &**name).collect();
+            known.sort_unstable();
+            self.report(report::unknown_dim(written.span, name, known));
+            return None;
+        }
+        let value = self.expr(written, Want::Int);
+        self.static_dim(&value, "a dimension")
+    }
+
+    /// The dimension that an expression is, or a report that it is none.
+    pub fn static_dim(&mut self, value: &Expr, what: &str) -> Option<Dim> {
+        if value.ty == Ty::Error {
+            return None;
+        }
+        if value.ty != Ty::int() {
+            self.expect(value, &Ty::int());
+            return None;
+        }
+        match self.dim_of(value) {
+            Some(dim) if dim.as_number().is_some_and(|number| number < 0) => {
+                let number = dim.to_string();
+                self.report(report_types::support(value.span, what, "zero or more", &number));
+                None
+            }
+            Some(dim) => Some(dim),
+            None => {
+                self.report(report_types::not_static(value.span, what));
+                None
+            }
+        }
+    }
+
+    /// Checks a value against a type of the same item.
+    pub fn expect(&mut self, value: &Expr, wanted: &Ty) -> bool {
+        let mut solver = Solver::rigid();
+        self.fit(value, wanted, &mut solver, None)
+    }
+}

@@ -1,0 +1,121 @@
+//! The values of constant expressions: what options, start values, bounds and dims are made of.
+
+use crate::tree::{Expr, ExprKind, FnItem, LocalId, Module, Stmt};
+use bnnc_base::special::{digamma, erf, lgamma, sigmoid, sign, softplus, trigamma};
+use bnnc_grammar::ast::{BinaryOp, UnaryOp};
+use crate::types::{Elem, Ty};
+use std::collections::HashMap;
+
+/// The value of an expression without variables; truth values are 0 and 1. `None` where it is not a scalar constant.
+pub fn constant(module: &Module, expr: &Expr) -> Option<f64> {
+    evaluate(module, expr, &HashMap::new())
+}
+
+/// The value of an expression where `known` variables have values.
+pub fn evaluate(module: &Module, expr: &Expr, known: &HashMap<LocalId, f64>) -> Option<f64> {
+    let recur = |part: &Expr| evaluate(module, part, known);
+    match &expr.kind {
+        ExprKind::Real(value) => Some(*value),
+        ExprKind::Int(value) => Some(*value as f64),
+        ExprKind::Bool(value) => Some(f64::from(u8::from(*value))),
+        ExprKind::Local(local) => known.get(local).copied(),
+        ExprKind::Const(id) => recur_const(module, *id),
+        ExprKind::Builtin(builtin, args) => {
+            let values: Option<Vec<f64>> = args.iter().map(recur).collect();
+            call(builtin.name, &values?)
+        }
+        ExprKind::CallFn(id, args) => {
+            let values: Option<Vec<f64>> = args.iter().map(recur).collect();
+            call_fn(module, module.fns.get(*id)?, &values?)
+        }
+        ExprKind::Unary(UnaryOp::Neg, operand) => Some(-recur(operand)?),
+        ExprKind::Unary(UnaryOp::Not, operand) => Some(1.0 - recur(operand)?),
+        ExprKind::Binary(op, left, right) => {
+            let integral = matches!(expr.ty, Ty::Tensor(Elem::Int, _));
+            binary(*op, recur(left)?, recur(right)?, integral)
+        }
+        ExprKind::If(condition, yes, no) => recur(if recur(condition)? != 0.0 { yes } else { no }),
+        ExprKind::Text(_)
+        | ExprKind::Row
+        | ExprKind::FnValue(_)
+        | ExprKind::BuiltinValue(_)
+        | ExprKind::CallLocal(..)
+        | ExprKind::MakeLayer(..)
+        | ExprKind::CallLayer(..)
+        | ExprKind::MakeDist(..)
+        | ExprKind::DistPart(..)
+        | ExprKind::List(_)
+        | ExprKind::Comprehension(_)
+        | ExprKind::Reduce(..)
+        | ExprKind::Index(..)
+        | ExprKind::Error => None,
+    }
+}
+
+fn recur_const(module: &Module, id: crate::tree::ConstId) -> Option<f64> {
+    constant(module, &module.consts.get(id)?.value)
+}
+
+fn call_fn(module: &Module, function: &FnItem, args: &[f64]) -> Option<f64> {
+    let mut known: HashMap<LocalId, f64> =
+        function.params.iter().map(|param| param.local).zip(args.iter().copied()).collect();
+    for stmt in &function.body {
+        match stmt {
+            Stmt::Let(local, value) => {
+                let value = evaluate(module, value, &known)?;
+                known.insert(*local, value);
+            }
+            Stmt::Return(value) => return evaluate(module, value, &known),
+            Stmt::Sample(_) | Stmt::For { .. } => return None,
+        }
+    }
+    None
+}
+
+fn call(name: &str, args: &[f64]) -> Option<f64> {
+    Some(match (name, args) {
+        ("abs", [x]) => x.abs(),
+        ("cos", [x]) => x.cos(),
+        ("digamma", [x]) => digamma(*x),
+        ("erf", [x]) => erf(*x),
+        ("exp", [x]) => x.exp(),
+        ("expm1", [x]) => x.exp_m1(),
+        ("floor", [x]) => x.floor(),
+        ("lgamma", [x]) => lgamma(*x),
+        ("log", [x]) => x.ln(),
+        ("log1p", [x]) => x.ln_1p(),
+        ("log_sigmoid", [x]) => -softplus(-x),
+        ("max", [a, b]) => a.max(*b),
+        ("min", [a, b]) => a.min(*b),
+        ("sigmoid", [x]) => sigmoid(*x),
+        ("sign", [x]) => sign(*x),
+        ("sin", [x]) => x.sin(),
+        ("softplus", [x]) => softplus(*x),
+        ("sqrt", [x]) => x.sqrt(),
+        ("stop_gradient", [x]) => *x,
+        ("tanh", [x]) => x.tanh(),
+        ("trigamma", [x]) => trigamma(*x),
+        _ => return None,
+    })
+}
+
+fn binary(op: BinaryOp, a: f64, b: f64, integral: bool) -> Option<f64> {
+    let truth = |value: bool| f64::from(u8::from(value));
+    Some(match op {
+        BinaryOp::Or => truth(a != 0.0 || b != 0.0),
+        BinaryOp::And => truth(a != 0.0 && b != 0.0),
+        BinaryOp::Eq => truth(a == b),
+        BinaryOp::Ne => truth(a != b),
+        BinaryOp::Lt => truth(a < b),
+        BinaryOp::Le => truth(a <= b),
+        BinaryOp::Gt => truth(a > b),
+        BinaryOp::Ge => truth(a >= b),
+        BinaryOp::Add => a + b,
+        BinaryOp::Sub => a - b,
+        BinaryOp::Mul => a * b,
+        BinaryOp::Div if integral => (a / b).floor(),
+        BinaryOp::Div => a / b,
+        BinaryOp::Pow => a.powf(b),
+        BinaryOp::MatMul => return None,
+    })
+}

@@ -1,0 +1,136 @@
+//! Dimensions as the checker sees them: integer polynomials over names, with division as an opaque atom.
+
+use crate::tree::LocalId;
+use std::collections::BTreeMap;
+use std::fmt;
+
+bnnc_base::id!(
+    /// A dimension to be found by unification.
+    MetaId,
+    "?"
+);
+
+/// Something a dimension polynomial is made of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Atom {
+    /// A dim name bound by a parameter type, an integer parameter, a loop counter, or a constant.
+    Local(LocalId),
+    /// Not known yet.
+    Meta(MetaId),
+    /// Rounded-down division.
+    Div(Box<Dim>, Box<Dim>),
+}
+
+/// A sum of products of atoms with integer coefficients; zero coefficients are absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Dim {
+    /// From a sorted product of atoms (empty for the constant) to its coefficient.
+    pub terms: BTreeMap<Vec<Atom>, i64>,
+}
+
+impl Dim {
+    /// A number.
+    pub fn number(value: i64) -> Dim {
+        let mut dim = Dim::default();
+        if value != 0 {
+            dim.terms.insert(Vec::new(), value);
+        }
+        dim
+    }
+
+    /// An atom.
+    pub fn atom(atom: Atom) -> Dim {
+        Dim { terms: BTreeMap::from([(vec![atom], 1)]) }
+    }
+
+    /// The number where no atom occurs.
+    pub fn as_number(&self) -> Option<i64> {
+        match self.terms.len() {
+            0 => Some(0),
+            1 => self.terms.get(&Vec::new()).copied(),
+            _ => None,
+        }
+    }
+
+    /// The sum, with `factor` times the other; saturating.
+    pub fn plus(&self, other: &Dim, factor: i64) -> Dim {
+        let mut terms = self.terms.clone();
+        for (product, coefficient) in &other.terms {
+            let entry = terms.entry(product.clone()).or_insert(0);
+            *entry = entry.saturating_add(coefficient.saturating_mul(factor));
+        }
+        terms.retain(|_, coefficient| *coefficient != 0);
+        Dim { terms }
+    }
+
+    /// The product; saturating.
+    pub fn times(&self, other: &Dim) -> Dim {
+        let mut product = Dim::default();
+        for (left, a) in &self.terms {
+            for (right, b) in &other.terms {
+                let mut atoms = [left.as_slice(), right.as_slice()].concat();
+                atoms.sort();
+                product = product.plus(&Dim { terms: BTreeMap::from([(atoms, a.saturating_mul(*b))]) }, 1);
+            }
+        }
+        product
+    }
+
+    /// The rounded-down quotient: a number where both are (and the divisor is positive), else opaque.
+    pub fn divided(&self, other: &Dim) -> Dim {
+        match (self.as_number(), other.as_number()) {
+            (Some(a), Some(b)) if b > 0 => Dim::number(a.div_euclid(b)),
+            (_, Some(1)) => self.clone(),
+            _ => Dim::atom(Atom::Div(Box::new(self.clone()), Box::new(other.clone()))),
+        }
+    }
+
+    /// Replaces atoms; `None` keeps one.
+    pub fn substitute(&self, lookup: &dyn Fn(&Atom) -> Option<Dim>) -> Dim {
+        let mut sum = Dim::default();
+        for (atoms, coefficient) in &self.terms {
+            let mut product = Dim::number(*coefficient);
+            for atom in atoms {
+                let value = lookup(atom).unwrap_or_else(|| match atom {
+                    Atom::Div(a, b) => a.substitute(lookup).divided(&b.substitute(lookup)),
+                    Atom::Local(_) | Atom::Meta(_) => Dim::atom(atom.clone()),
+                });
+                product = product.times(&value);
+            }
+            sum = sum.plus(&product, 1);
+        }
+        sum
+    }
+
+    /// Writes it with names from `name`.
+    pub fn show(&self, name: &dyn Fn(LocalId) -> String) -> String {
+        let atom = |atom: &Atom| match atom {
+            Atom::Local(local) => name(*local),
+            Atom::Meta(_) => "_".to_owned(),
+            Atom::Div(a, b) => format!("({}) / ({})", a.show(name), b.show(name)),
+        };
+        let mut text = String::new();
+        // Names first, the constant last, as people write sums.
+        for (atoms, coefficient) in self.terms.iter().rev() {
+            let sign = if *coefficient < 0 { "-" } else { "+" };
+            match (text.is_empty(), *coefficient < 0) {
+                (true, true) => text.push('-'),
+                (true, false) => {}
+                (false, _) => text.push_str(&format!(" {sign} ")),
+            }
+            let product: Vec<String> = atoms.iter().map(atom).collect();
+            match (coefficient.unsigned_abs(), product.is_empty()) {
+                (1, false) => text.push_str(&product.join(" * ")),
+                (n, true) => text.push_str(&n.to_string()),
+                (n, false) => text.push_str(&format!("{n} * {}", product.join(" * "))),
+            }
+        }
+        if text.is_empty() { "0".to_owned() } else { text }
+    }
+}
+
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.show(&|local| local.to_string()))
+    }
+}

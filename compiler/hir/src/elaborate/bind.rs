@@ -1,0 +1,258 @@
+//! Where a model meets its data: inputs to columns by name, dim names to sizes, the output to the target.
+
+use crate::dims::{Atom, Dim};
+use crate::tree::{Binding, ExprKind, LocalId, LocalKind, ModelItem};
+use crate::types::{Elem, Ty};
+use bnnc_abi::data::{Field, FieldKind, Schema};
+use bnnc_abi::manifest::{Binding as PortBinding, DataSource, Output, OutputKind};
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::shape::Shape;
+use bnnc_base::source::Span;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A model's input that no column answers.
+pub static NO_COLUMN: Code = Code {
+    id: "E0291",
+    title: "no such column",
+    explain: "Every input of a model is bound to a column (or an array of a JSON file) of the same name; a single `real[d]` \
+              input takes the data's `inputs` in order instead, and a single output takes the data's target. The message \
+              lists the names that the file has.\n\n```\nmodel M(heigth: real) -> weight: real { .. }   // the file says `height`\n```",
+};
+
+/// A column whose values or shape do not fit the declared type.
+pub static WRONG_COLUMN: Code = Code {
+    id: "E0292",
+    title: "column does not fit",
+    explain: "The type that a model declares for an input or output must hold every value of its column: `index(10)` holds \
+              0 to 9, `bool` holds 0 and 1, `real[3]` needs three numbers per example, and text fits `index` only.",
+};
+
+/// How a model's parameters are fed.
+#[derive(Clone, Debug, Default)]
+pub struct Bound {
+    /// The sizes of dim names.
+    pub dims: HashMap<Arc<str>, usize>,
+    /// One per input and output.
+    pub ports: Vec<PortBinding>,
+    /// The output.
+    pub output: Option<Output>,
+}
+
+/// Binds a model to a schema.
+pub fn bind(model: &ModelItem, schema: &Schema) -> (Bound, Vec<Diagnostic>) {
+    let mut binder = Binder { model, schema, bound: Bound::default(), diagnostics: Vec::new() };
+    binder.scalars();
+    for binding in &model.shared {
+        binder.shared(binding);
+    }
+    for binding in &model.inputs {
+        binder.input(binding);
+    }
+    for binding in &model.outputs {
+        binder.output(binding);
+    }
+    (binder.bound, binder.diagnostics)
+}
+
+struct Binder<'a> {
+    model: &'a ModelItem,
+    schema: &'a Schema,
+    bound: Bound,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Binder<'_> {
+    /// Integer scalars of a JSON file fix the dim names they share.
+    fn scalars(&mut self) {
+        for local in self.model.locals.iter().filter(|local| local.kind == LocalKind::Dim) {
+            let field = self.schema.fields.iter().find(|field| field.name == *local.name && field.shape.is_empty());
+            if let Some(Field { kind: FieldKind::Int(low, high), per_example: false, .. }) = field
+                && low == high
+                && let Ok(size) = usize::try_from(*low)
+            {
+                self.bound.dims.insert(local.name.clone(), size);
+            }
+        }
+    }
+
+    fn span(&self, binding: &Binding) -> Span {
+        self.model.locals[binding.local].span
+    }
+
+    fn port(&mut self, binding: &Binding, from: DataSource) {
+        self.bound.ports.push(PortBinding { port: binding.param.name.to_string(), from });
+    }
+
+    fn shared(&mut self, binding: &Binding) {
+        let name = &*binding.param.name;
+        let found = self.schema.shared.iter().chain(&self.schema.fields).find(|field| field.name == name);
+        let Some(field) = found else { return self.missing(binding, self.names(true)) };
+        // A column of a shared table is a vector over its rows.
+        self.fit(binding, field.clone(), &field.shape.clone());
+        self.port(binding, DataSource::Shared(name.to_owned()));
+    }
+
+    fn input(&mut self, binding: &Binding) {
+        let name = &*binding.param.name;
+        if let Some(default) = &binding.default
+            && matches!(default.kind, ExprKind::Row)
+        {
+            self.row(binding);
+            return self.port(binding, DataSource::Row);
+        }
+        let field = self.schema.fields.iter().find(|field| field.name == name);
+        let vector = matches!(&binding.param.ty, Ty::Tensor(Elem::Real(_), dims) if dims.len() == 1);
+        match field {
+            Some(field) => {
+                let field = field.clone();
+                self.field(binding, field);
+            }
+            None if vector && self.model.inputs.len() == 1 => {
+                self.fit_dims(binding, &[self.schema.inputs]);
+                self.port(binding, DataSource::Inputs);
+            }
+            None => self.missing(binding, self.names(false)),
+        }
+    }
+
+    fn row(&mut self, binding: &Binding) {
+        if let Ty::Tensor(Elem::Index(size), _) = &binding.param.ty {
+            self.fit_size(size, self.schema.rows, self.span(binding), &binding.param.name);
+        }
+    }
+
+    fn output(&mut self, binding: &Binding) {
+        let named = self.schema.fields.iter().find(|field| field.name == *binding.param.name);
+        let target = self.schema.target.as_ref().filter(|_| self.model.outputs.len() == 1);
+        let target = target.and_then(|name| self.schema.fields.iter().find(|field| field.name == *name));
+        let Some(field) = target.or(named).cloned() else { return self.missing(binding, self.names(false)) };
+        self.field(binding, field);
+        let Ty::Tensor(elem, dims) = &binding.param.ty else { return };
+        let kind = match elem {
+            Elem::Real(_) | Elem::Int => OutputKind::Real,
+            Elem::Count => OutputKind::Count,
+            Elem::Bool => OutputKind::Bool,
+            Elem::Index(size) => OutputKind::Classes(self.evaluate(size).unwrap_or(0)),
+        };
+        let sizes: Vec<usize> = dims.iter().filter_map(|dim| self.evaluate(dim)).collect();
+        let shape = Shape::fixed(&sizes);
+        self.bound.output = Some(Output { name: binding.param.name.to_string(), shape, kind });
+    }
+
+    /// A column per example, or a whole array as the one example.
+    fn field(&mut self, binding: &Binding, field: Field) {
+        let rank = match &binding.param.ty {
+            Ty::Tensor(_, dims) => dims.len(),
+            _ => 0,
+        };
+        let name = field.name.clone();
+        if field.per_example && field.shape.len() + 1 == rank && self.model.inputs.is_empty() {
+            let mut shape = vec![self.schema.rows];
+            shape.extend(&field.shape);
+            self.fit(binding, field, &shape);
+            return self.port(binding, DataSource::Shared(name));
+        }
+        let shape = field.shape.clone();
+        let per_example = field.per_example;
+        self.fit(binding, field, &shape);
+        self.port(binding, if per_example { DataSource::Field(name) } else { DataSource::Shared(name) });
+    }
+
+    fn fit(&mut self, binding: &Binding, field: Field, shape: &[usize]) {
+        self.fit_dims(binding, shape);
+        let Ty::Tensor(elem, _) = &binding.param.ty else { return };
+        let (span, name) = (self.span(binding), &field.name);
+        match (elem, &field.kind) {
+            (Elem::Index(size), FieldKind::Int(low, high)) => {
+                if *low < 0 {
+                    let text = format!("`index` counts from 0, but `{name}` holds {low}");
+                    return self.wrong(span, text);
+                }
+                let need = usize::try_from(*high).unwrap_or(usize::MAX).saturating_add(1);
+                match self.evaluate(size) {
+                    Some(known) if known < need => {
+                        self.wrong(span, format!("`index({known})` holds 0 to {}, but `{name}` holds {high}", known.saturating_sub(1)));
+                    }
+                    Some(_) => {}
+                    None => self.fit_size(size, need, span, &binding.param.name),
+                }
+            }
+            (Elem::Index(size), FieldKind::Levels(levels)) => self.fit_size(size, levels.len(), span, &binding.param.name),
+            (Elem::Index(_), FieldKind::Real) => self.wrong(span, format!("`index` needs integers, but `{name}` holds fractions")),
+            (Elem::Bool, FieldKind::Int(low, high)) if *low >= 0 && *high <= 1 => {}
+            (Elem::Bool, FieldKind::Int(..) | FieldKind::Real) => {
+                self.wrong(span, format!("`bool` needs 0 and 1, but `{name}` holds other numbers"));
+            }
+            (Elem::Count, FieldKind::Int(low, _)) if *low < 0 => {
+                self.wrong(span, format!("`count` needs non-negative integers, but `{name}` holds {low}"));
+            }
+            (Elem::Count | Elem::Int, FieldKind::Real) => {
+                self.wrong(span, format!("integers are needed, but `{name}` holds fractions"));
+            }
+            (Elem::Real(_) | Elem::Count | Elem::Int | Elem::Bool, FieldKind::Levels(_)) => {
+                self.wrong(span, format!("numbers are needed, but `{name}` holds text; text fits `index` only"));
+            }
+            (Elem::Real(_) | Elem::Count | Elem::Int, _) => {}
+        }
+    }
+
+    fn fit_dims(&mut self, binding: &Binding, shape: &[usize]) {
+        let Ty::Tensor(_, dims) = &binding.param.ty else { return };
+        let span = self.span(binding);
+        if dims.len() != shape.len() {
+            let text = format!("`{}` is declared with {} axes, but its data has {}", binding.param.name, dims.len(), shape.len());
+            return self.wrong(span, text);
+        }
+        for (dim, size) in dims.clone().iter().zip(shape) {
+            self.fit_size(dim, *size, span, &binding.param.name);
+        }
+    }
+
+    /// A dim name takes the size if it has none; a known dim must equal it.
+    fn fit_size(&mut self, dim: &Dim, size: usize, span: Span, name: &str) {
+        if let Some(known) = self.evaluate(dim) {
+            if known != size {
+                self.wrong(span, format!("`{name}` is declared with a size of {known}, but its data has {size}"));
+            }
+            return;
+        }
+        let mut terms = dim.terms.iter();
+        if let (Some((product, 1)), None) = (terms.next(), terms.next())
+            && let [Atom::Local(local)] = product.as_slice()
+        {
+            self.bound.dims.insert(self.model.locals[*local].name.clone(), size);
+        }
+    }
+
+    fn evaluate(&self, dim: &Dim) -> Option<usize> {
+        let name = |local: &LocalId| self.bound.dims.get(&self.model.locals[*local].name);
+        let known = |atom: &Atom| match atom {
+            Atom::Local(local) => name(local).map(|size| Dim::number(*size as i64)),
+            Atom::Meta(_) | Atom::Div(..) => None,
+        };
+        dim.substitute(&known).as_number().and_then(|number| usize::try_from(number).ok())
+    }
+
+    fn names(&self, shared: bool) -> Vec<String> {
+        let fields = self.schema.fields.iter();
+        let extra = self.schema.shared.iter().filter(|_| shared);
+        fields.chain(extra).map(|field| field.name.clone()).collect()
+    }
+
+    fn missing(&mut self, binding: &Binding, names: Vec<String>) {
+        let text = format!("the data `{}` has no column for `{}`", self.schema.name, binding.param.name);
+        let listed = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let diagnostic = Diagnostic::error(&NO_COLUMN, self.span(binding), text)
+            .label("no column of this name")
+            .suggest(&binding.param.name, names.iter().map(String::as_str))
+            .note(format!("its columns are {listed}"));
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn wrong(&mut self, span: Span, text: String) {
+        let name = &self.schema.name;
+        let diagnostic = Diagnostic::error(&WRONG_COLUMN, span, text).note(format!("in the data `{name}`"));
+        self.diagnostics.push(diagnostic);
+    }
+}

@@ -1,0 +1,374 @@
+//! Distributions: from a value such as `Normal(0, 1)` to an [`Instance`] with density, sampler and moments.
+
+use super::datum::{Datum, DistDatum};
+use super::frame::{Elaborated, Elaborator, Frame, NoiseContext};
+use super::model::limit;
+use crate::tree::DistItem;
+use crate::types::{Elem, Ty};
+use bnnc_base::dtype::DType;
+use bnnc_base::shape::{Dim, Shape};
+use bnnc_base::source::Span;
+use bnnc_graph::attr::Attr;
+use bnnc_graph::dist::{Instance, Support};
+use bnnc_graph::function::{Function, Value};
+use bnnc_graph::types::Type;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The support that an element type stands for; sizes of classes are not known here.
+pub fn support(elem: &Elem) -> Support {
+    match elem {
+        Elem::Real(support) => *support,
+        Elem::Int => Support::Integers(0),
+        Elem::Bool => Support::Integers(2),
+        Elem::Count => Support::Integers(0),
+        Elem::Index(size) => Support::Integers(size.as_number().and_then(|n| usize::try_from(n).ok()).unwrap_or(0)),
+    }
+}
+
+/// How an element type is held in the graph: counts take part in arithmetic, so they are reals.
+pub fn dtype(elem: &Elem) -> DType {
+    match elem {
+        Elem::Real(_) | Elem::Count => DType::Real,
+        Elem::Int | Elem::Index(_) => DType::Int,
+        Elem::Bool => DType::Bool,
+    }
+}
+
+/// A distribution ready to become an instance: tensors among its arguments got names.
+pub struct Arguments {
+    /// The distribution with tensors replaced by their position in `values`.
+    dist: DistDatum,
+    /// Names and values of the tensor arguments.
+    pub values: Vec<(Arc<str>, Value)>,
+}
+
+impl<'a> Elaborator<'a> {
+    /// Names the tensors among a distribution's arguments: `loc`, `first.loc`.
+    pub fn arguments(&mut self, dist: &DistDatum, span: Span) -> Elaborated<Arguments> {
+        let mut values = Vec::new();
+        let dist = self.name_arguments(dist, "", &mut values, span)?;
+        Ok(Arguments { dist, values })
+    }
+
+    fn name_arguments(
+        &mut self,
+        dist: &DistDatum,
+        prefix: &str,
+        values: &mut Vec<(Arc<str>, Value)>,
+        span: Span,
+    ) -> Elaborated<DistDatum> {
+        let module = self.module;
+        let item = &module.dists[dist.dist];
+        let mut args = Vec::new();
+        for (binding, arg) in item.params.iter().zip(&dist.args) {
+            let name = format!("{prefix}{}", binding.param.name);
+            let integer = matches!(&binding.param.ty, Ty::Tensor(Elem::Int, _));
+            args.push(match arg {
+                Datum::Dist(inner) => {
+                    Datum::Dist(Rc::new(self.name_arguments(inner, &format!("{name}."), values, span)?))
+                }
+                Datum::Static(_) if integer => arg.clone(),
+                Datum::Tensor(_) | Datum::Static(_) => {
+                    let value = self.real(arg, span)?;
+                    values.push((name.into(), value));
+                    Datum::Tensor(Value(values.len() as u32 - 1))
+                }
+                other => other.clone(),
+            });
+        }
+        Ok(DistDatum { dist: dist.dist, args })
+    }
+
+    /// Makes the instance of a distribution for values of type `value`.
+    pub fn instance(&mut self, arguments: &Arguments, value: Type, declared: Support, span: Span) -> Elaborated<Instance> {
+        let types = arguments.values.iter().map(|(name, v)| (name.clone(), self.ty(*v))).collect();
+        InstanceBuilder { elaborator: self, dist: &arguments.dist, params: types, value, span }.build(declared)
+    }
+
+    /// A part of a distribution that is a value: `first.log_density(x)`, `first.draw`.
+    pub fn dist_part(&mut self, dist: &Datum, part: &str, arg: Option<Datum>, span: Span) -> Elaborated<Datum> {
+        let Datum::Dist(dist) = dist else {
+            return Err(limit(span, "this is not a distribution".to_owned()));
+        };
+        let item = &self.module.dists[dist.dist];
+        let mut frame = self.dist_frame(item, dist, span)?;
+        if let Some(arg) = arg {
+            let Some((_, local, body)) = item.functions.iter().find(|(name, ..)| &**name == part) else {
+                return Err(limit(span, format!("`{}` has no `{part}`", item.name)));
+            };
+            frame.values.insert(*local, arg);
+            return self.expr(body, &mut frame);
+        }
+        match item.values.iter().find(|(name, _)| &**name == part) {
+            Some((_, body)) => self.expr(body, &mut frame),
+            None => Err(limit(span, format!("`{}` has no `{part}`", item.name))),
+        }
+    }
+
+    fn dist_frame(&mut self, item: &'a DistItem, dist: &DistDatum, span: Span) -> Elaborated<Frame<'a>> {
+        let mut frame = Frame::new(&item.locals, "");
+        self.bind_arguments(&item.params, dist.args.clone(), &mut frame, span)?;
+        Ok(frame)
+    }
+}
+
+/// The making of one instance.
+struct InstanceBuilder<'e, 'a, 'd> {
+    elaborator: &'e mut Elaborator<'a>,
+    dist: &'d DistDatum,
+    params: Vec<(Arc<str>, Type)>,
+    value: Type,
+    span: Span,
+}
+
+impl<'a> InstanceBuilder<'_, 'a, '_> {
+    fn item(&self) -> &'a DistItem {
+        let module: &'a crate::tree::Module = self.elaborator.module;
+        &module.dists[self.dist.dist]
+    }
+
+    fn build(mut self, declared: Support) -> Elaborated<Instance> {
+        let item = self.item();
+        let own = match &item.on {
+            Ty::Tensor(elem, _) => support(elem),
+            _ => Support::Real,
+        };
+        let support = narrower(own, declared);
+        let truncated = support != own && item.elementwise;
+        let log_density = self.density(truncated.then_some(support))?;
+        let elements = if item.elementwise { self.elements(truncated.then_some(support))? } else { None };
+        let named = |name: &str| !truncated && item.values.iter().any(|(n, _)| &**n == name);
+        let draw = if named("draw") { self.draw()? } else { None };
+        let mean = if named("mean") { self.moment("mean")? } else { None };
+        let variance = if named("variance") { self.moment("variance")? } else { None };
+        let entropy = if named("entropy") { self.moment("entropy")? } else { None };
+        let probabilities = if named("probabilities") { self.moment("probabilities")? } else { None };
+        Ok(Instance {
+            name: item.name.clone(),
+            params: self.params,
+            value: self.value,
+            support,
+            elementwise: item.elementwise,
+            log_density: Arc::new(log_density),
+            log_density_elements: elements.map(Arc::new),
+            draw: draw.map(Arc::new),
+            mean: mean.map(Arc::new),
+            variance: variance.map(Arc::new),
+            entropy: entropy.map(Arc::new),
+            probabilities: probabilities.map(Arc::new),
+        })
+    }
+
+    /// Runs `body` in a function of its own whose parameters are the distribution's, and returns the function.
+    fn function(
+        &mut self,
+        name: &str,
+        body: impl FnOnce(&mut Self, &mut Frame<'a>) -> Elaborated<Option<Value>>,
+    ) -> Elaborated<Option<Function>> {
+        let fresh = bnnc_graph::builder::Builder::new(name);
+        let outer = std::mem::replace(&mut self.elaborator.builder, fresh);
+        let result = self.framed(body);
+        let inner = std::mem::replace(&mut self.elaborator.builder, outer);
+        Ok(result?.map(|value| inner.finish(vec![(name.into(), value)])))
+    }
+
+    fn framed(
+        &mut self,
+        body: impl FnOnce(&mut Self, &mut Frame<'a>) -> Elaborated<Option<Value>>,
+    ) -> Elaborated<Option<Value>> {
+        let params: Vec<Value> =
+            self.params.iter().map(|(name, ty)| self.elaborator.builder.param(name, ty.clone())).collect();
+        let dist = Datum::Dist(Rc::new(DistDatum { dist: self.dist.dist, args: self.dist.args.clone() }));
+        let Datum::Dist(dist) = dist.map_values(&mut |position| params[position.0 as usize]) else {
+            unreachable!("mapping values keeps the kind");
+        };
+        let item = self.item();
+        let mut frame = Frame::new(&item.locals, "");
+        let mut args = dist.args.clone();
+        if !item.elementwise {
+            self.flatten_parameters(item, &mut args)?;
+            self.bind_value_dims(item, &mut frame);
+        }
+        self.elaborator.bind_arguments(&item.params, args, &mut frame, self.span)?;
+        body(self, &mut frame)
+    }
+
+    /// A joint distribution over vectors takes a tensor of any rank as one vector.
+    fn flat(&self, item: &DistItem) -> Option<usize> {
+        let Ty::Tensor(_, dims) = &item.on else { return None };
+        let count = self.value.shape.static_sizes()?.iter().product();
+        (dims.len() == 1 && self.value.rank() != 1).then_some(count)
+    }
+
+    fn flatten_parameters(&mut self, item: &DistItem, args: &mut [Datum]) -> Elaborated<()> {
+        let Some(count) = self.flat(item) else { return Ok(()) };
+        for (binding, arg) in item.params.iter().zip(args) {
+            let (Ty::Tensor(_, dims), Ty::Tensor(_, on), Datum::Tensor(value)) = (&binding.param.ty, &item.on, &*arg)
+            else {
+                continue;
+            };
+            if dims == on {
+                let attrs = vec![Attr::Shape(Shape::fixed(&[count]))];
+                *arg = Datum::Tensor(self.elaborator.apply("reshape", &[*value], attrs, self.span)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn bind_value_dims(&mut self, item: &'a DistItem, frame: &mut Frame<'a>) {
+        let Ty::Tensor(_, dims) = &item.on else { return };
+        let shape = match self.flat(item) {
+            Some(count) => Shape::fixed(&[count]),
+            None => self.value.shape.clone(),
+        };
+        self.elaborator.bind_dims(dims, &shape, frame);
+    }
+
+    /// A result given the shape of the value: scalars stretch, flat vectors fold.
+    fn shaped(&mut self, value: Value) -> Elaborated<Value> {
+        let shape = self.value.shape.clone();
+        if self.elaborator.ty(value).rank() == 0 {
+            return self.elaborator.stretch(value, &shape, self.span);
+        }
+        if self.elaborator.ty(value).shape == shape {
+            return Ok(value);
+        }
+        self.elaborator.apply("reshape", &[value], vec![Attr::Shape(shape)], self.span)
+    }
+
+    fn value_param(&mut self) -> Elaborated<Value> {
+        let x = self.elaborator.builder.param("x", self.value.clone());
+        match self.flat(self.item()) {
+            Some(count) if !self.item().elementwise => {
+                self.elaborator.apply("reshape", &[x], vec![Attr::Shape(Shape::fixed(&[count]))], self.span)
+            }
+            _ => Ok(x),
+        }
+    }
+
+    /// Elements of the log density, or the joint one.
+    fn density_body(&mut self, truncate: Option<Support>, frame: &mut Frame<'a>) -> Elaborated<Option<Value>> {
+        let x = self.value_param()?;
+        let Some(density) = self.part("log_density", Datum::Tensor(x), frame)? else { return Ok(None) };
+        let Some(Support::Interval(low, high)) = truncate else { return Ok(Some(density)) };
+        let Some(mass) = self.mass(low, high, frame)? else {
+            let text = format!("`{}` has no `cdf`, so it cannot be truncated to the declared type", self.item().name);
+            return Err(limit(self.span, text));
+        };
+        let log_mass = self.elaborator.apply("log", &[mass], Vec::new(), self.span)?;
+        let (density, log_mass) = self.elaborator.align(density, log_mass, self.span)?;
+        self.elaborator.apply("sub", &[density, log_mass], Vec::new(), self.span).map(Some)
+    }
+
+    fn part(&mut self, name: &str, arg: Datum, frame: &mut Frame<'a>) -> Elaborated<Option<Value>> {
+        let Some((_, local, body)) = self.item().functions.iter().find(|(n, ..)| &**n == name) else {
+            return Ok(None);
+        };
+        frame.values.insert(*local, arg);
+        let datum = self.elaborator.expr(body, frame)?;
+        self.elaborator.real(&datum, self.span).map(Some)
+    }
+
+    /// The probability of an interval.
+    fn mass(&mut self, low: f64, high: f64, frame: &mut Frame<'a>) -> Elaborated<Option<Value>> {
+        let mut ends = Vec::new();
+        for (end, sure) in [(high, 1.0), (low, 0.0)] {
+            let at = match end.is_infinite() {
+                true => Some(self.elaborator.constant(sure, DType::Real)),
+                false => {
+                    let x = self.elaborator.constant(end, DType::Real);
+                    self.part("cdf", Datum::Tensor(x), frame)?
+                }
+            };
+            let Some(at) = at else { return Ok(None) };
+            ends.push(at);
+        }
+        let (a, b) = self.elaborator.align(ends[0], ends[1], self.span)?;
+        self.elaborator.apply("sub", &[a, b], Vec::new(), self.span).map(Some)
+    }
+
+    fn density(&mut self, truncate: Option<Support>) -> Elaborated<Function> {
+        let elementwise = self.item().elementwise;
+        let function = self.function("log_density", |this, frame| {
+            let Some(density) = this.density_body(truncate, frame)? else {
+                // A family without a density (a point): zero, and the KL pass treats it apart.
+                return Ok(Some(this.elaborator.constant(0.0, DType::Real)));
+            };
+            if !elementwise {
+                return Ok(Some(density));
+            }
+            let elements = this.shaped(density)?;
+            let axes = (0..this.value.rank() as i64).collect();
+            let attrs = vec![Attr::Ints(axes)];
+            this.elaborator.apply("reduce_sum", &[elements], attrs, this.span).map(Some)
+        })?;
+        function.ok_or_else(|| limit(self.span, "no density".to_owned()))
+    }
+
+    fn elements(&mut self, truncate: Option<Support>) -> Elaborated<Option<Function>> {
+        self.function("log_density_elements", |this, frame| match this.density_body(truncate, frame)? {
+            Some(density) => this.shaped(density).map(Some),
+            None => Ok(None),
+        })
+    }
+
+    fn draw(&mut self) -> Elaborated<Option<Function>> {
+        let joint_shape = self.value.shape.clone();
+        let elementwise = self.item().elementwise;
+        let body = self.item().values.iter().find(|(name, _)| &**name == "draw").map(|(_, body)| body);
+        let Some(body) = body else { return Ok(None) };
+        if unsupported_noise(body) {
+            return Ok(None);
+        }
+        self.function("draw", |this, frame| {
+            let int = |this: &mut Self, name: &str| this.elaborator.builder.param(name, Type::int(Shape::scalar()));
+            let coordinates = [int(this, "draw"), int(this, "example"), int(this, "step")];
+            let shape = if elementwise { joint_shape } else { Shape::scalar() };
+            this.elaborator.noise = Some(NoiseContext { coordinates, shape, count: 0 });
+            let datum = this.elaborator.expr(body, frame);
+            this.elaborator.noise = None;
+            let value = this.elaborator.real(&datum?, this.span)?;
+            this.shaped(value).map(Some)
+        })
+    }
+
+    fn moment(&mut self, name: &str) -> Elaborated<Option<Function>> {
+        let Some((_, body)) = self.item().values.iter().find(|(n, _)| &**n == name) else { return Ok(None) };
+        let elementwise = self.item().elementwise;
+        self.function(name, |this, frame| {
+            let datum = this.elaborator.expr(body, frame)?;
+            let value = this.elaborator.real(&datum, this.span)?;
+            match name {
+                "probabilities" => Ok(Some(value)),
+                "entropy" if !elementwise => Ok(Some(value)),
+                "entropy" => {
+                    let elements = this.shaped(value)?;
+                    let axes = (0..this.value.rank() as i64).collect();
+                    this.elaborator.apply("reduce_sum", &[elements], vec![Attr::Ints(axes)], this.span).map(Some)
+                }
+                _ => this.shaped(value).map(Some),
+            }
+        })
+    }
+}
+
+/// Whether a sampler needs noise that the runtime does not make (gamma variates): then it has no `draw`.
+fn unsupported_noise(body: &crate::tree::Expr) -> bool {
+    format!("{:?}", body.kind).contains("\"standard_gamma\"")
+}
+
+/// The declared support where it says more than the distribution's own.
+fn narrower(own: Support, declared: Support) -> Support {
+    match (own, declared) {
+        (Support::Real, Support::Interval(..)) => declared,
+        (Support::Interval(a, b), Support::Interval(c, d)) => Support::Interval(a.max(c), b.min(d)),
+        (Support::Integers(0), Support::Integers(_)) => declared,
+        _ => own,
+    }
+}
+
+/// The shape of dims that are all known.
+pub fn fixed_shape(sizes: &[usize]) -> Shape {
+    Shape(sizes.iter().map(|size| Dim::Fixed(*size)).collect())
+}

@@ -1,0 +1,258 @@
+//! Expressions.
+
+use super::datum::{Callee, Datum, DistDatum, LayerDatum};
+use super::frame::{Elaborated, Elaborator, Frame};
+use super::model::limit;
+use crate::tree::{Expr, ExprKind};
+use bnnc_base::dtype::DType;
+use bnnc_base::shape::Shape;
+use bnnc_base::source::Span;
+use bnnc_grammar::ast::{BinaryOp, UnaryOp};
+use bnnc_graph::attr::Attr;
+use bnnc_graph::function::Value;
+use std::rc::Rc;
+
+impl<'a> Elaborator<'a> {
+    /// Elaborates an expression.
+    pub fn expr(&mut self, expr: &Expr, frame: &mut Frame<'a>) -> Elaborated<Datum> {
+        let span = expr.span;
+        match &expr.kind {
+            ExprKind::Real(value) => Ok(Datum::Tensor(self.constant(*value, DType::Real))),
+            ExprKind::Int(value) => Ok(Datum::Static(*value)),
+            ExprKind::Bool(value) => Ok(Datum::Tensor(self.constant(f64::from(u8::from(*value)), DType::Bool))),
+            ExprKind::Text(text) => Ok(Datum::Text(text.clone())),
+            ExprKind::Local(local) => match frame.values.get(local) {
+                Some(datum) => Ok(datum.clone()),
+                None => Err(limit(span, format!("`{}` has no value here", frame.locals[*local].name))),
+            },
+            ExprKind::Const(id) => {
+                let item = &self.module.consts[*id];
+                let locals = crate::tree::Locals::default();
+                self.closed(&item.value, &locals)
+            }
+            ExprKind::Row | ExprKind::Error => Err(limit(span, "this is not a value".to_owned())),
+            ExprKind::Builtin(builtin, args) => self.call_builtin(builtin, args, frame, span),
+            ExprKind::CallFn(id, args) => {
+                let args = self.exprs(args, frame)?;
+                self.call_fn(*id, args, span)
+            }
+            ExprKind::FnValue(id) => Ok(Datum::Function(Callee::Fn(*id))),
+            ExprKind::BuiltinValue(builtin) => Ok(Datum::Function(Callee::Builtin(builtin))),
+            ExprKind::CallLocal(local, args) => {
+                let args = self.exprs(args, frame)?;
+                match frame.values.get(local) {
+                    Some(Datum::Function(Callee::Fn(id))) => self.call_fn(*id, args, span),
+                    Some(Datum::Function(Callee::Builtin(builtin))) => self.apply_builtin(builtin, args, span),
+                    _ => Err(limit(span, "this is not a function".to_owned())),
+                }
+            }
+            ExprKind::MakeLayer(layer, args) => {
+                let args = self.exprs(args, frame)?;
+                Ok(Datum::Layer(Rc::new(LayerDatum { layer: *layer, args, path: String::new() })))
+            }
+            ExprKind::CallLayer(callee, _, args) => {
+                let layer = self.expr(callee, frame)?;
+                let args = self.exprs(args, frame)?;
+                self.call_layer(&layer, args, span)
+            }
+            ExprKind::MakeDist(dist, args) => {
+                let args = self.exprs(args, frame)?;
+                Ok(Datum::Dist(Rc::new(DistDatum { dist: *dist, args })))
+            }
+            ExprKind::DistPart(dist, part, arg) => {
+                let dist = self.expr(dist, frame)?;
+                let arg = arg.as_ref().map(|arg| self.expr(arg, frame)).transpose()?;
+                self.dist_part(&dist, part, arg, span)
+            }
+            ExprKind::List(items) => {
+                let items = self.exprs(items, frame)?;
+                self.list(items, span)
+            }
+            ExprKind::Comprehension(comprehension) => self.comprehension(comprehension, frame, span),
+            ExprKind::Reduce(builtin, comprehension) => self.reduce(builtin, comprehension, frame, span),
+            ExprKind::Index(base, indices) => {
+                let base = self.expr(base, frame)?;
+                self.index(base, indices, frame, span)
+            }
+            ExprKind::Unary(op, operand) => {
+                let operand = self.expr(operand, frame)?;
+                self.unary(*op, operand, span)
+            }
+            ExprKind::Binary(op, left, right) => {
+                let left = self.expr(left, frame)?;
+                let right = self.expr(right, frame)?;
+                self.binary(*op, left, right, span)
+            }
+            ExprKind::If(condition, yes, no) => {
+                let condition = self.expr(condition, frame)?;
+                let yes = self.expr(yes, frame)?;
+                let no = self.expr(no, frame)?;
+                self.select(condition, yes, no, span)
+            }
+        }
+    }
+
+    /// Elaborates an expression that has no variables.
+    pub fn closed(&mut self, expr: &Expr, locals: &crate::tree::Locals) -> Elaborated<Datum> {
+        // The frame borrows `locals` only during this call; values carry no borrow.
+        let mut inner = Elaborator { depth: self.depth + 1, ..Elaborator::new(self.module, "closed") };
+        std::mem::swap(&mut inner.builder, &mut self.builder);
+        let mut frame = Frame::new(locals, "");
+        let result = inner.expr(expr, &mut frame);
+        std::mem::swap(&mut inner.builder, &mut self.builder);
+        result
+    }
+
+    /// Elaborates several expressions in order.
+    pub fn exprs(&mut self, exprs: &[Expr], frame: &mut Frame<'a>) -> Elaborated<Vec<Datum>> {
+        exprs.iter().map(|expr| self.expr(expr, frame)).collect()
+    }
+
+    /// `[a, b]`: a stack of tensors, or a list of layers.
+    fn list(&mut self, items: Vec<Datum>, span: Span) -> Elaborated<Datum> {
+        if items.iter().any(|item| matches!(item, Datum::Layer(_) | Datum::List(_))) {
+            return Ok(Datum::List(Rc::new(items)));
+        }
+        let values: Vec<Value> = items.iter().map(|item| self.real(item, span)).collect::<Result<_, _>>()?;
+        self.stack(&values, span).map(Datum::Tensor)
+    }
+
+    /// Joins tensors of one shape along a new first axis.
+    pub fn stack(&mut self, values: &[Value], span: Span) -> Elaborated<Value> {
+        let mut rows = Vec::new();
+        for value in values {
+            let shape = self.ty(*value).shape.prepend(bnnc_base::shape::Dim::Fixed(1));
+            rows.push(self.apply("reshape", &[*value], vec![Attr::Shape(shape)], span)?);
+        }
+        self.apply("concat", &rows, vec![Attr::Int(0)], span)
+    }
+
+    fn unary(&mut self, op: UnaryOp, operand: Datum, span: Span) -> Elaborated<Datum> {
+        if let (UnaryOp::Neg, Datum::Static(number)) = (op, &operand) {
+            return Ok(Datum::Static(number.saturating_neg()));
+        }
+        let value = self.tensor(&operand, span)?;
+        let name = match op {
+            UnaryOp::Neg => "neg",
+            UnaryOp::Not => "not",
+        };
+        self.apply(name, &[value], Vec::new(), span).map(Datum::Tensor)
+    }
+
+    fn binary(&mut self, op: BinaryOp, left: Datum, right: Datum, span: Span) -> Elaborated<Datum> {
+        if let (Datum::Static(a), Datum::Static(b)) = (&left, &right)
+            && let Some(number) = static_arithmetic(op, *a, *b)
+        {
+            return Ok(Datum::Static(number));
+        }
+        if op == BinaryOp::MatMul {
+            let (a, b) = (self.real(&left, span)?, self.real(&right, span)?);
+            return self.matmul(a, b, span).map(Datum::Tensor);
+        }
+        let arithmetic = |name: &'static str| (name, false, false);
+        let (name, swap, negate) = match op {
+            BinaryOp::Or => arithmetic("or"),
+            BinaryOp::And => arithmetic("and"),
+            BinaryOp::Eq => arithmetic("eq"),
+            BinaryOp::Ne => ("eq", false, true),
+            BinaryOp::Lt => arithmetic("lt"),
+            BinaryOp::Le => arithmetic("le"),
+            BinaryOp::Gt => ("lt", true, false),
+            BinaryOp::Ge => ("le", true, false),
+            BinaryOp::Add => arithmetic("add"),
+            BinaryOp::Sub => arithmetic("sub"),
+            BinaryOp::Mul => arithmetic("mul"),
+            BinaryOp::Div => arithmetic("div"),
+            BinaryOp::Pow => return self.power(left, right, span),
+            BinaryOp::MatMul => unreachable!("handled above"),
+        };
+        let (mut a, mut b) = (self.tensor(&left, span)?, self.tensor(&right, span)?);
+        let logic = matches!(op, BinaryOp::Or | BinaryOp::And);
+        if !logic && (op == BinaryOp::Div || self.ty(a).dtype != DType::Int || self.ty(b).dtype != DType::Int) {
+            (a, b) = (self.to_real(a, span)?, self.to_real(b, span)?);
+        }
+        let (a, b) = self.align(a, b, span)?;
+        let (a, b) = if swap { (b, a) } else { (a, b) };
+        let value = self.apply(name, &[a, b], Vec::new(), span)?;
+        let value = if negate { self.apply("not", &[value], Vec::new(), span)? } else { value };
+        Ok(Datum::Tensor(value))
+    }
+
+    /// Small whole powers become products: exact, and polynomials for the rewrites.
+    fn power(&mut self, base: Datum, exponent: Datum, span: Span) -> Elaborated<Datum> {
+        let x = self.real(&base, span)?;
+        if let Datum::Static(n @ 1..=4) = exponent {
+            let mut product = x;
+            for _ in 1..n {
+                product = self.apply("mul", &[product, x], Vec::new(), span)?;
+            }
+            return Ok(Datum::Tensor(product));
+        }
+        let y = self.real(&exponent, span)?;
+        let (x, y) = self.align(x, y, span)?;
+        self.apply("pow", &[x, y], Vec::new(), span).map(Datum::Tensor)
+    }
+
+    /// A scalar stretches to the shape of the other operand; other shapes are equal already.
+    pub fn align(&mut self, a: Value, b: Value, span: Span) -> Elaborated<(Value, Value)> {
+        let (left, right) = (self.ty(a).shape, self.ty(b).shape);
+        if left == right {
+            Ok((a, b))
+        } else if left.rank() == 0 {
+            Ok((self.stretch(a, &right, span)?, b))
+        } else {
+            Ok((a, self.stretch(b, &left, span)?))
+        }
+    }
+
+    /// A scalar repeated to a shape; a tensor of that shape stays.
+    pub fn stretch(&mut self, value: Value, shape: &Shape, span: Span) -> Elaborated<Value> {
+        if self.ty(value).shape == *shape {
+            return Ok(value);
+        }
+        self.apply("broadcast", &[value], vec![Attr::Shape(shape.clone()), Attr::Ints(Vec::new())], span)
+    }
+
+    /// `if` over tensors: elementwise choice.
+    pub fn select(&mut self, condition: Datum, yes: Datum, no: Datum, span: Span) -> Elaborated<Datum> {
+        let condition = self.tensor(&condition, span)?;
+        let (a, b) = (self.real(&yes, span)?, self.real(&no, span)?);
+        let (a, b) = self.align(a, b, span)?;
+        let shape = self.ty(a).shape;
+        let (condition, a, b) = if shape.rank() == 0 {
+            let target = self.ty(condition).shape;
+            (condition, self.stretch(a, &target, span)?, self.stretch(b, &target, span)?)
+        } else {
+            (self.stretch(condition, &shape, span)?, a, b)
+        };
+        self.apply("select", &[condition, a, b], Vec::new(), span).map(Datum::Tensor)
+    }
+
+    /// `a @ b` for vectors and matrices.
+    fn matmul(&mut self, a: Value, b: Value, span: Span) -> Elaborated<Value> {
+        let labels = match (self.ty(a).rank(), self.ty(b).rank()) {
+            (2, 2) => "ij,jk->ik",
+            (2, 1) => "ij,j->i",
+            (1, 2) => "i,ij->j",
+            (1, 1) => "i,i->",
+            (left, right) => {
+                let text = format!("`@` takes vectors and matrices, found ranks {left} and {right}");
+                return Err(limit(span, text));
+            }
+        };
+        self.apply("contract", &[a, b], vec![Attr::Symbol(labels.into())], span)
+    }
+}
+
+fn static_arithmetic(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
+    match op {
+        BinaryOp::Add => a.checked_add(b),
+        BinaryOp::Sub => a.checked_sub(b),
+        BinaryOp::Mul => a.checked_mul(b),
+        BinaryOp::Pow => u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
+        // `1 / 2` is a half where a real is wanted; dims divide through `Dim`.
+        BinaryOp::Div => (b != 0 && a % b == 0).then(|| a / b),
+        BinaryOp::Or | BinaryOp::And | BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le => None,
+        BinaryOp::Gt | BinaryOp::Ge | BinaryOp::MatMul => None,
+    }
+}

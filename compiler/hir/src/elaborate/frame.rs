@@ -1,0 +1,176 @@
+//! The state of an elaboration: the function under construction, the variables in scope, the sites met so far.
+
+use super::datum::Datum;
+use crate::dims::{Atom, Dim};
+use crate::tree::{LocalId, Locals, Module};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::dtype::DType;
+use bnnc_base::shape::Shape;
+use bnnc_base::source::Span;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::Value;
+use bnnc_graph::op::Op;
+use bnnc_graph::ops;
+use bnnc_graph::types::Type;
+use std::collections::HashMap;
+
+/// An elaborated thing, or the one message that says why there is none.
+pub type Elaborated<T> = Result<T, Box<Diagnostic>>;
+
+/// The variables of one call of one item.
+#[derive(Clone, Debug)]
+pub struct Frame<'a> {
+    /// Their declarations.
+    pub locals: &'a Locals,
+    /// Their values.
+    pub values: HashMap<LocalId, Datum>,
+    /// The path of the layer instance, empty in a model.
+    pub path: String,
+}
+
+impl<'a> Frame<'a> {
+    /// No variable has a value yet.
+    pub fn new(locals: &'a Locals, path: &str) -> Frame<'a> {
+        Frame { locals, values: HashMap::new(), path: path.to_owned() }
+    }
+
+    /// The path of a name in this frame.
+    pub fn path_of(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
+    }
+}
+
+/// What noise means where an expression is elaborated.
+#[derive(Clone, Debug)]
+pub struct NoiseContext {
+    /// The coordinates draw, example, step.
+    pub coordinates: [Value; 3],
+    /// The shape of `standard_normal()` without arguments.
+    pub shape: Shape,
+    /// How many noise sites there are so far.
+    pub count: usize,
+}
+
+/// An elaboration in progress.
+pub struct Elaborator<'a> {
+    /// Where names lead.
+    pub module: &'a Module,
+    /// The function under construction.
+    pub builder: Builder,
+    /// Set inside `draw`.
+    pub noise: Option<NoiseContext>,
+    /// Sites of the model so far.
+    pub sites: Vec<bnnc_graph::model::Site>,
+    /// The values of sites by path, so that a layer called twice shares its weights.
+    pub site_values: HashMap<String, Value>,
+    /// Observations so far.
+    pub observed: Vec<Value>,
+    /// Depth of calls, bounded so that recursion ends with a message.
+    pub depth: usize,
+}
+
+impl<'a> Elaborator<'a> {
+    /// An empty function.
+    pub fn new(module: &'a Module, name: &str) -> Elaborator<'a> {
+        Elaborator {
+            module,
+            builder: Builder::new(name),
+            noise: None,
+            sites: Vec::new(),
+            site_values: HashMap::new(),
+            observed: Vec::new(),
+            depth: 0,
+        }
+    }
+
+    /// The op of the registry with this name.
+    pub fn op(&self, name: &str) -> Op {
+        ops::lookup(name).unwrap_or_else(|| unreachable!("`{name}` is in the op registry; a test walks all uses"))
+    }
+
+    /// Applies an op by name; a refusal becomes a diagnostic at `span`.
+    pub fn apply(
+        &mut self,
+        name: &str,
+        args: &[Value],
+        attrs: Vec<bnnc_graph::attr::Attr>,
+        span: Span,
+    ) -> Elaborated<Value> {
+        let op = self.op(name);
+        self.builder.try_apply(op.0, args, attrs).map_err(|why| super::model::limit(span, why))
+    }
+
+    /// A datum as a tensor: static integers become integer scalars.
+    pub fn tensor(&mut self, datum: &Datum, span: Span) -> Elaborated<Value> {
+        match datum {
+            Datum::Tensor(value) => Ok(*value),
+            Datum::Static(number) => Ok(self.constant(*number as f64, DType::Int)),
+            _ => Err(super::model::limit(span, "a number is needed here".to_owned())),
+        }
+    }
+
+    /// A datum as a tensor of reals.
+    pub fn real(&mut self, datum: &Datum, span: Span) -> Elaborated<Value> {
+        if let Datum::Static(number) = datum {
+            return Ok(self.constant(*number as f64, DType::Real));
+        }
+        let value = self.tensor(datum, span)?;
+        self.to_real(value, span)
+    }
+
+    /// A tensor as reals.
+    pub fn to_real(&mut self, value: Value, span: Span) -> Elaborated<Value> {
+        match self.builder.ty(value).dtype {
+            DType::Real => Ok(value),
+            DType::Int | DType::Bool => self.apply("to_real", &[value], Vec::new(), span),
+        }
+    }
+
+    /// A scalar constant.
+    pub fn constant(&mut self, value: f64, dtype: DType) -> Value {
+        use bnnc_graph::attr::Attr;
+        let attrs = vec![Attr::Shape(Shape::scalar()), Attr::DType(dtype), Attr::Real(value)];
+        self.builder.apply(self.op("constant").0, &[], attrs)
+    }
+
+    /// The type of a value.
+    pub fn ty(&self, value: Value) -> Type {
+        self.builder.ty(value).clone()
+    }
+
+    /// The number that a dimension is in this frame.
+    pub fn dim(&self, dim: &Dim, frame: &Frame, span: Span) -> Elaborated<usize> {
+        let known = |atom: &Atom| match atom {
+            Atom::Local(local) => match frame.values.get(local) {
+                Some(Datum::Static(number)) => Some(Dim::number(*number)),
+                _ => None,
+            },
+            Atom::Meta(_) | Atom::Div(..) => None,
+        };
+        let value = dim.substitute(&known);
+        match value.as_number().and_then(|number| usize::try_from(number).ok()) {
+            Some(number) => Ok(number),
+            None => {
+                let name = |local: LocalId| frame.locals[local].name.to_string();
+                Err(super::model::limit(span, format!("the size `{}` is not a known non-negative number", dim.show(&name))))
+            }
+        }
+    }
+
+    /// The static sizes of a list of dims.
+    pub fn sizes(&self, dims: &[Dim], frame: &Frame, span: Span) -> Elaborated<Vec<usize>> {
+        dims.iter().map(|dim| self.dim(dim, frame, span)).collect()
+    }
+
+    /// Binds the dim names of `dims` that have no value yet to the sizes of `shape`.
+    pub fn bind_dims(&self, dims: &[Dim], shape: &Shape, frame: &mut Frame) {
+        for (dim, size) in dims.iter().zip(shape.dims()) {
+            let Some(size) = size.fixed() else { continue };
+            let mut atoms = dim.terms.iter();
+            let (Some((product, 1)), None) = (atoms.next(), atoms.next()) else { continue };
+            if let [Atom::Local(local)] = product.as_slice() {
+                frame.values.entry(*local).or_insert(Datum::Static(size as i64));
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `x[i, a..b]`.
+
+use super::datum::Datum;
+use super::frame::{Elaborated, Elaborator, Frame};
+use super::model::limit;
+use crate::tree::Index;
+use bnnc_base::shape::{Dim, Shape};
+use bnnc_base::source::Span;
+use bnnc_graph::attr::Attr;
+use bnnc_graph::function::Value;
+
+impl<'a> Elaborator<'a> {
+    /// Indexes a list of layers or a tensor, axis by axis from the left.
+    pub fn index(&mut self, base: Datum, indices: &[Index], frame: &mut Frame<'a>, span: Span) -> Elaborated<Datum> {
+        if let Datum::List(items) = &base {
+            let Some(Index::At(position)) = indices.first() else {
+                return Err(limit(span, "a list takes one position".to_owned()));
+            };
+            let position = self.static_integer(position, frame)?;
+            let item = usize::try_from(position).ok().and_then(|at| items.get(at));
+            return item.cloned().ok_or_else(|| {
+                limit(span, format!("position {position} is outside a list of {}", items.len()))
+            });
+        }
+        let mut value = self.tensor(&base, span)?;
+        let mut axis = 0;
+        for index in indices {
+            match index {
+                Index::At(position) => {
+                    let position = self.expr(position, frame)?;
+                    value = self.at(value, axis, position, span)?;
+                }
+                Index::Range(from, to) => {
+                    let (from, to) = (self.static_integer(from, frame)?, self.static_integer(to, frame)?);
+                    value = self.slice(value, axis, from, to, span)?;
+                    axis += 1;
+                }
+            }
+        }
+        Ok(Datum::Tensor(value))
+    }
+
+    fn at(&mut self, value: Value, axis: usize, position: Datum, span: Span) -> Elaborated<Value> {
+        let Datum::Static(at) = position else {
+            let index = self.tensor(&position, span)?;
+            return self.apply("gather", &[value, index], vec![Attr::Int(axis as i64)], span);
+        };
+        let slice = self.slice(value, axis, at, at + 1, span)?;
+        let mut dims = self.ty(slice).shape.0;
+        dims.remove(axis);
+        self.apply("reshape", &[slice], vec![Attr::Shape(Shape(dims))], span)
+    }
+
+    /// The elements `from..to` along an axis.
+    pub fn slice(&mut self, value: Value, axis: usize, from: i64, to: i64, span: Span) -> Elaborated<Value> {
+        let dims = self.ty(value).shape.0;
+        let size = |dim: &Dim| dim.fixed().map_or(-1, |size| size as i64);
+        let limit_of_axis = dims.get(axis).map_or(0, size);
+        if from < 0 || to < from || to > limit_of_axis {
+            return Err(limit(span, format!("{from}..{to} is outside an axis of {limit_of_axis}")));
+        }
+        let mut starts = vec![0; dims.len()];
+        let mut limits: Vec<i64> = dims.iter().map(size).collect();
+        (starts[axis], limits[axis]) = (from, to);
+        let attrs = vec![Attr::Ints(starts), Attr::Ints(limits), Attr::Ints(vec![1; dims.len()])];
+        self.apply("slice", &[value], attrs, span)
+    }
+
+    /// An expression that must be an integer known now.
+    pub fn static_integer(&mut self, expr: &crate::tree::Expr, frame: &mut Frame<'a>) -> Elaborated<i64> {
+        match self.expr(expr, frame)? {
+            Datum::Static(number) => Ok(number),
+            _ => Err(limit(expr.span, "an integer known at compile time is needed here".to_owned())),
+        }
+    }
+}

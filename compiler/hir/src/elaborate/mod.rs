@@ -1,0 +1,13 @@
+//! From the typed tree to the probabilistic graph: layers are inlined, dims become numbers, sites get paths.
+
+pub mod bind;
+pub mod call;
+pub mod datum;
+pub mod dist;
+pub mod expr;
+pub mod frame;
+pub mod index;
+pub mod model;
+pub mod optimiser;
+pub mod posterior;
+pub mod repeat;

@@ -1,0 +1,151 @@
+//! Models: inputs become parameters, `~` becomes `sample` and `observe`.
+
+use super::datum::{Datum, DistDatum};
+use super::dist::{dtype, fixed_shape, support};
+use super::frame::{Elaborated, Elaborator, Frame};
+use crate::tree::{Binding, ExprKind, LocalId, ModelId, Module, Sample, Stmt};
+use crate::types::Ty;
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::source::Span;
+use bnnc_graph::attr::Attr;
+use bnnc_graph::dist::Support;
+use bnnc_graph::function::Value;
+use bnnc_graph::model::{Input, Model, Site};
+use bnnc_graph::types::Type;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Legal, but not something this version can compile.
+pub static LIMIT: Code = Code {
+    id: "E0290",
+    title: "cannot be compiled",
+    explain: "The program is well typed, but this version of bnnc cannot turn this part into code. The message says what \
+              stands in the way; often a more explicit form of the same model compiles.",
+};
+
+/// A diagnostic for something that cannot be compiled.
+pub fn limit(span: Span, why: String) -> Box<Diagnostic> {
+    Box::new(Diagnostic::error(&LIMIT, span, why))
+}
+
+/// Elaborates a model for one example; `dims` gives the sizes of the dim names that its inputs bind.
+///
+/// # Errors
+/// What the checker could not see without the data: sizes that do not fit.
+pub fn elaborate(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) -> Elaborated<Model> {
+    let item = &module.models[id];
+    let mut elaborator = Elaborator::new(module, &item.name);
+    let mut frame = Frame::new(&item.locals, "");
+    for local in item.locals.ids() {
+        if let Some(size) = dims.get(&item.locals[local].name)
+            && item.locals[local].kind == crate::tree::LocalKind::Dim
+        {
+            frame.values.insert(local, Datum::Static(*size as i64));
+        }
+    }
+    let shared = elaborator.inputs(&item.shared, &mut frame, item.span)?;
+    let inputs = elaborator.inputs(&item.inputs, &mut frame, item.span)?;
+    let outputs = elaborator.inputs(&item.outputs, &mut frame, item.span)?;
+    elaborator.statements(&item.body, &mut frame)?;
+    let sites = std::mem::take(&mut elaborator.sites);
+    let results = elaborator.observed.clone().into_iter().enumerate();
+    let results = results.map(|(at, value)| (format!("observed{at}").into(), value)).collect();
+    let function = elaborator.builder.finish(results);
+    Ok(Model { name: item.name.to_string(), function, shared, inputs, outputs, sites })
+}
+
+impl<'a> Elaborator<'a> {
+    fn inputs(&mut self, bindings: &'a [Binding], frame: &mut Frame<'a>, span: Span) -> Elaborated<Vec<Input>> {
+        bindings.iter().map(|binding| self.input(binding, frame, span)).collect()
+    }
+
+    fn input(&mut self, binding: &'a Binding, frame: &mut Frame<'a>, span: Span) -> Elaborated<Input> {
+        let Ty::Tensor(elem, dims) = &binding.param.ty else {
+            return Err(limit(span, format!("the input `{}` is not a number or an array", binding.param.name)));
+        };
+        let sizes = self.sizes(dims, frame, span)?;
+        let ty = Type::new(dtype(elem), fixed_shape(&sizes));
+        let value = self.builder.param(&binding.param.name, ty.clone());
+        frame.values.insert(binding.local, Datum::Tensor(value));
+        let row = matches!(&binding.default, Some(default) if matches!(default.kind, ExprKind::Row));
+        let support = match elem {
+            crate::types::Elem::Index(size) => Support::Integers(self.dim(size, frame, span)?),
+            other => support(other),
+        };
+        Ok(Input { name: binding.param.name.clone(), ty, support, row })
+    }
+
+    fn statements(&mut self, body: &'a [Stmt], frame: &mut Frame<'a>) -> Elaborated<()> {
+        for stmt in body {
+            match stmt {
+                Stmt::Let(local, value) => self.assign(*local, value, frame)?,
+                Stmt::Sample(sample) => self.sample(sample, frame)?,
+                Stmt::For { counter, from, to, body } => self.repeat(*counter, [from, to], body, frame, from.span)?,
+                Stmt::Return(value) => return Err(limit(value.span, "a model returns nothing".to_owned())),
+            }
+        }
+        Ok(())
+    }
+
+    fn assign(&mut self, local: LocalId, value: &'a crate::tree::Expr, frame: &mut Frame<'a>) -> Elaborated<()> {
+        let path = frame.path_of(&frame.locals[local].name);
+        let datum = self.expr(value, frame)?.at_path(&path);
+        if let Datum::Tensor(value) = datum {
+            self.builder.label(value, &path);
+        }
+        frame.values.insert(local, datum);
+        Ok(())
+    }
+
+    /// A `~` statement.
+    pub fn sample(&mut self, sample: &Sample, frame: &mut Frame<'a>) -> Elaborated<()> {
+        let Datum::Dist(dist) = self.expr(&sample.dist, frame)? else {
+            return Err(limit(sample.span, "a distribution is needed after `~`".to_owned()));
+        };
+        let name = frame.locals[sample.local].name.clone();
+        if sample.observed {
+            let Some(Datum::Tensor(output)) = frame.values.get(&sample.local).cloned() else {
+                return Err(limit(sample.span, format!("`{name}` is not an output")));
+            };
+            return self.observe(&dist, output, &name, sample.span);
+        }
+        let path = frame.path_of(&name);
+        let value = match self.site_values.get(&path) {
+            Some(value) => *value,
+            None => self.new_site(sample, &dist, &path, frame)?,
+        };
+        frame.values.insert(sample.local, Datum::Tensor(value));
+        Ok(())
+    }
+
+    fn new_site(&mut self, sample: &Sample, dist: &DistDatum, path: &str, frame: &Frame<'a>) -> Elaborated<Value> {
+        let Ty::Tensor(elem, dims) = &sample.ty else {
+            return Err(limit(sample.span, "a site is a number or an array".to_owned()));
+        };
+        let sizes = self.sizes(dims, frame, sample.span)?;
+        let ty = Type::new(dtype(elem), fixed_shape(&sizes));
+        let arguments = self.arguments(dist, sample.span)?;
+        let instance = self.instance(&arguments, ty.clone(), support(elem), sample.span)?;
+        let args: Vec<Value> = arguments.values.iter().map(|(_, value)| *value).collect();
+        let support = instance.support;
+        let attrs = vec![Attr::Dist(Arc::new(instance)), Attr::Symbol(path.into())];
+        let value = self.apply("sample", &args, attrs, sample.span)?;
+        self.builder.label(value, path);
+        self.site_values.insert(path.to_owned(), value);
+        self.sites.push(Site { name: path.into(), ty, support, local: sample.per_example });
+        Ok(value)
+    }
+
+    /// Observes a value.
+    pub fn observe(&mut self, dist: &DistDatum, value: Value, name: &str, span: Span) -> Elaborated<()> {
+        let arguments = self.arguments(dist, span)?;
+        let ty = self.ty(value);
+        let instance = self.instance(&arguments, ty, Support::Real, span)?;
+        let mut args: Vec<Value> = arguments.values.iter().map(|(_, value)| *value).collect();
+        args.push(value);
+        let attrs = vec![Attr::Dist(Arc::new(instance)), Attr::Symbol(name.into())];
+        let observed = self.apply("observe", &args, attrs, span)?;
+        self.observed.push(observed);
+        Ok(())
+    }
+}

@@ -1,0 +1,61 @@
+//! Optimisers: the update of one scalar, which the rewriter maps over tensors.
+
+use super::datum::Datum;
+use super::frame::{Elaborated, Elaborator, Frame};
+use super::model::limit;
+use crate::tree::{Expr, Module, OptimiserId};
+use bnnc_base::source::Span;
+use bnnc_graph::model::Optimiser;
+use bnnc_graph::types::Type;
+use std::sync::Arc;
+
+/// Elaborates an optimiser with its arguments (constants, in declared order; the first is the learning rate).
+///
+/// # Errors
+/// An argument or a start that is no constant.
+pub fn elaborate(module: &Module, id: OptimiserId, args: &[Expr], span: Span) -> Elaborated<Optimiser> {
+    let item = &module.optimisers[id];
+    let constant = |expr: &Expr| {
+        crate::constant::constant(module, expr).ok_or_else(|| limit(expr.span, "a constant is needed here".to_owned()))
+    };
+    let mut elaborator = Elaborator::new(module, "update");
+    let mut frame = Frame::new(&item.locals, "");
+    let gradient = elaborator.builder.param("gradient", Type::scalar());
+    frame.values.insert(item.gradient, Datum::Tensor(gradient));
+    let mut states = Vec::new();
+    for (local, start, _) in &item.states {
+        let name = item.locals[*local].name.clone();
+        let value = elaborator.builder.param(&name, Type::scalar());
+        frame.values.insert(*local, Datum::Tensor(value));
+        states.push((name, constant(start)?));
+    }
+    let iteration = elaborator.builder.param("iteration", Type::scalar());
+    frame.values.insert(item.iteration, Datum::Tensor(iteration));
+    let rate = elaborator.builder.param("rate", Type::scalar());
+    let mut start_rate = 0.0;
+    for (at, (binding, arg)) in item.params.iter().zip(args).enumerate() {
+        let number = constant(arg)?;
+        let value = if at == 0 { rate } else { elaborator.constant(number, bnnc_base::dtype::DType::Real) };
+        if at == 0 {
+            start_rate = number;
+        }
+        frame.values.insert(binding.local, Datum::Tensor(value));
+    }
+    let mut results: Vec<(Arc<str>, bnnc_graph::function::Value)> = Vec::new();
+    let mut next_frame = frame.clone();
+    for (local, _, next) in &item.states {
+        let datum = elaborator.expr(next, &mut frame)?;
+        let value = elaborator.real(&datum, span)?;
+        next_frame.values.insert(*local, Datum::Tensor(value));
+        results.push((item.locals[*local].name.clone(), value));
+    }
+    let Some(step) = &item.step else {
+        return Err(limit(span, format!("the optimiser `{}` has no `step`", item.name)));
+    };
+    let datum = elaborator.expr(step, &mut next_frame)?;
+    let value = elaborator.real(&datum, span)?;
+    results.insert(0, ("step".into(), value));
+    let update = Arc::new(elaborator.builder.finish(results));
+    Ok(Optimiser { name: item.name.to_string(), states, rate: start_rate, update })
+}
+

@@ -1,0 +1,164 @@
+//! Repetition: comprehensions, reductions over ranges, and `for` over the elements of an output.
+//!
+//! A range over tensors becomes one `map` whose body is elaborated once; nothing is unrolled, except lists of layers,
+//! which are as many things as they are long.
+
+use super::datum::{Datum, DistDatum};
+use super::frame::{Elaborated, Elaborator, Frame};
+use super::model::limit;
+use crate::builtin::{Builtin, Rule};
+use crate::tree::{Comprehension, Expr, ExprKind, LocalId, Stmt};
+use bnnc_base::dtype::DType;
+use bnnc_base::shape::{Dim, Shape};
+use bnnc_base::source::Span;
+use bnnc_graph::attr::Attr;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::Value;
+use bnnc_graph::types::Type;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+impl<'a> Elaborator<'a> {
+    /// `[e for i in a..b]`.
+    pub fn comprehension(&mut self, c: &Comprehension, frame: &mut Frame<'a>, span: Span) -> Elaborated<Datum> {
+        let (from, to) = self.range(c, frame)?;
+        if makes_layers(&c.element) {
+            let mut items = Vec::new();
+            for at in from..to {
+                frame.values.insert(c.counter, Datum::Static(at));
+                items.push(self.expr(&c.element, frame)?);
+            }
+            frame.values.remove(&c.counter);
+            return Ok(Datum::List(Rc::new(items)));
+        }
+        let mapped = self.map(c.counter, [from, to], frame, span, |this, frame| {
+            let datum = this.expr(&c.element, frame)?;
+            Ok(vec![this.real(&datum, span)?])
+        })?;
+        mapped.into_iter().next().map(Datum::Tensor).ok_or_else(|| limit(span, "an empty element".to_owned()))
+    }
+
+    /// `sum(e for i in a..b)`.
+    pub fn reduce(
+        &mut self,
+        builtin: &'static Builtin,
+        c: &Comprehension,
+        frame: &mut Frame<'a>,
+        span: Span,
+    ) -> Elaborated<Datum> {
+        let all = self.comprehension(c, frame, span)?;
+        let value = self.tensor(&all, span)?;
+        if self.ty(value).rank() > 1 && builtin.name == "sum" {
+            return self.apply("reduce_sum", &[value], vec![Attr::Ints(vec![0])], span).map(Datum::Tensor);
+        }
+        match builtin.rule {
+            Rule::LastAxisAway => self.apply_builtin(builtin, vec![Datum::Tensor(value)], span),
+            _ => self.reduce_all(builtin.name, &[Datum::Tensor(value)], span),
+        }
+    }
+
+    fn range(&mut self, c: &Comprehension, frame: &mut Frame<'a>) -> Elaborated<(i64, i64)> {
+        Ok((self.static_integer(&c.from, frame)?, self.static_integer(&c.to, frame)?))
+    }
+
+    /// Elaborates `body` once as the function of a `map` over `from..to`, and returns its mapped results.
+    fn map(
+        &mut self,
+        counter: LocalId,
+        [from, to]: [i64; 2],
+        frame: &mut Frame<'a>,
+        span: Span,
+        body: impl FnOnce(&mut Self, &mut Frame<'a>) -> Elaborated<Vec<Value>>,
+    ) -> Elaborated<Vec<Value>> {
+        let count = usize::try_from(to - from).unwrap_or(0);
+        if count == 0 {
+            return Err(limit(span, format!("the range {from}..{to} is empty")));
+        }
+        let outer = std::mem::replace(&mut self.builder, Builder::new("body"));
+        let index = self.builder.param("index", Type::int(Shape::scalar()));
+        let start = self.constant(from as f64, DType::Int);
+        let position = self.apply("add", &[index, start], Vec::new(), span)?;
+        // Every tensor in scope becomes a parameter; those that the body does not use are dropped by later passes.
+        let mut captured: Vec<Value> = Vec::new();
+        let mut inner_of: HashMap<Value, Value> = HashMap::new();
+        let mut inner = frame.clone();
+        let mut locals: Vec<LocalId> = inner.values.keys().copied().collect();
+        locals.sort();
+        for local in locals {
+            let datum = inner.values[&local].map_values(&mut |value| {
+                *inner_of.entry(value).or_insert_with(|| {
+                    captured.push(value);
+                    self.builder.param(&format!("captured{}", captured.len()), outer.ty(value).clone())
+                })
+            });
+            inner.values.insert(local, datum);
+        }
+        inner.values.insert(counter, Datum::Tensor(position));
+        let results = body(self, &mut inner);
+        let function = std::mem::replace(&mut self.builder, outer);
+        let results = results?;
+        let mut mapped = Vec::new();
+        for result in results {
+            let function = function.function().clone();
+            let function = bnnc_graph::function::Function { results: vec![("element".into(), result)], ..function };
+            let iota = self.apply("iota", &[], vec![Attr::Dim(Dim::Fixed(count))], span)?;
+            let args: Vec<Value> = std::iter::once(iota).chain(captured.iter().copied()).collect();
+            let attrs = vec![Attr::Function(Arc::new(function)), Attr::Int(1)];
+            mapped.push(self.apply("map", &args, attrs, span)?);
+        }
+        Ok(mapped)
+    }
+
+    /// `for t in a..b { y[t] ~ D(..) }`: the parameters of `D` are mapped, then all elements are observed at once.
+    pub fn repeat(
+        &mut self,
+        counter: LocalId,
+        range: [&Expr; 2],
+        body: &[Stmt],
+        frame: &mut Frame<'a>,
+        span: Span,
+    ) -> Elaborated<()> {
+        let from = self.static_integer(range[0], frame)?;
+        let to = self.static_integer(range[1], frame)?;
+        let lets: Vec<&Stmt> = body.iter().filter(|stmt| matches!(stmt, Stmt::Let(..))).collect();
+        for stmt in body {
+            let Stmt::Sample(sample) = stmt else { continue };
+            let at_counter = matches!(&sample.index, Some(Expr { kind: ExprKind::Local(local), .. }) if *local == counter);
+            if !sample.observed || !at_counter {
+                let text = "inside `for`, only elements of an output at the counter can be observed".to_owned();
+                return Err(limit(sample.span, text));
+            }
+            let mut shape_of = None;
+            let parameters = self.map(counter, [from, to], frame, span, |this, inner| {
+                for stmt in &lets {
+                    if let Stmt::Let(local, value) = stmt {
+                        let datum = this.expr(value, inner)?;
+                        inner.values.insert(*local, datum);
+                    }
+                }
+                let Datum::Dist(dist) = this.expr(&sample.dist, inner)? else {
+                    return Err(limit(sample.span, "a distribution is needed here".to_owned()));
+                };
+                shape_of = Some(dist.dist);
+                dist.args.iter().map(|arg| this.real(arg, sample.span)).collect()
+            })?;
+            let Some(dist) = shape_of else { continue };
+            let args = parameters.into_iter().map(Datum::Tensor).collect();
+            let output = self.expr(&local_expr(sample), frame)?;
+            let output = self.tensor(&output, sample.span)?;
+            let elements = self.slice(output, 0, from, to, sample.span)?;
+            let name = frame.locals[sample.local].name.to_string();
+            self.observe(&DistDatum { dist, args }, elements, &name, sample.span)?;
+        }
+        Ok(())
+    }
+}
+
+fn local_expr(sample: &crate::tree::Sample) -> Expr {
+    Expr { kind: ExprKind::Local(sample.local), ty: sample.ty.clone(), span: sample.span }
+}
+
+fn makes_layers(element: &Expr) -> bool {
+    matches!(element.kind, ExprKind::MakeLayer(..))
+}

@@ -1,0 +1,44 @@
+//! Whether a function of scalars can work on whole arrays at once.
+
+use crate::builtin::Rule;
+use crate::tree::{Expr, ExprKind, FnItem};
+use crate::walk;
+use bnnc_base::source::Span;
+use bnnc_grammar::ast::BinaryOp;
+
+/// The first operation of a function that is not elementwise.
+pub fn obstacle(function: &FnItem) -> Option<(Span, String)> {
+    function.body.iter().flat_map(walk::expressions).find_map(|expr| in_expr(expr, Noise::Refused))
+}
+
+/// Whether noise counts as elementwise: it does in `draw`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noise {
+    /// It does.
+    Allowed,
+    /// It does not.
+    Refused,
+}
+
+/// The first operation of an expression that is not elementwise.
+pub fn in_expr(expr: &Expr, noise: Noise) -> Option<(Span, String)> {
+    let what = match &expr.kind {
+        ExprKind::Builtin(builtin, args) => match builtin.rule {
+            // `max(x)` of one array is a reduction.
+            Rule::Elementwise if args.len() == builtin.params.len() => None,
+            Rule::Same => None,
+            Rule::Noise if noise == Noise::Allowed && args.len() == builtin.params.len() => None,
+            _ => Some(format!("`{}`", builtin.name)),
+        },
+        ExprKind::List(_) => Some("a list".to_owned()),
+        ExprKind::Comprehension(_) | ExprKind::Reduce(..) => Some("a range".to_owned()),
+        ExprKind::Index(..) => Some("an index".to_owned()),
+        ExprKind::Binary(BinaryOp::MatMul, ..) => Some("`@`".to_owned()),
+        ExprKind::MakeLayer(..) | ExprKind::CallLayer(..) => Some("a layer".to_owned()),
+        _ => None,
+    };
+    match what {
+        Some(what) => Some((expr.span, what)),
+        None => walk::children(expr).into_iter().find_map(|part| in_expr(part, noise)),
+    }
+}

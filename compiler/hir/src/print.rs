@@ -1,0 +1,328 @@
+//! The tree as text that the parser reads back, with the type of every variable written out.
+
+use crate::show;
+use crate::tree::{
+    Binding, Comprehension, DistItem, Expr, ExprKind, FnItem, Index, InferItem, LayerItem, Locals, ModelItem, Module,
+    OptimiserItem, PosteriorItem, PosteriorValue, SettingValue, StartValue, Stmt, Target,
+};
+use crate::types::Ty;
+use bnnc_base::source::SourceId;
+use bnnc_grammar::ast::UnaryOp;
+use std::fmt::Write;
+
+/// The items of one source, or of all: constants, functions, layers, distributions, optimisers, models, posteriors,
+/// infers. Data items are printed by those who resolve them.
+pub fn print(module: &Module, source: Option<SourceId>) -> String {
+    let mut printer = Printer { module, text: String::new(), indent: 0 };
+    let wanted = |found: Option<SourceId>| source.is_none() || found == source;
+    let first = |locals: &Locals| locals.iter().next().map(|local| local.span.source);
+    for item in module.consts.iter().filter(|item| wanted(Some(item.value.span.source))) {
+        let value = printer.expr(&item.value, &Locals::default());
+        printer.line(&format!("const {} = {value}", item.name));
+        printer.line("");
+    }
+    for item in module.fns.iter().filter(|item| wanted(first(&item.locals).or(body_source(&item.body)))) {
+        printer.function(item);
+    }
+    for item in module.dists.iter().filter(|item| wanted(first(&item.locals).or(dist_source(item)))) {
+        printer.dist(item);
+    }
+    for item in module.layers.iter().filter(|item| wanted(first(&item.locals).or(body_source(&item.body)))) {
+        printer.layer(item);
+    }
+    module.optimisers.iter().filter(|item| wanted(first(&item.locals))).for_each(|item| printer.optimiser(item));
+    module.models.iter().for_each(|item| printer.model(item));
+    module.posteriors.iter().for_each(|item| printer.posterior(item));
+    for id in &module.infer_order {
+        printer.infer(&module.infers[*id]);
+    }
+    printer.text
+}
+
+fn body_source(body: &[Stmt]) -> Option<SourceId> {
+    body.iter().flat_map(crate::walk::expressions).map(|expr| expr.span.source).next()
+}
+
+fn dist_source(item: &DistItem) -> Option<SourceId> {
+    item.values.first().map(|(_, value)| value.span.source)
+}
+
+/// One expression with the names of `locals`.
+pub fn expr(module: &Module, locals: &Locals, expr: &Expr) -> String {
+    Printer { module, text: String::new(), indent: 0 }.expr(expr, locals)
+}
+
+struct Printer<'a> {
+    module: &'a Module,
+    text: String,
+    indent: usize,
+}
+
+impl Printer<'_> {
+    fn line(&mut self, text: &str) {
+        let indent = if text.is_empty() { 0 } else { 2 * self.indent };
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.text, "{:indent$}{text}", "");
+    }
+
+    fn open(&mut self, head: &str, doc: &str) {
+        for line in doc.lines() {
+            self.line(format!("/// {}", line.trim()).trim_end());
+        }
+        self.line(&format!("{head} {{"));
+        self.indent += 1;
+    }
+
+    fn close(&mut self) {
+        self.indent -= 1;
+        self.line("}");
+        if self.indent == 0 {
+            self.line("");
+        }
+    }
+
+    fn function(&mut self, item: &FnItem) {
+        let params = self.params(&item.params, &item.locals);
+        self.open(&format!("fn {}({params}) -> {}", item.name, show::ty(&item.result, &item.locals)), &item.doc);
+        self.block(&item.body, &item.locals);
+        self.close();
+    }
+
+    fn layer(&mut self, item: &LayerItem) {
+        let (params, inputs) = (self.params(&item.params, &item.locals), self.params(&item.inputs, &item.locals));
+        let result = show::ty(&item.result, &item.locals);
+        self.open(&format!("layer {}({params})({inputs}) -> {result}", item.name), &item.doc);
+        self.block(&item.body, &item.locals);
+        self.close();
+    }
+
+    fn dist(&mut self, item: &DistItem) {
+        let params = self.params(&item.params, &item.locals);
+        self.open(&format!("dist {}({params}) on {}", item.name, show::ty(&item.on, &item.locals)), &item.doc);
+        for (name, argument, value) in &item.functions {
+            let value = self.expr(value, &item.locals);
+            self.line(&format!("{name}({}) = {value}", show::name(*argument, &item.locals)));
+        }
+        for (name, value) in &item.values {
+            let value = self.expr(value, &item.locals);
+            self.line(&format!("{name} = {value}"));
+        }
+        self.close();
+    }
+
+    fn optimiser(&mut self, item: &OptimiserItem) {
+        let params = self.params(&item.params, &item.locals);
+        self.open(&format!("optimiser {}({params})", item.name), &item.doc);
+        for (local, start, _) in &item.states {
+            let start = self.expr(start, &item.locals);
+            self.line(&format!("state {} = {start}", show::name(*local, &item.locals)));
+        }
+        for (local, _, next) in &item.states {
+            let next = self.expr(next, &item.locals);
+            self.line(&format!("next {} = {next}", show::name(*local, &item.locals)));
+        }
+        if let Some(step) = &item.step {
+            let step = self.expr(step, &item.locals);
+            self.line(&format!("step = {step}"));
+        }
+        self.close();
+    }
+
+    fn model(&mut self, item: &ModelItem) {
+        let shared = match item.shared.is_empty() {
+            true => String::new(),
+            false => format!("({})", self.params(&item.shared, &item.locals)),
+        };
+        let (inputs, outputs) = (self.params(&item.inputs, &item.locals), self.params(&item.outputs, &item.locals));
+        self.open(&format!("model {}{shared}({inputs}) -> {outputs}", item.name), "");
+        self.block(&item.body, &item.locals);
+        self.close();
+    }
+
+    fn posterior(&mut self, item: &PosteriorItem) {
+        let Some(model) = self.module.models.get(item.model) else { return };
+        self.open(&format!("posterior {} of {}", item.name, model.name), "");
+        for line in &item.lines {
+            let sites = line.sites.iter().map(|(site, _)| &**site).collect::<Vec<_>>().join(", ");
+            let value = match &line.value {
+                PosteriorValue::From(infer, path) => format!("= {}.{path}", self.module.infers[*infer].name),
+                PosteriorValue::Family(dist, starts) => {
+                    let starts: Vec<String> =
+                        starts.iter().map(|(name, start)| format!("{name} = {}", self.start(start))).collect();
+                    format!("~ {}({})", self.module.dists[*dist].name, starts.join(", "))
+                }
+            };
+            self.line(&format!("{sites} {value}"));
+        }
+        self.close();
+    }
+
+    fn start(&self, start: &StartValue) -> String {
+        let none = Locals::default();
+        match start {
+            StartValue::Value(value) | StartValue::Draw(value) => self.expr(value, &none),
+            StartValue::Fixed(value) => format!("fixed({})", self.expr(value, &none)),
+        }
+    }
+
+    fn infer(&mut self, item: &InferItem) {
+        let target = match item.target {
+            Target::Model(id) => self.module.models.get(id).map(|model| model.name.clone()),
+            Target::Posterior(id) => self.module.posteriors.get(id).map(|posterior| posterior.name.clone()),
+        };
+        let data = self.module.datas.get(item.data).map(|data| data.name.clone());
+        let (Some(target), Some(data)) = (target, data) else { return };
+        let head = format!("infer {} = {}({target}, {data})", item.name, item.method.name);
+        if item.options.is_empty() {
+            self.line(&head);
+            self.line("");
+            return;
+        }
+        self.open(&head, "");
+        for option in &item.options {
+            let value = self.setting(&option.value);
+            self.line(&format!("{} = {value}", option.name));
+        }
+        self.close();
+    }
+
+    fn setting(&self, value: &SettingValue) -> String {
+        let call = |name: &str, args: Vec<String>| match args.is_empty() {
+            true => name.to_owned(),
+            false => format!("{name}({})", args.join(", ")),
+        };
+        match value {
+            SettingValue::Int(value) => value.to_string(),
+            SettingValue::Real(value) => real(*value),
+            SettingValue::Bool(value) => value.to_string(),
+            SettingValue::Word(word) => word.to_string(),
+            SettingValue::Optimiser(id, args) => {
+                let args = args.iter().map(|arg| self.expr(arg, &Locals::default())).collect();
+                call(&self.module.optimisers[*id].name, args)
+            }
+            SettingValue::Infer(id) => self.module.infers[*id].name.to_string(),
+            SettingValue::Reals(values) => {
+                format!("[{}]", values.iter().map(|value| real(*value)).collect::<Vec<_>>().join(", "))
+            }
+            SettingValue::Names(names) => format!("[{}]", names.join(", ")),
+            SettingValue::Call(name, args) => call(name, args.iter().map(|value| real(*value)).collect()),
+            SettingValue::Raw(expr) => bnnc_grammar::print::print_expr(expr),
+        }
+    }
+
+    fn params(&self, params: &[Binding], locals: &Locals) -> String {
+        let one = |binding: &Binding| {
+            let ty = show::ty(&binding.param.ty, locals);
+            let default = binding.default.as_ref().map(|default| format!(" = {}", self.expr(default, locals)));
+            format!("{}: {ty}{}", binding.param.name, default.unwrap_or_default())
+        };
+        params.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    fn block(&mut self, body: &[Stmt], locals: &Locals) {
+        for stmt in body {
+            match stmt {
+                Stmt::Let(local, value) => {
+                    let ty = match &locals[*local].ty {
+                        ty @ Ty::Tensor(..) => format!(": {}", show::ty(ty, locals)),
+                        _ => String::new(),
+                    };
+                    let value = self.expr(value, locals);
+                    self.line(&format!("{}{ty} = {value}", show::name(*local, locals)));
+                }
+                Stmt::Sample(sample) => {
+                    let name = show::name(sample.local, locals);
+                    let dist = self.expr(&sample.dist, locals);
+                    let index = sample.index.as_ref().map(|index| format!("[{}]", self.expr(index, locals)));
+                    let word = if sample.per_example && !sample.observed { "local " } else { "" };
+                    let ty = match sample.observed {
+                        true => index.unwrap_or_default(),
+                        false => format!(": {}", show::ty(&sample.ty, locals)),
+                    };
+                    self.line(&format!("{word}{name}{ty} ~ {dist}"));
+                }
+                Stmt::For { counter, from, to, body } => {
+                    let (from, to) = (self.expr(from, locals), self.expr(to, locals));
+                    self.open(&format!("for {} in {from}..{to}", show::name(*counter, locals)), "");
+                    self.block(body, locals);
+                    self.close();
+                }
+                Stmt::Return(value) => {
+                    let value = self.expr(value, locals);
+                    self.line(&format!("return {value}"));
+                }
+            }
+        }
+    }
+
+    fn args(&self, args: &[Expr], locals: &Locals) -> String {
+        args.iter().map(|arg| self.expr(arg, locals)).collect::<Vec<_>>().join(", ")
+    }
+
+    fn range(&self, inner: &Comprehension, locals: &Locals) -> String {
+        let parts = [&inner.element, &inner.from, &inner.to].map(|part| self.expr(part, locals));
+        format!("{} for {} in {}..{}", parts[0], show::name(inner.counter, locals), parts[1], parts[2])
+    }
+
+    fn expr(&self, expr: &Expr, locals: &Locals) -> String {
+        let recur = |part: &Expr| self.expr(part, locals);
+        match &expr.kind {
+            ExprKind::Real(value) => real(*value),
+            ExprKind::Int(value) if *value < 0 => format!("(-{})", value.unsigned_abs()),
+            ExprKind::Int(value) => value.to_string(),
+            ExprKind::Bool(value) => value.to_string(),
+            ExprKind::Text(text) => format!("\"{text}\""),
+            ExprKind::Local(local) => show::name(*local, locals),
+            ExprKind::Const(id) => self.module.consts[*id].name.to_string(),
+            ExprKind::Row => "row".to_owned(),
+            ExprKind::Builtin(builtin, args) => format!("{}({})", builtin.name, self.args(args, locals)),
+            ExprKind::CallFn(id, args) => format!("{}({})", self.module.fns[*id].name, self.args(args, locals)),
+            ExprKind::FnValue(id) => self.module.fns[*id].name.to_string(),
+            ExprKind::BuiltinValue(builtin) => builtin.name.to_owned(),
+            ExprKind::CallLocal(local, args) => {
+                format!("{}({})", show::name(*local, locals), self.args(args, locals))
+            }
+            ExprKind::MakeLayer(id, args) => {
+                format!("{}({})", self.module.layers[*id].name, self.args(args, locals))
+            }
+            ExprKind::CallLayer(callee, _, args) => format!("{}({})", recur(callee), self.args(args, locals)),
+            ExprKind::MakeDist(id, args) => format!("{}({})", self.module.dists[*id].name, self.args(args, locals)),
+            ExprKind::DistPart(base, part, None) => format!("{}.{part}", recur(base)),
+            ExprKind::DistPart(base, part, Some(argument)) => format!("{}.{part}({})", recur(base), recur(argument)),
+            ExprKind::List(elements) => format!("[{}]", self.args(elements, locals)),
+            ExprKind::Comprehension(inner) => format!("[{}]", self.range(inner, locals)),
+            ExprKind::Reduce(builtin, inner) => format!("{}({})", builtin.name, self.range(inner, locals)),
+            ExprKind::Index(base, indices) => {
+                let one = |index: &Index| match index {
+                    Index::At(at) => recur(at),
+                    Index::Range(from, to) => format!("{}..{}", recur(from), recur(to)),
+                };
+                let indices: Vec<String> = indices.iter().map(one).collect();
+                format!("{}[{}]", recur(base), indices.join(", "))
+            }
+            ExprKind::Unary(UnaryOp::Neg, operand) => format!("(-{})", recur(operand)),
+            ExprKind::Unary(UnaryOp::Not, operand) => format!("(!{})", recur(operand)),
+            ExprKind::Binary(op, left, right) => {
+                format!("({} {} {})", recur(left), crate::check::symbol(*op), recur(right))
+            }
+            ExprKind::If(condition, yes, no) => {
+                format!("(if {} {{ {} }} else {{ {} }})", recur(condition), recur(yes), recur(no))
+            }
+            ExprKind::Error => "_".to_owned(),
+        }
+    }
+}
+
+/// A real with a point or an exponent, so that it reads back as one.
+fn real(value: f64) -> String {
+    if value.is_nan() {
+        return "(0 / 0.0)".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "(1 / 0.0)" } else { "(-1 / 0.0)" }.to_owned();
+    }
+    if value < 0.0 {
+        return format!("(-{:?})", -value);
+    }
+    format!("{value:?}")
+}

@@ -1,0 +1,76 @@
+//! Checking what is typed at the prompt, against names that earlier lines gave.
+
+use crate::check::body::{Body, Calls, DistValue, Made, Place};
+use crate::check::names::Names;
+use crate::check::Want;
+use crate::dims::Dim;
+use crate::tree::{Expr, LocalId, Locals, Module, Stmt};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_grammar::ast;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The variables of a session at the prompt. A later variable hides an earlier one of its name.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    /// All variables, hidden ones too.
+    pub locals: Locals,
+    /// What names mean now.
+    pub scope: HashMap<Arc<str>, LocalId>,
+    statics: HashMap<LocalId, Dim>,
+    dist_values: HashMap<LocalId, DistValue>,
+    made: HashMap<LocalId, Made>,
+    calls: Calls,
+}
+
+/// Checks an expression. The variables returned are those of the environment and the counters of the expression.
+pub fn check_expr(module: &Module, environment: &Environment, written: &ast::Expr) -> (Expr, Locals, Vec<Diagnostic>) {
+    let names = Names::of(module);
+    let mut body = enter(module, &names, environment);
+    let expr = body.argument_value(&crate::types::Ty::Error, written);
+    (expr, body.locals, body.diagnostics)
+}
+
+/// Checks a statement, `x = 1` or `w ~ Normal(0, 1)`, and keeps its variable where it is sound.
+pub fn check_entry(
+    module: &Module,
+    environment: &mut Environment,
+    written: &ast::Stmt,
+) -> (Option<Stmt>, Vec<Diagnostic>) {
+    let names = Names::of(module);
+    let mut body = enter(module, &names, environment);
+    let stmt = body.stmt(written, None);
+    if body.diagnostics.iter().any(Diagnostic::is_error) {
+        return (None, body.diagnostics);
+    }
+    let next = Environment {
+        scope: body.scopes.into_iter().next().unwrap_or_default(),
+        locals: body.locals,
+        statics: body.statics,
+        dist_values: body.dist_values,
+        made: body.made,
+        calls: body.calls,
+    };
+    *environment = next;
+    (stmt, body.diagnostics)
+}
+
+fn enter<'a>(module: &'a Module, names: &'a Names, environment: &Environment) -> Body<'a> {
+    let mut body = Body::new(module, names, false, Place::Prompt, &"prompt".into());
+    body.locals = environment.locals.clone();
+    body.scopes = vec![environment.scope.clone()];
+    body.statics = environment.statics.clone();
+    body.dist_values = environment.dist_values.clone();
+    body.made = environment.made.clone();
+    body.calls = environment.calls.clone();
+    body
+}
+
+/// Checks an expression whose dims are integers: `3 / 2` is 1 as in brackets.
+pub fn check_dim(module: &Module, environment: &Environment, written: &ast::Expr) -> (Option<Dim>, Vec<Diagnostic>) {
+    let names = Names::of(module);
+    let mut body = enter(module, &names, environment);
+    let value = body.expr(written, Want::Int);
+    let dim = body.static_dim(&value, "a dimension");
+    (dim, body.diagnostics)
+}

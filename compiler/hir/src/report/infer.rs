@@ -1,0 +1,228 @@
+//! Diagnostics about posteriors, infers, data and comparisons.
+
+use super::quoted;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::source::Span;
+
+code!(
+    UNKNOWN_SITE,
+    "E0251",
+    "an unknown site",
+    "A line of a posterior names a random quantity that the model does not have. Sites of a layer are `layer.site`; `layer.*` means all of them.",
+    "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  v ~ Normal(0, 1)\n}",
+    "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}"
+);
+code!(
+    SITE_TWICE,
+    "E0252",
+    "a site is given twice",
+    "Every site has one line in a posterior.",
+    "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n  w ~ Point\n}",
+    "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}"
+);
+code!(
+    SITES_MISSING,
+    "E0253",
+    "sites without a family",
+    "Variational inference needs a family for every site of the model.",
+    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  b ~ Normal(0, 1)\n  y ~ Normal(w * x + b, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}\n\ninfer q = vi(Q, d)",
+    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  b ~ Normal(0, 1)\n  y ~ Normal(w * x + b, 1)\n}\n\nposterior Q of M {\n  w, b ~ Normal(0, 1)\n}\n\ninfer q = vi(Q, d)"
+);
+code!(
+    UNKNOWN_METHOD,
+    "E0254",
+    "an unknown method",
+    "`infer name = method(..)` takes one of the methods of bnnc.",
+    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = mapp(M, d)",
+    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)"
+);
+code!(
+    NOT_BUILT,
+    "E0255",
+    "a method that is not built yet",
+    "The method belongs to the language, but this version cannot run it. `check` says so as a warning; `run` refuses.",
+    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = nuts(M, d)",
+    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)"
+);
+code!(
+    WRONG_TARGET,
+    "E0256",
+    "an infer of the wrong things",
+    "An infer takes a posterior or a model (the method says which) and then data.",
+    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = vi(M, d)",
+    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}\n\ninfer a = vi(Q, d)"
+);
+code!(
+    UNKNOWN_OPTION,
+    "E0257",
+    "an unknown option",
+    "The method, the data item, or its target has no such option; nothing is ignored silently.",
+    "data d = csv(\"d.csv\") { tarket = y }",
+    "data d = csv(\"d.csv\") { target = y }"
+);
+code!(
+    OPTION_VALUE,
+    "E0258",
+    "an option with the wrong value",
+    "The option exists, but its value has the wrong kind or lies out of range.",
+    "data d = csv(\"d.csv\") { validation = 2 }",
+    "data d = csv(\"d.csv\") { validation = 0.2 }"
+);
+code!(
+    OPTION_TWICE,
+    "E0259",
+    "an option is given twice",
+    "Every option has one line.",
+    "data d = csv(\"d.csv\") { limit = 10, limit = 20 }",
+    "data d = csv(\"d.csv\") { limit = 10 }"
+);
+code!(
+    UNKNOWN_OVERRIDE,
+    "E0260",
+    "`--set` or `--data` of something that does not exist",
+    "`--set NAME.KEY=VALUE` names an infer or a data item of the program; `--data NAME=PATH` a data item.",
+    "(bnnc run file.bnn --set nobody.epochs=10)",
+    "const A = 1"
+);
+code!(
+    UNKNOWN_FORMAT,
+    "E0261",
+    "an unknown format of data",
+    "Data come from `csv`, `idx`, `json`, `npy` or `parquet` files.",
+    "data d = cvs(\"d.csv\")",
+    "data d = csv(\"d.csv\")"
+);
+code!(
+    COLUMN,
+    "E0262",
+    "an expression that columns do not allow",
+    "Columns are names, numbers, `+ - * / ^ ==`, and the functions `log exp sqrt abs zscore`.",
+    "data d = csv(\"d.csv\") { inputs = [lag(x)] }",
+    "data d = csv(\"d.csv\") { inputs = [log(x)] }"
+);
+code!(
+    UNKNOWN_METRIC,
+    "E0263",
+    "an unknown metric",
+    "`compare .. by` takes rmse, log_likelihood, accuracy, nll, brier, ece, coverage(p), crps and time.",
+    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)\n\ncompare a by rsme",
+    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)\n\ncompare a by rmse"
+);
+
+/// A site that the model does not have.
+pub fn unknown_site(span: Span, path: &str, model: (&str, Span), sites: &[String]) -> Diagnostic {
+    let names = sites.iter().map(String::as_str);
+    let list = if sites.is_empty() { "it has no sites".to_owned() } else { format!("its sites are {}", quoted(names.clone())) };
+    Diagnostic::error(&UNKNOWN_SITE, span, format!("the model `{}` has no site `{path}`", model.0))
+        .also(model.1, "the model is here")
+        .suggest(path, names)
+        .note(list)
+}
+
+/// A layer named without its sites.
+pub fn layer_not_site(span: Span, path: &str, sites: &[String]) -> Diagnostic {
+    Diagnostic::error(&UNKNOWN_SITE, span, format!("`{path}` is a layer, not a site"))
+        .help(format!("write `{path}.*` for all its sites"))
+        .note(format!("its sites are {}", quoted(sites.iter().map(String::as_str))))
+}
+
+/// A site on two lines.
+pub fn site_twice(site: &str, first: Span, second: Span) -> Diagnostic {
+    Diagnostic::error(&SITE_TWICE, second, format!("the site `{site}` is given twice"))
+        .label("given again here")
+        .also(first, "first given here")
+}
+
+/// Sites that `vi` needs.
+pub fn sites_missing(span: Span, method: &str, posterior: (&str, Span), sites: &[String]) -> Diagnostic {
+    let names = quoted(sites.iter().map(String::as_str));
+    Diagnostic::error(&SITES_MISSING, span, format!("`{method}` needs a family for every site, but {names} has none"))
+        .also(posterior.1, format!("`{}` is here", posterior.0))
+        .help(format!("add `{} ~ Normal(scale = 0.1)`, or another family", sites.join(", ")))
+}
+
+/// A method that does not exist.
+pub fn unknown_method(span: Span, name: &str) -> Diagnostic {
+    let names = bnnc_abi::method::ALL.iter().map(|method| method.name);
+    Diagnostic::error(&UNKNOWN_METHOD, span, format!("unknown method `{name}`"))
+        .suggest(name, names.clone())
+        .note(format!("the methods are {}", quoted(names)))
+}
+
+/// A method that this version lacks.
+pub fn not_built(span: Span, name: &str, allowed: bool) -> Diagnostic {
+    let built = bnnc_abi::method::ALL.iter().filter(|method| method.built).map(|method| method.name);
+    let message = format!("the method `{name}` is not built yet in this version");
+    let diagnostic = match allowed {
+        true => Diagnostic::warning(&NOT_BUILT, span, message),
+        false => Diagnostic::error(&NOT_BUILT, span, message),
+    };
+    diagnostic.note(format!("the methods that are built are {}", quoted(built)))
+}
+
+/// Arguments of an infer that are not a target and data.
+pub fn wrong_target(span: Span, message: String, help: &str) -> Diagnostic {
+    let diagnostic = Diagnostic::error(&WRONG_TARGET, span, message);
+    if help.is_empty() { diagnostic } else { diagnostic.help(help) }
+}
+
+/// An option that does not exist.
+pub fn unknown_option<'a>(
+    span: Span,
+    of: &str,
+    name: &str,
+    names: impl IntoIterator<Item = &'a str> + Clone,
+) -> Diagnostic {
+    let note = format!("its options are {}", quoted(names.clone()));
+    Diagnostic::error(&UNKNOWN_OPTION, span, format!("{of} has no option `{name}`"))
+        .suggest(name, names)
+        .note(note)
+}
+
+/// A value that its option does not take.
+pub fn option_value(span: Span, name: &str, expected: &str) -> Diagnostic {
+    Diagnostic::error(&OPTION_VALUE, span, format!("`{name}` must be {expected}"))
+}
+
+/// A word that its option does not know.
+pub fn option_word(span: Span, name: &str, found: &str, words: &[&str]) -> Diagnostic {
+    let message = format!("`{name}` must be one of {}, found `{found}`", quoted(words.iter().copied()));
+    Diagnostic::error(&OPTION_VALUE, span, message).suggest(found, words.iter().copied())
+}
+
+/// An option given twice.
+pub fn option_twice(name: &str, first: Span, second: Span) -> Diagnostic {
+    Diagnostic::error(&OPTION_TWICE, second, format!("the option `{name}` is given twice"))
+        .label("given again here")
+        .also(first, "first given here")
+}
+
+/// `--set` of an unknown item.
+pub fn unknown_override<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
+    Diagnostic::error(&UNKNOWN_OVERRIDE, span, format!("the program has no infer or data item `{name}`"))
+        .suggest(name, names)
+}
+
+/// `--data` of an unknown item.
+pub fn unknown_data_override<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
+    Diagnostic::usage(&UNKNOWN_OVERRIDE, format!("the program has no data item `{name}`")).suggest(name, names)
+}
+
+/// A format that does not exist.
+pub fn unknown_format(span: Span, found: &str, formats: &[&str]) -> Diagnostic {
+    Diagnostic::error(&UNKNOWN_FORMAT, span, format!("expected a call of {}, such as `csv(\"file.csv\")`", quoted(formats.iter().copied())))
+        .suggest(found, formats.iter().copied())
+}
+
+/// A column expression that is not allowed.
+pub fn column(span: Span, message: String) -> Diagnostic {
+    Diagnostic::error(&COLUMN, span, message)
+        .note("columns are names, numbers, `+ - * / ^ ==`, and `log exp sqrt abs zscore`")
+}
+
+/// A metric that does not exist.
+pub fn unknown_metric(span: Span, name: &str, names: &[&str]) -> Diagnostic {
+    Diagnostic::error(&UNKNOWN_METRIC, span, format!("unknown metric `{name}`"))
+        .suggest(name, names.iter().copied())
+        .note(format!("the metrics are {}", quoted(names.iter().copied())))
+}

@@ -1,0 +1,158 @@
+//! Diagnostics about models and layers.
+
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::source::Span;
+
+code!(
+    GLOBAL_DEPENDS,
+    "E0241",
+    "a global quantity that depends on an example",
+    "A model is written for one example, but what `~` declares is shared by all of them, so its distribution cannot depend on an example's input or output. Outputs, and sites marked `local`, are one per example.",
+    "model M(x: real) -> y: real {\n  w ~ Normal(x, 1)\n  y ~ Normal(w, 1)\n}",
+    "model M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}"
+);
+code!(
+    DISCRETE_LATENT,
+    "E0242",
+    "a discrete quantity that is not observed",
+    "Inference moves along gradients, so what is not observed must be continuous. Sum discrete quantities out, as `Mixture` does.",
+    "model M(x: real) -> y: real {\n  z ~ Bernoulli(0)\n  y ~ Normal(if z { x } else { 0 }, 1)\n}",
+    "model M(x: real) -> y: real {\n  y ~ Mixture(0.5, Normal(x, 1), Normal(0, 1))\n}"
+);
+code!(
+    NOT_OBSERVED,
+    "E0243",
+    "an output without a distribution",
+    "Every output of a model needs a line `output ~ distribution`.",
+    "model M(x: real) -> y: real {\n  w ~ Normal(x - x, 1)\n}",
+    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}"
+);
+code!(
+    OBSERVED_TWICE,
+    "E0244",
+    "an output with two distributions",
+    "Every output, or every element of it, has one distribution.",
+    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n  y ~ Normal(0, 1)\n}",
+    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}"
+);
+code!(
+    WIDER,
+    "E0245",
+    "a type that its distribution does not cover",
+    "The declared type may be narrower than the distribution's (which truncates it), never wider.",
+    "model M(x: real) -> y: real {\n  s: real ~ HalfNormal(1)\n  y ~ Normal(x, s)\n}",
+    "model M(x: real) -> y: real {\n  s ~ HalfNormal(1)\n  y ~ Normal(x, s)\n}"
+);
+code!(
+    UNNAMED_LAYER,
+    "E0246",
+    "a layer without a name",
+    "A layer's name is the path of its weights, so it is made on a line of its own.",
+    "model M(x: real[d]) -> y: real {\n  y ~ Normal(Dense(1)(x)[0], 1)\n}",
+    "model M(x: real[d]) -> y: real {\n  out = Dense(1)\n  y ~ Normal(out(x)[0], 1)\n}"
+);
+code!(
+    NEVER_CALLED,
+    "E0247",
+    "a layer that is never called",
+    "A warning: the layer is made but nothing goes through it.",
+    "model M(x: real[d]) -> y: real {\n  h = Dense(3)\n  y ~ Normal(sum(x), 1)\n}",
+    "model M(x: real[d]) -> y: real {\n  h = Dense(3)\n  y ~ Normal(sum(h(x)), 1)\n}"
+);
+code!(
+    CALLED_DIFFERENTLY,
+    "E0248",
+    "a layer called with different dims",
+    "The first call of a layer fixes the dims of its weights; every other call needs the same.",
+    "model M(x: real[3], z: real[4]) -> y: real {\n  h = Dense(1)\n  y ~ Normal(h(x)[0] + h(z)[0], 1)\n}",
+    "model M(x: real[3], z: real[4]) -> y: real {\n  h = Dense(1)\n  g = Dense(1)\n  y ~ Normal(h(x)[0] + g(z)[0], 1)\n}"
+);
+code!(
+    SITE_IN_FOR,
+    "E0249",
+    "a site inside `for`",
+    "A `for` repeats lines about outputs. Random quantities and layers are declared before it, as arrays.",
+    "model M() -> y: real[T] {\n  for t in 0..T {\n    z ~ Normal(0, 1)\n    y[t] ~ Normal(z, 1)\n  }\n}",
+    "model M() -> y: real[T] {\n  z: real[T] ~ Normal(0, 1)\n  for t in 0..T {\n    y[t] ~ Normal(z[t], 1)\n  }\n}"
+);
+
+/// A global site whose distribution depends on an example.
+pub fn global_depends(span: Span, site: &str, on: Option<(&str, Span)>, in_layer: bool) -> Diagnostic {
+    let what = if in_layer { "the layer's input" } else { "one example" };
+    let diagnostic = Diagnostic::error(
+        &GLOBAL_DEPENDS,
+        span,
+        format!("`{site}` is shared by all examples, but its distribution depends on {what}"),
+    )
+    .help("let the distribution depend on other global quantities, and use the input where the output is computed");
+    match on {
+        Some((name, at)) => diagnostic.also(at, format!("`{name}` belongs to one example")),
+        None => diagnostic,
+    }
+}
+
+/// A layer made from something that belongs to one example.
+pub fn layer_depends(span: Span) -> Diagnostic {
+    Diagnostic::error(&GLOBAL_DEPENDS, span, "a layer is shared by all examples, but this depends on one example")
+}
+
+/// A discrete latent quantity.
+pub fn discrete_latent(span: Span, site: &str, found: &str) -> Diagnostic {
+    let message = format!("`{site}` is not observed, so it must be continuous, but its distribution is over {found}");
+    Diagnostic::error(&DISCRETE_LATENT, span, message)
+        .label("discrete distributions are for outputs")
+        .help("sum it out: `Mixture(weight, first, second)` is a sum over two cases")
+}
+
+/// An output that nothing observes.
+pub fn not_observed(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error(&NOT_OBSERVED, span, format!("the output `{name}` has no distribution"))
+        .help(format!("add a line `{name} ~ ..`"))
+}
+
+/// An output observed twice.
+pub fn observed_twice(name: &str, first: Span, second: Span) -> Diagnostic {
+    Diagnostic::error(&OBSERVED_TWICE, second, format!("the output `{name}` has two distributions"))
+        .label("given again here")
+        .also(first, "first given here")
+}
+
+/// A whole array observed inside `for`.
+pub fn observed_in_for(name: &str, span: Span, counter: &str) -> Diagnostic {
+    Diagnostic::error(&OBSERVED_TWICE, span, format!("a `for` would give the output `{name}` many distributions"))
+        .help(format!("give its elements: `{name}[{counter}] ~ ..`"))
+}
+
+/// A declared type wider than the distribution.
+pub fn wider(span: Span, site: &str, declared: &str, dist: &str, at: Span) -> Diagnostic {
+    let message = format!("`{site}` is declared {declared}, but its distribution is over {dist}");
+    Diagnostic::error(&WIDER, span, message)
+        .also(at, format!("this is over {dist}"))
+        .help(format!("declare it {dist}, or leave the type away"))
+}
+
+/// A layer called where it is made.
+pub fn unnamed_layer(span: Span) -> Diagnostic {
+    Diagnostic::error(&UNNAMED_LAYER, span, "a layer needs a name, which is the path of its weights")
+        .help("write `name = Layer(..)` on a line of its own and call `name`")
+}
+
+/// A layer that nothing calls.
+pub fn never_called(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::warning(&NEVER_CALLED, span, format!("the layer `{name}` is never called"))
+        .help(format!("call it, `{name}(x)`, or remove it"))
+}
+
+/// A layer called with other dims than before.
+pub fn called_differently(span: Span, name: &str, first: (&str, Span), found: &str) -> Diagnostic {
+    Diagnostic::error(&CALLED_DIFFERENTLY, span, format!("`{name}` needs dims {}, found {found}", first.0))
+        .label(format!("called with dims {found}"))
+        .also(first.1, format!("first called with dims {}", first.0))
+        .help("make two layers")
+}
+
+/// A site or layer inside `for`.
+pub fn site_in_for(span: Span, what: &str) -> Diagnostic {
+    Diagnostic::error(&SITE_IN_FOR, span, format!("{what} cannot be declared inside `for`"))
+        .help("declare an array of them before the `for`")
+}

@@ -1,0 +1,191 @@
+//! Diagnostics about names.
+
+use super::quoted;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::source::Span;
+
+code!(
+    DUPLICATE_ITEM,
+    "E0201",
+    "a name is declared twice",
+    "Two items of one file have the same name. Items of the program may have the names of library items, which they then hide.",
+    "const SIZE = 50\nconst SIZE = 60",
+    "const SIZE = 50\nconst WIDTH = 60"
+);
+code!(
+    UNKNOWN_NAME,
+    "E0202",
+    "an unknown name",
+    "A name is used that no parameter, variable, item or library file declares here.",
+    "fn f(x: real) -> real {\n  return x + z\n}",
+    "fn f(x: real, z: real) -> real {\n  return x + z\n}"
+);
+code!(
+    UNKNOWN_IMPORT,
+    "E0203",
+    "an unknown library item",
+    "`use` names a folder or a file of the library and an item of it.",
+    "use layers::Danse",
+    "use layers::Dense"
+);
+code!(
+    WRONG_KIND,
+    "E0204",
+    "a name of the wrong kind",
+    "The name exists, but it is not what is needed here: a distribution after `~`, a model after `of`, an infer in `compare`.",
+    "model M(x: real) -> y: real {\n  y ~ relu\n}",
+    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}"
+);
+code!(
+    CYCLE,
+    "E0205",
+    "items that need each other",
+    "Constants, functions, layers, distributions and infers must not need themselves, directly or through others.",
+    "const A = B + 1\nconst B = A - 1",
+    "const A = 2\nconst B = A - 1"
+);
+code!(
+    REBOUND,
+    "E0206",
+    "a name that is bound again",
+    "A variable gets its value once; a `for` or a comprehension rebinds nothing of what surrounds it.",
+    "fn f(x: real) -> real {\n  y = 2 * x\n  y = y + 1\n  return y\n}",
+    "fn f(x: real) -> real {\n  y = 2 * x\n  z = y + 1\n  return z\n}"
+);
+code!(
+    UNUSED,
+    "E0207",
+    "an unused variable",
+    "A warning: the variable is never read. A name that begins with `_` says that this is meant.",
+    "fn f(x: real) -> real {\n  y = 2 * x\n  return x\n}",
+    "fn f(x: real) -> real {\n  y = 2 * x\n  return y\n}"
+);
+code!(
+    UNKNOWN_TYPE,
+    "E0208",
+    "an unknown type",
+    "The types are `real`, `real(lo, hi)`, `positive`, `unit`, `int`, `count`, `bool`, `index(k)`, `simplex(k)`, `ordered(k)`, and for parameters `dist` and `fn`; dims go in brackets.",
+    "fn f(x: float) -> real {\n  return x\n}",
+    "fn f(x: real) -> real {\n  return x\n}"
+);
+code!(
+    UNKNOWN_DIM,
+    "E0209",
+    "an unknown dimension",
+    "Only the types of parameters bind names of dims; everywhere else a dim is made of names that are known.",
+    "fn f(x: real) -> real[n] {\n  return [x]\n}",
+    "fn f(x: real[n]) -> real[n] {\n  return x\n}"
+);
+code!(
+    OUT_OF_PLACE,
+    "E0210",
+    "an expression that does not belong here",
+    "Globs, texts, paths and ranges have their places: posteriors, data, brackets.",
+    "const A = \"text\"",
+    "const A = 1"
+);
+
+/// Two items of one file with one name.
+pub fn duplicate_item(name: &str, first: Span, second: Span) -> Diagnostic {
+    Diagnostic::error(&DUPLICATE_ITEM, second, format!("`{name}` is declared twice"))
+        .label("declared again here")
+        .also(first, "first declared here")
+}
+
+/// A name that nothing declares.
+pub fn unknown_name<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
+    Diagnostic::error(&UNKNOWN_NAME, span, format!("unknown name `{name}`"))
+        .label("not declared here")
+        .suggest(name, names)
+}
+
+/// A variable that is read before its line.
+pub fn used_early(span: Span, name: &str, later: Span) -> Diagnostic {
+    Diagnostic::error(&UNKNOWN_NAME, span, format!("`{name}` is used before it is declared"))
+        .label("used here")
+        .also(later, "declared here")
+}
+
+/// `use` of something that the library lacks.
+pub fn unknown_import<'a>(
+    span: Span,
+    path: &str,
+    last: &str,
+    names: impl IntoIterator<Item = &'a str>,
+) -> Diagnostic {
+    Diagnostic::error(&UNKNOWN_IMPORT, span, format!("the library has no `{path}`")).suggest(last, names)
+}
+
+/// A name of another kind than needed.
+pub fn wrong_kind(span: Span, name: &str, expected: &str, found: &str, declared: Option<Span>) -> Diagnostic {
+    let diagnostic =
+        Diagnostic::error(&WRONG_KIND, span, format!("expected {expected}, but `{name}` is {found}"))
+            .label(format!("expected {expected}"));
+    match declared {
+        Some(at) => diagnostic.also(at, format!("`{name}` is declared here")),
+        None => diagnostic,
+    }
+}
+
+/// Items that need each other.
+pub fn cycle(path: &[(String, Span)]) -> Diagnostic {
+    let names: Vec<&str> = path.iter().map(|(name, _)| name.as_str()).collect();
+    let chain = names.iter().chain(names.first()).map(|name| format!("`{name}`")).collect::<Vec<_>>();
+    let (first, rest) = match path.split_first() {
+        Some(((_, span), rest)) => (*span, rest),
+        None => unreachable!("a cycle has at least one item"),
+    };
+    let message = match rest.is_empty() {
+        true => format!("{} needs itself", chain[0]),
+        false => format!("these items need each other: {}", chain.join(" needs ")),
+    };
+    let diagnostic = Diagnostic::error(&CYCLE, first, message);
+    rest.iter().fold(diagnostic, |diagnostic, (name, span)| diagnostic.also(*span, format!("`{name}` is here")))
+}
+
+/// A variable that is bound again.
+pub fn rebound(name: &str, first: Span, second: Span) -> Diagnostic {
+    Diagnostic::error(&REBOUND, second, format!("`{name}` already has a value"))
+        .label("bound again here")
+        .also(first, "first bound here")
+        .help("give the new value a name of its own")
+}
+
+/// A `for` or a comprehension that binds a name of its surroundings.
+pub fn rebound_in_for(name: &str, first: Span, second: Span) -> Diagnostic {
+    Diagnostic::error(&REBOUND, second, format!("a `for` rebinds nothing, but `{name}` is bound outside"))
+        .label("bound again here")
+        .also(first, "bound here")
+        .help("use another name; to add up values write `sum(.. for i in a..b)`")
+}
+
+/// A variable that is never read.
+pub fn unused(name: &str, span: Span) -> Diagnostic {
+    Diagnostic::warning(&UNUSED, span, format!("`{name}` is never used"))
+        .help(format!("remove it, or write `_{name}` if that is meant"))
+}
+
+/// A type that does not exist.
+pub fn unknown_type(span: Span, name: &str) -> Diagnostic {
+    let names = crate::check::types::NAMES;
+    Diagnostic::error(&UNKNOWN_TYPE, span, format!("unknown type `{name}`"))
+        .suggest(name, names.iter().copied())
+        .note(format!("the types are {}", quoted(names.iter().copied())))
+}
+
+/// A type with the wrong things in parentheses or brackets.
+pub fn malformed_type(span: Span, expected: &str) -> Diagnostic {
+    Diagnostic::error(&UNKNOWN_TYPE, span, format!("expected {expected}"))
+}
+
+/// A dim made of a name that is not known.
+pub fn unknown_dim<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
+    Diagnostic::error(&UNKNOWN_DIM, span, format!("unknown dimension `{name}`"))
+        .label("only the types of parameters bind names of dims")
+        .suggest(name, names)
+}
+
+/// A form that belongs elsewhere.
+pub fn out_of_place(span: Span, what: &str) -> Diagnostic {
+    Diagnostic::error(&OUT_OF_PLACE, span, format!("{what} does not belong here"))
+}

@@ -1,0 +1,120 @@
+//! Diagnostics about statements and definitions.
+
+use super::quoted;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::source::Span;
+
+code!(
+    WRONG_PLACE,
+    "E0231",
+    "a statement in the wrong place",
+    "`~` belongs in models, layers and posteriors; `return` in functions and layers; `for` in models.",
+    "fn f(x: real) -> real {\n  z ~ Normal(x, 1)\n  return z\n}",
+    "layer F()(x: real) -> real {\n  z ~ Normal(0, 1)\n  return x + z\n}"
+);
+code!(
+    NO_RETURN,
+    "E0232",
+    "no `return`",
+    "A function or a layer ends in `return value`.",
+    "fn f(x: real) -> real {\n  y = x\n}",
+    "fn f(x: real) -> real {\n  y = x\n  return y\n}"
+);
+code!(
+    AFTER_RETURN,
+    "E0233",
+    "a statement after `return`",
+    "`return` is the last statement of a function or a layer.",
+    "fn f(x: real) -> real {\n  return x\n  y = x\n}",
+    "fn f(x: real) -> real {\n  y = x\n  return y\n}"
+);
+code!(
+    TARGET,
+    "E0234",
+    "something that cannot be assigned",
+    "Left of `=` stands one new name; left of `~` a new name, an output, or an element of an output. Paths and several names are for posteriors.",
+    "fn f(x: real[3]) -> real {\n  x[0] = 1\n  return sum(x)\n}",
+    "fn f(x: real[3]) -> real {\n  y = x[0] + 1\n  return y\n}"
+);
+code!(
+    UNKNOWN_DEFINITION,
+    "E0235",
+    "an unknown definition",
+    "A distribution defines `log_density(x)`, `cdf(x)`, `quantile(p)`, `draw`, `mean`, `variance`, `entropy`, `probabilities`; an optimiser defines `state`, `next` and `step`.",
+    "dist D(loc: real) on real {\n  log_densty(x) = -(x - loc)\n}",
+    "dist D(loc: real) on real {\n  log_density(x) = -(x - loc)\n}"
+);
+code!(
+    DEFINITION_TWICE,
+    "E0236",
+    "a definition is given twice",
+    "Each line of a distribution or an optimiser defines something new.",
+    "dist D(loc: real) on real {\n  mean = loc\n  mean = 2 * loc\n}",
+    "dist D(loc: real) on real {\n  mean = loc\n}"
+);
+code!(
+    DEFINITION_MISSING,
+    "E0237",
+    "a definition is missing",
+    "An optimiser has a rate as its first parameter, a `step`, and a `next` for every `state`.",
+    "optimiser O(rate: positive) {\n  state m = 0\n  step = -rate * gradient\n}",
+    "optimiser O(rate: positive) {\n  state m = 0\n  next m = gradient\n  step = -rate * m\n}"
+);
+code!(
+    NOT_ELEMENTWISE,
+    "E0238",
+    "an array operation in an elementwise definition",
+    "A distribution of scalars works on all elements of a tensor at once, so its definitions use elementwise operations only. The same holds for optimisers.",
+    "dist D(loc: real) on real {\n  log_density(x) = sum([x, loc])\n}",
+    "dist D(loc: real) on real {\n  log_density(x) = x + loc\n}"
+);
+
+/// A statement that belongs elsewhere.
+pub fn wrong_place(span: Span, what: &str, place: &str, help: &str) -> Diagnostic {
+    Diagnostic::error(&WRONG_PLACE, span, format!("{what} does not belong in {place}")).help(help)
+}
+
+/// A body without `return`.
+pub fn no_return(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error(&NO_RETURN, span, format!("`{name}` has no `return`")).help("end it with `return value`")
+}
+
+/// Something after `return`.
+pub fn after_return(span: Span, at: Span) -> Diagnostic {
+    Diagnostic::error(&AFTER_RETURN, span, "nothing comes after `return`").also(at, "the `return` is here")
+}
+
+/// A left-hand side that is not allowed.
+pub fn target(span: Span, expected: &str) -> Diagnostic {
+    Diagnostic::error(&TARGET, span, format!("expected {expected} on the left"))
+}
+
+/// A definition that means nothing.
+pub fn unknown_definition(span: Span, of: &str, name: &str, names: &[&str]) -> Diagnostic {
+    Diagnostic::error(&UNKNOWN_DEFINITION, span, format!("{of} has no definition `{name}`"))
+        .suggest(name, names.iter().copied())
+        .note(format!("it may define {}", quoted(names.iter().copied())))
+}
+
+/// A definition of the wrong form: `mean(x)`, `log_density` without an argument.
+pub fn definition_form(span: Span, form: &str) -> Diagnostic {
+    Diagnostic::error(&UNKNOWN_DEFINITION, span, format!("expected `{form} = ..`"))
+}
+
+/// A definition given twice.
+pub fn definition_twice(name: &str, first: Span, second: Span) -> Diagnostic {
+    Diagnostic::error(&DEFINITION_TWICE, second, format!("`{name}` is defined twice"))
+        .label("defined again here")
+        .also(first, "first defined here")
+}
+
+/// A definition that is missing.
+pub fn definition_missing(span: Span, message: String, help: &str) -> Diagnostic {
+    Diagnostic::error(&DEFINITION_MISSING, span, message).help(help)
+}
+
+/// An array operation where only elementwise ones may be.
+pub fn not_elementwise(span: Span, owner: &str, what: &str) -> Diagnostic {
+    Diagnostic::error(&NOT_ELEMENTWISE, span, format!("`{owner}` is elementwise, so it cannot use {what}"))
+        .help("use elementwise operations, or make a parameter an array, `real[n]`")
+}

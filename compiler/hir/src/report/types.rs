@@ -1,0 +1,269 @@
+//! Diagnostics about types, dims, supports and arguments.
+
+use super::{count, quoted};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::source::Span;
+
+code!(
+    MISMATCH,
+    "E0211",
+    "a value of the wrong type",
+    "The value does not have the type that its place needs. Nothing is broadcast: `(n)` and `(n, 1)` are different types.",
+    "fn f(x: real[3]) -> real {\n  return x\n}",
+    "fn f(x: real[3]) -> real {\n  return sum(x)\n}"
+);
+code!(
+    DIMS,
+    "E0212",
+    "dims that differ",
+    "An elementwise operation takes arrays of equal dims, or a scalar with an array. Nothing is broadcast.",
+    "fn f(x: real[n], y: real[m]) -> real[n] {\n  return x + y\n}",
+    "fn f(x: real[n], y: real[n]) -> real[n] {\n  return x + y\n}"
+);
+code!(
+    MATRIX_PRODUCT,
+    "E0213",
+    "a matrix product that does not fit",
+    "`a @ b` needs as many columns on the left as rows on the right; one side may be a vector.",
+    "fn f(w: real[4, 6], x: real[5]) -> real[4] {\n  return w @ x\n}",
+    "fn f(w: real[4, 6], x: real[6]) -> real[4] {\n  return w @ x\n}"
+);
+code!(
+    SUPPORT,
+    "E0214",
+    "a value outside its support",
+    "The value can never lie where the parameter's type says: a negative scale, a probability above one.",
+    "model M(x: real) -> y: real {\n  y ~ Normal(x, -1)\n}",
+    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}"
+);
+code!(
+    ARGUMENT_COUNT,
+    "E0215",
+    "too many or too few arguments",
+    "Every parameter without a default needs an argument, and there are no others.",
+    "fn f(x: real) -> real {\n  return max(x, 0, 1)\n}",
+    "fn f(x: real) -> real {\n  return max(x, 0)\n}"
+);
+code!(
+    UNKNOWN_ARGUMENT,
+    "E0216",
+    "an unknown argument",
+    "An argument is named that the function, layer or distribution does not have.",
+    "model M(x: real) -> y: real {\n  y ~ Normal(loc = x, scele = 1)\n}",
+    "model M(x: real) -> y: real {\n  y ~ Normal(loc = x, scale = 1)\n}"
+);
+code!(
+    ARGUMENT_TWICE,
+    "E0217",
+    "an argument is given twice",
+    "One parameter gets two values, by position and by name or twice by name.",
+    "model M(x: real) -> y: real {\n  y ~ Normal(x, 1, loc = 0)\n}",
+    "model M(x: real) -> y: real {\n  y ~ Normal(x, scale = 1)\n}"
+);
+code!(
+    NOT_CALLABLE,
+    "E0218",
+    "a value that cannot be called",
+    "Only functions, layers and distributions take arguments.",
+    "fn f(x: real) -> real {\n  return x(1)\n}",
+    "fn f(x: real) -> real {\n  return x * 1\n}"
+);
+code!(
+    DOES_NOT_LIFT,
+    "E0219",
+    "a function that does not lift",
+    "A function of scalars works elementwise on arrays if all that it does is elementwise. This one does more.",
+    "fn pair(x: real) -> real {\n  return sum([x, 1])\n}\n\nfn f(x: real[3]) -> real[3] {\n  return pair(x)\n}",
+    "fn pair(x: real) -> real {\n  return x + 1\n}\n\nfn f(x: real[3]) -> real[3] {\n  return pair(x)\n}"
+);
+code!(
+    INDEX,
+    "E0220",
+    "an index that does not fit",
+    "An index lies outside its axis, belongs to another axis, or there are more indices than axes.",
+    "fn f(x: real[2]) -> real {\n  return x[2]\n}",
+    "fn f(x: real[2]) -> real {\n  return x[1]\n}"
+);
+code!(
+    NOT_STATIC,
+    "E0221",
+    "an integer that is not known before the run",
+    "Dims, ranges and the integers that make layers are made of numbers, constants, dim names, integer parameters and counters.",
+    "model M(k: int) -> y: real {\n  y ~ Normal(sum(zeros(k)), 1)\n}",
+    "model M(x: real[k]) -> y: real {\n  y ~ Normal(sum(x) + sum(zeros(k)), 1)\n}"
+);
+code!(
+    DIM_UNSOLVED,
+    "E0222",
+    "a dimension that nothing determines",
+    "The arguments of this call do not say how large a dimension is.",
+    "fn half(x: real[n + m]) -> real[n] {\n  return x[0..n]\n}\n\nfn f(x: real[4]) -> real[2] {\n  return half(x)\n}",
+    "fn half(x: real[2 * n]) -> real[n] {\n  return x[0..n]\n}\n\nfn f(x: real[4]) -> real[2] {\n  return half(x)\n}"
+);
+code!(
+    UNKNOWN_PART,
+    "E0223",
+    "an unknown part of a value",
+    "A distribution has the parts that its file defines: `log_density(x)`, `draw`, `mean`, `variance`, ..",
+    "dist Twice(first: dist) on real {\n  log_density(x) = first.log_denity(x)\n}",
+    "dist Twice(first: dist) on real {\n  log_density(x) = first.log_density(x)\n}"
+);
+code!(
+    NOISE,
+    "E0224",
+    "noise outside `draw`",
+    "Random numbers come from `~`; `standard_normal()` and its kin are only for the `draw` of a distribution.",
+    "fn f(x: real) -> real {\n  return x + standard_normal()\n}",
+    "dist Shifted(x: real) on real {\n  draw = x + standard_normal()\n}"
+);
+code!(
+    TOO_DEEP,
+    "E0225",
+    "an expression that is nested too deeply",
+    "Expressions nest to a depth of 200. Give parts of it names.",
+    "(an expression with more than 200 levels)",
+    "const A = ((1))"
+);
+code!(
+    NOT_CONSTANT,
+    "E0226",
+    "a value that is not constant",
+    "Constants, options, start values and bounds of types are arithmetic on numbers and constants.",
+    "const A = [1, 2]",
+    "const A = 1 + 2"
+);
+
+/// A value of the wrong type.
+pub fn mismatch(span: Span, expected: &str, found: &str) -> Diagnostic {
+    Diagnostic::error(&MISMATCH, span, format!("expected {expected}, found {found}"))
+        .label(format!("this is {found}"))
+}
+
+/// An argument of the wrong type.
+pub fn argument_mismatch(span: Span, param: &str, expected: &str, found: &str) -> Diagnostic {
+    Diagnostic::error(&MISMATCH, span, format!("`{param}` needs {expected}, found {found}"))
+        .label(format!("this is {found}"))
+}
+
+/// Two arrays of different dims.
+pub fn dims(span: Span, op: &str, left: (&str, Span), right: (&str, Span)) -> Diagnostic {
+    Diagnostic::error(&DIMS, span, format!("{op} needs equal dims, found {} and {}", left.0, right.0))
+        .label("nothing is broadcast")
+        .also(left.1, format!("this has dims {}", left.0))
+        .also(right.1, format!("this has dims {}", right.0))
+}
+
+/// A matrix product whose inner dims differ.
+pub fn matrix_product(span: Span, text: &str, left: (&str, Span), right: (&str, Span)) -> Diagnostic {
+    let message = format!("`{text}` needs {} rows on the right, found {}", left.0, right.0);
+    Diagnostic::error(&MATRIX_PRODUCT, span, message)
+        .also(left.1, format!("this has {} columns", left.0))
+        .also(right.1, format!("this has {} rows", right.0))
+}
+
+/// A matrix product of things that are not matrices or vectors.
+pub fn matrix_ranks(span: Span, left: (&str, Span), right: (&str, Span), help: &str) -> Diagnostic {
+    let message = format!("`@` needs a matrix and a matrix or vector, found {} and {}", left.0, right.0);
+    Diagnostic::error(&MATRIX_PRODUCT, span, message)
+        .also(left.1, format!("this is {}", left.0))
+        .also(right.1, format!("this is {}", right.0))
+        .help(help)
+}
+
+/// A value that lies outside the support.
+pub fn support(span: Span, what: &str, expected: &str, found: &str) -> Diagnostic {
+    Diagnostic::error(&SUPPORT, span, format!("{what} must be {expected}, but this is {found}"))
+        .label(format!("this is {found}"))
+}
+
+/// Too many arguments.
+pub fn too_many(span: Span, callee: &str, expected: usize, found: usize) -> Diagnostic {
+    let message = format!("`{callee}` takes {}, found {found}", count(expected, "argument"));
+    Diagnostic::error(&ARGUMENT_COUNT, span, message)
+}
+
+/// A parameter without an argument.
+pub fn missing(span: Span, callee: &str, names: &[&str]) -> Diagnostic {
+    let message = format!("`{callee}` needs {}", quoted(names.iter().copied()));
+    Diagnostic::error(&ARGUMENT_COUNT, span, message).label("missing here")
+}
+
+/// A named argument that does not exist.
+pub fn unknown_argument<'a>(
+    span: Span,
+    callee: &str,
+    name: &str,
+    names: impl IntoIterator<Item = &'a str> + Clone,
+) -> Diagnostic {
+    let all = quoted(names.clone());
+    let note = if all.is_empty() { "it has no parameters".to_owned() } else { format!("its parameters are {all}") };
+    Diagnostic::error(&UNKNOWN_ARGUMENT, span, format!("`{callee}` has no parameter `{name}`"))
+        .suggest(name, names)
+        .note(note)
+}
+
+/// An argument given twice.
+pub fn argument_twice(name: &str, first: Span, second: Span) -> Diagnostic {
+    Diagnostic::error(&ARGUMENT_TWICE, second, format!("`{name}` is given twice"))
+        .label("given again here")
+        .also(first, "first given here")
+}
+
+/// A call of something that is no function.
+pub fn not_callable(span: Span, found: &str) -> Diagnostic {
+    Diagnostic::error(&NOT_CALLABLE, span, format!("expected a function, a layer or a distribution, found {found}"))
+}
+
+/// A function that does not lift over an array.
+pub fn does_not_lift(span: Span, callee: &str, found: &str, at: Span, what: &str) -> Diagnostic {
+    Diagnostic::error(&DOES_NOT_LIFT, span, format!("`{callee}` needs a scalar, found {found}"))
+        .label(format!("this is {found}"))
+        .also(at, format!("`{callee}` does not lift over arrays because of {what}"))
+        .help(format!("apply it to the elements: `[{callee}(x[i]) for i in 0..length(x)]`"))
+}
+
+/// An index outside its axis, or of another axis.
+pub fn index(span: Span, message: String, array: (Span, String)) -> Diagnostic {
+    Diagnostic::error(&INDEX, span, message).also(array.0, array.1)
+}
+
+/// An integer that must be known before the run.
+pub fn not_static(span: Span, what: &str) -> Diagnostic {
+    Diagnostic::error(&NOT_STATIC, span, format!("{what} must be known before the run"))
+        .label("not static")
+        .help("use a number, a `const`, the name of a dim, an integer parameter or a counter")
+}
+
+/// A dim that a call leaves open.
+pub fn dim_unsolved(span: Span, callee: &str, dim: &str) -> Diagnostic {
+    Diagnostic::error(&DIM_UNSOLVED, span, format!("the arguments of `{callee}` do not determine the dimension `{dim}`"))
+}
+
+/// A part that does not exist.
+pub fn unknown_part<'a>(
+    span: Span,
+    of: &str,
+    name: &str,
+    names: impl IntoIterator<Item = &'a str> + Clone,
+) -> Diagnostic {
+    let all = quoted(names.clone());
+    let diagnostic =
+        Diagnostic::error(&UNKNOWN_PART, span, format!("{of} has no part `{name}`")).suggest(name, names);
+    if all.is_empty() { diagnostic } else { diagnostic.note(format!("it has {all}")) }
+}
+
+/// Noise where none may be.
+pub fn noise(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error(&NOISE, span, format!("`{name}` is allowed only in the `draw` of a distribution"))
+        .help("declare a random quantity with `~`")
+}
+
+/// Too many levels.
+pub fn too_deep(span: Span) -> Diagnostic {
+    Diagnostic::error(&TOO_DEEP, span, "this expression is nested too deeply").help("give parts of it names")
+}
+
+/// A value that should be constant.
+pub fn not_constant(span: Span, what: &str) -> Diagnostic {
+    Diagnostic::error(&NOT_CONSTANT, span, format!("{what} must be a constant number"))
+}

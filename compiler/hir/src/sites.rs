@@ -1,0 +1,110 @@
+//! The paths of a model's random quantities: `tau`, `h1.w`, `hidden[0].w`, `block.inner.b`.
+
+use crate::constant::evaluate;
+use crate::tree::{Expr, ExprKind, LocalId, Locals, ModelId, Module, Stmt};
+use std::collections::HashMap;
+
+/// The paths of all sites of a model, in order. A list of layers whose length only data determine gives `name[_]`.
+pub fn paths(module: &Module, model: ModelId) -> Vec<String> {
+    let mut paths = Vec::new();
+    if let Some(model) = module.models.get(model) {
+        block(module, &model.body, &model.locals, "", &HashMap::new(), &mut paths);
+    }
+    paths
+}
+
+type Known = HashMap<LocalId, f64>;
+
+fn block(module: &Module, body: &[Stmt], locals: &Locals, prefix: &str, known: &Known, paths: &mut Vec<String>) {
+    for stmt in body {
+        match stmt {
+            Stmt::Let(local, value) => {
+                let name = format!("{prefix}{}", locals[*local].name);
+                layers(module, value, &name, known, paths);
+            }
+            Stmt::Sample(sample) if !sample.observed => {
+                paths.push(format!("{prefix}{}", locals[sample.local].name));
+            }
+            Stmt::Sample(_) | Stmt::Return(_) => {}
+            Stmt::For { body, .. } => block(module, body, locals, prefix, known, paths),
+        }
+    }
+}
+
+fn layers(module: &Module, value: &Expr, name: &str, known: &Known, paths: &mut Vec<String>) {
+    match &value.kind {
+        ExprKind::MakeLayer(id, args) => {
+            let layer = &module.layers[*id];
+            let inner: Known = layer
+                .params
+                .iter()
+                .zip(args)
+                .filter_map(|(param, arg)| Some((param.local, evaluate(module, arg, known)?)))
+                .collect();
+            block(module, &layer.body, &layer.locals, &format!("{name}."), &inner, paths);
+        }
+        ExprKind::List(elements) => {
+            for (at, element) in elements.iter().enumerate() {
+                layers(module, element, &format!("{name}[{at}]"), known, paths);
+            }
+        }
+        ExprKind::Comprehension(inner) => {
+            let ends = (evaluate(module, &inner.from, known), evaluate(module, &inner.to, known));
+            match ends {
+                (Some(from), Some(to)) if to - from <= 1e4 => {
+                    for at in 0..(to - from).max(0.0) as usize {
+                        let mut known = known.clone();
+                        known.insert(inner.counter, from + at as f64);
+                        layers(module, &inner.element, &format!("{name}[{at}]"), &known, paths);
+                    }
+                }
+                _ => layers(module, &inner.element, &format!("{name}[_]"), known, paths),
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The sites that a path of a posterior means: the site itself, or with `.*` everything below a layer or list.
+pub fn matching<'a>(pattern: &str, sites: &'a [String]) -> Vec<&'a str> {
+    let found = |site: &&String| match pattern.strip_suffix(".*") {
+        Some(prefix) => below(prefix, site).is_some(),
+        None => same(pattern, site),
+    };
+    sites.iter().filter(found).map(String::as_str).collect()
+}
+
+/// What is left of a site's path below a prefix, if it lies below.
+pub fn below<'a>(prefix: &str, site: &'a str) -> Option<&'a str> {
+    let split = site.char_indices().filter(|(_, c)| matches!(c, '.' | '[')).map(|(at, _)| at);
+    split.into_iter().find(|at| same(prefix, &site[..*at])).map(|at| &site[at..])
+}
+
+/// Equal paths, where `[_]` stands for any index.
+fn same(a: &str, b: &str) -> bool {
+    if a == b {
+        return true;
+    }
+    b.contains("[_]") && blank(a) == blank(b)
+}
+
+/// A path with all indices left open.
+fn blank(path: &str) -> String {
+    let mut text = String::new();
+    let mut inside = false;
+    for c in path.chars() {
+        match c {
+            '[' => {
+                inside = true;
+                text.push_str("[_");
+            }
+            ']' => {
+                inside = false;
+                text.push(c);
+            }
+            _ if inside => {}
+            _ => text.push(c),
+        }
+    }
+    text
+}

@@ -1,0 +1,99 @@
+#![allow(missing_docs, reason = "tests")]
+//! The checker: what it accepts, what it says, and that it never stops.
+
+mod accepted;
+mod explained;
+mod mutated;
+mod printed;
+mod prompt;
+mod wrong;
+
+use bnnc_base::diagnostic::{Diagnostic, Place, Severity};
+use bnnc_base::source::{Source, SourceMap, Span};
+use bnnc_grammar::ast;
+use bnnc_hir::check::Context;
+use bnnc_hir::tree::Module;
+use std::sync::LazyLock;
+
+/// The parsed library with the sources before which a program's own is added.
+pub struct Library {
+    sources: SourceMap,
+    modules: Vec<ast::Module>,
+}
+
+pub static LIBRARY: LazyLock<Library> = LazyLock::new(|| {
+    let mut sources = SourceMap::default();
+    let mut modules = Vec::new();
+    for (path, text) in bnnc_stdlib::FILES {
+        let source = sources.add(path, text);
+        let (module, diagnostics) = bnnc_grammar::parse::parse(&source);
+        assert!(diagnostics.is_empty(), "{path}: {diagnostics:?}");
+        modules.push(module);
+    }
+    Library { sources, modules }
+});
+
+/// A checked program.
+pub struct Checked {
+    pub module: Module,
+    pub diagnostics: Vec<Diagnostic>,
+    pub source: Source,
+}
+
+pub fn context() -> Context {
+    Context {
+        allow_unbuilt: true,
+        library_paths: bnnc_stdlib::FILES.iter().map(|(path, _)| (*path).to_owned()).collect(),
+        folder: "/data".into(),
+        ..Context::default()
+    }
+}
+
+pub fn check(text: &str) -> Checked {
+    check_with(text, &context())
+}
+
+pub fn check_with(text: &str, context: &Context) -> Checked {
+    let mut sources = LIBRARY.sources.clone();
+    let source = sources.add("test.bnn", text);
+    let (program, mut diagnostics) = bnnc_grammar::parse::parse(&source);
+    let (module, found) = bnnc_hir::check::check(&LIBRARY.modules, &program, context);
+    diagnostics.extend(found);
+    Checked { module, diagnostics, source }
+}
+
+impl Checked {
+    /// `E0207 3:14 message | label | help`, one line each, with the other places in between.
+    pub fn text(&self) -> String {
+        let lines: Vec<String> = self.diagnostics.iter().map(|one| self.line(one)).collect();
+        lines.join("\n")
+    }
+
+    fn line(&self, one: &Diagnostic) -> String {
+        let at = match &one.at {
+            Place::Span(span) => self.place(*span),
+            Place::File { .. } | Place::Nowhere => "-".to_owned(),
+        };
+        let mut parts = vec![format!("{} {at} {}", one.code.id, one.message)];
+        if !one.label.is_empty() {
+            parts.push(one.label.clone());
+        }
+        parts.extend(one.labels.iter().map(|label| format!("{} {}", self.place(label.span), label.message)));
+        parts.extend(one.help.iter().map(|help| format!("help: {help}")));
+        parts.join(" | ")
+    }
+
+    fn place(&self, span: Span) -> String {
+        if span.source != self.source.id {
+            return "library".to_owned();
+        }
+        let before = &self.source.text[..span.start as usize];
+        let line = before.matches('\n').count() + 1;
+        let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1;
+        format!("{line}:{column}")
+    }
+
+    pub fn errors(&self) -> Vec<&Diagnostic> {
+        self.diagnostics.iter().filter(|one| one.severity == Severity::Error).collect()
+    }
+}

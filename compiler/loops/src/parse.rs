@@ -1,0 +1,380 @@
+//! Reads the text form that [`crate::print`] writes.
+
+use crate::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, Output, Program, Size};
+use bnnc_abi::plan::{
+    Amount, Buffer, BufferId, Call, Combine, Extent, Launch, Plan, Reduce, Role, Step, Storage,
+};
+use bnnc_abi::primitive;
+use bnnc_abi::symbols::NoiseKind;
+use bnnc_base::arena::Arena;
+use bnnc_base::dtype::{DType, Precision};
+use bnnc_base::scalar::Scalar;
+use bnnc_base::shape::{Dim, Shape, Symbol};
+use bnnc_base::text::{Reader, TextError};
+use std::sync::Arc;
+
+type Read<T> = Result<T, TextError>;
+
+/// Reads a program.
+///
+/// # Errors
+/// Where the text is not the form that printing gives.
+pub fn parse(text: &str) -> Read<Program> {
+    let reader = &mut Reader::new(text);
+    let plan = plan(reader)?;
+    let mut kernels = Vec::new();
+    while !reader.is_done() {
+        kernels.push(kernel(reader)?);
+    }
+    Ok(Program { plan, kernels })
+}
+
+fn plan(reader: &mut Reader<'_>) -> Read<Plan> {
+    reader.expect("plan")?;
+    let name = quoted(reader)?;
+    let precision = choose(reader, "a precision", |word| match word {
+        "f32" => Some(Precision::F32),
+        "f64" => Some(Precision::F64),
+        _ => None,
+    })?;
+    let kernels = reader.number()?;
+    reader.expect("{")?;
+    let mut buffers = Arena::default();
+    while reader.peek().starts_with('b') {
+        numbered(reader, "b", buffers.len())?;
+        reader.expect("=")?;
+        buffers.push(buffer(reader)?);
+    }
+    Ok(Plan {
+        name,
+        precision,
+        buffers,
+        steps: steps(reader)?,
+        kernels,
+    })
+}
+
+fn buffer(reader: &mut Reader<'_>) -> Read<Buffer> {
+    let storage = storage(reader)?;
+    let name = quoted(reader)?.into();
+    reader.expect("[")?;
+    let shape = Shape(list(reader, "]", dim)?);
+    let role = match reader.peek() {
+        "input" => Role::Input,
+        "state" => Role::State,
+        "output" => Role::Output,
+        "scratch" => Role::Scratch,
+        "constant" => {
+            reader.token();
+            reader.expect("(")?;
+            let values = list(reader, ")", |reader| reader.number::<f64>())?;
+            return Ok(Buffer {
+                name,
+                storage,
+                shape,
+                role: Role::Constant(Arc::from(values)),
+            });
+        }
+        _ => return Err(reader.error("expected a role")),
+    };
+    reader.token();
+    Ok(Buffer {
+        name,
+        storage,
+        shape,
+        role,
+    })
+}
+
+fn steps(reader: &mut Reader<'_>) -> Read<Vec<Step>> {
+    let mut steps = Vec::new();
+    while !reader.eat("}") {
+        steps.push(step(reader)?);
+    }
+    Ok(steps)
+}
+
+fn step(reader: &mut Reader<'_>) -> Read<Step> {
+    if reader.eat("launch") {
+        return launch(reader).map(Step::Launch);
+    }
+    if reader.eat("call") {
+        let primitive = choose(reader, "a primitive", primitive::lookup)?;
+        let buffers = buffers(reader)?;
+        return Ok(Step::Call(Call {
+            primitive,
+            buffers,
+            ints: ints(reader)?,
+        }));
+    }
+    reader.expect("repeat")?;
+    let count = amount(reader)?;
+    let counter = buffer_id(reader)?;
+    reader.expect("{")?;
+    Ok(Step::Repeat {
+        count,
+        counter,
+        body: steps(reader)?,
+    })
+}
+
+fn launch(reader: &mut Reader<'_>) -> Read<Launch> {
+    let kernel = reader.number()?;
+    let buffers = buffers(reader)?;
+    let ints = ints(reader)?;
+    reader.expect("outer")?;
+    let outer = amount(reader)?;
+    reader.expect("work")?;
+    let work = amount(reader)?;
+    reader.expect("reduces")?;
+    reader.expect("(")?;
+    let reduces = list(reader, ")", |reader| {
+        let slot = reader.number()?;
+        let combine = choose(reader, "`sum` or `max`", combine_from)?;
+        Ok(Reduce {
+            slot,
+            combine,
+            partial: reader.eat("partial"),
+        })
+    })?;
+    Ok(Launch {
+        kernel,
+        buffers,
+        ints,
+        outer,
+        work,
+        reduces,
+    })
+}
+
+fn buffers(reader: &mut Reader<'_>) -> Read<Vec<BufferId>> {
+    reader.expect("(")?;
+    list(reader, ")", buffer_id)
+}
+
+fn ints(reader: &mut Reader<'_>) -> Read<Vec<Amount>> {
+    reader.expect("ints")?;
+    reader.expect("(")?;
+    list(reader, ")", amount)
+}
+
+fn amount(reader: &mut Reader<'_>) -> Read<Amount> {
+    if reader.eat("none") {
+        return Ok(Amount::default());
+    }
+    let mut extents = vec![extent(reader)?];
+    while reader.eat("+") {
+        extents.push(extent(reader)?);
+    }
+    Ok(Amount(extents))
+}
+
+fn extent(reader: &mut Reader<'_>) -> Read<Extent> {
+    let factor = reader.number()?;
+    let mut symbols = Vec::new();
+    while reader.eat("*") {
+        symbols.push(choose(reader, "a symbol", Symbol::from_name)?);
+    }
+    Ok(Extent { factor, symbols })
+}
+
+fn kernel(reader: &mut Reader<'_>) -> Read<Kernel> {
+    reader.expect("kernel")?;
+    let name = quoted(reader)?;
+    let dims = sizes(reader)?;
+    reader.expect("(")?;
+    let slots = list(reader, ")", storage)?;
+    reader.expect("{")?;
+    let mut body = Arena::default();
+    while reader.peek().starts_with('v') {
+        numbered(reader, "v", body.len())?;
+        reader.expect(":")?;
+        let dtype = choose(reader, "a type", dtype_from)?;
+        reader.expect("=")?;
+        body.push(Inst {
+            op: inst_op(reader)?,
+            dtype,
+        });
+    }
+    let mut outputs = Vec::new();
+    while !reader.eat("}") {
+        outputs.push(output(reader)?);
+    }
+    Ok(Kernel {
+        name,
+        dims,
+        slots,
+        body,
+        outputs,
+    })
+}
+
+fn inst_op(reader: &mut Reader<'_>) -> Read<InstOp> {
+    if reader.eat("const") {
+        return reader.number().map(InstOp::Const);
+    }
+    if reader.eat("index") {
+        return reader.number().map(InstOp::Index);
+    }
+    if reader.eat("load") {
+        return access(reader).map(InstOp::Load);
+    }
+    if reader.eat("noise") {
+        return noise(reader);
+    }
+    let scalar = choose(reader, "an operation", Scalar::from_name)?;
+    let operands = (0..scalar.arity())
+        .map(|_| inst_id(reader))
+        .collect::<Read<Vec<InstId>>>()?;
+    Ok(InstOp::Apply(scalar, operands))
+}
+
+fn noise(reader: &mut Reader<'_>) -> Read<InstOp> {
+    let kind = choose(reader, "a kind of noise", NoiseKind::from_name)?;
+    let key = size(reader)?;
+    reader.expect("(")?;
+    let draw = inst_id(reader)?;
+    reader.expect(",")?;
+    let example = inst_id(reader)?;
+    reader.expect(",")?;
+    let coordinates = [draw, example, inst_id(reader)?];
+    reader.expect(")")?;
+    reader.expect("at")?;
+    let offset = size(reader)?;
+    Ok(InstOp::Noise {
+        kind,
+        key,
+        coordinates,
+        offset,
+        strides: sizes(reader)?,
+    })
+}
+
+fn access(reader: &mut Reader<'_>) -> Read<Access> {
+    let slot = reader.number()?;
+    reader.expect("at")?;
+    let offset = size(reader)?;
+    let strides = sizes(reader)?;
+    let mut dynamic = Vec::new();
+    while reader.eat("+") {
+        let index = inst_id(reader)?;
+        reader.expect("*")?;
+        let stride = size(reader)?;
+        reader.expect("below")?;
+        dynamic.push(Dynamic {
+            index,
+            stride,
+            limit: size(reader)?,
+        });
+    }
+    Ok(Access {
+        slot,
+        offset,
+        strides,
+        dynamic,
+    })
+}
+
+fn output(reader: &mut Reader<'_>) -> Read<Output> {
+    let combine = match reader.eat("store") {
+        true => None,
+        false => Some(choose(reader, "an output", combine_from)?),
+    };
+    let value = inst_id(reader)?;
+    reader.expect("->")?;
+    Ok(Output {
+        access: access(reader)?,
+        value,
+        combine,
+    })
+}
+
+fn sizes(reader: &mut Reader<'_>) -> Read<Vec<Size>> {
+    reader.expect("[")?;
+    list(reader, "]", size)
+}
+
+fn size(reader: &mut Reader<'_>) -> Read<Size> {
+    match reader.peek().starts_with('$') {
+        true => id(reader, "$").map(Size::Slot),
+        false => reader.number().map(Size::Fixed),
+    }
+}
+
+fn dim(reader: &mut Reader<'_>) -> Read<Dim> {
+    if let Some(symbol) = Symbol::from_name(reader.peek()) {
+        reader.token();
+        return Ok(Dim::Symbol(symbol));
+    }
+    reader.number().map(Dim::Fixed)
+}
+
+fn storage(reader: &mut Reader<'_>) -> Read<Storage> {
+    choose(reader, "`real` or `int`", |word| match word {
+        "real" => Some(Storage::Real),
+        "int" => Some(Storage::Int),
+        _ => None,
+    })
+}
+
+fn dtype_from(word: &str) -> Option<DType> {
+    [DType::Real, DType::Int, DType::Bool]
+        .into_iter()
+        .find(|dtype| dtype.to_string() == word)
+}
+
+fn combine_from(word: &str) -> Option<Combine> {
+    [Combine::Sum, Combine::Max]
+        .into_iter()
+        .find(|combine| combine.name() == word)
+}
+
+fn buffer_id(reader: &mut Reader<'_>) -> Read<BufferId> {
+    id(reader, "b").map(BufferId)
+}
+
+fn inst_id(reader: &mut Reader<'_>) -> Read<InstId> {
+    id(reader, "v").map(InstId)
+}
+
+fn id(reader: &mut Reader<'_>, prefix: &str) -> Read<u32> {
+    choose(reader, &format!("`{prefix}` and a number"), |word| {
+        word.strip_prefix(prefix)?.parse().ok()
+    })
+}
+
+/// The name of a definition, which must be the next in order.
+fn numbered(reader: &mut Reader<'_>, prefix: &str, next: usize) -> Read<()> {
+    reader.expect(&format!("{prefix}{next}"))
+}
+
+fn quoted(reader: &mut Reader<'_>) -> Read<String> {
+    choose(reader, "a name in quotes", |word| {
+        Some(word.strip_prefix('"')?.strip_suffix('"')?.to_owned())
+    })
+}
+
+fn choose<T>(reader: &mut Reader<'_>, what: &str, of: impl Fn(&str) -> Option<T>) -> Read<T> {
+    match of(reader.peek()) {
+        Some(found) => {
+            reader.token();
+            Ok(found)
+        }
+        None => Err(reader.error(&format!("expected {what}"))),
+    }
+}
+
+/// Items separated by commas, up to and including `close`.
+fn list<T>(reader: &mut Reader<'_>, close: &str, item: impl Fn(&mut Reader<'_>) -> Read<T>) -> Read<Vec<T>> {
+    let mut items = Vec::new();
+    if reader.eat(close) {
+        return Ok(items);
+    }
+    loop {
+        items.push(item(reader)?);
+        if reader.eat(close) {
+            return Ok(items);
+        }
+        reader.expect(",")?;
+    }
+}

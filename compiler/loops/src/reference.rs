@@ -1,0 +1,46 @@
+//! The backend `reference`: an interpreter in `f64`, the oracle of the others.
+
+use crate::backend::{Backend, Options};
+use crate::interp::interpret;
+use crate::ir::Program;
+use bnnc_abi::code::{Code, KernelArgs};
+use bnnc_base::dtype::Precision;
+use bnnc_base::fault::Fault;
+use std::sync::Arc;
+
+/// Interprets programs whose precision is `f64`.
+pub struct Reference;
+
+impl Backend for Reference {
+    fn name(&self) -> &'static str {
+        "reference"
+    }
+
+    fn compile(&self, program: &Program, _: &Options) -> Result<Arc<dyn Code>, Fault> {
+        match program.plan.precision {
+            Precision::F64 => Ok(Arc::new(Interpreted(program.clone()))),
+            Precision::F32 => Err(Fault::Limit("the reference backend computes in f64".to_owned())),
+        }
+    }
+}
+
+struct Interpreted(Program);
+
+impl Code for Interpreted {
+    unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
+        // SAFETY: the caller's promise is the interpreter's.
+        unsafe { interpret(&self.0.kernels[kernel], args) }
+    }
+
+    fn scratch_bytes(&self, _: usize) -> usize {
+        0
+    }
+
+    fn is_reference(&self) -> bool {
+        true
+    }
+
+    fn text(&self) -> String {
+        self.0.to_string()
+    }
+}

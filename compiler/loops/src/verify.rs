@@ -1,0 +1,190 @@
+//! What holds of every program a backend is given; a program that breaks it is a bug of ours.
+
+use crate::ir::{Access, Inst, InstId, InstOp, Kernel, Output, Program, Size};
+use crate::verify_plan::verify_plan;
+use bnnc_abi::plan::Storage;
+use bnnc_base::arena::Id;
+use bnnc_base::dtype::DType;
+use bnnc_base::fault::Fault;
+use bnnc_base::scalar::Scalar;
+
+/// Whether a rule holds, or which does not.
+pub(crate) type Verdict = Result<(), String>;
+
+/// Checks every kernel, and the plan against the kernels.
+///
+/// # Errors
+/// [`Fault::Bug`] that names the kernel or step, the place in it and the broken rule.
+pub fn verify(program: &Program) -> Result<(), Fault> {
+    for kernel in &program.kernels {
+        verify_kernel(kernel).map_err(|rule| Fault::Bug(format!("kernel `{}`: {rule}", kernel.name)))?;
+    }
+    verify_plan(program).map_err(|rule| Fault::Bug(format!("plan `{}`: {rule}", program.plan.name)))
+}
+
+/// Fails with `rule` unless `holds`.
+pub(crate) fn ensure(holds: bool, rule: impl FnOnce() -> String) -> Verdict {
+    if holds { Ok(()) } else { Err(rule()) }
+}
+
+fn verify_kernel(kernel: &Kernel) -> Verdict {
+    ensure(!kernel.dims.is_empty(), || "it has no axes".to_owned())?;
+    for dim in &kernel.dims {
+        ensure(!matches!(dim, Size::Fixed(size) if *size < 0), || {
+            format!("trip count {dim}")
+        })?;
+    }
+    for id in kernel.body.ids() {
+        verify_inst(kernel, id, &kernel.body[id]).map_err(|rule| format!("{id}: {rule}"))?;
+    }
+    for output in &kernel.outputs {
+        verify_output(kernel, output).map_err(|rule| format!("`{output}`: {rule}"))?;
+    }
+    Ok(())
+}
+
+fn verify_inst(kernel: &Kernel, id: InstId, inst: &Inst) -> Verdict {
+    let found = inst.dtype;
+    let result = |wanted: DType| ensure(found == wanted, || format!("the result is {wanted}, not {found}"));
+    match &inst.op {
+        InstOp::Const(value) => {
+            let fits = match inst.dtype {
+                DType::Real => true,
+                DType::Int => f64::from(*value as i32) == *value,
+                DType::Bool => *value == 0.0 || *value == 1.0,
+            };
+            ensure(fits, || format!("{value} is not of type {found}"))
+        }
+        InstOp::Index(axis) => {
+            ensure((*axis as usize) < kernel.dims.len(), || {
+                format!("there is no axis {axis}")
+            })?;
+            result(DType::Int)
+        }
+        InstOp::Load(access) => {
+            verify_access(kernel, access, id.index())?;
+            ensure(
+                stores(kernel.slots[access.slot as usize]).contains(&found),
+                || format!("slot {} does not hold {found}", access.slot),
+            )
+        }
+        InstOp::Apply(scalar, operands) => {
+            let arity = scalar.arity();
+            ensure(operands.len() == arity, || {
+                format!("{} takes {arity} operands", scalar.name())
+            })?;
+            let types = operands
+                .iter()
+                .map(|operand| operand_type(kernel, *operand, id.index()));
+            let types = types.collect::<Result<Vec<DType>, String>>()?;
+            match scalar_type(*scalar, &types) {
+                Some(wanted) => result(wanted),
+                None => Err(format!("{} does not take {types:?}", scalar.name())),
+            }
+        }
+        InstOp::Noise {
+            coordinates, strides, ..
+        } => {
+            for coordinate in coordinates {
+                let dtype = operand_type(kernel, *coordinate, id.index())?;
+                ensure(dtype == DType::Int, || {
+                    format!("coordinate {coordinate} is {dtype}, not int")
+                })?;
+            }
+            verify_strides(kernel, strides)?;
+            result(DType::Real)
+        }
+    }
+}
+
+/// The type of the result, or `None` where the operands have wrong types.
+pub fn scalar_type(scalar: Scalar, operands: &[DType]) -> Option<DType> {
+    use DType::{Bool, Int, Real};
+    match scalar {
+        Scalar::Add | Scalar::Mul | Scalar::Sub | Scalar::Max | Scalar::Min => match operands {
+            [Real, Real] => Some(Real),
+            [Int, Int] => Some(Int),
+            _ => None,
+        },
+        Scalar::Eq | Scalar::Le | Scalar::Lt => matches!(operands, [Real, Real] | [Int, Int]).then_some(Bool),
+        Scalar::And | Scalar::Or => (operands == [Bool, Bool]).then_some(Bool),
+        Scalar::Not => (operands == [Bool]).then_some(Bool),
+        Scalar::Select => match operands {
+            [Bool, then, otherwise] if then == otherwise => Some(*then),
+            _ => None,
+        },
+        Scalar::ToInt => (operands.len() == 1).then_some(Int),
+        Scalar::ToReal => (operands.len() == 1).then_some(Real),
+        Scalar::Abs | Scalar::Neg | Scalar::Sign => match operands {
+            [Real] => Some(Real),
+            [Int] => Some(Int),
+            _ => None,
+        },
+        Scalar::Div | Scalar::Pow => (operands == [Real, Real]).then_some(Real),
+        Scalar::Cos
+        | Scalar::Digamma
+        | Scalar::Erf
+        | Scalar::Exp
+        | Scalar::Expm1
+        | Scalar::Floor
+        | Scalar::Lgamma
+        | Scalar::Log
+        | Scalar::Log1p
+        | Scalar::LogSigmoid
+        | Scalar::Sigmoid
+        | Scalar::Sin
+        | Scalar::Softplus
+        | Scalar::Sqrt
+        | Scalar::Tanh
+        | Scalar::Trigamma => (operands == [Real]).then_some(Real),
+    }
+}
+
+/// The type of `id`, which must be defined before the instruction at `before`.
+fn operand_type(kernel: &Kernel, id: InstId, before: usize) -> Result<DType, String> {
+    let defined = if id.index() < before {
+        kernel.body.get(id)
+    } else {
+        None
+    };
+    defined
+        .map(|inst| inst.dtype)
+        .ok_or_else(|| format!("{id} is used before its definition"))
+}
+
+fn verify_access(kernel: &Kernel, access: &Access, before: usize) -> Verdict {
+    let slot = access.slot;
+    ensure((slot as usize) < kernel.slots.len(), || {
+        format!("there is no slot {slot}")
+    })?;
+    verify_strides(kernel, &access.strides)?;
+    for dynamic in &access.dynamic {
+        let dtype = operand_type(kernel, dynamic.index, before)?;
+        ensure(dtype == DType::Int, || {
+            format!("position {} is {dtype}, not int", dynamic.index)
+        })?;
+    }
+    Ok(())
+}
+
+fn verify_strides(kernel: &Kernel, strides: &[Size]) -> Verdict {
+    let (found, wanted) = (strides.len(), kernel.dims.len());
+    ensure(found == wanted, || format!("{found} strides for {wanted} axes"))
+}
+
+fn verify_output(kernel: &Kernel, output: &Output) -> Verdict {
+    verify_access(kernel, &output.access, kernel.body.len())?;
+    let dtype = operand_type(kernel, output.value, kernel.body.len())?;
+    let slot = output.access.slot;
+    ensure(stores(kernel.slots[slot as usize]).contains(&dtype), || {
+        format!("slot {slot} does not hold {dtype}")
+    })
+}
+
+/// The types whose elements lie in memory so.
+fn stores(storage: Storage) -> &'static [DType] {
+    match storage {
+        Storage::Real => &[DType::Real, DType::Bool],
+        Storage::Int => &[DType::Int],
+    }
+}

@@ -1,0 +1,207 @@
+//! What holds of a plan and its launches.
+
+use crate::ir::{Access, InstOp, Kernel, Output, Program, Size};
+use crate::verify::{Verdict, ensure};
+use bnnc_abi::plan::{Amount, BufferId, Launch, Plan, Reduce, Role, Step, Storage};
+use bnnc_base::shape::{Sizes, Symbol};
+
+/// Checks buffers and steps.
+pub(crate) fn verify_plan(program: &Program) -> Verdict {
+    let plan = &program.plan;
+    let (found, wanted) = (plan.kernels, program.kernels.len());
+    ensure(found == wanted, || {
+        format!("it counts {found} kernels of {wanted}")
+    })?;
+    for id in plan.buffers.ids() {
+        let buffer = &plan.buffers[id];
+        if let Role::Constant(values) = &buffer.role {
+            let count = buffer
+                .shape
+                .static_sizes()
+                .map(|sizes| sizes.iter().product::<usize>());
+            ensure(count == Some(values.len()), || {
+                format!("{id} is given {} elements", values.len())
+            })?;
+        }
+    }
+    verify_steps(program, &plan.steps)
+}
+
+fn verify_steps(program: &Program, steps: &[Step]) -> Verdict {
+    let plan = &program.plan;
+    for step in steps {
+        match step {
+            Step::Launch(launch) => {
+                let kernel = program.kernels.get(launch.kernel as usize);
+                let kernel = kernel.ok_or_else(|| format!("there is no kernel {}", launch.kernel))?;
+                verify_launch(plan, kernel, launch)
+                    .map_err(|rule| format!("launch of `{}`: {rule}", kernel.name))?;
+            }
+            Step::Call(call) => {
+                verify_buffers(plan, &call.buffers)?;
+                if let Some(result) = call.buffers.last() {
+                    verify_writable(plan, *result)?;
+                }
+            }
+            Step::Repeat { counter, body, .. } => {
+                verify_buffers(plan, &[*counter])?;
+                let buffer = &plan.buffers[*counter];
+                ensure(buffer.storage == Storage::Int && buffer.shape.rank() == 0, || {
+                    format!("counter {counter} is no integer scalar")
+                })?;
+                verify_steps(program, body)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn verify_buffers(plan: &Plan, buffers: &[BufferId]) -> Verdict {
+    let unknown = buffers.iter().find(|id| plan.buffers.get(**id).is_none());
+    unknown.map_or(Ok(()), |id| Err(format!("there is no buffer {id}")))
+}
+
+fn verify_writable(plan: &Plan, id: BufferId) -> Verdict {
+    let constant = matches!(plan.buffers[id].role, Role::Constant(_));
+    ensure(!constant, || format!("constant {id} is written"))
+}
+
+fn verify_launch(plan: &Plan, kernel: &Kernel, launch: &Launch) -> Verdict {
+    verify_buffers(plan, &launch.buffers)?;
+    let (found, wanted) = (launch.buffers.len(), kernel.slots.len());
+    ensure(found == wanted, || format!("{found} buffers for {wanted} slots"))?;
+    for (id, storage) in launch.buffers.iter().zip(&kernel.slots) {
+        ensure(plan.buffers[*id].storage == *storage, || {
+            format!("{id} is not stored as {storage:?}")
+        })?;
+    }
+    let unbound =
+        sizes_of(kernel).find(|size| matches!(size, Size::Slot(slot) if *slot as usize >= launch.ints.len()));
+    ensure(unbound.is_none(), || "an integer slot is not bound".to_owned())?;
+    for output in &kernel.outputs {
+        verify_writable(plan, launch.buffers[output.access.slot as usize])?;
+    }
+    verify_reduces(kernel, launch)?;
+    for sizes in samples() {
+        verify_reach(plan, kernel, launch, &sizes)?;
+    }
+    Ok(())
+}
+
+/// Every number a kernel mentions.
+fn sizes_of(kernel: &Kernel) -> impl Iterator<Item = Size> + '_ {
+    let access = |access: &Access| {
+        let mut sizes = access.strides.clone();
+        sizes.push(access.offset);
+        sizes.extend(
+            access
+                .dynamic
+                .iter()
+                .flat_map(|dynamic| [dynamic.stride, dynamic.limit]),
+        );
+        sizes
+    };
+    let inst = move |op: &InstOp| match op {
+        InstOp::Load(load) => access(load),
+        InstOp::Noise {
+            key, offset, strides, ..
+        } => [&[*key, *offset], strides.as_slice()].concat(),
+        InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) => Vec::new(),
+    };
+    let body = kernel.body.iter().flat_map(move |each| inst(&each.op));
+    kernel.dims.iter().copied().chain(body).chain(
+        kernel
+            .outputs
+            .iter()
+            .flat_map(move |output| access(&output.access)),
+    )
+}
+
+fn verify_reduces(kernel: &Kernel, launch: &Launch) -> Verdict {
+    for Reduce { slot, combine, .. } in &launch.reduces {
+        let mut outputs = kernel.outputs.iter().filter(|output| output.access.slot == *slot);
+        ensure(outputs.any(|output| output.combine == Some(*combine)), || {
+            format!("slot {slot} is not reduced")
+        })?;
+    }
+    for output in &kernel.outputs {
+        let slot = output.access.slot;
+        let declared = launch
+            .reduces
+            .iter()
+            .find(|reduce| reduce.slot == slot)
+            .map(|reduce| reduce.combine);
+        ensure(declared == output.combine, || {
+            format!("how slot {slot} combines is not declared")
+        })?;
+        let partial = launch
+            .reduces
+            .iter()
+            .any(|reduce| reduce.slot == slot && reduce.partial);
+        ensure(partial || !collides(kernel, output), || {
+            format!("chunks collide in slot {slot}")
+        })?;
+    }
+    Ok(())
+}
+
+/// Whether different iterations of the outermost axis may write the same element.
+fn collides(kernel: &Kernel, output: &Output) -> bool {
+    let still = output.access.strides[0] == Size::Fixed(0) && kernel.dims[0] != Size::Fixed(1);
+    let computed = output.combine.is_some() && !output.access.dynamic.is_empty();
+    still || computed
+}
+
+/// Values of the symbols under which addresses are checked, each distinct and a batch within the examples.
+fn samples() -> [Sizes; 2] {
+    let sizes = |batch, draws, examples, kl| {
+        let sizes = Sizes::default()
+            .with(Symbol::Batch, batch)
+            .with(Symbol::Draws, draws);
+        sizes.with(Symbol::Examples, examples).with(Symbol::KlDraws, kl)
+    };
+    [sizes(3, 2, 7, 5), sizes(13, 5, 17, 11)]
+}
+
+/// The launch agrees with the kernel's outermost axis, and no access leaves its buffer.
+fn verify_reach(plan: &Plan, kernel: &Kernel, launch: &Launch, sizes: &Sizes) -> Verdict {
+    let number = |size: Size| match size {
+        Size::Fixed(size) => size,
+        Size::Slot(slot) => Amount::resolve(&launch.ints[slot as usize], sizes),
+    };
+    let dims: Vec<i64> = kernel.dims.iter().map(|dim| number(*dim)).collect();
+    let outer = launch.outer.resolve(sizes);
+    ensure(outer == dims[0], || {
+        format!("outer count {outer} against {} of the kernel", dims[0])
+    })?;
+    if dims.iter().any(|dim| *dim <= 0) {
+        return Ok(());
+    }
+    let loads = kernel.body.iter().filter_map(|inst| match &inst.op {
+        InstOp::Load(access) => Some(access),
+        InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) | InstOp::Noise { .. } => None,
+    });
+    for access in loads.chain(kernel.outputs.iter().map(|output| &output.access)) {
+        let (mut low, mut high) = (number(access.offset), number(access.offset));
+        let axes = access
+            .strides
+            .iter()
+            .zip(&dims)
+            .map(|(stride, dim)| number(*stride) * (dim - 1));
+        let computed = access
+            .dynamic
+            .iter()
+            .map(|d| number(d.stride) * (number(d.limit) - 1).max(0));
+        for span in axes.chain(computed) {
+            low += span.min(0);
+            high += span.max(0);
+        }
+        let count = plan.buffers[launch.buffers[access.slot as usize]]
+            .shape
+            .count(sizes) as i64;
+        ensure(low >= 0 && high < count, || {
+            format!("`{access}` reaches {low}..={high} of {count} elements")
+        })?;
+    }
+    Ok(())
+}

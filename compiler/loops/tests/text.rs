@@ -1,0 +1,60 @@
+//! What prints reads back exactly.
+
+mod random;
+
+use bnnc_base::dtype::Precision;
+use bnnc_loops::parse::parse;
+use bnnc_loops::verify::verify;
+
+#[test]
+fn random_programs_read_back() {
+    for seed in 0..300 {
+        let program = random::program(seed, Precision::F32);
+        verify(&program).unwrap();
+        let text = program.to_string();
+        assert_eq!(
+            parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}")),
+            program
+        );
+    }
+}
+
+const EVERYTHING: &str = r#"plan "step" f64 1 {
+  b0 = real "w" [draws, 3] state
+  b1 = real "x" [batch] input
+  b2 = real "c" [3] constant (0.5, -inf, 1e-7)
+  b3 = int "i" [] scratch
+  b4 = real "out" [] output
+  launch 0 (b1, b4) ints (1*batch, none, 2*batch*draws + -3) outer 1*batch work 10*batch reduces (1 sum partial)
+  repeat 100 b3 {
+    call matmul (b0, b1, b0) ints (1, 2, 3)
+  }
+}
+
+kernel "sum" [$0] (real, real) {
+  v0: int = index 0
+  v1: real = load 0 at 0 [1]
+  v2: real = load 0 at $1 [0] + v0 * 1 below $0
+  v3: real = noise normal 7 (v0, v0, v0) at 0 [1]
+  v4: real = const -0.0
+  v5: bool = lt v1 v2
+  v6: real = select v5 v3 v4
+  sum v6 -> 1 at 0 [0]
+}
+"#;
+
+#[test]
+fn every_form_reads_back() {
+    let program = parse(EVERYTHING).unwrap();
+    verify(&program).unwrap();
+    assert_eq!(program.to_string(), EVERYTHING);
+}
+
+#[test]
+fn errors_name_line_and_token() {
+    let broken = EVERYTHING.replace("load 0 at 0 [1]\n  v2", "load 0 on 0 [1]\n  v2");
+    assert_eq!(
+        parse(&broken).unwrap_err().to_string(),
+        "line 15: expected `at`, found `on`"
+    );
+}

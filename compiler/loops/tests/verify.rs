@@ -1,0 +1,207 @@
+//! One program per rule that the verifier holds.
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+use bnnc_loops::parse::parse;
+use bnnc_loops::verify::verify;
+
+const SOUND: &str = r#"plan "p" f32 1 {
+  b0 = real "x" [batch, 4] input
+  b1 = int "k" [batch] input
+  b2 = real "y" [batch, 4] output
+  b3 = real "sum" [] output
+  b4 = real "c" [2] constant (1.0, 2.0)
+  b5 = int "counter" [] scratch
+  launch 0 (b0, b1, b2, b3) ints (1*batch) outer 1*batch work 4*batch reduces (3 sum partial)
+  repeat 2 b5 {
+    call cumsum (b0, b2) ints (1*batch, 4, 1, 0)
+  }
+}
+
+kernel "k" [$0, 4] (real, int, real, real) {
+  v0: real = load 0 at 0 [4, 1]
+  v1: int = load 1 at 0 [1, 0]
+  v2: real = load 0 at 0 [0, 1] + v1 * 4 below $0
+  v3: real = mul v0 v2
+  v4: bool = lt v0 v2
+  v5: real = select v4 v0 v3
+  v6: real = noise normal 7 (v1, v1, v1) at 0 [4, 1]
+  v7: real = add v5 v6
+  store v7 -> 2 at 0 [4, 1]
+  sum v7 -> 3 at 0 [0, 0]
+}
+"#;
+
+#[test]
+fn the_sound_program_passes() {
+    verify(&parse(SOUND).unwrap()).unwrap();
+}
+
+/// `from` is replaced by `to`, and the verifier must say `rule`.
+fn refuses(from: &str, to: &str, rule: &str) {
+    assert!(SOUND.contains(from), "`{from}` does not occur");
+    let program = parse(&SOUND.replacen(from, to, 1)).unwrap();
+    let fault = verify(&program).unwrap_err().to_string();
+    assert!(fault.contains(rule), "{fault}");
+}
+
+#[test]
+fn operands_are_defined_before_use() {
+    refuses(
+        "v3: real = mul v0 v2",
+        "v3: real = mul v0 v4",
+        "v3: v4 is used before its definition",
+    );
+    refuses("store v7", "store v8", "v8 is used before its definition");
+}
+
+#[test]
+fn operand_types_fit() {
+    refuses(
+        "v3: real = mul v0 v2",
+        "v3: real = mul v0 v1",
+        "mul does not take [Real, Int]",
+    );
+    refuses(
+        "v5: real = select v4 v0 v3",
+        "v5: real = select v0 v0 v3",
+        "select does not take",
+    );
+}
+
+#[test]
+fn result_types_fit() {
+    refuses("v4: bool = lt", "v4: real = lt", "the result is bool, not real");
+    refuses(
+        "v6: real = noise",
+        "v6: int = noise",
+        "the result is real, not int",
+    );
+}
+
+#[test]
+fn constants_fit_their_type() {
+    refuses(
+        "v3: real = mul v0 v2",
+        "v3: int = const 0.5",
+        "0.5 is not of type int",
+    );
+}
+
+#[test]
+fn axes_exist() {
+    refuses("v3: real = mul v0 v2", "v3: int = index 2", "there is no axis 2");
+    refuses("kernel \"k\" [$0, 4]", "kernel \"k\" []", "it has no axes");
+    refuses("kernel \"k\" [$0, 4]", "kernel \"k\" [$0, -1]", "trip count -1");
+}
+
+#[test]
+fn strides_count_axes() {
+    refuses("load 0 at 0 [4, 1]", "load 0 at 0 [4]", "1 strides for 2 axes");
+    refuses("at 0 [4, 1]\n  v7", "at 0 [4]\n  v7", "1 strides for 2 axes");
+}
+
+#[test]
+fn slots_exist_and_hold_the_type() {
+    refuses("load 0 at 0 [4, 1]", "load 9 at 0 [4, 1]", "there is no slot 9");
+    refuses("v1: int = load 1", "v1: int = load 0", "slot 0 does not hold int");
+    refuses("store v7 -> 2", "store v7 -> 1", "slot 1 does not hold real");
+}
+
+#[test]
+fn positions_and_coordinates_are_integers() {
+    refuses("+ v1 * 4", "+ v0 * 4", "position v0 is real, not int");
+    refuses(
+        "noise normal 7 (v1,",
+        "noise normal 7 (v0,",
+        "coordinate v0 is real, not int",
+    );
+}
+
+#[test]
+fn launches_bind_every_slot() {
+    refuses("launch 0", "launch 1", "there is no kernel 1");
+    refuses(
+        "(b0, b1, b2, b3) ints",
+        "(b0, b1, b2) ints",
+        "3 buffers for 4 slots",
+    );
+    refuses(
+        "(b0, b1, b2, b3) ints",
+        "(b0, b1, b2, b9) ints",
+        "there is no buffer b9",
+    );
+    refuses(
+        "(b0, b1, b2, b3) ints",
+        "(b0, b0, b2, b3) ints",
+        "b0 is not stored as Int",
+    );
+    refuses(
+        "ints (1*batch) outer",
+        "ints () outer",
+        "an integer slot is not bound",
+    );
+}
+
+#[test]
+fn kernels_are_counted() {
+    refuses("f32 1 {", "f32 2 {", "it counts 2 kernels of 1");
+}
+
+#[test]
+fn outer_counts_agree() {
+    refuses("outer 1*batch", "outer 1*draws", "outer count 2 against 3");
+}
+
+#[test]
+fn reductions_are_declared() {
+    refuses(
+        "reduces (3 sum partial)",
+        "reduces ()",
+        "how slot 3 combines is not declared",
+    );
+    refuses(
+        "reduces (3 sum partial)",
+        "reduces (3 max partial)",
+        "slot 3 is not reduced",
+    );
+    refuses(
+        "reduces (3 sum partial)",
+        "reduces (3 sum partial, 2 sum)",
+        "slot 2 is not reduced",
+    );
+    refuses(
+        "reduces (3 sum partial)",
+        "reduces (3 sum)",
+        "chunks collide in slot 3",
+    );
+}
+
+#[test]
+fn accesses_stay_inside() {
+    refuses(
+        "store v7 -> 2 at 0 [4, 1]",
+        "store v7 -> 2 at 1 [4, 1]",
+        "reaches 1..=12 of 12 elements",
+    );
+    refuses("+ v1 * 4 below $0", "+ v1 * 5 below $0", "of 12 elements");
+}
+
+#[test]
+fn constants_are_whole_and_never_written() {
+    refuses("constant (1.0, 2.0)", "constant (1.0)", "b4 is given 1 elements");
+    refuses(
+        "(b0, b1, b2, b3) ints",
+        "(b0, b1, b2, b4) ints",
+        "constant b4 is written",
+    );
+    refuses(
+        "call cumsum (b0, b2)",
+        "call cumsum (b0, b4)",
+        "constant b4 is written",
+    );
+}
+
+#[test]
+fn counters_are_integer_scalars() {
+    refuses("repeat 2 b5", "repeat 2 b1", "counter b1 is no integer scalar");
+}

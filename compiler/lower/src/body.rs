@@ -1,0 +1,327 @@
+//! Evaluates tensors at a point of a kernel's domain: index maps are composed down to loads, equal instructions are one.
+
+use crate::polynomial::{Polynomial, row_major};
+use crate::tensor::{Coordinate, Kind, TensorId, Tensors};
+use bnnc_abi::symbols::NoiseKind;
+use bnnc_base::arena::Id;
+use bnnc_base::dtype::DType;
+use bnnc_base::fault::Fault;
+use bnnc_base::scalar::Scalar;
+use bnnc_base::shape::Dim;
+use bnnc_loops::ir::InstId;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// A position that depends on the domain: along one axis of a tensor, or in a buffer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// Where the domain's origin is.
+    pub offset: Polynomial,
+    /// One stride per domain axis.
+    pub strides: Vec<Polynomial>,
+    /// Computed positions: the instruction, its stride and its limit.
+    pub dynamic: Vec<(InstId, Polynomial, Polynomial)>,
+}
+
+impl Place {
+    /// The origin.
+    pub fn zero(rank: usize) -> Place {
+        Place {
+            strides: vec![Polynomial::default(); rank],
+            ..Place::default()
+        }
+    }
+
+    /// The index along a domain axis.
+    pub fn axis(axis: usize, rank: usize) -> Place {
+        let mut place = Place::zero(rank);
+        place.strides[axis] = Polynomial::fixed(1);
+        place
+    }
+
+    /// Adds `factor` times another place.
+    pub fn add(&mut self, other: &Place, factor: &Polynomial) {
+        if factor.is_zero() {
+            return;
+        }
+        self.offset = self.offset.plus(&other.offset.times(factor));
+        for (stride, more) in self.strides.iter_mut().zip(&other.strides) {
+            if !more.is_zero() {
+                *stride = stride.plus(&more.times(factor));
+            }
+        }
+        let scaled = |(inst, stride, limit): &(InstId, Polynomial, Polynomial)| {
+            (*inst, stride.times(factor), limit.clone())
+        };
+        self.dynamic.extend(other.dynamic.iter().map(scaled));
+    }
+
+    /// Whether it moves with no axis of the domain.
+    pub fn is_fixed(&self) -> bool {
+        self.dynamic.is_empty() && self.strides.iter().all(Polynomial::is_zero)
+    }
+}
+
+/// An instruction before the domain's axes are collapsed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// The bits of a number.
+    Const(u64),
+    /// A domain axis.
+    Index(usize),
+    /// An element of a stored tensor.
+    Load(TensorId, Place),
+    /// A scalar operation.
+    Apply(Scalar, Vec<InstId>),
+    /// A random number: law, key, coordinates, number of the element.
+    Noise(NoiseKind, i64, [InstId; 3], Place),
+}
+
+/// The axes of a kernel's domain: those of a shape without axes of size 1.
+pub fn domain(dims: &[Dim]) -> Vec<Dim> {
+    dims.iter().copied().filter(|dim| *dim != Dim::Fixed(1)).collect()
+}
+
+/// The places along the axes of a shape at a point of its own domain.
+pub fn identity(dims: &[Dim]) -> Vec<Place> {
+    let rank = domain(dims).len();
+    let mut next = 0;
+    let mut place = |dim: &Dim| {
+        if *dim == Dim::Fixed(1) {
+            return Place::zero(rank);
+        }
+        next += 1;
+        Place::axis(next - 1, rank)
+    };
+    dims.iter().map(&mut place).collect()
+}
+
+/// One place per axis of a tensor, as a body knows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Point(u32);
+
+/// A body under construction.
+pub struct Body<'a> {
+    tensors: &'a Tensors,
+    stored: &'a [bool],
+    rank: usize,
+    /// The instructions in evaluation order.
+    pub insts: Vec<(Op, DType)>,
+    /// Tensors that were evaluated here rather than loaded.
+    pub inlined: Vec<TensorId>,
+    interned: HashMap<(Op, DType), InstId>,
+    points: Vec<Rc<[Place]>>,
+    numbers: HashMap<Rc<[Place]>, Point>,
+    memo: HashMap<(TensorId, Point), InstId>,
+    registers: HashMap<(TensorId, Place), InstId>,
+}
+
+impl<'a> Body<'a> {
+    /// An empty body over a domain of this rank.
+    pub fn new(tensors: &'a Tensors, stored: &'a [bool], rank: usize) -> Body<'a> {
+        Body {
+            tensors,
+            stored,
+            rank,
+            insts: Vec::new(),
+            inlined: Vec::new(),
+            interned: HashMap::new(),
+            points: Vec::new(),
+            numbers: HashMap::new(),
+            memo: HashMap::new(),
+            registers: HashMap::new(),
+        }
+    }
+
+    /// The point with these places.
+    pub fn point(&mut self, places: Vec<Place>) -> Point {
+        if let Some(point) = self.numbers.get(places.as_slice()) {
+            return *point;
+        }
+        let (point, places): (Point, Rc<[Place]>) = (Point(self.points.len() as u32), places.into());
+        self.points.push(places.clone());
+        self.numbers.insert(places, point);
+        point
+    }
+
+    /// Remembers that an instruction holds what this kernel stores at `address` of a tensor.
+    pub fn register(&mut self, tensor: TensorId, address: Place, inst: InstId) {
+        self.registers.insert((tensor, address), inst);
+    }
+
+    fn push(&mut self, op: Op, dtype: DType) -> InstId {
+        let op = self.folded(op, dtype);
+        let next = InstId(self.insts.len() as u32);
+        let inst = *self.interned.entry((op.clone(), dtype)).or_insert(next);
+        if inst == next {
+            self.insts.push((op, dtype));
+        }
+        inst
+    }
+
+    /// A scalar operation on real numbers is a number.
+    fn folded(&self, op: Op, dtype: DType) -> Op {
+        let Op::Apply(scalar, args) = &op else { return op };
+        let number = |arg: &InstId| match self.insts[arg.0 as usize] {
+            (Op::Const(bits), DType::Real) => Some(f64::from_bits(bits)),
+            _ => None,
+        };
+        let numbers: Option<Vec<f64>> = args.iter().map(number).collect();
+        match numbers {
+            Some(numbers) if dtype == DType::Real => Op::Const(scalar.eval(&numbers).to_bits()),
+            _ => op,
+        }
+    }
+
+    /// The value of a tensor's definition at one place per axis, even where the tensor is stored.
+    pub fn define(&mut self, id: TensorId, point: Point) -> Result<InstId, Fault> {
+        let tensors = self.tensors;
+        let tensor = &tensors[id];
+        let places = self.points[point.0 as usize].clone();
+        let inst = match &tensor.kind {
+            Kind::Const(number) => return Ok(self.push(Op::Const(number.to_bits()), tensor.dtype)),
+            Kind::Index(axis) => self.linear(&places[*axis])?,
+            Kind::Noise {
+                kind,
+                key,
+                coordinates,
+                strides,
+            } => {
+                let mut element = Place::zero(self.rank);
+                places
+                    .iter()
+                    .zip(strides)
+                    .for_each(|(place, stride)| element.add(place, stride));
+                if !element.dynamic.is_empty() {
+                    return Err(Fault::Bug(
+                        "noise at a computed position is not stored first".to_owned(),
+                    ));
+                }
+                let mut numbers = [InstId(0); 3];
+                for (number, coordinate) in numbers.iter_mut().zip(coordinates) {
+                    *number = self.value(*coordinate, point)?;
+                }
+                self.push(Op::Noise(*kind, *key, numbers, element), tensor.dtype)
+            }
+            Kind::Apply(scalar, args) => {
+                let args: Result<Vec<InstId>, Fault> =
+                    args.iter().map(|arg| self.value(*arg, point)).collect();
+                self.push(Op::Apply(*scalar, args?), tensor.dtype)
+            }
+            Kind::View(arg, at) => {
+                let places = self.compose(*arg, at, point)?;
+                let inner = self.point(places);
+                self.value(*arg, inner)?
+            }
+            Kind::Flat(arg) => {
+                let address = address(&tensor.dims, &places, self.rank);
+                return Ok(self.load(*arg, address));
+            }
+            Kind::Buffer(_) | Kind::Assembled { .. } | Kind::Call(_) | Kind::Loop(_) => {
+                return Ok(self.load(id, address(&tensor.dims, &places, self.rank)));
+            }
+        };
+        self.inlined.push(id);
+        Ok(inst)
+    }
+
+    /// The value of a tensor at one place per axis: loaded where it is stored.
+    pub fn value(&mut self, id: TensorId, point: Point) -> Result<InstId, Fault> {
+        if let Some(inst) = self.memo.get(&(id, point)) {
+            return Ok(*inst);
+        }
+        let inst = if self.stored[id.index()] {
+            let address = address(&self.tensors[id].dims, &self.points[point.0 as usize], self.rank);
+            self.load(id, address)
+        } else {
+            self.define(id, point)?
+        };
+        self.memo.insert((id, point), inst);
+        Ok(inst)
+    }
+
+    fn load(&mut self, id: TensorId, address: Place) -> InstId {
+        let key = (id, address);
+        match self.registers.get(&key) {
+            Some(inst) => *inst,
+            None => self.push(Op::Load(id, key.1), self.tensors[id].dtype),
+        }
+    }
+
+    /// Places along the axes of `arg`, where its coordinates are given over axes that are at `point`; the places along axes
+    /// of size 1 are the origin.
+    pub fn compose(&mut self, arg: TensorId, at: &[Coordinate], point: Point) -> Result<Vec<Place>, Fault> {
+        let tensors = self.tensors;
+        let places = self.points[point.0 as usize].clone();
+        let mut composed = Vec::new();
+        for (coordinate, dim) in at.iter().zip(&tensors[arg].dims) {
+            let mut place = Place::zero(self.rank);
+            if *dim != Dim::Fixed(1) {
+                place.offset = coordinate.offset.clone();
+                coordinate
+                    .terms
+                    .iter()
+                    .for_each(|(axis, stride)| place.add(&places[*axis], stride));
+                if let Some(index) = coordinate.dynamic {
+                    let index = self.value(index, point)?;
+                    place
+                        .dynamic
+                        .push((index, Polynomial::fixed(1), Polynomial::of(*dim)));
+                }
+            }
+            composed.push(place);
+        }
+        Ok(composed)
+    }
+
+    /// A position as an integer instruction.
+    fn linear(&mut self, place: &Place) -> Result<InstId, Fault> {
+        let number = |polynomial: &Polynomial| {
+            let limit = || Fault::Limit("a position with a symbolic stride is used as a number".to_owned());
+            polynomial.as_fixed().ok_or_else(limit)
+        };
+        if !place.dynamic.is_empty() {
+            return Err(Fault::Bug(
+                "positions at a computed position are not stored first".to_owned(),
+            ));
+        }
+        let mut sum: Option<InstId> = None;
+        for (axis, stride) in place
+            .strides
+            .iter()
+            .enumerate()
+            .filter(|(_, stride)| !stride.is_zero())
+        {
+            let index = self.push(Op::Index(axis), DType::Int);
+            let term = match number(stride)? {
+                1 => index,
+                stride => {
+                    let stride = self.push(Op::Const((stride as f64).to_bits()), DType::Int);
+                    self.push(Op::Apply(Scalar::Mul, vec![index, stride]), DType::Int)
+                }
+            };
+            sum = Some(match sum {
+                Some(sum) => self.push(Op::Apply(Scalar::Add, vec![sum, term]), DType::Int),
+                None => term,
+            });
+        }
+        let offset = number(&place.offset)?;
+        match sum {
+            Some(sum) if offset == 0 => Ok(sum),
+            sum => {
+                let offset = self.push(Op::Const((offset as f64).to_bits()), DType::Int);
+                let add = |sum| self.push(Op::Apply(Scalar::Add, vec![sum, offset]), DType::Int);
+                Ok(sum.map_or(offset, add))
+            }
+        }
+    }
+}
+
+/// The position in a row-major buffer.
+pub fn address(dims: &[Dim], places: &[Place], rank: usize) -> Place {
+    let mut address = Place::zero(rank);
+    for (place, stride) in places.iter().zip(row_major(dims)) {
+        address.add(place, &stride);
+    }
+    address
+}

@@ -1,0 +1,292 @@
+//! Contractions: which become matrix products, and the strides those are called with.
+//!
+//! Note [Contractions]. A letter of both operands and the result is a batch axis, one of the left operand and the result is
+//! an `m` axis, one of the right operand and the result an `n` axis, one of both operands alone is a `k` axis. A
+//! contraction is a matrix product if it has all of `m`, `n` and `k` and is not tiny; then transposes and broadcasts of its
+//! operands are strides. Everything else reads each operand about as often as it has elements, so nothing is gained by
+//! blocking, and it becomes a fused multiplication with a reduction over `k`. Several axes of one class are one axis where
+//! they are contiguous in every operand that has them; other `m` and `n` axes become batch axes, and for other `k` axes an
+//! operand is copied.
+
+use crate::polynomial::{Polynomial, row_major};
+use crate::tensor::{Kind, TensorId, Tensors};
+use bnnc_base::shape::Dim;
+
+/// Static contractions with at most this many multiplications are no calls.
+pub const TINY: usize = 128;
+
+/// The letters of a contraction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Letters {
+    /// Of the left operand.
+    pub left: Vec<char>,
+    /// Of the right operand.
+    pub right: Vec<char>,
+    /// Of the result.
+    pub result: Vec<char>,
+}
+
+/// What a letter is in a matrix product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// In all three.
+    Batch,
+    /// Of the left operand and the result.
+    M,
+    /// Of the right operand and the result.
+    N,
+    /// Of both operands alone.
+    K,
+}
+
+impl Letters {
+    /// The class of a letter that is not summed in one operand alone.
+    pub fn class(&self, letter: char) -> Class {
+        match (
+            self.left.contains(&letter),
+            self.right.contains(&letter),
+            self.result.contains(&letter),
+        ) {
+            (true, true, true) => Class::Batch,
+            (true, false, _) => Class::M,
+            (false, _, _) => Class::N,
+            (true, true, false) => Class::K,
+        }
+    }
+
+    fn swapped(&self) -> Letters {
+        Letters {
+            left: self.right.clone(),
+            right: self.left.clone(),
+            result: self.result.clone(),
+        }
+    }
+}
+
+/// The tensor that is stored for a call that takes its operand row-major.
+pub fn flat_base(tensors: &Tensors, id: TensorId) -> TensorId {
+    match &tensors[id].kind {
+        Kind::Flat(arg) => *arg,
+        _ => id,
+    }
+}
+
+/// The tensor that is stored for an operand that may have strides: transposes and broadcasts are looked through.
+pub fn strided_base(tensors: &Tensors, id: TensorId) -> TensorId {
+    match &tensors[id].kind {
+        Kind::Flat(arg) => *arg,
+        Kind::View(arg, at) if at.iter().all(|to| to.dynamic.is_none() && to.offset.is_zero()) => {
+            strided_base(tensors, *arg)
+        }
+        _ => id,
+    }
+}
+
+/// The strides of an operand in the memory of its [`strided_base`]; axes of size 1 get 0.
+pub fn strides(tensors: &Tensors, id: TensorId) -> Vec<Polynomial> {
+    let tensor = &tensors[id];
+    match &tensor.kind {
+        Kind::View(arg, at) if at.iter().all(|to| to.dynamic.is_none() && to.offset.is_zero()) => {
+            let mut strides = vec![Polynomial::default(); tensor.dims.len()];
+            for (to, inner) in at.iter().zip(self::strides(tensors, *arg)) {
+                for (axis, factor) in &to.terms {
+                    if tensor.dims[*axis] != Dim::Fixed(1) {
+                        strides[*axis] = strides[*axis].plus(&inner.times(factor));
+                    }
+                }
+            }
+            strides
+        }
+        _ => row_major(&tensor.dims),
+    }
+}
+
+/// The stored tensor that a call reads for an operand.
+pub fn base(tensors: &Tensors, user: TensorId, arg: TensorId) -> TensorId {
+    match &tensors[user].kind {
+        Kind::Call(call) => match call.ints {
+            crate::tensor::CallInts::Contraction(_) => strided_base(tensors, arg),
+            crate::tensor::CallInts::Given(_) => flat_base(tensors, arg),
+        },
+        _ => arg,
+    }
+}
+
+/// One loop of a matrix product: its size, and its stride in each operand and the result.
+#[derive(Clone, Debug)]
+struct Axis {
+    size: Polynomial,
+    strides: [Polynomial; 3],
+    letters: Vec<char>,
+}
+
+impl Axis {
+    fn absorbs(&self, inner: &Axis) -> bool {
+        (0..3).all(|at| self.strides[at] == inner.strides[at].times(&inner.size))
+    }
+
+    fn merged(&self, inner: &Axis) -> Axis {
+        Axis {
+            size: self.size.times(&inner.size),
+            strides: inner.strides.clone(),
+            letters: [self.letters.as_slice(), &inner.letters].concat(),
+        }
+    }
+}
+
+/// The operands of a matrix product in its order, with the strides of each and of the result.
+struct Operands {
+    letters: Letters,
+    args: [TensorId; 2],
+    strides: [Vec<Polynomial>; 3],
+    sizes: Vec<(char, Dim)>,
+}
+
+impl Operands {
+    fn new(tensors: &Tensors, letters: &Letters, args: [TensorId; 2], result: &[Dim]) -> Operands {
+        let mut sizes: Vec<(char, Dim)> = letters
+            .result
+            .iter()
+            .copied()
+            .zip(result.iter().copied())
+            .collect();
+        for (list, arg) in [(&letters.left, args[0]), (&letters.right, args[1])] {
+            sizes.extend(list.iter().copied().zip(tensors[arg].dims.iter().copied()));
+        }
+        let strides = [
+            strides(tensors, args[0]),
+            strides(tensors, args[1]),
+            row_major(result),
+        ];
+        Operands {
+            letters: letters.clone(),
+            args,
+            strides,
+            sizes,
+        }
+    }
+
+    fn size(&self, letter: char) -> Dim {
+        self.sizes
+            .iter()
+            .find(|(l, _)| *l == letter)
+            .map_or(Dim::Fixed(1), |(_, dim)| *dim)
+    }
+
+    fn axis(&self, letter: char) -> Axis {
+        let lists = [&self.letters.left, &self.letters.right, &self.letters.result];
+        let stride = |operand: usize| {
+            let at = lists[operand].iter().position(|l| *l == letter);
+            at.map_or(Polynomial::default(), |at| self.strides[operand][at].clone())
+        };
+        Axis {
+            size: Polynomial::of(self.size(letter)),
+            strides: [stride(0), stride(1), stride(2)],
+            letters: vec![letter],
+        }
+    }
+
+    /// The axes of a class, merged where they are contiguous; those of size 1 are left out.
+    fn class(&self, class: Class) -> Vec<Axis> {
+        let order = if class == Class::K {
+            &self.letters.left
+        } else {
+            &self.letters.result
+        };
+        let of_class =
+            |letter: &&char| self.letters.class(**letter) == class && self.size(**letter) != Dim::Fixed(1);
+        let mut axes: Vec<Axis> = Vec::new();
+        for letter in order.iter().filter(of_class) {
+            let next = self.axis(*letter);
+            match axes.last_mut() {
+                Some(last) if last.absorbs(&next) => *last = last.merged(&next),
+                _ => axes.push(next),
+            }
+        }
+        axes
+    }
+}
+
+/// For each operand, whether its `k` axes cannot be walked with one stride in the order of the left operand.
+pub fn needs_copy(tensors: &Tensors, letters: &Letters, args: [TensorId; 2], result: &[Dim]) -> [bool; 2] {
+    let operands = Operands::new(tensors, letters, args, result);
+    let summed =
+        |letter: &&char| letters.class(**letter) == Class::K && operands.size(**letter) != Dim::Fixed(1);
+    let axes: Vec<Axis> = letters
+        .left
+        .iter()
+        .filter(summed)
+        .map(|letter| operands.axis(*letter))
+        .collect();
+    let contiguous = |operand: usize| {
+        let steps = |pair: &[Axis]| pair[0].strides[operand] == pair[1].strides[operand].times(&pair[1].size);
+        axes.windows(2).all(steps)
+    };
+    [!contiguous(0), !contiguous(1)]
+}
+
+/// Whether a contraction is a call of the matrix product; see Note [Contractions].
+pub fn is_product(tensors: &Tensors, letters: &Letters, args: [TensorId; 2], result: &[Dim]) -> bool {
+    let operands = Operands::new(tensors, letters, args, result);
+    let has = |class: Class| !operands.class(class).is_empty();
+    let fixed: Option<usize> = Operands::all(&operands.letters)
+        .into_iter()
+        .map(|letter| operands.size(letter).fixed())
+        .product();
+    let tiny = fixed.is_some_and(|count| count <= TINY);
+    has(Class::M) && has(Class::N) && has(Class::K) && !tiny
+}
+
+impl Operands {
+    fn all(letters: &Letters) -> Vec<char> {
+        let mut all = letters.left.clone();
+        all.extend(
+            letters
+                .right
+                .iter()
+                .filter(|letter| !letters.left.contains(letter)),
+        );
+        all
+    }
+}
+
+/// A call of the matrix product: its two stored operands and its integers.
+pub fn product(
+    tensors: &Tensors,
+    letters: &Letters,
+    args: [TensorId; 2],
+    result: &[Dim],
+) -> ([TensorId; 2], Vec<Polynomial>) {
+    let mut operands = Operands::new(tensors, letters, args, result);
+    // The innermost axis of the result should be the columns of the product.
+    let innermost = letters
+        .result
+        .iter()
+        .rev()
+        .find(|letter| operands.size(**letter) != Dim::Fixed(1));
+    if innermost.is_some_and(|letter| letters.class(*letter) == Class::M) {
+        operands = Operands::new(tensors, &letters.swapped(), [args[1], args[0]], result);
+    }
+    let mut batch = operands.class(Class::Batch);
+    let mut one = |class: Class| {
+        let mut axes = operands.class(class);
+        let last = axes.pop();
+        batch.append(&mut axes);
+        last.unwrap_or(Axis {
+            size: Polynomial::fixed(1),
+            strides: Default::default(),
+            letters: Vec::new(),
+        })
+    };
+    let (m, n, k) = (one(Class::M), one(Class::N), one(Class::K));
+    let (ms, ns, ks) = (m.strides, n.strides, k.strides);
+    let [m_a, _, m_c] = ms;
+    let [_, n_b, n_c] = ns;
+    let [k_a, k_b, _] = ks;
+    let mut ints = vec![m.size, n.size, k.size, m_a, k_a, k_b, n_b, m_c, n_c];
+    for axis in batch {
+        ints.push(axis.size);
+        ints.extend(axis.strides);
+    }
+    (operands.args.map(|arg| strided_base(tensors, arg)), ints)
+}

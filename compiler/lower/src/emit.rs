@@ -1,0 +1,272 @@
+//! Steps, kernels and buffers from grouped tasks.
+
+use crate::body::Body;
+use crate::contract;
+use crate::fuse::fuse;
+use crate::group::Groups;
+use crate::import::{self, Import};
+use crate::kernel::{RawKernel, RawOutput};
+use crate::polynomial::Polynomial;
+use crate::task::{self, Work};
+use crate::tensor::{Call, CallInts, Coordinate, Kind, Loop, Part, TensorId, Tensors};
+use bnnc_abi::plan::{self, Buffer, BufferId, Role, Step};
+use bnnc_base::arena::{Arena, Id};
+use bnnc_base::dtype::DType;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::Shape;
+use bnnc_graph::types::Type;
+use bnnc_loops::ir::Kernel;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+/// The most words in a kernel's name.
+const NAMED: usize = 3;
+
+/// Collects buffers and kernels while steps are made.
+pub struct Emitter {
+    /// All buffers.
+    pub buffers: Arena<BufferId, Buffer>,
+    /// All kernels, each once.
+    pub kernels: Vec<Kernel>,
+    /// The seed of noise keys.
+    pub seed: u64,
+}
+
+/// The memory of stored tensors.
+type Memory = HashMap<TensorId, BufferId>;
+
+impl Emitter {
+    /// The steps that compute tensors into ports.
+    pub fn steps(&mut self, tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Result<Vec<Step>, Fault> {
+        let (storage, groups) = fuse(tensors, ports)?;
+        let memory = self.memory(tensors, &storage, &groups);
+        let mut steps = Vec::new();
+        for group in groups.order()? {
+            let members = &groups.members[group];
+            if members.iter().all(|task| groups.silent[*task]) {
+                continue;
+            }
+            match &groups.tasks[members[0]].work {
+                Work::Opaque(id) => match &tensors[*id].kind {
+                    Kind::Call(call) => steps.push(library_call(tensors, &memory, *id, call)),
+                    Kind::Loop(looped) => self.repeat(tensors, &memory, *id, looped, &mut steps)?,
+                    _ => return Err(Fault::Bug(format!("{id} is neither a call nor a loop"))),
+                },
+                Work::Root(_) => steps.push(self.kernel(tensors, &storage, &groups, members, &memory)?),
+            }
+        }
+        Ok(steps)
+    }
+
+    fn scratch(&mut self, name: &str, dims: &[bnnc_base::shape::Dim], dtype: DType) -> BufferId {
+        let ty = Type::new(dtype, Shape(dims.to_vec()));
+        self.buffers
+            .push(import::as_buffer(&name.into(), &ty, Role::Scratch))
+    }
+
+    /// Ports keep their tensors, every other written tensor gets a buffer.
+    fn memory(&mut self, tensors: &Tensors, storage: &task::Storage, groups: &Groups) -> Memory {
+        let mut memory = Memory::new();
+        for id in tensors.ids() {
+            if let Kind::Buffer(buffer) = tensors[id].kind {
+                memory.insert(id, buffer);
+            }
+        }
+        let written = groups
+            .tasks
+            .iter()
+            .zip(&groups.silent)
+            .filter(|(_, silent)| !**silent);
+        for id in written.filter_map(|(task, _)| task.writes) {
+            let Entry::Vacant(entry) = memory.entry(id) else {
+                continue;
+            };
+            let tensor = &tensors[id];
+            let name = tensor
+                .label
+                .as_ref()
+                .map_or_else(|| id.to_string(), |label| label.to_string());
+            let home = storage.homes[id.index()];
+            entry.insert(home.unwrap_or_else(|| self.scratch(&name, &tensor.dims, tensor.dtype)));
+        }
+        memory
+    }
+
+    fn kernel(
+        &mut self,
+        tensors: &Tensors,
+        storage: &task::Storage,
+        groups: &Groups,
+        members: &[usize],
+        memory: &Memory,
+    ) -> Result<Step, Fault> {
+        let mut members: Vec<usize> = members
+            .iter()
+            .copied()
+            .filter(|task| !groups.silent[*task])
+            .collect();
+        members.sort_unstable();
+        let domain = &groups.tasks[members[0]].domain;
+        let mut body = Body::new(tensors, &storage.stored, domain.len());
+        let mut outputs = Vec::new();
+        for member in &members {
+            let Work::Root(root) = &groups.tasks[*member].work else {
+                continue;
+            };
+            let (value, address) = task::evaluate(tensors, &mut body, root)?;
+            if root.copy.is_none() && root.combine.is_none() && address.dynamic.is_empty() {
+                body.register(root.tensor, address.clone(), value);
+            }
+            let buffer = root.copy.unwrap_or_else(|| memory[&root.tensor]);
+            outputs.push(RawOutput {
+                buffer,
+                address,
+                value,
+                combine: root.combine,
+            });
+        }
+        let mut raw = RawKernel::new(domain, body.insts, outputs);
+        raw.prune();
+        let raw = raw.arrange();
+        let name = name(tensors, groups, &members);
+        let buffers = &self.buffers;
+        let (kernel, mut launch) = raw.finish(name, |id| memory[&id], |id| buffers[id].storage);
+        launch.kernel = self.number(kernel);
+        Ok(Step::Launch(launch))
+    }
+
+    /// The number of a kernel; kernels that differ in their names alone are one.
+    fn number(&mut self, kernel: Kernel) -> u32 {
+        let same = |known: &Kernel| {
+            known.dims == kernel.dims
+                && known.slots == kernel.slots
+                && known.outputs == kernel.outputs
+                && known.body == kernel.body
+        };
+        let known = self.kernels.iter().position(same);
+        known.unwrap_or_else(|| {
+            self.kernels.push(kernel);
+            self.kernels.len() - 1
+        }) as u32
+    }
+
+    /// Copies the start into the carry, then lets the body move the carry and store it in the result.
+    fn repeat(
+        &mut self,
+        tensors: &Tensors,
+        memory: &Memory,
+        id: TensorId,
+        looped: &Loop,
+        steps: &mut Vec<Step>,
+    ) -> Result<(), Fault> {
+        let init = &tensors[looped.args[0]];
+        let carry_type = Type::new(init.dtype, Shape(init.dims.clone()));
+        let counter = self.scratch("counter", &[], DType::Int);
+        let carry = self.scratch("carry", &init.dims, init.dtype);
+        let mut start = Import::new(&mut self.buffers, self.seed);
+        let from = start.buffer(memory[&looped.args[0]], &carry_type);
+        let start = start.tensors;
+        steps.extend(self.steps(&start, &[(from, carry)])?);
+
+        let mut import = Import::new(&mut self.buffers, self.seed);
+        let count = import.buffer(counter, &Type::int(Shape::scalar()));
+        let mut args = vec![import.buffer(carry, &carry_type)];
+        for (at, arg) in looped.args.iter().enumerate().skip(1) {
+            let outer = &tensors[*arg];
+            let whole = import.buffer(memory[arg], &Type::new(outer.dtype, Shape(outer.dims.clone())));
+            args.push(if at <= looped.sliced {
+                row(&mut import, whole, count)
+            } else {
+                whole
+            });
+        }
+        let next = import.function(&looped.body, &args)?;
+        let [next] = next[..] else {
+            return Err(Fault::Bug("the body of a scan has one result".to_owned()));
+        };
+        let dims = import.tensors[next].dims.clone();
+        let index = import.view(count, Vec::new(), &dims);
+        let mut to = vec![Coordinate {
+            dynamic: Some(index),
+            ..Coordinate::default()
+        }];
+        to.extend((0..dims.len()).map(Coordinate::axis));
+        let parts = vec![Part {
+            value: next,
+            to,
+            combine: None,
+        }];
+        let kind = Kind::Assembled {
+            parts,
+            ordered: false,
+        };
+        let rows = import.push(kind, &tensors[id].dims, tensors[id].dtype);
+        let inner = import.tensors;
+        let body = self.steps(&inner, &[(next, carry), (rows, memory[&id])])?;
+        let count = Polynomial::of(looped.count).to_amount();
+        steps.push(Step::Repeat { count, counter, body });
+        Ok(())
+    }
+}
+
+/// The slice of a tensor at a computed position of its first axis.
+fn row(import: &mut Import, whole: TensorId, position: TensorId) -> TensorId {
+    let dims = import.tensors[whole].dims[1..].to_vec();
+    let index = import.view(position, Vec::new(), &dims);
+    let mut at = vec![Coordinate {
+        dynamic: Some(index),
+        ..Coordinate::default()
+    }];
+    at.extend((0..dims.len()).map(Coordinate::axis));
+    import.view(whole, at, &dims)
+}
+
+fn library_call(tensors: &Tensors, memory: &Memory, id: TensorId, call: &Call) -> Step {
+    let (args, ints) = match &call.ints {
+        CallInts::Given(ints) => (
+            call.args
+                .iter()
+                .map(|arg| contract::flat_base(tensors, *arg))
+                .collect::<Vec<_>>(),
+            ints.clone(),
+        ),
+        CallInts::Contraction(letters) => {
+            let (args, ints) =
+                contract::product(tensors, letters, [call.args[0], call.args[1]], &tensors[id].dims);
+            (args.to_vec(), ints)
+        }
+    };
+    let mut buffers: Vec<BufferId> = args.iter().map(|arg| memory[arg]).collect();
+    buffers.push(memory[&id]);
+    let ints = ints.iter().map(Polynomial::to_amount).collect();
+    Step::Call(plan::Call {
+        primitive: call.primitive,
+        buffers,
+        ints,
+    })
+}
+
+/// For people: what the kernel makes.
+fn name(tensors: &Tensors, groups: &Groups, members: &[usize]) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    for member in members {
+        let Work::Root(root) = &groups.tasks[*member].work else {
+            continue;
+        };
+        let label = tensors[root.tensor]
+            .label
+            .as_deref()
+            .or(tensors[root.value].label.as_deref());
+        let word = match (label, root.combine, &tensors[root.value].kind) {
+            (Some(label), ..) => label,
+            (None, Some(combine), _) => combine.name(),
+            (None, None, Kind::Apply(scalar, _)) => scalar.name(),
+            (None, None, Kind::Noise { kind, .. }) => kind.name(),
+            (None, None, _) => "copy",
+        };
+        if words.len() < NAMED && !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words.join("+")
+}

@@ -1,0 +1,266 @@
+//! Decides which tensors get memory; everything else is evaluated inside its consumers.
+//!
+//! Note [What is stored]. Always: results, what is assembled or called, operands of calls, operands of reshapes that no
+//! index map expresses, and data that is indexed by computed positions. Beyond that, a tensor is stored where computing it
+//! again would cost more than a trip through memory: when it is evaluated by several kernels, or repeated along an axis,
+//! and costs more than a few operations. The decision falls on the last tensor of a chain with one consumer each. Storing
+//! a tensor can change the grouping, so the two alternate until nothing is added.
+
+use crate::contract;
+use crate::group::{self, Grouped, Groups};
+use crate::task::{Storage, Work};
+use crate::tensor::{CallInts, Coordinate, Kind, TensorId, Tensors};
+use bnnc_abi::plan::BufferId;
+use bnnc_abi::symbols::CALLED;
+use bnnc_base::arena::Id;
+use bnnc_base::fault::Fault;
+use bnnc_base::scalar::Scalar;
+use bnnc_base::shape::Dim;
+use std::collections::{BTreeSet, HashMap};
+
+/// Above this, computing again costs more than loading; one library function is dearer.
+const CHEAP: u32 = 7;
+/// As [`CHEAP`], for what is repeated along an axis.
+const CHEAP_REPEATED: u32 = 3;
+/// Longer chains of tensors are cut: bodies are evaluated by recursion.
+const DEEP: usize = 300;
+/// A tensor made from more loads than this is stored rather than made twice.
+const FEW_LOADS: usize = 2;
+
+/// The cost of one scalar operation, in additions.
+pub fn weight(scalar: Scalar) -> u32 {
+    match scalar {
+        Scalar::Div | Scalar::Sqrt => 4,
+        scalar if CALLED.contains(&scalar) => 10,
+        _ => 1,
+    }
+}
+
+/// The cost of one random number, in additions.
+pub const NOISE_WEIGHT: u32 = 20;
+
+/// Decides what is stored and in which kernels; `ports` are the results, in order, with the buffers that take them.
+pub fn fuse<'a>(
+    tensors: &'a Tensors,
+    ports: &[(TensorId, BufferId)],
+) -> Result<(Storage, Groups<'a>), Fault> {
+    let live = live(tensors, ports);
+    let mut storage = forced(tensors, &live, ports);
+    cut_chains(tensors, &live, &mut storage.stored);
+    let needed = storage.stored.clone();
+    loop {
+        let mut groups = match group::group(tensors, &live, &storage)? {
+            Grouped::Done(groups) => groups,
+            Grouped::Copy(task, tasks) => {
+                write_elsewhere(&mut storage, &tasks[task]);
+                continue;
+            }
+        };
+        let more = dear(tensors, &live, &storage, &groups);
+        if more.is_empty() {
+            forget(&mut storage, &mut groups, &needed);
+            return Ok((storage, groups));
+        }
+        more.into_iter().for_each(|id| storage.stored[id.index()] = true);
+    }
+}
+
+/// What only its own kernel reads, after all, needs no memory.
+fn forget(storage: &mut Storage, groups: &mut Groups, needed: &[bool]) {
+    for task in 0..groups.tasks.len() {
+        let Some(id) = groups.tasks[task].writes.filter(|id| !needed[id.index()]) else {
+            continue;
+        };
+        if !groups.is_read_outside(task) {
+            storage.stored[id.index()] = false;
+            groups.silence(task);
+        }
+    }
+}
+
+fn write_elsewhere(storage: &mut Storage, task: &crate::task::Task) {
+    let (Some(id), Some(port)) = (task.writes, task.port) else {
+        return;
+    };
+    storage.homes[id.index()] = None;
+    storage.copies.push((id, port));
+}
+
+fn live(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Vec<bool> {
+    let mut live = vec![false; tensors.len()];
+    let mut open: Vec<TensorId> = ports.iter().map(|(id, _)| *id).collect();
+    while let Some(id) = open.pop() {
+        if !std::mem::replace(&mut live[id.index()], true) {
+            open.extend(tensors[id].operands());
+        }
+    }
+    live
+}
+
+/// What is stored whatever it costs.
+fn forced(tensors: &Tensors, live: &[bool], ports: &[(TensorId, BufferId)]) -> Storage {
+    let mut storage = Storage {
+        stored: vec![false; tensors.len()],
+        homes: vec![None; tensors.len()],
+        copies: Vec::new(),
+    };
+    for id in tensors.ids().filter(|id| live[id.index()]) {
+        let stored = &mut storage.stored;
+        match &tensors[id].kind {
+            Kind::Buffer(_) | Kind::Assembled { .. } => stored[id.index()] = true,
+            Kind::Call(call) => {
+                stored[id.index()] = true;
+                for arg in &call.args {
+                    let base = match &call.ints {
+                        CallInts::Contraction(_) => contract::strided_base(tensors, *arg),
+                        CallInts::Given(_) => contract::flat_base(tensors, *arg),
+                    };
+                    stored[base.index()] = true;
+                }
+            }
+            Kind::Loop(looped) => {
+                stored[id.index()] = true;
+                looped.args.iter().for_each(|arg| stored[arg.index()] = true);
+            }
+            Kind::Flat(arg) => stored[arg.index()] = true,
+            Kind::View(arg, at) if at.iter().any(|to| to.dynamic.is_some()) => {
+                let base = view_base(tensors, *arg);
+                stored[base.index()] |= !matches!(tensors[base].kind, Kind::Const(_));
+            }
+            Kind::Const(_) | Kind::Index(_) | Kind::Noise { .. } | Kind::Apply(..) | Kind::View(..) => {}
+        }
+    }
+    for (id, port) in ports {
+        let free = storage.homes[id.index()].is_none() && !matches!(tensors[*id].kind, Kind::Buffer(_));
+        storage.stored[id.index()] = true;
+        if free {
+            storage.homes[id.index()] = Some(*port);
+        } else if !matches!(tensors[*id].kind, Kind::Buffer(buffer) if buffer == *port) {
+            storage.copies.push((*id, *port));
+        }
+    }
+    storage
+}
+
+/// Cuts chains of tensors that are evaluated inside each other.
+fn cut_chains(tensors: &Tensors, live: &[bool], stored: &mut [bool]) {
+    let mut depths = vec![0; tensors.len()];
+    for id in tensors.ids().filter(|id| live[id.index()]) {
+        let depth = tensors[id]
+            .operands()
+            .iter()
+            .map(|arg| depths[arg.index()] + 1)
+            .max()
+            .unwrap_or(0);
+        stored[id.index()] |= depth > DEEP;
+        depths[id.index()] = if stored[id.index()] { 0 } else { depth };
+    }
+}
+
+/// What a chain of static index maps ends in.
+fn view_base(tensors: &Tensors, id: TensorId) -> TensorId {
+    match &tensors[id].kind {
+        Kind::View(arg, at) if at.iter().all(|to| to.dynamic.is_none()) => view_base(tensors, *arg),
+        _ => id,
+    }
+}
+
+/// Whether a view repeats elements along an axis.
+fn repeats(dims: &[Dim], at: &[Coordinate]) -> bool {
+    let used = |axis: usize| {
+        at.iter()
+            .any(|to| to.dynamic.is_some() || to.terms.iter().any(|(term, _)| *term == axis))
+    };
+    dims.iter()
+        .enumerate()
+        .any(|(axis, dim)| *dim != Dim::Fixed(1) && !used(axis))
+}
+
+/// The tensors that are to be stored although nothing forces it.
+fn dear(tensors: &Tensors, live: &[bool], storage: &Storage, groups: &Groups) -> Vec<TensorId> {
+    let users = users(tensors, live);
+    let evaluated = evaluated(groups);
+    let mut costs = vec![0u32; tensors.len()];
+    let mut loads: Vec<BTreeSet<TensorId>> = vec![BTreeSet::new(); tensors.len()];
+    let mut more = BTreeSet::new();
+    for id in tensors
+        .ids()
+        .filter(|id| live[id.index()] && !storage.stored[id.index()])
+    {
+        let tensor = &tensors[id];
+        let own = match &tensor.kind {
+            Kind::Apply(scalar, _) => weight(*scalar),
+            Kind::Noise { .. } => NOISE_WEIGHT,
+            _ => 0,
+        };
+        let operands = tensor.operands();
+        costs[id.index()] = operands
+            .iter()
+            .fold(own, |cost, arg| cost.saturating_add(costs[arg.index()]))
+            .min(1 << 16);
+        for arg in &operands {
+            if storage.stored[arg.index()] || more.contains(arg) {
+                loads[id.index()].insert(*arg);
+            } else {
+                let below = loads[arg.index()].clone();
+                loads[id.index()].extend(below);
+            }
+        }
+        if let Kind::View(arg, at) = &tensor.kind
+            && repeats(&tensor.dims, at)
+            && costs[arg.index()] > CHEAP_REPEATED
+            && !storage.stored[arg.index()]
+        {
+            more.insert(*arg);
+            costs[id.index()] = 0;
+        }
+        let several = evaluated.get(&id).is_some_and(|groups| groups.len() > 1);
+        let costly =
+            costs[id.index()] > CHEAP || loads[id.index()].len() > FEW_LOADS && costs[id.index()] > 1;
+        if several && costly && !passes_on(tensors, storage, &users[id.index()]) {
+            more.insert(id);
+            costs[id.index()] = 0;
+        }
+    }
+    more.into_iter().collect()
+}
+
+/// Whether the only user of a tensor is evaluated wherever the tensor is, so that storing the user is as good.
+fn passes_on(tensors: &Tensors, storage: &Storage, users: &[TensorId]) -> bool {
+    let [user] = users else { return false };
+    let same_points = match &tensors[*user].kind {
+        Kind::Apply(..) => true,
+        Kind::View(_, at) => !repeats(&tensors[*user].dims, at),
+        _ => false,
+    };
+    same_points && !storage.stored[user.index()]
+}
+
+fn users(tensors: &Tensors, live: &[bool]) -> Vec<Vec<TensorId>> {
+    let mut users = vec![Vec::new(); tensors.len()];
+    for id in tensors.ids().filter(|id| live[id.index()]) {
+        for arg in tensors[id].operands() {
+            let list: &mut Vec<TensorId> = &mut users[arg.index()];
+            if list.last() != Some(&id) {
+                list.push(id);
+            }
+        }
+    }
+    users
+}
+
+/// For each tensor that is evaluated in place, the kernels that do so.
+fn evaluated(groups: &Groups) -> HashMap<TensorId, BTreeSet<usize>> {
+    let mut evaluated: HashMap<TensorId, BTreeSet<usize>> = HashMap::new();
+    for (at, task) in groups
+        .tasks
+        .iter()
+        .enumerate()
+        .filter(|(_, task)| matches!(task.work, Work::Root(_)))
+    {
+        for id in &task.inlined {
+            evaluated.entry(*id).or_default().insert(groups.of[at]);
+        }
+    }
+    evaluated
+}

@@ -1,0 +1,282 @@
+//! From graph ops to the forms that fusion knows.
+
+mod contraction;
+mod movement;
+
+use crate::polynomial::{Polynomial, row_major};
+use crate::tensor::{Call, CallInts, Coordinate, Kind, Loop, Tensor, TensorId, Tensors};
+use bnnc_abi::plan::{Buffer, BufferId, Combine, Role, Storage};
+use bnnc_abi::primitive::{self, Primitive};
+use bnnc_abi::symbols::NoiseKind;
+use bnnc_base::arena::Arena;
+use bnnc_base::dtype::DType;
+use bnnc_base::fault::Fault;
+use bnnc_base::philox;
+use bnnc_base::shape::{Dim, Shape};
+use bnnc_graph::attr::{self, Attr};
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::op::{KernelKind, Lower};
+use bnnc_graph::types::Type;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// How elements of this type lie in memory.
+pub fn storage(dtype: DType) -> Storage {
+    match dtype {
+        DType::Real | DType::Bool => Storage::Real,
+        DType::Int => Storage::Int,
+    }
+}
+
+/// A function on its way to tensors.
+pub struct Import<'a> {
+    /// The tensors so far.
+    pub tensors: Tensors,
+    buffers: &'a mut Arena<BufferId, Buffer>,
+    seed: u64,
+}
+
+/// One op call: operands, attributes and the type of its result.
+struct Site<'a> {
+    args: Vec<TensorId>,
+    attrs: &'a [Attr],
+    ty: &'a Type,
+}
+
+impl<'a> Import<'a> {
+    /// No tensors yet; literals become buffers, noise sites get keys from `seed`.
+    pub fn new(buffers: &'a mut Arena<BufferId, Buffer>, seed: u64) -> Import<'a> {
+        Import {
+            tensors: Tensors::default(),
+            buffers,
+            seed,
+        }
+    }
+
+    /// Adds a tensor.
+    pub fn push(&mut self, kind: Kind, dims: &[Dim], dtype: DType) -> TensorId {
+        self.tensors.push(Tensor {
+            kind,
+            dims: dims.to_vec(),
+            dtype,
+            label: None,
+        })
+    }
+
+    /// The content of a buffer.
+    pub fn buffer(&mut self, id: BufferId, ty: &Type) -> TensorId {
+        self.push(Kind::Buffer(id), ty.dims(), ty.dtype)
+    }
+
+    /// An index map; constants have no index.
+    pub fn view(&mut self, arg: TensorId, at: Vec<Coordinate>, dims: &[Dim]) -> TensorId {
+        let dtype = self.tensors[arg].dtype;
+        match self.tensors[arg].kind {
+            Kind::Const(number) => self.push(Kind::Const(number), dims, dtype),
+            _ => self.push(Kind::View(arg, at), dims, dtype),
+        }
+    }
+
+    fn dims(&self, id: TensorId) -> Vec<Dim> {
+        self.tensors[id].dims.clone()
+    }
+
+    /// Adds the nodes of a function whose parameters are `args`, and gives the tensors of its results.
+    pub fn function(&mut self, function: &Function, args: &[TensorId]) -> Result<Vec<TensorId>, Fault> {
+        let mut map: HashMap<Value, TensorId> = function
+            .params
+            .iter()
+            .copied()
+            .zip(args.iter().copied())
+            .collect();
+        for value in function.nodes.ids() {
+            let node = &function.nodes[value];
+            let NodeKind::Apply { op, args, attrs } = &node.kind else {
+                continue;
+            };
+            let site = Site {
+                args: args.iter().map(|arg| map[arg]).collect(),
+                attrs,
+                ty: &node.ty,
+            };
+            let tensor = match &op.lower {
+                Lower::Scalar(scalar) => {
+                    self.push(Kind::Apply(*scalar, site.args), node.ty.dims(), node.ty.dtype)
+                }
+                Lower::Kernel(kind) => self.kernel(*kind, &site)?,
+                Lower::Expand(_) => {
+                    return Err(Fault::Bug(format!(
+                        "`{}` was not expanded before lowering",
+                        op.name
+                    )));
+                }
+                Lower::Removed(why) => {
+                    return Err(Fault::Bug(format!("`{}` reached lowering: {why}", op.name)));
+                }
+            };
+            if let Some(label) = &node.label {
+                self.tensors[tensor].label.get_or_insert_with(|| label.clone());
+            }
+            map.insert(value, tensor);
+        }
+        Ok(function.results.iter().map(|(_, value)| map[value]).collect())
+    }
+
+    fn kernel(&mut self, kind: KernelKind, site: &Site) -> Result<TensorId, Fault> {
+        let dims = site.ty.dims();
+        Ok(match kind {
+            KernelKind::Broadcast => {
+                let axes = attr::ints(site.attrs, 1).iter();
+                self.view(
+                    site.args[0],
+                    axes.map(|axis| Coordinate::axis(*axis as usize)).collect(),
+                    dims,
+                )
+            }
+            KernelKind::Cholesky => {
+                let (batch, n) = stacked(dims);
+                self.call(&primitive::CHOLESKY, site, vec![batch, n])
+            }
+            KernelKind::Concat => self.concat(site),
+            KernelKind::Constant => self.constant(site),
+            KernelKind::Contract => self.contract(site),
+            KernelKind::Cumsum => self.cumsum(site),
+            KernelKind::Gather => self.gather(site),
+            KernelKind::Iota => self.push(Kind::Index(0), dims, DType::Int),
+            KernelKind::Noise => self.noise(site)?,
+            KernelKind::Pad => self.pad(site),
+            KernelKind::ReduceMax => self.reduce(site.args[0], &axes(site.attrs), Combine::Max),
+            KernelKind::ReduceSum => self.reduce(site.args[0], &axes(site.attrs), Combine::Sum),
+            KernelKind::Reshape => self.reshape(site.args[0], dims),
+            KernelKind::Scan => {
+                let (body, sliced) = (
+                    attr::function(site.attrs, 0).clone(),
+                    *attr::int(site.attrs, 1) as usize,
+                );
+                let looped = Loop {
+                    args: site.args.clone(),
+                    body,
+                    count: dims[0],
+                    sliced,
+                };
+                self.push(Kind::Loop(Box::new(looped)), dims, site.ty.dtype)
+            }
+            KernelKind::ScatterAdd => self.scatter(site),
+            KernelKind::Slice => {
+                let [starts, strides] = [0, 2].map(|at| attr::ints(site.attrs, at));
+                let window = starts.iter().zip(strides).enumerate();
+                let at = window
+                    .map(|(axis, (start, stride))| movement::strided(axis, *start, *stride))
+                    .collect();
+                self.view(site.args[0], at, dims)
+            }
+            KernelKind::StopGradient => site.args[0],
+            KernelKind::Transpose => {
+                let mut at = vec![Coordinate::default(); dims.len()];
+                let axes = attr::ints(site.attrs, 0).iter().enumerate();
+                axes.for_each(|(axis, inner)| at[*inner as usize] = Coordinate::axis(axis));
+                self.view(site.args[0], at, dims)
+            }
+            KernelKind::TriangularSolve => {
+                let (batch, n) = stacked(&self.dims(site.args[0]));
+                let columns = Polynomial::of(dims[dims.len() - 1]);
+                let transposed = Polynomial::fixed(*attr::int(site.attrs, 0));
+                self.call(
+                    &primitive::TRIANGULAR_SOLVE,
+                    site,
+                    vec![batch, n, columns, transposed],
+                )
+            }
+        })
+    }
+
+    fn call(
+        &mut self,
+        def: &'static primitive::PrimitiveDef,
+        site: &Site,
+        ints: Vec<Polynomial>,
+    ) -> TensorId {
+        let call = Call {
+            primitive: Primitive(def),
+            args: site.args.clone(),
+            ints: CallInts::Given(ints),
+        };
+        self.push(Kind::Call(call), site.ty.dims(), site.ty.dtype)
+    }
+
+    fn cumsum(&mut self, site: &Site) -> TensorId {
+        let (axis, dims) = (*attr::int(site.attrs, 0) as usize, site.ty.dims());
+        let sizes = [&dims[..axis], &dims[axis..=axis], &dims[axis + 1..]].map(Polynomial::product);
+        let mut ints = sizes.to_vec();
+        ints.push(Polynomial::fixed(*attr::int(site.attrs, 1)));
+        self.call(&primitive::CUMSUM, site, ints)
+    }
+
+    fn constant(&mut self, site: &Site) -> TensorId {
+        let dims = site.ty.dims();
+        let values = match &site.attrs[2] {
+            Attr::Real(value) => return self.push(Kind::Const(*value), dims, site.ty.dtype),
+            _ => attr::reals(site.attrs, 2),
+        };
+        if let Some(first) = values.first()
+            && values.iter().all(|value| value.to_bits() == first.to_bits())
+        {
+            return self.push(Kind::Const(*first), dims, site.ty.dtype);
+        }
+        let id = self.buffers.push(Buffer {
+            name: "literal".into(),
+            storage: storage(site.ty.dtype),
+            shape: site.ty.shape.clone(),
+            role: Role::Constant(values.as_slice().into()),
+        });
+        self.buffer(id, site.ty)
+    }
+
+    fn noise(&mut self, site: &Site) -> Result<TensorId, Fault> {
+        let [name, path] = [0, 1].map(|at| attr::symbol(site.attrs, at));
+        let unknown = || Fault::Bug(format!("there is no noise `{name}`"));
+        let kind = NoiseKind::from_name(name).ok_or_else(unknown)?;
+        let (dims, inner) = (site.ty.dims(), attr::shape(site.attrs, 2).dims());
+        let leading = dims.len() - inner.len();
+        let mut strides = vec![Polynomial::default(); leading];
+        strides.extend(row_major(inner));
+        let spread = |import: &mut Self, at: usize| {
+            import.view(site.args[at], (0..leading).map(Coordinate::axis).collect(), dims)
+        };
+        let coordinates = [spread(self, 0), spread(self, 1), spread(self, 2)];
+        let key = philox::key(self.seed, path) as i64;
+        Ok(self.push(
+            Kind::Noise {
+                kind,
+                key,
+                coordinates,
+                strides,
+            },
+            dims,
+            DType::Real,
+        ))
+    }
+}
+
+fn axes(attrs: &[Attr]) -> Vec<usize> {
+    attr::ints(attrs, 0).iter().map(|axis| *axis as usize).collect()
+}
+
+/// The number of matrices, and their rows, of stacked square matrices.
+fn stacked(dims: &[Dim]) -> (Polynomial, Polynomial) {
+    let rank = dims.len();
+    (
+        Polynomial::product(&dims[..rank - 2]),
+        Polynomial::of(dims[rank - 1]),
+    )
+}
+
+/// The type of a tensor of the graph as a buffer of the plan.
+pub fn as_buffer(name: &Arc<str>, ty: &Type, role: Role) -> Buffer {
+    Buffer {
+        name: name.clone(),
+        storage: storage(ty.dtype),
+        shape: Shape(ty.dims().to_vec()),
+        role,
+    }
+}

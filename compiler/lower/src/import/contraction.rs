@@ -1,0 +1,158 @@
+//! Contractions as calls of the matrix product, or as multiplications with a sum; see Note [Contractions].
+
+use super::{Import, Site};
+use crate::contract::{self, Class, Letters};
+use crate::tensor::{Call, CallInts, Coordinate, Kind, Part, TensorId};
+use bnnc_abi::plan::Combine;
+use bnnc_abi::primitive::{self, Primitive};
+use bnnc_base::dtype::DType;
+use bnnc_base::scalar::Scalar;
+use bnnc_base::shape::Dim;
+use bnnc_graph::attr;
+use bnnc_graph::labels::Labels;
+
+impl Import<'_> {
+    /// A copy in memory, in the row-major order of its own axes.
+    fn copied(&mut self, arg: TensorId) -> TensorId {
+        let (dims, dtype) = (self.dims(arg), self.tensors[arg].dtype);
+        let part = Part {
+            value: arg,
+            to: (0..dims.len()).map(Coordinate::axis).collect(),
+            combine: None,
+        };
+        self.push(
+            Kind::Assembled {
+                parts: vec![part],
+                ordered: false,
+            },
+            &dims,
+            dtype,
+        )
+    }
+
+    pub(super) fn contract(&mut self, site: &Site) -> TensorId {
+        let labels = Labels::checked(attr::symbol(site.attrs, 0));
+        let (left, left_letters) = self.sum_alone(site.args[0], &labels.left, &labels.right, &labels.result);
+        let (right, right_letters) =
+            self.sum_alone(site.args[1], &labels.right, &labels.left, &labels.result);
+        let letters = Letters {
+            left: left_letters,
+            right: right_letters,
+            result: labels.result,
+        };
+        let dims = site.ty.dims();
+        if !contract::is_product(&self.tensors, &letters, [left, right], dims) {
+            return self.multiply(&letters, [left, right]);
+        }
+        let summed = |letters: &Letters, letter: char| letters.class(letter) == Class::K;
+        let order: Vec<char> = letters
+            .left
+            .iter()
+            .copied()
+            .filter(|l| summed(&letters, *l))
+            .collect();
+        let [copy_left, copy_right] = contract::needs_copy(&self.tensors, &letters, [left, right], dims);
+        let mut product = (letters.clone(), [left, right]);
+        if copy_left {
+            (product.0.left, product.1[0]) = self.gathered(left, &letters.left, &order);
+        }
+        if copy_right {
+            (product.0.right, product.1[1]) = self.gathered(right, &letters.right, &order);
+        }
+        let (letters, args) = product;
+        let ints = CallInts::Contraction(letters);
+        let call = Call {
+            primitive: Primitive(&primitive::MATMUL),
+            args: args.to_vec(),
+            ints,
+        };
+        self.push(Kind::Call(call), dims, DType::Real)
+    }
+
+    /// Sums the axes whose letters occur nowhere else.
+    fn sum_alone(
+        &mut self,
+        arg: TensorId,
+        own: &[char],
+        other: &[char],
+        result: &[char],
+    ) -> (TensorId, Vec<char>) {
+        let alone = |letter: &char| !other.contains(letter) && !result.contains(letter);
+        let axes: Vec<usize> = (0..own.len()).filter(|at| alone(&own[*at])).collect();
+        let kept = own.iter().copied().filter(|letter| !alone(letter)).collect();
+        match axes.is_empty() {
+            true => (arg, kept),
+            false => (self.reduce(arg, &axes, Combine::Sum), kept),
+        }
+    }
+
+    /// A copy of an operand whose last axes are the letters `last`, in this order.
+    fn gathered(&mut self, arg: TensorId, letters: &[char], last: &[char]) -> (Vec<char>, TensorId) {
+        let first = letters.iter().copied().filter(|letter| !last.contains(letter));
+        let order: Vec<char> = first.chain(last.iter().copied()).collect();
+        let view = self.spread(arg, letters, &order, &[]);
+        (order, self.copied(view))
+    }
+
+    /// An operand over the axes `order`; the sizes of letters that it lacks are in `sizes`.
+    fn spread(&mut self, arg: TensorId, letters: &[char], order: &[char], sizes: &[(char, Dim)]) -> TensorId {
+        let inner = self.dims(arg);
+        let size = |letter: &char| match letters.iter().position(|l| l == letter) {
+            Some(at) => inner[at],
+            None => sizes
+                .iter()
+                .find(|(l, _)| l == letter)
+                .map_or(Dim::Fixed(1), |(_, dim)| *dim),
+        };
+        let dims: Vec<Dim> = order.iter().map(size).collect();
+        let place = |letter: &char| order.iter().position(|l| l == letter).unwrap_or(0);
+        if letters == order {
+            return arg;
+        }
+        self.view(
+            arg,
+            letters
+                .iter()
+                .map(|letter| Coordinate::axis(place(letter)))
+                .collect(),
+            &dims,
+        )
+    }
+
+    /// A multiplication of elements, then a sum over the letters that the result lacks. The domain has the axes of the
+    /// operand with more of them in their order, so that it is read as it lies.
+    fn multiply(&mut self, letters: &Letters, args: [TensorId; 2]) -> TensorId {
+        let mut sizes = Vec::new();
+        for (list, arg) in [(&letters.left, args[0]), (&letters.right, args[1])] {
+            sizes.extend(list.iter().copied().zip(self.dims(arg)));
+        }
+        let summed = |letter: &char| !letters.result.contains(letter);
+        let longer = if letters.left.len() >= letters.right.len() {
+            &letters.left
+        } else {
+            &letters.right
+        };
+        let (mut order, any) = (letters.result.clone(), letters.left.iter().any(summed));
+        if any {
+            order = longer.clone();
+            let all = letters.left.iter().chain(&letters.right);
+            let rest: Vec<char> = all.copied().filter(|letter| !longer.contains(letter)).collect();
+            rest.into_iter().for_each(|letter| {
+                if !order.contains(&letter) {
+                    order.insert(0, letter);
+                }
+            });
+        }
+        let left = self.spread(args[0], &letters.left, &order, &sizes);
+        let right = self.spread(args[1], &letters.right, &order, &sizes);
+        let dims = self.dims(left);
+        let product = self.push(Kind::Apply(Scalar::Mul, vec![left, right]), &dims, DType::Real);
+        if !any {
+            return product;
+        }
+        let axes: Vec<usize> = (0..order.len()).filter(|at| summed(&order[*at])).collect();
+        let kept: Vec<char> = order.iter().copied().filter(|letter| !summed(letter)).collect();
+        let sum = self.reduce(product, &axes, Combine::Sum);
+        self.spread(sum, &kept, &letters.result, &sizes)
+    }
+}

@@ -1,0 +1,186 @@
+//! Ops that move elements: index maps where possible, else parts of an assembled tensor.
+
+use super::{Import, Site};
+use crate::polynomial::{Polynomial, row_major};
+use crate::tensor::{Coordinate, Kind, Part, TensorId};
+use bnnc_abi::plan::Combine;
+use bnnc_base::shape::Dim;
+use bnnc_graph::attr;
+
+impl Import<'_> {
+    pub(super) fn concat(&mut self, site: &Site) -> TensorId {
+        let axis = *attr::int(site.attrs, 0) as usize;
+        let mut start = 0;
+        let mut parts = Vec::new();
+        for arg in &site.args {
+            let mut to: Vec<Coordinate> = (0..site.ty.rank()).map(Coordinate::axis).collect();
+            to[axis].offset = Polynomial::fixed(start);
+            parts.push(Part {
+                value: *arg,
+                to,
+                combine: None,
+            });
+            start += self.tensors[*arg].dims[axis]
+                .fixed()
+                .map_or(0, |size| size as i64);
+        }
+        self.push(
+            Kind::Assembled {
+                parts,
+                ordered: false,
+            },
+            site.ty.dims(),
+            site.ty.dtype,
+        )
+    }
+
+    pub(super) fn gather(&mut self, site: &Site) -> TensorId {
+        let axis = *attr::int(site.attrs, 0) as usize;
+        let (data, index) = (site.args[0], site.args[1]);
+        let (dims, rank) = (site.ty.dims(), self.tensors[index].dims.len());
+        let index = self.view(index, (axis..axis + rank).map(Coordinate::axis).collect(), dims);
+        let at = (0..self.tensors[data].dims.len()).map(|inner| match inner {
+            inner if inner < axis => Coordinate::axis(inner),
+            inner if inner > axis => Coordinate::axis(inner + rank - 1),
+            _ => Coordinate {
+                dynamic: Some(index),
+                ..Coordinate::default()
+            },
+        });
+        self.view(data, at.collect(), dims)
+    }
+
+    pub(super) fn scatter(&mut self, site: &Site) -> TensorId {
+        let axis = *attr::int(site.attrs, 0) as usize;
+        let (index, updates) = (site.args[0], site.args[1]);
+        let (inner, rank) = (self.dims(updates), self.tensors[index].dims.len());
+        let index = self.view(index, (axis..axis + rank).map(Coordinate::axis).collect(), &inner);
+        let to = (0..site.ty.rank()).map(|outer| match outer {
+            outer if outer < axis => Coordinate::axis(outer),
+            outer if outer > axis => Coordinate::axis(outer + rank - 1),
+            _ => Coordinate {
+                dynamic: Some(index),
+                ..Coordinate::default()
+            },
+        });
+        let part = Part {
+            value: updates,
+            to: to.collect(),
+            combine: Some(Combine::Sum),
+        };
+        self.push(
+            Kind::Assembled {
+                parts: vec![part],
+                ordered: false,
+            },
+            site.ty.dims(),
+            site.ty.dtype,
+        )
+    }
+
+    pub(super) fn pad(&mut self, site: &Site) -> TensorId {
+        let (arg, dims) = (site.args[0], site.ty.dims());
+        let [low, interior] = [0, 2].map(|at| attr::ints(site.attrs, at));
+        if self.tensors[arg].dims == dims {
+            return arg;
+        }
+        let zeros = self.push(Kind::Const(0.0), dims, site.ty.dtype);
+        let fill = Part {
+            value: zeros,
+            to: (0..dims.len()).map(Coordinate::axis).collect(),
+            combine: None,
+        };
+        let window = low.iter().zip(interior).enumerate();
+        let to = window
+            .map(|(axis, (low, gap))| strided(axis, *low, gap + 1))
+            .collect();
+        let parts = vec![
+            fill,
+            Part {
+                value: arg,
+                to,
+                combine: None,
+            },
+        ];
+        self.push(Kind::Assembled { parts, ordered: true }, dims, site.ty.dtype)
+    }
+
+    pub(super) fn reduce(&mut self, arg: TensorId, axes: &[usize], combine: Combine) -> TensorId {
+        let inner = self.dims(arg);
+        let kept: Vec<usize> = (0..inner.len()).filter(|axis| !axes.contains(axis)).collect();
+        let dims: Vec<Dim> = kept.iter().map(|axis| inner[*axis]).collect();
+        if axes.iter().all(|axis| inner[*axis] == Dim::Fixed(1)) {
+            return self.reshape(arg, &dims);
+        }
+        let to = kept.into_iter().map(Coordinate::axis).collect();
+        let part = Part {
+            value: arg,
+            to,
+            combine: Some(combine),
+        };
+        self.push(
+            Kind::Assembled {
+                parts: vec![part],
+                ordered: false,
+            },
+            &dims,
+            self.tensors[arg].dtype,
+        )
+    }
+
+    /// An index map where each axis of the operand is one run of axes of the result; else the operand is stored.
+    pub(super) fn reshape(&mut self, arg: TensorId, dims: &[Dim]) -> TensorId {
+        let inner = self.dims(arg);
+        if inner == dims {
+            return arg;
+        }
+        if let Some(at) = split(&inner, dims) {
+            return self.view(arg, at, dims);
+        }
+        let dtype = self.tensors[arg].dtype;
+        match self.tensors[arg].kind {
+            Kind::Const(number) => self.push(Kind::Const(number), dims, dtype),
+            Kind::Flat(base) => self.push(Kind::Flat(base), dims, dtype),
+            _ => self.push(Kind::Flat(arg), dims, dtype),
+        }
+    }
+}
+
+/// Positions `start, start + stride, ..` along an axis.
+pub(super) fn strided(axis: usize, start: i64, stride: i64) -> Coordinate {
+    Coordinate {
+        offset: Polynomial::fixed(start),
+        terms: vec![(axis, Polynomial::fixed(stride))],
+        dynamic: None,
+    }
+}
+
+/// Where each axis of `inner` is a run of axes of `outer`: its coordinate over those.
+fn split(inner: &[Dim], outer: &[Dim]) -> Option<Vec<Coordinate>> {
+    let one = Dim::Fixed(1);
+    let mut next = 0;
+    let mut coordinates = Vec::new();
+    for dim in inner {
+        if *dim == one {
+            coordinates.push(Coordinate::default());
+            continue;
+        }
+        let start = next;
+        let mut product = Polynomial::fixed(1);
+        while product != Polynomial::of(*dim) {
+            product = product.times(&Polynomial::of(*outer.get(next)?));
+            next += 1;
+        }
+        let strides = row_major(&outer[start..next]);
+        let terms = strides
+            .into_iter()
+            .enumerate()
+            .map(|(at, stride)| (start + at, stride));
+        let terms = terms.filter(|(_, stride)| !stride.is_zero()).collect();
+        coordinates.push(Coordinate {
+            terms,
+            ..Coordinate::default()
+        });
+    }
+    outer[next..].iter().all(|dim| *dim == one).then_some(coordinates)
+}

@@ -1,0 +1,319 @@
+//! From an evaluated body to a kernel: axes in a good order, collapsed, sizes bound to slots.
+
+use crate::body::{Op, Place};
+use crate::fuse::{NOISE_WEIGHT, weight};
+use crate::polynomial::Polynomial;
+use bnnc_abi::plan::{Amount, BufferId, Combine, Extent, Launch, Reduce, Storage};
+use bnnc_base::arena::{Arena, Id};
+use bnnc_base::dtype::DType;
+use bnnc_base::shape::Dim;
+use bnnc_loops::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, Output, Size};
+
+/// Fewer iterations of the outermost axis than this are too few to split between threads.
+const FEW: i64 = 8;
+
+/// An output before its buffer has a slot.
+#[derive(Clone)]
+pub struct RawOutput {
+    /// The buffer.
+    pub buffer: BufferId,
+    /// Where in it.
+    pub address: Place,
+    /// The value.
+    pub value: InstId,
+    /// How it combines.
+    pub combine: Option<Combine>,
+}
+
+/// A kernel with polynomial strides.
+#[derive(Clone)]
+pub struct RawKernel {
+    /// Trip counts.
+    pub dims: Vec<Polynomial>,
+    /// The body; loads name tensors.
+    pub insts: Vec<(Op, DType)>,
+    /// The outputs.
+    pub outputs: Vec<RawOutput>,
+}
+
+impl RawKernel {
+    /// A kernel over a domain.
+    pub fn new(domain: &[Dim], insts: Vec<(Op, DType)>, outputs: Vec<RawOutput>) -> RawKernel {
+        RawKernel {
+            dims: domain.iter().map(|dim| Polynomial::of(*dim)).collect(),
+            insts,
+            outputs,
+        }
+    }
+
+    fn places(&mut self) -> impl Iterator<Item = &mut Place> {
+        let in_body = self.insts.iter_mut().filter_map(|(op, _)| match op {
+            Op::Load(_, place) | Op::Noise(.., place) => Some(place),
+            Op::Const(_) | Op::Index(_) | Op::Apply(..) => None,
+        });
+        in_body.chain(self.outputs.iter_mut().map(|output| &mut output.address))
+    }
+
+    /// Drops instructions that nothing uses.
+    pub fn prune(&mut self) {
+        let mut used = vec![false; self.insts.len()];
+        let outputs = self.outputs.iter().flat_map(|output| {
+            let positions = output.address.dynamic.iter().map(|(index, ..)| *index);
+            positions.chain([output.value])
+        });
+        outputs.for_each(|id| used[id.index()] = true);
+        for at in (0..self.insts.len()).rev().collect::<Vec<_>>() {
+            if used[at] {
+                operands(&mut self.insts[at].0)
+                    .into_iter()
+                    .for_each(|id| used[id.index()] = true);
+            }
+        }
+        let mut next = 0;
+        let mut renumber = |used: &bool| {
+            next += u32::from(*used);
+            InstId(next.saturating_sub(1))
+        };
+        let names: Vec<InstId> = used.iter().map(&mut renumber).collect();
+        let mut kept = used.iter();
+        self.insts.retain(|_| *kept.next().unwrap_or(&true));
+        self.insts
+            .iter_mut()
+            .flat_map(|(op, _)| operands(op))
+            .for_each(|id| *id = names[id.index()]);
+        for output in &mut self.outputs {
+            output.value = names[output.value.index()];
+            output
+                .address
+                .dynamic
+                .iter_mut()
+                .for_each(|(index, ..)| *index = names[index.index()]);
+        }
+    }
+
+    /// Collapses axes, after bringing a better one outside where the outermost is a poor one to split between threads.
+    pub fn arrange(mut self) -> RawKernel {
+        let mut collapsed = self.clone();
+        collapsed.collapse();
+        if !collapsed.splits_badly(0) {
+            return collapsed;
+        }
+        let inner = 1..self.dims.len().saturating_sub(1);
+        let good = inner.clone().find(|axis| !self.splits_badly(*axis));
+        // Copies of a small result are better than a chunk or two.
+        let fair = || inner.clone().find(|axis| self.has_few(0) && !self.has_few(*axis));
+        match good.or_else(fair) {
+            Some(axis) => {
+                self.bring_outside(axis);
+                self.collapse();
+                self
+            }
+            None => collapsed,
+        }
+    }
+
+    /// Whether chunks of an axis would be few, or would each need a copy of a result that sums over the axis.
+    fn splits_badly(&self, axis: usize) -> bool {
+        let combining = self.outputs.iter().filter(|output| output.combine.is_some());
+        let reduced = combining
+            .map(|output| &output.address)
+            .any(|to| to.strides[axis].is_zero());
+        reduced || self.has_few(axis)
+    }
+
+    fn has_few(&self, axis: usize) -> bool {
+        match self.dims[axis].as_fixed() {
+            Some(size) => size < FEW,
+            None => self.dims[axis].is_about_draws(),
+        }
+    }
+
+    /// Moves an axis in front of the others.
+    fn bring_outside(&mut self, axis: usize) {
+        self.dims[..=axis].rotate_right(1);
+        self.places()
+            .for_each(|place| place.strides[..=axis].rotate_right(1));
+        for (op, _) in &mut self.insts {
+            if let Op::Index(index) = op
+                && *index <= axis
+            {
+                *index = if *index == axis { 0 } else { *index + 1 };
+            }
+        }
+    }
+
+    /// Makes one axis of neighbours that every access walks as one.
+    fn collapse(&mut self) {
+        let mut axis = self.dims.len().saturating_sub(1);
+        while axis > 0 {
+            axis -= 1;
+            let size = self.dims[axis + 1].clone();
+            let counted =
+                |(op, _): &(Op, DType)| matches!(op, Op::Index(at) if *at == axis || *at == axis + 1);
+            if self.insts.iter().any(counted)
+                || !self
+                    .places()
+                    .all(|place| place.strides[axis] == place.strides[axis + 1].times(&size))
+            {
+                continue;
+            }
+            self.dims[axis] = self.dims[axis].times(&size);
+            self.dims.remove(axis + 1);
+            self.places().for_each(|place| drop(place.strides.remove(axis)));
+            for (op, _) in &mut self.insts {
+                if let Op::Index(index) = op
+                    && *index > axis
+                {
+                    *index -= 1;
+                }
+            }
+        }
+        if self.dims.is_empty() {
+            self.dims.push(Polynomial::fixed(1));
+            self.places()
+                .for_each(|place| place.strides.push(Polynomial::default()));
+        }
+    }
+
+    /// Scalar operations per iteration of the outermost axis.
+    fn work(&self) -> Polynomial {
+        let cost = |(op, _): &(Op, DType)| match op {
+            Op::Apply(scalar, _) => weight(*scalar),
+            Op::Noise(..) => NOISE_WEIGHT,
+            Op::Load(..) => 1,
+            Op::Const(_) | Op::Index(_) => 0,
+        };
+        let body = self.insts.iter().map(cost).sum::<u32>() + self.outputs.len() as u32;
+        self.dims[1..]
+            .iter()
+            .fold(Polynomial::fixed(i64::from(body)), |work, dim| work.times(dim))
+    }
+
+    /// The kernel and its launch, but for the kernel's number; `memory` gives the buffers of loaded tensors.
+    pub fn finish(
+        self,
+        name: String,
+        memory: impl Fn(crate::tensor::TensorId) -> BufferId,
+        stored: impl Fn(BufferId) -> Storage,
+    ) -> (Kernel, Launch) {
+        let mut slots = Slots::default();
+        let mut body = Arena::default();
+        let dims = self.dims.iter().map(|dim| slots.size(dim)).collect();
+        for (op, dtype) in &self.insts {
+            let op = match op {
+                Op::Const(bits) => InstOp::Const(f64::from_bits(*bits)),
+                Op::Index(axis) => InstOp::Index(*axis as u32),
+                Op::Load(tensor, place) => InstOp::Load(slots.access(memory(*tensor), place)),
+                Op::Apply(scalar, args) => InstOp::Apply(*scalar, args.clone()),
+                Op::Noise(kind, key, coordinates, place) => InstOp::Noise {
+                    kind: *kind,
+                    key: slots.slot(Amount::one(Extent::fixed(*key))),
+                    coordinates: *coordinates,
+                    offset: slots.size(&place.offset),
+                    strides: place.strides.iter().map(|stride| slots.size(stride)).collect(),
+                },
+            };
+            body.push(Inst { op, dtype: *dtype });
+        }
+        let (mut outputs, mut reduces) = (Vec::new(), Vec::<Reduce>::new());
+        for output in &self.outputs {
+            let access = slots.access(output.buffer, &output.address);
+            if let Some(combine) = output.combine {
+                let repeated = output.address.strides[0].is_zero() && self.dims[0].as_fixed() != Some(1);
+                let partial = repeated || !output.address.dynamic.is_empty();
+                reduces.push(Reduce {
+                    slot: access.slot,
+                    combine,
+                    partial,
+                });
+            }
+            outputs.push(Output {
+                access,
+                value: output.value,
+                combine: output.combine,
+            });
+        }
+        let storage = slots.buffers.iter().map(|buffer| stored(*buffer)).collect();
+        let launch = Launch {
+            kernel: 0,
+            buffers: slots.buffers,
+            ints: slots.ints,
+            outer: self.dims[0].to_amount(),
+            work: self.work().to_amount(),
+            reduces,
+        };
+        (
+            Kernel {
+                name,
+                dims,
+                slots: storage,
+                body,
+                outputs,
+            },
+            launch,
+        )
+    }
+}
+
+/// The instructions that one takes.
+fn operands(op: &mut Op) -> Vec<&mut InstId> {
+    match op {
+        Op::Const(_) | Op::Index(_) => Vec::new(),
+        Op::Load(_, place) => place.dynamic.iter_mut().map(|(index, ..)| index).collect(),
+        Op::Apply(_, args) => args.iter_mut().collect(),
+        Op::Noise(_, _, coordinates, place) => coordinates
+            .iter_mut()
+            .chain(place.dynamic.iter_mut().map(|(index, ..)| index))
+            .collect(),
+    }
+}
+
+/// The buffers and numbers that a kernel takes.
+#[derive(Default)]
+struct Slots {
+    buffers: Vec<BufferId>,
+    ints: Vec<Amount>,
+}
+
+impl Slots {
+    fn size(&mut self, polynomial: &Polynomial) -> Size {
+        match polynomial.as_fixed() {
+            Some(number) => Size::Fixed(number),
+            None => self.slot(polynomial.to_amount()),
+        }
+    }
+
+    fn slot(&mut self, amount: Amount) -> Size {
+        let known = self.ints.iter().position(|known| *known == amount);
+        let slot = known.unwrap_or_else(|| {
+            self.ints.push(amount);
+            self.ints.len() - 1
+        });
+        Size::Slot(slot as u32)
+    }
+
+    fn access(&mut self, buffer: BufferId, place: &Place) -> Access {
+        let known = self.buffers.iter().position(|known| *known == buffer);
+        let slot = known.unwrap_or_else(|| {
+            self.buffers.push(buffer);
+            self.buffers.len() - 1
+        });
+        let dynamic = |(index, stride, limit): &(InstId, Polynomial, Polynomial)| {
+            (*index, stride.clone(), limit.clone())
+        };
+        let dynamic: Vec<_> = place.dynamic.iter().map(dynamic).collect();
+        Access {
+            slot: slot as u32,
+            offset: self.size(&place.offset),
+            strides: place.strides.iter().map(|stride| self.size(stride)).collect(),
+            dynamic: dynamic
+                .into_iter()
+                .map(|(index, stride, limit)| Dynamic {
+                    index,
+                    stride: self.size(&stride),
+                    limit: self.size(&limit),
+                })
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Sums of products of symbolic sizes in a normal form, so that strides can be compared.
+
+use bnnc_abi::plan::{Amount, Extent};
+use bnnc_base::shape::{Dim, Symbol};
+
+/// A polynomial in the symbolic sizes with integer coefficients; equal polynomials are equal values.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Polynomial {
+    /// Sorted by symbols; no coefficient is zero.
+    terms: Vec<(Vec<Symbol>, i64)>,
+}
+
+impl Polynomial {
+    /// A number.
+    pub fn fixed(number: i64) -> Polynomial {
+        match number {
+            0 => Polynomial::default(),
+            number => Polynomial {
+                terms: vec![(Vec::new(), number)],
+            },
+        }
+    }
+
+    /// The size of an axis.
+    pub fn of(dim: Dim) -> Polynomial {
+        match dim {
+            Dim::Fixed(size) => Polynomial::fixed(size as i64),
+            Dim::Symbol(symbol) => Polynomial {
+                terms: vec![(vec![symbol], 1)],
+            },
+        }
+    }
+
+    /// The product of axes.
+    pub fn product(dims: &[Dim]) -> Polynomial {
+        dims.iter().fold(Polynomial::fixed(1), |product, dim| {
+            product.times(&Polynomial::of(*dim))
+        })
+    }
+
+    /// The sum.
+    pub fn plus(&self, other: &Polynomial) -> Polynomial {
+        Polynomial::normal(self.terms.iter().chain(&other.terms).cloned().collect())
+    }
+
+    /// The product.
+    pub fn times(&self, other: &Polynomial) -> Polynomial {
+        if let Some(number) = other.as_fixed() {
+            return self.scaled(number);
+        }
+        let mut terms = Vec::new();
+        for (left, x) in &self.terms {
+            for (right, y) in &other.terms {
+                let mut symbols = [left.as_slice(), right].concat();
+                symbols.sort_unstable();
+                terms.push((symbols, x * y));
+            }
+        }
+        Polynomial::normal(terms)
+    }
+
+    /// The product with a number.
+    pub fn scaled(&self, number: i64) -> Polynomial {
+        if number == 0 {
+            return Polynomial::default();
+        }
+        Polynomial {
+            terms: self
+                .terms
+                .iter()
+                .map(|(symbols, x)| (symbols.clone(), x * number))
+                .collect(),
+        }
+    }
+
+    fn normal(mut terms: Vec<(Vec<Symbol>, i64)>) -> Polynomial {
+        terms.sort_by(|left, right| left.0.cmp(&right.0));
+        terms.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 += next.1;
+            }
+            same
+        });
+        terms.retain(|(_, coefficient)| *coefficient != 0);
+        Polynomial { terms }
+    }
+
+    /// Whether it is the number 0.
+    pub fn is_zero(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// The number, where no symbol occurs.
+    pub fn as_fixed(&self) -> Option<i64> {
+        match self.terms.as_slice() {
+            [] => Some(0),
+            [(symbols, number)] if symbols.is_empty() => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// Whether only numbers of draws occur in it, which are often 1.
+    pub fn is_about_draws(&self) -> bool {
+        let draws = |symbol: &Symbol| match symbol {
+            Symbol::Draws | Symbol::KlDraws => true,
+            Symbol::Batch | Symbol::Examples => false,
+        };
+        !self.is_zero() && self.terms.iter().all(|(symbols, _)| symbols.iter().all(draws))
+    }
+
+    /// As plans hold it.
+    pub fn to_amount(&self) -> Amount {
+        let extent = |(symbols, factor): &(Vec<Symbol>, i64)| Extent {
+            factor: *factor,
+            symbols: symbols.clone(),
+        };
+        match self.is_zero() {
+            true => Amount::one(Extent::fixed(0)),
+            false => Amount(self.terms.iter().map(extent).collect()),
+        }
+    }
+}
+
+/// Strides of a row-major tensor; axes of size 1 get 0.
+pub fn row_major(dims: &[Dim]) -> Vec<Polynomial> {
+    let mut strides = vec![Polynomial::default(); dims.len()];
+    let mut stride = Polynomial::fixed(1);
+    for (at, dim) in dims.iter().enumerate().rev() {
+        if *dim != Dim::Fixed(1) {
+            strides[at] = stride.clone();
+        }
+        stride = stride.times(&Polynomial::of(*dim));
+    }
+    strides
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bnnc_base::shape::Sizes;
+
+    #[test]
+    fn equal_polynomials_are_equal_values() {
+        let batch = Polynomial::of(Dim::Symbol(Symbol::Batch));
+        let draws = Polynomial::of(Dim::Symbol(Symbol::Draws));
+        let left = batch.plus(&draws).times(&batch);
+        let right = draws.times(&batch).plus(&batch.times(&batch));
+        assert_eq!(left, right);
+        assert!(left.plus(&right.scaled(-1)).is_zero());
+        let sizes = Sizes::default().with(Symbol::Batch, 3).with(Symbol::Draws, 5);
+        assert_eq!(left.to_amount().resolve(&sizes), (3 + 5) * 3);
+    }
+
+    #[test]
+    fn strides_are_row_major() {
+        let dims = [Dim::Symbol(Symbol::Batch), Dim::Fixed(1), Dim::Fixed(4)];
+        let strides = row_major(&dims);
+        assert_eq!(strides[0].as_fixed(), Some(4));
+        assert!(strides[1].is_zero());
+        assert_eq!(strides[2].as_fixed(), Some(1));
+    }
+}

@@ -1,0 +1,252 @@
+//! Tasks: what must happen to fill the stored tensors, with what each reads and writes.
+
+use crate::body::{self, Body, Op, Place};
+use crate::tensor::{Coordinate, Kind, Part, TensorId, Tensors};
+use bnnc_abi::plan::{BufferId, Combine};
+use bnnc_base::arena::Id;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::Dim;
+
+/// A static domain of at most this many points is small.
+const SMALL: usize = 1024;
+/// So is a symbolic one with at most this many points in its static axes.
+const SMALL_ROW: usize = 32;
+
+/// Which tensors have memory, and which of them in a port of the plan.
+#[derive(Clone, Debug)]
+pub struct Storage {
+    /// Whether a tensor is loaded rather than evaluated in place.
+    pub stored: Vec<bool>,
+    /// Ports that hold a tensor.
+    pub homes: Vec<Option<BufferId>>,
+    /// Ports that get a copy of a tensor.
+    pub copies: Vec<(TensorId, BufferId)>,
+}
+
+/// Something a kernel writes: for every point of a domain one element.
+#[derive(Clone, Debug)]
+pub struct Root {
+    /// What is evaluated; its axes are the domain.
+    pub value: TensorId,
+    /// What is written: the value itself, or the tensor that it is a part of.
+    pub tensor: TensorId,
+    /// Where elements go: one coordinate per axis of the written tensor.
+    pub to: Vec<Coordinate>,
+    /// How elements combine.
+    pub combine: Option<Combine>,
+    /// The port that is written, for a copy.
+    pub copy: Option<BufferId>,
+}
+
+/// What a task is.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// An output of a kernel.
+    Root(Root),
+    /// A call or a loop that makes this tensor.
+    Opaque(TensorId),
+}
+
+/// One task with what it touches.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// What it is.
+    pub work: Work,
+    /// The stored tensors that it reads; the address is known where a kernel reads a static one.
+    pub reads: Vec<(TensorId, Option<Place>)>,
+    /// The tensor that it defines (none for a copy).
+    pub writes: Option<TensorId>,
+    /// The port that it writes.
+    pub port: Option<BufferId>,
+    /// The address where it stores one element per point, unless it combines or computes it.
+    pub address: Option<Place>,
+    /// Tensors that its body evaluates.
+    pub inlined: Vec<TensorId>,
+    /// The kernel's domain.
+    pub domain: Vec<Dim>,
+}
+
+impl Task {
+    /// Whether it is an output of a kernel.
+    pub fn is_kernel(&self) -> bool {
+        matches!(self.work, Work::Root(_))
+    }
+}
+
+/// The tasks that fill the live stored tensors, in an order in which true dependencies go forward.
+pub fn tasks(tensors: &Tensors, live: &[bool], storage: &Storage) -> Result<Vec<Task>, Fault> {
+    let mut tasks = Vec::new();
+    for id in tensors.ids() {
+        if live[id.index()] && storage.stored[id.index()] {
+            match &tensors[id].kind {
+                Kind::Buffer(_) => {}
+                Kind::Call(_) | Kind::Loop(_) => tasks.push(opaque(tensors, storage, id)),
+                Kind::Assembled { parts, .. } => {
+                    for part in parts {
+                        tasks.push(kernel(tensors, storage, assembled(tensors, storage, id, part))?);
+                    }
+                }
+                Kind::Const(_)
+                | Kind::Index(_)
+                | Kind::Noise { .. }
+                | Kind::Apply(..)
+                | Kind::View(..)
+                | Kind::Flat(_) => tasks.push(kernel(tensors, storage, pointwise(tensors, id, None))?),
+            }
+        }
+        for (_, port) in storage.copies.iter().filter(|(copied, _)| *copied == id) {
+            tasks.push(kernel(tensors, storage, pointwise(tensors, id, Some(*port)))?);
+        }
+    }
+    Ok(tasks)
+}
+
+fn pointwise(tensors: &Tensors, id: TensorId, copy: Option<BufferId>) -> Root {
+    let to = (0..tensors[id].dims.len()).map(Coordinate::axis).collect();
+    Root {
+        value: id,
+        tensor: id,
+        to,
+        combine: None,
+        copy,
+    }
+}
+
+/// A part, with permutations of its operand taken into the domain: rows are then read in the order they are stored in.
+fn assembled(tensors: &Tensors, storage: &Storage, id: TensorId, part: &Part) -> Root {
+    let mut root = Root {
+        value: part.value,
+        tensor: id,
+        to: part.to.clone(),
+        combine: part.combine,
+        copy: None,
+    };
+    while let Kind::View(arg, at) = &tensors[root.value].kind {
+        let simple = part.combine.is_some() && part.to.iter().all(|to| to.dynamic.is_none());
+        let Some(axes) = permutation(at, tensors[root.value].dims.len()).filter(|_| simple) else {
+            break;
+        };
+        if storage.stored[root.value.index()] {
+            break;
+        }
+        for coordinate in &mut root.to {
+            coordinate
+                .terms
+                .iter_mut()
+                .for_each(|(axis, _)| *axis = axes[*axis]);
+        }
+        root.value = *arg;
+    }
+    root
+}
+
+/// Where coordinates only permute axes: for each axis of the result, the axis of the operand.
+fn permutation(at: &[Coordinate], rank: usize) -> Option<Vec<usize>> {
+    let mut axes = vec![usize::MAX; rank];
+    for (inner, coordinate) in at.iter().enumerate() {
+        let [(axis, stride)] = coordinate.terms.as_slice() else {
+            return None;
+        };
+        if *coordinate != Coordinate::axis(*axis) || stride.as_fixed() != Some(1) {
+            return None;
+        }
+        axes[*axis] = inner;
+    }
+    axes.iter().all(|axis| *axis != usize::MAX).then_some(axes)
+}
+
+/// A call or a loop reads its operands whole.
+fn opaque(tensors: &Tensors, storage: &Storage, id: TensorId) -> Task {
+    let base = |arg: TensorId| (crate::contract::base(tensors, id, arg), None);
+    Task {
+        work: Work::Opaque(id),
+        reads: tensors[id].operands().into_iter().map(base).collect(),
+        writes: Some(id),
+        port: storage.homes[id.index()],
+        address: None,
+        inlined: Vec::new(),
+        domain: Vec::new(),
+    }
+}
+
+/// Evaluates a root in a body: the instruction and the address it goes to.
+pub fn evaluate(
+    tensors: &Tensors,
+    body: &mut Body,
+    root: &Root,
+) -> Result<(bnnc_loops::ir::InstId, Place), Fault> {
+    let dims = &tensors[root.value].dims;
+    let (point, rank) = (body.point(body::identity(dims)), body::domain(dims).len());
+    let whole = root.value == root.tensor && root.copy.is_none();
+    let inst = if whole {
+        body.define(root.value, point)?
+    } else {
+        body.value(root.value, point)?
+    };
+    let to = body.compose(root.tensor, &root.to, point)?;
+    Ok((inst, body::address(&tensors[root.tensor].dims, &to, rank)))
+}
+
+fn kernel(tensors: &Tensors, storage: &Storage, root: Root) -> Result<Task, Fault> {
+    let domain = body::domain(&tensors[root.value].dims);
+    let mut body = Body::new(tensors, &storage.stored, domain.len());
+    let (_, address) = evaluate(tensors, &mut body, &root)?;
+    let read = |(op, _): &(Op, _)| match op {
+        Op::Load(id, place) => Some((*id, place.dynamic.is_empty().then(|| place.clone()))),
+        Op::Const(_) | Op::Index(_) | Op::Apply(..) | Op::Noise(..) => None,
+    };
+    let plain = root.combine.is_none() && address.dynamic.is_empty();
+    Ok(Task {
+        reads: body.insts.iter().filter_map(read).collect(),
+        writes: root.copy.is_none().then_some(root.tensor),
+        port: root.copy.or(storage.homes[root.tensor.index()]),
+        address: plain.then_some(address),
+        inlined: body.inlined,
+        domain,
+        work: Work::Root(root),
+    })
+}
+
+/// Whether `reader` may be in the kernel of `writer` (or is it): what it reads of the written memory is the very element
+/// that the same point writes.
+pub fn compatible(tensors: &Tensors, writer: &Task, reader: &Task) -> bool {
+    reader.reads.iter().all(|(id, place)| {
+        let held = match tensors[*id].kind {
+            Kind::Buffer(buffer) => writer.port == Some(buffer),
+            _ => writer.writes == Some(*id),
+        };
+        !held || (place.is_some() && *place == writer.address)
+    })
+}
+
+/// Whether two kernels of the same domain read the same elements, or the same noise.
+pub fn shares(tensors: &Tensors, left: &Task, right: &Task) -> bool {
+    let moves = |place: &Option<Place>| place.as_ref().is_some_and(|place| !place.is_fixed());
+    let noise = |id: &&TensorId| matches!(tensors[**id].kind, Kind::Noise { .. });
+    left.domain.is_empty()
+        || left
+            .reads
+            .iter()
+            .any(|read| moves(&read.1) && right.reads.contains(read))
+        || left
+            .inlined
+            .iter()
+            .filter(noise)
+            .any(|id| right.inlined.contains(id))
+}
+
+/// Whether a kernel's own cost is about that of launching it, so that it may join any other of its domain.
+pub fn is_small(task: &Task) -> bool {
+    let limit = if task.domain.iter().all(|dim| dim.fixed().is_some()) {
+        SMALL
+    } else {
+        SMALL_ROW
+    };
+    task.is_kernel()
+        && task
+            .domain
+            .iter()
+            .filter_map(|dim| dim.fixed())
+            .product::<usize>()
+            <= limit
+}

@@ -1,0 +1,145 @@
+//! `batch`: one function for one example, draw or chain becomes one function for many.
+
+use crate::nodes;
+use bnnc_base::arena::Id;
+use bnnc_base::shape::Dim;
+use bnnc_graph::attr::Attr;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::op::{Batch, Lower, Op, Site};
+use bnnc_graph::types::Type;
+
+/// `function` along a new axis: parameters with `mapped` get `dim` as axis 0, and so do all results (those that depend
+/// on no mapped parameter are repeated along it).
+pub fn batch(function: &Function, mapped: &[bool], dim: Dim) -> Function {
+    let mut builder = Builder::new(&function.name);
+    let mut args = Vec::new();
+    for (param, is_mapped) in function.params.iter().zip(mapped) {
+        let ty = function.ty(*param);
+        let ty = if *is_mapped {
+            ty.with_shape(ty.shape.prepend(dim))
+        } else {
+            ty.clone()
+        };
+        let name = function.param_name(*param).map_or("", |name| name);
+        args.push(builder.param(name, ty));
+    }
+    let results = inline_batched(&mut builder, function, &args, mapped, dim);
+    let repeated: Vec<Value> = results
+        .into_iter()
+        .map(|(value, is_mapped)| {
+            if is_mapped {
+                value
+            } else {
+                builder.broadcast_leading(value, dim)
+            }
+        })
+        .collect();
+    let named = nodes::named(function, &repeated);
+    builder.finish(named)
+}
+
+/// Copies `function` in along a new axis; says of each result whether it has the axis.
+pub fn inline_batched(
+    builder: &mut Builder,
+    function: &Function,
+    args: &[Value],
+    mapped: &[bool],
+    dim: Dim,
+) -> Vec<(Value, bool)> {
+    let mut copies: Vec<(Value, bool)> = vec![(Value(0), false); function.nodes.len()];
+    for (at, param) in function.params.iter().enumerate() {
+        copies[param.index()] = (args[at], mapped[at]);
+    }
+    for value in function.nodes.ids() {
+        let node = &function.nodes[value];
+        let NodeKind::Apply { op, args, attrs } = &node.kind else {
+            continue;
+        };
+        let operands: Vec<(Value, bool)> = args.iter().map(|arg| copies[arg.index()]).collect();
+        let call = Call {
+            op: *op,
+            attrs,
+            types: args.iter().map(|arg| function.ty(*arg).clone()).collect(),
+        };
+        let copy = apply_batched(builder, &call, &operands, dim);
+        if let Some(label) = &node.label {
+            builder.label(copy.0, label);
+        }
+        copies[value.index()] = copy;
+    }
+    function
+        .results
+        .iter()
+        .map(|(_, value)| copies[value.index()])
+        .collect()
+}
+
+/// A node of the function that is batched: the op, its attributes, the types of its operands before batching.
+struct Call<'a> {
+    op: Op,
+    attrs: &'a [Attr],
+    types: Vec<Type>,
+}
+
+fn apply_batched(
+    builder: &mut Builder,
+    call: &Call<'_>,
+    operands: &[(Value, bool)],
+    dim: Dim,
+) -> (Value, bool) {
+    let args: Vec<Value> = operands.iter().map(|(value, _)| *value).collect();
+    let mapped: Vec<bool> = operands.iter().map(|(_, is_mapped)| *is_mapped).collect();
+    if !mapped.contains(&true) {
+        return (builder.apply(call.op.0, &args, call.attrs.to_vec()), false);
+    }
+    let value = match call.op.batch {
+        Batch::Elementwise => {
+            let repeated: Vec<Value> = operands
+                .iter()
+                .map(|(value, is_mapped)| {
+                    if *is_mapped {
+                        *value
+                    } else {
+                        builder.broadcast_leading(*value, dim)
+                    }
+                })
+                .collect();
+            builder.apply(call.op.0, &repeated, call.attrs.to_vec())
+        }
+        Batch::Rule(rule) => {
+            let site = Site {
+                args: &args,
+                attrs: call.attrs,
+                out: None,
+            };
+            rule(builder, &site, &mapped, dim)
+        }
+        Batch::Expand => {
+            let expansion = expansion(call);
+            return inline_batched(builder, &expansion, &args, &mapped, dim)[0];
+        }
+    };
+    (value, true)
+}
+
+/// What the op expands to, as a function of its operands before batching.
+fn expansion(call: &Call<'_>) -> Function {
+    let Lower::Expand(expand) = &call.op.lower else {
+        unreachable!("`{}` is batched by its expansion but has none", call.op.name);
+    };
+    let mut builder = Builder::new(call.op.name);
+    let params: Vec<Value> = call
+        .types
+        .iter()
+        .enumerate()
+        .map(|(at, ty)| builder.param(&at.to_string(), ty.clone()))
+        .collect();
+    let site = Site {
+        args: &params,
+        attrs: call.attrs,
+        out: None,
+    };
+    let value = expand(&mut builder, &site);
+    builder.finish(vec![("value".into(), value)])
+}

@@ -1,0 +1,187 @@
+//! Bijections from the reals onto supports, with the logarithms of their Jacobians.
+
+use bnnc_base::shape::{Dim, Shape};
+use bnnc_base::special;
+use bnnc_graph::builder::{Builder, Window};
+use bnnc_graph::dist::Support;
+use bnnc_graph::function::Value;
+use bnnc_graph::types::Type;
+
+/// The type of the unconstrained values that [`constrain`] takes to values of type `ty`.
+pub fn unconstrained(support: Support, ty: &Type) -> Type {
+    let mut dims = ty.dims().to_vec();
+    if let (Support::Simplex, Some(Dim::Fixed(last))) = (support, dims.last_mut()) {
+        *last = last.saturating_sub(1);
+    }
+    Type::real(Shape(dims))
+}
+
+/// Carries `z` onto `support`; returns the value and the logarithm of the determinant of the Jacobian, a scalar.
+/// `None` for supports that the reals cannot be carried onto.
+pub fn constrain(builder: &mut Builder, support: Support, z: Value) -> Option<(Value, Value)> {
+    match support {
+        Support::Real => Some((z, builder.real(0.0))),
+        Support::Interval(lo, hi) => Some(interval(builder, lo, hi, z)),
+        Support::Simplex => Some(simplex(builder, z)),
+        Support::Ordered => Some(ordered(builder, z)),
+        Support::Integers(_) => None,
+    }
+}
+
+fn interval(builder: &mut Builder, lo: f64, hi: f64, z: Value) -> (Value, Value) {
+    match (lo.is_finite(), hi.is_finite()) {
+        (false, false) => (z, builder.real(0.0)),
+        (true, false) => {
+            let e = builder.exp(z);
+            (offset(builder, e, lo), builder.reduce_sum_all(z))
+        }
+        (false, true) => {
+            let e = builder.exp(z);
+            let down = builder.neg(e);
+            (offset(builder, down, hi), builder.reduce_sum_all(z))
+        }
+        (true, true) => {
+            let unit = builder.sigmoid(z);
+            let scaled = if hi - lo == 1.0 {
+                unit
+            } else {
+                builder.scale(unit, hi - lo)
+            };
+            let flipped = builder.neg(z);
+            let (below, above) = (builder.log_sigmoid(z), builder.log_sigmoid(flipped));
+            let slope = builder.add(below, above);
+            let slope = builder.shift(slope, (hi - lo).ln());
+            (offset(builder, scaled, lo), builder.reduce_sum_all(slope))
+        }
+    }
+}
+
+fn offset(builder: &mut Builder, x: Value, by: f64) -> Value {
+    if by == 0.0 { x } else { builder.shift(x, by) }
+}
+
+/// The additive log-ratio map: the last of `k` logits is zero. Its log-Jacobian is the sum of the logarithms.
+fn simplex(builder: &mut Builder, z: Value) -> (Value, Value) {
+    let last = builder.rank(z) - 1;
+    let mut dims = builder.ty(z).dims().to_vec();
+    dims[last] = Dim::Fixed(1);
+    let zero = builder.splat(0.0, &Shape(dims));
+    let logits = builder.concat(&[z, zero], last);
+    let log_w = builder.log_softmax(logits, last);
+    (builder.exp(log_w), builder.reduce_sum_all(log_w))
+}
+
+/// The first element is free, each further one lies the exponential of its coordinate above the one before.
+fn ordered(builder: &mut Builder, z: Value) -> (Value, Value) {
+    let last = builder.rank(z) - 1;
+    let Some(size) = builder.ty(z).dims()[last].fixed().filter(|size| *size > 1) else {
+        return (z, builder.real(0.0));
+    };
+    let window = Window::full(last + 1);
+    let first = builder.slice(z, window.clone().with(last, 0, 1));
+    let rest = builder.slice(z, window.with(last, 1, size));
+    let gaps = builder.exp(rest);
+    let steps = builder.concat(&[first, gaps], last);
+    (builder.cumsum(steps, last, false), builder.reduce_sum_all(rest))
+}
+
+/// The unconstrained values of `values`, which lie in `support`; vectors lie along a last axis of size `last`.
+pub fn inverse(support: Support, last: usize, values: &[f64]) -> Vec<f64> {
+    let last = last.max(1);
+    match support {
+        Support::Real | Support::Integers(_) => values.to_vec(),
+        Support::Interval(lo, hi) => values.iter().map(|w| inverse_interval(lo, hi, *w)).collect(),
+        Support::Simplex => values
+            .chunks(last)
+            .flat_map(|w| w[..w.len() - 1].iter().map(|x| (x / w[w.len() - 1]).ln()))
+            .collect(),
+        Support::Ordered => values
+            .chunks(last)
+            .flat_map(|w| {
+                w[..1]
+                    .iter()
+                    .copied()
+                    .chain(w.windows(2).map(|pair| (pair[1] - pair[0]).ln()))
+            })
+            .collect(),
+    }
+}
+
+fn inverse_interval(lo: f64, hi: f64, w: f64) -> f64 {
+    match (lo.is_finite(), hi.is_finite()) {
+        (false, false) => w,
+        (true, false) => (w - lo).ln(),
+        (false, true) => (hi - w).ln(),
+        (true, true) => (w - lo).ln() - (hi - w).ln(),
+    }
+}
+
+/// Carries an optimised number onto the support of a variational parameter. Half-infinite intervals use the softplus:
+/// its slope stays bounded, so a large step of the optimiser stays a step and does not become a factor.
+pub fn parameter(builder: &mut Builder, support: Support, rho: Value) -> Option<Value> {
+    match support {
+        Support::Interval(lo, hi) if lo.is_finite() != hi.is_finite() => {
+            let soft = builder.softplus(rho);
+            Some(if lo.is_finite() {
+                offset(builder, soft, lo)
+            } else {
+                let down = builder.neg(soft);
+                offset(builder, down, hi)
+            })
+        }
+        _ => constrain(builder, support, rho).map(|(value, _)| value),
+    }
+}
+
+/// The inverse of [`parameter`], for starting values.
+pub fn inverse_parameter(support: Support, last: usize, values: &[f64]) -> Vec<f64> {
+    match support {
+        Support::Interval(lo, hi) if lo.is_finite() && !hi.is_finite() => {
+            values.iter().map(|w| inverse_softplus(w - lo)).collect()
+        }
+        Support::Interval(lo, hi) if hi.is_finite() && !lo.is_finite() => {
+            values.iter().map(|w| inverse_softplus(hi - w)).collect()
+        }
+        _ => inverse(support, last, values),
+    }
+}
+
+/// `log (exp y - 1)`, finite for every positive `y`.
+fn inverse_softplus(y: f64) -> f64 {
+    let y = special::max(y, f64::MIN_POSITIVE);
+    y + (-(-y).exp_m1()).ln()
+}
+
+/// How a state on the reals stands for a parameter of a family.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scale {
+    /// It is the value of a site itself: by [`constrain`], as draws are carried, so that values move between families.
+    Site(Support),
+    /// It is any other parameter: by [`parameter`].
+    Parameter(Support),
+}
+
+impl Scale {
+    /// Where the parameter lies.
+    pub fn support(self) -> Support {
+        match self {
+            Scale::Site(support) | Scale::Parameter(support) => support,
+        }
+    }
+
+    /// The parameter that a state stands for; `None` for integers.
+    pub fn value(self, builder: &mut Builder, state: Value) -> Option<Value> {
+        match self {
+            Scale::Site(support) => constrain(builder, support, state).map(|(value, _)| value),
+            Scale::Parameter(support) => parameter(builder, support, state),
+        }
+    }
+
+    /// The state that stands for a parameter; vectors lie along a last axis of size `last`.
+    pub fn state(self, last: usize, values: &[f64]) -> Vec<f64> {
+        match self {
+            Scale::Site(support) => inverse(support, last, values),
+            Scale::Parameter(support) => inverse_parameter(support, last, values),
+        }
+    }
+}

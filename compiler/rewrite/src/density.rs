@@ -1,0 +1,205 @@
+//! `density`: splits a probabilistic model into the functions that methods of inference need.
+
+mod split;
+
+use crate::report;
+use bnnc_base::arena::Id;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::Shape;
+use bnnc_graph::attr::Attr;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::dist::Instance;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::model::Model;
+use bnnc_graph::op::OpDef;
+use bnnc_graph::ops;
+use bnnc_graph::types::Type;
+use bnnc_graph::verify::function_attrs;
+use split::Split;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// A model as functions. Parameters are bound by name: sites by their paths, inputs and outputs by theirs.
+#[derive(Clone, Debug)]
+pub struct Densities {
+    /// The prior of each site, in the model's order.
+    pub priors: Vec<Prior>,
+    /// `(sites.., shared..) -> `<site>/<parameter>`..`: the parameters of the priors.
+    pub prior_arguments: Function,
+    /// `(sites.., shared..) -> one real[] per site`: the log prior of each site, by its name.
+    pub log_priors: Function,
+    /// `(sites.., shared..) -> real[]`: the sum of the log priors.
+    pub log_prior: Function,
+    /// The distributions of the observations, in order.
+    pub observations: Vec<Arc<Instance>>,
+    /// `(sites.., shared.., inputs..) -> `<observation>/<parameter>`..`: what the observations' densities take.
+    /// Outputs are parameters too where observations depend on each other (an autoregression).
+    pub likelihood_arguments: Function,
+    /// `(arguments.., outputs..) -> real[]`: the sum over observations.
+    pub log_likelihood: Function,
+    /// `(sites.., shared.., inputs.., outputs..) -> real[]`: the same from the sites.
+    pub row_log_likelihood: Function,
+    /// `(sites.., shared.., inputs..) -> mean` of the output, where its distribution states one.
+    pub mean: Option<Function>,
+    /// `(sites.., shared.., inputs.., draw, example, step) -> draw` of the output, where its distribution has a sampler.
+    pub draw: Option<Function>,
+    /// `(sites.., shared.., inputs..) -> probabilities` of the classes, where the output has classes.
+    pub probabilities: Option<Function>,
+}
+
+/// The prior of one site.
+#[derive(Clone, Debug)]
+pub struct Prior {
+    /// The site.
+    pub site: Arc<str>,
+    /// Its distribution.
+    pub distribution: Arc<Instance>,
+    /// A site that its parameters depend on.
+    pub depends_on: Option<Arc<str>>,
+}
+
+/// Splits `model`, or says why it cannot be split.
+pub fn density(model: &Model) -> Result<Densities, Vec<Diagnostic>> {
+    check(model)?;
+    let densities = Split::new(model).densities(model);
+    let names: HashSet<&str> = model
+        .inputs
+        .iter()
+        .chain(&model.outputs)
+        .map(|input| &*input.name)
+        .collect();
+    let row_dependent = |name: &&Arc<str>| {
+        let dependences = dependences(&densities.log_priors, name);
+        dependences.iter().any(|dependence| names.contains(&**dependence))
+    };
+    let faults: Vec<Diagnostic> = densities
+        .priors
+        .iter()
+        .map(|prior| &prior.site)
+        .filter(row_dependent)
+        .map(|site| {
+            let message =
+                format!("the prior of `{site}` depends on one example, but `{site}` is shared by all");
+            report::error(&report::ROW_DEPENDENT_SITE, message)
+                .help("declare what it depends on as a shared input, or the site as `local`")
+        })
+        .collect();
+    if faults.is_empty() {
+        Ok(densities)
+    } else {
+        Err(faults)
+    }
+}
+
+fn check(model: &Model) -> Result<(), Vec<Diagnostic>> {
+    let mut faults = Vec::new();
+    let values: Vec<Value> = model.function.nodes.ids().collect();
+    for site in model.sites.iter().filter(|site| site.local) {
+        let message = format!(
+            "`{}` is local to each example, which this method does not support",
+            site.name
+        );
+        let help = "give it one element per group, or leave out `local`";
+        faults.push(report::error(&report::LOCAL_SITE, message).help(help));
+    }
+    if values.iter().any(|value| !is_factored(&model.function, *value)) {
+        let message = format!(
+            "`{}` draws or observes inside a loop that is not carried out at once",
+            model.name
+        );
+        faults.push(report::error(&report::UNFACTORED, message));
+    }
+    let observes = |function: &Function| contains(function, &ops::observe::OBSERVE);
+    let observes_looped = |value: &Value| function_attrs(&model.function, *value).any(observes);
+    if !observes(&model.function) && !values.iter().any(observes_looped) {
+        let message = format!(
+            "expected `{}` to observe an output with `~`, found none",
+            model.name
+        );
+        faults.push(report::error(&report::NO_OUTPUT, message));
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+/// Whether a node is free of random quantities in its functions, or a `map` whose function only observes.
+fn is_factored(function: &Function, value: Value) -> bool {
+    let is_map = function
+        .op(value)
+        .is_some_and(|op| std::ptr::eq(op.0, &ops::map::MAP));
+    function_attrs(function, value).all(|inner| {
+        let is_flat = inner
+            .nodes
+            .ids()
+            .all(|deeper| !function_attrs(inner, deeper).any(is_random));
+        let observes = contains(inner, &ops::observe::OBSERVE);
+        is_flat && !contains(inner, &ops::sample::SAMPLE) && (is_map || !observes)
+    })
+}
+
+fn is_random(function: &Function) -> bool {
+    contains(function, &ops::sample::SAMPLE)
+        || contains(function, &ops::observe::OBSERVE)
+        || function
+            .nodes
+            .ids()
+            .any(|value| function_attrs(function, value).any(is_random))
+}
+
+/// Whether an op occurs, not counting functions inside.
+fn contains(function: &Function, op: &'static OpDef) -> bool {
+    function
+        .nodes
+        .ids()
+        .any(|value| function.op(value).is_some_and(|found| std::ptr::eq(found.0, op)))
+}
+
+/// The names of the parameters that a result depends on.
+pub fn dependences(function: &Function, result: &str) -> Vec<Arc<str>> {
+    let Some(value) = function.result(result) else {
+        return Vec::new();
+    };
+    let mut needed = vec![false; function.nodes.len()];
+    needed[value.index()] = true;
+    for value in function.nodes.ids().rev() {
+        if needed[value.index()] {
+            function
+                .args(value)
+                .iter()
+                .for_each(|arg| needed[arg.index()] = true);
+        }
+    }
+    let params = function.params.iter().filter(|param| needed[param.index()]);
+    params
+        .filter_map(|param| function.param_name(*param).cloned())
+        .collect()
+}
+
+/// The parameters `draw`, `example` and `step`.
+pub fn coordinates(builder: &mut Builder) -> [Value; 3] {
+    let int = Type::int(Shape::scalar());
+    ["draw", "example", "step"].map(|name| builder.param(name, int.clone()))
+}
+
+/// `function` with the names of its noise streams put under `prefix`.
+pub fn prefix_noise(function: &Function, prefix: &str) -> Function {
+    let mut function = function.clone();
+    for value in function.nodes.ids() {
+        let NodeKind::Apply { op, attrs, .. } = &mut function.nodes[value].kind else {
+            continue;
+        };
+        if !std::ptr::eq(op.0, &ops::noise::NOISE) {
+            continue;
+        }
+        for attr in attrs.iter_mut().skip(1) {
+            if let Attr::Symbol(site) = attr {
+                let name = if site.is_empty() {
+                    prefix.to_owned()
+                } else {
+                    format!("{prefix}/{site}")
+                };
+                *site = name.into();
+            }
+        }
+    }
+    function
+}

@@ -1,0 +1,444 @@
+//! The deterministic part of a model, and the functions made from it.
+
+use super::{Densities, Prior, coordinates, dependences, is_random, prefix_noise};
+use crate::nodes::{self, Scope};
+use crate::rule;
+use bnnc_base::arena::Id;
+use bnnc_base::shape::Shape;
+use bnnc_graph::attr::Attr;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::dist::{Instance, Support};
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::model::Model;
+use bnnc_graph::ops;
+use bnnc_graph::types::Type;
+use bnnc_graph::verify::function_attrs;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// A `sample` or `observe` node whose operands are values of [`Split::builder`].
+struct Random {
+    /// The site of a `sample`.
+    name: Arc<str>,
+    distribution: Arc<Instance>,
+    params: Vec<Value>,
+    /// What is observed.
+    value: Option<Value>,
+}
+
+/// The deterministic part of a model: sites are parameters, random nodes are recorded.
+pub(super) struct Split {
+    builder: Builder,
+    priors: Vec<Random>,
+    observations: Vec<Random>,
+    /// Log densities of what is observed inside loops.
+    looped: Vec<Value>,
+    outputs: Vec<Value>,
+}
+
+impl Split {
+    pub(super) fn new(model: &Model) -> Split {
+        let mut builder = Builder::new(&model.name);
+        let sites: Vec<(Arc<str>, Value)> = model
+            .sites
+            .iter()
+            .map(|site| (site.name.clone(), builder.param(&site.name, site.ty.clone())))
+            .collect();
+        let mut scope = Scope::default();
+        scope.extend(sites);
+        let params = nodes::params_of(&mut builder, &model.function);
+        let mut split = Split {
+            builder,
+            priors: Vec::new(),
+            observations: Vec::new(),
+            looped: Vec::new(),
+            outputs: Vec::new(),
+        };
+        let mut copies = vec![Value(0); model.function.nodes.len()];
+        for (param, copy) in model.function.params.iter().zip(params) {
+            copies[param.index()] = copy;
+        }
+        for value in model.function.nodes.ids() {
+            let node = &model.function.nodes[value];
+            let NodeKind::Apply { op, args, attrs } = &node.kind else {
+                continue;
+            };
+            let args: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
+            copies[value.index()] = if std::ptr::eq(op.0, &ops::sample::SAMPLE) {
+                let random = random(attrs, args, None);
+                let site = scope.get(&random.name);
+                split.priors.push(random);
+                site
+            } else if std::ptr::eq(op.0, &ops::observe::OBSERVE) {
+                split.observe(attrs, args)
+            } else if function_attrs(&model.function, value).any(is_random) {
+                split.observe_looped(&args, attrs)
+            } else {
+                let copy = split.builder.apply(op.0, &args, attrs.clone());
+                if let Some(label) = &node.label {
+                    split.builder.label(copy, label);
+                }
+                copy
+            };
+        }
+        split.outputs = model
+            .outputs
+            .iter()
+            .filter_map(|output| split.builder.function().param(&output.name))
+            .collect();
+        // The model's order of sites, whatever the order of the nodes.
+        split
+            .priors
+            .sort_by_key(|prior| model.sites.iter().position(|site| site.name == prior.name));
+        split
+    }
+
+    /// The functions of the model.
+    pub(super) fn densities(&self, model: &Model) -> Densities {
+        Densities {
+            prior_arguments: self.prior_arguments(model),
+            log_priors: self.log_priors(model),
+            log_prior: self.log_prior(model),
+            observations: self.observations.iter().map(|o| o.distribution.clone()).collect(),
+            likelihood_arguments: self.likelihood_arguments(model),
+            log_likelihood: self.log_likelihood(model),
+            row_log_likelihood: self.row_log_likelihood(),
+            mean: self.mean(),
+            draw: self.draw(),
+            probabilities: self.probabilities(),
+            priors: self.priors(model),
+        }
+    }
+
+    /// The node of an observation stands for its log density.
+    fn observe(&mut self, attrs: &[Attr], mut args: Vec<Value>) -> Value {
+        let value = args.pop();
+        let random = random(attrs, args, value);
+        let log_density = random.log_density(&mut self.builder, value);
+        self.observations.push(random);
+        log_density
+    }
+
+    /// A `map` that observes: its terms are summed over its positions, and its own value is computed without them.
+    fn observe_looped(&mut self, args: &[Value], attrs: &[Attr]) -> Value {
+        let own = nodes::with_functions(attrs, |function| observed(function).0);
+        let terms = nodes::with_functions(attrs, |function| observed(function).1);
+        let terms = self.builder.apply(&ops::map::MAP, args, terms);
+        let total = self.builder.reduce_sum_all(terms);
+        self.looped.push(total);
+        self.builder.apply(&ops::map::MAP, args, own)
+    }
+
+    /// Names the results and keeps the parameters whose names `keep` admits or that are needed.
+    fn finish(
+        &self,
+        mut builder: Builder,
+        results: Vec<(Arc<str>, Value)>,
+        keep: &HashSet<&str>,
+    ) -> Function {
+        for (name, value) in &results {
+            builder.label(*value, name);
+        }
+        with_params(&rule::remove_dead(&builder.finish(results)), keep)
+    }
+
+    fn fork(&self) -> Builder {
+        let function = self.builder.function();
+        let mut builder = Builder::new(&function.name);
+        // An inlined copy without results has the same nodes under the same numbers: nodes are already hash-consed.
+        let params = nodes::params_of(&mut builder, function);
+        debug_assert_eq!(params, function.params);
+        builder.inline(function, &params);
+        builder
+    }
+
+    fn priors(&self, model: &Model) -> Vec<Prior> {
+        let arguments = self.prior_arguments(model);
+        let sites: HashSet<&str> = model.sites.iter().map(|site| &*site.name).collect();
+        let of = |prior: &Random| {
+            let dependence = |(name, _): &(Arc<str>, Type)| {
+                let found = dependences(&arguments, &format!("{}/{name}", prior.name));
+                found.into_iter().find(|name| sites.contains(&**name))
+            };
+            let depends_on = prior.distribution.params.iter().find_map(dependence);
+            Prior {
+                site: prior.name.clone(),
+                distribution: prior.distribution.clone(),
+                depends_on,
+            }
+        };
+        self.priors.iter().map(of).collect()
+    }
+
+    fn prior_arguments(&self, model: &Model) -> Function {
+        let results = self
+            .priors
+            .iter()
+            .flat_map(|prior| prior.named_params(&prior.name))
+            .collect();
+        self.finish(self.fork(), results, &global_names(model))
+    }
+
+    fn log_priors(&self, model: &Model) -> Function {
+        let mut builder = self.fork();
+        let results = self.log_prior_of_each(&mut builder);
+        self.finish(builder, results, &global_names(model))
+    }
+
+    fn log_prior(&self, model: &Model) -> Function {
+        let mut builder = self.fork();
+        let mut sum = builder.real(0.0);
+        for (_, value) in self.log_prior_of_each(&mut builder) {
+            sum = builder.add(sum, value);
+        }
+        self.finish(builder, vec![("log_prior".into(), sum)], &global_names(model))
+    }
+
+    fn log_prior_of_each(&self, builder: &mut Builder) -> Vec<(Arc<str>, Value)> {
+        let of = |prior: &Random| {
+            let site = builder.function().param(&prior.name);
+            (prior.name.clone(), prior.log_density(builder, site))
+        };
+        self.priors.iter().map(of).collect()
+    }
+
+    fn likelihood_arguments(&self, model: &Model) -> Function {
+        let named = |(at, observation): (usize, &Random)| observation.named_params(&at.to_string());
+        let mut results: Vec<(Arc<str>, Value)> =
+            self.observations.iter().enumerate().flat_map(named).collect();
+        let looped = self.looped.iter().enumerate();
+        results.extend(looped.map(|(at, value)| (format!("looped/{at}").into(), *value)));
+        let mut keep = global_names(model);
+        keep.extend(model.inputs.iter().map(|input| &*input.name));
+        self.finish(self.fork(), results, &keep)
+    }
+
+    fn log_likelihood(&self, model: &Model) -> Function {
+        let mut builder = self.fork();
+        let mut keep: HashSet<String> = model
+            .outputs
+            .iter()
+            .map(|output| output.name.to_string())
+            .collect();
+        let mut sum = builder.real(0.0);
+        for (at, observation) in self.observations.iter().enumerate() {
+            let mut params = Vec::new();
+            for (name, ty) in &observation.distribution.params {
+                let name = format!("{at}/{name}");
+                params.push(builder.param(&name, ty.clone()));
+                keep.insert(name);
+            }
+            let from_arguments = Random {
+                params,
+                ..observation.clone_header()
+            };
+            let term = from_arguments.log_density(&mut builder, observation.value);
+            sum = builder.add(sum, term);
+        }
+        for at in 0..self.looped.len() {
+            let term = builder.param(&format!("looped/{at}"), Type::scalar());
+            sum = builder.add(sum, term);
+        }
+        let keep = keep.iter().map(String::as_str).collect();
+        self.finish(builder, vec![("log_likelihood".into(), sum)], &keep)
+    }
+
+    fn row_log_likelihood(&self) -> Function {
+        let mut builder = self.fork();
+        let mut sum = builder.real(0.0);
+        for observation in &self.observations {
+            let term = observation.log_density(&mut builder, observation.value);
+            sum = builder.add(sum, term);
+        }
+        for term in &self.looped {
+            sum = builder.add(sum, *term);
+        }
+        self.finish_all(builder, "log_likelihood", sum)
+    }
+
+    /// The only observation, where it covers one whole output.
+    fn whole(&self) -> Option<&Random> {
+        let [observation] = &self.observations[..] else {
+            return None;
+        };
+        if !self.looped.is_empty() {
+            return None;
+        }
+        observation
+            .value
+            .filter(|value| self.outputs.contains(value))
+            .map(|_| observation)
+    }
+
+    fn mean(&self) -> Option<Function> {
+        let observation = self.whole()?;
+        self.of_output("mean", observation.distribution.mean.as_ref()?, observation)
+    }
+
+    fn probabilities(&self) -> Option<Function> {
+        let observation = self.whole()?;
+        let distribution = &observation.distribution;
+        match (&distribution.probabilities, &distribution.mean) {
+            (Some(probabilities), _) => self.of_output("probabilities", probabilities, observation),
+            (None, Some(mean)) if distribution.support == Support::Integers(2) => {
+                self.two_classes(mean, observation)
+            }
+            (None, _) => None,
+        }
+    }
+
+    /// A truth value is one of two classes; its mean is the probability of the second.
+    fn two_classes(&self, mean: &Function, observation: &Random) -> Option<Function> {
+        if observation.distribution.value.rank() > 0 {
+            return None;
+        }
+        let mut builder = self.fork();
+        let yes = builder.inline(mean, &observation.params)[0];
+        let one = builder.like(1.0, yes);
+        let no = builder.sub(one, yes);
+        let single = Shape::fixed(&[1]);
+        let parts = [no, yes].map(|part| builder.reshape(part, &single));
+        let value = builder.concat(&parts, 0);
+        Some(self.finish_all(builder, "probabilities", value))
+    }
+
+    fn of_output(&self, name: &str, function: &Function, observation: &Random) -> Option<Function> {
+        let mut builder = self.fork();
+        let value = builder.inline(function, &observation.params)[0];
+        Some(self.finish_all(builder, name, value))
+    }
+
+    fn draw(&self) -> Option<Function> {
+        let observation = self.whole()?;
+        let sampler = observation.distribution.draw.as_ref()?;
+        let mut builder = self.fork();
+        let coordinates = coordinates(&mut builder);
+        let args: Vec<Value> = observation.params.iter().copied().chain(coordinates).collect();
+        let value = builder.inline(&prefix_noise(sampler, "predictive"), &args)[0];
+        Some(self.finish_all(builder, "draw", value))
+    }
+
+    /// A function of everything.
+    fn finish_all(&self, builder: Builder, name: &str, value: Value) -> Function {
+        rule::remove_dead(&builder.finish(vec![(name.into(), value)]))
+    }
+}
+
+impl Random {
+    fn log_density(&self, builder: &mut Builder, value: Option<Value>) -> Value {
+        let args: Vec<Value> = self.params.iter().copied().chain(value).collect();
+        builder.inline(&self.distribution.log_density, &args)[0]
+    }
+
+    fn named_params(&self, prefix: &str) -> Vec<(Arc<str>, Value)> {
+        let name = |name: &Arc<str>| format!("{prefix}/{name}").into();
+        self.distribution
+            .params
+            .iter()
+            .zip(&self.params)
+            .map(|((n, _), value)| (name(n), *value))
+            .collect()
+    }
+
+    fn clone_header(&self) -> Random {
+        let (name, distribution) = (self.name.clone(), self.distribution.clone());
+        Random {
+            name,
+            distribution,
+            params: Vec::new(),
+            value: self.value,
+        }
+    }
+}
+
+/// A function that observes, once with log densities in place of its observations, and once with their sum as its result.
+fn observed(function: &Function) -> (Function, Function) {
+    let mut builder = Builder::new(&function.name);
+    let params = nodes::params_of(&mut builder, function);
+    let mut copies = vec![Value(0); function.nodes.len()];
+    for (param, copy) in function.params.iter().zip(params) {
+        copies[param.index()] = copy;
+    }
+    let mut sum = builder.real(0.0);
+    for value in function.nodes.ids() {
+        let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
+            continue;
+        };
+        let mut args: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
+        copies[value.index()] = if std::ptr::eq(op.0, &ops::observe::OBSERVE) {
+            let observed = args.pop();
+            let term = random(attrs, args, observed).log_density(&mut builder, observed);
+            sum = builder.add(sum, term);
+            term
+        } else {
+            builder.apply(op.0, &args, attrs.clone())
+        };
+    }
+    let results = function
+        .results
+        .iter()
+        .map(|(name, value)| (name.clone(), copies[value.index()]))
+        .collect();
+    let own = builder.finish(results);
+    let mut terms = own.clone();
+    terms.results = vec![("log_density".into(), sum)];
+    (own, terms)
+}
+
+/// Reads the attributes of a `sample` or `observe` node.
+fn random(attrs: &[Attr], params: Vec<Value>, value: Option<Value>) -> Random {
+    let distribution = attrs.iter().find_map(|attr| match attr {
+        Attr::Dist(instance) => Some(instance.clone()),
+        _ => None,
+    });
+    let name = attrs.iter().find_map(|attr| match attr {
+        Attr::Symbol(name) => Some(name.clone()),
+        _ => None,
+    });
+    let Some(distribution) = distribution else {
+        unreachable!("a random node names its distribution")
+    };
+    Random {
+        name: name.unwrap_or_default(),
+        distribution,
+        params,
+        value,
+    }
+}
+
+/// The names of sites and shared inputs.
+fn global_names(model: &Model) -> HashSet<&str> {
+    let mut names: HashSet<&str> = model.sites.iter().map(|site| &*site.name).collect();
+    names.extend(model.shared.iter().map(|input| &*input.name));
+    names
+}
+
+/// `function` with only those parameters that `keep` names or that a result needs.
+fn with_params(function: &Function, keep: &HashSet<&str>) -> Function {
+    let mut used = vec![false; function.nodes.len()];
+    for value in function.nodes.ids() {
+        function
+            .args(value)
+            .iter()
+            .for_each(|arg| used[arg.index()] = true);
+    }
+    function
+        .results
+        .iter()
+        .for_each(|(_, value)| used[value.index()] = true);
+    let mut builder = Builder::new(&function.name);
+    let mut args = Vec::new();
+    for param in &function.params {
+        let name = nodes::param_name(function, *param);
+        let kept = used[param.index()] || keep.contains(name);
+        // A parameter that nothing uses needs no value; the placeholder is never read.
+        args.push(if kept {
+            builder.param(name, function.ty(*param).clone())
+        } else {
+            Value(0)
+        });
+    }
+    let results = builder.inline(function, &args);
+    let named = nodes::named(function, &results);
+    builder.finish(named)
+}

@@ -1,0 +1,244 @@
+//! How each site of a model is approximated: where its draws come from and how its divergence is computed.
+
+use crate::constrain::{self, Scale};
+use crate::density::{Densities, Prior, dependences, prefix_noise};
+use crate::kl::{self, Choice, Placement};
+use crate::nodes::{self, Scope};
+use crate::report;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::dist::Support;
+use bnnc_graph::function::Value;
+use bnnc_graph::model::{FamilyParam, Model, Posterior, Site, SitePosterior};
+use bnnc_graph::types::Type;
+use std::sync::Arc;
+
+/// How one site is approximated.
+#[derive(Clone, Debug)]
+pub struct Plan<'a> {
+    /// The site.
+    pub site: &'a Site,
+    /// Its approximation.
+    pub posterior: &'a SitePosterior,
+    /// Its prior.
+    pub prior: &'a Prior,
+    /// Whether draws are carried onto the support.
+    pub placement: Placement,
+    /// How the divergence is computed.
+    pub choice: Choice,
+}
+
+/// A draw of one site.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// The site.
+    pub site: Arc<str>,
+    /// The value on the declared scale.
+    pub value: Value,
+    /// The draw of the family, before it was carried onto the support.
+    pub unconstrained: Value,
+    /// The log-Jacobian of carrying it there, if it was carried.
+    pub log_jacobian: Option<Value>,
+}
+
+/// One plan per site, or what stands against it.
+pub fn plans<'a>(
+    densities: &'a Densities,
+    model: &'a Model,
+    posterior: &'a Posterior,
+) -> Result<Vec<Plan<'a>>, Vec<Diagnostic>> {
+    let mut found = Vec::new();
+    let mut faults = Vec::new();
+    for site in &model.sites {
+        match plan(densities, site, posterior) {
+            Ok(plan) => found.push(plan),
+            Err(fault) => faults.push(*fault),
+        }
+    }
+    if faults.is_empty() { Ok(found) } else { Err(faults) }
+}
+
+fn plan<'a>(
+    densities: &'a Densities,
+    site: &'a Site,
+    posterior: &'a Posterior,
+) -> Result<Plan<'a>, Box<Diagnostic>> {
+    let approximation = posterior
+        .sites
+        .iter()
+        .find(|approximation| approximation.site == site.name);
+    let prior = densities.priors.iter().find(|prior| prior.site == site.name);
+    let (Some(posterior), Some(prior)) = (approximation, prior) else {
+        let message = format!(
+            "expected `{}` to name a family for `{}`, found none",
+            posterior.name, site.name
+        );
+        return Err(Box::new(report::error(&report::MISSING_POSTERIOR, message)));
+    };
+    if posterior.family.draw.is_none() && !kl::is_point(posterior) {
+        let message = format!(
+            "expected a family with a sampler for `{}`, but `{}` has no `draw`",
+            site.name, posterior.family.name
+        );
+        return Err(Box::new(report::error(&report::NO_SAMPLER, message)));
+    }
+    let placement = kl::placement(site, posterior)?;
+    let choice = kl::choose(
+        posterior,
+        placement,
+        &prior.distribution,
+        prior.depends_on.as_deref(),
+    );
+    if matches!(choice, Choice::MonteCarlo(_)) && !has_density(posterior) {
+        let message = format!(
+            "expected a family with an entropy or a density for `{}`, but `{}` states neither",
+            site.name, posterior.family.name
+        );
+        return Err(Box::new(report::error(&report::NO_DENSITY, message)));
+    }
+    Ok(Plan {
+        site,
+        posterior,
+        prior,
+        placement,
+        choice,
+    })
+}
+
+/// Whether the expectation of the family's own log density can be computed. A family that states no density has a constant
+/// in its place.
+fn has_density(posterior: &SitePosterior) -> bool {
+    let log_density = &posterior.family.log_density;
+    let value = log_density
+        .params
+        .last()
+        .map(|param| nodes::param_name(log_density, *param));
+    let depends = |(name, _): &(Arc<str>, Value)| {
+        dependences(log_density, name)
+            .iter()
+            .any(|found| Some(&**found) == value)
+    };
+    posterior.family.entropy.is_some() || log_density.results.iter().any(depends)
+}
+
+/// How the state of a parameter stands for it. The only parameter of a point is the value of the site itself.
+pub fn scale_of(plan: &Plan<'_>, param: &FamilyParam) -> Scale {
+    match (kl::is_point(plan.posterior), param.support) {
+        (true, Support::Real) => Scale::Site(plan.site.support),
+        (true, support) => Scale::Site(support),
+        (false, support) => Scale::Parameter(support),
+    }
+}
+
+/// The name of the state that holds a parameter: `hidden.w/scale`.
+pub fn state_name(plan: &Plan<'_>, param: &FamilyParam) -> String {
+    format!("{}/{}", plan.site.name, param.name)
+}
+
+/// The type of the state that holds a parameter.
+pub fn state_type(plan: &Plan<'_>, param: &FamilyParam) -> Type {
+    constrain::unconstrained(scale_of(plan, param).support(), &param.ty)
+}
+
+/// Adds one parameter per state of the plans and binds it by name.
+pub fn bind_states(builder: &mut Builder, plans: &[Plan<'_>], scope: &mut Scope) {
+    for plan in plans {
+        for param in &plan.posterior.params {
+            let name = state_name(plan, param);
+            let value = builder.param(&name, state_type(plan, param));
+            scope.set(&name, value);
+        }
+    }
+}
+
+impl Plan<'_> {
+    /// The parameters of the family on their declared scale.
+    pub fn family_params(&self, builder: &mut Builder, scope: &Scope) -> Vec<Value> {
+        let params = self.posterior.params.iter();
+        let one = |param: &FamilyParam| {
+            let state = scope.get(&state_name(self, param));
+            scale_of(self, param)
+                .value(builder, state)
+                .unwrap_or_else(|| unreachable!("a variational parameter is never an integer"))
+        };
+        params.map(one).collect()
+    }
+
+    /// A draw at `(draw, example, step)`; `stream` sets independent draws apart.
+    pub fn draw(&self, builder: &mut Builder, scope: &Scope, coordinates: [Value; 3], stream: &str) -> Drawn {
+        let params = self.family_params(builder, scope);
+        let unconstrained = match &self.posterior.family.draw {
+            Some(sampler) => {
+                let args: Vec<Value> = params.into_iter().chain(coordinates).collect();
+                let site = format!("{stream}{}", self.site.name);
+                builder.inline(&prefix_noise(sampler, &site), &args)[0]
+            }
+            None => params[0],
+        };
+        let site = self.site.name.clone();
+        let carried = match self.placement {
+            Placement::Inside => None,
+            Placement::Carried => constrain::constrain(builder, self.site.support, unconstrained),
+        };
+        let (value, log_jacobian) = match carried {
+            Some((value, log_jacobian)) => (value, Some(log_jacobian)),
+            None => (unconstrained, None),
+        };
+        builder.label(value, &site);
+        Drawn {
+            site,
+            value,
+            unconstrained,
+            log_jacobian,
+        }
+    }
+
+    /// The part of the divergence that needs no draw, if there is one.
+    pub fn fixed_divergence(&self, builder: &mut Builder, scope: &Scope, arguments: &Scope) -> Option<Value> {
+        let family = &self.posterior.family;
+        match &self.choice {
+            Choice::Exact(_) => {
+                let params = self.family_params(builder, scope);
+                let prior = &self.prior.distribution;
+                let names = prior
+                    .params
+                    .iter()
+                    .map(|(name, _)| format!("{}/{name}", self.site.name));
+                let prior_params: Vec<Value> = names.map(|name| arguments.get(&name)).collect();
+                kl::exact(builder, family, &params, prior, &prior_params)
+            }
+            Choice::MonteCarlo(_) => {
+                let entropy = family.entropy.as_ref()?;
+                let params = self.family_params(builder, scope);
+                let entropy = builder.inline(entropy, &params)[0];
+                Some(builder.neg(entropy))
+            }
+            Choice::Point => None,
+        }
+    }
+
+    /// The part of the divergence at one draw, if there is one.
+    pub fn drawn_divergence(
+        &self,
+        builder: &mut Builder,
+        scope: &Scope,
+        drawn: &Drawn,
+        log_prior: Value,
+    ) -> Option<Value> {
+        let mut term = match &self.choice {
+            Choice::Exact(_) => return None,
+            Choice::MonteCarlo(_) | Choice::Point => builder.neg(log_prior),
+        };
+        if let Some(log_jacobian) = drawn.log_jacobian {
+            term = builder.sub(term, log_jacobian);
+        }
+        let family = &self.posterior.family;
+        if matches!(self.choice, Choice::MonteCarlo(_)) && family.entropy.is_none() {
+            let mut args = self.family_params(builder, scope);
+            args.push(drawn.unconstrained);
+            let log_density = builder.inline(&family.log_density, &args)[0];
+            term = builder.add(term, log_density);
+        }
+        Some(term)
+    }
+}

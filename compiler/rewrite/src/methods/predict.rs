@@ -1,0 +1,125 @@
+//! What the posterior says: draws of the sites, and predictions for rows.
+
+use super::plan::{self, Plan};
+use super::train::{bind_data, bind_scalars, is_of_row};
+use crate::batch::batch;
+use crate::density::{Densities, coordinates};
+use crate::nodes::{self, Scope};
+use bnnc_base::dtype::DType;
+use bnnc_base::shape::{Dim, Shape, Symbol};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, Value};
+use bnnc_graph::model::Model;
+use bnnc_graph::types::Type;
+use std::sync::Arc;
+
+const ROWS: Dim = Dim::Symbol(Symbol::Batch);
+const DRAWS: Dim = Dim::Symbol(Symbol::Draws);
+
+/// `(states.., draw0, step) -> one [draws, ..] per site`, on the declared scale.
+pub fn sites(plans: &[Plan<'_>]) -> Function {
+    let mut builder = Builder::new("site_draws");
+    let mut scope = Scope::default();
+    plan::bind_states(&mut builder, plans, &mut scope);
+    bind_scalars(
+        &mut builder,
+        &mut scope,
+        &Type::int(Shape::scalar()),
+        &["draw", "step"],
+    );
+    draw_sites(&mut builder, plans, &mut scope);
+    let results = plans
+        .iter()
+        .map(|plan| (plan.site.name.clone(), scope.get(&plan.site.name)))
+        .collect();
+    over_draws("sites", &builder.finish(results))
+}
+
+/// `(states.., data.., draw0, row0, step) -> log_likelihood, mean, draw, probabilities`, each `[draws, batch, ..]`.
+pub fn predict(densities: &Densities, model: &Model, plans: &[Plan<'_>]) -> Function {
+    let mut builder = Builder::new("predict_draw");
+    let mut scope = Scope::default();
+    plan::bind_states(&mut builder, plans, &mut scope);
+    bind_data(&mut builder, model, &mut scope);
+    bind_scalars(
+        &mut builder,
+        &mut scope,
+        &Type::int(Shape::scalar()),
+        &["draw", "row0", "step"],
+    );
+    draw_sites(&mut builder, plans, &mut scope);
+    let rows = builder.iota(ROWS);
+    let first = builder.broadcast_leading(scope.get("row0"), ROWS);
+    let rows = builder.add(first, rows);
+    scope.set("example", rows);
+    let row = row(densities, model);
+    let of_row = |param: &Value| {
+        let name = nodes::param_name(&row, *param);
+        name == "example" || is_of_row(model, name)
+    };
+    let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
+    let results = scope.call(&mut builder, &batch(&row, &mapped, ROWS));
+    over_draws("predict", &builder.finish(results))
+}
+
+/// Everything about one row at one draw of the sites.
+fn row(densities: &Densities, model: &Model) -> Function {
+    let mut builder = Builder::new("row");
+    let mut scope = Scope::default();
+    for input in model.sites.iter().map(|site| (&site.name, &site.ty)) {
+        scope.set(input.0, builder.param(input.0, input.1.clone()));
+    }
+    for input in model.shared.iter().chain(&model.inputs).chain(&model.outputs) {
+        scope.set(&input.name, builder.param(&input.name, input.ty.clone()));
+    }
+    let [draw, example, step] = coordinates(&mut builder);
+    scope.extend([
+        ("draw".into(), draw),
+        ("example".into(), example),
+        ("step".into(), step),
+    ]);
+    let mut results: Vec<(Arc<str>, Value)> = scope.call(&mut builder, &densities.row_log_likelihood);
+    let optional = [&densities.mean, &densities.draw, &densities.probabilities];
+    for function in optional.into_iter().flatten() {
+        results.extend(scope.call(&mut builder, function));
+    }
+    for (_, value) in &mut results {
+        if builder.ty(*value).dtype != DType::Real {
+            *value = builder.to_real(*value);
+        }
+    }
+    builder.finish(results)
+}
+
+fn draw_sites(builder: &mut Builder, plans: &[Plan<'_>], scope: &mut Scope) {
+    let all_examples = builder.int(0);
+    let coordinates = [scope.get("draw"), all_examples, scope.get("step")];
+    for plan in plans {
+        let drawn = plan.draw(builder, scope, coordinates, "");
+        scope.set(&drawn.site, drawn.value);
+    }
+}
+
+/// A function of `draw` for the draws from `draw0` on.
+fn over_draws(name: &str, per_draw: &Function) -> Function {
+    let is_draw = |param: &Value| nodes::param_name(per_draw, *param) == "draw";
+    let mapped: Vec<bool> = per_draw.params.iter().map(is_draw).collect();
+    let batched = batch(per_draw, &mapped, DRAWS);
+    let mut builder = Builder::new(name);
+    let mut args = Vec::new();
+    for param in &per_draw.params {
+        let ty = per_draw.ty(*param).clone();
+        args.push(match nodes::param_name(per_draw, *param) {
+            "draw" => {
+                let first = builder.param("draw0", ty);
+                let first = builder.broadcast_leading(first, DRAWS);
+                let offsets = builder.iota(DRAWS);
+                builder.add(first, offsets)
+            }
+            name => builder.param(name, ty),
+        });
+    }
+    let results = builder.inline(&batched, &args);
+    let named = nodes::named(&batched, &results);
+    builder.finish(named)
+}

@@ -1,0 +1,188 @@
+//! The tensors that an optimiser moves or keeps, and how they start.
+
+use super::plan::{Plan, scale_of, state_name, state_type};
+use crate::constrain::Scale;
+use bnnc_abi::manifest::{Init, SiteReport, State};
+use bnnc_base::shape::{Dim, Shape};
+use bnnc_graph::dist::Support;
+use bnnc_graph::model::{Optimiser, Start};
+use std::sync::Arc;
+
+/// One state per parameter of each site's family, followed by the optimiser's own for those that it moves.
+pub fn states(plans: &[Plan<'_>], optimiser: &Optimiser) -> Vec<State> {
+    let mut states = Vec::new();
+    for plan in plans {
+        for param in &plan.posterior.params {
+            let shape = state_type(plan, param).shape;
+            let scale = scale_of(plan, param);
+            let (init, from) = match &param.start {
+                Start::Optimise(init) => (start(scale, &param.ty.shape, init), None),
+                Start::Fixed(values) => (fixed(scale, &param.ty.shape, values), None),
+                Start::From(infer, site) => {
+                    let state = format!("{site}/{}", param.name);
+                    (Init::Constant(0.0), Some((infer.to_string(), state)))
+                }
+            };
+            states.push(State {
+                name: state_name(plan, param),
+                shape,
+                init,
+                parameter: true,
+                from,
+            });
+        }
+    }
+    for (name, shape) in optimised(plans) {
+        for (state, value) in &optimiser.states {
+            let (name, shape) = (format!("{name}/{state}"), shape.clone());
+            let init = Init::Constant(*value);
+            states.push(State {
+                name,
+                shape,
+                init,
+                parameter: false,
+                from: None,
+            });
+        }
+    }
+    states
+}
+
+/// Names and shapes of the states that the optimiser moves.
+pub fn optimised(plans: &[Plan<'_>]) -> Vec<(Arc<str>, Shape)> {
+    let of = |plan: &Plan<'_>| {
+        let moved = plan
+            .posterior
+            .params
+            .iter()
+            .filter(|param| matches!(param.start, Start::Optimise(_)));
+        moved
+            .map(|param| (state_name(plan, param).into(), state_type(plan, param).shape))
+            .collect::<Vec<(Arc<str>, Shape)>>()
+    };
+    plans.iter().flat_map(of).collect()
+}
+
+/// One report per site.
+pub fn reports(plans: &[Plan<'_>]) -> Vec<SiteReport> {
+    let of = |plan: &Plan<'_>| SiteReport {
+        name: plan.site.name.to_string(),
+        shape: plan.site.ty.shape.clone(),
+        family: plan.posterior.family.name.to_string(),
+        kl: plan.choice.sentence(),
+    };
+    plans.iter().map(of).collect()
+}
+
+/// Beyond this every map onto a support is flat in both precisions; a start on the border is put here.
+const FAR: f64 = 40.0;
+
+fn inverse(scale: Scale, last: usize, values: &[f64]) -> Vec<f64> {
+    let is_free = scale.support() == Support::Real;
+    let finite = |x: f64| if is_free { x } else { x.clamp(-FAR, FAR) };
+    scale.state(last, values).into_iter().map(finite).collect()
+}
+
+/// A start on the declared scale as one on the reals. A start that the support does not hold (a family's default for the
+/// reals, say) is taken as one on the reals.
+fn start(scale: Scale, shape: &Shape, init: &Init) -> Init {
+    let one = |x: f64| inverse(scale, 1, &[x])[0];
+    let support = scale.support();
+    let holds = |x: f64| matches!(support, Support::Interval(lo, hi) if lo < x && x < hi);
+    match (support, init) {
+        (Support::Real, _) => init.clone(),
+        (_, Init::Values(values)) => Init::Values(inverse(scale, last_of(shape), values)),
+        (_, Init::Constant(value)) if holds(*value) => Init::Constant(one(*value)),
+        (_, Init::Constant(_)) => Init::Constant(0.0),
+        (_, Init::Uniform(lo, hi)) if holds(*lo) && holds(*hi) => Init::Uniform(one(*lo), one(*hi)),
+        (_, Init::Normal(mean, sd)) if holds(*mean) && *sd > 0.0 => {
+            // The delta method: a narrow normal stays normal to first order.
+            let step = 1e-4 * sd;
+            let slope = (one(mean + step) - one(mean - step)) / (2.0 * step);
+            Init::Normal(one(*mean), sd * slope.abs())
+        }
+        (_, Init::Uniform(..) | Init::Normal(..)) => init.clone(),
+    }
+}
+
+fn fixed(scale: Scale, shape: &Shape, values: &[f64]) -> Init {
+    match values {
+        [value] if !matches!(scale.support(), Support::Simplex | Support::Ordered) => {
+            Init::Constant(inverse(scale, 1, &[*value])[0])
+        }
+        _ => Init::Values(inverse(scale, last_of(shape), values)),
+    }
+}
+
+fn last_of(shape: &Shape) -> usize {
+    shape.dims().last().and_then(|dim: &Dim| dim.fixed()).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bnnc_base::special::{sigmoid, softplus};
+
+    const POSITIVE: Support = Support::Interval(0.0, f64::INFINITY);
+
+    fn numbers(init: &Init) -> Vec<f64> {
+        match init {
+            Init::Constant(value) => vec![*value],
+            Init::Uniform(a, b) | Init::Normal(a, b) => vec![*a, *b],
+            Init::Values(values) => values.clone(),
+        }
+    }
+
+    fn close(got: &[f64], want: &[f64]) {
+        assert_eq!(got.len(), want.len());
+        assert!(
+            got.iter().zip(want).all(|(g, w)| (g - w).abs() < 1e-6),
+            "{got:?} is not {want:?}"
+        );
+    }
+
+    fn starts(support: Support, init: Init) -> Vec<f64> {
+        numbers(&start(Scale::Parameter(support), &Shape::fixed(&[2]), &init))
+    }
+
+    #[test]
+    fn starts_inside_the_support_are_carried_back() {
+        close(&[softplus(starts(POSITIVE, Init::Constant(0.3))[0])], &[0.3]);
+        let unit = Support::Interval(0.0, 1.0);
+        let ends: Vec<f64> = starts(unit, Init::Uniform(0.2, 0.9))
+            .into_iter()
+            .map(sigmoid)
+            .collect();
+        close(&ends, &[0.2, 0.9]);
+        close(&starts(Support::Real, Init::Normal(1.0, 2.0)), &[1.0, 2.0]);
+        let values: Vec<f64> = starts(POSITIVE, Init::Values(vec![0.5, 2.0]))
+            .into_iter()
+            .map(softplus)
+            .collect();
+        close(&values, &[0.5, 2.0]);
+    }
+
+    /// The slope of the inverse of softplus at 1 is `1 / (1 - exp(-1))`.
+    #[test]
+    fn a_narrow_normal_keeps_its_width() {
+        let got = starts(POSITIVE, Init::Normal(1.0, 0.01));
+        close(&[softplus(got[0]), got[1]], &[1.0, 0.01 / (1.0 - (-1f64).exp())]);
+    }
+
+    /// The value of a site is carried by the exponential, as draws of families on the reals are.
+    #[test]
+    fn a_point_starts_on_the_logarithmic_scale() {
+        let got = start(Scale::Site(POSITIVE), &Shape::scalar(), &Init::Constant(0.3));
+        close(&numbers(&got), &[0.3f64.ln()]);
+        let kept = fixed(Scale::Site(POSITIVE), &Shape::fixed(&[2]), &[0.3, 2.0]);
+        close(&numbers(&kept), &[0.3f64.ln(), 2f64.ln()]);
+    }
+
+    #[test]
+    fn starts_outside_the_support_are_taken_on_the_reals() {
+        close(&starts(POSITIVE, Init::Constant(0.0)), &[0.0]);
+        close(&starts(POSITIVE, Init::Uniform(-0.5, 0.5)), &[-0.5, 0.5]);
+        close(&starts(POSITIVE, Init::Normal(-1.0, 0.1)), &[-1.0, 0.1]);
+        close(&starts(Support::Simplex, Init::Constant(0.3)), &[0.0]);
+    }
+}

@@ -1,0 +1,165 @@
+//! Reading nodes of a function under construction, and copying signatures.
+
+use crate::rule::Call;
+use bnnc_base::shape::Dim;
+use bnnc_graph::attr::{self, Attr};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::op::OpDef;
+use bnnc_graph::ops;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Adds the parameters of `function` to `builder`.
+pub fn params_of(builder: &mut Builder, function: &Function) -> Vec<Value> {
+    let add = |param: &Value| builder.param(param_name(function, *param), function.ty(*param).clone());
+    function.params.iter().map(add).collect()
+}
+
+/// Adds the parameters of `function` to `builder`, named by their positions.
+pub fn numbered_params_of(builder: &mut Builder, function: &Function) -> Vec<Value> {
+    let add = |(at, param): (usize, &Value)| builder.param(&at.to_string(), function.ty(*param).clone());
+    function.params.iter().enumerate().map(add).collect()
+}
+
+/// The name of a parameter.
+pub fn param_name(function: &Function, param: Value) -> &str {
+    function.param_name(param).map_or("", |name| name)
+}
+
+/// The names of the results of `function` with other values.
+pub fn named(function: &Function, values: &[Value]) -> Vec<(Arc<str>, Value)> {
+    function
+        .results
+        .iter()
+        .zip(values)
+        .map(|((name, _), value)| (name.clone(), *value))
+        .collect()
+}
+
+/// Attributes with their functions replaced.
+pub fn with_functions(attrs: &[Attr], mut replace: impl FnMut(&Function) -> Function) -> Vec<Attr> {
+    let one = |attr: &Attr| match attr {
+        Attr::Function(function) => Attr::Function(Arc::new(replace(function))),
+        other => other.clone(),
+    };
+    attrs.iter().map(one).collect()
+}
+
+/// Arguments by name.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    values: HashMap<Arc<str>, Value>,
+}
+
+impl Scope {
+    /// Binds a name.
+    pub fn set(&mut self, name: &str, value: Value) {
+        self.values.insert(name.into(), value);
+    }
+
+    /// Binds every name.
+    pub fn extend(&mut self, named: impl IntoIterator<Item = (Arc<str>, Value)>) {
+        self.values.extend(named);
+    }
+
+    /// The value of a name.
+    pub fn get(&self, name: &str) -> Value {
+        match self.values.get(name) {
+            Some(value) => *value,
+            None => unreachable!("no value for `{name}`"),
+        }
+    }
+
+    /// The values of the parameters of `function`, by their names.
+    pub fn arguments(&self, function: &Function) -> Vec<Value> {
+        function
+            .params
+            .iter()
+            .map(|param| self.get(param_name(function, *param)))
+            .collect()
+    }
+
+    /// Copies `function` in with arguments by name; its results by name.
+    pub fn call(&self, builder: &mut Builder, function: &Function) -> Vec<(Arc<str>, Value)> {
+        let results = builder.inline(function, &self.arguments(function));
+        named(function, &results)
+    }
+}
+
+/// The operands and attributes of `value` where it is an application of `op`.
+pub fn application<'a>(
+    builder: &'a Builder,
+    value: Value,
+    op: &'static OpDef,
+) -> Option<(&'a [Value], &'a [Attr])> {
+    match &builder.node(value).kind {
+        NodeKind::Apply {
+            op: found,
+            args,
+            attrs,
+        } if std::ptr::eq(found.0, op) => Some((args, attrs)),
+        NodeKind::Apply { .. } | NodeKind::Param(_) => None,
+    }
+}
+
+/// The only operand of `value` where it is an application of `op`.
+pub fn operand(builder: &Builder, value: Value, op: &'static OpDef) -> Option<Value> {
+    application(builder, value, op).and_then(|(args, _)| args.first().copied())
+}
+
+/// The number that all elements of `value` are, where it is a constant or a repeated one.
+pub fn constant_of(builder: &Builder, value: Value) -> Option<f64> {
+    if let Some(source) = operand(builder, value, &ops::broadcast::BROADCAST) {
+        return constant_of(builder, source);
+    }
+    application(builder, value, &ops::constant::CONSTANT).map(|(_, attrs)| *attr::real(attrs, 2))
+}
+
+/// The mean along axis 0.
+pub fn mean_leading(builder: &mut Builder, value: Value) -> Value {
+    let dim = builder.ty(value).dims()[0];
+    let sum = builder.reduce_sum(value, &[0]);
+    let shape = builder.shape(sum);
+    match dim {
+        Dim::Fixed(count) => builder.scale(sum, 1.0 / count as f64),
+        Dim::Symbol(_) => {
+            let ones = builder.splat(1.0, &bnnc_base::shape::Shape(vec![dim]));
+            let count = builder.reduce_sum(ones, &[0]);
+            let count = builder.broadcast_to(count, &shape);
+            builder.div(sum, count)
+        }
+    }
+}
+
+/// `value` as an expression, a few operations deep.
+pub fn describe(function: &Function, value: Value) -> String {
+    describe_to(function, value, 3)
+}
+
+/// A call as an expression.
+pub fn describe_call(function: &Function, call: &Call<'_>) -> String {
+    let args: Vec<String> = call
+        .args
+        .iter()
+        .map(|arg| describe_to(function, *arg, 2))
+        .collect();
+    format!("{}({})", call.op.name, args.join(", "))
+}
+
+fn describe_to(function: &Function, value: Value, depth: usize) -> String {
+    match &function.nodes[value].kind {
+        NodeKind::Param(name) => name.to_string(),
+        NodeKind::Apply { op, attrs, .. } if std::ptr::eq(op.0, &ops::constant::CONSTANT) => {
+            attr::real(attrs, 2).to_string()
+        }
+        NodeKind::Apply { .. } if depth == 0 => value.to_string(),
+        NodeKind::Apply { op, args, .. } => {
+            let args: Vec<String> = args
+                .iter()
+                .map(|arg| describe_to(function, *arg, depth - 1))
+                .collect();
+            format!("{}({})", op.name, args.join(", "))
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The diagnostics that this crate can raise.
+
+use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
+
+/// Every code of this crate, in order.
+pub static CODES: &[&Code] = &[
+    &LOCAL_SITE,
+    &INFINITE_KL,
+    &NO_SAMPLER,
+    &ROW_DEPENDENT_SITE,
+    &NO_DERIVATIVE,
+    &NO_OUTPUT,
+    &UNFACTORED,
+    &MISSING_POSTERIOR,
+    &FAMILY_SHAPE,
+    &NO_DENSITY,
+];
+
+/// A site that every example has for itself.
+pub static LOCAL_SITE: Code = Code {
+    id: "E0301",
+    title: "local site",
+    explain: "A `local` site has one value per example, so an approximation of it grows with the data. The chosen method \
+keeps one approximation per site of the model.\n\nDeclare the site without `local`, give it one element per group \
+(`alpha: real[J]` and `alpha[group]`), or choose a method that integrates it out.",
+};
+
+/// An approximation that puts mass where the prior has none.
+pub static INFINITE_KL: Code = Code {
+    id: "E0302",
+    title: "infinite KL",
+    explain: "The divergence from the approximation to the prior is infinite when the approximation puts mass where the \
+prior has density zero.\n\nWrong: `rate: unit ~ Beta(2, 2)` approximated by `rate ~ Gamma(2, 1)`.\n\nRight: a family on \
+the site's own support, or a family on the reals, which is carried onto the support by a bijection.",
+};
+
+/// A family that cannot be sampled along a path.
+pub static NO_SAMPLER: Code = Code {
+    id: "E0303",
+    title: "family without a sampler",
+    explain: "Variational inference differentiates through the draws of the family, so the family needs a `draw` that is \
+a differentiable function of its parameters and of standard noise.",
+};
+
+/// A global site whose prior depends on an example.
+pub static ROW_DEPENDENT_SITE: Code = Code {
+    id: "E0304",
+    title: "a prior that depends on the example",
+    explain: "A site without `local` has one value for all examples, so its prior cannot depend on the inputs or outputs \
+of one example.\n\nMove what the prior depends on into the shared inputs (`model M(shared: ..)(x: ..)`).",
+};
+
+/// A path through an op that has no derivative.
+pub static NO_DERIVATIVE: Code = Code {
+    id: "E0305",
+    title: "no derivative",
+    explain: "A gradient is needed along a path that passes through an operation without a derivative. The message names \
+the operation and the reason.",
+};
+
+/// A model that observes nothing.
+pub static NO_OUTPUT: Code = Code {
+    id: "E0306",
+    title: "no observed output",
+    explain: "A model needs at least one output that a `~` covers, or there is nothing to learn from.",
+};
+
+/// Random quantities inside a function that is mapped or scanned.
+pub static UNFACTORED: Code = Code {
+    id: "E0307",
+    title: "random quantity inside a loop",
+    explain: "A `~` inside a `for` is supported where the loop can be carried out for all its elements at once. Write the \
+quantity with an axis instead: `y[5..T] ~ Normal(mean, sigma)`.",
+};
+
+/// A site that the posterior does not name.
+pub static MISSING_POSTERIOR: Code = Code {
+    id: "E0308",
+    title: "site without an approximation",
+    explain: "Variational inference needs a family for every site of the model. Name the site in the posterior, by itself \
+or with a suffix glob such as `hidden.*`.",
+};
+
+/// A family whose values do not fit the unconstrained form of its site.
+pub static FAMILY_SHAPE: Code = Code {
+    id: "E0309",
+    title: "family of the wrong shape",
+    explain: "A family on the reals is carried onto the support of its site by a bijection. A simplex of `k` elements has \
+`k - 1` free coordinates, so a family on the reals has one element less along the last axis.",
+};
+
+/// A family whose divergence cannot be estimated.
+pub static NO_DENSITY: Code = Code {
+    id: "E0310",
+    title: "family without entropy or density",
+    explain: "The divergence from a family to a prior needs the entropy of the family, or its density at each draw. Add an \
+`entropy` or a `log_density` to the `dist`.",
+};
+
+/// An error in the program; the caller knows the span, this crate does not.
+pub fn error(code: &'static Code, message: impl Into<String>) -> Diagnostic {
+    Diagnostic {
+        code,
+        severity: Severity::Error,
+        fault: Fault::Program,
+        message: message.into(),
+        at: Place::Nowhere,
+        label: String::new(),
+        labels: Vec::new(),
+        notes: Vec::new(),
+        help: Vec::new(),
+    }
+}

@@ -1,0 +1,145 @@
+//! Contractions absorb what their labels can say.
+
+use crate::nodes::application;
+use crate::rule::{Call, Rule};
+use crate::rules::arithmetic::of_two;
+use crate::rules::broadcast::{positions, repetition};
+use bnnc_base::shape::{Dim, Shape};
+use bnnc_graph::attr;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::Value;
+use bnnc_graph::labels::Labels;
+use bnnc_graph::ops;
+
+/// An operand that is repeated along a label loses the label.
+pub static CONTRACT_OF_BROADCAST: Rule = Rule {
+    name: "contract-of-broadcast",
+    about: "A contraction with a repeated operand contracts what is repeated.",
+    apply: |builder, call| {
+        let labels = labels(call)?;
+        without_repetition(builder, call, &labels, 0)
+            .or_else(|| without_repetition(builder, call, &labels, 1))
+    },
+    examples: || {
+        vec![
+            of_two(|b, x, y| {
+                let cube = b.broadcast(x, &Shape::fixed(&[2, 2, 3]), &[1, 2]);
+                b.contract(cube, y, "aij,aj->ai")
+            }),
+            of_two(|b, x, y| {
+                let cube = b.broadcast(x, &Shape::fixed(&[4, 2, 3]), &[1, 2]);
+                b.contract(y, cube, "kj,aij->aik")
+            }),
+            of_two(|b, x, y| {
+                let cube = b.broadcast(x, &Shape::fixed(&[4, 2, 3]), &[1, 2]);
+                b.contract(y, cube, "kj,aij->ik")
+            }),
+        ]
+    },
+};
+
+/// The contraction with operand `at` not repeated.
+fn without_repetition(builder: &mut Builder, call: &Call<'_>, labels: &Labels, at: usize) -> Option<Value> {
+    let (source, axes) = repetition(builder, call.args[at])?;
+    let (letters, others) = if at == 0 {
+        (&labels.left, &labels.right)
+    } else {
+        (&labels.right, &labels.left)
+    };
+    if axes.is_empty() {
+        return None;
+    }
+    let dims = builder.ty(call.args[at]).dims().to_vec();
+    let mut factor = 1;
+    let mut restored: Vec<char> = Vec::new();
+    for (axis, letter) in letters
+        .iter()
+        .enumerate()
+        .filter(|(axis, _)| !axes.contains(axis))
+    {
+        if others.contains(letter) {
+            continue;
+        }
+        match labels.result.contains(letter) {
+            true => restored.push(*letter),
+            false => factor *= dims[axis].fixed()?,
+        }
+    }
+    let kept: Vec<char> = axes.iter().map(|axis| letters[*axis]).collect();
+    let result: Vec<char> = labels
+        .result
+        .iter()
+        .copied()
+        .filter(|l| !restored.contains(l))
+        .collect();
+    let (left, right) = if at == 0 {
+        (kept, others.clone())
+    } else {
+        (others.clone(), kept)
+    };
+    let smaller = Labels { left, right, result };
+    let mut args = [call.args[0], call.args[1]];
+    args[at] = source;
+    let shape = result_shape(builder, call, labels);
+    let product = builder.contract(args[0], args[1], &smaller.to_string());
+    let product = if factor == 1 {
+        product
+    } else {
+        builder.scale(product, factor as f64)
+    };
+    let places: Vec<usize> = (0..labels.result.len())
+        .filter(|axis| !restored.contains(&labels.result[*axis]))
+        .collect();
+    Some(builder.broadcast(product, &shape, &places))
+}
+
+fn result_shape(builder: &Builder, call: &Call<'_>, labels: &Labels) -> Shape {
+    let dim = |letter: &char| -> Dim {
+        let find = |letters: &[char], arg: Value| {
+            letters
+                .iter()
+                .position(|l| l == letter)
+                .map(|axis| builder.ty(arg).dims()[axis])
+        };
+        find(&labels.left, call.args[0])
+            .or_else(|| find(&labels.right, call.args[1]))
+            .unwrap_or_else(|| unreachable!("a letter of the result occurs in an operand"))
+    };
+    Shape(labels.result.iter().map(dim).collect())
+}
+
+/// An operand with permuted axes has permuted labels.
+pub static CONTRACT_OF_TRANSPOSE: Rule = Rule {
+    name: "contract-of-transpose",
+    about: "A contraction with a permuted operand permutes its labels instead.",
+    apply: |builder, call| {
+        let mut labels = labels(call)?;
+        let mut args = [call.args[0], call.args[1]];
+        let mut found = false;
+        for (arg, letters) in args.iter_mut().zip([&mut labels.left, &mut labels.right]) {
+            let Some((operands, attrs)) = application(builder, *arg, &ops::transpose::TRANSPOSE) else {
+                continue;
+            };
+            let axes = positions(attr::ints(attrs, 0));
+            let mut permuted = letters.clone();
+            for (at, axis) in axes.iter().enumerate() {
+                permuted[*axis] = letters[at];
+            }
+            *letters = permuted;
+            *arg = operands[0];
+            found = true;
+        }
+        found.then(|| builder.contract(args[0], args[1], &labels.to_string()))
+    },
+    examples: || {
+        vec![of_two(|b, x, y| {
+            let turned = b.transpose(x, &[1, 0]);
+            b.contract(turned, y, "ji,bj->bi")
+        })]
+    },
+};
+
+fn labels(call: &Call<'_>) -> Option<Labels> {
+    let is_contraction = std::ptr::eq(call.op.0, &ops::contract::CONTRACT);
+    is_contraction.then(|| Labels::checked(attr::symbol(call.attrs, 0)))
+}

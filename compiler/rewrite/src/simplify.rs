@@ -1,0 +1,86 @@
+//! `simplify`, `cse`, `dead-code` and `expand`: the same function with less work in it.
+
+use crate::nodes;
+use crate::rule::{self, Firing, Rule};
+use crate::rules;
+use bnnc_base::arena::Id;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::op::{Lower, Site};
+use bnnc_graph::verify::function_attrs;
+
+/// `function` after all rules.
+pub fn simplify(function: &Function) -> Function {
+    rule::rewrite(function, rules::ALL, None)
+}
+
+/// `function` after the rules whose names `without` does not hold; each firing goes to `trace`.
+pub fn simplify_with(function: &Function, without: &[String], trace: Option<&mut Vec<Firing>>) -> Function {
+    let kept: Vec<&Rule> = rules::ALL
+        .iter()
+        .copied()
+        .filter(|rule| !without.iter().any(|name| name == rule.name))
+        .collect();
+    rule::rewrite(function, &kept, trace)
+}
+
+/// `function` with equal nodes merged: the builder does it, so building again is enough.
+pub fn cse(function: &Function) -> Function {
+    rule::rewrite(function, &[], None)
+}
+
+/// `function` without operations that expand, until only kernels are left.
+pub fn expand(function: &Function) -> Function {
+    let mut current = expand_once(function);
+    while has_expansions(&current) {
+        current = expand_once(&current);
+    }
+    rule::remove_dead(&current)
+}
+
+fn has_expansions(function: &Function) -> bool {
+    let expands = |value| {
+        let is_expansion = function
+            .op(value)
+            .is_some_and(|op| matches!(op.lower, Lower::Expand(_)));
+        is_expansion || function_attrs(function, value).any(has_expansions)
+    };
+    function.nodes.ids().any(expands)
+}
+
+fn expand_once(function: &Function) -> Function {
+    let mut builder = Builder::new(&function.name);
+    let mut copies = vec![Value(0); function.nodes.len()];
+    for value in function.nodes.ids() {
+        let node = &function.nodes[value];
+        copies[value.index()] = match &node.kind {
+            NodeKind::Param(name) => builder.param(name, node.ty.clone()),
+            NodeKind::Apply { op, args, attrs } => {
+                let args: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
+                let attrs = nodes::with_functions(attrs, expand_once);
+                match &op.lower {
+                    Lower::Expand(rule) => rule(
+                        &mut builder,
+                        &Site {
+                            args: &args,
+                            attrs: &attrs,
+                            out: None,
+                        },
+                    ),
+                    Lower::Scalar(_) | Lower::Kernel(_) | Lower::Removed(_) => {
+                        builder.apply(op.0, &args, attrs)
+                    }
+                }
+            }
+        };
+        if let Some(label) = &node.label {
+            builder.label(copies[value.index()], label);
+        }
+    }
+    let results = function
+        .results
+        .iter()
+        .map(|(name, value)| (name.clone(), copies[value.index()]))
+        .collect();
+    rule::remove_dead(&builder.finish(results))
+}

@@ -1,0 +1,120 @@
+//! First and second derivatives of every op against finite differences.
+
+use super::inputs::{assert_close, differences, evaluate, function_of, operands_of, real_params, with_loss};
+use crate::differentiate::{gradient, jvp};
+use bnnc_base::fault::Fault;
+use bnnc_graph::function::Function;
+use bnnc_graph::op::OpDef;
+use bnnc_graph::ops;
+use bnnc_graph::tensor::Tensor;
+
+/// Calls whose result is real, as losses, with operands; not of the op that hides its derivative by intent.
+fn losses(op: &'static OpDef) -> Vec<(Function, Vec<Tensor>)> {
+    if std::ptr::eq(op, &ops::stop_gradient::STOP_GRADIENT) {
+        return Vec::new();
+    }
+    let real = |function: &Function| {
+        let (_, value) = &function.results[0];
+        function.ty(*value).dtype == bnnc_base::dtype::DType::Real
+    };
+    let calls = (op.examples)().into_iter().enumerate();
+    let with_operands = calls.map(|(at, example)| (function_of(op, &example), operands_of(&example, at + 3)));
+    with_operands
+        .filter(|(function, _)| real(function))
+        .map(|(f, x)| (with_loss(&f), x))
+        .collect()
+}
+
+fn check_gradient(op: &str, loss: &Function, operands: &[Tensor], tolerance: f64) -> Result<(), Fault> {
+    let names = real_params(loss);
+    let differentiated = gradient(loss, &loss.results[0].0, &names)?;
+    let results = evaluate(&differentiated, operands);
+    for (at, name) in names.iter().enumerate() {
+        let which = loss
+            .params
+            .iter()
+            .position(|p| crate::nodes::param_name(loss, *p) == *name)
+            .unwrap();
+        let numeric = differences(|x| evaluate(loss, x)[0].data[0], operands, which);
+        assert_close(
+            &results[1 + at],
+            &numeric,
+            tolerance,
+            &format!("{op}, operand {name}"),
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn first_derivatives() {
+    let mut checked = 0;
+    for op in ops::ALL {
+        for (loss, operands) in losses(op) {
+            match check_gradient(op.name, &loss, &operands, 1e-6) {
+                Ok(()) => checked += 1,
+                Err(Fault::Limit(_)) => {}
+                Err(fault) => panic!("{}: {fault}", op.name),
+            }
+        }
+    }
+    assert!(checked > 80, "only {checked} calls were differentiated");
+}
+
+/// The gradient, contracted with weights, is a loss in turn.
+#[test]
+fn second_derivatives() {
+    let mut checked = 0;
+    for op in ops::ALL {
+        for (loss, operands) in losses(op) {
+            let names = real_params(&loss);
+            let Ok(differentiated) = gradient(&loss, "loss", &names) else {
+                continue;
+            };
+            for result in 1..differentiated.results.len() {
+                let mut part = differentiated.clone();
+                part.results = vec![differentiated.results[result].clone()];
+                match check_gradient(op.name, &with_loss(&part), &operands, 1e-5) {
+                    Ok(()) => checked += 1,
+                    Err(Fault::Limit(_)) => {}
+                    Err(fault) => panic!("{}: {fault}", op.name),
+                }
+            }
+        }
+    }
+    assert!(checked > 80, "only {checked} gradients were differentiated");
+}
+
+/// `<cotangent, jvp(tangent)>` equals `<vjp(cotangent), tangent>`: the loss is a scalar, so one of the two is a sum.
+#[test]
+fn forward_mode_agrees_with_reverse_mode() {
+    let mut checked = 0;
+    for op in ops::ALL {
+        for (loss, operands) in losses(op) {
+            let names = real_params(&loss);
+            let Ok(reverse) = gradient(&loss, "loss", &names) else {
+                continue;
+            };
+            let forward = jvp(&loss, &names).unwrap();
+            let gradients = &evaluate(&reverse, &operands)[1..];
+            let tangents: Vec<Tensor> = gradients
+                .iter()
+                .map(|g| Tensor::from_fn(g.shape.clone(), |i| 0.3 + i.len() as f64))
+                .collect();
+            let inputs: Vec<Tensor> = operands.iter().chain(&tangents).cloned().collect();
+            let pushed = evaluate(&forward, &inputs)[1].data[0];
+            let products = gradients
+                .iter()
+                .zip(&tangents)
+                .flat_map(|(g, t)| g.data.iter().zip(&t.data));
+            let wanted: f64 = products.map(|(g, t)| g * t).sum();
+            assert!(
+                (pushed - wanted).abs() < 1e-9 * (1.0 + wanted.abs()),
+                "{}: {pushed} {wanted}",
+                op.name
+            );
+            checked += 1;
+        }
+    }
+    assert!(checked > 80, "only {checked} calls were pushed forward");
+}

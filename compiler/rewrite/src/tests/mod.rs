@@ -1,0 +1,11 @@
+//! Tests that walk registries, and models small enough to be known in closed form.
+
+mod batches;
+mod derivatives;
+mod inputs;
+mod library;
+mod models;
+mod objectives;
+mod passes;
+mod rewrites;
+mod supports;

@@ -1,0 +1,102 @@
+//! Pipelines: what they run, skip, time and verify.
+
+use super::inputs::{assert_close, evaluate};
+use crate::pass::{Context, Pass};
+use crate::{pipeline, pipelines, rules};
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::Dim;
+use bnnc_graph::function::Function;
+use bnnc_graph::op::Example;
+use bnnc_graph::ops;
+use bnnc_graph::spec::{LOWERED, PROBABILISTIC};
+
+/// Calls of an op that lowering does not know, with operands.
+fn calls(op: &'static bnnc_graph::op::OpDef) -> Vec<(Function, Example)> {
+    (op.examples)()
+        .into_iter()
+        .map(|example| (super::inputs::function_of(op, &example), example))
+        .collect()
+}
+
+#[test]
+fn lowering_leaves_kernels_and_values() {
+    let composites = [
+        &ops::map::MAP,
+        &ops::expect::EXPECT,
+        &ops::scan::SCAN,
+        &ops::softmax::SOFTMAX,
+        &ops::log_softmax::LOG_SOFTMAX,
+        &ops::logsumexp::LOGSUMEXP,
+        &ops::one_hot::ONE_HOT,
+    ];
+    for op in composites {
+        for (function, example) in calls(op) {
+            let lowered =
+                pipeline::run(&function, pipelines::BEFORE_LOWERING, &mut Context::default()).unwrap();
+            bnnc_graph::verify::verify(&lowered, LOWERED).unwrap();
+            let operands = super::inputs::operands_of(&example, 4);
+            let (got, want) = (evaluate(&lowered, &operands), evaluate(&function, &operands));
+            assert_close(&got[0], &want[0], 1e-12, op.name);
+        }
+    }
+}
+
+/// A loop over a loop: the batch of a `map` is a `map`, which goes too.
+#[test]
+fn nested_loops_are_carried_out() {
+    for (function, example) in calls(&ops::map::MAP) {
+        let mapped = vec![true; example.operands.len()];
+        let batched = crate::batch::batch(&function, &mapped, Dim::Fixed(2));
+        let lowered = pipeline::run(&batched, pipelines::BEFORE_LOWERING, &mut Context::default()).unwrap();
+        assert!(
+            lowered
+                .nodes
+                .ids()
+                .all(|value| lowered.op(value).is_none_or(|op| op.name != "map"))
+        );
+    }
+}
+
+#[test]
+fn optional_passes_are_skipped_and_required_ones_are_not() {
+    let function = &(rules::inverse::LOG_OF_EXP.examples)()[0];
+    let without = ["simplify", "simplify-kernels", "expand"]
+        .map(str::to_owned)
+        .to_vec();
+    let mut context = Context {
+        without,
+        ..Context::default()
+    };
+    pipeline::run(function, pipelines::BEFORE_LOWERING, &mut context).unwrap();
+    let ran: Vec<&str> = context.timings.iter().map(|timing| timing.pass).collect();
+    assert_eq!(ran, ["expand-maps", "expand-expectations", "expand"]);
+    let switchable: Vec<&str> = pipelines::switchable().collect();
+    assert!(switchable.contains(&"simplify") && switchable.contains(&"log-of-exp"));
+    assert!(!switchable.contains(&"expand"));
+}
+
+/// A pass that claims what it does not do.
+static IDLE: Pass = Pass {
+    name: "idle",
+    about: "Does nothing.",
+    from: PROBABILISTIC,
+    to: LOWERED,
+    required: true,
+    run: |function, _| function.clone(),
+};
+
+#[test]
+fn a_fault_names_its_pass() {
+    let (function, _) = &calls(&ops::softmax::SOFTMAX)[0];
+    let fault = pipeline::run(function, &[&IDLE], &mut Context::default());
+    assert!(matches!(fault, Err(Fault::Bug(why)) if why.starts_with("after `idle`: ")));
+}
+
+#[test]
+fn names_are_unique_and_documented() {
+    let mut names: Vec<&str> = pipelines::ALL.iter().map(|pass| pass.name).collect();
+    assert!(pipelines::ALL.iter().all(|pass| !pass.about.is_empty()));
+    names.extend(rules::ALL.iter().map(|rule| rule.name));
+    names.sort_unstable();
+    assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+}

@@ -1,0 +1,100 @@
+//! Every rule fires on its examples, and value and gradient stay what they were.
+
+use super::inputs::{Numbers, assert_close, evaluate, real_params, with_loss};
+use crate::differentiate::gradient;
+use crate::rule;
+use crate::rules;
+use crate::simplify;
+use bnnc_graph::function::Function;
+use bnnc_graph::op::Interval;
+use bnnc_graph::ops;
+use bnnc_graph::tensor::Tensor;
+
+fn operands(function: &Function) -> Vec<Tensor> {
+    let mut numbers = Numbers::new(2);
+    let interval = Interval::new(-1.5, 2.0);
+    function
+        .params
+        .iter()
+        .map(|param| numbers.tensor(function.ty(*param), interval))
+        .collect()
+}
+
+fn assert_same(before: &Function, after: &Function, context: &str) {
+    let operands = operands(before);
+    let (before, after) = (with_loss(before), with_loss(after));
+    let of = |function: &Function| {
+        evaluate(
+            &gradient(function, "loss", &real_params(function)).unwrap(),
+            &operands,
+        )
+    };
+    for (got, want) in of(&after).iter().zip(&of(&before)) {
+        assert_close(got, want, 1e-12, context);
+    }
+}
+
+#[test]
+fn rules_fire_and_keep_value_and_gradient() {
+    for rule in rules::ALL {
+        let examples = (rule.examples)();
+        assert!(!examples.is_empty(), "{} has no example", rule.name);
+        for (at, example) in examples.iter().enumerate() {
+            let context = format!("{}, example {at}", rule.name);
+            let mut trace = Vec::new();
+            let after = rule::rewrite(example, &[rule], Some(&mut trace));
+            assert!(
+                trace.iter().any(|firing| firing.rule == rule.name),
+                "{context} does not fire"
+            );
+            assert_same(example, &after, &context);
+        }
+    }
+}
+
+#[test]
+fn all_rules_together_keep_value_and_gradient() {
+    for rule in rules::ALL {
+        for example in (rule.examples)() {
+            assert_same(&example, &simplify::simplify(&example), rule.name);
+        }
+    }
+}
+
+#[test]
+fn names_of_rules_are_unique() {
+    let mut names: Vec<&str> = rules::ALL.iter().map(|rule| rule.name).collect();
+    names.sort_unstable();
+    assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+    assert!(
+        rules::ALL
+            .iter()
+            .all(|rule| std::ptr::eq(rules::lookup(rule.name).unwrap(), *rule))
+    );
+}
+
+#[test]
+fn without_switches_a_rule_off() {
+    let example = &(rules::inverse::LOG_OF_EXP.examples)()[0];
+    let count = |function: &Function| {
+        let is_log = |value| {
+            function
+                .op(value)
+                .is_some_and(|op| std::ptr::eq(op.0, &ops::log::LOG))
+        };
+        function.nodes.ids().filter(|value| is_log(*value)).count()
+    };
+    assert_eq!(count(&simplify::simplify(example)), 0);
+    let without = simplify::simplify_with(example, &["log-of-exp".to_owned()], None);
+    assert_eq!(count(&without), 1);
+}
+
+#[test]
+fn a_firing_reads_as_text() {
+    let mut trace = Vec::new();
+    simplify::simplify_with(&(rules::inverse::LOG_OF_EXP.examples)()[0], &[], Some(&mut trace));
+    assert_eq!(
+        (trace[0].rule, &*trace[0].before, &*trace[0].after),
+        ("log-of-exp", "log(exp(x))", "x")
+    );
+}

@@ -1,0 +1,90 @@
+//! Carries out `map` and `expect` for all their positions at once: both become a batch.
+
+use crate::batch::inline_batched;
+use crate::nodes;
+use bnnc_base::arena::Id;
+use bnnc_base::dtype::DType;
+use bnnc_graph::attr::{self, Attr};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::op::OpDef;
+use bnnc_graph::ops;
+use bnnc_graph::types::Type;
+
+/// `function` without `map`s, also inside its function attributes.
+pub fn expand_maps(function: &Function) -> Function {
+    expand(function, &[&ops::map::MAP])
+}
+
+/// `function` without `expect`s: the draws become an axis and its mean is taken.
+pub fn expand_expectations(function: &Function) -> Function {
+    expand(function, &[&ops::expect::EXPECT])
+}
+
+fn expand(function: &Function, which: &[&'static OpDef]) -> Function {
+    let mut builder = Builder::new(&function.name);
+    let mut copies = vec![Value(0); function.nodes.len()];
+    for value in function.nodes.ids() {
+        let node = &function.nodes[value];
+        copies[value.index()] = match &node.kind {
+            NodeKind::Param(name) => builder.param(name, node.ty.clone()),
+            NodeKind::Apply { op, args, attrs } => {
+                let args: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
+                let attrs = nodes::with_functions(attrs, |inner| expand(inner, which));
+                if which.iter().any(|wanted| std::ptr::eq(*wanted, op.0)) {
+                    let types: Vec<Type> = args.iter().map(|arg| builder.ty(*arg).clone()).collect();
+                    // Batching can leave loops of inner loops behind: their functions are mapped in turn.
+                    let carried_out = expand(&carried_out(op.0, &types, &attrs), which);
+                    builder.inline(&carried_out, &args)[0]
+                } else {
+                    builder.apply(op.0, &args, attrs)
+                }
+            }
+        };
+        if let Some(label) = &node.label {
+            builder.label(copies[value.index()], label);
+        }
+    }
+    let results: Vec<Value> = function
+        .results
+        .iter()
+        .map(|(_, value)| copies[value.index()])
+        .collect();
+    let named = nodes::named(function, &results);
+    builder.finish(named)
+}
+
+/// What a `map` or an `expect` computes, as a function of its operands.
+pub fn carried_out(op: &'static OpDef, types: &[Type], attrs: &[Attr]) -> Function {
+    let mut builder = Builder::new(op.name);
+    let args: Vec<Value> = types
+        .iter()
+        .enumerate()
+        .map(|(at, ty)| builder.param(&at.to_string(), ty.clone()))
+        .collect();
+    let function = attr::function(attrs, 0);
+    let value = if std::ptr::eq(op, &ops::map::MAP) {
+        let count = *attr::int(attrs, 1) as usize;
+        let mapped: Vec<bool> = (0..args.len()).map(|at| at < count).collect();
+        let dim = types[0].dims()[0];
+        let (value, is_mapped) = inline_batched(&mut builder, function, &args, &mapped, dim)[0];
+        if is_mapped {
+            value
+        } else {
+            builder.broadcast_leading(value, dim)
+        }
+    } else {
+        let dim = *attr::dim(attrs, 1);
+        let draws = builder.iota(dim);
+        debug_assert_eq!(builder.ty(draws).dtype, DType::Int);
+        let operands: Vec<Value> = std::iter::once(draws).chain(args).collect();
+        let mapped: Vec<bool> = (0..operands.len()).map(|at| at == 0).collect();
+        let (value, is_mapped) = inline_batched(&mut builder, function, &operands, &mapped, dim)[0];
+        if is_mapped {
+            nodes::mean_leading(&mut builder, value)
+        } else {
+            value
+        }
+    };
+    builder.finish(vec![("value".into(), value)])
+}

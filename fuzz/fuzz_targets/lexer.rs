@@ -1,0 +1,15 @@
+//! Tokens lie inside the text, in order, and never overlap. Run with `cargo fuzz run lexer`.
+#![no_main]
+
+use bnnc_base::source::SourceMap;
+use bnnc_grammar::lexer;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let source = SourceMap::default().add("fuzz", text);
+    let mut last = 0;
+    for (start, _, end) in lexer::lex(&source).tokens {
+        assert!(last <= start && start < end && text.get(start..end).is_some());
+        last = end;
+    }
+});

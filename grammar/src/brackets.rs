@@ -1,0 +1,141 @@
+//! Pairs the brackets before the parser runs, so that a missing one is reported where it stands and costs no more
+//! than the line it stands on.
+
+use crate::lexer;
+use crate::report;
+use crate::token::{Spanned, Token};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::source::{Source, Span};
+
+/// Tokens in which every bracket has its partner.
+#[derive(Default)]
+pub struct Paired<'s> {
+    /// The tokens; missing partners were put in, with empty spans, and stray ones taken out.
+    pub tokens: Vec<Spanned<'s>>,
+    /// What was missing or stray.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Ranges of bytes in which a `(` or `[` was never closed: what the parser says there is not worth hearing.
+    pub suspect: Vec<(usize, usize)>,
+    /// Where stray brackets stood.
+    pub strays: Vec<usize>,
+}
+
+struct Pairing<'s, 'a> {
+    source: &'a Source,
+    tokens: &'a [Spanned<'s>],
+    /// Positions of the brackets that are open.
+    open: Vec<usize>,
+    paired: Paired<'s>,
+}
+
+/// Pairs the brackets of a text.
+pub fn pair<'s>(source: &Source, tokens: &[Spanned<'s>]) -> Paired<'s> {
+    let mut pairing = Pairing {
+        source,
+        tokens,
+        open: Vec::new(),
+        paired: Paired::default(),
+    };
+    for at in 0..tokens.len() {
+        pairing.step(at);
+    }
+    while !pairing.open.is_empty() {
+        pairing.close_missing(None);
+    }
+    pairing.paired
+}
+
+impl Pairing<'_, '_> {
+    fn step(&mut self, at: usize) {
+        let token = self.tokens[at].1;
+        if lexer::begins_item(self.tokens, at, &self.source.text) {
+            while !self.open.is_empty() {
+                self.close_missing(Some(at));
+            }
+        }
+        while self.top_is_list() && (token == Token::Arrow || self.is_dedented(at)) {
+            self.close_missing(Some(at));
+        }
+        if token.is_closer() && !self.reach(at) {
+            let span = self.span(at);
+            self.paired.diagnostics.push(report::unopened(span, token));
+            self.paired.strays.push(span.start as usize);
+            return;
+        }
+        if token.is_closer() {
+            self.open.pop();
+        } else if token.is_opener() {
+            self.open.push(at);
+        }
+        self.paired.tokens.push(self.tokens[at]);
+    }
+
+    /// Closes what stands between a closing bracket and its partner; false where it has none.
+    fn reach(&mut self, at: usize) -> bool {
+        let closer = self.tokens[at].1;
+        let tokens = self.tokens;
+        let through_braces = closer == Token::CloseBrace;
+        let candidates = self.open.iter().rev();
+        let partner = candidates
+            .take_while(|open| through_braces || tokens[**open].1 != Token::OpenBrace)
+            .position(|open| tokens[*open].1.closer() == Some(closer));
+        let Some(missing) = partner else { return false };
+        for _ in 0..missing {
+            self.close_missing(Some(at));
+        }
+        true
+    }
+
+    /// Puts in the partner of the innermost bracket before the token at `before`, or at the end.
+    fn close_missing(&mut self, before: Option<usize>) {
+        let Some(open) = self.open.pop() else { return };
+        let (start, opener, _) = self.tokens[open];
+        let end = self.paired.tokens.last().map_or(0, |(_, _, end)| *end);
+        let place = match before {
+            Some(at) => self.span(at),
+            None => Span::new(self.source.id, end, end),
+        };
+        let found = before.map(|at| self.tokens[at].1);
+        self.paired
+            .diagnostics
+            .push(report::unclosed(self.span(open), opener, place, found));
+        self.paired
+            .tokens
+            .extend(opener.closer().map(|closer| (end, closer, end)));
+        if opener != Token::OpenBrace {
+            self.paired.suspect.push((start, place.start as usize));
+        }
+    }
+
+    fn top_is_list(&self) -> bool {
+        self.open
+            .last()
+            .is_some_and(|open| self.tokens[*open].1 != Token::OpenBrace)
+    }
+
+    /// Whether a statement seems to begin here inside of a list: two values follow each other, the second on a new
+    /// line that is indented no more than the line that opened the list.
+    fn is_dedented(&self, at: usize) -> bool {
+        let (start, token, _) = self.tokens[at];
+        let begins = token.is_name() || token == Token::Return;
+        let Some(open) = self.open.last() else {
+            return false;
+        };
+        begins
+            && at > 0
+            && self.tokens[at - 1].1.ends_value()
+            && lexer::begins_line(self.tokens, at, &self.source.text)
+            && self.indent(start) <= self.indent(self.tokens[*open].0)
+    }
+
+    fn indent(&self, position: usize) -> usize {
+        let before = &self.source.text[..position];
+        let line = &self.source.text[before.rfind('\n').map_or(0, |at| at + 1)..];
+        line.len() - line.trim_start_matches([' ', '\t']).len()
+    }
+
+    fn span(&self, at: usize) -> Span {
+        let (start, _, end) = self.tokens[at];
+        Span::new(self.source.id, start, end)
+    }
+}

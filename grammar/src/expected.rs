@@ -1,0 +1,167 @@
+//! From the set of tokens that the parser could have used to a few plain words.
+
+/// What a terminal means to a reader who waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It begins an item.
+    Item,
+    /// It begins a statement and nothing else.
+    Statement,
+    /// It is a name, or a word that may be one.
+    Name,
+    /// It is a value by itself, or begins one and nothing else.
+    Value,
+    /// It continues an expression, or (`(`, `[`, `-`, `!`) begins one.
+    Operator,
+    /// It is what it is: the phrase names it.
+    Mark,
+}
+
+/// Every terminal of the grammar: its role, and the phrase for it where it is expected by itself.
+pub static TABLE: &[(&str, Role, &str)] = &[
+    ("use", Role::Item, "an item such as `model` or `data`"),
+    ("const", Role::Item, "an item such as `model` or `data`"),
+    ("fn", Role::Item, "an item such as `model` or `data`"),
+    ("layer", Role::Item, "an item such as `model` or `data`"),
+    ("dist", Role::Item, "a type"),
+    ("optimiser", Role::Item, "an item such as `model` or `data`"),
+    ("data", Role::Item, "an item such as `model` or `data`"),
+    ("model", Role::Item, "an item such as `model` or `data`"),
+    ("posterior", Role::Item, "an item such as `model` or `data`"),
+    ("infer", Role::Item, "an item such as `model` or `data`"),
+    ("compare", Role::Item, "an item such as `model` or `data`"),
+    ("for", Role::Mark, "`for`"),
+    ("in", Role::Mark, "`in`"),
+    ("if", Role::Value, "`if`"),
+    ("else", Role::Mark, "`else`"),
+    ("return", Role::Statement, "a statement"),
+    ("true", Role::Value, "a value"),
+    ("false", Role::Value, "a value"),
+    ("local", Role::Name, "a name"),
+    ("state", Role::Name, "a name"),
+    ("next", Role::Name, "a name"),
+    ("by", Role::Name, "`by`"),
+    ("of", Role::Name, "`of`"),
+    ("on", Role::Name, "`on`"),
+    ("(", Role::Operator, "`(`"),
+    (")", Role::Mark, "`)`"),
+    ("[", Role::Operator, "`[`"),
+    ("]", Role::Mark, "`]`"),
+    ("{", Role::Mark, "`{`"),
+    ("}", Role::Mark, "`}`"),
+    (",", Role::Mark, "`,`"),
+    (":", Role::Mark, "`:`"),
+    ("::", Role::Mark, "`::`"),
+    ("=", Role::Mark, "`=`"),
+    ("~", Role::Mark, "`~`"),
+    ("->", Role::Mark, "`->`"),
+    ("..", Role::Mark, "`..`"),
+    (".", Role::Operator, "`.`"),
+    ("*", Role::Operator, "`*`"),
+    ("+", Role::Operator, "an operator"),
+    ("-", Role::Operator, "an operator"),
+    ("/", Role::Operator, "an operator"),
+    ("@", Role::Operator, "an operator"),
+    ("^", Role::Operator, "an operator"),
+    ("<", Role::Operator, "an operator"),
+    ("<=", Role::Operator, "an operator"),
+    (">", Role::Operator, "an operator"),
+    (">=", Role::Operator, "an operator"),
+    ("==", Role::Operator, "an operator"),
+    ("!=", Role::Operator, "an operator"),
+    ("&&", Role::Operator, "an operator"),
+    ("||", Role::Operator, "an operator"),
+    ("!", Role::Operator, "an operator"),
+    ("name", Role::Name, "a name"),
+    ("int", Role::Value, "a number"),
+    ("real", Role::Value, "a number"),
+    ("text", Role::Value, "a text"),
+];
+
+/// The set of terminals that the parser could have used.
+pub struct Expected<'e>(pub &'e [String]);
+
+impl Expected<'_> {
+    /// Whether a terminal is among them.
+    pub fn has(&self, terminal: &str) -> bool {
+        self.0.iter().any(|name| name.trim_matches('"') == terminal)
+    }
+
+    /// Whether a value may begin here.
+    pub fn value(&self) -> bool {
+        self.has("int")
+    }
+
+    /// Whether a name, and no other value, may stand here.
+    pub fn name(&self) -> bool {
+        self.has("name") && !self.value()
+    }
+
+    /// Whether what came before could end here: a new line, a new item or a closing brace may follow.
+    pub fn complete(&self) -> bool {
+        self.has("return") || self.has("model") || (self.has("}") && self.name()) || self.0.is_empty()
+    }
+
+    /// Whether a whole expression stands before, so that an operator may follow.
+    pub fn after_expression(&self) -> bool {
+        self.has("+") && !self.value()
+    }
+
+    /// The set in plain words: at most three phrases.
+    pub fn phrase(&self) -> String {
+        if self.after_expression() && self.complete() {
+            return "an operator or a new line".to_owned();
+        }
+        let mut phrases = Vec::new();
+        if self.value() {
+            phrases.push("a value");
+        } else if self.has("model") {
+            phrases.push("an item such as `model` or `data`");
+        } else if self.has("return") {
+            phrases.push("a statement");
+        } else if self.name() {
+            phrases.push(if self.has("dist") { "a type" } else { "a name" });
+        }
+        phrases.extend(self.of_role(Role::Mark));
+        for role in [
+            Role::Name,
+            Role::Operator,
+            Role::Item,
+            Role::Statement,
+            Role::Value,
+        ] {
+            if phrases.is_empty() {
+                phrases.extend(self.of_role(role));
+            }
+        }
+        phrases.dedup();
+        phrases.truncate(3);
+        join(&phrases)
+    }
+
+    fn of_role(&self, wanted: Role) -> impl Iterator<Item = &'static str> {
+        let rows = TABLE
+            .iter()
+            .filter(move |(terminal, role, _)| *role == wanted && self.has(terminal));
+        rows.filter(|(terminal, ..)| !self.goes_without_saying(terminal))
+            .map(|(_, _, phrase)| *phrase)
+    }
+
+    /// Possible, but so much rarer than what else is possible that it would only confuse.
+    fn goes_without_saying(&self, terminal: &str) -> bool {
+        match terminal {
+            "," | ":" => self.has("=") || self.has("~"),
+            "::" => self.has("model"),
+            "for" => self.has("return") || self.has(",") || self.has(")"),
+            _ => false,
+        }
+    }
+}
+
+fn join(phrases: &[&str]) -> String {
+    match phrases {
+        [] => "nothing more".to_owned(),
+        [only] => (*only).to_owned(),
+        [head @ .., last] => format!("{} or {last}", head.join(", ")),
+    }
+}

@@ -1,0 +1,250 @@
+//! What the parser could not use becomes at most one diagnostic per line of the program.
+
+use crate::expected::Expected;
+use crate::lexer;
+use crate::nodes::Unexpected;
+use crate::report;
+use crate::token::{Spanned, Token};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::source::{Source, Span};
+use std::collections::BTreeSet;
+
+/// The tokens, cut into lines of the program: a statement that runs over several lines of text is one.
+pub struct Lines<'s, 'a> {
+    source: &'a Source,
+    tokens: &'a [Spanned<'s>],
+    /// The first token of each line.
+    starts: Vec<usize>,
+    /// For each token the bracket that holds it directly.
+    within: Vec<Option<usize>>,
+}
+
+impl<'s, 'a> Lines<'s, 'a> {
+    /// Cuts the tokens, whose brackets must be paired.
+    pub fn new(source: &'a Source, tokens: &'a [Spanned<'s>]) -> Lines<'s, 'a> {
+        let (mut starts, mut within, mut open) = (Vec::new(), Vec::new(), Vec::<usize>::new());
+        for (at, (_, token, _)) in tokens.iter().enumerate() {
+            if token.is_closer() {
+                open.pop();
+            }
+            let holder = open.last().map(|open| tokens[*open].1);
+            within.push(open.last().copied());
+            let before = at.checked_sub(1).map(|before| tokens[before].1);
+            let begins =
+                token.is_name() || token.begins_item() || matches!(token, Token::For | Token::Return);
+            let new_line = begins
+                && lexer::begins_line(tokens, at, &source.text)
+                && before.is_none_or(|before| before.ends_value());
+            let brace = *token == Token::CloseBrace
+                || matches!(before, Some(Token::OpenBrace | Token::CloseBrace))
+                || (before == Some(Token::Comma) && token.is_name());
+            if matches!(holder, None | Some(Token::OpenBrace)) && (new_line || brace) {
+                starts.push(at);
+            }
+            if token.is_opener() {
+                open.push(at);
+            }
+        }
+        Lines {
+            source,
+            tokens,
+            starts,
+            within,
+        }
+    }
+
+    /// The line that a token is on.
+    fn of_token(&self, at: usize) -> usize {
+        self.starts.partition_point(|start| *start <= at)
+    }
+
+    /// The line that a byte is on.
+    pub fn of_byte(&self, byte: usize) -> usize {
+        self.of_token(
+            self.tokens
+                .partition_point(|(start, ..)| *start <= byte)
+                .saturating_sub(1),
+        )
+    }
+
+    /// Whether the token at a byte is the first of its line.
+    pub fn begins_at(&self, byte: usize) -> bool {
+        let at = self.tokens.partition_point(|(start, ..)| *start < byte);
+        self.starts.binary_search(&at).is_ok()
+    }
+
+    fn position(&self, token: Spanned<'_>) -> Option<usize> {
+        let first = self.tokens.partition_point(|(start, ..)| *start < token.0);
+        (first..self.tokens.len())
+            .take_while(|at| self.tokens[*at].0 == token.0)
+            .find(|at| self.tokens[*at] == token)
+    }
+
+    /// What stands between two of the things that surround a token.
+    fn separator(&self, at: usize) -> &'static str {
+        let Some(open) = self.within[at] else {
+            return "a new line";
+        };
+        let item = self.tokens[..open]
+            .iter()
+            .rev()
+            .find(|(_, token, _)| token.begins_item());
+        let in_options = item.is_some_and(|(_, token, _)| matches!(token, Token::Data | Token::Infer));
+        if in_options || self.tokens[open].1 != Token::OpenBrace {
+            "a comma"
+        } else {
+            "a new line"
+        }
+    }
+
+    fn span(&self, at: usize) -> Span {
+        let (start, _, end) = self.tokens[at];
+        Span::new(self.source.id, start, end)
+    }
+
+    fn on_same_text_line(&self, left: usize, right: usize) -> bool {
+        !self.source.text[self.tokens[left].2..self.tokens[right].0].contains('\n')
+    }
+}
+
+/// Adds the diagnostics for what did not fit; gives the lines that hold one.
+pub fn report(
+    lines: &Lines<'_, '_>,
+    unexpected: &[Unexpected<'_>],
+    damage: &[usize],
+    suspect: &[(usize, usize)],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> BTreeSet<usize> {
+    let mut bad: BTreeSet<usize> = damage.iter().map(|byte| lines.of_byte(*byte)).collect();
+    for (from, to) in suspect {
+        bad.extend(lines.of_byte(*from)..=lines.of_byte(to.saturating_sub(1)));
+    }
+    for at in 1..lines.tokens.len() {
+        if is_side_by_side(lines, at)
+            && !is_better_said(lines, unexpected, at)
+            && bad.insert(lines.of_token(at))
+        {
+            let (left, right) = (lines.tokens[at - 1].1, lines.tokens[at].1);
+            let span = lines.span(at - 1).to(lines.span(at));
+            diagnostics.push(report::side_by_side(left, right, span, lines.separator(at)));
+        }
+    }
+    for fault in unexpected.iter().filter(|fault| !is_echo(lines, fault)) {
+        let (at, unfinished) = locate(lines, fault);
+        if bad.insert(lines.of_token(at)) {
+            diagnostics.push(describe(lines, fault, at, unfinished));
+        }
+    }
+    bad
+}
+
+/// Whether the parser stopped at this token while it waited for something more exact than an operator.
+fn is_better_said(lines: &Lines<'_, '_>, unexpected: &[Unexpected<'_>], at: usize) -> bool {
+    let mut faults = unexpected
+        .iter()
+        .filter(|fault| fault.found == Some(lines.tokens[at]));
+    faults.any(|fault| {
+        let expected = Expected(&fault.expected);
+        expected.has("{") || !(expected.after_expression() || expected.complete())
+    })
+}
+
+/// Whether the parser, getting over an earlier fault, took a brace for the end of the item: it waits for an item
+/// within braces, or at a closing brace although all braces have partners.
+fn is_echo(lines: &Lines<'_, '_>, fault: &Unexpected<'_>) -> bool {
+    let Some(found) = fault.found else { return false };
+    let within = lines.position(found).is_some_and(|at| lines.within[at].is_some());
+    Expected(&fault.expected).has("model") && (within || found.1 == Token::CloseBrace)
+}
+
+/// Whether a value stands directly after a value on the same line, which no rule of the grammar allows; words such
+/// as `by` and `state` may.
+fn is_side_by_side(lines: &Lines<'_, '_>, at: usize) -> bool {
+    let (left, right) = (lines.tokens[at - 1].1, lines.tokens[at].1);
+    let left_ends = left.ends_value() && !left.is_soft_keyword() && left != Token::CloseBrace;
+    let right_begins = matches!(right, Token::Name(_)) || right.is_literal();
+    left_ends && right_begins && lines.on_same_text_line(at - 1, at)
+}
+
+/// The token to point at, and whether it is the last one of something that stopped too early.
+fn locate(lines: &Lines<'_, '_>, fault: &Unexpected<'_>) -> (usize, bool) {
+    let expected = Expected(&fault.expected);
+    let last = lines.tokens.len().saturating_sub(1);
+    let Some(found) = fault.found else {
+        return (last, true);
+    };
+    let at = lines.position(found).unwrap_or(last);
+    let token = found.1;
+    let waits = |at: usize| at > 0 && !lines.tokens[at - 1].1.ends_value();
+    // `y = a +` and on the next line `z = 3`: the parser stops at the second `=`.
+    if matches!(token, Token::Equals | Token::Tilde | Token::Colon)
+        && at > 1
+        && lines.tokens[at - 1].1.is_name()
+        && lexer::begins_line(lines.tokens, at - 1, &lines.source.text)
+        && waits(at - 1)
+    {
+        return (at - 2, true);
+    }
+    let new_item = token.begins_item() && lexer::begins_line(lines.tokens, at, &lines.source.text);
+    let begins =
+        lines.starts.binary_search(&at).is_ok() || token == Token::CloseBrace || (new_item && waits(at));
+    if at > 0 && begins && !expected.complete() {
+        (at - 1, true)
+    } else {
+        (at, false)
+    }
+}
+
+fn describe(lines: &Lines<'_, '_>, fault: &Unexpected<'_>, at: usize, unfinished: bool) -> Diagnostic {
+    let expected = Expected(&fault.expected);
+    let (token, span) = (
+        lines.tokens.get(at).map(|spanned| spanned.1),
+        lines.tokens.get(at).map(|_| lines.span(at)),
+    );
+    let (Some(token), Some(span)) = (token, span) else {
+        let start = Span::new(lines.source.id, 0, 0);
+        return report::unexpected(start, &expected.phrase(), None);
+    };
+    if unfinished {
+        let phrase = if expected.after_expression() {
+            "a value".to_owned()
+        } else {
+            expected.phrase()
+        };
+        return report::unfinished(span, &phrase, token);
+    }
+    let wants_name = expected.has("name") && !expected.has("model");
+    let is_named = lines
+        .tokens
+        .get(at + 1)
+        .is_some_and(|next| matches!(next.1, Token::Equals | Token::Tilde | Token::Colon));
+    if token.is_keyword() && wants_name && (expected.name() || is_named || token.begins_item()) {
+        return report::keyword_as_name(span, token);
+    }
+    if expected.has("{") && expected.has("model") && token.is_name() {
+        return report::outside_braces(span, token);
+    }
+    if expected.has("model") && token.is_name() && lines.within[at].is_none() {
+        return report::outside_item(span, token);
+    }
+    let report = report::unexpected(span, &expected.phrase(), Some(token));
+    let before = at.checked_sub(1).map(|before| lines.tokens[before].1);
+    match token {
+        Token::Equals if expected.has("==") => report.help("a comparison is written `==`"),
+        Token::If if expected.value() => report.help("inside a larger expression `if` needs parentheses"),
+        Token::Minus if before == Some(Token::Less) => report.help("`=` defines, `~` draws"),
+        Token::Less if expected.has("=") => report.help("`=` defines, `~` draws"),
+        Token::Greater if before == Some(Token::Equals) => report.help("the arrow is written `->`"),
+        _ => with_opening(lines, report, at),
+    }
+}
+
+/// Points at the bracket that holds the fault if it stands on another line.
+fn with_opening(lines: &Lines<'_, '_>, report: Diagnostic, at: usize) -> Diagnostic {
+    match lines.within[at] {
+        Some(open) if lines.tokens[open].1 != Token::OpenBrace && !lines.on_same_text_line(open, at) => {
+            report.also(lines.span(open), "inside of this bracket")
+        }
+        _ => report,
+    }
+}

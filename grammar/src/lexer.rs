@@ -1,0 +1,156 @@
+//! From text to tokens. A lexical fault becomes a diagnostic and a token that stands in for what was meant.
+
+use crate::ast::Comment;
+use crate::report;
+use crate::token::{Fault, Spanned, Token};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::source::{Source, Span};
+use logos::Logos;
+
+/// A text cut into tokens.
+#[derive(Debug)]
+pub struct Lexed<'s> {
+    /// The tokens with the bytes they cover.
+    pub tokens: Vec<Spanned<'s>>,
+    /// The comments, which are not tokens.
+    pub comments: Vec<Comment>,
+    /// Lexical faults.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Where text was lost, so that what the parser says about the same line is not worth hearing.
+    pub damage: Vec<usize>,
+}
+
+/// Cuts a text into tokens; inside option blocks every word is a name already.
+pub fn lex(source: &Source) -> Lexed<'_> {
+    let mut lexed = Lexed {
+        tokens: Vec::new(),
+        comments: Vec::new(),
+        diagnostics: Vec::new(),
+        damage: Vec::new(),
+    };
+    let mut lexer = Token::lexer(&source.text);
+    while let Some(result) = lexer.next() {
+        let span = lexer.span();
+        let at = Span::new(source.id, span.start, span.end);
+        let token = match result {
+            Ok(token) => {
+                lexed.check_size(at, token);
+                Some(token)
+            }
+            Err(fault) => lexed.fault(fault, at, lexer.slice()),
+        };
+        lexed
+            .tokens
+            .extend(token.map(|token| (span.start, token, span.end)));
+    }
+    for range in lexer.extras {
+        let text = source.text[range.clone()].trim_end();
+        let span = Span::new(source.id, range.start, range.start + text.len());
+        lexed.comments.push(Comment {
+            text: text.into(),
+            span,
+        });
+    }
+    lexed.drop_let(source);
+    name_words(&mut lexed.tokens, &source.text);
+    lexed
+}
+
+impl<'s> Lexed<'s> {
+    /// Reports a fault; the token that stands in for it, if one does.
+    fn fault(&mut self, fault: Fault, at: Span, slice: &'s str) -> Option<Token<'s>> {
+        let (diagnostic, token) = match fault {
+            Fault::Stray => (report::unexpected_character(at, slice), None),
+            Fault::ForeignLetter => (report::unexpected_character(at, slice), Some(Token::Name(slice))),
+            Fault::Foreign(meant) => (report::foreign_operator(at, slice, meant), Some(meant)),
+            Fault::Semicolon => (report::semicolon(at), None),
+            Fault::SingleQuotes => (
+                report::single_quotes(at, slice),
+                Some(Token::Text(slice.trim_matches('\''))),
+            ),
+            Fault::OpenText => (report::open_text(at), Some(Token::Text(&slice[1..]))),
+            Fault::BadNumber => (report::bad_number(at, slice), Some(Token::Real("0.0"))),
+            Fault::HashComment => (report::foreign_comment(at, "#"), None),
+            Fault::BlockComment => (report::foreign_comment(at, "/*"), None),
+        };
+        if matches!(fault, Fault::Stray | Fault::OpenText) {
+            self.damage.push(at.start as usize);
+        }
+        self.diagnostics.push(diagnostic);
+        token
+    }
+
+    fn check_size(&mut self, at: Span, token: Token<'s>) {
+        let fits = match token {
+            Token::Int(digits) => digits.parse::<i64>().is_ok(),
+            Token::Real(digits) => digits.parse::<f64>().is_ok_and(f64::is_finite),
+            _ => true,
+        };
+        if !fits {
+            self.diagnostics
+                .push(report::number_too_large(at, matches!(token, Token::Int(_))));
+        }
+    }
+
+    /// `let x = 1` means `x = 1`.
+    fn drop_let(&mut self, source: &Source) {
+        let pairs = self.tokens.windows(2);
+        let lets: Vec<usize> = pairs
+            .enumerate()
+            .filter(|(_, pair)| {
+                pair[0].1 == Token::Name("let")
+                    && pair[1].1.is_name()
+                    && !source.text[pair[0].2..pair[1].0].contains('\n')
+            })
+            .map(|(at, _)| at)
+            .collect();
+        for at in lets.into_iter().rev() {
+            let (start, _, end) = self.tokens.remove(at);
+            self.diagnostics
+                .push(report::let_keyword(Span::new(source.id, start, end)));
+        }
+    }
+}
+
+/// Whether the token at `at` is the first of its line.
+pub(crate) fn begins_line(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool {
+    at == 0 || text[tokens[at - 1].2..tokens[at].0].contains('\n')
+}
+
+/// Whether an item begins at `at` whatever brackets are still open: its keyword is first on its line and a name
+/// follows on the same line.
+pub(crate) fn begins_item(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool {
+    let follows = tokens.get(at + 1).is_some_and(|(_, token, _)| token.is_name());
+    tokens[at].1.begins_item()
+        && follows
+        && begins_line(tokens, at, text)
+        && !begins_line(tokens, at + 1, text)
+}
+
+/// Turns the keywords inside the option blocks of `data` and `infer` items into names. The words of expressions
+/// keep their meaning except where they are set: `if = 3`.
+fn name_words(tokens: &mut [Spanned<'_>], text: &str) {
+    let (mut depth, mut armed, mut inside) = (0usize, false, false);
+    for at in 0..tokens.len() {
+        let token = tokens[at].1;
+        if begins_item(tokens, at, text) || (depth == 0 && token.begins_item()) {
+            (depth, inside) = (0, false);
+            armed = matches!(token, Token::Data | Token::Infer);
+        } else if token.is_opener() {
+            inside |= armed && depth == 0 && token == Token::OpenBrace;
+            depth += 1;
+        } else if token.is_closer() {
+            depth = depth.saturating_sub(1);
+            if inside && depth == 0 {
+                (inside, armed) = (false, false);
+            }
+        } else if inside && token.is_keyword() {
+            use Token::{Else, False, For, If, In, True};
+            let in_values = matches!(token, If | Else | For | In | True | False);
+            let is_set = depth == 1 && tokens.get(at + 1).is_some_and(|next| next.1 == Token::Equals);
+            if !in_values || is_set {
+                tokens[at].1 = Token::Name(token.terminal());
+            }
+        }
+    }
+}

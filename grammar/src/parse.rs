@@ -1,0 +1,231 @@
+//! From text to the tree: one function per kind of text. A tree always comes back; diagnostics say what is missing.
+
+use crate::ast::{Comment, Expr, ExprKind, Item, ItemKind, Module, Stmt};
+use crate::brackets::{self, Paired};
+use crate::depth;
+use crate::faults;
+use crate::grammar::ItemsParser;
+use crate::lexer::{self, Lexed};
+use crate::nodes::Context;
+use crate::recover;
+use crate::token::{Spanned, Token};
+use bnnc_base::diagnostic::{Diagnostic, Place};
+use bnnc_base::source::{Source, Span};
+
+/// Reads a file.
+pub fn parse(source: &Source) -> (Module, Vec<Diagnostic>) {
+    let read = read(source, lexer::lex(source), &[], &[]);
+    (
+        Module {
+            items: read.items,
+            comments: read.comments,
+        },
+        read.diagnostics,
+    )
+}
+
+/// Reads one expression.
+pub fn parse_expr(source: &Source) -> (Expr, Vec<Diagnostic>) {
+    let mut read = read(source, lexer::lex(source), EXPRESSION, &[]);
+    let expr = match read.items.pop().map(|item| item.kind) {
+        Some(ItemKind::Const(constant)) => constant.value,
+        _ => Expr {
+            kind: Box::new(ExprKind::Error),
+            span: Span::new(source.id, 0, source.text.len()),
+        },
+    };
+    (expr, read.diagnostics)
+}
+
+/// Something typed at the prompt.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entry {
+    /// An item.
+    Item(Item),
+    /// A statement.
+    Stmt(Stmt),
+    /// An expression to show the value of.
+    Expr(Expr),
+}
+
+/// What was typed at the prompt.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entered {
+    /// Whole entries, in order; none for blank lines and comments.
+    Complete(Vec<Entry>),
+    /// The beginning of one: a bracket is open, or an operator waits for its right-hand side.
+    Incomplete,
+    /// Nothing to be used.
+    Faulty(Vec<Diagnostic>),
+}
+
+/// Reads what was typed at the prompt.
+pub fn parse_entry(source: &Source) -> Entered {
+    let lexed = lexer::lex(source);
+    let Some((_, first, _)) = lexed.tokens.first().copied() else {
+        return if lexed.diagnostics.is_empty() {
+            Entered::Complete(Vec::new())
+        } else {
+            Entered::Faulty(lexed.diagnostics)
+        };
+    };
+    if lexed.diagnostics.is_empty() && is_unfinished(&lexed.tokens) {
+        return Entered::Incomplete;
+    }
+    let (prefix, suffix): (&[Token<'static>], &[Token<'static>]) = if first.begins_item() {
+        (&[], &[])
+    } else if is_statement(&lexed.tokens) {
+        (STATEMENT, &[Token::CloseBrace])
+    } else {
+        (EXPRESSION, &[])
+    };
+    let read = read(source, lexed, prefix, suffix);
+    if first.begins_item() && read.ended_early {
+        return Entered::Incomplete;
+    }
+    if read.diagnostics.iter().any(Diagnostic::is_error) {
+        return Entered::Faulty(read.diagnostics);
+    }
+    let mut entries = Vec::new();
+    for item in read.items {
+        match item.kind {
+            ItemKind::Const(constant) if !prefix.is_empty() => entries.push(Entry::Expr(constant.value)),
+            ItemKind::Fn(function) if !prefix.is_empty() => {
+                entries.extend(function.body.into_iter().map(Entry::Stmt));
+            }
+            kind => entries.push(Entry::Item(Item { kind, ..item })),
+        }
+    }
+    Entered::Complete(entries)
+}
+
+/// An expression is read as the value of a constant whose name nobody sees.
+const EXPRESSION: &[Token<'static>] = &[Token::Const, Token::Name("it"), Token::Equals];
+
+/// Statements are read as the body of a function.
+const STATEMENT: &[Token<'static>] = &[
+    Token::Fn,
+    Token::Name("it"),
+    Token::OpenParen,
+    Token::CloseParen,
+    Token::Arrow,
+    Token::Name("real"),
+    Token::OpenBrace,
+];
+
+fn is_statement(tokens: &[Spanned<'_>]) -> bool {
+    let mut depth = 0usize;
+    for (_, token, _) in tokens {
+        if token.is_opener() {
+            depth += 1;
+        } else if token.is_closer() {
+            depth = depth.saturating_sub(1);
+        } else if depth == 0 && matches!(token, Token::Equals | Token::Tilde) {
+            return true;
+        }
+    }
+    tokens
+        .first()
+        .is_some_and(|(_, token, _)| matches!(token, Token::For | Token::Return))
+}
+
+/// Whether a bracket is open, or the last token waits for something.
+fn is_unfinished(tokens: &[Spanned<'_>]) -> bool {
+    let opened = tokens.iter().filter(|(_, token, _)| token.is_opener()).count();
+    let closed = tokens.iter().filter(|(_, token, _)| token.is_closer()).count();
+    let glob = matches!(tokens, [.., (_, Token::Dot, _), (_, Token::Star, _)]);
+    let waits = tokens.last().is_some_and(|(_, token, _)| !token.ends_value());
+    opened > closed || (waits && !glob)
+}
+
+struct Read {
+    items: Vec<Item>,
+    comments: Vec<Comment>,
+    diagnostics: Vec<Diagnostic>,
+    /// Whether the parser wanted more when the text ended.
+    ended_early: bool,
+}
+
+fn read(source: &Source, lexed: Lexed<'_>, prefix: &[Token<'static>], suffix: &[Token<'static>]) -> Read {
+    let Lexed {
+        tokens,
+        comments,
+        mut diagnostics,
+        mut damage,
+    } = lexed;
+    let mut too_deep = depth::check_brackets(source.id, &tokens);
+    let mut paired = Paired::default();
+    if too_deep.is_none() {
+        paired = brackets::pair(source, &tokens);
+        diagnostics.append(&mut paired.diagnostics);
+        too_deep = depth::check_operations(source.id, &paired.tokens);
+    }
+    if let Some(fault) = too_deep {
+        diagnostics.push(fault);
+        return Read {
+            items: Vec::new(),
+            comments,
+            diagnostics,
+            ended_early: false,
+        };
+    }
+    let Paired {
+        mut tokens,
+        suspect,
+        strays,
+        ..
+    } = paired;
+    damage.extend(strays);
+    tokens.splice(0..0, prefix.iter().map(|token| (0, *token, 0)));
+    tokens.extend(
+        suffix
+            .iter()
+            .map(|token| (source.text.len(), *token, source.text.len())),
+    );
+    let mut context = Context::new(source.id);
+    let mut items = match ItemsParser::new().parse(&mut context, tokens.iter().copied()) {
+        Ok(items) => items,
+        Err(error) => {
+            context.refuse(error);
+            Vec::new()
+        }
+    };
+    let ended_early = context.unexpected.iter().any(|fault| fault.found.is_none());
+    diagnostics.append(&mut context.diagnostics);
+    let lines = faults::Lines::new(source, &tokens);
+    let bad = faults::report(&lines, &context.unexpected, &damage, &suspect, &mut diagnostics);
+    recover::drop_fragments(&mut items, &lines, &bad);
+    attach_docs(&mut items, &comments, &source.text);
+    diagnostics.sort_by_key(|diagnostic| match &diagnostic.at {
+        Place::Span(span) => span.start,
+        Place::File { .. } | Place::Nowhere => 0,
+    });
+    Read {
+        items,
+        comments,
+        diagnostics,
+        ended_early,
+    }
+}
+
+/// Gives each item the lines of `///` directly above it.
+fn attach_docs(items: &mut [Item], comments: &[Comment], text: &str) {
+    for item in items {
+        let mut start = item.span.start as usize;
+        let above = comments.partition_point(|comment| (comment.span.start as usize) < start);
+        for comment in comments[..above].iter().rev() {
+            let (from, to) = (comment.span.start as usize, comment.span.end as usize);
+            let between = text.get(to..start).unwrap_or("");
+            let line = &text[text[..from].rfind('\n').map_or(0, |at| at + 1)..from];
+            let adjacent = between.trim().is_empty() && between.matches('\n').count() == 1;
+            let Some(doc) = comment.text.strip_prefix("///") else {
+                break;
+            };
+            if !adjacent || !line.trim_matches([' ', '\t', '\u{feff}']).is_empty() {
+                break;
+            }
+            item.doc.insert(0, doc.strip_prefix(' ').unwrap_or(doc).into());
+            start = from;
+        }
+    }
+}

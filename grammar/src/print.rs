@@ -1,0 +1,246 @@
+//! The formatter: from the tree and its comments back to text in the one canonical style.
+//!
+//! Two blanks per level, lines of at most 110 characters, blank lines kept up to one, `=` and `~` aligned in runs of
+//! lines of the same kind. A comment inside an expression moves to the line above.
+
+use crate::ast::{Expr, Module, Setting};
+use crate::layout::{self, Flat, STEP, WIDTH};
+use crate::parse;
+use crate::rows::{self, Body, Row};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::source::Source;
+
+/// The canonical text of a program, or what is wrong with it.
+pub fn format(source: &Source) -> Result<String, Vec<Diagnostic>> {
+    let (module, diagnostics) = parse::parse(source);
+    if diagnostics.iter().any(Diagnostic::is_error) {
+        return Err(diagnostics);
+    }
+    Ok(print(&module, source))
+}
+
+/// The canonical text of a tree that was read from `source`.
+pub fn print(module: &Module, source: &Source) -> String {
+    let mut printer = Printer {
+        text: &source.text,
+        module,
+        next: 0,
+        out: String::new(),
+        indent: 0,
+        last: 0,
+        fresh: true,
+    };
+    let items: Vec<Row<'_>> = module
+        .items
+        .iter()
+        .map(|item| rows::item(item, &source.text))
+        .collect();
+    printer.rows(&items);
+    printer.comments(module.comments.len());
+    printer.out
+}
+
+/// The canonical text of one expression, on as many lines as it needs.
+pub fn print_expr(expr: &Expr) -> String {
+    layout::expression(expr, 0, 0, 0)
+}
+
+struct Printer<'a> {
+    text: &'a str,
+    module: &'a Module,
+    /// The first comment that is not printed yet.
+    next: usize,
+    out: String,
+    indent: usize,
+    /// The end, in the source, of what was printed last.
+    last: usize,
+    /// Whether nothing was printed yet in this block, so that no blank line comes first.
+    fresh: bool,
+}
+
+impl<'a> Printer<'a> {
+    /// Begins a line for what stands at `start` in the source, after a blank line if one stood there.
+    fn begin_line(&mut self, start: usize) {
+        let between = self.text.get(self.last..start).unwrap_or("");
+        if !self.fresh && between.matches('\n').count() > 1 {
+            self.out.push('\n');
+        }
+        self.fresh = false;
+        self.pad();
+    }
+
+    fn pad(&mut self) {
+        self.out.extend(std::iter::repeat_n(' ', self.indent));
+    }
+
+    /// The number of comments that begin before `position`.
+    fn comments_until(&self, position: usize) -> usize {
+        self.module
+            .comments
+            .partition_point(|comment| (comment.span.start as usize) < position)
+    }
+
+    /// Prints the comments up to the one numbered `limit`, each on its line.
+    fn comments(&mut self, limit: usize) {
+        while self.next < limit {
+            let comment = &self.module.comments[self.next];
+            self.begin_line(comment.span.start as usize);
+            self.out += &comment.text;
+            self.out.push('\n');
+            (self.last, self.next) = (comment.span.end as usize, self.next + 1);
+        }
+    }
+
+    /// Prints the comments above a row. Those inside of a row that cannot hold them come first, above the row's
+    /// documentation, and document nothing whatever their slashes.
+    fn comments_of(&mut self, row: &Row<'a>) {
+        let above = self.comments_until(row.start);
+        let inside = if row.holds_comments() {
+            above
+        } else {
+            self.comments_until(row.end)
+        };
+        self.comments(above - row.docs);
+        if inside > above {
+            let comments = &self.module.comments;
+            let anchor = if row.docs > 0 {
+                comments[above - row.docs].span.start as usize
+            } else {
+                row.start
+            };
+            for comment in &comments[above..inside] {
+                self.begin_line(anchor);
+                self.out += "//";
+                self.out += comment.text.trim_start_matches('/');
+                self.out.push('\n');
+                self.last = anchor;
+            }
+        }
+        self.comments(above);
+        self.next = inside.max(self.next);
+    }
+
+    /// Prints a comment that stands behind `end` on the same line, and ends the line.
+    fn end_line(&mut self, end: usize) {
+        self.last = end;
+        if let Some(comment) = self.module.comments.get(self.next) {
+            let between = self.text.get(end..comment.span.start as usize);
+            if between.is_some_and(|text| text.chars().all(|c| matches!(c, ' ' | '\t' | ','))) {
+                self.out.push(' ');
+                self.out += &comment.text;
+                (self.last, self.next) = (comment.span.end as usize, self.next + 1);
+            }
+        }
+        self.out.push('\n');
+    }
+
+    /// Prints rows below each other, their operators aligned in runs.
+    fn rows(&mut self, rows: &[Row<'a>]) {
+        for (row, width) in rows.iter().zip(self.widths(rows)) {
+            self.comments_of(row);
+            self.begin_line(row.start);
+            self.row(row, width);
+            self.end_line(row.end);
+        }
+    }
+
+    /// For each row the width of its run: rows of one class without a blank line or a comment between them.
+    fn widths(&self, rows: &[Row<'a>]) -> Vec<usize> {
+        let mut widths = Vec::with_capacity(rows.len());
+        let mut rest = rows;
+        while !rest.is_empty() {
+            let breaks = rest
+                .windows(2)
+                .position(|pair| !self.continues_run(&pair[0], &pair[1]));
+            let (run, after) = rest.split_at(breaks.map_or(rest.len(), |at| at + 1));
+            let width = run.iter().map(|row| row.left.len()).max().unwrap_or(0);
+            widths.extend(std::iter::repeat_n(width, run.len()));
+            rest = after;
+        }
+        widths
+    }
+
+    fn continues_run(&self, above: &Row<'a>, row: &Row<'a>) -> bool {
+        let between = self.text.get(above.end..row.start).unwrap_or("");
+        let inside = row.holds_comments() || self.comments_until(row.start) == self.comments_until(row.end);
+        above.class.is_some() && above.class == row.class && between.matches('\n').count() < 2 && inside
+    }
+
+    fn row(&mut self, row: &Row<'a>, width: usize) {
+        match &row.body {
+            Body::Text => self.out += &row.left,
+            Body::Value { op, value, settings } => self.value(row, width, (op, value), settings),
+            Body::Block { lists, tail, rows } => {
+                self.out += &rows::header(&row.left, lists, tail, self.indent);
+                self.block(row, rows);
+            }
+        }
+    }
+
+    fn value(&mut self, row: &Row<'a>, width: usize, (op, value): (&str, &Expr), settings: &'a [Setting]) {
+        let width = if row.class.is_some() {
+            width
+        } else {
+            row.left.len()
+        };
+        let separator = if op.is_empty() {
+            " ".to_owned()
+        } else {
+            format!(" {op} ")
+        };
+        self.out += &format!("{:width$}{separator}", row.left);
+        let column = self.indent + width + separator.len();
+        let Some(first) = settings.first() else {
+            self.out += &layout::expression(value, self.indent, column, 0);
+            return;
+        };
+        let behind = self
+            .text
+            .get(value.span.end as usize..first.name.span.start as usize)
+            .unwrap_or("");
+        let has_comments = self.comments_until(row.start) < self.comments_until(row.end);
+        let line = format!("{} {}", Flat(value), rows::settings_on_a_line(settings));
+        if !behind.contains('\n') && !has_comments && column + line.len() <= WIDTH {
+            self.out += &line;
+        } else {
+            self.out += &layout::expression(value, self.indent, column, 2);
+            let rows: Vec<Row<'a>> = settings.iter().map(rows::setting).collect();
+            self.block(row, &rows);
+        }
+    }
+
+    /// ` { .. }` with one row per line.
+    fn block(&mut self, holder: &Row<'a>, rows: &[Row<'a>]) {
+        let close = holder.end.saturating_sub(1);
+        let limit = self.comments_until(close);
+        if rows.is_empty() && self.next >= limit {
+            self.out += " {}";
+            return;
+        }
+        self.out += " {\n";
+        self.indent += STEP;
+        self.fresh = true;
+        self.last = holder.start;
+        self.rows(rows);
+        self.comments(limit);
+        self.indent -= STEP;
+        self.fresh = false;
+        self.pad();
+        self.out.push('}');
+    }
+}
+
+/// Whether two trees say the same, wherever they stand in their texts.
+pub fn same(left: &Module, right: &Module) -> bool {
+    without_spans(left) == without_spans(right)
+}
+
+fn without_spans(module: &Module) -> String {
+    let text = format!("{:?}", module.items);
+    let mut pieces = text.split("Span {");
+    let mut kept = pieces.next().unwrap_or("").to_owned();
+    for piece in pieces {
+        kept += piece.split_once('}').map_or(piece, |(_, rest)| rest);
+    }
+    kept
+}

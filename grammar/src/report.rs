@@ -1,0 +1,222 @@
+//! Every diagnostic of the syntax: one function each. The codes with their long texts are in [`crate::codes`].
+
+use crate::codes;
+use crate::token::Token;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::source::Span;
+
+pub use crate::codes::CODES;
+
+/// A character that begins no token.
+pub fn unexpected_character(at: Span, slice: &str) -> Diagnostic {
+    let report = Diagnostic::error(
+        &codes::UNEXPECTED_CHARACTER,
+        at,
+        format!("unexpected character `{slice}`"),
+    );
+    let first = slice.chars().next().unwrap_or(' ');
+    match ascii(first) {
+        Some(spelling) => report.help(format!("write `{spelling}`")),
+        None if first.is_alphabetic() => {
+            report.help("names are made of the letters a to z, digits and `_`: write `sigma`, not `σ`")
+        }
+        None => report,
+    }
+}
+
+/// How to spell a character that editors and papers like.
+fn ascii(character: char) -> Option<&'static str> {
+    Some(match character {
+        '−' | '–' => "-",
+        '×' | '·' => "*",
+        '≤' => "<=",
+        '≥' => ">=",
+        '≠' => "!=",
+        '→' => "->",
+        '“' | '”' => "\"",
+        '∼' => "~",
+        _ => return None,
+    })
+}
+
+/// `:=`, `**`, `&`, `|`.
+pub fn foreign_operator(at: Span, wrong: &str, right: Token<'_>) -> Diagnostic {
+    Diagnostic::error(
+        &codes::FOREIGN_SPELLING,
+        at,
+        format!("expected `{right}`, found `{wrong}`"),
+    )
+    .label(format!("write `{right}`"))
+}
+
+/// `;`.
+pub fn semicolon(at: Span) -> Diagnostic {
+    Diagnostic::error(
+        &codes::FOREIGN_SPELLING,
+        at,
+        "a statement ends with its line, without `;`",
+    )
+    .label("remove this")
+}
+
+/// `'text'`.
+pub fn single_quotes(at: Span, slice: &str) -> Diagnostic {
+    Diagnostic::error(&codes::FOREIGN_SPELLING, at, "a text stands in double quotes")
+        .label(format!("write `\"{}\"`", slice.trim_matches('\'')))
+}
+
+/// `let x = 1`.
+pub fn let_keyword(at: Span) -> Diagnostic {
+    Diagnostic::error(
+        &codes::FOREIGN_SPELLING,
+        at,
+        "a quantity is defined by `name = value`, without `let`",
+    )
+    .label("remove this")
+}
+
+/// `# comment`, `/* comment */`.
+pub fn foreign_comment(at: Span, opener: &str) -> Diagnostic {
+    let message = format!("a comment begins with `//` and ends with its line, found `{opener}`");
+    Diagnostic::error(&codes::FOREIGN_SPELLING, at, message)
+}
+
+/// A text without its closing quote.
+pub fn open_text(at: Span) -> Diagnostic {
+    Diagnostic::error(&codes::OPEN_TEXT, at, "this text has no closing quote")
+        .label("expected `\"` on the same line")
+}
+
+/// Digits run into letters, or nothing before the point.
+pub fn bad_number(at: Span, slice: &str) -> Diagnostic {
+    let report = Diagnostic::error(&codes::BAD_NUMBER, at, format!("`{slice}` is not a number"));
+    let letters = slice.find(|c: char| c.is_ascii_alphabetic() || c == '_');
+    match letters {
+        _ if slice.starts_with('.') => report.help(format!("write `0{slice}`")),
+        Some(at) if slice[at..].starts_with('_') => report.help("write the digits without `_`"),
+        Some(at) if matches!(&slice[at..], "e" | "E") => {
+            report.help(format!("write `{slice}0` or drop the `e`"))
+        }
+        Some(at) => {
+            let (number, name) = slice.split_at(at);
+            report.help(format!(
+                "a product is `{number} * {name}`; a name begins with a letter"
+            ))
+        }
+        None => report,
+    }
+}
+
+/// A number that no machine word or no double holds.
+pub fn number_too_large(at: Span, is_integer: bool) -> Diagnostic {
+    let limit = if is_integer {
+        "integers go to 9223372036854775807"
+    } else {
+        "reals go to 1.8e308"
+    };
+    Diagnostic::error(
+        &codes::NUMBER_TOO_LARGE,
+        at,
+        format!("this number is too large: {limit}"),
+    )
+}
+
+/// A bracket without its partner; `found` is what stands where the partner was missed.
+pub fn unclosed(open: Span, opener: Token<'_>, at: Span, found: Option<Token<'_>>) -> Diagnostic {
+    let closer = opener.closer().unwrap_or(Token::CloseBrace);
+    let place = match found {
+        Some(token) => format!("expected `{closer}` before this `{token}`"),
+        None => format!("expected `{closer}` before the end of the text"),
+    };
+    Diagnostic::error(&codes::UNCLOSED, open, format!("this `{opener}` is never closed")).also(at, place)
+}
+
+/// A closing bracket that nothing opened.
+pub fn unopened(at: Span, closer: Token<'_>) -> Diagnostic {
+    Diagnostic::error(&codes::UNOPENED, at, format!("nothing opens this `{closer}`"))
+}
+
+/// A token that does not fit; `expected` is a sentence part.
+pub fn unexpected(at: Span, expected: &str, found: Option<Token<'_>>) -> Diagnostic {
+    let found = match found {
+        Some(token) => format!("`{token}`"),
+        None => "the end of the text".to_owned(),
+    };
+    Diagnostic::error(
+        &codes::UNEXPECTED,
+        at,
+        format!("expected {expected}, found {found}"),
+    )
+}
+
+/// An option that no braces hold.
+pub fn outside_braces(at: Span, found: Token<'_>) -> Diagnostic {
+    Diagnostic::error(
+        &codes::UNEXPECTED,
+        at,
+        format!("expected a new line or `{{`, found `{found}`"),
+    )
+    .help("options stand in braces: `{ draws = 1000, batch = 32 }`")
+}
+
+/// A line that stops too early; `at` is its last token.
+pub fn unfinished(at: Span, expected: &str, last: Token<'_>) -> Diagnostic {
+    Diagnostic::error(
+        &codes::UNEXPECTED,
+        at,
+        format!("expected {expected} after `{last}`"),
+    )
+}
+
+/// Two values side by side, where an operator or `separator` would stand between them.
+pub fn side_by_side(left: Token<'_>, right: Token<'_>, at: Span, separator: &str) -> Diagnostic {
+    let message = format!("expected an operator or {separator} between `{left}` and `{right}`");
+    let report = Diagnostic::error(&codes::SIDE_BY_SIDE, at, message);
+    match left.is_literal() && right.is_name() {
+        true => report.help(format!("a product is `{left} * {right}`")),
+        false => report,
+    }
+}
+
+/// `a < b < c`.
+pub fn comparison_chain(at: Span) -> Diagnostic {
+    Diagnostic::error(
+        &codes::COMPARISON_CHAIN,
+        at,
+        "a comparison has two sides, so comparisons cannot be chained",
+    )
+    .help("write `a < b && b < c`")
+}
+
+/// Brackets within brackets within brackets.
+pub fn nested_too_deep(at: Span, limit: usize) -> Diagnostic {
+    Diagnostic::error(
+        &codes::TOO_DEEP,
+        at,
+        format!("brackets are nested more than {limit} deep"),
+    )
+    .help("give the inner parts names")
+}
+
+/// A chain of operations that no reader and no stack can hold.
+pub fn chain_too_long(at: Span, limit: usize) -> Diagnostic {
+    Diagnostic::error(
+        &codes::TOO_DEEP,
+        at,
+        format!("this expression is more than {limit} operations deep"),
+    )
+    .help("give parts of it names, or write it as `sum(.. for i in 0..n)`")
+}
+
+/// A keyword where a name is wanted.
+pub fn keyword_as_name(at: Span, keyword: Token<'_>) -> Diagnostic {
+    let message = format!("expected a name, found `{keyword}`, which is a word of the language");
+    Diagnostic::error(&codes::KEYWORD_AS_NAME, at, message).help(format!("choose another name: `{keyword}_`"))
+}
+
+/// A statement that no item holds.
+pub fn outside_item(at: Span, found: Token<'_>) -> Diagnostic {
+    let message = format!("expected an item such as `model` or `data`, found `{found}`");
+    Diagnostic::error(&codes::OUTSIDE_ITEM, at, message)
+        .help("statements stand inside `model`, `layer`, `fn` or `posterior`; a number for the whole file is `const n = 3`")
+}

@@ -1,0 +1,328 @@
+//! Items, statements, definitions and settings as the formatter sees them: rows of a left and a right side.
+
+use crate::ast::{
+    Arg, Compare, Definition, DefinitionKind, Expr, ExprKind, Ident, Infer, Item, ItemKind, Model, Param,
+    Setting, Stmt, StmtKind, Type,
+};
+use crate::layout::{Commas, Flat, STEP, WIDTH};
+use bnnc_base::source::Span;
+use std::borrow::Cow;
+
+/// Something that begins a line of its own.
+pub struct Row<'a> {
+    /// First byte in the source.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+    /// The number of comment lines directly above that document it.
+    pub docs: usize,
+    /// What stands before the operator, or all of it.
+    pub left: String,
+    /// Rows of one class align their operators.
+    pub class: Option<&'static str>,
+    /// What follows.
+    pub body: Body<'a>,
+}
+
+/// What follows the left side.
+pub enum Body<'a> {
+    /// Nothing.
+    Text,
+    /// `op value { settings }`.
+    Value {
+        /// `=` or `~`.
+        op: &'static str,
+        /// The right-hand side.
+        value: Cow<'a, Expr>,
+        /// The option block.
+        settings: &'a [Setting],
+    },
+    /// `(list)(list) tail { rows }`.
+    Block {
+        /// Lists of parameters.
+        lists: Vec<&'a [Param]>,
+        /// Between the lists and the brace.
+        tail: String,
+        /// What stands in the braces.
+        rows: Vec<Row<'a>>,
+    },
+}
+
+impl<'a> Row<'a> {
+    fn new(span: Span, left: String, class: Option<&'static str>, body: Body<'a>) -> Row<'a> {
+        Row {
+            start: span.start as usize,
+            end: span.end as usize,
+            docs: 0,
+            left,
+            class,
+            body,
+        }
+    }
+
+    /// Whether comments that stand inside of it can be printed inside of it.
+    pub fn holds_comments(&self) -> bool {
+        match &self.body {
+            Body::Text => false,
+            Body::Value { settings, .. } => !settings.is_empty(),
+            Body::Block { .. } => true,
+        }
+    }
+}
+
+fn value<'a>(op: &'static str, value: &'a Expr) -> Body<'a> {
+    Body::Value {
+        op,
+        value: Cow::Borrowed(value),
+        settings: &[],
+    }
+}
+
+/// An item.
+pub fn item<'a>(item: &'a Item, text: &str) -> Row<'a> {
+    let (left, class, body) = match &item.kind {
+        ItemKind::Use(path) => {
+            let names: Vec<&str> = path.iter().map(|name| &*name.name).collect();
+            (format!("use {}", names.join("::")), None, Body::Text)
+        }
+        ItemKind::Const(node) => (named("const", &node.name), Some("const"), value("=", &node.value)),
+        ItemKind::Fn(node) => {
+            let tail = format!(" -> {}", Flat(&node.result));
+            (
+                named("fn", &node.name),
+                None,
+                statements(vec![&node.params], tail, &node.body),
+            )
+        }
+        ItemKind::Layer(node) => {
+            let tail = format!(" -> {}", Flat(&node.result));
+            (
+                named("layer", &node.name),
+                None,
+                statements(vec![&node.params, &node.inputs], tail, &node.body),
+            )
+        }
+        ItemKind::Dist(node) => {
+            let tail = format!(" on {}", Flat(&node.on));
+            (
+                named("dist", &node.name),
+                None,
+                definitions(&node.params, tail, &node.body),
+            )
+        }
+        ItemKind::Optimiser(node) => (
+            named("optimiser", &node.name),
+            None,
+            definitions(&node.params, String::new(), &node.body),
+        ),
+        ItemKind::Data(node) => {
+            let source = Cow::Borrowed(&node.source);
+            let body = Body::Value {
+                op: "=",
+                value: source,
+                settings: &node.options,
+            };
+            (named("data", &node.name), Some("data"), body)
+        }
+        ItemKind::Model(node) => (named("model", &node.name), None, model(node)),
+        ItemKind::Posterior(node) => {
+            let left = format!("posterior {} of {}", node.name.name, node.of.name);
+            (left, None, statements(Vec::new(), String::new(), &node.body))
+        }
+        ItemKind::Infer(node) => (named("infer", &node.name), Some("infer"), infer(node)),
+        ItemKind::Compare(node) => (compare(node), None, Body::Text),
+        ItemKind::Error => (verbatim(item.span, text), None, Body::Text),
+    };
+    Row {
+        docs: item.doc.len(),
+        ..Row::new(item.span, left, class, body)
+    }
+}
+
+fn named(keyword: &str, name: &Ident) -> String {
+    format!("{keyword} {}", name.name)
+}
+
+fn verbatim(span: Span, text: &str) -> String {
+    text.get(span.start as usize..span.end as usize)
+        .unwrap_or("")
+        .to_owned()
+}
+
+fn model(node: &Model) -> Body<'_> {
+    let tail = format!(" -> {}", Commas(&node.outputs));
+    let mut lists: Vec<&[Param]> = vec![&node.inputs];
+    if node.two_lists {
+        lists.insert(0, &node.shared);
+    }
+    statements(lists, tail, &node.body)
+}
+
+fn infer(node: &Infer) -> Body<'_> {
+    let method = Expr {
+        kind: Box::new(ExprKind::Name(node.method.name.clone())),
+        span: node.method.span,
+    };
+    let end = node
+        .args
+        .last()
+        .map_or(node.method.span, |arg: &Arg| arg.value.span);
+    let call = ExprKind::Call(method, node.args.clone());
+    let call = Expr {
+        kind: Box::new(call),
+        span: node.method.span.to(end),
+    };
+    Body::Value {
+        op: "=",
+        value: Cow::Owned(call),
+        settings: &node.options,
+    }
+}
+
+fn compare(node: &Compare) -> String {
+    let infers: Vec<&str> = node.infers.iter().map(|name| &*name.name).collect();
+    let metrics: Vec<String> = node.by.iter().map(|metric| Flat(metric).to_string()).collect();
+    let line = format!("compare {} by {}", infers.join(", "), metrics.join(", "));
+    if line.len() <= WIDTH {
+        return line;
+    }
+    let comma = format!(",\n{:STEP$}", "");
+    format!(
+        "compare {} by\n{:STEP$}{}",
+        infers.join(&comma),
+        "",
+        metrics.join(&comma)
+    )
+}
+
+fn statements<'a>(lists: Vec<&'a [Param]>, tail: String, body: &'a [Stmt]) -> Body<'a> {
+    Body::Block {
+        lists,
+        tail,
+        rows: body.iter().map(statement).collect(),
+    }
+}
+
+fn definitions<'a>(params: &'a [Param], tail: String, body: &'a [Definition]) -> Body<'a> {
+    Body::Block {
+        lists: vec![params],
+        tail,
+        rows: body.iter().map(definition).collect(),
+    }
+}
+
+fn statement(node: &Stmt) -> Row<'_> {
+    let (left, class, body) = match &node.kind {
+        StmtKind::Assign {
+            targets,
+            ty,
+            value: right,
+        } => {
+            let class = class(targets, ty, ["=", ": ="]);
+            (left_side(targets, ty, false), class, value("=", right))
+        }
+        StmtKind::Sample {
+            targets,
+            ty,
+            dist,
+            local,
+        } => {
+            let class = class(targets, ty, ["~", ": ~"]);
+            (left_side(targets, ty, *local), class, value("~", dist))
+        }
+        StmtKind::For { name, from, to, body } => {
+            let left = format!("for {} in {}..{}", name.name, Flat(from), Flat(to));
+            (left, None, statements(Vec::new(), String::new(), body))
+        }
+        StmtKind::Return(right) => (
+            "return".to_owned(),
+            None,
+            Body::Value {
+                op: "",
+                value: Cow::Borrowed(right),
+                settings: &[],
+            },
+        ),
+        StmtKind::Error => ("// not read".to_owned(), None, Body::Text),
+    };
+    Row::new(node.span, left, class, body)
+}
+
+/// Lists of targets stand by themselves; so do `name: type` and `name`.
+fn class(targets: &[Expr], ty: &Option<Type>, [plain, typed]: [&'static str; 2]) -> Option<&'static str> {
+    match ty {
+        _ if targets.len() > 1 => None,
+        None => Some(plain),
+        Some(_) => Some(typed),
+    }
+}
+
+fn left_side(targets: &[Expr], ty: &Option<Type>, local: bool) -> String {
+    let mut text = format!("{}{}", if local { "local " } else { "" }, Commas(targets));
+    if let Some(ty) = ty {
+        text += &format!(": {}", Flat(ty));
+    }
+    text
+}
+
+fn definition(node: &Definition) -> Row<'_> {
+    let name = &node.name.name;
+    let left = match &node.kind {
+        DefinitionKind::Value => name.to_string(),
+        DefinitionKind::Function(names) => {
+            let names: Vec<&str> = names.iter().map(|name| &*name.name).collect();
+            format!("{name}({})", names.join(", "))
+        }
+        DefinitionKind::State => format!("state {name}"),
+        DefinitionKind::Next => format!("next {name}"),
+    };
+    Row::new(node.span, left, Some("="), value("=", &node.value))
+}
+
+/// A line of an option block.
+pub fn setting(node: &Setting) -> Row<'_> {
+    let left = node.name.name.to_string();
+    Row::new(
+        node.name.span.to(node.value.span),
+        left,
+        Some("="),
+        value("=", &node.value),
+    )
+}
+
+/// `{ a = 1, b = 2 }`.
+pub fn settings_on_a_line(settings: &[Setting]) -> String {
+    let settings: Vec<String> = settings
+        .iter()
+        .map(|setting| format!("{} = {}", setting.name.name, Flat(&setting.value)))
+        .collect();
+    format!("{{ {} }}", settings.join(", "))
+}
+
+/// What stands before the brace of a block: on one line if it fits, else with one parameter per line.
+pub fn header(left: &str, lists: &[&[Param]], tail: &str, indent: usize) -> String {
+    let flat: String = lists
+        .iter()
+        .map(|params| format!("({})", Commas(params)))
+        .collect();
+    let line = format!("{left}{flat}{tail}");
+    if indent + line.len() + 2 <= WIDTH {
+        return line;
+    }
+    let mut text = left.to_owned();
+    for at in 0..lists.len() {
+        let rest: String = lists[at..]
+            .iter()
+            .map(|params| format!("({})", Commas(params)))
+            .collect();
+        if at > 0 && 1 + rest.len() + tail.len() + 2 <= WIDTH {
+            return text + &rest + tail;
+        }
+        text.push('(');
+        for param in lists[at] {
+            text += &format!("\n{:STEP$}{},", "", Flat(param));
+        }
+        text += if lists[at].is_empty() { ")" } else { "\n)" };
+    }
+    text + tail
+}

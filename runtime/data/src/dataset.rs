@@ -1,0 +1,381 @@
+//! One split of a data item: rows for training, validation and testing, prepared for the model.
+
+use crate::expression::{self, Scores};
+use crate::report::{self, At, Faults};
+use crate::rows::{RowField, Rows};
+use crate::source::{Input, Source, known_target, scaled_bytes};
+use crate::split::Parts;
+use crate::standardise::Standardisation;
+use crate::table::{Array, Table, Values};
+use bnnc_abi::data::{DataSpec, Format, Schema};
+use bnnc_base::diagnostic::Diagnostic;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+
+/// One split.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    /// Rows to train on.
+    pub train: Rows,
+    /// Rows held out for early stopping.
+    pub validation: Rows,
+    /// Rows to test on.
+    pub test: Rows,
+    /// The target's name.
+    pub target: Option<String>,
+    /// What was learnt from the training rows.
+    pub preparation: Preparation,
+    /// Arrays that all examples share: the shared table, then the rest of a JSON file. The arrays of a JSON file that
+    /// hold one element per example follow with all their axes, for models that see the whole file as one example.
+    pub shared: Vec<Array>,
+    /// The training rows of each file, as ranges of `train`.
+    pub shards: Vec<Range<usize>>,
+    /// What is worth knowing but stops nothing.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl Dataset {
+    /// A shared array.
+    pub fn shared(&self, name: &str) -> Option<&Array> {
+        self.shared.iter().find(|array| array.name == name)
+    }
+}
+
+/// What the training rows decide about how any row is prepared; saved with the posterior, it prepares new rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Preparation {
+    /// One per input column: applied after the scale.
+    pub inputs: Vec<Standardisation>,
+    /// One list per array that is an input by itself, one entry per element.
+    pub named: Vec<(String, Vec<Standardisation>)>,
+    /// The means and sds of the calls of `zscore`, in order.
+    pub zscores: Vec<Standardisation>,
+    /// The target's name.
+    pub target_name: Option<String>,
+    /// The target's.
+    pub target: Standardisation,
+    /// The levels of text columns.
+    pub levels: Vec<(String, Vec<String>)>,
+}
+
+/// Cuts a split out of a source.
+pub(crate) fn cut(source: &Source, parts: Parts) -> Result<Dataset, Faults> {
+    let mut zscores = Vec::new();
+    let columns = input_columns(
+        &source.inputs,
+        &source.table,
+        &mut Scores::Fit(&parts.train, &mut zscores),
+    )?;
+    let mut warnings = Vec::new();
+    let preparation = fit(source, &columns, &parts.train, zscores, &mut warnings);
+    let rows = |part: &[usize], kind: &str| {
+        let mut rows = assemble(source, &columns, &preparation, part);
+        mark_unseen(source, &mut rows, &parts.train, kind);
+        rows
+    };
+    let (train, validation, test) = (
+        rows(&parts.train, "training"),
+        rows(&parts.validation, "validation"),
+        rows(&parts.test, "test"),
+    );
+    let target = preparation.target_name.clone();
+    let faults: Faults = [&validation, &test]
+        .into_iter()
+        .filter_map(|rows| rows.field(target.as_deref()?)?.fault.clone())
+        .map(|fault| *fault)
+        .collect();
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let shards = shards(&source.table, &parts.train);
+    Ok(Dataset {
+        train,
+        validation,
+        test,
+        target,
+        preparation,
+        shared: shared(source),
+        shards,
+        warnings,
+    })
+}
+
+/// A column of inputs in memory.
+enum InputColumn<'a> {
+    Array(&'a Array),
+    Computed(String, Vec<f64>),
+}
+
+impl InputColumn<'_> {
+    fn width(&self) -> usize {
+        match self {
+            InputColumn::Array(array) => array.width(),
+            InputColumn::Computed(..) => 1,
+        }
+    }
+
+    fn value(&self, row: usize, element: usize) -> f64 {
+        match self {
+            InputColumn::Array(array) => array.values.real(row * array.width() + element),
+            InputColumn::Computed(_, values) => values[row],
+        }
+    }
+
+    fn name(&self, element: usize) -> String {
+        match self {
+            InputColumn::Array(array) if array.axes().is_empty() => array.name.clone(),
+            InputColumn::Array(array) => format!("{}[{element}]", array.name),
+            InputColumn::Computed(text, _) => text.clone(),
+        }
+    }
+}
+
+fn input_columns<'a>(
+    inputs: &[Input],
+    table: &'a Table,
+    scores: &mut Scores<'_>,
+) -> Result<Vec<InputColumn<'a>>, Faults> {
+    let column = |input: &Input| match input {
+        Input::Array(place) => Ok(InputColumn::Array(&table.arrays[*place])),
+        Input::Computed(column) => {
+            let values = expression::evaluate(column, table, scores).map_err(|fault| vec![fault])?;
+            Ok(InputColumn::Computed(expression::text(column), values))
+        }
+    };
+    inputs.iter().map(column).collect()
+}
+
+/// Means and sds of the training rows, as far as the program asks for them.
+fn fit(
+    source: &Source,
+    columns: &[InputColumn<'_>],
+    train: &[usize],
+    zscores: Vec<Standardisation>,
+    warnings: &mut Vec<Diagnostic>,
+) -> Preparation {
+    let (spec, table) = (&source.spec, &source.table);
+    let mut constant = Vec::new();
+    let mut fitted = |column: &InputColumn<'_>, element: usize, scale: f64, asked: bool| {
+        if !asked {
+            return Standardisation::IDENTITY;
+        }
+        let found = Standardisation::fit(train.iter().map(|&row| column.value(row, element) * scale));
+        found.unwrap_or_else(|| {
+            let name = column.name(element);
+            if !constant.contains(&name) {
+                constant.push(name);
+            }
+            Standardisation::IDENTITY
+        })
+    };
+    let mut all = |column: &InputColumn<'_>| -> Vec<Standardisation> {
+        (0..column.width())
+            .map(|element| fitted(column, element, spec.scale, spec.standardise_inputs))
+            .collect()
+    };
+    let inputs = columns.iter().flat_map(&mut all).collect();
+    let named = source.named.iter().map(|&place| &table.arrays[place]);
+    let named = named.filter(|array| !scaled_bytes(spec, &array.name));
+    let named = named
+        .map(|array| (array.name.clone(), all(&InputColumn::Array(array))))
+        .collect();
+    let target = source
+        .target
+        .filter(|&place| table.arrays[place].width() > 0)
+        .map(|place| &table.arrays[place]);
+    let target = target.map_or(Standardisation::IDENTITY, |array| {
+        fitted(&InputColumn::Array(array), 0, 1.0, spec.standardise_target)
+    });
+    if !constant.is_empty() {
+        warnings.push(report::constant_columns(&table.path(), &constant));
+    }
+    let levels = table
+        .arrays
+        .iter()
+        .zip(&source.levels)
+        .filter_map(|(array, &count)| match &array.values {
+            Values::Level { levels, .. } => Some((array.name.clone(), levels[..count].to_vec())),
+            Values::Byte(_) | Values::Int(_) | Values::Real(_) => None,
+        });
+    let target_name = source.target.map(|place| table.arrays[place].name.clone());
+    Preparation {
+        inputs,
+        named,
+        zscores,
+        target_name,
+        target,
+        levels: levels.collect(),
+    }
+}
+
+/// The chosen rows, in that order.
+fn assemble(source: &Source, columns: &[InputColumn<'_>], preparation: &Preparation, part: &[usize]) -> Rows {
+    let (spec, table) = (&source.spec, &source.table);
+    let width = columns.iter().map(InputColumn::width).sum();
+    let mut inputs = Vec::with_capacity(part.len() * width);
+    for &row in part {
+        let mut maps = preparation.inputs.iter();
+        for column in columns {
+            for element in 0..column.width() {
+                let map = maps.next().unwrap_or(&Standardisation::IDENTITY);
+                inputs.push(map.apply(column.value(row, element) * spec.scale));
+            }
+        }
+    }
+    let arrays = table.arrays.iter().enumerate();
+    let per_example = arrays.filter(|(_, array)| array.per_example && !scaled_bytes(spec, &array.name));
+    let fields = per_example.map(|(place, array)| {
+        let named = preparation.named.iter().find(|(name, _)| *name == array.name);
+        let (scale, standardisation) = match named {
+            Some((_, maps)) => (spec.scale, maps.clone()),
+            None if source.target == Some(place) => (1.0, vec![preparation.target; array.width()]),
+            None => (1.0, vec![Standardisation::IDENTITY; array.width()]),
+        };
+        RowField::new(array, part, scale, standardisation)
+    });
+    let (fields, shards, first_row) = (fields.collect(), table.shards.clone(), table.first_row);
+    Rows {
+        count: part.len(),
+        index: part.to_vec(),
+        width,
+        inputs,
+        fields,
+        shards,
+        first_row,
+    }
+}
+
+/// Marks text fields whose rows have levels that no training row has: a fault as soon as the field is used.
+fn mark_unseen(source: &Source, rows: &mut Rows, train: &[usize], kind: &str) {
+    for array in &source.table.arrays {
+        let (Values::Level { codes, levels }, true) = (&array.values, array.per_example) else {
+            continue;
+        };
+        let width = array.width();
+        let mut seen = vec![false; levels.len()];
+        let elements = train.iter().flat_map(|&row| row * width..(row + 1) * width);
+        elements.for_each(|i| seen[codes[i] as usize] = true);
+        let unseen = rows.index.iter().enumerate().find_map(|(i, &row)| {
+            let codes = &codes[row * width..(row + 1) * width];
+            codes
+                .iter()
+                .find(|&&code| !seen[code as usize])
+                .map(|&code| (i, code))
+        });
+        let Some((i, code)) = unseen else { continue };
+        let (path, row) = rows.place(i);
+        let at = At { path, row, column: 0 };
+        let fault = report::unseen_level(at, &array.name, &levels[code as usize], kind);
+        if let Some(field) = rows.fields.iter_mut().find(|field| field.name == array.name) {
+            field.fault = Some(Box::new(fault));
+        }
+    }
+}
+
+/// The training rows of each file; they stand in the order of the files.
+fn shards(table: &Table, train: &[usize]) -> Vec<Range<usize>> {
+    let bounds = table.shards.iter().map(|shard| {
+        let below = |end: usize| train.partition_point(|&row| row < end);
+        below(shard.start)..below(shard.end)
+    });
+    bounds.filter(|range| !range.is_empty()).collect()
+}
+
+fn shared(source: &Source) -> Vec<Array> {
+    let arrays = &source.table.arrays;
+    let own = arrays.iter().filter(|array| !array.per_example);
+    let whole = arrays
+        .iter()
+        .filter(|array| array.per_example && source.spec.format == Format::Json);
+    source.shared.iter().chain(own).chain(whole).cloned().collect()
+}
+
+impl Preparation {
+    /// Rows of a new file to predict for. The target may be absent.
+    pub fn rows(&self, spec: &DataSpec, file: &Path) -> Result<Rows, Faults> {
+        let mut table = crate::read::read_inputs(spec.format, file, known_target(spec).as_deref())?;
+        for array in &mut table.arrays {
+            if let Some((_, levels)) = self.levels.iter().find(|(name, _)| *name == array.name) {
+                relevel(file, array, levels).map_err(|fault| vec![fault])?;
+            }
+        }
+        let source = Source::of_new_rows(spec, table, self)?;
+        let mut scores = Scores::Apply(self.zscores.iter());
+        let columns = input_columns(&source.inputs, &source.table, &mut scores)?;
+        let width: usize = columns.iter().map(InputColumn::width).sum();
+        if width != self.inputs.len() {
+            let what = format!("expected {} input columns, found {width}", self.inputs.len());
+            return Err(vec![report::changed(file, &what)]);
+        }
+        let part: Vec<usize> = (0..source.table.rows).collect();
+        Ok(assemble(&source, &columns, self, &part))
+    }
+}
+
+/// Gives the strings of a column the codes they had in training.
+fn relevel(file: &Path, array: &mut Array, known: &[String]) -> Result<(), Diagnostic> {
+    let Values::Level { codes, levels } = &mut array.values else {
+        return Err(report::column_differs(
+            file,
+            &array.name,
+            ("text", "numbers"),
+            Path::new("the training data"),
+        ));
+    };
+    let places: HashMap<&str, u32> = known.iter().map(String::as_str).zip(0..).collect();
+    let map: Vec<Option<u32>> = levels
+        .iter()
+        .map(|level| places.get(level.as_str()).copied())
+        .collect();
+    for code in codes.iter_mut() {
+        match map[*code as usize] {
+            Some(known) => *code = known,
+            None => {
+                return Err(report::unseen_level(
+                    At::file(file),
+                    &array.name,
+                    &levels[*code as usize],
+                    "new",
+                ));
+            }
+        }
+    }
+    *levels = known.to_vec();
+    Ok(())
+}
+
+/// Whether data still fit the schema that a program was compiled for; rows may have changed.
+pub(crate) fn check_unchanged(source: &Source, compiled: &Schema) -> Result<(), Faults> {
+    let found = source.schema();
+    let what = if found.inputs != compiled.inputs {
+        format!(
+            "expected {} input columns, found {}",
+            compiled.inputs, found.inputs
+        )
+    } else if found.target != compiled.target {
+        "the target is another column".to_string()
+    } else {
+        let wanted = compiled.fields.iter().chain(&compiled.shared);
+        let fits = |field: &&bnnc_abi::data::Field| {
+            found.fields.iter().chain(&found.shared).any(|other| {
+                use bnnc_abi::data::FieldKind::Levels;
+                let levels = match (&field.kind, &other.kind) {
+                    (Levels(mine), Levels(theirs)) => mine == theirs,
+                    (mine, theirs) => matches!(mine, Levels(_)) == matches!(theirs, Levels(_)),
+                };
+                let shape = field.shape == other.shape && field.per_example == other.per_example;
+                field.name == other.name && shape && levels
+            })
+        };
+        match wanted.into_iter().find(|field| !fits(field)) {
+            Some(field) => format!(
+                "column `{}` is missing or has another shape or other levels",
+                field.name
+            ),
+            None => return Ok(()),
+        }
+    };
+    Err(vec![report::changed(&source.table.path(), &what)])
+}

@@ -1,0 +1,378 @@
+//! Column expressions: `log(earn) * male`, evaluated over all rows of a table.
+
+use crate::report::{self, At};
+use crate::standardise::Standardisation;
+use crate::table::{Array, Table};
+use bnnc_abi::data::Column;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::source::Span;
+
+/// What `zscore` uses.
+pub(crate) enum Scores<'a> {
+    /// Mean and sd of these rows, appended to the list in the order of evaluation.
+    Fit(&'a [usize], &'a mut Vec<Standardisation>),
+    /// The numbers fitted earlier, in the same order.
+    Apply(std::slice::Iter<'a, Standardisation>),
+}
+
+/// A function of columns.
+struct Function {
+    name: &'static str,
+    arity: usize,
+    /// How a call is written: an operator between the arguments, or the name before them.
+    infix: Option<&'static str>,
+    eval: fn(&[f64]) -> f64,
+}
+
+/// All functions but `zscore`, which needs the training rows.
+static FUNCTIONS: &[Function] = &[
+    Function {
+        name: "abs",
+        arity: 1,
+        infix: None,
+        eval: |x| x[0].abs(),
+    },
+    Function {
+        name: "add",
+        arity: 2,
+        infix: Some("+"),
+        eval: |x| x[0] + x[1],
+    },
+    Function {
+        name: "div",
+        arity: 2,
+        infix: Some("/"),
+        eval: |x| x[0] / x[1],
+    },
+    Function {
+        name: "eq",
+        arity: 2,
+        infix: Some("=="),
+        eval: |x| f64::from(u8::from(x[0] == x[1])),
+    },
+    Function {
+        name: "exp",
+        arity: 1,
+        infix: None,
+        eval: |x| x[0].exp(),
+    },
+    Function {
+        name: "log",
+        arity: 1,
+        infix: None,
+        eval: |x| x[0].ln(),
+    },
+    Function {
+        name: "mul",
+        arity: 2,
+        infix: Some("*"),
+        eval: |x| x[0] * x[1],
+    },
+    Function {
+        name: "neg",
+        arity: 1,
+        infix: None,
+        eval: |x| -x[0],
+    },
+    Function {
+        name: "pow",
+        arity: 2,
+        infix: Some("^"),
+        eval: |x| x[0].powf(x[1]),
+    },
+    Function {
+        name: "sqrt",
+        arity: 1,
+        infix: None,
+        eval: |x| x[0].sqrt(),
+    },
+    Function {
+        name: "sub",
+        arity: 2,
+        infix: Some("-"),
+        eval: |x| x[0] - x[1],
+    },
+];
+
+const ZSCORE: &str = "zscore";
+
+/// The text of an expression: its name as a field, and in messages.
+pub fn text(column: &Column) -> String {
+    match column {
+        Column::Name(name, _) => name.clone(),
+        Column::Number(value) => value.to_string(),
+        Column::Apply(name, arguments, _) => {
+            let infix = FUNCTIONS
+                .iter()
+                .find(|function| function.name == name)
+                .and_then(|function| function.infix);
+            match (infix, arguments.as_slice()) {
+                (Some(operator), [left, right]) => format!("{} {operator} {}", operand(left), operand(right)),
+                _ => format!(
+                    "{name}({})",
+                    arguments.iter().map(text).collect::<Vec<_>>().join(", ")
+                ),
+            }
+        }
+    }
+}
+
+fn operand(column: &Column) -> String {
+    let text = text(column);
+    if matches!(column, Column::Apply(..)) && text.contains(' ') {
+        format!("({text})")
+    } else {
+        text
+    }
+}
+
+/// The columns that an expression mentions.
+pub(crate) fn names(column: &Column) -> Vec<&str> {
+    match column {
+        Column::Name(name, _) => vec![name],
+        Column::Number(_) => Vec::new(),
+        Column::Apply(_, arguments, _) => arguments.iter().flat_map(names).collect(),
+    }
+}
+
+/// Where an expression stands, if it is more than a number.
+pub(crate) fn span(column: &Column) -> Option<Span> {
+    match column {
+        Column::Name(_, span) | Column::Apply(_, _, span) => Some(*span),
+        Column::Number(_) => None,
+    }
+}
+
+/// Whether the values depend on which rows are for training.
+pub(crate) fn uses_zscore(column: &Column) -> bool {
+    match column {
+        Column::Name(..) | Column::Number(_) => false,
+        Column::Apply(name, arguments, _) => name == ZSCORE || arguments.iter().any(uses_zscore),
+    }
+}
+
+/// Whether the values are 0 and 1.
+pub(crate) fn is_truth(column: &Column) -> bool {
+    matches!(column, Column::Apply(name, _, _) if name == "eq")
+}
+
+/// The array of a name.
+pub(crate) fn lookup<'a>(
+    table: &'a Table,
+    name: &str,
+    span: Option<Span>,
+) -> Result<(usize, &'a Array), Diagnostic> {
+    let names = table.arrays.iter().map(|array| array.name.as_str());
+    table
+        .find(name)
+        .ok_or_else(|| report::unknown_column(&table.path(), name, span, names))
+}
+
+/// One value per row of the table.
+pub(crate) fn evaluate(
+    column: &Column,
+    table: &Table,
+    scores: &mut Scores<'_>,
+) -> Result<Vec<f64>, Diagnostic> {
+    match column {
+        Column::Number(value) => Ok(vec![*value; table.rows]),
+        Column::Name(name, span) => {
+            let (_, array) = lookup(table, name, Some(*span))?;
+            let why = match (array.per_example, array.width()) {
+                (true, 1) if array.values.is_text() => {
+                    return Err(report::text_column(&table.path(), name, Some(*span)));
+                }
+                (true, 1) => return Ok((0..table.rows).map(|row| array.values.real(row)).collect()),
+                (true, width) => format!("it has {width} numbers per example"),
+                (false, _) => "all examples share it".to_string(),
+            };
+            Err(report::not_a_column(&table.path(), name, &why, Some(*span)))
+        }
+        Column::Apply(name, arguments, span) => {
+            let values: Vec<Vec<f64>> = arguments
+                .iter()
+                .map(|argument| evaluate(argument, table, scores))
+                .collect::<Result<_, _>>()?;
+            let result = call(name, &values, table, (scores, *span))?;
+            match result.iter().position(|value| !value.is_finite()) {
+                None => Ok(result),
+                Some(row) => {
+                    let (path, row) = table.place(row);
+                    Err(report::domain(At { path, row, column: 0 }, &text(column), *span))
+                }
+            }
+        }
+    }
+}
+
+fn call(
+    name: &str,
+    values: &[Vec<f64>],
+    table: &Table,
+    (scores, span): (&mut Scores<'_>, Span),
+) -> Result<Vec<f64>, Diagnostic> {
+    let function = FUNCTIONS.iter().find(|function| function.name == name);
+    let arity = match function {
+        Some(function) => function.arity,
+        None if name == ZSCORE => 1,
+        None => {
+            let message = format!("there is no function `{name}` of columns");
+            let known = FUNCTIONS.iter().map(|function| function.name).chain([ZSCORE]);
+            return Err(report::bad_function(&table.path(), message, span).suggest(name, known));
+        }
+    };
+    if values.len() != arity {
+        let arguments = if arity == 1 {
+            "one argument"
+        } else {
+            "two arguments"
+        };
+        let message = format!("expected {arguments} of `{name}`, found {}", values.len());
+        return Err(report::bad_function(&table.path(), message, span));
+    }
+    let Some(function) = function else {
+        return zscore(&values[0], scores);
+    };
+    let rows = 0..table.rows;
+    Ok(match values {
+        [x] => rows.map(|row| (function.eval)(&[x[row]])).collect(),
+        [x, y] => rows.map(|row| (function.eval)(&[x[row], y[row]])).collect(),
+        _ => unreachable!("the table of functions has one or two arguments"),
+    })
+}
+
+/// Standardises; a constant column gives NaN, which the caller reports.
+fn zscore(values: &[f64], scores: &mut Scores<'_>) -> Result<Vec<f64>, Diagnostic> {
+    let fitted = match scores {
+        Scores::Fit(rows, list) => {
+            let fitted = Standardisation::fit(rows.iter().map(|&row| values[row]));
+            let fitted = fitted.unwrap_or(Standardisation {
+                mean: 0.0,
+                sd: f64::NAN,
+            });
+            list.push(fitted);
+            fitted
+        }
+        Scores::Apply(list) => *list.next().unwrap_or(&Standardisation::IDENTITY),
+    };
+    Ok(values.iter().map(|&value| fitted.apply(value)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Values;
+    use bnnc_base::source::SourceId;
+
+    fn here() -> Span {
+        Span::new(SourceId(0), 0, 0)
+    }
+
+    fn name(text: &str) -> Column {
+        Column::Name(text.into(), here())
+    }
+
+    fn apply(function: &str, arguments: Vec<Column>) -> Column {
+        Column::Apply(function.into(), arguments, here())
+    }
+
+    fn table() -> Table {
+        let column = |name: &str, values: &[f64]| Array::column(name, Values::Real(values.to_vec()));
+        Table::new(
+            "t.csv",
+            2,
+            vec![
+                column("a", &[1.0, 2.0, 3.0, 10.0]),
+                column("b", &[4.0, 0.0, 9.0, -1.0]),
+            ],
+        )
+    }
+
+    fn value(column: &Column) -> Result<Vec<f64>, Diagnostic> {
+        evaluate(column, &table(), &mut Scores::Fit(&[0, 1, 2], &mut Vec::new()))
+    }
+
+    #[test]
+    fn every_function_evaluates() {
+        let cases: [(&str, &[f64]); 5] = [
+            ("add", &[5.0, 2.0, 12.0, 9.0]),
+            ("sub", &[-3.0, 2.0, -6.0, 11.0]),
+            ("mul", &[4.0, 0.0, 27.0, -10.0]),
+            ("pow", &[1.0, 1.0, 19683.0, 0.1]),
+            ("eq", &[0.0, 0.0, 0.0, 0.0]),
+        ];
+        for (function, expected) in cases {
+            assert_eq!(
+                value(&apply(function, vec![name("a"), name("b")])),
+                Ok(expected.to_vec()),
+                "{function}"
+            );
+        }
+        let halves = apply("div", vec![name("a"), Column::Number(2.0)]);
+        assert_eq!(value(&halves), Ok(vec![0.5, 1.0, 1.5, 5.0]));
+        assert_eq!(
+            value(&apply("eq", vec![name("a"), Column::Number(2.0)])),
+            Ok(vec![0.0, 1.0, 0.0, 0.0])
+        );
+        assert_eq!(
+            value(&apply("abs", vec![name("b")])),
+            Ok(vec![4.0, 0.0, 9.0, 1.0])
+        );
+        assert_eq!(
+            value(&apply("neg", vec![name("a")])),
+            Ok(vec![-1.0, -2.0, -3.0, -10.0])
+        );
+        let identity = value(&apply("log", vec![apply("exp", vec![name("a")])])).unwrap();
+        assert!(
+            identity
+                .iter()
+                .zip([1.0, 2.0, 3.0, 10.0])
+                .all(|(x, y)| (x - y).abs() < 1e-14)
+        );
+        assert_eq!(
+            value(&apply("sqrt", vec![apply("mul", vec![name("a"), name("a")])])),
+            value(&name("a"))
+        );
+    }
+
+    #[test]
+    fn zscore_uses_training_rows_only() {
+        // Rows 0 to 2 have mean 2 and sd sqrt(2/3).
+        let sd = (2.0_f64 / 3.0).sqrt();
+        assert_eq!(
+            value(&apply("zscore", vec![name("a")])),
+            Ok(vec![-1.0 / sd, 0.0, 1.0 / sd, 8.0 / sd])
+        );
+    }
+
+    #[test]
+    fn faults_name_the_row_and_the_call() {
+        let log = value(&apply("log", vec![name("b")])).unwrap_err();
+        assert_eq!(log.message, "`log(b)` is not a finite number");
+        assert_eq!(
+            log.at,
+            bnnc_base::diagnostic::Place::File {
+                path: "t.csv".into(),
+                row: 3,
+                column: 0
+            }
+        );
+        let unknown = value(&apply("sine", vec![name("a")])).unwrap_err();
+        assert_eq!(unknown.message, "there is no function `sine` of columns");
+        let arity = value(&apply("log", vec![])).unwrap_err();
+        assert_eq!(arity.message, "expected one argument of `log`, found 0");
+        assert_eq!(value(&name("A")).unwrap_err().help, ["did you mean `a`?"]);
+    }
+
+    #[test]
+    fn text_reads_as_written() {
+        let nested = apply(
+            "mul",
+            vec![
+                apply("log", vec![name("a")]),
+                apply("add", vec![name("b"), Column::Number(1.0)]),
+            ],
+        );
+        assert_eq!(text(&nested), "log(a) * (b + 1)");
+    }
+}

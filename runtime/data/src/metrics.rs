@@ -1,0 +1,341 @@
+//! How good predictions are. Every number is a mean over test rows, in the target's own units.
+//!
+//! | name | formula | source |
+//! |---|---|---|
+//! | `rmse` | root of the mean of (y - predictive mean) squared | |
+//! | `log_likelihood` | mean of log(1/S sum over draws of p(y given draw)), the log predictive density | Gelman et al. 2014 |
+//! | `coverage_50`, `_90`, `_95` | fraction of y inside the central predictive interval, ends included | |
+//! | `crps` | mean of E abs(X - y) - E abs(X - X') / 2, fair estimator | Gneiting and Raftery 2007; Ferro 2014 |
+//! | `sd` | mean predictive standard deviation | |
+//! | `accuracy` | fraction of rows whose most probable class is the right one (of equals the first) | |
+//! | `nll` | minus the mean log of the right class's probability | |
+//! | `brier` | mean of the sum over classes of (p - indicator) squared, 0 to 2 | Brier 1950 |
+//! | `ece` | mean gap between confidence and accuracy in 15 equal-width bins | Guo et al. 2017 |
+
+use crate::standardise::Standardisation;
+
+/// Metrics by name, in the order of reports.
+pub type MetricSet = Vec<(String, f64)>;
+
+/// The bins of `ece`.
+pub const CALIBRATION_BINS: usize = 15;
+
+/// The levels of `coverage`, in percent.
+pub const COVERAGE_LEVELS: [u32; 3] = [50, 90, 95];
+
+/// Numbers `[draws, rows]`, row-major.
+#[derive(Clone, Copy, Debug)]
+pub struct Draws<'a> {
+    values: &'a [f64],
+    rows: usize,
+}
+
+impl<'a> Draws<'a> {
+    /// `values` holds a whole number of draws of `rows` numbers.
+    pub fn new(values: &'a [f64], rows: usize) -> Draws<'a> {
+        Draws { values, rows }
+    }
+
+    /// All draws for one row.
+    pub fn of_row(self, row: usize) -> impl Iterator<Item = f64> + Clone + 'a {
+        self.values.iter().copied().skip(row).step_by(self.rows.max(1))
+    }
+}
+
+/// The logarithm of the mean of exponentials, without overflow.
+pub fn log_mean_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let largest = values.clone().fold(f64::NEG_INFINITY, f64::max);
+    if largest.is_infinite() {
+        return largest;
+    }
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), x| {
+        (sum + (x - largest).exp(), count + 1.0)
+    });
+    largest + (sum / count).ln()
+}
+
+/// The `p`-quantile of sorted numbers by linear interpolation (type 7 of Hyndman and Fan 1996, as NumPy and R).
+pub fn quantile(sorted: &[f64], p: f64) -> f64 {
+    let Some(last) = sorted.len().checked_sub(1) else {
+        return f64::NAN;
+    };
+    let place = p.clamp(0.0, 1.0) * last as f64;
+    let below = place.floor() as usize;
+    let above = (below + 1).min(last);
+    sorted[below] + (place - below as f64) * (sorted[above] - sorted[below])
+}
+
+/// The continuous ranked probability score of sorted draws: mean abs(x_i - y) minus half the mean abs(x_i - x_j) over
+/// pairs i != j (the fair estimator of Ferro 2014, whose mean does not depend on the number of draws). The sum over
+/// pairs of sorted numbers is the sum over i of (2 i - S - 1) x_i.
+pub fn crps(sorted: &[f64], y: f64) -> f64 {
+    let count = sorted.len() as f64;
+    let error = sorted.iter().map(|x| (x - y).abs()).sum::<f64>() / count;
+    if sorted.len() < 2 {
+        return error;
+    }
+    let pairs = sorted
+        .iter()
+        .zip(1..)
+        .map(|(x, i)| (2.0 * f64::from(i) - count - 1.0) * x)
+        .sum::<f64>();
+    error - pairs / (count * (count - 1.0))
+}
+
+/// What draws say about one number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation (divides by S - 1; 0 for one draw).
+    pub sd: f64,
+    /// 5 % quantile.
+    pub q05: f64,
+    /// Median.
+    pub q50: f64,
+    /// 95 % quantile.
+    pub q95: f64,
+}
+
+impl Summary {
+    /// The summary of sorted draws.
+    pub fn of_sorted(sorted: &[f64]) -> Summary {
+        let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
+        let squares = sorted.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
+        let sd = if sorted.len() < 2 {
+            0.0
+        } else {
+            (squares / (sorted.len() as f64 - 1.0)).sqrt()
+        };
+        Summary {
+            mean,
+            sd,
+            q05: quantile(sorted, 0.05),
+            q50: quantile(sorted, 0.5),
+            q95: quantile(sorted, 0.95),
+        }
+    }
+}
+
+/// The draws of one row in order.
+pub fn sorted(draws: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut sorted: Vec<f64> = draws.collect();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted
+}
+
+/// A running mean.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mean {
+    sum: f64,
+    count: f64,
+}
+
+impl Mean {
+    fn add(&mut self, value: f64) {
+        self.sum += value;
+        self.count += 1.0;
+    }
+
+    fn get(self) -> Option<f64> {
+        (self.count > 0.0).then(|| self.sum / self.count)
+    }
+}
+
+/// Scores of real or count outputs, fed batch by batch.
+#[derive(Clone, Debug)]
+pub struct RealScores {
+    log_sd: f64,
+    log_likelihood: Mean,
+    squares: Mean,
+    covered: [Mean; 3],
+    crps: Mean,
+    sd: Mean,
+}
+
+impl RealScores {
+    /// `target` is the standardisation under which log likelihoods will be given; the identity if there is none.
+    pub fn new(target: Standardisation) -> RealScores {
+        let (zero, covered) = (Mean::default(), [Mean::default(); 3]);
+        RealScores {
+            log_sd: target.sd.ln(),
+            log_likelihood: zero,
+            squares: zero,
+            covered,
+            crps: zero,
+            sd: zero,
+        }
+    }
+
+    /// Log likelihoods of `rows` targets on the model's scale; a density in original units is smaller by the target's sd.
+    pub fn add_log_likelihood(&mut self, log_likelihood: Draws<'_>) {
+        self.add_log_likelihood_of(log_likelihood, 1);
+    }
+
+    /// The same for targets of `elements` numbers each.
+    pub fn add_log_likelihood_of(&mut self, log_likelihood: Draws<'_>, elements: usize) {
+        for row in 0..log_likelihood.rows {
+            let density = log_mean_exp(log_likelihood.of_row(row));
+            self.log_likelihood.add(density - self.log_sd * elements as f64);
+        }
+    }
+
+    /// Predictive means in original units, and the targets.
+    pub fn add_mean(&mut self, mean: Draws<'_>, targets: &[f64]) {
+        for (row, y) in targets.iter().enumerate() {
+            let mut average = Mean::default();
+            mean.of_row(row).for_each(|value| average.add(value));
+            self.squares.add((average.get().unwrap_or(f64::NAN) - y).powi(2));
+        }
+    }
+
+    /// Predictive draws in original units, and the targets.
+    pub fn add_draws(&mut self, draws: Draws<'_>, targets: &[f64]) {
+        for (row, &y) in targets.iter().enumerate() {
+            let sorted = sorted(draws.of_row(row));
+            for (mean, level) in self.covered.iter_mut().zip(COVERAGE_LEVELS) {
+                let tail = (1.0 - f64::from(level) / 100.0) / 2.0;
+                let inside = quantile(&sorted, tail) <= y && y <= quantile(&sorted, 1.0 - tail);
+                mean.add(f64::from(u8::from(inside)));
+            }
+            self.crps.add(crps(&sorted, y));
+            self.sd.add(Summary::of_sorted(&sorted).sd);
+        }
+    }
+
+    /// The metrics; those that got no rows are absent.
+    pub fn finish(self) -> MetricSet {
+        let mut metrics = vec![
+            ("rmse".to_string(), self.squares.get().map(f64::sqrt)),
+            ("log_likelihood".to_string(), self.log_likelihood.get()),
+        ];
+        let coverage = COVERAGE_LEVELS.iter().zip(self.covered);
+        metrics.extend(coverage.map(|(level, mean)| (format!("coverage_{level}"), mean.get())));
+        metrics.extend([
+            ("crps".to_string(), self.crps.get()),
+            ("sd".to_string(), self.sd.get()),
+        ]);
+        present(metrics)
+    }
+}
+
+/// Scores of classes, fed batch by batch.
+#[derive(Clone, Debug)]
+pub struct ClassScores {
+    classes: usize,
+    log_likelihood: Mean,
+    right: Mean,
+    nll: Mean,
+    brier: Mean,
+    /// Rows, summed confidence and right answers of each bin.
+    bins: [(f64, f64, f64); CALIBRATION_BINS],
+}
+
+impl ClassScores {
+    /// For so many classes.
+    pub fn new(classes: usize) -> ClassScores {
+        let zero = Mean::default();
+        let bins = [(0.0, 0.0, 0.0); CALIBRATION_BINS];
+        ClassScores {
+            classes,
+            log_likelihood: zero,
+            right: zero,
+            nll: zero,
+            brier: zero,
+            bins,
+        }
+    }
+
+    /// Log likelihoods `[draws, rows]`.
+    pub fn add_log_likelihood(&mut self, log_likelihood: Draws<'_>) {
+        (0..log_likelihood.rows)
+            .for_each(|row| self.log_likelihood.add(log_mean_exp(log_likelihood.of_row(row))));
+    }
+
+    /// Class probabilities `[draws, rows, classes]`, and the right class of each row. Probabilities are averaged over the
+    /// draws and not renormalised.
+    pub fn add_probabilities(&mut self, probabilities: &[f64], targets: &[i32]) {
+        let rows = targets.len();
+        let all = Draws::new(probabilities, rows * self.classes);
+        for (row, &target) in targets.iter().enumerate() {
+            let mut average = vec![Mean::default(); self.classes];
+            for (class, mean) in average.iter_mut().enumerate() {
+                all.of_row(row * self.classes + class).for_each(|p| mean.add(p));
+            }
+            let p: Vec<f64> = average
+                .into_iter()
+                .map(|mean| mean.get().unwrap_or(f64::NAN))
+                .collect();
+            self.add_row(&p, usize::try_from(target).unwrap_or(usize::MAX));
+        }
+    }
+
+    /// The predictive probabilities of one row.
+    fn add_row(&mut self, p: &[f64], target: usize) {
+        let best = (0..p.len()).fold(0, |best, class| if p[class] > p[best] { class } else { best });
+        let Some(&confidence) = p.get(best) else { return };
+        let right = f64::from(u8::from(best == target));
+        self.right.add(right);
+        self.nll.add(-p.get(target).copied().unwrap_or(0.0).ln());
+        let gap = |(class, p): (usize, &f64)| (p - f64::from(u8::from(class == target))).powi(2);
+        self.brier.add(p.iter().enumerate().map(gap).sum());
+        // Bin m holds the confidences in ((m - 1)/15, m/15].
+        let bin = (confidence * CALIBRATION_BINS as f64)
+            .ceil()
+            .clamp(1.0, CALIBRATION_BINS as f64) as usize
+            - 1;
+        let (count, sum, hits) = &mut self.bins[bin];
+        (*count, *sum, *hits) = (*count + 1.0, *sum + confidence, *hits + right);
+    }
+
+    /// The metrics; those that got no rows are absent.
+    pub fn finish(self) -> MetricSet {
+        let gaps: f64 = self.bins.iter().map(|(_, sum, hits)| (sum - hits).abs()).sum();
+        let ece = (self.right.count > 0.0).then(|| gaps / self.right.count);
+        present(vec![
+            ("accuracy".to_string(), self.right.get()),
+            ("nll".to_string(), self.nll.get()),
+            ("brier".to_string(), self.brier.get()),
+            ("ece".to_string(), ece),
+            ("log_likelihood".to_string(), self.log_likelihood.get()),
+        ])
+    }
+}
+
+fn present(metrics: Vec<(String, Option<f64>)>) -> MetricSet {
+    metrics
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect()
+}
+
+/// Mean and standard error (sd with n - 1, over the root of n); no standard error of a single number.
+pub fn mean_and_standard_error(values: &[f64]) -> (f64, Option<f64>) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|x| (x - mean).powi(2)).sum();
+    (
+        mean,
+        (values.len() > 1).then(|| (squares / (count - 1.0) / count).sqrt()),
+    )
+}
+
+/// Each metric over the splits: name, mean, standard error.
+pub fn over_splits(splits: &[MetricSet]) -> Vec<(String, f64, Option<f64>)> {
+    let Some(first) = splits.first() else {
+        return Vec::new();
+    };
+    let summary = |name: &String| {
+        let of_split = |set: &MetricSet| {
+            set.iter()
+                .find(|(other, _)| other == name)
+                .map(|(_, value)| *value)
+        };
+        let (mean, error) = mean_and_standard_error(&splits.iter().filter_map(of_split).collect::<Vec<_>>());
+        (name.clone(), mean, error)
+    };
+    first.iter().map(|(name, _)| summary(name)).collect()
+}
+
+#[cfg(test)]
+mod tests;

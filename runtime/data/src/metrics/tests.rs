@@ -1,0 +1,157 @@
+//! Numbers by hand and from closed forms.
+
+use super::*;
+use bnnc_base::philox;
+
+const SEED: u64 = 11;
+
+fn near(actual: f64, expected: f64, bound: f64) {
+    assert!(
+        (actual - expected).abs() <= bound,
+        "expected {expected} within {bound}, found {actual}"
+    );
+}
+
+fn get(metrics: &MetricSet, name: &str) -> f64 {
+    metrics.iter().find(|(other, _)| other == name).unwrap().1
+}
+
+fn normals(count: usize, site: &str) -> Vec<f64> {
+    let key = philox::key(SEED, site);
+    (0..count)
+        .map(|i| philox::normal(key, [0, 0, 0], i as u64))
+        .collect()
+}
+
+#[test]
+fn log_mean_exp_neither_overflows_nor_underflows() {
+    near(
+        log_mean_exp([0.2_f64.ln(), 0.4_f64.ln()].into_iter()),
+        0.3_f64.ln(),
+        1e-15,
+    );
+    near(log_mean_exp([-1000.0, -1000.0].into_iter()), -1000.0, 0.0);
+    near(
+        log_mean_exp([800.0, f64::NEG_INFINITY].into_iter()),
+        800.0 - 2.0_f64.ln(),
+        1e-12,
+    );
+    assert_eq!(
+        log_mean_exp([f64::NEG_INFINITY; 2].into_iter()),
+        f64::NEG_INFINITY
+    );
+}
+
+#[test]
+fn quantiles_are_those_of_numpy() {
+    // numpy.quantile([1, 2, 3, 4], [0, 0.25, 0.5, 1])
+    let found = [0.0, 0.25, 0.5, 1.0].map(|p| quantile(&[1.0, 2.0, 3.0, 4.0], p));
+    assert_eq!(found, [1.0, 1.75, 2.5, 4.0]);
+}
+
+#[test]
+fn crps_by_hand() {
+    // |1-2| + |3-2| + |6-2| = 6 over 3; pairs |1-3| + |1-6| + |3-6| = 10 over 3 pairs, halved.
+    near(crps(&[1.0, 3.0, 6.0], 2.0), 2.0 - 10.0 / 3.0 / 2.0, 1e-15);
+    near(crps(&[1.0], 3.0), 2.0, 0.0);
+}
+
+#[test]
+fn crps_of_a_normal_sample_converges_to_the_closed_form() {
+    // Gneiting and Raftery 2007, eq. 21: sigma (z (2 Phi(z) - 1) + 2 phi(z) - 1/sqrt(pi)), z = (y - mu)/sigma.
+    let (mu, sigma, y) = (1.0, 2.0, 2.5);
+    let sample = sorted(normals(40_000, "crps").into_iter().map(|x| mu + sigma * x));
+    let z: f64 = (y - mu) / sigma;
+    let density = (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
+    let two_phi_minus_one = bnnc_base::special::erf(z / 2.0_f64.sqrt());
+    let exact = sigma * (z * two_phi_minus_one + 2.0 * density - 1.0 / std::f64::consts::PI.sqrt());
+    // The influence function of the estimator has sd below 1.5 here: 5 sd / sqrt(40000).
+    near(crps(&sample, y), exact, 5.0 * 1.5 / 200.0);
+}
+
+#[test]
+fn the_fair_crps_does_not_depend_on_the_number_of_draws() {
+    // E over samples of 2 draws: E|X - y| - E|X - X'|/2, with y = 0 sqrt(2/pi) - 1/sqrt(pi).
+    let x = normals(200_000, "fair");
+    let mean = x
+        .chunks_exact(2)
+        .map(|pair| crps(&sorted(pair.iter().copied()), 0.0))
+        .sum::<f64>()
+        / 100_000.0;
+    let exact = (2.0 / std::f64::consts::PI).sqrt() - 1.0 / std::f64::consts::PI.sqrt();
+    near(mean, exact, 5.0 * 0.6 / 100_000_f64.sqrt());
+}
+
+#[test]
+fn a_calibrated_normal_has_its_coverage_and_likelihood() {
+    let (rows, count) = (4000, 400);
+    let targets: Vec<f64> = normals(rows, "targets").iter().map(|x| 3.0 + 2.0 * x).collect();
+    let draws: Vec<f64> = normals(rows * count, "draws")
+        .iter()
+        .map(|x| 3.0 + 2.0 * x)
+        .collect();
+    let mut scores = RealScores::new(Standardisation { mean: 3.0, sd: 2.0 });
+    scores.add_draws(Draws::new(&draws, rows), &targets);
+    scores.add_mean(Draws::new(&vec![3.0; rows], rows), &targets);
+    // On the standardised scale the density is the standard normal.
+    let log_density = |y: &f64| -((y - 3.0) / 2.0).powi(2) / 2.0 - (2.0 * std::f64::consts::PI).sqrt().ln();
+    scores.add_log_likelihood(Draws::new(
+        &targets.iter().map(log_density).collect::<Vec<_>>(),
+        rows,
+    ));
+    let metrics = scores.finish();
+    let sd = |p: f64| (p * (1.0 - p) / rows as f64).sqrt();
+    near(get(&metrics, "coverage_50"), 0.5, 5.0 * sd(0.5));
+    near(get(&metrics, "coverage_90"), 0.9, 5.0 * sd(0.9) + 0.005);
+    near(get(&metrics, "coverage_95"), 0.95, 5.0 * sd(0.95) + 0.005);
+    near(get(&metrics, "rmse"), 2.0, 5.0 * 2.0 / (2.0 * rows as f64).sqrt());
+    near(get(&metrics, "sd"), 2.0, 0.01);
+    // Minus the entropy of Normal(3, 2): -(1 + log(2 pi)) / 2 - log 2.
+    let entropy = 0.5 * (1.0 + (2.0 * std::f64::consts::PI).ln()) + 2.0_f64.ln();
+    near(
+        get(&metrics, "log_likelihood"),
+        -entropy,
+        5.0 / (2.0 * rows as f64).sqrt(),
+    );
+    // E CRPS of a calibrated normal: sigma / sqrt(pi).
+    near(get(&metrics, "crps"), 2.0 / std::f64::consts::PI.sqrt(), 0.1);
+}
+
+#[test]
+fn classes_by_hand() {
+    // Two draws, two rows, two classes; averages [0.7, 0.3] and [0.4, 0.6].
+    let probabilities = [0.8, 0.2, 0.5, 0.5, 0.6, 0.4, 0.3, 0.7];
+    let mut scores = ClassScores::new(2);
+    scores.add_probabilities(&probabilities, &[0, 0]);
+    let metrics = scores.finish();
+    near(get(&metrics, "accuracy"), 0.5, 0.0);
+    near(get(&metrics, "nll"), -(0.7_f64.ln() + 0.4_f64.ln()) / 2.0, 1e-15);
+    near(get(&metrics, "brier"), (0.09 + 0.09 + 0.36 + 0.36) / 2.0, 1e-15);
+    // Confidences 0.7 (right) and 0.6 (wrong) lie in bins 11 and 9: (|0.7 - 1| + |0.6 - 0|) / 2.
+    near(get(&metrics, "ece"), 0.45, 1e-15);
+}
+
+#[test]
+fn calibration_bins_hold_their_upper_end() {
+    // 0.6 = 9/15 and 0.61 lie in different bins: no cancellation.
+    let mut scores = ClassScores::new(2);
+    scores.add_probabilities(&[0.6, 0.4, 0.61, 0.39], &[0, 1]);
+    near(get(&scores.finish(), "ece"), (0.4 + 0.61) / 2.0, 1e-15);
+}
+
+#[test]
+fn no_rows_give_no_metrics() {
+    assert_eq!(RealScores::new(Standardisation::IDENTITY).finish(), []);
+    assert_eq!(ClassScores::new(3).finish(), []);
+}
+
+#[test]
+fn standard_errors_over_splits() {
+    // sd of 1, 2, 3, 4 with n - 1 is sqrt(5/3).
+    let (mean, error) = mean_and_standard_error(&[1.0, 2.0, 3.0, 4.0]);
+    near(mean, 2.5, 0.0);
+    near(error.unwrap(), (5.0_f64 / 3.0).sqrt() / 2.0, 1e-15);
+    assert_eq!(mean_and_standard_error(&[7.0]), (7.0, None));
+    let sets = [vec![("rmse".to_string(), 1.0)], vec![("rmse".to_string(), 3.0)]];
+    assert_eq!(over_splits(&sets), [("rmse".to_string(), 2.0, Some(1.0))]);
+}

@@ -1,0 +1,191 @@
+//! Comma-separated values: a header line, then rows of decimal numbers or text.
+
+use crate::report::{self, At, Faults};
+use crate::table::{Array, Levels, Values};
+use bnnc_base::diagnostic::Diagnostic;
+use csv::{ByteRecord, ReaderBuilder};
+use std::path::Path;
+
+/// After so many faults the rest of the file is not looked at.
+const MOST_FAULTS: usize = 10;
+
+/// Marks for missing values, which would make a column of numbers text if they came first.
+const MISSING: &[&str] = &["?", "N/A", "NA", "NULL", "null"];
+
+/// The columns of a file.
+pub(super) fn arrays(path: &Path, bytes: &[u8]) -> Result<Vec<Array>, Faults> {
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut reader = ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(text);
+    let mut record = ByteRecord::new();
+    if !next(path, &mut reader, &mut record)? {
+        return Err(vec![report::no_rows(path, "columns")]);
+    }
+    let names = header(path, &record)?;
+    let mut columns: Vec<Column> = names.iter().map(|_| Column::Unknown).collect();
+    let mut faults = Vec::new();
+    while faults.len() < MOST_FAULTS && next(path, &mut reader, &mut record)? {
+        let row = line(text, &record);
+        if record.len() != names.len() {
+            faults.push(report::ragged(
+                At { path, row, column: 0 },
+                names.len(),
+                record.len(),
+            ));
+            continue;
+        }
+        for (i, cell) in record.iter().enumerate() {
+            let at = At {
+                path,
+                row,
+                column: i + 1,
+            };
+            if let Err(fault) = columns[i].push(at, &names[i], cell) {
+                faults.push(fault);
+            }
+        }
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    if matches!(columns.first(), None | Some(Column::Unknown)) {
+        return Err(vec![report::no_rows(path, "rows")]);
+    }
+    Ok(names
+        .into_iter()
+        .zip(columns)
+        .map(|(name, column)| Array::column(name, column.finish()))
+        .collect())
+}
+
+fn next(path: &Path, reader: &mut csv::Reader<&[u8]>, record: &mut ByteRecord) -> Result<bool, Faults> {
+    reader
+        .read_byte_record(record)
+        .map_err(|e| vec![report::malformed(At::file(path), "csv", &e.to_string())])
+}
+
+/// The line of a record's first byte: blank lines are skipped but counted, as an editor does.
+fn line(text: &[u8], record: &ByteRecord) -> usize {
+    let Some(position) = record.position() else {
+        return 0;
+    };
+    let start = (position.byte() as usize).min(text.len());
+    let blank = text[start..]
+        .iter()
+        .take_while(|byte| matches!(byte, b'\n' | b'\r'));
+    position.line() as usize + blank.filter(|&&byte| byte == b'\n').count()
+}
+
+fn header(path: &Path, record: &ByteRecord) -> Result<Vec<String>, Faults> {
+    let mut names: Vec<String> = Vec::new();
+    let mut faults = Vec::new();
+    for (i, cell) in record.iter().enumerate() {
+        let at = At {
+            path,
+            row: 1,
+            column: i + 1,
+        };
+        match std::str::from_utf8(cell).map(str::trim) {
+            Err(_) => faults.push(report::not_utf8(at)),
+            Ok(name) if name.is_empty() || names.iter().any(|n| n == name) => {
+                faults.push(report::bad_name(at, name));
+            }
+            Ok(name) => names.push(name.to_string()),
+        }
+    }
+    if faults.is_empty()
+        && names
+            .iter()
+            .all(|name| name.parse::<f64>().is_ok_and(f64::is_finite))
+    {
+        faults.push(report::no_header(path));
+    }
+    let foreign = [("semicolons", ';'), ("tabs", '\t')];
+    if let [only] = names.as_slice()
+        && let Some((separator, _)) = foreign.iter().find(|(_, c)| only.contains(*c))
+    {
+        let detail = format!("expected commas between cells, found {separator}");
+        faults.push(report::malformed(
+            At {
+                path,
+                row: 1,
+                column: 0,
+            },
+            "csv",
+            &detail,
+        ));
+    }
+    if faults.is_empty() { Ok(names) } else { Err(faults) }
+}
+
+/// A column that grows; its first cell decides between numbers and text.
+enum Column {
+    Unknown,
+    Int(Vec<i64>),
+    Real(Vec<f64>),
+    Text(Levels),
+}
+
+impl Column {
+    fn push(&mut self, at: At<'_>, name: &str, cell: &[u8]) -> Result<(), Diagnostic> {
+        let text = std::str::from_utf8(cell)
+            .map_err(|_| report::not_utf8(at))?
+            .trim();
+        if text.is_empty() {
+            return Err(report::missing_value(at, name));
+        }
+        if let Column::Text(levels) = self {
+            levels.push(text);
+            return Ok(());
+        }
+        match (text.parse::<i64>(), text.parse::<f64>()) {
+            (Ok(value), _) => self.push_int(value),
+            (_, Ok(value)) if value.is_finite() => self.reals().push(value),
+            (_, Ok(_)) => return Err(report::not_finite(at, name, text)),
+            (_, Err(_)) if matches!(self, Column::Unknown) && MISSING.contains(&text) => {
+                return Err(report::missing_mark(at, name, text));
+            }
+            (_, Err(_)) if matches!(self, Column::Unknown) => {
+                let mut levels = Levels::default();
+                levels.push(text);
+                *self = Column::Text(levels);
+            }
+            (_, Err(_)) => return Err(report::not_a_number(at, name, text)),
+        }
+        Ok(())
+    }
+
+    fn push_int(&mut self, value: i64) {
+        match self {
+            Column::Unknown => *self = Column::Int(vec![value]),
+            Column::Int(values) => values.push(value),
+            Column::Real(values) => values.push(value as f64),
+            Column::Text(_) => unreachable!("text columns take any cell"),
+        }
+    }
+
+    /// The column as reals: integers so far are widened.
+    fn reals(&mut self) -> &mut Vec<f64> {
+        let so_far = match self {
+            Column::Int(values) => values.iter().map(|&value| value as f64).collect(),
+            Column::Real(values) => std::mem::take(values),
+            Column::Unknown | Column::Text(_) => Vec::new(),
+        };
+        *self = Column::Real(so_far);
+        match self {
+            Column::Real(values) => values,
+            Column::Unknown | Column::Int(_) | Column::Text(_) => unreachable!("assigned above"),
+        }
+    }
+
+    fn finish(self) -> Values {
+        match self {
+            Column::Unknown => Values::Int(Vec::new()),
+            Column::Int(values) => Values::Int(values),
+            Column::Real(values) => Values::Real(values),
+            Column::Text(levels) => levels.finish(),
+        }
+    }
+}

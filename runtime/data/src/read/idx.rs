@@ -1,0 +1,89 @@
+//! IDX, the format of MNIST: `0 0 type rank`, the sizes of the axes as big-endian 32-bit integers, then the elements.
+
+use crate::report::{self, At};
+use crate::table::Values;
+use bnnc_base::diagnostic::Diagnostic;
+use std::path::Path;
+
+/// The shape and the elements of a file.
+pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, Values), Diagnostic> {
+    let at = At::file(path);
+    let &[0, 0, code, rank, ..] = bytes else {
+        return Err(report::malformed(
+            at,
+            "idx",
+            "expected two zero bytes, a type and a rank at the start",
+        ));
+    };
+    let width = match code {
+        0x08 | 0x09 => 1,
+        0x0b => 2,
+        0x0c | 0x0d => 4,
+        0x0e => 8,
+        _ => {
+            return Err(report::unsupported(
+                at,
+                &format!("the idx type 0x{code:02x}"),
+                "bytes, integers or reals",
+            ));
+        }
+    };
+    let Some((sizes, data)) = bytes[4..].split_at_checked(4 * usize::from(rank)) else {
+        return Err(report::malformed(
+            at,
+            "idx",
+            &format!("expected the sizes of {rank} axes, found the end"),
+        ));
+    };
+    let shape: Vec<usize> = sizes
+        .chunks_exact(4)
+        .map(|size| big_endian(size) as usize)
+        .collect();
+    let expected = shape
+        .iter()
+        .try_fold(width, |product: usize, &size| product.checked_mul(size));
+    if expected != Some(data.len()) {
+        let expected = expected.map_or("more than 2^64".to_string(), |count| count.to_string());
+        return Err(report::wrong_length(path, &expected, data.len()));
+    }
+    Ok((shape, elements(path, code, data)?))
+}
+
+/// Up to eight bytes as an unsigned integer, the first byte being the highest.
+fn big_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte))
+}
+
+fn elements(path: &Path, code: u8, data: &[u8]) -> Result<Values, Diagnostic> {
+    let reals: Vec<f64> = match code {
+        0x08 => return Ok(Values::Byte(data.to_vec())),
+        0x09 => {
+            return Ok(Values::Int(
+                data.iter().map(|&byte| i64::from(byte as i8)).collect(),
+            ));
+        }
+        0x0b => {
+            return Ok(Values::Int(
+                data.chunks_exact(2)
+                    .map(|c| i64::from(big_endian(c) as u16 as i16))
+                    .collect(),
+            ));
+        }
+        0x0c => {
+            return Ok(Values::Int(
+                data.chunks_exact(4)
+                    .map(|c| i64::from(big_endian(c) as u32 as i32))
+                    .collect(),
+            ));
+        }
+        0x0d => data
+            .chunks_exact(4)
+            .map(|c| f64::from(f32::from_bits(big_endian(c) as u32)))
+            .collect(),
+        _ => data
+            .chunks_exact(8)
+            .map(|c| f64::from_bits(big_endian(c)))
+            .collect(),
+    };
+    super::npy::finite(path, reals)
+}

@@ -1,0 +1,207 @@
+//! JSON data as Stan's: one object of scalars and rectangular arrays.
+
+use crate::report::{self, At, Faults};
+use crate::table::{Array, Levels, Values};
+use bnnc_base::diagnostic::Diagnostic;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+use std::fmt;
+use std::path::Path;
+
+/// The arrays of a file. Which of them hold one element per example follows from their lengths: the number of examples is
+/// the length of `target`'s first axis where a target is named, and otherwise the length that most arrays have (of
+/// equally frequent ones the largest).
+pub(super) fn arrays(path: &Path, bytes: &[u8], target: Option<&str>) -> Result<Vec<Array>, Faults> {
+    if std::str::from_utf8(bytes).is_err() {
+        return Err(vec![report::not_utf8(At::file(path))]);
+    }
+    let Members(members) = serde_json::from_slice(bytes).map_err(|error| {
+        let at = At {
+            path,
+            row: error.line(),
+            column: error.column(),
+        };
+        vec![report::malformed(at, "json", &without_place(&error.to_string()))]
+    })?;
+    let mut arrays = Vec::new();
+    let mut faults = Vec::new();
+    for (name, value) in &members {
+        match array(path, name, value) {
+            Ok(array) => arrays.push(array),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    if arrays.is_empty() && faults.is_empty() {
+        faults.push(report::no_rows(path, "values"));
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let examples = examples(&arrays, target);
+    for array in &mut arrays {
+        array.per_example = array
+            .shape
+            .first()
+            .is_some_and(|&length| Some(length) == examples);
+    }
+    Ok(arrays)
+}
+
+/// The members of the object, also those whose name another has: the caller reports them.
+struct Members(Vec<(String, Value)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Members, D::Error> {
+        deserializer.deserialize_map(Collect)
+    }
+}
+
+struct Collect;
+
+impl<'de> Visitor<'de> for Collect {
+    type Value = Members;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object of arrays")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            members.push(member);
+        }
+        Ok(Members(members))
+    }
+}
+
+/// The message of `serde_json` without its `at line 1 column 2`: the place is told apart.
+fn without_place(message: &str) -> String {
+    message
+        .rsplit_once(" at line ")
+        .map_or(message, |(text, _)| text)
+        .to_string()
+}
+
+fn examples(arrays: &[Array], target: Option<&str>) -> Option<usize> {
+    let named = target.and_then(|name| arrays.iter().find(|array| array.name == name));
+    if let Some(&length) = named.and_then(|array| array.shape.first()) {
+        return Some(length);
+    }
+    let lengths: Vec<usize> = arrays
+        .iter()
+        .filter_map(|array| array.shape.first().copied())
+        .collect();
+    lengths
+        .iter()
+        .copied()
+        .max_by_key(|length| (lengths.iter().filter(|other| *other == length).count(), *length))
+}
+
+/// One member of the object.
+fn array(path: &Path, name: &str, value: &Value) -> Result<Array, Diagnostic> {
+    let mut shape = Vec::new();
+    let mut inner = value;
+    while let Value::Array(items) = inner {
+        shape.push(items.len());
+        let Some(first) = items.first() else {
+            return Err(report::bad_json(
+                path,
+                name,
+                "expected at least one element, found an empty list",
+            ));
+        };
+        inner = first;
+    }
+    let mut leaves = match inner {
+        Value::String(_) => Leaves::Text(Levels::default()),
+        _ => Leaves::Int(Vec::new()),
+    };
+    collect(path, &mut name.to_string(), value, &shape, &mut leaves)?;
+    let values = match leaves {
+        Leaves::Int(values) => Values::Int(values),
+        Leaves::Real(values) => Values::Real(values),
+        Leaves::Text(levels) => levels.finish(),
+    };
+    Ok(Array {
+        name: name.to_string(),
+        per_example: false,
+        shape,
+        values,
+    })
+}
+
+enum Leaves {
+    Int(Vec<i64>),
+    Real(Vec<f64>),
+    Text(Levels),
+}
+
+/// Walks a value of the expected shape; `place` is its path, as `X[3][1]`.
+fn collect(
+    path: &Path,
+    place: &mut String,
+    value: &Value,
+    shape: &[usize],
+    leaves: &mut Leaves,
+) -> Result<(), Diagnostic> {
+    match (value, shape.split_first()) {
+        (Value::Array(items), Some((&size, inner))) => {
+            if items.len() != size {
+                return Err(report::ragged_json(path, place, size, items.len()));
+            }
+            for (i, item) in items.iter().enumerate() {
+                let length = place.len();
+                place.push_str(&format!("[{i}]"));
+                collect(path, place, item, inner, leaves)?;
+                place.truncate(length);
+            }
+            Ok(())
+        }
+        (Value::Array(_), None) => Err(report::bad_json(
+            path,
+            place,
+            "expected a single value, found a list",
+        )),
+        (Value::Number(_) | Value::Bool(_) | Value::String(_), Some(_)) => Err(report::bad_json(
+            path,
+            place,
+            "expected a list, found a single value",
+        )),
+        (Value::Null, _) => Err(report::bad_json(path, place, "expected a value, found null")),
+        (Value::Object(_), _) => Err(report::bad_json(
+            path,
+            place,
+            "expected a value or a list, found an object",
+        )),
+        (leaf, None) => push(path, place, leaf, leaves),
+    }
+}
+
+fn push(path: &Path, place: &str, leaf: &Value, leaves: &mut Leaves) -> Result<(), Diagnostic> {
+    let integer = leaf.as_i64().or(leaf.as_bool().map(i64::from));
+    match (leaves, leaf.as_str(), integer, leaf.as_f64()) {
+        (Leaves::Text(levels), Some(text), _, _) => levels.push(text),
+        (Leaves::Text(_), None, _, _) => {
+            return Err(report::bad_json(path, place, "expected text, found a number"));
+        }
+        (_, Some(_), _, _) => return Err(report::bad_json(path, place, "expected a number, found text")),
+        (Leaves::Int(values), None, Some(value), _) => values.push(value),
+        (Leaves::Real(values), None, Some(value), _) => values.push(value as f64),
+        (Leaves::Real(values), None, None, Some(value)) if value.is_finite() => values.push(value),
+        (leaves @ Leaves::Int(_), None, None, Some(value)) if value.is_finite() => {
+            let Leaves::Int(so_far) = &*leaves else {
+                unreachable!("matched above")
+            };
+            let widened = so_far.iter().map(|&int| int as f64).chain([value]).collect();
+            *leaves = Leaves::Real(widened);
+        }
+        _ => {
+            return Err(report::bad_json(
+                path,
+                place,
+                "expected a finite number, found another value",
+            ));
+        }
+    }
+    Ok(())
+}

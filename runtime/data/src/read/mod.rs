@@ -1,0 +1,129 @@
+//! Readers: one file per format, all of which give arrays by name.
+
+mod csv;
+mod idx;
+mod json;
+mod npy;
+mod open;
+mod parquet;
+
+use crate::report::{self, Faults};
+use crate::table::{Array, Table, Values};
+use bnnc_abi::data::Format;
+use std::path::{Path, PathBuf};
+
+pub(crate) use open::bytes;
+
+/// The name of the inputs' field of `idx` and `npy` data.
+pub const INPUTS: &str = "inputs";
+/// The name of the target's field of `idx` and `npy` data.
+pub const TARGET: &str = "target";
+
+/// Reads files of one format as one table: shards of rows, or pairs of inputs and targets (`idx`, `npy`).
+///
+/// `target` is the name of the target, if it is known: in JSON data the length of that array is the number of examples.
+pub fn read(format: Format, files: &[PathBuf], target: Option<&str>) -> Result<Table, Faults> {
+    let mut tables = Vec::new();
+    let mut faults = Vec::new();
+    for group in files.chunks(files_per_table(format)) {
+        match read_group(format, group, target) {
+            Ok(table) => tables.push(table),
+            Err(found) => faults.extend(found),
+        }
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let mut tables = tables.into_iter();
+    let first = tables.next().ok_or_else(|| vec![report::no_files("data")])?;
+    tables.try_fold(first, Table::join)
+}
+
+/// Inputs without targets: rows to predict for. Columns of the target may be absent.
+pub fn read_inputs(format: Format, file: &Path, target: Option<&str>) -> Result<Table, Faults> {
+    match format {
+        Format::Csv | Format::Json | Format::Parquet => read_one(format, file, target),
+        Format::Idx | Format::Npy => Ok(Table::new(file, 1, vec![flattened(INPUTS, half(format, file)?)])),
+    }
+}
+
+fn files_per_table(format: Format) -> usize {
+    match format {
+        Format::Csv | Format::Json | Format::Parquet => 1,
+        Format::Idx | Format::Npy => 2,
+    }
+}
+
+fn read_group(format: Format, group: &[PathBuf], target: Option<&str>) -> Result<Table, Faults> {
+    match (format, group) {
+        (Format::Csv | Format::Json | Format::Parquet, [file]) => read_one(format, file, target),
+        (Format::Idx | Format::Npy, [inputs, targets]) => read_pair(format, inputs, targets),
+        (_, [file, ..]) => {
+            let name = if format == Format::Idx { "idx" } else { "npy" };
+            Err(vec![report::file_count(file, name, group.len())])
+        }
+        (_, []) => Err(vec![report::no_files("data")]),
+    }
+}
+
+fn read_one(format: Format, file: &Path, target: Option<&str>) -> Result<Table, Faults> {
+    let (first_row, arrays) = match format {
+        Format::Csv => (2, csv::arrays(file, &bytes(file)?)?),
+        Format::Json => (1, json::arrays(file, &bytes(file)?, target)?),
+        Format::Parquet => (1, parquet::arrays(file)?),
+        Format::Idx | Format::Npy => unreachable!("`read_pair` reads these"),
+    };
+    let faults: Faults = (1..arrays.len())
+        .filter(|&i| arrays[..i].iter().any(|array| array.name == arrays[i].name))
+        .map(|i| report::bad_name(report::At::file(file), &arrays[i].name))
+        .collect();
+    if faults.is_empty() {
+        Ok(Table::new(file, first_row, arrays))
+    } else {
+        Err(faults)
+    }
+}
+
+fn read_pair(format: Format, inputs: &Path, targets: &Path) -> Result<Table, Faults> {
+    let arrays = match (half(format, inputs), half(format, targets)) {
+        (Ok(x), Ok(y)) => vec![flattened(INPUTS, x), flattened(TARGET, y)],
+        (x, y) => return Err([x.err(), y.err()].into_iter().flatten().flatten().collect()),
+    };
+    let (expected, actual) = (arrays[0].shape[0], arrays[1].shape[0]);
+    if expected != actual {
+        return Err(vec![report::row_counts((inputs, expected), (targets, actual))]);
+    }
+    Ok(Table::new(inputs, 1, arrays))
+}
+
+/// The shape and the elements of one `idx` or `npy` file.
+fn half(format: Format, file: &Path) -> Result<(Vec<usize>, Values), Faults> {
+    let bytes = bytes(file)?;
+    let array = if format == Format::Idx {
+        idx::array(file, &bytes)
+    } else {
+        npy::array(file, &bytes)
+    };
+    let (shape, values) = array.map_err(|fault| vec![fault])?;
+    if shape.is_empty() || values.is_empty() {
+        return Err(vec![report::no_rows(file, "rows")]);
+    }
+    Ok((shape, values))
+}
+
+/// One vector per example; one number per example stays a number.
+fn flattened(name: &str, (shape, values): (Vec<usize>, Values)) -> Array {
+    let rows = shape[0];
+    let inputs_or_rank = name == INPUTS || shape.len() > 1;
+    let shape = if inputs_or_rank {
+        vec![rows, shape[1..].iter().product()]
+    } else {
+        vec![rows]
+    };
+    Array {
+        name: name.to_string(),
+        per_example: true,
+        shape,
+        values,
+    }
+}

@@ -1,0 +1,222 @@
+//! Apache Parquet: flat columns of numbers, truth values and text.
+
+use crate::report::{self, At};
+use crate::table::{Array, Levels, Values};
+use bnnc_base::diagnostic::Diagnostic;
+use parquet::basic::{ConvertedType, LogicalType};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::DataType;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::schema::types::ColumnDescriptor;
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+/// Records are asked for in pieces of this size, so that no allocation follows from a number in the file.
+const PIECE: usize = 1 << 16;
+
+/// The columns of a file.
+pub(super) fn arrays(path: &Path) -> Result<Vec<Array>, Vec<Diagnostic>> {
+    let file = File::open(path).map_err(|error| vec![report::unreadable(path, &error)])?;
+    // The library asserts on some damaged files; a damaged file is the user's to mend, not a bug of ours.
+    let read = catch_unwind(AssertUnwindSafe(|| columns(path, file)));
+    read.unwrap_or_else(|_| Err(malformed(path, "its pages contradict each other")))
+        .map_err(|fault| vec![fault])
+}
+
+fn malformed(path: &Path, detail: &str) -> Diagnostic {
+    report::malformed(At::file(path), "parquet", detail)
+}
+
+fn columns(path: &Path, file: File) -> Result<Vec<Array>, Diagnostic> {
+    let bad = |error: ParquetError| malformed(path, &error.to_string());
+    let reader = SerializedFileReader::new(file).map_err(bad)?;
+    let schema = reader.metadata().file_metadata().schema_descr_ptr();
+    let mut arrays = Vec::new();
+    for (i, column) in schema.columns().iter().enumerate() {
+        let at = At {
+            path,
+            row: 0,
+            column: i + 1,
+        };
+        let mut builder = Builder::new(at, column)?;
+        for group in 0..reader.num_row_groups() {
+            let group = reader.get_row_group(group).map_err(bad)?;
+            builder.read(group.as_ref(), i)?;
+        }
+        arrays.push(Array::column(column.name(), builder.finish()?));
+    }
+    match arrays.first().map(|first| first.shape[0]) {
+        None => Err(report::no_rows(path, "columns")),
+        Some(0) => Err(report::no_rows(path, "rows")),
+        Some(rows) if arrays.iter().any(|array| array.shape[0] != rows) => {
+            Err(malformed(path, "its columns have different lengths"))
+        }
+        Some(_) => Ok(arrays),
+    }
+}
+
+/// Collects one column over the row groups.
+struct Builder<'a> {
+    at: At<'a>,
+    name: String,
+    optional: bool,
+    unsigned: bool,
+    ints: Vec<i64>,
+    reals: Vec<f64>,
+    text: Levels,
+    rows: usize,
+}
+
+impl<'a> Builder<'a> {
+    fn new(at: At<'a>, column: &ColumnDescriptor) -> Result<Builder<'a>, Diagnostic> {
+        let name = column.name().to_string();
+        if column.max_rep_level() > 0 || column.path().parts().len() != 1 {
+            return Err(unsupported(at, &format!("the nested column `{name}`")));
+        }
+        let unsigned = match (column.logical_type_ref(), column.converted_type()) {
+            (Some(LogicalType::Integer(integer)), _) => !integer.is_signed,
+            (Some(LogicalType::String | LogicalType::Enum | LogicalType::Json) | None, kind) => match kind {
+                ConvertedType::UINT_8
+                | ConvertedType::UINT_16
+                | ConvertedType::UINT_32
+                | ConvertedType::UINT_64 => true,
+                ConvertedType::NONE | ConvertedType::UTF8 | ConvertedType::ENUM | ConvertedType::JSON => {
+                    false
+                }
+                ConvertedType::INT_8
+                | ConvertedType::INT_16
+                | ConvertedType::INT_32
+                | ConvertedType::INT_64 => false,
+                other => return Err(unsupported(at, &format!("the type {other} of column `{name}`"))),
+            },
+            _ => {
+                return Err(unsupported(
+                    at,
+                    &format!("the type {} of column `{name}`", column.converted_type()),
+                ));
+            }
+        };
+        let optional = column.max_def_level() > 0;
+        let (ints, reals, text) = (Vec::new(), Vec::new(), Levels::default());
+        Ok(Builder {
+            at,
+            name,
+            optional,
+            unsigned,
+            ints,
+            reals,
+            text,
+            rows: 0,
+        })
+    }
+
+    fn read(&mut self, group: &dyn RowGroupReader, column: usize) -> Result<(), Diagnostic> {
+        let reader = group
+            .get_column_reader(column)
+            .map_err(|error| malformed(self.at.path, &error.to_string()))?;
+        match reader {
+            ColumnReader::BoolColumnReader(r) => self.pieces(r, |b, v| b.int(i64::from(v))),
+            ColumnReader::Int32ColumnReader(r) => {
+                let unsigned = self.unsigned;
+                self.pieces(r, |b, v| {
+                    b.int(if unsigned {
+                        i64::from(v as u32)
+                    } else {
+                        i64::from(v)
+                    })
+                })
+            }
+            ColumnReader::Int64ColumnReader(r) => self.pieces(r, |b, v| {
+                if b.unsigned && v < 0 {
+                    Err(unsupported(b.at, "an unsigned integer above 2^63"))
+                } else {
+                    b.int(v)
+                }
+            }),
+            ColumnReader::FloatColumnReader(r) => self.pieces(r, |b, v| b.real(f64::from(v))),
+            ColumnReader::DoubleColumnReader(r) => self.pieces(r, |b, v| b.real(v)),
+            ColumnReader::ByteArrayColumnReader(r) => self.pieces(r, |b, v| b.string(v.data())),
+            ColumnReader::Int96ColumnReader(_) | ColumnReader::FixedLenByteArrayColumnReader(_) => Err(
+                unsupported(self.at, &format!("the type of column `{}`", self.name)),
+            ),
+        }
+    }
+
+    /// Reads one column of one row group piece by piece.
+    fn pieces<T: DataType>(
+        &mut self,
+        mut reader: ColumnReaderImpl<T>,
+        push: impl Fn(&mut Self, T::T) -> Result<(), Diagnostic>,
+    ) -> Result<(), Diagnostic> {
+        loop {
+            let (mut values, mut levels) = (Vec::new(), Vec::new());
+            let read = reader.read_records(PIECE, Some(&mut levels), None, &mut values);
+            let (records, _, _) = read.map_err(|error| malformed(self.at.path, &error.to_string()))?;
+            if records == 0 {
+                return Ok(());
+            }
+            if let Some(null) = levels
+                .iter()
+                .position(|&level| level == 0)
+                .filter(|_| self.optional)
+            {
+                return Err(report::missing_value(
+                    At {
+                        row: self.rows + null + 1,
+                        ..self.at
+                    },
+                    &self.name,
+                ));
+            }
+            for value in values {
+                self.rows += 1;
+                push(self, value)?;
+            }
+        }
+    }
+
+    fn int(&mut self, value: i64) -> Result<(), Diagnostic> {
+        self.ints.push(value);
+        Ok(())
+    }
+
+    fn real(&mut self, value: f64) -> Result<(), Diagnostic> {
+        if !value.is_finite() {
+            return Err(report::not_finite(
+                At {
+                    row: self.rows,
+                    ..self.at
+                },
+                &self.name,
+                &value.to_string(),
+            ));
+        }
+        self.reals.push(value);
+        Ok(())
+    }
+
+    fn string(&mut self, bytes: &[u8]) -> Result<(), Diagnostic> {
+        let at = At {
+            row: self.rows,
+            ..self.at
+        };
+        self.text
+            .push(std::str::from_utf8(bytes).map_err(|_| report::not_utf8(at))?);
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Values, Diagnostic> {
+        Ok(match (self.ints.is_empty(), self.reals.is_empty()) {
+            (false, true) => Values::Int(self.ints),
+            (true, false) => Values::Real(self.reals),
+            (true, true) => self.text.finish(),
+            (false, false) => return Err(malformed(self.at.path, "a column changes its type")),
+        })
+    }
+}
+
+fn unsupported(at: At<'_>, what: &str) -> Diagnostic {
+    report::unsupported(at, what, "flat columns of numbers, truth values or text")
+}

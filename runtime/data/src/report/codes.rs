@@ -1,0 +1,336 @@
+//! The codes of faults in data, with their long texts (`bnnc explain E0401`).
+
+use bnnc_base::diagnostic::Code;
+
+/// All codes of this crate, in order.
+pub static CODES: &[&Code] = &[
+    &MISSING_FILE,
+    &UNREADABLE,
+    &BAD_GZIP,
+    &NOT_UTF8,
+    &NO_ROWS,
+    &RAGGED,
+    &DUPLICATE_NAME,
+    &MISSING_VALUE,
+    &NOT_FINITE,
+    &NOT_A_NUMBER,
+    &MALFORMED,
+    &WRONG_LENGTH,
+    &UNSUPPORTED,
+    &BAD_JSON,
+    &FILE_COUNT,
+    &ROW_COUNTS,
+    &COLUMNS_DIFFER,
+    &CHANGED,
+    &UNKNOWN_COLUMN,
+    &TEXT_COLUMN,
+    &NOT_A_COLUMN,
+    &BAD_FUNCTION,
+    &DOMAIN,
+    &BAD_SPLITS,
+    &NO_SUCH_SPLIT,
+    &BAD_OPTION,
+    &TOO_FEW_ROWS,
+    &UNSEEN_LEVEL,
+    &STANDARDISED_CLASS,
+    &CONSTANT_COLUMN,
+    &LARGE_INTEGER,
+    &UNWRITABLE,
+    &NO_HEADER,
+];
+
+pub(super) static MISSING_FILE: Code = Code {
+    id: "E0401",
+    title: "a data file does not exist",
+    explain: r#"The program or the command line names a file that is not there. Paths in a program are relative to the folder of
+the program, paths on the command line to the folder where it runs.
+
+    data d = csv("yatch.csv")        # the file is called yacht.csv
+    data d = csv("data/yacht.csv")   # right"#,
+};
+
+pub(super) static UNREADABLE: Code = Code {
+    id: "E0402",
+    title: "a data file cannot be read",
+    explain: r#"The file exists but the system refuses to read it: it is a folder, or you lack the permission.
+
+    data d = csv("data")             # a folder
+    data d = csv("data/yacht.csv")   # right"#,
+};
+
+pub(super) static BAD_GZIP: Code = Code {
+    id: "E0403",
+    title: "a gzip file does not unpack",
+    explain: r#"A file that starts as gzip is damaged, cut short, or unpacks to more than two gibibytes, which only a hostile or
+mistaken file does. Fetch it again, or unpack it by hand: `gunzip -k yacht.csv.gz`."#,
+};
+
+pub(super) static NOT_UTF8: Code = Code {
+    id: "E0404",
+    title: "text is not UTF-8",
+    explain: r#"CSV and JSON files must be UTF-8. A table exported with an older encoding has bytes that mean nothing in it;
+`iconv -f latin1 -t utf-8 old.csv > new.csv` converts it."#,
+};
+
+pub(super) static NO_ROWS: Code = Code {
+    id: "E0405",
+    title: "a file has no rows",
+    explain: r#"A table needs at least one column and one row of data below its header.
+
+    x,y          # wrong: nothing follows
+
+    x,y          # right
+    1,2"#,
+};
+
+pub(super) static RAGGED: Code = Code {
+    id: "E0406",
+    title: "a row has too many or too few cells",
+    explain: r#"Every row must have as many cells as the header. A comma inside a cell needs double quotes around the cell.
+
+    name,age
+    Ada, Countess,36      # three cells
+    "Ada, Countess",36    # right"#,
+};
+
+pub(super) static DUPLICATE_NAME: Code = Code {
+    id: "E0407",
+    title: "column names are not distinct",
+    explain: r#"Programs name columns, so each needs a name of its own.
+
+    x,x,y      # wrong
+    x1,x2,y    # right"#,
+};
+
+pub(super) static MISSING_VALUE: Code = Code {
+    id: "E0408",
+    title: "a value is missing",
+    explain: r#"An empty cell of a CSV file, a null of Parquet or JSON. Missing data are not supported: what to do about them
+(drop the row, fill in, model them) changes the posterior, so the choice is left to you.
+
+    x,y
+    1,         # wrong
+    1,2        # right"#,
+};
+
+pub(super) static NOT_FINITE: Code = Code {
+    id: "E0409",
+    title: "a value is NaN or infinite",
+    explain: r#"Data must be finite numbers: one NaN would make every gradient NaN. Also a number too large for 64 bits counts as
+infinite.
+
+    x,y
+    1,NaN      # wrong
+    1,2        # right"#,
+};
+
+pub(super) static NOT_A_NUMBER: Code = Code {
+    id: "E0410",
+    title: "text in a column of numbers",
+    explain: r#"The first row decides whether a column holds numbers or text. This one starts with a number, and a later row has
+something else, such as a mark for a missing value or a decimal comma.
+
+    x,y
+    1,2
+    ?,3        # wrong
+    1.5,3      # right"#,
+};
+
+pub(super) static MALFORMED: Code = Code {
+    id: "E0411",
+    title: "a file does not follow its format",
+    explain: r#"The bytes are not what the named format asks for: a wrong magic number, a header that cannot be read, quotes that
+do not close. Often the format is misnamed in the program.
+
+    data d = npy("x.csv", "y.csv")   # wrong
+    data d = csv("x.csv")            # right"#,
+};
+
+pub(super) static WRONG_LENGTH: Code = Code {
+    id: "E0412",
+    title: "a file is shorter or longer than its header says",
+    explain: r#"An NPY or IDX header states the shape and the type, hence the number of bytes that follow. The file holds another
+number, usually because a download was cut short."#,
+};
+
+pub(super) static UNSUPPORTED: Code = Code {
+    id: "E0413",
+    title: "a type of element is not supported",
+    explain: r#"Arrays of integers, reals and truth values are read, and text in CSV, JSON and Parquet. Others (complex numbers,
+Python objects, nested Parquet columns, dates) are not: convert them first.
+
+    np.save("x.npy", x)                      # x has dtype object
+    np.save("x.npy", x.astype(np.float64))   # right"#,
+};
+
+pub(super) static BAD_JSON: Code = Code {
+    id: "E0414",
+    title: "a JSON data file has the wrong structure",
+    explain: r#"A JSON data file is one object, as Stan's data files are. Its values are numbers, truth values, text, or arrays of
+these in which all lists of one depth have one length. The message names the place, counting from 0.
+
+    {"x": [[1, 2], [3]]}       # wrong: x[1] has one element
+    {"x": [[1, 2], [3, 4]]}    # right"#,
+};
+
+pub(super) static FILE_COUNT: Code = Code {
+    id: "E0415",
+    title: "the number of files does not suit the format",
+    explain: r#"`idx` and `npy` keep inputs and targets apart, so they need pairs of files; more pairs are more shards.
+
+    data d = idx("images.gz")                # wrong
+    data d = idx("images.gz", "labels.gz")   # right"#,
+};
+
+pub(super) static ROW_COUNTS: Code = Code {
+    id: "E0416",
+    title: "inputs and targets have different numbers of rows",
+    explain: r#"Row i of the file of targets belongs to row i of the file of inputs. Here one file is longer, so that they cannot
+belong together."#,
+};
+
+pub(super) static COLUMNS_DIFFER: Code = Code {
+    id: "E0417",
+    title: "files of one data item have different columns",
+    explain: r#"Shards and test files are read as one table, so each needs the columns of the first file, with the same kind of
+values; their order may differ.
+
+    a.csv: x,y      b.csv: x,z    # wrong
+    a.csv: x,y      b.csv: y,x    # right"#,
+};
+
+pub(super) static CHANGED: Code = Code {
+    id: "E0418",
+    title: "data differ from those the program was compiled for",
+    explain: r#"Shapes are fixed when a program is compiled. The data that it runs on must have the same columns, shapes and
+levels; only the number of rows is free. Compile again with the new data."#,
+};
+
+pub(super) static UNKNOWN_COLUMN: Code = Code {
+    id: "E0419",
+    title: "there is no such column",
+    explain: r#"`inputs` or `target` names a column that the file does not have. Names are compared letter by letter.
+
+    data d = csv("d.csv") { target = Strength }   # the header says strength
+    data d = csv("d.csv") { target = strength }   # right"#,
+};
+
+pub(super) static TEXT_COLUMN: Code = Code {
+    id: "E0420",
+    title: "text where numbers are needed",
+    explain: r#"A column of text was used in arithmetic, or as one of the inputs that become a vector of reals. Text serves as the
+levels of an `index`: bind the column by name.
+
+    data d = csv("d.csv") { inputs = [county, floor] }   # county is text
+    model M(floor: real, county: index(J)) -> y: real    # right"#,
+};
+
+pub(super) static NOT_A_COLUMN: Code = Code {
+    id: "E0421",
+    title: "an array cannot be used as a column",
+    explain: r#"Column expressions work on one number per example. An array of higher rank, or a value that all examples share,
+has no such numbers.
+
+    inputs = [log(X)]       # X is a matrix
+    inputs = [X]            # right: all its columns in order"#,
+};
+
+pub(super) static BAD_FUNCTION: Code = Code {
+    id: "E0422",
+    title: "not a function of columns",
+    explain: r#"Column expressions know `log exp sqrt abs zscore neg` of one argument and `add sub mul div pow eq` of two. Anything
+else belongs in the model."#,
+};
+
+pub(super) static DOMAIN: Code = Code {
+    id: "E0423",
+    title: "a column expression is not finite",
+    explain: r#"A function was used outside its domain: the logarithm of zero or less, the root of a negative number, a division by
+zero. The message names the first such row.
+
+    target = log(earn)           # some earnings are zero
+    target = log(earn + 1)       # right"#,
+};
+
+pub(super) static BAD_SPLITS: Code = Code {
+    id: "E0424",
+    title: "a split file is wrong",
+    explain: r#"A split file lists the test rows of each split; the training rows are all others.
+
+    {"kind": "random", "n_rows": 4, "index_base": 0, "n_splits": 2, "test": [[0, 3], [1]]}
+
+Every row number must exist, counted from `index_base` (0 or 1), and occur once per split; `n_rows` must be the
+number of rows of the table."#,
+};
+
+pub(super) static NO_SUCH_SPLIT: Code = Code {
+    id: "E0425",
+    title: "the split does not exist",
+    explain: r#"`split` is not below the number of splits in the split file. Splits are numbered from 0; `split = all` visits each.
+
+    split = 20     # of 20 splits
+    split = 19     # right: the last"#,
+};
+
+pub(super) static BAD_OPTION: Code = Code {
+    id: "E0426",
+    title: "a data option is out of range",
+    explain: r#"Fractions of rows must be above 0 (or 0 where that means none) and below 1; a scale must be finite and not zero.
+
+    validation = 10      # wrong
+    validation = 0.1     # right"#,
+};
+
+pub(super) static TOO_FEW_ROWS: Code = Code {
+    id: "E0427",
+    title: "no rows are left",
+    explain: r#"The choice of test rows, validation rows and limit leaves nothing to train on, or nothing to test on."#,
+};
+
+pub(super) static UNSEEN_LEVEL: Code = Code {
+    id: "E0428",
+    title: "a level occurs only outside the training rows",
+    explain: r#"A test row has a level of a text column that no training row has, so nothing was learnt about it. Choose other test
+rows, or merge rare levels in the file."#,
+};
+
+pub(super) static STANDARDISED_CLASS: Code = Code {
+    id: "E0429",
+    title: "a class cannot be standardised",
+    explain: r#"Standardising subtracts a mean and divides by a standard deviation, which means nothing for classes.
+
+    standardise = [inputs, target]   # the target is text or a label
+    standardise = [inputs]           # right"#,
+};
+
+pub(super) static CONSTANT_COLUMN: Code = Code {
+    id: "E0430",
+    title: "a column is constant over the training rows",
+    explain: r#"A column with standard deviation zero cannot be standardised and is left as it is. It carries no information for
+this choice of training rows, but its size still reaches the model: leave it out of `inputs`."#,
+};
+
+pub(super) static LARGE_INTEGER: Code = Code {
+    id: "E0431",
+    title: "a value is not an integer of 32 bits",
+    explain: r#"Counts, classes and indices are integers of 32 bits. The value is fractional, or beyond about two thousand million;
+an identifier of that size is probably meant to be text."#,
+};
+
+pub(super) static UNWRITABLE: Code = Code {
+    id: "E0432",
+    title: "a result file cannot be written",
+    explain: r#"Results are written under a temporary name in the same folder and renamed when they are whole. The folder must
+exist and be writable."#,
+};
+
+pub(super) static NO_HEADER: Code = Code {
+    id: "E0433",
+    title: "a table has no header line",
+    explain: r#"The first line of a CSV file must name the columns. A line of numbers would otherwise be lost as names.
+
+    1,2      # wrong
+
+    x,y      # right
+    1,2"#,
+};

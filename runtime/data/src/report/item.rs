@@ -1,0 +1,313 @@
+//! Faults of a data item: files that do not fit together, columns, expressions, splits, options.
+
+use super::{At, codes, fault, short, shown, shown_long};
+use bnnc_base::diagnostic::{Diagnostic, Severity};
+use bnnc_base::nearest::nearest;
+use bnnc_base::source::Span;
+use std::path::{Path, PathBuf};
+
+/// Files in a number that the format does not allow.
+pub fn file_count(path: &Path, format: &str, actual: usize) -> Diagnostic {
+    fault(
+        &codes::FILE_COUNT,
+        At::file(path),
+        format!("{format} data need pairs of files, found {actual}"),
+    )
+    .help("name a file of inputs, then a file of targets")
+}
+
+/// Inputs and targets of different length.
+pub fn row_counts(inputs: (&Path, usize), targets: (&Path, usize)) -> Diagnostic {
+    let message = format!(
+        "expected {} rows as in `{}`, found {}",
+        inputs.1,
+        short(inputs.0),
+        targets.1
+    );
+    fault(&codes::ROW_COUNTS, At::file(targets.0), message)
+        .help("inputs and targets must belong together, row by row")
+}
+
+/// A column of the first file that another file lacks.
+pub fn missing_column(there: &Path, name: &str, here: &Path) -> Diagnostic {
+    let message = format!(
+        "`{}` has a column `{}`, `{}` has not",
+        short(here),
+        shown(name),
+        short(there)
+    );
+    fault(
+        &codes::COLUMNS_DIFFER,
+        At {
+            path: there,
+            row: 1,
+            column: 0,
+        },
+        message,
+    )
+    .help("all files of a data item need the same columns")
+}
+
+/// A column that the first file lacks.
+pub fn extra_column(there: &Path, name: &str, here: &Path) -> Diagnostic {
+    let message = format!(
+        "`{}` has a column `{}`, `{}` has not",
+        short(there),
+        shown(name),
+        short(here)
+    );
+    fault(
+        &codes::COLUMNS_DIFFER,
+        At {
+            path: there,
+            row: 1,
+            column: 0,
+        },
+        message,
+    )
+    .help("all files of a data item need the same columns")
+}
+
+/// A column whose kind or shape differs between files.
+pub fn column_differs(there: &Path, name: &str, (expected, actual): (&str, &str), here: &Path) -> Diagnostic {
+    let message = format!(
+        "expected {expected} in `{}` as in `{}`, found {actual}",
+        shown(name),
+        short(here)
+    );
+    fault(&codes::COLUMNS_DIFFER, At::file(there), message)
+        .help("all files of a data item need the same columns")
+}
+
+/// An array that all examples share but that differs between files.
+pub fn shared_differs(there: &Path, name: &str, here: &Path) -> Diagnostic {
+    let message = format!(
+        "expected the same `{}` as in `{}`, found another",
+        shown(name),
+        short(here)
+    );
+    fault(&codes::COLUMNS_DIFFER, At::file(there), message)
+        .help("values that all examples share must agree between files")
+}
+
+/// A file that no longer fits what was compiled against it.
+pub fn changed(path: &Path, what: &str) -> Diagnostic {
+    fault(
+        &codes::CHANGED,
+        At::file(path),
+        format!("the data differ from those the program was compiled for: {what}"),
+    )
+    .help("compile the program with these data")
+}
+
+/// A column that the program names and no file has.
+pub fn unknown_column<'a>(
+    path: &Path,
+    name: &str,
+    span: Option<Span>,
+    names: impl Iterator<Item = &'a str>,
+) -> Diagnostic {
+    let names: Vec<&str> = names.collect();
+    let found = fault(
+        &codes::UNKNOWN_COLUMN,
+        At {
+            path,
+            row: 1,
+            column: 0,
+        },
+        format!("there is no column `{}`", shown(name)),
+    );
+    let found = match nearest(name, names.iter().copied()) {
+        Some(near) => found.help(format!("did you mean `{near}`?")),
+        None => found.help(format!("the columns are {}", shown_long(&names.join(", ")))),
+    };
+    named(found, span)
+}
+
+fn named(found: Diagnostic, span: Option<Span>) -> Diagnostic {
+    match span {
+        Some(span) => found.also(span, "named here"),
+        None => found,
+    }
+}
+
+/// Text where numbers are needed.
+pub fn text_column(path: &Path, name: &str, span: Option<Span>) -> Diagnostic {
+    let found = fault(
+        &codes::TEXT_COLUMN,
+        At::file(path),
+        format!("expected numbers in column `{}`, found text", shown(name)),
+    );
+    named(
+        found.help("leave it out of `inputs`, or bind it by name to an `index`"),
+        span,
+    )
+}
+
+/// An array where a column is needed.
+pub fn not_a_column(path: &Path, name: &str, why: &str, span: Option<Span>) -> Diagnostic {
+    let found = fault(
+        &codes::NOT_A_COLUMN,
+        At::file(path),
+        format!("`{}` cannot be used as a column: {why}", shown(name)),
+    );
+    named(
+        found.help("expressions take columns with one number per example"),
+        span,
+    )
+}
+
+/// A function that column expressions do not have, or with the wrong number of arguments.
+pub fn bad_function(path: &Path, message: String, span: Span) -> Diagnostic {
+    fault(&codes::BAD_FUNCTION, At::file(path), message)
+        .help("column expressions know log, exp, sqrt, abs, zscore, neg, add, sub, mul, div, pow and eq")
+        .also(span, "named here")
+}
+
+/// A function outside its domain.
+pub fn domain(at: At<'_>, call: &str, span: Span) -> Diagnostic {
+    fault(&codes::DOMAIN, at, format!("`{call}` is not a finite number"))
+        .help("change the expression or drop the row")
+        .also(span, "computed here")
+}
+
+/// A split file that is not in the expected form.
+pub fn bad_split_file(path: &Path, detail: &str) -> Diagnostic {
+    fault(
+        &codes::BAD_SPLITS,
+        At::file(path),
+        format!("not a valid split file: {}", shown_long(detail)),
+    )
+    .help("expected {\"kind\", \"n_rows\", \"index_base\", \"n_splits\", \"test\": [[..], ..]}")
+}
+
+/// A split file made for another table.
+pub fn split_rows(path: &Path, expected: usize, actual: usize) -> Diagnostic {
+    fault(
+        &codes::BAD_SPLITS,
+        At::file(path),
+        format!("expected splits of {expected} rows, found splits of {actual}"),
+    )
+    .help("use the split file that belongs to the data file")
+}
+
+/// A split that the file does not have.
+pub fn no_such_split(path: &Path, wanted: usize, count: usize) -> Diagnostic {
+    let message = format!("expected a split below {count}, found {wanted}");
+    fault(&codes::NO_SUCH_SPLIT, At::file(path), message).help("splits are numbered from 0")
+}
+
+/// A row number outside the table, or twice.
+pub fn split_index(path: &Path, split: usize, message: &str) -> Diagnostic {
+    fault(
+        &codes::BAD_SPLITS,
+        At::file(path),
+        format!("split {split}: {message}"),
+    )
+    .help("every test row must exist and occur once")
+}
+
+/// A fraction or number out of its range.
+pub fn bad_option(path: &Path, option: &str, expected: &str, actual: f64) -> Diagnostic {
+    fault(
+        &codes::BAD_OPTION,
+        At::file(path),
+        format!("expected `{option}` {expected}, found {actual}"),
+    )
+    .help(format!("change `{option}` in the data item"))
+}
+
+/// No rows are left for training or testing.
+pub fn too_few_rows(path: &Path, kind: &str, rows: usize) -> Diagnostic {
+    fault(
+        &codes::TOO_FEW_ROWS,
+        At::file(path),
+        format!("no {kind} rows are left of {rows}"),
+    )
+    .help("change `test`, `validation` or `limit` in the data item")
+}
+
+/// A string that training never sees.
+pub fn unseen_level(at: At<'_>, name: &str, level: &str, kind: &str) -> Diagnostic {
+    fault(
+        &codes::UNSEEN_LEVEL,
+        at,
+        format!(
+            "`{}` occurs in the {kind} rows but not in the training rows",
+            shown(level)
+        ),
+    )
+    .label(format!("column `{name}`"))
+    .help("choose other test rows, or merge rare levels")
+}
+
+/// An index target that is declared standardised.
+pub fn standardised_class(path: &Path, name: &str, span: Span) -> Diagnostic {
+    fault(
+        &codes::STANDARDISED_CLASS,
+        At::file(path),
+        format!(
+            "the target `{}` holds classes and cannot be standardised",
+            shown(name)
+        ),
+    )
+    .help("write `standardise = [inputs]`")
+    .also(span, "standardised here")
+}
+
+/// An integer too large for an index.
+pub fn large_integer(at: At<'_>, name: &str, value: i64) -> Diagnostic {
+    fault(
+        &codes::LARGE_INTEGER,
+        at,
+        format!(
+            "expected an integer of 32 bits in `{}`, found {value}",
+            shown(name)
+        ),
+    )
+    .help("counts and indices must fit 32 bits")
+}
+
+/// A real number where an index or a count is needed.
+pub fn not_an_integer(at: At<'_>, name: &str, value: f64) -> Diagnostic {
+    fault(
+        &codes::LARGE_INTEGER,
+        at,
+        format!("expected an integer in `{}`, found {value}", shown(name)),
+    )
+    .help("counts, classes and indices are whole numbers")
+}
+
+/// Columns that do not vary over the training rows (a warning).
+pub fn constant_columns(path: &Path, names: &[String]) -> Diagnostic {
+    let listed = shown_long(
+        &names
+            .iter()
+            .take(5)
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .join(", "),
+    );
+    let more = if names.len() > 5 {
+        format!(" and {} more", names.len() - 5)
+    } else {
+        String::new()
+    };
+    let message = format!("not standardised, because constant over the training rows: {listed}{more}");
+    let mut warning = fault(&codes::CONSTANT_COLUMN, At::file(path), message)
+        .help("leave constant columns out of `inputs`");
+    warning.severity = Severity::Warning;
+    warning
+}
+
+/// No file at all.
+pub fn no_files(name: &str) -> Diagnostic {
+    Diagnostic::data(
+        &codes::FILE_COUNT,
+        PathBuf::new(),
+        0,
+        0,
+        format!("the data item `{name}` names no file"),
+    )
+    .help("name at least one file")
+}

@@ -1,0 +1,260 @@
+//! Everything that can be wrong with data: one function per fault, each with its code and its advice.
+
+mod codes;
+mod item;
+
+pub use codes::CODES;
+pub use item::{
+    bad_function, bad_option, bad_split_file, changed, column_differs, constant_columns, domain,
+    extra_column, file_count, large_integer, missing_column, no_files, no_such_split, not_a_column,
+    not_an_integer, row_counts, shared_differs, split_index, split_rows, standardised_class, text_column,
+    too_few_rows, unknown_column, unseen_level,
+};
+
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::nearest::nearest;
+use std::path::Path;
+
+/// Several faults; never empty where it stands for a failure.
+pub type Faults = Vec<Diagnostic>;
+
+/// A place in a data file: row and column count from 1, 0 means the whole.
+#[derive(Clone, Copy, Debug)]
+pub struct At<'a> {
+    /// The file.
+    pub path: &'a Path,
+    /// The row.
+    pub row: usize,
+    /// The column.
+    pub column: usize,
+}
+
+impl<'a> At<'a> {
+    /// The whole file.
+    pub fn file(path: &'a Path) -> At<'a> {
+        At {
+            path,
+            row: 0,
+            column: 0,
+        }
+    }
+}
+
+fn fault(code: &'static Code, at: At<'_>, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::data(code, at.path, at.row, at.column, message)
+}
+
+/// Only the file's name: messages that name a second file stay short.
+fn short(path: &Path) -> String {
+    path.file_name().map_or_else(
+        || path.display().to_string(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}
+
+/// A cell as a message may show it: on one line, never long.
+fn shown(text: &str) -> String {
+    let line: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(40)
+        .collect();
+    if text.chars().count() > 40 {
+        format!("{line}…")
+    } else {
+        line
+    }
+}
+
+/// A file that cannot be opened or read; a missing one is compared with its neighbours.
+pub fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
+    if error.kind() != std::io::ErrorKind::NotFound {
+        return fault(
+            &codes::UNREADABLE,
+            At::file(path),
+            format!("cannot read the file: {error}"),
+        )
+        .help("check that it is a file and that you may read it");
+    }
+    let found = fault(&codes::MISSING_FILE, At::file(path), "the file does not exist");
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let names: Vec<String> = std::fs::read_dir(folder)
+        .map(|entries| {
+            entries
+                .flatten()
+                .map(|e| e.file_name().to_string_lossy().into_owned())
+                .collect()
+        })
+        .unwrap_or_default();
+    match nearest(&short(path), names.iter().map(String::as_str)) {
+        Some(name) => found.help(format!("did you mean `{}`?", path.with_file_name(name).display())),
+        None if folder.is_dir() => found.help("paths in a program are relative to the program's folder"),
+        None => found.help(format!("the folder `{}` does not exist either", folder.display())),
+    }
+}
+
+/// A gzip stream that does not unpack.
+pub fn bad_gzip(path: &Path, error: &std::io::Error) -> Diagnostic {
+    fault(
+        &codes::BAD_GZIP,
+        At::file(path),
+        format!("cannot unpack the gzip file: {error}"),
+    )
+    .help("the file is damaged or cut short: fetch or compress it again")
+}
+
+/// A gzip stream that unpacks to more than the bound.
+pub fn unpacks_too_large(path: &Path, limit: u64) -> Diagnostic {
+    let message = format!("unpacks to more than {limit} bytes");
+    fault(&codes::BAD_GZIP, At::file(path), message).help("unpack it by hand, or use parquet")
+}
+
+/// Text that is not UTF-8.
+pub fn not_utf8(at: At<'_>) -> Diagnostic {
+    fault(&codes::NOT_UTF8, at, "the text is not UTF-8").help("save the file with the encoding UTF-8")
+}
+
+/// A file without rows or without columns.
+pub fn no_rows(path: &Path, what: &str) -> Diagnostic {
+    fault(&codes::NO_ROWS, At::file(path), format!("the file has no {what}"))
+        .help("a table needs a header line, at least one column and at least one row")
+}
+
+/// A row with another number of cells than the header.
+pub fn ragged(at: At<'_>, expected: usize, actual: usize) -> Diagnostic {
+    fault(
+        &codes::RAGGED,
+        at,
+        format!("expected {expected} cells as in the header, found {actual}"),
+    )
+    .help("a cell that contains a comma needs double quotes around it")
+}
+
+/// A column name that is there twice, or empty.
+pub fn bad_name(at: At<'_>, name: &str) -> Diagnostic {
+    let message = if name.is_empty() {
+        "the column has no name".to_string()
+    } else {
+        format!("two columns are named `{}`", shown(name))
+    };
+    fault(&codes::DUPLICATE_NAME, at, message).help("give every column a name of its own")
+}
+
+/// A header line made of numbers.
+pub fn no_header(path: &Path) -> Diagnostic {
+    fault(
+        &codes::NO_HEADER,
+        At {
+            path,
+            row: 1,
+            column: 0,
+        },
+        "expected a header line with column names, found numbers",
+    )
+    .help("put the names of the columns into the first line")
+}
+
+/// An empty cell or a null.
+pub fn missing_value(at: At<'_>, name: &str) -> Diagnostic {
+    fault(&codes::MISSING_VALUE, at, "expected a value, found none")
+        .label(format!("column `{name}`"))
+        .help("drop the row or fill in a value; missing data are not supported")
+}
+
+/// A mark such as `NA` at the top of a column.
+pub fn missing_mark(at: At<'_>, name: &str, text: &str) -> Diagnostic {
+    fault(
+        &codes::MISSING_VALUE,
+        at,
+        format!("expected a value, found the mark `{text}`"),
+    )
+    .label(format!("column `{name}`"))
+    .help("drop the row or fill in a value; missing data are not supported")
+}
+
+/// NaN or infinity.
+pub fn not_finite(at: At<'_>, name: &str, text: &str) -> Diagnostic {
+    fault(
+        &codes::NOT_FINITE,
+        at,
+        format!("expected a finite number, found `{}`", shown(text)),
+    )
+    .label(format!("column `{name}`"))
+    .help("drop the row or fill in a value; missing data are not supported")
+}
+
+/// Text in a column of numbers.
+pub fn not_a_number(at: At<'_>, name: &str, text: &str) -> Diagnostic {
+    fault(
+        &codes::NOT_A_NUMBER,
+        at,
+        format!("expected a number, found `{}`", shown(text)),
+    )
+    .label(format!("column `{name}`"))
+    .help("the first row decides: a column that starts with a number holds only numbers")
+}
+
+/// Bytes that do not follow the format.
+pub fn malformed(at: At<'_>, format: &str, detail: &str) -> Diagnostic {
+    fault(
+        &codes::MALFORMED,
+        at,
+        format!("not a valid {format} file: {}", shown_long(detail)),
+    )
+    .help("check that the file is whole and that the program names the right format")
+}
+
+fn shown_long(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(200)
+        .collect()
+}
+
+/// A header that promises another number of bytes than there are.
+pub fn wrong_length(path: &Path, expected: &str, actual: usize) -> Diagnostic {
+    fault(
+        &codes::WRONG_LENGTH,
+        At::file(path),
+        format!("the header promises {expected} bytes of data, found {actual}"),
+    )
+    .help("the file is damaged or cut short: fetch or write it again")
+}
+
+/// A type of element that is not read.
+pub fn unsupported(at: At<'_>, what: &str, supported: &str) -> Diagnostic {
+    fault(&codes::UNSUPPORTED, at, format!("{what} cannot be read")).help(format!("use {supported}"))
+}
+
+/// JSON that is not an object of scalars and arrays.
+pub fn bad_json(path: &Path, place: &str, message: &str) -> Diagnostic {
+    fault(
+        &codes::BAD_JSON,
+        At::file(path),
+        format!("{message} at `{place}`"),
+    )
+    .help("the file must be one object whose values are numbers, text, or arrays of one shape")
+}
+
+/// A list whose length differs from its neighbours'.
+pub fn ragged_json(path: &Path, place: &str, expected: usize, actual: usize) -> Diagnostic {
+    fault(
+        &codes::BAD_JSON,
+        At::file(path),
+        format!("expected {expected} elements at `{place}`, found {actual}"),
+    )
+    .help("arrays must be rectangular")
+}
+
+/// A result file that cannot be written.
+pub fn unwritable(path: &Path, error: &std::io::Error) -> Diagnostic {
+    fault(
+        &codes::UNWRITABLE,
+        At::file(path),
+        format!("cannot write the file: {error}"),
+    )
+    .help("check that the folder exists, that you may write there, and that the disk is not full")
+}

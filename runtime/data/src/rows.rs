@@ -1,0 +1,156 @@
+//! Rows as the model sees them: a matrix of inputs, and every field by name.
+
+use crate::report::{self, At};
+use crate::standardise::Standardisation;
+use crate::table::{self, Array, Shard, Values};
+use bnnc_base::diagnostic::Diagnostic;
+use std::path::{Path, PathBuf};
+
+/// Some rows of a data item.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rows {
+    /// How many.
+    pub count: usize,
+    /// Their numbers over all data files, from 0 (rows of test files follow those of the data files).
+    pub index: Vec<usize>,
+    /// Input columns.
+    pub width: usize,
+    /// The inputs, `count` rows of `width`, scaled and standardised as the data item says.
+    pub inputs: Vec<f64>,
+    /// The fields that hold one element per example.
+    pub fields: Vec<RowField>,
+    /// All data files, for messages.
+    pub(crate) shards: Vec<Shard>,
+    /// How messages call the first row of a file.
+    pub(crate) first_row: usize,
+}
+
+/// One field of some rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowField {
+    /// Its name.
+    pub name: String,
+    /// Axes of one example.
+    pub shape: Vec<usize>,
+    /// The elements as in the file.
+    pub values: Values,
+    /// Multiplies reals.
+    pub scale: f64,
+    /// Standardises reals after the scale, one per element of an example.
+    pub standardisation: Vec<Standardisation>,
+    /// Why the field cannot be used.
+    pub(crate) fault: Option<Box<Diagnostic>>,
+}
+
+impl RowField {
+    pub(crate) fn new(
+        array: &Array,
+        part: &[usize],
+        scale: f64,
+        standardisation: Vec<Standardisation>,
+    ) -> RowField {
+        let width = array.width();
+        let elements = || part.iter().flat_map(|&row| row * width..(row + 1) * width);
+        let values = match &array.values {
+            Values::Byte(all) => Values::Byte(elements().map(|i| all[i]).collect()),
+            Values::Int(all) => Values::Int(elements().map(|i| all[i]).collect()),
+            Values::Real(all) => Values::Real(elements().map(|i| all[i]).collect()),
+            Values::Level { codes, levels } => Values::Level {
+                codes: elements().map(|i| codes[i]).collect(),
+                levels: levels.clone(),
+            },
+        };
+        let (name, shape) = (array.name.clone(), array.axes().to_vec());
+        RowField {
+            name,
+            shape,
+            values,
+            scale,
+            standardisation,
+            fault: None,
+        }
+    }
+
+    /// Elements per example.
+    pub fn width(&self) -> usize {
+        self.shape.iter().product()
+    }
+}
+
+impl Rows {
+    /// The field of that name.
+    pub fn field(&self, name: &str) -> Option<&RowField> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The inputs of one row.
+    pub fn input(&self, row: usize) -> &[f64] {
+        &self.inputs[row * self.width..(row + 1) * self.width]
+    }
+
+    /// A field as reals, row by row: scaled and standardised where the data item says so.
+    pub fn reals(&self, name: &str) -> Result<Vec<f64>, Diagnostic> {
+        let field = self.usable(name)?;
+        if field.values.is_text() {
+            return Err(report::text_column(&self.path(), name, None));
+        }
+        let width = field.width().max(1);
+        let prepare = |i| {
+            let map = field
+                .standardisation
+                .get(i % width)
+                .unwrap_or(&Standardisation::IDENTITY);
+            map.apply(field.values.real(i) * field.scale)
+        };
+        Ok((0..field.values.len()).map(prepare).collect())
+    }
+
+    /// A field as in the file, without scale and standardisation: a target in its own units.
+    pub fn original(&self, name: &str) -> Result<Vec<f64>, Diagnostic> {
+        let field = self.usable(name)?;
+        Ok((0..field.values.len()).map(|i| field.values.real(i)).collect())
+    }
+
+    /// A field as integers, row by row: counts, classes, indices, the codes of levels. Never standardised.
+    pub fn ints(&self, name: &str) -> Result<Vec<i32>, Diagnostic> {
+        let field = self.usable(name)?;
+        let width = field.width().max(1);
+        let convert = |i: usize| {
+            let (path, row) = self.place(i / width);
+            let at = At { path, row, column: 0 };
+            let whole = |real: f64| (real.fract() == 0.0 && real.abs() < 2e9).then_some(real as i64);
+            let value = match field.values.int(i) {
+                Some(value) => value,
+                None => {
+                    let real = field.values.real(i);
+                    whole(real).ok_or_else(|| report::not_an_integer(at, name, real))?
+                }
+            };
+            i32::try_from(value).map_err(|_| report::large_integer(at, name, value))
+        };
+        (0..field.values.len()).map(convert).collect()
+    }
+
+    fn usable(&self, name: &str) -> Result<&RowField, Diagnostic> {
+        let names = self.fields.iter().map(|field| field.name.as_str());
+        let field = self
+            .field(name)
+            .ok_or_else(|| report::unknown_column(&self.path(), name, None, names))?;
+        match &field.fault {
+            Some(fault) => Err(fault.as_ref().clone()),
+            None => Ok(field),
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.shards
+            .first()
+            .map(|shard| shard.path.clone())
+            .unwrap_or_default()
+    }
+
+    /// The file of row `i` and its number there.
+    pub fn place(&self, i: usize) -> (&Path, usize) {
+        table::place_of(&self.shards, self.first_row, self.index[i])
+    }
+}

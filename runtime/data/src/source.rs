@@ -1,0 +1,386 @@
+//! The files of a data item, read and resolved: which arrays are inputs and target, and the schema.
+
+use crate::dataset::{self, Dataset, Preparation};
+use crate::expression::{self, Scores};
+use crate::read;
+use crate::report::{self, Faults};
+use crate::split::{self, Pool};
+use crate::table::{Array, Table, Values};
+use bnnc_abi::data::{Column, DataSpec, Field, FieldKind, Format, Schema, Test};
+use bnnc_base::diagnostic::Diagnostic;
+use std::path::PathBuf;
+
+/// Where input columns come from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Input {
+    /// All elements of an array, in order.
+    Array(usize),
+    /// An expression.
+    Computed(Column),
+}
+
+/// Everything a data item names, in memory; each split is cut from it.
+#[derive(Clone, Debug)]
+pub struct Source {
+    pub(crate) spec: DataSpec,
+    /// The rows of the data files, then those of the test files; a computed target is its last array.
+    pub(crate) table: Table,
+    /// Rows of the data files.
+    pub(crate) rows: usize,
+    /// Levels of each array in the data files (test files may add more); 0 for numbers.
+    pub(crate) levels: Vec<usize>,
+    pub(crate) inputs: Vec<Input>,
+    /// Arrays that are inputs by themselves: standardised also where they are bound by name.
+    pub(crate) named: Vec<usize>,
+    pub(crate) target: Option<usize>,
+    /// The shared table.
+    pub(crate) shared: Vec<Array>,
+    splits: Vec<Vec<usize>>,
+    schema: Schema,
+}
+
+impl Source {
+    /// Reads all files of a data item and checks everything that does not depend on a split.
+    pub fn read(spec: &DataSpec) -> Result<Source, Faults> {
+        check_options(spec)?;
+        let known = known_target(spec);
+        let data = read::read(spec.format, &spec.files, known.as_deref())?;
+        let shared = read_shared(spec)?;
+        let rows = data.rows;
+        let mut levels: Vec<usize> = data.arrays.iter().map(level_count).collect();
+        let mut table = match &spec.test {
+            Test::Files(files) => data.join(read::read(spec.format, files, known.as_deref())?)?,
+            Test::None | Test::Splits { .. } | Test::Fraction(_) => data,
+        };
+        let splits = match &spec.test {
+            Test::Splits { file, .. } => split::read_splits(file, rows)?,
+            Test::None | Test::Files(_) | Test::Fraction(_) => Vec::new(),
+        };
+        let target = resolve_target(spec, &mut table).map_err(|fault| vec![fault])?;
+        levels.resize(table.arrays.len(), 0);
+        let inputs = resolve_inputs(spec, &table, target)?;
+        let named = named_inputs(spec, &table, target, &inputs);
+        let schema = empty_schema(spec);
+        let source = Source {
+            spec: spec.clone(),
+            table,
+            rows,
+            levels,
+            inputs,
+            named,
+            target,
+            shared,
+            splits,
+            schema,
+        };
+        source.described()
+    }
+
+    /// A source of rows to predict for: no splits, the inputs of the training, and the target only where the file has it.
+    pub(crate) fn of_new_rows(
+        spec: &DataSpec,
+        mut table: Table,
+        prepared: &Preparation,
+    ) -> Result<Source, Faults> {
+        let mut spec = DataSpec {
+            test: Test::None,
+            shared: None,
+            standardise_target: false,
+            ..spec.clone()
+        };
+        if spec.inputs.is_empty() && !matches!(spec.format, Format::Idx | Format::Npy) {
+            let names = prepared
+                .named
+                .iter()
+                .map(|(name, _)| Column::Name(name.clone(), spec.span));
+            spec.inputs = names.collect();
+        }
+        let target = match &spec.target {
+            Some(Column::Apply(..))
+                if known_target(&spec).is_some_and(|name| table.find(&name).is_some()) =>
+            {
+                resolve_target(&spec, &mut table).map_err(|fault| vec![fault])?
+            }
+            _ => prepared
+                .target_name
+                .as_deref()
+                .and_then(|name| table.find(name))
+                .map(|(place, _)| place),
+        };
+        let inputs = resolve_inputs(&spec, &table, target)?;
+        let inputs = if prepared.inputs.is_empty() {
+            Vec::new()
+        } else {
+            inputs
+        };
+        let (rows, levels, schema) = (table.rows, vec![0; table.arrays.len()], empty_schema(&spec));
+        let (named, shared, splits) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Source {
+            spec,
+            table,
+            rows,
+            levels,
+            inputs,
+            named,
+            target,
+            shared,
+            splits,
+            schema,
+        })
+    }
+
+    /// What the files say.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// The rows of one of the splits that a run visits, counted from 0.
+    pub fn dataset(&self, split: usize, seed: u64) -> Result<Dataset, Faults> {
+        let parts = split::parts(&self.spec, &self.pool(&self.table.path()), split, seed)
+            .map_err(|fault| vec![fault])?;
+        dataset::cut(self, parts)
+    }
+
+    fn pool<'a>(&'a self, path: &'a std::path::Path) -> Pool<'a> {
+        Pool {
+            path,
+            rows: self.rows,
+            test_rows: self.table.rows - self.rows,
+            splits: &self.splits,
+        }
+    }
+
+    /// Fills in the schema.
+    fn described(mut self) -> Result<Source, Faults> {
+        let path = self.table.path();
+        let parts = split::parts(&self.spec, &self.pool(&path), 0, 0).map_err(|fault| vec![fault])?;
+        let every: Vec<usize> = (0..self.table.rows).collect();
+        let mut width = 0;
+        let mut faults = Vec::new();
+        for input in &self.inputs {
+            match input {
+                Input::Array(array) => width += self.table.arrays[*array].width(),
+                Input::Computed(column) => {
+                    let values =
+                        expression::evaluate(column, &self.table, &mut Scores::Fit(&every, &mut Vec::new()));
+                    faults.extend(values.err());
+                    width += 1;
+                }
+            }
+        }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let splits = match &self.spec.test {
+            Test::Splits { split: None, .. } => self.splits.len(),
+            Test::Splits { .. } | Test::None | Test::Files(_) | Test::Fraction(_) => 1,
+        };
+        self.schema = Schema {
+            name: self.spec.name.clone(),
+            rows: self.rows,
+            train: parts.train.len(),
+            test: parts.test.len(),
+            validation: parts.validation.len(),
+            splits,
+            fields: (0..self.table.arrays.len()).map(|i| self.field(i)).collect(),
+            inputs: width,
+            target: self.target.map(|target| self.table.arrays[target].name.clone()),
+            shared: self.shared.iter().map(Array::field).collect(),
+        };
+        Ok(self)
+    }
+
+    /// The description of an array: its levels are those of the data files.
+    fn field(&self, array: usize) -> Field {
+        let mut field = self.table.arrays[array].field();
+        if let FieldKind::Levels(levels) = &mut field.kind {
+            levels.truncate(self.levels[array]);
+        }
+        if scaled_bytes(&self.spec, &field.name) {
+            field.kind = FieldKind::Real;
+        }
+        field
+    }
+}
+
+/// Whether a field is the inputs of `idx` or `npy` data, which are reals whatever the file holds.
+pub(crate) fn scaled_bytes(spec: &DataSpec, name: &str) -> bool {
+    matches!(spec.format, Format::Idx | Format::Npy) && name == read::INPUTS
+}
+
+fn level_count(array: &Array) -> usize {
+    match &array.values {
+        Values::Level { levels, .. } => levels.len(),
+        Values::Byte(_) | Values::Int(_) | Values::Real(_) => 0,
+    }
+}
+
+fn empty_schema(spec: &DataSpec) -> Schema {
+    let (fields, shared) = (Vec::new(), Vec::new());
+    let name = spec.name.clone();
+    Schema {
+        name,
+        rows: 0,
+        train: 0,
+        test: 0,
+        validation: 0,
+        splits: 1,
+        fields,
+        inputs: 0,
+        target: None,
+        shared,
+    }
+}
+
+fn check_options(spec: &DataSpec) -> Result<(), Faults> {
+    let Some(path) = spec.files.first() else {
+        return Err(vec![report::no_files(&spec.name)]);
+    };
+    if !spec.scale.is_finite() || spec.scale == 0.0 {
+        return Err(vec![report::bad_option(
+            path,
+            "scale",
+            "finite and not zero",
+            spec.scale,
+        )]);
+    }
+    if spec.limit == Some(0) {
+        return Err(vec![report::bad_option(path, "limit", "above 0", 0.0)]);
+    }
+    if matches!(&spec.test, Test::Files(files) if files.is_empty()) {
+        return Err(vec![report::no_files(&spec.name)]);
+    }
+    Ok(())
+}
+
+/// The name whose length is the number of examples of JSON data.
+pub(crate) fn known_target(spec: &DataSpec) -> Option<String> {
+    spec.target
+        .as_ref()
+        .and_then(|target| expression::names(target).first().map(|name| name.to_string()))
+}
+
+fn read_shared(spec: &DataSpec) -> Result<Vec<Array>, Faults> {
+    let Some((format, file)) = &spec.shared else {
+        return Ok(Vec::new());
+    };
+    let table = read::read(*format, &[PathBuf::from(file)], None)?;
+    Ok(table
+        .arrays
+        .into_iter()
+        .map(|array| Array {
+            per_example: false,
+            ..array
+        })
+        .collect())
+}
+
+/// The target's place; a computed one is appended to the table.
+fn resolve_target(spec: &DataSpec, table: &mut Table) -> Result<Option<usize>, Diagnostic> {
+    let place = match (&spec.target, spec.format) {
+        (None, Format::Csv | Format::Parquet) => table.arrays.len() - 1,
+        (None, Format::Idx | Format::Npy) => match table.find(read::TARGET) {
+            Some((place, _)) => place,
+            None => return Ok(None),
+        },
+        (None, Format::Json) => return Ok(None),
+        (Some(Column::Name(name, span)), _) => {
+            let (place, array) = expression::lookup(table, name, Some(*span))?;
+            if !array.per_example {
+                let why = "all examples share it";
+                return Err(report::not_a_column(&table.path(), name, why, Some(*span)));
+            }
+            place
+        }
+        (Some(column), _) => {
+            if expression::uses_zscore(column) {
+                let span = expression::span(column).unwrap_or(spec.span);
+                let message = "a target cannot use `zscore`: write `standardise = [target]`".to_string();
+                return Err(report::bad_function(&table.path(), message, span));
+            }
+            let values = expression::evaluate(column, table, &mut Scores::Apply([].iter()))?;
+            let truth = expression::is_truth(column);
+            let values = if truth {
+                Values::Int(values.iter().map(|&x| x as i64).collect())
+            } else {
+                Values::Real(values)
+            };
+            table.arrays.push(Array::column(expression::text(column), values));
+            table.arrays.len() - 1
+        }
+    };
+    let array = &table.arrays[place];
+    let labels =
+        array.values.is_text() || (spec.format == Format::Idx && !matches!(array.values, Values::Real(_)));
+    if spec.standardise_target && labels {
+        return Err(report::standardised_class(&table.path(), &array.name, spec.span));
+    }
+    Ok(Some(place))
+}
+
+/// The arrays that are inputs unless the program names some: all per example but the target and what it is computed from.
+fn candidates(spec: &DataSpec, table: &Table, target: Option<usize>) -> Vec<usize> {
+    if target.is_none() && spec.format == Format::Json {
+        return Vec::new();
+    }
+    let used = spec.target.as_ref().map(expression::names).unwrap_or_default();
+    let arrays = table.arrays.iter().enumerate();
+    let inputs = arrays
+        .filter(|(i, array)| array.per_example && Some(*i) != target && !used.contains(&array.name.as_str()));
+    inputs.map(|(i, _)| i).collect()
+}
+
+/// The input columns. None where the program names none and a column is text: such data bind by name only.
+fn resolve_inputs(spec: &DataSpec, table: &Table, target: Option<usize>) -> Result<Vec<Input>, Faults> {
+    if spec.inputs.is_empty() {
+        let inputs = candidates(spec, table, target);
+        let text = inputs.iter().any(|&i| table.arrays[i].values.is_text());
+        return Ok(if text {
+            Vec::new()
+        } else {
+            inputs.into_iter().map(Input::Array).collect()
+        });
+    }
+    let resolved = spec.inputs.iter().map(|column| resolve_input(table, column));
+    let (inputs, faults): (Vec<_>, Vec<_>) = resolved.partition(Result::is_ok);
+    let faults: Faults = faults.into_iter().filter_map(Result::err).collect();
+    if faults.is_empty() {
+        Ok(inputs.into_iter().flatten().collect())
+    } else {
+        Err(faults)
+    }
+}
+
+fn resolve_input(table: &Table, column: &Column) -> Result<Input, Diagnostic> {
+    let Column::Name(name, span) = column else {
+        return Ok(Input::Computed(column.clone()));
+    };
+    let (place, array) = expression::lookup(table, name, Some(*span))?;
+    if array.values.is_text() {
+        return Err(report::text_column(&table.path(), name, Some(*span)));
+    }
+    if !array.per_example {
+        return Err(report::not_a_column(
+            &table.path(),
+            name,
+            "all examples share it",
+            Some(*span),
+        ));
+    }
+    Ok(Input::Array(place))
+}
+
+fn named_inputs(spec: &DataSpec, table: &Table, target: Option<usize>, inputs: &[Input]) -> Vec<usize> {
+    if spec.inputs.is_empty() {
+        let numbers = |i: &usize| !table.arrays[*i].values.is_text();
+        return candidates(spec, table, target)
+            .into_iter()
+            .filter(numbers)
+            .collect();
+    }
+    let plain = inputs.iter().filter_map(|input| match input {
+        Input::Array(place) => Some(*place),
+        Input::Computed(_) => None,
+    });
+    plain.collect()
+}

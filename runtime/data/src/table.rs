@@ -1,0 +1,374 @@
+//! What every reader gives back: named arrays, and how files are joined into one table.
+
+use crate::report::{self, Faults};
+use bnnc_abi::data::{Field, FieldKind};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// The elements of an array, in row-major order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Unsigned bytes (images), kept narrow.
+    Byte(Vec<u8>),
+    /// Integers.
+    Int(Vec<i64>),
+    /// Reals, all finite.
+    Real(Vec<f64>),
+    /// Strings as codes into their levels, which are in order of first appearance.
+    Level {
+        /// One code per element.
+        codes: Vec<u32>,
+        /// The strings.
+        levels: Vec<String>,
+    },
+}
+
+impl Values {
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Values::Byte(values) => values.len(),
+            Values::Int(values) => values.len(),
+            Values::Real(values) => values.len(),
+            Values::Level { codes, .. } => codes.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the elements are strings.
+    pub fn is_text(&self) -> bool {
+        matches!(self, Values::Level { .. })
+    }
+
+    /// Element `i` as a real; a string's code.
+    pub fn real(&self, i: usize) -> f64 {
+        match self {
+            Values::Byte(values) => f64::from(values[i]),
+            Values::Int(values) => values[i] as f64,
+            Values::Real(values) => values[i],
+            Values::Level { codes, .. } => f64::from(codes[i]),
+        }
+    }
+
+    /// Element `i` as an integer, if the elements are integers; a string's code.
+    pub fn int(&self, i: usize) -> Option<i64> {
+        match self {
+            Values::Byte(values) => Some(i64::from(values[i])),
+            Values::Int(values) => Some(values[i]),
+            Values::Real(_) => None,
+            Values::Level { codes, .. } => Some(i64::from(codes[i])),
+        }
+    }
+
+    /// What the elements are, with the range of integers.
+    pub fn kind(&self) -> FieldKind {
+        match self {
+            Values::Byte(values) => int_range(values.iter().map(|&value| i64::from(value))),
+            Values::Int(values) => int_range(values.iter().copied()),
+            Values::Real(_) => FieldKind::Real,
+            Values::Level { levels, .. } => FieldKind::Levels(levels.clone()),
+        }
+    }
+
+    /// A word for messages.
+    fn noun(&self) -> &'static str {
+        if self.is_text() { "text" } else { "numbers" }
+    }
+
+    /// Appends; integers become reals where one side is real, levels are merged. `None`: text meets numbers.
+    fn append(self, other: Values) -> Option<Values> {
+        match (self, other) {
+            (Values::Byte(mut a), Values::Byte(b)) => {
+                a.extend(b);
+                Some(Values::Byte(a))
+            }
+            (
+                Values::Level {
+                    mut codes,
+                    mut levels,
+                },
+                Values::Level {
+                    codes: more,
+                    levels: names,
+                },
+            ) => {
+                let places: HashMap<String, u32> = levels.iter().cloned().zip(0..).collect();
+                let map: Vec<u32> = names
+                    .into_iter()
+                    .map(|name| code_of(&places, &mut levels, name))
+                    .collect();
+                codes.extend(more.into_iter().map(|code| map[code as usize]));
+                Some(Values::Level { codes, levels })
+            }
+            (Values::Level { .. }, _) | (_, Values::Level { .. }) => None,
+            (a @ (Values::Byte(_) | Values::Int(_)), b @ (Values::Byte(_) | Values::Int(_))) => Some(
+                Values::Int((0..a.len()).filter_map(|i| a.int(i)).chain(ints(&b)).collect()),
+            ),
+            (a, b) => Some(Values::Real(reals(&a).chain(reals(&b)).collect())),
+        }
+    }
+}
+
+fn ints(values: &Values) -> impl Iterator<Item = i64> + '_ {
+    (0..values.len()).filter_map(|i| values.int(i))
+}
+
+fn reals(values: &Values) -> impl Iterator<Item = f64> + '_ {
+    (0..values.len()).map(|i| values.real(i))
+}
+
+/// The code of a level, which is added if it is new (the new names of one file are distinct).
+fn code_of(places: &HashMap<String, u32>, levels: &mut Vec<String>, name: String) -> u32 {
+    places.get(&name).copied().unwrap_or_else(|| {
+        levels.push(name);
+        (levels.len() - 1) as u32
+    })
+}
+
+fn int_range(values: impl Iterator<Item = i64>) -> FieldKind {
+    let (low, high) = values.fold((i64::MAX, i64::MIN), |(low, high), x| (low.min(x), high.max(x)));
+    if low > high {
+        FieldKind::Int(0, 0)
+    } else {
+        FieldKind::Int(low, high)
+    }
+}
+
+/// One named array of a file; a column is an array with one axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// Its name.
+    pub name: String,
+    /// Whether the first axis counts the examples.
+    pub per_example: bool,
+    /// All axes, that of the examples included.
+    pub shape: Vec<usize>,
+    /// The elements.
+    pub values: Values,
+}
+
+impl Array {
+    /// A column: one element per example.
+    pub fn column(name: impl Into<String>, values: Values) -> Array {
+        Array {
+            name: name.into(),
+            per_example: true,
+            shape: vec![values.len()],
+            values,
+        }
+    }
+
+    /// Axes without that of the examples.
+    pub fn axes(&self) -> &[usize] {
+        if self.per_example {
+            &self.shape[1..]
+        } else {
+            &self.shape
+        }
+    }
+
+    /// Elements per example (all of them where examples share the array).
+    pub fn width(&self) -> usize {
+        self.axes().iter().product()
+    }
+
+    /// Its description.
+    pub fn field(&self) -> Field {
+        Field {
+            name: self.name.clone(),
+            kind: self.values.kind(),
+            shape: self.axes().to_vec(),
+            per_example: self.per_example,
+        }
+    }
+}
+
+/// The rows of a table that one file holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shard {
+    /// The file.
+    pub path: PathBuf,
+    /// Its first row in the table, from 0.
+    pub start: usize,
+    /// One past its last row.
+    pub end: usize,
+}
+
+/// The file of a row and the row's number there.
+pub(crate) fn place_of(shards: &[Shard], first_row: usize, row: usize) -> (&Path, usize) {
+    match shards
+        .iter()
+        .find(|shard| (shard.start..shard.end).contains(&row))
+    {
+        Some(shard) => (&shard.path, row - shard.start + first_row),
+        None => (Path::new(""), 0),
+    }
+}
+
+/// The arrays of one or several files of the same columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// The files, in order.
+    pub shards: Vec<Shard>,
+    /// Examples.
+    pub rows: usize,
+    /// How the first example is called in messages: 2 where a header line is row 1.
+    pub first_row: usize,
+    /// The arrays.
+    pub arrays: Vec<Array>,
+}
+
+impl Table {
+    /// The table of one file.
+    pub fn new(path: impl Into<PathBuf>, first_row: usize, arrays: Vec<Array>) -> Table {
+        let rows = arrays
+            .iter()
+            .find(|array| array.per_example)
+            .map_or(1, |array| array.shape[0]);
+        Table {
+            shards: vec![Shard {
+                path: path.into(),
+                start: 0,
+                end: rows,
+            }],
+            rows,
+            first_row,
+            arrays,
+        }
+    }
+
+    /// The array of that name and its place.
+    pub fn find(&self, name: &str) -> Option<(usize, &Array)> {
+        self.arrays
+            .iter()
+            .enumerate()
+            .find(|(_, array)| array.name == name)
+    }
+
+    /// The first file, for messages about the whole table.
+    pub fn path(&self) -> PathBuf {
+        self.shards
+            .first()
+            .map(|shard| shard.path.clone())
+            .unwrap_or_default()
+    }
+
+    /// The file of a row and the row's number there, as messages call it.
+    pub fn place(&self, row: usize) -> (&Path, usize) {
+        place_of(&self.shards, self.first_row, row)
+    }
+
+    /// Appends the rows of `other`, which must have the same columns, in any order.
+    pub fn join(mut self, mut other: Table) -> Result<Table, Faults> {
+        let faults = self.disagreements(&other);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        for array in &mut self.arrays {
+            let Some(place) = other.arrays.iter().position(|theirs| theirs.name == array.name) else {
+                continue;
+            };
+            let theirs = other.arrays.swap_remove(place);
+            if !array.per_example {
+                continue;
+            }
+            let mine = std::mem::replace(&mut array.values, Values::Real(Vec::new()));
+            match mine.append(theirs.values) {
+                Some(values) => array.values = values,
+                None => unreachable!("`disagreements` compares the kinds"),
+            }
+            array.shape[0] += theirs.shape[0];
+        }
+        let offset = self.rows;
+        self.rows += other.rows;
+        let moved = |shard: Shard| Shard {
+            start: shard.start + offset,
+            end: shard.end + offset,
+            ..shard
+        };
+        self.shards.extend(other.shards.into_iter().map(moved));
+        Ok(self)
+    }
+
+    /// Why `other` cannot be appended.
+    fn disagreements(&self, other: &Table) -> Faults {
+        let (here, there) = (self.path(), other.path());
+        let mut faults = Vec::new();
+        for array in &self.arrays {
+            match other.find(&array.name) {
+                None => faults.push(report::missing_column(&there, &array.name, &here)),
+                Some((_, theirs)) if theirs.values.is_text() != array.values.is_text() => {
+                    let (expected, actual) = (array.values.noun(), theirs.values.noun());
+                    faults.push(report::column_differs(
+                        &there,
+                        &array.name,
+                        (expected, actual),
+                        &here,
+                    ));
+                }
+                Some((_, theirs))
+                    if theirs.axes() != array.axes() || theirs.per_example != array.per_example =>
+                {
+                    let (expected, actual) = (format!("{:?}", array.axes()), format!("{:?}", theirs.axes()));
+                    faults.push(report::column_differs(
+                        &there,
+                        &array.name,
+                        (&expected, &actual),
+                        &here,
+                    ));
+                }
+                Some((_, theirs)) if unlike(array, theirs) => {
+                    faults.push(report::shared_differs(&there, &array.name, &here));
+                }
+                Some(_) => {}
+            }
+        }
+        let extra = other
+            .arrays
+            .iter()
+            .filter(|array| self.find(&array.name).is_none());
+        faults.extend(extra.map(|array| report::extra_column(&there, &array.name, &here)));
+        faults
+    }
+}
+
+/// Whether two files disagree about an array that all examples share; counts such as `N` belong to their file.
+fn unlike(mine: &Array, theirs: &Array) -> bool {
+    !mine.per_example && !mine.shape.is_empty() && mine.values != theirs.values
+}
+
+/// Collects strings into codes.
+#[derive(Default)]
+pub(crate) struct Levels {
+    codes: Vec<u32>,
+    levels: Vec<String>,
+    places: HashMap<String, u32>,
+}
+
+impl Levels {
+    /// Adds one string.
+    pub(crate) fn push(&mut self, text: &str) {
+        let code = match self.places.get(text) {
+            Some(&code) => code,
+            None => {
+                let code = self.levels.len() as u32;
+                self.levels.push(text.to_string());
+                self.places.insert(text.to_string(), code);
+                code
+            }
+        };
+        self.codes.push(code);
+    }
+
+    /// All strings so far.
+    pub(crate) fn finish(self) -> Values {
+        Values::Level {
+            codes: self.codes,
+            levels: self.levels,
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Result files: written under a temporary name in the same folder, renamed when they are whole.
+
+use crate::report;
+use bnnc_base::diagnostic::Diagnostic;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Writes a file; a reader sees the old content or the new, never a part.
+pub fn atomically(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Diagnostic> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(name);
+    let written = File::create(&temporary).and_then(|file| {
+        let mut writer = BufWriter::new(file);
+        fill(&mut writer)?;
+        writer
+            .into_inner()
+            .map_err(io::IntoInnerError::into_error)?
+            .sync_all()?;
+        fs::rename(&temporary, path)
+    });
+    written.map_err(|error| {
+        // The first fault is the one worth telling; a leftover file is only untidy.
+        let _ = fs::remove_file(&temporary);
+        report::unwritable(path, &error)
+    })
+}
+
+/// A column of a result table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ResultColumn {
+    /// Integers: row numbers, classes.
+    Int(Vec<i64>),
+    /// Reals.
+    Real(Vec<f64>),
+    /// Text: levels.
+    Text(Vec<String>),
+}
+
+impl ResultColumn {
+    fn len(&self) -> usize {
+        match self {
+            ResultColumn::Int(values) => values.len(),
+            ResultColumn::Real(values) => values.len(),
+            ResultColumn::Text(values) => values.len(),
+        }
+    }
+
+    fn cell(&self, row: usize) -> String {
+        match self {
+            ResultColumn::Int(values) => values[row].to_string(),
+            ResultColumn::Real(values) => number(values[row]),
+            ResultColumn::Text(values) => values[row].clone(),
+        }
+    }
+}
+
+/// Writes a table such as `predictions.csv`; columns of different length are cut to the shortest.
+pub fn csv(path: &Path, columns: &[(String, ResultColumn)]) -> Result<(), Diagnostic> {
+    atomically(path, |writer| writer.write_all(csv_text(columns).as_bytes()))
+}
+
+/// The text of a table, as [`csv`] writes it.
+pub fn csv_text(columns: &[(String, ResultColumn)]) -> String {
+    let rows = columns.iter().map(|(_, column)| column.len()).min().unwrap_or(0);
+    let mut table = ::csv::Writer::from_writer(Vec::new());
+    // Writing to memory cannot fail.
+    let _ = table.write_record(columns.iter().map(|(name, _)| name));
+    for row in 0..rows {
+        let _ = table.write_record(columns.iter().map(|(_, column)| column.cell(row)));
+    }
+    let bytes = table.into_inner().unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The shortest text that reads back as the same number; valid JSON, in which what is not finite is `null`.
+pub fn number(value: f64) -> String {
+    if value.is_finite() {
+        format!("{value:?}")
+    } else {
+        "null".to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_back() {
+        for value in [
+            0.1,
+            -0.0,
+            1.0,
+            1e300,
+            5e-324,
+            1.0 / 3.0,
+            f64::MAX,
+            123456789012345680.0,
+        ] {
+            let read: f64 = serde_json::from_str(&number(value)).unwrap();
+            assert_eq!(read.to_bits(), value.to_bits(), "{}", number(value));
+        }
+        assert_eq!([f64::NAN, f64::INFINITY].map(number), ["null", "null"]);
+    }
+
+    #[test]
+    fn a_table_is_written_whole_and_nothing_else_stays() {
+        let folder = std::env::temp_dir().join(format!("bnnc-data-write-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("predictions.csv");
+        let columns = [
+            ("row".to_string(), ResultColumn::Int(vec![3, 5])),
+            ("mean".to_string(), ResultColumn::Real(vec![0.1, -2.0])),
+            (
+                "class".to_string(),
+                ResultColumn::Text(vec!["a,b".into(), "c".into()]),
+            ),
+        ];
+        csv(&path, &columns).unwrap();
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            "row,mean,class\n3,0.1,\"a,b\"\n5,-2.0,c\n"
+        );
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        let fault = csv(&folder.join("no/folder.csv"), &columns).unwrap_err();
+        assert_eq!(fault.code.id, "E0432");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

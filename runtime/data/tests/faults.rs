@@ -1,0 +1,460 @@
+//! Wrong data files: each is refused with one short, exact message.
+
+#![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
+
+mod folder;
+
+use bnnc_abi::data::{DataSpec, Format, Test};
+use bnnc_data::{CODES, Source};
+use folder::{Folder, apply, idx, name, npy, parquet, said, spec};
+use std::path::Path;
+
+/// What is said about one file.
+fn check(format: Format, file: &str, bytes: impl AsRef<[u8]>) -> Vec<String> {
+    let folder = Folder::new();
+    faults(&spec(format, &[&folder.file(file, bytes)]))
+}
+
+fn faults(spec: &DataSpec) -> Vec<String> {
+    let found = Source::read(spec).and_then(|source| source.dataset(0, 1).map(|_| ()));
+    let found = found.expect_err("the data are accepted");
+    assert!(
+        found.iter().all(|fault| !fault.help.is_empty()),
+        "no help: {found:?}"
+    );
+    found.iter().map(said).collect()
+}
+
+#[test]
+fn csv() {
+    let check = |text: &str| check(Format::Csv, "t.csv", text);
+    assert_eq!(
+        check("x,y\n1,2\n,3\n"),
+        ["E0408 t.csv:3:1 expected a value, found none"]
+    );
+    assert_eq!(
+        check("x,y\n1,2\n3,NaN\n"),
+        ["E0409 t.csv:3:2 expected a finite number, found `NaN`"]
+    );
+    assert_eq!(
+        check("x\n1e999\n"),
+        ["E0409 t.csv:2:1 expected a finite number, found `1e999`"]
+    );
+    assert_eq!(
+        check("x\n1\n-inf\n"),
+        ["E0409 t.csv:3:1 expected a finite number, found `-inf`"]
+    );
+    assert_eq!(
+        check("x,y\n1,2\n\n3\n"),
+        ["E0406 t.csv:4:0 expected 2 cells as in the header, found 1"]
+    );
+    assert_eq!(
+        check("x,y\n1,2,3\n"),
+        ["E0406 t.csv:2:0 expected 2 cells as in the header, found 3"]
+    );
+    assert_eq!(
+        check("x,y,x\n1,2,3\n"),
+        ["E0407 t.csv:1:3 two columns are named `x`"]
+    );
+    assert_eq!(
+        check("x\nNA\n1\n"),
+        ["E0408 t.csv:2:1 expected a value, found the mark `NA`"]
+    );
+    let semicolons = "E0411 t.csv:1:0 not a valid csv file: expected commas between cells, found semicolons";
+    assert_eq!(check("x;y\n1,5;2\n"), [semicolons]);
+    assert_eq!(check("x,\n1,2\n"), ["E0407 t.csv:1:2 the column has no name"]);
+    assert_eq!(check("x,y\n"), ["E0405 t.csv:0:0 the file has no rows"]);
+    assert_eq!(check(""), ["E0405 t.csv:0:0 the file has no columns"]);
+    assert_eq!(
+        check("1,2\n3,4\n"),
+        ["E0433 t.csv:1:0 expected a header line with column names, found numbers"]
+    );
+    assert_eq!(
+        check("x,y\n1,2\n1,2;5\n"),
+        ["E0410 t.csv:3:2 expected a number, found `2;5`"]
+    );
+}
+
+#[test]
+fn csv_tells_several_faults_but_not_all() {
+    let found = check(Format::Csv, "t.csv", "x,y\n1,2\n?,3\n4\n5,\n");
+    let expected = [
+        "E0410 t.csv:3:1 expected a number, found `?`",
+        "E0406 t.csv:4:0 expected 2 cells as in the header, found 1",
+        "E0408 t.csv:5:2 expected a value, found none",
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(
+        check(Format::Csv, "t.csv", format!("x\n1\n{}", "?\n".repeat(100))).len(),
+        10
+    );
+}
+
+#[test]
+fn text_encoding() {
+    assert_eq!(
+        check(Format::Csv, "t.csv", b"x\nM\xfcller\n"),
+        ["E0404 t.csv:2:1 the text is not UTF-8"]
+    );
+    assert_eq!(
+        check(Format::Json, "d.json", b"{\"x\": \"\xff\"}"),
+        ["E0404 d.json:0:0 the text is not UTF-8"]
+    );
+}
+
+#[test]
+fn npy_and_idx() {
+    let npy_fault = |bytes: Vec<u8>| {
+        let folder = Folder::new();
+        let target = folder.file("y.npy", npy("|u1", false, "(2,)", &[0, 1]));
+        faults(&spec(Format::Npy, &[&folder.file("x.npy", bytes), &target]))
+    };
+    let huge = npy("<f8", false, "(1000000000000,)", &[]);
+    assert_eq!(
+        npy_fault(huge),
+        ["E0412 x.npy:0:0 the header promises 8000000000000 bytes of data, found 0"]
+    );
+    let overflow = npy("<f8", false, "(4294967296, 4294967296)", &[]);
+    assert_eq!(
+        npy_fault(overflow),
+        ["E0412 x.npy:0:0 the header promises more than 2^64 bytes of data, found 0"]
+    );
+    assert_eq!(
+        npy_fault(npy("|O", false, "(2,)", &[0; 16])),
+        ["E0413 x.npy:0:0 the npy type `|O` cannot be read"]
+    );
+    let three = npy("|u1", false, "(3,)", &[1, 2, 3]);
+    assert_eq!(
+        npy_fault(three),
+        ["E0416 y.npy:0:0 expected 3 rows as in `x.npy`, found 2"]
+    );
+    let text = npy_fault(b"x,y\n1,2\n".to_vec());
+    assert_eq!(
+        text,
+        ["E0411 x.npy:0:0 not a valid npy file: expected it to start with the bytes 93 NUMPY"]
+    );
+    let nan: Vec<u8> = [1.0, f64::NAN]
+        .iter()
+        .flat_map(|x: &f64| x.to_le_bytes())
+        .collect();
+    assert_eq!(
+        npy_fault(npy("<f8", false, "(2,)", &nan)),
+        ["E0409 x.npy:0:0 expected a finite number, found `NaN`"]
+    );
+
+    let one = check(Format::Idx, "x.gz", idx(&[2], &[1, 2]));
+    assert_eq!(one, ["E0415 x.gz:0:0 idx data need pairs of files, found 1"]);
+    let idx_fault = |bytes: Vec<u8>| {
+        let folder = Folder::new();
+        faults(&spec(
+            Format::Idx,
+            &[&folder.file("x", bytes), &folder.file("y", idx(&[1], &[0]))],
+        ))
+    };
+    let short = idx_fault(idx(&[4_000_000_000, 28, 28], &[0; 8]));
+    assert_eq!(
+        short,
+        ["E0412 x:0:0 the header promises 3136000000000 bytes of data, found 8"]
+    );
+    assert_eq!(
+        idx_fault(vec![0, 0, 8, 3, 0, 0]),
+        ["E0411 x:0:0 not a valid idx file: expected the sizes of 3 axes, found the end"]
+    );
+    assert_eq!(
+        idx_fault(vec![0, 0, 7, 1, 0, 0, 0, 0]),
+        ["E0413 x:0:0 the idx type 0x07 cannot be read"]
+    );
+}
+
+#[test]
+fn json() {
+    let check = |text: &str| check(Format::Json, "d.json", text);
+    assert_eq!(
+        check(r#"{"X": [[1, 2], [3]]}"#),
+        ["E0414 d.json:0:0 expected 2 elements at `X[1]`, found 1"]
+    );
+    let deep = r#"{"X": [[1, 2], [3, 4], [5, 6], [7, [8]]]}"#;
+    assert_eq!(
+        check(deep),
+        ["E0414 d.json:0:0 expected a single value, found a list at `X[3][1]`"]
+    );
+    assert_eq!(
+        check(r#"{"x": [1, null]}"#),
+        ["E0414 d.json:0:0 expected a value, found null at `x[1]`"]
+    );
+    assert_eq!(
+        check(r#"{"x": [1, "a"]}"#),
+        ["E0414 d.json:0:0 expected a number, found text at `x[1]`"]
+    );
+    assert_eq!(
+        check(r#"{"x": {}}"#),
+        ["E0414 d.json:0:0 expected a value or a list, found an object at `x`"]
+    );
+    assert_eq!(
+        check(r#"{"x": []}"#),
+        ["E0414 d.json:0:0 expected at least one element, found an empty list at `x`"]
+    );
+    assert_eq!(
+        check("[1, 2]"),
+        ["E0411 d.json:1:0 not a valid json file: invalid type: sequence, expected an object of arrays"]
+    );
+    assert_eq!(
+        check("{\"x\": [1,\n 2,]}"),
+        ["E0411 d.json:2:4 not a valid json file: trailing comma"]
+    );
+    assert_eq!(
+        check(r#"{"x": 1, "y": 2, "x": 3}"#),
+        ["E0407 d.json:0:0 two columns are named `x`"]
+    );
+    assert_eq!(check("{}"), ["E0405 d.json:0:0 the file has no values"]);
+    let nested = format!("{{\"x\": {}1{}}}", "[".repeat(10_000), "]".repeat(10_000));
+    assert_eq!(
+        check(&nested),
+        ["E0411 d.json:1:133 not a valid json file: recursion limit exceeded"]
+    );
+}
+
+#[test]
+fn parquet_files() {
+    let check = |bytes: Vec<u8>| check(Format::Parquet, "t.parquet", bytes);
+    assert_eq!(
+        check(parquet(&[Some(1.0), None])),
+        ["E0408 t.parquet:2:1 expected a value, found none"]
+    );
+    let infinite = parquet(&[Some(1.0), Some(f64::INFINITY)]);
+    assert_eq!(
+        check(infinite),
+        ["E0409 t.parquet:2:1 expected a finite number, found `inf`"]
+    );
+    assert_eq!(check(parquet(&[])), ["E0405 t.parquet:0:0 the file has no rows"]);
+    assert!(check(b"x,y\n1,2\n".to_vec())[0].starts_with("E0411 t.parquet:0:0 not a valid parquet file: "));
+}
+
+#[test]
+fn missing_and_damaged_files() {
+    let folder = Folder::new();
+    folder.file("yacht.csv", "x\n1\n");
+    let missing = Source::read(&spec(Format::Csv, &[&folder.0.join("yatch.csv")])).unwrap_err();
+    assert_eq!(said(&missing[0]), "E0401 yatch.csv:0:0 the file does not exist");
+    assert_eq!(
+        missing[0].help,
+        [format!(
+            "did you mean `{}`?",
+            folder.0.join("yacht.csv").display()
+        )]
+    );
+    let nowhere = Source::read(&spec(Format::Csv, &[Path::new("/no/such/folder/x.csv")])).unwrap_err();
+    assert_eq!(
+        nowhere[0].help,
+        ["the folder `/no/such/folder` does not exist either"]
+    );
+    let directory = Source::read(&spec(Format::Csv, &[&folder.0])).unwrap_err();
+    assert_eq!(directory[0].code.id, "E0402");
+    let cut = check(Format::Csv, "t.csv.gz", b"\x1f\x8b\x08\x00\x00\x00");
+    assert!(
+        cut[0].starts_with("E0403 t.csv.gz:0:0 cannot unpack the gzip file"),
+        "{cut:?}"
+    );
+    assert_eq!(
+        faults(&spec(Format::Csv, &[])),
+        ["E0415 :0:0 the data item `d` names no file"]
+    );
+}
+
+#[test]
+fn files_that_do_not_fit_together() {
+    let folder = Folder::new();
+    let a = folder.file("a.csv", "x,y\n1,2\n");
+    let shards = |text: &str| faults(&spec(Format::Csv, &[&a, &folder.file("b.csv", text)]));
+    let swapped = shards("x,z\n1,2\n");
+    let expected = [
+        "E0417 b.csv:1:0 `a.csv` has a column `y`, `b.csv` has not",
+        "E0417 b.csv:1:0 `b.csv` has a column `z`, `a.csv` has not",
+    ];
+    assert_eq!(swapped, expected);
+    assert_eq!(
+        shards("y,x\n1,one\n"),
+        ["E0417 b.csv:0:0 expected numbers in `x` as in `a.csv`, found text"]
+    );
+    let mut tested = spec(Format::Csv, &[&a]);
+    tested.test = Test::Files(vec![folder.file("t.csv", "x,y,w\n1,2,3\n")]);
+    assert_eq!(
+        faults(&tested),
+        ["E0417 t.csv:1:0 `t.csv` has a column `w`, `a.csv` has not"]
+    );
+}
+
+#[test]
+fn columns_and_expressions() {
+    let folder = Folder::new();
+    let file = folder.file("t.csv", "age,city,y\n1,a,2\n0,b,3\n");
+    let with = |inputs, target| {
+        let spec = DataSpec {
+            inputs,
+            target,
+            ..spec(Format::Csv, &[&file])
+        };
+        let found = Source::read(&spec).unwrap_err();
+        assert!(
+            found.iter().all(|fault| fault.labels.len() == 1),
+            "no place in the program: {found:?}"
+        );
+        found.iter().map(said).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        with(vec![name("agee"), name("sex")], None),
+        [
+            "E0419 t.csv:1:0 there is no column `agee`",
+            "E0419 t.csv:1:0 there is no column `sex`"
+        ]
+    );
+    assert_eq!(
+        with(vec![name("city")], None),
+        ["E0420 t.csv:0:0 expected numbers in column `city`, found text"]
+    );
+    let log = apply("log", vec![name("age")]);
+    assert_eq!(
+        with(vec![log.clone()], None),
+        ["E0423 t.csv:3:0 `log(age)` is not a finite number"]
+    );
+    assert_eq!(
+        with(vec![], Some(log)),
+        ["E0423 t.csv:3:0 `log(age)` is not a finite number"]
+    );
+    let sine = apply("sine", vec![name("age")]);
+    assert_eq!(
+        with(vec![sine], None),
+        ["E0422 t.csv:0:0 there is no function `sine` of columns"]
+    );
+    let score = apply("zscore", vec![name("y")]);
+    let expected = ["E0422 t.csv:0:0 a target cannot use `zscore`: write `standardise = [target]`"];
+    assert_eq!(with(vec![], Some(score)), expected);
+    let mut classes = DataSpec {
+        target: Some(name("city")),
+        ..spec(Format::Csv, &[&file])
+    };
+    classes.standardise_target = true;
+    assert_eq!(
+        faults(&classes),
+        ["E0429 t.csv:0:0 the target `city` holds classes and cannot be standardised"]
+    );
+    let matrix = folder.file("d.json", r#"{"X": [[1, 2], [3, 4]], "y": [1, 2], "k": 3}"#);
+    let json = |input| {
+        let base = spec(Format::Json, &[&matrix]);
+        faults(&DataSpec {
+            inputs: vec![input],
+            target: Some(name("y")),
+            ..base
+        })
+    };
+    let expected = ["E0421 d.json:0:0 `X` cannot be used as a column: it has 2 numbers per example"];
+    assert_eq!(json(apply("exp", vec![name("X")])), expected);
+    assert_eq!(
+        json(name("k")),
+        ["E0421 d.json:0:0 `k` cannot be used as a column: all examples share it"]
+    );
+}
+
+#[test]
+fn splits_and_options() {
+    let folder = Folder::new();
+    let file = folder.file("t.csv", "x,y\n1,2\n3,4\n5,6\n");
+    let base = spec(Format::Csv, &[&file]);
+    let splits = |text: &str, split| {
+        let test = Test::Splits {
+            file: folder.file("s.json", text),
+            split,
+        };
+        faults(&DataSpec { test, ..base.clone() })
+    };
+    let of = |test: &str| splits(&format!(r#"{{"n_rows": 3, "test": {test}}}"#), None);
+    assert_eq!(
+        of("[[0], [3]]"),
+        ["E0424 s.json:0:0 split 1: expected rows from 0 to 2, found 3"]
+    );
+    assert_eq!(of("[[1, 1]]"), ["E0424 s.json:0:0 split 0: row 1 occurs twice"]);
+    assert_eq!(of("[[]]"), ["E0424 s.json:0:0 split 0: it has no test rows"]);
+    let rows = splits(r#"{"n_rows": 308, "test": [[0]]}"#, None);
+    assert_eq!(
+        rows,
+        ["E0424 s.json:0:0 expected splits of 3 rows, found splits of 308"]
+    );
+    let range = splits(r#"{"n_rows": 3, "n_splits": 1, "test": [[0]]}"#, Some(20));
+    assert_eq!(range, ["E0425 s.json:0:0 expected a split below 1, found 20"]);
+    let form = splits(r#"{"n_rows": 3}"#, None);
+    assert_eq!(
+        form,
+        ["E0424 s.json:0:0 not a valid split file: missing field `test` at line 1 column 13"]
+    );
+    let fraction = faults(&DataSpec {
+        test: Test::Fraction(1.5),
+        ..base.clone()
+    });
+    assert_eq!(
+        fraction,
+        ["E0426 t.csv:0:0 expected `test` above 0 and below 1, found 1.5"]
+    );
+    let validation = faults(&DataSpec {
+        validation: 0.5,
+        limit: Some(1),
+        ..base.clone()
+    });
+    assert_eq!(validation, ["E0427 t.csv:0:0 no training rows are left of 3"]);
+    let scale = faults(&DataSpec {
+        scale: f64::NAN,
+        ..base
+    });
+    assert_eq!(
+        scale,
+        ["E0426 t.csv:0:0 expected `scale` finite and not zero, found NaN"]
+    );
+}
+
+#[test]
+fn unseen_levels() {
+    let folder = Folder::new();
+    let mut spec = spec(Format::Csv, &[&folder.file("a.csv", "x,y\n1,cat\n2,dog\n")]);
+    spec.test = Test::Files(vec![folder.file("t.csv", "x,y\n1,dog\n2,cow\n")]);
+    assert_eq!(
+        faults(&spec),
+        ["E0428 t.csv:3:0 `cow` occurs in the test rows but not in the training rows"]
+    );
+    // A text column that is not the target only matters where a program binds it.
+    spec.target = Some(name("x"));
+    let data = Source::read(&spec)
+        .and_then(|source| source.dataset(0, 1))
+        .unwrap();
+    assert_eq!(data.train.ints("y"), Ok(vec![0, 1]));
+    assert_eq!(data.test.ints("y").unwrap_err().code.id, "E0428");
+}
+
+#[test]
+fn integers_must_be_integers() {
+    let folder = Folder::new();
+    let file = folder.file("t.csv", "a,b,c\n1.0,3000000000,0.5\n2,1,1\n");
+    let data = Source::read(&spec(Format::Csv, &[&file]))
+        .and_then(|source| source.dataset(0, 1))
+        .unwrap();
+    assert_eq!(data.train.ints("a"), Ok(vec![1, 2]));
+    let large = said(&data.train.ints("b").unwrap_err());
+    assert_eq!(
+        large,
+        "E0431 t.csv:2:0 expected an integer of 32 bits in `b`, found 3000000000"
+    );
+    assert_eq!(
+        said(&data.train.ints("c").unwrap_err()),
+        "E0431 t.csv:2:0 expected an integer in `c`, found 0.5"
+    );
+}
+
+#[test]
+fn codes_are_in_order_and_explained() {
+    let ids: Vec<&str> = CODES.iter().map(|code| code.id).collect();
+    let expected: Vec<String> = (1..=CODES.len()).map(|i| format!("E04{i:02}")).collect();
+    assert_eq!(ids, expected);
+    assert!(
+        CODES
+            .iter()
+            .all(|code| code.explain.len() > 80 && !code.title.is_empty())
+    );
+}

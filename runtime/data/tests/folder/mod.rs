@@ -1,0 +1,148 @@
+//! A temporary folder with data files, and data items that name them.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use bnnc_abi::data::{Column, DataSpec, Format, Test};
+use bnnc_base::diagnostic::{Diagnostic, Place};
+use bnnc_base::source::{SourceId, Span};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Removed when it goes out of scope.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new() -> Folder {
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("bnnc-data-{}-{number}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.join(name);
+        // Some file systems wait for the disk when a file is cut to zero and written again.
+        let _ = fs::remove_file(&path);
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+pub fn here() -> Span {
+    Span::new(SourceId(0), 0, 1)
+}
+
+pub fn name(text: &str) -> Column {
+    Column::Name(text.into(), here())
+}
+
+pub fn apply(function: &str, arguments: Vec<Column>) -> Column {
+    Column::Apply(function.into(), arguments, here())
+}
+
+/// A plain data item.
+pub fn spec(format: Format, files: &[&Path]) -> DataSpec {
+    DataSpec {
+        name: "d".into(),
+        span: here(),
+        format,
+        files: files.iter().map(|file| file.to_path_buf()).collect(),
+        inputs: Vec::new(),
+        target: None,
+        test: Test::None,
+        validation: 0.0,
+        standardise_inputs: false,
+        standardise_target: false,
+        scale: 1.0,
+        limit: None,
+        shared: None,
+    }
+}
+
+/// `E0408 d.csv:2:1 expected a value, found none`.
+pub fn said(fault: &Diagnostic) -> String {
+    let Place::File { path, row, column } = &fault.at else {
+        panic!("not in a file: {fault:?}")
+    };
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    format!("{} {file}:{row}:{column} {}", fault.code.id, fault.message)
+}
+
+pub fn example(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples")
+        .join(path)
+}
+
+/// An NPY file of version 1.
+pub fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
+    let order = if fortran { "True" } else { "False" };
+    let mut header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}");
+    while (10 + header.len() + 1) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+/// An IDX file of bytes.
+pub fn idx(sizes: &[u32], data: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0, 0, 8, sizes.len() as u8];
+    bytes.extend(sizes.iter().flat_map(|size| size.to_be_bytes()));
+    bytes.extend(data);
+    bytes
+}
+
+/// A Parquet file with the columns `x: double`, `n: int32`, `ok: bool`, `kind: text` and optional values in `x`.
+pub fn parquet(x: &[Option<f64>]) -> Vec<u8> {
+    use parquet::data_type::{BoolType, ByteArrayType, DoubleType, Int32Type};
+    use parquet::file::writer::SerializedFileWriter;
+    let message = "message m { optional double x; required int32 n; required boolean ok; required binary kind (UTF8); }";
+    let schema = parquet::schema::parser::parse_message_type(message).unwrap();
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema.into(), Default::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let levels: Vec<i16> = x.iter().map(|value| i16::from(value.is_some())).collect();
+    let values: Vec<f64> = x.iter().copied().flatten().collect();
+    let mut column = group.next_column().unwrap().unwrap();
+    column
+        .typed::<DoubleType>()
+        .write_batch(&values, Some(&levels), None)
+        .unwrap();
+    column.close().unwrap();
+    let numbers: Vec<i32> = (0..x.len() as i32).map(|i| i - 1).collect();
+    let mut column = group.next_column().unwrap().unwrap();
+    column
+        .typed::<Int32Type>()
+        .write_batch(&numbers, None, None)
+        .unwrap();
+    column.close().unwrap();
+    let truths: Vec<bool> = (0..x.len()).map(|i| i % 2 == 0).collect();
+    let mut column = group.next_column().unwrap().unwrap();
+    column
+        .typed::<BoolType>()
+        .write_batch(&truths, None, None)
+        .unwrap();
+    column.close().unwrap();
+    let kinds: Vec<_> = (0..x.len()).map(|i| ["b", "a"][i % 2].into()).collect();
+    let mut column = group.next_column().unwrap().unwrap();
+    column
+        .typed::<ByteArrayType>()
+        .write_batch(&kinds, None, None)
+        .unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.into_inner().unwrap()
+}

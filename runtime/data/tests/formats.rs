@@ -1,0 +1,208 @@
+//! Every format reads what it should.
+
+#![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
+
+mod folder;
+
+use bnnc_abi::data::{Field, FieldKind, Format};
+use bnnc_data::read::read;
+use bnnc_data::table::{Array, Values};
+use flate2::{Compression, write::GzEncoder};
+use folder::{Folder, idx, npy, parquet, spec};
+use std::io::Write;
+
+fn arrays(format: Format, name: &str, bytes: &[u8]) -> Vec<Array> {
+    let folder = Folder::new();
+    read(format, &[folder.file(name, bytes)], None).unwrap().arrays
+}
+
+/// The inputs of an NPY or IDX file: its shape and elements.
+fn inputs(format: Format, bytes: &[u8]) -> (Vec<usize>, Values) {
+    let folder = Folder::new();
+    let table = bnnc_data::read::read_inputs(format, &folder.file("x", bytes), None).unwrap();
+    (table.arrays[0].shape.clone(), table.arrays[0].values.clone())
+}
+
+fn level(codes: &[u32], levels: &[&str]) -> Values {
+    Values::Level {
+        codes: codes.to_vec(),
+        levels: levels.iter().map(|level| level.to_string()).collect(),
+    }
+}
+
+#[test]
+fn csv_columns_have_kinds() {
+    let text = "\u{feff}n, x ,city\r\n1,2,\"a, b\"\r\n\r\n-3,1e-3,c\r\n5,.5,\"a, b\"\r\n";
+    let found = arrays(Format::Csv, "t.csv", text.as_bytes());
+    let expected = [
+        Array::column("n", Values::Int(vec![1, -3, 5])),
+        Array::column("x", Values::Real(vec![2.0, 1e-3, 0.5])),
+        Array::column("city", level(&[0, 1, 0], &["a, b", "c"])),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn csv_may_be_packed() {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(b"x\n1\n2\n").unwrap();
+    let found = arrays(Format::Csv, "t.csv.gz", &encoder.finish().unwrap());
+    assert_eq!(found, [Array::column("x", Values::Int(vec![1, 2]))]);
+}
+
+#[test]
+fn npy_reads_types_orders_and_versions() {
+    let doubles: Vec<u8> = [1.0_f64, 2.0, 3.0, 4.0, 5.0, 6.0]
+        .iter()
+        .flat_map(|x| x.to_le_bytes())
+        .collect();
+    let c = inputs(Format::Npy, &npy("<f8", false, "(2, 3)", &doubles));
+    assert_eq!(c, (vec![2, 3], Values::Real(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])));
+    // Stored by columns: [[1, 3, 5], [2, 4, 6]].
+    let fortran = inputs(Format::Npy, &npy("<f8", true, "(2, 3)", &doubles));
+    assert_eq!(
+        fortran,
+        (vec![2, 3], Values::Real(vec![1.0, 3.0, 5.0, 2.0, 4.0, 6.0]))
+    );
+    let big: Vec<u8> = [-2_i16, 300].iter().flat_map(|x| x.to_be_bytes()).collect();
+    assert_eq!(
+        inputs(Format::Npy, &npy(">i2", false, "(2,)", &big)),
+        (vec![2, 1], Values::Int(vec![-2, 300]))
+    );
+    let singles: Vec<u8> = [0.5_f32, -8.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+    assert_eq!(
+        inputs(Format::Npy, &npy("<f4", false, "(2,)", &singles)).1,
+        Values::Real(vec![0.5, -8.0])
+    );
+    assert_eq!(
+        inputs(Format::Npy, &npy("|b1", false, "(3,)", &[1, 0, 1])).1,
+        Values::Int(vec![1, 0, 1])
+    );
+    assert_eq!(
+        inputs(Format::Npy, &npy("|u1", false, "(2,)", &[7, 255])).1,
+        Values::Byte(vec![7, 255])
+    );
+    assert_eq!(
+        inputs(Format::Npy, &npy("|i1", false, "(2,)", &[7, 255])).1,
+        Values::Int(vec![7, -1])
+    );
+    let words: Vec<u8> = [u64::from(u32::MAX)]
+        .iter()
+        .flat_map(|x| x.to_le_bytes())
+        .collect();
+    assert_eq!(
+        inputs(Format::Npy, &npy("<u8", false, "(1,)", &words)).1,
+        Values::Int(vec![4_294_967_295])
+    );
+    let header = "{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }\n";
+    let mut version2 = b"\x93NUMPY\x02\x00".to_vec();
+    version2.extend((header.len() as u32).to_le_bytes());
+    version2.extend(header.as_bytes());
+    version2.extend((-5_i64).to_le_bytes());
+    assert_eq!(inputs(Format::Npy, &version2).1, Values::Int(vec![-5]));
+}
+
+#[test]
+fn npy_fortran_order_of_three_axes() {
+    // numpy.arange(24).reshape(2, 3, 4).flatten(order="F")
+    let fortran = [
+        0, 12, 4, 16, 8, 20, 1, 13, 5, 17, 9, 21, 2, 14, 6, 18, 10, 22, 3, 15, 7, 19, 11, 23,
+    ];
+    let found = inputs(Format::Npy, &npy("|u1", true, "(2, 3, 4)", &fortran));
+    assert_eq!(found, (vec![2, 12], Values::Byte((0..24).collect())));
+}
+
+#[test]
+fn idx_reads_all_types() {
+    assert_eq!(
+        inputs(Format::Idx, &idx(&[2, 1, 2], &[1, 2, 3, 255])),
+        (vec![2, 2], Values::Byte(vec![1, 2, 3, 255]))
+    );
+    let typed = |code: u8, data: &[u8]| {
+        let mut bytes = vec![0, 0, code, 1, 0, 0, 0, 1];
+        bytes.extend(data);
+        inputs(Format::Idx, &bytes).1
+    };
+    assert_eq!(typed(0x09, &[0xff]), Values::Int(vec![-1]));
+    assert_eq!(typed(0x0b, &(-2_i16).to_be_bytes()), Values::Int(vec![-2]));
+    assert_eq!(
+        typed(0x0c, &(-70_000_i32).to_be_bytes()),
+        Values::Int(vec![-70_000])
+    );
+    assert_eq!(typed(0x0d, &0.25_f32.to_be_bytes()), Values::Real(vec![0.25]));
+    assert_eq!(typed(0x0e, &(-1e9_f64).to_be_bytes()), Values::Real(vec![-1e9]));
+}
+
+#[test]
+fn json_tells_examples_from_shared_arrays() {
+    let text = br#"{"J": 2, "u": [0.5, 1.5], "y": [1, 2, 3], "X": [[1, 2.5], [3, 4], [5, 6]], "g": ["b", "a", "b"]}"#;
+    let found = arrays(Format::Json, "d.json", text);
+    let field = |name: &str, kind, shape: &[usize], per_example| Field {
+        name: name.into(),
+        kind,
+        shape: shape.to_vec(),
+        per_example,
+    };
+    let expected = [
+        field("J", FieldKind::Int(2, 2), &[], false),
+        field("u", FieldKind::Real, &[2], false),
+        field("y", FieldKind::Int(1, 3), &[], true),
+        field("X", FieldKind::Real, &[2], true),
+        field("g", FieldKind::Levels(vec!["b".into(), "a".into()]), &[], true),
+    ];
+    assert_eq!(found.iter().map(Array::field).collect::<Vec<_>>(), expected);
+    assert_eq!(found[3].values, Values::Real(vec![1.0, 2.5, 3.0, 4.0, 5.0, 6.0]));
+}
+
+#[test]
+fn the_target_decides_what_an_example_is() {
+    let folder = Folder::new();
+    let file = folder.file("d.json", r#"{"a": [1, 2, 3], "b": [1, 2, 3], "y": [1, 2]}"#);
+    let examples = |target| {
+        let table = read(Format::Json, std::slice::from_ref(&file), target).unwrap();
+        table
+            .arrays
+            .iter()
+            .map(|array| array.per_example)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(examples(None), [true, true, false]);
+    assert_eq!(examples(Some("y")), [false, false, true]);
+}
+
+#[test]
+fn parquet_reads_numbers_truth_values_and_text() {
+    let found = arrays(
+        Format::Parquet,
+        "t.parquet",
+        &parquet(&[Some(0.5), Some(1.5), Some(-2.0)]),
+    );
+    let expected = [
+        Array::column("x", Values::Real(vec![0.5, 1.5, -2.0])),
+        Array::column("n", Values::Int(vec![-1, 0, 1])),
+        Array::column("ok", Values::Int(vec![1, 0, 1])),
+        Array::column("kind", level(&[0, 1, 0], &["b", "a"])),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn the_digits_have_the_shape_their_readme_says() {
+    let path = |name: &str| folder::example(&format!("digits/data/{name}"));
+    let mut spec = spec(Format::Idx, &[&path("train-images.gz"), &path("train-labels.gz")]);
+    spec.test = bnnc_abi::data::Test::Files(vec![path("test-images.gz"), path("test-labels.gz")]);
+    spec.scale = 1.0 / 255.0;
+    let source = bnnc_data::Source::read(&spec).unwrap();
+    let schema = source.schema();
+    assert_eq!(
+        (schema.rows, schema.train, schema.test, schema.inputs),
+        (2000, 2000, 1000, 784)
+    );
+    assert_eq!(schema.fields[0].kind, FieldKind::Real);
+    assert_eq!(schema.fields[1].kind, FieldKind::Int(0, 9));
+    let data = source.dataset(0, 1).unwrap();
+    let labels = data.test.ints("target").unwrap();
+    assert!((0..10).all(|digit| labels.iter().filter(|&&label| label == digit).count() == 100));
+    assert!(data.train.inputs.iter().all(|pixel| (0.0..=1.0).contains(pixel)));
+    assert!(data.train.inputs.contains(&1.0));
+}

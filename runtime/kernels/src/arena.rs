@@ -1,0 +1,257 @@
+//! Where buffers lie in the arena.
+//!
+//! Note [When buffers live]. Positions number the steps in order of execution, loops flattened. A scratch buffer lives from its first
+//! to its last use; a use inside a `Repeat` stretches that over the whole loop, because the next iteration may read what
+//! this one wrote, unless all uses are inside and the first is a reduction, which fills the buffer before it is read. All
+//! other buffers live for ever. Two buffers share memory only if they are never alive at the same position.
+
+use crate::chunks;
+use bnnc_abi::plan::{Buffer, BufferId, Launch, Plan, Role, Step, Storage};
+use bnnc_base::arena::Id;
+use bnnc_base::shape::Sizes;
+use std::ops::Range;
+
+/// The alignment of every buffer.
+pub const ALIGN: usize = 64;
+
+/// The places of all buffers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Where each buffer starts.
+    pub offsets: Vec<usize>,
+    /// Where the copies of partial reductions lie.
+    pub workspace: Range<usize>,
+    /// Size of the arena.
+    pub bytes: usize,
+}
+
+/// The positions at which a buffer is alive, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lifetime {
+    /// First position.
+    pub first: usize,
+    /// Last position.
+    pub last: usize,
+}
+
+impl Lifetime {
+    /// Whether there is a position at which both are alive.
+    pub fn overlaps(&self, other: &Lifetime) -> bool {
+        self.first <= other.last && other.first <= self.last
+    }
+
+    fn within(&self, other: &Lifetime) -> bool {
+        other.first <= self.first && self.last <= other.last
+    }
+
+    fn join(&self, other: &Lifetime) -> Lifetime {
+        Lifetime {
+            first: self.first.min(other.first),
+            last: self.last.max(other.last),
+        }
+    }
+}
+
+/// The number of elements of a buffer; a number too large to count is the largest.
+pub fn element_count(buffer: &Buffer, sizes: &Sizes) -> usize {
+    buffer
+        .shape
+        .dims()
+        .iter()
+        .fold(1, |count: usize, dim| count.saturating_mul(dim.resolve(sizes)))
+}
+
+/// The bytes of one element.
+pub fn element_bytes(plan: &Plan, storage: Storage) -> usize {
+    match storage {
+        Storage::Real => plan.precision.bytes(),
+        Storage::Int => 4,
+    }
+}
+
+/// The bytes set aside for a buffer.
+pub fn buffer_bytes(plan: &Plan, id: BufferId, sizes: &Sizes) -> usize {
+    let buffer = &plan.buffers[id];
+    let bytes = element_count(buffer, sizes).saturating_mul(element_bytes(plan, buffer.storage));
+    bytes.checked_next_multiple_of(ALIGN).unwrap_or(usize::MAX)
+}
+
+/// The bytes of the arena that [`crate::executor::Machine`] allocates for these sizes.
+pub fn predict_arena_bytes(plan: &Plan, sizes: &Sizes) -> u64 {
+    layout(plan, sizes).bytes as u64
+}
+
+/// Plans the arena: lasting buffers one after the other, then scratch by first fit, largest first.
+pub fn layout(plan: &Plan, sizes: &Sizes) -> Layout {
+    let lifetimes = lifetimes(plan);
+    let size = |id: BufferId| buffer_bytes(plan, id, sizes);
+    let mut offsets = vec![0; plan.buffers.len()];
+    let mut lasting = 0usize;
+    let mut scratch: Vec<BufferId> = Vec::new();
+    for id in plan.buffers.ids() {
+        if plan.buffers[id].role == Role::Scratch {
+            scratch.push(id);
+        } else {
+            offsets[id.index()] = lasting;
+            lasting = lasting.saturating_add(size(id));
+        }
+    }
+    scratch.retain(|id| lifetimes[id.index()].is_some());
+    scratch.sort_by_key(|id| std::cmp::Reverse(size(*id)));
+    let mut end = lasting;
+    let mut placed: Vec<(Range<usize>, Lifetime)> = Vec::new();
+    for id in scratch {
+        let Some(lifetime) = lifetimes[id.index()] else {
+            continue;
+        };
+        let alive = placed
+            .iter()
+            .filter(|(_, other)| other.overlaps(&lifetime))
+            .map(|(range, _)| range);
+        let start = first_gap(alive, lasting, size(id));
+        let range = start..start.saturating_add(size(id));
+        offsets[id.index()] = start;
+        end = end.max(range.end);
+        let at = placed.partition_point(|(other, _)| other.start <= start);
+        placed.insert(at, (range, lifetime));
+    }
+    let workspace = end..end.saturating_add(workspace_bytes(plan, &plan.steps, sizes));
+    Layout {
+        offsets,
+        bytes: workspace.end.max(ALIGN),
+        workspace,
+    }
+}
+
+/// The first place from `from` on for `size` bytes between ranges, which come by start.
+fn first_gap<'a>(taken: impl Iterator<Item = &'a Range<usize>>, from: usize, size: usize) -> usize {
+    let mut start = from;
+    for range in taken {
+        if range.start >= start && range.start - start >= size {
+            break;
+        }
+        start = start.max(range.end);
+    }
+    start
+}
+
+/// Room for the copies of the launch that needs most.
+fn workspace_bytes(plan: &Plan, steps: &[Step], sizes: &Sizes) -> usize {
+    let of = |step: &Step| match step {
+        Step::Launch(launch) => {
+            (chunks::count(plan, launch, sizes) - 1).saturating_mul(copy_bytes(plan, launch, sizes))
+        }
+        Step::Call(_) => 0,
+        Step::Repeat { body, .. } => workspace_bytes(plan, body, sizes),
+    };
+    steps.iter().map(of).max().unwrap_or(0)
+}
+
+/// The bytes of one chunk's copies of the partial reductions.
+pub fn copy_bytes(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
+    let partial = launch.reduces.iter().filter(|reduce| reduce.partial);
+    let bytes = partial.map(|reduce| buffer_bytes(plan, launch.buffers[reduce.slot as usize], sizes));
+    bytes.fold(0, usize::saturating_add)
+}
+
+/// When each buffer is alive; `None` where no step uses it. See Note [When buffers live].
+pub fn lifetimes(plan: &Plan) -> Vec<Option<Lifetime>> {
+    let mut trace = Trace {
+        position: 0,
+        uses: vec![None; plan.buffers.len()],
+        loops: Vec::new(),
+    };
+    trace.walk(&plan.steps);
+    let stretched = |used: &Use| {
+        let inside = |span: &&Span| {
+            used.positions
+                .iter()
+                .any(|at| span.0.first <= *at && *at <= span.0.last)
+        };
+        let start = Lifetime {
+            first: used.positions[0],
+            last: used.positions[used.positions.len() - 1],
+        };
+        trace
+            .loops
+            .iter()
+            .filter(inside)
+            .fold(start, |lifetime, Span(span)| {
+                if used.filled && lifetime.within(span) {
+                    lifetime
+                } else {
+                    lifetime.join(span)
+                }
+            })
+    };
+    trace
+        .uses
+        .iter()
+        .map(|used| used.as_ref().map(stretched))
+        .collect()
+}
+
+/// The positions of a loop.
+struct Span(Lifetime);
+
+/// The uses of a buffer.
+#[derive(Clone)]
+struct Use {
+    /// In order.
+    positions: Vec<usize>,
+    /// Whether the first fills all of it.
+    filled: bool,
+}
+
+struct Trace {
+    position: usize,
+    uses: Vec<Option<Use>>,
+    /// Inner loops before outer ones.
+    loops: Vec<Span>,
+}
+
+impl Trace {
+    fn walk(&mut self, steps: &[Step]) {
+        for step in steps {
+            self.position += 1;
+            match step {
+                Step::Launch(launch) => {
+                    for (slot, id) in launch.buffers.iter().enumerate() {
+                        let reduces =
+                            |at: usize| launch.reduces.iter().any(|reduce| reduce.slot as usize == at);
+                        // A buffer that is also bound to another slot may be read there.
+                        let all = launch
+                            .buffers
+                            .iter()
+                            .enumerate()
+                            .filter(|(_, other)| *other == id);
+                        self.touch(*id, reduces(slot) && all.count() == 1);
+                    }
+                }
+                Step::Call(call) => call.buffers.iter().for_each(|id| self.touch(*id, false)),
+                Step::Repeat { counter, body, .. } => {
+                    let first = self.position;
+                    self.touch(*counter, false);
+                    self.walk(body);
+                    self.position += 1;
+                    self.touch(*counter, false);
+                    self.loops.push(Span(Lifetime {
+                        first,
+                        last: self.position,
+                    }));
+                }
+            }
+        }
+    }
+
+    fn touch(&mut self, id: BufferId, filled: bool) {
+        let fresh = || Use {
+            positions: Vec::new(),
+            filled,
+        };
+        self.uses[id.index()]
+            .get_or_insert_with(fresh)
+            .positions
+            .push(self.position);
+    }
+}

@@ -1,0 +1,155 @@
+//! Array primitives: what generated code calls on blocks of elements, in the best version for this processor.
+
+pub mod blocks;
+mod coefficients;
+pub mod functions;
+pub mod lane;
+pub mod noise;
+mod rare;
+
+use bnnc_abi::symbols::{self, Address, Binary, Noise, NoiseKind, Unary};
+use bnnc_base::dtype::Precision;
+use bnnc_base::scalar::Scalar;
+use functions::{Cos, Elementwise, Erf, Exp, Expm1, Log, Log1p, LogSigmoid, Sigmoid, Sin, Softplus, Tanh};
+use lane::Lane;
+
+/// Instruction sets that primitives are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Any processor.
+    Portable,
+    /// x86-64 with AVX2 and FMA.
+    Avx2,
+    /// x86-64 with AVX-512 (F, VL, DQ, BW).
+    Avx512,
+}
+
+impl Level {
+    /// The levels that this processor can run, least first.
+    pub fn supported() -> &'static [Level] {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+            let avx512 = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512bw");
+            match (avx2, avx512) {
+                (true, true) => &[Level::Portable, Level::Avx2, Level::Avx512],
+                (true, false) => &[Level::Portable, Level::Avx2],
+                (false, _) => &[Level::Portable],
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            &[Level::Portable]
+        }
+    }
+
+    /// The best of them.
+    pub fn detect() -> Level {
+        Level::supported().last().copied().unwrap_or(Level::Portable)
+    }
+}
+
+/// The array form of a scalar operation of one operand, if generated code calls one.
+pub fn unary(scalar: Scalar, precision: Precision) -> Option<Unary> {
+    unary_at(Level::detect(), scalar, precision)
+}
+
+/// The array form of a scalar operation of two operands, if generated code calls one.
+pub fn binary(scalar: Scalar, precision: Precision) -> Option<Binary> {
+    rare::binary(scalar, precision)
+}
+
+/// The generator of a noise stream.
+pub fn noise(kind: NoiseKind, precision: Precision) -> Noise {
+    noise_at(Level::detect(), kind, precision)
+}
+
+/// Every primitive that generated code may call.
+pub fn symbols() -> Vec<Address> {
+    let mut all = Vec::new();
+    for precision in [Precision::F32, Precision::F64] {
+        for scalar in symbols::CALLED {
+            let name = symbols::scalar_symbol(*scalar, precision);
+            let one = unary(*scalar, precision).map(|function| function as usize);
+            let pointer = one.or_else(|| binary(*scalar, precision).map(|function| function as usize));
+            all.extend(pointer.map(|pointer| Address { name, pointer }));
+        }
+        for kind in NoiseKind::ALL {
+            let pointer = noise(kind, precision) as usize;
+            all.push(Address {
+                name: symbols::noise_symbol(kind, precision),
+                pointer,
+            });
+        }
+    }
+    all
+}
+
+/// [`unary`] for a chosen level, which must be among [`Level::supported`].
+pub fn unary_at(level: Level, scalar: Scalar, precision: Precision) -> Option<Unary> {
+    match precision {
+        Precision::F32 => vectorised::<f32>(level, scalar),
+        Precision::F64 => vectorised::<f64>(level, scalar),
+    }
+    .or_else(|| rare::unary(scalar, precision))
+}
+
+/// A scalar operation and its version for a level.
+type Versions = (Scalar, fn(Level) -> Unary);
+
+fn vectorised<T: Lane>(level: Level, scalar: Scalar) -> Option<Unary> {
+    let table: &[Versions] = &[
+        (Scalar::Cos, version::<Cos, T>),
+        (Scalar::Erf, version::<Erf, T>),
+        (Scalar::Exp, version::<Exp, T>),
+        (Scalar::Expm1, version::<Expm1, T>),
+        (Scalar::Log, version::<Log, T>),
+        (Scalar::Log1p, version::<Log1p, T>),
+        (Scalar::LogSigmoid, version::<LogSigmoid, T>),
+        (Scalar::Sigmoid, version::<Sigmoid, T>),
+        (Scalar::Sin, version::<Sin, T>),
+        (Scalar::Softplus, version::<Softplus, T>),
+        (Scalar::Tanh, version::<Tanh, T>),
+    ];
+    table
+        .iter()
+        .find(|(known, _)| *known == scalar)
+        .map(|(_, version)| version(level))
+}
+
+fn version<F: Elementwise, T: Lane>(level: Level) -> Unary {
+    match level {
+        Level::Portable => blocks::plain::<F, T>,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => blocks::avx2::<F, T>,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => blocks::avx512::<F, T>,
+        #[cfg(not(target_arch = "x86_64"))]
+        Level::Avx2 | Level::Avx512 => blocks::plain::<F, T>,
+    }
+}
+
+/// [`noise()`] for a chosen level, which must be among [`Level::supported`].
+pub fn noise_at(level: Level, kind: NoiseKind, precision: Precision) -> Noise {
+    match (kind, precision) {
+        (NoiseKind::Uniform, Precision::F32) => stream::<noise::Uniform, f32>(level),
+        (NoiseKind::Uniform, Precision::F64) => stream::<noise::Uniform, f64>(level),
+        (NoiseKind::Normal, Precision::F32) => stream::<noise::Normal, f32>(level),
+        (NoiseKind::Normal, Precision::F64) => stream::<noise::Normal, f64>(level),
+    }
+}
+
+fn stream<N: noise::Law, T: Lane>(level: Level) -> Noise {
+    match level {
+        Level::Portable => noise::plain::<N, T>,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => noise::avx2::<N, T>,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => noise::avx512::<N, T>,
+        #[cfg(not(target_arch = "x86_64"))]
+        Level::Avx2 | Level::Avx512 => noise::plain::<N, T>,
+    }
+}

@@ -1,0 +1,320 @@
+//! The executor of plans: one arena, resolved once, run many times.
+
+use crate::arena::{self, Layout, element_count};
+use crate::chunks;
+use crate::memory::Memory;
+use crate::pool::Pool;
+use crate::reduction::{combine, fill};
+use crate::resolved::{Context, ReadyCall, ReadyLaunch, Resolved};
+use bnnc_abi::code::{Artifact, Code, KernelArgs};
+use bnnc_abi::plan::{BufferId, Plan, Role};
+use bnnc_base::dtype::Precision;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Sizes, Symbol};
+use std::sync::Arc;
+
+/// A plan with its memory, ready to run.
+pub struct Machine {
+    pub(crate) plan: Arc<Plan>,
+    code: Arc<dyn Code>,
+    pool: Arc<Pool>,
+    capacity: Sizes,
+    sizes: Sizes,
+    layout: Layout,
+    /// Owns what `addresses`, `workspace` and the resolved steps point into.
+    memory: Memory,
+    pub(crate) addresses: Vec<*mut u8>,
+    steps: Vec<Resolved>,
+    workers: Workers,
+    /// Ports by name, sorted.
+    pub(crate) ports: Vec<(Arc<str>, BufferId)>,
+}
+
+// SAFETY: the addresses point into memory that the machine owns.
+unsafe impl Send for Machine {}
+// SAFETY: with a shared reference a machine can only be read.
+unsafe impl Sync for Machine {}
+
+/// Memory of each worker alone: scratch of kernels, and buffer slots whose addresses differ by chunk.
+struct Workers {
+    memory: Memory,
+    scratch: usize,
+    stride: usize,
+}
+
+impl Workers {
+    fn new(plan: &Plan, code: &dyn Code, threads: usize) -> Result<Workers, Fault> {
+        let scratch = (0..plan.kernels)
+            .map(|kernel| code.scratch_bytes(kernel))
+            .max()
+            .unwrap_or(0);
+        let scratch = scratch.next_multiple_of(arena::ALIGN);
+        let slots = plan.buffers.len().max(most_slots(&plan.steps)) * size_of::<*mut u8>();
+        let stride = scratch + slots.next_multiple_of(arena::ALIGN);
+        Ok(Workers {
+            memory: Memory::new(stride * threads)?,
+            scratch,
+            stride,
+        })
+    }
+
+    fn scratch(&self, worker: usize) -> *mut u8 {
+        self.memory.at(worker * self.stride)
+    }
+
+    fn slots(&self, worker: usize) -> *mut *mut u8 {
+        self.memory.at(worker * self.stride + self.scratch).cast()
+    }
+}
+
+fn most_slots(steps: &[bnnc_abi::plan::Step]) -> usize {
+    use bnnc_abi::plan::Step;
+    let of = |step: &Step| match step {
+        Step::Launch(launch) => launch.buffers.len(),
+        Step::Call(_) => 0,
+        Step::Repeat { body, .. } => most_slots(body),
+    };
+    steps.iter().map(of).max().unwrap_or(0)
+}
+
+impl Machine {
+    /// Plans and allocates the memory for runs up to `capacity`, which are also the sizes at first.
+    ///
+    /// # Errors
+    /// Where there is not enough memory, or the plan is not well formed.
+    pub fn new(artifact: &Artifact, capacity: Sizes, pool: Arc<Pool>) -> Result<Machine, Fault> {
+        let (plan, code) = (artifact.plan.clone(), artifact.code.clone());
+        if code.is_reference() && plan.precision != Precision::F64 {
+            return Err(Fault::Bug(format!(
+                "reference code of {} is not in f64",
+                plan.name
+            )));
+        }
+        let layout = arena::layout(&plan, &capacity);
+        let memory = Memory::new(layout.bytes)?;
+        let addresses: Vec<*mut u8> = layout.offsets.iter().map(|offset| memory.at(*offset)).collect();
+        let workers = Workers::new(&plan, &*code, pool.threads())?;
+        let named = plan
+            .buffers
+            .ids()
+            .filter(|id| !matches!(plan.buffers[*id].role, Role::Scratch | Role::Constant(_)));
+        let mut ports: Vec<_> = named.map(|id| (plan.buffers[id].name.clone(), id)).collect();
+        ports.sort();
+        let context = Context {
+            plan: &plan,
+            addresses: &addresses,
+            workspace: layout.workspace.len(),
+            reference: code.is_reference(),
+        };
+        let steps = context.prepare(&plan.steps);
+        let mut machine = Machine {
+            plan,
+            code,
+            pool,
+            capacity,
+            sizes: capacity,
+            layout,
+            memory,
+            addresses,
+            steps,
+            workers,
+            ports,
+        };
+        machine.set_sizes(&capacity)?;
+        machine.fill_constants()?;
+        Ok(machine)
+    }
+
+    fn fill_constants(&mut self) -> Result<(), Fault> {
+        let plan = self.plan.clone();
+        for id in plan.buffers.ids() {
+            if let Role::Constant(values) = &plan.buffers[id].role {
+                self.write_values(id, values)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes later runs use these sizes, none above the capacity; buffers are compact for them. Allocates nothing.
+    ///
+    /// # Errors
+    /// Where a size is above the capacity.
+    pub fn set_sizes(&mut self, sizes: &Sizes) -> Result<(), Fault> {
+        if let Some(symbol) = Symbol::ALL
+            .into_iter()
+            .find(|symbol| sizes.get(*symbol) > self.capacity.get(*symbol))
+        {
+            let (size, capacity) = (sizes.get(symbol), self.capacity.get(symbol));
+            return Err(Fault::Bug(format!(
+                "{} = {size} is above the capacity {capacity}",
+                symbol.name()
+            )));
+        }
+        self.sizes = *sizes;
+        let context = Context {
+            plan: &self.plan,
+            addresses: &self.addresses,
+            workspace: self.layout.workspace.len(),
+            reference: self.code.is_reference(),
+        };
+        context.update(&mut self.steps, &self.plan.steps, sizes);
+        Ok(())
+    }
+
+    /// The sizes of the next run.
+    pub fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    /// The bytes of the arena.
+    pub fn arena_bytes(&self) -> u64 {
+        self.layout.bytes as u64
+    }
+
+    /// The number of elements of a buffer under the present sizes.
+    pub(crate) fn count_of(&self, id: BufferId) -> usize {
+        element_count(&self.plan.buffers[id], &self.sizes)
+    }
+
+    /// Executes all steps. Allocates nothing, apart from what matrix products pack.
+    pub fn run(&mut self) {
+        self.execute(&self.steps);
+    }
+
+    fn execute(&self, steps: &[Resolved]) {
+        for step in steps {
+            match step {
+                Resolved::Launch(launch) => self.launch(launch),
+                Resolved::Call(call) => self.call(call),
+                Resolved::Repeat { count, counter, body } => {
+                    for iteration in 0..*count {
+                        // SAFETY: the counter is a live `Int` scalar of the arena, and no kernel runs now.
+                        unsafe { counter.write(iteration as i32) };
+                        self.execute(body);
+                    }
+                }
+            }
+        }
+    }
+
+    fn launch(&self, launch: &ReadyLaunch) {
+        for reduce in &launch.reduces {
+            // SAFETY: the output is a live buffer of `count` elements, and no kernel runs now.
+            unsafe { fill(launch.buffers[reduce.slot], reduce) };
+        }
+        if launch.outer <= 0 {
+            return;
+        }
+        let launch = Shared(launch);
+        self.pool.run(launch.0.chunks, &|worker, chunk| {
+            self.chunk(launch.get(), worker, chunk)
+        });
+        if launch.0.chunks > 1 {
+            self.combine_copies(launch.0);
+        }
+    }
+
+    fn chunk(&self, launch: &ReadyLaunch, worker: usize, chunk: usize) {
+        let bounds = chunks::bounds(launch.outer, chunk, launch.chunks);
+        let mut buffers = launch.buffers.as_ptr();
+        if chunk > 0 && launch.copy_bytes > 0 {
+            let slots = self.workers.slots(worker);
+            // SAFETY: this worker's slots have room for those of any launch, and the copies of a chunk are its own.
+            unsafe {
+                std::ptr::copy_nonoverlapping(buffers, slots, launch.buffers.len());
+                for reduce in &launch.reduces {
+                    if let Some(copy) = reduce.copy {
+                        let address = self.copies(launch, chunk).wrapping_add(copy);
+                        fill(address, reduce);
+                        slots.add(reduce.slot).write(address);
+                    }
+                }
+            }
+            buffers = slots;
+        }
+        let args = KernelArgs {
+            buffers,
+            ints: launch.ints.as_ptr(),
+            start: bounds.start,
+            end: bounds.end,
+            scratch: self.workers.scratch(worker),
+        };
+        // SAFETY: the addresses are those of the plan's live buffers, resolved with the sizes that the integers hold.
+        unsafe { self.code.launch(launch.kernel, &args) };
+    }
+
+    /// Where the copies of a chunk after the first start.
+    fn copies(&self, launch: &ReadyLaunch, chunk: usize) -> *mut u8 {
+        self.memory
+            .at(self.layout.workspace.start + (chunk - 1) * launch.copy_bytes)
+    }
+
+    /// Adds the copies to the outputs, for each element in the order of the chunks.
+    fn combine_copies(&self, launch: &ReadyLaunch) {
+        const PIECE: usize = 16_384;
+        for reduce in &launch.reduces {
+            let Some(copy) = reduce.copy else { continue };
+            let launch = Shared(launch);
+            self.pool.run(reduce.count.div_ceil(PIECE), &|_, piece| {
+                let range = piece * PIECE..((piece + 1) * PIECE).min(reduce.count);
+                let launch = launch.get();
+                for chunk in 1..launch.chunks {
+                    let from = self.copies(launch, chunk).wrapping_add(copy);
+                    // SAFETY: both hold `count` elements, and this piece alone uses the range.
+                    unsafe { combine(launch.buffers[reduce.slot], from, range.clone(), reduce) };
+                }
+            });
+        }
+    }
+
+    fn call(&self, call: &ReadyCall) {
+        match call.native {
+            // SAFETY: the operands are live buffers that hold what the integers reach, as the plan's maker promised.
+            Some(native) => unsafe { native(&self.pool, self.plan.precision, &call.buffers, &call.ints) },
+            None => self.call_reference(call),
+        }
+    }
+
+    /// Calls the naive reference on copies of the operands.
+    fn call_reference(&self, call: &ReadyCall) {
+        let operand = |(address, count): (&*mut u8, &usize)| -> Vec<f64> {
+            // SAFETY: the operand is a live buffer of `count` elements of the plan's precision.
+            unsafe {
+                match self.plan.precision {
+                    Precision::F64 => std::slice::from_raw_parts(address.cast::<f64>(), *count).to_vec(),
+                    Precision::F32 => {
+                        let elements = std::slice::from_raw_parts(address.cast::<f32>(), *count);
+                        elements.iter().map(|element| f64::from(*element)).collect()
+                    }
+                }
+            }
+        };
+        let mut operands: Vec<Vec<f64>> = call.buffers.iter().zip(&call.counts).map(operand).collect();
+        (call.primitive.naive)(&mut operands, &call.ints);
+        let (Some(result), Some(address)) = (operands.last(), call.buffers.last()) else {
+            return;
+        };
+        for (at, value) in result.iter().enumerate() {
+            // SAFETY: the result is a live buffer of as many elements.
+            unsafe {
+                match self.plan.precision {
+                    Precision::F64 => address.cast::<f64>().add(at).write(*value),
+                    Precision::F32 => address.cast::<f32>().add(at).write(*value as f32),
+                }
+            }
+        }
+    }
+}
+
+/// A resolved launch, for the pieces of a section.
+#[derive(Clone, Copy)]
+struct Shared<'a>(&'a ReadyLaunch);
+
+// SAFETY: pieces only read the launch; what its addresses point to is divided between them by the chunks.
+unsafe impl Sync for Shared<'_> {}
+
+impl<'a> Shared<'a> {
+    fn get(&self) -> &'a ReadyLaunch {
+        self.0
+    }
+}

@@ -1,0 +1,278 @@
+//! Batched strided matrix products.
+//!
+//! Note [Pieces of a product]. A product is cut into pieces by its sizes alone: along the batch axes where there are enough items, else
+//! along the longer side of the result. Each piece is one sequential call, so results do not depend on the threads.
+
+use crate::arrays::lane::Lane;
+use crate::pool::Pool;
+use bnnc_base::dtype::Precision;
+
+/// Products below this many floating-point operations are not worth a second thread.
+const PIECE: u64 = 800_000;
+/// The most pieces.
+const MOST: u64 = 8;
+/// Cuts fall on multiples of this many rows or columns, so that the inner kernel meets whole tiles.
+const TILE: usize = 24;
+
+/// The sizes and strides of one product, in elements.
+#[derive(Clone, Copy, Debug)]
+pub struct Extents {
+    /// Rows of the result.
+    pub m: usize,
+    /// Columns of the result.
+    pub n: usize,
+    /// The contracted size.
+    pub k: usize,
+    /// Strides of the left operand along `m` and `k`.
+    pub a: [isize; 2],
+    /// Strides of the right operand along `k` and `n`.
+    pub b: [isize; 2],
+    /// Strides of the result along `m` and `n`.
+    pub c: [isize; 2],
+}
+
+/// The addresses of the three operands.
+#[derive(Clone, Copy)]
+struct Operands<T> {
+    a: *const T,
+    b: *const T,
+    c: *mut T,
+}
+
+// SAFETY: pieces write disjoint parts of `c` and only read the others.
+unsafe impl<T> Sync for Operands<T> {}
+
+/// The primitive `matmul`.
+///
+/// # Safety
+/// `buffers` must hold the addresses of `a`, `b` and `c`, with the elements that `ints` reach; `c` overlaps neither.
+pub unsafe fn matmul(pool: &Pool, precision: Precision, buffers: &[*mut u8], ints: &[i64]) {
+    match precision {
+        // SAFETY: the caller's promise.
+        Precision::F32 => unsafe { batched::<f32>(pool, buffers, ints) },
+        // SAFETY: the caller's promise.
+        Precision::F64 => unsafe { batched::<f64>(pool, buffers, ints) },
+    }
+}
+
+/// The batch axes `(size, a, b, c)` that are still looped over.
+#[derive(Clone, Copy)]
+struct Batch<'a> {
+    axes: &'a [[i64; 4]],
+    /// A bit for each axis that became part of the product.
+    folded: u64,
+}
+
+impl Batch<'_> {
+    fn looped(&self) -> impl DoubleEndedIterator<Item = &[i64; 4]> {
+        let folded = self.folded;
+        self.axes
+            .iter()
+            .enumerate()
+            .filter(move |(at, _)| folded >> at & 1 == 0)
+            .map(|(_, axis)| axis)
+    }
+
+    fn count(&self) -> usize {
+        self.looped().map(|axis| axis[0] as usize).product()
+    }
+
+    /// The offsets of an item in the three operands.
+    fn offsets(&self, item: usize) -> [isize; 3] {
+        let mut rest = item as i64;
+        self.looped().rev().fold([0; 3], |mut sum, [size, strides @ ..]| {
+            let index = rest % size;
+            rest /= size;
+            sum.iter_mut()
+                .zip(strides)
+                .for_each(|(offset, stride)| *offset += (index * stride) as isize);
+            sum
+        })
+    }
+
+    /// Makes axes part of the product where operands allow it, innermost first.
+    fn fold(&mut self, extents: &mut Extents) {
+        for (at, axis) in self.axes.iter().enumerate().rev().take(64) {
+            if extents.absorb(axis) {
+                self.folded |= 1 << at;
+            }
+        }
+    }
+}
+
+impl Extents {
+    fn of(ints: &[i64]) -> Extents {
+        let size = |at: usize| ints[at].max(0) as usize;
+        let strides = |at: usize| [ints[at] as isize, ints[at + 1] as isize];
+        Extents {
+            m: size(0),
+            n: size(1),
+            k: size(2),
+            a: strides(3),
+            b: strides(5),
+            c: strides(7),
+        }
+    }
+
+    fn flops(&self) -> u64 {
+        2 * self.m as u64 * self.n as u64 * self.k as u64
+    }
+
+    /// Whether a batch axis was taken in: more rows where only `b` is shared, more columns where only `a` is.
+    fn absorb(&mut self, axis: &[i64; 4]) -> bool {
+        let [size, a, b, c] = axis.map(|value| value as isize);
+        let (m, n) = (self.m as isize, self.n as isize);
+        if size == 1 {
+            return true;
+        }
+        let more_rows = b == 0 && (m == 1 || (a == m * self.a[0] && c == m * self.c[0]));
+        let more_columns = a == 0 && (n == 1 || (b == n * self.b[1] && c == n * self.c[1]));
+        if more_rows {
+            if m == 1 {
+                (self.a[0], self.c[0]) = (a, c);
+            }
+            self.m *= size as usize;
+        } else if more_columns {
+            if n == 1 {
+                (self.b[1], self.c[1]) = (b, c);
+            }
+            self.n *= size as usize;
+        }
+        more_rows || more_columns
+    }
+
+    /// Part `part` of `parts`, with its offsets.
+    fn part(&self, part: usize, parts: usize) -> (Extents, [isize; 3]) {
+        let cut = |size: usize, at: usize| (size.div_ceil(TILE) * at / parts * TILE).min(size);
+        let along_n = self.n >= self.m;
+        let size = if along_n { self.n } else { self.m };
+        let (start, end) = (cut(size, part), cut(size, part + 1));
+        let from = start as isize;
+        if along_n {
+            (
+                Extents {
+                    n: end - start,
+                    ..*self
+                },
+                [0, from * self.b[1], from * self.c[1]],
+            )
+        } else {
+            (
+                Extents {
+                    m: end - start,
+                    ..*self
+                },
+                [from * self.a[0], 0, from * self.c[0]],
+            )
+        }
+    }
+}
+
+/// # Safety
+/// As [`matmul`].
+unsafe fn batched<T: Lane>(pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
+    let operands = Operands {
+        a: buffers[0].cast::<T>().cast_const(),
+        b: buffers[1].cast::<T>().cast_const(),
+        c: buffers[2].cast::<T>(),
+    };
+    let mut extents = Extents::of(ints);
+    let (axes, _) = ints[9..].as_chunks::<4>();
+    let mut batch = Batch { axes, folded: 0 };
+    batch.fold(&mut extents);
+    let count = batch.count();
+    let work = extents.flops() * count as u64;
+    let pieces = if work < PIECE {
+        1
+    } else {
+        (work / PIECE).clamp(2, MOST) as usize
+    };
+    let groups = pieces.min(count).max(1);
+    let parts = if count == 0 { 1 } else { pieces.div_ceil(groups) };
+    let operands = &operands;
+    pool.run(groups * parts, &|_, piece| {
+        let (group, part) = (piece / parts, piece % parts);
+        let (extents, shift) = extents.part(part, parts);
+        for item in count * group / groups..count * (group + 1) / groups {
+            let offsets = batch.offsets(item);
+            let [a, b, c] = [0, 1, 2].map(|at| offsets[at] + shift[at]);
+            // SAFETY: the caller's promise; items and parts write disjoint elements.
+            unsafe {
+                product(
+                    &extents,
+                    operands.a.offset(a),
+                    operands.b.offset(b),
+                    operands.c.offset(c),
+                )
+            };
+        }
+    });
+}
+
+/// `c = a b`, on this thread.
+///
+/// # Safety
+/// The operands must hold the elements that the extents reach; `c` overlaps neither.
+pub unsafe fn product<T: Lane>(extents: &Extents, a: *const T, b: *const T, c: *mut T) {
+    if extents.k == 0 {
+        for i in 0..extents.m {
+            for j in 0..extents.n {
+                // SAFETY: an element of the result.
+                unsafe {
+                    c.offset(i as isize * extents.c[0] + j as isize * extents.c[1])
+                        .write(T::ZERO)
+                };
+            }
+        }
+        return;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { call(extents, a, b, c, None) }
+}
+
+/// `c = c - a b`, on this thread.
+///
+/// # Safety
+/// As [`product`].
+pub unsafe fn subtract_product<T: Lane>(extents: &Extents, a: *const T, b: *const T, c: *mut T) {
+    if extents.k > 0 {
+        // SAFETY: the caller's promise.
+        unsafe { call(extents, a, b, c, Some(-T::ONE)) }
+    }
+}
+
+/// `c = a b`, or `c = c + factor a b`.
+///
+/// # Safety
+/// As [`product`].
+unsafe fn call<T: Lane>(extents: &Extents, a: *const T, b: *const T, c: *mut T, factor: Option<T>) {
+    let Extents { m, n, k, .. } = *extents;
+    let ([a_m, a_k], [b_k, b_n], [c_m, c_n]) = (extents.a, extents.b, extents.c);
+    let old = if factor.is_some() { T::ONE } else { T::ZERO };
+    let new = factor.unwrap_or(T::ONE);
+    let none = gemm::Parallelism::None;
+    // SAFETY: the caller's promise; strides are given column first.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            c,
+            c_n,
+            c_m,
+            factor.is_some(),
+            a,
+            a_k,
+            a_m,
+            b,
+            b_n,
+            b_k,
+            old,
+            new,
+            false,
+            false,
+            false,
+            none,
+        );
+    }
+}

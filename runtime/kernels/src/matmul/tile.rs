@@ -1,0 +1,221 @@
+//! The innermost kernels: a tile of the result in registers.
+//!
+//! Note [One order of summation]. An element of the result is a chain of fused multiply-adds over `k`, first to last, in
+//! blocks of a length that depends on `k` alone; blocks are added in order. So an element does not depend on the tile, the
+//! piece or the thread that computes it.
+
+use super::vector::{Array, Vector};
+use crate::arrays::Level;
+use crate::arrays::lane::Lane;
+
+/// What happens to the old contents of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// They are replaced.
+    Store,
+    /// The product is added.
+    Add,
+    /// The product is subtracted.
+    Subtract,
+}
+
+/// The operands of one tile: `c[r, j] = sum over k of a[r, k] b[k, j]`, where `b` and `c` have adjacent columns.
+pub struct Job<T> {
+    /// The contracted size.
+    pub k: usize,
+    /// The left operand.
+    pub a: *const T,
+    /// Its strides along rows and `k`.
+    pub a_strides: [isize; 2],
+    /// The right operand.
+    pub b: *const T,
+    /// Its stride along `k`.
+    pub b_stride: isize,
+    /// The result.
+    pub c: *mut T,
+    /// Its stride along rows.
+    pub c_stride: isize,
+    /// Columns of the last vector of a masked kernel.
+    pub tail: usize,
+    /// What happens to the result.
+    pub update: Update,
+}
+
+/// A kernel for one shape of tile.
+pub type Kernel<T> = unsafe fn(&Job<T>);
+
+/// The most rows of a tile.
+pub const MOST_ROWS: usize = 14;
+
+/// The kernels of an instruction set, by rows less one.
+pub struct Kernels<T: 'static> {
+    /// Rows of the tallest tile.
+    pub rows: usize,
+    /// Elements of a vector.
+    pub lanes: usize,
+    /// Two whole vectors.
+    pub double: &'static [Kernel<T>],
+    /// A whole vector and a part of another.
+    pub double_masked: &'static [Kernel<T>],
+    /// A part of a vector.
+    pub single_masked: &'static [Kernel<T>],
+    /// A part of a vector of half the length.
+    pub half_masked: &'static [Kernel<T>],
+    /// One row of eight whole vectors.
+    pub long: Kernel<T>,
+    /// Sums along `k` where both operands are adjacent along it, by rows less one.
+    pub dots: &'static [Kernel<T>],
+}
+
+/// An element of products.
+pub trait Real: Lane {
+    /// Its kernels for an instruction set, which the processor must have.
+    fn kernels(level: Level) -> &'static Kernels<Self>;
+}
+
+/// # Safety
+/// The operands of `job` must hold `R` rows and the columns of `C` vectors, of which the last has `job.tail` if `MASKED`.
+#[inline(always)]
+unsafe fn tile<V: Vector, const R: usize, const C: usize, const MASKED: bool>(job: &Job<V::Element>) {
+    let [a_row, a_step] = job.a_strides;
+    let (mut a, mut b) = (job.a, job.b);
+    // SAFETY: the caller's promise; the pointers move past the end only after the last step and are not read there.
+    unsafe {
+        let mask = V::mask(if MASKED { job.tail } else { 0 });
+        let mut sums = [[V::zero(); C]; R];
+        for _ in 0..job.k {
+            let mut columns = [V::zero(); C];
+            for at in 0..C {
+                let from = b.add(at * V::LANES);
+                columns[at] = if MASKED && at + 1 == C { V::load_masked(from, mask) } else { V::load(from) };
+            }
+            for row in 0..R {
+                let factor = V::splat(a.offset(row as isize * a_row));
+                for at in 0..C {
+                    sums[row][at] = factor.fma(columns[at], sums[row][at]);
+                }
+            }
+            a = a.wrapping_offset(a_step);
+            b = b.wrapping_offset(job.b_stride);
+        }
+        for row in 0..R {
+            for at in 0..C {
+                let to = job.c.offset(row as isize * job.c_stride).add(at * V::LANES);
+                let masked = MASKED && at + 1 == C;
+                let old = || if masked { V::load_masked(to, mask) } else { V::load(to) };
+                let value = match job.update {
+                    Update::Store => sums[row][at],
+                    Update::Add => old().add(sums[row][at]),
+                    Update::Subtract => old().sub(sums[row][at]),
+                };
+                if masked { value.store_masked(to, mask) } else { value.store(to) }
+            }
+        }
+    }
+}
+
+/// `c[r] = sum over k of a[r, k] b[k]` where `a` and `b` are adjacent along `k`.
+///
+/// # Safety
+/// The operands of `job` must hold `R` rows and `k` elements along each.
+#[inline(always)]
+unsafe fn dots<V: Vector, const R: usize>(job: &Job<V::Element>) {
+    let whole = job.k - job.k % V::LANES;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let row = |at: usize| job.a.offset(at as isize * job.a_strides[0]);
+        let mut sums = [V::zero(); R];
+        for from in (0..whole).step_by(V::LANES) {
+            let factor = V::load(job.b.add(from));
+            for at in 0..R {
+                sums[at] = factor.fma(V::load(row(at).add(from)), sums[at]);
+            }
+        }
+        if whole < job.k {
+            let mask = V::mask(job.k - whole);
+            let factor = V::load_masked(job.b.add(whole), mask);
+            for at in 0..R {
+                sums[at] = factor.fma(V::load_masked(row(at).add(whole), mask), sums[at]);
+            }
+        }
+        for at in 0..R {
+            let to = job.c.offset(at as isize * job.c_stride);
+            let sum = sums[at].sum();
+            to.write(match job.update {
+                Update::Store => sum,
+                Update::Add => to.read() + sum,
+                Update::Subtract => to.read() - sum,
+            });
+        }
+    }
+}
+
+/// Versions of both kernels for one instruction set.
+macro_rules! compiled {
+    ($tile_name:ident $dots_name:ident $(#[$feature:meta])?) => {
+        $(#[$feature])?
+        unsafe fn $tile_name<V: Vector, const R: usize, const C: usize, const MASKED: bool>(job: &Job<V::Element>) {
+            // SAFETY: the caller's promise.
+            unsafe { tile::<V, R, C, MASKED>(job) }
+        }
+
+        $(#[$feature])?
+        unsafe fn $dots_name<V: Vector, const R: usize>(job: &Job<V::Element>) {
+            // SAFETY: the caller's promise.
+            unsafe { dots::<V, R>(job) }
+        }
+    };
+}
+
+compiled!(tile_plain dots_plain);
+#[cfg(target_arch = "x86_64")]
+compiled!(tile_avx2 dots_avx2 #[target_feature(enable = "avx2,fma")]);
+#[cfg(target_arch = "x86_64")]
+compiled!(tile_avx512 dots_avx512 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]);
+
+/// The record of an instruction set.
+macro_rules! kernels {
+    ($tile:ident $dots:ident $element:ty, $vector:ty, $half:ty, [$($rows:literal)*], [$($dot_rows:literal)*]) => {
+        &Kernels::<$element> {
+            rows: [$($rows),*].len(),
+            lanes: <$vector>::LANES,
+            double: &[$($tile::<$vector, $rows, 2, false>),*],
+            double_masked: &[$($tile::<$vector, $rows, 2, true>),*],
+            single_masked: &[$($tile::<$vector, $rows, 1, true>),*],
+            half_masked: &[$($tile::<$half, $rows, 1, true>),*],
+            long: $tile::<$vector, 1, 8, false>,
+            dots: &[$($dots::<$vector, $dot_rows>),*],
+        }
+    };
+}
+
+macro_rules! real {
+    ($element:ty, $lanes:literal, $half:ident, $whole:ident) => {
+        impl Real for $element {
+            fn kernels(level: Level) -> &'static Kernels<$element> {
+                #[cfg(target_arch = "x86_64")]
+                use std::arch::x86_64::{$half, $whole};
+                type Portable = Array<$element, $lanes>;
+                match level {
+                    Level::Portable => {
+                        kernels!(tile_plain dots_plain $element, Portable, Portable, [1 2 3 4], [1 2 3 4])
+                    }
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx2 => {
+                        kernels!(tile_avx2 dots_avx2 $element, $half, $half, [1 2 3 4 5 6], [1 2 3 4 5 6 7 8])
+                    }
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx512 => kernels!(tile_avx512 dots_avx512 $element, $whole, $half,
+                        [1 2 3 4 5 6 7 8 9 10 11 12 13 14], [1 2 3 4 5 6 7 8]),
+                    #[cfg(not(target_arch = "x86_64"))]
+                    Level::Avx2 | Level::Avx512 => {
+                        kernels!(tile_plain dots_plain $element, Portable, Portable, [1 2 3 4], [1 2 3 4])
+                    }
+                }
+            }
+        }
+    };
+}
+
+real!(f32, 4, __m256, __m512);
+real!(f64, 2, __m256d, __m512d);

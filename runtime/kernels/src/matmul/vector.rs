@@ -1,0 +1,249 @@
+//! Vectors of a processor, as the product kernels need them.
+//!
+//! Every function is inlined into a kernel that is compiled for the vector's instruction set, and must be called only there.
+
+use crate::arrays::lane::{Lane, Plain};
+
+/// One vector.
+pub trait Vector: Copy {
+    /// What it holds.
+    type Element: Lane;
+    /// Which lanes a masked access touches.
+    type Mask: Copy;
+    /// How many elements it holds.
+    const LANES: usize;
+
+    /// The mask of the first `count` lanes.
+    unsafe fn mask(count: usize) -> Self::Mask;
+    /// All lanes zero.
+    unsafe fn zero() -> Self;
+    /// All lanes the element at `from`.
+    unsafe fn splat(from: *const Self::Element) -> Self;
+    /// The elements at `from`.
+    unsafe fn load(from: *const Self::Element) -> Self;
+    /// The elements at `from` in the lanes of the mask, zero elsewhere; other elements are not touched.
+    unsafe fn load_masked(from: *const Self::Element, mask: Self::Mask) -> Self;
+    /// Writes all lanes.
+    unsafe fn store(self, to: *mut Self::Element);
+    /// Writes the lanes of the mask.
+    unsafe fn store_masked(self, to: *mut Self::Element, mask: Self::Mask);
+    /// `self * factor + term`.
+    unsafe fn fma(self, factor: Self, term: Self) -> Self;
+    /// `self + other`.
+    unsafe fn add(self, other: Self) -> Self;
+    /// `self - other`.
+    unsafe fn sub(self, other: Self) -> Self;
+
+    /// The sum of the lanes, by halves.
+    #[inline(always)]
+    unsafe fn sum(self) -> Self::Element {
+        let mut lanes = [Self::Element::ZERO; 16];
+        // SAFETY: no vector has more lanes.
+        unsafe { self.store(lanes.as_mut_ptr()) };
+        let mut width = Self::LANES;
+        while width > 1 {
+            width /= 2;
+            for at in 0..width {
+                lanes[at] = lanes[at] + lanes[at + width];
+            }
+        }
+        lanes[0]
+    }
+}
+
+/// A vector for any processor.
+#[derive(Clone, Copy)]
+pub struct Array<T, const N: usize>([T; N]);
+
+impl<T: Lane, const N: usize> Array<T, N> {
+    #[inline(always)]
+    fn from_fn(lane: impl Fn(usize) -> T) -> Self {
+        Array(std::array::from_fn(lane))
+    }
+}
+
+impl<T: Lane, const N: usize> Vector for Array<T, N> {
+    type Element = T;
+    type Mask = usize;
+    const LANES: usize = N;
+
+    #[inline(always)]
+    unsafe fn mask(count: usize) -> usize {
+        count
+    }
+
+    #[inline(always)]
+    unsafe fn zero() -> Self {
+        Array([T::ZERO; N])
+    }
+
+    #[inline(always)]
+    unsafe fn splat(from: *const T) -> Self {
+        // SAFETY: the caller's promise.
+        Array([unsafe { from.read() }; N])
+    }
+
+    #[inline(always)]
+    unsafe fn load(from: *const T) -> Self {
+        // SAFETY: the caller's promise.
+        Array(unsafe { from.cast::<[T; N]>().read() })
+    }
+
+    #[inline(always)]
+    unsafe fn load_masked(from: *const T, mask: usize) -> Self {
+        // SAFETY: the caller's promise; lanes beyond the mask are not read.
+        Self::from_fn(|at| if at < mask { unsafe { from.add(at).read() } } else { T::ZERO })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, to: *mut T) {
+        // SAFETY: the caller's promise.
+        unsafe { to.cast::<[T; N]>().write(self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_masked(self, to: *mut T, mask: usize) {
+        for (at, value) in self.0.into_iter().enumerate().take(mask) {
+            // SAFETY: the caller's promise.
+            unsafe { to.add(at).write(value) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn fma(self, factor: Self, term: Self) -> Self {
+        Self::from_fn(|at| self.0[at].fma::<Plain>(factor.0[at], term.0[at]))
+    }
+
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        Self::from_fn(|at| self.0[at] + other.0[at])
+    }
+
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        Self::from_fn(|at| self.0[at] - other.0[at])
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! x86_vector {
+    ($vector:ty, $element:ty, $lanes:literal, $mask_type:ty, $mask:expr,
+     [$zero:ident $splat:ident $load:ident $load_masked:ident $store:ident $store_masked:ident $fma:ident $add:ident $sub:ident]) => {
+        impl Vector for $vector {
+            type Element = $element;
+            type Mask = $mask_type;
+            const LANES: usize = $lanes;
+
+            #[inline(always)]
+            unsafe fn mask(count: usize) -> $mask_type {
+                // SAFETY: called only where the processor has the instruction.
+                #[allow(unused_unsafe, reason = "some masks are plain integers")]
+                unsafe {
+                    $mask(count)
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn zero() -> Self {
+                // SAFETY: called only where the processor has the instruction.
+                unsafe { x86::$zero() }
+            }
+
+            #[inline(always)]
+            unsafe fn splat(from: *const $element) -> Self {
+                // SAFETY: called only where the processor has the instruction; the caller's promise.
+                unsafe { x86::$splat(from.read()) }
+            }
+
+            #[inline(always)]
+            unsafe fn load(from: *const $element) -> Self {
+                // SAFETY: as above.
+                unsafe { x86::$load(from) }
+            }
+
+            #[inline(always)]
+            unsafe fn load_masked(from: *const $element, mask: $mask_type) -> Self {
+                // SAFETY: as above.
+                unsafe { load_masked::$load_masked(mask, from) }
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $element) {
+                // SAFETY: as above.
+                unsafe { x86::$store(to, self) }
+            }
+
+            #[inline(always)]
+            unsafe fn store_masked(self, to: *mut $element, mask: $mask_type) {
+                // SAFETY: as above.
+                unsafe { x86::$store_masked(to, mask, self) }
+            }
+
+            #[inline(always)]
+            unsafe fn fma(self, factor: Self, term: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { x86::$fma(self, factor, term) }
+            }
+
+            #[inline(always)]
+            unsafe fn add(self, other: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { x86::$add(self, other) }
+            }
+
+            #[inline(always)]
+            unsafe fn sub(self, other: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { x86::$sub(self, other) }
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+mod on_x86 {
+    //! The vectors of x86-64.
+
+    use super::Vector;
+    use std::arch::x86_64 as x86;
+    use std::arch::x86_64::{__m256, __m256d, __m256i, __m512, __m512d};
+
+    /// The masked loads with the operands in one order.
+    mod load_masked {
+        use super::x86::*;
+
+        macro_rules! forward {
+            ($($name:ident $instruction:ident($mask:ty, $element:ty) -> $vector:ty: |$m:ident, $p:ident| $arguments:tt;)*) => {$(
+                #[inline(always)]
+                pub unsafe fn $name($m: $mask, $p: *const $element) -> $vector {
+                    // SAFETY: the caller's promise.
+                    unsafe { $instruction $arguments }
+                }
+            )*};
+        }
+
+        forward! {
+            f32x8 _mm256_maskload_ps(__m256i, f32) -> __m256: |mask, from| (from, mask);
+            f64x4 _mm256_maskload_pd(__m256i, f64) -> __m256d: |mask, from| (from, mask);
+            f32x16 _mm512_maskz_loadu_ps(__mmask16, f32) -> __m512: |mask, from| (mask, from);
+            f64x8 _mm512_maskz_loadu_pd(__mmask8, f64) -> __m512d: |mask, from| (mask, from);
+        }
+    }
+
+    /// Windows into these are masks of 256 bits.
+    static EDGE_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+    static EDGE_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
+
+    x86_vector!(__m256, f32, 8, __m256i, |count| x86::_mm256_loadu_si256(EDGE_32[8 - count..].as_ptr().cast()),
+        [_mm256_setzero_ps _mm256_set1_ps _mm256_loadu_ps f32x8 _mm256_storeu_ps _mm256_maskstore_ps
+         _mm256_fmadd_ps _mm256_add_ps _mm256_sub_ps]);
+    x86_vector!(__m256d, f64, 4, __m256i, |count| x86::_mm256_loadu_si256(EDGE_64[4 - count..].as_ptr().cast()),
+        [_mm256_setzero_pd _mm256_set1_pd _mm256_loadu_pd f64x4 _mm256_storeu_pd _mm256_maskstore_pd
+         _mm256_fmadd_pd _mm256_add_pd _mm256_sub_pd]);
+    x86_vector!(__m512, f32, 16, u16, |count| ((1u32 << count) - 1) as u16,
+        [_mm512_setzero_ps _mm512_set1_ps _mm512_loadu_ps f32x16 _mm512_storeu_ps _mm512_mask_storeu_ps
+         _mm512_fmadd_ps _mm512_add_ps _mm512_sub_ps]);
+    x86_vector!(__m512d, f64, 8, u8, |count| ((1u32 << count) - 1) as u8,
+        [_mm512_setzero_pd _mm512_set1_pd _mm512_loadu_pd f64x8 _mm512_storeu_pd _mm512_mask_storeu_pd
+         _mm512_fmadd_pd _mm512_add_pd _mm512_sub_pd]);
+}

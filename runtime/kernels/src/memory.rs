@@ -1,0 +1,43 @@
+//! Aligned zeroed memory with a stable address.
+
+use crate::arena::ALIGN;
+use bnnc_base::fault::Fault;
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+
+/// One allocation, aligned to [`ALIGN`].
+pub struct Memory {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: the memory is owned; who may touch it is decided by who holds the addresses.
+unsafe impl Send for Memory {}
+// SAFETY: as above; this type itself only hands out addresses.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// Allocates at least one line.
+    ///
+    /// # Errors
+    /// Where the system has not so much memory.
+    pub fn new(bytes: usize) -> Result<Memory, Fault> {
+        let refused = || Fault::Limit(format!("{bytes} bytes of memory are not to be had"));
+        let layout = Layout::from_size_align(bytes.max(ALIGN), ALIGN).map_err(|_| refused())?;
+        // SAFETY: the layout has a positive size.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(refused)?;
+        Ok(Memory { start, layout })
+    }
+
+    /// The address `offset` bytes from the start.
+    pub fn at(&self, offset: usize) -> *mut u8 {
+        self.start.as_ptr().wrapping_add(offset)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+    }
+}

@@ -1,0 +1,197 @@
+//! What the host writes into a machine and reads from it, by the names of the plan's ports.
+
+use crate::executor::Machine;
+use crate::resolved::Element;
+use bnnc_abi::plan::BufferId;
+use bnnc_base::arena::Id;
+use bnnc_base::fault::Fault;
+
+/// A Rust type that is the stored form of an element.
+pub trait Stored: Copy {
+    /// Which form.
+    const ELEMENT: Element;
+}
+
+impl Stored for f32 {
+    const ELEMENT: Element = Element::F32;
+}
+
+impl Stored for f64 {
+    const ELEMENT: Element = Element::F64;
+}
+
+impl Stored for i32 {
+    const ELEMENT: Element = Element::Int;
+}
+
+impl Machine {
+    /// Whether there is a port of this name.
+    pub fn has_port(&self, name: &str) -> bool {
+        self.port(name).is_ok()
+    }
+
+    /// The number of elements of a port under the present sizes.
+    ///
+    /// # Errors
+    /// Where there is no such port.
+    pub fn count(&self, name: &str) -> Result<usize, Fault> {
+        self.port(name).map(|id| self.count_of(id))
+    }
+
+    /// Writes a port, converting to its stored form.
+    ///
+    /// # Errors
+    /// Where there is no such port or it has another number of elements.
+    pub fn write_real(&mut self, name: &str, values: &[f64]) -> Result<(), Fault> {
+        let id = self.port(name)?;
+        self.write_values(id, values)
+    }
+
+    /// Writes a port of reals, converting to its precision.
+    ///
+    /// # Errors
+    /// As [`Machine::write_real`].
+    pub fn write_f32(&mut self, name: &str, values: &[f32]) -> Result<(), Fault> {
+        let id = self.port(name)?;
+        self.check_count(id, values.len())?;
+        self.store(id, values.iter().map(|value| f64::from(*value)));
+        Ok(())
+    }
+
+    /// Writes a port of integers.
+    ///
+    /// # Errors
+    /// As [`Machine::write_real`].
+    pub fn write_int(&mut self, name: &str, values: &[i32]) -> Result<(), Fault> {
+        let id = self.port(name)?;
+        self.check_count(id, values.len())?;
+        self.store(id, values.iter().map(|value| f64::from(*value)));
+        Ok(())
+    }
+
+    /// The elements of a port.
+    ///
+    /// # Errors
+    /// Where there is no such port.
+    pub fn read_real(&self, name: &str) -> Result<Vec<f64>, Fault> {
+        let mut values = vec![0.0; self.count(name)?];
+        self.read_into(name, &mut values)?;
+        Ok(values)
+    }
+
+    /// Reads a port into memory of the caller.
+    ///
+    /// # Errors
+    /// As [`Machine::write_real`].
+    pub fn read_into(&self, name: &str, values: &mut [f64]) -> Result<(), Fault> {
+        let id = self.port(name)?;
+        self.check_count(id, values.len())?;
+        self.load(id, values);
+        Ok(())
+    }
+
+    /// The elements of a port in place.
+    ///
+    /// # Errors
+    /// Where there is no such port or it is stored otherwise.
+    pub fn view<T: Stored>(&self, name: &str) -> Result<&[T], Fault> {
+        let id = self.stored_as::<T>(name)?;
+        // SAFETY: the buffer has as many elements of this form, and nobody writes while `self` is borrowed.
+        Ok(unsafe { std::slice::from_raw_parts(self.addresses[id.index()].cast(), self.count_of(id)) })
+    }
+
+    /// The elements of a port in place, to be changed.
+    ///
+    /// # Errors
+    /// As [`Machine::view`].
+    pub fn view_mut<T: Stored>(&mut self, name: &str) -> Result<&mut [T], Fault> {
+        let id = self.stored_as::<T>(name)?;
+        // SAFETY: the buffer has as many elements of this form, and `self` is borrowed alone.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.addresses[id.index()].cast(), self.count_of(id)) })
+    }
+
+    /// Copies a port of this name from another machine, converting if that has another precision.
+    ///
+    /// # Errors
+    /// Where one of them has no such port, or their numbers of elements differ.
+    pub fn copy_state_from(&mut self, other: &Machine, name: &str) -> Result<(), Fault> {
+        let (to, from) = (self.port(name)?, other.port(name)?);
+        self.check_count(to, other.count_of(from))?;
+        match other.element(from) {
+            Element::F32 => self.store(to, other.view::<f32>(name)?.iter().map(|value| f64::from(*value))),
+            Element::F64 => self.store(to, other.view::<f64>(name)?.iter().copied()),
+            Element::Int => self.store(to, other.view::<i32>(name)?.iter().map(|value| f64::from(*value))),
+        }
+        Ok(())
+    }
+
+    fn port(&self, name: &str) -> Result<BufferId, Fault> {
+        let found = self.ports.binary_search_by(|(port, _)| (**port).cmp(name));
+        found
+            .map(|at| self.ports[at].1)
+            .map_err(|_| Fault::Bug(format!("{} has no port {name}", self.plan.name)))
+    }
+
+    fn element(&self, id: BufferId) -> Element {
+        Element::of(self.plan.buffers[id].storage, self.plan.precision)
+    }
+
+    fn stored_as<T: Stored>(&self, name: &str) -> Result<BufferId, Fault> {
+        let id = self.port(name)?;
+        let (element, asked) = (self.element(id), T::ELEMENT);
+        if element == asked {
+            return Ok(id);
+        }
+        Err(Fault::Bug(format!(
+            "port {name} of {} is stored as {element:?}, not {asked:?}",
+            self.plan.name
+        )))
+    }
+
+    fn check_count(&self, id: BufferId, given: usize) -> Result<(), Fault> {
+        let count = self.count_of(id);
+        if count == given {
+            return Ok(());
+        }
+        let (plan, buffer) = (&self.plan.name, &self.plan.buffers[id].name);
+        Err(Fault::Bug(format!(
+            "buffer {buffer} of {plan} has {count} elements, not {given}"
+        )))
+    }
+
+    /// Writes any buffer.
+    pub(crate) fn write_values(&mut self, id: BufferId, values: &[f64]) -> Result<(), Fault> {
+        self.check_count(id, values.len())?;
+        self.store(id, values.iter().copied());
+        Ok(())
+    }
+
+    /// Stores values whose number has been checked.
+    fn store(&mut self, id: BufferId, values: impl Iterator<Item = f64>) {
+        let (address, element) = (self.addresses[id.index()], self.element(id));
+        for (at, value) in values.take(self.count_of(id)).enumerate() {
+            // SAFETY: `at` is below the buffer's number of elements of this form, and `self` is borrowed alone.
+            unsafe {
+                match element {
+                    Element::F32 => address.cast::<f32>().add(at).write(value as f32),
+                    Element::F64 => address.cast::<f64>().add(at).write(value),
+                    Element::Int => address.cast::<i32>().add(at).write(value as i32),
+                }
+            }
+        }
+    }
+
+    fn load(&self, id: BufferId, values: &mut [f64]) {
+        let (address, element) = (self.addresses[id.index()], self.element(id));
+        for (at, value) in values.iter_mut().take(self.count_of(id)).enumerate() {
+            // SAFETY: `at` is below the buffer's number of elements of this form, and nobody writes while `self` is borrowed.
+            *value = unsafe {
+                match element {
+                    Element::F32 => f64::from(address.cast::<f32>().add(at).read()),
+                    Element::F64 => address.cast::<f64>().add(at).read(),
+                    Element::Int => f64::from(address.cast::<i32>().add(at).read()),
+                }
+            };
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Steps with addresses and numbers in place of buffers and symbols.
+
+use crate::arena::{buffer_bytes, copy_bytes, element_count};
+use crate::chunks;
+use crate::library::{self, Native};
+use bnnc_abi::plan::{Amount, Call, Combine, Launch, Plan, Step, Storage};
+use bnnc_abi::primitive::Primitive;
+use bnnc_base::arena::Id;
+use bnnc_base::dtype::Precision;
+use bnnc_base::shape::Sizes;
+
+/// What resolving needs to know.
+pub struct Context<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The address of each buffer.
+    pub addresses: &'a [*mut u8],
+    /// Bytes of the workspace for copies.
+    pub workspace: usize,
+    /// Whether library calls use the naive references.
+    pub reference: bool,
+}
+
+/// One step, ready to run.
+pub enum Resolved {
+    /// A kernel.
+    Launch(ReadyLaunch),
+    /// A library call.
+    Call(ReadyCall),
+    /// A loop.
+    Repeat {
+        /// How often.
+        count: i64,
+        /// Where the iteration number goes.
+        counter: *mut i32,
+        /// The steps.
+        body: Vec<Resolved>,
+    },
+}
+
+/// A launch, ready to run.
+pub struct ReadyLaunch {
+    /// Which kernel.
+    pub kernel: usize,
+    /// One address per buffer slot.
+    pub buffers: Vec<*mut u8>,
+    /// One number per integer slot.
+    pub ints: Vec<i64>,
+    /// Iterations of the outermost axis.
+    pub outer: i64,
+    /// Chunks they are cut into.
+    pub chunks: usize,
+    /// The reducing outputs.
+    pub reduces: Vec<ReadyReduce>,
+    /// Bytes of one chunk's copies.
+    pub copy_bytes: usize,
+}
+
+/// A reducing output, ready to run.
+#[derive(Clone, Copy)]
+pub struct ReadyReduce {
+    /// Which slot.
+    pub slot: usize,
+    /// What it holds.
+    pub element: Element,
+    /// How elements combine.
+    pub combine: Combine,
+    /// Where a chunk's copy starts within its copies; `None` where chunks share the output.
+    pub copy: Option<usize>,
+    /// The number of elements.
+    pub count: usize,
+}
+
+/// The stored form of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Element {
+    /// `f32`.
+    F32,
+    /// `f64`.
+    F64,
+    /// `i32`.
+    Int,
+}
+
+impl Element {
+    /// How the plan stores elements.
+    pub fn of(storage: Storage, precision: Precision) -> Element {
+        match (storage, precision) {
+            (Storage::Int, _) => Element::Int,
+            (Storage::Real, Precision::F32) => Element::F32,
+            (Storage::Real, Precision::F64) => Element::F64,
+        }
+    }
+}
+
+/// A library call, ready to run.
+pub struct ReadyCall {
+    /// What.
+    pub primitive: Primitive,
+    /// Its native version, unless the reference is wanted.
+    pub native: Option<Native>,
+    /// The addresses of operands and result.
+    pub buffers: Vec<*mut u8>,
+    /// Elements of each, for the reference.
+    pub counts: Vec<usize>,
+    /// The integers.
+    pub ints: Vec<i64>,
+}
+
+impl Context<'_> {
+    /// The steps with everything but numbers resolved; [`Context::update`] does the rest.
+    pub fn prepare(&self, steps: &[Step]) -> Vec<Resolved> {
+        let address = |id: &bnnc_abi::plan::BufferId| self.addresses[id.index()];
+        let one = |step: &Step| match step {
+            Step::Launch(launch) => Resolved::Launch(ReadyLaunch {
+                kernel: launch.kernel as usize,
+                buffers: launch.buffers.iter().map(address).collect(),
+                ints: vec![0; launch.ints.len()],
+                outer: 0,
+                chunks: 1,
+                reduces: launch
+                    .reduces
+                    .iter()
+                    .map(|reduce| self.reduce(launch, reduce))
+                    .collect(),
+                copy_bytes: 0,
+            }),
+            Step::Call(call) => Resolved::Call(ReadyCall {
+                primitive: call.primitive,
+                native: library::native(call.primitive).filter(|_| !self.reference),
+                buffers: call.buffers.iter().map(address).collect(),
+                counts: vec![0; call.buffers.len()],
+                ints: vec![0; call.ints.len()],
+            }),
+            Step::Repeat { counter, body, .. } => Resolved::Repeat {
+                count: 0,
+                counter: address(counter).cast(),
+                body: self.prepare(body),
+            },
+        };
+        steps.iter().map(one).collect()
+    }
+
+    fn reduce(&self, launch: &Launch, reduce: &bnnc_abi::plan::Reduce) -> ReadyReduce {
+        let buffer = &self.plan.buffers[launch.buffers[reduce.slot as usize]];
+        ReadyReduce {
+            slot: reduce.slot as usize,
+            element: Element::of(buffer.storage, self.plan.precision),
+            combine: reduce.combine,
+            copy: reduce.partial.then_some(0),
+            count: 0,
+        }
+    }
+
+    /// Puts in the numbers for these sizes; allocates nothing.
+    pub fn update(&self, resolved: &mut [Resolved], steps: &[Step], sizes: &Sizes) {
+        for (ready, step) in resolved.iter_mut().zip(steps) {
+            match (ready, step) {
+                (Resolved::Launch(ready), Step::Launch(launch)) => self.update_launch(ready, launch, sizes),
+                (Resolved::Call(ready), Step::Call(call)) => self.update_call(ready, call, sizes),
+                (
+                    Resolved::Repeat { count, body, .. },
+                    Step::Repeat {
+                        count: amount,
+                        body: steps,
+                        ..
+                    },
+                ) => {
+                    *count = amount.resolve(sizes);
+                    self.update(body, steps, sizes);
+                }
+                _ => unreachable!("resolved steps have the structure of the plan's"),
+            }
+        }
+    }
+
+    fn update_launch(&self, ready: &mut ReadyLaunch, launch: &Launch, sizes: &Sizes) {
+        fill_amounts(&mut ready.ints, &launch.ints, sizes);
+        ready.outer = launch.outer.resolve(sizes);
+        ready.copy_bytes = copy_bytes(self.plan, launch, sizes);
+        let room = self
+            .workspace
+            .checked_div(ready.copy_bytes)
+            .map_or(usize::MAX, |copies| copies + 1);
+        ready.chunks = chunks::count(self.plan, launch, sizes).min(room);
+        let mut offset = 0;
+        for reduce in &mut ready.reduces {
+            let id = launch.buffers[reduce.slot];
+            reduce.count = element_count(&self.plan.buffers[id], sizes);
+            if let Some(copy) = &mut reduce.copy {
+                *copy = offset;
+                offset += buffer_bytes(self.plan, id, sizes);
+            }
+        }
+    }
+
+    fn update_call(&self, ready: &mut ReadyCall, call: &Call, sizes: &Sizes) {
+        fill_amounts(&mut ready.ints, &call.ints, sizes);
+        for (count, id) in ready.counts.iter_mut().zip(&call.buffers) {
+            *count = element_count(&self.plan.buffers[*id], sizes);
+        }
+    }
+}
+
+fn fill_amounts(numbers: &mut [i64], amounts: &[Amount], sizes: &Sizes) {
+    for (number, amount) in numbers.iter_mut().zip(amounts) {
+        *number = amount.resolve(sizes);
+    }
+}

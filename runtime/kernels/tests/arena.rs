@@ -1,0 +1,203 @@
+//! Random plans: what a step reads is what was written last, whatever memory buffers share.
+
+mod mock;
+
+use bnnc_abi::plan::{BufferId, Combine, Plan, Role, Step, Storage};
+use bnnc_base::arena::{Arena, Id};
+use bnnc_base::dtype::Precision;
+use bnnc_base::shape::{Dim, Sizes};
+use bnnc_kernels::arena::{ALIGN, Layout, layout, predict_arena_bytes};
+use mock::*;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) % limit) as usize
+    }
+}
+
+/// A plan whose launches read all slots but the last and write the last, sometimes as a reduction.
+fn random_plan(random: &mut Random) -> Plan {
+    let mut buffers = Arena::default();
+    for at in 0..3 + random.below(12) {
+        let role = if random.below(4) == 0 {
+            Role::State
+        } else {
+            Role::Scratch
+        };
+        let dims = [Dim::Fixed(random.below(60))];
+        buffers.push(buffer(&format!("b{at}"), Storage::Real, &dims, role));
+    }
+    let count = 2 + random.below(8);
+    let steps = random_steps(random, &mut buffers, count, 0);
+    Plan {
+        name: "test".into(),
+        precision: Precision::F64,
+        buffers,
+        steps,
+        kernels: 1,
+    }
+}
+
+fn random_steps(
+    random: &mut Random,
+    buffers: &mut Arena<BufferId, bnnc_abi::plan::Buffer>,
+    count: usize,
+    depth: usize,
+) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for _ in 0..count {
+        if depth < 2 && random.below(5) == 0 {
+            let counter = buffers.push(buffer("counter", Storage::Int, &[], Role::Scratch));
+            let count = 1 + random.below(4);
+            let body = random_steps(random, buffers, count, depth + 1);
+            steps.push(Step::Repeat {
+                count: fixed(3),
+                counter,
+                body,
+            });
+            continue;
+        }
+        let slots = 1 + random.below(3);
+        let bound: Vec<BufferId> = (0..slots)
+            .map(|_| BufferId::from_index(random.below(buffers.len() as u64)))
+            .collect();
+        let mut step = launch(0, &bound, &[], fixed(1), 1);
+        if random.below(3) == 0 {
+            step.reduces = vec![reduce(slots as u32 - 1, Combine::Sum, false)];
+        }
+        steps.push(Step::Launch(step));
+    }
+    steps
+}
+
+/// Memory by lines, and what each buffer must hold.
+struct Simulation<'a> {
+    plan: &'a Plan,
+    layout: &'a Layout,
+    lines: Vec<usize>,
+    expected: Vec<Option<usize>>,
+    clock: usize,
+}
+
+impl Simulation<'_> {
+    fn lines_of(&self, id: BufferId) -> std::ops::Range<usize> {
+        let count = self.plan.buffers[id].shape.count(&Sizes::default());
+        let start = self.layout.offsets[id.index()];
+        assert_eq!(start % ALIGN, 0);
+        start / ALIGN..start / ALIGN + (count * 8).div_ceil(ALIGN)
+    }
+
+    fn write(&mut self, id: BufferId) {
+        self.clock += 1;
+        let (range, clock) = (self.lines_of(id), self.clock);
+        self.lines[range].fill(clock);
+        self.expected[id.index()] = Some(clock);
+    }
+
+    fn read(&self, id: BufferId) {
+        if let Some(expected) = self.expected[id.index()] {
+            assert!(
+                self.lines[self.lines_of(id)].iter().all(|line| *line == expected),
+                "{id} was overwritten"
+            );
+        }
+    }
+
+    fn run(&mut self, steps: &[Step]) {
+        for step in steps {
+            match step {
+                Step::Launch(launch) => {
+                    let Some((out, read)) = launch.buffers.split_last() else {
+                        continue;
+                    };
+                    if launch.reduces.is_empty() {
+                        // A plain output may be written in part, so what it held must still be there.
+                        self.read(*out);
+                    } else {
+                        self.write(*out);
+                    }
+                    read.iter().for_each(|id| self.read(*id));
+                    self.write(*out);
+                    read.iter().filter(|id| *id != out).for_each(|id| self.read(*id));
+                }
+                Step::Repeat { counter, body, .. } => {
+                    for _ in 0..3 {
+                        self.write(*counter);
+                        self.run(body);
+                        self.read(*counter);
+                    }
+                }
+                Step::Call(_) => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn live_buffers_are_never_overwritten() {
+    let mut random = Random(11);
+    let mut shared = 0;
+    for _ in 0..3000 {
+        let plan = random_plan(&mut random);
+        let layout = layout(&plan, &Sizes::default());
+        assert_eq!(predict_arena_bytes(&plan, &Sizes::default()), layout.bytes as u64);
+        let mut simulation = Simulation {
+            plan: &plan,
+            layout: &layout,
+            lines: vec![0; layout.bytes / ALIGN],
+            expected: vec![None; plan.buffers.len()],
+            clock: 0,
+        };
+        simulation.run(&plan.steps);
+        // States survive into the next run; scratch does not.
+        for id in plan
+            .buffers
+            .ids()
+            .filter(|id| plan.buffers[*id].role == Role::Scratch)
+        {
+            simulation.expected[id.index()] = None;
+        }
+        simulation.run(&plan.steps);
+        let apart: usize = plan
+            .buffers
+            .ids()
+            .map(|id| simulation.lines_of(id).len() * ALIGN)
+            .sum();
+        shared += usize::from(layout.bytes < apart);
+    }
+    assert!(shared > 300, "only {shared} plans share memory");
+}
+
+/// A chain of equal buffers needs two at a time.
+#[test]
+fn a_chain_needs_two_buffers() {
+    let mut buffers = Arena::default();
+    let chain: Vec<BufferId> = (0..10)
+        .map(|at| {
+            buffers.push(buffer(
+                &format!("b{at}"),
+                Storage::Real,
+                &[Dim::Fixed(8)],
+                Role::Scratch,
+            ))
+        })
+        .collect();
+    let steps = chain
+        .windows(2)
+        .map(|pair| Step::Launch(launch(0, pair, &[], fixed(1), 1)))
+        .collect();
+    let plan = Plan {
+        name: "chain".into(),
+        precision: Precision::F64,
+        buffers,
+        steps,
+        kernels: 1,
+    };
+    assert_eq!(layout(&plan, &Sizes::default()).bytes, 2 * 64);
+}

@@ -1,0 +1,274 @@
+//! Every array primitive, in every version this processor runs, against the scalar references.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use bnnc_abi::symbols::{CALLED, NoiseKind, noise_symbol, scalar_symbol};
+use bnnc_base::dtype::Precision;
+use bnnc_base::philox;
+use bnnc_base::scalar::Scalar;
+use bnnc_kernels::arrays::{self, Level};
+
+/// Runs a unary primitive on `f64` values stored in the precision, in place where asked.
+fn run_unary(level: Level, scalar: Scalar, precision: Precision, x: &[f64]) -> Vec<f64> {
+    let function = arrays::unary_at(level, scalar, precision).unwrap();
+    let n = x.len() as i64;
+    match precision {
+        Precision::F64 => {
+            let mut out = vec![0.0; x.len()];
+            // SAFETY: both hold `n` elements.
+            unsafe { function(out.as_mut_ptr().cast(), x.as_ptr().cast(), n) };
+            out
+        }
+        Precision::F32 => {
+            let mut both: Vec<f32> = x.iter().map(|v| *v as f32).collect();
+            // SAFETY: the array holds `n` elements and may be its own result.
+            unsafe { function(both.as_mut_ptr().cast(), both.as_ptr().cast(), n) };
+            both.into_iter().map(f64::from).collect()
+        }
+    }
+}
+
+/// The domain on which a function is compared, dense near zero, at ordinary sizes and at the ends.
+fn grid(scalar: Scalar, precision: Precision) -> Vec<f64> {
+    let mut points = Vec::new();
+    let largest = if precision == Precision::F32 { 87.0 } else { 705.0 };
+    for i in 0..=20_000 {
+        let t = f64::from(i) / 20_000.0;
+        points.extend([(2.0 * t - 1.0) * largest, (2.0 * t - 1.0) * 3.0]);
+        let magnitude = 10f64.powf(-30.0 + 60.0 * t);
+        points.extend([magnitude, -magnitude]);
+    }
+    // Next to the zeros of sine and cosine.
+    points.extend((1..500).map(|k| f64::from(k) * std::f64::consts::FRAC_PI_2));
+    let inside = |x: &f64| match scalar {
+        Scalar::Log => *x > 0.0,
+        Scalar::Log1p => *x > -1.0,
+        Scalar::Cos | Scalar::Sin => x.abs() < 1e7,
+        Scalar::Digamma | Scalar::Lgamma | Scalar::Trigamma => *x > 1e-3 && *x < 1e6,
+        Scalar::Exp | Scalar::Expm1 => x.abs() < largest,
+        Scalar::Sigmoid => *x > -largest,
+        _ => true,
+    };
+    let rounded = |x: f64| {
+        if precision == Precision::F32 {
+            f64::from(x as f32)
+        } else {
+            x
+        }
+    };
+    points.into_iter().map(rounded).filter(inside).collect()
+}
+
+/// `log(1 + exp x)` with the relative accuracy that the formula with a maximum has too.
+fn reference(scalar: Scalar, x: f64) -> f64 {
+    scalar.eval(&[x])
+}
+
+#[test]
+fn unary_functions_agree_with_the_reference() {
+    for precision in [Precision::F32, Precision::F64] {
+        let (relative, smallest) = match precision {
+            Precision::F32 => (4e-7, f64::from(f32::MIN_POSITIVE)),
+            Precision::F64 => (2e-15, f64::MIN_POSITIVE),
+        };
+        for level in Level::supported() {
+            for scalar in CALLED.iter().copied().filter(|scalar| scalar.arity() == 1) {
+                let points = grid(scalar, precision);
+                let values = run_unary(*level, scalar, precision, &points);
+                let mut worst = (0.0, 0.0, 0.0, 0.0);
+                for (x, value) in points.iter().zip(&values) {
+                    let want = reference(scalar, *x);
+                    let error = (value - want).abs() / want.abs().max(smallest);
+                    if error > worst.0 || error.is_nan() {
+                        worst = (error, *x, *value, want);
+                    }
+                }
+                let (error, x, value, want) = worst;
+                assert!(
+                    error <= relative,
+                    "{level:?} {} {precision} at {x:e}: {value:e}, not {want:e}: {error:e}",
+                    scalar.name()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn edges_agree_with_the_reference() {
+    for precision in [Precision::F32, Precision::F64] {
+        let (tiny, huge) = match precision {
+            Precision::F32 => (f64::from(f32::from_bits(3)), f64::from(f32::MAX)),
+            Precision::F64 => (f64::from_bits(3), f64::MAX),
+        };
+        let points = [
+            0.0, -0.0, 1.0, -1.0, -2.0, 200.0, -200.0, 800.0, -800.0, tiny, -tiny, huge, -huge,
+        ];
+        let ends = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
+        let points: Vec<f64> = points.into_iter().chain(ends).collect();
+        for level in Level::supported() {
+            for scalar in CALLED.iter().copied().filter(|scalar| scalar.arity() == 1) {
+                let values = run_unary(*level, scalar, precision, &points);
+                for (x, value) in points.iter().zip(&values) {
+                    let want = reference(scalar, *x);
+                    let want = if precision == Precision::F32 {
+                        f64::from(want as f32)
+                    } else {
+                        want
+                    };
+                    let close = value == &want
+                        || (value.is_nan() && want.is_nan())
+                        || (value - want).abs() <= 4e-7 * want.abs() + tiny;
+                    assert!(
+                        close,
+                        "{level:?} {} {precision} at {x:e}: {value:e}, not {want:e}",
+                        scalar.name()
+                    );
+                    if want == 0.0 && *x == 0.0 {
+                        assert_eq!(
+                            value.is_sign_negative(),
+                            want.is_sign_negative(),
+                            "{} at {x:e}",
+                            scalar.name()
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The value of an element depends on nothing but the element.
+#[test]
+fn values_do_not_depend_on_position() {
+    let x: Vec<f64> = (0..300)
+        .map(|i| (f64::from(i) * 0.37).sin() * 5.0 + 5.1)
+        .collect();
+    for precision in [Precision::F32, Precision::F64] {
+        for level in Level::supported() {
+            for scalar in CALLED.iter().copied().filter(|scalar| scalar.arity() == 1) {
+                let whole = run_unary(*level, scalar, precision, &x);
+                for (start, end) in [(0, 1), (1, 64), (3, 130), (250, 300), (77, 77)] {
+                    let part = run_unary(*level, scalar, precision, &x[start..end]);
+                    assert_eq!(part, whole[start..end], "{} {precision}", scalar.name());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn powers() {
+    let x = [2.0, 0.5, -2.0, 0.0, 9.0, -8.0];
+    let y = [10.0, -3.0, 3.0, 0.0, 0.5, 0.5];
+    let mut out = [0f64; 6];
+    let function = arrays::binary(Scalar::Pow, Precision::F64).unwrap();
+    // SAFETY: all three hold six elements.
+    unsafe { function(out.as_mut_ptr().cast(), x.as_ptr().cast(), y.as_ptr().cast(), 6) };
+    assert_eq!(out[..5], [1024.0, 8.0, -8.0, 1.0, 3.0]);
+    assert!(out[5].is_nan());
+    assert!(arrays::binary(Scalar::Add, Precision::F32).is_none());
+}
+
+#[test]
+fn every_symbol_has_an_address() {
+    let symbols = arrays::symbols();
+    for precision in [Precision::F32, Precision::F64] {
+        let scalars = CALLED.iter().map(|scalar| scalar_symbol(*scalar, precision));
+        let noises = NoiseKind::ALL
+            .into_iter()
+            .map(|kind| noise_symbol(kind, precision));
+        for name in scalars.chain(noises) {
+            assert!(
+                symbols
+                    .iter()
+                    .any(|symbol| symbol.name == name && symbol.pointer != 0),
+                "{name}"
+            );
+        }
+    }
+    assert_eq!(symbols.len(), 2 * (CALLED.len() + 2));
+}
+
+fn stream(level: Level, kind: NoiseKind, precision: Precision, first: u64, n: usize) -> Vec<f64> {
+    let (key, function) = (0x1234_5678_9abc_def0, arrays::noise_at(level, kind, precision));
+    match precision {
+        Precision::F64 => {
+            let mut out = vec![0f64; n];
+            // SAFETY: `out` holds `n` elements.
+            unsafe { function(out.as_mut_ptr().cast(), n as i64, key, first, 3, 5, 7) };
+            out
+        }
+        Precision::F32 => {
+            let mut out = vec![0f32; n];
+            // SAFETY: `out` holds `n` elements.
+            unsafe { function(out.as_mut_ptr().cast(), n as i64, key, first, 3, 5, 7) };
+            out.into_iter().map(f64::from).collect()
+        }
+    }
+}
+
+#[test]
+fn streams_agree_with_the_reference() {
+    let key = 0x1234_5678_9abc_def0;
+    for level in Level::supported() {
+        for precision in [Precision::F32, Precision::F64] {
+            let bound = if precision == Precision::F32 { 1e-6 } else { 4e-15 };
+            for (kind, reference) in [
+                (
+                    NoiseKind::Uniform,
+                    philox::uniform as fn(u64, [u32; 3], u64) -> f64,
+                ),
+                (NoiseKind::Normal, philox::normal),
+            ] {
+                let values = stream(*level, kind, precision, 0, 100_000);
+                for (i, value) in values.iter().enumerate() {
+                    let want = reference(key, [3, 5, 7], i as u64);
+                    assert!(
+                        (value - want).abs() <= bound * (1.0 + want.abs()),
+                        "{level:?} {i}: {value} not {want}"
+                    );
+                }
+                for (first, n) in [
+                    (0, 5),
+                    (1, 600),
+                    (2, 3),
+                    (7, 1000),
+                    (255, 257),
+                    (99_990, 10),
+                    (12, 0),
+                ] {
+                    assert_eq!(
+                        stream(*level, kind, precision, first as u64, n),
+                        values[first..first + n]
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Words at the ends give finite normals and uniforms inside the open interval; a stream of the published vector's key and
+/// counter (Random123 1.09 `kat_vectors`) gives its words.
+#[test]
+fn known_words() {
+    let (key, [draw, example, step]) = (0x299f_31d0_a409_3822, [0x85a3_08d3, 0x1319_8a2e, 0x0370_7344]);
+    let words = [0xd16c_fe09u32, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1];
+    for level in Level::supported() {
+        let mut out = [0f64; 4];
+        let function = arrays::noise_at(*level, NoiseKind::Uniform, Precision::F64);
+        // SAFETY: `out` holds four elements.
+        unsafe {
+            function(
+                out.as_mut_ptr().cast(),
+                4,
+                key,
+                0x243f_6a88 * 4,
+                draw,
+                example,
+                step,
+            )
+        };
+        assert_eq!(out, words.map(|word| (f64::from(word) + 0.5) / 4_294_967_296.0));
+    }
+}

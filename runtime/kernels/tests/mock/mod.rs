@@ -1,0 +1,151 @@
+//! Plans by hand and kernels as closures.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use bnnc_abi::code::{Artifact, Code, KernelArgs};
+use bnnc_abi::plan::{Amount, Buffer, BufferId, Combine, Extent, Launch, Plan, Reduce, Role, Step, Storage};
+use bnnc_base::arena::Arena;
+use bnnc_base::dtype::Precision;
+use bnnc_base::shape::{Dim, Shape, Symbol};
+use std::sync::Arc;
+
+pub type Kernel = Box<dyn Fn(&KernelArgs) + Send + Sync>;
+
+/// Closures behind the trait of compiled code.
+pub struct Mock {
+    pub kernels: Vec<Kernel>,
+    pub reference: bool,
+}
+
+impl Code for Mock {
+    unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
+        (self.kernels[kernel])(args);
+    }
+
+    fn scratch_bytes(&self, kernel: usize) -> usize {
+        100 * (kernel + 1)
+    }
+
+    fn is_reference(&self) -> bool {
+        self.reference
+    }
+
+    fn text(&self) -> String {
+        String::new()
+    }
+}
+
+pub const BATCH: Dim = Dim::Symbol(Symbol::Batch);
+
+pub fn buffer(name: &str, storage: Storage, dims: &[Dim], role: Role) -> Buffer {
+    Buffer {
+        name: name.into(),
+        storage,
+        shape: Shape(dims.to_vec()),
+        role,
+    }
+}
+
+pub fn amount(dim: Dim) -> Amount {
+    Amount::one(Extent::of(dim))
+}
+
+pub fn fixed(number: i64) -> Amount {
+    Amount::one(Extent::fixed(number))
+}
+
+pub fn launch(kernel: u32, buffers: &[BufferId], ints: &[Amount], outer: Amount, work: i64) -> Launch {
+    Launch {
+        kernel,
+        buffers: buffers.to_vec(),
+        ints: ints.to_vec(),
+        outer,
+        work: fixed(work),
+        reduces: Vec::new(),
+    }
+}
+
+pub fn reduce(slot: u32, combine: Combine, partial: bool) -> Reduce {
+    Reduce {
+        slot,
+        combine,
+        partial,
+    }
+}
+
+pub fn artifact(
+    precision: Precision,
+    buffers: Arena<BufferId, Buffer>,
+    steps: Vec<Step>,
+    kernels: Vec<Kernel>,
+) -> Artifact {
+    let plan = Plan {
+        name: "test".into(),
+        precision,
+        buffers,
+        steps,
+        kernels: kernels.len(),
+    };
+    Artifact {
+        plan: Arc::new(plan),
+        code: Arc::new(Mock {
+            kernels,
+            reference: false,
+        }),
+    }
+}
+
+/// `out[i, j] = factor * x[i, j]` over rows; integers: columns, factor.
+pub fn scale() -> Kernel {
+    Box::new(|args| {
+        // SAFETY: the plan binds two buffers of `f64` and two integers.
+        unsafe {
+            let (columns, factor) = (*args.ints, *args.ints.add(1) as f64);
+            let (x, out) = (
+                (*args.buffers).cast::<f64>(),
+                (*args.buffers.add(1)).cast::<f64>(),
+            );
+            for at in (args.start * columns) as usize..(args.end * columns) as usize {
+                out.add(at).write(factor * x.add(at).read());
+            }
+        }
+    })
+}
+
+/// `sum[j] += x[i, j]` and `max[j] = max(max[j], x[i, j])` over rows; integers: columns. Touches its scratch too.
+pub fn sum_and_max() -> Kernel {
+    Box::new(|args| {
+        // SAFETY: the plan binds three buffers of `f32` and one integer, and scratch has at least 100 bytes.
+        unsafe {
+            assert_eq!(args.scratch as usize % 64, 0);
+            args.scratch.write_bytes(1, 100);
+            let columns = *args.ints as usize;
+            let x = (*args.buffers).cast::<f32>();
+            let (sum, max) = (
+                (*args.buffers.add(1)).cast::<f32>(),
+                (*args.buffers.add(2)).cast::<f32>(),
+            );
+            for i in args.start as usize..args.end as usize {
+                for j in 0..columns {
+                    let value = x.add(i * columns + j).read();
+                    sum.add(j).write(sum.add(j).read() + value);
+                    max.add(j).write(max.add(j).read().max(value));
+                }
+            }
+        }
+    })
+}
+
+/// `total += counter`; buffers: an integer counter, a real total.
+pub fn add_counter() -> Kernel {
+    Box::new(|args| {
+        // SAFETY: the plan binds an `i32` and an `f64` scalar.
+        unsafe {
+            let (counter, total) = (
+                (*args.buffers).cast::<i32>(),
+                (*args.buffers.add(1)).cast::<f64>(),
+            );
+            total.write(total.read() + f64::from(counter.read()));
+        }
+    })
+}

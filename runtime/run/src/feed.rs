@@ -1,0 +1,200 @@
+//! Rows in the precision of a run, copied batch by batch into a machine's input buffers.
+
+use bnnc_abi::manifest::{Binding, DataSource, Output, OutputKind};
+use bnnc_abi::plan::Storage;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::dtype::Precision;
+use bnnc_base::fault::Fault;
+use bnnc_data::{Dataset, Rows};
+use bnnc_kernels::executor::Machine;
+
+/// The elements of one port.
+#[derive(Clone, Debug)]
+enum Elements {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    Int(Vec<i32>),
+}
+
+/// One port with its elements for all rows.
+#[derive(Clone, Debug)]
+struct Port {
+    name: String,
+    width: usize,
+    elements: Elements,
+    /// Whether the same elements serve every batch.
+    shared: bool,
+}
+
+/// All data ports of a program for some rows.
+#[derive(Clone, Debug)]
+pub struct Feed {
+    ports: Vec<Port>,
+    /// The number of rows.
+    pub rows: usize,
+}
+
+/// What a feed is made for.
+pub struct Wanted<'a> {
+    /// The ports and where they come from.
+    pub bindings: &'a [Binding],
+    /// The output, whose target may be absent in rows to predict for.
+    pub output: &'a Output,
+    /// The width of reals.
+    pub precision: Precision,
+    /// The program that will read the ports (it says which are integers, and which it has).
+    pub storage: &'a dyn Fn(&str) -> Option<Storage>,
+}
+
+impl Feed {
+    /// Prepares `rows`; where `target` is false the output's port is filled with zeros.
+    ///
+    /// # Errors
+    /// A column whose elements do not fit (text, fractions where integers are needed).
+    pub fn new(rows: &Rows, dataset: &Dataset, wanted: &Wanted, target: bool) -> Result<Feed, Diagnostic> {
+        let mut ports = Vec::new();
+        for binding in wanted.bindings {
+            let Some(storage) = (wanted.storage)(&binding.port) else {
+                continue;
+            };
+            let shared = matches!(binding.from, DataSource::Shared(_));
+            let absent = binding.port == wanted.output.name && !target;
+            let elements = match (absent, storage) {
+                (true, _) => zeros(rows.count, wanted, storage),
+                (false, Storage::Real) => reals(column(binding, rows, dataset)?, wanted.precision),
+                (false, Storage::Int) => Elements::Int(integers(binding, rows, dataset)?),
+            };
+            let count = if shared { 1 } else { rows.count.max(1) };
+            let width = elements.len() / count;
+            ports.push(Port {
+                name: binding.port.clone(),
+                width,
+                elements,
+                shared,
+            });
+        }
+        Ok(Feed {
+            ports,
+            rows: rows.count,
+        })
+    }
+
+    /// Writes what every batch shares.
+    ///
+    /// # Errors
+    /// A bug: a port of another size.
+    pub fn write_shared(&self, machine: &mut Machine) -> Result<(), Fault> {
+        self.ports
+            .iter()
+            .filter(|port| port.shared)
+            .try_for_each(|port| port.write(machine, None))
+    }
+
+    /// Writes the chosen rows.
+    ///
+    /// # Errors
+    /// A bug: a port of another size.
+    pub fn write(&self, machine: &mut Machine, rows: &[u32]) -> Result<(), Fault> {
+        self.ports
+            .iter()
+            .filter(|port| !port.shared)
+            .try_for_each(|port| port.write(machine, Some(rows)))
+    }
+}
+
+impl Elements {
+    fn len(&self) -> usize {
+        match self {
+            Elements::F32(values) => values.len(),
+            Elements::F64(values) => values.len(),
+            Elements::Int(values) => values.len(),
+        }
+    }
+}
+
+impl Port {
+    fn write(&self, machine: &mut Machine, rows: Option<&[u32]>) -> Result<(), Fault> {
+        match &self.elements {
+            Elements::F32(values) => copy(values, self.width, rows, machine.view_mut(&self.name)?),
+            Elements::F64(values) => copy(values, self.width, rows, machine.view_mut(&self.name)?),
+            Elements::Int(values) => copy(values, self.width, rows, machine.view_mut(&self.name)?),
+        }
+        Ok(())
+    }
+}
+
+fn copy<T: Copy>(values: &[T], width: usize, rows: Option<&[u32]>, target: &mut [T]) {
+    match rows {
+        None => target.copy_from_slice(&values[..target.len()]),
+        Some(rows) => {
+            for (row, place) in rows.iter().zip(target.chunks_exact_mut(width.max(1))) {
+                let start = *row as usize * width;
+                place.copy_from_slice(&values[start..start + width]);
+            }
+        }
+    }
+}
+
+fn zeros(count: usize, wanted: &Wanted, storage: Storage) -> Elements {
+    let width: usize = wanted
+        .output
+        .shape
+        .static_sizes()
+        .unwrap_or_default()
+        .iter()
+        .product();
+    match storage {
+        Storage::Int => Elements::Int(vec![0; count * width]),
+        // One is inside the support of positive outputs too.
+        Storage::Real => reals(
+            vec![
+                if wanted.output.kind == OutputKind::Real {
+                    1.0
+                } else {
+                    0.0
+                };
+                count * width
+            ],
+            wanted.precision,
+        ),
+    }
+}
+
+fn reals(values: Vec<f64>, precision: Precision) -> Elements {
+    match precision {
+        Precision::F32 => Elements::F32(values.into_iter().map(|value| value as f32).collect()),
+        Precision::F64 => Elements::F64(values),
+    }
+}
+
+fn column(binding: &Binding, rows: &Rows, dataset: &Dataset) -> Result<Vec<f64>, Diagnostic> {
+    match &binding.from {
+        DataSource::Inputs => Ok(rows.inputs.clone()),
+        DataSource::Field(name) => rows.reals(name).or_else(|_| rows.ints(name).map(as_reals)),
+        DataSource::Row => Ok(rows.index.iter().map(|row| *row as f64).collect()),
+        DataSource::Shared(name) => Ok(shared(dataset, name)),
+    }
+}
+
+fn integers(binding: &Binding, rows: &Rows, dataset: &Dataset) -> Result<Vec<i32>, Diagnostic> {
+    match &binding.from {
+        DataSource::Inputs => Ok(rows.inputs.iter().map(|value| *value as i32).collect()),
+        DataSource::Field(name) => rows.ints(name),
+        DataSource::Row => Ok(rows.index.iter().map(|row| *row as i32).collect()),
+        DataSource::Shared(name) => Ok(shared(dataset, name)
+            .into_iter()
+            .map(|value| value as i32)
+            .collect()),
+    }
+}
+
+fn as_reals(values: Vec<i32>) -> Vec<f64> {
+    values.into_iter().map(f64::from).collect()
+}
+
+fn shared(dataset: &Dataset, name: &str) -> Vec<f64> {
+    let Some(array) = dataset.shared(name) else {
+        return Vec::new();
+    };
+    (0..array.values.len()).map(|at| array.values.real(at)).collect()
+}

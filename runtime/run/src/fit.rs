@@ -1,0 +1,264 @@
+//! Training: epochs of shuffled batches through the compiled step, with a schedule and early stopping.
+
+use crate::codes;
+use crate::cost::training_sizes;
+use crate::feed::{Feed, Wanted};
+use crate::ports;
+use crate::predict::Predictor;
+use crate::progress::Progress;
+use crate::rows::shuffle;
+use crate::states::Values;
+use bnnc_abi::manifest::{Infer, Schedule, Training};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_data::Dataset;
+use bnnc_kernels::executor::Machine;
+use bnnc_kernels::pool::Pool;
+use std::sync::Arc;
+
+/// What a run shares between its infers.
+#[derive(Clone)]
+pub struct Context {
+    /// The threads.
+    pub pool: Arc<Pool>,
+    /// The seed.
+    pub seed: u64,
+    /// Whether progress lines are shown.
+    pub progress: bool,
+}
+
+/// Why a run stopped.
+#[derive(Debug)]
+pub enum Stop {
+    /// The user can do something about it.
+    Diagnostics(Vec<Diagnostic>),
+    /// Our fault or our limit.
+    Fault(Fault),
+}
+
+impl From<Diagnostic> for Stop {
+    fn from(diagnostic: Diagnostic) -> Stop {
+        Stop::Diagnostics(vec![diagnostic])
+    }
+}
+
+impl From<Vec<Diagnostic>> for Stop {
+    fn from(diagnostics: Vec<Diagnostic>) -> Stop {
+        Stop::Diagnostics(diagnostics)
+    }
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Stop {
+        Stop::Fault(fault)
+    }
+}
+
+/// A fitted infer.
+#[derive(Clone, Debug)]
+pub struct Fitted {
+    /// The parameters, by state name.
+    pub values: Values,
+    /// The negative evidence lower bound of all training rows, averaged over the steps of the last epoch.
+    pub loss: f64,
+    /// The epochs that were run.
+    pub epochs: usize,
+    /// The epoch whose parameters were kept.
+    pub best_epoch: usize,
+    /// Bytes of the training machine.
+    pub bytes: u64,
+    /// Steps that were run.
+    pub steps: u64,
+}
+
+/// Fits one infer to the training rows of a dataset from the given start.
+///
+/// # Errors
+/// A diverging loss, columns that do not fit, or a limit.
+pub fn fit(infer: &Infer, dataset: &Dataset, start: &Values, context: &Context) -> Result<Fitted, Stop> {
+    Trainer::new(infer, dataset, start, context)?.run(dataset)
+}
+
+struct Trainer<'a> {
+    infer: &'a Infer,
+    context: &'a Context,
+    machine: Machine,
+    feed: Feed,
+    order: Vec<u32>,
+    batch: usize,
+    step: u64,
+    validation: Option<Validation>,
+}
+
+struct Validation {
+    predictor: Predictor,
+    best: f64,
+    best_epoch: usize,
+    kept: Option<Values>,
+}
+
+impl<'a> Trainer<'a> {
+    fn new(infer: &'a Infer, dataset: &Dataset, start: &Values, context: &'a Context) -> Result<Self, Stop> {
+        let rows = dataset.train.count;
+        if rows == 0 {
+            return Err(codes::no_rows(&infer.data).into());
+        }
+        let options = &infer.options;
+        let batch = if options.batch == 0 {
+            rows
+        } else {
+            options.batch.min(rows)
+        };
+        let sizes = sizes(options, batch, rows);
+        let mut machine = Machine::new(&infer.train, sizes, context.pool.clone())?;
+        for (name, values) in start {
+            ports::real(&mut machine, name, values)?;
+        }
+        let plan = infer.train.plan.clone();
+        let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
+        let wanted = Wanted {
+            bindings: &infer.bindings,
+            output: &infer.output,
+            precision: plan.precision,
+            storage: &storage,
+        };
+        let feed = Feed::new(&dataset.train, dataset, &wanted, true)?;
+        feed.write_shared(&mut machine)?;
+        let watched = options.patience > 0 && dataset.validation.count > 0;
+        let validation = match watched {
+            true => {
+                let draws = options.predictive_draws.min(20);
+                let predictor = Predictor::new(infer, &dataset.validation, dataset, draws, context)?;
+                Some(Validation {
+                    predictor,
+                    best: f64::NEG_INFINITY,
+                    best_epoch: 0,
+                    kept: None,
+                })
+            }
+            false => None,
+        };
+        let order = (0..rows as u32).collect();
+        Ok(Trainer {
+            infer,
+            context,
+            machine,
+            feed,
+            order,
+            batch,
+            step: 0,
+            validation,
+        })
+    }
+
+    fn run(mut self, dataset: &Dataset) -> Result<Fitted, Stop> {
+        let epochs = self.infer.options.epochs;
+        let per_epoch = dataset.train.count.div_ceil(self.batch);
+        let mut progress = Progress::new(
+            &self.infer.name,
+            (epochs * per_epoch) as u64,
+            self.context.progress,
+        );
+        let (mut loss, mut done) = (f64::NAN, 0);
+        for epoch in 0..epochs {
+            loss = self.epoch(epoch, epochs * per_epoch, &mut progress)?;
+            done = epoch + 1;
+            if !loss.is_finite() {
+                progress.done();
+                return Err(codes::training_diverged(&self.infer.name, epoch, loss).into());
+            }
+            if self.validate(epoch)? {
+                break;
+            }
+        }
+        progress.done();
+        let (best_epoch, kept) = match self.validation.take() {
+            Some(Validation {
+                best_epoch,
+                kept: Some(values),
+                ..
+            }) => (best_epoch, values),
+            _ => (done, parameters(self.infer, &self.machine)?),
+        };
+        let bytes = self.machine.arena_bytes();
+        Ok(Fitted {
+            values: kept,
+            loss,
+            epochs: done,
+            best_epoch,
+            bytes,
+            steps: self.step,
+        })
+    }
+
+    /// One pass over the rows; returns the mean loss of its steps.
+    fn epoch(&mut self, epoch: usize, total: usize, progress: &mut Progress) -> Result<f64, Fault> {
+        shuffle(&mut self.order, self.context.seed, &self.infer.name, epoch);
+        let rows = self.order.len();
+        let options = &self.infer.options;
+        let (mut sum, mut count) = (0.0, 0.0);
+        for batch in self.order.chunks(self.batch) {
+            let machine = &mut self.machine;
+            machine.set_sizes(&sizes(options, batch.len(), rows))?;
+            self.feed.write(machine, batch)?;
+            let done = self.step as f64 / total as f64;
+            ports::int(machine, "iteration", self.step as i32 + 1)?;
+            ports::int(machine, "step", self.step as i32)?;
+            ports::real(machine, "rate", &[options.rate * factor(options.schedule, done)])?;
+            ports::real(machine, "scale", &[rows as f64 / batch.len() as f64])?;
+            ports::real(machine, "kl_weight", &[1.0])?;
+            machine.run();
+            let loss = ports::scalar(machine, "loss")?;
+            // A step with few rows counts for as much as its rows.
+            sum += loss * batch.len() as f64;
+            count += batch.len() as f64;
+            self.step += 1;
+            progress.at(self.step, loss);
+        }
+        Ok(sum / count)
+    }
+
+    /// Scores the validation rows; returns whether patience is over.
+    fn validate(&mut self, epoch: usize) -> Result<bool, Stop> {
+        let Some(validation) = self.validation.as_mut() else {
+            return Ok(false);
+        };
+        validation.predictor.take_parameters(&self.machine)?;
+        let score = validation.predictor.log_likelihood()?;
+        if score > validation.best {
+            validation.best = score;
+            validation.best_epoch = epoch + 1;
+            validation.kept = Some(parameters(self.infer, &self.machine)?);
+        }
+        Ok(epoch + 1 - validation.best_epoch >= self.infer.options.patience)
+    }
+}
+
+/// The sizes of a step with `batch` rows.
+fn sizes(options: &Training, batch: usize, rows: usize) -> Sizes {
+    training_sizes(options, rows).with(Symbol::Batch, batch)
+}
+
+/// What the learning rate is multiplied by after a fraction of the steps.
+fn factor(schedule: Schedule, done: f64) -> f64 {
+    match schedule {
+        Schedule::Constant => 1.0,
+        Schedule::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * done).cos()),
+        Schedule::Linear => 1.0 - done,
+        Schedule::Step { fraction, factor } => {
+            if done < fraction {
+                1.0
+            } else {
+                factor
+            }
+        }
+    }
+}
+
+fn parameters(infer: &Infer, machine: &Machine) -> Result<Values, Fault> {
+    let parameters = infer.states.iter().filter(|state| state.parameter);
+    parameters
+        .map(|state| Ok((state.name.clone(), machine.read_real(&state.name)?)))
+        .collect()
+}

@@ -1,0 +1,223 @@
+//! The output folder: `result.json`, `posterior.safetensors`, `predictions.csv`, and what `bnnc predict` needs.
+
+use crate::codes;
+use crate::predict::Predictive;
+use crate::result;
+use crate::run::{Outcome, RunResult};
+use crate::score::{original, probabilities};
+use crate::states::Values;
+use bnnc_abi::manifest::{Manifest, Output, OutputKind};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::Sizes;
+use bnnc_data::metrics::{Draws, Summary, sorted};
+use bnnc_data::write::{self, ResultColumn};
+use bnnc_data::{Preparation, Standardisation};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// What a later `bnnc predict` must know of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SavedRun {
+    /// The program's path.
+    pub program: PathBuf,
+    /// The options that shaped it, as given on the command line.
+    pub settings: Vec<String>,
+    /// `--data` options.
+    pub data: Vec<String>,
+    /// The seed.
+    pub seed: u64,
+    /// `--precision`, if given.
+    pub precision: Option<String>,
+    /// How rows are prepared, by infer.
+    pub preparations: HashMap<String, Preparation>,
+}
+
+/// Writes everything.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write(
+    folder: &Path,
+    manifest: &Manifest,
+    result: &RunResult,
+    mut saved: SavedRun,
+) -> Result<(), Diagnostic> {
+    std::fs::create_dir_all(folder).map_err(|error| codes::cannot_write(folder, &error.to_string()))?;
+    for outcome in &result.outcomes {
+        saved
+            .preparations
+            .insert(outcome.name.clone(), outcome.dataset.preparation.clone());
+        let Some(infer) = manifest.infers.iter().find(|infer| infer.name == outcome.name) else {
+            continue;
+        };
+        let standardisation = outcome.dataset.preparation.target;
+        let mut columns = columns(&outcome.predictions, &infer.output, standardisation);
+        if let Some(target) = targets(outcome, &infer.output) {
+            columns.insert(1, target);
+        }
+        write::csv(
+            &folder.join(name(result, "predictions", &outcome.name, "csv")),
+            &columns,
+        )?;
+    }
+    posterior(folder, manifest, result)?;
+    let text = serde_json::to_string_pretty(&result::json(manifest, result)).unwrap_or_default();
+    write_text(&folder.join("result.json"), &text)?;
+    let saved = serde_json::to_string_pretty(&saved).unwrap_or_default();
+    write_text(&folder.join("program.json"), &saved)
+}
+
+/// `predictions.csv` for one infer, `predictions.NAME.csv` for several.
+fn name(result: &RunResult, stem: &str, infer: &str, extension: &str) -> String {
+    match result.outcomes.len() {
+        1 => format!("{stem}.{extension}"),
+        _ => format!("{stem}.{infer}.{extension}"),
+    }
+}
+
+fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
+    write::atomically(path, |writer| {
+        writer.write_all(text.as_bytes())?;
+        writer.write_all(b"\n")
+    })
+}
+
+fn targets(outcome: &Outcome, output: &Output) -> Option<(String, ResultColumn)> {
+    let rows = if outcome.tested {
+        &outcome.dataset.test
+    } else {
+        &outcome.dataset.train
+    };
+    let name = outcome
+        .dataset
+        .target
+        .clone()
+        .unwrap_or_else(|| output.name.clone());
+    let values = rows.original(&name).ok()?;
+    (values.len() == rows.count).then(|| (name, ResultColumn::Real(values)))
+}
+
+/// The columns of predictions: row, mean, sd, quantiles; or the probabilities of the classes.
+pub fn columns(
+    predictive: &Predictive,
+    output: &Output,
+    standardisation: Standardisation,
+) -> Vec<(String, ResultColumn)> {
+    let rows = predictive.rows;
+    let mut columns = vec![("row".to_owned(), ResultColumn::Int((0..rows as i64).collect()))];
+    let classes = match output.kind {
+        OutputKind::Classes(classes) => classes,
+        OutputKind::Bool => 2,
+        OutputKind::Real | OutputKind::Count => 0,
+    };
+    if classes > 0 {
+        let all = probabilities(predictive, output);
+        let draws = Draws::new(&all, rows * classes);
+        let mean = |row: usize, class: usize| {
+            draws.of_row(row * classes + class).sum::<f64>() / predictive.draws as f64
+        };
+        for class in 0..classes {
+            let column = (0..rows).map(|row| mean(row, class)).collect();
+            columns.push((format!("p{class}"), ResultColumn::Real(column)));
+        }
+        return columns;
+    }
+    let mean = original(&predictive.mean, standardisation);
+    let average = |row: usize| Draws::new(&mean, rows).of_row(row).sum::<f64>() / predictive.draws as f64;
+    if mean.len() == rows * predictive.draws {
+        columns.push((
+            "mean".to_owned(),
+            ResultColumn::Real((0..rows).map(average).collect()),
+        ));
+    }
+    let draw = original(&predictive.draw, standardisation);
+    if draw.len() == rows * predictive.draws {
+        let summary = |row: usize| Summary::of_sorted(&sorted(Draws::new(&draw, rows).of_row(row)));
+        let all: Vec<Summary> = (0..rows).map(summary).collect();
+        let parts: [(&str, fn(&Summary) -> f64); 4] = [
+            ("sd", |s| s.sd),
+            ("q05", |s| s.q05),
+            ("q50", |s| s.q50),
+            ("q95", |s| s.q95),
+        ];
+        for (name, part) in parts {
+            columns.push((
+                name.to_owned(),
+                ResultColumn::Real(all.iter().map(part).collect()),
+            ));
+        }
+    }
+    columns
+}
+
+/// One tensor per parameter and infer, `INFER/STATE`, as `F64`; those of several splits end in `#SPLIT`.
+fn posterior(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), Diagnostic> {
+    let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
+    for outcome in &result.outcomes {
+        let Some(infer) = manifest.infers.iter().find(|infer| infer.name == outcome.name) else {
+            continue;
+        };
+        for split in &outcome.splits {
+            let suffix = if outcome.splits.len() > 1 {
+                format!("#{}", split.split)
+            } else {
+                String::new()
+            };
+            for state in infer.states.iter().filter(|state| state.parameter) {
+                let Some(values) = split.fitted.values.get(&state.name) else {
+                    continue;
+                };
+                let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+                let shape = state.shape.resolve(&Sizes::default());
+                tensors.push((format!("{}/{}{suffix}", outcome.name, state.name), shape, bytes));
+            }
+        }
+    }
+    tensors.sort();
+    let path = folder.join("posterior.safetensors");
+    let fail = |why: String| codes::cannot_write(&path, &why);
+    let mut views = Vec::new();
+    for (name, shape, bytes) in &tensors {
+        let view =
+            TensorView::new(Dtype::F64, shape.clone(), bytes).map_err(|error| fail(error.to_string()))?;
+        views.push((name.clone(), view));
+    }
+    let bytes = safetensors::serialize(views, None).map_err(|error| fail(error.to_string()))?;
+    write::atomically(&path, |writer| writer.write_all(&bytes))
+}
+
+/// Reads what `bnnc predict` needs from a folder.
+///
+/// # Errors
+/// A folder that no run wrote.
+pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, Values>), Diagnostic> {
+    let fail = |why: String| codes::not_a_run(folder, &why);
+    let text = std::fs::read_to_string(folder.join("program.json"))
+        .map_err(|error| fail(format!("program.json: {error}")))?;
+    let saved: SavedRun =
+        serde_json::from_str(&text).map_err(|error| fail(format!("program.json: {error}")))?;
+    let path = folder.join("posterior.safetensors");
+    let bytes = std::fs::read(&path).map_err(|error| fail(format!("posterior.safetensors: {error}")))?;
+    let tensors =
+        SafeTensors::deserialize(&bytes).map_err(|error| fail(format!("posterior.safetensors: {error}")))?;
+    let mut values: HashMap<String, Values> = HashMap::new();
+    for (name, view) in tensors.tensors() {
+        let Some((infer, state)) = name.split_once('/') else {
+            continue;
+        };
+        // With several splits the last one is kept, as in the predictions.
+        let state = state.split('#').next().unwrap_or(state);
+        let numbers = view.data().chunks_exact(8).map(|chunk| {
+            let mut eight = [0; 8];
+            eight.copy_from_slice(chunk);
+            f64::from_le_bytes(eight)
+        });
+        values
+            .entry(infer.to_owned())
+            .or_default()
+            .insert(state.to_owned(), numbers.collect());
+    }
+    Ok((saved, values))
+}

@@ -1,0 +1,29 @@
+//! Reading and writing the ports of a machine, where the program has them.
+
+use bnnc_base::fault::Fault;
+use bnnc_kernels::executor::Machine;
+
+/// Writes an integer scalar; a program that does not use it has no such port.
+pub fn int(machine: &mut Machine, name: &str, value: i32) -> Result<(), Fault> {
+    if machine.has_port(name) {
+        machine.write_int(name, &[value])
+    } else {
+        Ok(())
+    }
+}
+
+/// Writes reals; a program that does not use them has no such port.
+pub fn real(machine: &mut Machine, name: &str, values: &[f64]) -> Result<(), Fault> {
+    if machine.has_port(name) {
+        machine.write_real(name, values)
+    } else {
+        Ok(())
+    }
+}
+
+/// Reads a real scalar without allocating.
+pub fn scalar(machine: &Machine, name: &str) -> Result<f64, Fault> {
+    let mut value = [0.0];
+    machine.read_into(name, &mut value)?;
+    Ok(value[0])
+}

@@ -1,0 +1,46 @@
+//! One line per infer on a terminal, refreshed by time; silent elsewhere.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::time::{Duration, Instant};
+
+/// A progress line.
+pub struct Progress {
+    bar: ProgressBar,
+    next: Instant,
+}
+
+impl Progress {
+    /// A line for `steps` steps of `infer`.
+    pub fn new(infer: &str, steps: u64, visible: bool) -> Progress {
+        let target = if visible {
+            ProgressDrawTarget::stderr_with_hz(10)
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bar = ProgressBar::with_draw_target(Some(steps), target);
+        let template = "{prefix} {bar:24} {pos}/{len} steps  {per_sec}  {eta} left  {msg}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.set_prefix(infer.to_owned());
+        Progress {
+            bar,
+            next: Instant::now(),
+        }
+    }
+
+    /// Shows where the run is; cheap enough for every step.
+    pub fn at(&mut self, step: u64, loss: f64) {
+        if self.bar.is_hidden() || Instant::now() < self.next {
+            return;
+        }
+        self.next = Instant::now() + Duration::from_millis(100);
+        self.bar.set_position(step);
+        self.bar.set_message(format!("loss {loss:.5}"));
+    }
+
+    /// Takes the line away.
+    pub fn done(self) {
+        self.bar.finish_and_clear();
+    }
+}

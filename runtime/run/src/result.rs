@@ -1,0 +1,234 @@
+//! The result object (`run --json`, `result.json`) and the table for people.
+
+use crate::run::{Outcome, RunResult};
+use crate::summary::SiteSummary;
+use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_data::metrics::{Summary, over_splits};
+use serde_json::{Map, Value, json};
+
+/// The result object. Only `seconds` differs between runs with one seed.
+pub fn json(manifest: &Manifest, result: &RunResult) -> Value {
+    let mut infers = Map::new();
+    for outcome in &result.outcomes {
+        if let Some(infer) = manifest.infers.iter().find(|infer| infer.name == outcome.name) {
+            infers.insert(outcome.name.clone(), infer_json(infer, outcome));
+        }
+    }
+    let precisions: Vec<String> = manifest
+        .infers
+        .iter()
+        .map(|infer| infer.precision.to_string())
+        .collect();
+    json!({
+        "program": manifest.program,
+        "seed": manifest.seed,
+        "precision": precisions.first().cloned().unwrap_or_default(),
+        "backend": manifest.backend,
+        "infer": infers,
+    })
+}
+
+fn infer_json(infer: &Infer, outcome: &Outcome) -> Value {
+    let last = outcome.splits.last();
+    let sum = |of: fn(&crate::run::SplitOutcome) -> f64| outcome.splits.iter().map(of).sum::<f64>();
+    let kl: Map<String, Value> = infer
+        .reports
+        .iter()
+        .map(|site| (site.name.clone(), json!(site.kl)))
+        .collect();
+    let mut value = json!({
+        "method": infer.method,
+        "n_train": last.map(|split| split.train),
+        "n_test": last.map(|split| split.test),
+        "metrics": metrics(outcome),
+        "parameters": sites(&outcome.sites),
+        "diagnostics": {
+            "metrics_on": if outcome.tested { "test" } else { "train" },
+            "loss": last.map(|split| finite(split.fitted.loss)),
+            "elbo": last.map(|split| finite(-split.fitted.loss)),
+            "elbo_per_row": last.map(|split| finite(-split.fitted.loss / split.train.max(1) as f64)),
+            "epochs": last.map(|split| split.fitted.epochs),
+            "best_epoch": last.map(|split| split.fitted.best_epoch),
+            "steps": last.map(|split| split.fitted.steps),
+            "ece_bins": bnnc_data::metrics::CALIBRATION_BINS,
+            "kl": kl,
+        },
+        "cost": {
+            "parameters": infer.cost.parameters,
+            "variational_parameters": infer.cost.variational_parameters,
+            "gradient_nodes": infer.cost.gradient_nodes,
+            "flops_per_step": infer.cost.flops,
+            "bytes_per_step": infer.cost.bytes,
+            "peak_bytes": infer.cost.peak_bytes,
+        },
+        "seconds": {
+            "compile": infer.compile_seconds,
+            "fit": sum(|split| split.fit_seconds),
+            "predict": sum(|split| split.predict_seconds),
+        },
+    });
+    if outcome.splits.len() > 1 {
+        let each: Vec<Value> = outcome
+            .splits
+            .iter()
+            .map(|split| object(&split.metrics))
+            .collect();
+        value["splits"] = Value::Array(each);
+    }
+    value
+}
+
+/// Means over the splits; with several, `NAME_se` is the standard error.
+fn metrics(outcome: &Outcome) -> Value {
+    let sets: Vec<_> = outcome.splits.iter().map(|split| split.metrics.clone()).collect();
+    let mut object = Map::new();
+    for (name, mean, error) in over_splits(&sets) {
+        object.insert(name.clone(), finite(mean));
+        if let Some(error) = error {
+            object.insert(format!("{name}_se"), finite(error));
+        }
+    }
+    Value::Object(object)
+}
+
+fn object(metrics: &[(String, f64)]) -> Value {
+    Value::Object(
+        metrics
+            .iter()
+            .map(|(name, value)| (name.clone(), finite(*value)))
+            .collect(),
+    )
+}
+
+/// JSON has no infinities.
+fn finite(value: f64) -> Value {
+    if value.is_finite() {
+        json!(value)
+    } else {
+        Value::Null
+    }
+}
+
+fn sites(sites: &[SiteSummary]) -> Value {
+    let one = |site: &SiteSummary| {
+        let of = |part: fn(&Summary) -> f64| nest(&site.shape, &mut site.elements.iter().map(part));
+        let value = json!({
+            "mean": of(|s| s.mean),
+            "sd": of(|s| s.sd),
+            "q05": of(|s| s.q05),
+            "q95": of(|s| s.q95),
+        });
+        (site.name.clone(), value)
+    };
+    Value::Object(sites.iter().map(one).collect())
+}
+
+/// Flat elements as nested arrays.
+fn nest(shape: &[usize], elements: &mut dyn Iterator<Item = f64>) -> Value {
+    match shape.split_first() {
+        None => elements.next().map_or(Value::Null, finite),
+        Some((size, rest)) => Value::Array((0..*size).map(|_| nest(rest, elements)).collect()),
+    }
+}
+
+/// The table that `bnnc run` prints.
+pub fn table(manifest: &Manifest, result: &RunResult) -> String {
+    let mut text = String::new();
+    for outcome in &result.outcomes {
+        let Some(infer) = manifest.infers.iter().find(|infer| infer.name == outcome.name) else {
+            continue;
+        };
+        text.push_str(&infer_table(infer, outcome));
+    }
+    for compare in &manifest.compares {
+        text.push_str(&comparison(compare, result));
+    }
+    text
+}
+
+fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
+    let Some(last) = outcome.splits.last() else {
+        return String::new();
+    };
+    let splits = match outcome.splits.len() {
+        1 => String::new(),
+        count => format!(", {count} splits"),
+    };
+    let fit: f64 = outcome.splits.iter().map(|split| split.fit_seconds).sum();
+    let mut text = format!(
+        "{} = {}  ({} training rows, {} test rows{splits}; {} parameters; compiled in {:.0} ms, fitted in {fit:.1} s)\n\n",
+        infer.name,
+        infer.method,
+        last.train,
+        last.test,
+        infer.cost.parameters,
+        infer.compile_seconds * 1e3,
+    );
+    let sets: Vec<_> = outcome.splits.iter().map(|split| split.metrics.clone()).collect();
+    let on = if outcome.tested { "test" } else { "train" };
+    for (name, mean, error) in over_splits(&sets) {
+        let error = error.map(|error| format!("  ± {error:.4}")).unwrap_or_default();
+        text.push_str(&format!("  {on} {name:<16} {mean:>10.4}{error}\n"));
+    }
+    text.push_str(&format!(
+        "  {:<21} {:>10.4}\n\n",
+        "elbo / row",
+        -last.fitted.loss / last.train.max(1) as f64
+    ));
+    let scalars: Vec<_> = outcome
+        .sites
+        .iter()
+        .filter(|site| site.elements.len() <= 16)
+        .collect();
+    if !scalars.is_empty() {
+        text.push_str(&format!(
+            "  {:<24} {:>10} {:>10} {:>10} {:>10}\n",
+            "posterior", "mean", "sd", "5 %", "95 %"
+        ));
+    }
+    for site in scalars {
+        for (at, s) in site.elements.iter().enumerate() {
+            let name = if site.shape.is_empty() {
+                site.name.clone()
+            } else {
+                format!("{}[{at}]", site.name)
+            };
+            text.push_str(&format!(
+                "  {name:<24} {:>10.4} {:>10.4} {:>10.4} {:>10.4}\n",
+                s.mean, s.sd, s.q05, s.q95
+            ));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+fn comparison(compare: &bnnc_abi::manifest::Compare, result: &RunResult) -> String {
+    let mut text = format!("{:<16}", "compare");
+    compare
+        .metrics
+        .iter()
+        .for_each(|metric| text.push_str(&format!(" {metric:>16}")));
+    text.push('\n');
+    for name in &compare.infers {
+        let Some(outcome) = result.outcomes.iter().find(|outcome| outcome.name == *name) else {
+            continue;
+        };
+        let sets: Vec<_> = outcome.splits.iter().map(|split| split.metrics.clone()).collect();
+        let metrics = over_splits(&sets);
+        text.push_str(&format!("{name:<16}"));
+        for metric in &compare.metrics {
+            let seconds = || outcome.splits.iter().map(|split| split.fit_seconds).sum::<f64>();
+            let found = metrics
+                .iter()
+                .find(|(n, ..)| n == metric)
+                .map(|(_, mean, _)| *mean);
+            match if metric == "time" { Some(seconds()) } else { found } {
+                Some(value) => text.push_str(&format!(" {value:>16.4}")),
+                None => text.push_str(&format!(" {:>16}", "-")),
+            }
+        }
+        text.push('\n');
+    }
+    text
+}

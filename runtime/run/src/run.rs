@@ -1,0 +1,263 @@
+//! Running a manifest: every infer on every split, in order.
+
+use crate::codes;
+use crate::out::columns;
+use crate::fit::{Context, Fitted, Stop, fit};
+use crate::predict::{Predictive, Predictor};
+use crate::score::score;
+use crate::states::{self, Values};
+use crate::summary::{SiteSummary, summaries};
+use bnnc_abi::data::DataSpec;
+use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_data::metrics::MetricSet;
+use bnnc_data::write::ResultColumn;
+use bnnc_data::{Dataset, Preparation, Rows, Source};
+use bnnc_kernels::pool::Pool;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How a run is made, besides what the program says.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Threads; results do not depend on them.
+    pub threads: usize,
+    /// Whether progress lines are shown.
+    pub progress: bool,
+    /// The largest predicted memory that is allowed, in bytes.
+    pub max_memory: Option<u64>,
+}
+
+/// What became of one infer on one split.
+#[derive(Clone, Debug)]
+pub struct SplitOutcome {
+    /// The split's number, where the data has several.
+    pub split: usize,
+    /// The fit.
+    pub fitted: Fitted,
+    /// Metrics on the test rows (on the training rows where there are no test rows).
+    pub metrics: MetricSet,
+    /// Training rows.
+    pub train: usize,
+    /// Test rows.
+    pub test: usize,
+    /// Seconds of fitting.
+    pub fit_seconds: f64,
+    /// Seconds of predicting.
+    pub predict_seconds: f64,
+}
+
+/// What became of one infer.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Its name.
+    pub name: String,
+    /// One per split.
+    pub splits: Vec<SplitOutcome>,
+    /// The sites, from the last split.
+    pub sites: Vec<SiteSummary>,
+    /// Predictions for the rows of the last split that metrics were computed on.
+    pub predictions: Predictive,
+    /// The dataset of the last split.
+    pub dataset: Dataset,
+    /// Whether the metrics are of test rows.
+    pub tested: bool,
+}
+
+/// What became of a run.
+#[derive(Debug, Default)]
+pub struct RunResult {
+    /// One per infer, in the order of the file.
+    pub outcomes: Vec<Outcome>,
+    /// What is worth knowing.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Runs every infer.
+///
+/// # Errors
+/// The first thing that stops the run; what was finished before is lost unless it was written by then.
+pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
+    let pool = Arc::new(Pool::new(options.threads));
+    let context = Context {
+        pool,
+        seed: manifest.seed,
+        progress: options.progress,
+    };
+    check_memory(manifest, options.max_memory)?;
+    let mut run = Run {
+        manifest,
+        context,
+        sources: HashMap::new(),
+        values: HashMap::new(),
+        result: RunResult::default(),
+    };
+    for infer in &manifest.infers {
+        run.infer(infer)?;
+    }
+    Ok(run.result)
+}
+
+fn check_memory(manifest: &Manifest, limit: Option<u64>) -> Result<(), Stop> {
+    let Some(limit) = limit else { return Ok(()) };
+    let over = manifest.infers.iter().find(|infer| infer.cost.peak_bytes > limit);
+    match over {
+        Some(infer) => Err(codes::too_little_memory(&infer.name, infer.cost.peak_bytes, limit).into()),
+        None => Ok(()),
+    }
+}
+
+struct Run<'a> {
+    manifest: &'a Manifest,
+    context: Context,
+    sources: HashMap<String, Source>,
+    /// Parameters by infer and split.
+    values: HashMap<(String, usize), Values>,
+    result: RunResult,
+}
+
+impl Run<'_> {
+    fn infer(&mut self, infer: &Infer) -> Result<(), Stop> {
+        let Some(spec) = self.manifest.data.iter().find(|spec| spec.name == infer.data) else {
+            return Err(Stop::Fault(bnnc_base::fault::Fault::Bug(format!(
+                "no data item `{}`",
+                infer.data
+            ))));
+        };
+        let splits = self.source(spec)?.schema().splits.max(1);
+        let mut outcome: Option<Outcome> = None;
+        for split in 0..splits {
+            let seed = self.manifest.seed;
+            let dataset = self.source(spec)?.dataset(split, seed)?;
+            let one = self.split(infer, split, dataset)?;
+            outcome = Some(match outcome.take() {
+                None => one,
+                Some(mut all) => {
+                    all.splits.extend(one.splits);
+                    Outcome {
+                        splits: all.splits,
+                        ..one
+                    }
+                }
+            });
+        }
+        if let Some(mut outcome) = outcome {
+            for warning in &outcome.dataset.warnings {
+                if !self.result.warnings.contains(warning) {
+                    self.result.warnings.push(warning.clone());
+                }
+            }
+            let last = outcome
+                .splits
+                .last()
+                .map(|split| split.fitted.values.clone())
+                .unwrap_or_default();
+            outcome.sites = summaries(infer, &last, &self.context)?;
+            self.result.outcomes.push(outcome);
+        }
+        Ok(())
+    }
+
+    fn source(&mut self, spec: &DataSpec) -> Result<&Source, Stop> {
+        if !self.sources.contains_key(&spec.name) {
+            self.sources.insert(spec.name.clone(), Source::read(spec)?);
+        }
+        match self.sources.get(&spec.name) {
+            Some(source) => Ok(source),
+            None => unreachable!("it was inserted above"),
+        }
+    }
+
+    fn split(&mut self, infer: &Infer, split: usize, dataset: Dataset) -> Result<Outcome, Stop> {
+        let clock = Instant::now();
+        let earlier = self.earlier(split);
+        let mut start = states::start(&infer.states, self.manifest.seed, &earlier);
+        if let Some(values) = infer.options.start.as_ref().and_then(|name| earlier.get(name)) {
+            warm_start(&mut start, values);
+        }
+        let fitted = fit(infer, &dataset, &start, &self.context)?;
+        let fit_seconds = clock.elapsed().as_secs_f64();
+        let clock = Instant::now();
+        let tested = dataset.test.count > 0;
+        let rows = if tested { &dataset.test } else { &dataset.train };
+        let mut predictor = Predictor::new(
+            infer,
+            rows,
+            &dataset,
+            infer.options.predictive_draws,
+            &self.context,
+        )?;
+        predictor.set_parameters(&fitted.values)?;
+        let predictions = predictor.run(true)?;
+        let metrics = score(&predictions, rows, &dataset, &infer.output)?;
+        let predict_seconds = clock.elapsed().as_secs_f64();
+        self.values
+            .insert((infer.name.clone(), split), fitted.values.clone());
+        let (train, test) = (dataset.train.count, dataset.test.count);
+        let one = SplitOutcome {
+            split,
+            fitted,
+            metrics,
+            train,
+            test,
+            fit_seconds,
+            predict_seconds,
+        };
+        Ok(Outcome {
+            name: infer.name.clone(),
+            splits: vec![one],
+            sites: Vec::new(),
+            predictions,
+            dataset,
+            tested,
+        })
+    }
+
+    /// The parameters of the infers that came before, on this split.
+    fn earlier(&self, split: usize) -> HashMap<String, Values> {
+        let of_split = self.values.iter().filter(|((_, at), _)| *at == split);
+        of_split
+            .map(|((name, _), values)| (name.clone(), values.clone()))
+            .collect()
+    }
+}
+
+/// Takes what an earlier infer found for every state of the same name and size.
+fn warm_start(start: &mut Values, earlier: &Values) {
+    for (name, values) in earlier {
+        if let Some(own) = start.get_mut(name)
+            && own.len() == values.len()
+        {
+            own.clone_from(values);
+        }
+    }
+}
+
+/// Predictions of a fitted infer for new rows, as the columns of a table.
+///
+/// # Errors
+/// Columns that do not fit, values of another program.
+pub fn predict(
+    infer: &Infer,
+    preparation: &Preparation,
+    values: &Values,
+    rows: Rows,
+    context: &Context,
+) -> Result<Vec<(String, ResultColumn)>, Stop> {
+    let dataset = Dataset {
+        train: rows.clone(),
+        validation: rows.clone(),
+        test: rows.clone(),
+        target: None,
+        preparation: preparation.clone(),
+        shared: Vec::new(),
+        shards: Vec::new(),
+        warnings: Vec::new(),
+    };
+    let draws = infer.options.predictive_draws;
+    let mut predictor = Predictor::with_target(infer, &rows, &dataset, (draws, false), context)?;
+    predictor.set_parameters(values)?;
+    let predictive = predictor.run(true)?;
+    Ok(columns(&predictive, &infer.output, preparation.target))
+}

@@ -1,0 +1,37 @@
+//! The tensors that an optimiser moves: where they start, and what they are after a fit.
+
+use bnnc_abi::manifest::{Init, State};
+use bnnc_base::philox;
+use bnnc_base::shape::Sizes;
+use std::collections::HashMap;
+
+/// Values of states by name.
+pub type Values = HashMap<String, Vec<f64>>;
+
+/// The start of every state. A random start depends on the seed and the state's name alone.
+pub fn start(states: &[State], seed: u64, earlier: &HashMap<String, Values>) -> Values {
+    let one = |state: &State| {
+        let taken = state
+            .from
+            .as_ref()
+            .and_then(|(infer, name)| earlier.get(infer)?.get(name).cloned());
+        (state.name.clone(), taken.unwrap_or_else(|| initial(state, seed)))
+    };
+    states.iter().map(one).collect()
+}
+
+fn initial(state: &State, seed: u64) -> Vec<f64> {
+    let count = state.shape.count(&Sizes::default());
+    let key = philox::key(seed, &format!("start/{}", state.name));
+    let at = |element: usize| element as u64;
+    match &state.init {
+        Init::Constant(value) => vec![*value; count],
+        Init::Values(values) => values.clone(),
+        Init::Uniform(low, high) => (0..count)
+            .map(|i| low + (high - low) * philox::uniform(key, [0, 0, 0], at(i)))
+            .collect(),
+        Init::Normal(mean, sd) => (0..count)
+            .map(|i| mean + sd * philox::normal(key, [0, 0, 0], at(i)))
+            .collect(),
+    }
+}

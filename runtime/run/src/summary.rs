@@ -1,0 +1,96 @@
+//! Posterior summaries of sites, from draws on the declared scale.
+
+use crate::fit::{Context, Stop};
+use crate::ports;
+use crate::states::Values;
+use bnnc_abi::manifest::Infer;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_data::metrics::{Summary, sorted};
+use bnnc_kernels::executor::Machine;
+
+/// Draws behind every summary.
+pub const DRAWS: usize = 1000;
+
+/// The `step` coordinate of these draws: no training step and no prediction has it.
+const SUMMARY_STEP: i32 = -2;
+
+/// Sites with more elements than this are reported by file only.
+const SMALL: usize = 64;
+
+/// The summary of one site, element by element.
+#[derive(Clone, Debug)]
+pub struct SiteSummary {
+    /// Its name.
+    pub name: String,
+    /// Its axes.
+    pub shape: Vec<usize>,
+    /// One per element.
+    pub elements: Vec<Summary>,
+}
+
+/// Summaries of all small sites.
+///
+/// # Errors
+/// A limit of the machine.
+pub fn summaries(infer: &Infer, values: &Values, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
+    let size = |shape: &bnnc_base::shape::Shape| shape.count(&Sizes::default());
+    let small: Vec<_> = infer
+        .reports
+        .iter()
+        .filter(|site| size(&site.shape) <= SMALL)
+        .collect();
+    if small.is_empty() {
+        return Ok(Vec::new());
+    }
+    let total: usize = infer
+        .reports
+        .iter()
+        .map(|site| size(&site.shape))
+        .sum::<usize>()
+        .max(1);
+    let per_call = ((1 << 21) / total).clamp(1, DRAWS);
+    let mut machine = Machine::new(
+        &infer.sites,
+        Sizes::default().with(Symbol::Draws, per_call),
+        context.pool.clone(),
+    )?;
+    for state in infer.states.iter().filter(|state| state.parameter) {
+        if let Some(values) = values.get(&state.name) {
+            ports::real(&mut machine, &state.name, values)?;
+        }
+    }
+    let mut draws: Vec<Vec<Vec<f64>>> = small
+        .iter()
+        .map(|site| vec![Vec::new(); size(&site.shape)])
+        .collect();
+    let mut first = 0;
+    while first < DRAWS {
+        let count = per_call.min(DRAWS - first);
+        machine.set_sizes(&Sizes::default().with(Symbol::Draws, count))?;
+        ports::int(&mut machine, "draw0", first as i32)?;
+        ports::int(&mut machine, "step", SUMMARY_STEP)?;
+        machine.run();
+        for (site, columns) in small.iter().zip(&mut draws) {
+            let values = machine.read_real(&site.name)?;
+            for row in values.chunks_exact(columns.len().max(1)) {
+                columns
+                    .iter_mut()
+                    .zip(row)
+                    .for_each(|(column, value)| column.push(*value));
+            }
+        }
+        first += count;
+    }
+    let summary = |columns: Vec<Vec<f64>>| -> Vec<Summary> {
+        columns
+            .into_iter()
+            .map(|column| Summary::of_sorted(&sorted(column.into_iter())))
+            .collect()
+    };
+    let named = small.iter().zip(draws).map(|(site, columns)| SiteSummary {
+        name: site.name.clone(),
+        shape: site.shape.resolve(&Sizes::default()),
+        elements: summary(columns),
+    });
+    Ok(named.collect())
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# One training step of a Bayesian network in bnnc, JAX and PyTorch, interleaved: medians of ms/step and their ratios.
+#
+#   compare.sh --data FOLDER [--rounds N] [--python PYTHON] [--steps N] [--compile]
+#
+# BNNC_STEP is the command of bnnc's side, run in the root of the repository. It prints bnnc's result object on standard
+# output; ms/step is `seconds.fit / diagnostics.steps` of the first infer. Set it to an empty string to leave bnnc out.
+# Its default trains examples/digits/mnist-full.bnn, which has to read the same FOLDER:
+#
+#   BNNC_STEP="target/release/bnnc run my.bnn --json --threads 2 --data mnist=..." compare.sh --data FOLDER
+set -euo pipefail
+
+data= rounds=5 python=python3 steps=300 compile=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --data) data=$(realpath "$2"); shift 2 ;;
+    --rounds) rounds=$2; shift 2 ;;
+    --python) python=$2; shift 2 ;;
+    --steps) steps=$2; shift 2 ;;
+    --compile) compile=--compile; shift ;;
+    *) echo "unknown argument: $1" >&2; exit 2 ;;
+  esac
+done
+[ -n "$data" ] || { echo "usage: $0 --data FOLDER [--rounds N] [--python PYTHON] [--steps N] [--compile]" >&2; exit 2; }
+
+here=$(cd "$(dirname "$0")" && pwd)
+cd "$here/../.."
+BNNC_STEP=${BNNC_STEP-"cargo run --release -q -p bnnc -- run examples/digits/mnist-full.bnn --json"}
+export PYTHONDONTWRITEBYTECODE=1
+
+results=$(mktemp)
+trap 'rm -f "$results"' EXIT
+
+bnnc_step() {
+  bash -c "$BNNC_STEP" | "$python" -c '
+import json, sys
+infer = next(iter(json.load(sys.stdin)["infer"].values()))
+ms = 1000 * infer["seconds"]["fit"] / infer["diagnostics"]["steps"]
+print(json.dumps({"peer": "bnnc", "median_ms": ms, "steps": infer["diagnostics"]["steps"]}))'
+}
+
+for round in $(seq "$rounds"); do
+  echo "round $round of $rounds" >&2
+  if [ -n "$BNNC_STEP" ]; then bnnc_step | tee -a "$results" >&2; fi
+  "$python" "$here/jax_step.py" --data "$data" --steps "$steps" | tee -a "$results" >&2
+  "$python" "$here/torch_step.py" --data "$data" --steps "$steps" $compile | tee -a "$results" >&2
+done
+
+"$python" - "$results" <<'PYTHON'
+import json, statistics, sys
+
+times = {}
+for line in open(sys.argv[1]):
+    result = json.loads(line)
+    times.setdefault(result["peer"], []).append(result["median_ms"])
+medians = {peer: statistics.median(values) for peer, values in times.items()}
+base = medians.get("bnnc")
+for peer, median in medians.items():
+    ratio = f"  {median / base:6.2f} x bnnc" if base else ""
+    values = times[peer]
+    print(f"{peer:15} {median:8.2f} ms/step  (of {len(values)}: {min(values):.2f} .. {max(values):.2f}){ratio}")
+PYTHON

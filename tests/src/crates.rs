@@ -1,0 +1,128 @@
+//! The crates of the workspace as their `Cargo.toml` files say: name, folder, dependencies.
+//!
+//! The files are read as lines; they hold nothing but tables with one `key = value` or `key.workspace = true` a line.
+
+use crate::{files, root};
+use std::path::Path;
+
+/// One crate.
+#[derive(Clone, Debug, Default)]
+pub struct Crate {
+    /// Its package name.
+    pub name: String,
+    /// Its folder, relative to the root, with `/`.
+    pub folder: String,
+    /// What it and its build script are built from; dependencies of its tests are not among them.
+    pub dependencies: Vec<String>,
+}
+
+/// The members of the workspace, in the order in which they are listed.
+pub fn members() -> Vec<Crate> {
+    let text = files::read(&root().join("Cargo.toml"));
+    let list = text
+        .split_once("members = [")
+        .and_then(|(_, rest)| rest.split_once(']'))
+        .map_or("", |(list, _)| list);
+    let folders = list.split('"').skip(1).step_by(2);
+    folders.map(read).collect()
+}
+
+fn read(folder: &str) -> Crate {
+    let text = files::read(&root().join(folder).join("Cargo.toml"));
+    let mut found = Crate {
+        folder: folder.to_string(),
+        ..Crate::default()
+    };
+    let mut section = "";
+    for line in text.lines().map(str::trim) {
+        if let Some(header) = line.strip_prefix('[') {
+            section = header.trim_end_matches(']');
+            // `[dependencies.serde]` is the long form of one line.
+            if let Some((kind, name)) = section.rsplit_once('.')
+                && is_dependencies(kind)
+            {
+                found.dependencies.push(name.to_string());
+            }
+        } else if let Some((key, value)) = line.split_once('=') {
+            let key = key.trim().split('.').next().unwrap_or_default();
+            if section == "package" && key == "name" {
+                found.name = value.trim().trim_matches('"').to_string();
+            } else if is_dependencies(section) {
+                found.dependencies.push(key.to_string());
+            }
+        }
+    }
+    found
+}
+
+/// Also true of `target.'cfg(unix)'.dependencies`.
+fn is_dependencies(section: &str) -> bool {
+    let last = section.rsplit('.').next().unwrap_or(section);
+    last == "dependencies" || last == "build-dependencies"
+}
+
+/// One row of the table in `compiler/ARCHITECTURE.md`.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The crate.
+    pub name: String,
+    /// Its folder.
+    pub folder: String,
+    /// Package names of the crates that it may import.
+    pub imports: Vec<String>,
+}
+
+/// The table of crates in `compiler/ARCHITECTURE.md`.
+pub fn architecture() -> Vec<Row> {
+    let text = files::read(&root().join("compiler/ARCHITECTURE.md"));
+    rows(&text)
+}
+
+/// Reads the table whose columns include `crate`, `folder` and `may import`.
+pub fn rows(text: &str) -> Vec<Row> {
+    let mut lines = text.lines().filter(|line| line.starts_with('|')).map(cells);
+    let Some(head) = lines.by_ref().find(|cells| cells.contains(&"may import")) else {
+        return Vec::new();
+    };
+    let column = |name: &str| head.iter().position(|cell| *cell == name).unwrap_or(usize::MAX);
+    let (name, folder, imports) = (column("crate"), column("folder"), column("may import"));
+    let cells: Vec<Vec<&str>> = lines.filter(|cells| cells.len() == head.len()).skip(1).collect();
+    let all: Vec<(&str, &str)> = cells.iter().map(|cells| (cells[name], cells[folder])).collect();
+    let row = |cells: &Vec<&str>| Row {
+        name: cells[name].to_string(),
+        folder: cells[folder].to_string(),
+        imports: cells[imports]
+            .split(',')
+            .flat_map(|import| expand(import.trim(), cells[name], &all))
+            .collect(),
+    };
+    cells.iter().map(row).collect()
+}
+
+fn cells(line: &str) -> Vec<&str> {
+    let inner = line.trim().trim_start_matches('|').trim_end_matches('|');
+    inner
+        .split('|')
+        .map(|cell| cell.trim().trim_matches('`'))
+        .collect()
+}
+
+/// Package names of one entry of the column "may import" in the row of `importer`.
+fn expand(import: &str, importer: &str, all: &[(&str, &str)]) -> Vec<String> {
+    match import {
+        "nothing" => Vec::new(),
+        // Those above the driver in the picture: itself and the command line are not below it.
+        "all compiler crates" => all
+            .iter()
+            .take_while(|(name, _)| *name != importer)
+            .filter(|(_, folder)| folder.starts_with("compiler/") || *folder == "grammar")
+            .map(|(name, _)| name.to_string())
+            .collect(),
+        short => vec![format!("bnnc-{short}")],
+    }
+}
+
+/// The crate whose folder holds `path` (relative to the root).
+pub fn holder<'a>(members: &'a [Crate], path: &Path) -> Option<&'a Crate> {
+    members.iter().find(|member| path.starts_with(&member.folder))
+}

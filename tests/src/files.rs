@@ -1,0 +1,109 @@
+//! The files of the workspace, found by walking its folders.
+
+use crate::root;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A text file of the workspace.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// Where it lies, relative to the root, with `/`.
+    pub path: String,
+    /// What it holds.
+    pub text: String,
+}
+
+impl File {
+    /// Whether it is compiled for tests only.
+    pub fn is_test(&self) -> bool {
+        let path = Path::new(&self.path);
+        let folders = path.parent().into_iter().flat_map(Path::components);
+        path.ends_with("tests.rs") || folders.into_iter().any(|part| part.as_os_str() == "tests")
+    }
+
+    /// Its lines with their numbers, without modules under `#[cfg(test)]`.
+    pub fn lines(&self) -> Vec<(usize, &str)> {
+        let mut kept = Vec::new();
+        let mut lines = self.text.lines().enumerate().peekable();
+        while let Some((at, line)) = lines.next() {
+            let next = lines.peek().map_or("", |(_, next)| next.trim_start());
+            if line.trim() == "#[cfg(test)]" && next.starts_with("mod ") && next.ends_with('{') {
+                // rustfmt puts the closing brace of the module below its attribute.
+                let close = line.replace("#[cfg(test)]", "}");
+                lines.by_ref().find(|(_, line)| *line == close);
+            } else {
+                kept.push((at + 1, line));
+            }
+        }
+        kept
+    }
+}
+
+/// All files under `folder` (relative to the root) with one of these extensions ("" for none), sorted by path.
+///
+/// Build outputs, hidden folders other than `.ci`, and fuzzing's finds are left out, as are files that are not text.
+pub fn under(folder: &str, extensions: &[&str]) -> Vec<File> {
+    let mut found = Vec::new();
+    walk(&root().join(folder), extensions, &mut found);
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+fn walk(folder: &Path, extensions: &[&str], found: &mut Vec<File>) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            if !is_skipped(&path) {
+                walk(&path, extensions, found);
+            }
+        } else if extensions.contains(&extension(&path).as_str())
+            && let Ok(text) = fs::read_to_string(&path)
+        {
+            found.push(File {
+                path: relative(&path),
+                text,
+            });
+        }
+    }
+}
+
+/// Empty for a name without a dot.
+fn extension(path: &Path) -> String {
+    path.extension()
+        .map(|extension| extension.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+fn is_skipped(folder: &Path) -> bool {
+    let name = folder
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    match name.as_str() {
+        "target" => true,
+        "corpus" | "artifacts" => folder.ends_with("fuzz/corpus") || folder.ends_with("fuzz/artifacts"),
+        ".ci" => false,
+        _ => name.starts_with('.'),
+    }
+}
+
+/// `path` below the root, with `/` on every system.
+pub fn relative(path: &Path) -> String {
+    let root = root();
+    let below = path.strip_prefix(&root).unwrap_or(path);
+    let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
+    parts.join("/")
+}
+
+/// A file that has to be there.
+///
+/// # Panics
+/// When it is not: the workspace is then not the one that these tests know.
+pub fn read(path: &PathBuf) -> String {
+    match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) => panic!("{}: {error}", path.display()),
+    }
+}

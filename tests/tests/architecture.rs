@@ -1,0 +1,204 @@
+//! The layering: who may import whom, which crate may use which outside library, and which crates touch no files.
+
+use bnnc_tests::crates::{self, Crate, Row, architecture, members};
+use bnnc_tests::files::{self, File};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Outside libraries and the crates that may build on them. A name that ends in `*` stands for all that begin so.
+const OUTSIDE: &[(&str, &[&str])] = &[
+    ("ariadne", &["bnnc-driver"]),
+    ("clap", &["bnnc"]),
+    ("cranelift-*", &["bnnc-backend-cranelift"]),
+    ("csv", &["bnnc-data"]),
+    ("flate2", &["bnnc-data"]),
+    ("gemm", &["bnnc-kernels"]),
+    ("indicatif", &["bnnc-run"]),
+    ("lalrpop", &["bnnc-grammar"]),
+    ("lalrpop-util", &["bnnc-grammar"]),
+    ("logos", &["bnnc-grammar"]),
+    ("melior", &["bnnc-backend-mlir"]),
+    ("parquet", &["bnnc-data"]),
+    ("petgraph", &["bnnc-graph", "bnnc-hir", "bnnc-rewrite"]),
+    ("rustyline", &["bnnc"]),
+    ("safetensors", &["bnnc-run"]),
+    ("serde", &["bnnc-data", "bnnc-run"]),
+    ("serde_json", &["bnnc", "bnnc-data", "bnnc-run"]),
+];
+
+/// Crates that read strings and return values: no files, no terminal, no network.
+const PURE: &[&str] = &[
+    "bnnc-base",
+    "bnnc-grammar",
+    "bnnc-graph",
+    "bnnc-hir",
+    "bnnc-rewrite",
+    "bnnc-loops",
+    "bnnc-lower",
+];
+
+/// What a pure crate must not name.
+const IMPURE: &[&str] = &[
+    "std::env",
+    "std::fs",
+    "std::io",
+    "std::net",
+    "std::process",
+    "print!(",
+    "println!(",
+    "eprint!(",
+    "eprintln!(",
+];
+
+/// This crate: it may import everything and nothing imports it.
+const TESTS: &str = "bnnc-tests";
+
+#[test]
+fn every_edge_is_in_the_table() {
+    let members = members();
+    let faults = forbidden_edges(&members, &architecture());
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+fn forbidden_edges(members: &[Crate], table: &[Row]) -> Vec<String> {
+    let inside: BTreeSet<&str> = members.iter().map(|member| member.name.as_str()).collect();
+    let mut faults = Vec::new();
+    for member in members.iter().filter(|member| member.name != TESTS) {
+        let Some(row) = table.iter().find(|row| row.name == member.name) else {
+            faults.push(format!("{} has no row in compiler/ARCHITECTURE.md", member.name));
+            continue;
+        };
+        for dependency in &member.dependencies {
+            let allowed = if inside.contains(dependency.as_str()) {
+                row.imports.contains(dependency)
+            } else {
+                may_use(&member.name, dependency)
+            };
+            if !allowed {
+                faults.push(format!("{} may not import {dependency}", member.name));
+            }
+        }
+    }
+    faults
+}
+
+fn may_use(importer: &str, library: &str) -> bool {
+    let matches = |pattern: &str| match pattern.strip_suffix('*') {
+        Some(prefix) => library.starts_with(prefix),
+        None => pattern == library,
+    };
+    OUTSIDE
+        .iter()
+        .any(|(pattern, importers)| matches(pattern) && importers.contains(&importer))
+}
+
+#[test]
+fn forbidden_edges_are_found() {
+    let table = crates::rows(
+        "| crate | folder | may import |\n|---|---|---|\n| bnnc-base | `base` | nothing |\n| bnnc-run | `run` | base |\n",
+    );
+    let member = |name: &str, dependencies: &[&str]| Crate {
+        name: name.to_string(),
+        folder: String::new(),
+        dependencies: dependencies.iter().map(|name| name.to_string()).collect(),
+    };
+    let members = [
+        member("bnnc-base", &["bnnc-run"]),
+        member("bnnc-run", &["bnnc-base", "serde", "ariadne"]),
+        member("bnnc-other", &[]),
+    ];
+    assert_eq!(
+        forbidden_edges(&members, &table),
+        [
+            "bnnc-base may not import bnnc-run",
+            "bnnc-run may not import ariadne",
+            "bnnc-other has no row in compiler/ARCHITECTURE.md",
+        ]
+    );
+}
+
+#[test]
+fn the_table_names_what_exists() {
+    let members = members();
+    let table = architecture();
+    assert!(table.len() > 10, "the table of crates was not found");
+    for row in &table {
+        let member = members.iter().find(|member| member.name == row.name);
+        assert!(
+            member.is_some_and(|member| member.folder == row.folder),
+            "{} is not a crate in {}",
+            row.name,
+            row.folder
+        );
+        for import in &row.imports {
+            assert!(
+                table.iter().any(|row| row.name == *import),
+                "{} imports {import}, which is no crate",
+                row.name
+            );
+        }
+    }
+}
+
+#[test]
+fn the_table_has_no_cycle() {
+    let table = architecture();
+    let mut below: BTreeMap<&str, &Row> = table.iter().map(|row| (row.name.as_str(), row)).collect();
+    while !below.is_empty() {
+        let leaves: Vec<&str> = below
+            .values()
+            .filter(|row| {
+                !row.imports
+                    .iter()
+                    .any(|import| below.contains_key(import.as_str()))
+            })
+            .map(|row| row.name.as_str())
+            .collect();
+        assert!(!leaves.is_empty(), "a cycle among {:?}", below.keys());
+        below.retain(|name, _| !leaves.contains(name));
+    }
+}
+
+#[test]
+fn one_file_renders_diagnostics() {
+    let naming = |file: &File| {
+        file.lines().iter().any(|(_, line)| {
+            let code = line.split("//").next().unwrap_or_default();
+            code.contains("ariadne::") || code.contains("extern crate ariadne")
+        })
+    };
+    let files: Vec<String> = members()
+        .iter()
+        .filter(|member| member.name != TESTS)
+        .flat_map(|member| files::under(&member.folder, &["rs"]))
+        .filter(naming)
+        .map(|file| file.path)
+        .collect();
+    assert_eq!(files, ["compiler/driver/src/render.rs"]);
+}
+
+#[test]
+fn pure_crates_touch_nothing_outside() {
+    let members = members();
+    let mut faults = Vec::new();
+    for member in members
+        .iter()
+        .filter(|member| PURE.contains(&member.name.as_str()))
+    {
+        for file in files::under(&format!("{}/src", member.folder), &["rs"]) {
+            if file.is_test() {
+                continue;
+            }
+            for (at, line) in file.lines() {
+                let code = line.split("//").next().unwrap_or_default();
+                for word in IMPURE.iter().filter(|word| code.contains(**word)) {
+                    faults.push(format!("{}:{at} names {word}", file.path));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(
+        PURE.iter()
+            .all(|name| members.iter().any(|member| member.name == *name))
+    );
+}

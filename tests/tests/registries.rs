@@ -1,0 +1,158 @@
+//! The registries: sorted where they are searched, complete where they stand for a folder, no name twice.
+
+use bnnc_tests::crates::members;
+use bnnc_tests::files::{File, under};
+use std::collections::{BTreeMap, BTreeSet};
+
+#[track_caller]
+fn sorted<'n>(names: impl IntoIterator<Item = &'n str>) {
+    let names: Vec<&str> = names.into_iter().collect();
+    assert!(!names.is_empty());
+    for pair in names.windows(2) {
+        assert!(pair[0] < pair[1], "`{}` stands before `{}`", pair[0], pair[1]);
+    }
+}
+
+#[test]
+fn ops_are_sorted_and_are_their_folder() {
+    let names: Vec<&str> = bnnc_graph::ops::ALL.iter().map(|op| op.name).collect();
+    sorted(names.iter().copied());
+    assert_eq!(names, modules("compiler/graph/src/ops"));
+}
+
+/// The modules of a folder of single files, sorted.
+fn modules(folder: &str) -> Vec<String> {
+    let files = under(folder, &["rs"]).into_iter().map(|file| file.path);
+    let mut stems: Vec<String> = files
+        .filter_map(|path| {
+            Some(
+                path.strip_prefix(folder)?
+                    .trim_start_matches('/')
+                    .strip_suffix(".rs")?
+                    .to_string(),
+            )
+        })
+        .filter(|stem| stem != "mod")
+        .collect();
+    stems.sort();
+    stems
+}
+
+#[test]
+fn rules_are_complete_and_named_once() {
+    let names: BTreeSet<&str> = bnnc_rewrite::rules::ALL.iter().map(|rule| rule.name).collect();
+    assert_eq!(names.len(), bnnc_rewrite::rules::ALL.len());
+    let files = under("compiler/rewrite/src/rules", &["rs"]);
+    let declared: usize = files
+        .iter()
+        .map(|file| file.text.matches(": Rule = Rule {").count())
+        .sum();
+    assert_eq!(declared, names.len(), "a rule is declared but not listed");
+}
+
+#[test]
+fn methods_are_sorted() {
+    sorted(bnnc_abi::method::ALL.iter().map(|method| method.name));
+    for method in bnnc_abi::method::ALL {
+        let options: BTreeSet<&str> = method.options.iter().map(|option| option.name).collect();
+        assert_eq!(
+            options.len(),
+            method.options.len(),
+            "an option of `{}` twice",
+            method.name
+        );
+    }
+}
+
+#[test]
+fn primitives_are_sorted() {
+    sorted(bnnc_abi::primitive::ALL.iter().map(|primitive| primitive.name));
+}
+
+#[test]
+fn functions_of_the_language_are_sorted() {
+    sorted(bnnc_hir::builtin::ALL.iter().map(|function| function.name));
+}
+
+/// A diagnostic code where it is declared.
+struct Declared {
+    /// `E0201`.
+    id: String,
+    /// The name of the static that holds it.
+    name: String,
+    path: String,
+}
+
+fn codes() -> Vec<Declared> {
+    let mut found = Vec::new();
+    for member in members() {
+        for file in under(&format!("{}/src", member.folder), &["rs"]) {
+            let mut name = "";
+            for line in file.text.lines().map(str::trim) {
+                if let Some((before, _)) = line.split_once(": Code = ") {
+                    name = before.rsplit(' ').next().unwrap_or_default();
+                }
+                if let Some((_, rest)) = line.split_once("id: \"")
+                    && let Some(id) = rest.split('"').next()
+                {
+                    found.push(Declared {
+                        id: id.to_string(),
+                        name: name.to_string(),
+                        path: file.path.clone(),
+                    });
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn codes_are_declared_once() {
+    let mut places: BTreeMap<String, String> = BTreeMap::new();
+    for code in codes() {
+        if let Some(other) = places.insert(code.id.clone(), code.path.clone()) {
+            panic!("{} is declared in {other} and in {}", code.id, code.path);
+        }
+    }
+    assert!(places.len() > 20, "the codes were not found");
+}
+
+/// Codes that no test triggers yet.
+const UNTRIGGERED: &[&str] = &[];
+
+#[test]
+fn every_code_is_triggered_by_a_test() {
+    let tests: Vec<File> = under("", &["rs", "snap"])
+        .into_iter()
+        .filter(is_or_has_tests)
+        .collect();
+    let mut silent = Vec::new();
+    for code in codes() {
+        let named = |file: &File| file.text.contains(&code.id) || has_word(&file.text, &code.name);
+        let triggered = tests.iter().any(|file| file.path != code.path && named(file));
+        if triggered == UNTRIGGERED.contains(&code.id.as_str()) {
+            silent.push(format!(
+                "{} {} of {}: triggered is {triggered}",
+                code.id, code.name, code.path
+            ));
+        }
+    }
+    assert!(
+        silent.is_empty(),
+        "unlike the list UNTRIGGERED:\n{}",
+        silent.join("\n")
+    );
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    text.match_indices(word)
+        .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part))
+}
+
+/// This file is none: it names no code to trigger it.
+fn is_or_has_tests(file: &File) -> bool {
+    let tests = file.is_test() || file.path.ends_with(".snap") || file.text.contains("#[cfg(test)]");
+    tests && !file.path.ends_with("registries.rs")
+}

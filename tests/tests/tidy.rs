@@ -1,0 +1,220 @@
+//! The rules of hand that no other tool holds: headers, lengths, names, dead files, snapshots, formatted programs.
+//!
+//! Lengths of functions and lists of parameters are clippy's.
+
+use bnnc_base::source::SourceMap;
+use bnnc_tests::crates::members;
+use bnnc_tests::files::{File, under};
+use bnnc_tests::modules::unreached;
+use std::path::Path;
+
+/// The longest that a file may be without its tests.
+const LINES: usize = 500;
+
+/// Tables and grammars, which may be longer than [`LINES`].
+const LONG: &[&str] = &[];
+
+/// The longest that a snapshot may be.
+const SNAPSHOT_LINES: usize = 120;
+
+/// Names that say nothing about what a file or a folder holds.
+const EMPTY_NAMES: &[&str] = &[
+    "common", "helper", "helpers", "manager", "misc", "shared", "stuff", "util", "utils",
+];
+
+/// What a finished line of Rust does not hold, put together so that this file does not hold it either.
+const UNFINISHED: &[&str] = &[
+    concat!("todo", "!("),
+    concat!("unimplemented", "!("),
+    concat!("dbg", "!("),
+    concat!("#[", "ignore]"),
+];
+
+/// Paths and words of one person's workplace.
+const PRIVATE: &[&str] = &[
+    concat!("/wo", "rk/"),
+    concat!("/ro", "ot/"),
+    concat!("sub", "agent"),
+];
+
+fn rust() -> Vec<File> {
+    under("", &["rs"])
+}
+
+fn none(faults: &[String]) {
+    assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
+}
+
+/// `path:line` of each line of Rust for which `is_fault` holds.
+fn faulty_lines(is_fault: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut faults = Vec::new();
+    for file in rust() {
+        for (at, line) in file.text.lines().enumerate() {
+            if is_fault(line) {
+                faults.push(format!("{}:{}: {}", file.path, at + 1, line.trim()));
+            }
+        }
+    }
+    faults
+}
+
+#[test]
+fn files_say_what_they_hold() {
+    let faults: Vec<String> = rust()
+        .iter()
+        .filter(|file| !file.text.starts_with("//! ") || file.text.starts_with("//! (being written)"))
+        .map(|file| format!("{} does not begin with a `//!` sentence", file.path))
+        .collect();
+    none(&faults);
+}
+
+#[test]
+fn files_are_short() {
+    let faults: Vec<String> = rust()
+        .iter()
+        .filter(|file| !file.is_test() && !LONG.contains(&file.path.as_str()))
+        .map(|file| (file, file.lines().len()))
+        .filter(|(_, lines)| *lines > LINES)
+        .map(|(file, lines)| format!("{} has {lines} lines", file.path))
+        .collect();
+    none(&faults);
+}
+
+#[test]
+fn exceptions_are_needed() {
+    let rust = rust();
+    for path in LONG {
+        let file = rust.iter().find(|file| file.path == *path);
+        assert!(
+            file.is_some_and(|file| file.lines().len() > LINES),
+            "{path} needs no exception"
+        );
+    }
+}
+
+#[test]
+fn exports_are_named() {
+    none(&faulty_lines(|line| {
+        let line = line.trim();
+        line.starts_with("pub") && line.contains("use ") && line.ends_with("::*;")
+    }));
+}
+
+#[test]
+fn nothing_is_unfinished() {
+    none(&faulty_lines(|line| {
+        UNFINISHED.iter().any(|word| line.contains(word))
+    }));
+}
+
+#[test]
+fn every_file_belongs_to_a_module() {
+    let faults: Vec<String> = members().iter().flat_map(unreached).collect();
+    none(&faults);
+}
+
+#[test]
+fn names_say_something() {
+    let mut faults = Vec::new();
+    for file in rust() {
+        let path = Path::new(&file.path).with_extension("");
+        let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
+        if parts.iter().any(|part| EMPTY_NAMES.contains(&part.as_ref())) {
+            faults.push(file.path);
+        }
+    }
+    none(&faults);
+}
+
+#[test]
+fn crates_are_named_like_their_folders() {
+    let faults: Vec<String> = members()
+        .iter()
+        .filter(|member| {
+            let last = member.folder.rsplit('/').next().unwrap_or_default();
+            // The binary's crate has the binary's name.
+            let wanted = if last == "cli" {
+                "bnnc".to_string()
+            } else {
+                format!("bnnc-{last}")
+            };
+            member.name != wanted
+        })
+        .map(|member| format!("{} in {}", member.name, member.folder))
+        .collect();
+    none(&faults);
+}
+
+#[test]
+fn snapshots_are_short_and_used() {
+    let mut faults = Vec::new();
+    for snapshot in under("", &["snap"]) {
+        if snapshot.text.lines().count() > SNAPSHOT_LINES {
+            faults.push(format!("{} is long", snapshot.path));
+        }
+        if !is_used(&snapshot) {
+            faults.push(format!("{} belongs to no test", snapshot.path));
+        }
+    }
+    none(&faults);
+}
+
+/// Whether the test that the snapshot's header and name point to is there.
+fn is_used(snapshot: &File) -> bool {
+    let source = snapshot
+        .text
+        .lines()
+        .find_map(|line| line.strip_prefix("source: "));
+    let stem = Path::new(&snapshot.path)
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned());
+    let (Some(source), Some(stem)) = (source, stem) else {
+        return false;
+    };
+    // `crate__module__test-2.snap` is the second snapshot of `test`.
+    let last = stem.rsplit("__").next().unwrap_or_default();
+    let name = last
+        .trim_end_matches(|digit: char| digit.is_ascii_digit())
+        .trim_end_matches('-');
+    let text = std::fs::read_to_string(bnnc_tests::root().join(source.trim_matches('"'))).unwrap_or_default();
+    text.contains(last) || text.contains(name)
+}
+
+#[test]
+fn programs_are_formatted() {
+    let mut faults = Vec::new();
+    for folder in ["stdlib", "examples"] {
+        for file in under(folder, &["bnn"]) {
+            match formatted(&file) {
+                Ok(text) if text == file.text => {}
+                Ok(_) => faults.push(format!("{} is not as `bnnc fmt` writes it", file.path)),
+                Err(message) => faults.push(format!("{}: {message}", file.path)),
+            }
+        }
+    }
+    none(&faults);
+}
+
+fn formatted(file: &File) -> Result<String, String> {
+    let source = SourceMap::default().add(&file.path, &file.text);
+    bnnc_grammar::print::format(&source).map_err(|diagnostics| {
+        let messages = diagnostics.iter().map(|diagnostic| diagnostic.message.as_str());
+        messages.collect::<Vec<_>>().join("; ")
+    })
+}
+
+#[test]
+fn nothing_private_is_named() {
+    let mut faults = Vec::new();
+    let kinds = [
+        "", "bnn", "json", "lalrpop", "md", "py", "rs", "sh", "snap", "toml", "yml",
+    ];
+    for file in under("", &kinds) {
+        for (at, line) in file.text.lines().enumerate() {
+            if PRIVATE.iter().any(|word| line.contains(word)) {
+                faults.push(format!("{}:{}: {}", file.path, at + 1, line.trim()));
+            }
+        }
+    }
+    none(&faults);
+}
