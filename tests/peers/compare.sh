@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One training step of a Bayesian network in bnnc, JAX and PyTorch, interleaved: medians of ms/step and their ratios.
+# One training step of a Bayesian network in bnnc, JAX and PyTorch, interleaved: ms/step and their ratios, medians over rounds.
 #
 #   compare.sh --data FOLDER [--rounds N] [--python PYTHON] [--steps N] [--compile]
 #
@@ -36,7 +36,7 @@ bnnc_step() {
 import json, sys
 infer = next(iter(json.load(sys.stdin)["infer"].values()))
 ms = 1000 * infer["seconds"]["fit"] / infer["diagnostics"]["steps"]
-print(json.dumps({"peer": "bnnc", "median_ms": ms, "steps": infer["diagnostics"]["steps"]}))'
+print(json.dumps({"peer": "bnnc", "mean_ms": ms, "steps": infer["diagnostics"]["steps"]}))'
 }
 
 for round in $(seq "$rounds"); do
@@ -49,14 +49,20 @@ done
 "$python" - "$results" <<'PYTHON'
 import json, statistics, sys
 
-times = {}
-for line in open(sys.argv[1]):
-    result = json.loads(line)
-    times.setdefault(result["peer"], []).append(result["median_ms"])
-medians = {peer: statistics.median(values) for peer, values in times.items()}
+results = [json.loads(line) for line in open(sys.argv[1])]
+
+
+def over_rounds(key):
+    """The median over the rounds, per peer. bnnc states its mean only."""
+    values = {}
+    for result in results:
+        values.setdefault(result["peer"], []).append(result.get(key, result["mean_ms"]))
+    return {peer: statistics.median(of) for peer, of in values.items()}
+
+
+medians, means = over_rounds("median_ms"), over_rounds("mean_ms")
 base = medians.get("bnnc")
 for peer, median in medians.items():
-    ratio = f"  {median / base:6.2f} x bnnc" if base else ""
-    values = times[peer]
-    print(f"{peer:15} {median:8.2f} ms/step  (of {len(values)}: {min(values):.2f} .. {max(values):.2f}){ratio}")
+    ratios = f"  {median / base:6.2f} x and {means[peer] / base:6.2f} x bnnc's mean" if base else ""
+    print(f"{peer:15} median {median:8.2f}  mean {means[peer]:8.2f} ms/step{ratios}")
 PYTHON

@@ -1,9 +1,9 @@
 //! The values of constant expressions: what options, start values, bounds and dims are made of.
 
 use crate::tree::{Expr, ExprKind, FnItem, LocalId, Module, Stmt};
+use crate::types::{Elem, Ty};
 use bnnc_base::special::{digamma, erf, lgamma, sigmoid, sign, softplus, trigamma};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
-use crate::types::{Elem, Ty};
 use std::collections::HashMap;
 
 /// The value of an expression without variables; truth values are 0 and 1. `None` where it is not a scalar constant.
@@ -57,8 +57,12 @@ fn recur_const(module: &Module, id: crate::tree::ConstId) -> Option<f64> {
 }
 
 fn call_fn(module: &Module, function: &FnItem, args: &[f64]) -> Option<f64> {
-    let mut known: HashMap<LocalId, f64> =
-        function.params.iter().map(|param| param.local).zip(args.iter().copied()).collect();
+    let mut known: HashMap<LocalId, f64> = function
+        .params
+        .iter()
+        .map(|param| param.local)
+        .zip(args.iter().copied())
+        .collect();
     for stmt in &function.body {
         match stmt {
             Stmt::Let(local, value) => {

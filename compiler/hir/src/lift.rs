@@ -8,7 +8,11 @@ use bnnc_grammar::ast::BinaryOp;
 
 /// The first operation of a function that is not elementwise.
 pub fn obstacle(function: &FnItem) -> Option<(Span, String)> {
-    function.body.iter().flat_map(walk::expressions).find_map(|expr| in_expr(expr, Noise::Refused))
+    function
+        .body
+        .iter()
+        .flat_map(walk::expressions)
+        .find_map(|expr| in_expr(expr, Noise::Refused))
 }
 
 /// Whether noise counts as elementwise: it does in `draw`.
@@ -39,6 +43,8 @@ pub fn in_expr(expr: &Expr, noise: Noise) -> Option<(Span, String)> {
     };
     match what {
         Some(what) => Some((expr.span, what)),
-        None => walk::children(expr).into_iter().find_map(|part| in_expr(part, noise)),
+        None => walk::children(expr)
+            .into_iter()
+            .find_map(|part| in_expr(part, noise)),
     }
 }

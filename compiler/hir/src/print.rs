@@ -2,8 +2,8 @@
 
 use crate::show;
 use crate::tree::{
-    Binding, Comprehension, DistItem, Expr, ExprKind, FnItem, Index, InferItem, LayerItem, Locals, ModelItem, Module,
-    OptimiserItem, PosteriorItem, PosteriorValue, SettingValue, StartValue, Stmt, Target,
+    Binding, Comprehension, DistItem, Expr, ExprKind, FnItem, Index, InferItem, LayerItem, Locals, ModelItem,
+    Module, OptimiserItem, PosteriorItem, PosteriorValue, SettingValue, StartValue, Stmt, Target,
 };
 use crate::types::Ty;
 use bnnc_base::source::SourceId;
@@ -13,24 +13,48 @@ use std::fmt::Write;
 /// The items of one source, or of all: constants, functions, layers, distributions, optimisers, models, posteriors,
 /// infers. Data items are printed by those who resolve them.
 pub fn print(module: &Module, source: Option<SourceId>) -> String {
-    let mut printer = Printer { module, text: String::new(), indent: 0 };
+    let mut printer = Printer {
+        module,
+        text: String::new(),
+        indent: 0,
+    };
     let wanted = |found: Option<SourceId>| source.is_none() || found == source;
     let first = |locals: &Locals| locals.iter().next().map(|local| local.span.source);
-    for item in module.consts.iter().filter(|item| wanted(Some(item.value.span.source))) {
+    for item in module
+        .consts
+        .iter()
+        .filter(|item| wanted(Some(item.value.span.source)))
+    {
         let value = printer.expr(&item.value, &Locals::default());
         printer.line(&format!("const {} = {value}", item.name));
         printer.line("");
     }
-    for item in module.fns.iter().filter(|item| wanted(first(&item.locals).or(body_source(&item.body)))) {
+    for item in module
+        .fns
+        .iter()
+        .filter(|item| wanted(first(&item.locals).or(body_source(&item.body))))
+    {
         printer.function(item);
     }
-    for item in module.dists.iter().filter(|item| wanted(first(&item.locals).or(dist_source(item)))) {
+    for item in module
+        .dists
+        .iter()
+        .filter(|item| wanted(first(&item.locals).or(dist_source(item))))
+    {
         printer.dist(item);
     }
-    for item in module.layers.iter().filter(|item| wanted(first(&item.locals).or(body_source(&item.body)))) {
+    for item in module
+        .layers
+        .iter()
+        .filter(|item| wanted(first(&item.locals).or(body_source(&item.body))))
+    {
         printer.layer(item);
     }
-    module.optimisers.iter().filter(|item| wanted(first(&item.locals))).for_each(|item| printer.optimiser(item));
+    module
+        .optimisers
+        .iter()
+        .filter(|item| wanted(first(&item.locals)))
+        .for_each(|item| printer.optimiser(item));
     module.models.iter().for_each(|item| printer.model(item));
     module.posteriors.iter().for_each(|item| printer.posterior(item));
     for id in &module.infer_order {
@@ -40,7 +64,10 @@ pub fn print(module: &Module, source: Option<SourceId>) -> String {
 }
 
 fn body_source(body: &[Stmt]) -> Option<SourceId> {
-    body.iter().flat_map(crate::walk::expressions).map(|expr| expr.span.source).next()
+    body.iter()
+        .flat_map(crate::walk::expressions)
+        .map(|expr| expr.span.source)
+        .next()
 }
 
 fn dist_source(item: &DistItem) -> Option<SourceId> {
@@ -49,7 +76,12 @@ fn dist_source(item: &DistItem) -> Option<SourceId> {
 
 /// One expression with the names of `locals`.
 pub fn expr(module: &Module, locals: &Locals, expr: &Expr) -> String {
-    Printer { module, text: String::new(), indent: 0 }.expr(expr, locals)
+    Printer {
+        module,
+        text: String::new(),
+        indent: 0,
+    }
+    .expr(expr, locals)
 }
 
 struct Printer<'a> {
@@ -83,25 +115,48 @@ impl Printer<'_> {
 
     fn function(&mut self, item: &FnItem) {
         let params = self.params(&item.params, &item.locals);
-        self.open(&format!("fn {}({params}) -> {}", item.name, show::ty(&item.result, &item.locals)), &item.doc);
+        self.open(
+            &format!(
+                "fn {}({params}) -> {}",
+                item.name,
+                show::ty(&item.result, &item.locals)
+            ),
+            &item.doc,
+        );
         self.block(&item.body, &item.locals);
         self.close();
     }
 
     fn layer(&mut self, item: &LayerItem) {
-        let (params, inputs) = (self.params(&item.params, &item.locals), self.params(&item.inputs, &item.locals));
+        let (params, inputs) = (
+            self.params(&item.params, &item.locals),
+            self.params(&item.inputs, &item.locals),
+        );
         let result = show::ty(&item.result, &item.locals);
-        self.open(&format!("layer {}({params})({inputs}) -> {result}", item.name), &item.doc);
+        self.open(
+            &format!("layer {}({params})({inputs}) -> {result}", item.name),
+            &item.doc,
+        );
         self.block(&item.body, &item.locals);
         self.close();
     }
 
     fn dist(&mut self, item: &DistItem) {
         let params = self.params(&item.params, &item.locals);
-        self.open(&format!("dist {}({params}) on {}", item.name, show::ty(&item.on, &item.locals)), &item.doc);
+        self.open(
+            &format!(
+                "dist {}({params}) on {}",
+                item.name,
+                show::ty(&item.on, &item.locals)
+            ),
+            &item.doc,
+        );
         for (name, argument, value) in &item.functions {
             let value = self.expr(value, &item.locals);
-            self.line(&format!("{name}({}) = {value}", show::name(*argument, &item.locals)));
+            self.line(&format!(
+                "{name}({}) = {value}",
+                show::name(*argument, &item.locals)
+            ));
         }
         for (name, value) in &item.values {
             let value = self.expr(value, &item.locals);
@@ -133,22 +188,34 @@ impl Printer<'_> {
             true => String::new(),
             false => format!("({})", self.params(&item.shared, &item.locals)),
         };
-        let (inputs, outputs) = (self.params(&item.inputs, &item.locals), self.params(&item.outputs, &item.locals));
+        let (inputs, outputs) = (
+            self.params(&item.inputs, &item.locals),
+            self.params(&item.outputs, &item.locals),
+        );
         self.open(&format!("model {}{shared}({inputs}) -> {outputs}", item.name), "");
         self.block(&item.body, &item.locals);
         self.close();
     }
 
     fn posterior(&mut self, item: &PosteriorItem) {
-        let Some(model) = self.module.models.get(item.model) else { return };
+        let Some(model) = self.module.models.get(item.model) else {
+            return;
+        };
         self.open(&format!("posterior {} of {}", item.name, model.name), "");
         for line in &item.lines {
-            let sites = line.sites.iter().map(|(site, _)| &**site).collect::<Vec<_>>().join(", ");
+            let sites = line
+                .sites
+                .iter()
+                .map(|(site, _)| &**site)
+                .collect::<Vec<_>>()
+                .join(", ");
             let value = match &line.value {
                 PosteriorValue::From(infer, path) => format!("= {}.{path}", self.module.infers[*infer].name),
                 PosteriorValue::Family(dist, starts) => {
-                    let starts: Vec<String> =
-                        starts.iter().map(|(name, start)| format!("{name} = {}", self.start(start))).collect();
+                    let starts: Vec<String> = starts
+                        .iter()
+                        .map(|(name, start)| format!("{name} = {}", self.start(start)))
+                        .collect();
                     format!("~ {}({})", self.module.dists[*dist].name, starts.join(", "))
                 }
             };
@@ -168,10 +235,16 @@ impl Printer<'_> {
     fn infer(&mut self, item: &InferItem) {
         let target = match item.target {
             Target::Model(id) => self.module.models.get(id).map(|model| model.name.clone()),
-            Target::Posterior(id) => self.module.posteriors.get(id).map(|posterior| posterior.name.clone()),
+            Target::Posterior(id) => self
+                .module
+                .posteriors
+                .get(id)
+                .map(|posterior| posterior.name.clone()),
         };
         let data = self.module.datas.get(item.data).map(|data| data.name.clone());
-        let (Some(target), Some(data)) = (target, data) else { return };
+        let (Some(target), Some(data)) = (target, data) else {
+            return;
+        };
         let head = format!("infer {} = {}({target}, {data})", item.name, item.method.name);
         if item.options.is_empty() {
             self.line(&head);
@@ -197,12 +270,22 @@ impl Printer<'_> {
             SettingValue::Bool(value) => value.to_string(),
             SettingValue::Word(word) => word.to_string(),
             SettingValue::Optimiser(id, args) => {
-                let args = args.iter().map(|arg| self.expr(arg, &Locals::default())).collect();
+                let args = args
+                    .iter()
+                    .map(|arg| self.expr(arg, &Locals::default()))
+                    .collect();
                 call(&self.module.optimisers[*id].name, args)
             }
             SettingValue::Infer(id) => self.module.infers[*id].name.to_string(),
             SettingValue::Reals(values) => {
-                format!("[{}]", values.iter().map(|value| real(*value)).collect::<Vec<_>>().join(", "))
+                format!(
+                    "[{}]",
+                    values
+                        .iter()
+                        .map(|value| real(*value))
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                )
             }
             SettingValue::Names(names) => format!("[{}]", names.join(", ")),
             SettingValue::Call(name, args) => call(name, args.iter().map(|value| real(*value)).collect()),
@@ -213,7 +296,10 @@ impl Printer<'_> {
     fn params(&self, params: &[Binding], locals: &Locals) -> String {
         let one = |binding: &Binding| {
             let ty = show::ty(&binding.param.ty, locals);
-            let default = binding.default.as_ref().map(|default| format!(" = {}", self.expr(default, locals)));
+            let default = binding
+                .default
+                .as_ref()
+                .map(|default| format!(" = {}", self.expr(default, locals)));
             format!("{}: {ty}{}", binding.param.name, default.unwrap_or_default())
         };
         params.iter().map(one).collect::<Vec<_>>().join(", ")
@@ -233,17 +319,32 @@ impl Printer<'_> {
                 Stmt::Sample(sample) => {
                     let name = show::name(sample.local, locals);
                     let dist = self.expr(&sample.dist, locals);
-                    let index = sample.index.as_ref().map(|index| format!("[{}]", self.expr(index, locals)));
-                    let word = if sample.per_example && !sample.observed { "local " } else { "" };
+                    let index = sample
+                        .index
+                        .as_ref()
+                        .map(|index| format!("[{}]", self.expr(index, locals)));
+                    let word = if sample.per_example && !sample.observed {
+                        "local "
+                    } else {
+                        ""
+                    };
                     let ty = match sample.observed {
                         true => index.unwrap_or_default(),
                         false => format!(": {}", show::ty(&sample.ty, locals)),
                     };
                     self.line(&format!("{word}{name}{ty} ~ {dist}"));
                 }
-                Stmt::For { counter, from, to, body } => {
+                Stmt::For {
+                    counter,
+                    from,
+                    to,
+                    body,
+                } => {
                     let (from, to) = (self.expr(from, locals), self.expr(to, locals));
-                    self.open(&format!("for {} in {from}..{to}", show::name(*counter, locals)), "");
+                    self.open(
+                        &format!("for {} in {from}..{to}", show::name(*counter, locals)),
+                        "",
+                    );
                     self.block(body, locals);
                     self.close();
                 }
@@ -256,12 +357,21 @@ impl Printer<'_> {
     }
 
     fn args(&self, args: &[Expr], locals: &Locals) -> String {
-        args.iter().map(|arg| self.expr(arg, locals)).collect::<Vec<_>>().join(", ")
+        args.iter()
+            .map(|arg| self.expr(arg, locals))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     fn range(&self, inner: &Comprehension, locals: &Locals) -> String {
         let parts = [&inner.element, &inner.from, &inner.to].map(|part| self.expr(part, locals));
-        format!("{} for {} in {}..{}", parts[0], show::name(inner.counter, locals), parts[1], parts[2])
+        format!(
+            "{} for {} in {}..{}",
+            parts[0],
+            show::name(inner.counter, locals),
+            parts[1],
+            parts[2]
+        )
     }
 
     fn expr(&self, expr: &Expr, locals: &Locals) -> String {
@@ -276,7 +386,9 @@ impl Printer<'_> {
             ExprKind::Const(id) => self.module.consts[*id].name.to_string(),
             ExprKind::Row => "row".to_owned(),
             ExprKind::Builtin(builtin, args) => format!("{}({})", builtin.name, self.args(args, locals)),
-            ExprKind::CallFn(id, args) => format!("{}({})", self.module.fns[*id].name, self.args(args, locals)),
+            ExprKind::CallFn(id, args) => {
+                format!("{}({})", self.module.fns[*id].name, self.args(args, locals))
+            }
             ExprKind::FnValue(id) => self.module.fns[*id].name.to_string(),
             ExprKind::BuiltinValue(builtin) => builtin.name.to_owned(),
             ExprKind::CallLocal(local, args) => {
@@ -286,9 +398,13 @@ impl Printer<'_> {
                 format!("{}({})", self.module.layers[*id].name, self.args(args, locals))
             }
             ExprKind::CallLayer(callee, _, args) => format!("{}({})", recur(callee), self.args(args, locals)),
-            ExprKind::MakeDist(id, args) => format!("{}({})", self.module.dists[*id].name, self.args(args, locals)),
+            ExprKind::MakeDist(id, args) => {
+                format!("{}({})", self.module.dists[*id].name, self.args(args, locals))
+            }
             ExprKind::DistPart(base, part, None) => format!("{}.{part}", recur(base)),
-            ExprKind::DistPart(base, part, Some(argument)) => format!("{}.{part}({})", recur(base), recur(argument)),
+            ExprKind::DistPart(base, part, Some(argument)) => {
+                format!("{}.{part}({})", recur(base), recur(argument))
+            }
             ExprKind::List(elements) => format!("[{}]", self.args(elements, locals)),
             ExprKind::Comprehension(inner) => format!("[{}]", self.range(inner, locals)),
             ExprKind::Reduce(builtin, inner) => format!("{}({})", builtin.name, self.range(inner, locals)),
@@ -306,7 +422,12 @@ impl Printer<'_> {
                 format!("({} {} {})", recur(left), crate::check::symbol(*op), recur(right))
             }
             ExprKind::If(condition, yes, no) => {
-                format!("(if {} {{ {} }} else {{ {} }})", recur(condition), recur(yes), recur(no))
+                format!(
+                    "(if {} {{ {} }} else {{ {} }})",
+                    recur(condition),
+                    recur(yes),
+                    recur(no)
+                )
             }
             ExprKind::Error => "_".to_owned(),
         }

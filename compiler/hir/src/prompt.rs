@@ -1,8 +1,8 @@
 //! Checking what is typed at the prompt, against names that earlier lines gave.
 
+use crate::check::Want;
 use crate::check::body::{Body, Calls, DistValue, Made, Place};
 use crate::check::names::Names;
-use crate::check::Want;
 use crate::dims::Dim;
 use crate::tree::{Expr, LocalId, Locals, Module, Stmt};
 use bnnc_base::diagnostic::Diagnostic;
@@ -24,7 +24,11 @@ pub struct Environment {
 }
 
 /// Checks an expression. The variables returned are those of the environment and the counters of the expression.
-pub fn check_expr(module: &Module, environment: &Environment, written: &ast::Expr) -> (Expr, Locals, Vec<Diagnostic>) {
+pub fn check_expr(
+    module: &Module,
+    environment: &Environment,
+    written: &ast::Expr,
+) -> (Expr, Locals, Vec<Diagnostic>) {
     let names = Names::of(module);
     let mut body = enter(module, &names, environment);
     let expr = body.argument_value(&crate::types::Ty::Error, written);
@@ -67,7 +71,11 @@ fn enter<'a>(module: &'a Module, names: &'a Names, environment: &Environment) ->
 }
 
 /// Checks an expression whose dims are integers: `3 / 2` is 1 as in brackets.
-pub fn check_dim(module: &Module, environment: &Environment, written: &ast::Expr) -> (Option<Dim>, Vec<Diagnostic>) {
+pub fn check_dim(
+    module: &Module,
+    environment: &Environment,
+    written: &ast::Expr,
+) -> (Option<Dim>, Vec<Diagnostic>) {
     let names = Names::of(module);
     let mut body = enter(module, &names, environment);
     let value = body.expr(written, Want::Int);

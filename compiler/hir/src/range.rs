@@ -1,7 +1,7 @@
 //! The interval in which a real expression lies: what refutes `Normal(0, -1)` before the run.
 
 use crate::constant::constant;
-use crate::tree::{Expr, ExprKind, Locals, Module};
+use crate::tree::{Expr, ExprKind, Module};
 use crate::types::{Elem, Ty};
 use bnnc_base::special::{sigmoid, softplus};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
@@ -13,11 +13,11 @@ pub type Range = (f64, f64);
 const ALL: Range = (f64::NEG_INFINITY, f64::INFINITY);
 
 /// Where the elements of a value lie.
-pub fn range(module: &Module, locals: &Locals, expr: &Expr) -> Range {
+pub fn range(module: &Module, expr: &Expr) -> Range {
     if let Some(value) = constant(module, expr) {
         return if value.is_nan() { ALL } else { (value, value) };
     }
-    let recur = |part: &Expr| range(module, locals, part);
+    let recur = |part: &Expr| range(module, part);
     match &expr.kind {
         ExprKind::Builtin(builtin, args) => match (builtin.name, args.as_slice()) {
             ("exp", [x]) => map(recur(x), f64::exp),
@@ -72,7 +72,10 @@ fn product(a: Range, b: Range) -> Range {
     // Zero times infinity is zero here: the ends are limits that finite values approach.
     let times = |x: f64, y: f64| if x == 0.0 || y == 0.0 { 0.0 } else { x * y };
     let ends = [times(a.0, b.0), times(a.0, b.1), times(a.1, b.0), times(a.1, b.1)];
-    (ends.into_iter().fold(f64::INFINITY, f64::min), ends.into_iter().fold(f64::NEG_INFINITY, f64::max))
+    (
+        ends.into_iter().fold(f64::INFINITY, f64::min),
+        ends.into_iter().fold(f64::NEG_INFINITY, f64::max),
+    )
 }
 
 /// Whether no value of the range lies in the support. Half-lines exclude their end; finite intervals allow their ends

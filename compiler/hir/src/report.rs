@@ -9,7 +9,14 @@ macro_rules! code {
         pub static $name: bnnc_base::diagnostic::Code = bnnc_base::diagnostic::Code {
             id: $id,
             title: $title,
-            explain: concat!($what, "\n\nWrong:\n\n```bnn\n", $wrong, "\n```\n\nRight:\n\n```bnn\n", $right, "\n```\n"),
+            explain: concat!(
+                $what,
+                "\n\nWrong:\n\n```bnn\n",
+                $wrong,
+                "\n```\n\nRight:\n\n```bnn\n",
+                $right,
+                "\n```\n"
+            ),
         };
     };
 }
@@ -90,5 +97,9 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
 
 /// "`a`, `b`".
 pub(crate) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    names
+        .into_iter()
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }

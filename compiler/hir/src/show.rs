@@ -12,14 +12,20 @@ pub fn dim(dim: &Dim, locals: &Locals) -> String {
 
 /// A variable's name.
 pub fn name(local: LocalId, locals: &Locals) -> String {
-    locals.get(local).map_or_else(|| local.to_string(), |found| found.name.to_string())
+    locals
+        .get(local)
+        .map_or_else(|| local.to_string(), |found| found.name.to_string())
 }
 
 /// A type with the names of `locals`.
 pub fn ty(ty: &Ty, locals: &Locals) -> String {
     match ty {
         Ty::Tensor(Elem::Real(support @ (Support::Simplex | Support::Ordered)), dims) => {
-            let word = if *support == Support::Simplex { "simplex" } else { "ordered" };
+            let word = if *support == Support::Simplex {
+                "simplex"
+            } else {
+                "ordered"
+            };
             match dims.split_last() {
                 Some((size, rest)) => format!("{word}({}){}", dim(size, locals), brackets(rest, locals)),
                 None => word.to_owned(),
@@ -57,7 +63,10 @@ pub fn brackets(dims: &[Dim], locals: &Locals) -> String {
 
 /// `n, 3`.
 pub fn list(dims: &[Dim], locals: &Locals) -> String {
-    dims.iter().map(|one| dim(one, locals)).collect::<Vec<_>>().join(", ")
+    dims.iter()
+        .map(|one| dim(one, locals))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The word for a support.

@@ -8,14 +8,28 @@ use std::collections::HashMap;
 pub fn paths(module: &Module, model: ModelId) -> Vec<String> {
     let mut paths = Vec::new();
     if let Some(model) = module.models.get(model) {
-        block(module, &model.body, &model.locals, "", &HashMap::new(), &mut paths);
+        block(
+            module,
+            &model.body,
+            &model.locals,
+            "",
+            &HashMap::new(),
+            &mut paths,
+        );
     }
     paths
 }
 
 type Known = HashMap<LocalId, f64>;
 
-fn block(module: &Module, body: &[Stmt], locals: &Locals, prefix: &str, known: &Known, paths: &mut Vec<String>) {
+fn block(
+    module: &Module,
+    body: &[Stmt],
+    locals: &Locals,
+    prefix: &str,
+    known: &Known,
+    paths: &mut Vec<String>,
+) {
     for stmt in body {
         match stmt {
             Stmt::Let(local, value) => {
@@ -41,7 +55,14 @@ fn layers(module: &Module, value: &Expr, name: &str, known: &Known, paths: &mut 
                 .zip(args)
                 .filter_map(|(param, arg)| Some((param.local, evaluate(module, arg, known)?)))
                 .collect();
-            block(module, &layer.body, &layer.locals, &format!("{name}."), &inner, paths);
+            block(
+                module,
+                &layer.body,
+                &layer.locals,
+                &format!("{name}."),
+                &inner,
+                paths,
+            );
         }
         ExprKind::List(elements) => {
             for (at, element) in elements.iter().enumerate() {
@@ -49,7 +70,10 @@ fn layers(module: &Module, value: &Expr, name: &str, known: &Known, paths: &mut 
             }
         }
         ExprKind::Comprehension(inner) => {
-            let ends = (evaluate(module, &inner.from, known), evaluate(module, &inner.to, known));
+            let ends = (
+                evaluate(module, &inner.from, known),
+                evaluate(module, &inner.to, known),
+            );
             match ends {
                 (Some(from), Some(to)) if to - from <= 1e4 => {
                     for at in 0..(to - from).max(0.0) as usize {
@@ -76,8 +100,14 @@ pub fn matching<'a>(pattern: &str, sites: &'a [String]) -> Vec<&'a str> {
 
 /// What is left of a site's path below a prefix, if it lies below.
 pub fn below<'a>(prefix: &str, site: &'a str) -> Option<&'a str> {
-    let split = site.char_indices().filter(|(_, c)| matches!(c, '.' | '[')).map(|(at, _)| at);
-    split.into_iter().find(|at| same(prefix, &site[..*at])).map(|at| &site[at..])
+    let split = site
+        .char_indices()
+        .filter(|(_, c)| matches!(c, '.' | '['))
+        .map(|(at, _)| at);
+    split
+        .into_iter()
+        .find(|at| same(prefix, &site[..*at]))
+        .map(|at| &site[at..])
 }
 
 /// Equal paths, where `[_]` stands for any index.

@@ -8,7 +8,10 @@ use crate::walk;
 
 /// Every failure as a sentence: types that were already reported, dims that were never found.
 pub fn verify(module: &Module) -> Vec<String> {
-    let mut faults = Faults { owner: String::new(), found: Vec::new() };
+    let mut faults = Faults {
+        owner: String::new(),
+        found: Vec::new(),
+    };
     for item in module.consts.iter() {
         faults.owner = item.name.to_string();
         faults.expr(&item.value);
@@ -44,7 +47,9 @@ pub fn verify(module: &Module) -> Vec<String> {
     }
     for item in module.models.iter() {
         faults.owner = item.name.to_string();
-        [&item.shared, &item.inputs, &item.outputs].into_iter().for_each(|list| faults.bindings(list, &item.locals));
+        [&item.shared, &item.inputs, &item.outputs]
+            .into_iter()
+            .for_each(|list| faults.bindings(list, &item.locals));
         faults.block(&item.body);
     }
     faults.found
@@ -72,14 +77,19 @@ impl Faults {
             if let Stmt::For { body, .. } = stmt {
                 self.block(body);
             }
-            walk::expressions(stmt).into_iter().for_each(|expr| self.expr(expr));
+            walk::expressions(stmt)
+                .into_iter()
+                .for_each(|expr| self.expr(expr));
         }
     }
 
     fn expr(&mut self, expr: &Expr) {
         self.ty(&expr.ty);
         if matches!(expr.kind, ExprKind::Error) {
-            self.found.push(format!("`{}` has an expression that was already reported", self.owner));
+            self.found.push(format!(
+                "`{}` has an expression that was already reported",
+                self.owner
+            ));
         }
         walk::children(expr).into_iter().for_each(|part| self.expr(part));
     }
@@ -95,7 +105,9 @@ impl Faults {
                 self.ty(element);
                 self.dim(length);
             }
-            Ty::Error => self.found.push(format!("`{}` has a type that was already reported", self.owner)),
+            Ty::Error => self
+                .found
+                .push(format!("`{}` has a type that was already reported", self.owner)),
             Ty::Layer(_) | Ty::Function(_) | Ty::Text | Ty::Optimiser => {}
         }
     }
@@ -109,7 +121,8 @@ impl Faults {
 
     fn dim(&mut self, dim: &Dim) {
         if has_meta(dim) {
-            self.found.push(format!("`{}` has a dimension that was never found", self.owner));
+            self.found
+                .push(format!("`{}` has a dimension that was never found", self.owner));
         }
     }
 }

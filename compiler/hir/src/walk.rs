@@ -64,9 +64,9 @@ pub fn children_mut(expr: &mut Expr) -> Vec<&mut Expr> {
         | ExprKind::MakeDist(_, args)
         | ExprKind::List(args) => args.iter_mut().collect(),
         ExprKind::CallLayer(callee, _, args) => std::iter::once(&mut **callee).chain(args).collect(),
-        ExprKind::DistPart(base, _, argument) => {
-            std::iter::once(&mut **base).chain(argument.as_deref_mut()).collect()
-        }
+        ExprKind::DistPart(base, _, argument) => std::iter::once(&mut **base)
+            .chain(argument.as_deref_mut())
+            .collect(),
         ExprKind::Comprehension(inner) | ExprKind::Reduce(_, inner) => {
             let inner = &mut **inner;
             vec![&mut inner.from, &mut inner.to, &mut inner.element]
@@ -97,8 +97,9 @@ pub fn expressions(stmt: &Stmt) -> Vec<&Expr> {
     match stmt {
         Stmt::Let(_, value) | Stmt::Return(value) => vec![value],
         Stmt::Sample(sample) => sample.index.iter().chain([&sample.dist]).collect(),
-        Stmt::For { from, to, body, .. } => {
-            [from, to].into_iter().chain(body.iter().flat_map(expressions)).collect()
-        }
+        Stmt::For { from, to, body, .. } => [from, to]
+            .into_iter()
+            .chain(body.iter().flat_map(expressions))
+            .collect(),
     }
 }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! An op becomes a scalar operation, an index map, a part of an assembled tensor (reductions, scatters, joins) or a call
-//! ([`tensor`]). Fusion decides which tensors get memory ([`fuse`]), groups what fills them ([`group`]), and every group
+//! (`tensor`). Fusion decides which tensors get memory (`fuse`), groups what fills them (`group`), and every group
 //! becomes one kernel.
 
 mod body;

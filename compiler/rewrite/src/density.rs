@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub struct Densities {
     /// The prior of each site, in the model's order.
     pub priors: Vec<Prior>,
-    /// `(sites.., shared..) -> `<site>/<parameter>`..`: the parameters of the priors.
+    /// `(sites.., shared..) -> one result per parameter`: the parameters of the priors, named `site/parameter`.
     pub prior_arguments: Function,
     /// `(sites.., shared..) -> one real[] per site`: the log prior of each site, by its name.
     pub log_priors: Function,
@@ -32,7 +32,8 @@ pub struct Densities {
     pub log_prior: Function,
     /// The distributions of the observations, in order.
     pub observations: Vec<Arc<Instance>>,
-    /// `(sites.., shared.., inputs..) -> `<observation>/<parameter>`..`: what the observations' densities take.
+    /// `(sites.., shared.., inputs..) -> one result per parameter`: what the densities of the observations take, named by
+    /// position and parameter (`0/loc`); `looped/0` is the log density of what is observed inside a loop.
     /// Outputs are parameters too where observations depend on each other (an autoregression).
     pub likelihood_arguments: Function,
     /// `(arguments.., outputs..) -> real[]`: the sum over observations.

@@ -1,7 +1,7 @@
 //! The divergence from an approximation to a prior, exact where the graph shows that it can be.
 //!
 //! `KL(q || p) = -H(q) - E_q[log p(w)]`. Where `log p` is a polynomial of degree two in each element of `w`, the
-//! expectation needs only the mean and the variance of `q`: no draw is taken. See Note [Polynomials].
+//! expectation needs only the mean and the variance of `q`: no draw is taken. See the note at the end.
 
 use crate::constrain;
 use crate::report;
@@ -326,7 +326,7 @@ fn zip(
     result
 }
 
-// Note [Polynomials]
+// Note: polynomials
 //
 // Each node of the prior's log density is interpreted as coefficients of 1, w and w^2, one per element of w, that do not
 // depend on w; what cannot be is not a polynomial of degree two, and the whole is sampled. Only operations that keep

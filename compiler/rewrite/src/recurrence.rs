@@ -1,4 +1,4 @@
-//! The reverse derivative of `scan`: one scan backwards for the carry, then everything else at once. See Note [Scan].
+//! The reverse derivative of `scan`: one scan backwards for the carry, then everything else at once. See the note at the end.
 
 use crate::batch::inline_batched;
 use crate::differentiate;
@@ -168,7 +168,7 @@ fn row(builder: &mut Builder, value: Value, at: usize) -> Value {
     builder.reshape(slice, &Shape(dims))
 }
 
-// Note [Scan]
+// Note: scans backwards
 //
 // With carries c_t = f(c_{t-1}, x_t, z), let k_t be the cotangent of c_{t-1} through position t. Then
 // k_t = f_c(c_{t-1}, x_t, z)^T (dc_t + k_{t+1}), which is a scan from the last position to the first, and k_0 is the

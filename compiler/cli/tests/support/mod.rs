@@ -1,5 +1,7 @@
 //! Runs the built `bnnc` and keeps what it said.
 
+#![allow(dead_code, reason = "each test program uses a part")]
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -76,6 +76,9 @@ pub enum Made {
 /// The calls of one layer: the dims of its inputs and where.
 pub type Calls = HashMap<(LocalId, Vec<i64>), (Vec<Vec<Dim>>, Span)>;
 
+/// Outputs by name: the variable, and the elements that have a distribution (`None` is the whole).
+pub type Outputs = HashMap<Arc<str>, (LocalId, Vec<(Option<Dim>, Span)>)>;
+
 /// The state of checking one item.
 pub struct Body<'a> {
     /// Everything that was checked before.
@@ -106,8 +109,8 @@ pub struct Body<'a> {
     pub made: HashMap<LocalId, Made>,
     /// Calls of layers.
     pub calls: Calls,
-    /// Outputs of a model by name: the variable, and the elements that have a distribution (`None` is the whole).
-    pub outputs: HashMap<Arc<str>, (LocalId, Vec<(Option<Dim>, Span)>)>,
+    /// Outputs of a model.
+    pub outputs: Outputs,
     /// How deep the expression at hand is nested.
     pub depth: usize,
     /// What was found.
@@ -116,7 +119,13 @@ pub struct Body<'a> {
 
 impl<'a> Body<'a> {
     /// At the start of an item.
-    pub fn new(module: &'a Module, names: &'a Names, in_library: bool, place: Place, owner: &Arc<str>) -> Body<'a> {
+    pub fn new(
+        module: &'a Module,
+        names: &'a Names,
+        in_library: bool,
+        place: Place,
+        owner: &Arc<str>,
+    ) -> Body<'a> {
         Body {
             module,
             names,
@@ -158,7 +167,10 @@ impl<'a> Body<'a> {
 
     /// The variable with this name.
     pub fn peek_local(&self, name: &str) -> Option<LocalId> {
-        self.scopes.iter().rev().find_map(|scope| scope.get(name).copied())
+        self.scopes
+            .iter()
+            .rev()
+            .find_map(|scope| scope.get(name).copied())
     }
 
     /// Adds a variable to the innermost scope. A name that is taken is reported, and hides the earlier one.
@@ -173,7 +185,12 @@ impl<'a> Body<'a> {
                 false => report::rebound(name, at, span),
             });
         }
-        let local = self.locals.push(Local { name: name.clone(), ty, span, kind });
+        let local = self.locals.push(Local {
+            name: name.clone(),
+            ty,
+            span,
+            kind,
+        });
         if let Some(scope) = self.scopes.last_mut() {
             scope.insert(name.clone(), local);
         }
@@ -209,7 +226,11 @@ impl<'a> Body<'a> {
             let diagnostic = report::wrong_kind(span, name, "a value", def.kind(), at);
             return self.error(diagnostic, span);
         }
-        let locals: Vec<Arc<str>> = self.scopes.iter().flat_map(|scope| scope.keys().cloned()).collect();
+        let locals: Vec<Arc<str>> = self
+            .scopes
+            .iter()
+            .flat_map(|scope| scope.keys().cloned())
+            .collect();
         let mut all: Vec<&str> = locals.iter().map(|name| &**name).collect();
         all.sort_unstable();
         all.extend(self.names.all(Def::is_value));
@@ -283,5 +304,9 @@ impl<'a> Body<'a> {
 
 /// An expression that was already reported.
 pub fn error(span: Span) -> Expr {
-    Expr { kind: ExprKind::Error, ty: Ty::Error, span }
+    Expr {
+        kind: ExprKind::Error,
+        ty: Ty::Error,
+        span,
+    }
 }

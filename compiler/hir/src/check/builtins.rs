@@ -28,9 +28,17 @@ impl Body<'_> {
             false => self.builtin_type(builtin, &values, span).unwrap_or(Ty::Error),
         };
         if builtin.rule == Rule::Conv && values.len() == 2 {
-            values.push(Expr { kind: ExprKind::Int(1), ty: Ty::int(), span });
+            values.push(Expr {
+                kind: ExprKind::Int(1),
+                ty: Ty::int(),
+                span,
+            });
         }
-        Expr { kind: ExprKind::Builtin(builtin, values), ty, span }
+        Expr {
+            kind: ExprKind::Builtin(builtin, values),
+            ty,
+            span,
+        }
     }
 
     fn builtin_arguments(&mut self, builtin: &'static Builtin, args: &[ast::Arg], span: Span) -> Vec<Expr> {
@@ -48,7 +56,12 @@ impl Body<'_> {
                     Some(at) => at,
                     None => {
                         let names = builtin.params.iter().copied();
-                        self.report(report::unknown_argument(name.span, builtin.name, &name.name, names));
+                        self.report(report::unknown_argument(
+                            name.span,
+                            builtin.name,
+                            &name.name,
+                            names,
+                        ));
                         continue;
                     }
                 },
@@ -62,7 +75,12 @@ impl Body<'_> {
             }
         }
         if args.len() > builtin.params.len() && !repeats {
-            self.report(report::too_many(span, builtin.name, builtin.params.len(), args.len()));
+            self.report(report::too_many(
+                span,
+                builtin.name,
+                builtin.params.len(),
+                args.len(),
+            ));
         } else if let Some(missing) = (0..fewest).find(|at| slots[*at].is_none()) {
             let names: Vec<&str> = builtin.params[missing..fewest].to_vec();
             self.report(report::missing(span, builtin.name, &names));
@@ -72,7 +90,10 @@ impl Body<'_> {
             (Rule::Noise, at) if at >= builtin.params.len() => Want::Int,
             _ => Want::Any,
         };
-        let slots = slots.into_iter().enumerate().filter_map(|(at, slot)| Some((at, slot?)));
+        let slots = slots
+            .into_iter()
+            .enumerate()
+            .filter_map(|(at, slot)| Some((at, slot?)));
         slots.map(|(at, arg)| self.expr(&arg.value, want(at))).collect()
     }
 
@@ -85,17 +106,27 @@ impl Body<'_> {
                 let (y, _) = self.array(b, None, builtin)?;
                 let dims = self.stretch(&format!("`{}`", builtin.name), a, b, span)?;
                 let integral = |elem: &Elem| matches!(elem, Elem::Int | Elem::Count | Elem::Index(_));
-                let elem = if integral(&x) && integral(&y) { Elem::Int } else { Elem::Real(Support::Real) };
+                let elem = if integral(&x) && integral(&y) {
+                    Elem::Int
+                } else {
+                    Elem::Real(Support::Real)
+                };
                 Some(Ty::Tensor(elem, dims))
             }
             (Rule::Reduce, [x]) => self.reduced(x, builtin),
             (Rule::Dot, [a, b]) => {
-                let (x, y) = (self.array(a, Some(1), builtin)?.1, self.array(b, Some(1), builtin)?.1);
+                let (x, y) = (
+                    self.array(a, Some(1), builtin)?.1,
+                    self.array(b, Some(1), builtin)?.1,
+                );
                 self.same_dim(builtin, (&x[0], a.span), (&y[0], b.span), span)?;
                 Some(Ty::real())
             }
             (Rule::Outer, [a, b]) => {
-                let (x, y) = (self.array(a, Some(1), builtin)?.1, self.array(b, Some(1), builtin)?.1);
+                let (x, y) = (
+                    self.array(a, Some(1), builtin)?.1,
+                    self.array(b, Some(1), builtin)?.1,
+                );
                 Some(real([x, y].concat()))
             }
             (Rule::Transpose, [a]) => {
@@ -105,7 +136,11 @@ impl Body<'_> {
             }
             (Rule::LastAxis, [x]) => {
                 let dims = self.some_axes(x, builtin)?;
-                let support = if builtin.name == "softmax" { Support::Simplex } else { Support::Real };
+                let support = if builtin.name == "softmax" {
+                    Support::Simplex
+                } else {
+                    Support::Real
+                };
                 Some(Ty::Tensor(Elem::Real(support), dims))
             }
             (Rule::LastAxisAway, [x]) => {
@@ -113,6 +148,13 @@ impl Body<'_> {
                 dims.pop();
                 Some(real(dims))
             }
+            _ => self.array_type(builtin, values, span),
+        }
+    }
+
+    /// Matrices, joined and filled arrays, noise, images.
+    fn array_type(&mut self, builtin: &'static Builtin, values: &[Expr], span: Span) -> Option<Ty> {
+        match (builtin.rule, values) {
             (Rule::Cholesky, [a]) => {
                 let dims = self.array(a, Some(2), builtin)?.1;
                 self.same_dim(builtin, (&dims[0], a.span), (&dims[1], a.span), span)?;
@@ -141,8 +183,12 @@ impl Body<'_> {
                 Some(real(vec![dims[0].clone(), dims[0].clone()]))
             }
             (Rule::Noise, values) => self.noise(builtin, values, span),
-            (Rule::Same, [x]) => self.array(x, None, builtin).map(|(elem, dims)| Ty::Tensor(elem, dims)),
-            (Rule::Conv, [x, kernel, stride @ ..]) => self.convolution(x, kernel, stride.first(), builtin, span),
+            (Rule::Same, [x]) => self
+                .array(x, None, builtin)
+                .map(|(elem, dims)| Ty::Tensor(elem, dims)),
+            (Rule::Conv, [x, kernel, stride @ ..]) => {
+                self.convolution(x, kernel, stride.first(), builtin, span)
+            }
             (Rule::Pad, [x, width]) => {
                 let mut dims = self.array(x, Some(3), builtin)?.1;
                 let width = self.static_dim(width, "the width of a padding")?;
@@ -205,7 +251,12 @@ impl Body<'_> {
         }
         let (left, right) = (show::dim(a.0, &self.locals), show::dim(b.0, &self.locals));
         let op = format!("`{}`", builtin.name);
-        self.report(report::dims(span, &op, (&format!("({left})"), a.1), (&format!("({right})"), b.1)));
+        self.report(report::dims(
+            span,
+            &op,
+            (&format!("({left})"), a.1),
+            (&format!("({right})"), b.1),
+        ));
         None
     }
 
@@ -215,9 +266,12 @@ impl Body<'_> {
         for part in rest {
             let other = self.some_axes(part, builtin)?;
             if dims.len() != other.len() || !dims[1..].iter().zip(&other[1..]).all(|(a, b)| equal(a, b)) {
-                let texts =
-                    (format!("({})", show::list(&dims, &self.locals)), format!("({})", show::list(&other, &self.locals)));
-                let diagnostic = report::dims(span, "`concat`", (&texts.0, first.span), (&texts.1, part.span));
+                let texts = (
+                    format!("({})", show::list(&dims, &self.locals)),
+                    format!("({})", show::list(&other, &self.locals)),
+                );
+                let diagnostic =
+                    report::dims(span, "`concat`", (&texts.0, first.span), (&texts.1, part.span));
                 self.report(diagnostic.note("only the first dims may differ"));
                 return None;
             }
@@ -227,7 +281,10 @@ impl Body<'_> {
     }
 
     fn sizes(&mut self, values: &[Expr]) -> Option<Vec<Dim>> {
-        values.iter().map(|value| self.static_dim(value, "a dimension")).collect()
+        values
+            .iter()
+            .map(|value| self.static_dim(value, "a dimension"))
+            .collect()
     }
 
     fn noise(&mut self, builtin: &'static Builtin, values: &[Expr], span: Span) -> Option<Ty> {
@@ -243,9 +300,18 @@ impl Body<'_> {
         Some(real(self.sizes(sizes)?))
     }
 
-    fn convolution(&mut self, x: &Expr, kernel: &Expr, stride: Option<&Expr>, builtin: &Builtin, span: Span) -> Option<Ty> {
+    fn convolution(
+        &mut self,
+        x: &Expr,
+        kernel: &Expr,
+        stride: Option<&Expr>,
+        builtin: &Builtin,
+        span: Span,
+    ) -> Option<Ty> {
         let image = self.array(x, Some(3), builtin)?.1;
-        let Ty::Tensor(_, weights) = &kernel.ty else { return self.wrong(kernel, "an array with four axes") };
+        let Ty::Tensor(_, weights) = &kernel.ty else {
+            return self.wrong(kernel, "an array with four axes");
+        };
         let [out, channels, height, width] = weights.as_slice() else {
             return self.wrong(kernel, "an array with four axes");
         };
@@ -255,6 +321,10 @@ impl Body<'_> {
             None => Dim::number(1),
         };
         let steps = |size: &Dim, k: &Dim| size.plus(k, -1).divided(&stride).plus(&Dim::number(1), 1);
-        Some(real(vec![out.clone(), steps(&image[1], height), steps(&image[2], width)]))
+        Some(real(vec![
+            out.clone(),
+            steps(&image[1], height),
+            steps(&image[2], width),
+        ]))
     }
 }

@@ -10,8 +10,17 @@ use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 use std::sync::Arc;
 
-const METRICS: &[&str] =
-    &["rmse", "log_likelihood", "accuracy", "nll", "brier", "ece", "coverage", "crps", "time"];
+const METRICS: &[&str] = &[
+    "rmse",
+    "log_likelihood",
+    "accuracy",
+    "nll",
+    "brier",
+    "ece",
+    "coverage",
+    "crps",
+    "time",
+];
 
 /// The levels of `coverage` that every run measures, in percent.
 const LEVELS: [u32; 3] = [50, 90, 95];
@@ -34,8 +43,16 @@ pub fn check(session: &mut Session<'_>, item: &ast::Compare, span: Span) {
             }
         }
     }
-    let metrics = item.by.iter().filter_map(|metric| self::metric(session, metric)).collect();
-    session.module.compares.push(CompareItem { infers, metrics, span });
+    let metrics = item
+        .by
+        .iter()
+        .filter_map(|metric| self::metric(session, metric))
+        .collect();
+    session.module.compares.push(CompareItem {
+        infers,
+        metrics,
+        span,
+    });
 }
 
 /// A metric under its name in `result.json`: `coverage(0.9)` is `coverage_90`.
@@ -50,7 +67,9 @@ fn metric(session: &mut Session<'_>, written: &ast::Expr) -> Option<Arc<str>> {
         _ => return unknown(session, written.span),
     };
     if !METRICS.contains(&&**name) {
-        session.diagnostics.push(report::unknown_metric(written.span, name, METRICS));
+        session
+            .diagnostics
+            .push(report::unknown_metric(written.span, name, METRICS));
         return None;
     }
     if &**name == "coverage" {
@@ -60,14 +79,22 @@ fn metric(session: &mut Session<'_>, written: &ast::Expr) -> Option<Arc<str>> {
             [level] => number(session, name, expected, &level.value)?,
             _ => return wrong(session, written.span, name, expected),
         };
-        return match LEVELS.iter().find(|known| (f64::from(**known) - 100.0 * level).abs() < 1e-9) {
+        return match LEVELS
+            .iter()
+            .find(|known| (f64::from(**known) - 100.0 * level).abs() < 1e-9)
+        {
             Some(level) => Some(format!("coverage_{level}").into()),
             None => wrong(session, written.span, name, expected),
         };
     }
     match args {
         [] => Some(name.clone()),
-        _ => wrong(session, written.span, name, &format!("`{name}` without arguments")),
+        _ => wrong(
+            session,
+            written.span,
+            name,
+            &format!("`{name}` without arguments"),
+        ),
     }
 }
 
@@ -76,6 +103,8 @@ fn unknown(session: &mut Session<'_>, span: Span) -> Option<Arc<str>> {
 }
 
 fn wrong(session: &mut Session<'_>, span: Span, name: &str, expected: &str) -> Option<Arc<str>> {
-    session.diagnostics.push(report::option_value(span, name, expected));
+    session
+        .diagnostics
+        .push(report::option_value(span, name, expected));
     None
 }

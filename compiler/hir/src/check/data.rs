@@ -20,8 +20,17 @@ const FORMATS: &[(&str, Format)] = &[
     ("parquet", Format::Parquet),
 ];
 
-const OPTIONS: &[&str] =
-    &["target", "inputs", "test", "split", "validation", "standardise", "scale", "limit", "shared"];
+const OPTIONS: &[&str] = &[
+    "target",
+    "inputs",
+    "test",
+    "split",
+    "validation",
+    "standardise",
+    "scale",
+    "limit",
+    "shared",
+];
 
 const FUNCTIONS: &[&str] = &["log", "exp", "sqrt", "abs", "zscore"];
 
@@ -60,23 +69,41 @@ pub fn check(session: &mut Session<'_>, id: DataId, item: &ast::Data) {
         spec.format = format;
         spec.files = files;
     }
-    for (name, files) in &session.context.data_overrides {
-        if **name == *item.name.name {
-            spec.files = files.clone();
-        }
+    let given = session.context.data_overrides.iter().filter(|(name, _)| **name == *item.name.name);
+    let given: Vec<PathBuf> = given.flat_map(|(_, files)| files.iter().cloned()).collect();
+    if !given.is_empty() {
+        spec.files = given;
     }
     let mut split: Option<(Split, Span)> = None;
     let mut seen: HashMap<Arc<str>, Span> = HashMap::new();
     for setting in &item.options {
         if let Some(first) = seen.insert(setting.name.name.clone(), setting.name.span) {
-            session.diagnostics.push(report::option_twice(&setting.name.name, first, setting.name.span));
+            session
+                .diagnostics
+                .push(report::option_twice(&setting.name.name, first, setting.name.span));
             continue;
         }
-        option(session, &setting.name.name, setting.name.span, &setting.value, (&mut spec, &mut split));
+        option(
+            session,
+            &setting.name.name,
+            setting.name.span,
+            &setting.value,
+            (&mut spec, &mut split),
+        );
     }
     let context = session.context;
-    for one in context.overrides.iter().filter(|one| *one.item == *item.name.name) {
-        option(session, &one.key, one.value.span, &one.value, (&mut spec, &mut split));
+    for one in context
+        .overrides
+        .iter()
+        .filter(|one| *one.item == *item.name.name)
+    {
+        option(
+            session,
+            &one.key,
+            one.value.span,
+            &one.value,
+            (&mut spec, &mut split),
+        );
     }
     if let Some((value, at)) = split {
         match &mut spec.test {
@@ -87,12 +114,17 @@ pub fn check(session: &mut Session<'_>, id: DataId, item: &ast::Data) {
                 }
             }
             Test::None | Test::Files(_) | Test::Fraction(_) => {
-                let diagnostic = report::option_value(at, "split", "given together with `test = splits(\"file\")`");
+                let diagnostic =
+                    report::option_value(at, "split", "given together with `test = splits(\"file\")`");
                 session.diagnostics.push(diagnostic);
             }
         }
     }
-    session.module.datas[id] = DataItem { name: item.name.name.clone(), spec, span };
+    session.module.datas[id] = DataItem {
+        name: item.name.name.clone(),
+        spec,
+        span,
+    };
 }
 
 /// `csv("a.csv", "b.csv")`.
@@ -103,7 +135,9 @@ fn source(session: &mut Session<'_>, written: &ast::Expr) -> Option<(Format, Vec
         ast::ExprKind::Call(callee, args) => (callee, args),
         ast::ExprKind::Error => return None,
         _ => {
-            session.diagnostics.push(report::unknown_format(written.span, "", &names));
+            session
+                .diagnostics
+                .push(report::unknown_format(written.span, "", &names));
             return None;
         }
     };
@@ -113,20 +147,28 @@ fn source(session: &mut Session<'_>, written: &ast::Expr) -> Option<(Format, Vec
     };
     let files = files(session, args, written.span);
     let Some((_, format)) = FORMATS.iter().find(|(name, _)| *name == word) else {
-        session.diagnostics.push(report::unknown_format(callee.span, word, &names));
+        session
+            .diagnostics
+            .push(report::unknown_format(callee.span, word, &names));
         return None;
     };
     let files = files?;
     if *format == Format::Idx && files.len() != 2 {
         let expected = format!("two files, images and labels, found {}", files.len());
-        session.diagnostics.push(report::option_value(written.span, word, &expected));
+        session
+            .diagnostics
+            .push(report::option_value(written.span, word, &expected));
     }
     Some((*format, files))
 }
 
 fn files(session: &mut Session<'_>, args: &[ast::Arg], span: Span) -> Option<Vec<PathBuf>> {
     if args.is_empty() {
-        session.diagnostics.push(report::option_value(span, "data", "given at least one file, `csv(\"file.csv\")`"));
+        session.diagnostics.push(report::option_value(
+            span,
+            "data",
+            "given at least one file, `csv(\"file.csv\")`",
+        ));
         return None;
     }
     args.iter().map(|arg| file(session, &arg.value)).collect()
@@ -137,7 +179,11 @@ fn file(session: &mut Session<'_>, written: &ast::Expr) -> Option<PathBuf> {
         ast::ExprKind::Text(text) => Some(resolved(&session.context.folder, text)),
         ast::ExprKind::Error => None,
         _ => {
-            session.diagnostics.push(report::option_value(written.span, "file", "a text in double quotes"));
+            session.diagnostics.push(report::option_value(
+                written.span,
+                "file",
+                "a text in double quotes",
+            ));
             None
         }
     }
@@ -161,7 +207,11 @@ fn option(
             ast::ExprKind::List(columns) => {
                 spec.inputs = columns.iter().filter_map(|one| column(session, one)).collect();
             }
-            _ => session.diagnostics.push(report::option_value(written.span, name, "columns in brackets, such as `[age, log(earn)]`")),
+            _ => session.diagnostics.push(report::option_value(
+                written.span,
+                name,
+                "columns in brackets, such as `[age, log(earn)]`",
+            )),
         },
         "test" => spec.test = test(session, written, spec.format).unwrap_or(Test::None),
         "split" => *split = self::split(session, written).map(|split| (split, written.span)),
@@ -170,7 +220,11 @@ fn option(
             if let Some(value) = number(session, name, expected, written) {
                 match (0.0..1.0).contains(&value) {
                     true => spec.validation = value,
-                    false => session.diagnostics.push(report::option_value(written.span, name, &format!("{expected}, found {value}"))),
+                    false => session.diagnostics.push(report::option_value(
+                        written.span,
+                        name,
+                        &format!("{expected}, found {value}"),
+                    )),
                 }
             }
         }
@@ -179,13 +233,18 @@ fn option(
             if let Some(value) = number(session, name, "a number", written) {
                 match value.is_finite() && value != 0.0 {
                     true => spec.scale = value,
-                    false => session.diagnostics.push(report::option_value(written.span, name, &format!("finite and not zero, found {value}"))),
+                    false => session.diagnostics.push(report::option_value(
+                        written.span,
+                        name,
+                        &format!("finite and not zero, found {value}"),
+                    )),
                 }
             }
         }
         "limit" => spec.limit = integer(session, name, written, 1),
         "shared" => {
-            spec.shared = source(session, written).and_then(|(format, files)| Some((format, files.into_iter().next()?)));
+            spec.shared = source(session, written)
+                .and_then(|(format, files)| Some((format, files.into_iter().next()?)));
         }
         _ => {
             let diagnostic = report::unknown_option(span, "data", name, OPTIONS.iter().copied());
@@ -200,7 +259,11 @@ fn integer(session: &mut Session<'_>, name: &str, written: &ast::Expr, least: us
     match value.fract() == 0.0 && value >= least as f64 && value < 9e15 {
         true => Some(value as usize),
         false => {
-            session.diagnostics.push(report::option_value(written.span, name, &format!("{expected}, found {value}")));
+            session.diagnostics.push(report::option_value(
+                written.span,
+                name,
+                &format!("{expected}, found {value}"),
+            ));
             None
         }
     }
@@ -210,7 +273,11 @@ fn split(session: &mut Session<'_>, written: &ast::Expr) -> Option<Split> {
     match &*strip(written).kind {
         ast::ExprKind::Name(word) if &**word == "all" => Some(Split::All),
         ast::ExprKind::Name(word) => {
-            session.diagnostics.push(report::option_value(written.span, "split", &format!("`all` or an integer, found `{word}`")));
+            session.diagnostics.push(report::option_value(
+                written.span,
+                "split",
+                &format!("`all` or an integer, found `{word}`"),
+            ));
             None
         }
         _ => integer(session, "split", written, 0).map(Split::One),
@@ -219,28 +286,37 @@ fn split(session: &mut Session<'_>, written: &ast::Expr) -> Option<Split> {
 
 /// `splits("file")`, `fraction(0.1)`, or other files of the same format.
 fn test(session: &mut Session<'_>, written: &ast::Expr, format: Format) -> Option<Test> {
-    let own = FORMATS.iter().find(|(_, known)| *known == format).map_or("csv", |(name, _)| *name);
+    let own = FORMATS
+        .iter()
+        .find(|(_, known)| *known == format)
+        .map_or("csv", |(name, _)| *name);
     let expected = format!("`splits(\"file\")`, `fraction(0.1)` or `{own}(\"file\")`");
     let stripped = strip(written);
     if let ast::ExprKind::Call(callee, args) = &*stripped.kind
         && let ast::ExprKind::Name(word) = &*callee.kind
     {
         match (&**word, args.as_slice()) {
-            ("splits", [arg]) => return file(session, &arg.value).map(|file| Test::Splits { file, split: None }),
+            ("splits", [arg]) => {
+                return file(session, &arg.value).map(|file| Test::Splits { file, split: None });
+            }
             ("fraction", [arg]) => {
                 let value = number(session, "fraction", "a number between 0 and 1", &arg.value)?;
                 if 0.0 < value && value < 1.0 {
                     return Some(Test::Fraction(value));
                 }
                 let expected = format!("between 0 and 1, found {value}");
-                session.diagnostics.push(report::option_value(arg.value.span, "fraction", &expected));
+                session
+                    .diagnostics
+                    .push(report::option_value(arg.value.span, "fraction", &expected));
                 return None;
             }
             (word, _) if word == own => return source(session, written).map(|(_, files)| Test::Files(files)),
             _ => {}
         }
     }
-    session.diagnostics.push(report::option_value(written.span, "test", &expected));
+    session
+        .diagnostics
+        .push(report::option_value(written.span, "test", &expected));
     None
 }
 
@@ -259,9 +335,18 @@ fn standardise(session: &mut Session<'_>, written: &ast::Expr, spec: &mut DataSp
             ast::ExprKind::Name(name) if &**name == "inputs" => spec.standardise_inputs = true,
             ast::ExprKind::Name(name) if &**name == "target" => spec.standardise_target = true,
             ast::ExprKind::Name(name) => {
-                session.diagnostics.push(report::option_word(word.span, "standardise", name, &["inputs", "target"]));
+                session.diagnostics.push(report::option_word(
+                    word.span,
+                    "standardise",
+                    name,
+                    &["inputs", "target"],
+                ));
             }
-            _ => session.diagnostics.push(report::option_value(word.span, "standardise", "`[inputs, target]`, `inputs`, `target` or `[]`")),
+            _ => session.diagnostics.push(report::option_value(
+                word.span,
+                "standardise",
+                "`[inputs, target]`, `inputs`, `target` or `[]`",
+            )),
         }
     }
 }
@@ -291,7 +376,10 @@ fn column(session: &mut Session<'_>, written: &ast::Expr) -> Option<Column> {
                 BinaryOp::Pow => "pow",
                 BinaryOp::Eq => "eq",
                 _ => {
-                    let message = format!("columns cannot be combined with `{}`", super::operators::symbol(*op));
+                    let message = format!(
+                        "columns cannot be combined with `{}`",
+                        super::operators::symbol(*op)
+                    );
                     session.diagnostics.push(report::column(span, message));
                     return None;
                 }
@@ -305,7 +393,8 @@ fn column(session: &mut Session<'_>, written: &ast::Expr) -> Option<Column> {
             }
             (ast::ExprKind::Name(name), _) => {
                 let message = format!("`{name}` is not a function of one column");
-                let diagnostic = report::column(callee.span, message).suggest(name, FUNCTIONS.iter().copied());
+                let diagnostic =
+                    report::column(callee.span, message).suggest(name, FUNCTIONS.iter().copied());
                 session.diagnostics.push(diagnostic);
                 None
             }
@@ -317,6 +406,8 @@ fn column(session: &mut Session<'_>, written: &ast::Expr) -> Option<Column> {
 }
 
 fn unreadable_column(session: &mut Session<'_>, span: Span) -> Option<Column> {
-    session.diagnostics.push(report::column(span, "expected a column".to_owned()));
+    session
+        .diagnostics
+        .push(report::column(span, "expected a column".to_owned()));
     None
 }

@@ -20,12 +20,26 @@ use std::sync::Arc;
 /// Definitions with an argument.
 const FUNCTIONS: &[&str] = &["log_density", "cdf", "quantile"];
 /// All definitions.
-const DEFINITIONS: &[&str] =
-    &["log_density", "cdf", "quantile", "draw", "mean", "variance", "entropy", "probabilities"];
+const DEFINITIONS: &[&str] = &[
+    "log_density",
+    "cdf",
+    "quantile",
+    "draw",
+    "mean",
+    "variance",
+    "entropy",
+    "probabilities",
+];
 
 /// Checks a `dist` item.
 pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::Dist, library: bool) {
-    let mut body = Body::new(&session.module, &session.names, library, Place::Dist, &item.name.name);
+    let mut body = Body::new(
+        &session.module,
+        &session.names,
+        library,
+        Place::Dist,
+        &item.name.name,
+    );
     let mut lists = body.params(&[&item.params], true);
     let mut params = lists.pop().unwrap_or_default();
     body.defaults(&item.params, &mut params);
@@ -54,11 +68,20 @@ pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::Dist, library: b
         if !matches!(line.kind, DefinitionKind::Value | DefinitionKind::Function(_))
             || !DEFINITIONS.contains(&&*line.name.name)
         {
-            body.report(statements::unknown_definition(line.name.span, "a distribution", &line.name.name, DEFINITIONS));
+            body.report(statements::unknown_definition(
+                line.name.span,
+                "a distribution",
+                &line.name.name,
+                DEFINITIONS,
+            ));
             continue;
         }
         if let Some(first) = seen.insert(line.name.name.clone(), line.name.span) {
-            body.report(statements::definition_twice(&line.name.name, first, line.name.span));
+            body.report(statements::definition_twice(
+                &line.name.name,
+                first,
+                line.name.span,
+            ));
             continue;
         }
         definition(&mut body, line, &mut dist);
@@ -72,8 +95,16 @@ pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::Dist, library: b
 fn definition(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
     let name = line.name.name.clone();
     let wants_argument = FUNCTIONS.contains(&&*name);
-    let form = if wants_argument { format!("{name}(x)") } else { name.to_string() };
-    body.place = if &*name == "draw" { Place::Draw } else { Place::Dist };
+    let form = if wants_argument {
+        format!("{name}(x)")
+    } else {
+        name.to_string()
+    };
+    body.place = if &*name == "draw" {
+        Place::Draw
+    } else {
+        Place::Dist
+    };
     let argument = match (&line.kind, wants_argument) {
         (DefinitionKind::Function(names), true) => match names.as_slice() {
             [argument] => Some(argument),
@@ -138,26 +169,50 @@ impl Body<'_> {
     pub fn make_dist(&mut self, id: DistId, args: &[ast::Arg], span: Span) -> (Expr, Option<DistValue>) {
         let item = &self.module.dists[id];
         let lifts = if item.elementwise { Lifts::Yes } else { Lifts::No };
-        let signature = Signature { name: &item.name, params: &item.params, locals: &item.locals, lifts };
+        let signature = Signature {
+            name: &item.name,
+            params: &item.params,
+            locals: &item.locals,
+            lifts,
+        };
         let mut solver = Solver::default();
         let before = self.diagnostics.len();
-        let Some(arguments) = self.arguments(signature, args, span, &mut solver) else { return (error(span), None) };
+        let Some(arguments) = self.arguments(signature, args, span, &mut solver) else {
+            return (error(span), None);
+        };
         if self.diagnostics.len() > before {
             return (error(span), None);
         }
         let on = self.result(&solver.ty(&item.on), signature, span);
         let kind = ExprKind::MakeDist(id, arguments.values);
-        let Ty::Tensor(elem, dims) = lifted(on, &arguments.lifted) else { return (error(span), None) };
-        let value = DistValue { elem: elem.clone(), dims, elementwise: item.elementwise };
-        (Expr { kind, ty: Ty::Dist(elem), span }, Some(value))
+        let Ty::Tensor(elem, dims) = lifted(on, &arguments.lifted) else {
+            return (error(span), None);
+        };
+        let value = DistValue {
+            elem: elem.clone(),
+            dims,
+            elementwise: item.elementwise,
+        };
+        (
+            Expr {
+                kind,
+                ty: Ty::Dist(elem),
+                span,
+            },
+            Some(value),
+        )
     }
 
     /// What a checked distribution is over.
     pub fn dist_value(&self, value: &Expr) -> Option<DistValue> {
         match (&value.kind, &value.ty) {
-            (ExprKind::Local(local), Ty::Dist(elem)) => Some(self.dist_values.get(local).cloned().unwrap_or_else(|| {
-                DistValue { elem: elem.clone(), dims: Vec::new(), elementwise: true }
-            })),
+            (ExprKind::Local(local), Ty::Dist(elem)) => {
+                Some(self.dist_values.get(local).cloned().unwrap_or_else(|| DistValue {
+                    elem: elem.clone(),
+                    dims: Vec::new(),
+                    elementwise: true,
+                }))
+            }
             (ExprKind::MakeDist(id, args), Ty::Dist(elem)) => {
                 let item = &self.module.dists[*id];
                 Some(self.made_value(item, args, elem))
@@ -170,10 +225,17 @@ impl Body<'_> {
         if item.elementwise {
             let dims = args.iter().find_map(|arg| match &arg.ty {
                 Ty::Tensor(_, dims) if !dims.is_empty() => Some(dims.clone()),
-                Ty::Dist(_) => self.dist_value(arg).map(|inner| inner.dims).filter(|dims| !dims.is_empty()),
+                Ty::Dist(_) => self
+                    .dist_value(arg)
+                    .map(|inner| inner.dims)
+                    .filter(|dims| !dims.is_empty()),
                 _ => None,
             });
-            return DistValue { elem: elem.clone(), dims: dims.unwrap_or_default(), elementwise: true };
+            return DistValue {
+                elem: elem.clone(),
+                dims: dims.unwrap_or_default(),
+                elementwise: true,
+            };
         }
         let mut solver = Solver::default();
         for (param, arg) in item.params.iter().zip(args) {
@@ -187,13 +249,21 @@ impl Body<'_> {
             Ty::Tensor(_, dims) => dims,
             _ => Vec::new(),
         };
-        DistValue { elem: elem.clone(), dims, elementwise: false }
+        DistValue {
+            elem: elem.clone(),
+            dims,
+            elementwise: false,
+        }
     }
 
     /// `prior.mean`, `prior.log_density(x)`.
     pub fn part(&mut self, base: &ast::Expr, part: &Ident, args: Option<&[ast::Arg]>, span: Span) -> Expr {
         let base = self.expr(base, Want::Any);
-        let given: Vec<Expr> = args.unwrap_or_default().iter().map(|arg| self.expr(&arg.value, Want::Any)).collect();
+        let given: Vec<Expr> = args
+            .unwrap_or_default()
+            .iter()
+            .map(|arg| self.expr(&arg.value, Want::Any))
+            .collect();
         let Some(value) = self.dist_value(&base) else {
             if base.ty == Ty::Error {
                 return error(span);
@@ -206,12 +276,21 @@ impl Body<'_> {
             ExprKind::MakeDist(id, _) => {
                 let item = &self.module.dists[*id];
                 let functions = item.functions.iter().map(|(name, ..)| &**name);
-                (&*item.name, functions.chain(item.values.iter().map(|(name, _)| &**name)).collect::<Vec<_>>())
+                (
+                    &*item.name,
+                    functions
+                        .chain(item.values.iter().map(|(name, _)| &**name))
+                        .collect::<Vec<_>>(),
+                )
             }
             _ => ("a distribution", DEFINITIONS.to_vec()),
         };
         if !known.contains(&&*part.name) {
-            let of = if name.contains(' ') { name.to_owned() } else { format!("`{name}`") };
+            let of = if name.contains(' ') {
+                name.to_owned()
+            } else {
+                format!("`{name}`")
+            };
             let diagnostic = report::unknown_part(part.span, &of, &part.name, known);
             return self.error(diagnostic, span);
         }
@@ -220,28 +299,53 @@ impl Body<'_> {
             return self.error(report::missing(span, &part.name, &["x"]), span);
         }
         if given.len() > wants || (args.is_some() && wants == 0) {
-            return self.error(report::not_callable(span, "a value").help(format!("write `.{}` alone", part.name)), span);
+            return self.error(
+                report::not_callable(span, "a value").help(format!("write `.{}` alone", part.name)),
+                span,
+            );
         }
         if &*part.name == "draw" && !matches!(self.place, Place::Draw | Place::Prompt) {
             return self.error(report::noise(span, "draw"), span);
         }
         let argument = given.into_iter().next();
-        let Some(ty) = self.part_type(&part.name, &value, argument.as_ref(), span) else { return error(span) };
+        let Some(ty) = self.part_type(&part.name, &value, argument.as_ref(), span) else {
+            return error(span);
+        };
         let kind = ExprKind::DistPart(Box::new(base), part.name.clone(), argument.map(Box::new));
         Expr { kind, ty, span }
     }
 
-    fn part_type(&mut self, part: &str, value: &DistValue, argument: Option<&Expr>, span: Span) -> Option<Ty> {
+    fn part_type(
+        &mut self,
+        part: &str,
+        value: &DistValue,
+        argument: Option<&Expr>,
+        span: Span,
+    ) -> Option<Ty> {
         let real = |dims: Vec<Dim>| Ty::Tensor(Elem::Real(Support::Real), dims);
         if let Some(argument) = argument {
-            let Ty::Tensor(_, found) = &argument.ty else { return None };
-            let elem = if part == "quantile" { Elem::Real(Support::Interval(0.0, 1.0)) } else { value.elem.clone() };
+            let Ty::Tensor(_, found) = &argument.ty else {
+                return None;
+            };
+            let elem = if part == "quantile" {
+                Elem::Real(Support::Interval(0.0, 1.0))
+            } else {
+                value.elem.clone()
+            };
             if !value.elementwise {
-                return self.expect(argument, &Ty::Tensor(elem, value.dims.clone())).then(Ty::real);
+                return self
+                    .expect(argument, &Ty::Tensor(elem, value.dims.clone()))
+                    .then(Ty::real);
             }
-            let own = Expr { kind: ExprKind::Error, ty: real(value.dims.clone()), span };
+            let own = Expr {
+                kind: ExprKind::Error,
+                ty: real(value.dims.clone()),
+                span,
+            };
             let dims = self.stretch(&format!("`{part}`"), &own, argument, span)?;
-            return self.expect(argument, &Ty::Tensor(elem, found.clone())).then(|| real(dims));
+            return self
+                .expect(argument, &Ty::Tensor(elem, found.clone()))
+                .then(|| real(dims));
         }
         Some(match part {
             "entropy" if !value.elementwise => Ty::real(),

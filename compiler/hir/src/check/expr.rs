@@ -44,9 +44,21 @@ impl Body<'_> {
         let span = written.span;
         match &*written.kind {
             ast::ExprKind::Name(name) => self.name(name, span),
-            ast::ExprKind::Int(value) => Expr { kind: ExprKind::Int(*value), ty: Ty::int(), span },
-            ast::ExprKind::Real(value, _) => Expr { kind: ExprKind::Real(*value), ty: Ty::real(), span },
-            ast::ExprKind::Bool(value) => Expr { kind: ExprKind::Bool(*value), ty: Ty::bool(), span },
+            ast::ExprKind::Int(value) => Expr {
+                kind: ExprKind::Int(*value),
+                ty: Ty::int(),
+                span,
+            },
+            ast::ExprKind::Real(value, _) => Expr {
+                kind: ExprKind::Real(*value),
+                ty: Ty::real(),
+                span,
+            },
+            ast::ExprKind::Bool(value) => Expr {
+                kind: ExprKind::Bool(*value),
+                ty: Ty::bool(),
+                span,
+            },
             ast::ExprKind::Text(_) => self.error(report::out_of_place(span, "a text"), span),
             ast::ExprKind::Glob(_) => self.error(report::out_of_place(span, "a path with `*`"), span),
             ast::ExprKind::Error => error(span),
@@ -69,11 +81,19 @@ impl Body<'_> {
                     (Ty::Error, _) | (_, None) => Ty::Error,
                     (found, Some(_)) => {
                         let found = show::ty(found, &self.locals);
-                        self.report(report_types::mismatch(inner.element.span, "a number or an array", &found));
+                        self.report(report_types::mismatch(
+                            inner.element.span,
+                            "a number or an array",
+                            &found,
+                        ));
                         Ty::Error
                     }
                 };
-                Expr { kind: ExprKind::Comprehension(Box::new(inner)), ty, span }
+                Expr {
+                    kind: ExprKind::Comprehension(Box::new(inner)),
+                    ty,
+                    span,
+                }
             }
             ast::ExprKind::Unary(op, operand) => self.unary(*op, operand, span, want),
             ast::ExprKind::Binary(op, left, right) => self.binary(*op, left, right, span, want),
@@ -84,13 +104,21 @@ impl Body<'_> {
     fn name(&mut self, name: &Arc<str>, span: Span) -> Expr {
         if let Some(local) = self.find_local(name) {
             let ty = self.locals[local].ty.clone();
-            return Expr { kind: ExprKind::Local(local), ty, span };
+            return Expr {
+                kind: ExprKind::Local(local),
+                ty,
+                span,
+            };
         }
         match self.find_item(name) {
             Some((None, _)) => error(span),
             Some((Some(Def::Const(id)), _)) => {
                 let ty = self.module.consts[id].value.ty.clone();
-                Expr { kind: ExprKind::Const(id), ty, span }
+                Expr {
+                    kind: ExprKind::Const(id),
+                    ty,
+                    span,
+                }
             }
             Some((Some(Def::Dist(id)), _)) => self.make_dist(id, &[], span).0,
             Some((Some(def), at)) => {
@@ -114,7 +142,10 @@ impl Body<'_> {
                 Ty::Error => return error(span),
                 other => {
                     let found = show::ty(other, &self.locals);
-                    return self.error(report_types::mismatch(element.span, "a number or an array", &found), span);
+                    return self.error(
+                        report_types::mismatch(element.span, "a number or an array", &found),
+                        span,
+                    );
                 }
             };
             joined = match joined.take() {
@@ -125,7 +156,8 @@ impl Body<'_> {
                     if !same {
                         let left = format!("({})", show::list(&first_dims, &self.locals));
                         let right = format!("({})", show::list(&dims, &self.locals));
-                        let diagnostic = report_types::dims(span, "a list", (&left, at), (&right, element.span));
+                        let diagnostic =
+                            report_types::dims(span, "a list", (&left, at), (&right, element.span));
                         return self.error(diagnostic, span);
                     }
                     match join(&first, &elem) {
@@ -141,19 +173,40 @@ impl Body<'_> {
             };
         }
         let Some((elem, dims, _)) = joined else {
-            return self.error(report_types::mismatch(span, "at least one element", "an empty list"), span);
+            return self.error(
+                report_types::mismatch(span, "at least one element", "an empty list"),
+                span,
+            );
         };
-        let dims = std::iter::once(Dim::number(elements.len() as i64)).chain(dims).collect();
-        Expr { kind: ExprKind::List(elements), ty: Ty::Tensor(elem, dims), span }
+        let dims = std::iter::once(Dim::number(elements.len() as i64))
+            .chain(dims)
+            .collect();
+        Expr {
+            kind: ExprKind::List(elements),
+            ty: Ty::Tensor(elem, dims),
+            span,
+        }
     }
 
     /// `e for i in a..b`, with its length.
-    pub fn comprehension(&mut self, written: &ast::Comprehension, want: Want) -> (Comprehension, Option<Dim>) {
+    pub fn comprehension(
+        &mut self,
+        written: &ast::Comprehension,
+        want: Want,
+    ) -> (Comprehension, Option<Dim>) {
         let (from, to, length) = self.range(&written.from, &written.to);
         let counter = self.enter_counter(&written.name.name, written.name.span);
         let element = self.expr(&written.element, want);
         self.leave();
-        (Comprehension { counter, from, to, element }, length)
+        (
+            Comprehension {
+                counter,
+                from,
+                to,
+                element,
+            },
+            length,
+        )
     }
 
     /// `a..b` with its length.
@@ -162,8 +215,13 @@ impl Body<'_> {
         let first = self.static_dim(&from, "the start of a range");
         let last = self.static_dim(&to, "the end of a range");
         let length = first.zip(last).map(|(first, last)| last.plus(&first, -1));
-        if length.as_ref().and_then(Dim::as_number).is_some_and(|length| length < 0) {
-            let diagnostic = report_types::support(to.span, "the end of a range", "at least its start", "below it");
+        if length
+            .as_ref()
+            .and_then(Dim::as_number)
+            .is_some_and(|length| length < 0)
+        {
+            let diagnostic =
+                report_types::support(to.span, "the end of a range", "at least its start", "below it");
             self.report(diagnostic);
             return (from, to, None);
         }
@@ -177,7 +235,11 @@ impl Body<'_> {
         };
         let (inner, _) = self.comprehension(inner, Want::Any);
         let Some(builtin) = name else {
-            let diagnostic = report_types::mismatch(callee.span, "`sum`, `prod`, `max`, `min`, `mean` or `logsumexp`", "another function");
+            let diagnostic = report_types::mismatch(
+                callee.span,
+                "`sum`, `prod`, `max`, `min`, `mean` or `logsumexp`",
+                "another function",
+            );
             return self.error(diagnostic.label("only these reduce a range"), span);
         };
         let ty = match &inner.element.ty {
@@ -187,7 +249,10 @@ impl Body<'_> {
                 Ty::Tensor(Elem::Int, dims.clone())
             }
             Ty::Tensor(Elem::Bool, _) => {
-                self.report(report_types::mismatch(inner.element.span, "a number", "bool").help("write `if c { 1 } else { 0 }`"));
+                self.report(
+                    report_types::mismatch(inner.element.span, "a number", "bool")
+                        .help("write `if c { 1 } else { 0 }`"),
+                );
                 Ty::Error
             }
             Ty::Tensor(_, dims) => Ty::Tensor(Elem::Real(Support::Real), dims.clone()),
@@ -198,7 +263,11 @@ impl Body<'_> {
                 Ty::Error
             }
         };
-        Expr { kind: ExprKind::Reduce(builtin, Box::new(inner)), ty, span }
+        Expr {
+            kind: ExprKind::Reduce(builtin, Box::new(inner)),
+            ty,
+            span,
+        }
     }
 }
 

@@ -15,10 +15,14 @@ use bnnc_grammar::ast;
 pub fn check(session: &mut Session<'_>, id: InferId, item: &ast::Infer) {
     let method = method::lookup(&item.method.name);
     match method {
-        None => session.diagnostics.push(report::unknown_method(item.method.span, &item.method.name)),
+        None => session
+            .diagnostics
+            .push(report::unknown_method(item.method.span, &item.method.name)),
         Some(method) if !method.built => {
             let allowed = session.context.allow_unbuilt;
-            session.diagnostics.push(report::not_built(item.method.span, method.name, allowed));
+            session
+                .diagnostics
+                .push(report::not_built(item.method.span, method.name, allowed));
         }
         Some(_) => {}
     }
@@ -38,8 +42,17 @@ pub fn check(session: &mut Session<'_>, id: InferId, item: &ast::Infer) {
         all_sites(session, posterior, method, at);
     }
     let options = options::check(session, method, &item.name.name, &item.options);
-    let (Some((target, _)), Some(data)) = (target, data) else { return };
-    session.module.infers[id] = InferItem { name: item.name.name.clone(), method, target, data, options, span };
+    let (Some((target, _)), Some(data)) = (target, data) else {
+        return;
+    };
+    session.module.infers[id] = InferItem {
+        name: item.name.name.clone(),
+        method,
+        target,
+        data,
+        options,
+        span,
+    };
 }
 
 /// A model or a posterior, then data.
@@ -55,26 +68,45 @@ fn arguments(
     };
     let name = &item.method.name;
     if item.args.len() != 2 {
-        let message = format!("`{name}` needs {wanted} and data, found {}", crate::report::count(item.args.len(), "argument"));
-        session.diagnostics.push(report::wrong_target(item.method.span, message, &format!("write `{name}(target, data)`")));
+        let message = format!(
+            "`{name}` needs {wanted} and data, found {}",
+            crate::report::count(item.args.len(), "argument")
+        );
+        session.diagnostics.push(report::wrong_target(
+            item.method.span,
+            message,
+            &format!("write `{name}(target, data)`"),
+        ));
     }
     for arg in &item.args {
         if let Some(word) = &arg.name {
             let message = format!("`{name}` takes {wanted} and data without names");
-            session.diagnostics.push(report::wrong_target(word.span, message, "options go in braces"));
+            session
+                .diagnostics
+                .push(report::wrong_target(word.span, message, "options go in braces"));
         }
     }
-    let target = item.args.first().and_then(|arg| target(session, &arg.value, wanted, method));
+    let target = item
+        .args
+        .first()
+        .and_then(|arg| target(session, &arg.value, wanted, method));
     let data = item.args.get(1).and_then(|arg| data(session, &arg.value));
     (target, data)
 }
 
-fn named(session: &mut Session<'_>, written: &ast::Expr, expected: &str, kind: fn(Def) -> bool) -> Option<(Def, Option<Span>)> {
+fn named(
+    session: &mut Session<'_>,
+    written: &ast::Expr,
+    expected: &str,
+    kind: fn(Def) -> bool,
+) -> Option<(Def, Option<Span>)> {
     let written = strip(written);
     let ast::ExprKind::Name(name) = &*written.kind else {
         if *written.kind != ast::ExprKind::Error {
             let message = format!("expected the name of {expected}");
-            session.diagnostics.push(report::wrong_target(written.span, message, ""));
+            session
+                .diagnostics
+                .push(report::wrong_target(written.span, message, ""));
         }
         return None;
     };
@@ -121,7 +153,8 @@ fn data(session: &mut Session<'_>, written: &ast::Expr) -> Option<DataId> {
     match named(session, written, "data", |def| matches!(def, Def::Data(_)))? {
         (Def::Data(id), _) => Some(id),
         (def, at) => {
-            let diagnostic = report::wrong_target(written.span, format!("expected data, found {}", def.kind()), "");
+            let diagnostic =
+                report::wrong_target(written.span, format!("expected data, found {}", def.kind()), "");
             session.diagnostics.push(match at {
                 Some(at) => diagnostic.also(at, "it is declared here"),
                 None => diagnostic,
@@ -134,7 +167,9 @@ fn data(session: &mut Session<'_>, written: &ast::Expr) -> Option<DataId> {
 /// Methods that take only posteriors need a line for every site.
 fn all_sites(session: &mut Session<'_>, id: PosteriorId, method: &MethodDef, span: Span) {
     let posterior = &session.module.posteriors[id];
-    let Some(model) = session.models.get(&Def::Posterior(id)).copied() else { return };
+    let Some(model) = session.models.get(&Def::Posterior(id)).copied() else {
+        return;
+    };
     let left = uncovered(session, id, model);
     if !left.is_empty() {
         let place = (&*posterior.name, posterior.span);
@@ -146,7 +181,17 @@ fn all_sites(session: &mut Session<'_>, id: PosteriorId, method: &MethodDef, spa
 fn uncovered(session: &Session<'_>, id: PosteriorId, model: ModelId) -> Vec<String> {
     let known = sites::paths(&session.module, model);
     let lines = &session.module.posteriors[id].lines;
-    let given: Vec<&str> =
-        lines.iter().flat_map(|line| line.sites.iter().flat_map(|(path, _)| sites::matching(path, &known))).collect();
-    known.iter().filter(|site| !given.contains(&site.as_str())).cloned().collect()
+    let given: Vec<&str> = lines
+        .iter()
+        .flat_map(|line| {
+            line.sites
+                .iter()
+                .flat_map(|(path, _)| sites::matching(path, &known))
+        })
+        .collect();
+    known
+        .iter()
+        .filter(|site| !given.contains(&site.as_str()))
+        .cloned()
+        .collect()
 }

@@ -11,7 +11,13 @@ use bnnc_grammar::ast;
 
 /// Checks a `const` item: arithmetic on numbers.
 pub fn check_const(session: &mut Session<'_>, id: ConstId, item: &ast::Const, library: bool) {
-    let mut body = Body::new(&session.module, &session.names, library, Place::Constant, &item.name.name);
+    let mut body = Body::new(
+        &session.module,
+        &session.names,
+        library,
+        Place::Constant,
+        &item.name.name,
+    );
     // `const HALF = SIZE / 2` is a real; a constant that is a dimension is written with integers that divide.
     let mut value = body.expr(&item.value, Want::Any);
     if value.ty != Ty::Error && constant(&session.module, &value).is_none() {
@@ -20,12 +26,21 @@ pub fn check_const(session: &mut Session<'_>, id: ConstId, item: &ast::Const, li
     }
     let (_, diagnostics) = body.finish();
     session.diagnostics.extend(diagnostics);
-    session.module.consts[id] = ConstItem { name: item.name.name.clone(), value };
+    session.module.consts[id] = ConstItem {
+        name: item.name.name.clone(),
+        value,
+    };
 }
 
 /// Checks a `fn` item.
 pub fn check_fn(session: &mut Session<'_>, id: FnId, item: &ast::Fn, library: bool) {
-    let mut body = Body::new(&session.module, &session.names, library, Place::Function, &item.name.name);
+    let mut body = Body::new(
+        &session.module,
+        &session.names,
+        library,
+        Place::Function,
+        &item.name.name,
+    );
     let mut params = body.params(&[&item.params], true).pop().unwrap_or_default();
     body.defaults(&item.params, &mut params);
     let result = body.ty(&item.result, false);
@@ -33,5 +48,12 @@ pub fn check_fn(session: &mut Session<'_>, id: FnId, item: &ast::Fn, library: bo
     let doc = session.module.fns[id].doc.clone();
     let (locals, diagnostics) = body.finish();
     session.diagnostics.extend(diagnostics);
-    session.module.fns[id] = FnItem { name: item.name.name.clone(), doc, locals, params, result, body: statements };
+    session.module.fns[id] = FnItem {
+        name: item.name.name.clone(),
+        doc,
+        locals,
+        params,
+        result,
+        body: statements,
+    };
 }

@@ -17,7 +17,13 @@ use bnnc_grammar::ast;
 
 /// Checks a `layer` item.
 pub fn check(session: &mut Session<'_>, id: LayerId, item: &ast::Layer, library: bool) {
-    let mut body = Body::new(&session.module, &session.names, library, Place::Layer, &item.name.name);
+    let mut body = Body::new(
+        &session.module,
+        &session.names,
+        library,
+        Place::Layer,
+        &item.name.name,
+    );
     let mut lists = body.params(&[&item.params, &item.inputs], true).into_iter();
     let (mut params, mut inputs) = (lists.next().unwrap_or_default(), lists.next().unwrap_or_default());
     body.defaults(&item.params, &mut params);
@@ -29,8 +35,15 @@ pub fn check(session: &mut Session<'_>, id: LayerId, item: &ast::Layer, library:
     let doc = session.module.layers[id].doc.clone();
     let (locals, diagnostics) = body.finish();
     session.diagnostics.extend(diagnostics);
-    session.module.layers[id] =
-        LayerItem { name: item.name.name.clone(), doc, locals, params, inputs, result, body: statements };
+    session.module.layers[id] = LayerItem {
+        name: item.name.name.clone(),
+        doc,
+        locals,
+        params,
+        inputs,
+        result,
+        body: statements,
+    };
 }
 
 impl Body<'_> {
@@ -38,7 +51,9 @@ impl Body<'_> {
     pub fn makes_layer(&self, written: &ast::Expr) -> bool {
         match &*written.kind {
             ast::ExprKind::Call(callee, _) => self.layer_named(callee).is_some(),
-            ast::ExprKind::List(elements) => elements.first().is_some_and(|element| self.makes_layer(element)),
+            ast::ExprKind::List(elements) => {
+                elements.first().is_some_and(|element| self.makes_layer(element))
+            }
             ast::ExprKind::Comprehension(inner) => self.makes_layer(&inner.element),
             ast::ExprKind::Paren(inner) => self.makes_layer(inner),
             _ => false,
@@ -71,10 +86,20 @@ impl Body<'_> {
                 let (element, made) = self.layers(&inner.element);
                 self.leave();
                 let first = self.dim_of(&from);
-                let (Some(length), Some(made), Some(first)) = (length, made, first) else { return (error(span), None) };
+                let (Some(length), Some(made), Some(first)) = (length, made, first) else {
+                    return (error(span), None);
+                };
                 let ty = Ty::List(Box::new(element.ty.clone()), length);
-                let kind = ExprKind::Comprehension(Box::new(Comprehension { counter, from, to, element }));
-                (Expr { kind, ty, span }, Some(Made::Each(counter, first, Box::new(made))))
+                let kind = ExprKind::Comprehension(Box::new(Comprehension {
+                    counter,
+                    from,
+                    to,
+                    element,
+                }));
+                (
+                    Expr { kind, ty, span },
+                    Some(Made::Each(counter, first, Box::new(made))),
+                )
             }
             _ => {
                 let found = self.expr(written, Want::Any);
@@ -88,28 +113,58 @@ impl Body<'_> {
     }
 
     fn layer_list(&mut self, elements: &[ast::Expr], span: Span) -> (Expr, Option<Made>) {
-        let (values, made): (Vec<Expr>, Vec<Option<Made>>) = elements.iter().map(|element| self.layers(element)).unzip();
+        let (values, made): (Vec<Expr>, Vec<Option<Made>>) =
+            elements.iter().map(|element| self.layers(element)).unzip();
         let made: Option<Vec<Made>> = made.into_iter().collect();
-        let (Some(made), Some(first)) = (made, values.first()) else { return (error(span), None) };
+        let (Some(made), Some(first)) = (made, values.first()) else {
+            return (error(span), None);
+        };
         let ty = first.ty.clone();
         if let Some(other) = values.iter().find(|value| value.ty != ty) {
-            let diagnostic = types::mismatch(other.span, "the same kind of layer in the whole list", "another kind");
-            return (self.error(diagnostic.also(first.span, "the first one is here"), span), None);
+            let diagnostic = types::mismatch(
+                other.span,
+                "the same kind of layer in the whole list",
+                "another kind",
+            );
+            return (
+                self.error(diagnostic.also(first.span, "the first one is here"), span),
+                None,
+            );
         }
         let ty = Ty::List(Box::new(ty), Dim::number(values.len() as i64));
-        (Expr { kind: ExprKind::List(values), ty, span }, Some(Made::List(made)))
+        (
+            Expr {
+                kind: ExprKind::List(values),
+                ty,
+                span,
+            },
+            Some(Made::List(made)),
+        )
     }
 
     fn make_layer(&mut self, id: LayerId, args: &[ast::Arg], span: Span) -> (Expr, Option<Made>) {
         if !matches!(self.place, Place::Model | Place::Layer | Place::Prompt) {
             self.skip(args, span);
             let help = "layers have random weights: use them in a model or a layer";
-            return (self.error(statements::wrong_place(span, "a layer", self.place.name(), help), span), None);
+            return (
+                self.error(
+                    statements::wrong_place(span, "a layer", self.place.name(), help),
+                    span,
+                ),
+                None,
+            );
         }
         let item = &self.module.layers[id];
-        let signature = Signature { name: &item.name, params: &item.params, locals: &item.locals, lifts: Lifts::No };
+        let signature = Signature {
+            name: &item.name,
+            params: &item.params,
+            locals: &item.locals,
+            lifts: Lifts::No,
+        };
         let mut solver = Solver::default();
-        let Some(arguments) = self.arguments(signature, args, span, &mut solver) else { return (error(span), None) };
+        let Some(arguments) = self.arguments(signature, args, span, &mut solver) else {
+            return (error(span), None);
+        };
         for value in &arguments.values {
             if self.depends(value) {
                 self.report(report::layer_depends(value.span));
@@ -117,7 +172,11 @@ impl Body<'_> {
                 self.report(types::not_static(value.span, "an integer that makes a layer"));
             }
         }
-        let expr = Expr { kind: ExprKind::MakeLayer(id, arguments.values), ty: Ty::Layer(id), span };
+        let expr = Expr {
+            kind: ExprKind::MakeLayer(id, arguments.values),
+            ty: Ty::Layer(id),
+            span,
+        };
         (expr, Some(Made::One(id, solver)))
     }
 
@@ -126,10 +185,17 @@ impl Body<'_> {
         let Some((root, path, made)) = self.made(&callee) else {
             return self.skip(args, span);
         };
-        let Made::One(_, mut solver) = made else { return self.skip(args, span) };
+        let Made::One(_, mut solver) = made else {
+            return self.skip(args, span);
+        };
         let item = &self.module.layers[id];
         let name = show::name(root, &self.locals);
-        let signature = Signature { name: &name, params: &item.inputs, locals: &item.locals, lifts: Lifts::No };
+        let signature = Signature {
+            name: &name,
+            params: &item.inputs,
+            locals: &item.locals,
+            lifts: Lifts::No,
+        };
         let before = self.diagnostics.len();
         let arguments = self.arguments(signature, args, span, &mut solver);
         // Remembered even where it is wrong, so that the layer does not count as never called.
@@ -142,19 +208,45 @@ impl Body<'_> {
             })
             .collect();
         let fine = self.diagnostics.len() == before;
-        let first = self.calls.entry((root, path)).or_insert_with(|| (dims.clone(), span)).clone();
-        if fine && !first.0.iter().flatten().zip(dims.iter().flatten()).all(|(a, b)| super::solve::equal(a, b)) {
+        let first = self
+            .calls
+            .entry((root, path))
+            .or_insert_with(|| (dims.clone(), span))
+            .clone();
+        if fine
+            && !first
+                .0
+                .iter()
+                .flatten()
+                .zip(dims.iter().flatten())
+                .all(|(a, b)| super::solve::equal(a, b))
+        {
             let text = |dims: &[Vec<Dim>]| {
                 let one = |dims: &Vec<Dim>| format!("({})", show::list(dims, &self.locals));
                 dims.iter().map(one).collect::<Vec<_>>().join(", ")
             };
             let (wanted, found) = (text(&first.0), text(&dims));
-            self.report(report::called_differently(span, &name, (&wanted, first.1), &found));
+            self.report(report::called_differently(
+                span,
+                &name,
+                (&wanted, first.1),
+                &found,
+            ));
             return error(span);
         }
-        let Some(arguments) = arguments else { return error(span) };
-        let ty = if fine { self.result(&solver.ty(&item.result), signature, span) } else { Ty::Error };
-        Expr { kind: ExprKind::CallLayer(Box::new(callee), id, arguments.values), ty, span }
+        let Some(arguments) = arguments else {
+            return error(span);
+        };
+        let ty = if fine {
+            self.result(&solver.ty(&item.result), signature, span)
+        } else {
+            Ty::Error
+        };
+        Expr {
+            kind: ExprKind::CallLayer(Box::new(callee), id, arguments.values),
+            ty,
+            span,
+        }
     }
 
     /// The layer that a callee is: its variable, its indices, and what made it.
@@ -163,12 +255,16 @@ impl Body<'_> {
             ExprKind::Local(local) => Some((*local, Vec::new(), self.made.get(local)?.clone())),
             ExprKind::Index(base, indices) => {
                 let (root, mut path, made) = self.made(base)?;
-                let [Index::At(at)] = indices.as_slice() else { return None };
+                let [Index::At(at)] = indices.as_slice() else {
+                    return None;
+                };
                 let at = constant(self.module, at)? as i64;
                 path.push(at);
                 let element = match made {
                     Made::List(elements) => elements.get(usize::try_from(at).ok()?)?.clone(),
-                    Made::Each(counter, first, element) => at_index(&element, counter, &first.plus(&Dim::number(at), 1)),
+                    Made::Each(counter, first, element) => {
+                        at_index(&element, counter, &first.plus(&Dim::number(at), 1))
+                    }
                     Made::One(..) => return None,
                 };
                 Some((root, path, element))
@@ -201,6 +297,11 @@ fn at_index(made: &Made, counter: LocalId, position: &Dim) -> Made {
             let first = first.substitute(&|atom| (*atom == Atom::Local(counter)).then(|| position.clone()));
             Made::Each(*inner, first, Box::new(at_index(element, counter, position)))
         }
-        Made::List(elements) => Made::List(elements.iter().map(|one| at_index(one, counter, position)).collect()),
+        Made::List(elements) => Made::List(
+            elements
+                .iter()
+                .map(|one| at_index(one, counter, position))
+                .collect(),
+        ),
     }
 }

@@ -48,7 +48,9 @@ pub fn mentions(item: &ItemKind) -> Vec<Arc<str>> {
             item.args.iter().for_each(|arg| walk.expr(&arg.value));
             walk.settings(&item.options);
         }
-        ItemKind::Compare(item) => walk.found.extend(item.infers.iter().map(|name| name.name.clone())),
+        ItemKind::Compare(item) => walk
+            .found
+            .extend(item.infers.iter().map(|name| name.name.clone())),
     }
     walk.found
 }
@@ -67,7 +69,8 @@ impl Walk {
     }
 
     fn params(&mut self, params: &[Param]) {
-        self.bound.extend(params.iter().map(|param| param.name.name.clone()));
+        self.bound
+            .extend(params.iter().map(|param| param.name.name.clone()));
         for param in params {
             self.ty(&param.ty);
             param.default.iter().for_each(|default| self.expr(default));
@@ -75,14 +78,27 @@ impl Walk {
     }
 
     fn ty(&mut self, ty: &Type) {
-        ty.args.iter().chain(ty.dims.iter().flatten()).for_each(|part| self.expr(part));
+        ty.args
+            .iter()
+            .chain(ty.dims.iter().flatten())
+            .for_each(|part| self.expr(part));
     }
 
     fn block(&mut self, body: &[Stmt]) {
         for stmt in body {
             match &stmt.kind {
-                StmtKind::Assign { targets, ty, value: right, .. }
-                | StmtKind::Sample { targets, ty, dist: right, .. } => {
+                StmtKind::Assign {
+                    targets,
+                    ty,
+                    value: right,
+                    ..
+                }
+                | StmtKind::Sample {
+                    targets,
+                    ty,
+                    dist: right,
+                    ..
+                } => {
                     ty.iter().for_each(|ty| self.ty(ty));
                     self.expr(right);
                     for target in targets {
@@ -158,8 +174,15 @@ impl Walk {
     fn expr(&mut self, expr: &Expr) {
         match &*expr.kind {
             ExprKind::Name(name) => self.name(name),
-            ExprKind::Int(_) | ExprKind::Real(..) | ExprKind::Text(_) | ExprKind::Bool(_) | ExprKind::Error => {}
-            ExprKind::Field(base, _) | ExprKind::Glob(base) | ExprKind::Paren(base) | ExprKind::Unary(_, base) => {
+            ExprKind::Int(_)
+            | ExprKind::Real(..)
+            | ExprKind::Text(_)
+            | ExprKind::Bool(_)
+            | ExprKind::Error => {}
+            ExprKind::Field(base, _)
+            | ExprKind::Glob(base)
+            | ExprKind::Paren(base)
+            | ExprKind::Unary(_, base) => {
                 self.expr(base);
             }
             ExprKind::Call(callee, args) => {

@@ -11,8 +11,16 @@ use bnnc_grammar::ast;
 
 /// Checks a `model` item.
 pub fn check(session: &mut Session<'_>, id: ModelId, item: &ast::Model) {
-    let mut body = Body::new(&session.module, &session.names, false, Place::Model, &item.name.name);
-    let mut lists = body.params(&[&item.shared, &item.inputs, &item.outputs], false).into_iter();
+    let mut body = Body::new(
+        &session.module,
+        &session.names,
+        false,
+        Place::Model,
+        &item.name.name,
+    );
+    let mut lists = body
+        .params(&[&item.shared, &item.inputs, &item.outputs], false)
+        .into_iter();
     let mut next = || lists.next().unwrap_or_default();
     let (shared, mut inputs, outputs) = (next(), next(), next());
     tensors_only(&mut body, &item.shared, &shared);
@@ -22,19 +30,27 @@ pub fn check(session: &mut Session<'_>, id: ModelId, item: &ast::Model) {
     for list in [&item.shared, &item.outputs] {
         for param in list {
             if let Some(default) = &param.default {
-                body.report(types::mismatch(default.span, "no default here", "one").help("only `= row` exists, for inputs"));
+                body.report(
+                    types::mismatch(default.span, "no default here", "one")
+                        .help("only `= row` exists, for inputs"),
+                );
             }
         }
     }
-    body.per_example.extend(inputs.iter().chain(&outputs).map(|param| param.local));
+    body.per_example
+        .extend(inputs.iter().chain(&outputs).map(|param| param.local));
     body.used.extend(outputs.iter().map(|output| output.local));
     for output in &outputs {
-        body.outputs.insert(output.param.name.clone(), (output.local, Vec::new()));
+        body.outputs
+            .insert(output.param.name.clone(), (output.local, Vec::new()));
     }
     let statements = body.block(&item.body, None, item.name.span);
     let unreadable = item.body.iter().any(|stmt| stmt.kind == ast::StmtKind::Error);
     for (output, written) in outputs.iter().zip(&item.outputs) {
-        let seen = body.outputs.get(&output.param.name).is_some_and(|(_, seen)| !seen.is_empty());
+        let seen = body
+            .outputs
+            .get(&output.param.name)
+            .is_some_and(|(_, seen)| !seen.is_empty());
         if !seen && !unreadable {
             body.report(report::not_observed(written.span, &output.param.name));
         }
@@ -43,15 +59,26 @@ pub fn check(session: &mut Session<'_>, id: ModelId, item: &ast::Model) {
     let (locals, diagnostics) = body.finish();
     session.diagnostics.extend(diagnostics);
     let span = session.module.models[id].span;
-    session.module.models[id] =
-        ModelItem { name: item.name.name.clone(), locals, shared, inputs, outputs, body: statements, span };
+    session.module.models[id] = ModelItem {
+        name: item.name.name.clone(),
+        locals,
+        shared,
+        inputs,
+        outputs,
+        body: statements,
+        span,
+    };
 }
 
 fn tensors_only(body: &mut Body<'_>, written: &[ast::Param], params: &[Binding]) {
     for (param, written) in params.iter().zip(written) {
         if !matches!(param.param.ty, Ty::Tensor(..) | Ty::Error) {
             let found = show::ty(&param.param.ty, &body.locals);
-            body.report(types::mismatch(written.ty.span, "a type of numbers, which data can have", &found));
+            body.report(types::mismatch(
+                written.ty.span,
+                "a type of numbers, which data can have",
+                &found,
+            ));
         }
     }
 }
@@ -63,13 +90,25 @@ fn rows(body: &mut Body<'_>, written: &[ast::Param], inputs: &mut [Binding]) {
         let is_row = matches!(&*default.kind, ast::ExprKind::Name(name) if &**name == "row");
         if !is_row {
             body.expr(default, Want::Any);
-            body.report(types::mismatch(default.span, "`row`, the only default of an input", "another value"));
+            body.report(types::mismatch(
+                default.span,
+                "`row`, the only default of an input",
+                "another value",
+            ));
             continue;
         }
         if !matches!(&input.param.ty, Ty::Tensor(Elem::Index(_) | Elem::Int, dims) if dims.is_empty()) {
             let found = show::ty(&input.param.ty, &body.locals);
-            body.report(types::mismatch(written.ty.span, "index(k), because `row` is the number of the example", &found));
+            body.report(types::mismatch(
+                written.ty.span,
+                "index(k), because `row` is the number of the example",
+                &found,
+            ));
         }
-        input.default = Some(Expr { kind: ExprKind::Row, ty: input.param.ty.clone(), span: default.span });
+        input.default = Some(Expr {
+            kind: ExprKind::Row,
+            ty: input.param.ty.clone(),
+            span: default.span,
+        });
     }
 }

@@ -67,7 +67,11 @@ pub struct Names {
 impl Names {
     /// Adds a name; the earlier place where the same file has it already.
     pub fn add(&mut self, name: &Arc<str>, def: Def, span: Option<Span>, library: bool) -> Option<Span> {
-        let table = if library { &mut self.library } else { &mut self.program };
+        let table = if library {
+            &mut self.library
+        } else {
+            &mut self.program
+        };
         match table.get(name) {
             Some((_, first)) => *first,
             None => {
@@ -87,13 +91,18 @@ impl Names {
     pub fn find_value(&self, name: &str, in_library: bool) -> Option<(Def, Option<Span>)> {
         let own = if in_library { None } else { self.program.get(name) };
         let value = |found: &&(Def, Option<Span>)| found.0.is_value();
-        own.filter(value).or_else(|| self.library.get(name).filter(value)).copied()
+        own.filter(value)
+            .or_else(|| self.library.get(name).filter(value))
+            .copied()
     }
 
     /// All names of items for which `wanted` holds, sorted.
     pub fn all(&self, wanted: impl Fn(Def) -> bool) -> Vec<&str> {
         let both = self.program.iter().chain(&self.library);
-        let mut names: Vec<&str> = both.filter(|(_, (def, _))| wanted(*def)).map(|(name, _)| &**name).collect();
+        let mut names: Vec<&str> = both
+            .filter(|(_, (def, _))| wanted(*def))
+            .map(|(name, _)| &**name)
+            .collect();
         names.sort_unstable();
         names.dedup();
         names
@@ -105,15 +114,42 @@ impl Names {
         let mut add = |name: &Arc<str>, def: Def| {
             names.program.insert(name.clone(), (def, None));
         };
-        module.consts.ids().for_each(|id| add(&module.consts[id].name, Def::Const(id)));
-        module.fns.ids().for_each(|id| add(&module.fns[id].name, Def::Fn(id)));
-        module.layers.ids().for_each(|id| add(&module.layers[id].name, Def::Layer(id)));
-        module.dists.ids().for_each(|id| add(&module.dists[id].name, Def::Dist(id)));
-        module.optimisers.ids().for_each(|id| add(&module.optimisers[id].name, Def::Optimiser(id)));
-        module.datas.ids().for_each(|id| add(&module.datas[id].name, Def::Data(id)));
-        module.models.ids().for_each(|id| add(&module.models[id].name, Def::Model(id)));
-        module.posteriors.ids().for_each(|id| add(&module.posteriors[id].name, Def::Posterior(id)));
-        module.infers.ids().for_each(|id| add(&module.infers[id].name, Def::Infer(id)));
+        module
+            .consts
+            .ids()
+            .for_each(|id| add(&module.consts[id].name, Def::Const(id)));
+        module
+            .fns
+            .ids()
+            .for_each(|id| add(&module.fns[id].name, Def::Fn(id)));
+        module
+            .layers
+            .ids()
+            .for_each(|id| add(&module.layers[id].name, Def::Layer(id)));
+        module
+            .dists
+            .ids()
+            .for_each(|id| add(&module.dists[id].name, Def::Dist(id)));
+        module
+            .optimisers
+            .ids()
+            .for_each(|id| add(&module.optimisers[id].name, Def::Optimiser(id)));
+        module
+            .datas
+            .ids()
+            .for_each(|id| add(&module.datas[id].name, Def::Data(id)));
+        module
+            .models
+            .ids()
+            .for_each(|id| add(&module.models[id].name, Def::Model(id)));
+        module
+            .posteriors
+            .ids()
+            .for_each(|id| add(&module.posteriors[id].name, Def::Posterior(id)));
+        module
+            .infers
+            .ids()
+            .for_each(|id| add(&module.infers[id].name, Def::Infer(id)));
         names
     }
 }

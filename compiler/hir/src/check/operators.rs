@@ -23,7 +23,9 @@ impl Body<'_> {
             (UnaryOp::Neg, Ty::Tensor(Elem::Int | Elem::Count | Elem::Index(_), dims)) => {
                 Ty::Tensor(Elem::Int, dims.clone())
             }
-            (UnaryOp::Neg, Ty::Tensor(Elem::Real(_), dims)) => Ty::Tensor(Elem::Real(Support::Real), dims.clone()),
+            (UnaryOp::Neg, Ty::Tensor(Elem::Real(_), dims)) => {
+                Ty::Tensor(Elem::Real(Support::Real), dims.clone())
+            }
             (op, found) => {
                 let wanted = if op == UnaryOp::Not { "bool" } else { "a number" };
                 let found = show::ty(found, &self.locals);
@@ -31,11 +33,22 @@ impl Body<'_> {
                 Ty::Error
             }
         };
-        Expr { kind: ExprKind::Unary(op, Box::new(operand)), ty, span }
+        Expr {
+            kind: ExprKind::Unary(op, Box::new(operand)),
+            ty,
+            span,
+        }
     }
 
     /// `a + b` and the others.
-    pub fn binary(&mut self, op: BinaryOp, left: &ast::Expr, right: &ast::Expr, span: Span, want: Want) -> Expr {
+    pub fn binary(
+        &mut self,
+        op: BinaryOp,
+        left: &ast::Expr,
+        right: &ast::Expr,
+        span: Span,
+        want: Want,
+    ) -> Expr {
         let inner = if is_arithmetic(op) { want } else { Want::Any };
         let text = match (&*left.kind, &*right.kind) {
             (ast::ExprKind::Name(a), ast::ExprKind::Name(b)) => format!("{a} {} {b}", symbol(op)),
@@ -62,25 +75,38 @@ impl Body<'_> {
                 }
             },
             (Ty::Tensor(..), other) | (other, _) => {
-                let bad = if matches!(left.ty, Ty::Tensor(..)) { right.span } else { left.span };
+                let bad = if matches!(left.ty, Ty::Tensor(..)) {
+                    right.span
+                } else {
+                    left.span
+                };
                 let found = show::ty(other, &self.locals);
                 self.report(report::mismatch(bad, "a number", &found));
                 Ty::Error
             }
         };
-        Expr { kind: ExprKind::Binary(op, Box::new(left), Box::new(right)), ty, span }
+        Expr {
+            kind: ExprKind::Binary(op, Box::new(left), Box::new(right)),
+            ty,
+            span,
+        }
     }
 
     /// The dims of an elementwise operation: equal, or a scalar with an array.
     pub fn stretch(&mut self, op: &str, left: &Expr, right: &Expr, span: Span) -> Option<Vec<Dim>> {
-        let (Ty::Tensor(_, a), Ty::Tensor(_, b)) = (&left.ty, &right.ty) else { return None };
+        let (Ty::Tensor(_, a), Ty::Tensor(_, b)) = (&left.ty, &right.ty) else {
+            return None;
+        };
         if a.is_empty() || b.is_empty() {
             return Some(if a.is_empty() { b.clone() } else { a.clone() });
         }
         if a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)) {
             return Some(a.clone());
         }
-        let texts = (format!("({})", show::list(a, &self.locals)), format!("({})", show::list(b, &self.locals)));
+        let texts = (
+            format!("({})", show::list(a, &self.locals)),
+            format!("({})", show::list(b, &self.locals)),
+        );
         let diagnostic = report::dims(span, op, (&texts.0, left.span), (&texts.1, right.span));
         self.report(match column_hint(a, b) {
             Some(help) => diagnostic.help(help),
@@ -91,8 +117,16 @@ impl Body<'_> {
 
     fn matrix_product(&mut self, left: &Expr, right: &Expr, text: &str, span: Span) -> Ty {
         let (Ty::Tensor(a, left_dims), Ty::Tensor(b, right_dims)) = (&left.ty, &right.ty) else {
-            let (l, r) = (show::ty(&left.ty, &self.locals), show::ty(&right.ty, &self.locals));
-            self.report(report::matrix_ranks(span, (&l, left.span), (&r, right.span), "use arrays of numbers"));
+            let (l, r) = (
+                show::ty(&left.ty, &self.locals),
+                show::ty(&right.ty, &self.locals),
+            );
+            self.report(report::matrix_ranks(
+                span,
+                (&l, left.span),
+                (&r, right.span),
+                "use arrays of numbers",
+            ));
             return Ty::Error;
         };
         let (inner, dims) = match (left_dims.as_slice(), right_dims.as_slice()) {
@@ -105,8 +139,16 @@ impl Body<'_> {
                     ([], _) | (_, []) => "for a scalar write `*`",
                     _ => "index the array down to a matrix first",
                 };
-                let (l, r) = (show::ty(&left.ty, &self.locals), show::ty(&right.ty, &self.locals));
-                self.report(report::matrix_ranks(span, (&l, left.span), (&r, right.span), help));
+                let (l, r) = (
+                    show::ty(&left.ty, &self.locals),
+                    show::ty(&right.ty, &self.locals),
+                );
+                self.report(report::matrix_ranks(
+                    span,
+                    (&l, left.span),
+                    (&r, right.span),
+                    help,
+                ));
                 return Ty::Error;
             }
         };
@@ -116,7 +158,12 @@ impl Body<'_> {
         }
         if !equal(inner.0, inner.1) {
             let (columns, rows) = (show::dim(inner.0, &self.locals), show::dim(inner.1, &self.locals));
-            self.report(report::matrix_product(span, text, (&columns, left.span), (&rows, right.span)));
+            self.report(report::matrix_product(
+                span,
+                text,
+                (&columns, left.span),
+                (&rows, right.span),
+            ));
             return Ty::Error;
         }
         Ty::Tensor(Elem::Real(Support::Real), dims)
@@ -125,13 +172,22 @@ impl Body<'_> {
     /// `if c { a } else { b }`, elementwise.
     pub fn conditional(&mut self, parts: [&ast::Expr; 3], span: Span, want: Want) -> Expr {
         let [condition, yes, no] = parts;
-        let (condition, yes, no) = (self.expr(condition, Want::Any), self.expr(yes, want), self.expr(no, want));
+        let (condition, yes, no) = (
+            self.expr(condition, Want::Any),
+            self.expr(yes, want),
+            self.expr(no, want),
+        );
         let ty = self.conditional_type(&condition, &yes, &no, span);
-        Expr { kind: ExprKind::If(Box::new(condition), Box::new(yes), Box::new(no)), ty, span }
+        Expr {
+            kind: ExprKind::If(Box::new(condition), Box::new(yes), Box::new(no)),
+            ty,
+            span,
+        }
     }
 
     fn conditional_type(&mut self, condition: &Expr, yes: &Expr, no: &Expr, span: Span) -> Ty {
-        let (Ty::Tensor(kind, _), Ty::Tensor(a, _), Ty::Tensor(b, _)) = (&condition.ty, &yes.ty, &no.ty) else {
+        let (Ty::Tensor(kind, _), Ty::Tensor(a, _), Ty::Tensor(b, _)) = (&condition.ty, &yes.ty, &no.ty)
+        else {
             for part in [condition, yes, no] {
                 if !matches!(part.ty, Ty::Error | Ty::Tensor(..)) {
                     let found = show::ty(&part.ty, &self.locals);
@@ -147,11 +203,19 @@ impl Body<'_> {
         }
         let Some(elem) = join(a, b) else {
             let (wanted, found) = (show::elem(a, &self.locals), show::elem(b, &self.locals));
-            self.report(report::mismatch(no.span, &wanted, &found).also(yes.span, format!("this is {wanted}")));
+            self.report(
+                report::mismatch(no.span, &wanted, &found).also(yes.span, format!("this is {wanted}")),
+            );
             return Ty::Error;
         };
-        let Some(dims) = self.stretch("`if`", yes, no, span) else { return Ty::Error };
-        let value = Expr { kind: ExprKind::Error, ty: Ty::Tensor(elem.clone(), dims), span: yes.span.to(no.span) };
+        let Some(dims) = self.stretch("`if`", yes, no, span) else {
+            return Ty::Error;
+        };
+        let value = Expr {
+            kind: ExprKind::Error,
+            ty: Ty::Tensor(elem.clone(), dims),
+            span: yes.span.to(no.span),
+        };
         let dims = self.stretch("`if`", condition, &value, span);
         dims.map_or(Ty::Error, |dims| Ty::Tensor(elem, dims))
     }
@@ -161,7 +225,9 @@ impl Body<'_> {
         let base = self.expr(base, Want::Any);
         let (elem, dims) = match &base.ty {
             Ty::Tensor(elem, dims) => (elem.clone(), dims.clone()),
-            Ty::List(element, length) => return self.list_element((**element).clone(), length.clone(), base, written, span),
+            Ty::List(element, length) => {
+                return self.list_element((**element).clone(), length.clone(), base, written, span);
+            }
             other => {
                 let found = show::ty(other, &self.locals);
                 let silent = *other == Ty::Error;
@@ -180,7 +246,10 @@ impl Body<'_> {
                 written.len()
             );
             self.indices(written);
-            return self.error(report::index(span, message, (base.span, format!("this is {found}"))), span);
+            return self.error(
+                report::index(span, message, (base.span, format!("this is {found}"))),
+                span,
+            );
         }
         let mut kept = Vec::new();
         let mut indices = Vec::new();
@@ -213,7 +282,11 @@ impl Body<'_> {
             other => other,
         };
         let ty = if fine { Ty::Tensor(elem, kept) } else { Ty::Error };
-        Expr { kind: ExprKind::Index(Box::new(base), indices), ty, span }
+        Expr {
+            kind: ExprKind::Index(Box::new(base), indices),
+            ty,
+            span,
+        }
     }
 
     /// Checks indices whose array is in doubt, for what they say themselves.
@@ -239,7 +312,11 @@ impl Body<'_> {
                 if !equal(range, axis) {
                     let range = show::dim(range, &self.locals);
                     let message = format!("expected index({size}), found index({range})");
-                    self.report(report::index(at.span, message, (array, format!("this axis has size {size}"))));
+                    self.report(report::index(
+                        at.span,
+                        message,
+                        (array, format!("this axis has size {size}")),
+                    ));
                     return false;
                 }
             }
@@ -250,10 +327,15 @@ impl Body<'_> {
                 return false;
             }
         }
-        let number = self.dim_of(at).or_else(|| constant(self.module, at).map(|value| Dim::number(value as i64)));
+        let number = self
+            .dim_of(at)
+            .or_else(|| constant(self.module, at).map(|value| Dim::number(value as i64)));
         let outside = number.is_some_and(|at| {
             at.as_number().is_some_and(|at| at < 0)
-                || at.plus(axis, -1).as_number().is_some_and(|difference| difference >= 0)
+                || at
+                    .plus(axis, -1)
+                    .as_number()
+                    .is_some_and(|difference| difference >= 0)
         });
         if outside {
             let message = format!("this index lies outside an axis of size {size}");
@@ -271,12 +353,23 @@ impl Body<'_> {
         if beyond {
             let size = show::dim(axis, &self.locals);
             let message = format!("this range ends beyond an axis of size {size}");
-            self.report(report::index(to.span, message, (array, format!("this axis has size {size}"))));
+            self.report(report::index(
+                to.span,
+                message,
+                (array, format!("this axis has size {size}")),
+            ));
         }
         !beyond
     }
 
-    fn list_element(&mut self, element: Ty, length: Dim, base: Expr, written: &[ast::Index], span: Span) -> Expr {
+    fn list_element(
+        &mut self,
+        element: Ty,
+        length: Dim,
+        base: Expr,
+        written: &[ast::Index],
+        span: Span,
+    ) -> Expr {
         let [ast::Index::At(at)] = written else {
             self.indices(written);
             return self.error(report::mismatch(span, "one index", "another form"), span);
@@ -289,7 +382,11 @@ impl Body<'_> {
             let diagnostic = report::not_static(at.span, "which layer of a list is called");
             return self.error(diagnostic, span);
         }
-        Expr { kind: ExprKind::Index(Box::new(base), vec![Index::At(at)]), ty: element, span }
+        Expr {
+            kind: ExprKind::Index(Box::new(base), vec![Index::At(at)]),
+            ty: element,
+            span,
+        }
     }
 }
 
@@ -306,12 +403,16 @@ fn result_elem(op: BinaryOp, a: &Elem, b: &Elem, want: Want) -> Result<Elem, &'s
         BinaryOp::Or | BinaryOp::And if *a == Elem::Bool && *b == Elem::Bool => Ok(Elem::Bool),
         BinaryOp::Or | BinaryOp::And => Err("bool"),
         BinaryOp::Eq | BinaryOp::Ne if a == b => Ok(Elem::Bool),
-        BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge if numbers => {
+        BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge
+            if numbers =>
+        {
             Ok(Elem::Bool)
         }
         BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul if both_integral => Ok(Elem::Int),
         BinaryOp::Div if both_integral && want == Want::Int => Ok(Elem::Int),
-        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Pow | BinaryOp::MatMul if numbers => {
+        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Pow | BinaryOp::MatMul
+            if numbers =>
+        {
             Ok(Elem::Real(Support::Real))
         }
         _ => Err("a number"),
@@ -331,8 +432,12 @@ pub fn column_hint(a: &[Dim], b: &[Dim]) -> Option<&'static str> {
             && short.iter().all(|dim| long.contains(dim))
     };
     match (column(a, b), column(b, a)) {
-        (true, _) => Some("take the column or row of the left side by an index: `x[i, 0]`, `x[0]`, or `[x[i, 0] for i in 0..n]`"),
-        (_, true) => Some("take the column or row of the right side by an index: `x[i, 0]`, `x[0]`, or `[x[i, 0] for i in 0..n]`"),
+        (true, _) => Some(
+            "take the column or row of the left side by an index: `x[i, 0]`, `x[0]`, or `[x[i, 0] for i in 0..n]`",
+        ),
+        (_, true) => Some(
+            "take the column or row of the right side by an index: `x[i, 0]`, `x[0]`, or `[x[i, 0] for i in 0..n]`",
+        ),
         (false, false) => None,
     }
 }

@@ -20,18 +20,39 @@ pub fn empty(name: Arc<str>, doc: String, span: Span) -> OptimiserItem {
     let mut locals = Locals::default();
     let [gradient, parameter, iteration] = predefined(&mut locals, span);
     let (params, states) = (Vec::new(), Vec::new());
-    OptimiserItem { name, doc, locals, params, gradient, parameter, iteration, states, step: None }
+    OptimiserItem {
+        name,
+        doc,
+        locals,
+        params,
+        gradient,
+        parameter,
+        iteration,
+        states,
+        step: None,
+    }
 }
 
 fn predefined(locals: &mut Locals, span: Span) -> [LocalId; 3] {
     ["gradient", "parameter", "iteration"].map(|name| {
-        locals.push(Local { name: name.into(), ty: Ty::real(), span, kind: LocalKind::Param })
+        locals.push(Local {
+            name: name.into(),
+            ty: Ty::real(),
+            span,
+            kind: LocalKind::Param,
+        })
     })
 }
 
 /// Checks an `optimiser` item.
 pub fn check(session: &mut Session<'_>, id: OptimiserId, item: &ast::Optimiser, library: bool) {
-    let mut body = Body::new(&session.module, &session.names, library, Place::Optimiser, &item.name.name);
+    let mut body = Body::new(
+        &session.module,
+        &session.names,
+        library,
+        Place::Optimiser,
+        &item.name.name,
+    );
     let [gradient, parameter, iteration] = predefined(&mut body.locals, item.name.span);
     body.used.extend([gradient, parameter, iteration]);
     let names = ["gradient", "parameter", "iteration"].map(Arc::from);
@@ -47,7 +68,11 @@ pub fn check(session: &mut Session<'_>, id: OptimiserId, item: &ast::Optimiser, 
     }
     for (param, written) in params.iter().zip(&item.params) {
         if !matches!(&param.param.ty, Ty::Tensor(_, dims) if dims.is_empty()) && param.param.ty != Ty::Error {
-            body.report(types::mismatch(written.ty.span, "a scalar parameter", "another type"));
+            body.report(types::mismatch(
+                written.ty.span,
+                "a scalar parameter",
+                "another type",
+            ));
         }
     }
     let (states, step) = definitions(&mut body, item);
@@ -55,8 +80,17 @@ pub fn check(session: &mut Session<'_>, id: OptimiserId, item: &ast::Optimiser, 
     let (locals, diagnostics) = body.finish();
     session.diagnostics.extend(diagnostics);
     let name = item.name.name.clone();
-    session.module.optimisers[id] =
-        OptimiserItem { name, doc, locals, params, gradient, parameter, iteration, states, step };
+    session.module.optimisers[id] = OptimiserItem {
+        name,
+        doc,
+        locals,
+        params,
+        gradient,
+        parameter,
+        iteration,
+        states,
+        step,
+    };
 }
 
 type States = Vec<(LocalId, Expr, Expr)>;
@@ -96,7 +130,12 @@ fn definitions(body: &mut Body<'_>, item: &ast::Optimiser) -> (States, Option<Ex
                 step = Some((span, value));
             }
             DefinitionKind::Value | DefinitionKind::Function(_) => {
-                body.report(report::unknown_definition(span, "an optimiser", name, DEFINITIONS));
+                body.report(report::unknown_definition(
+                    span,
+                    "an optimiser",
+                    name,
+                    DEFINITIONS,
+                ));
             }
         }
     }
@@ -106,13 +145,21 @@ fn definitions(body: &mut Body<'_>, item: &ast::Optimiser) -> (States, Option<Ex
             Some((_, value)) => states.push((local, start, value)),
             None => {
                 let message = format!("the state `{name}` has no next value");
-                body.report(report::definition_missing(span, message, &format!("add `next {name} = ..`")));
+                body.report(report::definition_missing(
+                    span,
+                    message,
+                    &format!("add `next {name} = ..`"),
+                ));
             }
         }
     }
     if step.is_none() {
         let message = format!("`{}` has no step", item.name.name);
-        body.report(report::definition_missing(item.name.span, message, "add `step = -rate * gradient`"));
+        body.report(report::definition_missing(
+            item.name.span,
+            message,
+            "add `step = -rate * gradient`",
+        ));
     }
     (states, step.map(|(_, value)| value))
 }

@@ -15,19 +15,38 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Checks the options of an infer, those of the command line last: they win.
-pub fn check(session: &mut Session<'_>, method: &'static MethodDef, infer: &str, written: &[ast::Setting]) -> Vec<Setting> {
+pub fn check(
+    session: &mut Session<'_>,
+    method: &'static MethodDef,
+    infer: &str,
+    written: &[ast::Setting],
+) -> Vec<Setting> {
     let mut settings: Vec<Setting> = Vec::new();
     let mut seen: HashMap<Arc<str>, Span> = HashMap::new();
     for setting in written {
         if let Some(first) = seen.insert(setting.name.name.clone(), setting.name.span) {
-            session.diagnostics.push(report::option_twice(&setting.name.name, first, setting.name.span));
+            session
+                .diagnostics
+                .push(report::option_twice(&setting.name.name, first, setting.name.span));
             continue;
         }
-        settings.extend(option(session, method, &setting.name.name, setting.name.span, &setting.value));
+        settings.extend(option(
+            session,
+            method,
+            &setting.name.name,
+            setting.name.span,
+            &setting.value,
+        ));
     }
     let overrides = session.context.overrides.iter().filter(|one| one.item == infer);
     for one in overrides {
-        if let Some(setting) = option(session, method, &one.key.as_str().into(), one.value.span, &one.value) {
+        if let Some(setting) = option(
+            session,
+            method,
+            &one.key.as_str().into(),
+            one.value.span,
+            &one.value,
+        ) {
             settings.retain(|other| other.name != setting.name);
             settings.push(setting);
         }
@@ -35,8 +54,18 @@ pub fn check(session: &mut Session<'_>, method: &'static MethodDef, infer: &str,
     settings
 }
 
-fn option(session: &mut Session<'_>, method: &MethodDef, name: &Arc<str>, span: Span, written: &ast::Expr) -> Option<Setting> {
-    let setting = |value: SettingValue| Setting { name: name.clone(), value, span: written.span };
+fn option(
+    session: &mut Session<'_>,
+    method: &MethodDef,
+    name: &Arc<str>,
+    span: Span,
+    written: &ast::Expr,
+) -> Option<Setting> {
+    let setting = |value: SettingValue| Setting {
+        name: name.clone(),
+        value,
+        span: written.span,
+    };
     if !method.built {
         // The schema is not known yet, but `start` means an infer everywhere: it orders the runs.
         let value = match &**name {
@@ -48,7 +77,9 @@ fn option(session: &mut Session<'_>, method: &MethodDef, name: &Arc<str>, span: 
     let Some(def) = method.options.iter().find(|option| option.name == &**name) else {
         let names = method.options.iter().map(|option| option.name);
         let of = format!("`{}`", method.name);
-        session.diagnostics.push(report::unknown_option(span, &of, name, names));
+        session
+            .diagnostics
+            .push(report::unknown_option(span, &of, name, names));
         return None;
     };
     value(session, def, written).map(setting)
@@ -56,7 +87,9 @@ fn option(session: &mut Session<'_>, method: &MethodDef, name: &Arc<str>, span: 
 
 fn value(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Option<SettingValue> {
     let wrong = |session: &mut Session<'_>, expected: &str| {
-        session.diagnostics.push(report::option_value(written.span, def.name, expected));
+        session
+            .diagnostics
+            .push(report::option_value(written.span, def.name, expected));
         None
     };
     match def.kind {
@@ -83,16 +116,23 @@ fn value(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Opt
         OptionKind::Word(words) => match &*strip(written).kind {
             ast::ExprKind::Name(word) if words.contains(&&**word) => Some(SettingValue::Word(word.clone())),
             ast::ExprKind::Name(word) => {
-                session.diagnostics.push(report::option_word(written.span, def.name, word, words));
+                session
+                    .diagnostics
+                    .push(report::option_word(written.span, def.name, word, words));
                 None
             }
-            _ => wrong(session, &format!("one of {}", crate::report::quoted(words.iter().copied()))),
+            _ => wrong(
+                session,
+                &format!("one of {}", crate::report::quoted(words.iter().copied())),
+            ),
         },
         OptionKind::Optimiser => optimiser(session, def.name, written),
         OptionKind::Infer => infer(session, def.name, written),
         OptionKind::Reals => match &*strip(written).kind {
             ast::ExprKind::List(elements) => {
-                let values = elements.iter().map(|element| number(session, def.name, "numbers in brackets", element));
+                let values = elements
+                    .iter()
+                    .map(|element| number(session, def.name, "numbers in brackets", element));
                 values.collect::<Option<Vec<f64>>>().map(SettingValue::Reals)
             }
             _ => wrong(session, "numbers in brackets, such as `[0.5, 0.9]`"),
@@ -123,32 +163,47 @@ pub fn number(session: &mut Session<'_>, name: &str, expected: &str, written: &a
     let (value, silent) = session.with_constants(|body| {
         let value = body.expr(written, super::expr::Want::Any);
         let number = match &value.ty {
-            Ty::Tensor(elem, dims) if dims.is_empty() && *elem != crate::types::Elem::Bool => constant(body.module, &value),
+            Ty::Tensor(elem, dims) if dims.is_empty() && *elem != crate::types::Elem::Bool => {
+                constant(body.module, &value)
+            }
             _ => None,
         };
         // A name that is no constant is a word in the wrong place, not an unknown variable.
-        let word = matches!(&*strip(written).kind, ast::ExprKind::Name(_) | ast::ExprKind::Text(_));
+        let word = matches!(
+            &*strip(written).kind,
+            ast::ExprKind::Name(_) | ast::ExprKind::Text(_)
+        );
         if word && number.is_none() {
             body.diagnostics.clear();
         }
         (number, value.ty == Ty::Error && !word)
     });
     if value.is_none() && !silent {
-        session.diagnostics.push(report::option_value(written.span, name, expected));
+        session
+            .diagnostics
+            .push(report::option_value(written.span, name, expected));
     }
     value
 }
 
 fn infer(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Option<SettingValue> {
     let Some(word) = word(written) else {
-        session.diagnostics.push(report::option_value(written.span, name, "the name of an infer"));
+        session
+            .diagnostics
+            .push(report::option_value(written.span, name, "the name of an infer"));
         return None;
     };
     match session.find(&word) {
         Some((Some(Def::Infer(id)), _)) => Some(SettingValue::Infer(id)),
         Some((None, _)) => None,
         Some((Some(def), at)) => {
-            session.diagnostics.push(report_names::wrong_kind(written.span, &word, "an infer", def.kind(), at));
+            session.diagnostics.push(report_names::wrong_kind(
+                written.span,
+                &word,
+                "an infer",
+                def.kind(),
+                at,
+            ));
             None
         }
         None => {
@@ -168,14 +223,24 @@ fn optimiser(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Opti
         _ => (written, &[] as &[ast::Arg]),
     };
     let Some(word) = word(callee) else {
-        session.diagnostics.push(report::option_value(written.span, name, "an optimiser such as `Adam(1e-3)`"));
+        session.diagnostics.push(report::option_value(
+            written.span,
+            name,
+            "an optimiser such as `Adam(1e-3)`",
+        ));
         return None;
     };
     let id = match session.find(&word) {
         Some((Some(Def::Optimiser(id)), _)) => id,
         Some((None, _)) => return None,
         Some((Some(def), at)) => {
-            session.diagnostics.push(report_names::wrong_kind(callee.span, &word, "an optimiser", def.kind(), at));
+            session.diagnostics.push(report_names::wrong_kind(
+                callee.span,
+                &word,
+                "an optimiser",
+                def.kind(),
+                at,
+            ));
             return None;
         }
         None => {
@@ -187,12 +252,20 @@ fn optimiser(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Opti
     };
     let item = session.module.optimisers[id].clone();
     let values: Option<Vec<Expr>> = session.with_constants(|body| {
-        let signature = Signature { name: &item.name, params: &item.params, locals: &item.locals, lifts: Lifts::No };
+        let signature = Signature {
+            name: &item.name,
+            params: &item.params,
+            locals: &item.locals,
+            lifts: Lifts::No,
+        };
         let mut solver = super::solve::Solver::default();
         let arguments = body.arguments(signature, args, written.span, &mut solver)?;
         for value in &arguments.values {
             if value.ty != Ty::Error && constant(body.module, value).is_none() {
-                body.report(crate::report::types::not_constant(value.span, "an argument of an optimiser"));
+                body.report(crate::report::types::not_constant(
+                    value.span,
+                    "an argument of an optimiser",
+                ));
                 return None;
             }
         }
@@ -212,21 +285,34 @@ fn call(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Opti
     };
     let Some(word) = word(callee) else {
         let expected = format!("one of {}", crate::report::quoted(names));
-        session.diagnostics.push(report::option_value(written.span, def.name, &expected));
+        session
+            .diagnostics
+            .push(report::option_value(written.span, def.name, &expected));
         return None;
     };
     let Some((_, count)) = forms.iter().find(|(name, _)| *name == &*word) else {
-        session.diagnostics.push(report::option_word(callee.span, def.name, &word, &names));
+        session
+            .diagnostics
+            .push(report::option_word(callee.span, def.name, &word, &names));
         return None;
     };
     if args.len() != *count {
         let found = crate::report::count(args.len(), "argument");
-        let expected = format!("`{word}` with {}, found {found}", crate::report::count(*count, "argument"));
-        session.diagnostics.push(report::option_value(written.span, def.name, &expected));
+        let expected = format!(
+            "`{word}` with {}, found {found}",
+            crate::report::count(*count, "argument")
+        );
+        session
+            .diagnostics
+            .push(report::option_value(written.span, def.name, &expected));
         return None;
     }
-    let values = args.iter().map(|arg| number(session, def.name, "made of numbers", &arg.value));
-    values.collect::<Option<Vec<f64>>>().map(|values| SettingValue::Call(word, values))
+    let values = args
+        .iter()
+        .map(|arg| number(session, def.name, "made of numbers", &arg.value));
+    values
+        .collect::<Option<Vec<f64>>>()
+        .map(|values| SettingValue::Call(word, values))
 }
 
 /// The words in backquotes of an option's text, with the number of their arguments.

@@ -12,7 +12,11 @@ use std::collections::HashMap;
 pub fn order(session: &mut Session<'_>, entries: &[Entry<'_>]) -> Vec<usize> {
     let mut graph: DiGraph<usize, ()> = DiGraph::new();
     let nodes: Vec<NodeIndex> = (0..entries.len()).map(|at| graph.add_node(at)).collect();
-    let by_def: HashMap<Def, NodeIndex> = entries.iter().zip(&nodes).map(|(entry, node)| (entry.def, *node)).collect();
+    let by_def: HashMap<Def, NodeIndex> = entries
+        .iter()
+        .zip(&nodes)
+        .map(|(entry, node)| (entry.def, *node))
+        .collect();
     for (entry, node) in entries.iter().zip(&nodes) {
         for name in mentions(&entry.item.kind) {
             for needed in needed(session, entry, &name) {
@@ -32,7 +36,10 @@ pub fn order(session: &mut Session<'_>, entries: &[Entry<'_>]) -> Vec<usize> {
                 .map(|entry| (entry.name.name.to_string(), entry.name.span))
                 .collect();
             session.diagnostics.push(report::cycle(&path));
-            session.names.broken.extend(component.iter().map(|node| entries[graph[*node]].def));
+            session
+                .names
+                .broken
+                .extend(component.iter().map(|node| entries[graph[*node]].def));
         }
     }
     let mut sorted = Vec::new();
@@ -58,12 +65,17 @@ fn needed(session: &Session<'_>, entry: &Entry<'_>, name: &str) -> Vec<Def> {
 
 /// The items of a component in the order in which each needs the next, as far as a walk finds one.
 fn along(graph: &DiGraph<usize, ()>, component: &[NodeIndex]) -> Vec<NodeIndex> {
-    let Some(first) = component.first() else { return Vec::new() };
+    let Some(first) = component.first() else {
+        return Vec::new();
+    };
     let mut path = vec![*first];
     while let Some(last) = path.last() {
         let mut targets: Vec<NodeIndex> = graph.edges(*last).map(|edge| edge.target()).collect();
         targets.sort_unstable();
-        match targets.into_iter().find(|next| component.contains(next) && !path.contains(next)) {
+        match targets
+            .into_iter()
+            .find(|next| component.contains(next) && !path.contains(next))
+        {
             Some(next) => path.push(next),
             None => return path,
         }

@@ -7,9 +7,7 @@ use super::statements::strip;
 use crate::constant::constant;
 use crate::report::{infer as report, names as report_names, statements, types};
 use crate::sites;
-use crate::tree::{
-    DistId, ModelId, PosteriorId, PosteriorItem, PosteriorLine, PosteriorValue, StartValue,
-};
+use crate::tree::{DistId, ModelId, PosteriorId, PosteriorItem, PosteriorLine, PosteriorValue, StartValue};
 use crate::types::{Elem, Ty};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, StmtKind};
@@ -28,20 +26,26 @@ pub fn check(session: &mut Session<'_>, id: PosteriorId, item: &ast::Posterior) 
                 no_type(session, ty.as_ref());
                 (targets, fixed_site(session, value))
             }
-            StmtKind::Sample { targets, ty, dist, .. } => {
+            StmtKind::Sample {
+                targets, ty, dist, ..
+            } => {
                 no_type(session, ty.as_ref());
                 (targets, family(session, dist))
             }
             StmtKind::For { .. } | StmtKind::Return(_) => {
                 let help = "write lines such as `w ~ Normal(scale = 0.1)`";
-                session.diagnostics.push(statements::wrong_place(line.span, "this", "a posterior", help));
+                session
+                    .diagnostics
+                    .push(statements::wrong_place(line.span, "this", "a posterior", help));
                 continue;
             }
             StmtKind::Error => continue,
         };
         let mut found = Vec::new();
         for target in targets {
-            let Some(path) = path(session, target) else { continue };
+            let Some(path) = path(session, target) else {
+                continue;
+            };
             if let Some((model, sites)) = &known {
                 covered(session, &path, target.span, (*model, sites), &mut seen);
                 if let Some(PosteriorValue::From(infer, source)) = &value {
@@ -51,13 +55,22 @@ pub fn check(session: &mut Session<'_>, id: PosteriorId, item: &ast::Posterior) 
             found.push((Arc::from(path), target.span));
         }
         if let Some(value) = value {
-            lines.push(PosteriorLine { sites: found, value, span: line.span });
+            lines.push(PosteriorLine {
+                sites: found,
+                value,
+                span: line.span,
+            });
         }
     }
     let Some(model) = model else { return };
     session.models.insert(Def::Posterior(id), model);
     let span = session.module.posteriors[id].span;
-    session.module.posteriors[id] = PosteriorItem { name: item.name.name.clone(), model, lines, span };
+    session.module.posteriors[id] = PosteriorItem {
+        name: item.name.name.clone(),
+        model,
+        lines,
+        span,
+    };
 }
 
 fn model_of(session: &mut Session<'_>, of: &ast::Ident) -> Option<ModelId> {
@@ -65,7 +78,13 @@ fn model_of(session: &mut Session<'_>, of: &ast::Ident) -> Option<ModelId> {
         Some((Some(Def::Model(id)), _)) => Some(id),
         Some((None, _)) => None,
         Some((Some(def), at)) => {
-            session.diagnostics.push(report_names::wrong_kind(of.span, &of.name, "a model", def.kind(), at));
+            session.diagnostics.push(report_names::wrong_kind(
+                of.span,
+                &of.name,
+                "a model",
+                def.kind(),
+                at,
+            ));
             None
         }
         None => {
@@ -79,7 +98,10 @@ fn model_of(session: &mut Session<'_>, of: &ast::Ident) -> Option<ModelId> {
 
 fn no_type(session: &mut Session<'_>, ty: Option<&ast::Type>) {
     if let Some(ty) = ty {
-        session.diagnostics.push(statements::target(ty.span, "sites without a type (the model has it)"));
+        session.diagnostics.push(statements::target(
+            ty.span,
+            "sites without a type (the model has it)",
+        ));
     }
 }
 
@@ -87,7 +109,10 @@ fn no_type(session: &mut Session<'_>, ty: Option<&ast::Type>) {
 pub fn path(session: &mut Session<'_>, target: &ast::Expr) -> Option<String> {
     let text = path_text(session, target);
     if text.is_none() {
-        session.diagnostics.push(statements::target(target.span, "a site such as `w`, `h1.w`, `hidden[0].w` or `h1.*`"));
+        session.diagnostics.push(statements::target(
+            target.span,
+            "a site such as `w`, `h1.w`, `hidden[0].w` or `h1.*`",
+        ));
     }
     text
 }
@@ -99,9 +124,13 @@ fn path_text(session: &mut Session<'_>, target: &ast::Expr) -> Option<String> {
         ast::ExprKind::Glob(base) => Some(format!("{}.*", path_text(session, base)?)),
         ast::ExprKind::Paren(inner) => path_text(session, inner),
         ast::ExprKind::Index(base, indices) => {
-            let [ast::Index::At(at)] = indices.as_slice() else { return None };
+            let [ast::Index::At(at)] = indices.as_slice() else {
+                return None;
+            };
             let base = path_text(session, base)?;
-            let at = session.number(at, "the position of a layer").filter(|at| at.fract() == 0.0 && *at >= 0.0)?;
+            let at = session
+                .number(at, "the position of a layer")
+                .filter(|at| at.fract() == 0.0 && *at >= 0.0)?;
             Some(format!("{base}[{at}]"))
         }
         _ => None,
@@ -123,7 +152,11 @@ fn covered(
     }
     for site in matching {
         // `layers[0].w` and `layers[1].w` both match `layers[_].w`; each index has its own line.
-        let key = if site.contains("[_]") { format!("{path} {site}") } else { site.to_owned() };
+        let key = if site.contains("[_]") {
+            format!("{path} {site}")
+        } else {
+            site.to_owned()
+        };
         match seen.get(&key) {
             Some(first) => {
                 session.diagnostics.push(report::site_twice(site, *first, span));
@@ -150,7 +183,10 @@ fn fixed_site(session: &mut Session<'_>, value: &ast::Expr) -> Option<PosteriorV
     let written = path_text(session, value);
     let Some((name, rest)) = written.as_deref().and_then(|path| path.split_once('.')) else {
         let expected = "a site of another infer, such as `map.first.*`";
-        session.diagnostics.push(types::mismatch(value.span, expected, "another value").help("for a start value write `site ~ Point(fixed(1.0))`"));
+        session.diagnostics.push(
+            types::mismatch(value.span, expected, "another value")
+                .help("for a start value write `site ~ Point(fixed(1.0))`"),
+        );
         return None;
     };
     match session.find(name) {
@@ -165,7 +201,13 @@ fn fixed_site(session: &mut Session<'_>, value: &ast::Expr) -> Option<PosteriorV
         }
         Some((None, _)) => None,
         Some((Some(def), at)) => {
-            session.diagnostics.push(report_names::wrong_kind(value.span, name, "an infer", def.kind(), at));
+            session.diagnostics.push(report_names::wrong_kind(
+                value.span,
+                name,
+                "an infer",
+                def.kind(),
+                at,
+            ));
             None
         }
         None => {
@@ -184,12 +226,18 @@ fn same_sites(
     source: (crate::tree::InferId, &Arc<str>),
     span: Span,
 ) {
-    let Some(model) = session.models.get(&Def::Infer(source.0)).copied() else { return };
+    let Some(model) = session.models.get(&Def::Infer(source.0)).copied() else {
+        return;
+    };
     let known = sites::paths(&session.module, model);
     let (to, from) = (target.0.strip_suffix(".*"), source.1.strip_suffix(".*"));
     let (Some(to), Some(from)) = (to, from) else {
         if to.is_some() != from.is_some() {
-            session.diagnostics.push(types::mismatch(span, "`.*` on both sides or on none", "it on one side"));
+            session.diagnostics.push(types::mismatch(
+                span,
+                "`.*` on both sides or on none",
+                "it on one side",
+            ));
         }
         return;
     };
@@ -217,7 +265,9 @@ fn family(session: &mut Session<'_>, written: &ast::Expr) -> Option<PosteriorVal
         Some((def, _)) if session.names.broken.contains(&def) => return None,
         Some((Def::Dist(id), _)) => id,
         Some((def, at)) => {
-            session.diagnostics.push(report_names::wrong_kind(span, name, "a family", def.kind(), at));
+            session
+                .diagnostics
+                .push(report_names::wrong_kind(span, name, "a family", def.kind(), at));
             return None;
         }
         None => {
@@ -232,22 +282,52 @@ fn family(session: &mut Session<'_>, written: &ast::Expr) -> Option<PosteriorVal
 }
 
 fn not_a_family(session: &mut Session<'_>, span: Span) -> Option<PosteriorValue> {
-    session.diagnostics.push(types::mismatch(span, "a family such as `Normal(scale = 0.1)`", "another expression"));
+    session.diagnostics.push(types::mismatch(
+        span,
+        "a family such as `Normal(scale = 0.1)`",
+        "another expression",
+    ));
     None
 }
 
-fn starts(session: &mut Session<'_>, id: DistId, args: &[ast::Arg], span: Span) -> Vec<(Arc<str>, StartValue)> {
+fn starts(
+    session: &mut Session<'_>,
+    id: DistId,
+    args: &[ast::Arg],
+    span: Span,
+) -> Vec<(Arc<str>, StartValue)> {
     let item = session.module.dists[id].clone();
     session.with_constants(|body| {
-        let signature = Signature { name: &item.name, params: &item.params, locals: &item.locals, lifts: Lifts::Yes };
+        let signature = Signature {
+            name: &item.name,
+            params: &item.params,
+            locals: &item.locals,
+            lifts: Lifts::Yes,
+        };
         let slots = body.slots(signature, args, span);
-        let given = item.params.iter().zip(slots).filter_map(|(param, slot)| Some((param, slot?)));
-        given.filter_map(|(param, arg)| Some((param.param.name.clone(), start(body, &param.param.ty, arg, (&param.param.name, signature))?))).collect()
+        let given = item
+            .params
+            .iter()
+            .zip(slots)
+            .filter_map(|(param, slot)| Some((param, slot?)));
+        given
+            .filter_map(|(param, arg)| {
+                Some((
+                    param.param.name.clone(),
+                    start(body, &param.param.ty, arg, (&param.param.name, signature))?,
+                ))
+            })
+            .collect()
     })
 }
 
 /// A start value: a number, `fixed(number)`, or a distribution to draw it from.
-fn start(body: &mut super::body::Body<'_>, wanted: &Ty, arg: &ast::Arg, param: (&str, Signature<'_>)) -> Option<StartValue> {
+fn start(
+    body: &mut super::body::Body<'_>,
+    wanted: &Ty,
+    arg: &ast::Arg,
+    param: (&str, Signature<'_>),
+) -> Option<StartValue> {
     let (name, signature) = param;
     let written = strip(&arg.value);
     let inner = match &*written.kind {
@@ -282,11 +362,21 @@ fn start(body: &mut super::body::Body<'_>, wanted: &Ty, arg: &ast::Arg, param: (
     if value.ty == Ty::Error {
         return None;
     }
-    let signature = Signature { lifts: Lifts::No, ..signature };
-    let slot = super::call::Slot { name, signature, lifted: &mut None };
+    let signature = Signature {
+        lifts: Lifts::No,
+        ..signature
+    };
+    let slot = super::fit::Slot {
+        name,
+        signature,
+        lifted: &mut None,
+    };
     let fits = body.fit(&value, &scalar, &mut solver, Some(slot));
     if fits && constant(body.module, &value).is_none() {
-        body.report(types::not_constant(value.span, &format!("the start value `{name}`")));
+        body.report(types::not_constant(
+            value.span,
+            &format!("the start value `{name}`"),
+        ));
         return None;
     }
     fits.then_some(start)

@@ -5,8 +5,8 @@ use super::names::{Def, Names};
 use super::{Context, compare, data, dist, infer, items, layer, model, optimiser, order, posterior};
 use crate::report::names as report;
 use crate::tree::{
-    ConstItem, DataItem, DistItem, FnItem, InferItem, LayerItem, Locals, ModelId, ModelItem, Module, PosteriorId,
-    PosteriorItem, Target,
+    ConstItem, DataItem, DistItem, FnItem, InferItem, LayerItem, Locals, ModelId, ModelItem, Module,
+    PosteriorId, PosteriorItem, Target,
 };
 use crate::types::Ty;
 use bnnc_base::diagnostic::{Diagnostic, Place as At};
@@ -87,11 +87,19 @@ impl<'a> Session<'a> {
     /// Gives every item of a file an identity and a placeholder.
     fn collect<'m>(&mut self, module: &'m ast::Module, library: bool, entries: &mut Vec<Entry<'m>>) {
         for item in &module.items {
-            let Some((def, name)) = self.placeholder(item) else { continue };
+            let Some((def, name)) = self.placeholder(item) else {
+                continue;
+            };
             if let Some(first) = self.names.add(&name.name, def, Some(name.span), library) {
-                self.diagnostics.push(report::duplicate_item(&name.name, first, name.span));
+                self.diagnostics
+                    .push(report::duplicate_item(&name.name, first, name.span));
             }
-            entries.push(Entry { def, item, name, library });
+            entries.push(Entry {
+                def,
+                item,
+                name,
+                library,
+            });
         }
     }
 
@@ -103,24 +111,54 @@ impl<'a> Session<'a> {
             ItemKind::Use(_) | ItemKind::Compare(_) | ItemKind::Error => return None,
             ItemKind::Const(it) => {
                 let value = super::body::error(it.value.span);
-                (Def::Const(module.consts.push(ConstItem { name: named(&it.name), value })), &it.name)
+                (
+                    Def::Const(module.consts.push(ConstItem {
+                        name: named(&it.name),
+                        value,
+                    })),
+                    &it.name,
+                )
             }
             ItemKind::Fn(it) => (Def::Fn(module.fns.push(empty_fn(named(&it.name), doc))), &it.name),
-            ItemKind::Layer(it) => (Def::Layer(module.layers.push(empty_layer(named(&it.name), doc))), &it.name),
-            ItemKind::Dist(it) => (Def::Dist(module.dists.push(empty_dist(named(&it.name), doc))), &it.name),
-            ItemKind::Optimiser(it) => {
-                (Def::Optimiser(module.optimisers.push(optimiser::empty(named(&it.name), doc, it.name.span))), &it.name)
-            }
+            ItemKind::Layer(it) => (
+                Def::Layer(module.layers.push(empty_layer(named(&it.name), doc))),
+                &it.name,
+            ),
+            ItemKind::Dist(it) => (
+                Def::Dist(module.dists.push(empty_dist(named(&it.name), doc))),
+                &it.name,
+            ),
+            ItemKind::Optimiser(it) => (
+                Def::Optimiser(
+                    module
+                        .optimisers
+                        .push(optimiser::empty(named(&it.name), doc, it.name.span)),
+                ),
+                &it.name,
+            ),
             ItemKind::Data(it) => {
                 let spec = data::empty(&it.name);
-                (Def::Data(module.datas.push(DataItem { name: named(&it.name), spec, span: item.span })), &it.name)
+                (
+                    Def::Data(module.datas.push(DataItem {
+                        name: named(&it.name),
+                        spec,
+                        span: item.span,
+                    })),
+                    &it.name,
+                )
             }
-            ItemKind::Model(it) => {
-                (Def::Model(module.models.push(empty_model(named(&it.name), item.span))), &it.name)
-            }
+            ItemKind::Model(it) => (
+                Def::Model(module.models.push(empty_model(named(&it.name), item.span))),
+                &it.name,
+            ),
             ItemKind::Posterior(it) => {
                 let (name, model) = (named(&it.name), ModelId(0));
-                let empty = PosteriorItem { name, model, lines: Vec::new(), span: item.span };
+                let empty = PosteriorItem {
+                    name,
+                    model,
+                    lines: Vec::new(),
+                    span: item.span,
+                };
                 (Def::Posterior(module.posteriors.push(empty)), &it.name)
             }
             ItemKind::Infer(it) => {
@@ -157,14 +195,21 @@ impl<'a> Session<'a> {
     fn imports(&mut self, library: &[ast::Module], module: &ast::Module) {
         for item in &module.items {
             let ItemKind::Use(path) = &item.kind else { continue };
-            let Some((last, folders)) = path.split_last() else { continue };
+            let Some((last, folders)) = path.split_last() else {
+                continue;
+            };
             let written = path.iter().map(|part| &*part.name).collect::<Vec<_>>().join("::");
-            let prefix = folders.iter().map(|part| &*part.name).collect::<Vec<_>>().join("/");
+            let prefix = folders
+                .iter()
+                .map(|part| &*part.name)
+                .collect::<Vec<_>>()
+                .join("/");
             let paths = &self.context.library_paths;
             let mut names: Vec<&str> = Vec::new();
             for (at, file) in library.iter().enumerate() {
                 let place = paths.get(at).map(|path| path.trim_end_matches(".bnn"));
-                let here = place.is_none_or(|place| place == prefix || place.starts_with(&format!("{prefix}/")));
+                let here =
+                    place.is_none_or(|place| place == prefix || place.starts_with(&format!("{prefix}/")));
                 if here && !folders.is_empty() {
                     names.extend(file.items.iter().filter_map(|item| Some(&*item_name(item)?.name)));
                 }
@@ -183,16 +228,26 @@ impl<'a> Session<'a> {
     fn check_override_names(&mut self) {
         let runs = |def: Def| matches!(def, Def::Infer(_) | Def::Data(_));
         for one in &self.context.overrides {
-            let known = self.names.find(&one.item, false).is_some_and(|(def, _)| runs(def));
+            let known = self
+                .names
+                .find(&one.item, false)
+                .is_some_and(|(def, _)| runs(def));
             if !known {
                 let names = self.names.all(runs);
-                self.diagnostics.push(crate::report::infer::unknown_override(one.value.span, &one.item, names));
+                self.diagnostics.push(crate::report::infer::unknown_override(
+                    one.value.span,
+                    &one.item,
+                    names,
+                ));
             }
         }
         let datas = |def: Def| matches!(def, Def::Data(_));
         for (name, _) in &self.context.data_overrides {
             if !self.names.find(name, false).is_some_and(|(def, _)| datas(def)) {
-                self.diagnostics.push(crate::report::infer::unknown_data_override(name, self.names.all(datas)));
+                self.diagnostics.push(crate::report::infer::unknown_data_override(
+                    name,
+                    self.names.all(datas),
+                ));
             }
         }
     }
@@ -236,20 +291,52 @@ pub fn item_name(item: &ast::Item) -> Option<&Ident> {
 }
 
 fn empty_fn(name: Arc<str>, doc: String) -> FnItem {
-    FnItem { name, doc, locals: Locals::default(), params: Vec::new(), result: Ty::Error, body: Vec::new() }
+    FnItem {
+        name,
+        doc,
+        locals: Locals::default(),
+        params: Vec::new(),
+        result: Ty::Error,
+        body: Vec::new(),
+    }
 }
 
 fn empty_layer(name: Arc<str>, doc: String) -> LayerItem {
     let (params, inputs, body) = (Vec::new(), Vec::new(), Vec::new());
-    LayerItem { name, doc, locals: Locals::default(), params, inputs, result: Ty::Error, body }
+    LayerItem {
+        name,
+        doc,
+        locals: Locals::default(),
+        params,
+        inputs,
+        result: Ty::Error,
+        body,
+    }
 }
 
 fn empty_dist(name: Arc<str>, doc: String) -> DistItem {
     let (params, functions, values) = (Vec::new(), Vec::new(), Vec::new());
-    DistItem { name, doc, locals: Locals::default(), params, on: Ty::Error, elementwise: false, functions, values }
+    DistItem {
+        name,
+        doc,
+        locals: Locals::default(),
+        params,
+        on: Ty::Error,
+        elementwise: false,
+        functions,
+        values,
+    }
 }
 
 fn empty_model(name: Arc<str>, span: Span) -> ModelItem {
     let (shared, inputs, outputs, body) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    ModelItem { name, locals: Locals::default(), shared, inputs, outputs, body, span }
+    ModelItem {
+        name,
+        locals: Locals::default(),
+        shared,
+        inputs,
+        outputs,
+        body,
+        span,
+    }
 }

@@ -17,7 +17,10 @@ pub struct Solver {
 impl Solver {
     /// For types of one and the same item: nothing is to be found.
     pub fn rigid() -> Solver {
-        Solver { found: BTreeMap::new(), rigid: true }
+        Solver {
+            found: BTreeMap::new(),
+            rigid: true,
+        }
     }
 
     /// Says what a variable of the callee is.
@@ -33,8 +36,15 @@ impl Solver {
     /// The same with one atom of the caller replaced in all that was found.
     pub fn replaced(&self, wanted: &Atom, value: &Dim) -> Solver {
         let replace = |dim: &Dim| dim.substitute(&|atom| (atom == wanted).then(|| value.clone()));
-        let found = self.found.iter().map(|(local, (dim, span))| (*local, (replace(dim), *span))).collect();
-        Solver { found, rigid: self.rigid }
+        let found = self
+            .found
+            .iter()
+            .map(|(local, (dim, span))| (*local, (replace(dim), *span)))
+            .collect();
+        Solver {
+            found,
+            rigid: self.rigid,
+        }
     }
 
     /// A dimension of the callee in the caller's names, with metas for what is not known.
@@ -54,7 +64,9 @@ impl Solver {
     /// A type of the callee in the caller's names.
     pub fn ty(&self, ty: &Ty) -> Ty {
         match ty {
-            Ty::Tensor(elem, dims) => Ty::Tensor(self.elem(elem), dims.iter().map(|dim| self.dim(dim)).collect()),
+            Ty::Tensor(elem, dims) => {
+                Ty::Tensor(self.elem(elem), dims.iter().map(|dim| self.dim(dim)).collect())
+            }
             Ty::Dist(elem) => Ty::Dist(self.elem(elem)),
             Ty::List(element, length) => Ty::List(Box::new(self.ty(element)), self.dim(length)),
             Ty::Layer(_) | Ty::Function(_) | Ty::Text | Ty::Optimiser | Ty::Error => ty.clone(),
@@ -87,7 +99,12 @@ impl Solver {
 /// checked again when the program meets its data.
 pub fn equal(a: &Dim, b: &Dim) -> bool {
     let difference = a.plus(b, -1);
-    difference.terms.is_empty() || difference.terms.keys().flatten().any(|atom| matches!(atom, Atom::Div(..)))
+    difference.terms.is_empty()
+        || difference
+            .terms
+            .keys()
+            .flatten()
+            .any(|atom| matches!(atom, Atom::Div(..)))
 }
 
 /// Whether something is still to be found.
@@ -104,7 +121,9 @@ fn solve(wanted: &Dim, actual: &Dim) -> Option<(u32, Dim)> {
     let mut unknown = None;
     let mut rest = actual.clone();
     for (atoms, coefficient) in &wanted.terms {
-        let term = Dim { terms: BTreeMap::from([(atoms.clone(), *coefficient)]) };
+        let term = Dim {
+            terms: BTreeMap::from([(atoms.clone(), *coefficient)]),
+        };
         match atoms.as_slice() {
             [Atom::Meta(meta)] if unknown.is_none() => unknown = Some((meta.0, *coefficient)),
             _ if has_meta(&term) => return None,
@@ -112,7 +131,11 @@ fn solve(wanted: &Dim, actual: &Dim) -> Option<(u32, Dim)> {
         }
     }
     let (meta, coefficient) = unknown?;
-    if rest.terms.values().any(|value| value.checked_rem(coefficient) != Some(0)) {
+    if rest
+        .terms
+        .values()
+        .any(|value| value.checked_rem(coefficient) != Some(0))
+    {
         return None;
     }
     rest.terms.values_mut().for_each(|value| *value /= coefficient);

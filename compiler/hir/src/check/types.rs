@@ -13,8 +13,9 @@ use bnnc_grammar::ast;
 use bnnc_graph::dist::Support;
 
 /// The names of types.
-pub const NAMES: &[&str] =
-    &["real", "positive", "unit", "int", "count", "bool", "index", "simplex", "ordered", "dist", "fn"];
+pub const NAMES: &[&str] = &[
+    "real", "positive", "unit", "int", "count", "bool", "index", "simplex", "ordered", "dist", "fn",
+];
 
 impl Body<'_> {
     /// Declares the parameters of several lists: first all names, then the types (which may use names of any list, and
@@ -22,13 +23,20 @@ impl Body<'_> {
     pub fn params(&mut self, lists: &[&[ast::Param]], static_integers: bool) -> Vec<Vec<Binding>> {
         let declared: Vec<Vec<LocalId>> = lists
             .iter()
-            .map(|list| list.iter().map(|param| self.declare_param(param, static_integers)).collect())
+            .map(|list| {
+                list.iter()
+                    .map(|param| self.declare_param(param, static_integers))
+                    .collect()
+            })
             .collect();
         lists
             .iter()
             .zip(declared)
             .map(|(list, locals)| {
-                list.iter().zip(locals).map(|(param, local)| self.type_param(param, local)).collect()
+                list.iter()
+                    .zip(locals)
+                    .map(|(param, local)| self.type_param(param, local))
+                    .collect()
             })
             .collect()
     }
@@ -46,7 +54,14 @@ impl Body<'_> {
     fn type_param(&mut self, param: &ast::Param, local: LocalId) -> Binding {
         let ty = self.ty(&param.ty, true);
         self.locals[local].ty = ty.clone();
-        Binding { local, param: Param { name: param.name.name.clone(), ty }, default: None }
+        Binding {
+            local,
+            param: Param {
+                name: param.name.name.clone(),
+                ty,
+            },
+            default: None,
+        }
     }
 
     /// Checks the defaults of parameters, which may use the parameters.
@@ -87,10 +102,18 @@ impl Body<'_> {
             ("count", []) => tensor(Elem::Count, dims),
             ("bool", []) => tensor(Elem::Bool, dims),
             ("real", [low, high]) => self.interval(low, high, dims),
-            ("index", [size]) => self.dim(size).map_or(Ty::Error, |size| tensor(Elem::Index(size), dims)),
+            ("index", [size]) => self
+                .dim(size)
+                .map_or(Ty::Error, |size| tensor(Elem::Index(size), dims)),
             ("simplex" | "ordered", [size]) => {
-                let support = if name == "simplex" { Support::Simplex } else { Support::Ordered };
-                let Some(size) = self.dim(size) else { return Ty::Error };
+                let support = if name == "simplex" {
+                    Support::Simplex
+                } else {
+                    Support::Ordered
+                };
+                let Some(size) = self.dim(size) else {
+                    return Ty::Error;
+                };
                 dims.push(size);
                 tensor(Elem::Real(support), dims)
             }
@@ -123,7 +146,10 @@ impl Body<'_> {
                 Ty::Tensor(Elem::Real(support), dims)
             }
             (Some(_), Some(_)) => {
-                self.report(report::malformed_type(low.span.to(high.span), "a lower bound below the upper bound"));
+                self.report(report::malformed_type(
+                    low.span.to(high.span),
+                    "a lower bound below the upper bound",
+                ));
                 Ty::Error
             }
             (None, _) | (_, None) => Ty::Error,
@@ -146,11 +172,9 @@ impl Body<'_> {
     /// Makes dims of the names in a written dimension that mean nothing yet.
     fn bind_dims(&mut self, written: &ast::Expr) {
         match &*written.kind {
-            ast::ExprKind::Name(name) => {
-                if self.peek_local(name).is_none() && !self.is_constant(name) {
-                    let local = self.declare(name, written.span, Ty::int(), LocalKind::Dim);
-                    self.statics.insert(local, Dim::atom(Atom::Local(local)));
-                }
+            ast::ExprKind::Name(name) if self.peek_local(name).is_none() && !self.is_constant(name) => {
+                let local = self.declare(name, written.span, Ty::int(), LocalKind::Dim);
+                self.statics.insert(local, Dim::atom(Atom::Local(local)));
             }
             ast::ExprKind::Binary(_, left, right) => {
                 self.bind_dims(left);
@@ -171,8 +195,11 @@ impl Body<'_> {
             && self.peek_local(name).is_none()
             && !self.is_constant(name)
         {
-            let known: Vec<std::sync::Arc<str>> =
-                self.statics.keys().map(|local| self.locals[*local].name.clone()).collect();
+            let known: Vec<std::sync::Arc<str>> = self
+                .statics
+                .keys()
+                .map(|local| self.locals[*local].name.clone())
+                .collect();
             let mut known: Vec<&str> = known.iter().map(|name| &**name).collect();
             known.sort_unstable();
             self.report(report::unknown_dim(written.span, name, known));

@@ -103,12 +103,14 @@ impl Binder<'_> {
         }
         let field = self.schema.fields.iter().find(|field| field.name == name);
         let vector = matches!(&binding.param.ty, Ty::Tensor(Elem::Real(_), dims) if dims.len() == 1);
+        // A scalar column may share its name with the vector of all inputs (`x`): the vector is meant.
+        let field = field.filter(|field| !vector || !field.shape.is_empty() || self.schema.inputs == 0);
         match field {
             Some(field) => {
                 let field = field.clone();
                 self.field(binding, field);
             }
-            None if vector && self.model.inputs.len() == 1 => {
+            None if vector && self.model.inputs.len() == 1 && self.schema.inputs > 0 => {
                 self.fit_dims(binding, &[self.schema.inputs]);
                 self.port(binding, DataSource::Inputs);
             }
@@ -201,7 +203,9 @@ impl Binder<'_> {
         let Ty::Tensor(_, dims) = &binding.param.ty else { return };
         let span = self.span(binding);
         if dims.len() != shape.len() {
-            let text = format!("`{}` is declared with {} axes, but its data has {}", binding.param.name, dims.len(), shape.len());
+            let axes = |count: usize| if count == 1 { "1 axis".to_owned() } else { format!("{count} axes") };
+            let (declared, found) = (axes(dims.len()), axes(shape.len()));
+            let text = format!("`{}` is declared with {declared}, but its data has {found}", binding.param.name);
             return self.wrong(span, text);
         }
         for (dim, size) in dims.clone().iter().zip(shape) {

@@ -112,18 +112,29 @@ code!(
 /// A site that the model does not have.
 pub fn unknown_site(span: Span, path: &str, model: (&str, Span), sites: &[String]) -> Diagnostic {
     let names = sites.iter().map(String::as_str);
-    let list = if sites.is_empty() { "it has no sites".to_owned() } else { format!("its sites are {}", quoted(names.clone())) };
-    Diagnostic::error(&UNKNOWN_SITE, span, format!("the model `{}` has no site `{path}`", model.0))
-        .also(model.1, "the model is here")
-        .suggest(path, names)
-        .note(list)
+    let list = if sites.is_empty() {
+        "it has no sites".to_owned()
+    } else {
+        format!("its sites are {}", quoted(names.clone()))
+    };
+    Diagnostic::error(
+        &UNKNOWN_SITE,
+        span,
+        format!("the model `{}` has no site `{path}`", model.0),
+    )
+    .also(model.1, "the model is here")
+    .suggest(path, names)
+    .note(list)
 }
 
 /// A layer named without its sites.
 pub fn layer_not_site(span: Span, path: &str, sites: &[String]) -> Diagnostic {
     Diagnostic::error(&UNKNOWN_SITE, span, format!("`{path}` is a layer, not a site"))
         .help(format!("write `{path}.*` for all its sites"))
-        .note(format!("its sites are {}", quoted(sites.iter().map(String::as_str))))
+        .note(format!(
+            "its sites are {}",
+            quoted(sites.iter().map(String::as_str))
+        ))
 }
 
 /// A site on two lines.
@@ -136,9 +147,16 @@ pub fn site_twice(site: &str, first: Span, second: Span) -> Diagnostic {
 /// Sites that `vi` needs.
 pub fn sites_missing(span: Span, method: &str, posterior: (&str, Span), sites: &[String]) -> Diagnostic {
     let names = quoted(sites.iter().map(String::as_str));
-    Diagnostic::error(&SITES_MISSING, span, format!("`{method}` needs a family for every site, but {names} has none"))
-        .also(posterior.1, format!("`{}` is here", posterior.0))
-        .help(format!("add `{} ~ Normal(scale = 0.1)`, or another family", sites.join(", ")))
+    Diagnostic::error(
+        &SITES_MISSING,
+        span,
+        format!("`{method}` needs a family for every site, but {names} has none"),
+    )
+    .also(posterior.1, format!("`{}` is here", posterior.0))
+    .help(format!(
+        "add `{} ~ Normal(scale = 0.1)`, or another family",
+        sites.join(", ")
+    ))
 }
 
 /// A method that does not exist.
@@ -151,7 +169,10 @@ pub fn unknown_method(span: Span, name: &str) -> Diagnostic {
 
 /// A method that this version lacks.
 pub fn not_built(span: Span, name: &str, allowed: bool) -> Diagnostic {
-    let built = bnnc_abi::method::ALL.iter().filter(|method| method.built).map(|method| method.name);
+    let built = bnnc_abi::method::ALL
+        .iter()
+        .filter(|method| method.built)
+        .map(|method| method.name);
     let message = format!("the method `{name}` is not built yet in this version");
     let diagnostic = match allowed {
         true => Diagnostic::warning(&NOT_BUILT, span, message),
@@ -163,7 +184,11 @@ pub fn not_built(span: Span, name: &str, allowed: bool) -> Diagnostic {
 /// Arguments of an infer that are not a target and data.
 pub fn wrong_target(span: Span, message: String, help: &str) -> Diagnostic {
     let diagnostic = Diagnostic::error(&WRONG_TARGET, span, message);
-    if help.is_empty() { diagnostic } else { diagnostic.help(help) }
+    if help.is_empty() {
+        diagnostic
+    } else {
+        diagnostic.help(help)
+    }
 }
 
 /// An option that does not exist.
@@ -186,32 +211,54 @@ pub fn option_value(span: Span, name: &str, expected: &str) -> Diagnostic {
 
 /// A word that its option does not know.
 pub fn option_word(span: Span, name: &str, found: &str, words: &[&str]) -> Diagnostic {
-    let message = format!("`{name}` must be one of {}, found `{found}`", quoted(words.iter().copied()));
+    let message = format!(
+        "`{name}` must be one of {}, found `{found}`",
+        quoted(words.iter().copied())
+    );
     Diagnostic::error(&OPTION_VALUE, span, message).suggest(found, words.iter().copied())
 }
 
 /// An option given twice.
 pub fn option_twice(name: &str, first: Span, second: Span) -> Diagnostic {
-    Diagnostic::error(&OPTION_TWICE, second, format!("the option `{name}` is given twice"))
-        .label("given again here")
-        .also(first, "first given here")
+    Diagnostic::error(
+        &OPTION_TWICE,
+        second,
+        format!("the option `{name}` is given twice"),
+    )
+    .label("given again here")
+    .also(first, "first given here")
 }
 
 /// `--set` of an unknown item.
 pub fn unknown_override<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
-    Diagnostic::error(&UNKNOWN_OVERRIDE, span, format!("the program has no infer or data item `{name}`"))
-        .suggest(name, names)
+    Diagnostic::error(
+        &UNKNOWN_OVERRIDE,
+        span,
+        format!("the program has no infer or data item `{name}`"),
+    )
+    .suggest(name, names)
 }
 
 /// `--data` of an unknown item.
 pub fn unknown_data_override<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
-    Diagnostic::usage(&UNKNOWN_OVERRIDE, format!("the program has no data item `{name}`")).suggest(name, names)
+    Diagnostic::usage(
+        &UNKNOWN_OVERRIDE,
+        format!("the program has no data item `{name}`"),
+    )
+    .suggest(name, names)
 }
 
 /// A format that does not exist.
 pub fn unknown_format(span: Span, found: &str, formats: &[&str]) -> Diagnostic {
-    Diagnostic::error(&UNKNOWN_FORMAT, span, format!("expected a call of {}, such as `csv(\"file.csv\")`", quoted(formats.iter().copied())))
-        .suggest(found, formats.iter().copied())
+    Diagnostic::error(
+        &UNKNOWN_FORMAT,
+        span,
+        format!(
+            "expected a call of {}, such as `csv(\"file.csv\")`",
+            quoted(formats.iter().copied())
+        ),
+    )
+    .suggest(found, formats.iter().copied())
 }
 
 /// A column expression that is not allowed.

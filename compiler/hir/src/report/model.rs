@@ -78,7 +78,11 @@ code!(
 
 /// A global site whose distribution depends on an example.
 pub fn global_depends(span: Span, site: &str, on: Option<(&str, Span)>, in_layer: bool) -> Diagnostic {
-    let what = if in_layer { "the layer's input" } else { "one example" };
+    let what = if in_layer {
+        "the layer's input"
+    } else {
+        "one example"
+    };
     let diagnostic = Diagnostic::error(
         &GLOBAL_DEPENDS,
         span,
@@ -93,12 +97,17 @@ pub fn global_depends(span: Span, site: &str, on: Option<(&str, Span)>, in_layer
 
 /// A layer made from something that belongs to one example.
 pub fn layer_depends(span: Span) -> Diagnostic {
-    Diagnostic::error(&GLOBAL_DEPENDS, span, "a layer is shared by all examples, but this depends on one example")
+    Diagnostic::error(
+        &GLOBAL_DEPENDS,
+        span,
+        "a layer is shared by all examples, but this depends on one example",
+    )
 }
 
 /// A discrete latent quantity.
 pub fn discrete_latent(span: Span, site: &str, found: &str) -> Diagnostic {
-    let message = format!("`{site}` is not observed, so it must be continuous, but its distribution is over {found}");
+    let message =
+        format!("`{site}` is not observed, so it must be continuous, but its distribution is over {found}");
     Diagnostic::error(&DISCRETE_LATENT, span, message)
         .label("discrete distributions are for outputs")
         .help("sum it out: `Mixture(weight, first, second)` is a sum over two cases")
@@ -106,21 +115,33 @@ pub fn discrete_latent(span: Span, site: &str, found: &str) -> Diagnostic {
 
 /// An output that nothing observes.
 pub fn not_observed(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(&NOT_OBSERVED, span, format!("the output `{name}` has no distribution"))
-        .help(format!("add a line `{name} ~ ..`"))
+    Diagnostic::error(
+        &NOT_OBSERVED,
+        span,
+        format!("the output `{name}` has no distribution"),
+    )
+    .help(format!("add a line `{name} ~ ..`"))
 }
 
 /// An output observed twice.
 pub fn observed_twice(name: &str, first: Span, second: Span) -> Diagnostic {
-    Diagnostic::error(&OBSERVED_TWICE, second, format!("the output `{name}` has two distributions"))
-        .label("given again here")
-        .also(first, "first given here")
+    Diagnostic::error(
+        &OBSERVED_TWICE,
+        second,
+        format!("the output `{name}` has two distributions"),
+    )
+    .label("given again here")
+    .also(first, "first given here")
 }
 
 /// A whole array observed inside `for`.
 pub fn observed_in_for(name: &str, span: Span, counter: &str) -> Diagnostic {
-    Diagnostic::error(&OBSERVED_TWICE, span, format!("a `for` would give the output `{name}` many distributions"))
-        .help(format!("give its elements: `{name}[{counter}] ~ ..`"))
+    Diagnostic::error(
+        &OBSERVED_TWICE,
+        span,
+        format!("a `for` would give the output `{name}` many distributions"),
+    )
+    .help(format!("give its elements: `{name}[{counter}] ~ ..`"))
 }
 
 /// A declared type wider than the distribution.
@@ -133,8 +154,12 @@ pub fn wider(span: Span, site: &str, declared: &str, dist: &str, at: Span) -> Di
 
 /// A layer called where it is made.
 pub fn unnamed_layer(span: Span) -> Diagnostic {
-    Diagnostic::error(&UNNAMED_LAYER, span, "a layer needs a name, which is the path of its weights")
-        .help("write `name = Layer(..)` on a line of its own and call `name`")
+    Diagnostic::error(
+        &UNNAMED_LAYER,
+        span,
+        "a layer needs a name, which is the path of its weights",
+    )
+    .help("write `name = Layer(..)` on a line of its own and call `name`")
 }
 
 /// A layer that nothing calls.
@@ -145,14 +170,22 @@ pub fn never_called(span: Span, name: &str) -> Diagnostic {
 
 /// A layer called with other dims than before.
 pub fn called_differently(span: Span, name: &str, first: (&str, Span), found: &str) -> Diagnostic {
-    Diagnostic::error(&CALLED_DIFFERENTLY, span, format!("`{name}` needs dims {}, found {found}", first.0))
-        .label(format!("called with dims {found}"))
-        .also(first.1, format!("first called with dims {}", first.0))
-        .help("make two layers")
+    Diagnostic::error(
+        &CALLED_DIFFERENTLY,
+        span,
+        format!("`{name}` needs dims {}, found {found}", first.0),
+    )
+    .label(format!("called with dims {found}"))
+    .also(first.1, format!("first called with dims {}", first.0))
+    .help("make two layers")
 }
 
 /// A site or layer inside `for`.
 pub fn site_in_for(span: Span, what: &str) -> Diagnostic {
-    Diagnostic::error(&SITE_IN_FOR, span, format!("{what} cannot be declared inside `for`"))
-        .help("declare an array of them before the `for`")
+    Diagnostic::error(
+        &SITE_IN_FOR,
+        span,
+        format!("{what} cannot be declared inside `for`"),
+    )
+    .help("declare an array of them before the `for`")
 }

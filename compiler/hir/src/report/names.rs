@@ -101,9 +101,13 @@ pub fn unknown_name<'a>(span: Span, name: &str, names: impl IntoIterator<Item = 
 
 /// A variable that is read before its line.
 pub fn used_early(span: Span, name: &str, later: Span) -> Diagnostic {
-    Diagnostic::error(&UNKNOWN_NAME, span, format!("`{name}` is used before it is declared"))
-        .label("used here")
-        .also(later, "declared here")
+    Diagnostic::error(
+        &UNKNOWN_NAME,
+        span,
+        format!("`{name}` is used before it is declared"),
+    )
+    .label("used here")
+    .also(later, "declared here")
 }
 
 /// `use` of something that the library lacks.
@@ -118,9 +122,12 @@ pub fn unknown_import<'a>(
 
 /// A name of another kind than needed.
 pub fn wrong_kind(span: Span, name: &str, expected: &str, found: &str, declared: Option<Span>) -> Diagnostic {
-    let diagnostic =
-        Diagnostic::error(&WRONG_KIND, span, format!("expected {expected}, but `{name}` is {found}"))
-            .label(format!("expected {expected}"));
+    let diagnostic = Diagnostic::error(
+        &WRONG_KIND,
+        span,
+        format!("expected {expected}, but `{name}` is {found}"),
+    )
+    .label(format!("expected {expected}"));
     match declared {
         Some(at) => diagnostic.also(at, format!("`{name}` is declared here")),
         None => diagnostic,
@@ -130,7 +137,11 @@ pub fn wrong_kind(span: Span, name: &str, expected: &str, found: &str, declared:
 /// Items that need each other.
 pub fn cycle(path: &[(String, Span)]) -> Diagnostic {
     let names: Vec<&str> = path.iter().map(|(name, _)| name.as_str()).collect();
-    let chain = names.iter().chain(names.first()).map(|name| format!("`{name}`")).collect::<Vec<_>>();
+    let chain = names
+        .iter()
+        .chain(names.first())
+        .map(|name| format!("`{name}`"))
+        .collect::<Vec<_>>();
     let (first, rest) = match path.split_first() {
         Some(((_, span), rest)) => (*span, rest),
         None => unreachable!("a cycle has at least one item"),
@@ -140,7 +151,9 @@ pub fn cycle(path: &[(String, Span)]) -> Diagnostic {
         false => format!("these items need each other: {}", chain.join(" needs ")),
     };
     let diagnostic = Diagnostic::error(&CYCLE, first, message);
-    rest.iter().fold(diagnostic, |diagnostic, (name, span)| diagnostic.also(*span, format!("`{name}` is here")))
+    rest.iter().fold(diagnostic, |diagnostic, (name, span)| {
+        diagnostic.also(*span, format!("`{name}` is here"))
+    })
 }
 
 /// A variable that is bound again.
@@ -153,10 +166,14 @@ pub fn rebound(name: &str, first: Span, second: Span) -> Diagnostic {
 
 /// A `for` or a comprehension that binds a name of its surroundings.
 pub fn rebound_in_for(name: &str, first: Span, second: Span) -> Diagnostic {
-    Diagnostic::error(&REBOUND, second, format!("a `for` rebinds nothing, but `{name}` is bound outside"))
-        .label("bound again here")
-        .also(first, "bound here")
-        .help("use another name; to add up values write `sum(.. for i in a..b)`")
+    Diagnostic::error(
+        &REBOUND,
+        second,
+        format!("a `for` rebinds nothing, but `{name}` is bound outside"),
+    )
+    .label("bound again here")
+    .also(first, "bound here")
+    .help("use another name; to add up values write `sum(.. for i in a..b)`")
 }
 
 /// A variable that is never read.

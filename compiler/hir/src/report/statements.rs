@@ -76,7 +76,8 @@ pub fn wrong_place(span: Span, what: &str, place: &str, help: &str) -> Diagnosti
 
 /// A body without `return`.
 pub fn no_return(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(&NO_RETURN, span, format!("`{name}` has no `return`")).help("end it with `return value`")
+    Diagnostic::error(&NO_RETURN, span, format!("`{name}` has no `return`"))
+        .help("end it with `return value`")
 }
 
 /// Something after `return`.
@@ -91,9 +92,13 @@ pub fn target(span: Span, expected: &str) -> Diagnostic {
 
 /// A definition that means nothing.
 pub fn unknown_definition(span: Span, of: &str, name: &str, names: &[&str]) -> Diagnostic {
-    Diagnostic::error(&UNKNOWN_DEFINITION, span, format!("{of} has no definition `{name}`"))
-        .suggest(name, names.iter().copied())
-        .note(format!("it may define {}", quoted(names.iter().copied())))
+    Diagnostic::error(
+        &UNKNOWN_DEFINITION,
+        span,
+        format!("{of} has no definition `{name}`"),
+    )
+    .suggest(name, names.iter().copied())
+    .note(format!("it may define {}", quoted(names.iter().copied())))
 }
 
 /// A definition of the wrong form: `mean(x)`, `log_density` without an argument.
@@ -115,6 +120,10 @@ pub fn definition_missing(span: Span, message: String, help: &str) -> Diagnostic
 
 /// An array operation where only elementwise ones may be.
 pub fn not_elementwise(span: Span, owner: &str, what: &str) -> Diagnostic {
-    Diagnostic::error(&NOT_ELEMENTWISE, span, format!("`{owner}` is elementwise, so it cannot use {what}"))
-        .help("use elementwise operations, or make a parameter an array, `real[n]`")
+    Diagnostic::error(
+        &NOT_ELEMENTWISE,
+        span,
+        format!("`{owner}` is elementwise, so it cannot use {what}"),
+    )
+    .help("use elementwise operations, or make a parameter an array, `real[n]`")
 }

@@ -141,16 +141,24 @@ pub fn mismatch(span: Span, expected: &str, found: &str) -> Diagnostic {
 
 /// An argument of the wrong type.
 pub fn argument_mismatch(span: Span, param: &str, expected: &str, found: &str) -> Diagnostic {
-    Diagnostic::error(&MISMATCH, span, format!("`{param}` needs {expected}, found {found}"))
-        .label(format!("this is {found}"))
+    Diagnostic::error(
+        &MISMATCH,
+        span,
+        format!("`{param}` needs {expected}, found {found}"),
+    )
+    .label(format!("this is {found}"))
 }
 
 /// Two arrays of different dims.
 pub fn dims(span: Span, op: &str, left: (&str, Span), right: (&str, Span)) -> Diagnostic {
-    Diagnostic::error(&DIMS, span, format!("{op} needs equal dims, found {} and {}", left.0, right.0))
-        .label("nothing is broadcast")
-        .also(left.1, format!("this has dims {}", left.0))
-        .also(right.1, format!("this has dims {}", right.0))
+    Diagnostic::error(
+        &DIMS,
+        span,
+        format!("{op} needs equal dims, found {} and {}", left.0, right.0),
+    )
+    .label("nothing is broadcast")
+    .also(left.1, format!("this has dims {}", left.0))
+    .also(right.1, format!("this has dims {}", right.0))
 }
 
 /// A matrix product whose inner dims differ.
@@ -163,7 +171,10 @@ pub fn matrix_product(span: Span, text: &str, left: (&str, Span), right: (&str, 
 
 /// A matrix product of things that are not matrices or vectors.
 pub fn matrix_ranks(span: Span, left: (&str, Span), right: (&str, Span), help: &str) -> Diagnostic {
-    let message = format!("`@` needs a matrix and a matrix or vector, found {} and {}", left.0, right.0);
+    let message = format!(
+        "`@` needs a matrix and a matrix or vector, found {} and {}",
+        left.0, right.0
+    );
     Diagnostic::error(&MATRIX_PRODUCT, span, message)
         .also(left.1, format!("this is {}", left.0))
         .also(right.1, format!("this is {}", right.0))
@@ -172,8 +183,12 @@ pub fn matrix_ranks(span: Span, left: (&str, Span), right: (&str, Span), help: &
 
 /// A value that lies outside the support.
 pub fn support(span: Span, what: &str, expected: &str, found: &str) -> Diagnostic {
-    Diagnostic::error(&SUPPORT, span, format!("{what} must be {expected}, but this is {found}"))
-        .label(format!("this is {found}"))
+    Diagnostic::error(
+        &SUPPORT,
+        span,
+        format!("{what} must be {expected}, but this is {found}"),
+    )
+    .label(format!("this is {found}"))
 }
 
 /// Too many arguments.
@@ -196,10 +211,18 @@ pub fn unknown_argument<'a>(
     names: impl IntoIterator<Item = &'a str> + Clone,
 ) -> Diagnostic {
     let all = quoted(names.clone());
-    let note = if all.is_empty() { "it has no parameters".to_owned() } else { format!("its parameters are {all}") };
-    Diagnostic::error(&UNKNOWN_ARGUMENT, span, format!("`{callee}` has no parameter `{name}`"))
-        .suggest(name, names)
-        .note(note)
+    let note = if all.is_empty() {
+        "it has no parameters".to_owned()
+    } else {
+        format!("its parameters are {all}")
+    };
+    Diagnostic::error(
+        &UNKNOWN_ARGUMENT,
+        span,
+        format!("`{callee}` has no parameter `{name}`"),
+    )
+    .suggest(name, names)
+    .note(note)
 }
 
 /// An argument given twice.
@@ -211,15 +234,28 @@ pub fn argument_twice(name: &str, first: Span, second: Span) -> Diagnostic {
 
 /// A call of something that is no function.
 pub fn not_callable(span: Span, found: &str) -> Diagnostic {
-    Diagnostic::error(&NOT_CALLABLE, span, format!("expected a function, a layer or a distribution, found {found}"))
+    Diagnostic::error(
+        &NOT_CALLABLE,
+        span,
+        format!("expected a function, a layer or a distribution, found {found}"),
+    )
 }
 
 /// A function that does not lift over an array.
 pub fn does_not_lift(span: Span, callee: &str, found: &str, at: Span, what: &str) -> Diagnostic {
-    Diagnostic::error(&DOES_NOT_LIFT, span, format!("`{callee}` needs a scalar, found {found}"))
-        .label(format!("this is {found}"))
-        .also(at, format!("`{callee}` does not lift over arrays because of {what}"))
-        .help(format!("apply it to the elements: `[{callee}(x[i]) for i in 0..length(x)]`"))
+    Diagnostic::error(
+        &DOES_NOT_LIFT,
+        span,
+        format!("`{callee}` needs a scalar, found {found}"),
+    )
+    .label(format!("this is {found}"))
+    .also(
+        at,
+        format!("`{callee}` does not lift over arrays because of {what}"),
+    )
+    .help(format!(
+        "apply it to the elements: `[{callee}(x[i]) for i in 0..length(x)]`"
+    ))
 }
 
 /// An index outside its axis, or of another axis.
@@ -236,7 +272,11 @@ pub fn not_static(span: Span, what: &str) -> Diagnostic {
 
 /// A dim that a call leaves open.
 pub fn dim_unsolved(span: Span, callee: &str, dim: &str) -> Diagnostic {
-    Diagnostic::error(&DIM_UNSOLVED, span, format!("the arguments of `{callee}` do not determine the dimension `{dim}`"))
+    Diagnostic::error(
+        &DIM_UNSOLVED,
+        span,
+        format!("the arguments of `{callee}` do not determine the dimension `{dim}`"),
+    )
 }
 
 /// A part that does not exist.
@@ -249,13 +289,21 @@ pub fn unknown_part<'a>(
     let all = quoted(names.clone());
     let diagnostic =
         Diagnostic::error(&UNKNOWN_PART, span, format!("{of} has no part `{name}`")).suggest(name, names);
-    if all.is_empty() { diagnostic } else { diagnostic.note(format!("it has {all}")) }
+    if all.is_empty() {
+        diagnostic
+    } else {
+        diagnostic.note(format!("it has {all}"))
+    }
 }
 
 /// Noise where none may be.
 pub fn noise(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(&NOISE, span, format!("`{name}` is allowed only in the `draw` of a distribution"))
-        .help("declare a random quantity with `~`")
+    Diagnostic::error(
+        &NOISE,
+        span,
+        format!("`{name}` is allowed only in the `draw` of a distribution"),
+    )
+    .help("declare a random quantity with `~`")
 }
 
 /// Too many levels.

@@ -4,7 +4,10 @@ use super::check;
 use bnnc_hir::report::CODES;
 
 fn parts(explain: &str) -> (&str, &str) {
-    let mut blocks = explain.split("```bnn\n").skip(1).map(|rest| rest.split("\n```").next().unwrap());
+    let mut blocks = explain
+        .split("```bnn\n")
+        .skip(1)
+        .map(|rest| rest.split("\n```").next().unwrap());
     (blocks.next().unwrap(), blocks.next().unwrap())
 }
 

@@ -1,11 +1,12 @@
-#![allow(missing_docs, reason = "tests")]
 //! The checker: what it accepts, what it says, and that it never stops.
+#![allow(missing_docs, reason = "tests")]
 
 mod accepted;
 mod explained;
 mod mutated;
 mod printed;
 mod prompt;
+mod settled;
 mod wrong;
 
 use bnnc_base::diagnostic::{Diagnostic, Place, Severity};
@@ -43,7 +44,10 @@ pub struct Checked {
 pub fn context() -> Context {
     Context {
         allow_unbuilt: true,
-        library_paths: bnnc_stdlib::FILES.iter().map(|(path, _)| (*path).to_owned()).collect(),
+        library_paths: bnnc_stdlib::FILES
+            .iter()
+            .map(|(path, _)| (*path).to_owned())
+            .collect(),
         folder: "/data".into(),
         ..Context::default()
     }
@@ -59,7 +63,11 @@ pub fn check_with(text: &str, context: &Context) -> Checked {
     let (program, mut diagnostics) = bnnc_grammar::parse::parse(&source);
     let (module, found) = bnnc_hir::check::check(&LIBRARY.modules, &program, context);
     diagnostics.extend(found);
-    Checked { module, diagnostics, source }
+    Checked {
+        module,
+        diagnostics,
+        source,
+    }
 }
 
 impl Checked {
@@ -78,7 +86,11 @@ impl Checked {
         if !one.label.is_empty() {
             parts.push(one.label.clone());
         }
-        parts.extend(one.labels.iter().map(|label| format!("{} {}", self.place(label.span), label.message)));
+        parts.extend(
+            one.labels
+                .iter()
+                .map(|label| format!("{} {}", self.place(label.span), label.message)),
+        );
         parts.extend(one.help.iter().map(|help| format!("help: {help}")));
         parts.join(" | ")
     }
@@ -94,6 +106,9 @@ impl Checked {
     }
 
     pub fn errors(&self) -> Vec<&Diagnostic> {
-        self.diagnostics.iter().filter(|one| one.severity == Severity::Error).collect()
+        self.diagnostics
+            .iter()
+            .filter(|one| one.severity == Severity::Error)
+            .collect()
     }
 }

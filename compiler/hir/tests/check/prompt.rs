@@ -1,1 +1,67 @@
-//! later
+//! Expressions and statements at the prompt.
+
+use super::{LIBRARY, context};
+use bnnc_base::source::SourceMap;
+use bnnc_grammar::parse::{Entered, Entry, parse_entry};
+use bnnc_hir::prompt::{Environment, check_entry, check_expr};
+use bnnc_hir::show;
+
+/// Types of expressions, and codes of what is wrong, one line per entry.
+fn session(lines: &[&str]) -> String {
+    let (module, _) = bnnc_hir::check::check(&LIBRARY.modules, &Default::default(), &context());
+    let mut sources = SourceMap::default();
+    let mut environment = Environment::default();
+    let mut answers = Vec::new();
+    for line in lines {
+        let Entered::Complete(entries) = parse_entry(&sources.add("prompt", line)) else {
+            panic!("{line}")
+        };
+        for entry in entries {
+            let (answer, diagnostics) = match entry {
+                Entry::Expr(expr) => {
+                    let (expr, locals, diagnostics) = check_expr(&module, &environment, &expr);
+                    (show::ty(&expr.ty, &locals), diagnostics)
+                }
+                Entry::Stmt(stmt) => {
+                    let (stmt, diagnostics) = check_entry(&module, &mut environment, &stmt);
+                    (if stmt.is_some() { "ok" } else { "no" }.to_owned(), diagnostics)
+                }
+                Entry::Item(_) => panic!("{line}"),
+            };
+            let codes: Vec<&str> = diagnostics.iter().map(|one| one.code.id).collect();
+            answers.push(format!("{answer} {}", codes.join(" ")).trim().to_owned());
+        }
+    }
+    answers.join("\n")
+}
+
+#[test]
+fn variables_stay_and_can_be_given_again() {
+    assert_eq!(
+        session(&["x = [1.0, 2.0]", "x * 2", "x = sum(x)", "x", "sum(x)"]),
+        "ok\nreal[2]\nok\nreal\n_ E0211"
+    );
+}
+
+#[test]
+fn a_mistake_leaves_the_variables_alone() {
+    assert_eq!(session(&["x = 1", "x = y", "x"]), "ok\nno E0202\nint");
+}
+
+#[test]
+fn distributions_have_parts() {
+    let lines = [
+        "p = Normal(0, 1)",
+        "p.log_density(0.5)",
+        "p.draw",
+        "Normal([0, 1], 1).mean",
+        "p.men",
+    ];
+    assert_eq!(session(&lines), "ok\nreal\nreal\nreal[2]\n_ E0223");
+}
+
+#[test]
+fn sites_and_layers_work() {
+    let lines = ["w: real[3] ~ Normal(0, 1)", "h = Dense(4)", "h(w)", "h(zeros(2))"];
+    assert_eq!(session(&lines), "ok\nok\nreal[4]\nreal[4]");
+}

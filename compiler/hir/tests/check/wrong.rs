@@ -1,33 +1,55 @@
-//! later
-#[test]
-fn dump() {
-    println!("@@two_items_with_one_name\n{}", super::check(r#"const A = 1
+//! One wrong program per situation, and what is said of it.
+
+use super::check;
+
+/// Declares tests: a program and its diagnostics, one per line.
+macro_rules! wrong {
+    ($($name:ident: $program:expr => $expected:expr;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                assert_eq!(check($program).text(), $expected);
+            }
+        )*
+    };
+}
+
+wrong! {
+    two_items_with_one_name: r#"const A = 1
 fn A(x: real) -> real {
   return x
-}"#).text());
-    println!("@@a_misspelt_function\n{}", super::check(r#"fn f(x: real) -> real {
+}"# => r#"E0201 2:4 `A` is declared twice | declared again here | 1:7 first declared here"#;
+
+    a_misspelt_function: r#"fn f(x: real) -> real {
   return sofplus(x)
-}"#).text());
-    println!("@@a_variable_before_its_line\n{}", super::check(r#"fn f(x: real) -> real {
+}"# => r#"E0202 2:10 unknown name `sofplus` | not declared here | help: did you mean `softplus`?"#;
+
+    a_variable_before_its_line: r#"fn f(x: real) -> real {
   y = x + z
   z = 1
   return y + z
-}"#).text());
-    println!("@@a_misspelt_import\n{}", super::check(r#"use layers::Danse"#).text());
-    println!("@@an_import_from_the_wrong_folder\n{}", super::check(r#"use optimisers::Dense"#).text());
-    println!("@@a_function_after_a_tilde\n{}", super::check(r#"model M(x: real) -> y: real {
+}"# => r#"E0202 2:11 `z` is used before it is declared | used here | 3:3 declared here"#;
+
+    a_misspelt_import: r#"use layers::Danse"# => r#"E0203 1:5 the library has no `layers::Danse` | help: did you mean `Dense`?"#;
+
+    an_import_from_the_wrong_folder: r#"use optimisers::Dense"# => r#"E0203 1:5 the library has no `optimisers::Dense`"#;
+
+    a_function_after_a_tilde: r#"model M(x: real) -> y: real {
   y ~ relu
-}"#).text());
-    println!("@@a_number_after_a_tilde\n{}", super::check(r#"model M(x: real) -> y: real {
+}"# => r#"E0204 2:7 expected a distribution, but `relu` is a function | expected a distribution | library `relu` is declared here"#;
+
+    a_number_after_a_tilde: r#"model M(x: real) -> y: real {
   y ~ x + 1
-}"#).text());
-    println!("@@functions_that_call_each_other\n{}", super::check(r#"fn f(x: real) -> real {
+}"# => r#"E0211 2:7 expected a distribution, found real | this is real | help: `=` gives a value, `~` a distribution"#;
+
+    functions_that_call_each_other: r#"fn f(x: real) -> real {
   return g(x)
 }
 fn g(x: real) -> real {
   return f(x)
-}"#).text());
-    println!("@@an_infer_that_starts_from_itself\n{}", super::check(r#"data d = csv("d.csv")
+}"# => r#"E0205 1:4 these items need each other: `f` needs `g` needs `f` | 4:4 `g` is here"#;
+
+    an_infer_that_starts_from_itself: r#"data d = csv("d.csv")
 
 model M(x: real) -> y: real {
   w ~ Normal(0, 1)
@@ -35,195 +57,248 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = map(M, d) { start = a }"#).text());
-    println!("@@a_name_bound_twice\n{}", super::check(r#"fn f(x: real) -> real {
+infer a = map(M, d) { start = a }"# => r#"E0205 9:7 `a` needs itself"#;
+
+    a_name_bound_twice: r#"fn f(x: real) -> real {
   y = x
   y = 2
   return y
-}"#).text());
-    println!("@@a_for_that_rebinds\n{}", super::check(r#"model M() -> y: real[T] {
+}"# => r#"E0206 3:3 `y` already has a value | bound again here | 2:3 first bound here | help: give the new value a name of its own"#;
+
+    a_for_that_rebinds: r#"model M() -> y: real[T] {
   m = 1
   for t in 0..T {
     m = 2
     y[t] ~ Normal(m, 1)
   }
-}"#).text());
-    println!("@@an_unused_variable\n{}", super::check(r#"fn f(x: real) -> real {
+}"# => r#"E0206 4:5 a `for` rebinds nothing, but `m` is bound outside | bound again here | 2:3 bound here | help: use another name; to add up values write `sum(.. for i in a..b)`"#;
+
+    an_unused_variable: r#"fn f(x: real) -> real {
   y = x
   return x
-}"#).text());
-    println!("@@a_misspelt_type\n{}", super::check(r#"fn f(x: positve) -> real {
+}"# => r#"E0207 2:3 `y` is never used | help: remove it, or write `_y` if that is meant"#;
+
+    a_misspelt_type: r#"fn f(x: positve) -> real {
   return x
-}"#).text());
-    println!("@@an_unbound_dim\n{}", super::check(r#"fn f(x: real) -> real[n] {
+}"# => r#"E0208 1:9 unknown type `positve` | help: did you mean `positive`?"#;
+
+    an_unbound_dim: r#"fn f(x: real) -> real[n] {
   return [x]
-}"#).text());
-    println!("@@a_vector_against_a_column\n{}", super::check(r#"fn f(x: real[n], y: real[n, 1]) -> real[n] {
+}"# => r#"E0209 1:23 unknown dimension `n` | only the types of parameters bind names of dims"#;
+
+    a_vector_against_a_column: r#"fn f(x: real[n], y: real[n, 1]) -> real[n] {
   return x - y
-}"#).text());
-    println!("@@two_names_of_dims\n{}", super::check(r#"fn f(x: real[n], y: real[m]) -> real {
+}"# => r#"E0212 2:10 `x - y` needs equal dims, found (n) and (n, 1) | nothing is broadcast | 2:10 this has dims (n) | 2:14 this has dims (n, 1) | help: take the column or row of the right side by an index: `x[i, 0]`, `x[0]`, or `[x[i, 0] for i in 0..n]`"#;
+
+    two_names_of_dims: r#"fn f(x: real[n], y: real[m]) -> real {
   return dot(x, y)
-}"#).text());
-    println!("@@a_matrix_with_too_few_columns\n{}", super::check(r#"fn f(w: real[4, 6], x: real[5]) -> real[4] {
+}"# => r#"E0212 2:10 `dot` needs equal dims, found (n) and (m) | nothing is broadcast | 2:14 this has dims (n) | 2:17 this has dims (m)"#;
+
+    a_matrix_with_too_few_columns: r#"fn f(w: real[4, 6], x: real[5]) -> real[4] {
   return w @ x
-}"#).text());
-    println!("@@a_dot_written_as_a_matrix_product\n{}", super::check(r#"fn f(a: real[3], b: real[3]) -> real {
+}"# => r#"E0213 2:10 `w @ x` needs 6 rows on the right, found 5 | 2:10 this has 6 columns | 2:14 this has 5 rows"#;
+
+    a_dot_written_as_a_matrix_product: r#"fn f(a: real[3], b: real[3]) -> real {
   return a @ b
-}"#).text());
-    println!("@@a_result_of_another_size\n{}", super::check(r#"fn f(x: real[3]) -> real[4] {
+}"# => r#"E0213 2:10 `@` needs a matrix and a matrix or vector, found real[3] and real[3] | 2:10 this is real[3] | 2:14 this is real[3] | help: for two vectors write `dot(a, b)` or `outer(a, b)`"#;
+
+    a_result_of_another_size: r#"fn f(x: real[3]) -> real[4] {
   return 2 * x
-}"#).text());
-    println!("@@a_negative_scale\n{}", super::check(r#"model M(x: real) -> y: real {
+}"# => r#"E0211 2:10 expected real[4], found real[3] | this is real[3] | 1:21 the result is declared here"#;
+
+    a_negative_scale: r#"model M(x: real) -> y: real {
   y ~ Normal(x, -1)
-}"#).text());
-    println!("@@a_scale_that_is_never_positive\n{}", super::check(r#"model M(x: real) -> y: real {
+}"# => r#"E0214 2:17 `scale` must be positive, but this is -1 | this is -1"#;
+
+    a_scale_that_is_never_positive: r#"model M(x: real) -> y: real {
   y ~ Normal(x, -softplus(x))
-}"#).text());
-    println!("@@a_probability_above_one\n{}", super::check(r#"model M(x: real) -> y: real {
+}"# => r#"E0214 2:17 `scale` must be positive, but this is at most 0 | this is at most 0"#;
+
+    a_probability_above_one: r#"model M(x: real) -> y: real {
   y ~ Mixture(3 / 2, Normal(x, 1), Normal(0, 1))
-}"#).text());
-    println!("@@an_argument_too_many\n{}", super::check(r#"model M(x: real) -> y: real {
+}"# => r#"E0214 2:15 `weight` must be between 0 and 1, but this is 1.5 | this is 1.5"#;
+
+    an_argument_too_many: r#"model M(x: real) -> y: real {
   y ~ Normal(x, 1, 2)
-}"#).text());
-    println!("@@an_argument_too_few\n{}", super::check(r#"model M(x: real) -> y: real {
+}"# => r#"E0215 2:7 `Normal` takes 2 arguments, found 3"#;
+
+    an_argument_too_few: r#"model M(x: real) -> y: real {
   y ~ StudentT(3, x)
-}"#).text());
-    println!("@@a_misspelt_argument\n{}", super::check(r#"model M(x: real) -> y: real {
+}"# => r#"E0215 2:7 `StudentT` needs `scale` | missing here"#;
+
+    a_misspelt_argument: r#"model M(x: real) -> y: real {
   y ~ Normal(x, scael = 1)
-}"#).text());
-    println!("@@an_argument_by_position_and_name\n{}", super::check(r#"model M(x: real) -> y: real {
+}"# => r#"E0216 2:17 `Normal` has no parameter `scael` | help: did you mean `scale`?"#;
+
+    an_argument_by_position_and_name: r#"model M(x: real) -> y: real {
   y ~ Normal(x, 1, loc = 0)
-}"#).text());
-    println!("@@a_call_of_a_number\n{}", super::check(r#"fn f(x: real) -> real {
+}"# => r#"E0217 2:20 `loc` is given twice | given again here | 2:14 first given here"#;
+
+    a_call_of_a_number: r#"fn f(x: real) -> real {
   return x(2)
-}"#).text());
-    println!("@@arrays_of_two_sizes_in_one_call\n{}", super::check(r#"model M(x: real[2], s: positive[3]) -> y: real[2] {
+}"# => r#"E0218 2:10 expected a function, a layer or a distribution, found real"#;
+
+    arrays_of_two_sizes_in_one_call: r#"model M(x: real[2], s: positive[3]) -> y: real[2] {
   y ~ Normal(x, s)
-}"#).text());
-    println!("@@an_index_beyond_the_end\n{}", super::check(r#"model M(x: real[d]) -> y: real {
+}"# => r#"E0212 2:17 `Normal` needs equal dims, found (2) and (3) | nothing is broadcast | 2:14 this has dims (2) | 2:17 this has dims (3)"#;
+
+    an_index_beyond_the_end: r#"model M(x: real[d]) -> y: real {
   out = Dense(2)
   o = out(x)
   y ~ Normal(o[0], softplus(o[2]))
-}"#).text());
-    println!("@@an_index_into_another_axis\n{}", super::check(r#"model M(a: real[J])(i: index(K)) -> y: real {
+}"# => r#"E0220 4:31 this index lies outside an axis of size 2 | 4:29 this axis has size 2"#;
+
+    an_index_into_another_axis: r#"model M(a: real[J])(i: index(K)) -> y: real {
   y ~ Normal(a[i], 1)
-}"#).text());
-    println!("@@an_index_too_many\n{}", super::check(r#"fn f(x: real[2]) -> real {
+}"# => r#"E0220 2:16 expected index(J), found index(K) | 2:14 this axis has size J"#;
+
+    an_index_too_many: r#"fn f(x: real[2]) -> real {
   return x[0, 1]
-}"#).text());
-    println!("@@a_dim_that_only_data_know\n{}", super::check(r#"model M(k: int, x: real) -> y: real {
+}"# => r#"E0220 2:10 expected at most 1 index, found 2 | 2:10 this is real[2]"#;
+
+    a_dim_that_only_data_know: r#"model M(k: int, x: real) -> y: real {
   y ~ Normal(x + sum(zeros(k)), 1)
-}"#).text());
-    println!("@@a_truth_value_as_a_number\n{}", super::check(r#"model M(x: bool) -> y: real {
+}"# => r#"E0221 2:28 a dimension must be known before the run | not static | help: use a number, a `const`, the name of a dim, an integer parameter or a counter"#;
+
+    a_truth_value_as_a_number: r#"model M(x: bool) -> y: real {
   y ~ Normal(2 * x, 1)
-}"#).text());
-    println!("@@a_number_as_a_condition\n{}", super::check(r#"fn f(x: real) -> real {
+}"# => r#"E0211 2:18 expected a number, found bool | this is bool | help: write `if c { 1 } else { 0 }`"#;
+
+    a_number_as_a_condition: r#"fn f(x: real) -> real {
   return if x { 1 } else { 0 }
-}"#).text());
-    println!("@@noise_in_a_function\n{}", super::check(r#"fn f(x: real) -> real {
+}"# => r#"E0211 2:13 expected bool, found real | this is real | help: compare it: `x == 1`"#;
+
+    noise_in_a_function: r#"fn f(x: real) -> real {
   return x + standard_normal()
-}"#).text());
-    println!("@@a_draw_in_a_model\n{}", super::check(r#"model M(x: real) -> y: real {
+}"# => r#"E0224 2:14 `standard_normal` is allowed only in the `draw` of a distribution | help: declare a random quantity with `~`"#;
+
+    a_draw_in_a_model: r#"model M(x: real) -> y: real {
   y ~ Normal(x + Normal(0, 1).draw, 1)
-}"#).text());
-    println!("@@a_constant_that_is_none\n{}", super::check(r#"const A = [1, 2]"#).text());
-    println!("@@a_tilde_in_a_function\n{}", super::check(r#"fn f(x: real) -> real {
+}"# => r#"E0224 2:18 `draw` is allowed only in the `draw` of a distribution | help: declare a random quantity with `~`"#;
+
+    a_constant_that_is_none: r#"const A = [1, 2]"# => r#"E0226 1:11 `A` must be a constant number"#;
+
+    a_tilde_in_a_function: r#"fn f(x: real) -> real {
   z ~ Normal(x, 1)
   return z
-}"#).text());
-    println!("@@a_return_in_a_model\n{}", super::check(r#"model M(x: real) -> y: real {
+}"# => r#"E0231 2:3 `~` does not belong in a function | help: random quantities belong in models and layers"#;
+
+    a_return_in_a_model: r#"model M(x: real) -> y: real {
   y ~ Normal(x, 1)
   return x
-}"#).text());
-    println!("@@a_function_without_return\n{}", super::check(r#"fn f(x: real) -> real {
+}"# => r#"E0231 3:3 `return` does not belong in a model | help: a model says what its outputs are: `y ~ Normal(..)`"#;
+
+    a_function_without_return: r#"fn f(x: real) -> real {
   y = x
-}"#).text());
-    println!("@@a_for_in_a_function\n{}", super::check(r#"fn f(x: real[n]) -> real {
+}"# => r#"E0232 1:4 `f` has no `return` | help: end it with `return value`"#;
+
+    a_for_in_a_function: r#"fn f(x: real[n]) -> real {
   for i in 0..n {
     s = x[i]
   }
   return sum(x)
-}"#).text());
-    println!("@@an_assigned_element\n{}", super::check(r#"fn f(x: real[3]) -> real {
+}"# => r#"E0231 2:3 `for` does not belong in a function | help: a `for` rebinds nothing, so here it would do nothing: write `[.. for i in a..b]` or `sum(.. for i in a..b)`"#;
+
+    an_assigned_element: r#"fn f(x: real[3]) -> real {
   x[0] = 1
   return sum(x)
-}"#).text());
-    println!("@@a_misspelt_definition\n{}", super::check(r#"dist D(loc: real) on real {
+}"# => r#"E0234 2:3 expected one new name on the left"#;
+
+    a_misspelt_definition: r#"dist D(loc: real) on real {
   log_denisty(x) = x - loc
-}"#).text());
-    println!("@@a_mean_with_an_argument\n{}", super::check(r#"dist D(loc: real) on real {
+}"# => r#"E0235 2:3 a distribution has no definition `log_denisty` | help: did you mean `log_density`?"#;
+
+    a_mean_with_an_argument: r#"dist D(loc: real) on real {
   mean(x) = x + loc
-}"#).text());
-    println!("@@a_state_without_a_next\n{}", super::check(r#"optimiser O(rate: positive) {
+}"# => r#"E0235 2:3 expected `mean = ..`"#;
+
+    a_state_without_a_next: r#"optimiser O(rate: positive) {
   state m = 0
   step = -rate * m * gradient
-}"#).text());
-    println!("@@an_array_operation_in_a_scalar_distribution\n{}", super::check(r#"dist D(loc: real) on real {
+}"# => r#"E0237 2:9 the state `m` has no next value | help: add `next m = ..`"#;
+
+    an_array_operation_in_a_scalar_distribution: r#"dist D(loc: real) on real {
   log_density(x) = sum([x, loc])
-}"#).text());
-    println!("@@a_weight_that_depends_on_an_input\n{}", super::check(r#"model M(x: real) -> y: real {
+}"# => r#"E0238 2:20 `D` is elementwise, so it cannot use `sum` | help: use elementwise operations, or make a parameter an array, `real[n]`"#;
+
+    a_weight_that_depends_on_an_input: r#"model M(x: real) -> y: real {
   z = 2 * x
   w ~ Normal(z, 1)
   y ~ Normal(w, 1)
-}"#).text());
-    println!("@@a_discrete_latent\n{}", super::check(r#"model M(x: real) -> y: real {
+}"# => r#"E0241 3:7 `w` is shared by all examples, but its distribution depends on one example | 2:3 `z` belongs to one example | help: let the distribution depend on other global quantities, and use the input where the output is computed"#;
+
+    a_discrete_latent: r#"model M(x: real) -> y: real {
   z ~ Bernoulli(0)
   y ~ Normal(if z { x } else { 0 }, 1)
-}"#).text());
-    println!("@@an_output_without_a_distribution\n{}", super::check(r#"model M(x: real) -> y: real {
+}"# => r#"E0242 2:7 `z` is not observed, so it must be continuous, but its distribution is over bool | discrete distributions are for outputs | help: sum it out: `Mixture(weight, first, second)` is a sum over two cases"#;
+
+    an_output_without_a_distribution: r#"model M(x: real) -> y: real {
   w ~ Normal(0, 1)
   z = w * x
-}"#).text());
-    println!("@@an_output_with_two_distributions\n{}", super::check(r#"model M(x: real) -> y: real {
+}"# => r#"E0243 1:21 the output `y` has no distribution | help: add a line `y ~ ..`"#;
+
+    an_output_with_two_distributions: r#"model M(x: real) -> y: real {
   y ~ Normal(x, 1)
   y ~ Normal(0, 1)
-}"#).text());
-    println!("@@a_whole_output_inside_for\n{}", super::check(r#"model M() -> y: real[T] {
+}"# => r#"E0244 3:3 the output `y` has two distributions | given again here | 2:3 first given here"#;
+
+    a_whole_output_inside_for: r#"model M() -> y: real[T] {
   for t in 0..T {
     y ~ Normal(t, 1)
   }
-}"#).text());
-    println!("@@a_vector_for_a_scalar_output\n{}", super::check(r#"model M(x: real[d]) -> y: real {
+}"# => r#"E0244 3:5 a `for` would give the output `y` many distributions | help: give its elements: `y[t] ~ ..`"#;
+
+    a_vector_for_a_scalar_output: r#"model M(x: real[d]) -> y: real {
   out = Dense(1)
   y ~ Normal(out(x), 1)
-}"#).text());
-    println!("@@a_real_distribution_for_a_class\n{}", super::check(r#"model M(x: real) -> y: index(3) {
+}"# => r#"E0211 3:7 expected a distribution over real, found one over real[1] | this is one over real[1] | 1:24 `y` is real | help: the model is written for one example: take an element, `o[0]`"#;
+
+    a_real_distribution_for_a_class: r#"model M(x: real) -> y: index(3) {
   y ~ Normal(x, 1)
-}"#).text());
-    println!("@@classes_of_another_number\n{}", super::check(r#"model M(x: real[d]) -> y: index(10) {
+}"# => r#"E0211 2:7 expected a distribution on index(3), found a distribution on real | this is a distribution on real | 1:21 `y` is index(3)"#;
+
+    classes_of_another_number: r#"model M(x: real[d]) -> y: index(10) {
   out = Dense(9)
   y ~ Categorical(out(x))
-}"#).text());
-    println!("@@a_site_wider_than_its_distribution\n{}", super::check(r#"model M(x: real) -> y: real {
+}"# => r#"E0211 3:7 expected a distribution on index(10), found a distribution on index(9) | this is a distribution on index(9) | 1:24 `y` is index(10)"#;
+
+    a_site_wider_than_its_distribution: r#"model M(x: real) -> y: real {
   s: real ~ HalfNormal(1)
   y ~ Normal(x, s)
-}"#).text());
-    println!("@@a_layer_without_a_name\n{}", super::check(r#"model M(x: real[d]) -> y: real {
+}"# => r#"E0245 2:6 `s` is declared real, but its distribution is over positive | 2:13 this is over positive | help: declare it positive, or leave the type away"#;
+
+    a_layer_without_a_name: r#"model M(x: real[d]) -> y: real {
   y ~ Normal(Dense(1)(x)[0], 1)
-}"#).text());
-    println!("@@a_layer_that_is_never_called\n{}", super::check(r#"model M(x: real[d]) -> y: real {
+}"# => r#"E0246 2:14 a layer needs a name, which is the path of its weights | help: write `name = Layer(..)` on a line of its own and call `name`"#;
+
+    a_layer_that_is_never_called: r#"model M(x: real[d]) -> y: real {
   h = Dense(3)
   y ~ Normal(sum(x), 1)
-}"#).text());
-    println!("@@a_layer_called_with_two_sizes\n{}", super::check(r#"model M(x: real[3], z: real[4]) -> y: real {
+}"# => r#"E0247 2:3 the layer `h` is never called | help: call it, `h(x)`, or remove it"#;
+
+    a_layer_called_with_two_sizes: r#"model M(x: real[3], z: real[4]) -> y: real {
   h = Dense(1)
   y ~ Normal(h(x)[0] + h(z)[0], 1)
-}"#).text());
-    println!("@@a_list_of_layers_with_too_few\n{}", super::check(r#"model M(x: real[d]) -> y: real {
+}"# => r#"E0248 3:24 `h` needs dims (3), found (4) | called with dims (4) | 3:14 first called with dims (3) | help: make two layers"#;
+
+    a_list_of_layers_with_too_few: r#"model M(x: real[d]) -> y: real {
   h = [Dense(3) for l in 0..2]
   y ~ Normal(sum(h[2](h[0](x))), 1)
-}"#).text());
-    println!("@@a_site_inside_for\n{}", super::check(r#"model M() -> y: real[T] {
+}"# => r#"E0220 3:20 this index lies outside an axis of size 2 | 3:18 this axis has size 2"#;
+
+    a_site_inside_for: r#"model M() -> y: real[T] {
   for t in 0..T {
     z ~ Normal(0, 1)
     y[t] ~ Normal(z, 1)
   }
-}"#).text());
-    println!("@@a_prior_that_is_a_number\n{}", super::check(r#"model M(x: real[d]) -> y: real {
+}"# => r#"E0249 3:5 the site `z` cannot be declared inside `for` | help: declare an array of them before the `for`"#;
+
+    a_prior_that_is_a_number: r#"model M(x: real[d]) -> y: real {
   out = Dense(1, prior = 2)
   y ~ Normal(out(x)[0], 1)
-}"#).text());
-    println!("@@an_unknown_site\n{}", super::check(r#"model N(x: real[d]) -> y: real {
+}"# => r#"E0211 2:26 `prior` needs a distribution on real, found int | this is int"#;
+
+    an_unknown_site: r#"model N(x: real[d]) -> y: real {
   h1 = Dense(3)
   out = Dense(1)
   y ~ Normal(out(tanh(h1(x)))[0], 1)
@@ -231,8 +306,9 @@ infer a = map(M, d) { start = a }"#).text());
 
 posterior Q of N {
   h2.* ~ Normal(scale = 0.1)
-}"#).text());
-    println!("@@a_layer_named_without_its_sites\n{}", super::check(r#"model N(x: real[d]) -> y: real {
+}"# => r#"E0251 8:3 the model `N` has no site `h2.*` | 1:1 the model is here"#;
+
+    a_layer_named_without_its_sites: r#"model N(x: real[d]) -> y: real {
   h1 = Dense(3)
   out = Dense(1)
   y ~ Normal(out(tanh(h1(x)))[0], 1)
@@ -240,8 +316,9 @@ posterior Q of N {
 
 posterior Q of N {
   h1 ~ Normal(scale = 0.1)
-}"#).text());
-    println!("@@a_site_given_twice\n{}", super::check(r#"model N(x: real[d]) -> y: real {
+}"# => r#"E0251 8:3 `h1` is a layer, not a site | help: write `h1.*` for all its sites"#;
+
+    a_site_given_twice: r#"model N(x: real[d]) -> y: real {
   h1 = Dense(3)
   out = Dense(1)
   y ~ Normal(out(tanh(h1(x)))[0], 1)
@@ -250,8 +327,9 @@ posterior Q of N {
 posterior Q of N {
   h1.* ~ Normal(scale = 0.1)
   h1.w ~ Point
-}"#).text());
-    println!("@@a_negative_start_value\n{}", super::check(r#"model M(x: real) -> y: real {
+}"# => r#"E0252 9:3 the site `h1.w` is given twice | given again here | 8:3 first given here"#;
+
+    a_negative_start_value: r#"model M(x: real) -> y: real {
   w ~ Normal(0, 1)
   b ~ Normal(0, 1)
   y ~ Normal(w * x + b, 1)
@@ -259,8 +337,9 @@ posterior Q of N {
 
 posterior Q of M {
   w, b ~ Normal(scale = -0.1)
-}"#).text());
-    println!("@@a_misspelt_family_parameter\n{}", super::check(r#"model M(x: real) -> y: real {
+}"# => r#"E0214 8:25 `scale` must be positive, but this is -0.1 | this is -0.1"#;
+
+    a_misspelt_family_parameter: r#"model M(x: real) -> y: real {
   w ~ Normal(0, 1)
   b ~ Normal(0, 1)
   y ~ Normal(w * x + b, 1)
@@ -268,8 +347,9 @@ posterior Q of M {
 
 posterior Q of M {
   w, b ~ Normal(sigma = 0.1)
-}"#).text());
-    println!("@@sites_without_a_family\n{}", super::check(r#"data d = csv("d.csv")
+}"# => r#"E0216 8:17 `Normal` has no parameter `sigma`"#;
+
+    sites_without_a_family: r#"data d = csv("d.csv")
 
 model N(x: real[d]) -> y: real {
   h1 = Dense(3)
@@ -281,8 +361,9 @@ posterior Q of N {
   h1.* ~ Normal(scale = 0.1)
 }
 
-infer q = vi(Q, d)"#).text());
-    println!("@@a_misspelt_method\n{}", super::check(r#"data d = csv("d.csv")
+infer q = vi(Q, d)"# => r#"E0253 13:14 `vi` needs a family for every site, but `out.w`, `out.b` has none | 9:1 `Q` is here | help: add `out.w, out.b ~ Normal(scale = 0.1)`, or another family"#;
+
+    a_misspelt_method: r#"data d = csv("d.csv")
 
 model M(x: real) -> y: real {
   w ~ Normal(0, 1)
@@ -290,8 +371,9 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = mpa(M, d)"#).text());
-    println!("@@a_model_for_vi\n{}", super::check(r#"data d = csv("d.csv")
+infer a = mpa(M, d)"# => r#"E0254 9:11 unknown method `mpa` | help: did you mean `map`?"#;
+
+    a_model_for_vi: r#"data d = csv("d.csv")
 
 model M(x: real) -> y: real {
   w ~ Normal(0, 1)
@@ -299,8 +381,9 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = vi(M, d)"#).text());
-    println!("@@data_that_are_a_model\n{}", super::check(r#"data d = csv("d.csv")
+infer a = vi(M, d)"# => r#"E0256 9:14 expected a posterior, found a model | 3:7 it is declared here | help: declare one: `posterior Q of Model { .. }`"#;
+
+    data_that_are_a_model: r#"data d = csv("d.csv")
 
 model M(x: real) -> y: real {
   w ~ Normal(0, 1)
@@ -308,8 +391,9 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = map(M, M)"#).text());
-    println!("@@a_misspelt_option\n{}", super::check(r#"data d = csv("d.csv")
+infer a = map(M, M)"# => r#"E0256 9:18 expected data, found a model | 3:7 it is declared here"#;
+
+    a_misspelt_option: r#"data d = csv("d.csv")
 
 model M(x: real) -> y: real {
   w ~ Normal(0, 1)
@@ -317,8 +401,9 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = map(M, d) { epocs = 10 }"#).text());
-    println!("@@an_option_of_another_kind\n{}", super::check(r#"data d = csv("d.csv")
+infer a = map(M, d) { epocs = 10 }"# => r#"E0257 9:23 `map` has no option `epocs` | help: did you mean `epochs`?"#;
+
+    an_option_of_another_kind: r#"data d = csv("d.csv")
 
 model M(x: real) -> y: real {
   w ~ Normal(0, 1)
@@ -326,8 +411,9 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = map(M, d) { epochs = many }"#).text());
-    println!("@@an_option_out_of_range\n{}", super::check(r#"data d = csv("d.csv")
+infer a = map(M, d) { epochs = many }"# => r#"E0258 9:32 `epochs` must be an integer of at least 1"#;
+
+    an_option_out_of_range: r#"data d = csv("d.csv")
 
 model M(x: real) -> y: real {
   w ~ Normal(0, 1)
@@ -335,8 +421,9 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = map(M, d) { epochs = 0 }"#).text());
-    println!("@@an_unknown_word\n{}", super::check(r#"data d = csv("d.csv")
+infer a = map(M, d) { epochs = 0 }"# => r#"E0258 9:32 `epochs` must be an integer of at least 1, found 0"#;
+
+    an_unknown_word: r#"data d = csv("d.csv")
 
 model M(x: real) -> y: real {
   w ~ Normal(0, 1)
@@ -344,8 +431,9 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = map(M, d) { precision = f16 }"#).text());
-    println!("@@an_unknown_schedule\n{}", super::check(r#"data d = csv("d.csv")
+infer a = map(M, d) { precision = f16 }"# => r#"E0258 9:35 `precision` must be one of `f32`, `f64`, found `f16`"#;
+
+    an_unknown_schedule: r#"data d = csv("d.csv")
 
 model M(x: real) -> y: real {
   w ~ Normal(0, 1)
@@ -353,8 +441,9 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = map(M, d) { schedule = cosin }"#).text());
-    println!("@@a_schedule_with_too_few_numbers\n{}", super::check(r#"data d = csv("d.csv")
+infer a = map(M, d) { schedule = cosin }"# => r#"E0258 9:34 `schedule` must be one of `constant`, `cosine`, `linear`, `step`, found `cosin` | help: did you mean `cosine`?"#;
+
+    a_schedule_with_too_few_numbers: r#"data d = csv("d.csv")
 
 model M(x: real) -> y: real {
   w ~ Normal(0, 1)
@@ -362,8 +451,9 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = map(M, d) { schedule = step(0.5) }"#).text());
-    println!("@@an_optimiser_without_a_rate\n{}", super::check(r#"data d = csv("d.csv")
+infer a = map(M, d) { schedule = step(0.5) }"# => r#"E0258 9:34 `schedule` must be `step` with 2 arguments, found 1 argument"#;
+
+    an_optimiser_without_a_rate: r#"data d = csv("d.csv")
 
 model M(x: real) -> y: real {
   w ~ Normal(0, 1)
@@ -371,8 +461,9 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = map(M, d) { optimiser = Adam() }"#).text());
-    println!("@@an_option_given_twice\n{}", super::check(r#"data d = csv("d.csv")
+infer a = map(M, d) { optimiser = Adam() }"# => r#"E0215 9:35 `Adam` needs `rate` | missing here"#;
+
+    an_option_given_twice: r#"data d = csv("d.csv")
 
 model M(x: real) -> y: real {
   w ~ Normal(0, 1)
@@ -380,13 +471,19 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = map(M, d) { epochs = 10, epochs = 20 }"#).text());
-    println!("@@a_misspelt_format\n{}", super::check(r#"data d = cvs("d.csv")"#).text());
-    println!("@@a_misspelt_data_option\n{}", super::check(r#"data d = csv("d.csv") { tarket = y }"#).text());
-    println!("@@a_fraction_above_one\n{}", super::check(r#"data d = csv("d.csv") { test = fraction(2) }"#).text());
-    println!("@@test_rows_of_another_format\n{}", super::check(r#"data d = csv("d.csv") { test = idx("a", "b") }"#).text());
-    println!("@@an_unknown_column_function\n{}", super::check(r#"data d = csv("d.csv") { inputs = [age, zscor(age)] }"#).text());
-    println!("@@a_misspelt_metric\n{}", super::check(r#"data d = csv("d.csv")
+infer a = map(M, d) { epochs = 10, epochs = 20 }"# => r#"E0259 9:36 the option `epochs` is given twice | given again here | 9:23 first given here"#;
+
+    a_misspelt_format: r#"data d = cvs("d.csv")"# => r#"E0261 1:10 expected a call of `csv`, `idx`, `json`, `npy`, `parquet`, such as `csv("file.csv")` | help: did you mean `csv`?"#;
+
+    a_misspelt_data_option: r#"data d = csv("d.csv") { tarket = y }"# => r#"E0257 1:25 data has no option `tarket` | help: did you mean `target`?"#;
+
+    a_fraction_above_one: r#"data d = csv("d.csv") { test = fraction(2) }"# => r#"E0258 1:41 `fraction` must be between 0 and 1, found 2"#;
+
+    test_rows_of_another_format: r#"data d = csv("d.csv") { test = idx("a", "b") }"# => r#"E0258 1:32 `test` must be `splits("file")`, `fraction(0.1)` or `csv("file")`"#;
+
+    an_unknown_column_function: r#"data d = csv("d.csv") { inputs = [age, zscor(age)] }"# => r#"E0262 1:40 `zscor` is not a function of one column | help: did you mean `zscore`?"#;
+
+    a_misspelt_metric: r#"data d = csv("d.csv")
 
 model M(x: real) -> y: real {
   w ~ Normal(0, 1)
@@ -396,8 +493,9 @@ model M(x: real) -> y: real {
 
 infer a = map(M, d)
 
-compare a by rsme"#).text());
-    println!("@@a_level_that_is_not_measured\n{}", super::check(r#"data d = csv("d.csv")
+compare a by rsme"# => r#"E0263 11:14 unknown metric `rsme` | help: did you mean `rmse`?"#;
+
+    a_level_that_is_not_measured: r#"data d = csv("d.csv")
 
 model M(x: real) -> y: real {
   w ~ Normal(0, 1)
@@ -407,8 +505,9 @@ model M(x: real) -> y: real {
 
 infer a = map(M, d)
 
-compare a by coverage(0.8)"#).text());
-    println!("@@a_comparison_of_models\n{}", super::check(r#"data d = csv("d.csv")
+compare a by coverage(0.8)"# => r#"E0258 11:14 `coverage` must be `coverage(0.5)`, `coverage(0.9)` or `coverage(0.95)`"#;
+
+    a_comparison_of_models: r#"data d = csv("d.csv")
 
 model M(x: real) -> y: real {
   w ~ Normal(0, 1)
@@ -416,19 +515,22 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-compare M by rmse"#).text());
-    println!("@@a_function_that_does_not_lift\n{}", super::check(r#"fn pair(x: real) -> real {
+compare M by rmse"# => r#"E0204 9:9 expected an infer, but `M` is a model | expected an infer | 3:7 `M` is declared here"#;
+
+    a_function_that_does_not_lift: r#"fn pair(x: real) -> real {
   return sum([x, 1])
 }
 fn f(x: real[3]) -> real[3] {
   return pair(x)
-}"#).text());
-    println!("@@a_part_that_a_distribution_lacks\n{}", super::check(r#"fn f(x: real) -> real {
+}"# => r#"E0219 5:15 `pair` needs a scalar, found real[3] | this is real[3] | 2:10 `pair` does not lift over arrays because of `sum` | help: apply it to the elements: `[pair(x[i]) for i in 0..length(x)]`"#;
+
+    a_part_that_a_distribution_lacks: r#"fn f(x: real) -> real {
   return Cauchy(x, 1).mean
-}"#).text());
-    println!("@@one_mistake_said_once\n{}", super::check(r#"fn f(x: real) -> real {
+}"# => r#"E0223 2:23 `Cauchy` has no part `mean`"#;
+
+    one_mistake_said_once: r#"fn f(x: real) -> real {
   y = zz + 1
   z = y * 2
   return z @ x
-}"#).text());
+}"# => r#"E0202 2:7 unknown name `zz` | not declared here"#;
 }

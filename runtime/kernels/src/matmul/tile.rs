@@ -4,6 +4,9 @@
 //! blocks of a length that depends on `k` alone; blocks are added in order. So an element does not depend on the tile, the
 //! piece or the thread that computes it.
 
+use super::transpose::transpose_plain;
+#[cfg(target_arch = "x86_64")]
+use super::transpose::{transpose_f32, transpose_f64};
 use super::vector::{Array, Vector};
 use crate::arrays::Level;
 use crate::arrays::lane::Lane;
@@ -53,6 +56,8 @@ pub struct Kernels<T: 'static> {
     pub rows: usize,
     /// Elements of a vector.
     pub lanes: usize,
+    /// Elements of the short vector of `half_masked`.
+    pub half: usize,
     /// Two whole vectors.
     pub double: &'static [Kernel<T>],
     /// A whole vector and a part of another.
@@ -65,6 +70,10 @@ pub struct Kernels<T: 'static> {
     pub long: Kernel<T>,
     /// Sums along `k` where both operands are adjacent along it, by rows less one.
     pub dots: &'static [Kernel<T>],
+    /// Copies a square of [`Kernels::square`] columns: `(from, column stride, to, row stride)`.
+    pub transpose: unsafe fn(*const T, isize, *mut T, usize),
+    /// The side of that square.
+    pub square: usize,
 }
 
 /// An element of products.
@@ -175,22 +184,26 @@ compiled!(tile_avx512 dots_avx512 #[target_feature(enable = "avx512f,avx512vl,av
 
 /// The record of an instruction set.
 macro_rules! kernels {
-    ($tile:ident $dots:ident $element:ty, $vector:ty, $half:ty, [$($rows:literal)*], [$($dot_rows:literal)*]) => {
-        &Kernels::<$element> {
+    ($tile:ident $dots:ident $transpose:expr, $square:literal, $element:ty, $vector:ty, $half:ty,
+     [$($rows:literal)*], [$($dot_rows:literal)*]) => {
+        const { &Kernels::<$element> {
             rows: [$($rows),*].len(),
             lanes: <$vector>::LANES,
+            half: <$half>::LANES,
             double: &[$($tile::<$vector, $rows, 2, false>),*],
             double_masked: &[$($tile::<$vector, $rows, 2, true>),*],
             single_masked: &[$($tile::<$vector, $rows, 1, true>),*],
             half_masked: &[$($tile::<$half, $rows, 1, true>),*],
             long: $tile::<$vector, 1, 8, false>,
             dots: &[$($dots::<$vector, $dot_rows>),*],
-        }
+            transpose: $transpose,
+            square: $square,
+        } }
     };
 }
 
 macro_rules! real {
-    ($element:ty, $lanes:literal, $half:ident, $whole:ident) => {
+    ($element:ty, $lanes:literal, $half:ident, $whole:ident, $transpose:ident, $square:literal) => {
         impl Real for $element {
             fn kernels(level: Level) -> &'static Kernels<$element> {
                 #[cfg(target_arch = "x86_64")]
@@ -198,18 +211,18 @@ macro_rules! real {
                 type Portable = Array<$element, $lanes>;
                 match level {
                     Level::Portable => {
-                        kernels!(tile_plain dots_plain $element, Portable, Portable, [1 2 3 4], [1 2 3 4])
+                        kernels!(tile_plain dots_plain transpose_plain, 4, $element, Portable, Portable, [1 2 3 4], [1 2 3 4])
                     }
                     #[cfg(target_arch = "x86_64")]
                     Level::Avx2 => {
-                        kernels!(tile_avx2 dots_avx2 $element, $half, $half, [1 2 3 4 5 6], [1 2 3 4 5 6 7 8])
+                        kernels!(tile_avx2 dots_avx2 $transpose, $square, $element, $half, $half, [1 2 3 4 5 6], [1 2 3 4 5 6 7 8])
                     }
                     #[cfg(target_arch = "x86_64")]
-                    Level::Avx512 => kernels!(tile_avx512 dots_avx512 $element, $whole, $half,
+                    Level::Avx512 => kernels!(tile_avx512 dots_avx512 $transpose, $square, $element, $whole, $half,
                         [1 2 3 4 5 6 7 8 9 10 11 12 13 14], [1 2 3 4 5 6 7 8]),
                     #[cfg(not(target_arch = "x86_64"))]
                     Level::Avx2 | Level::Avx512 => {
-                        kernels!(tile_plain dots_plain $element, Portable, Portable, [1 2 3 4], [1 2 3 4])
+                        kernels!(tile_plain dots_plain transpose_plain, 4, $element, Portable, Portable, [1 2 3 4], [1 2 3 4])
                     }
                 }
             }
@@ -217,5 +230,5 @@ macro_rules! real {
     };
 }
 
-real!(f32, 4, __m256, __m512);
-real!(f64, 2, __m256d, __m512d);
+real!(f32, 4, __m256, __m512, transpose_f32, 8);
+real!(f64, 2, __m256d, __m512d, transpose_f64, 4);

@@ -35,20 +35,7 @@ pub trait Vector: Copy {
     unsafe fn sub(self, other: Self) -> Self;
 
     /// The sum of the lanes, by halves.
-    #[inline(always)]
-    unsafe fn sum(self) -> Self::Element {
-        let mut lanes = [Self::Element::ZERO; 16];
-        // SAFETY: no vector has more lanes.
-        unsafe { self.store(lanes.as_mut_ptr()) };
-        let mut width = Self::LANES;
-        while width > 1 {
-            width /= 2;
-            for at in 0..width {
-                lanes[at] = lanes[at] + lanes[at + width];
-            }
-        }
-        lanes[0]
-    }
+    unsafe fn sum(self) -> Self::Element;
 }
 
 /// A vector for any processor.
@@ -123,12 +110,24 @@ impl<T: Lane, const N: usize> Vector for Array<T, N> {
     unsafe fn sub(self, other: Self) -> Self {
         Self::from_fn(|at| self.0[at] - other.0[at])
     }
+
+    #[inline(always)]
+    unsafe fn sum(mut self) -> T {
+        let mut width = N;
+        while width > 1 {
+            width /= 2;
+            for at in 0..width {
+                self.0[at] = self.0[at] + self.0[at + width];
+            }
+        }
+        self.0[0]
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
 macro_rules! x86_vector {
     ($vector:ty, $element:ty, $lanes:literal, $mask_type:ty, $mask:expr,
-     [$zero:ident $splat:ident $load:ident $load_masked:ident $store:ident $store_masked:ident $fma:ident $add:ident $sub:ident]) => {
+     [$zero:ident $splat:ident $load:ident $load_masked:ident $store:ident $store_masked:ident $fma:ident $add:ident $sub:ident], $sum:expr) => {
         impl Vector for $vector {
             type Element = $element;
             type Mask = $mask_type;
@@ -196,6 +195,12 @@ macro_rules! x86_vector {
                 // SAFETY: as above.
                 unsafe { x86::$sub(self, other) }
             }
+
+            #[inline(always)]
+            unsafe fn sum(self) -> $element {
+                // SAFETY: as above.
+                unsafe { $sum(self) }
+            }
         }
     };
 }
@@ -236,14 +241,25 @@ mod on_x86 {
 
     x86_vector!(__m256, f32, 8, __m256i, |count| x86::_mm256_loadu_si256(EDGE_32[8 - count..].as_ptr().cast()),
         [_mm256_setzero_ps _mm256_set1_ps _mm256_loadu_ps f32x8 _mm256_storeu_ps _mm256_maskstore_ps
-         _mm256_fmadd_ps _mm256_add_ps _mm256_sub_ps]);
+         _mm256_fmadd_ps _mm256_add_ps _mm256_sub_ps],
+        |all| {
+            let four = x86::_mm_add_ps(x86::_mm256_castps256_ps128(all), x86::_mm256_extractf128_ps::<1>(all));
+            let two = x86::_mm_add_ps(four, x86::_mm_movehl_ps(four, four));
+            x86::_mm_cvtss_f32(x86::_mm_add_ss(two, x86::_mm_movehdup_ps(two)))
+        });
     x86_vector!(__m256d, f64, 4, __m256i, |count| x86::_mm256_loadu_si256(EDGE_64[4 - count..].as_ptr().cast()),
         [_mm256_setzero_pd _mm256_set1_pd _mm256_loadu_pd f64x4 _mm256_storeu_pd _mm256_maskstore_pd
-         _mm256_fmadd_pd _mm256_add_pd _mm256_sub_pd]);
+         _mm256_fmadd_pd _mm256_add_pd _mm256_sub_pd],
+        |all| {
+            let two = x86::_mm_add_pd(x86::_mm256_castpd256_pd128(all), x86::_mm256_extractf128_pd::<1>(all));
+            x86::_mm_cvtsd_f64(x86::_mm_add_sd(two, x86::_mm_unpackhi_pd(two, two)))
+        });
     x86_vector!(__m512, f32, 16, u16, |count| ((1u32 << count) - 1) as u16,
         [_mm512_setzero_ps _mm512_set1_ps _mm512_loadu_ps f32x16 _mm512_storeu_ps _mm512_mask_storeu_ps
-         _mm512_fmadd_ps _mm512_add_ps _mm512_sub_ps]);
+         _mm512_fmadd_ps _mm512_add_ps _mm512_sub_ps],
+        |all| x86::_mm256_add_ps(x86::_mm512_castps512_ps256(all), x86::_mm512_extractf32x8_ps::<1>(all)).sum());
     x86_vector!(__m512d, f64, 8, u8, |count| ((1u32 << count) - 1) as u8,
         [_mm512_setzero_pd _mm512_set1_pd _mm512_loadu_pd f64x8 _mm512_storeu_pd _mm512_mask_storeu_pd
-         _mm512_fmadd_pd _mm512_add_pd _mm512_sub_pd]);
+         _mm512_fmadd_pd _mm512_add_pd _mm512_sub_pd],
+        |all| x86::_mm256_add_pd(x86::_mm512_castpd512_pd256(all), x86::_mm512_extractf64x4_pd::<1>(all)).sum());
 }

@@ -3,16 +3,25 @@
 //! Note [Pieces of a product]. A product is cut into pieces by its sizes alone: along the batch axes where there are enough items, else
 //! along the longer side of the result. Each piece is one sequential call, so results do not depend on the threads.
 
-use crate::arrays::lane::Lane;
+mod blocked;
+mod tile;
+mod transpose;
+mod vector;
+mod workspace;
+
+use crate::arrays::Level;
 use crate::pool::Pool;
+use blocked::{Addresses, compute};
 use bnnc_base::dtype::Precision;
+pub use tile::Real;
+use tile::Update;
 
 /// Products below this many floating-point operations are not worth a second thread.
 const PIECE: u64 = 800_000;
 /// The most pieces.
 const MOST: u64 = 8;
 /// Cuts fall on multiples of this many rows or columns, so that the inner kernel meets whole tiles.
-const TILE: usize = 24;
+const TILE: usize = 32;
 
 /// The sizes and strides of one product, in elements.
 #[derive(Clone, Copy, Debug)]
@@ -49,9 +58,9 @@ unsafe impl<T> Sync for Operands<T> {}
 pub unsafe fn matmul(pool: &Pool, precision: Precision, buffers: &[*mut u8], ints: &[i64]) {
     match precision {
         // SAFETY: the caller's promise.
-        Precision::F32 => unsafe { batched::<f32>(pool, buffers, ints) },
+        Precision::F32 => unsafe { batched::<f32>(Level::detect(), pool, buffers, ints) },
         // SAFETY: the caller's promise.
-        Precision::F64 => unsafe { batched::<f64>(pool, buffers, ints) },
+        Precision::F64 => unsafe { batched::<f64>(Level::detect(), pool, buffers, ints) },
     }
 }
 
@@ -170,17 +179,21 @@ impl Extents {
 
 /// # Safety
 /// As [`matmul`].
-unsafe fn batched<T: Lane>(pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
-    let operands = Operands {
-        a: buffers[0].cast::<T>().cast_const(),
-        b: buffers[1].cast::<T>().cast_const(),
-        c: buffers[2].cast::<T>(),
-    };
+unsafe fn batched<T: Real>(level: Level, pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
+    let kernels = T::kernels(level);
     let mut extents = Extents::of(ints);
     let (axes, _) = ints[9..].as_chunks::<4>();
     let mut batch = Batch { axes, folded: 0 };
     batch.fold(&mut extents);
     let count = batch.count();
+    let (form, turned) = extents.form(kernels.lanes, kernels.half);
+    let order = if turned { [1, 0, 2] } else { [0, 1, 2] };
+    let extents = if turned { extents.transposed() } else { extents };
+    let operands = Operands {
+        a: buffers[order[0]].cast::<T>().cast_const(),
+        b: buffers[order[1]].cast::<T>().cast_const(),
+        c: buffers[2].cast::<T>(),
+    };
     let work = extents.flops() * count as u64;
     let pieces = if work < PIECE {
         1
@@ -195,84 +208,29 @@ unsafe fn batched<T: Lane>(pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
         let (extents, shift) = extents.part(part, parts);
         for item in count * group / groups..count * (group + 1) / groups {
             let offsets = batch.offsets(item);
-            let [a, b, c] = [0, 1, 2].map(|at| offsets[at] + shift[at]);
-            // SAFETY: the caller's promise; items and parts write disjoint elements.
-            unsafe {
-                product(
-                    &extents,
-                    operands.a.offset(a),
-                    operands.b.offset(b),
-                    operands.c.offset(c),
-                )
+            let [a, b, c] = [0, 1, 2].map(|at| offsets[order[at]] + shift[at]);
+            let at = Addresses {
+                a: operands.a.wrapping_offset(a),
+                b: operands.b.wrapping_offset(b),
+                c: operands.c.wrapping_offset(c),
             };
+            // SAFETY: the caller's promise; items and parts write disjoint elements.
+            unsafe { compute(kernels, form, &extents, &at, Update::Store) };
         }
     });
-}
-
-/// `c = a b`, on this thread.
-///
-/// # Safety
-/// The operands must hold the elements that the extents reach; `c` overlaps neither.
-pub unsafe fn product<T: Lane>(extents: &Extents, a: *const T, b: *const T, c: *mut T) {
-    if extents.k == 0 {
-        for i in 0..extents.m {
-            for j in 0..extents.n {
-                // SAFETY: an element of the result.
-                unsafe {
-                    c.offset(i as isize * extents.c[0] + j as isize * extents.c[1])
-                        .write(T::ZERO)
-                };
-            }
-        }
-        return;
-    }
-    // SAFETY: the caller's promise.
-    unsafe { call(extents, a, b, c, None) }
 }
 
 /// `c = c - a b`, on this thread.
 ///
 /// # Safety
-/// As [`product`].
-pub unsafe fn subtract_product<T: Lane>(extents: &Extents, a: *const T, b: *const T, c: *mut T) {
-    if extents.k > 0 {
-        // SAFETY: the caller's promise.
-        unsafe { call(extents, a, b, c, Some(-T::ONE)) }
+/// The operands must hold the elements that the extents reach; `c` overlaps neither.
+pub unsafe fn subtract_product<T: Real>(extents: &Extents, a: *const T, b: *const T, c: *mut T) {
+    if extents.k == 0 {
+        return;
     }
-}
-
-/// `c = a b`, or `c = c + factor a b`.
-///
-/// # Safety
-/// As [`product`].
-unsafe fn call<T: Lane>(extents: &Extents, a: *const T, b: *const T, c: *mut T, factor: Option<T>) {
-    let Extents { m, n, k, .. } = *extents;
-    let ([a_m, a_k], [b_k, b_n], [c_m, c_n]) = (extents.a, extents.b, extents.c);
-    let old = if factor.is_some() { T::ONE } else { T::ZERO };
-    let new = factor.unwrap_or(T::ONE);
-    let none = gemm::Parallelism::None;
-    // SAFETY: the caller's promise; strides are given column first.
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            c,
-            c_n,
-            c_m,
-            factor.is_some(),
-            a,
-            a_k,
-            a_m,
-            b,
-            b_n,
-            b_k,
-            old,
-            new,
-            false,
-            false,
-            false,
-            none,
-        );
-    }
+    let kernels = T::kernels(Level::detect());
+    let (form, turned) = extents.form(kernels.lanes, kernels.half);
+    let (extents, a, b) = if turned { (extents.transposed(), b, a) } else { (*extents, a, b) };
+    // SAFETY: the caller's promise.
+    unsafe { compute(kernels, form, &extents, &Addresses { a, b, c }, Update::Subtract) }
 }

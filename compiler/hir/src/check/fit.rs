@@ -1,0 +1,224 @@
+//! Whether a value may stand where a type is wanted.
+
+use super::body::Body;
+use super::call::{Lifts, Signature};
+use super::operators::column_hint;
+use super::solve::{Solver, equal};
+use crate::dims::{Atom, Dim};
+use crate::report::types as report;
+use crate::show;
+use crate::tree::Expr;
+use crate::types::{Elem, Ty};
+use bnnc_base::source::Span;
+use bnnc_graph::dist::Support;
+
+/// The parameter that a value is for: its name, the callee's variables, and the dims that are lifted so far.
+pub struct Slot<'s> {
+    /// The parameter.
+    pub name: &'s str,
+    /// Whose it is.
+    pub signature: Signature<'s>,
+    /// Dims of arrays that stand where scalars are wanted, and the first of these arrays.
+    pub lifted: &'s mut Option<(Vec<Dim>, Span)>,
+}
+
+impl Body<'_> {
+    /// Checks a value against a wanted type; with a slot, messages name the parameter and scalars may be lifted.
+    pub fn fit(&mut self, value: &Expr, wanted: &Ty, solver: &mut Solver, slot: Option<Slot<'_>>) -> bool {
+        let what = slot.as_ref().map(|slot| slot.name.to_owned());
+        let fits = match (wanted, &value.ty) {
+            (Ty::Error, _) | (_, Ty::Error) => return true,
+            (Ty::Tensor(elem, dims), Ty::Tensor(found, found_dims)) => {
+                let fits = elem_fits(elem, found, solver, value.span);
+                match slot {
+                    Some(slot) if fits && dims.is_empty() && !found_dims.is_empty() => {
+                        return self.lift(value, found_dims, slot)
+                            && self.check_support(value, elem, what.as_deref(), solver);
+                    }
+                    _ => {
+                        fits && dims.len() == found_dims.len()
+                            && dims
+                                .iter()
+                                .zip(found_dims)
+                                .all(|(dim, found)| solver.meet(dim, found, value.span))
+                    }
+                }
+            }
+            (Ty::Dist(Elem::Real(Support::Real)), Ty::Dist(found)) => {
+                return self.fit_dist(value, found, slot);
+            }
+            (wanted, found) => wanted == found,
+        };
+        if fits {
+            let Ty::Tensor(elem, _) = wanted else { return true };
+            return self.check_support(value, elem, what.as_deref(), solver);
+        }
+        let expected = match wanted {
+            Ty::Dist(_) => "a distribution on real".to_owned(),
+            Ty::Function(_) => "a function of one real".to_owned(),
+            wanted => show::ty(&solver.ty(wanted), &self.locals),
+        };
+        let found = show::ty(&value.ty, &self.locals);
+        let mut diagnostic = match &what {
+            Some(name) => report::argument_mismatch(value.span, name, &expected, &found),
+            None => report::mismatch(value.span, &expected, &found),
+        };
+        if let (Ty::Tensor(elem, dims), Ty::Tensor(found, found_dims)) = (&solver.ty(wanted), &value.ty) {
+            if let Some(hint) = column_hint(found_dims, dims) {
+                diagnostic = diagnostic.help(hint);
+            }
+            if *found == Elem::Bool && *elem != Elem::Bool {
+                diagnostic = diagnostic.help("write `if c { 1 } else { 0 }`");
+            }
+        }
+        if let Ty::Tensor(_, dims) = wanted {
+            let at = dims.iter().find_map(|dim| bound_by(dim, solver));
+            if let Some((dim, span)) = at.filter(|(_, span)| *span != value.span) {
+                diagnostic =
+                    diagnostic.also(span, format!("{} comes from here", show::dim(&dim, &self.locals)));
+            }
+        }
+        self.report(diagnostic);
+        false
+    }
+
+    fn fit_dist(&mut self, value: &Expr, found: &Elem, slot: Option<Slot<'_>>) -> bool {
+        let known = self.dist_value(value);
+        let joint = known.as_ref().is_some_and(|known| !known.elementwise);
+        if joint || *found != Elem::Real(Support::Real) {
+            let found = match joint {
+                true => "a joint distribution".to_owned(),
+                false => format!("a distribution on {}", show::elem(found, &self.locals)),
+            };
+            let expected = "a distribution on real";
+            self.report(match slot {
+                Some(slot) => report::argument_mismatch(value.span, slot.name, expected, &found),
+                None => report::mismatch(value.span, expected, &found),
+            });
+            return false;
+        }
+        match (slot, known) {
+            (Some(slot), Some(known)) if !known.dims.is_empty() => self.lift(value, &known.dims, slot),
+            _ => true,
+        }
+    }
+
+    /// An array where a scalar is wanted.
+    fn lift(&mut self, value: &Expr, dims: &[Dim], slot: Slot<'_>) -> bool {
+        let found = match &value.ty {
+            Ty::Dist(_) => format!("a distribution over {}", show::brackets(dims, &self.locals)),
+            ty => show::ty(ty, &self.locals),
+        };
+        match slot.signature.lifts {
+            Lifts::Yes => {}
+            Lifts::No => {
+                self.report(report::argument_mismatch(
+                    value.span, slot.name, "a scalar", &found,
+                ));
+                return false;
+            }
+            Lifts::But(at, what) => {
+                self.report(report::does_not_lift(
+                    value.span,
+                    slot.signature.name,
+                    &found,
+                    at,
+                    what,
+                ));
+                return false;
+            }
+        }
+        match slot.lifted {
+            None => {
+                *slot.lifted = Some((dims.to_vec(), value.span));
+                true
+            }
+            Some((first, at)) => {
+                let same = first.len() == dims.len()
+                    && first.iter().zip(dims).all(|(a, b)| equal(a, b));
+                if !same {
+                    let (a, b) = (
+                        format!("({})", show::list(first, &self.locals)),
+                        format!("({})", show::list(dims, &self.locals)),
+                    );
+                    let op = format!("`{}`", slot.signature.name);
+                    let diagnostic = report::dims(value.span, &op, (&a, *at), (&b, value.span));
+                    self.report(match column_hint(first, dims) {
+                        Some(help) => diagnostic.help(help),
+                        None => diagnostic,
+                    });
+                }
+                same
+            }
+        }
+    }
+
+    /// Whether a value can lie in the support of its place: what cannot be refuted is checked when it runs.
+    pub fn check_support(
+        &mut self,
+        value: &Expr,
+        wanted: &Elem,
+        what: Option<&str>,
+        solver: &Solver,
+    ) -> bool {
+        let (low, high) = crate::range::range(self.module, value);
+        let refuted = match wanted {
+            Elem::Real(support) => crate::range::refuted((low, high), *support),
+            Elem::Count => high < 0.0,
+            Elem::Index(size) => {
+                let size = solver.dim(size).as_number().unwrap_or(i64::MAX) as f64;
+                high < 0.0 || low >= size
+            }
+            Elem::Int | Elem::Bool => false,
+        };
+        if refuted {
+            let expected = match wanted {
+                Elem::Real(Support::Interval(low, high)) if low.is_finite() && high.is_finite() => {
+                    format!("between {low} and {high}")
+                }
+                Elem::Real(support) => show::support(*support),
+                other => show::elem(&solver.elem(other), &self.locals),
+            };
+            let what = what.map_or("this".to_owned(), |name| format!("`{name}`"));
+            self.report(report::support(
+                value.span,
+                &what,
+                &expected,
+                &range_text(low, high),
+            ));
+        }
+        !refuted
+    }
+}
+
+/// Whether a value of one element type may stand where another is wanted.
+fn elem_fits(wanted: &Elem, found: &Elem, solver: &mut Solver, span: Span) -> bool {
+    match (wanted, found) {
+        (Elem::Real(_), found) => *found != Elem::Bool,
+        (Elem::Int | Elem::Count, Elem::Int | Elem::Count | Elem::Index(_)) => true,
+        (Elem::Index(wanted), Elem::Index(found)) => solver.meet(wanted, found, span),
+        (Elem::Index(_), Elem::Int | Elem::Count) => true,
+        (Elem::Bool, Elem::Bool) => true,
+        (Elem::Int | Elem::Count | Elem::Index(_), Elem::Real(_) | Elem::Bool) => false,
+        (Elem::Bool, Elem::Real(_) | Elem::Int | Elem::Count | Elem::Index(_)) => false,
+    }
+}
+
+/// The argument that determined a callee's dimension.
+fn bound_by(dim: &Dim, solver: &Solver) -> Option<(Dim, Span)> {
+    dim.terms.keys().flatten().find_map(|atom| match atom {
+        Atom::Local(local) => solver.get(*local).cloned(),
+        Atom::Meta(_) | Atom::Div(..) => None,
+    })
+}
+
+fn range_text(low: f64, high: f64) -> String {
+    // No negative zero in messages.
+    let (low, high) = (low + 0.0, high + 0.0);
+    match (low, high) {
+        (low, high) if low == high => format!("{low}"),
+        (f64::NEG_INFINITY, high) => format!("at most {high}"),
+        (low, f64::INFINITY) => format!("at least {low}"),
+        (low, high) => format!("between {low} and {high}"),
+    }
+}

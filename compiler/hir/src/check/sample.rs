@@ -1,0 +1,302 @@
+//! `~`: sites and observed outputs.
+
+use super::body::{Body, Place};
+use super::expr::Want;
+use super::names::Def;
+use super::operators::column_hint;
+use super::solve::{Solver, equal};
+use super::statements::strip;
+use crate::dims::Dim;
+use crate::report::{model as report_model, names as report_names, statements as report, types as report_types};
+use crate::show;
+use crate::tree::{Expr, LocalKind, Sample, Stmt};
+use crate::types::{Elem, Ty};
+use bnnc_base::source::Span;
+use bnnc_grammar::ast;
+use bnnc_graph::dist::Support;
+use std::sync::Arc;
+
+/// What is written around a `~`.
+#[derive(Clone, Copy)]
+pub struct Tilde<'w> {
+    /// The declared type.
+    pub ty: Option<&'w ast::Type>,
+    /// The distribution.
+    pub dist: &'w ast::Expr,
+    /// Whether `local` was written.
+    pub local: bool,
+    /// The counter of the innermost `for` around it.
+    pub counter: Option<&'w str>,
+    /// All of it.
+    pub span: Span,
+}
+
+impl Body<'_> {
+    /// A `~` statement.
+    pub fn sample(&mut self, targets: &[ast::Expr], tilde: Tilde<'_>) -> Option<Stmt> {
+        if !matches!(self.place, Place::Model | Place::Layer | Place::Prompt) {
+            let help = "random quantities belong in models and layers";
+            self.report(report::wrong_place(tilde.span, "`~`", self.place.name(), help));
+            self.expr(tilde.dist, Want::Any);
+            if let [target] = targets
+                && let ast::ExprKind::Name(name) = &*strip(target).kind
+            {
+                self.declare(name, target.span, Ty::Error, LocalKind::Site);
+            }
+            return None;
+        }
+        let [target] = targets else {
+            return self.bad_target(tilde.span, "one name");
+        };
+        let target = strip(target);
+        match &*target.kind {
+            ast::ExprKind::Name(name) if self.outputs.contains_key(&**name) => {
+                self.observe((name, target.span), None, tilde)
+            }
+            ast::ExprKind::Name(name) => {
+                if tilde.counter.is_some() {
+                    self.report(report_model::site_in_for(tilde.span, &format!("the site `{name}`")));
+                }
+                Some(self.site((name, target.span), tilde))
+            }
+            ast::ExprKind::Index(base, indices) => match (&*strip(base).kind, indices.as_slice()) {
+                (ast::ExprKind::Name(name), [ast::Index::At(at)]) if self.outputs.contains_key(&**name) => {
+                    self.observe((name, base.span), Some(at), tilde)
+                }
+                _ => self.bad_target(target.span, "a name, or one element of an output,"),
+            },
+            _ => self.bad_target(target.span, "a name, or one element of an output,"),
+        }
+    }
+
+    /// `w: real[n] ~ prior`.
+    fn site(&mut self, target: (&Arc<str>, Span), tilde: Tilde<'_>) -> Stmt {
+        let (name, at) = target;
+        let Tilde { ty, dist, local: per_example, span, .. } = tilde;
+        let declared = ty.map(|ty| (self.ty(ty, false), ty.span));
+        let dist = self.dist_expr(dist);
+        let ty = self.sampled_type(name, declared, &dist);
+        if let Ty::Tensor(elem @ (Elem::Bool | Elem::Count | Elem::Int | Elem::Index(_)), _) = &ty {
+            let found = show::elem(elem, &self.locals);
+            self.report(report_model::discrete_latent(dist.span, name, &found));
+        }
+        if let Some(on) = self.dependence(&dist).filter(|_| !per_example) {
+            let on = (self.locals[on].name.clone(), self.locals[on].span);
+            let in_layer = self.place == Place::Layer;
+            self.report(report_model::global_depends(
+                dist.span,
+                name,
+                Some((&on.0, on.1)),
+                in_layer,
+            ));
+        }
+        let local = self.declare(name, at, ty.clone(), LocalKind::Site);
+        if per_example {
+            self.per_example.insert(local);
+        }
+        self.later.remove(name);
+        Stmt::Sample(Sample {
+            local,
+            observed: false,
+            index: None,
+            ty,
+            dist,
+            per_example,
+            span,
+        })
+    }
+
+    /// A distribution right of `~`.
+    pub fn dist_expr(&mut self, written: &ast::Expr) -> Expr {
+        let dist = match &*strip(written).kind {
+            ast::ExprKind::Name(name) if self.peek_local(name).is_none() => match self.find_item(name) {
+                Some((Some(def), at)) if !matches!(def, Def::Dist(_)) => {
+                    let diagnostic =
+                        report_names::wrong_kind(written.span, name, "a distribution", def.kind(), at);
+                    return self.error(diagnostic, written.span);
+                }
+                _ => self.expr(written, Want::Any),
+            },
+            _ => self.expr(written, Want::Any),
+        };
+        if !matches!(dist.ty, Ty::Dist(_) | Ty::Error) {
+            let found = show::ty(&dist.ty, &self.locals);
+            let diagnostic = report_types::mismatch(dist.span, "a distribution", &found);
+            return self.error(
+                diagnostic.help("`=` gives a value, `~` a distribution"),
+                dist.span,
+            );
+        }
+        dist
+    }
+
+    /// The type of what is drawn: the declared one, which the distribution must cover, or the distribution's own.
+    fn sampled_type(&mut self, name: &str, declared: Option<(Ty, Span)>, dist: &Expr) -> Ty {
+        let Some(value) = self.dist_value(dist) else {
+            return declared.map_or(Ty::Error, |(ty, _)| ty);
+        };
+        let Some((declared, at)) = declared else {
+            return Ty::Tensor(value.elem, value.dims);
+        };
+        let Ty::Tensor(elem, dims) = &declared else {
+            if declared != Ty::Error {
+                let found = show::ty(&declared, &self.locals);
+                self.report(report_types::mismatch(at, "a type of numbers", &found));
+            }
+            return Ty::Error;
+        };
+        if !covers(&value.elem, elem) {
+            let (narrow, wide) = (
+                show::ty(&declared, &self.locals),
+                show::elem(&value.elem, &self.locals),
+            );
+            self.report(report_model::wider(at, name, &narrow, &wide, dist.span));
+            return declared;
+        }
+        let free = value.elementwise && value.dims.is_empty();
+        let same = dims.len() == value.dims.len()
+            && dims
+                .iter()
+                .zip(&value.dims)
+                .all(|(a, b)| equal(a, b));
+        if !free && !same {
+            let found = show::ty(&Ty::Tensor(value.elem.clone(), value.dims.clone()), &self.locals);
+            let wanted = show::ty(&Ty::Tensor(value.elem, dims.clone()), &self.locals);
+            self.wrong_dims(
+                name,
+                (&wanted, at),
+                (&found, dist.span),
+                column_hint(dims, &value.dims),
+            );
+        }
+        declared
+    }
+
+    /// `y ~ ..` and `y[t] ~ ..`.
+    fn observe(&mut self, target: (&Arc<str>, Span), index: Option<&ast::Expr>, tilde: Tilde<'_>) -> Option<Stmt> {
+        let (name, at) = target;
+        let Tilde { ty, dist, counter, span, .. } = tilde;
+        let local = self.outputs.get(name)?.0;
+        if let Some(ty) = ty {
+            self.report(report::target(
+                ty.span,
+                &format!("`{name}` without a type (it has one)"),
+            ));
+        }
+        let index = index.map(|index| self.expr(index, Want::Int));
+        let declared = self.locals[local].ty.clone();
+        let wanted = match (&index, &declared) {
+            (Some(_), Ty::Tensor(elem, dims)) if !dims.is_empty() => {
+                Ty::Tensor(elem.clone(), dims[1..].to_vec())
+            }
+            (Some(_), Ty::Tensor(..)) => {
+                let found = show::ty(&declared, &self.locals);
+                self.report(report_types::mismatch(at, "an array", &found));
+                Ty::Error
+            }
+            _ => declared,
+        };
+        if let (None, Some(counter)) = (&index, counter) {
+            self.report(report_model::observed_in_for(name, span, counter));
+        }
+        let element = index.as_ref().and_then(|index| self.dim_of(index));
+        let dist = self.dist_expr(dist);
+        let at_output = self.locals[local].span;
+        self.observed_type(name, &wanted, at_output, &dist);
+        let whole = index.is_none();
+        let clash = self.outputs.get(name).and_then(|(_, seen)| {
+            let clashes = |(other, _): &&(Option<Dim>, Span)| whole || other.is_none() || *other == element;
+            seen.iter().find(clashes).map(|(_, span)| *span)
+        });
+        match clash {
+            Some(first) => self.report(report_model::observed_twice(name, first, span)),
+            None => {
+                if let Some((_, seen)) = self.outputs.get_mut(name) {
+                    seen.push((if whole { None } else { element }, span));
+                }
+            }
+        }
+        let ty = wanted;
+        Some(Stmt::Sample(Sample {
+            local,
+            observed: true,
+            index,
+            ty,
+            dist,
+            per_example: true,
+            span,
+        }))
+    }
+
+    fn observed_type(&mut self, name: &str, wanted: &Ty, at: Span, dist: &Expr) {
+        let (Some(value), Ty::Tensor(elem, dims)) = (self.dist_value(dist), wanted) else {
+            return;
+        };
+        let mut solver = Solver::rigid();
+        let fits = match (&value.elem, elem) {
+            (Elem::Index(a), Elem::Index(b)) => solver.meet(b, a, dist.span),
+            (found, wanted) => covers(found, wanted) || discrete_fits(found, wanted),
+        };
+        if !fits {
+            let (wanted, found) = (
+                show::elem(elem, &self.locals),
+                show::elem(&value.elem, &self.locals),
+            );
+            let message = format!("a distribution on {found}");
+            let diagnostic =
+                report_types::mismatch(dist.span, &format!("a distribution on {wanted}"), &message);
+            self.report(diagnostic.also(at, format!("`{name}` is {wanted}")));
+            return;
+        }
+        let free = value.elementwise && value.dims.is_empty();
+        let same = dims.len() == value.dims.len()
+            && dims
+                .iter()
+                .zip(&value.dims)
+                .all(|(a, b)| equal(a, b));
+        if !free && !same {
+            let found = show::ty(&Ty::Tensor(value.elem.clone(), value.dims.clone()), &self.locals);
+            let wanted = show::ty(wanted, &self.locals);
+            let hint = match (dims.as_slice(), value.dims.as_slice()) {
+                ([], [_]) => Some("the model is written for one example: take an element, `o[0]`"),
+                (a, b) => column_hint(a, b),
+            };
+            self.wrong_dims(name, (&wanted, at), (&found, dist.span), hint);
+        }
+    }
+
+    fn wrong_dims(&mut self, name: &str, wanted: (&str, Span), found: (&str, Span), help: Option<&str>) {
+        let (expected, actual) = (
+            format!("a distribution over {}", wanted.0),
+            format!("one over {}", found.0),
+        );
+        let diagnostic = report_types::mismatch(found.1, &expected, &actual);
+        let diagnostic = diagnostic.also(wanted.1, format!("`{name}` is {}", wanted.0));
+        self.report(match help {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        });
+    }
+}
+
+/// Whether a distribution over `found` can be narrowed to `declared`.
+fn covers(found: &Elem, declared: &Elem) -> bool {
+    match (found, declared) {
+        (Elem::Real(found), Elem::Real(declared)) => match (found, declared) {
+            (Support::Real, _) => true,
+            (Support::Interval(a, b), Support::Interval(c, d)) => a <= c && d <= b,
+            (found, declared) => found == declared,
+        },
+        (found, declared) => found == declared,
+    }
+}
+
+/// Truth values may be classes of two, counts may be integers.
+fn discrete_fits(found: &Elem, wanted: &Elem) -> bool {
+    match (found, wanted) {
+        (Elem::Bool, Elem::Index(size)) => size.as_number().is_none_or(|size| size == 2),
+        (Elem::Count, Elem::Int) => true,
+        (Elem::Index(size), Elem::Bool) => size.as_number().is_none_or(|size| size == 2),
+        _ => false,
+    }
+}

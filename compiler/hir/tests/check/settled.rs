@@ -1,0 +1,142 @@
+//! What a check decides: data, options, sites, order.
+
+use super::{check, check_with, context};
+use bnnc_abi::data::{Column, Format, Test};
+use bnnc_base::source::SourceMap;
+use bnnc_grammar::parse::parse_expr;
+use bnnc_hir::check::Override;
+use bnnc_hir::sites;
+use bnnc_hir::tree::{ModelId, SettingValue};
+
+const MODEL: &str = "data d = csv(\"d.csv\")\nmodel M(x: real[k]) -> y: real {\n  h = Dense(2)\n  y ~ Normal(sum(h(x)), 1)\n}\n";
+
+fn overridden(text: &str, item: &str, key: &str, value: &str) -> super::Checked {
+    let mut sources = SourceMap::default();
+    // Ids below those of the library and the program would be taken for theirs only in messages.
+    let (value, _) = parse_expr(&sources.add("--set", value));
+    let mut context = context();
+    context.overrides.push(Override {
+        item: item.into(),
+        key: key.into(),
+        value,
+    });
+    check_with(text, &context)
+}
+
+#[test]
+fn a_data_item_becomes_a_specification() {
+    let checked = check(
+        "data d = csv(\"a.csv\", \"b.csv\") {\n  target = strength\n  inputs = [age, zscore(age), log(earn) * male]\n  test = splits(\"s.json\")\n  split = all\n  standardise = [inputs]\n  validation = 0.1\n  scale = 1 / 4\n  limit = 100\n  shared = csv(\"t.csv\")\n}",
+    );
+    assert_eq!(checked.text(), "");
+    let spec = &checked.module.datas.iter().next().unwrap().spec;
+    assert_eq!(spec.format, Format::Csv);
+    assert_eq!(
+        spec.files,
+        ["/data/a.csv", "/data/b.csv"].map(std::path::PathBuf::from)
+    );
+    assert!(matches!(&spec.target, Some(Column::Name(name, _)) if name == "strength"));
+    assert!(matches!(&spec.inputs[2], Column::Apply(name, args, _) if name == "mul" && args.len() == 2));
+    assert_eq!(
+        spec.test,
+        Test::Splits {
+            file: "/data/s.json".into(),
+            split: None
+        }
+    );
+    assert_eq!((spec.standardise_inputs, spec.standardise_target), (true, false));
+    assert_eq!((spec.validation, spec.scale, spec.limit), (0.1, 0.25, Some(100)));
+    assert_eq!(spec.shared, Some((Format::Csv, "/data/t.csv".into())));
+}
+
+#[test]
+fn the_command_line_wins() {
+    let text = format!("{MODEL}infer a = map(M, d) {{ epochs = 10 }}");
+    let checked = overridden(&text, "a", "epochs", "20");
+    assert_eq!(checked.text(), "");
+    let infer = checked.module.infers.iter().next().unwrap();
+    assert!(matches!(&infer.options[..], [one] if matches!(one.value, SettingValue::Int(20))));
+}
+
+#[test]
+fn the_command_line_is_checked() {
+    let text = format!("{MODEL}infer a = map(M, d)");
+    let codes = |checked: super::Checked| {
+        checked
+            .diagnostics
+            .iter()
+            .map(|one| one.code.id)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(codes(overridden(&text, "b", "epochs", "20")), ["E0260"]);
+    assert_eq!(codes(overridden(&text, "a", "epoch", "20")), ["E0257"]);
+    assert_eq!(codes(overridden(&text, "a", "epochs", "few")), ["E0258"]);
+    assert_eq!(codes(overridden(&text, "d", "split", "3")), ["E0258"]);
+    let mut context = context();
+    context.data_overrides.push(("e".into(), vec!["e.csv".into()]));
+    assert_eq!(codes(check_with(&text, &context)), ["E0260"]);
+}
+
+#[test]
+fn paths_of_sites_go_through_layers_and_lists() {
+    let checked = check(
+        "layer Two(n_out: int)(x: real[n]) -> real[n_out] {\n  inner = Dense(n_out)\n  return inner(x)\n}\nmodel M(x: real[k]) -> y: real {\n  hidden = [Two(3) for l in 1..3]\n  mixed = [Dense(3), Dense(1)]\n  tau ~ HalfNormal(1)\n  y ~ Normal(mixed[1](mixed[0](hidden[1](hidden[0](x))))[0], tau)\n}",
+    );
+    assert_eq!(checked.text(), "");
+    let paths = sites::paths(&checked.module, ModelId(0));
+    assert_eq!(
+        paths,
+        [
+            "hidden[0].inner.w",
+            "hidden[0].inner.b",
+            "hidden[1].inner.w",
+            "hidden[1].inner.b",
+            "mixed[0].w",
+            "mixed[0].b",
+            "mixed[1].w",
+            "mixed[1].b",
+            "tau"
+        ]
+    );
+    assert_eq!(sites::matching("hidden.*", &paths).len(), 4);
+    assert_eq!(sites::matching("hidden[1].*", &paths).len(), 2);
+    assert_eq!(sites::matching("tau", &paths), ["tau"]);
+    assert!(sites::matching("hidden", &paths).is_empty());
+}
+
+#[test]
+fn infers_come_after_those_they_need() {
+    let checked = check(&format!(
+        "{MODEL}infer b = map(M, d) {{ start = a }}\nposterior Q of M {{\n  h.* = b.h.*\n}}\ninfer c = map(Q, d)\ninfer a = map(M, d)"
+    ));
+    assert_eq!(checked.text(), "");
+    let order: Vec<&str> = checked
+        .module
+        .infer_order
+        .iter()
+        .map(|id| &*checked.module.infers[*id].name)
+        .collect();
+    assert_eq!(order, ["a", "b", "c"]);
+}
+
+#[test]
+fn rounded_division_is_left_to_the_data_and_everything_else_is_not() {
+    let pad = |width: &str| {
+        format!("fn f(x: real[1, n, n], k: int) -> real[1, n, n] {{\n  return pad(x, {width}) * 1\n}}")
+    };
+    assert_eq!(check(&pad("(k - k) / 2")).text(), "");
+    assert_eq!(check(&pad("k")).errors().len(), 1);
+}
+
+#[test]
+fn names_of_the_program_hide_the_library() {
+    let text =
+        "fn relu(x: real[2]) -> real {\n  return x[0]\n}\nfn f(x: real[2]) -> real {\n  return relu(x)\n}";
+    assert_eq!(check(text).text(), "");
+}
+
+#[test]
+fn an_infer_does_not_hide_a_function() {
+    let text = "data d = csv(\"d.csv\")\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(softplus(w) * relu(x), 1)\n}\ninfer relu = map(M, d)\ninfer full = laplace(M, d) { start = relu, structure = full }";
+    assert_eq!(check(text).errors().len(), 0, "{}", check(text).text());
+}
