@@ -2,9 +2,11 @@
 //!
 //! Tests of the command line live beside the binary, in `compiler/cli/tests`.
 
+pub mod compile;
 pub mod crates;
 pub mod files;
 pub mod modules;
+pub mod step;
 
 use std::path::PathBuf;
 

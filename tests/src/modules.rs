@@ -41,11 +41,14 @@ fn below<'p>(path: &'p str, folder: &str) -> &'p str {
 
 /// Whether Cargo compiles the file by itself.
 fn is_root(path: &str) -> bool {
-    match path.split('/').collect::<Vec<_>>()[..] {
-        ["build.rs"] | ["src", "lib.rs" | "main.rs"] | ["src", "bin", _] => true,
-        ["tests" | "benches" | "examples", _] | ["tests" | "benches" | "examples", _, "main.rs"] => true,
-        _ => false,
-    }
+    matches!(
+        path.split('/').collect::<Vec<_>>()[..],
+        ["build.rs"]
+            | ["src", "lib.rs" | "main.rs"]
+            | ["src", "bin", _]
+            | ["tests" | "benches" | "examples", _]
+            | ["tests" | "benches" | "examples", _, "main.rs"]
+    )
 }
 
 /// Where the modules that a file names may lie.

@@ -18,7 +18,7 @@ pub fn syntactic(program: &Program, stage: Stage) -> Option<String> {
             Ok(text) => text,
             Err(_) => format!("{:#?}\n", program.ast),
         }),
-        Stage::Hir => Some(format!("{:#?}", program.module)),
+        Stage::Hir => Some(bnnc_hir::print::print(&program.module, Some(program.source.id))),
         Stage::Graph | Stage::Density | Stage::Loops | Stage::Clif | Stage::Dot => None,
     }
 }

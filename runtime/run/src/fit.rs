@@ -6,7 +6,7 @@ use crate::feed::{Feed, Wanted};
 use crate::ports;
 use crate::predict::Predictor;
 use crate::progress::Progress;
-use crate::rows::shuffle;
+use crate::rows;
 use crate::states::Values;
 use bnnc_abi::manifest::{Infer, Schedule, Training};
 use bnnc_base::diagnostic::Diagnostic;
@@ -86,6 +86,8 @@ struct Trainer<'a> {
     machine: Machine,
     feed: Feed,
     order: Vec<u32>,
+    /// The key of the rows' order.
+    shuffle: u64,
     batch: usize,
     step: u64,
     validation: Option<Validation>,
@@ -146,6 +148,7 @@ impl<'a> Trainer<'a> {
             machine,
             feed,
             order,
+            shuffle: rows::key(context.seed, &infer.name),
             batch,
             step: 0,
             validation,
@@ -194,7 +197,7 @@ impl<'a> Trainer<'a> {
 
     /// One pass over the rows; returns the mean loss of its steps.
     fn epoch(&mut self, epoch: usize, total: usize, progress: &mut Progress) -> Result<f64, Fault> {
-        shuffle(&mut self.order, self.context.seed, &self.infer.name, epoch);
+        rows::shuffle(&mut self.order, self.shuffle, epoch);
         let rows = self.order.len();
         let options = &self.infer.options;
         let (mut sum, mut count) = (0.0, 0.0);

@@ -109,6 +109,8 @@ pub struct Body<'a> {
     pub made: HashMap<LocalId, Made>,
     /// Calls of layers.
     pub calls: Calls,
+    /// Parameters whose types are not read yet.
+    pub untyped: HashSet<LocalId>,
     /// Outputs of a model.
     pub outputs: Outputs,
     /// How deep the expression at hand is nested.
@@ -141,6 +143,7 @@ impl<'a> Body<'a> {
             dist_values: HashMap::new(),
             made: HashMap::new(),
             calls: Calls::new(),
+            untyped: HashSet::new(),
             outputs: HashMap::new(),
             depth: 0,
             diagnostics: Vec::new(),

@@ -69,7 +69,11 @@ pub fn check(session: &mut Session<'_>, id: DataId, item: &ast::Data) {
         spec.format = format;
         spec.files = files;
     }
-    let given = session.context.data_overrides.iter().filter(|(name, _)| **name == *item.name.name);
+    let given = session
+        .context
+        .data_overrides
+        .iter()
+        .filter(|(name, _)| **name == *item.name.name);
     let given: Vec<PathBuf> = given.flat_map(|(_, files)| files.iter().cloned()).collect();
     if !given.is_empty() {
         spec.files = given;

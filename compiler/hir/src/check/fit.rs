@@ -134,8 +134,7 @@ impl Body<'_> {
                 true
             }
             Some((first, at)) => {
-                let same = first.len() == dims.len()
-                    && first.iter().zip(dims).all(|(a, b)| equal(a, b));
+                let same = first.len() == dims.len() && first.iter().zip(dims).all(|(a, b)| equal(a, b));
                 if !same {
                     let (a, b) = (
                         format!("({})", show::list(first, &self.locals)),

@@ -18,8 +18,16 @@ pub fn check_const(session: &mut Session<'_>, id: ConstId, item: &ast::Const, li
         Place::Constant,
         &item.name.name,
     );
-    // `const HALF = SIZE / 2` is a real; a constant that is a dimension is written with integers that divide.
     let mut value = body.expr(&item.value, Want::Any);
+    // `const HALF = 50 / 2` is an integer, and can be a dimension; `const THIRD = 50 / 3` is a real.
+    let number = constant(&session.module, &value);
+    if value.ty == Ty::real() && body.diagnostics.is_empty() && number.is_some() {
+        let rounded = body.expr(&item.value, Want::Int);
+        if rounded.ty == Ty::int() && constant(&session.module, &rounded) == number {
+            value = rounded;
+        }
+        body.diagnostics.clear();
+    }
     if value.ty != Ty::Error && constant(&session.module, &value).is_none() {
         body.report(report::not_constant(value.span, &format!("`{}`", item.name.name)));
         value.ty = Ty::Error;

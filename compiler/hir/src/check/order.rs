@@ -44,7 +44,11 @@ pub fn order(session: &mut Session<'_>, entries: &[Entry<'_>]) -> Vec<usize> {
     }
     let mut sorted = Vec::new();
     let mut visit = DfsPostOrder::empty(&graph);
-    for node in nodes {
+    // Constants first: words of options that name them are not in the graph.
+    let (constants, others): (Vec<_>, Vec<_>) = nodes
+        .into_iter()
+        .partition(|node| matches!(entries[graph[*node]].def, Def::Const(_)));
+    for node in constants.into_iter().chain(others) {
         visit.move_to(node);
         while let Some(next) = visit.next(&graph) {
             sorted.push(graph[next]);

@@ -7,7 +7,9 @@ use super::operators::column_hint;
 use super::solve::{Solver, equal};
 use super::statements::strip;
 use crate::dims::Dim;
-use crate::report::{model as report_model, names as report_names, statements as report, types as report_types};
+use crate::report::{
+    model as report_model, names as report_names, statements as report, types as report_types,
+};
 use crate::show;
 use crate::tree::{Expr, LocalKind, Sample, Stmt};
 use crate::types::{Elem, Ty};
@@ -55,7 +57,10 @@ impl Body<'_> {
             }
             ast::ExprKind::Name(name) => {
                 if tilde.counter.is_some() {
-                    self.report(report_model::site_in_for(tilde.span, &format!("the site `{name}`")));
+                    self.report(report_model::site_in_for(
+                        tilde.span,
+                        &format!("the site `{name}`"),
+                    ));
                 }
                 Some(self.site((name, target.span), tilde))
             }
@@ -72,7 +77,13 @@ impl Body<'_> {
     /// `w: real[n] ~ prior`.
     fn site(&mut self, target: (&Arc<str>, Span), tilde: Tilde<'_>) -> Stmt {
         let (name, at) = target;
-        let Tilde { ty, dist, local: per_example, span, .. } = tilde;
+        let Tilde {
+            ty,
+            dist,
+            local: per_example,
+            span,
+            ..
+        } = tilde;
         let declared = ty.map(|ty| (self.ty(ty, false), ty.span));
         let dist = self.dist_expr(dist);
         let ty = self.sampled_type(name, declared, &dist);
@@ -154,11 +165,7 @@ impl Body<'_> {
             return declared;
         }
         let free = value.elementwise && value.dims.is_empty();
-        let same = dims.len() == value.dims.len()
-            && dims
-                .iter()
-                .zip(&value.dims)
-                .all(|(a, b)| equal(a, b));
+        let same = dims.len() == value.dims.len() && dims.iter().zip(&value.dims).all(|(a, b)| equal(a, b));
         if !free && !same {
             let found = show::ty(&Ty::Tensor(value.elem.clone(), value.dims.clone()), &self.locals);
             let wanted = show::ty(&Ty::Tensor(value.elem, dims.clone()), &self.locals);
@@ -173,9 +180,20 @@ impl Body<'_> {
     }
 
     /// `y ~ ..` and `y[t] ~ ..`.
-    fn observe(&mut self, target: (&Arc<str>, Span), index: Option<&ast::Expr>, tilde: Tilde<'_>) -> Option<Stmt> {
+    fn observe(
+        &mut self,
+        target: (&Arc<str>, Span),
+        index: Option<&ast::Expr>,
+        tilde: Tilde<'_>,
+    ) -> Option<Stmt> {
         let (name, at) = target;
-        let Tilde { ty, dist, counter, span, .. } = tilde;
+        let Tilde {
+            ty,
+            dist,
+            counter,
+            span,
+            ..
+        } = tilde;
         let local = self.outputs.get(name)?.0;
         if let Some(ty) = ty {
             self.report(report::target(
@@ -235,7 +253,7 @@ impl Body<'_> {
         let mut solver = Solver::rigid();
         let fits = match (&value.elem, elem) {
             (Elem::Index(a), Elem::Index(b)) => solver.meet(b, a, dist.span),
-            (found, wanted) => covers(found, wanted) || discrete_fits(found, wanted),
+            (found, wanted) => covers(found, wanted),
         };
         if !fits {
             let (wanted, found) = (
@@ -249,11 +267,7 @@ impl Body<'_> {
             return;
         }
         let free = value.elementwise && value.dims.is_empty();
-        let same = dims.len() == value.dims.len()
-            && dims
-                .iter()
-                .zip(&value.dims)
-                .all(|(a, b)| equal(a, b));
+        let same = dims.len() == value.dims.len() && dims.iter().zip(&value.dims).all(|(a, b)| equal(a, b));
         if !free && !same {
             let found = show::ty(&Ty::Tensor(value.elem.clone(), value.dims.clone()), &self.locals);
             let wanted = show::ty(wanted, &self.locals);
@@ -288,15 +302,5 @@ fn covers(found: &Elem, declared: &Elem) -> bool {
             (found, declared) => found == declared,
         },
         (found, declared) => found == declared,
-    }
-}
-
-/// Truth values may be classes of two, counts may be integers.
-fn discrete_fits(found: &Elem, wanted: &Elem) -> bool {
-    match (found, wanted) {
-        (Elem::Bool, Elem::Index(size)) => size.as_number().is_none_or(|size| size == 2),
-        (Elem::Count, Elem::Int) => true,
-        (Elem::Index(size), Elem::Bool) => size.as_number().is_none_or(|size| size == 2),
-        _ => false,
     }
 }

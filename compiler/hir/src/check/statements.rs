@@ -70,7 +70,13 @@ impl Body<'_> {
                 dist,
                 local,
             } => {
-                let tilde = Tilde { ty: ty.as_ref(), dist, local: *local, counter, span: stmt.span };
+                let tilde = Tilde {
+                    ty: ty.as_ref(),
+                    dist,
+                    local: *local,
+                    counter,
+                    span: stmt.span,
+                };
                 self.sample(targets, tilde)
             }
             StmtKind::For { name, from, to, body } => self.repeat(name, (from, to), body, stmt.span),
@@ -88,6 +94,7 @@ impl Body<'_> {
         }
     }
 
+    /// Reports a left-hand side that is not allowed.
     pub fn bad_target(&mut self, span: Span, expected: &str) -> Option<Stmt> {
         self.report(report::target(span, expected));
         None

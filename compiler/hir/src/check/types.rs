@@ -7,8 +7,9 @@ use super::solve::Solver;
 use crate::constant::constant;
 use crate::dims::{Atom, Dim};
 use crate::report::{names as report, types as report_types};
-use crate::tree::{Binding, Expr, LocalId, LocalKind};
+use crate::tree::{Binding, Expr, ExprKind, LocalId, LocalKind};
 use crate::types::{Elem, Param, Ty};
+use crate::walk;
 use bnnc_grammar::ast;
 use bnnc_graph::dist::Support;
 
@@ -47,12 +48,15 @@ impl Body<'_> {
         if static_integers && &*param.ty.name.name == "int" && param.ty.dims.is_none() {
             self.locals[local].ty = Ty::int();
             self.statics.insert(local, Dim::atom(Atom::Local(local)));
+        } else {
+            self.untyped.insert(local);
         }
         local
     }
 
     fn type_param(&mut self, param: &ast::Param, local: LocalId) -> Binding {
         let ty = self.ty(&param.ty, true);
+        self.untyped.remove(&local);
         self.locals[local].ty = ty.clone();
         Binding {
             local,
@@ -206,6 +210,12 @@ impl Body<'_> {
             return None;
         }
         let value = self.expr(written, Want::Int);
+        let untyped =
+            |part: &Expr| matches!(part.kind, ExprKind::Local(local) if self.untyped.contains(&local));
+        if value.ty == Ty::Error && walk::any(&value, &mut |part| untyped(part)) {
+            self.report(report_types::not_static(written.span, "a dimension"));
+            return None;
+        }
         self.static_dim(&value, "a dimension")
     }
 

@@ -66,3 +66,23 @@ fn methods_that_are_not_built_are_errors_in_a_run() {
     let codes: Vec<&str> = checked.errors().iter().map(|one| one.code.id).collect();
     assert_eq!(codes, ["E0255"]);
 }
+
+#[test]
+fn the_examples_have_nothing_to_report() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let folders = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir());
+    for folder in folders {
+        for file in std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+        {
+            if file.extension().is_some_and(|extension| extension == "bnn") {
+                let checked = check(&std::fs::read_to_string(&file).unwrap());
+                assert_eq!(checked.text(), "", "{}", file.display());
+            }
+        }
+    }
+}

@@ -1,5 +1,17 @@
 //! The checker: what it accepts, what it says, and that it never stops.
-#![allow(missing_docs, reason = "tests")]
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+
+/// Declares tests: a program and its diagnostics, one per line.
+macro_rules! wrong {
+    ($($name:ident: $program:expr => $expected:expr;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                assert_eq!(check($program).text(), $expected);
+            }
+        )*
+    };
+}
 
 mod accepted;
 mod explained;
@@ -8,6 +20,7 @@ mod printed;
 mod prompt;
 mod settled;
 mod wrong;
+mod wrong_runs;
 
 use bnnc_base::diagnostic::{Diagnostic, Place, Severity};
 use bnnc_base::source::{Source, SourceMap, Span};

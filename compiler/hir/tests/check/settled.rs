@@ -140,3 +140,41 @@ fn an_infer_does_not_hide_a_function() {
     let text = "data d = csv(\"d.csv\")\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(softplus(w) * relu(x), 1)\n}\ninfer relu = map(M, d)\ninfer full = laplace(M, d) { start = relu, structure = full }";
     assert_eq!(check(text).errors().len(), 0, "{}", check(text).text());
 }
+
+#[test]
+fn constants_that_divide_are_dims() {
+    let text = "const SIZE = 50\nconst HALF = SIZE / 2\nfn f(x: real[HALF]) -> real[25] {\n  return x\n}";
+    assert_eq!(check(text).text(), "");
+    let text = "const THIRD = 50 / 3\nfn f(x: real[THIRD]) -> real {\n  return sum(x)\n}";
+    assert_eq!(
+        check(text).text(),
+        "E0211 2:14 expected int, found real | this is real"
+    );
+}
+
+#[test]
+fn a_parameter_that_is_no_integer_is_no_dim() {
+    let text = "fn f(x: real[s], s: real) -> real {\n  return s * sum(x)\n}";
+    let codes: Vec<&str> = check(text).diagnostics.iter().map(|one| one.code.id).collect();
+    assert_eq!(codes, ["E0221"]);
+}
+
+#[test]
+fn constants_may_stand_after_the_options_that_use_them() {
+    let text = format!(
+        "{MODEL}infer a = map(M, d) {{ schedule = step(HALF, 0.1), epochs = N }}\nconst HALF = 0.5\nconst N = 7"
+    );
+    assert_eq!(check(&text).text(), "");
+}
+
+#[test]
+fn a_site_marked_local_may_depend_on_an_example() {
+    let text = "model M(x: real) -> y: real {\n  s ~ HalfNormal(1)\n  local z: real ~ Normal(x, s)\n  y ~ Normal(z, 1)\n}";
+    assert_eq!(check(text).text(), "");
+}
+
+#[test]
+fn first_elements_and_the_rest_of_a_series_have_their_own_lines() {
+    let text = "model M() -> y: real[T] {\n  a ~ Normal(0, 1)\n  y[0] ~ Normal(0, 1)\n  for t in 1..T {\n    y[t] ~ Normal(a * y[t - 1], 1)\n  }\n}";
+    assert_eq!(check(text).text(), "");
+}

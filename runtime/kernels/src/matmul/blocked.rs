@@ -1,13 +1,20 @@
-//! One product on one thread: its form, its blocks, and what is packed.
+//! One product on one thread: its form, its blocks, and what is copied before.
+//!
+//! Note [What is copied]. The kernels take the left operand at any strides, and the right operand with adjacent columns at any
+//! distance between its rows. So only columns that are not adjacent are copied, a strip at a time, and rows of the left operand
+//! that lie a multiple of a page apart, because they would displace each other from the first cache. Copying more does not pay
+//! on processors that reorder loads over hundreds of instructions.
 
 use super::Extents;
-use super::tile::{Job, Kernel, Kernels, MOST_ROWS, Real, Update};
-use super::workspace::{self, Workspace};
+use super::tile::{Job, Kernel, Kernels, Real, Update};
+use super::workspace::{self, DEPTH, HEIGHT_BYTES, Workspace};
 
-/// The longest block of the contracted axis.
-const DEPTH: usize = 512;
-/// The most rows of a block: so many rows of the left operand stay in the second cache.
-const HEIGHT: usize = 256;
+/// Columns of a sweep along one row, so that the row stays in the first cache.
+const SWEEP: usize = 4096;
+/// Rows this many bytes apart compete for the same places of a cache.
+const PAGE: usize = 4096;
+/// Columns that are worth a copy of the left operand.
+const WORTH: usize = 64;
 
 /// How a product is computed, decided on the whole product so that its pieces agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,282 +37,309 @@ pub struct Addresses<T> {
     pub c: *mut T,
 }
 
-impl Extents {
-    /// The product of the transposes: the same elements with the operands exchanged.
-    pub fn transposed(&self) -> Extents {
-        let swap = |[x, y]: [isize; 2]| [y, x];
-        Extents { m: self.n, n: self.m, k: self.k, a: swap(self.b), b: swap(self.a), c: swap(self.c) }
-    }
+/// The form of a product, and whether it is that of the transposes.
+pub fn form<T>(kernels: &Kernels<T>, extents: &Extents) -> (Form, bool) {
+    let turned = extents.transposed();
+    let turn = cost(kernels, &turned) < cost(kernels, extents);
+    let extents = if turn { &turned } else { extents };
+    let form = match extents {
+        Extents { m: 1, n: 1, .. } => Form::Dots,
+        Extents { m: 1, b: [_, 1], c: [_, 1], .. } => Form::Row,
+        Extents { m: 1, b: [1, _], .. } => Form::Dots,
+        _ => Form::Tiles,
+    };
+    (form, turn)
+}
 
-    /// An estimate of vector operations.
-    pub fn cost(&self, lanes: usize, half: usize) -> usize {
-        let Extents { m, n, k, .. } = *self;
-        let padded = 2 * (n / lanes) + match n % lanes { 0 => 0, rest if rest <= half => 1, _ => 2 };
-        let adjacent = self.b[1] == 1 || n == 1;
-        let products = m * k * padded * lanes / 2;
-        let packing = if adjacent || (m == 1 && self.b[0] == 1) { 0 } else if self.b[0] == 1 { k * n * lanes / 4 } else { k * n * lanes };
-        let scattering = if self.c[1] == 1 || n == 1 { 0 } else { m * n * lanes };
-        products + packing + scattering
-    }
-
-    /// The form for this product, and whether it is that of the transposes.
-    pub fn form(&self, lanes: usize, half: usize) -> (Form, bool) {
-        let turned = self.transposed();
-        let turn = turned.cost(lanes, half) < self.cost(lanes, half);
-        let extents = if turn { &turned } else { self };
-        let form = match extents {
-            Extents { m: 1, b: [1, _], n, .. } if extents.b[1] != 1 || *n == 1 => Form::Dots,
-            Extents { m: 1, b: [_, 1], c: [_, 1], .. } => Form::Row,
-            _ => Form::Tiles,
+/// An estimate of the cost in units of half a vector operation per lane.
+fn cost<T>(kernels: &Kernels<T>, extents: &Extents) -> usize {
+    let Extents { m, n, k, .. } = *extents;
+    let lanes = kernels.lanes;
+    let halves = 2 * (n / lanes)
+        + match n % lanes {
+            0 => 0,
+            rest if rest <= kernels.half => 1,
+            _ => 2,
         };
-        (form, turn)
-    }
+    let products = m * k * halves * lanes / 2;
+    let copying = match extents.b {
+        _ if n == 1 => 0,
+        [_, 1] => 0,
+        [1, _] if m == 1 => 0,
+        [1, _] => k * n * lanes / 4,
+        _ => k * n * lanes,
+    };
+    let scattering = if extents.c[1] == 1 || n == 1 { 0 } else { m * n * lanes };
+    products + copying + scattering
 }
 
 /// Computes a piece, in the form of the whole product.
 ///
 /// # Safety
 /// The operands must hold the elements that the extents reach; the result overlaps neither.
-pub unsafe fn compute<T: Real>(kernels: &Kernels<T>, form: Form, extents: &Extents, at: &Addresses<T>, update: Update) {
+pub unsafe fn compute<T: Real>(
+    kernels: &Kernels<T>,
+    form: Form,
+    extents: &Extents,
+    at: &Addresses<T>,
+    update: Update,
+) {
     if extents.m == 0 || extents.n == 0 {
         return;
     }
     workspace::with(|space| {
+        let piece = Piece { kernels, extents, at, update, space };
         // SAFETY: the caller's promise.
         unsafe {
             match form {
-                Form::Tiles => tiles(kernels, extents, at, update, &space),
-                Form::Row => row(kernels, extents, at, update),
-                Form::Dots => dots(kernels, extents, at, update, &space),
+                Form::Tiles => piece.tiles(),
+                Form::Row => piece.row(),
+                Form::Dots => piece.dots(),
             }
         }
     });
 }
 
-/// Blocks of `size`, each at most `most` and all about equal: `(start, length)`.
+/// Parts of `size`, each at most `most` and all about equal, at least one: `(start, length)`.
 fn blocks(size: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
     let count = size.div_ceil(most).max(1);
     let cut = move |at: usize| size * at / count;
     (0..count).map(move |at| (cut(at), cut(at + 1) - cut(at)))
 }
 
-/// # Safety
-/// As [`compute`].
-unsafe fn tiles<T: Real>(kernels: &Kernels<T>, extents: &Extents, at: &Addresses<T>, update: Update, space: &Workspace<T>) {
-    for (top, rows) in blocks(extents.m, HEIGHT) {
-        for (first, depth) in blocks(extents.k, DEPTH) {
-            let update = if first > 0 && update == Update::Store { Update::Add } else { update };
-            let mut left = 0;
-            while left < extents.n {
-                let (kernel, width, tail) = columns(kernels, extents.n - left);
-                let strip = Strip {
-                    kernel,
-                    rows: (top, rows),
-                    depth: (first, depth),
-                    columns: (left, width),
-                    tail,
-                    update,
-                };
-                // SAFETY: the strip lies inside the extents.
-                unsafe { strip.compute(kernels, extents, at, space) };
-                left += width;
-            }
-        }
-    }
-}
-
-/// The kernels for the next columns, how many these are, and how many the last vector has.
-fn columns<T>(kernels: &Kernels<T>, rest: usize) -> (&'static [Kernel<T>], usize, usize) {
-    let lanes = kernels.lanes;
-    if rest >= 2 * lanes {
-        (kernels.double, 2 * lanes, 0)
-    } else if rest > lanes + kernels.half || (kernels.half == lanes && rest > lanes) {
-        (kernels.double_masked, rest, rest - lanes)
-    } else if rest > kernels.half {
-        let width = rest.min(lanes);
-        (kernels.single_masked, width, width)
-    } else {
-        (kernels.half_masked, rest, rest)
-    }
-}
-
-/// The columns of one kernel, in a block of rows and a block of the contracted axis; each `(start, length)`.
-struct Strip<T: 'static> {
-    kernel: &'static [Kernel<T>],
-    rows: (usize, usize),
-    depth: (usize, usize),
-    columns: (usize, usize),
-    tail: usize,
+/// What one call computes.
+struct Piece<'a, T: 'static> {
+    kernels: &'a Kernels<T>,
+    extents: &'a Extents,
+    at: &'a Addresses<T>,
     update: Update,
+    space: Workspace<T>,
 }
 
-impl<T: Real> Strip<T> {
+/// The columns of one kernel, in a block of rows and a block of the contracted axis.
+struct Strip<T: 'static> {
+    kernels: &'static [Kernel<T>],
+    rows: usize,
+    columns: usize,
+    /// The operands at the first row, with the result where the first tile is written.
+    job: Job<T>,
+}
+
+impl<T: Real> Piece<'_, T> {
+    /// What happens to the result in the block of the contracted axis that starts here.
+    fn update(&self, first: usize) -> Update {
+        if first > 0 && self.update == Update::Store { Update::Add } else { self.update }
+    }
+
     /// # Safety
     /// As [`compute`].
-    unsafe fn compute(&self, kernels: &Kernels<T>, extents: &Extents, at: &Addresses<T>, space: &Workspace<T>) {
-        let ([a_m, a_k], [b_k, b_n], [c_m, c_n]) = (extents.a, extents.b, extents.c);
-        let (first, depth) = (self.depth.0 as isize, self.depth.1);
-        let (left, width) = (self.columns.0 as isize, self.columns.1);
-        let from = at.b.wrapping_offset(first * b_k + left * b_n);
-        let pack = b_n != 1 && width > 1 || PACK_ALWAYS && self.rows.1 > 28;
-        let (b, b_stride) = if pack {
-            // SAFETY: the elements are inside; a panel has room for the widest and deepest strip.
-            unsafe { pack_columns(kernels, from, [b_k, b_n], (depth, width), space.panel) };
-            (space.panel.cast_const(), 2 * kernels.lanes as isize)
-        } else {
-            (from, b_k)
-        };
-        let direct = c_n == 1 || width == 1;
-        for (row, rows) in blocks(self.rows.1, kernels.rows) {
-            let row = (self.rows.0 + row) as isize;
-            let c = at.c.wrapping_offset(row * c_m + left * c_n);
-            let mut job = Job {
-                k: depth,
-                a: at.a.wrapping_offset(row * a_m + first * a_k),
-                a_strides: [a_m, a_k],
-                b,
-                b_stride,
-                c,
-                c_stride: c_m,
-                tail: self.tail,
-                update: self.update,
-            };
-            let kernel = self.kernel[rows - 1];
-            // SAFETY: the tile is inside; the workspace's has room for any.
-            unsafe {
-                if direct {
-                    kernel(&job);
+    unsafe fn tiles(&self) {
+        let Extents { m, n, k, a: strides, .. } = *self.extents;
+        let compete = n >= WORTH && strides[1] == 1 && (strides[0].unsigned_abs() * size_of::<T>()).is_multiple_of(PAGE);
+        for (top, rows) in blocks(m, HEIGHT_BYTES / size_of::<T>()) {
+            for (first, depth) in blocks(k, DEPTH) {
+                let corner = top as isize * strides[0] + first as isize * strides[1];
+                let from = self.at.a.wrapping_offset(corner);
+                // SAFETY: the block is inside, and the workspace has room for any.
+                let (a, a_strides) = if compete {
+                    unsafe { self.copy_rows(from, (rows, depth)) }
                 } else {
-                    (job.c, job.c_stride, job.update) = (space.tile, 2 * kernels.lanes as isize, Update::Store);
-                    kernel(&job);
-                    scatter(&job, (rows, width), c, [c_m, c_n], self.update);
+                    (from, strides)
+                };
+                let mut left = 0;
+                while left < n {
+                    // SAFETY: the columns are inside.
+                    left += unsafe { self.strip((a, a_strides), (top, rows), (first, depth), left) };
                 }
             }
         }
     }
-}
 
-static PACK_ALWAYS: bool = true;
-
-/// Writes a tile whose columns are not adjacent.
-///
-/// # Safety
-/// The tile at `job.c` and the result at `c` must hold the rows and columns.
-unsafe fn scatter<T: Real>(job: &Job<T>, (rows, columns): (usize, usize), c: *mut T, [c_m, c_n]: [isize; 2], update: Update) {
-    for row in 0..rows as isize {
-        for column in 0..columns {
-            // SAFETY: the caller's promise.
-            unsafe {
-                let value = job.c.offset(row * job.c_stride).add(column).read();
-                let to = c.offset(row * c_m + column as isize * c_n);
-                to.write(match update {
-                    Update::Store => value,
-                    Update::Add => to.read() + value,
-                    Update::Subtract => to.read() - value,
-                });
-            }
-        }
-    }
-}
-
-/// Copies columns so that they are adjacent, `2 * lanes` elements from row to row.
-///
-/// # Safety
-/// `from` must hold the `depth` rows and `width` columns, `to` so many rows.
-unsafe fn pack_columns<T: Real>(
-    kernels: &Kernels<T>,
-    from: *const T,
-    [b_k, b_n]: [isize; 2],
-    (depth, width): (usize, usize),
-    to: *mut T,
-) {
-    let stride = 2 * kernels.lanes;
-    let element = |k: usize, j: usize| from.wrapping_offset(k as isize * b_k + j as isize * b_n);
-    let side = kernels.square;
-    let (whole_depth, whole_width) = if b_k == 1 && b_n != 1 { (depth - depth % side, width - width % side) } else { (0, 0) };
-    // SAFETY: the caller's promise.
-    unsafe {
-        if b_n == 1 {
-            for k in 0..depth {
-                std::ptr::copy_nonoverlapping(element(k, 0), to.add(k * stride), width);
-            }
-            return;
-        }
-        for k in (0..whole_depth).step_by(side) {
-            for j in (0..whole_width).step_by(side) {
-                (kernels.transpose)(element(k, j), b_n, to.add(k * stride + j), stride);
-            }
-        }
-        for k in 0..depth {
-            let done = if k < whole_depth { whole_width } else { 0 };
-            for j in done..width {
-                to.add(k * stride + j).write(element(k, j).read());
-            }
-        }
-    }
-}
-
-/// # Safety
-/// As [`compute`], for one row with adjacent elements and a right operand of adjacent columns.
-unsafe fn row<T: Real>(kernels: &Kernels<T>, extents: &Extents, at: &Addresses<T>, update: Update) {
-    let mut left = 0;
-    while left < extents.n {
-        let rest = extents.n - left;
-        let (kernel, width, tail) = if rest >= 8 * kernels.lanes {
-            (kernels.long, 8 * kernels.lanes, 0)
+    /// Computes the next strip of columns, and says how many.
+    ///
+    /// # Safety
+    /// As [`compute`]; the left operand is that of the block.
+    unsafe fn strip(
+        &self,
+        (a, a_strides): (*const T, [isize; 2]),
+        (top, rows): (usize, usize),
+        (first, depth): (usize, usize),
+        left: usize,
+    ) -> usize {
+        let ([b_k, b_n], [c_m, c_n]) = (self.extents.b, self.extents.c);
+        let (kernels, columns, tail) = self.kernels_for(self.extents.n - left);
+        let from = self.at.b.wrapping_offset(first as isize * b_k + left as isize * b_n);
+        let (b, b_stride) = if b_n == 1 || columns == 1 {
+            (from, b_k)
         } else {
-            let (kernel, width, tail) = columns(kernels, rest);
-            (kernel[0], width, tail)
+            // SAFETY: the columns are inside, and the workspace has room for the widest and deepest strip.
+            unsafe { self.copy_columns(from, (depth, columns)) };
+            (self.space.strip.cast_const(), self.pair() as isize)
         };
-        let job = Job {
-            k: extents.k,
-            a: at.a,
-            a_strides: extents.a,
-            b: at.b.wrapping_add(left),
-            b_stride: extents.b[0],
-            c: at.c.wrapping_add(left),
-            c_stride: 0,
-            tail,
-            update,
-        };
-        // SAFETY: the columns are inside.
-        unsafe { kernel(&job) };
-        left += width;
-    }
-}
-
-/// # Safety
-/// As [`compute`], for one row and a right operand whose rows are adjacent.
-unsafe fn dots<T: Real>(kernels: &Kernels<T>, extents: &Extents, at: &Addresses<T>, update: Update, space: &Workspace<T>) {
-    let most = kernels.dots.len();
-    for (first, depth) in blocks(extents.k, Workspace::<T>::capacity()) {
-        let update = if first > 0 && update == Update::Store { Update::Add } else { update };
-        let a = at.a.wrapping_offset(first as isize * extents.a[1]);
-        let row = if extents.a[1] == 1 {
-            a
-        } else {
-            for k in 0..depth {
-                // SAFETY: the element is inside, and the workspace has room for the block.
-                unsafe { space.rows.add(k).write(a.offset(k as isize * extents.a[1]).read()) };
+        let c = self.at.c.wrapping_offset(top as isize * c_m + left as isize * c_n);
+        let update = self.update(first);
+        let job = Job { k: depth, a, a_strides, b, b_stride, c, c_stride: c_m, tail, update };
+        let strip = Strip { kernels, rows, columns, job };
+        // SAFETY: the strip is inside.
+        unsafe {
+            if c_n == 1 || columns == 1 {
+                strip.compute(self.kernels.rows);
+            } else {
+                strip.compute_apart(self.kernels.rows, (self.space.tile, self.pair()), c_n);
             }
-            space.rows.cast_const()
-        };
-        for (column, count) in blocks(extents.n, most).filter(|(_, count)| *count > 0) {
-            let job = Job {
-                k: depth,
-                a: at.b.wrapping_offset(first as isize + column as isize * extents.b[1]),
-                a_strides: [extents.b[1], 1],
-                b: row,
-                b_stride: 1,
-                c: at.c.wrapping_offset(column as isize * extents.c[1]),
-                c_stride: extents.c[1],
-                tail: 0,
-                update,
-            };
-            // SAFETY: the columns are inside.
-            unsafe { kernels.dots[count - 1](&job) };
+        }
+        columns
+    }
+
+    /// Columns of the widest strip.
+    fn pair(&self) -> usize {
+        2 * self.kernels.lanes
+    }
+
+    /// The kernels for the next columns, how many these are, and how many the last vector has.
+    fn kernels_for(&self, rest: usize) -> (&'static [Kernel<T>], usize, usize) {
+        let Kernels { lanes, half, .. } = *self.kernels;
+        if rest >= 2 * lanes {
+            (self.kernels.double, 2 * lanes, 0)
+        } else if rest > lanes && (rest > lanes + half || half == lanes) {
+            (self.kernels.double_masked, rest, rest - lanes)
+        } else if rest > half || half == lanes {
+            let width = rest.min(lanes);
+            (self.kernels.single_masked, width, width)
+        } else {
+            (self.kernels.half_masked, rest, rest)
+        }
+    }
+
+    /// Copies rows of the left operand, each adjacent along `k`, to where they do not compete: `(copy, strides)`.
+    ///
+    /// # Safety
+    /// `from` must hold the rows.
+    unsafe fn copy_rows(&self, from: *const T, (rows, depth): (usize, usize)) -> (*const T, [isize; 2]) {
+        let stride = workspace::apart::<T>(depth);
+        for row in 0..rows {
+            let line = from.wrapping_offset(row as isize * self.extents.a[0]);
+            // SAFETY: the caller's promise; the workspace has room for the highest and deepest block.
+            unsafe { std::ptr::copy_nonoverlapping(line, self.space.rows.add(row * stride), depth) };
+        }
+        (self.space.rows, [stride as isize, 1])
+    }
+
+    /// Copies columns of the right operand so that they are adjacent.
+    ///
+    /// # Safety
+    /// `from` must hold the columns.
+    unsafe fn copy_columns(&self, from: *const T, (depth, columns): (usize, usize)) {
+        let ([b_k, b_n], side, to) = (self.extents.b, self.kernels.square, self.space.strip);
+        let element = |k: usize, j: usize| from.wrapping_offset(k as isize * b_k + j as isize * b_n);
+        let whole = |size: usize| if b_k == 1 { size - size % side } else { 0 };
+        // SAFETY: the caller's promise; the workspace has room for the widest and deepest strip.
+        unsafe {
+            for k in (0..whole(depth)).step_by(side) {
+                for j in (0..whole(columns)).step_by(side) {
+                    (self.kernels.transpose)(element(k, j), b_n, to.add(k * self.pair() + j), self.pair());
+                }
+            }
+            for k in 0..depth {
+                let done = if k < whole(depth) { whole(columns) } else { 0 };
+                for j in done..columns {
+                    to.add(k * self.pair() + j).write(element(k, j).read());
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`compute`], for one row of adjacent elements and a right operand of adjacent columns.
+    unsafe fn row(&self) {
+        let Extents { n, k, a, b, .. } = *self.extents;
+        for (left, columns) in blocks(n, SWEEP) {
+            let c = self.at.c.wrapping_add(left);
+            if k == 0 && self.update == Update::Store {
+                // SAFETY: the columns are inside.
+                (0..columns).for_each(|column| unsafe { c.add(column).write(T::ZERO) });
+            }
+            for (first, steps) in blocks(k, self.kernels.sweeps.len()).filter(|(_, steps)| *steps > 0) {
+                let job = Job {
+                    k: steps,
+                    a: self.at.a.wrapping_offset(first as isize * a[1]),
+                    a_strides: a,
+                    b: self.at.b.wrapping_offset(first as isize * b[0]).wrapping_add(left),
+                    b_stride: b[0],
+                    c,
+                    c_stride: 0,
+                    tail: columns,
+                    update: self.update(first),
+                };
+                // SAFETY: the columns are inside.
+                unsafe { self.kernels.sweeps[steps - 1](&job) };
+            }
+        }
+    }
+
+    /// # Safety
+    /// As [`compute`], for one row and a right operand whose rows are adjacent.
+    unsafe fn dots(&self) {
+        let Extents { n, k, a: [_, a_k], b, c, .. } = *self.extents;
+        for (first, depth) in blocks(k, DEPTH) {
+            let mut row = self.at.a.wrapping_offset(first as isize * a_k);
+            if a_k != 1 {
+                for k in 0..depth {
+                    // SAFETY: the element is inside, and the workspace has room for the deepest block.
+                    unsafe { self.space.rows.add(k).write(row.offset(k as isize * a_k).read()) };
+                }
+                row = self.space.rows;
+            }
+            for (column, count) in blocks(n, self.kernels.dots.len()) {
+                let job = Job {
+                    k: depth,
+                    a: self.at.b.wrapping_offset(first as isize * b[0] + column as isize * b[1]),
+                    a_strides: [b[1], b[0]],
+                    b: row,
+                    b_stride: 1,
+                    c: self.at.c.wrapping_offset(column as isize * c[1]),
+                    c_stride: c[1],
+                    tail: 0,
+                    update: self.update(first),
+                };
+                // SAFETY: the columns are inside.
+                unsafe { self.kernels.dots[count - 1](&job) };
+            }
         }
     }
 }
 
-const _: () = assert!(MOST_ROWS * 32 * 4 <= 256 << 10);
+impl<T: Real> Strip<T> {
+    /// Runs the kernels from top to bottom, by tiles of at most `most` rows.
+    ///
+    /// # Safety
+    /// The operands must hold the rows, and the result the columns side by side.
+    unsafe fn compute(mut self, most: usize) {
+        let (a, c) = (self.job.a, self.job.c);
+        for (row, rows) in blocks(self.rows, most) {
+            self.job.a = a.wrapping_offset(row as isize * self.job.a_strides[0]);
+            self.job.c = c.wrapping_offset(row as isize * self.job.c_stride);
+            // SAFETY: the tile is inside.
+            unsafe { self.kernels[rows - 1](&self.job) };
+        }
+    }
+
+    /// [`Strip::compute`] for a result whose columns are `c_n` apart, through `(tile, stride)`.
+    ///
+    /// # Safety
+    /// The operands must hold the rows, and the tile any.
+    unsafe fn compute_apart(mut self, most: usize, (tile, stride): (*mut T, usize), c_n: isize) {
+        let Job { a, c, c_stride, update, .. } = self.job;
+        (self.job.c, self.job.c_stride, self.job.update) = (tile, stride as isize, Update::Store);
+        for (top, rows) in blocks(self.rows, most) {
+            self.job.a = a.wrapping_offset(top as isize * self.job.a_strides[0]);
+            // SAFETY: the tile is inside.
+            unsafe { self.kernels[rows - 1](&self.job) };
+            for (row, column) in (0..rows).flat_map(|row| (0..self.columns).map(move |column| (row, column))) {
+                let to = c.wrapping_offset((top + row) as isize * c_stride + column as isize * c_n);
+                // SAFETY: an element of the result, and of the tile.
+                unsafe { update.apply(to, tile.add(row * stride + column).read()) };
+            }
+        }
+    }
+}

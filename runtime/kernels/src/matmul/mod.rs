@@ -11,7 +11,7 @@ mod workspace;
 
 use crate::arrays::Level;
 use crate::pool::Pool;
-use blocked::{Addresses, compute};
+use blocked::{Addresses, compute, form};
 use bnnc_base::dtype::Precision;
 pub use tile::Real;
 use tile::Update;
@@ -19,7 +19,7 @@ use tile::Update;
 /// Products below this many floating-point operations are not worth a second thread.
 const PIECE: u64 = 800_000;
 /// The most pieces.
-const MOST: u64 = 8;
+const MOST: u64 = 4;
 /// Cuts fall on multiples of this many rows or columns, so that the inner kernel meets whole tiles.
 const TILE: usize = 32;
 
@@ -123,6 +123,19 @@ impl Extents {
         }
     }
 
+    /// The product of the transposes: the same elements with the operands exchanged.
+    fn transposed(&self) -> Extents {
+        let swap = |[x, y]: [isize; 2]| [y, x];
+        Extents {
+            m: self.n,
+            n: self.m,
+            k: self.k,
+            a: swap(self.b),
+            b: swap(self.a),
+            c: swap(self.c),
+        }
+    }
+
     fn flops(&self) -> u64 {
         2 * self.m as u64 * self.n as u64 * self.k as u64
     }
@@ -186,7 +199,7 @@ unsafe fn batched<T: Real>(level: Level, pool: &Pool, buffers: &[*mut u8], ints:
     let mut batch = Batch { axes, folded: 0 };
     batch.fold(&mut extents);
     let count = batch.count();
-    let (form, turned) = extents.form(kernels.lanes, kernels.half);
+    let (form, turned) = form(kernels, &extents);
     let order = if turned { [1, 0, 2] } else { [0, 1, 2] };
     let extents = if turned { extents.transposed() } else { extents };
     let operands = Operands {
@@ -229,7 +242,7 @@ pub unsafe fn subtract_product<T: Real>(extents: &Extents, a: *const T, b: *cons
         return;
     }
     let kernels = T::kernels(Level::detect());
-    let (form, turned) = extents.form(kernels.lanes, kernels.half);
+    let (form, turned) = form(kernels, &extents);
     let (extents, a, b) = if turned { (extents.transposed(), b, a) } else { (*extents, a, b) };
     // SAFETY: the caller's promise.
     unsafe { compute(kernels, form, &extents, &Addresses { a, b, c }, Update::Subtract) }

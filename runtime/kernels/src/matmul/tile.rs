@@ -22,6 +22,23 @@ pub enum Update {
     Subtract,
 }
 
+impl Update {
+    /// Updates one element.
+    ///
+    /// # Safety
+    /// `to` must be valid for reads and writes.
+    pub unsafe fn apply<T: Lane>(self, to: *mut T, value: T) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            to.write(match self {
+                Update::Store => value,
+                Update::Add => to.read() + value,
+                Update::Subtract => to.read() - value,
+            });
+        }
+    }
+}
+
 /// The operands of one tile: `c[r, j] = sum over k of a[r, k] b[k, j]`, where `b` and `c` have adjacent columns.
 pub struct Job<T> {
     /// The contracted size.
@@ -38,7 +55,7 @@ pub struct Job<T> {
     pub c: *mut T,
     /// Its stride along rows.
     pub c_stride: isize,
-    /// Columns of the last vector of a masked kernel.
+    /// Columns of the last vector of a masked kernel, of a sweep all.
     pub tail: usize,
     /// What happens to the result.
     pub update: Update,
@@ -46,9 +63,6 @@ pub struct Job<T> {
 
 /// A kernel for one shape of tile.
 pub type Kernel<T> = unsafe fn(&Job<T>);
-
-/// The most rows of a tile.
-pub const MOST_ROWS: usize = 14;
 
 /// The kernels of an instruction set, by rows less one.
 pub struct Kernels<T: 'static> {
@@ -66,8 +80,8 @@ pub struct Kernels<T: 'static> {
     pub single_masked: &'static [Kernel<T>],
     /// A part of a vector of half the length.
     pub half_masked: &'static [Kernel<T>],
-    /// One row of eight whole vectors.
-    pub long: Kernel<T>,
+    /// Any number of columns of one row, which `tail` holds, by `k` less one.
+    pub sweeps: &'static [Kernel<T>],
     /// Sums along `k` where both operands are adjacent along it, by rows less one.
     pub dots: &'static [Kernel<T>],
     /// Copies a square of [`Kernels::square`] columns: `(from, column stride, to, row stride)`.
@@ -123,6 +137,39 @@ unsafe fn tile<V: Vector, const R: usize, const C: usize, const MASKED: bool>(jo
     }
 }
 
+/// `c[j] = sum over k < K of a[k] b[k, j]` for `job.tail` columns.
+///
+/// # Safety
+/// The operands of `job` must hold `K` steps and the columns.
+#[inline(always)]
+unsafe fn sweep<V: Vector, const K: usize>(job: &Job<V::Element>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let factors: [V; K] = std::array::from_fn(|k| {
+            let factor = V::splat(job.a.offset(k as isize * job.a_strides[1]));
+            if job.update == Update::Subtract { V::zero().sub(factor) } else { factor }
+        });
+        let row = |k: usize| job.b.offset(k as isize * job.b_stride);
+        let whole = job.tail - job.tail % V::LANES;
+        for left in (0..whole).step_by(V::LANES) {
+            let to = job.c.add(left);
+            let mut sum = if job.update == Update::Store { V::zero() } else { V::load(to) };
+            for k in 0..K {
+                sum = factors[k].fma(V::load(row(k).add(left)), sum);
+            }
+            sum.store(to);
+        }
+        if whole < job.tail {
+            let (to, mask) = (job.c.add(whole), V::mask(job.tail - whole));
+            let mut sum = if job.update == Update::Store { V::zero() } else { V::load_masked(to, mask) };
+            for k in 0..K {
+                sum = factors[k].fma(V::load_masked(row(k).add(whole), mask), sum);
+            }
+            sum.store_masked(to, mask);
+        }
+    }
+}
+
 /// `c[r] = sum over k of a[r, k] b[k]` where `a` and `b` are adjacent along `k`.
 ///
 /// # Safety
@@ -150,22 +197,24 @@ unsafe fn dots<V: Vector, const R: usize>(job: &Job<V::Element>) {
         for at in 0..R {
             let to = job.c.offset(at as isize * job.c_stride);
             let sum = sums[at].sum();
-            to.write(match job.update {
-                Update::Store => sum,
-                Update::Add => to.read() + sum,
-                Update::Subtract => to.read() - sum,
-            });
+            job.update.apply(to, sum);
         }
     }
 }
 
-/// Versions of both kernels for one instruction set.
+/// Versions of the kernels for one instruction set.
 macro_rules! compiled {
-    ($tile_name:ident $dots_name:ident $(#[$feature:meta])?) => {
+    ($tile_name:ident $sweep_name:ident $dots_name:ident $(#[$feature:meta])?) => {
         $(#[$feature])?
         unsafe fn $tile_name<V: Vector, const R: usize, const C: usize, const MASKED: bool>(job: &Job<V::Element>) {
             // SAFETY: the caller's promise.
             unsafe { tile::<V, R, C, MASKED>(job) }
+        }
+
+        $(#[$feature])?
+        unsafe fn $sweep_name<V: Vector, const K: usize>(job: &Job<V::Element>) {
+            // SAFETY: the caller's promise.
+            unsafe { sweep::<V, K>(job) }
         }
 
         $(#[$feature])?
@@ -176,15 +225,15 @@ macro_rules! compiled {
     };
 }
 
-compiled!(tile_plain dots_plain);
+compiled!(tile_plain sweep_plain dots_plain);
 #[cfg(target_arch = "x86_64")]
-compiled!(tile_avx2 dots_avx2 #[target_feature(enable = "avx2,fma")]);
+compiled!(tile_avx2 sweep_avx2 dots_avx2 #[target_feature(enable = "avx2,fma")]);
 #[cfg(target_arch = "x86_64")]
-compiled!(tile_avx512 dots_avx512 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]);
+compiled!(tile_avx512 sweep_avx512 dots_avx512 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]);
 
 /// The record of an instruction set.
 macro_rules! kernels {
-    ($tile:ident $dots:ident $transpose:expr, $square:literal, $element:ty, $vector:ty, $half:ty,
+    ($tile:ident $sweep:ident $dots:ident $transpose:expr, $square:literal, $element:ty, $vector:ty, $half:ty,
      [$($rows:literal)*], [$($dot_rows:literal)*]) => {
         const { &Kernels::<$element> {
             rows: [$($rows),*].len(),
@@ -194,7 +243,7 @@ macro_rules! kernels {
             double_masked: &[$($tile::<$vector, $rows, 2, true>),*],
             single_masked: &[$($tile::<$vector, $rows, 1, true>),*],
             half_masked: &[$($tile::<$half, $rows, 1, true>),*],
-            long: $tile::<$vector, 1, 8, false>,
+            sweeps: &[$($sweep::<$vector, $dot_rows>),*],
             dots: &[$($dots::<$vector, $dot_rows>),*],
             transpose: $transpose,
             square: $square,
@@ -211,18 +260,18 @@ macro_rules! real {
                 type Portable = Array<$element, $lanes>;
                 match level {
                     Level::Portable => {
-                        kernels!(tile_plain dots_plain transpose_plain, 4, $element, Portable, Portable, [1 2 3 4], [1 2 3 4])
+                        kernels!(tile_plain sweep_plain dots_plain transpose_plain, 4, $element, Portable, Portable, [1 2 3 4], [1 2 3 4])
                     }
                     #[cfg(target_arch = "x86_64")]
                     Level::Avx2 => {
-                        kernels!(tile_avx2 dots_avx2 $transpose, $square, $element, $half, $half, [1 2 3 4 5 6], [1 2 3 4 5 6 7 8])
+                        kernels!(tile_avx2 sweep_avx2 dots_avx2 $transpose, $square, $element, $half, $half, [1 2 3 4 5 6], [1 2 3 4 5 6 7 8])
                     }
                     #[cfg(target_arch = "x86_64")]
-                    Level::Avx512 => kernels!(tile_avx512 dots_avx512 $transpose, $square, $element, $whole, $half,
+                    Level::Avx512 => kernels!(tile_avx512 sweep_avx512 dots_avx512 $transpose, $square, $element, $whole, $half,
                         [1 2 3 4 5 6 7 8 9 10 11 12 13 14], [1 2 3 4 5 6 7 8]),
                     #[cfg(not(target_arch = "x86_64"))]
                     Level::Avx2 | Level::Avx512 => {
-                        kernels!(tile_plain dots_plain transpose_plain, 4, $element, Portable, Portable, [1 2 3 4], [1 2 3 4])
+                        kernels!(tile_plain sweep_plain dots_plain transpose_plain, 4, $element, Portable, Portable, [1 2 3 4], [1 2 3 4])
                     }
                 }
             }

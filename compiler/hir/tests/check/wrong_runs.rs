@@ -1,0 +1,224 @@
+//! One wrong program per situation, and what is said of it: posteriors, infers, data, comparisons.
+
+use super::check;
+
+wrong! {
+    an_unknown_site: r#"model N(x: real[d]) -> y: real {
+  h1 = Dense(3)
+  out = Dense(1)
+  y ~ Normal(out(tanh(h1(x)))[0], 1)
+}
+
+posterior Q of N {
+  h2.* ~ Normal(scale = 0.1)
+}"# => r#"E0251 8:3 the model `N` has no site `h2.*` | 1:1 the model is here"#;
+
+    a_layer_named_without_its_sites: r#"model N(x: real[d]) -> y: real {
+  h1 = Dense(3)
+  out = Dense(1)
+  y ~ Normal(out(tanh(h1(x)))[0], 1)
+}
+
+posterior Q of N {
+  h1 ~ Normal(scale = 0.1)
+}"# => r#"E0251 8:3 `h1` is a layer, not a site | help: write `h1.*` for all its sites"#;
+
+    a_site_given_twice: r#"model N(x: real[d]) -> y: real {
+  h1 = Dense(3)
+  out = Dense(1)
+  y ~ Normal(out(tanh(h1(x)))[0], 1)
+}
+
+posterior Q of N {
+  h1.* ~ Normal(scale = 0.1)
+  h1.w ~ Point
+}"# => r#"E0252 9:3 the site `h1.w` is given twice | given again here | 8:3 first given here"#;
+
+    a_negative_start_value: r#"model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+posterior Q of M {
+  w, b ~ Normal(scale = -0.1)
+}"# => r#"E0214 8:25 `scale` must be positive, but this is -0.1 | this is -0.1"#;
+
+    a_misspelt_family_parameter: r#"model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+posterior Q of M {
+  w, b ~ Normal(sigma = 0.1)
+}"# => r#"E0216 8:17 `Normal` has no parameter `sigma`"#;
+
+    sites_without_a_family: r#"data d = csv("d.csv")
+
+model N(x: real[d]) -> y: real {
+  h1 = Dense(3)
+  out = Dense(1)
+  y ~ Normal(out(tanh(h1(x)))[0], 1)
+}
+
+posterior Q of N {
+  h1.* ~ Normal(scale = 0.1)
+}
+
+infer q = vi(Q, d)"# => r#"E0253 13:14 `vi` needs a family for every site, but `out.w`, `out.b` has none | 9:1 `Q` is here | help: add `out.w, out.b ~ Normal(scale = 0.1)`, or another family"#;
+
+    a_misspelt_method: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+infer a = mpa(M, d)"# => r#"E0254 9:11 unknown method `mpa` | help: did you mean `map`?"#;
+
+    a_model_for_vi: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+infer a = vi(M, d)"# => r#"E0256 9:14 expected a posterior, found a model | 3:7 it is declared here | help: declare one: `posterior Q of Model { .. }`"#;
+
+    data_that_are_a_model: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+infer a = map(M, M)"# => r#"E0256 9:18 expected data, found a model | 3:7 it is declared here"#;
+
+    a_misspelt_option: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+infer a = map(M, d) { epocs = 10 }"# => r#"E0257 9:23 `map` has no option `epocs` | help: did you mean `epochs`?"#;
+
+    an_option_of_another_kind: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+infer a = map(M, d) { epochs = many }"# => r#"E0258 9:32 `epochs` must be an integer of at least 1"#;
+
+    an_option_out_of_range: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+infer a = map(M, d) { epochs = 0 }"# => r#"E0258 9:32 `epochs` must be an integer of at least 1, found 0"#;
+
+    an_unknown_word: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+infer a = map(M, d) { precision = f16 }"# => r#"E0258 9:35 `precision` must be one of `f32`, `f64`, found `f16`"#;
+
+    an_unknown_schedule: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+infer a = map(M, d) { schedule = cosin }"# => r#"E0258 9:34 `schedule` must be one of `constant`, `cosine`, `linear`, `step`, found `cosin` | help: did you mean `cosine`?"#;
+
+    a_schedule_with_too_few_numbers: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+infer a = map(M, d) { schedule = step(0.5) }"# => r#"E0258 9:34 `schedule` must be `step` with 2 arguments, found 1 argument"#;
+
+    an_optimiser_without_a_rate: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+infer a = map(M, d) { optimiser = Adam() }"# => r#"E0215 9:35 `Adam` needs `rate` | missing here"#;
+
+    an_option_given_twice: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+infer a = map(M, d) { epochs = 10, epochs = 20 }"# => r#"E0259 9:36 the option `epochs` is given twice | given again here | 9:23 first given here"#;
+
+    a_misspelt_format: r#"data d = cvs("d.csv")"# => r#"E0261 1:10 expected a call of `csv`, `idx`, `json`, `npy`, `parquet`, such as `csv("file.csv")` | help: did you mean `csv`?"#;
+
+    a_misspelt_data_option: r#"data d = csv("d.csv") { tarket = y }"# => r#"E0257 1:25 data has no option `tarket` | help: did you mean `target`?"#;
+
+    a_fraction_above_one: r#"data d = csv("d.csv") { test = fraction(2) }"# => r#"E0258 1:41 `fraction` must be between 0 and 1, found 2"#;
+
+    test_rows_of_another_format: r#"data d = csv("d.csv") { test = idx("a", "b") }"# => r#"E0258 1:32 `test` must be `splits("file")`, `fraction(0.1)` or `csv("file")`"#;
+
+    an_unknown_column_function: r#"data d = csv("d.csv") { inputs = [age, zscor(age)] }"# => r#"E0262 1:40 `zscor` is not a function of one column | help: did you mean `zscore`?"#;
+
+    a_misspelt_metric: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+infer a = map(M, d)
+
+compare a by rsme"# => r#"E0263 11:14 unknown metric `rsme` | help: did you mean `rmse`?"#;
+
+    a_level_that_is_not_measured: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+infer a = map(M, d)
+
+compare a by coverage(0.8)"# => r#"E0258 11:14 `coverage` must be `coverage(0.5)`, `coverage(0.9)` or `coverage(0.95)`"#;
+
+    a_comparison_of_models: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+compare M by rmse"# => r#"E0204 9:9 expected an infer, but `M` is a model | expected an infer | 3:7 `M` is declared here"#;
+}

@@ -1,0 +1,104 @@
+//! Programs compiled and run inside the test: the path of `bnnc run` without its command line.
+
+use crate::root;
+use bnnc_abi::data::Schema;
+use bnnc_abi::manifest::Manifest;
+use bnnc_base::dtype::Precision;
+use bnnc_data::Dataset;
+use bnnc_driver::compile::{compile, data};
+use bnnc_driver::options::Options;
+use bnnc_driver::program;
+use bnnc_run::run::RunResult;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// A compiled program and what the headers of its data say.
+#[derive(Clone)]
+pub struct Compiled {
+    /// For the runtime, with the predicted memory filled in.
+    pub manifest: Manifest,
+    /// By data item.
+    pub schemas: HashMap<String, Schema>,
+}
+
+/// The options of `--backend NAME --precision P`, with seed 1.
+pub fn options(backend: &str, precision: Option<Precision>) -> Options {
+    Options {
+        seed: 1,
+        backend: backend.to_string(),
+        precision,
+        symbols: bnnc_kernels::arrays::symbols(),
+        ..Options::default()
+    }
+}
+
+/// Compiles a program text; the files that it names are relative to the folder of `path`, which need not exist.
+///
+/// # Panics
+/// Where the program has errors: the tests know the programs that they compile.
+pub fn text(path: &Path, text: &str, options: &Options) -> Compiled {
+    let program = program::load(&path.display().to_string(), text, options, false);
+    assert!(!program.has_errors(), "{}: {:#?}", path.display(), program.diagnostics);
+    let specs = match data(&program, options) {
+        Ok(specs) => specs,
+        Err(diagnostics) => panic!("{}: {diagnostics:#?}", path.display()),
+    };
+    let schemas: HashMap<String, Schema> = specs
+        .iter()
+        .map(|spec| match bnnc_data::schema(spec) {
+            Ok(schema) => (spec.name.clone(), schema),
+            Err(diagnostics) => panic!("{}: {diagnostics:#?}", path.display()),
+        })
+        .collect();
+    let mut manifest = match compile(&program, &schemas, options) {
+        Ok(compiled) => compiled.manifest,
+        Err(failure) => panic!("{}: {failure:#?}", path.display()),
+    };
+    for infer in &mut manifest.infers {
+        infer.cost.peak_bytes = bnnc_run::cost::peak_bytes(infer, &schemas[&infer.data]);
+    }
+    Compiled { manifest, schemas }
+}
+
+/// Compiles the program in a file.
+pub fn file(path: &Path, options: &Options) -> Compiled {
+    text(path, &crate::files::read(&path.to_path_buf()), options)
+}
+
+/// The programs of `examples/` whose data lie beside them, in order. `digits/mnist.bnn` asks for files to be downloaded.
+pub fn examples() -> Vec<PathBuf> {
+    let found = crate::files::under("examples", &["bnn"]);
+    let here = found.iter().filter(|file| !file.path.ends_with("digits/mnist.bnn"));
+    here.map(|file| root().join(&file.path)).collect()
+}
+
+/// Runs everything that a manifest asks for.
+///
+/// # Panics
+/// Where the run stops.
+pub fn run(manifest: &Manifest, threads: usize) -> RunResult {
+    let options = bnnc_run::run::Options {
+        threads,
+        progress: false,
+        max_memory: None,
+    };
+    match bnnc_run::run::run(manifest, &options) {
+        Ok(result) => result,
+        Err(stop) => panic!("{}: {stop:?}", manifest.program),
+    }
+}
+
+impl Compiled {
+    /// The rows of the first split of an infer's data.
+    ///
+    /// # Panics
+    /// Where the files changed since they were compiled against.
+    pub fn dataset(&self, data: &str) -> Dataset {
+        let spec = self.manifest.data.iter().find(|spec| spec.name == data);
+        let loaded = spec.map(|spec| bnnc_data::load(spec, &self.schemas[data], 0, self.manifest.seed));
+        match loaded {
+            Some(Ok(dataset)) => dataset,
+            other => panic!("{data}: {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Single steps of a compiled infer, with every input under the test's control.
+
+use bnnc_abi::manifest::Infer;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_data::{Dataset, Rows};
+use bnnc_kernels::executor::Machine;
+use bnnc_kernels::pool::Pool;
+use bnnc_run::cost::training_sizes;
+use bnnc_run::feed::{Feed, Wanted};
+use bnnc_run::ports;
+use bnnc_run::states::Values;
+use std::sync::Arc;
+
+/// The training program of an infer with its rows.
+pub struct Steps<'a> {
+    infer: &'a Infer,
+    machine: Machine,
+    feed: Feed,
+    rows: usize,
+}
+
+fn valid<T>(result: Result<T, Fault>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(fault) => panic!("{fault}"),
+    }
+}
+
+fn feed(infer: &Infer, rows: &Rows, dataset: &Dataset, machine: &mut Machine, is_train: bool) -> Feed {
+    let plan = if is_train { &infer.train.plan } else { &infer.predict.plan };
+    let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
+    let wanted = Wanted {
+        bindings: &infer.bindings,
+        output: &infer.output,
+        precision: plan.precision,
+        storage: &storage,
+    };
+    match Feed::new(rows, dataset, &wanted, true) {
+        Ok(feed) => {
+            valid(feed.write_shared(machine));
+            feed
+        }
+        Err(diagnostic) => panic!("{diagnostic:?}"),
+    }
+}
+
+impl<'a> Steps<'a> {
+    /// Starts at the given states, with room for all rows in one step.
+    pub fn new(infer: &'a Infer, dataset: &Dataset, states: &Values, threads: usize) -> Steps<'a> {
+        let rows = dataset.train.count;
+        let sizes = training_sizes(&infer.options, rows).with(Symbol::Batch, rows);
+        let mut machine = valid(Machine::new(&infer.train, sizes, Arc::new(Pool::new(threads))));
+        let feed = feed(infer, &dataset.train, dataset, &mut machine, true);
+        let mut steps = Steps {
+            infer,
+            machine,
+            feed,
+            rows,
+        };
+        steps.set(states);
+        steps
+    }
+
+    /// Sets every state.
+    pub fn set(&mut self, states: &Values) {
+        for (name, values) in states {
+            valid(ports::real(&mut self.machine, name, values));
+        }
+    }
+
+    /// One step with the given rows and step coordinate; returns the loss.
+    pub fn step(&mut self, rows: &[u32], step: i32) -> f64 {
+        self.prepare(rows, step);
+        self.run()
+    }
+
+    /// Sets every input of a step.
+    pub fn prepare(&mut self, rows: &[u32], step: i32) {
+        let sizes = training_sizes(&self.infer.options, self.rows).with(Symbol::Batch, rows.len());
+        let machine = &mut self.machine;
+        valid(machine.set_sizes(&sizes));
+        valid(self.feed.write(machine, rows));
+        valid(ports::int(machine, "iteration", step.saturating_add(1)));
+        valid(ports::int(machine, "step", step));
+        valid(ports::real(machine, "rate", &[self.infer.options.rate]));
+        valid(ports::real(machine, "scale", &[self.rows as f64 / rows.len() as f64]));
+        valid(ports::real(machine, "kl_weight", &[1.0]));
+    }
+
+    /// Takes the rows of a prepared step, as the other precision stores them.
+    pub fn copy_rows(&mut self, other: &Steps<'_>) {
+        for binding in &self.infer.bindings {
+            if self.machine.has_port(&binding.port) {
+                valid(self.machine.copy_state_from(&other.machine, &binding.port));
+            }
+        }
+    }
+
+    /// Runs the prepared step; returns the loss.
+    pub fn run(&mut self) -> f64 {
+        self.machine.run();
+        valid(ports::scalar(&self.machine, "loss"))
+    }
+
+    /// The present values of all states.
+    pub fn states(&self) -> Values {
+        let states = self.infer.states.iter().map(|state| &state.name);
+        let present = states.filter(|name| self.machine.has_port(name));
+        present
+            .map(|name| (name.clone(), valid(self.machine.read_real(name))))
+            .collect()
+    }
+}
+
+/// The outputs of one call of the predicting program for the first training rows: those of the names that it has.
+pub fn predictions(
+    infer: &Infer,
+    dataset: &Dataset,
+    states: &Values,
+    (rows, draws): (usize, usize),
+) -> Vec<(&'static str, Vec<f64>)> {
+    let rows = rows.min(dataset.train.count);
+    let sizes = Sizes::default()
+        .with(Symbol::Batch, rows)
+        .with(Symbol::Draws, draws);
+    let mut machine = valid(Machine::new(&infer.predict, sizes, Arc::new(Pool::new(1))));
+    let feed = feed(infer, &dataset.train, dataset, &mut machine, false);
+    for (name, values) in states {
+        valid(ports::real(&mut machine, name, values));
+    }
+    let chosen: Vec<u32> = (0..rows as u32).collect();
+    valid(feed.write(&mut machine, &chosen));
+    for (name, value) in [("draw0", 0), ("row0", 0), ("step", -1)] {
+        valid(ports::int(&mut machine, name, value));
+    }
+    machine.run();
+    let names = ["log_likelihood", "mean", "draw", "probabilities"];
+    let present = names.into_iter().filter(|name| machine.has_port(name));
+    present
+        .map(|name| (name, valid(machine.read_real(name))))
+        .collect()
+}

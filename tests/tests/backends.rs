@@ -1,0 +1,142 @@
+//! The backends agree on every example: one step from the same states, ten steps, predictions.
+
+use bnnc_abi::manifest::Infer;
+use bnnc_base::dtype::Precision;
+use bnnc_run::states::{Values, start};
+use bnnc_tests::compile::{self, examples, options};
+use bnnc_tests::step::{Steps, predictions};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Steps before the last comparison.
+const STEPS: i32 = 10;
+
+/// The states as `precision` stores them.
+fn rounded(states: &Values, precision: Precision) -> Values {
+    let round = |value: &f64| match precision {
+        Precision::F32 => f64::from(*value as f32),
+        Precision::F64 => *value,
+    };
+    let one = |(name, values): (&String, &Vec<f64>)| (name.clone(), values.iter().map(round).collect());
+    states.iter().map(one).collect()
+}
+
+/// `||a - b|| / ||b||`, and the plain norm of the difference where `b` is zero.
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let norm = |values: &mut dyn Iterator<Item = f64>| values.map(|x| x * x).sum::<f64>().sqrt();
+    let difference = norm(&mut a.iter().zip(b).map(|(a, b)| a - b));
+    let scale = norm(&mut b.iter().copied());
+    if scale > 0.0 { difference / scale } else { difference }
+}
+
+/// What differs by more than `tolerance`.
+fn far(got: &Values, want: &Values, tolerance: f64) -> Vec<String> {
+    assert_eq!(got.len(), want.len());
+    let distances = want.iter().map(|(name, want)| (name, distance(&got[name], want)));
+    distances
+        .filter(|(_, distance)| distance.is_nan() || *distance > tolerance)
+        .map(|(name, distance)| format!("{name}: {distance:e}"))
+        .collect()
+}
+
+struct Pair<'a> {
+    want: Steps<'a>,
+    got: Steps<'a>,
+    precision: Precision,
+    batches: Vec<Vec<u32>>,
+}
+
+impl Pair<'_> {
+    /// One step of both from the same states and rows; what differs.
+    fn step(&mut self, states: &Values, step: i32) -> Vec<String> {
+        let tolerance = match self.precision {
+            Precision::F32 => 1e-5,
+            Precision::F64 => 1e-12,
+        };
+        let states = rounded(states, self.precision);
+        self.want.set(&states);
+        self.got.set(&states);
+        let rows = &self.batches[step as usize % self.batches.len()];
+        self.got.prepare(rows, step);
+        self.want.prepare(rows, step);
+        self.want.copy_rows(&self.got);
+        let (want, got) = (self.want.run(), self.got.run());
+        let mut faults = far(&self.got.states(), &self.want.states(), tolerance);
+        if distance(&[got], &[want]) > tolerance {
+            faults.push(format!("loss: {got} is not {want}"));
+        }
+        faults
+    }
+
+    /// The losses of the last of [`STEPS`] steps from the same states.
+    fn run(&mut self, states: &Values) -> (f64, f64) {
+        self.want.set(states);
+        self.got.set(states);
+        let mut losses = (0.0, 0.0);
+        for step in 0..STEPS {
+            let rows = &self.batches[step as usize % self.batches.len()];
+            losses = (self.want.step(rows, step), self.got.step(rows, step));
+        }
+        losses
+    }
+}
+
+fn compare(reference: &Infer, native: &Infer, compiled: &compile::Compiled) -> Vec<String> {
+    let dataset = compiled.dataset(&native.data);
+    let states = start(&native.states, compiled.manifest.seed, &HashMap::new());
+    let rows: Vec<u32> = (0..dataset.train.count as u32).collect();
+    let batch = match native.options.batch {
+        0 => rows.len(),
+        batch => batch.min(rows.len()),
+    };
+    let mut pair = Pair {
+        want: Steps::new(reference, &dataset, &states, 1),
+        got: Steps::new(native, &dataset, &states, 2),
+        precision: native.precision,
+        batches: rows.chunks(batch).map(<[u32]>::to_vec).collect(),
+    };
+    let mut faults = pair.step(&states, 0);
+    let (want, got) = pair.run(&states);
+    if native.precision == Precision::F64 && (got - want).abs() > 1e-9 * want.abs() {
+        faults.push(format!("loss after {STEPS} steps: {got} is not {want}"));
+    }
+    let later = pair.want.states();
+    faults.extend(pair.step(&later, STEPS));
+    let later = rounded(&later, native.precision);
+    let sizes = (37, 3);
+    let want = predictions(reference, &dataset, &later, sizes);
+    let got = predictions(native, &dataset, &later, sizes);
+    assert_eq!(want.len(), got.len());
+    let tolerance = if native.precision == Precision::F32 { 1e-5 } else { 1e-12 };
+    for ((name, want), (_, got)) in want.iter().zip(&got) {
+        let distance = distance(got, want);
+        if distance.is_nan() || distance > tolerance {
+            faults.push(format!("predicted {name}: {distance:e}"));
+        }
+    }
+    faults
+}
+
+fn compare_program(path: &Path, faults: &mut Vec<String>) {
+    let reference = compile::file(path, &options("reference", None));
+    for precision in [Precision::F64, Precision::F32] {
+        let native_program = compile::file(path, &options("cranelift", Some(precision)));
+        for (reference, native) in reference.manifest.infers.iter().zip(&native_program.manifest.infers) {
+            let found = compare(reference, native, &native_program);
+            let name = format!("{} {} {precision}", path.display(), native.name);
+            faults.extend(found.into_iter().map(|fault| format!("{name}: {fault}")));
+        }
+    }
+}
+
+#[test]
+fn every_example_on_every_backend() {
+    let examples = examples();
+    assert!(examples.len() >= 8, "the examples were not found");
+    let mut faults = Vec::new();
+    for path in &examples {
+        compare_program(path, &mut faults);
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}

@@ -1,0 +1,85 @@
+//! Training allocates nothing in its steady state.
+
+use bnnc_abi::manifest::Infer;
+use bnnc_base::dtype::Precision;
+use bnnc_data::Dataset;
+use bnnc_driver::options::Options;
+use bnnc_kernels::pool::Pool;
+use bnnc_run::fit::{Context, fit};
+use bnnc_run::states::start;
+use bnnc_tests::compile::{self, options};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The system's allocator, counting.
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(address, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocations of a fit of so many epochs.
+fn allocations(infer: &Infer, dataset: &Dataset, epochs: usize, context: &Context) -> usize {
+    let mut infer = infer.clone();
+    infer.options.epochs = epochs;
+    let states = start(&infer.states, 1, &HashMap::new());
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let fitted = fit(&infer, dataset, &states, context);
+    let after = ALLOCATIONS.load(Ordering::Relaxed);
+    assert!(fitted.is_ok_and(|fitted| fitted.epochs == epochs));
+    after - before
+}
+
+/// A fit of nine epochs allocates exactly as often as one of three: whatever it allocates belongs to its start and end.
+///
+/// The number of training rows is no multiple of the batch, so every epoch has a step with fewer rows. One test, because
+/// the counter is the whole program's.
+#[test]
+fn more_steps_allocate_no_more() {
+    let cases: &[(&str, &[&str])] = &[
+        ("examples/yacht/yacht.bnn", &[]),
+        ("examples/concrete/heteroscedastic.bnn", &[]),
+        ("examples/concrete/concrete.bnn", &["fit.samples=3", "fit.batch=200"]),
+        ("examples/digits/digits.bnn", &["fit.batch=300"]),
+        ("examples/radon/radon.bnn", &[]),
+        ("examples/eight-schools/eight-schools.bnn", &[]),
+    ];
+    for (path, settings) in cases {
+        for (precision, threads) in [(Precision::F32, 1), (Precision::F32, 2), (Precision::F64, 2)] {
+            let options = Options {
+                settings: settings.iter().map(|setting| setting.to_string()).collect(),
+                ..options("cranelift", Some(precision))
+            };
+            let compiled = compile::file(&bnnc_tests::root().join(path), &options);
+            let context = Context {
+                pool: Arc::new(Pool::new(threads)),
+                seed: 1,
+                progress: false,
+            };
+            for infer in &compiled.manifest.infers {
+                let dataset = compiled.dataset(&infer.data);
+                // What a thread or the system allocates once is allocated now.
+                allocations(infer, &dataset, 2, &context);
+                let [few, many] = [3, 9].map(|epochs| allocations(infer, &dataset, epochs, &context));
+                assert_eq!(few, many, "{path} {} {precision} {threads} threads", infer.name);
+            }
+        }
+    }
+}
