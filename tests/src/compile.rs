@@ -38,7 +38,12 @@ pub fn options(backend: &str, precision: Option<Precision>) -> Options {
 /// Where the program has errors: the tests know the programs that they compile.
 pub fn text(path: &Path, text: &str, options: &Options) -> Compiled {
     let program = program::load(&path.display().to_string(), text, options, false);
-    assert!(!program.has_errors(), "{}: {:#?}", path.display(), program.diagnostics);
+    assert!(
+        !program.has_errors(),
+        "{}: {:#?}",
+        path.display(),
+        program.diagnostics
+    );
     let specs = match data(&program, options) {
         Ok(specs) => specs,
         Err(diagnostics) => panic!("{}: {diagnostics:#?}", path.display()),
@@ -54,9 +59,7 @@ pub fn text(path: &Path, text: &str, options: &Options) -> Compiled {
         Ok(compiled) => compiled.manifest,
         Err(failure) => panic!("{}: {failure:#?}", path.display()),
     };
-    for infer in &mut manifest.infers {
-        infer.cost.peak_bytes = bnnc_run::cost::peak_bytes(infer, &schemas[&infer.data]);
-    }
+    bnnc_run::cost::predict_peaks(&mut manifest, &schemas);
     Compiled { manifest, schemas }
 }
 
@@ -68,7 +71,9 @@ pub fn file(path: &Path, options: &Options) -> Compiled {
 /// The programs of `examples/` whose data lie beside them, in order. `digits/mnist.bnn` asks for files to be downloaded.
 pub fn examples() -> Vec<PathBuf> {
     let found = crate::files::under("examples", &["bnn"]);
-    let here = found.iter().filter(|file| !file.path.ends_with("digits/mnist.bnn"));
+    let here = found
+        .iter()
+        .filter(|file| !file.path.ends_with("digits/mnist.bnn"));
     here.map(|file| root().join(&file.path)).collect()
 }
 

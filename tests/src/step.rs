@@ -28,7 +28,11 @@ fn valid<T>(result: Result<T, Fault>) -> T {
 }
 
 fn feed(infer: &Infer, rows: &Rows, dataset: &Dataset, machine: &mut Machine, is_train: bool) -> Feed {
-    let plan = if is_train { &infer.train.plan } else { &infer.predict.plan };
+    let plan = if is_train {
+        &infer.train.plan
+    } else {
+        &infer.predict.plan
+    };
     let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
     let wanted = Wanted {
         bindings: &infer.bindings,
@@ -84,7 +88,11 @@ impl<'a> Steps<'a> {
         valid(ports::int(machine, "iteration", step.saturating_add(1)));
         valid(ports::int(machine, "step", step));
         valid(ports::real(machine, "rate", &[self.infer.options.rate]));
-        valid(ports::real(machine, "scale", &[self.rows as f64 / rows.len() as f64]));
+        valid(ports::real(
+            machine,
+            "scale",
+            &[self.rows as f64 / rows.len() as f64],
+        ));
         valid(ports::real(machine, "kl_weight", &[1.0]));
     }
 

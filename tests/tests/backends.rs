@@ -27,15 +27,27 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     let norm = |values: &mut dyn Iterator<Item = f64>| values.map(|x| x * x).sum::<f64>().sqrt();
     let difference = norm(&mut a.iter().zip(b).map(|(a, b)| a - b));
     let scale = norm(&mut b.iter().copied());
-    if scale > 0.0 { difference / scale } else { difference }
+    if scale > 0.0 {
+        difference / scale
+    } else {
+        difference
+    }
 }
 
 /// What differs by more than `tolerance`.
 fn far(got: &Values, want: &Values, tolerance: f64) -> Vec<String> {
     assert_eq!(got.len(), want.len());
     let distances = want.iter().map(|(name, want)| (name, distance(&got[name], want)));
+    // Adam's second moments are squares of gradients, whose relative error is twice theirs.
+    let allowed = |name: &str| {
+        if name.ends_with("/v") {
+            2.0 * tolerance
+        } else {
+            tolerance
+        }
+    };
     distances
-        .filter(|(_, distance)| distance.is_nan() || *distance > tolerance)
+        .filter(|(name, distance)| distance.is_nan() || *distance > allowed(name))
         .map(|(name, distance)| format!("{name}: {distance:e}"))
         .collect()
 }
@@ -108,7 +120,11 @@ fn compare(reference: &Infer, native: &Infer, compiled: &compile::Compiled) -> V
     let want = predictions(reference, &dataset, &later, sizes);
     let got = predictions(native, &dataset, &later, sizes);
     assert_eq!(want.len(), got.len());
-    let tolerance = if native.precision == Precision::F32 { 1e-5 } else { 1e-12 };
+    let tolerance = if native.precision == Precision::F32 {
+        1e-5
+    } else {
+        1e-12
+    };
     for ((name, want), (_, got)) in want.iter().zip(&got) {
         let distance = distance(got, want);
         if distance.is_nan() || distance > tolerance {
@@ -122,7 +138,12 @@ fn compare_program(path: &Path, faults: &mut Vec<String>) {
     let reference = compile::file(path, &options("reference", None));
     for precision in [Precision::F64, Precision::F32] {
         let native_program = compile::file(path, &options("cranelift", Some(precision)));
-        for (reference, native) in reference.manifest.infers.iter().zip(&native_program.manifest.infers) {
+        for (reference, native) in reference
+            .manifest
+            .infers
+            .iter()
+            .zip(&native_program.manifest.infers)
+        {
             let found = compare(reference, native, &native_program);
             let name = format!("{} {} {precision}", path.display(), native.name);
             faults.extend(found.into_iter().map(|fault| format!("{name}: {fault}")));

@@ -41,7 +41,7 @@ fn allocations(infer: &Infer, dataset: &Dataset, epochs: usize, context: &Contex
     infer.options.epochs = epochs;
     let states = start(&infer.states, 1, &HashMap::new());
     let before = ALLOCATIONS.load(Ordering::Relaxed);
-    let fitted = fit(&infer, dataset, &states, context);
+    let fitted = fit(&infer, dataset, states, context);
     let after = ALLOCATIONS.load(Ordering::Relaxed);
     assert!(fitted.is_ok_and(|fitted| fitted.epochs == epochs));
     after - before
@@ -56,7 +56,10 @@ fn more_steps_allocate_no_more() {
     let cases: &[(&str, &[&str])] = &[
         ("examples/yacht/yacht.bnn", &[]),
         ("examples/concrete/heteroscedastic.bnn", &[]),
-        ("examples/concrete/concrete.bnn", &["fit.samples=3", "fit.batch=200"]),
+        (
+            "examples/concrete/concrete.bnn",
+            &["fit.samples=3", "fit.batch=200"],
+        ),
         ("examples/digits/digits.bnn", &["fit.batch=300"]),
         ("examples/radon/radon.bnn", &[]),
         ("examples/eight-schools/eight-schools.bnn", &[]),
@@ -75,10 +78,11 @@ fn more_steps_allocate_no_more() {
             };
             for infer in &compiled.manifest.infers {
                 let dataset = compiled.dataset(&infer.data);
-                // What a thread or the system allocates once is allocated now.
-                allocations(infer, &dataset, 2, &context);
-                let [few, many] = [3, 9].map(|epochs| allocations(infer, &dataset, epochs, &context));
-                assert_eq!(few, many, "{path} {} {precision} {threads} threads", infer.name);
+                let counts = |_| [3, 9].map(|epochs| allocations(infer, &dataset, epochs, &context));
+                // A thread allocates its workspace at its first piece of work, which may come late.
+                let last = (0..5).map(counts).find(|[few, many]| few == many);
+                let name = format!("{path} {} {precision} {threads} threads", infer.name);
+                assert!(last.is_some(), "{name}: {:?}", counts(0));
             }
         }
     }

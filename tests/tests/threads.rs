@@ -39,7 +39,12 @@ fn every_example() {
         let compiled = short(&path);
         let one = result(&compiled, 1);
         for threads in [2, 3] {
-            assert_eq!(one, result(&compiled, threads), "{}, {threads} threads", path.display());
+            assert_eq!(
+                one,
+                result(&compiled, threads),
+                "{}, {threads} threads",
+                path.display()
+            );
         }
     }
 }

@@ -31,7 +31,8 @@ impl Display {
         for diagnostic in diagnostics {
             match self.json {
                 true => eprintln!("{}", render::json(diagnostic, sources)),
-                false => eprint!("{}", render::text(diagnostic, sources, colour)),
+                // An empty line after each, as rustc does.
+                false => eprintln!("{}", render::text(diagnostic, sources, colour)),
             }
         }
         let errors: Vec<&Diagnostic> = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).collect();

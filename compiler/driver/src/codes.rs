@@ -47,7 +47,15 @@ pub static NO_INFERS: Code = Code {
               `infer fit = vi(Posterior, data) { epochs = 100 }`.",
 };
 
-static OWN: &[&Code] = &[&BAD_SETTING, &NO_BACKEND, &NO_INFER, &NO_STAGE, &NO_FILE, &NO_INFERS];
+/// A command of the prompt that does not exist or is used wrongly.
+pub static BAD_COMMAND: Code = Code {
+    id: "E0607",
+    title: "bad command",
+    explain: "At the prompt a line that starts with `:` is a command. `:help` lists the commands and what they take; arguments \
+              are separated by blanks, so an expression with blanks goes into parentheses.\n\n```\n:kl Normal(0, 1) Laplace(0, 1)\n:draw Normal(0, 1) 1000\n```",
+};
+
+static OWN: &[&Code] = &[&BAD_COMMAND, &BAD_SETTING, &NO_BACKEND, &NO_INFER, &NO_STAGE, &NO_FILE, &NO_INFERS];
 
 /// Every code that this crate and those below it can raise.
 pub fn all() -> Vec<&'static Code> {

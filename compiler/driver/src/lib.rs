@@ -8,5 +8,6 @@ pub mod emit;
 pub mod infer;
 pub mod options;
 pub mod program;
+pub mod prompt;
 pub mod render;
 pub mod stage;

@@ -1,9 +1,8 @@
 //! Diagnostics for people (through ariadne, here only) and for programs (one JSON object per line).
 
-use ariadne::{CharSet, Config, IndexType, Label, Report, ReportKind};
+use ariadne::{CharSet, Color, Config, IndexType, Label, Report, ReportKind};
 use bnnc_base::diagnostic::{Diagnostic, Place, Severity};
-use bnnc_base::source::{SourceId, SourceMap, Span};
-use std::collections::HashMap;
+use bnnc_base::source::{SourceMap, Span};
 
 /// Renders a diagnostic in rustc's manner.
 pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> String {
@@ -23,74 +22,102 @@ pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> Strin
     }
 }
 
-fn kind(severity: Severity) -> (ReportKind<'static>, &'static str, &'static str) {
+/// The word of a severity and the colours it is painted in, as a terminal and as ariadne know them.
+fn kind(severity: Severity) -> (&'static str, &'static str, Color) {
     match severity {
-        Severity::Error => (ReportKind::Error, "error", "\u{1b}[31m"),
-        Severity::Warning => (ReportKind::Warning, "warning", "\u{1b}[33m"),
-        Severity::Note => (ReportKind::Advice, "note", "\u{1b}[36m"),
+        Severity::Error => ("error", "\u{1b}[1;31m", Color::Red),
+        Severity::Warning => ("warning", "\u{1b}[1;33m", Color::Yellow),
+        Severity::Note => ("note", "\u{1b}[1;36m", Color::Cyan),
     }
+}
+
+/// `error[E0207]: message`.
+fn head(diagnostic: &Diagnostic, colour: bool) -> String {
+    let (word, paint, _) = kind(diagnostic.severity);
+    let (code, message) = (diagnostic.code.id, &diagnostic.message);
+    match colour {
+        true => format!("{paint}{word}[{code}]\u{1b}[0m\u{1b}[1m: {message}\u{1b}[0m\n"),
+        false => format!("{word}[{code}]: {message}\n"),
+    }
+}
+
+/// The facts and the advice, one line each.
+fn tail(diagnostic: &Diagnostic, colour: bool) -> String {
+    let notes = diagnostic.notes.iter().map(|note| ("note", note));
+    let help = diagnostic.help.iter().map(|help| ("help", help));
+    let line = |(word, text): (&str, &String)| {
+        let text = text.replace('\n', "\n           ");
+        match colour {
+            true => format!("   = \u{1b}[1m{word}\u{1b}[0m: {text}\n"),
+            false => format!("   = {word}: {text}\n"),
+        }
+    };
+    notes.chain(help).map(line).collect()
 }
 
 fn plain(diagnostic: &Diagnostic, place: Option<&str>, colour: bool) -> String {
-    let (_, word, paint) = kind(diagnostic.severity);
-    let head = format!("{word}[{}]", diagnostic.code.id);
-    let head = if colour { format!("{paint}{head}\u{1b}[0m") } else { head };
-    let mut text = format!("{head}: {}\n", diagnostic.message);
-    if let Some(place) = place {
-        text.push_str(&format!("  --> {place}\n"));
-    }
-    if !diagnostic.label.is_empty() {
-        text.push_str(&format!("   | {}\n", diagnostic.label));
-    }
-    diagnostic.notes.iter().for_each(|note| text.push_str(&format!("   = note: {note}\n")));
-    diagnostic.help.iter().for_each(|help| text.push_str(&format!("   = help: {help}\n")));
-    text
+    let place = place.map(|place| format!("  --> {place}\n")).unwrap_or_default();
+    let label = match diagnostic.label.as_str() {
+        "" => String::new(),
+        label => format!("   | {label}\n"),
+    };
+    format!("{}{place}{label}{}", head(diagnostic, colour), tail(diagnostic, colour))
 }
 
-/// A cache of ariadne's for a source map.
-type Cache = HashMap<SourceId, (String, ariadne::Source<String>)>;
+/// A place as ariadne wants it: the name of the text and a range of characters, never empty.
+fn place(span: Span, sources: &SourceMap) -> Option<(String, std::ops::Range<usize>)> {
+    let source = sources.get(span.source)?;
+    let characters = |byte: u32| {
+        let byte = source.text.floor_char_boundary(byte as usize);
+        source.text[..byte].chars().count()
+    };
+    let (start, end) = (characters(span.start), characters(span.end));
+    Some((source.name.to_string(), start..end.max(start + 1)))
+}
 
 fn spanned(diagnostic: &Diagnostic, span: Span, sources: &SourceMap, colour: bool) -> String {
-    let mut cache = Cache::new();
-    for id in diagnostic.labels.iter().map(|label| label.span.source).chain([span.source]) {
-        if let Some(source) = sources.get(id) {
-            cache.insert(id, (source.name.to_string(), ariadne::Source::from(source.text.to_string())));
-        }
-    }
-    let (kind, _, _) = kind(diagnostic.severity);
+    framed(diagnostic, span, sources, colour)
+        .map(|frame| format!("{}{frame}{}", head(diagnostic, colour), tail(diagnostic, colour)))
+        .unwrap_or_else(|| plain(diagnostic, None, colour))
+}
+
+/// What is written below which place, and whether it is the main one, in the order of the text. A main place without a
+/// text of its own is named after its code, unless the other labels point into it: then they say it better.
+fn labels(diagnostic: &Diagnostic, span: Span) -> Vec<(Span, &str, bool)> {
+    let within = |other: Span| other.source == span.source && span.start <= other.start && other.end <= span.end;
+    let title = match diagnostic.label.as_str() {
+        "" => (!diagnostic.labels.iter().any(|label| within(label.span))).then_some(diagnostic.code.title),
+        label => Some(label),
+    };
+    let others = diagnostic.labels.iter().map(|label| (label.span, label.message.as_str(), false));
+    let mut labels: Vec<_> = title.map(|title| (span, title, true)).into_iter().chain(others).collect();
+    labels.sort_by_key(|(place, ..)| (place.source != span.source, place.source, place.start));
+    labels
+}
+
+/// The source lines with their labels; the head of the report is written apart, as rustc writes it.
+fn framed(diagnostic: &Diagnostic, span: Span, sources: &SourceMap, colour: bool) -> Option<String> {
     let config = Config::default()
         .with_color(colour)
-        .with_index_type(IndexType::Byte)
+        .with_index_type(IndexType::Char)
         .with_char_set(if colour { CharSet::Unicode } else { CharSet::Ascii });
-    let name = |id: SourceId| sources.get(id).map_or_else(String::new, |source| source.name.to_string());
-    let place = |span: Span| (name(span.source), span.start as usize..(span.end as usize).max(span.start as usize));
-    let message = if diagnostic.label.is_empty() { "here" } else { &diagnostic.label };
-    let mut report = Report::build(kind, place(span))
-        .with_config(config)
-        .with_code(diagnostic.code.id)
-        .with_message(&diagnostic.message)
-        .with_label(Label::new(place(span)).with_message(message).with_color(ariadne::Color::Red));
-    for label in &diagnostic.labels {
-        let label = Label::new(place(label.span)).with_message(&label.message).with_color(ariadne::Color::Cyan);
-        report = report.with_label(label);
+    let (_, _, paint) = kind(diagnostic.severity);
+    let mut report = Report::build(ReportKind::Error, place(span, sources)?).with_config(config);
+    for (span, message, main) in labels(diagnostic, span) {
+        let color = if main { paint } else { Color::Blue };
+        report = report.with_label(Label::new(place(span, sources)?).with_message(message).with_color(color));
     }
-    for note in &diagnostic.notes {
-        report = report.with_note(note);
-    }
-    for help in &diagnostic.help {
-        report = report.with_help(help);
-    }
-    let named = cache.into_values().map(|(name, source)| (name, source.text().to_owned()));
+    let texts = sources.iter().map(|source| (source.name.to_string(), source.text.to_string()));
     let mut bytes = Vec::new();
-    match report.finish().write(ariadne::sources(named), &mut bytes) {
-        Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(_) => plain(diagnostic, None, colour),
-    }
+    report.finish().write(ariadne::sources(texts), &mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let (_, frame) = text.split_once('\n')?;
+    Some(frame.lines().fold(String::new(), |lines, line| lines + line.trim_end() + "\n"))
 }
 
 /// Renders a diagnostic as one JSON object on one line: code, severity, message, place, labels, notes, help.
 pub fn json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
-    let (_, word, _) = kind(diagnostic.severity);
+    let (word, _, _) = kind(diagnostic.severity);
     let list = |texts: &[String]| texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(",");
     let labels: Vec<String> = diagnostic
         .labels

@@ -176,6 +176,41 @@ impl Machine {
         element_count(&self.plan.buffers[id], &self.sizes)
     }
 
+    /// Executes all steps once and adds the seconds of each outermost step to `seconds` (see [`Machine::step_names`]).
+    pub fn run_timed(&mut self, seconds: &mut [f64]) {
+        for (step, sum) in self.steps.iter().zip(seconds) {
+            let clock = std::time::Instant::now();
+            self.execute(std::slice::from_ref(step));
+            *sum += clock.elapsed().as_secs_f64();
+        }
+    }
+
+    /// What each outermost step does, for people: kernels by number, primitives by name with their integers.
+    pub fn step_names(&self) -> Vec<String> {
+        use bnnc_abi::plan::Step;
+        let name = |step: &Step| match step {
+            Step::Launch(launch) => {
+                let outputs: Vec<&str> = launch
+                    .buffers
+                    .iter()
+                    .map(|id| &*self.plan.buffers[*id].name)
+                    .collect();
+                format!("kernel {} on {}", launch.kernel, outputs.join(" "))
+            }
+            Step::Call(call) => {
+                let ints: Vec<i64> = call
+                    .ints
+                    .iter()
+                    .take(3)
+                    .map(|amount| amount.resolve(&self.sizes))
+                    .collect();
+                format!("{} {ints:?}", call.primitive.name)
+            }
+            Step::Repeat { .. } => "repeat".to_owned(),
+        };
+        self.plan.steps.iter().map(name).collect()
+    }
+
     /// Executes all steps. Allocates nothing, apart from what matrix products pack.
     pub fn run(&mut self) {
         self.execute(&self.steps);

@@ -1,13 +1,26 @@
-//! Memory before the run: what the machines of an infer and its rows will take.
+//! Memory before the run: what reading, cutting, training, predicting and summing up will take.
 
-use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::{Infer, Training};
-use bnnc_base::shape::{Sizes, Symbol};
+use crate::{predict, summary};
+use bnnc_abi::code::Artifact;
+use bnnc_abi::data::{DataSpec, Field, FieldKind, Format, Schema, Test};
+use bnnc_abi::manifest::{DataSource, Infer, Manifest, OutputKind, Training};
+use bnnc_abi::plan::Step;
+use bnnc_abi::primitive;
+use bnnc_base::shape::{Shape, Sizes, Symbol};
 use bnnc_kernels::arena::predict_arena_bytes;
+use bnnc_kernels::matmul;
+use std::collections::{HashMap, HashSet};
+
+/// A number in double precision.
+const NUMBER: u64 = 8;
 
 /// The sizes of a training step.
 pub fn training_sizes(options: &Training, rows: usize) -> Sizes {
-    let batch = if options.batch == 0 { rows } else { options.batch.min(rows) };
+    let batch = if options.batch == 0 {
+        rows
+    } else {
+        options.batch.min(rows)
+    };
     Sizes::default()
         .with(Symbol::Batch, batch.max(1))
         .with(Symbol::Draws, options.samples)
@@ -15,19 +28,205 @@ pub fn training_sizes(options: &Training, rows: usize) -> Sizes {
         .with(Symbol::Examples, rows)
 }
 
-/// The predicted peak of the memory that a run allocates: the larger of training and predicting, each with the rows that
-/// it holds in the run's precision, and the data as read.
-pub fn peak_bytes(infer: &Infer, schema: &Schema) -> u64 {
-    let real = infer.precision.bytes() as u64;
-    let width = schema.inputs as u64 + 1;
-    let all_rows = schema.rows as u64;
-    // As read, and once more as cut into training and test rows, in double precision.
-    let data = 2 * all_rows * width * 8;
-    let train = predict_arena_bytes(&infer.train.plan, &training_sizes(&infer.options, schema.train));
-    let training = train + schema.train as u64 * width * real;
-    let rows = if schema.test > 0 { schema.test } else { schema.train };
-    let predict = predict_arena_bytes(&infer.predict.plan, &crate::predict::sizes(infer, rows, infer.options.predictive_draws));
-    let results = 3 * rows as u64 * infer.options.predictive_draws as u64 * 8;
-    let predicting = predict + rows as u64 * width * real + results;
-    data + training.max(predicting)
+/// Fills in the predicted peak of every infer: the most that the run holds while it is at that infer, on one thread, with
+/// what it keeps of those before. `schemas` are by data item.
+pub fn predict_peaks(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
+    let mut kept = 0;
+    let mut read = HashSet::new();
+    for infer in &mut manifest.infers {
+        let spec = manifest.data.iter().find(|spec| spec.name == infer.data);
+        let Some((spec, schema)) = spec.zip(schemas.get(&infer.data)) else {
+            continue;
+        };
+        let data = data(spec, schema);
+        let first_use = read.insert(infer.data.clone());
+        let preparing = match (first_use, schema.splits > 1) {
+            (true, _) => (data.file + data.table).max(data.table + data.rows + data.parts),
+            (false, true) => data.rows + data.parts,
+            (false, false) => 0,
+        };
+        let held = match (first_use, schema.splits > 1) {
+            (_, true) => data.table + data.rows,
+            (true, false) => data.rows,
+            (false, false) => 0,
+        };
+        infer.cost.peak_bytes = kept + preparing.max(held + computing(infer, schema));
+        kept += parameters(infer) * schema.splits.max(1) as u64 + predictions(infer, schema);
+        kept += if schema.splits > 1 && first_use {
+            data.table
+        } else {
+            0
+        };
+        kept += if schema.splits > 1 || first_use {
+            data.rows
+        } else {
+            0
+        };
+    }
+}
+
+/// The bytes of a data item in its three forms.
+struct Data {
+    file: u64,
+    table: u64,
+    rows: u64,
+    /// The numbers of the rows of each part, while rows are cut.
+    parts: u64,
+}
+
+fn data(spec: &DataSpec, schema: &Schema) -> Data {
+    let of_files = matches!(spec.test, Test::Files(_));
+    let used = (schema.train + schema.validation + schema.test) as u64;
+    let all = (schema.rows + if of_files { schema.test } else { 0 }) as u64;
+    // The inputs of `idx` files stay bytes, and only become reals as inputs.
+    let is_bytes = |field: &Field| spec.format == Format::Idx && field.shape.len() == 1;
+    let width = |field: &Field| {
+        let element = match field.kind {
+            FieldKind::Levels(_) => 4,
+            FieldKind::Real | FieldKind::Int(..) if is_bytes(field) => 1,
+            FieldKind::Real | FieldKind::Int(..) => NUMBER,
+        };
+        element * field.shape.iter().product::<usize>() as u64
+    };
+    let per_row: u64 = per_row(schema).map(width).sum();
+    let copied: u64 = per_row_copied(spec, schema).map(width).sum();
+    let shared: u64 = schema
+        .fields
+        .iter()
+        .filter(|field| !field.per_example)
+        .chain(&schema.shared)
+        .map(width)
+        .sum();
+    let files = spec.files.iter().filter_map(|path| std::fs::metadata(path).ok());
+    Data {
+        file: files
+            .map(|file| file.len())
+            .max()
+            .unwrap_or(0)
+            .max(if spec.format == Format::Idx {
+                per_row * schema.rows as u64
+            } else {
+                0
+            }),
+        table: per_row * all + shared,
+        // With the number of each row.
+        rows: used * (schema.inputs as u64 * NUMBER + copied + NUMBER) + shared,
+        parts: all * (NUMBER + 1),
+    }
+}
+
+fn per_row(schema: &Schema) -> impl Iterator<Item = &Field> {
+    schema.fields.iter().filter(|field| field.per_example)
+}
+
+/// The fields that rows hold besides their inputs.
+fn per_row_copied<'a>(spec: &DataSpec, schema: &'a Schema) -> impl Iterator<Item = &'a Field> {
+    let is_pair = matches!(spec.format, Format::Idx | Format::Npy);
+    let target = schema.target.as_ref();
+    per_row(schema).filter(move |field| !is_pair || Some(&field.name) == target)
+}
+
+/// The largest of training, predicting and summing up.
+fn computing(infer: &Infer, schema: &Schema) -> u64 {
+    let options = &infer.options;
+    let order = schema.train as u64 * 4;
+    let mut training = machine(&infer.train, &training_sizes(options, schema.train))
+        + feed(infer, schema.train)
+        + order
+        + states(infer)
+            .min(feed(infer, schema.train))
+            .max(parameters(infer));
+    if options.patience > 0 && schema.validation > 0 {
+        training +=
+            predicting(infer, schema.validation, options.predictive_draws.min(20)) + parameters(infer);
+    }
+    let rows = if schema.test > 0 {
+        schema.test
+    } else {
+        schema.train
+    };
+    let predicting =
+        predicting(infer, rows, options.predictive_draws) + predictions(infer, schema) + parameters(infer);
+    let sizes = Sizes::default().with(Symbol::Draws, summary::draws_per_call(infer));
+    let summing = machine(&infer.sites, &sizes) + parameters(infer) + predictions(infer, schema);
+    training.max(predicting).max(summing)
+}
+
+fn machine(artifact: &Artifact, sizes: &Sizes) -> u64 {
+    let multiplies = artifact.plan.steps.iter().any(|step| match step {
+        Step::Call(call) => std::ptr::eq(call.primitive.0, &primitive::MATMUL),
+        Step::Launch(_) | Step::Repeat { .. } => false,
+    });
+    let workspace = if multiplies {
+        matmul::WORKSPACE_BYTES as u64
+    } else {
+        0
+    };
+    predict_arena_bytes(&artifact.plan, sizes) + workspace
+}
+
+fn elements(shape: &Shape) -> u64 {
+    shape.count(&Sizes::default()) as u64
+}
+
+/// The bytes of all states outside a machine.
+fn states(infer: &Infer) -> u64 {
+    NUMBER
+        * infer
+            .states
+            .iter()
+            .map(|state| elements(&state.shape))
+            .sum::<u64>()
+}
+
+/// The bytes of the parameters outside a machine.
+fn parameters(infer: &Infer) -> u64 {
+    let parameters = infer.states.iter().filter(|state| state.parameter);
+    NUMBER * parameters.map(|state| elements(&state.shape)).sum::<u64>()
+}
+
+/// Rows as a program reads them.
+fn feed(infer: &Infer, rows: usize) -> u64 {
+    let of_rows = infer
+        .bindings
+        .iter()
+        .filter(|binding| !matches!(binding.from, DataSource::Shared(_)));
+    let sizes = Sizes::default();
+    let plan = &infer.train.plan;
+    let widths = of_rows.filter_map(|binding| plan.port(&binding.port)).map(|id| {
+        let buffer = &plan.buffers[id];
+        let bytes = bnnc_kernels::arena::element_bytes(plan, buffer.storage);
+        (buffer.shape.count(&sizes) * bytes) as u64
+    });
+    rows as u64 * widths.sum::<u64>()
+}
+
+/// A predicting program with its rows and what it says of a block of them.
+fn predicting(infer: &Infer, rows: usize, draws: usize) -> u64 {
+    let sizes = predict::sizes(infer, rows, draws);
+    let plan = &infer.predict.plan;
+    let outputs = predict::OUTPUTS.iter().filter_map(|name| plan.port(name));
+    let block = Sizes::default()
+        .with(Symbol::Batch, sizes.get(Symbol::Batch))
+        .with(Symbol::Draws, draws);
+    let block: u64 = outputs
+        .map(|id| NUMBER * plan.buffers[id].shape.count(&block) as u64)
+        .sum();
+    machine(&infer.predict, &sizes) + feed(infer, rows) + block + rows as u64 * 4
+}
+
+/// The columns of predictions.
+fn predictions(infer: &Infer, schema: &Schema) -> u64 {
+    let columns = match infer.output.kind {
+        OutputKind::Classes(classes) => classes as u64,
+        OutputKind::Bool => 2,
+        OutputKind::Real | OutputKind::Count => 5,
+    };
+    let rows = if schema.test > 0 {
+        schema.test
+    } else {
+        schema.train
+    };
+    // With the number of each row.
+    rows as u64 * (columns + 1) * NUMBER
 }

@@ -7,6 +7,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
+use std::borrow::Cow;
 
 /// The elements of one port.
 #[derive(Clone, Debug)]
@@ -61,7 +62,7 @@ impl Feed {
             let absent = binding.port == wanted.output.name && !target;
             let elements = match (absent, storage) {
                 (true, _) => zeros(rows.count, wanted, storage),
-                (false, Storage::Real) => reals(column(binding, rows, dataset)?, wanted.precision),
+                (false, Storage::Real) => reals(&column(binding, rows, dataset)?, wanted.precision),
                 (false, Storage::Int) => Elements::Int(integers(binding, rows, dataset)?),
             };
             let count = if shared { 1 } else { rows.count.max(1) };
@@ -147,7 +148,7 @@ fn zeros(count: usize, wanted: &Wanted, storage: Storage) -> Elements {
         Storage::Int => Elements::Int(vec![0; count * width]),
         // One is inside the support of positive outputs too.
         Storage::Real => reals(
-            vec![
+            &vec![
                 if wanted.output.kind == OutputKind::Real {
                     1.0
                 } else {
@@ -160,19 +161,22 @@ fn zeros(count: usize, wanted: &Wanted, storage: Storage) -> Elements {
     }
 }
 
-fn reals(values: Vec<f64>, precision: Precision) -> Elements {
+fn reals(values: &[f64], precision: Precision) -> Elements {
     match precision {
-        Precision::F32 => Elements::F32(values.into_iter().map(|value| value as f32).collect()),
-        Precision::F64 => Elements::F64(values),
+        Precision::F32 => Elements::F32(values.iter().map(|value| *value as f32).collect()),
+        Precision::F64 => Elements::F64(values.to_vec()),
     }
 }
 
-fn column(binding: &Binding, rows: &Rows, dataset: &Dataset) -> Result<Vec<f64>, Diagnostic> {
+fn column<'a>(binding: &Binding, rows: &'a Rows, dataset: &Dataset) -> Result<Cow<'a, [f64]>, Diagnostic> {
     match &binding.from {
-        DataSource::Inputs => Ok(rows.inputs.clone()),
-        DataSource::Field(name) => rows.reals(name).or_else(|_| rows.ints(name).map(as_reals)),
+        DataSource::Inputs => Ok((&rows.inputs).into()),
+        DataSource::Field(name) => rows
+            .reals(name)
+            .or_else(|_| rows.ints(name).map(as_reals))
+            .map(Cow::from),
         DataSource::Row => Ok(rows.index.iter().map(|row| *row as f64).collect()),
-        DataSource::Shared(name) => Ok(shared(dataset, name)),
+        DataSource::Shared(name) => Ok(shared(dataset, name).into()),
     }
 }
 

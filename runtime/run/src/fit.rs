@@ -59,9 +59,11 @@ impl From<Fault> for Stop {
 #[derive(Clone, Debug)]
 pub struct Fitted {
     /// The parameters, by state name.
-    pub values: Values,
+    pub values: Arc<Values>,
     /// The negative evidence lower bound of all training rows, averaged over the steps of the last epoch.
     pub loss: f64,
+    /// The same of every epoch.
+    pub losses: Vec<f64>,
     /// The epochs that were run.
     pub epochs: usize,
     /// The epoch whose parameters were kept.
@@ -76,7 +78,7 @@ pub struct Fitted {
 ///
 /// # Errors
 /// A diverging loss, columns that do not fit, or a limit.
-pub fn fit(infer: &Infer, dataset: &Dataset, start: &Values, context: &Context) -> Result<Fitted, Stop> {
+pub fn fit(infer: &Infer, dataset: &Dataset, start: Values, context: &Context) -> Result<Fitted, Stop> {
     Trainer::new(infer, dataset, start, context)?.run(dataset)
 }
 
@@ -101,7 +103,7 @@ struct Validation {
 }
 
 impl<'a> Trainer<'a> {
-    fn new(infer: &'a Infer, dataset: &Dataset, start: &Values, context: &'a Context) -> Result<Self, Stop> {
+    fn new(infer: &'a Infer, dataset: &Dataset, start: Values, context: &'a Context) -> Result<Self, Stop> {
         let rows = dataset.train.count;
         if rows == 0 {
             return Err(codes::no_rows(&infer.data).into());
@@ -115,7 +117,7 @@ impl<'a> Trainer<'a> {
         let sizes = sizes(options, batch, rows);
         let mut machine = Machine::new(&infer.train, sizes, context.pool.clone())?;
         for (name, values) in start {
-            ports::real(&mut machine, name, values)?;
+            ports::real(&mut machine, &name, &values)?;
         }
         let plan = infer.train.plan.clone();
         let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
@@ -164,8 +166,10 @@ impl<'a> Trainer<'a> {
             self.context.progress,
         );
         let (mut loss, mut done) = (f64::NAN, 0);
+        let mut losses = Vec::with_capacity(epochs);
         for epoch in 0..epochs {
             loss = self.epoch(epoch, epochs * per_epoch, &mut progress)?;
+            losses.push(loss);
             done = epoch + 1;
             if !loss.is_finite() {
                 progress.done();
@@ -186,8 +190,9 @@ impl<'a> Trainer<'a> {
         };
         let bytes = self.machine.arena_bytes();
         Ok(Fitted {
-            values: kept,
+            values: Arc::new(kept),
             loss,
+            losses,
             epochs: done,
             best_epoch,
             bytes,

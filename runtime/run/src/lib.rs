@@ -1,6 +1,7 @@
 //! Running a compiled file: training, prediction, results.
 
 pub mod codes;
+pub mod columns;
 pub mod cost;
 pub mod feed;
 pub mod fit;

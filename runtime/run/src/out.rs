@@ -1,17 +1,14 @@
 //! The output folder: `result.json`, `posterior.safetensors`, `predictions.csv`, and what `bnnc predict` needs.
 
 use crate::codes;
-use crate::predict::Predictive;
 use crate::result;
 use crate::run::{Outcome, RunResult};
-use crate::score::{original, probabilities};
 use crate::states::Values;
-use bnnc_abi::manifest::{Manifest, Output, OutputKind};
+use bnnc_abi::manifest::{Manifest, Output};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
-use bnnc_data::metrics::{Draws, Summary, sorted};
+use bnnc_data::Preparation;
 use bnnc_data::write::{self, ResultColumn};
-use bnnc_data::{Preparation, Standardisation};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -52,8 +49,7 @@ pub fn write(
         let Some(infer) = manifest.infers.iter().find(|infer| infer.name == outcome.name) else {
             continue;
         };
-        let standardisation = outcome.dataset.preparation.target;
-        let mut columns = columns(&outcome.predictions, &infer.output, standardisation);
+        let mut columns = outcome.predictions.clone();
         if let Some(target) = targets(outcome, &infer.output) {
             columns.insert(1, target);
         }
@@ -97,59 +93,6 @@ fn targets(outcome: &Outcome, output: &Output) -> Option<(String, ResultColumn)>
         .unwrap_or_else(|| output.name.clone());
     let values = rows.original(&name).ok()?;
     (values.len() == rows.count).then(|| (name, ResultColumn::Real(values)))
-}
-
-/// The columns of predictions: row, mean, sd, quantiles; or the probabilities of the classes.
-pub fn columns(
-    predictive: &Predictive,
-    output: &Output,
-    standardisation: Standardisation,
-) -> Vec<(String, ResultColumn)> {
-    let rows = predictive.rows;
-    let mut columns = vec![("row".to_owned(), ResultColumn::Int((0..rows as i64).collect()))];
-    let classes = match output.kind {
-        OutputKind::Classes(classes) => classes,
-        OutputKind::Bool => 2,
-        OutputKind::Real | OutputKind::Count => 0,
-    };
-    if classes > 0 {
-        let all = probabilities(predictive, output);
-        let draws = Draws::new(&all, rows * classes);
-        let mean = |row: usize, class: usize| {
-            draws.of_row(row * classes + class).sum::<f64>() / predictive.draws as f64
-        };
-        for class in 0..classes {
-            let column = (0..rows).map(|row| mean(row, class)).collect();
-            columns.push((format!("p{class}"), ResultColumn::Real(column)));
-        }
-        return columns;
-    }
-    let mean = original(&predictive.mean, standardisation);
-    let average = |row: usize| Draws::new(&mean, rows).of_row(row).sum::<f64>() / predictive.draws as f64;
-    if mean.len() == rows * predictive.draws {
-        columns.push((
-            "mean".to_owned(),
-            ResultColumn::Real((0..rows).map(average).collect()),
-        ));
-    }
-    let draw = original(&predictive.draw, standardisation);
-    if draw.len() == rows * predictive.draws {
-        let summary = |row: usize| Summary::of_sorted(&sorted(Draws::new(&draw, rows).of_row(row)));
-        let all: Vec<Summary> = (0..rows).map(summary).collect();
-        let parts: [(&str, fn(&Summary) -> f64); 4] = [
-            ("sd", |s| s.sd),
-            ("q05", |s| s.q05),
-            ("q50", |s| s.q50),
-            ("q95", |s| s.q95),
-        ];
-        for (name, part) in parts {
-            columns.push((
-                name.to_owned(),
-                ResultColumn::Real(all.iter().map(part).collect()),
-            ));
-        }
-    }
-    columns
 }
 
 /// One tensor per parameter and infer, `INFER/STATE`, as `F64`; those of several splits end in `#SPLIT`.

@@ -7,20 +7,25 @@ use crate::states::Values;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
-use bnnc_data::metrics::log_mean_exp;
+use bnnc_data::metrics::{Draws, log_mean_exp};
 use bnnc_data::{Dataset, Rows};
+use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
+use std::ops::Range;
 
 /// The `step` coordinate of predictive noise: no training step has it.
 const PREDICTIVE_STEP: i32 = -1;
 
 /// Rows per call of the predicting program.
-const ROWS: usize = 256;
+pub const ROWS: usize = 256;
 
-/// Floats of weight samples that one call may hold.
-const WEIGHTS: usize = 4 << 20;
+/// Bytes that the predicting program may take before it is called with fewer draws.
+const BYTES: u64 = 16 << 20;
 
-/// What the posterior says of some rows, on the model's scale. Matrices are draws by rows (by elements).
+/// The outputs of the predicting program.
+pub const OUTPUTS: [&str; 4] = ["log_likelihood", "mean", "draw", "probabilities"];
+
+/// What the posterior says of a block of rows, on the model's scale. Matrices are draws by rows (by elements).
 #[derive(Clone, Debug, Default)]
 pub struct Predictive {
     /// The number of rows.
@@ -73,12 +78,7 @@ impl Predictor {
         (draws, target): (usize, bool),
         context: &Context,
     ) -> Result<Predictor, Stop> {
-        let weights = infer.cost.parameters.max(1);
-        let draws_per_call = (WEIGHTS / weights).clamp(1, draws.max(1));
-        let rows_per_call = ROWS.min(rows.count.max(1));
-        let sizes = Sizes::default()
-            .with(Symbol::Batch, rows_per_call)
-            .with(Symbol::Draws, draws_per_call);
+        let sizes = sizes(infer, rows.count, draws);
         let mut machine = Machine::new(&infer.predict, sizes, context.pool.clone())?;
         let plan = infer.predict.plan.clone();
         let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
@@ -97,8 +97,8 @@ impl Predictor {
             feed,
             parameters,
             draws,
-            draws_per_call,
-            rows_per_call,
+            draws_per_call: sizes.get(Symbol::Draws),
+            rows_per_call: sizes.get(Symbol::Batch),
         })
     }
 
@@ -138,42 +138,42 @@ impl Predictor {
     /// # Errors
     /// A bug of the machine.
     pub fn log_likelihood(&mut self) -> Result<f64, Fault> {
-        let predictive = self.run(false)?;
-        let (rows, draws) = (predictive.rows, predictive.draws);
-        let row = |at: usize| {
-            let terms = (0..draws).map(|draw| predictive.log_likelihood[draw * rows + at]);
-            log_mean_exp(terms)
-        };
-        Ok((0..rows).map(row).sum::<f64>() / rows as f64)
+        let mut sum = 0.0;
+        self.each(&OUTPUTS[..1], |_, block| {
+            let draws = Draws::new(&block.log_likelihood, block.rows);
+            sum += (0..block.rows)
+                .map(|row| log_mean_exp(draws.of_row(row)))
+                .sum::<f64>();
+        })?;
+        Ok(sum / self.feed.rows as f64)
     }
 
-    /// All predictive quantities; without `full` only the log likelihood.
+    /// All predictive quantities, by blocks of rows in order.
     ///
     /// # Errors
     /// A bug of the machine.
-    pub fn run(&mut self, full: bool) -> Result<Predictive, Fault> {
-        let rows = self.feed.rows;
-        let mut result = Predictive {
-            rows,
-            draws: self.draws,
-            ..Predictive::default()
-        };
-        let names = ["log_likelihood", "mean", "draw", "probabilities"];
-        let names = if full { &names[..] } else { &names[..1] };
-        let all: Vec<u32> = (0..rows as u32).collect();
-        for (at, chunk) in all.chunks(self.rows_per_call).enumerate() {
+    pub fn run(&mut self, take: impl FnMut(Range<usize>, &Predictive)) -> Result<(), Fault> {
+        self.each(&OUTPUTS, take)
+    }
+
+    fn each(&mut self, names: &[&str], mut take: impl FnMut(Range<usize>, &Predictive)) -> Result<(), Fault> {
+        let rows: Vec<u32> = (0..self.feed.rows as u32).collect();
+        let mut block = Predictive::default();
+        for (at, chunk) in rows.chunks(self.rows_per_call).enumerate() {
             let first_row = at * self.rows_per_call;
+            (block.rows, block.draws) = (chunk.len(), self.draws);
             let mut draw = 0;
             while draw < self.draws {
                 let count = self.draws_per_call.min(self.draws - draw);
                 self.call(chunk, first_row, draw, count)?;
                 for name in names {
-                    self.collect(name, &mut result, (first_row, chunk.len()), (draw, count))?;
+                    self.collect(name, &mut block, (draw, count))?;
                 }
                 draw += count;
             }
+            take(first_row..first_row + chunk.len(), &block);
         }
-        Ok(result)
+        Ok(())
     }
 
     fn call(&mut self, rows: &[u32], first_row: usize, draw: usize, count: usize) -> Result<(), Fault> {
@@ -190,39 +190,36 @@ impl Predictor {
         Ok(())
     }
 
-    /// Copies an output `[count, rows, width]` into its place in `[draws, all rows, width]`.
+    /// Copies an output of some draws into its place among all draws.
     fn collect(
         &self,
         name: &str,
-        result: &mut Predictive,
-        rows: (usize, usize),
-        draws: (usize, usize),
+        block: &mut Predictive,
+        (draw, count): (usize, usize),
     ) -> Result<(), Fault> {
         if !self.machine.has_port(name) {
             return Ok(());
         }
-        let values = self.machine.read_real(name)?;
-        let width = values.len() / (rows.1 * draws.1).max(1);
-        let total = result.rows;
+        let per_draw = self.machine.count(name)? / count.max(1);
         let target = match name {
-            "log_likelihood" => &mut result.log_likelihood,
-            "mean" => &mut result.mean,
-            "draw" => &mut result.draw,
-            _ => &mut result.probabilities,
+            "log_likelihood" => &mut block.log_likelihood,
+            "mean" => &mut block.mean,
+            "draw" => &mut block.draw,
+            _ => &mut block.probabilities,
         };
-        target.resize(self.draws * total * width, 0.0);
-        for draw in 0..draws.1 {
-            let source = &values[draw * rows.1 * width..(draw + 1) * rows.1 * width];
-            let start = ((draws.0 + draw) * total + rows.0) * width;
-            target[start..start + source.len()].copy_from_slice(source);
-        }
-        Ok(())
+        target.resize(self.draws * per_draw, 0.0);
+        self.machine
+            .read_into(name, &mut target[draw * per_draw..(draw + count) * per_draw])
     }
 }
 
 /// The sizes of one call of the predicting program.
 pub fn sizes(infer: &Infer, rows: usize, draws: usize) -> Sizes {
-    let weights = infer.cost.parameters.max(1);
-    let draws_per_call = (WEIGHTS / weights).clamp(1, draws.max(1));
-    Sizes::default().with(Symbol::Batch, ROWS.min(rows.max(1))).with(Symbol::Draws, draws_per_call)
+    let rows = Sizes::default().with(Symbol::Batch, ROWS.min(rows.max(1)));
+    let halves = std::iter::successors(Some(draws.max(1)), |draws| {
+        (*draws > 1).then(|| draws.div_ceil(2))
+    });
+    let sizes = |draws| rows.with(Symbol::Draws, draws);
+    let fits = |sizes: &Sizes| predict_arena_bytes(&infer.predict.plan, sizes) <= BYTES;
+    halves.map(sizes).find(fits).unwrap_or(sizes(1))
 }

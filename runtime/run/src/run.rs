@@ -1,10 +1,10 @@
 //! Running a manifest: every infer on every split, in order.
 
 use crate::codes;
-use crate::out::columns;
+use crate::columns::Columns;
 use crate::fit::{Context, Fitted, Stop, fit};
-use crate::predict::{Predictive, Predictor};
-use crate::score::score;
+use crate::predict::Predictor;
+use crate::score::Scorer;
 use crate::states::{self, Values};
 use crate::summary::{SiteSummary, summaries};
 use bnnc_abi::data::DataSpec;
@@ -57,10 +57,10 @@ pub struct Outcome {
     pub splits: Vec<SplitOutcome>,
     /// The sites, from the last split.
     pub sites: Vec<SiteSummary>,
-    /// Predictions for the rows of the last split that metrics were computed on.
-    pub predictions: Predictive,
+    /// Predictions for the rows of the last split that metrics were computed on, as columns of a table.
+    pub predictions: Vec<(String, ResultColumn)>,
     /// The dataset of the last split.
-    pub dataset: Dataset,
+    pub dataset: Arc<Dataset>,
     /// Whether the metrics are of test rows.
     pub tested: bool,
 }
@@ -89,7 +89,7 @@ pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
     let mut run = Run {
         manifest,
         context,
-        sources: HashMap::new(),
+        data: HashMap::new(),
         values: HashMap::new(),
         result: RunResult::default(),
     };
@@ -108,12 +108,20 @@ fn check_memory(manifest: &Manifest, limit: Option<u64>) -> Result<(), Stop> {
     }
 }
 
+/// What is kept of a data item.
+enum Data {
+    /// The only split; what it was cut from is not needed any more.
+    Whole(Arc<Dataset>),
+    /// What every split is cut from.
+    Splits(Source),
+}
+
 struct Run<'a> {
     manifest: &'a Manifest,
     context: Context,
-    sources: HashMap<String, Source>,
+    data: HashMap<String, Data>,
     /// Parameters by infer and split.
-    values: HashMap<(String, usize), Values>,
+    values: HashMap<(String, usize), Arc<Values>>,
     result: RunResult,
 }
 
@@ -125,11 +133,10 @@ impl Run<'_> {
                 infer.data
             ))));
         };
-        let splits = self.source(spec)?.schema().splits.max(1);
+        let splits = self.splits(spec)?;
         let mut outcome: Option<Outcome> = None;
         for split in 0..splits {
-            let seed = self.manifest.seed;
-            let dataset = self.source(spec)?.dataset(split, seed)?;
+            let dataset = self.dataset(spec, split)?;
             let one = self.split(infer, split, dataset)?;
             outcome = Some(match outcome.take() {
                 None => one,
@@ -148,49 +155,60 @@ impl Run<'_> {
                     self.result.warnings.push(warning.clone());
                 }
             }
-            let last = outcome
-                .splits
-                .last()
-                .map(|split| split.fitted.values.clone())
-                .unwrap_or_default();
-            outcome.sites = summaries(infer, &last, &self.context)?;
+            if let Some(last) = outcome.splits.last() {
+                outcome.sites = summaries(infer, &last.fitted.values, &self.context)?;
+            }
             self.result.outcomes.push(outcome);
         }
         Ok(())
     }
 
-    fn source(&mut self, spec: &DataSpec) -> Result<&Source, Stop> {
-        if !self.sources.contains_key(&spec.name) {
-            self.sources.insert(spec.name.clone(), Source::read(spec)?);
+    /// Reads the files of a data item at its first use; the number of its splits.
+    fn splits(&mut self, spec: &DataSpec) -> Result<usize, Stop> {
+        if !self.data.contains_key(&spec.name) {
+            let source = Source::read(spec)?;
+            let data = match source.schema().splits {
+                0 | 1 => Data::Whole(Arc::new(source.dataset(0, self.manifest.seed)?)),
+                _ => Data::Splits(source),
+            };
+            self.data.insert(spec.name.clone(), data);
         }
-        match self.sources.get(&spec.name) {
-            Some(source) => Ok(source),
-            None => unreachable!("it was inserted above"),
+        match self.data.get(&spec.name) {
+            Some(Data::Splits(source)) => Ok(source.schema().splits),
+            _ => Ok(1),
         }
     }
 
-    fn split(&mut self, infer: &Infer, split: usize, dataset: Dataset) -> Result<Outcome, Stop> {
+    fn dataset(&self, spec: &DataSpec, split: usize) -> Result<Arc<Dataset>, Stop> {
+        match self.data.get(&spec.name) {
+            Some(Data::Whole(dataset)) => Ok(dataset.clone()),
+            Some(Data::Splits(source)) => Ok(Arc::new(source.dataset(split, self.manifest.seed)?)),
+            None => unreachable!("`splits` has read it"),
+        }
+    }
+
+    fn split(&mut self, infer: &Infer, split: usize, dataset: Arc<Dataset>) -> Result<Outcome, Stop> {
         let clock = Instant::now();
         let earlier = self.earlier(split);
         let mut start = states::start(&infer.states, self.manifest.seed, &earlier);
         if let Some(values) = infer.options.start.as_ref().and_then(|name| earlier.get(name)) {
             warm_start(&mut start, values);
         }
-        let fitted = fit(infer, &dataset, &start, &self.context)?;
+        let fitted = fit(infer, &dataset, start, &self.context)?;
         let fit_seconds = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
         let tested = dataset.test.count > 0;
         let rows = if tested { &dataset.test } else { &dataset.train };
-        let mut predictor = Predictor::new(
-            infer,
-            rows,
-            &dataset,
-            infer.options.predictive_draws,
-            &self.context,
-        )?;
+        let draws = infer.options.predictive_draws;
+        let mut predictor = Predictor::new(infer, rows, &dataset, draws, &self.context)?;
         predictor.set_parameters(&fitted.values)?;
-        let predictions = predictor.run(true)?;
-        let metrics = score(&predictions, rows, &dataset, &infer.output)?;
+        let mut scorer = Scorer::new(rows, &dataset, &infer.output)?;
+        let mut columns = Columns::new(&infer.output, dataset.preparation.target, rows.count);
+        predictor.run(|range, block| {
+            scorer.add(range, block);
+            columns.add(block);
+        })?;
+        let (metrics, predictions) = (scorer.finish(), columns.finish());
         let predict_seconds = clock.elapsed().as_secs_f64();
         self.values
             .insert((infer.name.clone(), split), fitted.values.clone());
@@ -215,7 +233,7 @@ impl Run<'_> {
     }
 
     /// The parameters of the infers that came before, on this split.
-    fn earlier(&self, split: usize) -> HashMap<String, Values> {
+    fn earlier(&self, split: usize) -> HashMap<String, Arc<Values>> {
         let of_split = self.values.iter().filter(|((_, at), _)| *at == split);
         of_split
             .map(|((name, _), values)| (name.clone(), values.clone()))
@@ -258,6 +276,7 @@ pub fn predict(
     let draws = infer.options.predictive_draws;
     let mut predictor = Predictor::with_target(infer, &rows, &dataset, (draws, false), context)?;
     predictor.set_parameters(values)?;
-    let predictive = predictor.run(true)?;
-    Ok(columns(&predictive, &infer.output, preparation.target))
+    let mut columns = Columns::new(&infer.output, preparation.target, dataset.test.count);
+    predictor.run(|_, block| columns.add(block))?;
+    Ok(columns.finish())
 }

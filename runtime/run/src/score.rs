@@ -1,54 +1,83 @@
-//! Metrics of an infer on rows whose target is known.
+//! Metrics of an infer on rows whose target is known, fed by blocks of rows.
 
 use crate::predict::Predictive;
 use bnnc_abi::manifest::{Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::metrics::{ClassScores, Draws, MetricSet, RealScores};
 use bnnc_data::{Dataset, Rows, Standardisation};
+use std::ops::Range;
 
-/// The metrics of predictions for `rows`, in original units.
-///
-/// # Errors
-/// A target column that does not fit.
-pub fn score(
-    predictive: &Predictive,
-    rows: &Rows,
-    dataset: &Dataset,
-    output: &Output,
-) -> Result<MetricSet, Diagnostic> {
-    let target = dataset.target.clone().unwrap_or_else(|| output.name.clone());
-    let count = predictive.rows;
-    let log_likelihood = Draws::new(&predictive.log_likelihood, count);
-    let classes = match output.kind {
-        OutputKind::Classes(classes) => Some(classes),
-        OutputKind::Bool => Some(2),
-        OutputKind::Real | OutputKind::Count => None,
-    };
-    if let Some(classes) = classes {
-        let mut scores = ClassScores::new(classes);
-        scores.add_log_likelihood(log_likelihood);
-        scores.add_probabilities(&probabilities(predictive, output), &rows.ints(&target)?);
-        return Ok(scores.finish());
+/// Scores that grow with every block of rows.
+pub struct Scorer<'a> {
+    output: &'a Output,
+    standardisation: Standardisation,
+    scores: Scores,
+}
+
+enum Scores {
+    /// With the targets in original units and how many there are per row.
+    Real(RealScores, Vec<f64>, usize),
+    /// With the right classes.
+    Classes(ClassScores, Vec<i32>),
+}
+
+impl<'a> Scorer<'a> {
+    /// Starts scoring predictions for `rows`.
+    ///
+    /// # Errors
+    /// A target column that does not fit.
+    pub fn new(rows: &Rows, dataset: &Dataset, output: &'a Output) -> Result<Scorer<'a>, Diagnostic> {
+        let target = dataset.target.as_ref().unwrap_or(&output.name);
+        let standardisation = dataset.preparation.target;
+        let classes = match output.kind {
+            OutputKind::Classes(classes) => Some(classes),
+            OutputKind::Bool => Some(2),
+            OutputKind::Real | OutputKind::Count => None,
+        };
+        let scores = match classes {
+            Some(classes) => Scores::Classes(ClassScores::new(classes), rows.ints(target)?),
+            None => {
+                let targets = rows.original(target)?;
+                let width = (targets.len() / rows.count.max(1)).max(1);
+                Scores::Real(RealScores::new(standardisation), targets, width)
+            }
+        };
+        Ok(Scorer {
+            output,
+            standardisation,
+            scores,
+        })
     }
-    let standardisation = dataset.preparation.target;
-    let targets = rows.original(&target)?;
-    let width = (targets.len() / count.max(1)).max(1);
-    let mut scores = RealScores::new(standardisation);
-    scores.add_log_likelihood_of(log_likelihood, width);
-    let elements = count * width;
-    if !predictive.mean.is_empty() {
-        scores.add_mean(
-            Draws::new(&original(&predictive.mean, standardisation), elements),
-            &targets,
-        );
+
+    /// Adds the predictions for the rows of a range.
+    pub fn add(&mut self, range: Range<usize>, predictive: &Predictive) {
+        let log_likelihood = Draws::new(&predictive.log_likelihood, range.len());
+        match &mut self.scores {
+            Scores::Classes(scores, targets) => {
+                scores.add_log_likelihood(log_likelihood);
+                scores.add_probabilities(&probabilities(predictive, self.output), &targets[range]);
+            }
+            Scores::Real(scores, targets, width) => {
+                scores.add_log_likelihood_of(log_likelihood, *width);
+                let targets = &targets[range.start * *width..range.end * *width];
+                let original = |values: &[f64]| original(values, self.standardisation);
+                if !predictive.mean.is_empty() {
+                    scores.add_mean(Draws::new(&original(&predictive.mean), targets.len()), targets);
+                }
+                if !predictive.draw.is_empty() {
+                    scores.add_draws(Draws::new(&original(&predictive.draw), targets.len()), targets);
+                }
+            }
+        }
     }
-    if !predictive.draw.is_empty() {
-        scores.add_draws(
-            Draws::new(&original(&predictive.draw, standardisation), elements),
-            &targets,
-        );
+
+    /// The metrics, in original units.
+    pub fn finish(self) -> MetricSet {
+        match self.scores {
+            Scores::Real(scores, ..) => scores.finish(),
+            Scores::Classes(scores, _) => scores.finish(),
+        }
     }
-    Ok(scores.finish())
 }
 
 /// Values on the model's scale in original units.
@@ -57,9 +86,9 @@ pub fn original(values: &[f64], standardisation: Standardisation) -> Vec<f64> {
 }
 
 /// Class probabilities `[draws, rows, classes]`; a truth value is two classes, and its mean is the probability of the second.
-pub fn probabilities(predictive: &Predictive, output: &Output) -> Vec<f64> {
+pub fn probabilities<'a>(predictive: &'a Predictive, output: &Output) -> std::borrow::Cow<'a, [f64]> {
     match output.kind {
         OutputKind::Bool => predictive.mean.iter().flat_map(|p| [1.0 - p, *p]).collect(),
-        _ => predictive.probabilities.clone(),
+        _ => (&predictive.probabilities).into(),
     }
 }

@@ -4,12 +4,13 @@ use bnnc_abi::manifest::{Init, State};
 use bnnc_base::philox;
 use bnnc_base::shape::Sizes;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Values of states by name.
 pub type Values = HashMap<String, Vec<f64>>;
 
 /// The start of every state. A random start depends on the seed and the state's name alone.
-pub fn start(states: &[State], seed: u64, earlier: &HashMap<String, Values>) -> Values {
+pub fn start(states: &[State], seed: u64, earlier: &HashMap<String, Arc<Values>>) -> Values {
     let one = |state: &State| {
         let taken = state
             .from

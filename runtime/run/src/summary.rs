@@ -17,6 +17,9 @@ const SUMMARY_STEP: i32 = -2;
 /// Sites with more elements than this are reported by file only.
 const SMALL: usize = 64;
 
+/// Elements of sites that one call may draw.
+const ELEMENTS: usize = 1 << 18;
+
 /// The summary of one site, element by element.
 #[derive(Clone, Debug)]
 pub struct SiteSummary {
@@ -26,6 +29,11 @@ pub struct SiteSummary {
     pub shape: Vec<usize>,
     /// One per element.
     pub elements: Vec<Summary>,
+}
+
+/// Draws per call of the program that draws sites: all of them are drawn, small or not.
+pub fn draws_per_call(infer: &Infer) -> usize {
+    (ELEMENTS / infer.cost.parameters.max(1)).clamp(1, DRAWS)
 }
 
 /// Summaries of all small sites.
@@ -42,13 +50,7 @@ pub fn summaries(infer: &Infer, values: &Values, context: &Context) -> Result<Ve
     if small.is_empty() {
         return Ok(Vec::new());
     }
-    let total: usize = infer
-        .reports
-        .iter()
-        .map(|site| size(&site.shape))
-        .sum::<usize>()
-        .max(1);
-    let per_call = ((1 << 21) / total).clamp(1, DRAWS);
+    let per_call = draws_per_call(infer);
     let mut machine = Machine::new(
         &infer.sites,
         Sizes::default().with(Symbol::Draws, per_call),
@@ -61,7 +63,11 @@ pub fn summaries(infer: &Infer, values: &Values, context: &Context) -> Result<Ve
     }
     let mut draws: Vec<Vec<Vec<f64>>> = small
         .iter()
-        .map(|site| vec![Vec::new(); size(&site.shape)])
+        .map(|site| {
+            (0..size(&site.shape))
+                .map(|_| Vec::with_capacity(DRAWS))
+                .collect()
+        })
         .collect();
     let mut first = 0;
     while first < DRAWS {

@@ -37,9 +37,8 @@ fn run_inner(arguments: &Check) -> Result<(), u8> {
         timings(&compiled, checked);
     }
     let mut status = OK;
-    for infer in &mut compiled.manifest.infers {
-        let Some(schema) = schemas.get(&infer.data) else { continue };
-        infer.cost.peak_bytes = bnnc_run::cost::peak_bytes(infer, schema);
+    bnnc_run::cost::predict_peaks(&mut compiled.manifest, &schemas);
+    for infer in &compiled.manifest.infers {
         if let Some(limit) = limit.filter(|limit| infer.cost.peak_bytes > *limit) {
             let refusal = bnnc_run::codes::too_little_memory(&infer.name, infer.cost.peak_bytes, limit);
             status = display.show(&[refusal], &program.sources);

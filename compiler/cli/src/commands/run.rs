@@ -31,10 +31,7 @@ fn run_inner(arguments: &Run) -> Result<(), u8> {
     let schemas = session::schemas(&program, &options, display)?;
     let mut compiled =
         compile(&program, &schemas, &options).map_err(|failure| display.failure(&failure, &program.sources))?;
-    for infer in &mut compiled.manifest.infers {
-        let schema = schemas.get(&infer.data);
-        infer.cost.peak_bytes = schema.map_or(0, |schema| bnnc_run::cost::peak_bytes(infer, schema));
-    }
+    bnnc_run::cost::predict_peaks(&mut compiled.manifest, &schemas);
     report(arguments, &compiled, checked);
     let progress = !arguments.json && std::io::stderr().is_terminal();
     let how = bnnc_run::run::Options { threads: session::threads(arguments.threads), progress, max_memory };

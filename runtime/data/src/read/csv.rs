@@ -24,7 +24,8 @@ pub(super) fn arrays(path: &Path, bytes: &[u8]) -> Result<Vec<Array>, Faults> {
         return Err(vec![report::no_rows(path, "columns")]);
     }
     let names = header(path, &record)?;
-    let mut columns: Vec<Column> = names.iter().map(|_| Column::Unknown).collect();
+    let rows = text.iter().filter(|byte| **byte == b'\n').count();
+    let mut columns: Vec<Column> = names.iter().map(|_| Column::Unknown(rows)).collect();
     let mut faults = Vec::new();
     while faults.len() < MOST_FAULTS && next(path, &mut reader, &mut record)? {
         let row = line(text, &record);
@@ -50,7 +51,7 @@ pub(super) fn arrays(path: &Path, bytes: &[u8]) -> Result<Vec<Array>, Faults> {
     if !faults.is_empty() {
         return Err(faults);
     }
-    if matches!(columns.first(), None | Some(Column::Unknown)) {
+    if matches!(columns.first(), None | Some(Column::Unknown(_))) {
         return Err(vec![report::no_rows(path, "rows")]);
     }
     Ok(names
@@ -122,7 +123,8 @@ fn header(path: &Path, record: &ByteRecord) -> Result<Vec<String>, Faults> {
 
 /// A column that grows; its first cell decides between numbers and text.
 enum Column {
-    Unknown,
+    /// How many rows to make room for.
+    Unknown(usize),
     Int(Vec<i64>),
     Real(Vec<f64>),
     Text(Levels),
@@ -144,10 +146,10 @@ impl Column {
             (Ok(value), _) => self.push_int(value),
             (_, Ok(value)) if value.is_finite() => self.reals().push(value),
             (_, Ok(_)) => return Err(report::not_finite(at, name, text)),
-            (_, Err(_)) if matches!(self, Column::Unknown) && MISSING.contains(&text) => {
+            (_, Err(_)) if matches!(self, Column::Unknown(_)) && MISSING.contains(&text) => {
                 return Err(report::missing_mark(at, name, text));
             }
-            (_, Err(_)) if matches!(self, Column::Unknown) => {
+            (_, Err(_)) if matches!(self, Column::Unknown(_)) => {
                 let mut levels = Levels::default();
                 levels.push(text);
                 *self = Column::Text(levels);
@@ -159,7 +161,11 @@ impl Column {
 
     fn push_int(&mut self, value: i64) {
         match self {
-            Column::Unknown => *self = Column::Int(vec![value]),
+            Column::Unknown(rows) => {
+                let mut values = Vec::with_capacity(*rows);
+                values.push(value);
+                *self = Column::Int(values);
+            }
             Column::Int(values) => values.push(value),
             Column::Real(values) => values.push(value as f64),
             Column::Text(_) => unreachable!("text columns take any cell"),
@@ -169,20 +175,22 @@ impl Column {
     /// The column as reals: integers so far are widened.
     fn reals(&mut self) -> &mut Vec<f64> {
         let so_far = match self {
-            Column::Int(values) => values.iter().map(|&value| value as f64).collect(),
+            // In place: both are of one size.
+            Column::Int(values) => std::mem::take(values).into_iter().map(|value| value as f64).collect(),
             Column::Real(values) => std::mem::take(values),
-            Column::Unknown | Column::Text(_) => Vec::new(),
+            Column::Unknown(rows) => Vec::with_capacity(*rows),
+            Column::Text(_) => Vec::new(),
         };
         *self = Column::Real(so_far);
         match self {
             Column::Real(values) => values,
-            Column::Unknown | Column::Int(_) | Column::Text(_) => unreachable!("assigned above"),
+            Column::Unknown(_) | Column::Int(_) | Column::Text(_) => unreachable!("assigned above"),
         }
     }
 
     fn finish(self) -> Values {
         match self {
-            Column::Unknown => Values::Int(Vec::new()),
+            Column::Unknown(_) => Values::Int(Vec::new()),
             Column::Int(values) => Values::Int(values),
             Column::Real(values) => Values::Real(values),
             Column::Text(levels) => levels.finish(),

@@ -43,8 +43,18 @@ pub fn form<T>(kernels: &Kernels<T>, extents: &Extents) -> (Form, bool) {
     let turn = cost(kernels, &turned) < cost(kernels, extents);
     let extents = if turn { &turned } else { extents };
     let form = match extents {
-        Extents { m: 1, n: 1, .. } => Form::Dots,
-        Extents { m: 1, b: [_, 1], c: [_, 1], .. } => Form::Row,
+        Extents {
+            m: 1,
+            n: 1,
+            b: [1, _],
+            ..
+        } => Form::Dots,
+        Extents {
+            m: 1,
+            b: [_, 1],
+            c: [_, 1],
+            ..
+        } => Form::Row,
         Extents { m: 1, b: [1, _], .. } => Form::Dots,
         _ => Form::Tiles,
     };
@@ -66,10 +76,14 @@ fn cost<T>(kernels: &Kernels<T>, extents: &Extents) -> usize {
         _ if n == 1 => 0,
         [_, 1] => 0,
         [1, _] if m == 1 => 0,
-        [1, _] => k * n * lanes / 4,
+        [1, _] => k * n * lanes / 2,
         _ => k * n * lanes,
     };
-    let scattering = if extents.c[1] == 1 || n == 1 { 0 } else { m * n * lanes };
+    let scattering = if extents.c[1] == 1 || n == 1 {
+        0
+    } else {
+        m * n * lanes
+    };
     products + copying + scattering
 }
 
@@ -88,7 +102,13 @@ pub unsafe fn compute<T: Real>(
         return;
     }
     workspace::with(|space| {
-        let piece = Piece { kernels, extents, at, update, space };
+        let piece = Piece {
+            kernels,
+            extents,
+            at,
+            update,
+            space,
+        };
         // SAFETY: the caller's promise.
         unsafe {
             match form {
@@ -128,14 +148,22 @@ struct Strip<T: 'static> {
 impl<T: Real> Piece<'_, T> {
     /// What happens to the result in the block of the contracted axis that starts here.
     fn update(&self, first: usize) -> Update {
-        if first > 0 && self.update == Update::Store { Update::Add } else { self.update }
+        if first > 0 && self.update == Update::Store {
+            Update::Add
+        } else {
+            self.update
+        }
     }
 
     /// # Safety
     /// As [`compute`].
     unsafe fn tiles(&self) {
-        let Extents { m, n, k, a: strides, .. } = *self.extents;
-        let compete = n >= WORTH && strides[1] == 1 && (strides[0].unsigned_abs() * size_of::<T>()).is_multiple_of(PAGE);
+        let Extents {
+            m, n, k, a: strides, ..
+        } = *self.extents;
+        let compete = n >= WORTH
+            && strides[1] == 1
+            && (strides[0].unsigned_abs() * size_of::<T>()).is_multiple_of(PAGE);
         for (top, rows) in blocks(m, HEIGHT_BYTES / size_of::<T>()) {
             for (first, depth) in blocks(k, DEPTH) {
                 let corner = top as isize * strides[0] + first as isize * strides[1];
@@ -168,7 +196,10 @@ impl<T: Real> Piece<'_, T> {
     ) -> usize {
         let ([b_k, b_n], [c_m, c_n]) = (self.extents.b, self.extents.c);
         let (kernels, columns, tail) = self.kernels_for(self.extents.n - left);
-        let from = self.at.b.wrapping_offset(first as isize * b_k + left as isize * b_n);
+        let from = self
+            .at
+            .b
+            .wrapping_offset(first as isize * b_k + left as isize * b_n);
         let (b, b_stride) = if b_n == 1 || columns == 1 {
             (from, b_k)
         } else {
@@ -176,10 +207,28 @@ impl<T: Real> Piece<'_, T> {
             unsafe { self.copy_columns(from, (depth, columns)) };
             (self.space.strip.cast_const(), self.pair() as isize)
         };
-        let c = self.at.c.wrapping_offset(top as isize * c_m + left as isize * c_n);
+        let c = self
+            .at
+            .c
+            .wrapping_offset(top as isize * c_m + left as isize * c_n);
         let update = self.update(first);
-        let job = Job { k: depth, a, a_strides, b, b_stride, c, c_stride: c_m, tail, update };
-        let strip = Strip { kernels, rows, columns, job };
+        let job = Job {
+            k: depth,
+            a,
+            a_strides,
+            b,
+            b_stride,
+            c,
+            c_stride: c_m,
+            tail,
+            update,
+        };
+        let strip = Strip {
+            kernels,
+            rows,
+            columns,
+            job,
+        };
         // SAFETY: the strip is inside.
         unsafe {
             if c_n == 1 || columns == 1 {
@@ -264,7 +313,11 @@ impl<T: Real> Piece<'_, T> {
                     k: steps,
                     a: self.at.a.wrapping_offset(first as isize * a[1]),
                     a_strides: a,
-                    b: self.at.b.wrapping_offset(first as isize * b[0]).wrapping_add(left),
+                    b: self
+                        .at
+                        .b
+                        .wrapping_offset(first as isize * b[0])
+                        .wrapping_add(left),
                     b_stride: b[0],
                     c,
                     c_stride: 0,
@@ -280,7 +333,14 @@ impl<T: Real> Piece<'_, T> {
     /// # Safety
     /// As [`compute`], for one row and a right operand whose rows are adjacent.
     unsafe fn dots(&self) {
-        let Extents { n, k, a: [_, a_k], b, c, .. } = *self.extents;
+        let Extents {
+            n,
+            k,
+            a: [_, a_k],
+            b,
+            c,
+            ..
+        } = *self.extents;
         for (first, depth) in blocks(k, DEPTH) {
             let mut row = self.at.a.wrapping_offset(first as isize * a_k);
             if a_k != 1 {
@@ -293,7 +353,10 @@ impl<T: Real> Piece<'_, T> {
             for (column, count) in blocks(n, self.kernels.dots.len()) {
                 let job = Job {
                     k: depth,
-                    a: self.at.b.wrapping_offset(first as isize * b[0] + column as isize * b[1]),
+                    a: self
+                        .at
+                        .b
+                        .wrapping_offset(first as isize * b[0] + column as isize * b[1]),
                     a_strides: [b[1], b[0]],
                     b: row,
                     b_stride: 1,
@@ -329,16 +392,25 @@ impl<T: Real> Strip<T> {
     /// # Safety
     /// The operands must hold the rows, and the tile any.
     unsafe fn compute_apart(mut self, most: usize, (tile, stride): (*mut T, usize), c_n: isize) {
-        let Job { a, c, c_stride, update, .. } = self.job;
+        let Job {
+            a,
+            c,
+            c_stride,
+            update,
+            ..
+        } = self.job;
         (self.job.c, self.job.c_stride, self.job.update) = (tile, stride as isize, Update::Store);
         for (top, rows) in blocks(self.rows, most) {
             self.job.a = a.wrapping_offset(top as isize * self.job.a_strides[0]);
             // SAFETY: the tile is inside.
             unsafe { self.kernels[rows - 1](&self.job) };
-            for (row, column) in (0..rows).flat_map(|row| (0..self.columns).map(move |column| (row, column))) {
-                let to = c.wrapping_offset((top + row) as isize * c_stride + column as isize * c_n);
-                // SAFETY: an element of the result, and of the tile.
-                unsafe { update.apply(to, tile.add(row * stride + column).read()) };
+            for row in 0..rows {
+                let to = c.wrapping_offset((top + row) as isize * c_stride);
+                let from = tile.wrapping_add(row * stride);
+                for column in 0..self.columns {
+                    // SAFETY: an element of the result, and of the tile.
+                    unsafe { update.apply(to.offset(column as isize * c_n), from.add(column).read()) };
+                }
             }
         }
     }

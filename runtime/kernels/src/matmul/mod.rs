@@ -2,6 +2,9 @@
 //!
 //! Note [Pieces of a product]. A product is cut into pieces by its sizes alone: along the batch axes where there are enough items, else
 //! along the longer side of the result. Each piece is one sequential call, so results do not depend on the threads.
+//!
+//! [`blocked`] computes a piece from the kernels of [`tile`], which are written once over the vectors of [`vector`] and
+//! compiled for each instruction set.
 
 mod blocked;
 mod tile;
@@ -15,11 +18,16 @@ use blocked::{Addresses, compute, form};
 use bnnc_base::dtype::Precision;
 pub use tile::Real;
 use tile::Update;
+pub use workspace::BYTES as WORKSPACE_BYTES;
 
 /// Products below this many floating-point operations are not worth a second thread.
 const PIECE: u64 = 800_000;
+/// Pieces of a product that is not large: so many that threads finish at about the same time.
+const FEW: u64 = 4;
+/// Products with more than so many floating-point operations per piece are cut into more than [`FEW`].
+const LARGE: u64 = 20_000_000;
 /// The most pieces.
-const MOST: u64 = 4;
+const MOST: u64 = 16;
 /// Cuts fall on multiples of this many rows or columns, so that the inner kernel meets whole tiles.
 const TILE: usize = 32;
 
@@ -56,11 +64,20 @@ unsafe impl<T> Sync for Operands<T> {}
 /// # Safety
 /// `buffers` must hold the addresses of `a`, `b` and `c`, with the elements that `ints` reach; `c` overlaps neither.
 pub unsafe fn matmul(pool: &Pool, precision: Precision, buffers: &[*mut u8], ints: &[i64]) {
+    // SAFETY: the caller's promise.
+    unsafe { matmul_at(Level::detect(), pool, precision, buffers, ints) }
+}
+
+/// [`matmul()`] for a chosen level.
+///
+/// # Safety
+/// As [`matmul()`]; the level must be among [`Level::supported`].
+pub unsafe fn matmul_at(level: Level, pool: &Pool, precision: Precision, buffers: &[*mut u8], ints: &[i64]) {
     match precision {
         // SAFETY: the caller's promise.
-        Precision::F32 => unsafe { batched::<f32>(Level::detect(), pool, buffers, ints) },
+        Precision::F32 => unsafe { batched::<f32>(level, pool, buffers, ints) },
         // SAFETY: the caller's promise.
-        Precision::F64 => unsafe { batched::<f64>(Level::detect(), pool, buffers, ints) },
+        Precision::F64 => unsafe { batched::<f64>(level, pool, buffers, ints) },
     }
 }
 
@@ -190,8 +207,18 @@ impl Extents {
     }
 }
 
+/// The number of pieces for so many floating-point operations.
+fn piece_count(work: u64) -> usize {
+    let pieces = if work < PIECE {
+        1
+    } else {
+        (work / PIECE).clamp(2, FEW).max((work / LARGE).min(MOST))
+    };
+    pieces as usize
+}
+
 /// # Safety
-/// As [`matmul`].
+/// As [`matmul()`].
 unsafe fn batched<T: Real>(level: Level, pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
     let kernels = T::kernels(level);
     let mut extents = Extents::of(ints);
@@ -208,11 +235,7 @@ unsafe fn batched<T: Real>(level: Level, pool: &Pool, buffers: &[*mut u8], ints:
         c: buffers[2].cast::<T>(),
     };
     let work = extents.flops() * count as u64;
-    let pieces = if work < PIECE {
-        1
-    } else {
-        (work / PIECE).clamp(2, MOST) as usize
-    };
+    let pieces = piece_count(work);
     let groups = pieces.min(count).max(1);
     let parts = if count == 0 { 1 } else { pieces.div_ceil(groups) };
     let operands = &operands;
@@ -243,7 +266,11 @@ pub unsafe fn subtract_product<T: Real>(extents: &Extents, a: *const T, b: *cons
     }
     let kernels = T::kernels(Level::detect());
     let (form, turned) = form(kernels, &extents);
-    let (extents, a, b) = if turned { (extents.transposed(), b, a) } else { (*extents, a, b) };
+    let (extents, a, b) = if turned {
+        (extents.transposed(), b, a)
+    } else {
+        (*extents, a, b)
+    };
     // SAFETY: the caller's promise.
     unsafe { compute(kernels, form, &extents, &Addresses { a, b, c }, Update::Subtract) }
 }

@@ -4,6 +4,11 @@
 //! blocks of a length that depends on `k` alone; blocks are added in order. So an element does not depend on the tile, the
 //! piece or the thread that computes it.
 
+#![expect(
+    clippy::needless_range_loop,
+    reason = "tiles of registers are indexed by counters that unrolling makes constant"
+)]
+
 use super::transpose::transpose_plain;
 #[cfg(target_arch = "x86_64")]
 use super::transpose::{transpose_f32, transpose_f64};
@@ -27,6 +32,7 @@ impl Update {
     ///
     /// # Safety
     /// `to` must be valid for reads and writes.
+    #[inline(always)]
     pub unsafe fn apply<T: Lane>(self, to: *mut T, value: T) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -110,7 +116,11 @@ unsafe fn tile<V: Vector, const R: usize, const C: usize, const MASKED: bool>(jo
             let mut columns = [V::zero(); C];
             for at in 0..C {
                 let from = b.add(at * V::LANES);
-                columns[at] = if MASKED && at + 1 == C { V::load_masked(from, mask) } else { V::load(from) };
+                columns[at] = if MASKED && at + 1 == C {
+                    V::load_masked(from, mask)
+                } else {
+                    V::load(from)
+                };
             }
             for row in 0..R {
                 let factor = V::splat(a.offset(row as isize * a_row));
@@ -125,13 +135,23 @@ unsafe fn tile<V: Vector, const R: usize, const C: usize, const MASKED: bool>(jo
             for at in 0..C {
                 let to = job.c.offset(row as isize * job.c_stride).add(at * V::LANES);
                 let masked = MASKED && at + 1 == C;
-                let old = || if masked { V::load_masked(to, mask) } else { V::load(to) };
+                let old = || {
+                    if masked {
+                        V::load_masked(to, mask)
+                    } else {
+                        V::load(to)
+                    }
+                };
                 let value = match job.update {
                     Update::Store => sums[row][at],
                     Update::Add => old().add(sums[row][at]),
                     Update::Subtract => old().sub(sums[row][at]),
                 };
-                if masked { value.store_masked(to, mask) } else { value.store(to) }
+                if masked {
+                    value.store_masked(to, mask)
+                } else {
+                    value.store(to)
+                }
             }
         }
     }
@@ -147,13 +167,21 @@ unsafe fn sweep<V: Vector, const K: usize>(job: &Job<V::Element>) {
     unsafe {
         let factors: [V; K] = std::array::from_fn(|k| {
             let factor = V::splat(job.a.offset(k as isize * job.a_strides[1]));
-            if job.update == Update::Subtract { V::zero().sub(factor) } else { factor }
+            if job.update == Update::Subtract {
+                V::zero().sub(factor)
+            } else {
+                factor
+            }
         });
         let row = |k: usize| job.b.offset(k as isize * job.b_stride);
         let whole = job.tail - job.tail % V::LANES;
         for left in (0..whole).step_by(V::LANES) {
             let to = job.c.add(left);
-            let mut sum = if job.update == Update::Store { V::zero() } else { V::load(to) };
+            let mut sum = if job.update == Update::Store {
+                V::zero()
+            } else {
+                V::load(to)
+            };
             for k in 0..K {
                 sum = factors[k].fma(V::load(row(k).add(left)), sum);
             }
@@ -161,7 +189,11 @@ unsafe fn sweep<V: Vector, const K: usize>(job: &Job<V::Element>) {
         }
         if whole < job.tail {
             let (to, mask) = (job.c.add(whole), V::mask(job.tail - whole));
-            let mut sum = if job.update == Update::Store { V::zero() } else { V::load_masked(to, mask) };
+            let mut sum = if job.update == Update::Store {
+                V::zero()
+            } else {
+                V::load_masked(to, mask)
+            };
             for k in 0..K {
                 sum = factors[k].fma(V::load_masked(row(k).add(whole), mask), sum);
             }

@@ -79,7 +79,13 @@ impl<T: Lane, const N: usize> Vector for Array<T, N> {
     #[inline(always)]
     unsafe fn load_masked(from: *const T, mask: usize) -> Self {
         // SAFETY: the caller's promise; lanes beyond the mask are not read.
-        Self::from_fn(|at| if at < mask { unsafe { from.add(at).read() } } else { T::ZERO })
+        Self::from_fn(|at| {
+            if at < mask {
+                unsafe { from.add(at).read() }
+            } else {
+                T::ZERO
+            }
+        })
     }
 
     #[inline(always)]
@@ -240,20 +246,20 @@ mod on_x86 {
     static EDGE_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
 
     x86_vector!(__m256, f32, 8, __m256i, |count| x86::_mm256_loadu_si256(EDGE_32[8 - count..].as_ptr().cast()),
-        [_mm256_setzero_ps _mm256_set1_ps _mm256_loadu_ps f32x8 _mm256_storeu_ps _mm256_maskstore_ps
-         _mm256_fmadd_ps _mm256_add_ps _mm256_sub_ps],
-        |all| {
-            let four = x86::_mm_add_ps(x86::_mm256_castps256_ps128(all), x86::_mm256_extractf128_ps::<1>(all));
-            let two = x86::_mm_add_ps(four, x86::_mm_movehl_ps(four, four));
-            x86::_mm_cvtss_f32(x86::_mm_add_ss(two, x86::_mm_movehdup_ps(two)))
-        });
+    [_mm256_setzero_ps _mm256_set1_ps _mm256_loadu_ps f32x8 _mm256_storeu_ps _mm256_maskstore_ps
+     _mm256_fmadd_ps _mm256_add_ps _mm256_sub_ps],
+    |all| {
+        let four = x86::_mm_add_ps(x86::_mm256_castps256_ps128(all), x86::_mm256_extractf128_ps::<1>(all));
+        let two = x86::_mm_add_ps(four, x86::_mm_movehl_ps(four, four));
+        x86::_mm_cvtss_f32(x86::_mm_add_ss(two, x86::_mm_movehdup_ps(two)))
+    });
     x86_vector!(__m256d, f64, 4, __m256i, |count| x86::_mm256_loadu_si256(EDGE_64[4 - count..].as_ptr().cast()),
-        [_mm256_setzero_pd _mm256_set1_pd _mm256_loadu_pd f64x4 _mm256_storeu_pd _mm256_maskstore_pd
-         _mm256_fmadd_pd _mm256_add_pd _mm256_sub_pd],
-        |all| {
-            let two = x86::_mm_add_pd(x86::_mm256_castpd256_pd128(all), x86::_mm256_extractf128_pd::<1>(all));
-            x86::_mm_cvtsd_f64(x86::_mm_add_sd(two, x86::_mm_unpackhi_pd(two, two)))
-        });
+    [_mm256_setzero_pd _mm256_set1_pd _mm256_loadu_pd f64x4 _mm256_storeu_pd _mm256_maskstore_pd
+     _mm256_fmadd_pd _mm256_add_pd _mm256_sub_pd],
+    |all| {
+        let two = x86::_mm_add_pd(x86::_mm256_castpd256_pd128(all), x86::_mm256_extractf128_pd::<1>(all));
+        x86::_mm_cvtsd_f64(x86::_mm_add_sd(two, x86::_mm_unpackhi_pd(two, two)))
+    });
     x86_vector!(__m512, f32, 16, u16, |count| ((1u32 << count) - 1) as u16,
         [_mm512_setzero_ps _mm512_set1_ps _mm512_loadu_ps f32x16 _mm512_storeu_ps _mm512_mask_storeu_ps
          _mm512_fmadd_ps _mm512_add_ps _mm512_sub_ps],

@@ -16,6 +16,9 @@ const ROWS: usize = HEIGHT_BYTES / 4 * (DEPTH * 4 / LINE + 1);
 /// Lines for a tile of the result: two vectors by the most rows, rounded up.
 const TILE: usize = 32;
 
+/// What a thread keeps after its first product.
+pub const BYTES: usize = (STRIP + ROWS + TILE) * LINE;
+
 /// A line, for its alignment.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
@@ -46,7 +49,8 @@ pub fn with<T, R>(body: impl FnOnce(Workspace<T>) -> R) -> R {
         if lines.is_empty() {
             lines.resize(STRIP + ROWS + TILE, Line([0; LINE]));
         }
-        let part = |at: usize| lines.as_mut_ptr().wrapping_add(at).cast::<T>();
+        let start = lines.as_mut_ptr();
+        let part = |at: usize| start.wrapping_add(at).cast::<T>();
         body(Workspace {
             strip: part(0),
             rows: part(STRIP),

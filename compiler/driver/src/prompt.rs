@@ -1,0 +1,352 @@
+//! The prompt: a session that grows by one entry at a time. Reading lines and printing belong to the command line.
+
+mod commands;
+mod concrete;
+mod describe;
+mod distribution;
+mod divergence;
+mod evaluate;
+mod items;
+mod show;
+mod variables;
+
+use crate::render;
+use bnnc_abi::data::{DataSpec, Schema};
+use bnnc_abi::symbols::Address;
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::source::{Source, SourceMap};
+use bnnc_grammar::ast;
+use bnnc_grammar::parse::{self, Entered, Entry};
+use bnnc_hir::builtin;
+use bnnc_hir::elaborate::datum::Datum;
+use bnnc_hir::elaborate::frame::Elaborated;
+use bnnc_hir::elaborate::model::limit;
+use bnnc_hir::prompt::{Environment, check_entry, check_expr};
+use bnnc_hir::tree::{Expr, LocalId, Locals, Module, Stmt};
+use bnnc_hir::types::{Elem, Ty};
+use describe::Describer;
+use distribution::Wanted;
+use evaluate::{Computed, Scene, Streams};
+use items::Items;
+use std::collections::HashMap;
+use variables::{Held, Variable};
+
+/// What a session needs from the world.
+pub struct World {
+    /// The seed of draws.
+    pub seed: u64,
+    /// Whether diagnostics are coloured.
+    pub colour: bool,
+    /// Reads the header of a data item.
+    pub schema: fn(&DataSpec) -> Result<Schema, Vec<Diagnostic>>,
+    /// Every diagnostic code, for `:explain`.
+    pub codes: Vec<&'static Code>,
+    /// The runtime's array primitives, for `:emit`.
+    pub symbols: Vec<Address>,
+}
+
+/// One piece of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// What was asked for.
+    Result(String),
+    /// Diagnostics and notes.
+    Aside(String),
+}
+
+/// The answer to an entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// In order.
+    pub said: Vec<Said>,
+    /// Whether the session is over.
+    pub leave: bool,
+}
+
+impl Reply {
+    fn result(&mut self, text: impl Into<String>) {
+        self.said.push(Said::Result(text.into()));
+    }
+
+    fn note(&mut self, text: &str) {
+        self.said.push(Said::Aside(format!("note: {text}")));
+    }
+}
+
+/// What was defined and bound so far.
+pub struct Session {
+    world: World,
+    sources: SourceMap,
+    items: Items,
+    module: Module,
+    environment: Environment,
+    variables: Vec<Variable>,
+    draws: u32,
+    entries: usize,
+}
+
+/// A checked expression with its variables.
+struct Checked {
+    expr: Expr,
+    locals: Locals,
+}
+
+/// Why an entry has no effect.
+type Refused = Vec<Diagnostic>;
+
+impl Session {
+    /// Nothing defined but the library.
+    pub fn new(world: World) -> Session {
+        let mut sources = SourceMap::default();
+        let items = Items::new(crate::program::library(&mut sources));
+        let (module, _) = items.check(&items.program());
+        let (environment, variables) = (Environment::default(), Vec::new());
+        Session { world, sources, items, module, environment, variables, draws: 0, entries: 0 }
+    }
+
+    /// Whether more lines must follow before the text can be entered.
+    pub fn is_unfinished(text: &str) -> bool {
+        let is_command = text.trim_start().starts_with(':');
+        let source = SourceMap::default().add("entry", text);
+        !is_command && matches!(parse::parse_entry(&source), Entered::Incomplete)
+    }
+
+    /// Carries out a command, defines items, binds names, or evaluates an expression.
+    pub fn enter(&mut self, text: &str) -> Reply {
+        let mut reply = Reply::default();
+        self.entries += 1;
+        let source = self.sources.add(&format!("entry {}", self.entries), text);
+        let outcome = match text.trim_start().starts_with(':') {
+            true => self.command(&source, &mut reply),
+            false => self.entry(&source, &mut reply),
+        };
+        if let Err(diagnostics) = outcome {
+            self.show(&diagnostics, &mut reply);
+        }
+        reply
+    }
+
+    /// Reads a program and defines all its items, or none.
+    pub fn load(&mut self, path: &str) -> Reply {
+        let mut reply = Reply::default();
+        if let Err(diagnostics) = self.load_file(path, &mut reply) {
+            self.show(&diagnostics, &mut reply);
+        }
+        reply
+    }
+
+    /// Every name that may be completed, commands among them, sorted.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.items.names().map(|name| name.to_string()).collect();
+        names.extend(self.environment.scope.keys().map(|name| name.to_string()));
+        names.extend(builtin::ALL.iter().map(|builtin| builtin.name.to_owned()));
+        names.extend(commands::ALL.iter().map(|command| format!(":{}", command.name)));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    fn entry(&mut self, source: &Source, reply: &mut Reply) -> Result<(), Refused> {
+        let entries = match parse::parse_entry(source) {
+            Entered::Complete(entries) => entries,
+            Entered::Faulty(diagnostics) => return Err(diagnostics),
+            Entered::Incomplete => return Err(unfinished(source)),
+        };
+        let mut new = Vec::new();
+        for entry in entries {
+            match entry {
+                Entry::Item(item) => new.push(item),
+                Entry::Stmt(stmt) => self.statement(&stmt, reply)?,
+                Entry::Expr(expr) => {
+                    let checked = self.checked(&expr, reply)?;
+                    let (_, text) = self.value(&checked, reply)?;
+                    reply.result(text);
+                }
+            }
+        }
+        if new.is_empty() { Ok(()) } else { self.define(new, reply) }
+    }
+
+    fn load_file(&mut self, path: &str, reply: &mut Reply) -> Result<(), Refused> {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            vec![Diagnostic::usage(&crate::codes::NO_FILE, format!("cannot read `{path}`: {error}"))]
+        })?;
+        let source = self.sources.add(path, &text);
+        let (module, diagnostics) = parse::parse(&source);
+        if diagnostics.iter().any(Diagnostic::is_error) {
+            return Err(diagnostics);
+        }
+        let before = self.items.enter_folder(path);
+        let outcome = self.define(module.items, reply);
+        if outcome.is_err() {
+            self.items.leave_folder(before);
+        }
+        outcome
+    }
+
+    /// Adds items to the program if all of it is still sound; those of the same names are replaced.
+    fn define(&mut self, new: Vec<ast::Item>, reply: &mut Reply) -> Result<(), Refused> {
+        let (program, changes) = self.items.with(&new);
+        let (module, mut diagnostics) = self.items.check(&program);
+        if diagnostics.iter().any(Diagnostic::is_error) {
+            diagnostics.retain(Diagnostic::is_error);
+            return Err(diagnostics);
+        }
+        diagnostics.retain(|diagnostic| new.iter().any(|item| items::is_about(diagnostic, item)));
+        self.show(&diagnostics, reply);
+        self.module = module;
+        self.items.set(program);
+        changes.into_iter().for_each(|change| reply.result(change));
+        self.recompute(reply);
+        Ok(())
+    }
+
+    /// Gives every variable its value anew, with the same draws.
+    fn recompute(&mut self, reply: &mut Reply) {
+        self.environment = Environment::default();
+        for variable in std::mem::take(&mut self.variables) {
+            if self.bind(&variable.written, variable.draw, &mut Reply::default()).is_err() {
+                reply.note(&format!("`{}` is gone: what it was made of has changed", variable.name));
+            }
+        }
+    }
+
+    fn statement(&mut self, stmt: &ast::Stmt, reply: &mut Reply) -> Result<(), Refused> {
+        self.draws += 1;
+        let text = self.bind(stmt, self.draws, reply)?;
+        reply.result(text);
+        Ok(())
+    }
+
+    /// Binds a name and says what it holds.
+    fn bind(&mut self, written: &ast::Stmt, draw: u32, reply: &mut Reply) -> Result<String, Refused> {
+        let mut environment = self.environment.clone();
+        let (stmt, diagnostics) = check_entry(&self.module, &mut environment, written);
+        let warnings: Vec<Diagnostic> = diagnostics.iter().filter(|one| !one.is_error()).cloned().collect();
+        let (local, held, text) = match stmt {
+            None => return Err(diagnostics),
+            Some(Stmt::Let(local, expr)) => {
+                let checked = Checked { expr, locals: environment.locals.clone() };
+                let (held, text) = self.value_at(&checked, draw, reply)?;
+                let (held, text) = as_declared(held, text, &environment.locals[local].ty);
+                (local, held, text)
+            }
+            Some(Stmt::Sample(sample)) => {
+                let wanted = Wanted::Site(&sample.ty);
+                let checked = Checked { expr: sample.dist.clone(), locals: environment.locals.clone() };
+                let name = environment.locals[sample.local].name.clone();
+                let streams = self.streams(draw);
+                let drawn = self.concrete_at(&checked, wanted, draw).and_then(|concrete| {
+                    let dtype = concrete.instance.value.dtype;
+                    let site = streams.name(&name);
+                    let tensor = distribution::draw_declared(&concrete, &sample.ty, &site, draw);
+                    tensor.map(|tensor| (tensor, dtype)).map_err(|why| limit(sample.span, why))
+                });
+                let (tensor, dtype) = drawn.map_err(|diagnostic| vec![*diagnostic])?;
+                let text = show::tensor(&tensor, dtype);
+                (sample.local, Held::Tensor(tensor, dtype), text)
+            }
+            Some(Stmt::For { from, .. }) => {
+                return Err(vec![*limit(from.span, "`for` belongs into a model".to_owned())]);
+            }
+            Some(Stmt::Return(value)) => {
+                return Err(vec![*limit(value.span, "`return` belongs into a function or a layer".to_owned())]);
+            }
+        };
+        self.show(&warnings, reply);
+        let text = named(local, &held, &text, &environment.locals);
+        let name = environment.locals[local].name.clone();
+        self.environment = environment;
+        self.variables.push(Variable { name, local, written: written.clone(), draw, held });
+        Ok(text)
+    }
+
+    /// Checks an expression; warnings are shown.
+    fn checked(&mut self, written: &ast::Expr, reply: &mut Reply) -> Result<Checked, Refused> {
+        let (expr, locals, diagnostics) = check_expr(&self.module, &self.environment, written);
+        if diagnostics.iter().any(Diagnostic::is_error) {
+            return Err(diagnostics);
+        }
+        self.show(&diagnostics, reply);
+        Ok(Checked { expr, locals })
+    }
+
+    /// Evaluates an expression with the next draw: what a name would hold, and its text.
+    fn value(&mut self, checked: &Checked, reply: &mut Reply) -> Result<(Held, String), Refused> {
+        self.draws += 1;
+        self.value_at(checked, self.draws, reply)
+    }
+
+    fn value_at(&self, checked: &Checked, draw: u32, reply: &mut Reply) -> Result<(Held, String), Refused> {
+        let (datum, computed) = self.computed(checked, draw).map_err(|diagnostic| vec![*diagnostic])?;
+        if !computed.drawn.is_empty() {
+            reply.note(&format!("drew from their priors: {}", computed.drawn.join(", ")));
+        }
+        let text = self.describer(&computed).datum(&datum);
+        let held = match datum {
+            Datum::Static(number) => Held::Static(number),
+            Datum::Tensor(value) => {
+                let (tensor, dtype) = computed.of(value);
+                Held::Tensor(tensor.clone(), dtype)
+            }
+            _ => Held::Made(checked.expr.clone()),
+        };
+        Ok((held, text))
+    }
+
+    fn computed(&self, checked: &Checked, draw: u32) -> Elaborated<(Datum, Computed)> {
+        let mut scene = self.scene(checked, draw)?;
+        let datum = scene.datum(&checked.expr)?;
+        Ok((datum, scene.compute(checked.expr.span)?))
+    }
+
+    fn scene<'a>(&'a self, checked: &'a Checked, draw: u32) -> Elaborated<Scene<'a>> {
+        Scene::new(&self.module, &checked.locals, &self.variables, &[&checked.expr], self.streams(draw))
+    }
+
+    fn streams(&self, line: u32) -> Streams {
+        let layers: HashMap<String, u32> =
+            self.variables.iter().map(|variable| (variable.name.to_string(), variable.draw)).collect();
+        Streams { seed: self.world.seed, line, layers }
+    }
+
+    fn describer<'a>(&'a self, computed: &'a Computed) -> Describer<'a> {
+        Describer { module: &self.module, sources: &self.sources, items: &self.items, computed }
+    }
+
+    /// Renders diagnostics as for files.
+    fn show(&self, diagnostics: &[Diagnostic], reply: &mut Reply) {
+        let render = |diagnostic| Said::Aside(render::text(diagnostic, &self.sources, self.world.colour).trim_end().to_owned());
+        reply.said.extend(diagnostics.iter().map(render));
+    }
+}
+
+/// A whole number given to a real name is a real.
+fn as_declared(held: Held, text: String, declared: &Ty) -> (Held, String) {
+    match (&held, declared) {
+        (Held::Static(number), Ty::Tensor(Elem::Real(_) | Elem::Count, dims)) if dims.is_empty() => {
+            let tensor = bnnc_graph::tensor::Tensor::scalar(*number as f64);
+            (Held::Tensor(tensor, bnnc_base::dtype::DType::Real), text)
+        }
+        _ => (held, text),
+    }
+}
+
+/// `x: real[3] = [1, 2, 3]`, `h = Dense(4): layer ..`.
+fn named(local: LocalId, held: &Held, text: &str, locals: &Locals) -> String {
+    let (name, ty) = (&locals[local].name, &locals[local].ty);
+    match held {
+        Held::Made(_) => format!("{name} = {text}"),
+        Held::Static(_) | Held::Tensor(..) => {
+            let head = format!("{name}: {} = ", bnnc_hir::show::ty(ty, locals));
+            let indent = format!("\n{}", " ".repeat(head.chars().count()));
+            format!("{head}{}", text.replace('\n', &indent))
+        }
+    }
+}
+
+/// What an entry that ends too early lacks.
+fn unfinished(source: &Source) -> Refused {
+    let (_, found) = parse::parse(source);
+    if found.is_empty() { parse::parse_expr(source).1 } else { found }
+}

@@ -1,0 +1,170 @@
+//! A distribution whose parameters are numbers: its draws and its density.
+
+use bnnc_base::philox;
+use bnnc_base::shape::{Dim, Sizes};
+use bnnc_graph::dist::{Instance, Support};
+use bnnc_graph::eval::evaluate;
+use bnnc_graph::function::Function;
+use bnnc_graph::tensor::Tensor;
+use bnnc_rewrite::batch::batch;
+use bnnc_rewrite::density::prefix_noise;
+use std::sync::Arc;
+
+/// The largest number of values of a discrete distribution that are tabulated.
+const LONGEST_TABLE: usize = 1 << 20;
+
+/// How much probability a table may leave out.
+const LEFT_OUT: f64 = 1e-13;
+
+/// A distribution with its parameters.
+#[derive(Clone, Debug)]
+pub struct Concrete {
+    /// For the shapes of the parameters.
+    pub instance: Instance,
+    /// In the instance's order.
+    pub params: Vec<Tensor>,
+}
+
+impl Concrete {
+    /// The sizes of a value.
+    pub fn sizes(&self) -> Vec<usize> {
+        self.instance.value.shape.resolve(&Sizes::default())
+    }
+
+    /// One draw: number `number` of the stream.
+    pub fn draw(&self, stream: &str, number: u32) -> Result<Tensor, String> {
+        self.draws(stream, number, 1).map(|draws| draws.leading(0))
+    }
+
+    /// Many draws under one number, along a new first axis.
+    pub fn draws(&self, stream: &str, number: u32, count: usize) -> Result<Tensor, String> {
+        if let Some(draw) = &self.instance.draw {
+            let coordinate = |at: &dyn Fn(usize) -> f64| Tensor::new(vec![count], (0..count).map(at).collect());
+            let zero = coordinate(&|_| 0.0);
+            let coordinates = [coordinate(&|_| f64::from(number)), coordinate(&|at| at as f64), zero];
+            return Ok(self.many(&prefix_noise(draw, stream), coordinates.to_vec(), count));
+        }
+        match self.instance.support {
+            Support::Integers(_) => self.inverted(stream, number, count),
+            _ => Err(format!("`{}` cannot be drawn from here: it has no sampler for these values yet", self.instance.name)),
+        }
+    }
+
+    /// The log density of each of many values.
+    pub fn log_densities(&self, values: &Tensor) -> Vec<f64> {
+        self.many(&self.instance.log_density, vec![values.clone()], values.shape[0]).data
+    }
+
+    /// The log density of one value.
+    pub fn log_density(&self, value: &Tensor) -> f64 {
+        self.call(&self.instance.log_density, Some(value)).data[0]
+    }
+
+    /// A function of the parameters alone: the mean, the variance.
+    pub fn moment(&self, function: Option<&Arc<Function>>) -> Option<Tensor> {
+        function.map(|function| self.call(function, None))
+    }
+
+    fn call(&self, function: &Function, value: Option<&Tensor>) -> Tensor {
+        let inputs: Vec<Tensor> = self.params.iter().chain(value).cloned().collect();
+        first(evaluate(function, &inputs, &Sizes::default()))
+    }
+
+    /// A function at `count` arguments at once.
+    fn many(&self, function: &Function, arguments: Vec<Tensor>, count: usize) -> Tensor {
+        let mut mapped = vec![false; self.params.len()];
+        mapped.extend(arguments.iter().map(|_| true));
+        let inputs: Vec<Tensor> = self.params.iter().cloned().chain(arguments).collect();
+        first(evaluate(&batch(function, &mapped, Dim::Fixed(count)), &inputs, &Sizes::default()))
+    }
+
+    /// Whether a value may be drawn at all.
+    pub fn admits(&self, value: &Tensor) -> bool {
+        let within = |x: &f64| match self.instance.support {
+            Support::Real => x.is_finite(),
+            Support::Interval(low, high) => low <= *x && *x <= high,
+            Support::Integers(0) => *x >= 0.0 && x.fract() == 0.0,
+            Support::Integers(size) => *x >= 0.0 && *x < size as f64 && x.fract() == 0.0,
+            Support::Simplex => *x >= 0.0,
+            Support::Ordered => true,
+        };
+        let ordered = || value.data.windows(2).all(|pair| pair[0] < pair[1]);
+        let whole = match self.instance.support {
+            Support::Simplex => (value.data.iter().sum::<f64>() - 1.0).abs() < 1e-9,
+            Support::Ordered => ordered(),
+            _ => true,
+        };
+        whole && value.data.iter().all(within)
+    }
+
+    /// The probabilities of 0, 1, 2, .. of each element, until almost nothing is left out.
+    pub fn table(&self) -> Result<Vec<Tensor>, String> {
+        if let Some(probabilities) = &self.instance.probabilities {
+            let all = self.call(probabilities, None);
+            return Ok(all.data.iter().map(|mass| Tensor::scalar(*mass)).collect());
+        }
+        let function = self.instance.log_density_elements.as_ref().unwrap_or(&self.instance.log_density);
+        let most = match self.instance.support {
+            Support::Integers(size @ 1..) => size,
+            _ => LONGEST_TABLE,
+        };
+        let sizes = self.sizes();
+        let mut table = Vec::new();
+        let mut left = Tensor::from_fn(sizes.clone(), |_| 1.0);
+        while table.len() < most && left.data.iter().any(|left| *left > LEFT_OUT) {
+            let at = Tensor::from_fn(sizes.clone(), |_| table.len() as f64);
+            let mut masses = self.call(function, Some(&at));
+            masses.data.iter_mut().for_each(|mass| *mass = mass.exp());
+            left.data.iter_mut().zip(&masses.data).for_each(|(left, mass)| *left -= mass);
+            table.push(masses);
+        }
+        let complete = left.data.iter().all(|left| left.abs() < 1e-6);
+        if complete { Ok(table) } else { Err(format!("`{}` is too wide to tabulate", self.instance.name)) }
+    }
+
+    /// Discrete draws: the first value at which the cumulated probability passes a uniform number.
+    fn inverted(&self, stream: &str, number: u32, count: usize) -> Result<Tensor, String> {
+        let table = self.table()?;
+        let elements: usize = self.sizes().iter().product();
+        let key = philox::key(0, stream);
+        let one = |example: usize, element: usize| {
+            let mut uniform = philox::uniform(key, [number, example as u32, 0], element as u64);
+            let passed = table.iter().position(|masses| {
+                uniform -= masses.data[element];
+                uniform < 0.0
+            });
+            passed.unwrap_or(table.len().saturating_sub(1)) as f64
+        };
+        let all = (0..count).flat_map(|example| (0..elements).map(move |element| (example, element)));
+        let data = all.map(|(example, element)| one(example, element)).collect();
+        let mut shape = vec![count];
+        shape.extend(self.sizes());
+        Ok(Tensor::new(shape, data))
+    }
+}
+
+fn first(results: Vec<Tensor>) -> Tensor {
+    results.into_iter().next().unwrap_or_else(|| unreachable!("a function of a distribution has one result"))
+}
+
+/// The sample mean and its standard error, and the standard deviation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation of the numbers.
+    pub deviation: f64,
+    /// The standard error of the mean.
+    pub error: f64,
+}
+
+impl Sample {
+    /// Of these numbers.
+    pub fn of(numbers: &[f64]) -> Sample {
+        let count = numbers.len() as f64;
+        let mean = numbers.iter().sum::<f64>() / count;
+        let squares: f64 = numbers.iter().map(|x| (x - mean) * (x - mean)).sum();
+        let deviation = (squares / (count - 1.0).max(1.0)).sqrt();
+        Sample { mean, deviation, error: deviation / count.sqrt() }
+    }
+}

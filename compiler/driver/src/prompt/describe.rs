@@ -1,0 +1,134 @@
+//! Distributions, layers and functions as text.
+
+use super::distribution::value_sizes;
+use super::evaluate::Computed;
+use super::items::{self, Items};
+use super::show;
+use bnnc_base::source::SourceMap;
+use bnnc_hir::dims::{Atom, Dim};
+use bnnc_hir::elaborate::datum::{Callee, Datum, DistDatum, LayerDatum};
+use bnnc_hir::tree::{Binding, Locals, Module};
+use bnnc_hir::types::Ty;
+
+/// What a description refers to.
+pub struct Describer<'a> {
+    /// Where ids lead.
+    pub module: &'a Module,
+    /// Where spans lead.
+    pub sources: &'a SourceMap,
+    /// Where names lead.
+    pub items: &'a Items,
+    /// Where values lead.
+    pub computed: &'a Computed,
+}
+
+impl Describer<'_> {
+    /// A whole answer.
+    pub fn datum(&self, datum: &Datum) -> String {
+        match datum {
+            Datum::Dist(dist) => format!("{} on {}", self.argument(datum), self.on(dist)),
+            Datum::Layer(layer) => format!("{}: {}", self.argument(datum), self.signature(layer)),
+            Datum::List(items) => {
+                let items: Vec<String> = items.iter().map(|item| self.datum(item)).collect();
+                format!("[{}]", items.join(",\n "))
+            }
+            Datum::Function(Callee::Fn(id)) => self.item(&self.module.fns[*id].name),
+            Datum::Function(Callee::Builtin(builtin)) => {
+                format!("fn {}({}): {}", builtin.name, builtin.params.join(", "), builtin.doc)
+            }
+            Datum::Tensor(_) | Datum::Static(_) | Datum::Text(_) => self.argument(datum),
+        }
+    }
+
+    /// As it is written between parentheses.
+    fn argument(&self, datum: &Datum) -> String {
+        match datum {
+            Datum::Tensor(value) => {
+                let (tensor, dtype) = self.computed.of(*value);
+                show::tensor(tensor, dtype)
+            }
+            Datum::Static(number) => number.to_string(),
+            Datum::Text(text) => format!("{text:?}"),
+            Datum::Dist(dist) => {
+                let item = &self.module.dists[dist.dist];
+                format!("{}({})", item.name, self.arguments(&item.params, &dist.args))
+            }
+            Datum::Layer(layer) => {
+                let item = &self.module.layers[layer.layer];
+                format!("{}({})", item.name, self.arguments(&item.params, &layer.args))
+            }
+            Datum::List(items) => {
+                let items: Vec<String> = items.iter().map(|item| self.argument(item)).collect();
+                format!("[{}]", items.join(", "))
+            }
+            Datum::Function(Callee::Fn(id)) => self.module.fns[*id].name.to_string(),
+            Datum::Function(Callee::Builtin(builtin)) => builtin.name.to_owned(),
+        }
+    }
+
+    /// Arguments that are as the declaration has them by default are left out; what follows them is named.
+    fn arguments(&self, params: &[Binding], args: &[Datum]) -> String {
+        let mut texts = Vec::new();
+        let mut skipped = false;
+        for (binding, arg) in params.iter().zip(args) {
+            let text = self.argument(arg);
+            if self.default(binding).is_some_and(|default| default == text) {
+                skipped = true;
+                continue;
+            }
+            texts.push(if skipped { format!("{} = {text}", binding.param.name) } else { text });
+        }
+        texts.join(", ")
+    }
+
+    fn default(&self, binding: &Binding) -> Option<&str> {
+        let span = binding.default.as_ref()?.span;
+        self.sources.get(span.source)?.text.get(span.start as usize..span.end as usize)
+    }
+
+    /// `real[3]`.
+    fn on(&self, dist: &DistDatum) -> String {
+        let item = &self.module.dists[dist.dist];
+        let sizes = value_sizes(self.module, dist, &|value| self.computed.of(value).0.shape.clone());
+        match (&item.on, sizes) {
+            (Ty::Tensor(elem, dims), Some(sizes)) if dims.len() <= sizes.len() => {
+                let dims = sizes.into_iter().map(|size| Dim::number(size as i64)).collect();
+                bnnc_hir::show::ty(&Ty::Tensor(elem.clone(), dims), &item.locals)
+            }
+            (on, _) => bnnc_hir::show::ty(on, &item.locals),
+        }
+    }
+
+    /// `layer (real[n]) -> real[50]`.
+    fn signature(&self, layer: &LayerDatum) -> String {
+        let item = &self.module.layers[layer.layer];
+        let show = |ty: &Ty| bnnc_hir::show::ty(&settled(ty, &item.params, &layer.args), &item.locals);
+        let inputs: Vec<String> = item.inputs.iter().map(|input| show(&input.param.ty)).collect();
+        format!("layer ({}) -> {}", inputs.join(", "), show(&item.result))
+    }
+
+    /// The declaration of an item.
+    fn item(&self, name: &str) -> String {
+        self.items.find(name).map_or_else(|| name.to_owned(), |item| items::header(item, self.sources))
+    }
+}
+
+/// A type with the integers that a layer was made with.
+fn settled(ty: &Ty, params: &[Binding], args: &[Datum]) -> Ty {
+    let known = |atom: &Atom| match atom {
+        Atom::Local(local) => params.iter().zip(args).find_map(|(binding, arg)| match arg {
+            Datum::Static(number) if binding.local == *local => Some(Dim::number(*number)),
+            _ => None,
+        }),
+        Atom::Meta(_) | Atom::Div(..) => None,
+    };
+    match ty {
+        Ty::Tensor(elem, dims) => Ty::Tensor(elem.clone(), dims.iter().map(|dim| dim.substitute(&known)).collect()),
+        other => other.clone(),
+    }
+}
+
+/// The type of an expression, in words of the language.
+pub fn ty(ty: &Ty, locals: &Locals) -> String {
+    bnnc_hir::show::ty(ty, locals)
+}

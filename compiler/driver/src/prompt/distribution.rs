@@ -1,0 +1,140 @@
+//! Distributions at the prompt: from an expression to one with numbers for parameters.
+
+use super::concrete::Concrete;
+use super::{Checked, Session};
+use bnnc_base::dtype::DType;
+use bnnc_graph::dist::Support;
+use bnnc_graph::function::Value;
+use bnnc_graph::tensor::Tensor;
+use bnnc_graph::types::Type;
+use bnnc_hir::dims::{Atom, Dim};
+use bnnc_hir::elaborate::datum::{Datum, DistDatum};
+use bnnc_hir::elaborate::dist::{dtype, fixed_shape, support};
+use bnnc_hir::elaborate::frame::Elaborated;
+use bnnc_hir::elaborate::model::limit;
+use bnnc_hir::tree::{LocalId, Module};
+use bnnc_hir::types::Ty;
+use std::collections::HashMap;
+
+/// How many draws are made, at most, to find one inside a declared type.
+const ATTEMPTS: usize = 1 << 14;
+
+/// Over what values a distribution is wanted.
+#[derive(Clone, Copy, Debug)]
+pub enum Wanted<'a> {
+    /// Those that its arguments give.
+    Own,
+    /// Tensors of these sizes.
+    Sizes(&'a [usize]),
+    /// Those of a declared type.
+    Site(&'a Ty),
+}
+
+impl Session {
+    /// The distribution that an expression is.
+    pub(super) fn concrete_at(&self, checked: &Checked, wanted: Wanted<'_>, draw: u32) -> Elaborated<Concrete> {
+        let span = checked.expr.span;
+        let mut scene = self.scene(checked, draw)?;
+        let Datum::Dist(dist) = scene.datum(&checked.expr)? else {
+            return Err(limit(span, "a distribution is needed here".to_owned()));
+        };
+        let arguments = scene.elaborator.arguments(&dist, span)?;
+        let own = value_sizes(&self.module, &dist, &|value| sizes(&scene.elaborator.ty(value)));
+        let sizes = match wanted {
+            Wanted::Own => own,
+            Wanted::Sizes(sizes) => Some(sizes.to_vec()),
+            Wanted::Site(Ty::Tensor(_, dims)) => Some(scene.elaborator.sizes(dims, &scene.frame, span)?),
+            Wanted::Site(_) => None,
+        };
+        let Some(sizes) = sizes else {
+            return Err(limit(span, "the size of its values does not follow from its arguments".to_owned()));
+        };
+        let dtype = match &self.module.dists[dist.dist].on {
+            Ty::Tensor(elem, _) => dtype(elem),
+            _ => DType::Real,
+        };
+        let value = Type::new(dtype, fixed_shape(&sizes));
+        let instance = scene.elaborator.instance(&arguments, value, Support::Real, span)?;
+        let computed = scene.compute(span)?;
+        let params = arguments.values.iter().map(|(_, value)| computed.of(*value).0.clone()).collect();
+        Ok(Concrete { instance, params })
+    }
+}
+
+fn sizes(ty: &Type) -> Vec<usize> {
+    ty.shape.static_sizes().unwrap_or_default()
+}
+
+/// The sizes of a distribution's values as its arguments give them.
+pub fn value_sizes(module: &Module, dist: &DistDatum, sizes: &dyn Fn(Value) -> Vec<usize>) -> Option<Vec<usize>> {
+    let item = &module.dists[dist.dist];
+    let Ty::Tensor(_, on) = &item.on else { return None };
+    if on.is_empty() {
+        return if item.elementwise { lifted(dist, sizes) } else { Some(Vec::new()) };
+    }
+    let mut known: HashMap<LocalId, i64> = HashMap::new();
+    for (binding, arg) in item.params.iter().zip(&dist.args) {
+        match (&binding.param.ty, arg) {
+            (_, Datum::Static(number)) => {
+                known.insert(binding.local, *number);
+            }
+            (Ty::Tensor(_, dims), Datum::Tensor(value)) => {
+                let named = dims.iter().zip(sizes(*value));
+                known.extend(named.filter_map(|(dim, size)| Some((local(dim)?, size as i64))));
+            }
+            _ => {}
+        }
+    }
+    let lookup = |atom: &Atom| match atom {
+        Atom::Local(local) => known.get(local).map(|size| Dim::number(*size)),
+        Atom::Meta(_) | Atom::Div(..) => None,
+    };
+    let size = |dim: &Dim| usize::try_from(dim.substitute(&lookup).as_number()?).ok();
+    on.iter().map(size).collect()
+}
+
+/// The sizes of the first argument that is an array.
+fn lifted(dist: &DistDatum, sizes: &dyn Fn(Value) -> Vec<usize>) -> Option<Vec<usize>> {
+    let of = |arg: &Datum| match arg {
+        Datum::Tensor(value) => Some(sizes(*value)),
+        Datum::Dist(inner) => lifted(inner, sizes),
+        _ => None,
+    };
+    let found = dist.args.iter().filter_map(of).find(|sizes| !sizes.is_empty());
+    Some(found.unwrap_or_default())
+}
+
+/// The one name that a dim is.
+fn local(dim: &Dim) -> Option<LocalId> {
+    let mut terms = dim.terms.iter();
+    match (terms.next(), terms.next()) {
+        (Some((product, 1)), None) => match product.as_slice() {
+            [Atom::Local(local)] => Some(*local),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A draw that lies in a declared type: elements outside are drawn again.
+pub fn draw_declared(concrete: &Concrete, declared: &Ty, stream: &str, number: u32) -> Result<Tensor, String> {
+    let (low, high) = match declared {
+        Ty::Tensor(elem, _) => match support(elem) {
+            Support::Interval(low, high) => (low, high),
+            _ => return concrete.draw(stream, number),
+        },
+        _ => return concrete.draw(stream, number),
+    };
+    let inside = |x: f64| low <= x && x <= high;
+    let mut attempts = 1;
+    while attempts <= ATTEMPTS {
+        let draws = concrete.draws(stream, number, attempts)?;
+        let elements = draws.data.len() / attempts;
+        let accepted = |element: usize| (0..attempts).map(|at| draws.data[at * elements + element]).find(|x| inside(*x));
+        if let Some(data) = (0..elements).map(accepted).collect::<Option<Vec<f64>>>() {
+            return Ok(Tensor::new(draws.shape[1..].to_vec(), data));
+        }
+        attempts *= 8;
+    }
+    Err(format!("almost no draw of `{}` lies in the declared type", concrete.instance.name))
+}

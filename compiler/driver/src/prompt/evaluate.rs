@@ -1,0 +1,205 @@
+//! From a checked expression to numbers: elaboration in a scene of variables, then the reference evaluator.
+
+use super::concrete::Concrete;
+use super::variables::{Held, Variable};
+use bnnc_base::dtype::DType;
+use bnnc_graph::attr;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::ops;
+use bnnc_graph::tensor::Tensor;
+use bnnc_graph::types::Type;
+use bnnc_graph::verify::function_attrs;
+use bnnc_hir::elaborate::datum::Datum;
+use bnnc_hir::elaborate::frame::{Elaborated, Elaborator, Frame, NoiseContext};
+use bnnc_hir::elaborate::model::limit;
+use bnnc_hir::tree::{Expr, ExprKind, LocalId, Locals, Module};
+use bnnc_hir::walk;
+use bnnc_base::shape::{Shape, Sizes};
+use bnnc_base::source::Span;
+use bnnc_rewrite::density::prefix_noise;
+use std::collections::{HashMap, HashSet};
+
+/// The most elements that one evaluation may hold: a gigabyte of reals.
+const MOST_ELEMENTS: usize = 1 << 27;
+
+/// Where random numbers come from: draw number `line`, except in layers that have a name, whose weights stay.
+#[derive(Clone, Debug)]
+pub struct Streams {
+    /// Of the session.
+    pub seed: u64,
+    /// The number of the draw at hand.
+    pub line: u32,
+    /// The draw numbers of layers by name.
+    pub layers: HashMap<String, u32>,
+}
+
+impl Streams {
+    /// The stream of a site.
+    pub fn name(&self, site: &str) -> String {
+        format!("prompt/{}/{site}", self.seed)
+    }
+
+    /// The draw number of a site: that of the layer it belongs to.
+    pub fn number(&self, site: &str) -> u32 {
+        let layer = site.split(['.', '[']).next().unwrap_or(site);
+        self.layers.get(layer).copied().unwrap_or(self.line)
+    }
+}
+
+/// An elaboration with the variables of the prompt in scope.
+pub struct Scene<'a> {
+    /// The function under construction.
+    pub elaborator: Elaborator<'a>,
+    /// The variables.
+    pub frame: Frame<'a>,
+    inputs: Vec<Tensor>,
+    streams: Streams,
+}
+
+/// A function with every value it computes.
+pub struct Computed {
+    /// The function.
+    pub function: Function,
+    /// By the number of the value.
+    pub values: Vec<Tensor>,
+    /// The layers' sites that were drawn.
+    pub drawn: Vec<String>,
+}
+
+impl Computed {
+    /// A value and what it is.
+    pub fn of(&self, value: Value) -> (&Tensor, DType) {
+        (&self.values[value.0 as usize], self.function.ty(value).dtype)
+    }
+}
+
+impl<'a> Scene<'a> {
+    /// A scene for expressions over `locals`: what they mention is put into it.
+    pub fn new(
+        module: &'a Module,
+        locals: &'a Locals,
+        variables: &'a [Variable],
+        exprs: &[&Expr],
+        streams: Streams,
+    ) -> Elaborated<Scene<'a>> {
+        let frame = Frame::new(locals, "");
+        let mut scene = Scene { elaborator: Elaborator::new(module, "it"), frame, inputs: Vec::new(), streams };
+        if exprs.iter().any(|expr| walk::any(expr, &mut is_noise)) {
+            let line = scene.elaborator.constant(f64::from(scene.streams.line), DType::Int);
+            let zero = scene.elaborator.constant(0.0, DType::Int);
+            let coordinates = [line, zero, zero];
+            scene.elaborator.noise = Some(NoiseContext { coordinates, shape: Shape::scalar(), count: 0 });
+        }
+        let mentioned = mentioned(exprs, variables);
+        for variable in variables {
+            let datum = match &variable.held {
+                Held::Static(number) => Datum::Static(*number),
+                _ if !mentioned.contains(&variable.local) => continue,
+                Held::Tensor(tensor, dtype) => scene.input(&variable.name, tensor, *dtype),
+                Held::Made(expr) => scene.elaborator.expr(expr, &mut scene.frame)?.at_path(&variable.name),
+            };
+            scene.frame.values.insert(variable.local, datum);
+        }
+        Ok(scene)
+    }
+
+    /// A tensor that is known becomes a parameter.
+    fn input(&mut self, name: &str, tensor: &Tensor, dtype: DType) -> Datum {
+        self.inputs.push(tensor.clone());
+        Datum::Tensor(self.elaborator.builder.param(name, Type::new(dtype, Shape::fixed(&tensor.shape))))
+    }
+
+    /// Elaborates an expression.
+    pub fn datum(&mut self, expr: &Expr) -> Elaborated<Datum> {
+        self.elaborator.expr(expr, &mut self.frame)
+    }
+
+    /// The function so far, with nothing computed.
+    pub fn function(self, results: Vec<(&str, Value)>) -> Function {
+        let results = results.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        self.elaborator.builder.finish(results)
+    }
+
+    /// Computes every value of the function.
+    pub fn compute(self, span: Span) -> Elaborated<Computed> {
+        let function = prefix_noise(&self.elaborator.builder.finish(Vec::new()), &self.streams.name("it"));
+        compute(function, &self.inputs, &self.streams).map_err(|why| limit(span, why))
+    }
+}
+
+fn is_noise(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::DistPart(_, part, _) => &**part == "draw",
+        ExprKind::Builtin(builtin, _) => builtin.name.starts_with("standard_"),
+        _ => false,
+    }
+}
+
+/// The variables that expressions need, also through distributions, layers and functions held by name.
+fn mentioned(exprs: &[&Expr], variables: &[Variable]) -> HashSet<LocalId> {
+    let mut found = HashSet::new();
+    let mut add = |expr: &Expr, found: &mut HashSet<LocalId>| {
+        walk::any(expr, &mut |part| {
+            if let ExprKind::Local(local) | ExprKind::CallLocal(local, _) = &part.kind {
+                found.insert(*local);
+            }
+            false
+        });
+    };
+    exprs.iter().for_each(|expr| add(expr, &mut found));
+    for variable in variables.iter().rev() {
+        if let (Held::Made(expr), true) = (&variable.held, found.contains(&variable.local)) {
+            add(expr, &mut found);
+        }
+    }
+    found
+}
+
+fn compute(function: Function, inputs: &[Tensor], streams: &Streams) -> Result<Computed, String> {
+    check_size(&function)?;
+    let mut values: Vec<Tensor> = Vec::with_capacity(function.nodes.len());
+    let mut drawn = Vec::new();
+    for value in function.nodes.ids() {
+        let tensor = match &function.nodes[value].kind {
+            NodeKind::Param(name) => {
+                let at = function.params.iter().position(|param| *param == value);
+                let input = at.and_then(|at| inputs.get(at));
+                input.cloned().ok_or_else(|| format!("`{name}` has no value here"))?
+            }
+            NodeKind::Apply { op, args, attrs } => {
+                let args: Vec<&Tensor> = args.iter().map(|arg| &values[arg.0 as usize]).collect();
+                if std::ptr::eq(op.0, &ops::sample::SAMPLE) {
+                    let site = attr::symbol(attrs, 1);
+                    let params = args.into_iter().cloned().collect();
+                    let concrete = Concrete { instance: (**attr::dist(attrs, 0)).clone(), params };
+                    drawn.push(site.to_string());
+                    concrete.draw(&streams.name(site), streams.number(site))?
+                } else {
+                    (op.eval)(&args, attrs)
+                }
+            }
+        };
+        values.push(tensor);
+    }
+    Ok(Computed { function, values, drawn })
+}
+
+/// Refuses what would not fit into memory, and draws inside loops, which the evaluator cannot carry out.
+fn check_size(function: &Function) -> Result<(), String> {
+    let mut elements = 0usize;
+    for value in function.nodes.ids() {
+        elements = elements.saturating_add(function.ty(value).shape.count(&Sizes::default()));
+        if function_attrs(function, value).any(draws) {
+            return Err("a layer cannot be called inside a comprehension here".to_owned());
+        }
+    }
+    match elements > MOST_ELEMENTS {
+        true => Err(format!("this needs {elements} numbers at once; the prompt computes with at most {MOST_ELEMENTS}")),
+        false => Ok(()),
+    }
+}
+
+fn draws(function: &Function) -> bool {
+    let is_sample = |value| function.op(value).is_some_and(|op| std::ptr::eq(op.0, &ops::sample::SAMPLE));
+    function.nodes.ids().any(is_sample)
+}

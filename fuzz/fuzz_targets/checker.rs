@@ -1,0 +1,14 @@
+//! Whatever parses is checked without a panic, and an error-free module verifies. Run with `cargo fuzz run checker`.
+#![no_main]
+
+use bnnc_driver::options::Options;
+use bnnc_driver::program;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let checked = program::load("fuzz.bnn", text, &Options::default(), true);
+    if !checked.has_errors() {
+        let broken = bnnc_hir::verify::verify(&checked.module);
+        assert!(broken.is_empty(), "{broken:?}\n{text}");
+    }
+});

@@ -1,0 +1,73 @@
+//! Matrix products allocate nothing once each thread has computed one.
+
+use bnnc_base::dtype::Precision;
+use bnnc_kernels::matmul::matmul;
+use bnnc_kernels::pool::Pool;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: everything is passed on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::SeqCst);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+fn products_allocate_nothing_after_the_first() {
+    let pool = Pool::new(2);
+    let both = Barrier::new(pool.threads());
+    let mut buffers = [0; 3].map(|_| vec![0f64; 1100 * 300]);
+    let addresses = buffers.each_mut().map(|buffer| buffer.as_mut_ptr().cast::<u8>());
+    // Buffers as addresses, so that both threads may have them.
+    let tiny = addresses.map(|address| address as usize);
+    pool.run(pool.threads(), &|worker, _| {
+        both.wait();
+        // Each worker has its own element of the result.
+        let own = [
+            tiny[0] as *mut u8,
+            tiny[1] as *mut u8,
+            (tiny[2] + 8 * worker) as *mut u8,
+        ];
+        // SAFETY: one element of each buffer.
+        unsafe { matmul(&pool, Precision::F64, &own, &[1, 1, 1, 1, 1, 1, 1, 1, 1]) };
+    });
+    let before = ALLOCATIONS.load(Ordering::SeqCst);
+    for precision in [Precision::F32, Precision::F64] {
+        for [m, n, k] in [
+            [128, 50, 50],
+            [128, 400, 784],
+            [300, 10, 400],
+            [64, 64, 1024],
+            [1, 300, 300],
+            [300, 1, 300],
+            [30, 30, 1100],
+        ] {
+            for (a, b, c) in [
+                ([k, 1], [n, 1], [n, 1]),
+                ([1, m], [n, 1], [n, 1]),
+                ([k, 1], [1, k], [1, m]),
+            ] {
+                let ints = [m, n, k, a[0], a[1], b[0], b[1], c[0], c[1]];
+                // SAFETY: the buffers hold what the integers reach.
+                unsafe { matmul(&pool, precision, &addresses, &ints) };
+            }
+        }
+    }
+    assert_eq!(ALLOCATIONS.load(Ordering::SeqCst), before);
+}

@@ -1,0 +1,104 @@
+//! Predictions as the columns of a table, fed by blocks of rows: mean, sd and quantiles, or the probabilities of classes.
+
+use crate::predict::Predictive;
+use crate::score::{original, probabilities};
+use bnnc_abi::manifest::{Output, OutputKind};
+use bnnc_data::Standardisation;
+use bnnc_data::metrics::{Draws, Summary, sorted};
+use bnnc_data::write::ResultColumn;
+
+/// Columns that grow with every block of rows.
+pub struct Columns<'a> {
+    output: &'a Output,
+    standardisation: Standardisation,
+    rows: usize,
+    /// One column per class, or `mean`, `sd`, `q05`, `q50`, `q95`; those that the model does not have stay empty.
+    reals: Vec<(String, Vec<f64>)>,
+}
+
+/// What is said of predictive draws.
+const PARTS: [(&str, fn(&Summary) -> f64); 4] = [
+    ("sd", |s| s.sd),
+    ("q05", |s| s.q05),
+    ("q50", |s| s.q50),
+    ("q95", |s| s.q95),
+];
+
+impl<'a> Columns<'a> {
+    /// None yet of `rows` rows.
+    pub fn new(output: &'a Output, standardisation: Standardisation, rows: usize) -> Columns<'a> {
+        let classes = |count: usize| (0..count).map(|class| format!("p{class}")).collect();
+        let names: Vec<String> = match output.kind {
+            OutputKind::Classes(count) => classes(count),
+            OutputKind::Bool => classes(2),
+            OutputKind::Real | OutputKind::Count => ["mean"]
+                .into_iter()
+                .chain(PARTS.map(|(name, _)| name))
+                .map(str::to_owned)
+                .collect(),
+        };
+        Columns {
+            output,
+            standardisation,
+            rows: 0,
+            reals: names
+                .into_iter()
+                .map(|name| (name, Vec::with_capacity(rows)))
+                .collect(),
+        }
+    }
+
+    /// Adds the predictions for the next rows.
+    pub fn add(&mut self, predictive: &Predictive) {
+        self.rows += predictive.rows;
+        match self.output.kind {
+            OutputKind::Classes(_) | OutputKind::Bool => self.add_classes(predictive),
+            OutputKind::Real | OutputKind::Count => self.add_reals(predictive),
+        }
+    }
+
+    fn add_classes(&mut self, predictive: &Predictive) {
+        let classes = self.reals.len();
+        let all = probabilities(predictive, self.output);
+        let draws = Draws::new(&all, predictive.rows * classes);
+        for (class, (_, column)) in self.reals.iter_mut().enumerate() {
+            let mean =
+                |row: usize| draws.of_row(row * classes + class).sum::<f64>() / predictive.draws as f64;
+            column.extend((0..predictive.rows).map(mean));
+        }
+    }
+
+    /// Only of outputs that are one number per row.
+    fn add_reals(&mut self, predictive: &Predictive) {
+        let (rows, count) = (predictive.rows, predictive.draws);
+        let Some(((_, means), others)) = self.reals.split_first_mut() else {
+            return;
+        };
+        if predictive.mean.len() == rows * count {
+            let mean = original(&predictive.mean, self.standardisation);
+            let draws = Draws::new(&mean, rows);
+            means.extend((0..rows).map(|row| draws.of_row(row).sum::<f64>() / count as f64));
+        }
+        if predictive.draw.len() == rows * count {
+            let draw = original(&predictive.draw, self.standardisation);
+            for row in 0..rows {
+                let summary = Summary::of_sorted(&sorted(Draws::new(&draw, rows).of_row(row)));
+                for ((_, column), (_, part)) in others.iter_mut().zip(PARTS) {
+                    column.push(part(&summary));
+                }
+            }
+        }
+    }
+
+    /// The columns with their names, after the number of each row.
+    pub fn finish(self) -> Vec<(String, ResultColumn)> {
+        let rows = (
+            "row".to_owned(),
+            ResultColumn::Int((0..self.rows as i64).collect()),
+        );
+        let filled = self.reals.into_iter().filter(|(_, column)| !column.is_empty());
+        std::iter::once(rows)
+            .chain(filled.map(|(name, column)| (name, ResultColumn::Real(column))))
+            .collect()
+    }
+}

@@ -1,0 +1,221 @@
+//! Bayes by Backprop through the whole compiler: single steps against the paper's formulas, and a posterior known exactly.
+
+use bnnc_abi::manifest::Infer;
+use bnnc_base::dtype::Precision;
+use bnnc_base::philox;
+use bnnc_driver::options::Options;
+use bnnc_run::states::{Values, start};
+use bnnc_tests::compile::{self, Compiled, options};
+use bnnc_tests::step::Steps;
+use std::collections::HashMap;
+use std::f64::consts::PI;
+use std::path::PathBuf;
+
+/// A folder of this test with one file of data.
+fn folder(name: &str, rows: &[(f64, f64)]) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("bnnc-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let lines: String = rows.iter().map(|(x, y)| format!("{x},{y}\n")).collect();
+    std::fs::write(folder.join("line.csv"), format!("x,y\n{lines}")).unwrap();
+    folder
+}
+
+fn compiled(name: &str, rows: &[(f64, f64)], program: &str, precision: Precision) -> Compiled {
+    let folder = folder(name, rows);
+    let path = folder.join("line.bnn");
+    compile::text(&path, program, &options("cranelift", Some(precision)))
+}
+
+fn close(got: f64, want: f64, tolerance: f64) {
+    assert!(
+        (got - want).abs() <= tolerance,
+        "{got} is not {want} to {tolerance}"
+    );
+}
+
+/// `y = w x + N(0, 0.5^2)` with the spike and slab as prior, `mu = 0.4` and `rho = -1`.
+const SPIKE_AND_SLAB: &str = "
+data line = csv(\"line.csv\") { target = y }
+model Line(x: real) -> y: real {
+  w ~ Mixture(0.5, Normal(0, 1), Normal(0, exp(-6)))
+  y ~ Normal(w * x, 0.5)
+}
+posterior Q of Line { w ~ Normal(loc = 0.4, scale = 0.31326168751822286) }
+infer fit = vi(Q, line) { epochs = 1, batch = 0, optimiser = SGD(0.01) }
+";
+const ROWS: [(f64, f64); 2] = [(1.0, 1.2), (2.0, 1.9)];
+
+/// The noise of the program's only draw at a step.
+fn noise(seed: u64, step: i32) -> f64 {
+    philox::normal(philox::key(seed, "w/#0"), [0, 0, step as u32], 0)
+}
+
+fn log_normal(x: f64, mean: f64, sd: f64) -> f64 {
+    -0.5 * ((x - mean) / sd).powi(2) - sd.ln() - 0.5 * (2.0 * PI).ln()
+}
+
+/// One step by the formulas of Blundell et al. (2015): `f`, `mu'`, `rho'`.
+fn step_by_hand(mu: f64, rho: f64, eps: f64) -> [f64; 3] {
+    let (spike, rate) = ((-6f64).exp(), 0.01);
+    let sigma = rho.exp().ln_1p();
+    let w = mu + sigma * eps;
+    let components = [1.0, spike].map(|sd| 0.5 * log_normal(w, 0.0, sd).exp());
+    let prior = components[0] + components[1];
+    let slope_of_prior = -w * (components[0] + components[1] / (spike * spike)) / prior;
+    let likelihood: f64 = ROWS.iter().map(|(x, y)| log_normal(*y, w * x, 0.5)).sum();
+    let slope_of_likelihood: f64 = ROWS.iter().map(|(x, y)| (y - w * x) * x / 0.25).sum();
+    let f = log_normal(w, mu, sigma) - prior.ln() - likelihood;
+    let df_dw = -(w - mu) / (sigma * sigma) - slope_of_prior - slope_of_likelihood;
+    let df_dmu = (w - mu) / (sigma * sigma);
+    let sigmoid = 1.0 / (1.0 + (-rho).exp());
+    let df_drho = (-1.0 / sigma + (w - mu).powi(2) / sigma.powi(3)) * sigmoid;
+    [
+        f,
+        mu - rate * (df_dw + df_dmu),
+        rho - rate * (df_dw * eps * sigmoid + df_drho),
+    ]
+}
+
+/// One step of the compiled program: the loss, `mu'`, `rho'`.
+fn step_by_program(infer: &Infer, steps: &mut Steps<'_>, states: &Values, step: i32) -> [f64; 3] {
+    steps.set(states);
+    let loss = steps.step(&[0, 1], step);
+    let after = steps.states();
+    assert_eq!(infer.reports[0].name, "w");
+    [loss, after["w/loc"][0], after["w/scale"][0]]
+}
+
+/// What the compiler's loss lacks of the paper's `f` at one draw: it takes the entropy of `q` in closed form, and
+/// `-log q(w)` exceeds the entropy by `eps^2 / 2 - 1 / 2`. Gradients are the same at every draw.
+fn excess(eps: f64) -> f64 {
+    0.5 - 0.5 * eps * eps
+}
+
+#[test]
+fn steps_follow_the_formulas() {
+    for precision in [Precision::F64, Precision::F32] {
+        let compiled = compiled("steps", &ROWS, SPIKE_AND_SLAB, precision);
+        let infer = &compiled.manifest.infers[0];
+        let dataset = compiled.dataset("line");
+        let states = start(&infer.states, 1, &HashMap::new());
+        let mut steps = Steps::new(infer, &dataset, &states, 1);
+        let tolerance = if precision == Precision::F64 { 1e-12 } else { 2e-5 };
+        for step in 0..50 {
+            let eps = noise(compiled.manifest.seed, step);
+            let [f, mu, rho] = step_by_hand(0.4, -1.0, eps);
+            let [loss, loc, scale] = step_by_program(infer, &mut steps, &states, step);
+            close(loss + excess(eps), f, tolerance * f.abs());
+            close(loc, mu, tolerance);
+            close(scale, rho, tolerance);
+        }
+    }
+}
+
+/// The numbers of `w = 0.4 + softplus(-1) 0.7`, at the step whose noise is nearest to 0.7.
+#[test]
+fn the_known_step() {
+    let compiled = compiled("known", &ROWS, SPIKE_AND_SLAB, Precision::F64);
+    let infer = &compiled.manifest.infers[0];
+    let miss = |step: &i32| (noise(1, *step) - 0.7).abs();
+    let step = (0..2_000_000).min_by(|a, b| miss(a).total_cmp(&miss(b))).unwrap();
+    assert!(miss(&step) < 5e-6);
+    let dataset = compiled.dataset("line");
+    let states = start(&infer.states, 1, &HashMap::new());
+    let mut steps = Steps::new(infer, &dataset, &states, 1);
+    let [loss, mu, rho] = step_by_program(infer, &mut steps, &states, step);
+    // The slopes in the noise are below 3, and below 0.1 after the step.
+    close(
+        loss + excess(noise(1, step)),
+        3.801_655_05,
+        1e-8 + 3.0 * miss(&step),
+    );
+    close(mu, 0.469_950_53, 1e-8 + 0.1 * miss(&step));
+    close(rho, -0.978_245_98, 1e-8 + 0.1 * miss(&step));
+}
+
+/// Eight points on a line with noise 0.3 and standard normal priors.
+const CONJUGATE: &str = "
+data line = csv(\"line.csv\") { target = y }
+model Line(x: real) -> y: real {
+  a ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(a + b * x, 0.3)
+}
+posterior Q of Line { a, b ~ Normal(loc = 0, scale = 0.5) }
+infer fit = vi(Q, line) { epochs = 3000, batch = 0, samples = 64, optimiser = Adam(1e-2), schedule = cosine, precision = f64 }
+";
+const POINTS: [(f64, f64); 8] = [
+    (-1.5, -0.9),
+    (-1.0, -0.8),
+    (-0.4, 0.1),
+    (0.0, 0.25),
+    (0.3, 0.35),
+    (0.8, 1.0),
+    (1.2, 1.05),
+    (1.9, 1.7),
+];
+
+/// The best factorised normal has the posterior's means and the reciprocals of its precisions' diagonal as variances.
+#[test]
+fn the_conjugate_optimum() {
+    let compiled = compiled("conjugate", &POINTS, CONJUGATE, Precision::F64);
+    let infer = &compiled.manifest.infers[0];
+    let result = compile::run(&compiled.manifest, 1);
+    let values = &result.outcomes[0].splits[0].fitted.values;
+    let softplus = |x: f64| x.exp().ln_1p();
+    close(values["a/loc"][0], 0.214_804_89, 2e-3);
+    close(values["b/loc"][0], 0.778_637_25, 2e-3);
+    close(softplus(values["a/scale"][0]), 0.105_474_38, 2e-3);
+    close(softplus(values["b/scale"][0]), 0.098_479_82, 2e-3);
+    let states = start(&infer.states, 1, &HashMap::new());
+    let dataset = compiled.dataset("line");
+    let mut steps = Steps::new(infer, &dataset, &states, 1);
+    let all: Vec<u32> = (0..8).collect();
+    let elbos: Vec<f64> = (0..2000)
+        .map(|step| {
+            steps.set(values);
+            -steps.step(&all, 1_000_000 + step)
+        })
+        .collect();
+    let count = elbos.len() as f64;
+    let mean = elbos.iter().sum::<f64>() / count;
+    let variance = elbos.iter().map(|elbo| (elbo - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    let error = (variance / count).sqrt();
+    // The optimum bounds every other point, and a distance of 2e-3 costs less than 1e-3.
+    assert!(error < 5e-3, "{error}");
+    assert!(mean < -3.415_327_78 + 4.0 * error, "{mean} +- {error}");
+    assert!(mean > -3.415_327_78 - 4.0 * error - 1e-3, "{mean} +- {error}");
+}
+
+/// Any choice of batches estimates the loss of all rows without bias: the mean over the batches of an epoch, each weighted
+/// with its rows, is the loss of one step with all rows and the same noise.
+#[test]
+fn batches_add_up() {
+    for path in compile::examples() {
+        let options = Options {
+            precision: Some(Precision::F64),
+            ..options("cranelift", None)
+        };
+        let compiled = compile::file(&path, &options);
+        for infer in &compiled.manifest.infers {
+            let dataset = compiled.dataset(&infer.data);
+            let states = start(&infer.states, 1, &HashMap::new());
+            let mut steps = Steps::new(infer, &dataset, &states, 2);
+            let rows: Vec<u32> = (0..dataset.train.count as u32).rev().collect();
+            let whole = steps.step(&rows, 5);
+            for batch in [7, 32, 100, rows.len() / 2 + 1] {
+                let mut sum = 0.0;
+                for part in rows.chunks(batch) {
+                    steps.set(&states);
+                    sum += steps.step(part, 5) * part.len() as f64;
+                }
+                let mean = sum / rows.len() as f64;
+                let name = format!("{} {}: batches of {batch}", path.display(), infer.name);
+                assert!(
+                    (mean - whole).abs() < 1e-11 * whole.abs(),
+                    "{name}: {mean}, all rows: {whole}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Layers and optimisers: each one compiled and run in a small model.
+
+use bnnc_base::dtype::Precision;
+use bnnc_tests::compile;
+
+/// A model of the toy data around a network, fitted for a few epochs.
+fn fit(network: &str, posterior: &str, options: &str) {
+    let text = format!(
+        "use layers::Dense
+         use layers::Linear
+         use layers::Residual
+         use layers::LayerNorm
+         data toy = csv(\"data/toy.csv\") {{ standardise = [inputs, target] }}
+         model Toy(x: real[d]) -> y: real {{
+           {network}
+           y ~ Normal(output, 0.5)
+         }}
+         posterior Q of Toy {{
+           {posterior}
+         }}
+         infer fit = vi(Q, toy) {{ epochs = 3, batch = 0, {options} }}"
+    );
+    run("examples/toy/test.bnn", &text);
+}
+
+fn run(path: &str, text: &str) {
+    for precision in [Precision::F32, Precision::F64] {
+        let options = compile::options("cranelift", Some(precision));
+        let compiled = compile::text(&bnnc_tests::root().join(path), text, &options);
+        let result = compile::run(&compiled.manifest, 1);
+        let json = bnnc_run::result::json(&compiled.manifest, &result);
+        let numbers = json["infer"]["fit"]["parameters"].as_object();
+        let numbers = numbers.unwrap_or_else(|| panic!("{text}: {json}"));
+        assert!(!numbers.is_empty() && !json.to_string().contains("NaN"), "{json}");
+    }
+}
+
+#[test]
+fn dense_and_linear() {
+    let network = "h = Dense(4)\n k = Linear(1, prior = Normal(0, 0.5))\n output = k(relu(h(x)))[0]";
+    fit(
+        network,
+        "h.*, k.* ~ Normal(scale = 0.1)",
+        "optimiser = Adam(1e-2)",
+    );
+}
+
+#[test]
+fn residual() {
+    let network = "h = Dense(3)\n r = Residual(activation = tanh)\n k = Dense(1)\n output = k(r(h(x)))[0]";
+    fit(
+        network,
+        "h.*, r.*, k.* ~ Normal(scale = 0.1)",
+        "optimiser = SGD(1e-4, momentum = 0.9)",
+    );
+}
+
+/// The normalised image has one channel of one row.
+#[test]
+fn layer_norm() {
+    let network = "h = Dense(4)\n n = LayerNorm()\n k = Dense(1)\n output = k(n([[h(x)]])[0, 0])[0]";
+    fit(
+        network,
+        "h.*, k.* ~ Normal(scale = 0.1)",
+        "optimiser = RMSProp(1e-3)",
+    );
+}
+
+#[test]
+fn embedding() {
+    let text = "use layers::Embedding
+         data schools = json(\"data/eight_schools.json\")
+         model Schools(school: index(J) = row, sigma: positive) -> y: real {
+           e = Embedding(J, 2, prior = Normal(0, 5))
+           y ~ Normal(sum(e(school)), sigma)
+         }
+         posterior Q of Schools {
+           e.table ~ Normal(scale = 0.1)
+         }
+         infer fit = vi(Q, schools) { epochs = 3, batch = 0 }";
+    run("examples/eight-schools/test.bnn", text);
+}
+
+/// Every layer and optimiser of the library is named in a test of this file.
+#[test]
+fn every_layer_and_optimiser_is_run() {
+    let module = super::probe::module("");
+    let here = include_str!("layers.rs");
+    let layers = module.layers.iter().map(|layer| &layer.name);
+    for name in layers.chain(module.optimisers.iter().map(|optimiser| &optimiser.name)) {
+        assert!(here.contains(&format!("{name}(")), "`{name}` is not run");
+    }
+}
+
+/// Each family that can be drawn from fits a small network; a family on part of the reals fits a scale.
+#[test]
+fn families_fit() {
+    let network = "h = Dense(3)\n k = Dense(1)\n output = k(tanh(h(x)))[0]";
+    for family in [
+        "Laplace(scale = 0.1)",
+        "Logistic(scale = 0.1)",
+        "Radial(scale = 0.1)",
+        "LowRankNormal(rank = 2)",
+        "Point",
+    ] {
+        fit(network, &format!("h.*, k.* ~ {family}"), "optimiser = Adam(1e-2)");
+    }
+    let network = "s: positive ~ Cauchy(0, 1)\n output = s * x[0]";
+    for family in [
+        "LogNormal(loc = 0, scale = 0.1)",
+        "Exponential(scale = 1)",
+        "HalfNormal(scale = 1)",
+    ] {
+        fit(network, &format!("s ~ {family}"), "optimiser = Adam(1e-2)");
+    }
+}
+
+/// Priors that a declared type narrows have the mass of the interval taken away.
+#[test]
+fn narrowed_priors_fit() {
+    let posterior = "s ~ LogNormal(loc = 0, scale = 0.1)";
+    for prior in [
+        "Normal(0, 1)",
+        "Cauchy(0, 2)",
+        "Laplace(0, 1)",
+        "Logistic(0, 1)",
+        "HalfStudentT(3, 1)",
+    ] {
+        fit(
+            &format!("s: positive ~ {prior}\n output = s * x[0]"),
+            posterior,
+            "optimiser = Adam(1e-2)",
+        );
+    }
+    let posterior = "s ~ Normal(scale = 0.1)";
+    fit(
+        "s: unit ~ Uniform(0, 1)\n output = s * x[0]",
+        posterior,
+        "optimiser = Adam(1e-2)",
+    );
+    fit(
+        "s: unit ~ Beta(2, 3)\n output = s * x[0]",
+        posterior,
+        "optimiser = Adam(1e-2)",
+    );
+}

@@ -1,0 +1,66 @@
+//! The library: every file is read, formatted and documented; every distribution is what its formulas say; every layer runs.
+
+mod joint;
+mod layers;
+mod probe;
+mod quadrature;
+mod scalars;
+
+use bnnc_base::source::SourceMap;
+use bnnc_grammar::ast::ItemKind;
+use bnnc_grammar::{parse, print};
+
+#[test]
+fn files_parse_and_are_formatted() {
+    assert!(!bnnc_stdlib::FILES.is_empty());
+    for (path, text) in bnnc_stdlib::FILES {
+        let source = SourceMap::default().add(path, text);
+        let (_, diagnostics) = parse::parse(&source);
+        assert!(diagnostics.is_empty(), "{path}: {diagnostics:#?}");
+        let formatted = print::format(&source);
+        assert_eq!(
+            formatted.as_deref(),
+            Ok(*text),
+            "{path} is not formatted: `bnnc fmt stdlib/{path}`"
+        );
+    }
+}
+
+/// The library checks without errors and warnings, alone and beside a program that uses one of its names.
+#[test]
+fn the_library_checks() {
+    let program = bnnc_driver::program::load("empty.bnn", "", &Default::default(), false);
+    assert!(program.diagnostics.is_empty(), "{:#?}", program.diagnostics);
+    let text = "fn share(x: real) -> real {\n  return 2 * x\n}\n";
+    let program = bnnc_driver::program::load("own.bnn", text, &Default::default(), false);
+    assert!(program.diagnostics.is_empty(), "{:#?}", program.diagnostics);
+    assert_eq!(bnnc_hir::verify::verify(&program.module), Vec::<String>::new());
+}
+
+#[test]
+fn items_are_documented() {
+    for (path, text) in bnnc_stdlib::FILES {
+        assert!(
+            text.starts_with("//! "),
+            "{path} does not begin with a `//!` sentence"
+        );
+        let (tree, _) = parse::parse(&SourceMap::default().add(path, text));
+        for item in tree.items {
+            let is_documented = item.doc.first().is_some_and(|line| !line.trim().is_empty());
+            assert!(is_documented, "{path}: {:?} has no `///`", item.kind);
+            let is_allowed = matches!(
+                item.kind,
+                ItemKind::Fn(_)
+                    | ItemKind::Layer(_)
+                    | ItemKind::Dist(_)
+                    | ItemKind::Optimiser(_)
+                    | ItemKind::Const(_)
+            );
+            assert!(
+                is_allowed,
+                "{path} declares more than the library may: {:?}",
+                item.kind
+            );
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The predicted peak of a run's memory against the allocator's, and the refusal of what would not fit.
+
+use bnnc_base::diagnostic::Fault;
+use bnnc_base::dtype::Precision;
+use bnnc_driver::options::Options;
+use bnnc_run::fit::Stop;
+use bnnc_tests::compile::{self, Compiled, options};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// The system's allocator, which knows how much is held and the most that was.
+struct Tracking;
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+/// The tests measure one after the other.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn grow(bytes: usize) {
+    let held = HELD.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    PEAK.fetch_max(held, Ordering::Relaxed);
+}
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Tracking {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        grow(layout.size());
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        grow(layout.size());
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, address: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        grow(size);
+        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(address, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(address, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Tracking = Tracking;
+
+/// The most that a run holds above what was held before it.
+fn measured(compiled: &Compiled) -> usize {
+    let before = HELD.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    // A thread of its own: what a thread keeps until it ends shall be counted every time.
+    let run = || compile::run(&compiled.manifest, 1).outcomes.len();
+    let outcomes = std::thread::scope(|scope| scope.spawn(run).join());
+    assert!(outcomes.is_ok_and(|outcomes| outcomes > 0));
+    PEAK.load(Ordering::Relaxed) - before
+}
+
+fn predicted(compiled: &Compiled) -> u64 {
+    let peaks = compiled.manifest.infers.iter().map(|infer| infer.cost.peak_bytes);
+    peaks.max().unwrap_or(0)
+}
+
+/// A regression on `width` inputs with one hidden layer; the data lie in `file`.
+fn network(file: &str, hidden: usize, options: &str) -> String {
+    format!(
+        "use layers::Dense
+data rows = csv(\"{file}\") {{ test = fraction(0.2), standardise = [inputs, target] }}
+model Net(x: real[d]) -> y: real {{
+  hidden = Dense({hidden})
+  out    = Dense(1)
+  sigma: positive ~ HalfNormal(1)
+  y ~ Normal(out(relu(hidden(x)))[0], sigma)
+}}
+posterior Q of Net {{
+  hidden.*, out.* ~ Normal(scale = 0.01)
+  sigma ~ LogNormal(loc = -1, scale = 0.1)
+}}
+infer fit = vi(Q, rows) {{ epochs = 1, optimiser = Adam(1e-3), {options} }}
+"
+    )
+}
+
+/// A file of `rows` rows with eight inputs and a target.
+fn table(folder: &Path, rows: usize) -> String {
+    let name = format!("rows-{rows}.csv");
+    let mut text = String::from("a,b,c,d,e,f,g,h,y\n");
+    for row in 0..rows {
+        let cells: Vec<String> = (0..9)
+            .map(|column| format!("{:.4}", ((row * 9 + column) as f64 * 0.618_034).fract()))
+            .collect();
+        text.push_str(&cells.join(","));
+        text.push('\n');
+    }
+    std::fs::write(folder.join(&name), text).unwrap();
+    name
+}
+
+fn folder() -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("bnnc-memory-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Below this, names, tables of ports and the like are more than a tenth.
+const SMALL: u64 = 2 << 20;
+
+/// What is wrong with a prediction.
+fn check(name: &str, compiled: &Compiled) -> Option<String> {
+    let (predicted, measured) = (predicted(compiled), measured(compiled) as u64);
+    let ratio = predicted as f64 / measured as f64;
+    println!("{name}: predicted {predicted}, measured {measured}, ratio {ratio:.3}");
+    let is_far = (ratio - 1.0).abs() > 0.1 && predicted.max(measured) > SMALL;
+    is_far.then(|| format!("{name}: predicted {predicted}, measured {measured}"))
+}
+
+#[test]
+fn a_grid_of_models() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = folder();
+    let mut faults = Vec::new();
+    for rows in [300, 20_000] {
+        let file = table(&folder, rows);
+        for (hidden, batch, samples, draws) in [
+            (10, 16, 1, 10),
+            (10, 512, 4, 100),
+            (100, 128, 1, 1000),
+            (100, 0, 1, 100),
+            (500, 512, 1, 20),
+            (500, 64, 4, 200),
+            (2000, 16, 1, 5),
+            (2000, 512, 4, 50),
+        ] {
+            for precision in [Precision::F32, Precision::F64] {
+                if batch == 0 && rows > 1000 && precision == Precision::F64 {
+                    continue;
+                }
+                let settings = format!("batch = {batch}, samples = {samples}, predictive_draws = {draws}");
+                let program = network(&file, hidden, &settings);
+                let path = folder.join("net.bnn");
+                let compiled = compile::text(&path, &program, &options("cranelift", Some(precision)));
+                let name = format!("{rows} rows, {hidden} units, {settings}, {precision}");
+                faults.extend(check(&name, &compiled));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+#[test]
+fn every_example() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut faults = Vec::new();
+    for path in compile::examples() {
+        let infers = compile::file(&path, &options("cranelift", None)).manifest.infers;
+        let settings = infers.iter().map(|infer| format!("{}.epochs=1", infer.name));
+        let options = Options {
+            settings: settings.collect(),
+            ..options("cranelift", None)
+        };
+        faults.extend(check(
+            &path.display().to_string(),
+            &compile::file(&path, &options),
+        ));
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+/// A run above the limit is refused with its number, as the program's fault, before it allocates what it would need.
+#[test]
+fn a_limit_refuses_before_allocating() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = folder();
+    let file = table(&folder, 300);
+    let program = network(&file, 2000, "batch = 256, samples = 4");
+    let compiled = compile::text(&folder.join("net.bnn"), &program, &options("cranelift", None));
+    let need = predicted(&compiled);
+    let before = HELD.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    let run = |limit| {
+        let options = bnnc_run::run::Options {
+            threads: 1,
+            progress: false,
+            max_memory: Some(limit),
+        };
+        bnnc_run::run::run(&compiled.manifest, &options)
+    };
+    let Err(Stop::Diagnostics(diagnostics)) = run(need - 1) else {
+        panic!("it was not refused");
+    };
+    assert!(PEAK.load(Ordering::Relaxed) - before < 64 << 10);
+    assert_eq!(diagnostics[0].code.id, "E0502");
+    assert!(diagnostics[0].fault == Fault::Program);
+    assert!(!diagnostics[0].help.is_empty());
+    assert!(run(need).is_ok());
+}
