@@ -5,9 +5,7 @@
 #
 # BNNC_STEP is the command of bnnc's side, run in the root of the repository. It prints bnnc's result object on standard
 # output; ms/step is `seconds.fit / diagnostics.steps` of the first infer. Set it to an empty string to leave bnnc out.
-# Its default trains examples/digits/mnist-full.bnn, which has to read the same FOLDER:
-#
-#   BNNC_STEP="target/release/bnnc run my.bnn --json --threads 2 --data mnist=..." compare.sh --data FOLDER
+# Its default trains examples/digits/mnist.bnn on the files of FOLDER for two epochs.
 set -euo pipefail
 
 data= rounds=5 python=python3 steps=300 compile=
@@ -25,7 +23,11 @@ done
 
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$here/../.."
-BNNC_STEP=${BNNC_STEP-"cargo run --release -q -p bnnc -- run examples/digits/mnist-full.bnn --json"}
+images=$(ls "$data"/train-images-idx3-ubyte* | head -n 1)
+labels=$(ls "$data"/train-labels-idx1-ubyte* | head -n 1)
+settings="--set fit.epochs=2 --set fit.optimiser='Adam(1e-3)' --set fit.schedule=constant --set 'mnist.test=fraction(0.01)'"
+BNNC_STEP=${BNNC_STEP-"cargo run --release -q -p bnnc -- run examples/digits/mnist.bnn --json --threads 2 \
+  --data mnist='$images' --data mnist='$labels' $settings"}
 export PYTHONDONTWRITEBYTECODE=1
 
 results=$(mktemp)

@@ -11,7 +11,6 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("cranelift-*", &["bnnc-backend-cranelift"]),
     ("csv", &["bnnc-data"]),
     ("flate2", &["bnnc-data"]),
-    ("gemm", &["bnnc-kernels"]),
     ("indicatif", &["bnnc-run"]),
     ("lalrpop", &["bnnc-grammar"]),
     ("lalrpop-util", &["bnnc-grammar"]),

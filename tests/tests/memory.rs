@@ -176,6 +176,36 @@ fn every_example() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
+/// Several splits keep the files' table; early stopping has a predicting program of its own; a second infer starts from
+/// the first.
+#[test]
+fn splits_validation_and_several_infers() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let program = r#"
+use layers::Dense
+data concrete = csv("data/concrete.csv") {
+  test        = splits("data/splits.json")
+  validation  = 0.2
+  standardise = [inputs, target]
+}
+model Net(x: real[d]) -> strength: real {
+  hidden = Dense(800)
+  out    = Dense(1)
+  sigma: positive ~ HalfNormal(1)
+  strength ~ Normal(out(tanh(hidden(x)))[0], sigma)
+}
+posterior Q of Net {
+  hidden.*, out.* ~ Normal(scale = 0.01)
+  sigma ~ LogNormal(loc = -1, scale = 0.1)
+}
+infer first = vi(Q, concrete) { epochs = 1, batch = 100, patience = 3, predictive_draws = 20 }
+infer second = vi(Q, concrete) { epochs = 1, batch = 100, start = first, predictive_draws = 20 }
+"#;
+    let path = bnnc_tests::root().join("examples/concrete/splits.bnn");
+    let compiled = compile::text(&path, program, &options("cranelift", None));
+    assert_eq!(check("two infers on all splits", &compiled), None);
+}
+
 /// A run above the limit is refused with its number, as the program's fault, before it allocates what it would need.
 #[test]
 fn a_limit_refuses_before_allocating() {

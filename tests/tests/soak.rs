@@ -9,9 +9,57 @@ use std::time::{Duration, Instant};
 
 /// Pieces that programs are made of, so that mutations stay near what parses.
 const PIECES: &[&str] = &[
-    "~", "=", "(", ")", "[", "]", "{", "}", ",", ".", "..", "*", "@", "^", "-", "->", ":", "for", "in", "if", "else",
-    "real", "positive", "index", "dist", "fn", "Normal", "Dense", "relu", "0", "1", "2.5", "1e308", "-1", "n", "x", "y",
-    "\"a\"", "\n", "//", "state", "local", "infer", "data", "model", "posterior", "vi", "map", "epochs", "i64", "\u{e9}",
+    "~",
+    "=",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ".",
+    "..",
+    "*",
+    "@",
+    "^",
+    "-",
+    "->",
+    ":",
+    "for",
+    "in",
+    "if",
+    "else",
+    "real",
+    "positive",
+    "index",
+    "dist",
+    "fn",
+    "Normal",
+    "Dense",
+    "relu",
+    "0",
+    "1",
+    "2.5",
+    "1e308",
+    "-1",
+    "n",
+    "x",
+    "y",
+    "\"a\"",
+    "\n",
+    "//",
+    "state",
+    "local",
+    "infer",
+    "data",
+    "model",
+    "posterior",
+    "vi",
+    "map",
+    "epochs",
+    "i64",
+    "\u{e9}",
 ];
 
 /// A stream of choices.
@@ -30,7 +78,9 @@ impl Choices {
 fn samples() -> Vec<String> {
     let root = bnnc_tests::root();
     let files = ["tests/programs", "stdlib", "examples"];
-    let texts = files.iter().flat_map(|folder| bnnc_tests::files::under(&root.join(folder), &["bnn"]));
+    let texts = files
+        .iter()
+        .flat_map(|folder| bnnc_tests::files::under(&root.join(folder), &["bnn"]));
     texts.map(|file| file.text).collect()
 }
 
@@ -66,7 +116,11 @@ fn run(duration: Duration) -> usize {
         let source = SourceMap::default().add("mutant", &mutant);
         if let Ok(formatted) = bnnc_grammar::print::format(&source) {
             let again = SourceMap::default().add("formatted", &formatted);
-            assert_eq!(bnnc_grammar::print::format(&again).as_ref(), Ok(&formatted), "{mutant}");
+            assert_eq!(
+                bnnc_grammar::print::format(&again).as_ref(),
+                Ok(&formatted),
+                "{mutant}"
+            );
         }
         let checked = program::load("mutant.bnn", &mutant, &Options::default(), true);
         if !checked.has_errors() {
@@ -88,6 +142,9 @@ fn a_moment() {
 #[test]
 #[ignore = "runs for ten minutes"]
 fn ten_minutes() {
-    let seconds = std::env::var("BNNC_SOAK_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(600);
+    let seconds = std::env::var("BNNC_SOAK_SECONDS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(600);
     println!("{} mutants", run(Duration::from_secs(seconds)));
 }

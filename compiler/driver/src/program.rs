@@ -2,7 +2,7 @@
 
 use crate::codes;
 use crate::options::Options;
-use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::diagnostic::{Diagnostic, Fault, Place};
 use bnnc_base::source::{Source, SourceMap};
 use bnnc_grammar::ast;
 use bnnc_hir::check::{Context, Override, check};
@@ -51,6 +51,16 @@ pub fn load(name: &str, text: &str, options: &Options, allow_unbuilt: bool) -> P
     let context = Context { overrides, folder, data_overrides: data(options), allow_unbuilt, library_paths };
     let (module, found) = check(&library, &ast, &context);
     diagnostics.extend(found);
+    for diagnostic in &mut diagnostics {
+        // What is wrong with a `--set` is wrong with the command line, not with the program.
+        let source = match diagnostic.at {
+            Place::Span(span) => sources.get(span.source),
+            Place::File { .. } | Place::Nowhere => None,
+        };
+        if source.is_some_and(|source| source.name.starts_with("--set ")) {
+            diagnostic.fault = Fault::Usage;
+        }
+    }
     Program { sources, source, ast, module, diagnostics }
 }
 

@@ -257,7 +257,7 @@ impl Session {
         let text = named(local, &held, &text, &environment.locals);
         let name = environment.locals[local].name.clone();
         self.environment = environment;
-        self.variables.push(Variable { name, local, written: written.clone(), draw, held });
+        self.variables.push(Variable { name, local, written: written.clone(), draw, held, text: text.clone() });
         Ok(text)
     }
 

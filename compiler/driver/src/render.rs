@@ -4,6 +4,9 @@ use ariadne::{CharSet, Color, Config, IndexType, Label, Report, ReportKind};
 use bnnc_base::diagnostic::{Diagnostic, Place, Severity};
 use bnnc_base::source::{SourceMap, Span};
 
+/// Lines of more bytes are not shown.
+const WIDEST: usize = 1000;
+
 /// Renders a diagnostic in rustc's manner.
 pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> String {
     match &diagnostic.at {
@@ -64,27 +67,43 @@ fn plain(diagnostic: &Diagnostic, place: Option<&str>, colour: bool) -> String {
     format!("{}{place}{label}{}", head(diagnostic, colour), tail(diagnostic, colour))
 }
 
-/// A place as ariadne wants it: the name of the text and a range of characters, never empty.
+/// A place as ariadne wants it: the name of the text and a range of characters, empty only at the end of the text.
 fn place(span: Span, sources: &SourceMap) -> Option<(String, std::ops::Range<usize>)> {
     let source = sources.get(span.source)?;
     let characters = |byte: u32| {
         let byte = source.text.floor_char_boundary(byte as usize);
         source.text[..byte].chars().count()
     };
-    let (start, end) = (characters(span.start), characters(span.end));
-    Some((source.name.to_string(), start..end.max(start + 1)))
+    let (start, end, last) = (characters(span.start), characters(span.end), source.text.chars().count());
+    Some((source.name.to_string(), start..end.max(start + 1).min(last).max(start)))
 }
 
 fn spanned(diagnostic: &Diagnostic, span: Span, sources: &SourceMap, colour: bool) -> String {
     framed(diagnostic, span, sources, colour)
         .map(|frame| format!("{}{frame}{}", head(diagnostic, colour), tail(diagnostic, colour)))
-        .unwrap_or_else(|| plain(diagnostic, None, colour))
+        .unwrap_or_else(|| {
+            let place = sources.get(span.source).map(|source| {
+                let (line, column) = line_column(&source.text, span.start as usize);
+                format!("{}:{line}:{column}", source.name)
+            });
+            plain(diagnostic, place.as_deref(), colour)
+        })
+}
+
+/// Whether the lines of a span are too long to be shown.
+fn is_too_wide(span: Span, sources: &SourceMap) -> bool {
+    let Some(source) = sources.get(span.source) else { return true };
+    let (start, end) = (span.start as usize, (span.end as usize).min(source.text.len()));
+    let from = source.text[..source.text.floor_char_boundary(start)].rfind('\n').map_or(0, |at| at + 1);
+    let end = source.text.floor_char_boundary(end);
+    let to = source.text[end..].find('\n').map_or(source.text.len(), |at| end + at);
+    source.text[from..to.max(from)].lines().any(|line| line.len() > WIDEST)
 }
 
 /// What is written below which place, and whether it is the main one, in the order of the text. A main place without a
 /// text of its own is named after its code, unless the other labels point into it: then they say it better.
 fn labels(diagnostic: &Diagnostic, span: Span) -> Vec<(Span, &str, bool)> {
-    let within = |other: Span| other.source == span.source && span.start <= other.start && other.end <= span.end;
+    let within = |other: Span| other.source == span.source && span.start <= other.start && other.start < span.end;
     let title = match diagnostic.label.as_str() {
         "" => (!diagnostic.labels.iter().any(|label| within(label.span))).then_some(diagnostic.code.title),
         label => Some(label),
@@ -97,6 +116,9 @@ fn labels(diagnostic: &Diagnostic, span: Span) -> Vec<(Span, &str, bool)> {
 
 /// The source lines with their labels; the head of the report is written apart, as rustc writes it.
 fn framed(diagnostic: &Diagnostic, span: Span, sources: &SourceMap, colour: bool) -> Option<String> {
+    if labels(diagnostic, span).iter().any(|(span, ..)| is_too_wide(*span, sources)) {
+        return None;
+    }
     let config = Config::default()
         .with_color(colour)
         .with_index_type(IndexType::Char)

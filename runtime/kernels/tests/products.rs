@@ -101,6 +101,8 @@ enum Layout {
     Gaps,
     /// Rows so far apart that they compete for places of a cache.
     Pages,
+    /// The same of columns.
+    ColumnPages,
     /// The second axis is broadcast.
     Broadcast,
 }
@@ -112,6 +114,7 @@ fn matrix(random: &mut Random, layout: Layout, rows: usize, columns: usize) -> (
         Layout::Columns => [1, rows],
         Layout::Gaps => [2 * columns + 3, 2],
         Layout::Pages => [columns.next_multiple_of(1024), 1],
+        Layout::ColumnPages => [1, rows.next_multiple_of(1024)],
         Layout::Broadcast => [1, 0],
     };
     let reach = rows.saturating_sub(1) * strides[0] + columns.saturating_sub(1) * strides[1] + 1;
@@ -126,6 +129,7 @@ const OPERAND: &[Layout] = &[
     Layout::Columns,
     Layout::Gaps,
     Layout::Pages,
+    Layout::ColumnPages,
     Layout::Broadcast,
 ];
 const RESULT: &[Layout] = &[
@@ -173,9 +177,10 @@ fn large_sizes_in_all_layouts() {
         [1, 5000, 9],
         [1, 1, 3001],
         [64, 64, 64],
+        [256, 64, 1024],
         [515, 66, 20],
     ];
-    for _ in 0..4 {
+    for _ in 0..12 {
         for sizes in sizes {
             let (buffers, ints) = product(&mut random, sizes);
             check(&pool, &buffers, &ints);

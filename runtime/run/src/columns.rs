@@ -1,23 +1,24 @@
 //! Predictions as the columns of a table, fed by blocks of rows: mean, sd and quantiles, or the probabilities of classes.
 
 use crate::predict::Predictive;
-use crate::score::{original, probabilities};
+use crate::score::probabilities;
 use bnnc_abi::manifest::{Output, OutputKind};
-use bnnc_data::Standardisation;
 use bnnc_data::metrics::{Draws, Summary, sorted};
 use bnnc_data::write::ResultColumn;
 
 /// Columns that grow with every block of rows.
 pub struct Columns<'a> {
     output: &'a Output,
-    standardisation: Standardisation,
     rows: usize,
     /// One column per class, or `mean`, `sd`, `q05`, `q50`, `q95`; those that the model does not have stay empty.
     reals: Vec<(String, Vec<f64>)>,
 }
 
+/// The name of a column and what it holds.
+type Part = (&'static str, fn(&Summary) -> f64);
+
 /// What is said of predictive draws.
-const PARTS: [(&str, fn(&Summary) -> f64); 4] = [
+const PARTS: [Part; 4] = [
     ("sd", |s| s.sd),
     ("q05", |s| s.q05),
     ("q50", |s| s.q50),
@@ -26,7 +27,7 @@ const PARTS: [(&str, fn(&Summary) -> f64); 4] = [
 
 impl<'a> Columns<'a> {
     /// None yet of `rows` rows.
-    pub fn new(output: &'a Output, standardisation: Standardisation, rows: usize) -> Columns<'a> {
+    pub fn new(output: &'a Output, rows: usize) -> Columns<'a> {
         let classes = |count: usize| (0..count).map(|class| format!("p{class}")).collect();
         let names: Vec<String> = match output.kind {
             OutputKind::Classes(count) => classes(count),
@@ -39,7 +40,6 @@ impl<'a> Columns<'a> {
         };
         Columns {
             output,
-            standardisation,
             rows: 0,
             reals: names
                 .into_iter()
@@ -48,7 +48,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Adds the predictions for the next rows.
+    /// Adds the predictions for the next rows, in original units.
     pub fn add(&mut self, predictive: &Predictive) {
         self.rows += predictive.rows;
         match self.output.kind {
@@ -75,14 +75,13 @@ impl<'a> Columns<'a> {
             return;
         };
         if predictive.mean.len() == rows * count {
-            let mean = original(&predictive.mean, self.standardisation);
-            let draws = Draws::new(&mean, rows);
+            let draws = Draws::new(&predictive.mean, rows);
             means.extend((0..rows).map(|row| draws.of_row(row).sum::<f64>() / count as f64));
         }
         if predictive.draw.len() == rows * count {
-            let draw = original(&predictive.draw, self.standardisation);
+            let draws = Draws::new(&predictive.draw, rows);
             for row in 0..rows {
-                let summary = Summary::of_sorted(&sorted(Draws::new(&draw, rows).of_row(row)));
+                let summary = Summary::of_sorted(&sorted(draws.of_row(row)));
                 for ((_, column), (_, part)) in others.iter_mut().zip(PARTS) {
                     column.push(part(&summary));
                 }

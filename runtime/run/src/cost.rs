@@ -33,6 +33,7 @@ pub fn training_sizes(options: &Training, rows: usize) -> Sizes {
 pub fn predict_peaks(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
     let mut kept = 0;
     let mut read = HashSet::new();
+    let mut workspace = 0;
     for infer in &mut manifest.infers {
         let spec = manifest.data.iter().find(|spec| spec.name == infer.data);
         let Some((spec, schema)) = spec.zip(schemas.get(&infer.data)) else {
@@ -50,7 +51,10 @@ pub fn predict_peaks(manifest: &mut Manifest, schemas: &HashMap<String, Schema>)
             (true, false) => data.rows,
             (false, false) => 0,
         };
-        infer.cost.peak_bytes = kept + preparing.max(held + computing(infer, schema));
+        if multiplies(infer) {
+            workspace = matmul::WORKSPACE_BYTES as u64;
+        }
+        infer.cost.peak_bytes = kept + preparing.max(held + workspace + computing(infer, schema));
         kept += parameters(infer) * schema.splits.max(1) as u64 + predictions(infer, schema);
         kept += if schema.splits > 1 && first_use {
             data.table
@@ -148,21 +152,27 @@ fn computing(infer: &Infer, schema: &Schema) -> u64 {
     let predicting =
         predicting(infer, rows, options.predictive_draws) + predictions(infer, schema) + parameters(infer);
     let sizes = Sizes::default().with(Symbol::Draws, summary::draws_per_call(infer));
-    let summing = machine(&infer.sites, &sizes) + parameters(infer) + predictions(infer, schema);
+    let summing =
+        machine(&infer.sites, &sizes) + summaries(infer) + parameters(infer) + predictions(infer, schema);
     training.max(predicting).max(summing)
 }
 
 fn machine(artifact: &Artifact, sizes: &Sizes) -> u64 {
-    let multiplies = artifact.plan.steps.iter().any(|step| match step {
-        Step::Call(call) => std::ptr::eq(call.primitive.0, &primitive::MATMUL),
-        Step::Launch(_) | Step::Repeat { .. } => false,
-    });
-    let workspace = if multiplies {
-        matmul::WORKSPACE_BYTES as u64
-    } else {
-        0
-    };
-    predict_arena_bytes(&artifact.plan, sizes) + workspace
+    predict_arena_bytes(&artifact.plan, sizes)
+}
+
+/// Whether a thread that runs the infer keeps the workspace of matrix products.
+fn multiplies(infer: &Infer) -> bool {
+    fn calls(steps: &[Step]) -> bool {
+        steps.iter().any(|step| match step {
+            Step::Call(call) => std::ptr::eq(call.primitive.0, &primitive::MATMUL),
+            Step::Launch(_) => false,
+            Step::Repeat { body, .. } => calls(body),
+        })
+    }
+    [&infer.train, &infer.predict, &infer.sites]
+        .iter()
+        .any(|artifact| calls(&artifact.plan.steps))
 }
 
 fn elements(shape: &Shape) -> u64 {
@@ -213,6 +223,16 @@ fn predicting(infer: &Infer, rows: usize, draws: usize) -> u64 {
         .map(|id| NUMBER * plan.buffers[id].shape.count(&block) as u64)
         .sum();
     machine(&infer.predict, &sizes) + feed(infer, rows) + block + rows as u64 * 4
+}
+
+/// The draws behind the summaries of small sites.
+fn summaries(infer: &Infer) -> u64 {
+    let sizes = infer.reports.iter().map(|site| elements(&site.shape));
+    let small: Vec<u64> = sizes.filter(|size| *size <= summary::SMALL as u64).collect();
+    let largest = small.iter().max().copied().unwrap_or(0);
+    // All draws of each site, and one call's of the site that is read.
+    let read = largest * summary::draws_per_call(infer) as u64;
+    NUMBER * (small.iter().sum::<u64>() * summary::DRAWS as u64 + read)
 }
 
 /// The columns of predictions.

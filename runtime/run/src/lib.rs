@@ -9,6 +9,7 @@ pub mod out;
 pub mod ports;
 pub mod predict;
 pub mod progress;
+pub mod report;
 pub mod result;
 pub mod rows;
 pub mod run;

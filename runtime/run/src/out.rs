@@ -1,6 +1,9 @@
-//! The output folder: `result.json`, `posterior.safetensors`, `predictions.csv`, and what `bnnc predict` needs.
+//! The output folder: `result.json`, `posterior.safetensors`, `predictions.csv`, the report with its plots, and what
+//! `bnnc predict` needs.
 
 use crate::codes;
+use crate::fit::Stop;
+use crate::report;
 use crate::result;
 use crate::run::{Outcome, RunResult};
 use crate::states::Values;
@@ -59,6 +62,7 @@ pub fn write(
         )?;
     }
     posterior(folder, manifest, result)?;
+    pictures(folder, manifest, result)?;
     let text = serde_json::to_string_pretty(&result::json(manifest, result)).unwrap_or_default();
     write_text(&folder.join("result.json"), &text)?;
     let saved = serde_json::to_string_pretty(&saved).unwrap_or_default();
@@ -71,6 +75,22 @@ fn name(result: &RunResult, stem: &str, infer: &str, extension: &str) -> String 
         1 => format!("{stem}.{extension}"),
         _ => format!("{stem}.{infer}.{extension}"),
     }
+}
+
+/// `report.html`, and the main plot of each infer as `predictive.svg`.
+fn pictures(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), Diagnostic> {
+    let report = match report::report(manifest, result) {
+        Ok(report) => report,
+        Err(Stop::Diagnostics(found)) => return found.into_iter().next().map_or(Ok(()), Err),
+        Err(Stop::Fault(fault)) => {
+            let why = format!("the plots could not be drawn: {fault}");
+            return Err(codes::cannot_write(&folder.join("report.html"), &why));
+        }
+    };
+    for (infer, svg) in &report.main {
+        write_text(&folder.join(name(result, "predictive", infer, "svg")), svg)?;
+    }
+    write_text(&folder.join("report.html"), &report.html)
 }
 
 fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {

@@ -4,11 +4,11 @@ use crate::feed::{Feed, Wanted};
 use crate::fit::{Context, Stop};
 use crate::ports;
 use crate::states::Values;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::{Infer, Output, OutputKind};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_data::metrics::{Draws, log_mean_exp};
-use bnnc_data::{Dataset, Rows};
+use bnnc_data::{Dataset, Rows, Standardisation};
 use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
 use std::ops::Range;
@@ -25,7 +25,7 @@ const BYTES: u64 = 16 << 20;
 /// The outputs of the predicting program.
 pub const OUTPUTS: [&str; 4] = ["log_likelihood", "mean", "draw", "probabilities"];
 
-/// What the posterior says of a block of rows, on the model's scale. Matrices are draws by rows (by elements).
+/// What the posterior says of a block of rows, on the model's scale at first. Matrices are draws by rows (by elements).
 #[derive(Clone, Debug, Default)]
 pub struct Predictive {
     /// The number of rows.
@@ -40,6 +40,17 @@ pub struct Predictive {
     pub draw: Vec<f64>,
     /// Probabilities of the classes; empty where there are none.
     pub probabilities: Vec<f64>,
+}
+
+impl Predictive {
+    /// Brings means and draws of a standardised target to its original units; classes have none.
+    pub fn undo(&mut self, output: &Output, standardisation: Standardisation) {
+        if matches!(output.kind, OutputKind::Real | OutputKind::Count) {
+            for value in self.mean.iter_mut().chain(&mut self.draw) {
+                *value = standardisation.undo(*value);
+            }
+        }
+    }
 }
 
 /// A predicting program with its rows.
@@ -152,11 +163,15 @@ impl Predictor {
     ///
     /// # Errors
     /// A bug of the machine.
-    pub fn run(&mut self, take: impl FnMut(Range<usize>, &Predictive)) -> Result<(), Fault> {
+    pub fn run(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Fault> {
         self.each(&OUTPUTS, take)
     }
 
-    fn each(&mut self, names: &[&str], mut take: impl FnMut(Range<usize>, &Predictive)) -> Result<(), Fault> {
+    fn each(
+        &mut self,
+        names: &[&str],
+        mut take: impl FnMut(Range<usize>, &mut Predictive),
+    ) -> Result<(), Fault> {
         let rows: Vec<u32> = (0..self.feed.rows as u32).collect();
         let mut block = Predictive::default();
         for (at, chunk) in rows.chunks(self.rows_per_call).enumerate() {
@@ -171,7 +186,7 @@ impl Predictor {
                 }
                 draw += count;
             }
-            take(first_row..first_row + chunk.len(), &block);
+            take(first_row..first_row + chunk.len(), &mut block);
         }
         Ok(())
     }

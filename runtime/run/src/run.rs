@@ -203,8 +203,9 @@ impl Run<'_> {
         let mut predictor = Predictor::new(infer, rows, &dataset, draws, &self.context)?;
         predictor.set_parameters(&fitted.values)?;
         let mut scorer = Scorer::new(rows, &dataset, &infer.output)?;
-        let mut columns = Columns::new(&infer.output, dataset.preparation.target, rows.count);
+        let mut columns = Columns::new(&infer.output, rows.count);
         predictor.run(|range, block| {
+            block.undo(&infer.output, dataset.preparation.target);
             scorer.add(range, block);
             columns.add(block);
         })?;
@@ -276,7 +277,10 @@ pub fn predict(
     let draws = infer.options.predictive_draws;
     let mut predictor = Predictor::with_target(infer, &rows, &dataset, (draws, false), context)?;
     predictor.set_parameters(values)?;
-    let mut columns = Columns::new(&infer.output, preparation.target, dataset.test.count);
-    predictor.run(|_, block| columns.add(block))?;
+    let mut columns = Columns::new(&infer.output, dataset.test.count);
+    predictor.run(|_, block| {
+        block.undo(&infer.output, preparation.target);
+        columns.add(block);
+    })?;
     Ok(columns.finish())
 }

@@ -10,7 +10,6 @@ use std::ops::Range;
 /// Scores that grow with every block of rows.
 pub struct Scorer<'a> {
     output: &'a Output,
-    standardisation: Standardisation,
     scores: Scores,
 }
 
@@ -28,7 +27,6 @@ impl<'a> Scorer<'a> {
     /// A target column that does not fit.
     pub fn new(rows: &Rows, dataset: &Dataset, output: &'a Output) -> Result<Scorer<'a>, Diagnostic> {
         let target = dataset.target.as_ref().unwrap_or(&output.name);
-        let standardisation = dataset.preparation.target;
         let classes = match output.kind {
             OutputKind::Classes(classes) => Some(classes),
             OutputKind::Bool => Some(2),
@@ -39,17 +37,13 @@ impl<'a> Scorer<'a> {
             None => {
                 let targets = rows.original(target)?;
                 let width = (targets.len() / rows.count.max(1)).max(1);
-                Scores::Real(RealScores::new(standardisation), targets, width)
+                Scores::Real(RealScores::new(dataset.preparation.target), targets, width)
             }
         };
-        Ok(Scorer {
-            output,
-            standardisation,
-            scores,
-        })
+        Ok(Scorer { output, scores })
     }
 
-    /// Adds the predictions for the rows of a range.
+    /// Adds the predictions for the rows of a range, in original units.
     pub fn add(&mut self, range: Range<usize>, predictive: &Predictive) {
         let log_likelihood = Draws::new(&predictive.log_likelihood, range.len());
         match &mut self.scores {
@@ -60,18 +54,17 @@ impl<'a> Scorer<'a> {
             Scores::Real(scores, targets, width) => {
                 scores.add_log_likelihood_of(log_likelihood, *width);
                 let targets = &targets[range.start * *width..range.end * *width];
-                let original = |values: &[f64]| original(values, self.standardisation);
                 if !predictive.mean.is_empty() {
-                    scores.add_mean(Draws::new(&original(&predictive.mean), targets.len()), targets);
+                    scores.add_mean(Draws::new(&predictive.mean, targets.len()), targets);
                 }
                 if !predictive.draw.is_empty() {
-                    scores.add_draws(Draws::new(&original(&predictive.draw), targets.len()), targets);
+                    scores.add_draws(Draws::new(&predictive.draw, targets.len()), targets);
                 }
             }
         }
     }
 
-    /// The metrics, in original units.
+    /// The metrics.
     pub fn finish(self) -> MetricSet {
         match self.scores {
             Scores::Real(scores, ..) => scores.finish(),

@@ -15,7 +15,7 @@ pub const DRAWS: usize = 1000;
 const SUMMARY_STEP: i32 = -2;
 
 /// Sites with more elements than this are reported by file only.
-const SMALL: usize = 64;
+pub const SMALL: usize = 64;
 
 /// Elements of sites that one call may draw.
 const ELEMENTS: usize = 1 << 18;

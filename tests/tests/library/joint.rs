@@ -102,14 +102,15 @@ fn normal_log_density(mut covariance: Vec<Vec<f64>>, mut offset: Vec<f64>) -> f6
     let n = offset.len();
     let (mut log_determinant, mut quadratic) = (0.0, 0.0);
     for k in 0..n {
-        let pivot = covariance[k][k];
+        let (pivot_row, pivot) = (covariance[k].clone(), covariance[k][k]);
         log_determinant += pivot.ln();
         quadratic += offset[k] * offset[k] / pivot;
         for row in k + 1..n {
             let factor = covariance[row][k] / pivot;
-            for column in k..n {
-                covariance[row][column] -= factor * covariance[k][column];
-            }
+            covariance[row]
+                .iter_mut()
+                .zip(&pivot_row)
+                .for_each(|(entry, above)| *entry -= factor * above);
             offset[row] -= factor * offset[k];
         }
     }

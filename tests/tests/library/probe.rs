@@ -185,13 +185,18 @@ impl<'a> Probe<'a> {
 
     /// The instance for values of this shape.
     pub fn instance(&self, shape: &[usize]) -> Instance {
+        self.declared(shape, Support::Real)
+    }
+
+    /// The instance for a site whose declared type may be narrower than the distribution.
+    pub fn declared(&self, shape: &[usize], declared: Support) -> Instance {
         let mut elaborator = Elaborator::new(self.module, "instance");
         let (arguments, _) = self.arguments(&mut elaborator);
         let Ty::Tensor(elem, _) = &self.item().on else {
             panic!("{} is on no numbers", self.item().name)
         };
         let ty = Type::new(dtype(elem), Shape::fixed(shape));
-        let instance = elaborator.instance(&arguments, ty, Support::Real, Self::span());
+        let instance = elaborator.instance(&arguments, ty, declared, Self::span());
         instance.unwrap_or_else(|why| panic!("{}: {why:?}", self.label()))
     }
 
@@ -244,6 +249,7 @@ pub fn coordinates(draw: usize) -> [Tensor; 3] {
     [draw as f64, 0.0, 0.0].map(Tensor::scalar)
 }
 
-fn vector(points: &[f64]) -> Tensor {
+/// Points as one tensor.
+pub fn vector(points: &[f64]) -> Tensor {
     Tensor::new(vec![points.len()], points.to_vec())
 }

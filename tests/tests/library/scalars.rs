@@ -1,6 +1,6 @@
 //! Distributions over scalars: every part against quadrature, sums and samples.
 
-use super::probe::{Probe, SETTINGS, module, named};
+use super::probe::{Probe, SETTINGS, module, named, vector};
 use super::quadrature::Rule;
 use bnnc_graph::dist::Support;
 use bnnc_graph::tensor::Tensor;
@@ -157,6 +157,33 @@ fn cumulative_functions_have_the_density_as_slope() {
         let ends = probe.cdf(&far).unwrap_or_default();
         near("lower end", ends[0], 0.0, 1e-6)?;
         near("upper end", ends[1], 1.0, 1e-6)
+    });
+}
+
+/// A site of a narrower type has the distribution cut to that type: the density has mass one there, and the parts that
+/// would be wrong now are gone.
+#[test]
+fn narrowed_densities_integrate_to_one() {
+    all(|probe| {
+        let has_cdf = probe.item().functions.iter().any(|(name, ..)| &**name == "cdf");
+        let (low, high) = match ends(probe) {
+            Support::Real => (0.0, 2.0),
+            Support::Interval(low, high) => (low + 0.25, high.min(2.0)),
+            _ => return Ok(()),
+        };
+        if !has_cdf {
+            return Ok(());
+        }
+        let rule = Rule::new((low, high), &probe.breaks());
+        let instance = probe.declared(&[rule.points.len()], Support::Interval(low, high));
+        if instance.draw.is_some() || instance.mean.is_some() || instance.entropy.is_some() {
+            return Err("the parts of the wider distribution were kept".to_owned());
+        }
+        let Some(density) = &instance.log_density_elements else {
+            return Err("no density".to_owned());
+        };
+        let log_densities = probe.call(density, &[vector(&rule.points)]).data;
+        near("mass", rule.sum(|at, _| log_densities[at].exp()), 1.0, 1e-6)
     });
 }
 

@@ -1,9 +1,74 @@
-//! `bnnc repl`: read, extend the session, evaluate, print.
+//! `bnnc repl`: reads entries, hands them to the session, prints its answers.
+//!
+//! At a terminal lines are edited, remembered and completed; from a pipe they are read as they come, without prompts.
+
+mod terminal;
 
 use crate::arguments::Repl;
+use crate::session::{OK, all_codes};
+use bnnc_driver::prompt::{Reply, Said, Session, World};
+use std::io::{BufRead, IsTerminal, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs the command.
 pub fn run(arguments: &Repl) -> u8 {
-    let _ = arguments;
-    2
+    let interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let world = World {
+        seed: arguments.seed,
+        colour: std::env::var_os("NO_COLOR").is_none() && std::io::stderr().is_terminal(),
+        schema: bnnc_data::schema,
+        codes: all_codes(),
+        symbols: bnnc_kernels::arrays::symbols(),
+    };
+    let mut session = Session::new(world);
+    if let Some(file) = &arguments.file {
+        let reply = session.load(&file.display().to_string());
+        print(&reply);
+    }
+    if interactive { terminal::read(&mut session) } else { pipe(&mut session) }
+}
+
+/// Entries from a pipe or a file.
+fn pipe(session: &mut Session) -> u8 {
+    let mut entry = String::new();
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        entry.push_str(&line);
+        entry.push('\n');
+        if Session::is_unfinished(&entry) {
+            continue;
+        }
+        if enter(session, entry.trim_end()) {
+            return OK;
+        }
+        entry.clear();
+    }
+    enter(session, entry.trim_end());
+    OK
+}
+
+/// Carries out one entry; says whether the session is over. A bug of ours ends the entry, not the session.
+fn enter(session: &mut Session, entry: &str) -> bool {
+    if entry.trim().is_empty() {
+        return false;
+    }
+    match catch_unwind(AssertUnwindSafe(|| session.enter(entry))) {
+        Ok(reply) => {
+            print(&reply);
+            reply.leave
+        }
+        // The panic hook has said what happened.
+        Err(_) => false,
+    }
+}
+
+/// Results go to standard output, diagnostics and notes to standard error, each in its turn.
+fn print(reply: &Reply) {
+    for said in &reply.said {
+        // A reader that closed the pipe has seen enough.
+        let _ = match said {
+            Said::Result(text) => writeln!(std::io::stdout(), "{text}").and_then(|()| std::io::stdout().flush()),
+            Said::Aside(text) => writeln!(std::io::stderr(), "{text}"),
+        };
+    }
 }

@@ -3,7 +3,8 @@
 use super::concrete::Sample;
 use super::distribution::Wanted;
 use super::divergence::divergence;
-use super::{Checked, Refused, Reply, Session, describe, items, show};
+use super::variables::Variable;
+use super::{Checked, Refused, Reply, Session, items, show};
 use crate::codes::BAD_COMMAND;
 use crate::emit;
 use crate::infer::Failure;
@@ -201,13 +202,8 @@ fn list(session: &mut Session, _: &Line, reply: &mut Reply) -> Result<(), Refuse
     for item in &session.items.program().items {
         reply.result(items::header(item, &session.sources));
     }
-    let locals = &session.environment.locals;
-    for variable in &session.variables {
-        if session.environment.scope.get(&variable.name) == Some(&variable.local) {
-            let ty = describe::ty(&locals[variable.local].ty, locals);
-            reply.result(format!("{}: {ty}", variable.name));
-        }
-    }
+    let visible = |variable: &&Variable| session.environment.scope.get(&variable.name) == Some(&variable.local);
+    session.variables.iter().filter(visible).for_each(|variable| reply.result(variable.text.as_str()));
     if reply.said.is_empty() {
         reply.note("nothing is defined yet");
     }
@@ -242,7 +238,7 @@ fn type_of(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), 
     let draw = session.next_draw();
     let (datum, computed) = session.computed(&checked, draw).map_err(|diagnostic| vec![*diagnostic])?;
     reply.result(match datum {
-        Datum::Tensor(_) | Datum::Static(_) | Datum::Text(_) => describe::ty(&checked.expr.ty, &checked.locals),
+        Datum::Tensor(_) | Datum::Static(_) | Datum::Text(_) => bnnc_hir::show::ty(&checked.expr.ty, &checked.locals),
         other => session.describer(&computed).datum(&other),
     });
     Ok(())
@@ -315,8 +311,12 @@ fn draw(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Ref
         let data = samples.iter().map(|sample| rounded(part(sample))).collect();
         show::tensor(&Tensor::new(concrete.sizes(), data), dtype)
     };
-    reply.result(format!("mean {}", show(&|sample| sample.mean)));
-    reply.result(format!("sd {}", show(&|sample| sample.deviation)));
+    let exact = |moment: Option<Tensor>| moment.map_or_else(String::new, |moment| format!(" (exact {})", show::tensor(&moment, dtype)));
+    let mean = concrete.moment(concrete.instance.mean.as_ref());
+    let mut deviation = concrete.moment(concrete.instance.variance.as_ref());
+    deviation.iter_mut().flat_map(|variance| &mut variance.data).for_each(|variance| *variance = variance.sqrt());
+    reply.result(format!("mean {}{}", show(&|sample| sample.mean), exact(mean)));
+    reply.result(format!("sd {}{}", show(&|sample| sample.deviation), exact(deviation)));
     for at in 0..asked.min(LISTED) {
         reply.result(show::tensor(&draws.leading(at), dtype));
     }

@@ -7,7 +7,7 @@ use super::show;
 use bnnc_base::source::SourceMap;
 use bnnc_hir::dims::{Atom, Dim};
 use bnnc_hir::elaborate::datum::{Callee, Datum, DistDatum, LayerDatum};
-use bnnc_hir::tree::{Binding, Locals, Module};
+use bnnc_hir::tree::{Binding, Module};
 use bnnc_hir::types::Ty;
 
 /// What a description refers to.
@@ -126,9 +126,4 @@ fn settled(ty: &Ty, params: &[Binding], args: &[Datum]) -> Ty {
         Ty::Tensor(elem, dims) => Ty::Tensor(elem.clone(), dims.iter().map(|dim| dim.substitute(&known)).collect()),
         other => other.clone(),
     }
-}
-
-/// The type of an expression, in words of the language.
-pub fn ty(ty: &Ty, locals: &Locals) -> String {
-    bnnc_hir::show::ty(ty, locals)
 }

@@ -35,7 +35,7 @@ pub fn divergence(q: &Concrete, p: &Concrete, draws: usize, stream: &str, number
     }
     match kl::choose(&posterior, Placement::Inside, &p.instance, None) {
         Choice::Exact(why) => match exact(q, p) {
-            Some(value) => Ok(format!("{} (exact: {why})", self::number(value))),
+            Some(value) => Ok(format!("{} (exact: {})", self::number(value), why.replace(" in the site", ""))),
             None => sampled(q, p, draws, stream, number, "no closed form was found"),
         },
         Choice::MonteCarlo(why) => sampled(q, p, draws, stream, number, &why),
@@ -49,7 +49,7 @@ fn infinite(why: &str) -> String {
 
 fn exact(q: &Concrete, p: &Concrete) -> Option<f64> {
     let mut builder = Builder::new("divergence");
-    let mut params = |concrete: &Concrete, builder: &mut Builder| {
+    let params = |concrete: &Concrete, builder: &mut Builder| {
         let named = concrete.instance.params.iter();
         named.map(|(name, ty)| builder.param(name, ty.clone())).collect::<Vec<_>>()
     };

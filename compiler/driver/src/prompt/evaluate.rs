@@ -138,7 +138,7 @@ fn is_noise(expr: &Expr) -> bool {
 /// The variables that expressions need, also through distributions, layers and functions held by name.
 fn mentioned(exprs: &[&Expr], variables: &[Variable]) -> HashSet<LocalId> {
     let mut found = HashSet::new();
-    let mut add = |expr: &Expr, found: &mut HashSet<LocalId>| {
+    let add = |expr: &Expr, found: &mut HashSet<LocalId>| {
         walk::any(expr, &mut |part| {
             if let ExprKind::Local(local) | ExprKind::CallLocal(local, _) = &part.kind {
                 found.insert(*local);

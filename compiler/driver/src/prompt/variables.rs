@@ -19,6 +19,8 @@ pub struct Variable {
     pub draw: u32,
     /// What it is.
     pub held: Held,
+    /// The same as text.
+    pub text: String,
 }
 
 /// The meaning of a name.

@@ -213,8 +213,8 @@ impl<'a> Elaborator<'a> {
 
     fn static_shape(&mut self, args: &[Datum], span: Span) -> Elaborated<Shape> {
         let size = |arg: &Datum| match arg {
-            Datum::Static(size) if *size >= 0 => Ok(*size as usize),
-            _ => Err(limit(span, "a size must be a known non-negative integer".to_owned())),
+            Datum::Static(size) if *size > 0 => Ok(*size as usize),
+            _ => Err(limit(span, "a size must be a known positive integer".to_owned())),
         };
         let sizes: Vec<usize> = args.iter().map(size).collect::<Result<_, _>>()?;
         Ok(Shape::fixed(&sizes))
@@ -244,18 +244,22 @@ impl<'a> Elaborator<'a> {
         Ok(Datum::Tensor(result))
     }
 
-    /// Products are rare and short: a chain of multiplications keeps zero and negative factors exact.
+    /// Halves are multiplied until one element is left: few nodes, and zero and negative factors stay exact.
     fn product(&mut self, x: Value, span: Span) -> Elaborated<Value> {
         let count: usize = self.ty(x).dims().iter().filter_map(|dim| dim.fixed()).product();
         let flat = self.apply("reshape", &[x], vec![Attr::Shape(Shape::fixed(&[count]))], span)?;
-        let mut product = self.constant(1.0, DType::Real);
-        for at in 0..count as i64 {
-            let slice = vec![Attr::Ints(vec![at]), Attr::Ints(vec![at + 1]), Attr::Ints(vec![1])];
-            let element = self.apply("slice", &[flat], slice, span)?;
-            let element = self.apply("reshape", &[element], vec![Attr::Shape(Shape::scalar())], span)?;
-            product = self.apply("mul", &[product, element], Vec::new(), span)?;
+        let (mut rest, mut count) = (flat, count as i64);
+        while count > 1 {
+            let half = count / 2;
+            let (low, high) = (self.slice(rest, 0, 0, half, span)?, self.slice(rest, 0, half, 2 * half, span)?);
+            let mut halves = self.apply("mul", &[low, high], Vec::new(), span)?;
+            if count % 2 == 1 {
+                let last = self.slice(rest, 0, count - 1, count, span)?;
+                halves = self.apply("concat", &[halves, last], vec![Attr::Int(0)], span)?;
+            }
+            (rest, count) = (halves, half + count % 2);
         }
-        Ok(product)
+        self.apply("reshape", &[rest], vec![Attr::Shape(Shape::scalar())], span)
     }
 
     /// `standard_normal()` and `standard_uniform()`, with dims or with the shape of the context.

@@ -167,6 +167,7 @@ impl<'a> Elaborator<'a> {
             BinaryOp::MatMul => unreachable!("handled above"),
         };
         let (mut a, mut b) = (self.tensor(&left, span)?, self.tensor(&right, span)?);
+        let range = self.range_of(op, &left, &right);
         let logic = matches!(op, BinaryOp::Or | BinaryOp::And);
         if !logic && (op == BinaryOp::Div || self.ty(a).dtype != DType::Int || self.ty(b).dtype != DType::Int) {
             (a, b) = (self.to_real(a, span)?, self.to_real(b, span)?);
@@ -175,7 +176,29 @@ impl<'a> Elaborator<'a> {
         let (a, b) = if swap { (b, a) } else { (a, b) };
         let value = self.apply(name, &[a, b], Vec::new(), span)?;
         let value = if negate { self.apply("not", &[value], Vec::new(), span)? } else { value };
+        if let Some(range) = range {
+            self.ranges.insert(value, range);
+        }
         Ok(Datum::Tensor(value))
+    }
+
+    /// The range of a sum, difference or product of integers whose ranges are known.
+    fn range_of(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<(i64, i64)> {
+        let range = |datum: &Datum| match datum {
+            Datum::Static(number) => Some((*number, *number)),
+            Datum::Tensor(value) => self.ranges.get(value).copied(),
+            _ => None,
+        };
+        let ((a, b), (c, d)) = (range(left)?, range(right)?);
+        match op {
+            BinaryOp::Add => Some((a.checked_add(c)?, b.checked_add(d)?)),
+            BinaryOp::Sub => Some((a.checked_sub(d)?, b.checked_sub(c)?)),
+            BinaryOp::Mul => {
+                let ends = [a.checked_mul(c)?, a.checked_mul(d)?, b.checked_mul(c)?, b.checked_mul(d)?];
+                Some((*ends.iter().min()?, *ends.iter().max()?))
+            }
+            _ => None,
+        }
     }
 
     /// Small whole powers become products: exact, and polynomials for the rewrites.

@@ -14,6 +14,9 @@ use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use std::collections::HashMap;
 
+/// A tensor has no more elements than this: beyond it, counts of bytes and operations would not fit their types.
+const MOST_ELEMENTS: usize = 1 << 40;
+
 /// An elaborated thing, or the one message that says why there is none.
 pub type Elaborated<T> = Result<T, Box<Diagnostic>>;
 
@@ -67,6 +70,8 @@ pub struct Elaborator<'a> {
     pub observed: Vec<Value>,
     /// Depth of calls, bounded so that recursion ends with a message.
     pub depth: usize,
+    /// The smallest and largest value of integers that count through ranges, so that positions are checked now.
+    pub ranges: HashMap<Value, (i64, i64)>,
 }
 
 impl<'a> Elaborator<'a> {
@@ -80,6 +85,7 @@ impl<'a> Elaborator<'a> {
             site_values: HashMap::new(),
             observed: Vec::new(),
             depth: 0,
+            ranges: HashMap::new(),
         }
     }
 
@@ -160,6 +166,21 @@ impl<'a> Elaborator<'a> {
     /// The static sizes of a list of dims.
     pub fn sizes(&self, dims: &[Dim], frame: &Frame, span: Span) -> Elaborated<Vec<usize>> {
         dims.iter().map(|dim| self.dim(dim, frame, span)).collect()
+    }
+
+    /// The shape of a quantity of the model: it has elements, and not more than any machine could hold.
+    pub fn shape_of(&self, name: &str, dims: &[Dim], frame: &Frame, span: Span) -> Elaborated<Shape> {
+        let sizes = self.sizes(dims, frame, span)?;
+        let shape = Shape::fixed(&sizes);
+        let count = sizes.iter().try_fold(1usize, |count, size| count.checked_mul(*size));
+        match count {
+            Some(0) => Err(super::model::limit(span, format!("`{name}` has no elements: its shape is {shape}"))),
+            Some(count) if count <= MOST_ELEMENTS => Ok(shape),
+            _ => {
+                let text = format!("`{name}` of shape {shape} has more than {MOST_ELEMENTS} elements");
+                Err(super::model::limit(span, text))
+            }
+        }
     }
 
     /// Binds the dim names of `dims` that have no value yet to the sizes of `shape`.

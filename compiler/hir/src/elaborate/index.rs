@@ -9,6 +9,8 @@ use bnnc_base::source::Span;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::function::Value;
 
+const FROM_ZERO: &str = "positions count from 0";
+
 impl<'a> Elaborator<'a> {
     /// Indexes a list of layers or a tensor, axis by axis from the left.
     pub fn index(&mut self, base: Datum, indices: &[Index], frame: &mut Frame<'a>, span: Span) -> Elaborated<Datum> {
@@ -43,12 +45,34 @@ impl<'a> Elaborator<'a> {
     fn at(&mut self, value: Value, axis: usize, position: Datum, span: Span) -> Elaborated<Value> {
         let Datum::Static(at) = position else {
             let index = self.tensor(&position, span)?;
+            self.check_positions(value, axis, index, span)?;
             return self.apply("gather", &[value, index], vec![Attr::Int(axis as i64)], span);
         };
+        let size = self.axis_size(value, axis);
+        if at < 0 || at >= size {
+            return Err(limit(span, format!("position {at} is outside an axis of size {size}")).note(FROM_ZERO).into());
+        }
         let slice = self.slice(value, axis, at, at + 1, span)?;
         let mut dims = self.ty(slice).shape.0;
         dims.remove(axis);
         self.apply("reshape", &[slice], vec![Attr::Shape(Shape(dims))], span)
+    }
+
+    fn axis_size(&self, value: Value, axis: usize) -> i64 {
+        self.ty(value).dims().get(axis).and_then(|dim| dim.fixed()).map_or(0, |size| size as i64)
+    }
+
+    /// A position that counts through a range must stay inside the axis for every count.
+    fn check_positions(&self, value: Value, axis: usize, index: Value, span: Span) -> Elaborated<()> {
+        let size = self.axis_size(value, axis);
+        match self.ranges.get(&index) {
+            Some((low, high)) if *low < 0 || *high >= size => {
+                let outside = if *low < 0 { low } else { high };
+                let text = format!("this position runs from {low} to {high}, and {outside} is outside an axis of size {size}");
+                Err(limit(span, text).note(FROM_ZERO).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The elements `from..to` along an axis.

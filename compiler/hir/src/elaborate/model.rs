@@ -1,7 +1,7 @@
 //! Models: inputs become parameters, `~` becomes `sample` and `observe`.
 
 use super::datum::{Datum, DistDatum};
-use super::dist::{dtype, fixed_shape, support};
+use super::dist::{dtype, support};
 use super::frame::{Elaborated, Elaborator, Frame};
 use crate::tree::{Binding, ExprKind, LocalId, ModelId, Module, Sample, Stmt};
 use crate::types::Ty;
@@ -63,8 +63,7 @@ impl<'a> Elaborator<'a> {
         let Ty::Tensor(elem, dims) = &binding.param.ty else {
             return Err(limit(span, format!("the input `{}` is not a number or an array", binding.param.name)));
         };
-        let sizes = self.sizes(dims, frame, span)?;
-        let ty = Type::new(dtype(elem), fixed_shape(&sizes));
+        let ty = Type::new(dtype(elem), self.shape_of(&binding.param.name, dims, frame, span)?);
         let value = self.builder.param(&binding.param.name, ty.clone());
         frame.values.insert(binding.local, Datum::Tensor(value));
         let row = matches!(&binding.default, Some(default) if matches!(default.kind, ExprKind::Row));
@@ -122,8 +121,7 @@ impl<'a> Elaborator<'a> {
         let Ty::Tensor(elem, dims) = &sample.ty else {
             return Err(limit(sample.span, "a site is a number or an array".to_owned()));
         };
-        let sizes = self.sizes(dims, frame, sample.span)?;
-        let ty = Type::new(dtype(elem), fixed_shape(&sizes));
+        let ty = Type::new(dtype(elem), self.shape_of(path, dims, frame, sample.span)?);
         let arguments = self.arguments(dist, sample.span)?;
         let instance = self.instance(&arguments, ty.clone(), support(elem), sample.span)?;
         let args: Vec<Value> = arguments.values.iter().map(|(_, value)| *value).collect();

@@ -77,6 +77,10 @@ fn family(
                 Some(StartValue::Value(expr) | StartValue::Fixed(expr)) => number(module, expr)?,
                 _ => 1.0,
             };
+            if number.fract() != 0.0 || !(1.0..1e6).contains(&number) {
+                let text = format!("`{}` of `{}` must be a positive integer, found {number}", binding.param.name, item.name);
+                return Err(limit(span, text));
+            }
             statics.push((binding.local, number as i64));
         }
     }

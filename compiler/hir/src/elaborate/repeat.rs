@@ -19,11 +19,20 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// Ranges are no longer than this: positions stay exact in single precision.
+const MOST_POSITIONS: usize = 1 << 24;
+
+/// Lists of layers are no longer than this.
+const MOST_LAYERS: i64 = 1024;
+
 impl<'a> Elaborator<'a> {
     /// `[e for i in a..b]`.
     pub fn comprehension(&mut self, c: &Comprehension, frame: &mut Frame<'a>, span: Span) -> Elaborated<Datum> {
         let (from, to) = self.range(c, frame)?;
         if makes_layers(&c.element) {
+            if to.saturating_sub(from) > MOST_LAYERS {
+                return Err(limit(span, format!("a list of {} layers is longer than {MOST_LAYERS}", to.saturating_sub(from))));
+            }
             let mut items = Vec::new();
             for at in from..to {
                 frame.values.insert(c.counter, Datum::Static(at));
@@ -71,11 +80,15 @@ impl<'a> Elaborator<'a> {
         span: Span,
         body: impl FnOnce(&mut Self, &mut Frame<'a>) -> Elaborated<Vec<Value>>,
     ) -> Elaborated<Vec<Value>> {
-        let count = usize::try_from(to - from).unwrap_or(0);
+        let count = usize::try_from(to.saturating_sub(from)).unwrap_or(0);
         if count == 0 {
             return Err(limit(span, format!("the range {from}..{to} is empty")));
         }
+        if count > MOST_POSITIONS {
+            return Err(limit(span, format!("the range {from}..{to} has more than {MOST_POSITIONS} positions")));
+        }
         let outer = std::mem::replace(&mut self.builder, Builder::new("body"));
+        let outer_ranges = std::mem::take(&mut self.ranges);
         let index = self.builder.param("index", Type::int(Shape::scalar()));
         let start = self.constant(from as f64, DType::Int);
         let position = self.apply("add", &[index, start], Vec::new(), span)?;
@@ -95,8 +108,11 @@ impl<'a> Elaborator<'a> {
             inner.values.insert(local, datum);
         }
         inner.values.insert(counter, Datum::Tensor(position));
+        let known = inner_of.iter().filter_map(|(outer, inner)| Some((*inner, *outer_ranges.get(outer)?)));
+        self.ranges = known.chain([(position, (from, to - 1))]).collect();
         let results = body(self, &mut inner);
         let function = std::mem::replace(&mut self.builder, outer);
+        self.ranges = outer_ranges;
         let results = results?;
         let mut mapped = Vec::new();
         for result in results {

@@ -1,8 +1,8 @@
 //! One product on one thread: its form, its blocks, and what is copied before.
 //!
 //! Note [What is copied]. The kernels take the left operand at any strides, and the right operand with adjacent columns at any
-//! distance between its rows. So only columns that are not adjacent are copied, a strip at a time, and rows of the left operand
-//! that lie a multiple of a page apart, because they would displace each other from the first cache. Copying more does not pay
+//! distance between its rows. So only columns that are not adjacent are copied, a strip at a time, and rows or columns of the left
+//! operand that lie a multiple of a page apart, because they would displace each other from the first cache. Copying more does not pay
 //! on processors that reorder loads over hundreds of instructions.
 
 use super::Extents;
@@ -11,8 +11,6 @@ use super::workspace::{self, DEPTH, HEIGHT_BYTES, Workspace};
 
 /// Columns of a sweep along one row, so that the row stays in the first cache.
 const SWEEP: usize = 4096;
-/// Rows this many bytes apart compete for the same places of a cache.
-const PAGE: usize = 4096;
 /// Columns that are worth a copy of the left operand.
 const WORTH: usize = 64;
 
@@ -161,16 +159,14 @@ impl<T: Real> Piece<'_, T> {
         let Extents {
             m, n, k, a: strides, ..
         } = *self.extents;
-        let compete = n >= WORTH
-            && strides[1] == 1
-            && (strides[0].unsigned_abs() * size_of::<T>()).is_multiple_of(PAGE);
+        let compete = n >= WORTH && self.extents.lines_compete(size_of::<T>());
         for (top, rows) in blocks(m, HEIGHT_BYTES / size_of::<T>()) {
             for (first, depth) in blocks(k, DEPTH) {
                 let corner = top as isize * strides[0] + first as isize * strides[1];
                 let from = self.at.a.wrapping_offset(corner);
                 // SAFETY: the block is inside, and the workspace has room for any.
                 let (a, a_strides) = if compete {
-                    unsafe { self.copy_rows(from, (rows, depth)) }
+                    unsafe { self.copy_lines(from, (rows, depth)) }
                 } else {
                     (from, strides)
                 };
@@ -260,18 +256,26 @@ impl<T: Real> Piece<'_, T> {
         }
     }
 
-    /// Copies rows of the left operand, each adjacent along `k`, to where they do not compete: `(copy, strides)`.
+    /// Copies a block of the left operand, of adjacent rows or columns, to where these do not compete: `(copy, strides)`.
     ///
     /// # Safety
-    /// `from` must hold the rows.
-    unsafe fn copy_rows(&self, from: *const T, (rows, depth): (usize, usize)) -> (*const T, [isize; 2]) {
-        let stride = workspace::apart::<T>(depth);
-        for row in 0..rows {
-            let line = from.wrapping_offset(row as isize * self.extents.a[0]);
+    /// `from` must hold the block.
+    unsafe fn copy_lines(&self, from: *const T, (rows, depth): (usize, usize)) -> (*const T, [isize; 2]) {
+        let [a_m, a_k] = self.extents.a;
+        let along_k = a_k == 1;
+        let (lines, length, line) = if along_k {
+            (rows, depth, a_m)
+        } else {
+            (depth, rows, a_k)
+        };
+        let stride = workspace::apart::<T>(length);
+        for at in 0..lines {
+            let from = from.wrapping_offset(at as isize * line);
             // SAFETY: the caller's promise; the workspace has room for the highest and deepest block.
-            unsafe { std::ptr::copy_nonoverlapping(line, self.space.rows.add(row * stride), depth) };
+            unsafe { std::ptr::copy_nonoverlapping(from, self.space.rows.add(at * stride), length) };
         }
-        (self.space.rows, [stride as isize, 1])
+        let stride = stride as isize;
+        (self.space.rows, if along_k { [stride, 1] } else { [1, stride] })
     }
 
     /// Copies columns of the right operand so that they are adjacent.

@@ -25,11 +25,13 @@ const PIECE: u64 = 800_000;
 /// Pieces of a product that is not large: so many that threads finish at about the same time.
 const FEW: u64 = 4;
 /// Products with more than so many floating-point operations per piece are cut into more than [`FEW`].
-const LARGE: u64 = 20_000_000;
+const LARGE: u64 = 40_000_000;
 /// The most pieces.
 const MOST: u64 = 16;
 /// Cuts fall on multiples of this many rows or columns, so that the inner kernel meets whole tiles.
 const TILE: usize = 32;
+/// Lines a multiple of so many bytes apart compete for the same places of a cache.
+const PAGE: usize = 4096;
 
 /// The sizes and strides of one product, in elements.
 #[derive(Clone, Copy, Debug)]
@@ -180,10 +182,30 @@ impl Extents {
         more_rows || more_columns
     }
 
+    /// Whether rows or columns of the left operand lie so that they compete for the same places of a cache.
+    fn lines_compete(&self, element: usize) -> bool {
+        let apart = |stride: isize| (stride.unsigned_abs() * element).is_multiple_of(PAGE);
+        match self.a {
+            [stride, 1] | [1, stride] => apart(stride),
+            _ => false,
+        }
+    }
+
+    /// Whether to cut along `n`: so that what is copied is copied once where possible, else along the longer side.
+    fn is_cut_along_n(&self, parts: usize, element: usize) -> bool {
+        let enough = |size: usize| size >= parts * TILE;
+        if self.b[1] != 1 && enough(self.n) {
+            true
+        } else if self.lines_compete(element) && enough(self.m) {
+            false
+        } else {
+            self.n >= self.m
+        }
+    }
+
     /// Part `part` of `parts`, with its offsets.
-    fn part(&self, part: usize, parts: usize) -> (Extents, [isize; 3]) {
+    fn part(&self, part: usize, parts: usize, along_n: bool) -> (Extents, [isize; 3]) {
         let cut = |size: usize, at: usize| (size.div_ceil(TILE) * at / parts * TILE).min(size);
-        let along_n = self.n >= self.m;
         let size = if along_n { self.n } else { self.m };
         let (start, end) = (cut(size, part), cut(size, part + 1));
         let from = start as isize;
@@ -238,10 +260,11 @@ unsafe fn batched<T: Real>(level: Level, pool: &Pool, buffers: &[*mut u8], ints:
     let pieces = piece_count(work);
     let groups = pieces.min(count).max(1);
     let parts = if count == 0 { 1 } else { pieces.div_ceil(groups) };
+    let along_n = extents.is_cut_along_n(parts, size_of::<T>());
     let operands = &operands;
     pool.run(groups * parts, &|_, piece| {
         let (group, part) = (piece / parts, piece % parts);
-        let (extents, shift) = extents.part(part, parts);
+        let (extents, shift) = extents.part(part, parts, along_n);
         for item in count * group / groups..count * (group + 1) / groups {
             let offsets = batch.offsets(item);
             let [a, b, c] = [0, 1, 2].map(|at| offsets[order[at]] + shift[at]);
@@ -265,7 +288,7 @@ pub unsafe fn subtract_product<T: Real>(extents: &Extents, a: *const T, b: *cons
         return;
     }
     let kernels = T::kernels(Level::detect());
-    let (form, turned) = form(kernels, &extents);
+    let (form, turned) = form(kernels, extents);
     let (extents, a, b) = if turned {
         (extents.transposed(), b, a)
     } else {

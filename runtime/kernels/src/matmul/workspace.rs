@@ -11,8 +11,8 @@ pub const HEIGHT_BYTES: usize = 1024;
 const LINE: usize = 64;
 /// Lines for a strip of the right operand: two of the longest vectors by [`DEPTH`].
 const STRIP: usize = 2 * DEPTH;
-/// Lines for a block of the left operand, whose rows are a line longer than they need.
-const ROWS: usize = HEIGHT_BYTES / 4 * (DEPTH * 4 / LINE + 1);
+/// Lines for a block of the left operand, copied by rows or by columns, each a line longer than it needs.
+const ROWS: usize = (HEIGHT_BYTES / LINE + 1) * DEPTH;
 /// Lines for a tile of the result: two vectors by the most rows, rounded up.
 const TILE: usize = 32;
 

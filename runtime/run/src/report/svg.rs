@@ -168,10 +168,7 @@ impl Plot {
             self.marks
         );
         let (bottom, right) = (TOP + height, LEFT + width);
-        let _ = writeln!(
-            text,
-            r#"<path class="axis" d="M{LEFT} {TOP}V{bottom}H{right}"/>"#
-        );
+        let _ = writeln!(text, r#"<path class="axis" d="M{LEFT} {TOP}V{bottom}H{right}"/>"#);
         self.draw_legend(&mut text);
         text.push_str("</svg>\n");
         text

@@ -25,7 +25,10 @@ pub fn ticks(low: f64, high: f64, wanted: usize) -> Ticks {
         .into_iter()
         .find(|step| *step >= rough * 0.999)
         .unwrap_or(10.0 * power);
-    let (first, last) = ((low / step - 1e-9).ceil() as i64, (high / step + 1e-9).floor() as i64);
+    let (first, last) = (
+        (low / step - 1e-9).ceil() as i64,
+        (high / step + 1e-9).floor() as i64,
+    );
     let decimals = (-(step * 1.000_001).log10().floor()).max(0.0) as usize;
     Ticks {
         values: (first..=last).map(|at| at as f64 * step).collect(),
@@ -41,7 +44,10 @@ mod tests {
     fn steps_are_one_two_or_five() {
         assert_eq!(ticks(0.0, 1.0, 5).values.len(), 6);
         let found = ticks(-7.2, 7.2, 7);
-        assert_eq!(found.values, [-6.0, -4.0, -2.0, 0.0, 2.0, 4.0, 6.0].map(|x| x + 0.0));
+        assert_eq!(
+            found.values,
+            [-6.0, -4.0, -2.0, 0.0, 2.0, 4.0, 6.0].map(|x| x + 0.0)
+        );
         assert_eq!(found.decimals, 0);
         let found = ticks(0.0, 0.043, 4);
         assert_eq!((found.values.len(), found.decimals), (3, 2));
@@ -53,11 +59,7 @@ mod tests {
             let found = ticks(low, high, 6).values;
             assert!(found.len() >= 2 && found.len() <= 8, "{low} {high}: {found:?}");
             let room = 1e-6 * (high - low);
-            assert!(
-                found
-                    .iter()
-                    .all(|tick| (low - room..=high + room).contains(tick))
-            );
+            assert!(found.iter().all(|tick| (low - room..=high + room).contains(tick)));
         }
     }
 

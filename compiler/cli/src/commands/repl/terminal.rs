@@ -1,0 +1,138 @@
+//! Reading entries at a terminal: editing, history, completion, continuation lines.
+
+use super::enter;
+use crate::session::OK;
+use bnnc_driver::prompt::Session;
+use rustyline::completion::{Completer, Pair};
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::DefaultHistory;
+use rustyline::validate::Validator;
+use rustyline::{Config, Context, Editor, Helper};
+use std::path::{Path, PathBuf};
+
+/// The first line of an entry.
+const PROMPT: &str = "bnnc> ";
+
+/// Its other lines.
+const CONTINUATION: &str = "    . ";
+
+/// Entries that are remembered between sessions.
+const REMEMBERED: usize = 1000;
+
+/// Reads entries until Ctrl-D or `:quit`.
+pub fn read(session: &mut Session) -> u8 {
+    println!("bnnc {}; `:help` lists the commands, Ctrl-D leaves", env!("CARGO_PKG_VERSION"));
+    let settings = Config::builder().auto_add_history(false).max_history_size(REMEMBERED);
+    let editor = settings.and_then(|builder| Editor::<Names, DefaultHistory>::with_config(builder.build()));
+    let mut editor = match editor {
+        Ok(editor) => editor,
+        Err(error) => {
+            eprintln!("error: cannot read from this terminal: {error}");
+            return 2;
+        }
+    };
+    let history = history_file();
+    if let Some(file) = &history {
+        // The first session has no history yet.
+        let _ = editor.load_history(file);
+    }
+    let mut entry = String::new();
+    loop {
+        editor.set_helper(Some(Names(session.names())));
+        let line = match editor.readline(if entry.is_empty() { PROMPT } else { CONTINUATION }) {
+            Ok(line) => line,
+            Err(ReadlineError::Interrupted) => {
+                entry.clear();
+                continue;
+            }
+            Err(ReadlineError::Eof) => break,
+            Err(error) => {
+                eprintln!("error: cannot read from this terminal: {error}");
+                break;
+            }
+        };
+        entry.push_str(&line);
+        if Session::is_unfinished(&entry) {
+            entry.push('\n');
+            continue;
+        }
+        let whole = std::mem::take(&mut entry);
+        if !whole.trim().is_empty() {
+            // A full history forgets its oldest entry; nothing else can go wrong.
+            let _ = editor.add_history_entry(whole.trim_end());
+        }
+        if enter(session, whole.trim_end()) {
+            break;
+        }
+    }
+    if let Some(file) = &history {
+        save(&mut editor, file);
+    }
+    OK
+}
+
+/// A history that cannot be kept is no reason to complain: the session itself went well.
+fn save(editor: &mut Editor<Names, DefaultHistory>, file: &Path) {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    if std::fs::create_dir_all(folder).is_ok() {
+        let _ = editor.save_history(file);
+    }
+}
+
+/// `$XDG_STATE_HOME/bnnc/history`, or where that is by default.
+fn history_file() -> Option<PathBuf> {
+    let given = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let default = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));
+    Some(given.or_else(default)?.join("bnnc/history"))
+}
+
+/// The names that the word before the cursor may become.
+struct Names(Vec<String>);
+
+impl Names {
+    /// Where the word before the cursor starts; a colon belongs to a word only at the start of a line.
+    fn start(line: &str, cursor: usize) -> usize {
+        let before = &line[..cursor];
+        let word = before.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |at| {
+            at + before[at..].chars().next().map_or(0, char::len_utf8)
+        });
+        if before[..word].trim_start() == ":" { word - 1 } else { word }
+    }
+}
+
+impl Completer for Names {
+    type Candidate = Pair;
+
+    fn complete(&self, line: &str, cursor: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let start = Names::start(line, cursor);
+        let word = &line[start..cursor];
+        let fits = self.0.iter().filter(|name| !word.is_empty() && name.starts_with(word));
+        let pair = |name: &String| Pair { display: name.clone(), replacement: name.clone() };
+        Ok((start, fits.map(pair).collect()))
+    }
+}
+
+impl Hinter for Names {
+    type Hint = String;
+}
+
+impl Highlighter for Names {}
+
+impl Validator for Names {}
+
+impl Helper for Names {}
+
+#[cfg(test)]
+mod tests {
+    use super::Names;
+
+    #[test]
+    fn a_word_starts_after_what_is_no_letter() {
+        assert_eq!(Names::start("1 + ta", 6), 4);
+        assert_eq!(Names::start(":sha", 4), 0);
+        assert_eq!(Names::start(":type Den", 9), 6);
+        assert_eq!(Names::start("w: re", 5), 3);
+    }
+}

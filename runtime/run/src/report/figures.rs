@@ -1,0 +1,282 @@
+//! The plots of a report.
+
+use crate::report::forecast::{Curve, Forecast};
+use crate::report::svg::{Axis, Plot, Swatch, matrix};
+use crate::run::Outcome;
+use crate::summary::SiteSummary;
+use bnnc_data::metrics::CALIBRATION_BINS;
+
+const WIDE: (f64, f64) = (720.0, 420.0);
+const SQUARE: (f64, f64) = (480.0, 460.0);
+
+/// Points of a loss curve.
+const LOSS_POINTS: usize = 400;
+
+/// A curve over one input: mean, intervals, data.
+pub fn band(curve: &Curve, target: &str) -> String {
+    let [q05, q25, q75, q95] = &curve.forecast.quantiles;
+    let data = Axis::around("", curve.points.iter().map(|(_, y)| *y));
+    // Far outside the data a band may explode; the data stay readable.
+    let reach = 1.2 * (data.high - data.low);
+    let inside = |y: &f64| y.clamp(data.low - reach, data.high + reach);
+    let data_y = curve.points.iter().map(|(_, y)| *y);
+    let y = Axis::around(target, q05.iter().chain(q95).map(inside).chain(data_y));
+    let ends = (
+        curve.x.first().copied().unwrap_or(0.0),
+        curve.x.last().copied().unwrap_or(1.0),
+    );
+    let mut plot = Plot::new(
+        "Posterior predictive",
+        WIDE,
+        Axis::between(&curve.name, ends.0, ends.1),
+        y,
+    );
+    plot.band("band90", &curve.x, q05, q95);
+    plot.band("band50", &curve.x, q25, q75);
+    plot.dots("data", curve.points.iter().map(|(x, y)| (*x, *y, 2.2)));
+    plot.line(
+        "mean",
+        curve.x.iter().copied().zip(curve.forecast.mean.iter().copied()),
+    );
+    plot.legend(Swatch::Line, "mean", "mean");
+    plot.legend(Swatch::Box, "band50", "50 %");
+    plot.legend(Swatch::Box, "band90", "90 %");
+    plot.legend(Swatch::Dot, "data", "training data");
+    plot.render()
+}
+
+/// Predicted against observed, with intervals.
+pub fn observed(forecast: &Forecast, target: &str, rows: &str) -> String {
+    let [q05, _, _, q95] = &forecast.quantiles;
+    let seen = &forecast.observed;
+    let x = Axis::around(&format!("observed {target}"), seen.iter().copied());
+    let all = seen.iter().chain(&forecast.mean).chain(q05).chain(q95).copied();
+    let y = Axis::around(&format!("predicted {target}"), all);
+    let title = format!("Predicted against observed, {rows} rows");
+    let mut plot = Plot::new(&title, SQUARE, x.clone(), y);
+    plot.line("guide", [(x.low, x.low), (x.high, x.high)].into_iter());
+    plot.bars(
+        "interval",
+        (0..seen.len()).map(|row| (seen[row], q05[row], q95[row])),
+    );
+    plot.dots(
+        "estimate",
+        (0..seen.len()).map(|row| (seen[row], forecast.mean[row], 2.4)),
+    );
+    plot.legend(Swatch::Dot, "estimate", "mean");
+    plot.legend(Swatch::Line, "interval", "90 % interval");
+    plot.legend(Swatch::Line, "guide", "equal");
+    plot.render()
+}
+
+/// The share of observed targets inside central intervals against their nominal level.
+pub fn calibration(forecast: &Forecast) -> String {
+    let levels: Vec<f64> = (0..=20).map(|at| f64::from(at) / 20.0).collect();
+    let axis = |label: &str| Axis::between(label, 0.0, 1.0);
+    let mut plot = Plot::new(
+        "Calibration of central intervals",
+        SQUARE,
+        axis("nominal coverage"),
+        axis("observed coverage"),
+    );
+    let count = forecast.ranks.len().max(1) as f64;
+    let (low, high) = levels
+        .iter()
+        .map(|p| chance(*p, count))
+        .unzip::<_, _, Vec<_>, Vec<_>>();
+    plot.band("chance", &levels, &low, &high);
+    plot.line("guide", [(0.0, 0.0), (1.0, 1.0)].into_iter());
+    let points: Vec<(f64, f64)> = levels
+        .iter()
+        .map(|level| (*level, coverage(&forecast.ranks, *level)))
+        .collect();
+    plot.line("mean", points.iter().copied());
+    plot.dots("estimate", points.iter().map(|(x, y)| (*x, *y, 3.0)));
+    plot.legend(Swatch::Dot, "estimate", "observed");
+    plot.legend(Swatch::Line, "guide", "calibrated");
+    plot.legend(Swatch::Box, "chance", "90 % chance");
+    plot.render()
+}
+
+/// The share of ranks inside the central interval of this level.
+fn coverage(ranks: &[f64], level: f64) -> f64 {
+    let inside = ranks
+        .iter()
+        .filter(|rank| (2.0 * **rank - 1.0).abs() <= level + 1e-12)
+        .count();
+    inside as f64 / ranks.len().max(1) as f64
+}
+
+/// Where nine of ten calibrated models of so many rows lie, about.
+fn chance(p: f64, count: f64) -> (f64, f64) {
+    let half = 1.645 * (p * (1.0 - p) / count).sqrt();
+    ((p - half).max(0.0), (p + half).min(1.0))
+}
+
+/// Class predictions: the probabilities of each class for each row, and the right classes.
+pub struct Classes<'a> {
+    /// One column per class.
+    pub probabilities: &'a [&'a [f64]],
+    /// The right class of each row.
+    pub right: &'a [i32],
+}
+
+impl Classes<'_> {
+    /// The class with the largest probability, with it.
+    fn best(&self, row: usize) -> (usize, f64) {
+        let columns = self.probabilities.iter().map(|column| column[row]).enumerate();
+        columns.fold(
+            (0, f64::NEG_INFINITY),
+            |best, next| {
+                if next.1 > best.1 { next } else { best }
+            },
+        )
+    }
+
+    /// Rows, summed confidence and right answers of each bin.
+    fn bins(&self) -> [(f64, f64, f64); CALIBRATION_BINS] {
+        let mut bins = [(0.0, 0.0, 0.0); CALIBRATION_BINS];
+        let count = CALIBRATION_BINS as f64;
+        for (row, right) in self.right.iter().enumerate() {
+            let (class, confidence) = self.best(row);
+            let bin = (confidence * count).ceil().clamp(1.0, count) as usize - 1;
+            let hit = f64::from(u8::from(i64::from(*right) == class as i64));
+            bins[bin] = (bins[bin].0 + 1.0, bins[bin].1 + confidence, bins[bin].2 + hit);
+        }
+        bins
+    }
+
+    /// How often the predicted class is right, by its probability.
+    pub fn reliability(&self, rows: &str) -> String {
+        let axis = |label: &str| Axis::between(label, 0.0, 1.0);
+        let title = format!("Reliability, {rows} rows in {CALIBRATION_BINS} bins");
+        let mut plot = Plot::new(
+            &title,
+            SQUARE,
+            axis("probability of the predicted class"),
+            axis("share that is right"),
+        );
+        let filled: Vec<_> = self.bins().into_iter().filter(|(rows, ..)| *rows > 0.0).collect();
+        let intervals = filled.iter().map(|(rows, confidence, hits)| {
+            let (low, high) = wilson(hits / rows, *rows);
+            (confidence / rows, low, high)
+        });
+        plot.line("guide", [(0.0, 0.0), (1.0, 1.0)].into_iter());
+        plot.bars("interval", intervals);
+        let total = self.right.len().max(1) as f64;
+        let dots = filled.iter().map(|(rows, confidence, hits)| {
+            (confidence / rows, hits / rows, 3.0 + 11.0 * (rows / total).sqrt())
+        });
+        plot.dots("estimate", dots);
+        plot.legend(Swatch::Dot, "estimate", "bin, area by rows");
+        plot.legend(Swatch::Line, "interval", "90 % interval");
+        plot.legend(Swatch::Line, "guide", "calibrated");
+        plot.render()
+    }
+
+    /// Counts of right and predicted classes.
+    pub fn confusion(&self, rows: &str) -> String {
+        let classes = self.probabilities.len();
+        let mut counts = vec![vec![0; classes]; classes];
+        for (row, right) in self.right.iter().enumerate() {
+            if let Some(counts) = counts.get_mut(usize::try_from(*right).unwrap_or(usize::MAX)) {
+                counts[self.best(row).0] += 1;
+            }
+        }
+        matrix(&format!("Confusion, {rows} rows"), &counts)
+    }
+}
+
+/// Wilson's interval of a share, at 90 %.
+fn wilson(share: f64, count: f64) -> (f64, f64) {
+    let z2 = 1.645f64.powi(2);
+    let middle = (share + z2 / (2.0 * count)) / (1.0 + z2 / count);
+    let half = (z2 / count * (share * (1.0 - share) + z2 / (4.0 * count))).sqrt() / (1.0 + z2 / count);
+    (middle - half, middle + half)
+}
+
+/// The loss of every epoch, one line per split.
+pub fn loss(outcome: &Outcome) -> String {
+    let per_row = |losses: &[f64], rows: usize| {
+        let every = losses.len().div_ceil(LOSS_POINTS).max(1);
+        let point = |(at, chunk): (usize, &[f64])| {
+            let mean = chunk.iter().sum::<f64>() / chunk.len() as f64;
+            let middle = (at * every) as f64 + 0.5 * (chunk.len() + 1) as f64;
+            (middle, mean / rows.max(1) as f64)
+        };
+        losses.chunks(every).enumerate().map(point).collect::<Vec<_>>()
+    };
+    let curves: Vec<Vec<(f64, f64)>> = outcome
+        .splits
+        .iter()
+        .map(|split| per_row(&split.fitted.losses, split.train))
+        .collect();
+    let epochs = curves.iter().flatten().map(|point| point.0).fold(1.0, f64::max);
+    // The first epochs fall so far that the rest would be a flat line.
+    let settled = curves.iter().flatten().filter(|point| point.0 >= 0.03 * epochs);
+    let y = Axis::around("loss per training row", settled.map(|point| point.1));
+    let mut plot = Plot::new("Training", WIDE, Axis::between("epoch", 0.0, epochs), y);
+    let class = if curves.len() > 1 { "thin" } else { "mean" };
+    for curve in curves {
+        plot.line(class, curve.into_iter());
+    }
+    let what = match outcome.splits.len() {
+        1 => "negative evidence lower bound, mean of an epoch".to_owned(),
+        count => format!("negative evidence lower bound, one line for each of {count} splits"),
+    };
+    plot.legend(Swatch::Line, class, &what);
+    plot.render()
+}
+
+/// The elements of a site as intervals, in their order.
+pub fn intervals(site: &SiteSummary) -> String {
+    let elements = || site.elements.iter().enumerate();
+    let all = elements().flat_map(|(_, s)| [s.q05, s.q95]);
+    let count = site.elements.len() as f64;
+    let mut plot = Plot::new(
+        &format!("Posterior of {}", site.name),
+        WIDE,
+        Axis::between("element", -0.6, count - 0.4),
+        Axis::around(&site.name, all),
+    );
+    plot.bars("interval", elements().map(|(at, s)| (at as f64, s.q05, s.q95)));
+    plot.dots("estimate", elements().map(|(at, s)| (at as f64, s.mean, 3.0)));
+    plot.legend(Swatch::Dot, "estimate", "mean");
+    plot.legend(Swatch::Line, "interval", "90 % interval");
+    plot.render()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coverage_counts_central_ranks() {
+        let ranks = [0.01, 0.2, 0.5, 0.7, 0.97];
+        assert_eq!(coverage(&ranks, 0.0), 0.2);
+        assert_eq!(coverage(&ranks, 0.5), 0.4);
+        assert_eq!(coverage(&ranks, 0.9), 0.6);
+        assert_eq!(coverage(&ranks, 1.0), 1.0);
+    }
+
+    #[test]
+    fn wilson_of_half_of_a_hundred() {
+        // Wilson (1927), formula by hand: (p + z²/2n ± z √(p q / n + z²/4n²)) / (1 + z²/n), with z = 1.645.
+        let (low, high) = wilson(0.5, 100.0);
+        assert!((low - 0.418_84).abs() < 1e-4, "{low}");
+        assert!((high - 0.581_16).abs() < 1e-4, "{high}");
+    }
+
+    #[test]
+    fn the_bins_are_those_of_the_calibration_error() {
+        let (zero, one) = ([0.9, 0.3, 0.45], [0.1, 0.7, 0.55]);
+        let classes = Classes {
+            probabilities: &[&zero, &one],
+            right: &[0, 1, 0],
+        };
+        let bins = classes.bins();
+        assert_eq!(bins[13], (1.0, 0.9, 1.0));
+        assert_eq!(bins[10], (1.0, 0.7, 1.0));
+        assert_eq!(bins[8], (1.0, 0.55, 0.0));
+    }
+}

@@ -1,0 +1,118 @@
+//! The report of a run: `report.html` with tables and plots, and the main plot of each infer as a file of its own.
+
+pub mod figures;
+pub mod forecast;
+pub mod page;
+pub mod svg;
+pub mod ticks;
+
+use crate::fit::{Context, Stop};
+use crate::run::{Outcome, RunResult};
+use bnnc_abi::manifest::{Infer, Manifest, OutputKind};
+use bnnc_data::write::ResultColumn;
+use bnnc_kernels::pool::Pool;
+use figures::Classes;
+use std::sync::Arc;
+
+/// Confusions of more classes than this are not drawn.
+const CLASSES: usize = 40;
+
+/// A report.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The page.
+    pub html: String,
+    /// The main plot of each infer, by its name.
+    pub main: Vec<(String, String)>,
+}
+
+/// Draws the report; predictions for the plots are made anew, from the last split.
+///
+/// # Errors
+/// A limit of the machine.
+pub fn report(manifest: &Manifest, result: &RunResult) -> Result<Report, Stop> {
+    let context = Context {
+        pool: Arc::new(Pool::new(1)),
+        seed: manifest.seed,
+        progress: false,
+    };
+    let mut report = Report::default();
+    let mut all = Vec::new();
+    for outcome in &result.outcomes {
+        let infer = manifest.infers.iter().find(|infer| infer.name == outcome.name);
+        let mut figures = match infer {
+            Some(infer) => predictive(manifest, infer, outcome, &context)?,
+            None => Vec::new(),
+        };
+        if let Some(main) = figures.first() {
+            report.main.push((outcome.name.clone(), svg::standalone(main)));
+        }
+        // Sites of layers have a dot in their names; their elements say little one by one.
+        let own = outcome
+            .sites
+            .iter()
+            .filter(|site| site.elements.len() > 1 && !site.name.contains('.'));
+        figures.extend(own.map(figures::intervals));
+        figures.push(figures::loss(outcome));
+        all.push(figures);
+    }
+    report.html = page::page(manifest, result, &all);
+    Ok(report)
+}
+
+/// The plots of the predictive distribution, the main one first.
+fn predictive(
+    manifest: &Manifest,
+    infer: &Infer,
+    outcome: &Outcome,
+    context: &Context,
+) -> Result<Vec<String>, Stop> {
+    let rows = if outcome.tested { "test" } else { "training" };
+    let target = outcome.dataset.target.as_deref().unwrap_or(&infer.output.name);
+    match infer.output.kind {
+        OutputKind::Classes(_) | OutputKind::Bool => Ok(classes(infer, outcome, rows)),
+        OutputKind::Real | OutputKind::Count => {
+            let mut plots = Vec::new();
+            let spec = manifest.data.iter().find(|spec| spec.name == infer.data);
+            if let Some(spec) = spec
+                && let Some(curve) = forecast::curve(infer, outcome, spec, context)?
+            {
+                plots.push(figures::band(&curve, target));
+            }
+            if let Some(forecast) = forecast::of_rows(infer, outcome, context)? {
+                plots.push(figures::observed(&forecast, target, rows));
+                plots.push(figures::calibration(&forecast));
+            }
+            Ok(plots)
+        }
+    }
+}
+
+fn classes(infer: &Infer, outcome: &Outcome, rows: &str) -> Vec<String> {
+    let columns = outcome.predictions.iter().filter_map(|(_, column)| match column {
+        ResultColumn::Real(values) => Some(values.as_slice()),
+        ResultColumn::Int(_) | ResultColumn::Text(_) => None,
+    });
+    let probabilities: Vec<&[f64]> = columns.collect();
+    let scored = if outcome.tested {
+        &outcome.dataset.test
+    } else {
+        &outcome.dataset.train
+    };
+    let target = outcome.dataset.target.as_ref().unwrap_or(&infer.output.name);
+    let Ok(right) = scored.ints(target) else {
+        return Vec::new();
+    };
+    if probabilities.iter().any(|column| column.len() != right.len()) {
+        return Vec::new();
+    }
+    let classes = Classes {
+        probabilities: &probabilities,
+        right: &right,
+    };
+    let mut plots = vec![classes.reliability(rows)];
+    if probabilities.len() <= CLASSES {
+        plots.push(classes.confusion(rows));
+    }
+    plots
+}

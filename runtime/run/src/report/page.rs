@@ -1,0 +1,257 @@
+//! The page: tables and plots as one HTML file that needs nothing else.
+
+use crate::report::svg::{STYLE, escape};
+use crate::run::{Outcome, RunResult};
+use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_base::shape::Sizes;
+use bnnc_data::metrics::over_splits;
+use std::fmt::Write;
+
+/// Sites with more elements than this are in the posterior's file only.
+const SMALL: usize = 16;
+
+/// What the metrics of `result.json` are.
+const METRICS: [(&str, &str); 11] = [
+    ("rmse", "root of the mean squared error of the predictive mean"),
+    (
+        "log_likelihood",
+        "mean log predictive density of a row: larger is better",
+    ),
+    (
+        "coverage_50",
+        "share of targets inside the central 50 % interval: 0.5 is calibrated",
+    ),
+    (
+        "coverage_90",
+        "share of targets inside the central 90 % interval: 0.9 is calibrated",
+    ),
+    (
+        "coverage_95",
+        "share of targets inside the central 95 % interval: 0.95 is calibrated",
+    ),
+    (
+        "crps",
+        "continuous ranked probability score, in units of the target: smaller is better",
+    ),
+    ("sd", "mean standard deviation of the predictive distribution"),
+    ("accuracy", "share of rows whose most probable class is right"),
+    (
+        "nll",
+        "negative log probability of the right class: smaller is better",
+    ),
+    (
+        "brier",
+        "squared distance of the probabilities from the truth: smaller is better",
+    ),
+    (
+        "ece",
+        "expected calibration error: mean gap between probability and share that is right",
+    ),
+];
+
+/// The whole page; `figures` holds the plots of each infer.
+pub fn page(manifest: &Manifest, result: &RunResult, figures: &[Vec<String>]) -> String {
+    let program = escape(&manifest.program);
+    let name = manifest.program.rsplit('/').next().unwrap_or_default();
+    let name = escape(name.strip_suffix(".bnn").unwrap_or(name));
+    let mut body = String::new();
+    for (outcome, figures) in result.outcomes.iter().zip(figures) {
+        if let Some(infer) = manifest.infers.iter().find(|infer| infer.name == outcome.name) {
+            section(&mut body, infer, outcome, figures);
+        }
+    }
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{name} \u{2013} bnnc</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n\
+         <h1>{name}</h1>\n<p class=\"facts\"><code>{program}</code>, seed {}, backend {}</p>\n{body}</body>\n</html>\n",
+        include_str!("page.css"),
+        manifest.seed,
+        escape(&manifest.backend),
+    )
+}
+
+fn section(body: &mut String, infer: &Infer, outcome: &Outcome, figures: &[String]) {
+    let Some(last) = outcome.splits.last() else {
+        return;
+    };
+    let splits = match outcome.splits.len() {
+        1 => String::new(),
+        count => format!(", {count} splits"),
+    };
+    let _ = writeln!(
+        body,
+        "<h2>{} <small>{} on {}</small></h2>\n<p class=\"facts\">{} training rows, {} test rows{splits}; {} epochs, {} steps, {}</p>",
+        escape(&infer.name),
+        infer.method,
+        escape(&infer.data),
+        last.train,
+        last.test,
+        last.fitted.epochs,
+        last.fitted.steps,
+        infer.precision,
+    );
+    metrics(body, outcome);
+    let _ = writeln!(body, "<div class=\"figures\">");
+    for figure in figures {
+        let _ = writeln!(body, "<figure>\n{figure}</figure>");
+    }
+    let _ = writeln!(body, "</div>");
+    posterior(body, outcome);
+    kl(body, infer);
+    cost(body, infer, outcome);
+}
+
+fn metrics(body: &mut String, outcome: &Outcome) {
+    let on = if outcome.tested { "test" } else { "training" };
+    let sets: Vec<_> = outcome.splits.iter().map(|split| split.metrics.clone()).collect();
+    let rows = over_splits(&sets).into_iter().map(|(name, mean, error)| {
+        let meaning = METRICS.iter().find(|(known, _)| *known == name);
+        let error = error
+            .map(|error| format!("\u{b1} {error:.4}"))
+            .unwrap_or_default();
+        vec![
+            format!("<code>{name}</code>"),
+            format!("{mean:.4}"),
+            error,
+            meaning.map(|(_, text)| (*text).to_owned()).unwrap_or_default(),
+        ]
+    });
+    let error = if outcome.splits.len() > 1 {
+        "standard error"
+    } else {
+        ""
+    };
+    let title = format!("Metrics on {on} rows");
+    table(body, &title, &["metric", "value", error, ""], rows);
+}
+
+fn posterior(body: &mut String, outcome: &Outcome) {
+    let small = outcome.sites.iter().filter(|site| site.elements.len() <= SMALL);
+    let rows = small.flat_map(|site| {
+        site.elements.iter().enumerate().map(move |(at, s)| {
+            let name = match site.shape.is_empty() {
+                true => site.name.clone(),
+                false => format!("{}[{at}]", site.name),
+            };
+            let mut cells = vec![format!("<code>{}</code>", escape(&name))];
+            cells.extend([s.mean, s.sd, s.q05, s.q95].map(|value| format!("{value:.4}")));
+            cells
+        })
+    });
+    let title = "Posterior of small sites";
+    table(body, title, &["site", "mean", "sd", "5 %", "95 %"], rows);
+}
+
+fn kl(body: &mut String, infer: &Infer) {
+    let rows = infer.reports.iter().map(|site| {
+        let sizes: Vec<String> = site
+            .shape
+            .resolve(&Sizes::default())
+            .iter()
+            .map(usize::to_string)
+            .collect();
+        vec![
+            format!("<code>{}</code>", escape(&site.name)),
+            sizes.join(" \u{d7} "),
+            escape(&site.family),
+            escape(&site.kl),
+        ]
+    });
+    let title = "Kullback\u{2013}Leibler terms";
+    table(body, title, &["site", "shape", "posterior", "computed"], rows);
+}
+
+fn cost(body: &mut String, infer: &Infer, outcome: &Outcome) {
+    let cost = &infer.cost;
+    let sum = |of: fn(&crate::run::SplitOutcome) -> f64| outcome.splits.iter().map(of).sum::<f64>();
+    let rows = [
+        ("parameters", cost.parameters.to_string()),
+        ("variational parameters", cost.variational_parameters.to_string()),
+        (
+            "nodes that gradients flow through",
+            cost.gradient_nodes.to_string(),
+        ),
+        (
+            "floating-point operations of a step",
+            scaled(cost.flops, 1000.0, ["", "k", "M", "G"]),
+        ),
+        (
+            "memory a step reads and writes",
+            scaled(cost.bytes, 1024.0, ["B", "KiB", "MiB", "GiB"]),
+        ),
+        (
+            "predicted peak of memory",
+            scaled(cost.peak_bytes, 1024.0, ["B", "KiB", "MiB", "GiB"]),
+        ),
+        ("seconds of compiling", format!("{:.3}", infer.compile_seconds)),
+        (
+            "seconds of fitting",
+            format!("{:.2}", sum(|split| split.fit_seconds)),
+        ),
+        (
+            "seconds of predicting",
+            format!("{:.2}", sum(|split| split.predict_seconds)),
+        ),
+    ];
+    let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]);
+    table(body, "Cost", &["", ""], rows);
+}
+
+/// `1.5 MiB`.
+fn scaled(value: u64, base: f64, units: [&str; 4]) -> String {
+    let mut value = value as f64;
+    let mut unit = 0;
+    while value >= base && unit < 3 {
+        value /= base;
+        unit += 1;
+    }
+    let decimals = usize::from(unit > 0);
+    format!("{value:.decimals$} {}", units[unit])
+        .trim_end()
+        .to_owned()
+}
+
+/// A table of cells that are already HTML; none at all without rows.
+fn table(body: &mut String, title: &str, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) {
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
+        return;
+    }
+    let _ = write!(body, "<h3>{title}</h3>\n<div class=\"wide\"><table>\n");
+    if heads.iter().any(|head| !head.is_empty()) {
+        body.push_str("<tr>");
+        heads.iter().for_each(|head| {
+            let _ = write!(body, "<th>{head}</th>");
+        });
+        body.push_str("</tr>\n");
+    }
+    for row in rows {
+        body.push_str("<tr>");
+        row.iter().for_each(|cell| {
+            let _ = write!(body, "<td>{cell}</td>");
+        });
+        body.push_str("</tr>\n");
+    }
+    body.push_str("</table></div>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        let bytes = |value| scaled(value, 1024.0, ["B", "KiB", "MiB", "GiB"]);
+        assert_eq!(bytes(12), "12 B");
+        assert_eq!(bytes(1536), "1.5 KiB");
+        assert_eq!(bytes(5 << 40), "5120.0 GiB");
+    }
+
+    #[test]
+    fn a_table_without_rows_is_nothing() {
+        let mut body = String::new();
+        table(&mut body, "t", &["a"], std::iter::empty());
+        assert!(body.is_empty());
+    }
+}
