@@ -80,10 +80,12 @@ pub fn architecture() -> Vec<Row> {
 
 /// Reads the table whose columns include `crate`, `folder` and `may import`.
 pub fn rows(text: &str) -> Vec<Row> {
-    let mut lines = text.lines().filter(|line| line.starts_with('|')).map(cells);
-    let Some(head) = lines.by_ref().find(|cells| cells.contains(&"may import")) else {
+    // Other tables may stand before and after it.
+    let mut lines = text.lines().skip_while(|line| !line.contains("| may import |"));
+    let Some(head) = lines.next().map(cells) else {
         return Vec::new();
     };
+    let lines = lines.take_while(|line| line.starts_with('|')).map(cells);
     let column = |name: &str| head.iter().position(|cell| *cell == name).unwrap_or(usize::MAX);
     let (name, folder, imports) = (column("crate"), column("folder"), column("may import"));
     let cells: Vec<Vec<&str>> = lines.filter(|cells| cells.len() == head.len()).skip(1).collect();

@@ -7,7 +7,7 @@ use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
 use bnnc_run::cost::training_sizes;
-use bnnc_run::feed::{Feed, Wanted};
+use bnnc_run::feed::{Feed, Wanted, examples};
 use bnnc_run::ports;
 use bnnc_run::states::Values;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ fn feed(infer: &Infer, rows: &Rows, dataset: &Dataset, machine: &mut Machine, is
 impl<'a> Steps<'a> {
     /// Starts at the given states, with room for all rows in one step.
     pub fn new(infer: &'a Infer, dataset: &Dataset, states: &Values, threads: usize) -> Steps<'a> {
-        let rows = dataset.train.count;
+        let rows = examples(&infer.bindings, &dataset.train);
         let sizes = training_sizes(&infer.options, rows).with(Symbol::Batch, rows);
         let mut machine = valid(Machine::new(&infer.train, sizes, Arc::new(Pool::new(threads))));
         let feed = feed(infer, &dataset.train, dataset, &mut machine, true);
@@ -64,6 +64,11 @@ impl<'a> Steps<'a> {
         };
         steps.set(states);
         steps
+    }
+
+    /// The number of examples.
+    pub fn examples(&self) -> usize {
+        self.rows
     }
 
     /// Sets every state.
@@ -128,7 +133,7 @@ pub fn predictions(
     states: &Values,
     (rows, draws): (usize, usize),
 ) -> Vec<(&'static str, Vec<f64>)> {
-    let rows = rows.min(dataset.train.count);
+    let rows = rows.min(examples(&infer.bindings, &dataset.train));
     let sizes = Sizes::default()
         .with(Symbol::Batch, rows)
         .with(Symbol::Draws, draws);

@@ -97,13 +97,14 @@ impl Pair<'_> {
 fn compare(reference: &Infer, native: &Infer, compiled: &compile::Compiled) -> Vec<String> {
     let dataset = compiled.dataset(&native.data);
     let states = start(&native.states, compiled.manifest.seed, &HashMap::new());
-    let rows: Vec<u32> = (0..dataset.train.count as u32).collect();
+    let want = Steps::new(reference, &dataset, &states, 1);
+    let rows: Vec<u32> = (0..want.examples() as u32).collect();
     let batch = match native.options.batch {
         0 => rows.len(),
         batch => batch.min(rows.len()),
     };
     let mut pair = Pair {
-        want: Steps::new(reference, &dataset, &states, 1),
+        want,
         got: Steps::new(native, &dataset, &states, 2),
         precision: native.precision,
         batches: rows.chunks(batch).map(<[u32]>::to_vec).collect(),

@@ -201,7 +201,7 @@ fn batches_add_up() {
             let dataset = compiled.dataset(&infer.data);
             let states = start(&infer.states, 1, &HashMap::new());
             let mut steps = Steps::new(infer, &dataset, &states, 2);
-            let rows: Vec<u32> = (0..dataset.train.count as u32).rev().collect();
+            let rows: Vec<u32> = (0..steps.examples() as u32).rev().collect();
             let whole = steps.step(&rows, 5);
             for batch in [7, 32, 100, rows.len() / 2 + 1] {
                 let mut sum = 0.0;

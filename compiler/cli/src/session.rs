@@ -145,6 +145,14 @@ pub fn bytes(text: &str) -> Result<u64, Box<Diagnostic>> {
     }
 }
 
+/// The memory that the machine can give now, where the system says so: a run that needs more is refused before it starts.
+pub fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
 /// The number of threads: as asked, else as many as the machine runs at once.
 pub fn threads(asked: Option<usize>) -> usize {
     asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get)).clamp(1, 256)

@@ -62,14 +62,29 @@ fn answers(typed: &str, arguments: &[&str]) -> (Option<i32>, String) {
 
 /// Whether a line is as expected, with bounds in braces.
 fn matches(expected: &str, actual: &str) -> bool {
-    let Some((before, rest)) = expected.split_once('{') else { return expected == actual };
-    let bounds = rest.split_once('}').and_then(|(inner, after)| Some((inner.split_once(" +- ")?, after)));
-    let Some(((wanted, bound), after)) = bounds else { return expected == actual };
-    let (Ok(wanted), Ok(bound)) = (wanted.parse::<f64>(), bound.parse::<f64>()) else { return expected == actual };
-    let Some(actual) = actual.strip_prefix(before) else { return false };
-    let end = actual.find(|c: char| !(c.is_ascii_digit() || "+-.einf".contains(c))).unwrap_or(actual.len());
+    let Some((before, rest)) = expected.split_once('{') else {
+        return expected == actual;
+    };
+    let bounds = rest
+        .split_once('}')
+        .and_then(|(inner, after)| Some((inner.split_once(" +- ")?, after)));
+    let Some(((wanted, bound), after)) = bounds else {
+        return expected == actual;
+    };
+    let (Ok(wanted), Ok(bound)) = (wanted.parse::<f64>(), bound.parse::<f64>()) else {
+        return expected == actual;
+    };
+    let Some(actual) = actual.strip_prefix(before) else {
+        return false;
+    };
+    let end = actual
+        .find(|c: char| !(c.is_ascii_digit() || "+-.einf".contains(c)))
+        .unwrap_or(actual.len());
     let (number, actual) = actual.split_at(end);
-    number.parse().is_ok_and(|number: f64| (number - wanted).abs() <= bound) && matches(after, actual)
+    number
+        .parse()
+        .is_ok_and(|number: f64| (number - wanted).abs() <= bound)
+        && matches(after, actual)
 }
 
 /// The first line that differs, if any.
@@ -80,7 +95,12 @@ fn difference(expected: &[String], said: &str) -> Option<String> {
         let wanted = expected.get(at).map_or("(nothing)", |line| line);
         let actual = said.get(at).copied().unwrap_or("(nothing)");
         let fits = at < expected.len() && at < said.len() && matches(wanted, actual);
-        (!fits).then(|| format!("answer line {}:\n  expected {wanted}\n  found    {actual}", at + 1))
+        (!fits).then(|| {
+            format!(
+                "answer line {}:\n  expected {wanted}\n  found    {actual}",
+                at + 1
+            )
+        })
     })
 }
 
@@ -95,7 +115,11 @@ fn transcripts_are_answered() {
     for path in paths {
         let transcript = read(&path);
         let (status, said) = answers(&transcript.typed, &[]);
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         if let Some(difference) = difference(&transcript.expected, &said) {
             faults.push(format!("{name}, {difference}\n--- all answers\n{said}"));
         }
@@ -111,7 +135,10 @@ fn the_seed_decides_the_draws() {
     assert_eq!(draws("1"), draws("1"));
     assert_ne!(draws("1"), draws("2"));
     let lines = draws("1");
-    let values: Vec<&str> = lines.lines().filter_map(|line| line.split(" = ").nth(1)).collect();
+    let values: Vec<&str> = lines
+        .lines()
+        .filter_map(|line| line.split(" = ").nth(1))
+        .collect();
     assert_ne!(values[0], values[1], "each draw takes the next number");
 }
 

@@ -55,13 +55,22 @@ pub static BAD_COMMAND: Code = Code {
               are separated by blanks, so an expression with blanks goes into parentheses.\n\n```\n:kl Normal(0, 1) Laplace(0, 1)\n:draw Normal(0, 1) 1000\n```",
 };
 
-static OWN: &[&Code] = &[&BAD_COMMAND, &BAD_SETTING, &NO_BACKEND, &NO_INFER, &NO_STAGE, &NO_FILE, &NO_INFERS];
+/// A rewrite that does not exist.
+pub static NO_REWRITE: Code = Code {
+    id: "E0608",
+    title: "no such rewrite",
+    explain: "`--without` names a rewrite to switch off, for example `--without exact-kl`. `--trace-rewrites` shows the names \
+              of those that fire.",
+};
+
+static OWN: &[&Code] = &[&NO_REWRITE, &BAD_COMMAND, &BAD_SETTING, &NO_BACKEND, &NO_INFER, &NO_STAGE, &NO_FILE, &NO_INFERS];
 
 /// Every code that this crate and those below it can raise.
 pub fn all() -> Vec<&'static Code> {
     let lists = [bnnc_grammar::report::CODES, bnnc_hir::report::CODES, bnnc_rewrite::report::CODES, OWN];
     let elaborate = [
         &bnnc_hir::elaborate::model::LIMIT,
+        &bnnc_hir::elaborate::model::NO_PART,
         &bnnc_hir::elaborate::bind::NO_COLUMN,
         &bnnc_hir::elaborate::bind::WRONG_COLUMN,
     ];
@@ -76,6 +85,13 @@ pub fn no_backend(name: &str) -> Diagnostic {
     Diagnostic::usage(&NO_BACKEND, format!("there is no backend `{name}`"))
         .suggest(name, super::backends::names())
         .note(format!("this build has {}", super::backends::names().join(", ")))
+}
+
+/// A rewrite that does not exist.
+pub fn no_rewrite(name: &str, known: &[&str]) -> Diagnostic {
+    Diagnostic::usage(&NO_REWRITE, format!("there is no rewrite `{name}`"))
+        .suggest(name, known.iter().copied())
+        .note(format!("the rewrites are {}", known.join(", ")))
 }
 
 /// An infer that does not exist.

@@ -5,7 +5,7 @@ use crate::options::Options;
 use crate::program::Program;
 use crate::{backends, codes};
 use bnnc_abi::data::{DataSpec, Schema};
-use bnnc_abi::manifest::{Compare, Manifest};
+use bnnc_abi::manifest::{Compare, Infer, Manifest};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_hir::tree::{InferId, SettingValue};
 use bnnc_rewrite::rule::Firing;
@@ -47,7 +47,10 @@ pub fn chosen(program: &Program, options: &Options) -> Result<Vec<InferId>, Vec<
     }
     let names: Vec<&str> = module.infers.iter().map(|infer| &*infer.name).collect();
     let unknown = options.only.iter().filter(|name| !names.contains(&name.as_str()));
-    let diagnostics: Vec<Diagnostic> = unknown.map(|name| codes::no_infer(name, &names)).collect();
+    let mut diagnostics: Vec<Diagnostic> = unknown.map(|name| codes::no_infer(name, &names)).collect();
+    let rewrites: Vec<&str> = bnnc_rewrite::pipelines::switchable().collect();
+    let unknown = options.without.iter().filter(|name| !rewrites.contains(&name.as_str()));
+    diagnostics.extend(unknown.map(|name| codes::no_rewrite(name, &rewrites)));
     if !diagnostics.is_empty() {
         return Err(diagnostics);
     }
@@ -120,8 +123,26 @@ pub fn compile(program: &Program, schemas: &HashMap<String, Schema>, options: &O
         compiled.timings.push((name.clone(), compilation.timings));
         compiled.firings.extend(compilation.context.trace.map(|firings| (name, firings)));
     }
+    diagnostics.extend(taken_shapes(program, &compiled.manifest.infers));
     diagnostics.dedup_by(|a, b| a == b && a.at != Place::Nowhere);
     if diagnostics.is_empty() { Ok(compiled) } else { Err(Failure::Program(diagnostics)) }
+}
+
+/// Parameters that are taken from another infer have the shape that they have there.
+fn taken_shapes(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
+    let mut diagnostics = Vec::new();
+    for infer in infers {
+        for state in &infer.states {
+            let Some((from, name)) = &state.from else { continue };
+            let source = infers.iter().find(|other| other.name == *from);
+            let taken = source.and_then(|other| other.states.iter().find(|state| state.name == *name));
+            let Some(taken) = taken.filter(|taken| taken.shape != state.shape) else { continue };
+            let Some(item) = program.module.infers.iter().find(|item| *item.name == *infer.name) else { continue };
+            let text = format!("`{}` is {} here, but {} in `{from}`", state.name, state.shape, taken.shape);
+            diagnostics.push(*bnnc_hir::elaborate::model::limit(item.span, text));
+        }
+    }
+    diagnostics
 }
 
 fn compares(program: &Program, chosen: &[InferId]) -> Vec<Compare> {

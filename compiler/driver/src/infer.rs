@@ -4,7 +4,7 @@ use crate::options::Options;
 use crate::program::Program;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::{Cost, Infer, Schedule, Training};
+use bnnc_abi::manifest::{Cost, Infer, OutputKind, Schedule, Training};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -74,8 +74,13 @@ impl<'a> Compilation<'a> {
     /// Starts at an infer.
     pub fn new(program: &'a Program, id: InferId, options: &'a Options) -> Compilation<'a> {
         let trace = options.trace.then(Vec::new);
-        let context = Context { without: options.without.clone(), trace, timings: Vec::new() };
-        Compilation { program, options, item: &program.module.infers[id], context, timings: Vec::new() }
+        let mut context = Context { without: options.without.clone(), trace, timings: Vec::new() };
+        let item = &program.module.infers[id];
+        let sampled = |value: &SettingValue| matches!(value, SettingValue::Word(word) if &**word == "monte_carlo");
+        if item.options.iter().any(|setting| &*setting.name == "kl" && sampled(&setting.value)) {
+            context.without.push(bnnc_rewrite::pipelines::EXACT_KL.to_owned());
+        }
+        Compilation { program, options, item, context, timings: Vec::new() }
     }
 
     fn timed<T>(&mut self, stage: &'static str, run: impl FnOnce(&mut Self) -> T) -> T {
@@ -107,6 +112,7 @@ impl<'a> Compilation<'a> {
         if !diagnostics.is_empty() {
             return Err(Failure::Program(diagnostics));
         }
+        self.target(&bound)?;
         let model = elaborate::model::elaborate(module, self.model_id(), &bound.dims)?;
         let posterior = match self.item.target {
             Target::Posterior(id) => elaborate::posterior::elaborate(module, id, &model)?,
@@ -114,6 +120,22 @@ impl<'a> Compilation<'a> {
         };
         let optimiser = self.optimiser()?;
         Ok(Elaborated { model, posterior, optimiser, bound })
+    }
+
+    /// Only targets on the reals can be standardised.
+    fn target(&self, bound: &Bound) -> Result<(), Failure> {
+        let spec = &self.program.module.datas[self.item.data].spec;
+        let Some(output) = bound.output.as_ref().filter(|_| spec.standardise_target) else { return Ok(()) };
+        if output.kind == OutputKind::Real {
+            return Ok(());
+        }
+        let model = &self.program.module.models[self.model_id()];
+        let text = format!("the target is standardised, but `{}` is not real", output.name);
+        let diagnostic = Diagnostic::error(&elaborate::bind::WRONG_COLUMN, model.span, text)
+            .label("the output of this model")
+            .also(spec.span, "standardised here")
+            .help("write `standardise = [inputs]`");
+        Err(Failure::Program(vec![diagnostic]))
     }
 
     fn optimiser(&self) -> Result<Optimiser, Failure> {
@@ -173,6 +195,7 @@ impl<'a> Compilation<'a> {
             optimiser: &elaborated.optimiser,
             samples: self.int("samples").max(1),
             kl_draws: self.int("draws"),
+            sampled_kl: matches!(self.setting("kl"), Some(SettingValue::Word(word)) if &**word == "monte_carlo"),
         };
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
         let result = self.timed("rewrite", |this| objective(densities, model, posterior, settings, &mut this.context));

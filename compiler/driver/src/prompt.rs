@@ -5,8 +5,11 @@ mod concrete;
 mod describe;
 mod distribution;
 mod divergence;
+mod emission;
 mod evaluate;
 mod items;
+mod measures;
+mod predictive;
 mod show;
 mod variables;
 
@@ -101,7 +104,16 @@ impl Session {
         let items = Items::new(crate::program::library(&mut sources));
         let (module, _) = items.check(&items.program());
         let (environment, variables) = (Environment::default(), Vec::new());
-        Session { world, sources, items, module, environment, variables, draws: 0, entries: 0 }
+        Session {
+            world,
+            sources,
+            items,
+            module,
+            environment,
+            variables,
+            draws: 0,
+            entries: 0,
+        }
     }
 
     /// Whether more lines must follow before the text can be entered.
@@ -164,12 +176,18 @@ impl Session {
                 }
             }
         }
-        if new.is_empty() { Ok(()) } else { self.define(new, reply) }
+        if !new.is_empty() {
+            self.define(new, reply);
+        }
+        Ok(())
     }
 
     fn load_file(&mut self, path: &str, reply: &mut Reply) -> Result<(), Refused> {
         let text = std::fs::read_to_string(path).map_err(|error| {
-            vec![Diagnostic::usage(&crate::codes::NO_FILE, format!("cannot read `{path}`: {error}"))]
+            vec![Diagnostic::usage(
+                &crate::codes::NO_FILE,
+                format!("cannot read `{path}`: {error}"),
+            )]
         })?;
         let source = self.sources.add(path, &text);
         let (module, diagnostics) = parse::parse(&source);
@@ -177,20 +195,25 @@ impl Session {
             return Err(diagnostics);
         }
         let before = self.items.enter_folder(path);
-        let outcome = self.define(module.items, reply);
-        if outcome.is_err() {
+        if !self.define(module.items, reply) {
             self.items.leave_folder(before);
         }
-        outcome
+        Ok(())
     }
 
-    /// Adds items to the program if all of it is still sound; those of the same names are replaced.
-    fn define(&mut self, new: Vec<ast::Item>, reply: &mut Reply) -> Result<(), Refused> {
+    /// Adds items to the program if all of it is still sound, and says whether it is; those of the same names are replaced.
+    fn define(&mut self, new: Vec<ast::Item>, reply: &mut Reply) -> bool {
         let (program, changes) = self.items.with(&new);
         let (module, mut diagnostics) = self.items.check(&program);
         if diagnostics.iter().any(Diagnostic::is_error) {
             diagnostics.retain(Diagnostic::is_error);
-            return Err(diagnostics);
+            let is_new = |diagnostic: &Diagnostic| new.iter().any(|item| items::is_about(diagnostic, item));
+            let breaks = !diagnostics.iter().any(is_new);
+            self.show(&diagnostics, reply);
+            if breaks {
+                reply.note("everything stays as it was: other items need what would change");
+            }
+            return false;
         }
         diagnostics.retain(|diagnostic| new.iter().any(|item| items::is_about(diagnostic, item)));
         self.show(&diagnostics, reply);
@@ -198,15 +221,21 @@ impl Session {
         self.items.set(program);
         changes.into_iter().for_each(|change| reply.result(change));
         self.recompute(reply);
-        Ok(())
+        true
     }
 
     /// Gives every variable its value anew, with the same draws.
     fn recompute(&mut self, reply: &mut Reply) {
         self.environment = Environment::default();
         for variable in std::mem::take(&mut self.variables) {
-            if self.bind(&variable.written, variable.draw, &mut Reply::default()).is_err() {
-                reply.note(&format!("`{}` is gone: what it was made of has changed", variable.name));
+            if self
+                .bind(&variable.written, variable.draw, &mut Reply::default())
+                .is_err()
+            {
+                reply.note(&format!(
+                    "`{}` is gone: what it was made of has changed",
+                    variable.name
+                ));
             }
         }
     }
@@ -222,25 +251,37 @@ impl Session {
     fn bind(&mut self, written: &ast::Stmt, draw: u32, reply: &mut Reply) -> Result<String, Refused> {
         let mut environment = self.environment.clone();
         let (stmt, diagnostics) = check_entry(&self.module, &mut environment, written);
-        let warnings: Vec<Diagnostic> = diagnostics.iter().filter(|one| !one.is_error()).cloned().collect();
+        let warnings: Vec<Diagnostic> = diagnostics
+            .iter()
+            .filter(|one| !one.is_error())
+            .cloned()
+            .collect();
         let (local, held, text) = match stmt {
             None => return Err(diagnostics),
             Some(Stmt::Let(local, expr)) => {
-                let checked = Checked { expr, locals: environment.locals.clone() };
+                let checked = Checked {
+                    expr,
+                    locals: environment.locals.clone(),
+                };
                 let (held, text) = self.value_at(&checked, draw, reply)?;
                 let (held, text) = as_declared(held, text, &environment.locals[local].ty);
                 (local, held, text)
             }
             Some(Stmt::Sample(sample)) => {
                 let wanted = Wanted::Site(&sample.ty);
-                let checked = Checked { expr: sample.dist.clone(), locals: environment.locals.clone() };
+                let checked = Checked {
+                    expr: sample.dist.clone(),
+                    locals: environment.locals.clone(),
+                };
                 let name = environment.locals[sample.local].name.clone();
                 let streams = self.streams(draw);
                 let drawn = self.concrete_at(&checked, wanted, draw).and_then(|concrete| {
                     let dtype = concrete.instance.value.dtype;
                     let site = streams.name(&name);
                     let tensor = distribution::draw_declared(&concrete, &sample.ty, &site, draw);
-                    tensor.map(|tensor| (tensor, dtype)).map_err(|why| limit(sample.span, why))
+                    tensor
+                        .map(|tensor| (tensor, dtype))
+                        .map_err(|why| limit(sample.span, why))
                 });
                 let (tensor, dtype) = drawn.map_err(|diagnostic| vec![*diagnostic])?;
                 let text = show::tensor(&tensor, dtype);
@@ -250,14 +291,24 @@ impl Session {
                 return Err(vec![*limit(from.span, "`for` belongs into a model".to_owned())]);
             }
             Some(Stmt::Return(value)) => {
-                return Err(vec![*limit(value.span, "`return` belongs into a function or a layer".to_owned())]);
+                return Err(vec![*limit(
+                    value.span,
+                    "`return` belongs into a function or a layer".to_owned(),
+                )]);
             }
         };
         self.show(&warnings, reply);
         let text = named(local, &held, &text, &environment.locals);
         let name = environment.locals[local].name.clone();
         self.environment = environment;
-        self.variables.push(Variable { name, local, written: written.clone(), draw, held, text: text.clone() });
+        self.variables.push(Variable {
+            name,
+            local,
+            written: written.clone(),
+            draw,
+            held,
+            text: text.clone(),
+        });
         Ok(text)
     }
 
@@ -278,7 +329,9 @@ impl Session {
     }
 
     fn value_at(&self, checked: &Checked, draw: u32, reply: &mut Reply) -> Result<(Held, String), Refused> {
-        let (datum, computed) = self.computed(checked, draw).map_err(|diagnostic| vec![*diagnostic])?;
+        let (datum, computed) = self
+            .computed(checked, draw)
+            .map_err(|diagnostic| vec![*diagnostic])?;
         if !computed.drawn.is_empty() {
             reply.note(&format!("drew from their priors: {}", computed.drawn.join(", ")));
         }
@@ -301,22 +354,47 @@ impl Session {
     }
 
     fn scene<'a>(&'a self, checked: &'a Checked, draw: u32) -> Elaborated<Scene<'a>> {
-        Scene::new(&self.module, &checked.locals, &self.variables, &[&checked.expr], self.streams(draw))
+        Scene::new(
+            &self.module,
+            &checked.locals,
+            &self.variables,
+            &[&checked.expr],
+            self.streams(draw),
+        )
     }
 
     fn streams(&self, line: u32) -> Streams {
-        let layers: HashMap<String, u32> =
-            self.variables.iter().map(|variable| (variable.name.to_string(), variable.draw)).collect();
-        Streams { seed: self.world.seed, line, layers }
+        let layers: HashMap<String, u32> = self
+            .variables
+            .iter()
+            .map(|variable| (variable.name.to_string(), variable.draw))
+            .collect();
+        Streams {
+            seed: self.world.seed,
+            line,
+            prefix: String::new(),
+            layers,
+        }
     }
 
     fn describer<'a>(&'a self, computed: &'a Computed) -> Describer<'a> {
-        Describer { module: &self.module, sources: &self.sources, items: &self.items, computed }
+        Describer {
+            module: &self.module,
+            sources: &self.sources,
+            items: &self.items,
+            computed,
+        }
     }
 
     /// Renders diagnostics as for files.
     fn show(&self, diagnostics: &[Diagnostic], reply: &mut Reply) {
-        let render = |diagnostic| Said::Aside(render::text(diagnostic, &self.sources, self.world.colour).trim_end().to_owned());
+        let render = |diagnostic| {
+            Said::Aside(
+                render::text(diagnostic, &self.sources, self.world.colour)
+                    .trim_end()
+                    .to_owned(),
+            )
+        };
         reply.said.extend(diagnostics.iter().map(render));
     }
 }
@@ -348,5 +426,9 @@ fn named(local: LocalId, held: &Held, text: &str, locals: &Locals) -> String {
 /// What an entry that ends too early lacks.
 fn unfinished(source: &Source) -> Refused {
     let (_, found) = parse::parse(source);
-    if found.is_empty() { parse::parse_expr(source).1 } else { found }
+    if found.is_empty() {
+        parse::parse_expr(source).1
+    } else {
+        found
+    }
 }

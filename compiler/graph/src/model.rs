@@ -99,7 +99,7 @@ pub struct Posterior {
 
 /// An optimiser elaborated for one tensor shape.
 ///
-/// `update`: parameters `gradient`, one per state (by name), `iteration` (real, from 1), `rate` (real); results: `step`
+/// `update`: parameters `gradient`, `parameter` (its value before the step), one per state (by name), `iteration` (real, from 1), `rate` (real); results: `step`
 /// (added to the parameter), then one per state (its next value). All tensors have the same shape.
 #[derive(Clone, Debug)]
 pub struct Optimiser {

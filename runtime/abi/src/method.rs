@@ -45,6 +45,8 @@ pub struct OptionDef {
     pub default: &'static str,
     /// When it takes effect.
     pub phase: Phase,
+    /// Whether this version acts on it; otherwise `check` names it as not built yet.
+    pub built: bool,
 }
 
 /// One inference method.
@@ -80,13 +82,7 @@ const fn option(
     default: &'static str,
     phase: Phase,
 ) -> OptionDef {
-    OptionDef {
-        name,
-        doc,
-        kind,
-        default,
-        phase,
-    }
+    OptionDef { name, doc, kind, default, phase, built: true }
 }
 
 macro_rules! training_options {
@@ -161,13 +157,16 @@ pub static ALL: &[MethodDef] = &[
                 "exact",
                 Phase::Compile
             ),
-            option(
-                "prune",
-                "Fractions of weights to remove by signal-to-noise for the pruning table.",
-                OptionKind::Reals,
-                "",
-                Phase::Run
-            ),
+            OptionDef {
+                built: false,
+                ..option(
+                    "prune",
+                    "Fractions of weights to remove by signal-to-noise for the pruning table.",
+                    OptionKind::Reals,
+                    "",
+                    Phase::Run
+                )
+            },
         ],
         takes: Takes::Posterior,
         built: true,

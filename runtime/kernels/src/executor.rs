@@ -28,6 +28,8 @@ pub struct Machine {
     workers: Workers,
     /// Ports by name, sorted.
     pub(crate) ports: Vec<(Arc<str>, BufferId)>,
+    /// Whether the steps are resolved for `sizes`.
+    resolved: bool,
 }
 
 // SAFETY: the addresses point into memory that the machine owns.
@@ -119,6 +121,7 @@ impl Machine {
             steps,
             workers,
             ports,
+            resolved: false,
         };
         machine.set_sizes(&capacity)?;
         machine.fill_constants()?;
@@ -150,6 +153,10 @@ impl Machine {
                 symbol.name()
             )));
         }
+        if self.resolved && self.sizes == *sizes {
+            return Ok(());
+        }
+        self.resolved = true;
         self.sizes = *sizes;
         let context = Context {
             plan: &self.plan,

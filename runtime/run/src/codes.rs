@@ -69,6 +69,7 @@ pub fn training_diverged(infer: &str, epoch: usize, loss: f64) -> Diagnostic {
         format!("the loss of `{infer}` became {loss} in epoch {}", epoch + 1),
     )
     .help("lower the learning rate, or standardise the inputs and the target")
+    .help("see that scales stay positive (`softplus(s) + 1e-3`) and that the data lie in the support of the likelihood")
 }
 
 /// The prediction is above the limit.

@@ -3,7 +3,7 @@
 use crate::{predict, summary};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::{DataSpec, Field, FieldKind, Format, Schema, Test};
-use bnnc_abi::manifest::{DataSource, Infer, Manifest, OutputKind, Training};
+use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest, OutputKind, Training};
 use bnnc_abi::plan::Step;
 use bnnc_abi::primitive;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
@@ -40,32 +40,27 @@ pub fn predict_peaks(manifest: &mut Manifest, schemas: &HashMap<String, Schema>)
             continue;
         };
         let data = data(spec, schema);
-        let first_use = read.insert(infer.data.clone());
-        let preparing = match (first_use, schema.splits > 1) {
-            (true, _) => (data.file + data.table).max(data.table + data.rows + data.parts),
-            (false, true) => data.rows + data.parts,
-            (false, false) => 0,
-        };
-        let held = match (first_use, schema.splits > 1) {
-            (_, true) => data.table + data.rows,
-            (true, false) => data.rows,
-            (false, false) => 0,
-        };
+        let splits = schema.splits.max(1) as u64;
+        let is_read = !read.insert(infer.data.clone());
+        let reading = if is_read { 0 } else { kept + data.file + data.table };
+        if !is_read {
+            // With several splits the table is kept, with one the rows.
+            kept += if splits > 1 { data.table } else { data.rows };
+        }
         if multiplies(infer) {
             workspace = matmul::WORKSPACE_BYTES as u64;
         }
-        infer.cost.peak_bytes = kept + preparing.max(held + workspace + computing(infer, schema));
-        kept += parameters(infer) * schema.splits.max(1) as u64 + predictions(infer, schema);
-        kept += if schema.splits > 1 && first_use {
-            data.table
-        } else {
-            0
+        let results = predictions(infer, schema) + if splits > 1 { data.rows } else { 0 };
+        // At the last split: what the others left, and what the one before it left for the table of results.
+        let others = (splits - 1) * parameters(infer) + (splits - 1).min(1) * results;
+        let cutting = match (splits > 1, is_read) {
+            (true, _) => data.parts + data.rows,
+            (false, false) => data.parts + data.table,
+            (false, true) => 0,
         };
-        kept += if schema.splits > 1 || first_use {
-            data.rows
-        } else {
-            0
-        };
+        let working = workspace + computing(infer, schema) + if splits > 1 { data.rows } else { 0 };
+        infer.cost.peak_bytes = reading.max(kept + others + cutting.max(working));
+        kept += splits * parameters(infer) + results;
     }
 }
 
@@ -133,28 +128,41 @@ fn per_row_copied<'a>(spec: &DataSpec, schema: &'a Schema) -> impl Iterator<Item
 /// The largest of training, predicting and summing up.
 fn computing(infer: &Infer, schema: &Schema) -> u64 {
     let options = &infer.options;
-    let order = schema.train as u64 * 4;
-    let mut training = machine(&infer.train, &training_sizes(options, schema.train))
-        + feed(infer, schema.train)
-        + order
-        + states(infer)
-            .min(feed(infer, schema.train))
-            .max(parameters(infer));
-    if options.patience > 0 && schema.validation > 0 {
-        training +=
-            predicting(infer, schema.validation, options.predictive_draws.min(20)) + parameters(infer);
+    let rows = examples(infer, schema.train);
+    let order = rows as u64 * 4;
+    let is_watched = options.patience > 0 && schema.validation > 0;
+    let watching = match is_watched {
+        true => predicting(infer, schema.validation, options.predictive_draws.min(20)) + parameters(infer),
+        false => 0,
+    };
+    // The start is freed when it has been written into the machine; then come the rows, and at the end the result.
+    let around = states(infer).max(feed(infer, rows) + order + watching + parameters(infer));
+    let training = machine(&infer.train, &training_sizes(options, rows)) + around;
+    let predicting = predicting(infer, scored(infer, schema), options.predictive_draws);
+    let sizes = Sizes::default().with(Symbol::Draws, summary::draws_per_call(infer));
+    let summing = machine(&infer.sites, &sizes) + summaries(infer);
+    let results = parameters(infer) + predictions(infer, schema);
+    training.max(results + predicting.max(summing))
+}
+
+/// The number of examples that rows are: one where the model sees the whole file as one example.
+fn examples(infer: &Infer, rows: usize) -> usize {
+    let is_shared = |binding: &Binding| matches!(binding.from, DataSource::Shared(_));
+    if infer.bindings.iter().all(is_shared) {
+        rows.min(1)
+    } else {
+        rows
     }
+}
+
+/// The number of examples that are predicted and scored.
+fn scored(infer: &Infer, schema: &Schema) -> usize {
     let rows = if schema.test > 0 {
         schema.test
     } else {
         schema.train
     };
-    let predicting =
-        predicting(infer, rows, options.predictive_draws) + predictions(infer, schema) + parameters(infer);
-    let sizes = Sizes::default().with(Symbol::Draws, summary::draws_per_call(infer));
-    let summing =
-        machine(&infer.sites, &sizes) + summaries(infer) + parameters(infer) + predictions(infer, schema);
-    training.max(predicting).max(summing)
+    examples(infer, rows)
 }
 
 fn machine(artifact: &Artifact, sizes: &Sizes) -> u64 {
@@ -242,11 +250,6 @@ fn predictions(infer: &Infer, schema: &Schema) -> u64 {
         OutputKind::Bool => 2,
         OutputKind::Real | OutputKind::Count => 5,
     };
-    let rows = if schema.test > 0 {
-        schema.test
-    } else {
-        schema.train
-    };
     // With the number of each row.
-    rows as u64 * (columns + 1) * NUMBER
+    scored(infer, schema) as u64 * (columns + 1) * NUMBER
 }

@@ -76,7 +76,7 @@ impl Feed {
         }
         Ok(Feed {
             ports,
-            rows: rows.count,
+            rows: examples(wanted.bindings, rows),
         })
     }
 
@@ -101,6 +101,15 @@ impl Feed {
             .filter(|port| !port.shared)
             .try_for_each(|port| port.write(machine, Some(rows)))
     }
+}
+
+/// The number of examples that rows are: one where the model sees the whole file as one example, which is when every port
+/// is shared.
+pub fn examples(bindings: &[Binding], rows: &Rows) -> usize {
+    let whole = bindings
+        .iter()
+        .all(|binding| matches!(binding.from, DataSource::Shared(_)));
+    if whole { rows.count.min(1) } else { rows.count }
 }
 
 impl Elements {

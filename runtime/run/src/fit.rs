@@ -2,7 +2,7 @@
 
 use crate::codes;
 use crate::cost::training_sizes;
-use crate::feed::{Feed, Wanted};
+use crate::feed::{Feed, Wanted, examples};
 use crate::ports;
 use crate::predict::Predictor;
 use crate::progress::Progress;
@@ -79,7 +79,7 @@ pub struct Fitted {
 /// # Errors
 /// A diverging loss, columns that do not fit, or a limit.
 pub fn fit(infer: &Infer, dataset: &Dataset, start: Values, context: &Context) -> Result<Fitted, Stop> {
-    Trainer::new(infer, dataset, start, context)?.run(dataset)
+    Trainer::new(infer, dataset, start, context)?.run()
 }
 
 struct Trainer<'a> {
@@ -104,7 +104,7 @@ struct Validation {
 
 impl<'a> Trainer<'a> {
     fn new(infer: &'a Infer, dataset: &Dataset, start: Values, context: &'a Context) -> Result<Self, Stop> {
-        let rows = dataset.train.count;
+        let rows = examples(&infer.bindings, &dataset.train);
         if rows == 0 {
             return Err(codes::no_rows(&infer.data).into());
         }
@@ -157,9 +157,9 @@ impl<'a> Trainer<'a> {
         })
     }
 
-    fn run(mut self, dataset: &Dataset) -> Result<Fitted, Stop> {
+    fn run(mut self) -> Result<Fitted, Stop> {
         let epochs = self.infer.options.epochs;
-        let per_epoch = dataset.train.count.div_ceil(self.batch);
+        let per_epoch = self.order.len().div_ceil(self.batch);
         let mut progress = Progress::new(
             &self.infer.name,
             (epochs * per_epoch) as u64,

@@ -1,6 +1,6 @@
 //! Posterior predictive quantities of rows: log likelihoods, means, draws, class probabilities.
 
-use crate::feed::{Feed, Wanted};
+use crate::feed::{Feed, Wanted, examples};
 use crate::fit::{Context, Stop};
 use crate::ports;
 use crate::states::Values;
@@ -89,7 +89,7 @@ impl Predictor {
         (draws, target): (usize, bool),
         context: &Context,
     ) -> Result<Predictor, Stop> {
-        let sizes = sizes(infer, rows.count, draws);
+        let sizes = sizes(infer, examples(&infer.bindings, rows), draws);
         let mut machine = Machine::new(&infer.predict, sizes, context.pool.clone())?;
         let plan = infer.predict.plan.clone();
         let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);

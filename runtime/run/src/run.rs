@@ -2,6 +2,7 @@
 
 use crate::codes;
 use crate::columns::Columns;
+use crate::feed::examples;
 use crate::fit::{Context, Fitted, Stop, fit};
 use crate::predict::Predictor;
 use crate::score::Scorer;
@@ -202,8 +203,9 @@ impl Run<'_> {
         let draws = infer.options.predictive_draws;
         let mut predictor = Predictor::new(infer, rows, &dataset, draws, &self.context)?;
         predictor.set_parameters(&fitted.values)?;
-        let mut scorer = Scorer::new(rows, &dataset, &infer.output)?;
-        let mut columns = Columns::new(&infer.output, rows.count);
+        let examples = examples(&infer.bindings, rows);
+        let mut scorer = Scorer::new(rows, examples, &dataset, &infer.output)?;
+        let mut columns = Columns::new(&infer.output, examples);
         predictor.run(|range, block| {
             block.undo(&infer.output, dataset.preparation.target);
             scorer.add(range, block);

@@ -21,11 +21,16 @@ enum Scores {
 }
 
 impl<'a> Scorer<'a> {
-    /// Starts scoring predictions for `rows`.
+    /// Starts scoring predictions for `rows`, which are so many examples.
     ///
     /// # Errors
     /// A target column that does not fit.
-    pub fn new(rows: &Rows, dataset: &Dataset, output: &'a Output) -> Result<Scorer<'a>, Diagnostic> {
+    pub fn new(
+        rows: &Rows,
+        examples: usize,
+        dataset: &Dataset,
+        output: &'a Output,
+    ) -> Result<Scorer<'a>, Diagnostic> {
         let target = dataset.target.as_ref().unwrap_or(&output.name);
         let classes = match output.kind {
             OutputKind::Classes(classes) => Some(classes),
@@ -36,7 +41,7 @@ impl<'a> Scorer<'a> {
             Some(classes) => Scores::Classes(ClassScores::new(classes), rows.ints(target)?),
             None => {
                 let targets = rows.original(target)?;
-                let width = (targets.len() / rows.count.max(1)).max(1);
+                let width = (targets.len() / examples.max(1)).max(1);
                 Scores::Real(RealScores::new(dataset.preparation.target), targets, width)
             }
         };
@@ -54,10 +59,13 @@ impl<'a> Scorer<'a> {
             Scores::Real(scores, targets, width) => {
                 scores.add_log_likelihood_of(log_likelihood, *width);
                 let targets = &targets[range.start * *width..range.end * *width];
-                if !predictive.mean.is_empty() {
+                // A series whose first elements are given has predictions for the others only: they have no metrics.
+                let complete =
+                    |values: &[f64]| !values.is_empty() && values.len() % targets.len().max(1) == 0;
+                if complete(&predictive.mean) {
                     scores.add_mean(Draws::new(&predictive.mean, targets.len()), targets);
                 }
-                if !predictive.draw.is_empty() {
+                if complete(&predictive.draw) {
                     scores.add_draws(Draws::new(&predictive.draw, targets.len()), targets);
                 }
             }

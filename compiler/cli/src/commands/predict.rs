@@ -4,7 +4,9 @@ use crate::arguments::{Compile, Predict};
 use crate::commands::run::stopped;
 use crate::session::{self, Display, OK};
 use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
+use bnnc_driver::codes::no_infer;
 use bnnc_driver::compile::compile;
 use bnnc_run::codes;
 use bnnc_run::fit::Context;
@@ -39,7 +41,7 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     let compiled =
         compile(&program, &schemas, &options).map_err(|failure| display.failure(&failure, &program.sources))?;
     let refuse = |why: &str| display.show(&[codes::not_a_run(&arguments.run, why)], &program.sources);
-    let infer = choose(&compiled.manifest, arguments).map_err(|why| refuse(&why))?;
+    let infer = choose(&compiled.manifest, arguments).map_err(|found| display.show(&[*found], &program.sources))?;
     let data = compiled.manifest.data.iter().find(|spec| spec.name == infer.data);
     let known = saved.preparations.get(&infer.name).zip(values.get(&infer.name)).zip(data);
     let Some(((preparation, values), spec)) = known else {
@@ -61,9 +63,10 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     }
 }
 
-fn choose<'a>(manifest: &'a Manifest, arguments: &Predict) -> Result<&'a Infer, String> {
-    match &arguments.infer {
-        Some(name) => manifest.infers.iter().find(|infer| infer.name == *name).ok_or_else(|| format!("it has no infer `{name}`")),
-        None => manifest.infers.first().ok_or_else(|| "it has no infers".to_owned()),
-    }
+fn choose<'a>(manifest: &'a Manifest, arguments: &Predict) -> Result<&'a Infer, Box<Diagnostic>> {
+    let wanted = |infer: &&Infer| arguments.infer.as_ref().is_none_or(|name| infer.name == *name);
+    manifest.infers.iter().find(wanted).ok_or_else(|| {
+        let names: Vec<&str> = manifest.infers.iter().map(|infer| infer.name.as_str()).collect();
+        Box::new(no_infer(arguments.infer.as_deref().unwrap_or_default(), &names))
+    })
 }

@@ -25,7 +25,11 @@ pub fn run(arguments: &Repl) -> u8 {
         let reply = session.load(&file.display().to_string());
         print(&reply);
     }
-    if interactive { terminal::read(&mut session) } else { pipe(&mut session) }
+    if interactive {
+        terminal::read(&mut session)
+    } else {
+        pipe(&mut session)
+    }
 }
 
 /// Entries from a pipe or a file.
@@ -67,7 +71,9 @@ fn print(reply: &Reply) {
     for said in &reply.said {
         // A reader that closed the pipe has seen enough.
         let _ = match said {
-            Said::Result(text) => writeln!(std::io::stdout(), "{text}").and_then(|()| std::io::stdout().flush()),
+            Said::Result(text) => {
+                writeln!(std::io::stdout(), "{text}").and_then(|()| std::io::stdout().flush())
+            }
             Said::Aside(text) => writeln!(std::io::stderr(), "{text}"),
         };
     }

@@ -33,8 +33,13 @@ fn run_inner(arguments: &Run) -> Result<(), u8> {
         compile(&program, &schemas, &options).map_err(|failure| display.failure(&failure, &program.sources))?;
     bnnc_run::cost::predict_peaks(&mut compiled.manifest, &schemas);
     report(arguments, &compiled, checked);
+    if let Some(folder) = &arguments.out {
+        // Before hours of work, not after them.
+        let made = std::fs::create_dir_all(folder);
+        made.map_err(|error| display.show(&[bnnc_run::codes::cannot_write(folder, &error.to_string())], &program.sources))?;
+    }
     let progress = !arguments.json && std::io::stderr().is_terminal();
-    let how = bnnc_run::run::Options { threads: session::threads(arguments.threads), progress, max_memory };
+    let how = bnnc_run::run::Options { threads: session::threads(arguments.threads), progress, max_memory: max_memory.or_else(session::available_memory) };
     let result = bnnc_run::run::run(&compiled.manifest, &how).map_err(|stop| stopped(&stop, &program, display))?;
     display.show(&result.warnings, &program.sources);
     let text = match arguments.json {

@@ -39,20 +39,29 @@ impl Concrete {
     /// Many draws under one number, along a new first axis.
     pub fn draws(&self, stream: &str, number: u32, count: usize) -> Result<Tensor, String> {
         if let Some(draw) = &self.instance.draw {
-            let coordinate = |at: &dyn Fn(usize) -> f64| Tensor::new(vec![count], (0..count).map(at).collect());
+            let coordinate =
+                |at: &dyn Fn(usize) -> f64| Tensor::new(vec![count], (0..count).map(at).collect());
             let zero = coordinate(&|_| 0.0);
-            let coordinates = [coordinate(&|_| f64::from(number)), coordinate(&|at| at as f64), zero];
+            let coordinates = [
+                coordinate(&|_| f64::from(number)),
+                coordinate(&|at| at as f64),
+                zero,
+            ];
             return Ok(self.many(&prefix_noise(draw, stream), coordinates.to_vec(), count));
         }
         match self.instance.support {
             Support::Integers(_) => self.inverted(stream, number, count),
-            _ => Err(format!("`{}` cannot be drawn from here: it has no sampler for these values yet", self.instance.name)),
+            _ => Err(format!(
+                "`{}` cannot be drawn from here: it has no sampler for these values yet",
+                self.instance.name
+            )),
         }
     }
 
     /// The log density of each of many values.
     pub fn log_densities(&self, values: &Tensor) -> Vec<f64> {
-        self.many(&self.instance.log_density, vec![values.clone()], values.shape[0]).data
+        self.many(&self.instance.log_density, vec![values.clone()], values.shape[0])
+            .data
     }
 
     /// The log density of one value.
@@ -75,7 +84,11 @@ impl Concrete {
         let mut mapped = vec![false; self.params.len()];
         mapped.extend(arguments.iter().map(|_| true));
         let inputs: Vec<Tensor> = self.params.iter().cloned().chain(arguments).collect();
-        first(evaluate(&batch(function, &mapped, Dim::Fixed(count)), &inputs, &Sizes::default()))
+        first(evaluate(
+            &batch(function, &mapped, Dim::Fixed(count)),
+            &inputs,
+            &Sizes::default(),
+        ))
     }
 
     /// Whether a value may be drawn at all.
@@ -103,7 +116,11 @@ impl Concrete {
             let all = self.call(probabilities, None);
             return Ok(all.data.iter().map(|mass| Tensor::scalar(*mass)).collect());
         }
-        let function = self.instance.log_density_elements.as_ref().unwrap_or(&self.instance.log_density);
+        let function = self
+            .instance
+            .log_density_elements
+            .as_ref()
+            .unwrap_or(&self.instance.log_density);
         let most = match self.instance.support {
             Support::Integers(size @ 1..) => size,
             _ => LONGEST_TABLE,
@@ -115,11 +132,18 @@ impl Concrete {
             let at = Tensor::from_fn(sizes.clone(), |_| table.len() as f64);
             let mut masses = self.call(function, Some(&at));
             masses.data.iter_mut().for_each(|mass| *mass = mass.exp());
-            left.data.iter_mut().zip(&masses.data).for_each(|(left, mass)| *left -= mass);
+            left.data
+                .iter_mut()
+                .zip(&masses.data)
+                .for_each(|(left, mass)| *left -= mass);
             table.push(masses);
         }
         let complete = left.data.iter().all(|left| left.abs() < 1e-6);
-        if complete { Ok(table) } else { Err(format!("`{}` is too wide to tabulate", self.instance.name)) }
+        if complete {
+            Ok(table)
+        } else {
+            Err(format!("`{}` is too wide to tabulate", self.instance.name))
+        }
     }
 
     /// Discrete draws: the first value at which the cumulated probability passes a uniform number.
@@ -144,7 +168,10 @@ impl Concrete {
 }
 
 fn first(results: Vec<Tensor>) -> Tensor {
-    results.into_iter().next().unwrap_or_else(|| unreachable!("a function of a distribution has one result"))
+    results
+        .into_iter()
+        .next()
+        .unwrap_or_else(|| unreachable!("a function of a distribution has one result"))
 }
 
 /// The sample mean and its standard error, and the standard deviation.
@@ -165,6 +192,10 @@ impl Sample {
         let mean = numbers.iter().sum::<f64>() / count;
         let squares: f64 = numbers.iter().map(|x| (x - mean) * (x - mean)).sum();
         let deviation = (squares / (count - 1.0).max(1.0)).sqrt();
-        Sample { mean, deviation, error: deviation / count.sqrt() }
+        Sample {
+            mean,
+            deviation,
+            error: deviation / count.sqrt(),
+        }
     }
 }

@@ -34,7 +34,12 @@ impl Describer<'_> {
             }
             Datum::Function(Callee::Fn(id)) => self.item(&self.module.fns[*id].name),
             Datum::Function(Callee::Builtin(builtin)) => {
-                format!("fn {}({}): {}", builtin.name, builtin.params.join(", "), builtin.doc)
+                format!(
+                    "fn {}({}): {}",
+                    builtin.name,
+                    builtin.params.join(", "),
+                    builtin.doc
+                )
             }
             Datum::Tensor(_) | Datum::Static(_) | Datum::Text(_) => self.argument(datum),
         }
@@ -76,20 +81,29 @@ impl Describer<'_> {
                 skipped = true;
                 continue;
             }
-            texts.push(if skipped { format!("{} = {text}", binding.param.name) } else { text });
+            texts.push(if skipped {
+                format!("{} = {text}", binding.param.name)
+            } else {
+                text
+            });
         }
         texts.join(", ")
     }
 
     fn default(&self, binding: &Binding) -> Option<&str> {
         let span = binding.default.as_ref()?.span;
-        self.sources.get(span.source)?.text.get(span.start as usize..span.end as usize)
+        self.sources
+            .get(span.source)?
+            .text
+            .get(span.start as usize..span.end as usize)
     }
 
     /// `real[3]`.
     fn on(&self, dist: &DistDatum) -> String {
         let item = &self.module.dists[dist.dist];
-        let sizes = value_sizes(self.module, dist, &|value| self.computed.of(value).0.shape.clone());
+        let sizes = value_sizes(self.module, dist, &|value| {
+            self.computed.of(value).0.shape.clone()
+        });
         match (&item.on, sizes) {
             (Ty::Tensor(elem, dims), Some(sizes)) if dims.len() <= sizes.len() => {
                 let dims = sizes.into_iter().map(|size| Dim::number(size as i64)).collect();
@@ -109,7 +123,9 @@ impl Describer<'_> {
 
     /// The declaration of an item.
     fn item(&self, name: &str) -> String {
-        self.items.find(name).map_or_else(|| name.to_owned(), |item| items::header(item, self.sources))
+        self.items
+            .find(name)
+            .map_or_else(|| name.to_owned(), |item| items::header(item, self.sources))
     }
 }
 
@@ -123,7 +139,10 @@ fn settled(ty: &Ty, params: &[Binding], args: &[Datum]) -> Ty {
         Atom::Meta(_) | Atom::Div(..) => None,
     };
     match ty {
-        Ty::Tensor(elem, dims) => Ty::Tensor(elem.clone(), dims.iter().map(|dim| dim.substitute(&known)).collect()),
+        Ty::Tensor(elem, dims) => Ty::Tensor(
+            elem.clone(),
+            dims.iter().map(|dim| dim.substitute(&known)).collect(),
+        ),
         other => other.clone(),
     }
 }

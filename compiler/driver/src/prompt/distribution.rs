@@ -32,7 +32,12 @@ pub enum Wanted<'a> {
 
 impl Session {
     /// The distribution that an expression is.
-    pub(super) fn concrete_at(&self, checked: &Checked, wanted: Wanted<'_>, draw: u32) -> Elaborated<Concrete> {
+    pub(super) fn concrete_at(
+        &self,
+        checked: &Checked,
+        wanted: Wanted<'_>,
+        draw: u32,
+    ) -> Elaborated<Concrete> {
         let span = checked.expr.span;
         let mut scene = self.scene(checked, draw)?;
         let Datum::Dist(dist) = scene.datum(&checked.expr)? else {
@@ -47,16 +52,25 @@ impl Session {
             Wanted::Site(_) => None,
         };
         let Some(sizes) = sizes else {
-            return Err(limit(span, "the size of its values does not follow from its arguments".to_owned()));
+            return Err(limit(
+                span,
+                "the size of its values does not follow from its arguments".to_owned(),
+            ));
         };
         let dtype = match &self.module.dists[dist.dist].on {
             Ty::Tensor(elem, _) => dtype(elem),
             _ => DType::Real,
         };
         let value = Type::new(dtype, fixed_shape(&sizes));
-        let instance = scene.elaborator.instance(&arguments, value, Support::Real, span)?;
+        let instance = scene
+            .elaborator
+            .instance(&arguments, value, Support::Real, span)?;
         let computed = scene.compute(span)?;
-        let params = arguments.values.iter().map(|(_, value)| computed.of(*value).0.clone()).collect();
+        let params = arguments
+            .values
+            .iter()
+            .map(|(_, value)| computed.of(*value).0.clone())
+            .collect();
         Ok(Concrete { instance, params })
     }
 }
@@ -66,11 +80,19 @@ fn sizes(ty: &Type) -> Vec<usize> {
 }
 
 /// The sizes of a distribution's values as its arguments give them.
-pub fn value_sizes(module: &Module, dist: &DistDatum, sizes: &dyn Fn(Value) -> Vec<usize>) -> Option<Vec<usize>> {
+pub fn value_sizes(
+    module: &Module,
+    dist: &DistDatum,
+    sizes: &dyn Fn(Value) -> Vec<usize>,
+) -> Option<Vec<usize>> {
     let item = &module.dists[dist.dist];
     let Ty::Tensor(_, on) = &item.on else { return None };
     if on.is_empty() {
-        return if item.elementwise { lifted(dist, sizes) } else { Some(Vec::new()) };
+        return if item.elementwise {
+            lifted(dist, sizes)
+        } else {
+            Some(Vec::new())
+        };
     }
     let mut known: HashMap<LocalId, i64> = HashMap::new();
     for (binding, arg) in item.params.iter().zip(&dist.args) {
@@ -117,7 +139,12 @@ fn local(dim: &Dim) -> Option<LocalId> {
 }
 
 /// A draw that lies in a declared type: elements outside are drawn again.
-pub fn draw_declared(concrete: &Concrete, declared: &Ty, stream: &str, number: u32) -> Result<Tensor, String> {
+pub fn draw_declared(
+    concrete: &Concrete,
+    declared: &Ty,
+    stream: &str,
+    number: u32,
+) -> Result<Tensor, String> {
     let (low, high) = match declared {
         Ty::Tensor(elem, _) => match support(elem) {
             Support::Interval(low, high) => (low, high),
@@ -130,11 +157,18 @@ pub fn draw_declared(concrete: &Concrete, declared: &Ty, stream: &str, number: u
     while attempts <= ATTEMPTS {
         let draws = concrete.draws(stream, number, attempts)?;
         let elements = draws.data.len() / attempts;
-        let accepted = |element: usize| (0..attempts).map(|at| draws.data[at * elements + element]).find(|x| inside(*x));
+        let accepted = |element: usize| {
+            (0..attempts)
+                .map(|at| draws.data[at * elements + element])
+                .find(|x| inside(*x))
+        };
         if let Some(data) = (0..elements).map(accepted).collect::<Option<Vec<f64>>>() {
             return Ok(Tensor::new(draws.shape[1..].to_vec(), data));
         }
         attempts *= 8;
     }
-    Err(format!("almost no draw of `{}` lies in the declared type", concrete.instance.name))
+    Err(format!(
+        "almost no draw of `{}` lies in the declared type",
+        concrete.instance.name
+    ))
 }

@@ -12,20 +12,40 @@ use bnnc_rewrite::kl::{self, Choice, Placement};
 use std::sync::Arc;
 
 /// A divergence as text, with how it was found. `draws` are taken from `stream` where it needs them.
-pub fn divergence(q: &Concrete, p: &Concrete, draws: usize, stream: &str, number: u32) -> Result<String, String> {
+pub fn divergence(
+    q: &Concrete,
+    p: &Concrete,
+    draws: usize,
+    stream: &str,
+    number: u32,
+) -> Result<String, String> {
     let discrete = |concrete: &Concrete| matches!(concrete.instance.support, Support::Integers(_));
     match (discrete(q), discrete(p)) {
         (true, true) => return summed(q, p),
         (false, false) => {}
-        _ => return Ok(infinite(&format!("one of `{}` and `{}` is discrete", q.instance.name, p.instance.name))),
+        _ => {
+            return Ok(infinite(&format!(
+                "one of `{}` and `{}` is discrete",
+                q.instance.name, p.instance.name
+            )));
+        }
     }
     let family = Arc::new(q.instance.clone());
-    let posterior = SitePosterior { site: "x".into(), family, params: Vec::new() };
+    let posterior = SitePosterior {
+        site: "x".into(),
+        family,
+        params: Vec::new(),
+    };
     if kl::is_point(&posterior) {
         return Ok(infinite("all mass of `Point` is at one point"));
     }
     let (ty, support) = (p.instance.value.clone(), p.instance.support);
-    let site = Site { name: "x".into(), ty, support, local: false };
+    let site = Site {
+        name: "x".into(),
+        ty,
+        support,
+        local: false,
+    };
     match kl::placement(&site, &posterior) {
         Ok(Placement::Inside) => {}
         Ok(Placement::Carried) | Err(_) => {
@@ -33,9 +53,16 @@ pub fn divergence(q: &Concrete, p: &Concrete, draws: usize, stream: &str, number
             return Ok(infinite(&format!("`{q}` has mass where `{p}` has none")));
         }
     }
+    if &*p.instance.name == "Flat" {
+        return Err("`Flat` is improper: the divergence from it is known only up to a constant".to_owned());
+    }
     match kl::choose(&posterior, Placement::Inside, &p.instance, None) {
         Choice::Exact(why) => match exact(q, p) {
-            Some(value) => Ok(format!("{} (exact: {})", self::number(value), why.replace(" in the site", ""))),
+            Some(value) => Ok(format!(
+                "{} (exact: {})",
+                self::number(value),
+                why.replace(" in the site", "")
+            )),
             None => sampled(q, p, draws, stream, number, "no closed form was found"),
         },
         Choice::MonteCarlo(why) => sampled(q, p, draws, stream, number, &why),
@@ -51,24 +78,42 @@ fn exact(q: &Concrete, p: &Concrete) -> Option<f64> {
     let mut builder = Builder::new("divergence");
     let params = |concrete: &Concrete, builder: &mut Builder| {
         let named = concrete.instance.params.iter();
-        named.map(|(name, ty)| builder.param(name, ty.clone())).collect::<Vec<_>>()
+        named
+            .map(|(name, ty)| builder.param(name, ty.clone()))
+            .collect::<Vec<_>>()
     };
     let (of_q, of_p) = (params(q, &mut builder), params(p, &mut builder));
     let value = kl::exact(&mut builder, &q.instance, &of_q, &p.instance, &of_p)?;
     let function = builder.finish(vec![("divergence".into(), value)]);
     let inputs: Vec<Tensor> = q.params.iter().chain(&p.params).cloned().collect();
-    evaluate(&function, &inputs, &Sizes::default()).first().map(|tensor| tensor.data[0])
+    evaluate(&function, &inputs, &Sizes::default())
+        .first()
+        .map(|tensor| tensor.data[0])
 }
 
-fn sampled(q: &Concrete, p: &Concrete, draws: usize, stream: &str, number: u32, why: &str) -> Result<String, String> {
+fn sampled(
+    q: &Concrete,
+    p: &Concrete,
+    draws: usize,
+    stream: &str,
+    number: u32,
+    why: &str,
+) -> Result<String, String> {
     let values = q.draws(stream, number, draws)?;
     let pairs = q.log_densities(&values).into_iter().zip(p.log_densities(&values));
     let ratios: Vec<f64> = pairs.map(|(of_q, of_p)| of_q - of_p).collect();
     if ratios.contains(&f64::INFINITY) {
-        return Ok(infinite(&format!("draws of `{}` lie where `{}` has no density", q.instance.name, p.instance.name)));
+        return Ok(infinite(&format!(
+            "draws of `{}` lie where `{}` has no density",
+            q.instance.name, p.instance.name
+        )));
     }
     let Sample { mean, error, .. } = Sample::of(&ratios);
-    Ok(format!("{} ± {} (monte_carlo, {draws} draws: {why})", self::number(mean), two_digits(error)))
+    Ok(format!(
+        "{} ± {} (monte_carlo, {draws} draws: {why})",
+        self::number(mean),
+        two_digits(error)
+    ))
 }
 
 fn two_digits(error: f64) -> String {
@@ -87,7 +132,11 @@ fn summed(q: &Concrete, p: &Concrete) -> Result<String, String> {
                 // Beyond the table of an unbounded distribution its density is still known.
                 None if p.instance.support == Support::Integers(0) && p.instance.probabilities.is_none() => {
                     let value = Tensor::from_fn(p.sizes(), |_| at as f64);
-                    if value.data.len() == 1 { p.log_density(&value) } else { f64::NEG_INFINITY }
+                    if value.data.len() == 1 {
+                        p.log_density(&value)
+                    } else {
+                        f64::NEG_INFINITY
+                    }
                 }
                 None => f64::NEG_INFINITY,
             };
@@ -97,7 +146,14 @@ fn summed(q: &Concrete, p: &Concrete) -> Result<String, String> {
         }
     }
     match total.is_infinite() {
-        true => Ok(infinite(&format!("`{}` has mass where `{}` has none", q.instance.name, p.instance.name))),
-        false => Ok(format!("{} (exact: summed over {} values)", number(total), of_q.len())),
+        true => Ok(infinite(&format!(
+            "`{}` has mass where `{}` has none",
+            q.instance.name, p.instance.name
+        ))),
+        false => Ok(format!(
+            "{} (exact: summed over {} values)",
+            number(total),
+            of_q.len()
+        )),
     }
 }

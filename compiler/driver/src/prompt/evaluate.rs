@@ -3,8 +3,11 @@
 use super::concrete::Concrete;
 use super::variables::{Held, Variable};
 use bnnc_base::dtype::DType;
+use bnnc_base::shape::{Shape, Sizes};
+use bnnc_base::source::Span;
 use bnnc_graph::attr;
 use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
@@ -14,8 +17,6 @@ use bnnc_hir::elaborate::frame::{Elaborated, Elaborator, Frame, NoiseContext};
 use bnnc_hir::elaborate::model::limit;
 use bnnc_hir::tree::{Expr, ExprKind, LocalId, Locals, Module};
 use bnnc_hir::walk;
-use bnnc_base::shape::{Shape, Sizes};
-use bnnc_base::source::Span;
 use bnnc_rewrite::density::prefix_noise;
 use std::collections::{HashMap, HashSet};
 
@@ -29,6 +30,8 @@ pub struct Streams {
     pub seed: u64,
     /// The number of the draw at hand.
     pub line: u32,
+    /// Before the name of every site; it keeps the draws of one entry apart from those of another.
+    pub prefix: String,
     /// The draw numbers of layers by name.
     pub layers: HashMap<String, u32>,
 }
@@ -36,7 +39,7 @@ pub struct Streams {
 impl Streams {
     /// The stream of a site.
     pub fn name(&self, site: &str) -> String {
-        format!("prompt/{}/{site}", self.seed)
+        format!("prompt/{}/{}{site}", self.seed, self.prefix)
     }
 
     /// The draw number of a site: that of the layer it belongs to.
@@ -62,8 +65,10 @@ pub struct Computed {
     pub function: Function,
     /// By the number of the value.
     pub values: Vec<Tensor>,
-    /// The layers' sites that were drawn.
+    /// The sites that were drawn.
     pub drawn: Vec<String>,
+    /// What a model observes, drawn instead: outputs by name.
+    pub observed: Vec<(String, Tensor)>,
 }
 
 impl Computed {
@@ -83,12 +88,23 @@ impl<'a> Scene<'a> {
         streams: Streams,
     ) -> Elaborated<Scene<'a>> {
         let frame = Frame::new(locals, "");
-        let mut scene = Scene { elaborator: Elaborator::new(module, "it"), frame, inputs: Vec::new(), streams };
+        let mut scene = Scene {
+            elaborator: Elaborator::new(module, "it"),
+            frame,
+            inputs: Vec::new(),
+            streams,
+        };
         if exprs.iter().any(|expr| walk::any(expr, &mut is_noise)) {
-            let line = scene.elaborator.constant(f64::from(scene.streams.line), DType::Int);
+            let line = scene
+                .elaborator
+                .constant(f64::from(scene.streams.line), DType::Int);
             let zero = scene.elaborator.constant(0.0, DType::Int);
             let coordinates = [line, zero, zero];
-            scene.elaborator.noise = Some(NoiseContext { coordinates, shape: Shape::scalar(), count: 0 });
+            scene.elaborator.noise = Some(NoiseContext {
+                coordinates,
+                shape: Shape::scalar(),
+                count: 0,
+            });
         }
         let mentioned = mentioned(exprs, variables);
         for variable in variables {
@@ -96,7 +112,10 @@ impl<'a> Scene<'a> {
                 Held::Static(number) => Datum::Static(*number),
                 _ if !mentioned.contains(&variable.local) => continue,
                 Held::Tensor(tensor, dtype) => scene.input(&variable.name, tensor, *dtype),
-                Held::Made(expr) => scene.elaborator.expr(expr, &mut scene.frame)?.at_path(&variable.name),
+                Held::Made(expr) => scene
+                    .elaborator
+                    .expr(expr, &mut scene.frame)?
+                    .at_path(&variable.name),
             };
             scene.frame.values.insert(variable.local, datum);
         }
@@ -106,7 +125,11 @@ impl<'a> Scene<'a> {
     /// A tensor that is known becomes a parameter.
     fn input(&mut self, name: &str, tensor: &Tensor, dtype: DType) -> Datum {
         self.inputs.push(tensor.clone());
-        Datum::Tensor(self.elaborator.builder.param(name, Type::new(dtype, Shape::fixed(&tensor.shape))))
+        Datum::Tensor(
+            self.elaborator
+                .builder
+                .param(name, Type::new(dtype, Shape::fixed(&tensor.shape))),
+        )
     }
 
     /// Elaborates an expression.
@@ -116,13 +139,19 @@ impl<'a> Scene<'a> {
 
     /// The function so far, with nothing computed.
     pub fn function(self, results: Vec<(&str, Value)>) -> Function {
-        let results = results.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        let results = results
+            .into_iter()
+            .map(|(name, value)| (name.into(), value))
+            .collect();
         self.elaborator.builder.finish(results)
     }
 
     /// Computes every value of the function.
     pub fn compute(self, span: Span) -> Elaborated<Computed> {
-        let function = prefix_noise(&self.elaborator.builder.finish(Vec::new()), &self.streams.name("it"));
+        let function = prefix_noise(
+            &self.elaborator.builder.finish(Vec::new()),
+            &self.streams.name("it"),
+        );
         compute(function, &self.inputs, &self.streams).map_err(|why| limit(span, why))
     }
 }
@@ -155,33 +184,46 @@ fn mentioned(exprs: &[&Expr], variables: &[Variable]) -> HashSet<LocalId> {
     found
 }
 
-fn compute(function: Function, inputs: &[Tensor], streams: &Streams) -> Result<Computed, String> {
+/// Computes every value of a function: sites and outputs are drawn.
+pub fn compute(function: Function, inputs: &[Tensor], streams: &Streams) -> Result<Computed, String> {
     check_size(&function)?;
     let mut values: Vec<Tensor> = Vec::with_capacity(function.nodes.len());
-    let mut drawn = Vec::new();
+    let (mut drawn, mut observed) = (Vec::new(), Vec::new());
     for value in function.nodes.ids() {
         let tensor = match &function.nodes[value].kind {
             NodeKind::Param(name) => {
                 let at = function.params.iter().position(|param| *param == value);
                 let input = at.and_then(|at| inputs.get(at));
-                input.cloned().ok_or_else(|| format!("`{name}` has no value here"))?
+                input
+                    .cloned()
+                    .ok_or_else(|| format!("`{name}` has no value here"))?
             }
             NodeKind::Apply { op, args, attrs } => {
                 let args: Vec<&Tensor> = args.iter().map(|arg| &values[arg.0 as usize]).collect();
+                if !is_random(op.0) {
+                    values.push((op.eval)(&args, attrs));
+                    continue;
+                }
+                let (instance, site) = ((**attr::dist(attrs, 0)).clone(), attr::symbol(attrs, 1));
+                let params = args.into_iter().take(instance.params.len()).cloned().collect();
+                let tensor = Concrete { instance, params }.draw(&streams.name(site), streams.number(site))?;
                 if std::ptr::eq(op.0, &ops::sample::SAMPLE) {
-                    let site = attr::symbol(attrs, 1);
-                    let params = args.into_iter().cloned().collect();
-                    let concrete = Concrete { instance: (**attr::dist(attrs, 0)).clone(), params };
                     drawn.push(site.to_string());
-                    concrete.draw(&streams.name(site), streams.number(site))?
+                    tensor
                 } else {
-                    (op.eval)(&args, attrs)
+                    observed.push((site.to_string(), tensor));
+                    Tensor::scalar(0.0)
                 }
             }
         };
         values.push(tensor);
     }
-    Ok(Computed { function, values, drawn })
+    Ok(Computed {
+        function,
+        values,
+        drawn,
+        observed,
+    })
 }
 
 /// Refuses what would not fit into memory, and draws inside loops, which the evaluator cannot carry out.
@@ -190,16 +232,24 @@ fn check_size(function: &Function) -> Result<(), String> {
     for value in function.nodes.ids() {
         elements = elements.saturating_add(function.ty(value).shape.count(&Sizes::default()));
         if function_attrs(function, value).any(draws) {
-            return Err("a layer cannot be called inside a comprehension here".to_owned());
+            return Err("what draws inside a loop or a comprehension cannot be evaluated here".to_owned());
         }
     }
     match elements > MOST_ELEMENTS {
-        true => Err(format!("this needs {elements} numbers at once; the prompt computes with at most {MOST_ELEMENTS}")),
+        true => Err(format!(
+            "this needs {elements} numbers at once; the prompt computes with at most {MOST_ELEMENTS}"
+        )),
         false => Ok(()),
     }
 }
 
 fn draws(function: &Function) -> bool {
-    let is_sample = |value| function.op(value).is_some_and(|op| std::ptr::eq(op.0, &ops::sample::SAMPLE));
-    function.nodes.ids().any(is_sample)
+    function
+        .nodes
+        .ids()
+        .any(|value| function.op(value).is_some_and(|op| is_random(op.0)))
+}
+
+fn is_random(op: &'static OpDef) -> bool {
+    std::ptr::eq(op, &ops::sample::SAMPLE) || std::ptr::eq(op, &ops::observe::OBSERVE)
 }

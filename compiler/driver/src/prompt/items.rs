@@ -18,7 +18,11 @@ pub struct Items {
 impl Items {
     /// Only the library.
     pub fn new(library: Vec<Module>) -> Items {
-        Items { library, program: Module::default(), folder: PathBuf::new() }
+        Items {
+            library,
+            program: Module::default(),
+            folder: PathBuf::new(),
+        }
     }
 
     /// The items entered so far.
@@ -28,21 +32,35 @@ impl Items {
 
     /// Resolves and types the library and a program.
     pub fn check(&self, program: &Module) -> (tree::Module, Vec<Diagnostic>) {
-        let library_paths = bnnc_stdlib::FILES.iter().map(|(path, _)| (*path).to_owned()).collect();
-        let context = Context { folder: self.folder.clone(), allow_unbuilt: true, library_paths, ..Context::default() };
+        let library_paths = bnnc_stdlib::FILES
+            .iter()
+            .map(|(path, _)| (*path).to_owned())
+            .collect();
+        let context = Context {
+            folder: self.folder.clone(),
+            allow_unbuilt: true,
+            library_paths,
+            ..Context::default()
+        };
         check(&self.library, program, &context)
     }
 
     /// The program with new items, and a sentence for each; an item takes the place of one with its name.
     pub fn with(&self, new: &[Item]) -> (Module, Vec<String>) {
-        let mut program = Module { items: self.program.items.clone(), comments: Vec::new() };
+        let mut program = Module {
+            items: self.program.items.clone(),
+            comments: Vec::new(),
+        };
         let mut changes = Vec::new();
         for item in new {
             let Some(name) = name(item) else {
                 program.items.push(item.clone());
                 continue;
             };
-            let known = program.items.iter_mut().find(|known| self::name(known).is_some_and(|own| own.name == name.name));
+            let known = program
+                .items
+                .iter_mut()
+                .find(|known| self::name(known).is_some_and(|own| own.name == name.name));
             let what = if known.is_some() { "redefined" } else { "defined" };
             changes.push(format!("{what} {} {}", kind(item), name.name));
             match known {
@@ -60,7 +78,10 @@ impl Items {
 
     /// Files that items name are relative to the folder of this file; the folder before is returned.
     pub fn enter_folder(&mut self, path: &str) -> PathBuf {
-        let folder = Path::new(path).parent().map(Path::to_path_buf).unwrap_or_default();
+        let folder = Path::new(path)
+            .parent()
+            .map(Path::to_path_buf)
+            .unwrap_or_default();
         std::mem::replace(&mut self.folder, folder)
     }
 
@@ -72,13 +93,16 @@ impl Items {
     /// The names of all items.
     pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         let all = self.library.iter().chain([&self.program]);
-        all.flat_map(|module| &module.items).filter_map(name).map(|ident| &ident.name)
+        all.flat_map(|module| &module.items)
+            .filter_map(name)
+            .map(|ident| &ident.name)
     }
 
     /// The item with this name; those of the program hide those of the library.
     pub fn find(&self, wanted: &str) -> Option<&Item> {
         let all = std::iter::once(&self.program).chain(&self.library);
-        all.flat_map(|module| &module.items).find(|item| name(item).is_some_and(|ident| &*ident.name == wanted))
+        all.flat_map(|module| &module.items)
+            .find(|item| name(item).is_some_and(|ident| &*ident.name == wanted))
     }
 
     /// The text of all items, one after another.
@@ -125,13 +149,20 @@ fn kind(item: &Item) -> &'static str {
 /// The text of an item.
 fn text(item: &Item, sources: &SourceMap) -> Option<String> {
     let source = sources.get(item.span.source)?;
-    source.text.get(item.span.start as usize..item.span.end as usize).map(str::to_owned)
+    source
+        .text
+        .get(item.span.start as usize..item.span.end as usize)
+        .map(str::to_owned)
 }
 
 /// What stands before the braces of an item, on one line.
 pub fn header(item: &Item, sources: &SourceMap) -> String {
     let text = text(item, sources).unwrap_or_default();
-    let head = if matches!(item.kind, ItemKind::Const(_)) { &text } else { text.split('{').next().unwrap_or(&text) };
+    let head = if matches!(item.kind, ItemKind::Const(_)) {
+        &text
+    } else {
+        text.split('{').next().unwrap_or(&text)
+    };
     head.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

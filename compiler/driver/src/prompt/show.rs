@@ -23,7 +23,9 @@ pub fn number(value: f64) -> String {
         };
     }
     let scientific = format!("{value:.*e}", DIGITS - 1);
-    let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };
+    let Some((digits, exponent)) = scientific.split_once('e') else {
+        return scientific;
+    };
     match exponent.parse::<i32>() {
         Ok(exponent @ -5..15) => {
             let places = usize::try_from(DIGITS as i32 - 1 - exponent).unwrap_or(0);
@@ -34,7 +36,11 @@ pub fn number(value: f64) -> String {
 }
 
 fn trimmed(digits: &str) -> &str {
-    if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
+    if digits.contains('.') {
+        digits.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        digits
+    }
 }
 
 /// One element of a type.
@@ -60,7 +66,11 @@ pub fn tensor(tensor: &Tensor, dtype: DType) -> String {
         0 => element(tensor.data[0], dtype),
         _ => nested(tensor, &widths(tensor, dtype), dtype, 0),
     };
-    if elided { format!("{text} of shape {}", shape(&tensor.shape)) } else { text }
+    if elided {
+        format!("{text} of shape {}", shape(&tensor.shape))
+    } else {
+        text
+    }
 }
 
 /// The positions of an axis that are printed; `None` stands for those left out.
@@ -110,7 +120,13 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        let cases = [(0.1 + 0.2, "0.3"), (2.0, "2"), (-0.5, "-0.5"), (1.0 / 3.0, "0.33333333"), (1e-9, "1e-9")];
+        let cases = [
+            (0.1 + 0.2, "0.3"),
+            (2.0, "2"),
+            (-0.5, "-0.5"),
+            (1.0 / 3.0, "0.33333333"),
+            (1e-9, "1e-9"),
+        ];
         for (value, text) in cases {
             assert_eq!(number(value), text);
         }
@@ -124,6 +140,9 @@ mod tests {
         let matrix = Tensor::new(vec![2, 2], vec![1.0, -20.5, 300.0, 4.0]);
         assert_eq!(tensor(&matrix, DType::Real), "[[  1, -20.5],\n [300,     4]]");
         let long = Tensor::from_fn(vec![100], |at| at[0] as f64);
-        assert_eq!(tensor(&long, DType::Int), "[0, 1, 2, 3, 4, 5, .., 97, 98, 99] of shape [100]");
+        assert_eq!(
+            tensor(&long, DType::Int),
+            "[0, 1, 2, 3, 4, 5, .., 97, 98, 99] of shape [100]"
+        );
     }
 }

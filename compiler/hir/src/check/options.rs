@@ -82,6 +82,12 @@ fn option(
             .push(report::unknown_option(span, &of, name, names));
         return None;
     };
+    if !def.built {
+        let allowed = session.context.allow_unbuilt;
+        session
+            .diagnostics
+            .push(report::option_not_built(span, method.name, def.name, allowed));
+    }
     value(session, def, written).map(setting)
 }
 

@@ -87,7 +87,10 @@ impl Body<'_> {
         let declared = ty.map(|ty| (self.ty(ty, false), ty.span));
         let dist = self.dist_expr(dist);
         let ty = self.sampled_type(name, declared, &dist);
-        if let Ty::Tensor(elem @ (Elem::Bool | Elem::Count | Elem::Int | Elem::Index(_)), _) = &ty {
+        // Inference needs a gradient; at the prompt nothing is inferred.
+        if self.place != Place::Prompt
+            && let Ty::Tensor(elem @ (Elem::Bool | Elem::Count | Elem::Int | Elem::Index(_)), _) = &ty
+        {
             let found = show::elem(elem, &self.locals);
             self.report(report_model::discrete_latent(dist.span, name, &found));
         }

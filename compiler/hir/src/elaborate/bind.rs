@@ -114,8 +114,25 @@ impl Binder<'_> {
                 self.fit_dims(binding, &[self.schema.inputs]);
                 self.port(binding, DataSource::Inputs);
             }
+            None if vector && self.model.inputs.len() == 1 => self.no_inputs(binding),
             None => self.missing(binding, self.names(false)),
         }
+    }
+
+    /// A vector of all inputs, where there are none that are numbers.
+    fn no_inputs(&mut self, binding: &Binding) {
+        let (data, name) = (&self.schema.name, &binding.param.name);
+        let text = format!("the data `{data}` has no inputs for `{name}`");
+        let target = self.schema.target.as_deref().unwrap_or_default();
+        let texts = self.schema.fields.iter().filter(|field| matches!(field.kind, FieldKind::Levels(_)) && field.name != target);
+        let texts: Vec<String> = texts.map(|field| format!("`{}`", field.name)).collect();
+        let diagnostic = Diagnostic::error(&NO_COLUMN, self.span(binding), text).label("takes the inputs in order");
+        self.diagnostics.push(match texts.is_empty() {
+            true => diagnostic.note("it has no columns besides the target"),
+            false => diagnostic
+                .note(format!("text cannot be an element of a vector: {}", texts.join(", ")))
+                .help("choose the columns of numbers, `inputs = [a, b]`, or give text an input of its own: `g: index(k)`"),
+        });
     }
 
     fn row(&mut self, binding: &Binding) {

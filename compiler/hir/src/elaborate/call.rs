@@ -6,6 +6,7 @@ use super::model::limit;
 use crate::builtin::{Builtin, Rule};
 use crate::tree::{Binding, Expr, FnId, Stmt};
 use crate::types::Ty;
+use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_base::source::Span;
@@ -14,6 +15,17 @@ use bnnc_graph::function::Value;
 
 /// Calls nest no deeper than this.
 const DEEPEST: usize = 64;
+
+/// What goes wrong inside the library is shown where the program calls it, with the place in the library beside it.
+fn at_call(mut diagnostic: Box<Diagnostic>, call: Span) -> Box<Diagnostic> {
+    let Place::Span(inner) = diagnostic.at else { return diagnostic };
+    if inner.source != call.source {
+        diagnostic.at = Place::Span(call);
+        diagnostic.label = "called here".to_owned();
+        diagnostic = Box::new(diagnostic.also(inner, "the place in the library"));
+    }
+    diagnostic
+}
 
 impl<'a> Elaborator<'a> {
     /// Puts arguments into a frame and binds the dim names of their types.
@@ -81,7 +93,7 @@ impl<'a> Elaborator<'a> {
         self.depth += 1;
         let result = run(self);
         self.depth -= 1;
-        result
+        result.map_err(|diagnostic| at_call(diagnostic, span))
     }
 
     /// Runs statements up to `return`.
@@ -267,7 +279,7 @@ impl<'a> Elaborator<'a> {
         let kind = match name {
             "standard_normal" => "normal",
             "standard_uniform" => "uniform",
-            _ => return Err(limit(span, format!("`{name}` cannot be drawn from yet"))),
+            _ => return Err(super::model::no_part(span, name, "draw")),
         };
         let given = self.static_shape(args, span)?;
         let Some(context) = self.noise.as_mut() else {

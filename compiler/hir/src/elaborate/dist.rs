@@ -2,7 +2,7 @@
 
 use super::datum::{Datum, DistDatum};
 use super::frame::{Elaborated, Elaborator, Frame, NoiseContext};
-use super::model::limit;
+use super::model::{limit, no_part};
 use crate::tree::DistItem;
 use crate::types::{Elem, Ty};
 use bnnc_base::dtype::DType;
@@ -95,14 +95,14 @@ impl<'a> Elaborator<'a> {
         let mut frame = self.dist_frame(item, dist, span)?;
         if let Some(arg) = arg {
             let Some((_, local, body)) = item.functions.iter().find(|(name, ..)| &**name == part) else {
-                return Err(limit(span, format!("`{}` has no `{part}`", item.name)));
+                return Err(no_part(span, &item.name, part));
             };
             frame.values.insert(*local, arg);
             return self.expr(body, &mut frame);
         }
         match item.values.iter().find(|(name, _)| &**name == part) {
             Some((_, body)) => self.expr(body, &mut frame),
-            None => Err(limit(span, format!("`{}` has no `{part}`", item.name))),
+            None => Err(no_part(span, &item.name, part)),
         }
     }
 
@@ -112,6 +112,9 @@ impl<'a> Elaborator<'a> {
         Ok(frame)
     }
 }
+
+/// The distribution without a normaliser.
+const IMPROPER: &str = "Flat";
 
 /// The making of one instance.
 struct InstanceBuilder<'e, 'a, 'd> {
@@ -134,16 +137,18 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             Ty::Tensor(elem, _) => support(elem),
             _ => Support::Real,
         };
-        let support = narrower(own, declared);
+        let support = narrower(own, declared).ok_or_else(|| {
+            let (name, declared) = (&item.name, if declared == Support::Simplex { "simplex" } else { "ordered" });
+            limit(self.span, format!("`{name}` over `{declared}` cannot be compiled yet"))
+        })?;
         let truncated = support != own && item.elementwise;
         let log_density = self.density(truncated.then_some(support))?;
         let elements = if item.elementwise { self.elements(truncated.then_some(support))? } else { None };
         let named = |name: &str| !truncated && item.values.iter().any(|(n, _)| &**n == name);
-        let draw = if named("draw") { self.draw()? } else { None };
-        let mean = if named("mean") { self.moment("mean")? } else { None };
-        let variance = if named("variance") { self.moment("variance")? } else { None };
-        let entropy = if named("entropy") { self.moment("entropy")? } else { None };
-        let probabilities = if named("probabilities") { self.moment("probabilities")? } else { None };
+        let draw = if named("draw") { present(self.draw())? } else { None };
+        let mut moment = |name| if named(name) { present(self.moment(name)) } else { Ok(None) };
+        let (mean, variance, entropy) = (moment("mean")?, moment("variance")?, moment("entropy")?);
+        let probabilities = moment("probabilities")?;
         Ok(Instance {
             name: item.name.clone(),
             params: self.params,
@@ -252,6 +257,10 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         let x = self.value_param()?;
         let Some(density) = self.part("log_density", Datum::Tensor(x), frame)? else { return Ok(None) };
         let Some(Support::Interval(low, high)) = truncate else { return Ok(Some(density)) };
+        if &*self.item().name == IMPROPER {
+            // There is nothing to normalise.
+            return Ok(Some(density));
+        }
         let Some(mass) = self.mass(low, high, frame)? else {
             let text = format!("`{}` has no `cdf`, so it cannot be truncated to the declared type", self.item().name);
             return Err(limit(self.span, text));
@@ -318,9 +327,6 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         let elementwise = self.item().elementwise;
         let body = self.item().values.iter().find(|(name, _)| &**name == "draw").map(|(_, body)| body);
         let Some(body) = body else { return Ok(None) };
-        if unsupported_noise(body) {
-            return Ok(None);
-        }
         self.function("draw", |this, frame| {
             let int = |this: &mut Self, name: &str| this.elaborator.builder.param(name, Type::int(Shape::scalar()));
             let coordinates = [int(this, "draw"), int(this, "example"), int(this, "step")];
@@ -353,18 +359,24 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     }
 }
 
-/// Whether a sampler needs noise that the runtime does not make (gamma variates): then it has no `draw`.
-fn unsupported_noise(body: &crate::tree::Expr) -> bool {
-    format!("{:?}", body.kind).contains("\"standard_gamma\"")
+/// A part that needs a part which an inner distribution lacks (the mean of a mixture of Cauchys) is absent too.
+fn present(part: Elaborated<Option<Function>>) -> Elaborated<Option<Function>> {
+    match part {
+        Err(diagnostic) if std::ptr::eq(diagnostic.code, &super::model::NO_PART) => Ok(None),
+        other => other,
+    }
 }
 
-/// The declared support where it says more than the distribution's own.
-fn narrower(own: Support, declared: Support) -> Support {
+/// The declared support where it says more than the distribution's own; `None` where their intersection has no density of
+/// the distribution's form.
+fn narrower(own: Support, declared: Support) -> Option<Support> {
     match (own, declared) {
-        (Support::Real, Support::Interval(..)) => declared,
-        (Support::Interval(a, b), Support::Interval(c, d)) => Support::Interval(a.max(c), b.min(d)),
-        (Support::Integers(0), Support::Integers(_)) => declared,
-        _ => own,
+        (Support::Simplex | Support::Ordered, _) => Some(own),
+        (_, Support::Simplex | Support::Ordered) => None,
+        (Support::Real, Support::Interval(..)) => Some(declared),
+        (Support::Interval(a, b), Support::Interval(c, d)) => Some(Support::Interval(a.max(c), b.min(d))),
+        (Support::Integers(0), Support::Integers(_)) => Some(declared),
+        _ => Some(own),
     }
 }
 

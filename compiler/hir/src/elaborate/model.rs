@@ -23,6 +23,19 @@ pub static LIMIT: Code = Code {
               stands in the way; often a more explicit form of the same model compiles.",
 };
 
+/// A part of a distribution that is needed but not stated.
+pub static NO_PART: Code = Code {
+    id: "E0293",
+    title: "a part of a distribution is missing",
+    explain: "The program needs a part (`mean`, `draw`, `cdf`, ..) of a distribution that does not state it, for example the \
+              draw of a family whose noise the runtime does not make yet, or the mean of a Cauchy, which has none.",
+};
+
+/// A diagnostic for a part that a distribution does not state.
+pub fn no_part(span: Span, dist: &str, part: &str) -> Box<Diagnostic> {
+    Box::new(Diagnostic::error(&NO_PART, span, format!("`{dist}` has no `{part}`")))
+}
+
 /// A diagnostic for something that cannot be compiled.
 pub fn limit(span: Span, why: String) -> Box<Diagnostic> {
     Box::new(Diagnostic::error(&LIMIT, span, why))

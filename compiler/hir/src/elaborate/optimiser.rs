@@ -22,6 +22,8 @@ pub fn elaborate(module: &Module, id: OptimiserId, args: &[Expr], span: Span) ->
     let mut frame = Frame::new(&item.locals, "");
     let gradient = elaborator.builder.param("gradient", Type::scalar());
     frame.values.insert(item.gradient, Datum::Tensor(gradient));
+    let parameter = elaborator.builder.param("parameter", Type::scalar());
+    frame.values.insert(item.parameter, Datum::Tensor(parameter));
     let mut states = Vec::new();
     for (local, start, _) in &item.states {
         let name = item.locals[*local].name.clone();

@@ -181,6 +181,15 @@ pub fn not_built(span: Span, name: &str, allowed: bool) -> Diagnostic {
     diagnostic.note(format!("the methods that are built are {}", quoted(built)))
 }
 
+/// An option that this version does not act on.
+pub fn option_not_built(span: Span, method: &str, option: &str, allowed: bool) -> Diagnostic {
+    let message = format!("the option `{option}` of `{method}` is not built yet in this version");
+    match allowed {
+        true => Diagnostic::warning(&NOT_BUILT, span, message),
+        false => Diagnostic::error(&NOT_BUILT, span, message),
+    }
+}
+
 /// Arguments of an infer that are not a target and data.
 pub fn wrong_target(span: Span, message: String, help: &str) -> Diagnostic {
     let diagnostic = Diagnostic::error(&WRONG_TARGET, span, message);

@@ -41,16 +41,17 @@ pub struct Drawn {
     pub log_jacobian: Option<Value>,
 }
 
-/// One plan per site, or what stands against it.
+/// One plan per site, or what stands against it. Where `sampled`, no divergence is computed in closed form.
 pub fn plans<'a>(
     densities: &'a Densities,
     model: &'a Model,
     posterior: &'a Posterior,
+    sampled: bool,
 ) -> Result<Vec<Plan<'a>>, Vec<Diagnostic>> {
     let mut found = Vec::new();
     let mut faults = Vec::new();
     for site in &model.sites {
-        match plan(densities, site, posterior) {
+        match plan(densities, site, posterior, sampled) {
             Ok(plan) => found.push(plan),
             Err(fault) => faults.push(*fault),
         }
@@ -62,6 +63,7 @@ fn plan<'a>(
     densities: &'a Densities,
     site: &'a Site,
     posterior: &'a Posterior,
+    sampled: bool,
 ) -> Result<Plan<'a>, Box<Diagnostic>> {
     let approximation = posterior
         .sites
@@ -89,6 +91,10 @@ fn plan<'a>(
         &prior.distribution,
         prior.depends_on.as_deref(),
     );
+    let choice = match choice {
+        Choice::Exact(_) if sampled => Choice::MonteCarlo("`kl = monte_carlo` asks for it".to_owned()),
+        choice => choice,
+    };
     if matches!(choice, Choice::MonteCarlo(_)) && !has_density(posterior) {
         let message = format!(
             "expected a family with an entropy or a density for `{}`, but `{}` states neither",
@@ -152,6 +158,13 @@ pub fn bind_states(builder: &mut Builder, plans: &[Plan<'_>], scope: &mut Scope)
 }
 
 impl Plan<'_> {
+    /// Takes draws for the divergence, closed form or not.
+    pub fn sample(&mut self) {
+        if matches!(self.choice, Choice::Exact(_)) && has_density(self.posterior) {
+            self.choice = Choice::MonteCarlo("closed forms are switched off".to_owned());
+        }
+    }
+
     /// The parameters of the family on their declared scale.
     pub fn family_params(&self, builder: &mut Builder, scope: &Scope) -> Vec<Value> {
         let params = self.posterior.params.iter();

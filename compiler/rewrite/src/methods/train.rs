@@ -33,6 +33,8 @@ pub struct Settings<'a> {
     pub samples: usize,
     /// Draws of the divergences that need draws; 0 takes those of the likelihood.
     pub kl_draws: usize,
+    /// Whether every divergence is estimated by draws, even where there is a closed form.
+    pub sampled_kl: bool,
 }
 
 /// The programs of one infer, ready to be lowered, and what to say about them.
@@ -88,7 +90,10 @@ pub fn objective(
     settings: Settings<'_>,
     context: &mut Context,
 ) -> Result<Objective, Refusal> {
-    let plans = plan::plans(densities, model, posterior)?;
+    let mut plans = plan::plans(densities, model, posterior, settings.sampled_kl)?;
+    if context.without.iter().any(|name| name == pipelines::EXACT_KL) {
+        plans.iter_mut().for_each(Plan::sample);
+    }
     let task = Task {
         densities,
         model,
@@ -401,12 +406,13 @@ fn update(
     let function = &optimiser.update;
     let per_element = |param: &Value| {
         let param = nodes::param_name(function, *param);
-        param == "gradient" || is_state(param)
+        matches!(param, "gradient" | "parameter") || is_state(param)
     };
     let mapped: Vec<bool> = function.params.iter().map(per_element).collect();
     let for_shape = map_elements(function, &mapped, shape);
     let mut arguments = Scope::default();
     arguments.set("gradient", gradient);
+    arguments.set("parameter", scope.get(name));
     arguments.set("rate", scope.get("rate"));
     let iteration = builder.to_real(scope.get("iteration"));
     arguments.set("iteration", iteration);

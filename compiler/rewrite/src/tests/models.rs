@@ -211,6 +211,7 @@ fn compile(model: &Model, posterior: &Posterior, samples: usize) -> Result<Objec
         optimiser: &sgd(0.0),
         samples,
         kl_draws: 0,
+        sampled_kl: false,
     };
     objective(&densities, model, posterior, settings, &mut Context::default())
 }

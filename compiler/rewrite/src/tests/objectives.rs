@@ -40,6 +40,7 @@ fn run(
         optimiser,
         samples,
         kl_draws,
+        sampled_kl: false,
     };
     let objective = objective(&densities, model, posterior, settings, &mut Context::default()).unwrap();
     for function in [&objective.train, &objective.predict, &objective.sites] {

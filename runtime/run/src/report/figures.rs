@@ -9,11 +9,14 @@ use bnnc_data::metrics::CALIBRATION_BINS;
 const WIDE: (f64, f64) = (720.0, 420.0);
 const SQUARE: (f64, f64) = (480.0, 460.0);
 
+/// Intervals of more rows than this are drawn faintly.
+const CROWD: usize = 250;
+
 /// Points of a loss curve.
 const LOSS_POINTS: usize = 400;
 
 /// A curve over one input: mean, intervals, data.
-pub fn band(curve: &Curve, target: &str) -> String {
+pub fn band(title: &str, curve: &Curve, target: &str) -> String {
     let [q05, q25, q75, q95] = &curve.forecast.quantiles;
     let data = Axis::around("", curve.points.iter().map(|(_, y)| *y));
     // Far outside the data a band may explode; the data stay readable.
@@ -25,12 +28,7 @@ pub fn band(curve: &Curve, target: &str) -> String {
         curve.x.first().copied().unwrap_or(0.0),
         curve.x.last().copied().unwrap_or(1.0),
     );
-    let mut plot = Plot::new(
-        "Posterior predictive",
-        WIDE,
-        Axis::between(&curve.name, ends.0, ends.1),
-        y,
-    );
+    let mut plot = Plot::new(title, WIDE, Axis::between(&curve.name, ends.0, ends.1), y);
     plot.band("band90", &curve.x, q05, q95);
     plot.band("band50", &curve.x, q25, q75);
     plot.dots("data", curve.points.iter().map(|(x, y)| (*x, *y, 2.2)));
@@ -55,8 +53,9 @@ pub fn observed(forecast: &Forecast, target: &str, rows: &str) -> String {
     let title = format!("Predicted against observed, {rows} rows");
     let mut plot = Plot::new(&title, SQUARE, x.clone(), y);
     plot.line("guide", [(x.low, x.low), (x.high, x.high)].into_iter());
+    let interval = if seen.len() > CROWD { "crowd" } else { "interval" };
     plot.bars(
-        "interval",
+        interval,
         (0..seen.len()).map(|row| (seen[row], q05[row], q95[row])),
     );
     plot.dots(
@@ -64,7 +63,7 @@ pub fn observed(forecast: &Forecast, target: &str, rows: &str) -> String {
         (0..seen.len()).map(|row| (seen[row], forecast.mean[row], 2.4)),
     );
     plot.legend(Swatch::Dot, "estimate", "mean");
-    plot.legend(Swatch::Line, "interval", "90 % interval");
+    plot.legend(Swatch::Line, interval, "90 % interval");
     plot.legend(Swatch::Line, "guide", "equal");
     plot.render()
 }
@@ -72,7 +71,7 @@ pub fn observed(forecast: &Forecast, target: &str, rows: &str) -> String {
 /// The share of observed targets inside central intervals against their nominal level.
 pub fn calibration(forecast: &Forecast) -> String {
     let levels: Vec<f64> = (0..=20).map(|at| f64::from(at) / 20.0).collect();
-    let axis = |label: &str| Axis::between(label, 0.0, 1.0);
+    let axis = |label: &str| Axis::between(label, -0.02, 1.02);
     let mut plot = Plot::new(
         "Calibration of central intervals",
         SQUARE,
@@ -148,7 +147,7 @@ impl Classes<'_> {
 
     /// How often the predicted class is right, by its probability.
     pub fn reliability(&self, rows: &str) -> String {
-        let axis = |label: &str| Axis::between(label, 0.0, 1.0);
+        let axis = |label: &str| Axis::between(label, -0.04, 1.05);
         let title = format!("Reliability, {rows} rows in {CALIBRATION_BINS} bins");
         let mut plot = Plot::new(
             &title,
@@ -165,7 +164,7 @@ impl Classes<'_> {
         plot.bars("interval", intervals);
         let total = self.right.len().max(1) as f64;
         let dots = filled.iter().map(|(rows, confidence, hits)| {
-            (confidence / rows, hits / rows, 3.0 + 11.0 * (rows / total).sqrt())
+            (confidence / rows, hits / rows, 3.0 + 8.0 * (rows / total).sqrt())
         });
         plot.dots("estimate", dots);
         plot.legend(Swatch::Dot, "estimate", "bin, area by rows");
@@ -211,7 +210,8 @@ pub fn loss(outcome: &Outcome) -> String {
         .iter()
         .map(|split| per_row(&split.fitted.losses, split.train))
         .collect();
-    let epochs = curves.iter().flatten().map(|point| point.0).fold(1.0, f64::max);
+    let epochs = outcome.splits.iter().map(|split| split.fitted.losses.len());
+    let epochs = epochs.max().unwrap_or(1).max(1) as f64;
     // The first epochs fall so far that the rest would be a flat line.
     let settled = curves.iter().flatten().filter(|point| point.0 >= 0.03 * epochs);
     let y = Axis::around("loss per training row", settled.map(|point| point.1));

@@ -77,7 +77,11 @@ fn predictive(
             if let Some(spec) = spec
                 && let Some(curve) = forecast::curve(infer, outcome, spec, context)?
             {
-                plots.push(figures::band(&curve, target));
+                let title = match manifest.infers.len() {
+                    1 => "Posterior predictive".to_owned(),
+                    _ => format!("Posterior predictive of {}", infer.name),
+                };
+                plots.push(figures::band(&title, &curve, target));
             }
             if let Some(forecast) = forecast::of_rows(infer, outcome, context)? {
                 plots.push(figures::observed(&forecast, target, rows));

@@ -77,7 +77,7 @@ fn section(body: &mut String, infer: &Infer, outcome: &Outcome, figures: &[Strin
     };
     let splits = match outcome.splits.len() {
         1 => String::new(),
-        count => format!(", {count} splits"),
+        count => format!(", {count} splits (plots and posterior of the last)"),
     };
     let _ = writeln!(
         body,
@@ -153,9 +153,9 @@ fn kl(body: &mut String, infer: &Infer) {
             .collect();
         vec![
             format!("<code>{}</code>", escape(&site.name)),
-            sizes.join(" \u{d7} "),
+            sizes.join("\u{a0}\u{d7}\u{a0}"),
             escape(&site.family),
-            escape(&site.kl),
+            ticked(&site.kl),
         ]
     });
     let title = "Kullback\u{2013}Leibler terms";
@@ -196,6 +196,16 @@ fn cost(body: &mut String, infer: &Infer, outcome: &Outcome) {
     ];
     let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]);
     table(body, "Cost", &["", ""], rows);
+}
+
+/// Text whose words between backticks are code.
+fn ticked(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let part = |(at, part): (usize, &str)| match at % 2 {
+        0 => escape(part),
+        _ => format!("<code>{}</code>", escape(part)),
+    };
+    parts.map(part).collect()
 }
 
 /// `1.5 MiB`.
@@ -246,6 +256,11 @@ mod tests {
         assert_eq!(bytes(12), "12 B");
         assert_eq!(bytes(1536), "1.5 KiB");
         assert_eq!(bytes(5 << 40), "5120.0 GiB");
+    }
+
+    #[test]
+    fn backticks_are_code() {
+        assert_eq!(ticked("a `b<c` d"), "a <code>b&lt;c</code> d");
     }
 
     #[test]

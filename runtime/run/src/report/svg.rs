@@ -177,7 +177,7 @@ impl Plot {
     fn axes(&self, text: &mut String) {
         let (width, height) = self.inner();
         let (bottom, right) = (TOP + height, LEFT + width);
-        let Ticks { values, decimals } = ticks(self.x.low, self.x.high, (width / 80.0) as usize);
+        let Ticks { values, decimals } = ticks(self.x.low, self.x.high, (width / 66.0) as usize);
         for value in values {
             let x = LEFT + self.at((value, self.y.low)).0;
             let _ = writeln!(text, r#"<path class="grid" d="M{x:.1} {TOP}V{bottom}"/>"#);

@@ -9,7 +9,7 @@ use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::DefaultHistory;
 use rustyline::validate::Validator;
-use rustyline::{Config, Context, Editor, Helper};
+use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use std::path::{Path, PathBuf};
 
 /// The first line of an entry.
@@ -23,8 +23,14 @@ const REMEMBERED: usize = 1000;
 
 /// Reads entries until Ctrl-D or `:quit`.
 pub fn read(session: &mut Session) -> u8 {
-    println!("bnnc {}; `:help` lists the commands, Ctrl-D leaves", env!("CARGO_PKG_VERSION"));
-    let settings = Config::builder().auto_add_history(false).max_history_size(REMEMBERED);
+    println!(
+        "bnnc {}; `:help` lists the commands, Ctrl-D leaves",
+        env!("CARGO_PKG_VERSION")
+    );
+    let settings = Config::builder()
+        .auto_add_history(false)
+        .completion_type(CompletionType::List)
+        .max_history_size(REMEMBERED);
     let editor = settings.and_then(|builder| Editor::<Names, DefaultHistory>::with_config(builder.build()));
     let mut editor = match editor {
         Ok(editor) => editor,
@@ -83,7 +89,9 @@ fn save(editor: &mut Editor<Names, DefaultHistory>, file: &Path) {
 
 /// `$XDG_STATE_HOME/bnnc/history`, or where that is by default.
 fn history_file() -> Option<PathBuf> {
-    let given = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let given = std::env::var_os("XDG_STATE_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute());
     let default = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));
     Some(given.or_else(default)?.join("bnnc/history"))
 }
@@ -95,10 +103,14 @@ impl Names {
     /// Where the word before the cursor starts; a colon belongs to a word only at the start of a line.
     fn start(line: &str, cursor: usize) -> usize {
         let before = &line[..cursor];
-        let word = before.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |at| {
-            at + before[at..].chars().next().map_or(0, char::len_utf8)
-        });
-        if before[..word].trim_start() == ":" { word - 1 } else { word }
+        let word = before
+            .rfind(|c: char| !(c.is_alphanumeric() || c == '_'))
+            .map_or(0, |at| at + before[at..].chars().next().map_or(0, char::len_utf8));
+        if before[..word].trim_start() == ":" {
+            word - 1
+        } else {
+            word
+        }
     }
 }
 
@@ -108,8 +120,14 @@ impl Completer for Names {
     fn complete(&self, line: &str, cursor: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
         let start = Names::start(line, cursor);
         let word = &line[start..cursor];
-        let fits = self.0.iter().filter(|name| !word.is_empty() && name.starts_with(word));
-        let pair = |name: &String| Pair { display: name.clone(), replacement: name.clone() };
+        let fits = self
+            .0
+            .iter()
+            .filter(|name| !word.is_empty() && name.starts_with(word));
+        let pair = |name: &String| Pair {
+            display: name.clone(),
+            replacement: name.clone(),
+        };
         Ok((start, fits.map(pair).collect()))
     }
 }

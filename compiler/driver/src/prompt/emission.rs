@@ -1,0 +1,111 @@
+//! `:emit`: the graph of an expression, or a stage of the program so far.
+
+use super::commands::{Line, refuse, usage};
+use super::distribution::Wanted;
+use super::{Refused, Reply, Session};
+use crate::emit::{self, syntactic};
+use crate::infer::Failure;
+use crate::options::Options;
+use crate::program::Program;
+use crate::stage::Stage;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_hir::elaborate::datum::Datum;
+use bnnc_hir::elaborate::model;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Carries out `:emit`.
+pub fn emit(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+    let Some(word) = line.word(1) else {
+        return usage(line);
+    };
+    let Some(stage) = Stage::from_name(word) else {
+        let diagnostic = Diagnostic::usage(&crate::codes::NO_STAGE, format!("there is no stage `{word}`"));
+        return Err(vec![
+            diagnostic.suggest(word, Stage::ALL.iter().map(|stage| stage.name())),
+        ]);
+    };
+    match line.rest(2) {
+        Some(range) if stage == Stage::Graph => emit_graph(session, line, range, reply),
+        Some(_) => refuse("only `graph` is printed for an expression"),
+        None => emit_program(session, stage, reply),
+    }
+}
+
+fn emit_graph(
+    session: &mut Session,
+    line: &Line,
+    range: Range<usize>,
+    reply: &mut Reply,
+) -> Result<(), Refused> {
+    let name = line.source.text.get(range.clone()).unwrap_or_default();
+    let ids = session.module.models.ids();
+    if let Some(id) = ids.filter(|id| *session.module.models[*id].name == *name).last() {
+        let model =
+            model::elaborate(&session.module, id, &HashMap::new()).map_err(|diagnostic| vec![*diagnostic])?;
+        reply.result(model.function.to_string().trim_end());
+        return Ok(());
+    }
+    let checked = session.argument(line, Some(range), reply)?;
+    let draw = session.next_draw();
+    let text = session.scene(&checked, draw).and_then(|mut scene| {
+        let span = checked.expr.span;
+        let datum = scene.datum(&checked.expr)?;
+        match &datum {
+            Datum::Dist(_) => {
+                let instance = session.concrete_at(&checked, Wanted::Own, draw)?.instance;
+                let functions = [Some(&instance.log_density), instance.draw.as_ref()];
+                Ok(functions
+                    .into_iter()
+                    .flatten()
+                    .map(|function| format!("{function}\n"))
+                    .collect())
+            }
+            Datum::Tensor(_) | Datum::Static(_) => {
+                let value = scene.elaborator.tensor(&datum, span)?;
+                Ok(scene.function(vec![("it", value)]).to_string())
+            }
+            Datum::Layer(_) | Datum::List(_) | Datum::Function(_) | Datum::Text(_) => Err(model::limit(
+                span,
+                "only numbers, arrays, distributions and models have a graph".to_owned(),
+            )),
+        }
+    });
+    let text: String = text.map_err(|diagnostic| vec![*diagnostic])?;
+    reply.result(text.trim_end());
+    Ok(())
+}
+
+fn emit_program(session: &mut Session, stage: Stage, reply: &mut Reply) -> Result<(), Refused> {
+    let mut sources = session.sources.clone();
+    let source = sources.add("program", &session.items.text(&session.sources));
+    let ast = session.items.program().clone();
+    let program = Program {
+        sources,
+        source,
+        ast,
+        module: session.module.clone(),
+        diagnostics: Vec::new(),
+    };
+    if let Some(text) = syntactic(&program, stage) {
+        reply.result(text.trim_end());
+        return Ok(());
+    }
+    let options = Options {
+        seed: session.world.seed,
+        symbols: session.world.symbols.clone(),
+        ..Options::default()
+    };
+    let mut schemas = HashMap::new();
+    for spec in crate::compile::data(&program, &options)? {
+        schemas.insert(spec.name.clone(), (session.world.schema)(&spec)?);
+    }
+    match emit::emit(&program, stage, None, &schemas, &options) {
+        Ok(text) => {
+            reply.result(text.trim_end());
+            Ok(())
+        }
+        Err(Failure::Program(diagnostics)) => Err(diagnostics),
+        Err(Failure::Fault(fault)) => refuse(fault.to_string()),
+    }
+}

@@ -1,0 +1,183 @@
+//! `:density`, `:draw` and `:kl`.
+
+use super::commands::{Line, refuse, usage};
+use super::concrete::Sample;
+use super::distribution::Wanted;
+use super::divergence::divergence;
+use super::{Checked, Refused, Reply, Session, predictive, show};
+use bnnc_base::dtype::DType;
+use bnnc_graph::tensor::Tensor;
+use bnnc_hir::elaborate::datum::Datum;
+use bnnc_hir::elaborate::model;
+
+/// Draws of `:draw` where no number is given.
+const DRAWS: usize = 1000;
+
+/// Draws of `:kl` where no number is given.
+const KL_DRAWS: usize = 100_000;
+
+/// The most draws that may be asked for.
+const MOST_DRAWS: usize = 10_000_000;
+
+/// How many draws `:draw` lists.
+const LISTED: usize = 5;
+
+/// Carries out `:density`.
+pub fn density(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+    if line.words.len() < 3 {
+        return usage(line);
+    }
+    let value = session.argument(line, line.rest(2), reply)?;
+    let dist = session.argument(line, line.words.get(1).cloned(), reply)?;
+    let draw = session.next_draw();
+    let (datum, computed) = session
+        .computed(&value, draw)
+        .map_err(|diagnostic| vec![*diagnostic])?;
+    let x = match datum {
+        Datum::Tensor(at) => computed.of(at).0.clone(),
+        Datum::Static(number) => Tensor::scalar(number as f64),
+        _ => {
+            return Err(vec![*model::limit(
+                value.expr.span,
+                "a number or an array is needed here".to_owned(),
+            )]);
+        }
+    };
+    let own = session.concrete_at(&dist, Wanted::Own, draw);
+    let own = own.ok().filter(|concrete| concrete.sizes() == x.shape);
+    let concrete = match own {
+        Some(concrete) => concrete,
+        None => {
+            let concrete = session.concrete_at(&dist, Wanted::Sizes(&x.shape), draw);
+            concrete.map_err(|diagnostic| vec![*diagnostic])?
+        }
+    };
+    if !concrete.admits(&x) {
+        reply.result(format!(
+            "log density -inf, density 0 (outside the support of `{}`)",
+            concrete.instance.name
+        ));
+        return Ok(());
+    }
+    let log = concrete.log_density(&x);
+    reply.result(format!(
+        "log density {}, density {}",
+        show::number(log),
+        show::number(log.exp())
+    ));
+    Ok(())
+}
+
+/// Carries out `:draw`.
+pub fn draw(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+    let asked = line.word(2).map(count).transpose()?.unwrap_or(DRAWS);
+    let Some(range) = line.words.get(1).cloned() else {
+        return usage(line);
+    };
+    if let Some(call) = predictive::call(&session.module, &line.part(range.clone())) {
+        let (sizes, draws) = session.predictive(&call, asked, reply)?;
+        summary(&draws, &sizes, [String::new(), String::new()], reply);
+        return Ok(());
+    }
+    let dist = session.argument(line, Some(range), reply)?;
+    let draw = session.next_draw();
+    let concrete = session
+        .concrete_at(&dist, Wanted::Own, draw)
+        .map_err(|diagnostic| vec![*diagnostic])?;
+    let stream = session.streams(draw).name("draw");
+    let draws = concrete.draws(&stream, draw, asked);
+    let draws = draws.map_err(|why| vec![*model::limit(dist.expr.span, why)])?;
+    let exact = |moment: Option<Tensor>| {
+        moment.map_or_else(String::new, |moment| {
+            format!(" (exact {})", show::tensor(&moment, DType::Real))
+        })
+    };
+    let mean = concrete.moment(concrete.instance.mean.as_ref());
+    let mut deviation = concrete.moment(concrete.instance.variance.as_ref());
+    deviation
+        .iter_mut()
+        .flat_map(|variance| &mut variance.data)
+        .for_each(|variance| *variance = variance.sqrt());
+    summary(&draws, &concrete.sizes(), [exact(mean), exact(deviation)], reply);
+    Ok(())
+}
+
+/// Mean and standard deviation of each element, with what is known of them, and the first draws.
+fn summary(draws: &Tensor, sizes: &[usize], exact: [String; 2], reply: &mut Reply) {
+    let elements: usize = sizes.iter().product();
+    let of = |at: usize| {
+        Sample::of(
+            &draws
+                .data
+                .iter()
+                .skip(at)
+                .step_by(elements.max(1))
+                .copied()
+                .collect::<Vec<_>>(),
+        )
+    };
+    let samples: Vec<Sample> = (0..elements).map(of).collect();
+    let show = |part: &dyn Fn(&Sample) -> f64| {
+        let data = samples.iter().map(|sample| rounded(part(sample))).collect();
+        show::tensor(&Tensor::new(sizes.to_vec(), data), DType::Real)
+    };
+    let [mean, deviation] = exact;
+    reply.result(format!("mean {}{mean}", show(&|sample| sample.mean)));
+    reply.result(format!("sd {}{deviation}", show(&|sample| sample.deviation)));
+    let count = draws.shape[0];
+    for at in 0..count.min(LISTED) {
+        reply.result(show::tensor(&draws.leading(at), DType::Real));
+    }
+    if count > LISTED {
+        reply.result(format!(".. of {count} draws"));
+    }
+}
+
+/// To the four digits that a sample is worth.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
+
+/// Carries out `:kl`.
+pub fn kl(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
+    let draws = match (line.words.len(), line.word(3), line.word(4)) {
+        (3, ..) => KL_DRAWS,
+        (4, Some(number), _) | (5, Some("draws"), Some(number)) => count(number)?,
+        _ => return usage(line),
+    };
+    let q = session.argument(line, line.words.get(1).cloned(), reply)?;
+    let p = session.argument(line, line.words.get(2).cloned(), reply)?;
+    let draw = session.next_draw();
+    let concrete = |checked: &Checked, wanted: Wanted<'_>| {
+        session
+            .concrete_at(checked, wanted, draw)
+            .map_err(|diagnostic| vec![*diagnostic])
+    };
+    let (mut of_q, mut of_p) = (concrete(&q, Wanted::Own)?, concrete(&p, Wanted::Own)?);
+    let (left, right) = (of_q.sizes(), of_p.sizes());
+    match (left.is_empty(), right.is_empty()) {
+        (true, false) => of_q = concrete(&q, Wanted::Sizes(&right))?,
+        (false, true) => of_p = concrete(&p, Wanted::Sizes(&left))?,
+        _ if left != right => {
+            let (left, right) = (show::shape(&left), show::shape(&right));
+            return refuse(format!(
+                "expected two distributions over one shape, found {left} and {right}"
+            ));
+        }
+        _ => {}
+    }
+    let stream = session.streams(draw).name("kl");
+    let text = divergence(&of_q, &of_p, draws, &stream, draw);
+    reply.result(text.map_err(|why| vec![*model::limit(q.expr.span.to(p.expr.span), why)])?);
+    Ok(())
+}
+
+/// A number of draws.
+fn count(text: &str) -> Result<usize, Refused> {
+    match text.parse() {
+        Ok(count @ 2..=MOST_DRAWS) => Ok(count),
+        _ => refuse(format!(
+            "expected a number of draws from 2 to {MOST_DRAWS}, found `{text}`"
+        )),
+    }
+}

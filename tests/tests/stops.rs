@@ -1,0 +1,94 @@
+//! What stops a run, and whose fault each is.
+
+use bnnc_base::diagnostic::{Diagnostic, Fault};
+use bnnc_driver::options::Options;
+use bnnc_kernels::pool::Pool;
+use bnnc_run::fit::{Context, Stop, fit};
+use bnnc_run::out::{self, SavedRun};
+use bnnc_run::run::{RunResult, run};
+use bnnc_run::states::start;
+use bnnc_tests::compile::{self, Compiled, options};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+fn yacht(settings: &[&str]) -> Compiled {
+    let options = Options {
+        settings: settings.iter().map(|setting| setting.to_string()).collect(),
+        ..options("cranelift", None)
+    };
+    compile::file(&bnnc_tests::root().join("examples/yacht/yacht.bnn"), &options)
+}
+
+fn assert_stop<T>(stopped: Result<T, Stop>, id: &str, fault: Fault) {
+    match stopped {
+        Err(Stop::Diagnostics(diagnostics)) => assert_diagnostic(&diagnostics[0], id, fault),
+        Err(Stop::Fault(fault)) => panic!("{fault}"),
+        Ok(_) => panic!("it did not stop"),
+    }
+}
+
+fn assert_diagnostic(diagnostic: &Diagnostic, id: &str, fault: Fault) {
+    assert_eq!(diagnostic.code.id, id, "{}", diagnostic.message);
+    assert!(diagnostic.fault == fault);
+}
+
+/// A folder that does not exist, in one that does.
+fn folder(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("bnnc-stops-{name}-{}", std::process::id()))
+}
+
+#[test]
+fn a_loss_that_is_not_finite() {
+    let compiled = yacht(&["fit.optimiser=SGD(1e12)", "fit.epochs=5"]);
+    let options = bnnc_run::run::Options {
+        threads: 1,
+        progress: false,
+        max_memory: None,
+    };
+    assert_stop(run(&compiled.manifest, &options), "E0501", Fault::Program);
+}
+
+#[test]
+fn no_rows_to_train_on() {
+    let compiled = yacht(&[]);
+    let infer = &compiled.manifest.infers[0];
+    let mut dataset = compiled.dataset(&infer.data);
+    dataset.train.count = 0;
+    let context = Context {
+        pool: Arc::new(Pool::new(1)),
+        seed: 1,
+        progress: false,
+    };
+    let states = start(&infer.states, 1, &HashMap::new());
+    assert_stop(fit(infer, &dataset, states, &context), "E0505", Fault::Data);
+}
+
+/// A folder inside a file cannot be made.
+#[test]
+fn results_that_cannot_be_written() {
+    let file = folder("file");
+    std::fs::write(&file, "").unwrap();
+    let compiled = yacht(&[]);
+    let saved = SavedRun {
+        program: PathBuf::new(),
+        settings: Vec::new(),
+        data: Vec::new(),
+        seed: 1,
+        precision: None,
+        preparations: HashMap::new(),
+    };
+    let written = out::write(
+        &file.join("out"),
+        &compiled.manifest,
+        &RunResult::default(),
+        saved,
+    );
+    assert_diagnostic(&written.unwrap_err(), "E0503", Fault::Data);
+    std::fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn a_folder_that_no_run_wrote() {
+    assert_diagnostic(&out::read(&folder("none")).unwrap_err(), "E0504", Fault::Data);
+}
