@@ -123,7 +123,7 @@ const UNTRIGGERED: &[&str] = &[];
 
 #[test]
 fn every_code_is_triggered_by_a_test() {
-    let tests: Vec<File> = under("", &["rs", "snap"])
+    let tests: Vec<File> = under("", &["rs", "snap", "txt"])
         .into_iter()
         .filter(is_or_has_tests)
         .collect();

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|info| {
-        eprintln!("error: bug in bnnc: {info}");
-        eprintln!("   = help: please report it with the program and the command line");
+        session::complain(&format!("error: bug in bnnc: {info}"));
+        session::complain("   = help: please report it with the program and the command line");
     }));
     let arguments = arguments::with_default_command(std::env::args_os());
     let parsed = match arguments::Arguments::try_parse_from(arguments) {
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         Ok(Ok(status)) => ExitCode::from(status),
         Ok(Err(_)) => ExitCode::from(101),
         Err(error) => {
-            eprintln!("error: cannot start a thread: {error}");
+            session::complain(&format!("error: cannot start a thread: {error}"));
             ExitCode::from(101)
         }
     }

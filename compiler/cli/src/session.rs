@@ -11,7 +11,7 @@ use bnnc_driver::options::Options;
 use bnnc_driver::program::{self, Program};
 use bnnc_driver::{codes, render};
 use std::collections::HashMap;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 /// The exit status of success.
@@ -30,14 +30,14 @@ impl Display {
         let colour = std::env::var_os("NO_COLOR").is_none() && std::io::stderr().is_terminal();
         for diagnostic in diagnostics {
             match self.json {
-                true => eprintln!("{}", render::json(diagnostic, sources)),
+                true => complain(&render::json(diagnostic, sources)),
                 // An empty line after each, as rustc does.
-                false => eprintln!("{}", render::text(diagnostic, sources, colour)),
+                false => complain(&render::text(diagnostic, sources, colour)),
             }
         }
         let errors: Vec<&Diagnostic> = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).collect();
         if !self.json && errors.len() > 1 {
-            eprintln!("{} errors", errors.len());
+            complain(&format!("{} errors", errors.len()));
         }
         errors.iter().map(|diagnostic| status(diagnostic)).max().unwrap_or(OK)
     }
@@ -61,7 +61,7 @@ fn status(diagnostic: &Diagnostic) -> u8 {
 
 /// Shows a limit or a bug of ours.
 pub fn fault_status(fault: &Fault) -> u8 {
-    eprintln!("error: {fault}");
+    complain(&format!("error: {fault}"));
     match fault {
         Fault::Bug(_) => 101,
         Fault::Limit(_) => 1,
@@ -143,6 +143,16 @@ pub fn bytes(text: &str) -> Result<u64, Box<Diagnostic>> {
         (Some(number), Some(power)) => Ok((number * 1024f64.powi(power as i32)) as u64),
         _ => Err(Box::new(Diagnostic::usage(&codes::BAD_SETTING, format!("`{text}` is not a size such as `500M` or `2G`")))),
     }
+}
+
+/// Writes to standard output; a reader that closed the pipe has seen enough.
+pub fn say(text: &str) {
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// Writes a line to standard error, read or not.
+pub fn complain(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
 /// The memory that the machine can give now, where the system says so: a run that needs more is refused before it starts.

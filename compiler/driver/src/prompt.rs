@@ -25,7 +25,7 @@ use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::frame::Elaborated;
 use bnnc_hir::elaborate::model::limit;
 use bnnc_hir::prompt::{Environment, check_entry, check_expr};
-use bnnc_hir::tree::{Expr, LocalId, Locals, Module, Stmt};
+use bnnc_hir::tree::{Expr, LocalId, Locals, Module, Sample, Stmt};
 use bnnc_hir::types::{Elem, Ty};
 use describe::Describer;
 use distribution::Wanted;
@@ -102,7 +102,7 @@ impl Session {
     pub fn new(world: World) -> Session {
         let mut sources = SourceMap::default();
         let items = Items::new(crate::program::library(&mut sources));
-        let (module, _) = items.check(&items.program());
+        let (module, _) = items.check(items.program());
         let (environment, variables) = (Environment::default(), Vec::new());
         Session {
             world,
@@ -268,24 +268,14 @@ impl Session {
                 (local, held, text)
             }
             Some(Stmt::Sample(sample)) => {
-                let wanted = Wanted::Site(&sample.ty);
-                let checked = Checked {
-                    expr: sample.dist.clone(),
-                    locals: environment.locals.clone(),
+                let held = self
+                    .drawn(&sample, &environment.locals, draw)
+                    .map_err(|diagnostic| vec![*diagnostic])?;
+                let text = match &held {
+                    Held::Tensor(tensor, dtype) => show::tensor(tensor, *dtype),
+                    Held::Static(_) | Held::Made(_) => String::new(),
                 };
-                let name = environment.locals[sample.local].name.clone();
-                let streams = self.streams(draw);
-                let drawn = self.concrete_at(&checked, wanted, draw).and_then(|concrete| {
-                    let dtype = concrete.instance.value.dtype;
-                    let site = streams.name(&name);
-                    let tensor = distribution::draw_declared(&concrete, &sample.ty, &site, draw);
-                    tensor
-                        .map(|tensor| (tensor, dtype))
-                        .map_err(|why| limit(sample.span, why))
-                });
-                let (tensor, dtype) = drawn.map_err(|diagnostic| vec![*diagnostic])?;
-                let text = show::tensor(&tensor, dtype);
-                (sample.local, Held::Tensor(tensor, dtype), text)
+                (sample.local, held, text)
             }
             Some(Stmt::For { from, .. }) => {
                 return Err(vec![*limit(from.span, "`for` belongs into a model".to_owned())]);
@@ -310,6 +300,20 @@ impl Session {
             text: text.clone(),
         });
         Ok(text)
+    }
+
+    /// A draw of the distribution of a `~` statement.
+    fn drawn(&self, sample: &Sample, locals: &Locals, draw: u32) -> Elaborated<Held> {
+        let checked = Checked {
+            expr: sample.dist.clone(),
+            locals: locals.clone(),
+        };
+        let concrete = self.concrete_at(&checked, Wanted::Site(&sample.ty), draw)?;
+        let stream = self.streams(draw).name(&locals[sample.local].name);
+        match distribution::draw_declared(&concrete, &sample.ty, &stream, draw) {
+            Ok(tensor) => Ok(Held::Tensor(tensor, concrete.instance.value.dtype)),
+            Err(why) => Err(limit(sample.span, why)),
+        }
     }
 
     /// Checks an expression; warnings are shown.

@@ -10,7 +10,7 @@
 use crate::task::{self, Storage, Task};
 use crate::tensor::{Kind, TensorId, Tensors};
 use bnnc_base::fault::Fault;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Tasks, and their partition into kernels and calls.
 pub struct Groups<'a> {
@@ -25,6 +25,8 @@ pub struct Groups<'a> {
     pub silent: Vec<bool>,
     /// For each task, those that must come later.
     after: Vec<Vec<usize>>,
+    /// Pairs of groups of which some tasks do not fit: growing does not mend that.
+    unfit: HashSet<(usize, usize)>,
 }
 
 /// What grouping comes to.
@@ -51,6 +53,7 @@ pub fn group<'a>(tensors: &'a Tensors, live: &[bool], storage: &Storage) -> Resu
         members,
         silent: vec![false; count],
         after,
+        unfit: HashSet::new(),
     };
     if let Some(bad) = groups.join_cycles() {
         return match groups.tasks[bad].writes {
@@ -129,12 +132,13 @@ impl Groups<'_> {
         let fit = |x: &Task, y: &Task| {
             x.is_kernel()
                 && y.is_kernel()
-                && x.domain == y.domain
                 && task::compatible(self.tensors, x, y)
                 && task::compatible(self.tensors, y, x)
         };
         let tasks = |group: usize| self.members[group].iter().map(|task| &self.tasks[*task]);
-        left != right && tasks(left).all(|x| tasks(right).all(|y| fit(x, y)))
+        // All tasks of a group have one domain.
+        let domain = |group: usize| tasks(group).next().map(|task| &task.domain);
+        left != right && domain(left) == domain(right) && tasks(left).all(|x| tasks(right).all(|y| fit(x, y)))
     }
 
     /// Whether a path from `left` to `right` leaves both.
@@ -154,10 +158,21 @@ impl Groups<'_> {
         self.members[left].extend(moved);
     }
 
-    fn try_merge(&mut self, left: usize, right: usize) {
-        if self.fits(left, right) && !self.detour(left, right) && !self.detour(right, left) {
-            self.merge(left.min(right), left.max(right));
+    /// Merges two groups if they may be one kernel, and says whether they did.
+    fn try_merge(&mut self, left: usize, right: usize) -> bool {
+        let pair = (left.min(right), left.max(right));
+        if self.unfit.contains(&pair) {
+            return false;
         }
+        if !self.fits(left, right) {
+            self.unfit.insert(pair);
+            return false;
+        }
+        let free = !self.detour(left, right) && !self.detour(right, left);
+        if free {
+            self.merge(pair.0, pair.1);
+        }
+        free
     }
 
     /// Tasks that overwrite what each other read can only be one kernel; else gives one that must write elsewhere.
@@ -219,11 +234,19 @@ impl Groups<'_> {
     /// Kernels of one domain become one where two of their tasks are worth it.
     fn join_where(&mut self, worth: impl Fn(&Task, &Task) -> bool) {
         for right in 0..self.tasks.len() {
+            // Groups that could not be merged with that of `right`: they stay so until some merge shortens the paths.
+            let mut apart: HashSet<usize> = HashSet::new();
             for left in 0..right {
-                let apart =
-                    self.of[left] != self.of[right] && self.tasks[left].domain == self.tasks[right].domain;
-                if apart && worth(&self.tasks[left], &self.tasks[right]) {
-                    self.try_merge(self.of[left], self.of[right]);
+                let group = self.of[left];
+                let same_domain = self.tasks[left].domain == self.tasks[right].domain;
+                if group == self.of[right] || !same_domain || apart.contains(&group) {
+                    continue;
+                }
+                if worth(&self.tasks[left], &self.tasks[right]) {
+                    match self.try_merge(group, self.of[right]) {
+                        true => apart.clear(),
+                        false => _ = apart.insert(group),
+                    }
                 }
             }
         }

@@ -48,9 +48,9 @@ fn run_inner(arguments: &Check) -> Result<(), u8> {
         true => {
             let infers: serde_json::Map<String, serde_json::Value> =
                 compiled.manifest.infers.iter().map(|infer| (infer.name.clone(), cost_json(infer))).collect();
-            println!("{}", json!({ "program": compiled.manifest.program, "infer": infers }));
+            session::say(&format!("{}\n", json!({ "program": compiled.manifest.program, "infer": infers })));
         }
-        false => compiled.manifest.infers.iter().for_each(|infer| print!("{}", cost_text(infer))),
+        false => compiled.manifest.infers.iter().for_each(|infer| session::say(&cost_text(infer))),
     }
     if status == OK { Ok(()) } else { Err(status) }
 }

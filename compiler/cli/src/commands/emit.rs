@@ -8,14 +8,12 @@ use bnnc_driver::codes;
 use bnnc_driver::emit::{emit, syntactic};
 use bnnc_driver::program;
 use bnnc_driver::stage::Stage;
-use std::io::Write;
 
 /// Runs the command.
 pub fn run(arguments: &Emit) -> u8 {
     match run_inner(arguments) {
         Ok(text) => {
-            // A reader that closed the pipe has seen enough.
-            let _ = std::io::stdout().write_all(text.as_bytes());
+            session::say(&text);
             OK
         }
         Err(status) => status,

@@ -26,7 +26,7 @@ fn one(file: &Path, check: bool) -> u8 {
         return OK;
     }
     if check {
-        println!("{} is not formatted", file.display());
+        session::say(&format!("{} is not formatted\n", file.display()));
         return 1;
     }
     match bnnc_data::write::atomically(file, |writer| writer.write_all(formatted.as_bytes())) {

@@ -11,7 +11,6 @@ use bnnc_driver::compile::compile;
 use bnnc_run::codes;
 use bnnc_run::fit::Context;
 use bnnc_run::out;
-use std::io::Write;
 use std::sync::Arc;
 
 /// Runs the command.
@@ -56,8 +55,7 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
         Some(path) => bnnc_data::write::csv(path, &columns).map_err(|found| display.show(&[found], &program.sources)),
         None => {
             let text = bnnc_data::write::csv_text(&columns);
-            // A reader that closed the pipe has seen enough.
-            let _ = std::io::stdout().write_all(text.as_bytes());
+            session::say(&text);
             Ok(())
         }
     }

@@ -7,7 +7,7 @@ use bnnc_driver::program::Program;
 use bnnc_run::fit::Stop;
 use bnnc_run::out::SavedRun;
 use std::collections::HashMap;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::Path;
 
 /// Runs the command.
@@ -49,8 +49,7 @@ fn run_inner(arguments: &Run) -> Result<(), u8> {
         }
         false => bnnc_run::result::table(&compiled.manifest, &result),
     };
-    // A reader that closed the pipe has seen enough.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    session::say(&text);
     if let Some(folder) = &arguments.out {
         let written = bnnc_run::out::write(folder, &compiled.manifest, &result, saved(arguments));
         written.map_err(|diagnostic| display.show(&[diagnostic], &program.sources))?;
@@ -83,7 +82,7 @@ fn report(arguments: &Run, compiled: &Compiled, checked: f64) {
     if arguments.trace_rewrites {
         for (infer, firings) in &compiled.firings {
             for firing in firings {
-                eprintln!("{infer}: {}: {}  =>  {}", firing.rule, firing.before, firing.after);
+                session::complain(&format!("{infer}: {}: {}  =>  {}", firing.rule, firing.before, firing.after));
             }
         }
     }
@@ -94,7 +93,7 @@ fn report(arguments: &Run, compiled: &Compiled, checked: f64) {
 
 /// Prints the time of each stage, in milliseconds.
 pub fn timings(compiled: &Compiled, checked: f64) {
-    eprintln!("{:<24} {:>9.3} ms", "parse and check", checked * 1e3);
+    session::complain(&format!("{:<24} {:>9.3} ms", "parse and check", checked * 1e3));
     for (infer, stages) in &compiled.timings {
         let mut total = 0.0;
         let mut sums: Vec<(&str, f64)> = Vec::new();
@@ -106,8 +105,8 @@ pub fn timings(compiled: &Compiled, checked: f64) {
             }
         }
         for (stage, seconds) in sums {
-            eprintln!("{:<24} {:>9.3} ms", format!("{infer}: {stage}"), seconds * 1e3);
+            session::complain(&format!("{:<24} {:>9.3} ms", format!("{infer}: {stage}"), seconds * 1e3));
         }
-        eprintln!("{:<24} {:>9.3} ms", format!("{infer}: total"), total * 1e3);
+        session::complain(&format!("{:<24} {:>9.3} ms", format!("{infer}: total"), total * 1e3));
     }
 }

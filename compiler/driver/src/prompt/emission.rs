@@ -39,8 +39,8 @@ fn emit_graph(
     reply: &mut Reply,
 ) -> Result<(), Refused> {
     let name = line.source.text.get(range.clone()).unwrap_or_default();
-    let ids = session.module.models.ids();
-    if let Some(id) = ids.filter(|id| *session.module.models[*id].name == *name).last() {
+    let mut ids = session.module.models.ids();
+    if let Some(id) = ids.rfind(|id| *session.module.models[*id].name == *name) {
         let model =
             model::elaborate(&session.module, id, &HashMap::new()).map_err(|diagnostic| vec![*diagnostic])?;
         reply.result(model.function.to_string().trim_end());

@@ -35,11 +35,7 @@ pub fn call(module: &Module, text: &Source) -> Option<Call> {
         ExprKind::Name(name) => (name, Vec::new()),
         _ => return None,
     };
-    let model = module
-        .models
-        .ids()
-        .filter(|id| module.models[*id].name == name)
-        .last()?;
+    let model = module.models.ids().rfind(|id| module.models[*id].name == name)?;
     diagnostics.is_empty().then_some(Call {
         model,
         args,

@@ -13,6 +13,9 @@ use bnnc_base::source::Span;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::function::Value;
 
+/// No more calls than this are carried out.
+const MOST_CALLS: usize = 100_000;
+
 /// Calls nest no deeper than this.
 const DEEPEST: usize = 64;
 
@@ -90,6 +93,10 @@ impl<'a> Elaborator<'a> {
         if self.depth >= DEEPEST {
             return Err(limit(span, format!("calls nest deeper than {DEEPEST}")));
         }
+        if self.calls >= MOST_CALLS {
+            return Err(limit(span, format!("with this, more than {MOST_CALLS} calls are carried out")));
+        }
+        self.calls += 1;
         self.depth += 1;
         let result = run(self);
         self.depth -= 1;

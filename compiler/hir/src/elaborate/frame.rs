@@ -17,6 +17,9 @@ use std::collections::HashMap;
 /// A tensor has no more elements than this: beyond it, counts of bytes and operations would not fit their types.
 const MOST_ELEMENTS: usize = 1 << 40;
 
+/// A model has no more operations than this, every call carried out.
+const MOST_NODES: usize = 100_000;
+
 /// An elaborated thing, or the one message that says why there is none.
 pub type Elaborated<T> = Result<T, Box<Diagnostic>>;
 
@@ -70,6 +73,8 @@ pub struct Elaborator<'a> {
     pub observed: Vec<Value>,
     /// Depth of calls, bounded so that recursion ends with a message.
     pub depth: usize,
+    /// Calls carried out, bounded because calls of calls multiply.
+    pub calls: usize,
     /// The smallest and largest value of integers that count through ranges, so that positions are checked now.
     pub ranges: HashMap<Value, (i64, i64)>,
 }
@@ -85,6 +90,7 @@ impl<'a> Elaborator<'a> {
             site_values: HashMap::new(),
             observed: Vec::new(),
             depth: 0,
+            calls: 0,
             ranges: HashMap::new(),
         }
     }
@@ -102,6 +108,9 @@ impl<'a> Elaborator<'a> {
         attrs: Vec<bnnc_graph::attr::Attr>,
         span: Span,
     ) -> Elaborated<Value> {
+        if self.builder.function().nodes.len() > MOST_NODES {
+            return Err(super::model::limit(span, format!("with this, the model has more than {MOST_NODES} operations")));
+        }
         let op = self.op(name);
         self.builder.try_apply(op.0, args, attrs).map_err(|why| super::model::limit(span, why))
     }

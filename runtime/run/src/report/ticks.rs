@@ -23,7 +23,7 @@ pub fn ticks(low: f64, high: f64, wanted: usize) -> Ticks {
     let step = [1.0, 2.0, 5.0, 10.0]
         .map(|factor| factor * power)
         .into_iter()
-        .find(|step| *step >= rough * 0.999)
+        .find(|step| *step >= rough * 0.8)
         .unwrap_or(10.0 * power);
     let (first, last) = (
         (low / step - 1e-9).ceil() as i64,
@@ -50,7 +50,7 @@ mod tests {
         );
         assert_eq!(found.decimals, 0);
         let found = ticks(0.0, 0.043, 4);
-        assert_eq!((found.values.len(), found.decimals), (3, 2));
+        assert_eq!((found.values.len(), found.decimals), (5, 2));
     }
 
     #[test]

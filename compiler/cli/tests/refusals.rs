@@ -1,0 +1,68 @@
+//! What the command line refuses: the code, and the exit status that says whose fault it is.
+
+mod support;
+
+use std::path::PathBuf;
+use support::{Output, run};
+
+const YACHT: &str = "examples/yacht/yacht.bnn";
+
+fn assert_refused(output: &Output, code: &str, status: i32) {
+    let expected = format!("error[{code}]");
+    assert!(output.stderr.starts_with(&expected), "{output:?}");
+    assert_eq!(output.status, status, "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+}
+
+/// Wrong usage is 2, a file that is not there is 3.
+#[test]
+fn options() {
+    assert_refused(&run(["check", YACHT, "--data", "x"]), "E0601", 2);
+    assert_refused(&run(["run", YACHT, "--max-memory", "lots"]), "E0601", 2);
+    assert_refused(&run(["run", YACHT, "--backend", "nope"]), "E0602", 2);
+    assert_refused(&run(["run", YACHT, "--only", "nope"]), "E0603", 2);
+    assert_refused(&run(["emit", "nope", YACHT]), "E0604", 2);
+    assert_refused(&run(["run", "examples/nope.bnn"]), "E0605", 3);
+    assert_refused(&run(["run", YACHT, "--without", "nope"]), "E0608", 2);
+}
+
+/// A run that would not fit is the program's fault, and ends before it starts.
+#[test]
+fn memory() {
+    assert_refused(&run(["run", YACHT, "--max-memory", "1M"]), "E0502", 1);
+}
+
+/// Runs a program beside a table of `a`, `b` and `y`.
+fn run_program(name: &str, items: &str) -> Output {
+    let folder = std::env::temp_dir().join(format!("bnnc-refusals-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("d.csv"), "a,b,y\n1,2,0\n2,3,1\n3,1,0\n4,4,1\n").unwrap();
+    let file: PathBuf = folder.join("program.bnn");
+    std::fs::write(&file, items).unwrap();
+    let output = run([PathBuf::from("run"), file]);
+    std::fs::remove_dir_all(&folder).unwrap();
+    output
+}
+
+const DATA: &str = "data d = csv(\"d.csv\") { target = y }\n";
+const INFER: &str = "\ninfer f = map(M, d) { epochs = 1 }\n";
+
+/// What only shows with the sizes and columns of the data, and what this version cannot compile.
+#[test]
+fn programs() {
+    let model = |text: &str| format!("{DATA}model M{text}{INFER}");
+    let far = model("(x: real[d]) -> y: real { w ~ Normal(0, 1)\n y ~ Normal(w * x[9], 1) }");
+    assert_refused(&run_program("far", &far), "E0290", 1);
+    let missing = model("(age: real) -> y: real { w ~ Normal(0, 1)\n y ~ Normal(w * age, 1) }");
+    assert_refused(&run_program("missing", &missing), "E0291", 1);
+    let truth = model("(a: real) -> y: bool { w ~ Normal(0, 1)\n y ~ Bernoulli(logit = w * a) }");
+    let standardised = truth.replace("target = y", "target = y, standardise = [target]");
+    assert_refused(&run_program("standardised", &standardised), "E0292", 1);
+    let heavy = "Mixture(0.5, Cauchy(0, 1), Normal(0, 1)).mean";
+    let heavy = model(&format!(
+        "(a: real) -> y: real {{ w ~ Normal(0, 1)\n y ~ Normal(w * a + {heavy}, 1) }}"
+    ));
+    assert_refused(&run_program("heavy", &heavy), "E0293", 1);
+    let nothing = format!("{DATA}model M(a: real) -> y: real {{ y ~ Normal(a, 1) }}\n");
+    assert_refused(&run_program("nothing", &nothing), "E0606", 1);
+}
