@@ -74,13 +74,8 @@ impl<'a> Compilation<'a> {
     /// Starts at an infer.
     pub fn new(program: &'a Program, id: InferId, options: &'a Options) -> Compilation<'a> {
         let trace = options.trace.then(Vec::new);
-        let mut context = Context { without: options.without.clone(), trace, timings: Vec::new() };
-        let item = &program.module.infers[id];
-        let sampled = |value: &SettingValue| matches!(value, SettingValue::Word(word) if &**word == "monte_carlo");
-        if item.options.iter().any(|setting| &*setting.name == "kl" && sampled(&setting.value)) {
-            context.without.push(bnnc_rewrite::pipelines::EXACT_KL.to_owned());
-        }
-        Compilation { program, options, item, context, timings: Vec::new() }
+        let context = Context { without: options.without.clone(), trace, timings: Vec::new() };
+        Compilation { program, options, item: &program.module.infers[id], context, timings: Vec::new() }
     }
 
     fn timed<T>(&mut self, stage: &'static str, run: impl FnOnce(&mut Self) -> T) -> T {

@@ -71,7 +71,7 @@ pub static ALL: &[&Pass] = &[
     &SIMPLIFY_KERNELS,
 ];
 
-/// Closed forms of divergences, for `--without` and for `kl = monte_carlo`.
+/// Closed forms of divergences; `kl = monte_carlo` declines them for one infer.
 pub const EXACT_KL: &str = "exact-kl";
 
 /// What `--without` takes: passes that nothing relies on, closed forms of divergences, and rules.

@@ -67,6 +67,16 @@ fn layer_norm() {
 }
 
 #[test]
+fn decoupled_weight_decay() {
+    let network = "h = Dense(4)\n k = Dense(1)\n output = k(tanh(h(x)))[0]";
+    fit(
+        network,
+        "h.*, k.* ~ Normal(scale = 0.1)",
+        "optimiser = AdamW(1e-3, decay = 0.1)",
+    );
+}
+
+#[test]
 fn embedding() {
     let text = "use layers::Embedding
          data schools = json(\"data/eight_schools.json\")

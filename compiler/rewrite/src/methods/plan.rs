@@ -158,13 +158,6 @@ pub fn bind_states(builder: &mut Builder, plans: &[Plan<'_>], scope: &mut Scope)
 }
 
 impl Plan<'_> {
-    /// Takes draws for the divergence, closed form or not.
-    pub fn sample(&mut self) {
-        if matches!(self.choice, Choice::Exact(_)) && has_density(self.posterior) {
-            self.choice = Choice::MonteCarlo("closed forms are switched off".to_owned());
-        }
-    }
-
     /// The parameters of the family on their declared scale.
     pub fn family_params(&self, builder: &mut Builder, scope: &Scope) -> Vec<Value> {
         let params = self.posterior.params.iter();

@@ -90,10 +90,8 @@ pub fn objective(
     settings: Settings<'_>,
     context: &mut Context,
 ) -> Result<Objective, Refusal> {
-    let mut plans = plan::plans(densities, model, posterior, settings.sampled_kl)?;
-    if context.without.iter().any(|name| name == pipelines::EXACT_KL) {
-        plans.iter_mut().for_each(Plan::sample);
-    }
+    let sampled = settings.sampled_kl || context.without.iter().any(|name| name == pipelines::EXACT_KL);
+    let plans = plan::plans(densities, model, posterior, sampled)?;
     let task = Task {
         densities,
         model,

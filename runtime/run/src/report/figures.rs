@@ -63,7 +63,11 @@ pub fn observed(forecast: &Forecast, target: &str, rows: &str) -> String {
         (0..seen.len()).map(|row| (seen[row], forecast.mean[row], 2.4)),
     );
     plot.legend(Swatch::Dot, "estimate", "mean");
-    plot.legend(Swatch::Line, interval, "90 % interval");
+    let meaning = match forecast.of_mean {
+        true => "90 % interval of the mean",
+        false => "90 % interval",
+    };
+    plot.legend(Swatch::Line, interval, meaning);
     plot.legend(Swatch::Line, "guide", "equal");
     plot.render()
 }

@@ -24,6 +24,8 @@ const WEIGHTS: usize = 1 << 26;
 /// Predictions for some rows, in original units.
 #[derive(Clone, Debug, Default)]
 pub struct Forecast {
+    /// Whether the quantiles are those of the mean, because the model's distribution has no sampler.
+    pub of_mean: bool,
     /// Predictive means.
     pub mean: Vec<f64>,
     /// Quantiles at 5, 25, 75 and 95 %.
@@ -142,15 +144,18 @@ fn forecast(
         ..Forecast::default()
     };
     predictor.run(|range, block| {
-        if block.draw.len() != block.rows * block.draws {
+        block.undo(&infer.output, standardisation);
+        let size = block.rows * block.draws;
+        let (mean, draw) = (&block.mean, &block.draw);
+        found.of_mean = draw.len() != size;
+        let spread = if found.of_mean { mean } else { draw };
+        if spread.len() != size {
             return;
         }
-        block.undo(&infer.output, standardisation);
-        let (mean, draw) = (&block.mean, &block.draw);
         for (at, row) in range.enumerate() {
-            let draws = sorted(Draws::new(draw, block.rows).of_row(at));
+            let draws = sorted(Draws::new(spread, block.rows).of_row(at));
             let count = draws.len() as f64;
-            let sum: f64 = match mean.len() == draw.len() {
+            let sum: f64 = match mean.len() == size {
                 true => Draws::new(mean, block.rows).of_row(at).sum(),
                 false => draws.iter().sum(),
             };
@@ -158,7 +163,7 @@ fn forecast(
             for (column, p) in found.quantiles.iter_mut().zip([0.05, 0.25, 0.75, 0.95]) {
                 column.push(quantile(&draws, p));
             }
-            if let Some(y) = found.observed.get(row) {
+            if let Some(y) = found.observed.get(row).filter(|_| !found.of_mean) {
                 let (below, not_above) = (
                     draws.partition_point(|x| x < y),
                     draws.partition_point(|x| x <= y),

@@ -77,15 +77,21 @@ fn predictive(
             if let Some(spec) = spec
                 && let Some(curve) = forecast::curve(infer, outcome, spec, context)?
             {
+                let what = match curve.forecast.of_mean {
+                    true => "Posterior of the mean",
+                    false => "Posterior predictive",
+                };
                 let title = match manifest.infers.len() {
-                    1 => "Posterior predictive".to_owned(),
-                    _ => format!("Posterior predictive of {}", infer.name),
+                    1 => what.to_owned(),
+                    _ => format!("{what} of {}", infer.name),
                 };
                 plots.push(figures::band(&title, &curve, target));
             }
             if let Some(forecast) = forecast::of_rows(infer, outcome, context)? {
                 plots.push(figures::observed(&forecast, target, rows));
-                plots.push(figures::calibration(&forecast));
+                if !forecast.ranks.is_empty() {
+                    plots.push(figures::calibration(&forecast));
+                }
             }
             Ok(plots)
         }

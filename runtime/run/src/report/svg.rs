@@ -234,9 +234,9 @@ impl Plot {
 /// A square of counts: one row per right class, one column per predicted class.
 pub fn matrix(title: &str, counts: &[Vec<usize>]) -> String {
     let classes = counts.len().max(1);
-    let cell = (360.0 / classes as f64).clamp(14.0, 60.0);
+    let cell = (360.0 / classes as f64).clamp(14.0, 70.0);
     let side = cell * classes as f64;
-    let size = (LEFT + side + RIGHT, TOP + side + BOTTOM);
+    let size = ((LEFT + side + RIGHT).max(300.0), TOP + side + BOTTOM);
     let mut text = open(title, size);
     for (row, counts) in counts.iter().enumerate() {
         let total = counts.iter().sum::<usize>().max(1) as f64;
@@ -267,7 +267,8 @@ pub fn matrix(title: &str, counts: &[Vec<usize>]) -> String {
             TOP + side + 17.0
         );
     }
-    labels(&mut text, size, "predicted class", "right class");
+    let drawn = (LEFT + side + RIGHT, size.1);
+    labels(&mut text, drawn, "predicted class", "right class");
     text.push_str("</svg>\n");
     text
 }

@@ -1,0 +1,351 @@
+//! The binary as its users meet it: exit statuses, what is said, and that nothing a program or a file says ends in a panic.
+
+mod support;
+
+use insta::assert_snapshot;
+use std::path::PathBuf;
+use support::Output;
+
+const TABLE: &str = "a,b,y\n1,2,3\n2,1,4\n0,1,0.5\n1,1,2\n";
+const TRUTHS: &str = "a,b,v\n1,2,1\n2,1,0\n0,1,1\n1,1,0\n";
+
+/// A folder of its own with these files; the folder's path.
+fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cli").join(name);
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    for (file, text) in [("d.csv", TABLE), ("t.csv", TRUTHS)].iter().chain(files) {
+        std::fs::write(folder.join(file), text).expect("a file of the test");
+    }
+    folder
+}
+
+/// Runs `bnnc COMMAND m.bnn OPTIONS..` on this program.
+fn bnnc(name: &str, command: &str, program: &str, options: &[&str]) -> Output {
+    let folder = folder(name, &[("m.bnn", program)]);
+    let file = folder.join("m.bnn");
+    let mut arguments = vec![command, file.to_str().expect("a readable path")];
+    arguments.extend(options);
+    support::run(&arguments)
+}
+
+/// A program over `d.csv` with these statements in the model, lines in the posterior and options in the infer.
+fn program(body: &str, lines: &str, options: &str) -> String {
+    format!(
+        "use layers::Dense\n\
+         data d = csv(\"d.csv\")\n\
+         model M(x: real[k]) -> y: real {{\n{body}\n}}\n\
+         posterior P of M {{\n{lines}\n}}\n\
+         infer f = vi(P, d) {{ {options} }}\n"
+    )
+}
+
+/// A network that works.
+fn network(options: &str) -> String {
+    program(
+        "  h = Dense(1)\n  s: positive ~ HalfNormal(1)\n  y ~ Normal(h(x)[0], s)",
+        "  h.* ~ Normal(scale = 0.1)\n  s ~ LogNormal(loc = -1, scale = 0.1)",
+        options,
+    )
+}
+
+/// A model without layers whose mean is this expression.
+fn mean(expression: &str) -> String {
+    program(&format!("  s: positive ~ HalfNormal(1)\n  y ~ Normal({expression}, s)"), "  s ~ LogNormal()", "epochs = 1")
+}
+
+#[track_caller]
+fn refused(output: &Output, status: i32, code: &str, fragment: &str) {
+    assert_eq!(output.status, status, "{}", output.stderr);
+    assert!(output.stderr.contains(&format!("[{code}]")), "no {code} in:\n{}", output.stderr);
+    assert!(output.stderr.contains(fragment), "no `{fragment}` in:\n{}", output.stderr);
+}
+
+#[track_caller]
+fn accepted(output: &Output) {
+    assert_eq!(output.status, 0, "{}", output.stderr);
+}
+
+#[test]
+fn a_network_runs_and_says_so() {
+    let output = bnnc("runs", "run", &network("epochs = 2"), &["--json"]);
+    accepted(&output);
+    let result: serde_json::Value = serde_json::from_str(&output.stdout).expect("one JSON object");
+    assert_eq!(result["infer"]["f"]["n_train"], 4);
+    assert_eq!(output.stderr, "");
+}
+
+#[test]
+fn sizes_that_are_none_or_absurd_are_refused_where_the_program_asks_for_them() {
+    let sized = |size: &str| {
+        program(
+            &format!("  h = Dense({size})\n  o = Dense(1)\n  y ~ Normal(o(h(x))[0], 1)"),
+            "  h.*, o.* ~ Normal(scale = 0.1)",
+            "epochs = 1",
+        )
+    };
+    refused(&bnnc("size0", "run", &sized("0"), &[]), 1, "E0290", "`h.w` has no elements: its shape is [0, 2]");
+    let absurd = bnnc("size1", "run", &sized("9000000000000000000"), &[]);
+    refused(&absurd, 1, "E0290", "has more than 1099511627776 elements");
+    refused(&bnnc("size2", "run", &sized("100000000000"), &[]), 1, "E0502", "of memory");
+    let negative = bnnc("size3", "run", &sized("-3"), &[]);
+    refused(&negative, 1, "E0290", "the size `out` is not a known non-negative number");
+    assert!(negative.stderr.contains("called here"), "{}", negative.stderr);
+}
+
+#[test]
+fn positions_outside_an_axis_are_refused() {
+    let at = bnnc("at", "run", &mean("x[7]"), &[]);
+    refused(&at, 1, "E0290", "position 7 is outside an axis of size 2");
+    let counted = bnnc("counted", "run", &mean("sum(x[i] for i in 0..9)"), &[]);
+    refused(&counted, 1, "E0290", "this position runs from 0 to 8, and 8 is outside an axis of size 2");
+    let lag = bnnc("lag", "run", &mean("sum(x[i - 1] for i in 0..2)"), &[]);
+    refused(&lag, 1, "E0290", "this position runs from -1 to 0, and -1 is outside an axis of size 2");
+    accepted(&bnnc("inside", "run", &mean("sum(sum(x[i] * x[1 - j] for j in 0..2) for i in 0..2)"), &[]));
+}
+
+#[test]
+fn ranges_that_are_empty_or_endless_are_refused() {
+    refused(&bnnc("empty", "run", &mean("sum(x[i] for i in 1..1)"), &[]), 1, "E0290", "the range 1..1 is empty");
+    let endless = bnnc("endless", "run", &mean("sum(x[0] * i for i in 0..1000000000000)"), &[]);
+    refused(&endless, 1, "E0290", "has more than 16777216 positions");
+    let layers = program("  h = [Dense(2) for l in 0..100000000]\n  y ~ Normal(h[0](x)[0], 1)", "  h.* ~ Normal()", "epochs = 1");
+    refused(&bnnc("layers", "run", &layers, &[]), 1, "E0290", "a list of 100000000 layers");
+}
+
+/// Each of thirty functions calls the one before twice: a billion calls.
+#[test]
+fn calls_that_multiply_are_refused() {
+    let functions: String = (1..31).map(|n| format!("fn f{n}(x: real) -> real {{ return f{0}(x) + f{0}(x) }}\n", n - 1)).collect();
+    let program = format!("fn f0(x: real) -> real {{ return x }}\n{functions}{}", mean("f30(x[0])").replace("use layers::Dense\n", ""));
+    refused(&bnnc("calls", "run", &program, &[]), 1, "E0290", "more than 100000 calls");
+}
+
+/// A product of a thousand halves the work at each step: 1000 elements are ten multiplications. Its value is 2 ^ 3 here.
+#[test]
+fn products_are_exact() {
+    let fixed = program("  t ~ Normal(0, 1)\n  y ~ Normal(prod([2.0, 2.0, 2.0, t]), 1)", "  t ~ Point(loc = fixed(0.5))", "epochs = 1");
+    let output = bnnc("product", "run", &fixed, &["--json", "--precision", "f64"]);
+    accepted(&output);
+    let result: serde_json::Value = serde_json::from_str(&output.stdout).expect("one JSON object");
+    let rmse = result["infer"]["f"]["metrics"]["rmse"].as_f64().expect("a number");
+    // The mean is 4 for the targets 3, 4, 0.5, 2.
+    assert!((rmse - (17.25f64 / 4.0).sqrt()).abs() < 1e-9, "{rmse}");
+    accepted(&bnnc("long_product", "run", &mean("prod(ones(100000))"), &[]));
+}
+
+#[test]
+fn families_need_sensible_sizes() {
+    for rank in ["0", "-2", "1.5"] {
+        let lines = format!("  h.* ~ LowRankNormal(rank = {rank})");
+        let program = program("  h = Dense(1)\n  y ~ Normal(h(x)[0], 1)", &lines, "epochs = 1");
+        assert_eq!(bnnc("rank", "run", &program, &[]).status, 1, "rank = {rank}");
+    }
+    let taken = network("epochs = 1").replace("vi(P, d)", "map(M, d)").split("posterior").next().unwrap_or_default().to_owned()
+        + "infer f = map(M, d) { epochs = 1 }\nposterior Q of M { h.w = f.h.b\n h.b ~ Normal()\n s = f.s }\ninfer g = vi(Q, d) { epochs = 1 }\n";
+    refused(&bnnc("taken", "run", &taken, &[]), 1, "E0290", "`h.w/loc` is [1, 2] here, but [1] in `f`");
+}
+
+#[test]
+fn truncation_and_improper_priors() {
+    let prior = |prior: &str| network("epochs = 1").replace("HalfNormal(1)", prior);
+    accepted(&bnnc("truncated", "run", &prior("Normal(0, 1)"), &[]));
+    accepted(&bnnc("flat", "run", &prior("Flat"), &[]));
+    refused(&bnnc("no_cdf", "run", &prior("StudentT(3, 0, 1)"), &[]), 1, "E0290", "`StudentT` has no `cdf`");
+}
+
+#[test]
+fn the_closed_form_of_a_divergence_can_be_declined() {
+    let exact = bnnc("exact", "check", &network("epochs = 1"), &[]);
+    assert!(exact.stdout.contains("h.w") && exact.stdout.contains("exact"), "{}", exact.stdout);
+    let sampled = bnnc("sampled", "check", &network("epochs = 1, kl = monte_carlo"), &[]);
+    assert!(!sampled.stdout.contains(": exact"), "{}", sampled.stdout);
+    let switched = bnnc("switched", "check", &network("epochs = 1"), &["--without", "exact-kl"]);
+    assert!(!switched.stdout.contains(": exact"), "{}", switched.stdout);
+}
+
+#[test]
+fn the_command_line_is_checked() {
+    let run = |name: &str, options: &[&str]| bnnc(name, "run", &network("epochs = 1"), options);
+    refused(&run("set", &["--set", "f.nope=1"]), 2, "E0257", "`vi` has no option `nope`");
+    refused(&run("set_item", &["--set", "g.epochs=1"]), 2, "E0260", "no infer or data item `g`");
+    refused(&run("set_form", &["--set", "f.epochs"]), 2, "E0601", "is not `ITEM.KEY=VALUE`");
+    refused(&run("set_value", &["--set", "f.epochs=(("]), 2, "E0106", "never closed");
+    refused(&run("data", &["--data", "q=d.csv"]), 2, "E0260", "no data item `q`");
+    refused(&run("data_form", &["--data", "q"]), 2, "E0601", "is not `NAME=PATH`");
+    refused(&run("data_file", &["--data", "d=nope.csv"]), 3, "E0401", "does not exist");
+    refused(&run("only", &["--only", "fitt"]), 2, "E0603", "no infer `fitt`");
+    refused(&run("backend", &["--backend", "cuda"]), 2, "E0602", "no backend `cuda`");
+    refused(&run("without", &["--without", "nope"]), 2, "E0608", "no rewrite `nope`");
+    refused(&run("memory", &["--max-memory", "1K"]), 1, "E0502", "the limit is 1.0 KiB");
+    refused(&run("size", &["--max-memory", "lots"]), 2, "E0601", "is not a size");
+    refused(&run("out", &["--out", "/dev/null/x"]), 3, "E0503", "cannot write");
+    assert_eq!(run("precision", &["--precision", "f16"]).status, 2);
+    assert_eq!(run("seed", &["--seed", "-1"]).status, 2);
+    assert_eq!(support::run(["frobnicate"]).status, 2);
+    assert_eq!(support::run(["check", "/"]).status, 3);
+    assert_eq!(support::run(["explain", "E9999"]).status, 2);
+}
+
+#[test]
+fn draws_that_cannot_fit_are_refused_before_the_run() {
+    let output = bnnc("draws", "run", &network("epochs = 1, samples = 100000000000"), &[]);
+    refused(&output, 1, "E0502", "of memory");
+}
+
+#[test]
+fn targets_that_are_not_real_are_not_standardised() {
+    let program = network("epochs = 1")
+        .replace("csv(\"d.csv\")", "csv(\"t.csv\") { standardise = [inputs, target] }")
+        .replace("y: real", "v: bool")
+        .replace("  s: positive ~ HalfNormal(1)\n", "")
+        .replace("y ~ Normal(h(x)[0], s)", "v ~ Bernoulli(logit = h(x)[0])")
+        .replace("  s ~ LogNormal(loc = -1, scale = 0.1)", "");
+    refused(&bnnc("standardised", "run", &program, &[]), 1, "E0292", "the target is standardised, but `v` is not real");
+    accepted(&bnnc("truths", "run", &program.replace(", target]", "]"), &[]));
+}
+
+const SERIES: &str = "data d = json(\"series.json\")
+model M() -> y: real[T] {
+  slope ~ Normal(0, 1)
+  for t in 1..T {
+    y[t] ~ Normal(slope * y[t - 1], 1)
+  }
+}
+posterior P of M { slope ~ Normal() }
+infer f = vi(P, d) { epochs = 2 }
+";
+
+#[test]
+fn a_series_is_one_example() {
+    folder("series", &[("series.json", "{\"y\": [[1, 2, 1.5, 3]]}")]);
+    accepted(&bnnc("series", "run", SERIES, &[]));
+    folder("flat_series", &[("series.json", "{\"y\": [1, 2, 1.5, 3]}")]);
+    accepted(&bnnc("flat_series", "run", SERIES, &[]));
+    let early = bnnc("flat_series", "run", &SERIES.replace("1..T", "0..T"), &[]);
+    refused(&early, 1, "E0290", "this position runs from -1 to 2");
+}
+
+#[test]
+fn data_files_that_are_wrong_are_errors_in_data() {
+    let cases: &[(&str, &str, &str)] = &[
+        ("", "E0405", "no columns"),
+        ("a,b,y\n", "E0405", "no rows"),
+        ("a,b,y\n1,2,nan\n", "E0409", "m_2.csv:2:3"),
+        ("a,b,y\n1,,3\n", "E0408", "m_3.csv:2:2"),
+        ("a,b,y\n1,2\n", "E0406", "expected 3 cells"),
+        ("a,a,y\n1,2,3\n", "E0407", "two columns are named `a`"),
+        ("a;b;y\n1;2;3\n", "E0411", "found semicolons"),
+        ("a,b,y\n1e400,2,3\n", "E0409", "finite"),
+    ];
+    for (at, (text, code, fragment)) in cases.iter().enumerate() {
+        let file = format!("m_{at}.csv");
+        let folder = folder("files", &[(file.as_str(), text)]);
+        let data = format!("d={}", folder.join(&file).display());
+        refused(&bnnc("files", "run", &network("epochs = 1"), &["--data", &data]), 3, code, fragment);
+    }
+    let text = folder("text", &[("text.csv", "a,b,y\n1,foo,3\n2,bar,4\n")]).join("text.csv");
+    let output = bnnc("text", "run", &network("epochs = 1"), &["--data", &format!("d={}", text.display())]);
+    refused(&output, 1, "E0291", "text cannot be an element of a vector: `b`");
+}
+
+#[test]
+fn texts_that_are_no_programs_are_refused() {
+    let check = |name: &str, text: &str| bnnc(name, "check", text, &[]);
+    let brackets = check("brackets", &"(".repeat(1_000_000));
+    refused(&brackets, 1, "E0111", "more than 200 deep");
+    assert!(brackets.stderr.len() < 2000, "long lines are not shown");
+    refused(&check("minus", &format!("const a = {}1", "-".repeat(100_000))), 1, "E0111", "operations deep");
+    refused(&check("emoji", "const a = 😀"), 1, "E0101", "unexpected character `😀`");
+    refused(&check("quote", "const a = \"é😀"), 1, "E0102", "no closing quote");
+    refused(&check("end", "model M(x: real) -> y: real { y ~ Normal(x, 1)"), 1, "E0106", "never closed");
+    refused(&check("number", "const a = 1e999999"), 1, "E0104", "too large");
+    accepted(&check("nothing", ""));
+    accepted(&check("mark", "\u{feff}const a = 1\n"));
+    assert_eq!(check("lines", &network("epochs = 1").replace('\n', "\r\n")).status, 0);
+}
+
+#[test]
+fn predictions_for_new_rows() {
+    let run = folder("predict", &[("new.csv", "b,a\n2,1\n1,0\n"), ("few.csv", "a\n1\n")]);
+    let saved = run.join("saved");
+    let saved = saved.to_str().expect("a readable path");
+    accepted(&bnnc("predict", "run", &network("epochs = 2"), &["--out", saved]));
+    let predict = |file: &str, more: &[&str]| {
+        let file = run.join(file);
+        let mut arguments = vec!["predict", saved, "--data", file.to_str().expect("a readable path")];
+        arguments.extend(more);
+        support::run(&arguments)
+    };
+    let (plain, with_target) = (predict("new.csv", &[]), predict("d.csv", &[]));
+    accepted(&plain);
+    accepted(&with_target);
+    assert!(plain.stdout.starts_with("row,mean,sd,q05,q50,q95\n0,"), "{}", plain.stdout);
+    assert_eq!((plain.stdout.lines().count(), with_target.stdout.lines().count()), (3, 5));
+    // The first row is the same: columns go by name, not by place.
+    assert_eq!(plain.stdout.lines().nth(1), with_target.stdout.lines().nth(1));
+    refused(&predict("few.csv", &[]), 3, "E0419", "there is no column `b`");
+    refused(&predict("nope.csv", &[]), 3, "E0401", "does not exist");
+    refused(&predict("new.csv", &["--infer", "g"]), 2, "E0603", "there is no infer `g`");
+    refused(&support::run(["predict", "/dev", "--data", "x"]), 3, "E0504", "is not the folder of a run");
+}
+
+#[test]
+fn a_diagnostic_shows_both_places() {
+    let folder = folder("shown", &[("m.bnn", "fn f(w: real[4, 6], x: real[5]) -> real[4] {\n  return w @ x\n}\n")]);
+    let output = support::run(["check", folder.join("m.bnn").to_str().expect("a readable path")]);
+    let text = output.stderr.replace(&format!("{}/", folder.display()), "");
+    assert_snapshot!(text, @r"
+    error[E0213]: `w @ x` needs 6 rows on the right, found 5
+       ,-[ m.bnn:2:10 ]
+       |
+     2 |   return w @ x
+       |          |   |
+       |          `------ this has 6 columns
+       |              |
+       |              `-- this has 5 rows
+    ---'
+    ");
+}
+
+#[test]
+fn json_diagnostics_are_one_object_per_line() {
+    let output = bnnc("json", "check", "const a = nope\nconst b = nope\n", &["--json"]);
+    let lines: Vec<serde_json::Value> =
+        output.stderr.lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!((lines[1]["code"].as_str(), lines[1]["line"].as_u64(), lines[1]["column"].as_u64()), (Some("E0202"), Some(2), Some(11)));
+}
+
+#[test]
+fn stages_of_a_tiny_model() {
+    let emit = |stage: &str| {
+        let folder = folder("stages", &[("m.bnn", &mean("x[0]"))]);
+        let output = support::run(["emit", stage, folder.join("m.bnn").to_str().expect("a readable path")]);
+        accepted(&output);
+        output.stdout
+    };
+    assert_snapshot!(emit("graph"), @r#"
+    fn M(%0 x: real[2], %1 y: real[]) -> (observed0: %6) {
+      %2 = constant shape = [], dtype = real, value = 1.0 : real[]
+      %3 = sample %2, dist = "HalfNormal", site = "s" : real[] @ "s"
+      %4 = slice %0, starts = [0], limits = [1], strides = [1] : real[1]
+      %5 = reshape %4, shape = [] : real[]
+      %6 = observe %5, %3, %1, dist = "Normal", site = "y" : real[]
+    }
+    "#);
+    assert!(emit("density").starts_with("fn M(%0 s: real[]) -> (log_prior:"));
+    assert!(emit("loops").starts_with("plan \"f.train\""), "{}", emit("loops"));
+    assert!(emit("clif").contains("function"), "{}", emit("clif"));
+    assert!(emit("dot").starts_with("digraph"));
+}
+
+#[test]
+fn the_cost_report_of_yacht() {
+    let output = support::run(["check", "examples/yacht/yacht.bnn"]);
+    accepted(&output);
+    // 6 * 50 + 50 weights and biases, 50 + 1 of the output, and sigma; two numbers for each.
+    for (name, number) in [("parameters", "402"), ("variational parameters", "804")] {
+        let found = output.stdout.lines().find_map(|line| line.trim().strip_prefix(name).map(str::trim));
+        assert_eq!(found, Some(number), "{}", output.stdout);
+    }
+}
