@@ -26,7 +26,7 @@ cd "$here/../.."
 images=$(ls "$data"/train-images-idx3-ubyte* | head -n 1)
 labels=$(ls "$data"/train-labels-idx1-ubyte* | head -n 1)
 settings="--set fit.epochs=2 --set fit.optimiser='Adam(1e-3)' --set fit.schedule=constant --set 'mnist.test=fraction(0.01)'"
-BNNC_STEP=${BNNC_STEP-"cargo run --release -q -p bnnc -- run examples/digits/mnist.bnn --json --threads 2 \
+BNNC_STEP=${BNNC_STEP-"cargo run --release -q -p bnnc -- run examples/digits/mnist.bnn --json --threads 2 --only fit \
   --data mnist='$images' --data mnist='$labels' $settings"}
 export PYTHONDONTWRITEBYTECODE=1
 
