@@ -1,4 +1,5 @@
 //! Bayes by Backprop through the whole compiler: single steps against the paper's formulas, and a posterior known exactly.
+#![allow(clippy::unwrap_used)]
 
 use bnnc_abi::manifest::Infer;
 use bnnc_base::dtype::Precision;
@@ -14,9 +15,9 @@ use std::path::PathBuf;
 /// A folder of this test with one file of data.
 fn folder(name: &str, rows: &[(f64, f64)]) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-{name}-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(&folder).expect("the folder is made");
     let lines: String = rows.iter().map(|(x, y)| format!("{x},{y}\n")).collect();
-    std::fs::write(folder.join("line.csv"), format!("x,y\n{lines}")).unwrap();
+    std::fs::write(folder.join("line.csv"), format!("x,y\n{lines}")).expect("the file is written");
     folder
 }
 

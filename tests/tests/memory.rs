@@ -102,13 +102,13 @@ fn table(folder: &Path, rows: usize) -> String {
         text.push_str(&cells.join(","));
         text.push('\n');
     }
-    std::fs::write(folder.join(&name), text).unwrap();
+    std::fs::write(folder.join(&name), text).expect("the file is written");
     name
 }
 
 fn folder() -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-memory-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(&folder).expect("the folder is made");
     folder
 }
 

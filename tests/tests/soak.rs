@@ -76,11 +76,10 @@ impl Choices {
 }
 
 fn samples() -> Vec<String> {
-    let root = bnnc_tests::root();
-    let files = ["tests/programs", "stdlib", "examples"];
-    let texts = files
+    let folders = ["tests/programs", "stdlib", "examples"];
+    let texts = folders
         .iter()
-        .flat_map(|folder| bnnc_tests::files::under(&root.join(folder), &["bnn"]));
+        .flat_map(|folder| bnnc_tests::files::under(folder, &["bnn"]));
     texts.map(|file| file.text).collect()
 }
 

@@ -1,4 +1,5 @@
 //! What stops a run, and whose fault each is.
+#![allow(clippy::unwrap_used)]
 
 use bnnc_base::diagnostic::{Diagnostic, Fault};
 use bnnc_driver::options::Options;

@@ -1,4 +1,5 @@
 //! The same seed gives the same results on any number of threads.
+#![allow(clippy::unwrap_used)]
 
 use bnnc_base::dtype::Precision;
 use bnnc_driver::options::Options;

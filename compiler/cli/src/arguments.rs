@@ -168,7 +168,9 @@ pub struct Predict {
 pub fn with_default_command(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.collect();
     let first = arguments.get(1).map(|word| word.to_string_lossy().into_owned());
-    let commands = ["run", "check", "emit", "fmt", "explain", "repl", "predict", "help"];
+    let commands = [
+        "run", "check", "emit", "fmt", "explain", "repl", "predict", "help",
+    ];
     if let Some(first) = first {
         let names_file = first.ends_with(".bnn") || std::path::Path::new(&first).is_file();
         if names_file && !commands.contains(&first.as_str()) {

@@ -23,7 +23,9 @@ fn main() -> ExitCode {
         }
     };
     // Deep programs recurse in the checker and the elaborator; the bound on nesting is set for this stack.
-    let worker = std::thread::Builder::new().stack_size(64 << 20).spawn(move || commands::run(parsed.command));
+    let worker = std::thread::Builder::new()
+        .stack_size(64 << 20)
+        .spawn(move || commands::run(parsed.command));
     match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(status)) => ExitCode::from(status),
         Ok(Err(_)) => ExitCode::from(101),

@@ -35,11 +35,18 @@ impl Display {
                 false => complain(&render::text(diagnostic, sources, colour)),
             }
         }
-        let errors: Vec<&Diagnostic> = diagnostics.iter().filter(|diagnostic| diagnostic.is_error()).collect();
+        let errors: Vec<&Diagnostic> = diagnostics
+            .iter()
+            .filter(|diagnostic| diagnostic.is_error())
+            .collect();
         if !self.json && errors.len() > 1 {
             complain(&format!("{} errors", errors.len()));
         }
-        errors.iter().map(|diagnostic| status(diagnostic)).max().unwrap_or(OK)
+        errors
+            .iter()
+            .map(|diagnostic| status(diagnostic))
+            .max()
+            .unwrap_or(OK)
     }
 
     /// Shows why a compilation failed.
@@ -81,7 +88,13 @@ pub fn options(compile: &Compile) -> Result<Options, Vec<Diagnostic>> {
             }
         }
     }
-    let precision = compile.precision.as_deref().map(|name| if name == "f64" { Precision::F64 } else { Precision::F32 });
+    let precision = compile.precision.as_deref().map(|name| {
+        if name == "f64" {
+            Precision::F64
+        } else {
+            Precision::F32
+        }
+    });
     let options = Options {
         seed: compile.seed,
         precision,
@@ -93,13 +106,20 @@ pub fn options(compile: &Compile) -> Result<Options, Vec<Diagnostic>> {
         trace: false,
         symbols: bnnc_kernels::arrays::symbols(),
     };
-    if diagnostics.is_empty() { Ok(options) } else { Err(diagnostics) }
+    if diagnostics.is_empty() {
+        Ok(options)
+    } else {
+        Err(diagnostics)
+    }
 }
 
 /// Reads the text of a program.
 pub fn read(file: &Path) -> Result<String, Box<Diagnostic>> {
     std::fs::read_to_string(file).map_err(|error| {
-        let mut diagnostic = Diagnostic::usage(&codes::NO_FILE, format!("cannot read `{}`: {error}", file.display()));
+        let mut diagnostic = Diagnostic::usage(
+            &codes::NO_FILE,
+            format!("cannot read `{}`: {error}", file.display()),
+        );
         diagnostic.fault = Blame::Data;
         diagnostic.at = Place::Nowhere;
         Box::new(diagnostic)
@@ -111,12 +131,21 @@ pub fn load(file: &Path, options: &Options, display: Display, allow_unbuilt: boo
     let text = read(file).map_err(|diagnostic| display.show(&[*diagnostic], &SourceMap::default()))?;
     let program = program::load(&file.display().to_string(), &text, options, allow_unbuilt);
     let status = display.show(&program.diagnostics, &program.sources);
-    if program.has_errors() { Err(status) } else { Ok(program) }
+    if program.has_errors() {
+        Err(status)
+    } else {
+        Ok(program)
+    }
 }
 
 /// Reads the headers of the data that the chosen infers use. `Err` is the exit status.
-pub fn schemas(program: &Program, options: &Options, display: Display) -> Result<HashMap<String, Schema>, u8> {
-    let specs = bnnc_driver::compile::data(program, options).map_err(|found| display.show(&found, &program.sources))?;
+pub fn schemas(
+    program: &Program,
+    options: &Options,
+    display: Display,
+) -> Result<HashMap<String, Schema>, u8> {
+    let specs = bnnc_driver::compile::data(program, options)
+        .map_err(|found| display.show(&found, &program.sources))?;
     let mut schemas = HashMap::new();
     let mut diagnostics = Vec::new();
     for spec in specs {
@@ -127,12 +156,19 @@ pub fn schemas(program: &Program, options: &Options, display: Display) -> Result
             Err(found) => diagnostics.extend(found),
         }
     }
-    if diagnostics.is_empty() { Ok(schemas) } else { Err(display.show(&diagnostics, &program.sources)) }
+    if diagnostics.is_empty() {
+        Ok(schemas)
+    } else {
+        Err(display.show(&diagnostics, &program.sources))
+    }
 }
 
 /// A number of bytes: `500M`, `2G`, `1048576`.
 pub fn bytes(text: &str) -> Result<u64, Box<Diagnostic>> {
-    let trimmed = text.trim().trim_end_matches(['B', 'b']).trim_end_matches(['i', 'I']);
+    let trimmed = text
+        .trim()
+        .trim_end_matches(['B', 'b'])
+        .trim_end_matches(['i', 'I']);
     let (digits, unit) = match trimmed.char_indices().last() {
         Some((at, unit)) if unit.is_ascii_alphabetic() => (&trimmed[..at], unit.to_ascii_uppercase()),
         _ => (trimmed, ' '),
@@ -141,7 +177,10 @@ pub fn bytes(text: &str) -> Result<u64, Box<Diagnostic>> {
     let number: Option<f64> = digits.trim().parse().ok().filter(|number: &f64| *number >= 0.0);
     match (number, power) {
         (Some(number), Some(power)) => Ok((number * 1024f64.powi(power as i32)) as u64),
-        _ => Err(Box::new(Diagnostic::usage(&codes::BAD_SETTING, format!("`{text}` is not a size such as `500M` or `2G`")))),
+        _ => Err(Box::new(Diagnostic::usage(
+            &codes::BAD_SETTING,
+            format!("`{text}` is not a size such as `500M` or `2G`"),
+        ))),
     }
 }
 
@@ -165,7 +204,9 @@ pub fn available_memory() -> Option<u64> {
 
 /// The number of threads: as asked, else as many as the machine runs at once.
 pub fn threads(asked: Option<usize>) -> usize {
-    asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get)).clamp(1, 256)
+    asked
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
+        .clamp(1, 256)
 }
 
 /// Every code with an explanation.

@@ -50,14 +50,26 @@ fn network(options: &str) -> String {
 
 /// A model without layers whose mean is this expression.
 fn mean(expression: &str) -> String {
-    program(&format!("  s: positive ~ HalfNormal(1)\n  y ~ Normal({expression}, s)"), "  s ~ LogNormal()", "epochs = 1")
+    program(
+        &format!("  s: positive ~ HalfNormal(1)\n  y ~ Normal({expression}, s)"),
+        "  s ~ LogNormal()",
+        "epochs = 1",
+    )
 }
 
 #[track_caller]
 fn refused(output: &Output, status: i32, code: &str, fragment: &str) {
     assert_eq!(output.status, status, "{}", output.stderr);
-    assert!(output.stderr.contains(&format!("[{code}]")), "no {code} in:\n{}", output.stderr);
-    assert!(output.stderr.contains(fragment), "no `{fragment}` in:\n{}", output.stderr);
+    assert!(
+        output.stderr.contains(&format!("[{code}]")),
+        "no {code} in:\n{}",
+        output.stderr
+    );
+    assert!(
+        output.stderr.contains(fragment),
+        "no `{fragment}` in:\n{}",
+        output.stderr
+    );
 }
 
 #[track_caller]
@@ -83,12 +95,27 @@ fn sizes_that_are_none_or_absurd_are_refused_where_the_program_asks_for_them() {
             "epochs = 1",
         )
     };
-    refused(&bnnc("size0", "run", &sized("0"), &[]), 1, "E0290", "`h.w` has no elements: its shape is [0, 2]");
+    refused(
+        &bnnc("size0", "run", &sized("0"), &[]),
+        1,
+        "E0290",
+        "`h.w` has no elements: its shape is [0, 2]",
+    );
     let absurd = bnnc("size1", "run", &sized("9000000000000000000"), &[]);
     refused(&absurd, 1, "E0290", "has more than 1099511627776 elements");
-    refused(&bnnc("size2", "run", &sized("100000000000"), &[]), 1, "E0502", "of memory");
+    refused(
+        &bnnc("size2", "run", &sized("100000000000"), &[]),
+        1,
+        "E0502",
+        "of memory",
+    );
     let negative = bnnc("size3", "run", &sized("-3"), &[]);
-    refused(&negative, 1, "E0290", "the size `out` is not a known non-negative number");
+    refused(
+        &negative,
+        1,
+        "E0290",
+        "the size `out` is not a known non-negative number",
+    );
     assert!(negative.stderr.contains("called here"), "{}", negative.stderr);
 }
 
@@ -97,37 +124,87 @@ fn positions_outside_an_axis_are_refused() {
     let at = bnnc("at", "run", &mean("x[7]"), &[]);
     refused(&at, 1, "E0290", "position 7 is outside an axis of size 2");
     let counted = bnnc("counted", "run", &mean("sum(x[i] for i in 0..9)"), &[]);
-    refused(&counted, 1, "E0290", "this position runs from 0 to 8, and 8 is outside an axis of size 2");
+    refused(
+        &counted,
+        1,
+        "E0290",
+        "this position runs from 0 to 8, and 8 is outside an axis of size 2",
+    );
     let lag = bnnc("lag", "run", &mean("sum(x[i - 1] for i in 0..2)"), &[]);
-    refused(&lag, 1, "E0290", "this position runs from -1 to 0, and -1 is outside an axis of size 2");
-    accepted(&bnnc("inside", "run", &mean("sum(sum(x[i] * x[1 - j] for j in 0..2) for i in 0..2)"), &[]));
+    refused(
+        &lag,
+        1,
+        "E0290",
+        "this position runs from -1 to 0, and -1 is outside an axis of size 2",
+    );
+    accepted(&bnnc(
+        "inside",
+        "run",
+        &mean("sum(sum(x[i] * x[1 - j] for j in 0..2) for i in 0..2)"),
+        &[],
+    ));
 }
 
 #[test]
 fn ranges_that_are_empty_or_endless_are_refused() {
-    refused(&bnnc("empty", "run", &mean("sum(x[i] for i in 1..1)"), &[]), 1, "E0290", "the range 1..1 is empty");
-    let endless = bnnc("endless", "run", &mean("sum(x[0] * i for i in 0..1000000000000)"), &[]);
+    refused(
+        &bnnc("empty", "run", &mean("sum(x[i] for i in 1..1)"), &[]),
+        1,
+        "E0290",
+        "the range 1..1 is empty",
+    );
+    let endless = bnnc(
+        "endless",
+        "run",
+        &mean("sum(x[0] * i for i in 0..1000000000000)"),
+        &[],
+    );
     refused(&endless, 1, "E0290", "has more than 16777216 positions");
-    let layers = program("  h = [Dense(2) for l in 0..100000000]\n  y ~ Normal(h[0](x)[0], 1)", "  h.* ~ Normal()", "epochs = 1");
-    refused(&bnnc("layers", "run", &layers, &[]), 1, "E0290", "a list of 100000000 layers");
+    let layers = program(
+        "  h = [Dense(2) for l in 0..100000000]\n  y ~ Normal(h[0](x)[0], 1)",
+        "  h.* ~ Normal()",
+        "epochs = 1",
+    );
+    refused(
+        &bnnc("layers", "run", &layers, &[]),
+        1,
+        "E0290",
+        "a list of 100000000 layers",
+    );
 }
 
 /// Each of thirty functions calls the one before twice: a billion calls.
 #[test]
 fn calls_that_multiply_are_refused() {
-    let functions: String = (1..31).map(|n| format!("fn f{n}(x: real) -> real {{ return f{0}(x) + f{0}(x) }}\n", n - 1)).collect();
-    let program = format!("fn f0(x: real) -> real {{ return x }}\n{functions}{}", mean("f30(x[0])").replace("use layers::Dense\n", ""));
-    refused(&bnnc("calls", "run", &program, &[]), 1, "E0290", "more than 100000 calls");
+    let functions: String = (1..31)
+        .map(|n| format!("fn f{n}(x: real) -> real {{ return f{0}(x) + f{0}(x) }}\n", n - 1))
+        .collect();
+    let program = format!(
+        "fn f0(x: real) -> real {{ return x }}\n{functions}{}",
+        mean("f30(x[0])").replace("use layers::Dense\n", "")
+    );
+    refused(
+        &bnnc("calls", "run", &program, &[]),
+        1,
+        "E0290",
+        "more than 100000 calls",
+    );
 }
 
 /// A product of a thousand halves the work at each step: 1000 elements are ten multiplications. Its value is 2 ^ 3 here.
 #[test]
 fn products_are_exact() {
-    let fixed = program("  t ~ Normal(0, 1)\n  y ~ Normal(prod([2.0, 2.0, 2.0, t]), 1)", "  t ~ Point(loc = fixed(0.5))", "epochs = 1");
+    let fixed = program(
+        "  t ~ Normal(0, 1)\n  y ~ Normal(prod([2.0, 2.0, 2.0, t]), 1)",
+        "  t ~ Point(loc = fixed(0.5))",
+        "epochs = 1",
+    );
     let output = bnnc("product", "run", &fixed, &["--json", "--precision", "f64"]);
     accepted(&output);
     let result: serde_json::Value = serde_json::from_str(&output.stdout).expect("one JSON object");
-    let rmse = result["infer"]["f"]["metrics"]["rmse"].as_f64().expect("a number");
+    let rmse = result["infer"]["f"]["metrics"]["rmse"]
+        .as_f64()
+        .expect("a number");
     // The mean is 4 for the targets 3, 4, 0.5, 2.
     assert!((rmse - (17.25f64 / 4.0).sqrt()).abs() < 1e-9, "{rmse}");
     accepted(&bnnc("long_product", "run", &mean("prod(ones(100000))"), &[]));
@@ -140,9 +217,19 @@ fn families_need_sensible_sizes() {
         let program = program("  h = Dense(1)\n  y ~ Normal(h(x)[0], 1)", &lines, "epochs = 1");
         assert_eq!(bnnc("rank", "run", &program, &[]).status, 1, "rank = {rank}");
     }
-    let taken = network("epochs = 1").replace("vi(P, d)", "map(M, d)").split("posterior").next().unwrap_or_default().to_owned()
+    let taken = network("epochs = 1")
+        .replace("vi(P, d)", "map(M, d)")
+        .split("posterior")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
         + "infer f = map(M, d) { epochs = 1 }\nposterior Q of M { h.w = f.h.b\n h.b ~ Normal()\n s = f.s }\ninfer g = vi(Q, d) { epochs = 1 }\n";
-    refused(&bnnc("taken", "run", &taken, &[]), 1, "E0290", "`h.w/loc` is [1, 2] here, but [1] in `f`");
+    refused(
+        &bnnc("taken", "run", &taken, &[]),
+        1,
+        "E0290",
+        "`h.w/loc` is [1, 2] here, but [1] in `f`",
+    );
 }
 
 #[test]
@@ -150,34 +237,103 @@ fn truncation_and_improper_priors() {
     let prior = |prior: &str| network("epochs = 1").replace("HalfNormal(1)", prior);
     accepted(&bnnc("truncated", "run", &prior("Normal(0, 1)"), &[]));
     accepted(&bnnc("flat", "run", &prior("Flat"), &[]));
-    refused(&bnnc("no_cdf", "run", &prior("StudentT(3, 0, 1)"), &[]), 1, "E0290", "`StudentT` has no `cdf`");
+    refused(
+        &bnnc("no_cdf", "run", &prior("StudentT(3, 0, 1)"), &[]),
+        1,
+        "E0290",
+        "`StudentT` has no `cdf`",
+    );
 }
 
 #[test]
 fn the_closed_form_of_a_divergence_can_be_declined() {
     let exact = bnnc("exact", "check", &network("epochs = 1"), &[]);
-    assert!(exact.stdout.contains("h.w") && exact.stdout.contains("exact"), "{}", exact.stdout);
+    assert!(
+        exact.stdout.contains("h.w") && exact.stdout.contains("exact"),
+        "{}",
+        exact.stdout
+    );
     let sampled = bnnc("sampled", "check", &network("epochs = 1, kl = monte_carlo"), &[]);
     assert!(!sampled.stdout.contains(": exact"), "{}", sampled.stdout);
-    let switched = bnnc("switched", "check", &network("epochs = 1"), &["--without", "exact-kl"]);
+    let switched = bnnc(
+        "switched",
+        "check",
+        &network("epochs = 1"),
+        &["--without", "exact-kl"],
+    );
     assert!(!switched.stdout.contains(": exact"), "{}", switched.stdout);
 }
 
 #[test]
 fn the_command_line_is_checked() {
     let run = |name: &str, options: &[&str]| bnnc(name, "run", &network("epochs = 1"), options);
-    refused(&run("set", &["--set", "f.nope=1"]), 2, "E0257", "`vi` has no option `nope`");
-    refused(&run("set_item", &["--set", "g.epochs=1"]), 2, "E0260", "no infer or data item `g`");
-    refused(&run("set_form", &["--set", "f.epochs"]), 2, "E0601", "is not `ITEM.KEY=VALUE`");
-    refused(&run("set_value", &["--set", "f.epochs=(("]), 2, "E0106", "never closed");
-    refused(&run("data", &["--data", "q=d.csv"]), 2, "E0260", "no data item `q`");
-    refused(&run("data_form", &["--data", "q"]), 2, "E0601", "is not `NAME=PATH`");
-    refused(&run("data_file", &["--data", "d=nope.csv"]), 3, "E0401", "does not exist");
+    refused(
+        &run("set", &["--set", "f.nope=1"]),
+        2,
+        "E0257",
+        "`vi` has no option `nope`",
+    );
+    refused(
+        &run("set_item", &["--set", "g.epochs=1"]),
+        2,
+        "E0260",
+        "no infer or data item `g`",
+    );
+    refused(
+        &run("set_form", &["--set", "f.epochs"]),
+        2,
+        "E0601",
+        "is not `ITEM.KEY=VALUE`",
+    );
+    refused(
+        &run("set_value", &["--set", "f.epochs=(("]),
+        2,
+        "E0106",
+        "never closed",
+    );
+    refused(
+        &run("data", &["--data", "q=d.csv"]),
+        2,
+        "E0260",
+        "no data item `q`",
+    );
+    refused(
+        &run("data_form", &["--data", "q"]),
+        2,
+        "E0601",
+        "is not `NAME=PATH`",
+    );
+    refused(
+        &run("data_file", &["--data", "d=nope.csv"]),
+        3,
+        "E0401",
+        "does not exist",
+    );
     refused(&run("only", &["--only", "fitt"]), 2, "E0603", "no infer `fitt`");
-    refused(&run("backend", &["--backend", "cuda"]), 2, "E0602", "no backend `cuda`");
-    refused(&run("without", &["--without", "nope"]), 2, "E0608", "no rewrite `nope`");
-    refused(&run("memory", &["--max-memory", "1K"]), 1, "E0502", "the limit is 1.0 KiB");
-    refused(&run("size", &["--max-memory", "lots"]), 2, "E0601", "is not a size");
+    refused(
+        &run("backend", &["--backend", "cuda"]),
+        2,
+        "E0602",
+        "no backend `cuda`",
+    );
+    refused(
+        &run("without", &["--without", "nope"]),
+        2,
+        "E0608",
+        "no rewrite `nope`",
+    );
+    refused(
+        &run("memory", &["--max-memory", "1K"]),
+        1,
+        "E0502",
+        "the limit is 1.0 KiB",
+    );
+    refused(
+        &run("size", &["--max-memory", "lots"]),
+        2,
+        "E0601",
+        "is not a size",
+    );
     refused(&run("out", &["--out", "/dev/null/x"]), 3, "E0503", "cannot write");
     assert_eq!(run("precision", &["--precision", "f16"]).status, 2);
     assert_eq!(run("seed", &["--seed", "-1"]).status, 2);
@@ -188,19 +344,32 @@ fn the_command_line_is_checked() {
 
 #[test]
 fn draws_that_cannot_fit_are_refused_before_the_run() {
-    let output = bnnc("draws", "run", &network("epochs = 1, samples = 100000000000"), &[]);
+    let output = bnnc(
+        "draws",
+        "run",
+        &network("epochs = 1, samples = 100000000000"),
+        &[],
+    );
     refused(&output, 1, "E0502", "of memory");
 }
 
 #[test]
 fn targets_that_are_not_real_are_not_standardised() {
     let program = network("epochs = 1")
-        .replace("csv(\"d.csv\")", "csv(\"t.csv\") { standardise = [inputs, target] }")
+        .replace(
+            "csv(\"d.csv\")",
+            "csv(\"t.csv\") { standardise = [inputs, target] }",
+        )
         .replace("y: real", "v: bool")
         .replace("  s: positive ~ HalfNormal(1)\n", "")
         .replace("y ~ Normal(h(x)[0], s)", "v ~ Bernoulli(logit = h(x)[0])")
         .replace("  s ~ LogNormal(loc = -1, scale = 0.1)", "");
-    refused(&bnnc("standardised", "run", &program, &[]), 1, "E0292", "the target is standardised, but `v` is not real");
+    refused(
+        &bnnc("standardised", "run", &program, &[]),
+        1,
+        "E0292",
+        "the target is standardised, but `v` is not real",
+    );
     accepted(&bnnc("truths", "run", &program.replace(", target]", "]"), &[]));
 }
 
@@ -241,10 +410,20 @@ fn data_files_that_are_wrong_are_errors_in_data() {
         let file = format!("m_{at}.csv");
         let folder = folder("files", &[(file.as_str(), text)]);
         let data = format!("d={}", folder.join(&file).display());
-        refused(&bnnc("files", "run", &network("epochs = 1"), &["--data", &data]), 3, code, fragment);
+        refused(
+            &bnnc("files", "run", &network("epochs = 1"), &["--data", &data]),
+            3,
+            code,
+            fragment,
+        );
     }
     let text = folder("text", &[("text.csv", "a,b,y\n1,foo,3\n2,bar,4\n")]).join("text.csv");
-    let output = bnnc("text", "run", &network("epochs = 1"), &["--data", &format!("d={}", text.display())]);
+    let output = bnnc(
+        "text",
+        "run",
+        &network("epochs = 1"),
+        &["--data", &format!("d={}", text.display())],
+    );
     refused(&output, 1, "E0291", "text cannot be an element of a vector: `b`");
 }
 
@@ -254,44 +433,93 @@ fn texts_that_are_no_programs_are_refused() {
     let brackets = check("brackets", &"(".repeat(1_000_000));
     refused(&brackets, 1, "E0111", "more than 200 deep");
     assert!(brackets.stderr.len() < 2000, "long lines are not shown");
-    refused(&check("minus", &format!("const a = {}1", "-".repeat(100_000))), 1, "E0111", "operations deep");
-    refused(&check("emoji", "const a = 😀"), 1, "E0101", "unexpected character `😀`");
+    refused(
+        &check("minus", &format!("const a = {}1", "-".repeat(100_000))),
+        1,
+        "E0111",
+        "operations deep",
+    );
+    refused(
+        &check("emoji", "const a = 😀"),
+        1,
+        "E0101",
+        "unexpected character `😀`",
+    );
     refused(&check("quote", "const a = \"é😀"), 1, "E0102", "no closing quote");
-    refused(&check("end", "model M(x: real) -> y: real { y ~ Normal(x, 1)"), 1, "E0106", "never closed");
+    refused(
+        &check("end", "model M(x: real) -> y: real { y ~ Normal(x, 1)"),
+        1,
+        "E0106",
+        "never closed",
+    );
     refused(&check("number", "const a = 1e999999"), 1, "E0104", "too large");
     accepted(&check("nothing", ""));
     accepted(&check("mark", "\u{feff}const a = 1\n"));
-    assert_eq!(check("lines", &network("epochs = 1").replace('\n', "\r\n")).status, 0);
+    assert_eq!(
+        check("lines", &network("epochs = 1").replace('\n', "\r\n")).status,
+        0
+    );
 }
 
 #[test]
 fn predictions_for_new_rows() {
-    let run = folder("predict", &[("new.csv", "b,a\n2,1\n1,0\n"), ("few.csv", "a\n1\n")]);
+    let run = folder(
+        "predict",
+        &[("new.csv", "b,a\n2,1\n1,0\n"), ("few.csv", "a\n1\n")],
+    );
     let saved = run.join("saved");
     let saved = saved.to_str().expect("a readable path");
     accepted(&bnnc("predict", "run", &network("epochs = 2"), &["--out", saved]));
     let predict = |file: &str, more: &[&str]| {
         let file = run.join(file);
-        let mut arguments = vec!["predict", saved, "--data", file.to_str().expect("a readable path")];
+        let mut arguments = vec![
+            "predict",
+            saved,
+            "--data",
+            file.to_str().expect("a readable path"),
+        ];
         arguments.extend(more);
         support::run(&arguments)
     };
     let (plain, with_target) = (predict("new.csv", &[]), predict("d.csv", &[]));
     accepted(&plain);
     accepted(&with_target);
-    assert!(plain.stdout.starts_with("row,mean,sd,q05,q50,q95\n0,"), "{}", plain.stdout);
-    assert_eq!((plain.stdout.lines().count(), with_target.stdout.lines().count()), (3, 5));
+    assert!(
+        plain.stdout.starts_with("row,mean,sd,q05,q50,q95\n0,"),
+        "{}",
+        plain.stdout
+    );
+    assert_eq!(
+        (plain.stdout.lines().count(), with_target.stdout.lines().count()),
+        (3, 5)
+    );
     // The first row is the same: columns go by name, not by place.
     assert_eq!(plain.stdout.lines().nth(1), with_target.stdout.lines().nth(1));
     refused(&predict("few.csv", &[]), 3, "E0419", "there is no column `b`");
     refused(&predict("nope.csv", &[]), 3, "E0401", "does not exist");
-    refused(&predict("new.csv", &["--infer", "g"]), 2, "E0603", "there is no infer `g`");
-    refused(&support::run(["predict", "/dev", "--data", "x"]), 3, "E0504", "is not the folder of a run");
+    refused(
+        &predict("new.csv", &["--infer", "g"]),
+        2,
+        "E0603",
+        "there is no infer `g`",
+    );
+    refused(
+        &support::run(["predict", "/dev", "--data", "x"]),
+        3,
+        "E0504",
+        "is not the folder of a run",
+    );
 }
 
 #[test]
 fn a_diagnostic_shows_both_places() {
-    let folder = folder("shown", &[("m.bnn", "fn f(w: real[4, 6], x: real[5]) -> real[4] {\n  return w @ x\n}\n")]);
+    let folder = folder(
+        "shown",
+        &[(
+            "m.bnn",
+            "fn f(w: real[4, 6], x: real[5]) -> real[4] {\n  return w @ x\n}\n",
+        )],
+    );
     let output = support::run(["check", folder.join("m.bnn").to_str().expect("a readable path")]);
     let text = output.stderr.replace(&format!("{}/", folder.display()), "");
     assert_snapshot!(text, @r"
@@ -310,17 +538,31 @@ fn a_diagnostic_shows_both_places() {
 #[test]
 fn json_diagnostics_are_one_object_per_line() {
     let output = bnnc("json", "check", "const a = nope\nconst b = nope\n", &["--json"]);
-    let lines: Vec<serde_json::Value> =
-        output.stderr.lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
+    let lines: Vec<serde_json::Value> = output
+        .stderr
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("an object"))
+        .collect();
     assert_eq!(lines.len(), 2);
-    assert_eq!((lines[1]["code"].as_str(), lines[1]["line"].as_u64(), lines[1]["column"].as_u64()), (Some("E0202"), Some(2), Some(11)));
+    assert_eq!(
+        (
+            lines[1]["code"].as_str(),
+            lines[1]["line"].as_u64(),
+            lines[1]["column"].as_u64()
+        ),
+        (Some("E0202"), Some(2), Some(11))
+    );
 }
 
 #[test]
 fn stages_of_a_tiny_model() {
     let emit = |stage: &str| {
         let folder = folder("stages", &[("m.bnn", &mean("x[0]"))]);
-        let output = support::run(["emit", stage, folder.join("m.bnn").to_str().expect("a readable path")]);
+        let output = support::run([
+            "emit",
+            stage,
+            folder.join("m.bnn").to_str().expect("a readable path"),
+        ]);
         accepted(&output);
         output.stdout
     };
@@ -345,7 +587,10 @@ fn the_cost_report_of_yacht() {
     accepted(&output);
     // 6 * 50 + 50 weights and biases, 50 + 1 of the output, and sigma; two numbers for each.
     for (name, number) in [("parameters", "402"), ("variational parameters", "804")] {
-        let found = output.stdout.lines().find_map(|line| line.trim().strip_prefix(name).map(str::trim));
+        let found = output
+            .stdout
+            .lines()
+            .find_map(|line| line.trim().strip_prefix(name).map(str::trim));
         assert_eq!(found, Some(number), "{}", output.stdout);
     }
 }

@@ -35,12 +35,12 @@ fn memory() {
 /// Runs a program beside a table of `a`, `b` and `y`.
 fn run_program(name: &str, items: &str) -> Output {
     let folder = std::env::temp_dir().join(format!("bnnc-refusals-{name}-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("d.csv"), "a,b,y\n1,2,0\n2,3,1\n3,1,0\n4,4,1\n").unwrap();
+    std::fs::create_dir_all(&folder).expect("the folder is made");
+    std::fs::write(folder.join("d.csv"), "a,b,y\n1,2,0\n2,3,1\n3,1,0\n4,4,1\n").expect("the file is written");
     let file: PathBuf = folder.join("program.bnn");
-    std::fs::write(&file, items).unwrap();
+    std::fs::write(&file, items).expect("the file is written");
     let output = run([PathBuf::from("run"), file]);
-    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::remove_dir_all(&folder).expect("the folder goes");
     output
 }
 

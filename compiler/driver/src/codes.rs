@@ -63,11 +63,25 @@ pub static NO_REWRITE: Code = Code {
               of those that fire.",
 };
 
-static OWN: &[&Code] = &[&NO_REWRITE, &BAD_COMMAND, &BAD_SETTING, &NO_BACKEND, &NO_INFER, &NO_STAGE, &NO_FILE, &NO_INFERS];
+static OWN: &[&Code] = &[
+    &NO_REWRITE,
+    &BAD_COMMAND,
+    &BAD_SETTING,
+    &NO_BACKEND,
+    &NO_INFER,
+    &NO_STAGE,
+    &NO_FILE,
+    &NO_INFERS,
+];
 
 /// Every code that this crate and those below it can raise.
 pub fn all() -> Vec<&'static Code> {
-    let lists = [bnnc_grammar::report::CODES, bnnc_hir::report::CODES, bnnc_rewrite::report::CODES, OWN];
+    let lists = [
+        bnnc_grammar::report::CODES,
+        bnnc_hir::report::CODES,
+        bnnc_rewrite::report::CODES,
+        OWN,
+    ];
     let elaborate = [
         &bnnc_hir::elaborate::model::LIMIT,
         &bnnc_hir::elaborate::model::NO_PART,

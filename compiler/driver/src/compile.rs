@@ -41,15 +41,23 @@ pub fn data(program: &Program, options: &Options) -> Result<Vec<DataSpec>, Vec<D
 pub fn chosen(program: &Program, options: &Options) -> Result<Vec<InferId>, Vec<Diagnostic>> {
     let module = &program.module;
     if module.infers.is_empty() {
-        let mut diagnostic = Diagnostic::usage(&codes::NO_INFERS, "the program has no `infer` item, so there is nothing to run");
+        let mut diagnostic = Diagnostic::usage(
+            &codes::NO_INFERS,
+            "the program has no `infer` item, so there is nothing to run",
+        );
         diagnostic.fault = bnnc_base::diagnostic::Fault::Program;
-        return Err(vec![diagnostic.help("`bnnc check` checks a program without running it")]);
+        return Err(vec![
+            diagnostic.help("`bnnc check` checks a program without running it"),
+        ]);
     }
     let names: Vec<&str> = module.infers.iter().map(|infer| &*infer.name).collect();
     let unknown = options.only.iter().filter(|name| !names.contains(&name.as_str()));
     let mut diagnostics: Vec<Diagnostic> = unknown.map(|name| codes::no_infer(name, &names)).collect();
     let rewrites: Vec<&str> = bnnc_rewrite::pipelines::switchable().collect();
-    let unknown = options.without.iter().filter(|name| !rewrites.contains(&name.as_str()));
+    let unknown = options
+        .without
+        .iter()
+        .filter(|name| !rewrites.contains(&name.as_str()));
     diagnostics.extend(unknown.map(|name| codes::no_rewrite(name, &rewrites)));
     if !diagnostics.is_empty() {
         return Err(diagnostics);
@@ -57,14 +65,21 @@ pub fn chosen(program: &Program, options: &Options) -> Result<Vec<InferId>, Vec<
     let mut wanted: HashSet<InferId> = module
         .infers
         .ids()
-        .filter(|id| options.only.is_empty() || options.only.iter().any(|name| **name == *module.infers[*id].name))
+        .filter(|id| {
+            options.only.is_empty() || options.only.iter().any(|name| **name == *module.infers[*id].name)
+        })
         .collect();
     for id in module.infer_order.iter().rev() {
         if wanted.contains(id) {
             wanted.extend(needs(program, *id));
         }
     }
-    Ok(module.infer_order.iter().copied().filter(|id| wanted.contains(id)).collect())
+    Ok(module
+        .infer_order
+        .iter()
+        .copied()
+        .filter(|id| wanted.contains(id))
+        .collect())
 }
 
 /// The infers whose results an infer starts from or fixes sites to.
@@ -92,7 +107,11 @@ fn needs(program: &Program, id: InferId) -> Vec<InferId> {
 ///
 /// # Errors
 /// Everything that is wrong, or the first limit or bug.
-pub fn compile(program: &Program, schemas: &HashMap<String, Schema>, options: &Options) -> Result<Compiled, Failure> {
+pub fn compile(
+    program: &Program,
+    schemas: &HashMap<String, Schema>,
+    options: &Options,
+) -> Result<Compiled, Failure> {
     let Some(backend) = backends::lookup(&options.backend) else {
         return Err(Failure::Program(vec![codes::no_backend(&options.backend)]));
     };
@@ -114,18 +133,26 @@ pub fn compile(program: &Program, schemas: &HashMap<String, Schema>, options: &O
     for id in chosen {
         let mut compilation = Compilation::new(program, id, options);
         let name = compilation.item.name.to_string();
-        let Some(schema) = schemas.get(&*program.module.datas[compilation.item.data].name) else { continue };
+        let Some(schema) = schemas.get(&*program.module.datas[compilation.item.data].name) else {
+            continue;
+        };
         match compilation.compile(schema, backend) {
             Ok(infer) => compiled.manifest.infers.push(infer),
             Err(Failure::Program(found)) => diagnostics.extend(found),
             Err(failure) => return Err(failure),
         }
         compiled.timings.push((name.clone(), compilation.timings));
-        compiled.firings.extend(compilation.context.trace.map(|firings| (name, firings)));
+        compiled
+            .firings
+            .extend(compilation.context.trace.map(|firings| (name, firings)));
     }
     diagnostics.extend(taken_shapes(program, &compiled.manifest.infers));
     diagnostics.dedup_by(|a, b| a == b && a.at != Place::Nowhere);
-    if diagnostics.is_empty() { Ok(compiled) } else { Err(Failure::Program(diagnostics)) }
+    if diagnostics.is_empty() {
+        Ok(compiled)
+    } else {
+        Err(Failure::Program(diagnostics))
+    }
 }
 
 /// Parameters that are taken from another infer have the shape that they have there.
@@ -136,9 +163,21 @@ fn taken_shapes(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
             let Some((from, name)) = &state.from else { continue };
             let source = infers.iter().find(|other| other.name == *from);
             let taken = source.and_then(|other| other.states.iter().find(|state| state.name == *name));
-            let Some(taken) = taken.filter(|taken| taken.shape != state.shape) else { continue };
-            let Some(item) = program.module.infers.iter().find(|item| *item.name == *infer.name) else { continue };
-            let text = format!("`{}` is {} here, but {} in `{from}`", state.name, state.shape, taken.shape);
+            let Some(taken) = taken.filter(|taken| taken.shape != state.shape) else {
+                continue;
+            };
+            let Some(item) = program
+                .module
+                .infers
+                .iter()
+                .find(|item| *item.name == *infer.name)
+            else {
+                continue;
+            };
+            let text = format!(
+                "`{}` is {} here, but {} in `{from}`",
+                state.name, state.shape, taken.shape
+            );
             diagnostics.push(*bnnc_hir::elaborate::model::limit(item.span, text));
         }
     }
@@ -148,7 +187,12 @@ fn taken_shapes(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
 fn compares(program: &Program, chosen: &[InferId]) -> Vec<Compare> {
     let name = |id: &InferId| program.module.infers[*id].name.to_string();
     let one = |item: &bnnc_hir::tree::CompareItem| Compare {
-        infers: item.infers.iter().filter(|id| chosen.contains(id)).map(name).collect(),
+        infers: item
+            .infers
+            .iter()
+            .filter(|id| chosen.contains(id))
+            .map(name)
+            .collect(),
         metrics: item.metrics.iter().map(|metric| metric.to_string()).collect(),
     };
     program.module.compares.iter().map(one).collect()

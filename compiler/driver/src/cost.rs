@@ -5,7 +5,11 @@ use bnnc_base::shape::{Sizes, Symbol};
 
 /// The sizes of a training step.
 pub fn sizes(options: &Training, rows: usize) -> Sizes {
-    let batch = if options.batch == 0 { rows } else { options.batch.min(rows) };
+    let batch = if options.batch == 0 {
+        rows
+    } else {
+        options.batch.min(rows)
+    };
     Sizes::default()
         .with(Symbol::Batch, batch.max(1))
         .with(Symbol::Draws, options.samples)

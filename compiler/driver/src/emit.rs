@@ -35,14 +35,20 @@ pub fn emit(
     options: &Options,
 ) -> Result<String, Failure> {
     let chosen = crate::compile::chosen(program, options).map_err(Failure::Program)?;
-    let named = |id: &&bnnc_hir::tree::InferId| infer.is_none_or(|name| *name == *program.module.infers[**id].name);
+    let named =
+        |id: &&bnnc_hir::tree::InferId| infer.is_none_or(|name| *name == *program.module.infers[**id].name);
     let Some(id) = chosen.iter().find(named) else {
         let names: Vec<&str> = program.module.infers.iter().map(|infer| &*infer.name).collect();
-        return Err(Failure::Program(vec![codes::no_infer(infer.unwrap_or_default(), &names)]));
+        return Err(Failure::Program(vec![codes::no_infer(
+            infer.unwrap_or_default(),
+            &names,
+        )]));
     };
     let mut compilation = Compilation::new(program, *id, options);
     let data = &program.module.datas[compilation.item.data].name;
-    let Some(schema) = schemas.get(&**data) else { return Ok(String::new()) };
+    let Some(schema) = schemas.get(&**data) else {
+        return Ok(String::new());
+    };
     let elaborated = compilation.elaborate(schema)?;
     match stage {
         Stage::Graph => return Ok(elaborated.model.function.to_string()),
@@ -59,7 +65,11 @@ pub fn emit(
             densities.probabilities.as_ref(),
             densities.draw.as_ref(),
         ];
-        return Ok(functions.into_iter().flatten().map(|function| format!("{function}\n")).collect());
+        return Ok(functions
+            .into_iter()
+            .flatten()
+            .map(|function| format!("{function}\n"))
+            .collect());
     }
     let objective = compilation.objective(&elaborated, &densities)?;
     let Some(backend) = backends::lookup(&options.backend) else {
@@ -71,12 +81,18 @@ pub fn emit(
     if stage == Stage::Loops {
         return Ok(loops.to_string());
     }
-    let options = backend::Options { symbols: options.symbols.clone() };
+    let options = backend::Options {
+        symbols: options.symbols.clone(),
+    };
     Ok(backend.compile(&loops, &options)?.text())
 }
 
 /// One token per line with its bytes.
 fn tokens(program: &Program) -> String {
     let lexed = bnnc_grammar::lexer::lex(&program.source);
-    lexed.tokens.iter().map(|(start, token, end)| format!("{start}..{end} {token}\n")).collect()
+    lexed
+        .tokens
+        .iter()
+        .map(|(start, token, end)| format!("{start}..{end} {token}\n"))
+        .collect()
 }

@@ -74,8 +74,18 @@ impl<'a> Compilation<'a> {
     /// Starts at an infer.
     pub fn new(program: &'a Program, id: InferId, options: &'a Options) -> Compilation<'a> {
         let trace = options.trace.then(Vec::new);
-        let context = Context { without: options.without.clone(), trace, timings: Vec::new() };
-        Compilation { program, options, item: &program.module.infers[id], context, timings: Vec::new() }
+        let context = Context {
+            without: options.without.clone(),
+            trace,
+            timings: Vec::new(),
+        };
+        Compilation {
+            program,
+            options,
+            item: &program.module.infers[id],
+            context,
+            timings: Vec::new(),
+        }
     }
 
     fn timed<T>(&mut self, stage: &'static str, run: impl FnOnce(&mut Self) -> T) -> T {
@@ -114,13 +124,20 @@ impl<'a> Compilation<'a> {
             Target::Model(_) => elaborate::posterior::point(module, &model, self.item.span)?,
         };
         let optimiser = self.optimiser()?;
-        Ok(Elaborated { model, posterior, optimiser, bound })
+        Ok(Elaborated {
+            model,
+            posterior,
+            optimiser,
+            bound,
+        })
     }
 
     /// Only targets on the reals can be standardised.
     fn target(&self, bound: &Bound) -> Result<(), Failure> {
         let spec = &self.program.module.datas[self.item.data].spec;
-        let Some(output) = bound.output.as_ref().filter(|_| spec.standardise_target) else { return Ok(()) };
+        let Some(output) = bound.output.as_ref().filter(|_| spec.standardise_target) else {
+            return Ok(());
+        };
         if output.kind == OutputKind::Real {
             return Ok(());
         }
@@ -136,10 +153,18 @@ impl<'a> Compilation<'a> {
     fn optimiser(&self) -> Result<Optimiser, Failure> {
         let module = &self.program.module;
         if let Some(SettingValue::Optimiser(id, args)) = self.setting("optimiser") {
-            return Ok(elaborate::optimiser::elaborate(module, *id, args, self.item.span)?);
+            return Ok(elaborate::optimiser::elaborate(
+                module,
+                *id,
+                args,
+                self.item.span,
+            )?);
         }
         // The default of the method records, `Adam(1e-3)`.
-        let adam = module.optimisers.ids().find(|id| &*module.optimisers[*id].name == "Adam");
+        let adam = module
+            .optimisers
+            .ids()
+            .find(|id| &*module.optimisers[*id].name == "Adam");
         let Some(id) = adam else {
             return Err(Failure::Fault(Fault::Bug("the library has no `Adam`".to_owned())));
         };
@@ -149,14 +174,22 @@ impl<'a> Compilation<'a> {
             ty: bnnc_hir::types::Ty::real(),
             span,
         };
-        let defaults = module.optimisers[id].params.iter().skip(1).filter_map(|param| param.default.clone());
+        let defaults = module.optimisers[id]
+            .params
+            .iter()
+            .skip(1)
+            .filter_map(|param| param.default.clone());
         let args: Vec<_> = std::iter::once(rate).chain(defaults).collect();
         Ok(elaborate::optimiser::elaborate(module, id, &args, span)?)
     }
 
     /// The value of an option, if it is set.
     pub fn setting(&self, name: &str) -> Option<&'a SettingValue> {
-        self.item.options.iter().find(|setting| &*setting.name == name).map(|setting| &setting.value)
+        self.item
+            .options
+            .iter()
+            .find(|setting| &*setting.name == name)
+            .map(|setting| &setting.value)
     }
 
     fn int(&self, name: &str) -> usize {
@@ -185,7 +218,11 @@ impl<'a> Compilation<'a> {
     ///
     /// # Errors
     /// An infinite divergence, a family without a sampler, a path without a derivative.
-    pub fn objective(&mut self, elaborated: &Elaborated, densities: &Densities) -> Result<Objective, Failure> {
+    pub fn objective(
+        &mut self,
+        elaborated: &Elaborated,
+        densities: &Densities,
+    ) -> Result<Objective, Failure> {
         let settings = Settings {
             optimiser: &elaborated.optimiser,
             samples: self.int("samples").max(1),
@@ -193,7 +230,9 @@ impl<'a> Compilation<'a> {
             sampled_kl: matches!(self.setting("kl"), Some(SettingValue::Word(word)) if &**word == "monte_carlo"),
         };
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        let result = self.timed("rewrite", |this| objective(densities, model, posterior, settings, &mut this.context));
+        let result = self.timed("rewrite", |this| {
+            objective(densities, model, posterior, settings, &mut this.context)
+        });
         result.map_err(|refusal| match refusal {
             Refusal::Program(diagnostics) => Failure::Program(self.placed(diagnostics)),
             Refusal::Fault(fault) => Failure::Fault(fault),
@@ -227,9 +266,20 @@ impl<'a> Compilation<'a> {
     ///
     /// # Errors
     /// A limit or a bug.
-    pub fn lower(&mut self, name: &str, function: &Function, states: &[String], precision: Precision) -> Result<ir::Program, Fault> {
+    pub fn lower(
+        &mut self,
+        name: &str,
+        function: &Function,
+        states: &[String],
+        precision: Precision,
+    ) -> Result<ir::Program, Fault> {
         let name = format!("{}.{name}", self.item.name);
-        let options = bnnc_lower::Options { name, precision, seed: self.options.seed, states: states.to_vec() };
+        let options = bnnc_lower::Options {
+            name,
+            precision,
+            seed: self.options.seed,
+            states: states.to_vec(),
+        };
         let program = self.timed("lower", |_| bnnc_lower::lower(function, &options))?;
         if cfg!(debug_assertions) {
             bnnc_loops::verify::verify(&program)?;
@@ -238,9 +288,14 @@ impl<'a> Compilation<'a> {
     }
 
     fn code(&mut self, program: ir::Program, backend: &dyn Backend) -> Result<Artifact, Fault> {
-        let options = backend::Options { symbols: self.options.symbols.clone() };
+        let options = backend::Options {
+            symbols: self.options.symbols.clone(),
+        };
         let code = self.timed("code", |_| backend.compile(&program, &options))?;
-        Ok(Artifact { plan: Arc::new(program.plan), code })
+        Ok(Artifact {
+            plan: Arc::new(program.plan),
+            code,
+        })
     }
 
     /// Compiles the infer.
@@ -264,7 +319,9 @@ impl<'a> Compilation<'a> {
         let sites = self.lower("sites", &objective.sites, &[], precision)?;
         let sites = self.code(sites, backend)?;
         let Some(output) = elaborated.bound.output else {
-            return Err(Failure::Fault(Fault::Bug("a model without an output passed the checker".to_owned())));
+            return Err(Failure::Fault(Fault::Bug(
+                "a model without an output passed the checker".to_owned(),
+            )));
         };
         Ok(Infer {
             name: self.item.name.to_string(),
@@ -311,12 +368,21 @@ impl<'a> Compilation<'a> {
         match (name, args) {
             ("cosine", _) => Schedule::Cosine,
             ("linear", _) => Schedule::Linear,
-            ("step", [fraction, factor]) => Schedule::Step { fraction: *fraction, factor: *factor },
+            ("step", [fraction, factor]) => Schedule::Step {
+                fraction: *fraction,
+                factor: *factor,
+            },
             _ => Schedule::Constant,
         }
     }
 
-    fn cost(&self, program: &ir::Program, objective: &Objective, schema: &Schema, options: &Training) -> Cost {
+    fn cost(
+        &self,
+        program: &ir::Program,
+        objective: &Objective,
+        schema: &Schema,
+        options: &Training,
+    ) -> Cost {
         let sizes = crate::cost::sizes(options, schema.train);
         let step = bnnc_lower::cost::cost(program, &sizes);
         Cost {

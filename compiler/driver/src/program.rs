@@ -46,9 +46,21 @@ pub fn load(name: &str, text: &str, options: &Options, allow_unbuilt: bool) -> P
     let (ast, mut diagnostics) = bnnc_grammar::parse::parse(&source);
     let library = library(&mut sources);
     let overrides = settings(options, &mut sources, &mut diagnostics);
-    let folder = Path::new(name).parent().map(Path::to_path_buf).unwrap_or_default();
-    let library_paths = bnnc_stdlib::FILES.iter().map(|(path, _)| (*path).to_owned()).collect();
-    let context = Context { overrides, folder, data_overrides: data(options), allow_unbuilt, library_paths };
+    let folder = Path::new(name)
+        .parent()
+        .map(Path::to_path_buf)
+        .unwrap_or_default();
+    let library_paths = bnnc_stdlib::FILES
+        .iter()
+        .map(|(path, _)| (*path).to_owned())
+        .collect();
+    let context = Context {
+        overrides,
+        folder,
+        data_overrides: data(options),
+        allow_unbuilt,
+        library_paths,
+    };
     let (module, found) = check(&library, &ast, &context);
     diagnostics.extend(found);
     for diagnostic in &mut diagnostics {
@@ -61,7 +73,13 @@ pub fn load(name: &str, text: &str, options: &Options, allow_unbuilt: bool) -> P
             diagnostic.fault = Fault::Usage;
         }
     }
-    Program { sources, source, ast, module, diagnostics }
+    Program {
+        sources,
+        source,
+        ast,
+        module,
+        diagnostics,
+    }
 }
 
 /// `--data` by name.
@@ -77,14 +95,12 @@ fn data(options: &Options) -> Vec<(String, Vec<PathBuf>)> {
 }
 
 /// `--set`, with each value parsed as an expression of its own source.
-fn settings(
-    options: &Options,
-    sources: &mut SourceMap,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<Override> {
+fn settings(options: &Options, sources: &mut SourceMap, diagnostics: &mut Vec<Diagnostic>) -> Vec<Override> {
     let mut overrides = Vec::new();
     for setting in &options.settings {
-        let parts = setting.split_once('=').and_then(|(target, value)| Some((target.split_once('.')?, value)));
+        let parts = setting
+            .split_once('=')
+            .and_then(|(target, value)| Some((target.split_once('.')?, value)));
         let Some(((item, key), value)) = parts else {
             let text = format!("`--set {setting}` is not `ITEM.KEY=VALUE`");
             diagnostics.push(Diagnostic::usage(&codes::BAD_SETTING, text));
@@ -93,7 +109,11 @@ fn settings(
         let source = sources.add(&format!("--set {item}.{key}"), value);
         let (expr, found) = bnnc_grammar::parse::parse_expr(&source);
         diagnostics.extend(found);
-        overrides.push(Override { item: item.trim().to_owned(), key: key.trim().to_owned(), value: expr });
+        overrides.push(Override {
+            item: item.trim().to_owned(),
+            key: key.trim().to_owned(),
+            value: expr,
+        });
     }
     overrides
 }

@@ -64,7 +64,11 @@ fn plain(diagnostic: &Diagnostic, place: Option<&str>, colour: bool) -> String {
         "" => String::new(),
         label => format!("   | {label}\n"),
     };
-    format!("{}{place}{label}{}", head(diagnostic, colour), tail(diagnostic, colour))
+    format!(
+        "{}{place}{label}{}",
+        head(diagnostic, colour),
+        tail(diagnostic, colour)
+    )
 }
 
 /// A place as ariadne wants it: the name of the text and a range of characters, empty only at the end of the text.
@@ -74,8 +78,15 @@ fn place(span: Span, sources: &SourceMap) -> Option<(String, std::ops::Range<usi
         let byte = source.text.floor_char_boundary(byte as usize);
         source.text[..byte].chars().count()
     };
-    let (start, end, last) = (characters(span.start), characters(span.end), source.text.chars().count());
-    Some((source.name.to_string(), start..end.max(start + 1).min(last).max(start)))
+    let (start, end, last) = (
+        characters(span.start),
+        characters(span.end),
+        source.text.chars().count(),
+    );
+    Some((
+        source.name.to_string(),
+        start..end.max(start + 1).min(last).max(start),
+    ))
 }
 
 fn spanned(diagnostic: &Diagnostic, span: Span, sources: &SourceMap, colour: bool) -> String {
@@ -92,31 +103,50 @@ fn spanned(diagnostic: &Diagnostic, span: Span, sources: &SourceMap, colour: boo
 
 /// Whether the lines of a span are too long to be shown.
 fn is_too_wide(span: Span, sources: &SourceMap) -> bool {
-    let Some(source) = sources.get(span.source) else { return true };
+    let Some(source) = sources.get(span.source) else {
+        return true;
+    };
     let (start, end) = (span.start as usize, (span.end as usize).min(source.text.len()));
-    let from = source.text[..source.text.floor_char_boundary(start)].rfind('\n').map_or(0, |at| at + 1);
+    let from = source.text[..source.text.floor_char_boundary(start)]
+        .rfind('\n')
+        .map_or(0, |at| at + 1);
     let end = source.text.floor_char_boundary(end);
-    let to = source.text[end..].find('\n').map_or(source.text.len(), |at| end + at);
-    source.text[from..to.max(from)].lines().any(|line| line.len() > WIDEST)
+    let to = source.text[end..]
+        .find('\n')
+        .map_or(source.text.len(), |at| end + at);
+    source.text[from..to.max(from)]
+        .lines()
+        .any(|line| line.len() > WIDEST)
 }
 
 /// What is written below which place, and whether it is the main one, in the order of the text. A main place without a
 /// text of its own is named after its code, unless the other labels point into it: then they say it better.
 fn labels(diagnostic: &Diagnostic, span: Span) -> Vec<(Span, &str, bool)> {
-    let within = |other: Span| other.source == span.source && span.start <= other.start && other.start < span.end;
+    let within =
+        |other: Span| other.source == span.source && span.start <= other.start && other.start < span.end;
     let title = match diagnostic.label.as_str() {
         "" => (!diagnostic.labels.iter().any(|label| within(label.span))).then_some(diagnostic.code.title),
         label => Some(label),
     };
-    let others = diagnostic.labels.iter().map(|label| (label.span, label.message.as_str(), false));
-    let mut labels: Vec<_> = title.map(|title| (span, title, true)).into_iter().chain(others).collect();
+    let others = diagnostic
+        .labels
+        .iter()
+        .map(|label| (label.span, label.message.as_str(), false));
+    let mut labels: Vec<_> = title
+        .map(|title| (span, title, true))
+        .into_iter()
+        .chain(others)
+        .collect();
     labels.sort_by_key(|(place, ..)| (place.source != span.source, place.source, place.start));
     labels
 }
 
 /// The source lines with their labels; the head of the report is written apart, as rustc writes it.
 fn framed(diagnostic: &Diagnostic, span: Span, sources: &SourceMap, colour: bool) -> Option<String> {
-    if labels(diagnostic, span).iter().any(|(span, ..)| is_too_wide(*span, sources)) {
+    if labels(diagnostic, span)
+        .iter()
+        .any(|(span, ..)| is_too_wide(*span, sources))
+    {
         return None;
     }
     let config = Config::default()
@@ -127,29 +157,54 @@ fn framed(diagnostic: &Diagnostic, span: Span, sources: &SourceMap, colour: bool
     let mut report = Report::build(ReportKind::Error, place(span, sources)?).with_config(config);
     for (span, message, main) in labels(diagnostic, span) {
         let color = if main { paint } else { Color::Blue };
-        report = report.with_label(Label::new(place(span, sources)?).with_message(message).with_color(color));
+        report = report.with_label(
+            Label::new(place(span, sources)?)
+                .with_message(message)
+                .with_color(color),
+        );
     }
-    let texts = sources.iter().map(|source| (source.name.to_string(), source.text.to_string()));
+    let texts = sources
+        .iter()
+        .map(|source| (source.name.to_string(), source.text.to_string()));
     let mut bytes = Vec::new();
     report.finish().write(ariadne::sources(texts), &mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let (_, frame) = text.split_once('\n')?;
-    Some(frame.lines().fold(String::new(), |lines, line| lines + line.trim_end() + "\n"))
+    Some(
+        frame
+            .lines()
+            .fold(String::new(), |lines, line| lines + line.trim_end() + "\n"),
+    )
 }
 
 /// Renders a diagnostic as one JSON object on one line: code, severity, message, place, labels, notes, help.
 pub fn json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
     let (word, _, _) = kind(diagnostic.severity);
-    let list = |texts: &[String]| texts.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(",");
+    let list = |texts: &[String]| {
+        texts
+            .iter()
+            .map(|text| quoted(text))
+            .collect::<Vec<_>>()
+            .join(",")
+    };
     let labels: Vec<String> = diagnostic
         .labels
         .iter()
-        .map(|label| format!("{{{},\"message\":{}}}", span_json(label.span, sources), quoted(&label.message)))
+        .map(|label| {
+            format!(
+                "{{{},\"message\":{}}}",
+                span_json(label.span, sources),
+                quoted(&label.message)
+            )
+        })
         .collect();
     let place = match &diagnostic.at {
         Place::Span(span) => span_json(*span, sources),
         Place::File { path, row, column } => {
-            format!("\"file\":{},\"line\":{row},\"column\":{column}", quoted(&path.display().to_string()))
+            format!(
+                "\"file\":{},\"line\":{row},\"column\":{column}",
+                quoted(&path.display().to_string())
+            )
         }
         Place::Nowhere => "\"file\":null".to_owned(),
     };
@@ -166,7 +221,9 @@ pub fn json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
 }
 
 fn span_json(span: Span, sources: &SourceMap) -> String {
-    let Some(source) = sources.get(span.source) else { return "\"file\":null".to_owned() };
+    let Some(source) = sources.get(span.source) else {
+        return "\"file\":null".to_owned();
+    };
     let (line, column) = line_column(&source.text, span.start as usize);
     let (end_line, end_column) = line_column(&source.text, span.end as usize);
     format!(

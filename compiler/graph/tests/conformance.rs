@@ -1,4 +1,5 @@
 //! Conformance by enumeration: every op of the registry is held to its own record.
+#![allow(clippy::unwrap_used)]
 
 use bnnc_base::dtype::DType;
 use bnnc_base::philox;

@@ -1,4 +1,5 @@
 //! Ops at the edges of their domains, against closed forms.
+#![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::{Dim, Shape, Sizes};
 use bnnc_graph::attr::Attr;

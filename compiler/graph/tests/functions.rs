@@ -1,4 +1,5 @@
 //! Whole functions: text, checks, symbolic sizes, analyses.
+#![allow(clippy::unwrap_used)]
 
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape, Sizes, Symbol};

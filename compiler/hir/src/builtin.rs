@@ -57,58 +57,195 @@ pub struct Builtin {
 }
 
 const fn f(name: &'static str, doc: &'static str, params: &'static [&'static str], rule: Rule) -> Builtin {
-    Builtin { name, doc, params, rule }
+    Builtin {
+        name,
+        doc,
+        params,
+        rule,
+    }
 }
 
 /// Sorted by name.
 pub static ALL: &[Builtin] = &[
     f("abs", "The absolute value.", &["x"], Rule::Elementwise),
-    f("cholesky", "The lower Cholesky factor of a positive definite matrix.", &["a"], Rule::Cholesky),
-    f("concat", "Joins arrays along their first axis.", &["a", "b"], Rule::Concat),
-    f("conv", "A convolution without padding.", &["x", "kernel", "stride"], Rule::Conv),
+    f(
+        "cholesky",
+        "The lower Cholesky factor of a positive definite matrix.",
+        &["a"],
+        Rule::Cholesky,
+    ),
+    f(
+        "concat",
+        "Joins arrays along their first axis.",
+        &["a", "b"],
+        Rule::Concat,
+    ),
+    f(
+        "conv",
+        "A convolution without padding.",
+        &["x", "kernel", "stride"],
+        Rule::Conv,
+    ),
     f("cos", "The cosine.", &["x"], Rule::Elementwise),
-    f("cumsum", "Running sums along the last axis.", &["x"], Rule::LastAxis),
+    f(
+        "cumsum",
+        "Running sums along the last axis.",
+        &["x"],
+        Rule::LastAxis,
+    ),
     f("diag", "A vector as a diagonal matrix.", &["v"], Rule::Diag),
-    f("digamma", "The derivative of `lgamma`.", &["x"], Rule::Elementwise),
-    f("dot", "The sum of products of two vectors.", &["a", "b"], Rule::Dot),
+    f(
+        "digamma",
+        "The derivative of `lgamma`.",
+        &["x"],
+        Rule::Elementwise,
+    ),
+    f(
+        "dot",
+        "The sum of products of two vectors.",
+        &["a", "b"],
+        Rule::Dot,
+    ),
     f("erf", "The error function.", &["x"], Rule::Elementwise),
     f("exp", "The natural exponential.", &["x"], Rule::Elementwise),
-    f("expm1", "`exp(x) - 1`, accurate near zero.", &["x"], Rule::Elementwise),
+    f(
+        "expm1",
+        "`exp(x) - 1`, accurate near zero.",
+        &["x"],
+        Rule::Elementwise,
+    ),
     f("eye", "The identity matrix.", &["n"], Rule::Eye),
-    f("floor", "The largest integer not above `x`.", &["x"], Rule::Elementwise),
+    f(
+        "floor",
+        "The largest integer not above `x`.",
+        &["x"],
+        Rule::Elementwise,
+    ),
     f("length", "The size of the first axis.", &["x"], Rule::Length),
-    f("lgamma", "The logarithm of the absolute value of the gamma function.", &["x"], Rule::Elementwise),
+    f(
+        "lgamma",
+        "The logarithm of the absolute value of the gamma function.",
+        &["x"],
+        Rule::Elementwise,
+    ),
     f("log", "The natural logarithm.", &["x"], Rule::Elementwise),
-    f("log1p", "`log(1 + x)`, accurate near zero.", &["x"], Rule::Elementwise),
-    f("log_sigmoid", "`log(sigmoid(x))`, stable in both tails.", &["x"], Rule::Elementwise),
-    f("log_softmax", "The logarithm of `softmax`.", &["x"], Rule::LastAxis),
-    f("logsumexp", "`log(sum(exp(x)))` along the last axis, without overflow.", &["x"], Rule::LastAxisAway),
-    f("max", "The larger of two, or the largest element of one array.", &["a", "b"], Rule::Elementwise),
+    f(
+        "log1p",
+        "`log(1 + x)`, accurate near zero.",
+        &["x"],
+        Rule::Elementwise,
+    ),
+    f(
+        "log_sigmoid",
+        "`log(sigmoid(x))`, stable in both tails.",
+        &["x"],
+        Rule::Elementwise,
+    ),
+    f(
+        "log_softmax",
+        "The logarithm of `softmax`.",
+        &["x"],
+        Rule::LastAxis,
+    ),
+    f(
+        "logsumexp",
+        "`log(sum(exp(x)))` along the last axis, without overflow.",
+        &["x"],
+        Rule::LastAxisAway,
+    ),
+    f(
+        "max",
+        "The larger of two, or the largest element of one array.",
+        &["a", "b"],
+        Rule::Elementwise,
+    ),
     f("mean", "The mean of all elements.", &["x"], Rule::Reduce),
-    f("min", "The smaller of two, or the smallest element of one array.", &["a", "b"], Rule::Elementwise),
+    f(
+        "min",
+        "The smaller of two, or the smallest element of one array.",
+        &["a", "b"],
+        Rule::Elementwise,
+    ),
     f("ones", "An array of ones.", &["dims"], Rule::Filled),
-    f("outer", "All products of the elements of two vectors.", &["a", "b"], Rule::Outer),
-    f("pad", "Zeros around the last two axes.", &["x", "width"], Rule::Pad),
+    f(
+        "outer",
+        "All products of the elements of two vectors.",
+        &["a", "b"],
+        Rule::Outer,
+    ),
+    f(
+        "pad",
+        "Zeros around the last two axes.",
+        &["x", "width"],
+        Rule::Pad,
+    ),
     f("prod", "The product of all elements.", &["x"], Rule::Reduce),
     f("sigmoid", "`1 / (1 + exp(-x))`.", &["x"], Rule::Elementwise),
     f("sign", "-1, 0 or 1.", &["x"], Rule::Elementwise),
     f("sin", "The sine.", &["x"], Rule::Elementwise),
-    f("softmax", "`exp(x) / sum(exp(x))` along the last axis.", &["x"], Rule::LastAxis),
-    f("softplus", "`log(1 + exp(x))`, stable in both tails.", &["x"], Rule::Elementwise),
-    f("solve_lower", "Solves `l x = b` for a lower triangular `l`.", &["l", "b"], Rule::SolveLower),
+    f(
+        "softmax",
+        "`exp(x) / sum(exp(x))` along the last axis.",
+        &["x"],
+        Rule::LastAxis,
+    ),
+    f(
+        "softplus",
+        "`log(1 + exp(x))`, stable in both tails.",
+        &["x"],
+        Rule::Elementwise,
+    ),
+    f(
+        "solve_lower",
+        "Solves `l x = b` for a lower triangular `l`.",
+        &["l", "b"],
+        Rule::SolveLower,
+    ),
     f("sqrt", "The square root.", &["x"], Rule::Elementwise),
-    f("standard_gamma", "A gamma variate of this shape and scale one; only in `draw`.", &["shape"], Rule::Noise),
-    f("standard_normal", "A standard normal variate; only in `draw`.", &[], Rule::Noise),
-    f("standard_uniform", "A uniform variate on (0, 1); only in `draw`.", &[], Rule::Noise),
-    f("stop_gradient", "The same value, with no derivative.", &["x"], Rule::Same),
+    f(
+        "standard_gamma",
+        "A gamma variate of this shape and scale one; only in `draw`.",
+        &["shape"],
+        Rule::Noise,
+    ),
+    f(
+        "standard_normal",
+        "A standard normal variate; only in `draw`.",
+        &[],
+        Rule::Noise,
+    ),
+    f(
+        "standard_uniform",
+        "A uniform variate on (0, 1); only in `draw`.",
+        &[],
+        Rule::Noise,
+    ),
+    f(
+        "stop_gradient",
+        "The same value, with no derivative.",
+        &["x"],
+        Rule::Same,
+    ),
     f("sum", "The sum of all elements.", &["x"], Rule::Reduce),
     f("tanh", "The hyperbolic tangent.", &["x"], Rule::Elementwise),
-    f("transpose", "A matrix with its axes exchanged.", &["a"], Rule::Transpose),
-    f("trigamma", "The second derivative of `lgamma`.", &["x"], Rule::Elementwise),
+    f(
+        "transpose",
+        "A matrix with its axes exchanged.",
+        &["a"],
+        Rule::Transpose,
+    ),
+    f(
+        "trigamma",
+        "The second derivative of `lgamma`.",
+        &["x"],
+        Rule::Elementwise,
+    ),
     f("zeros", "An array of zeros.", &["dims"], Rule::Filled),
 ];
 
 /// The builtin with this name.
 pub fn lookup(name: &str) -> Option<&'static Builtin> {
-    ALL.binary_search_by_key(&name, |builtin| builtin.name).ok().map(|at| &ALL[at])
+    ALL.binary_search_by_key(&name, |builtin| builtin.name)
+        .ok()
+        .map(|at| &ALL[at])
 }

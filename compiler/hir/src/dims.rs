@@ -40,7 +40,9 @@ impl Dim {
 
     /// An atom.
     pub fn atom(atom: Atom) -> Dim {
-        Dim { terms: BTreeMap::from([(vec![atom], 1)]) }
+        Dim {
+            terms: BTreeMap::from([(vec![atom], 1)]),
+        }
     }
 
     /// The number where no atom occurs.
@@ -70,7 +72,12 @@ impl Dim {
             for (right, b) in &other.terms {
                 let mut atoms = [left.as_slice(), right.as_slice()].concat();
                 atoms.sort();
-                product = product.plus(&Dim { terms: BTreeMap::from([(atoms, a.saturating_mul(*b))]) }, 1);
+                product = product.plus(
+                    &Dim {
+                        terms: BTreeMap::from([(atoms, a.saturating_mul(*b))]),
+                    },
+                    1,
+                );
             }
         }
         product

@@ -1,4 +1,5 @@
 //! What prints reads back exactly.
+#![allow(clippy::unwrap_used)]
 
 mod random;
 

@@ -77,7 +77,9 @@ pub const EXACT_KL: &str = "exact-kl";
 /// What `--without` takes: passes that nothing relies on, closed forms of divergences, and rules.
 pub fn switchable() -> impl Iterator<Item = &'static str> {
     let passes = ALL.iter().filter(|pass| !pass.required).map(|pass| pass.name);
-    passes.chain([EXACT_KL]).chain(rules::ALL.iter().map(|rule| rule.name))
+    passes
+        .chain([EXACT_KL])
+        .chain(rules::ALL.iter().map(|rule| rule.name))
 }
 
 /// Before a function is differentiated. Loops over positions go first, because what they compute meets its neighbours only

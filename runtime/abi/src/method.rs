@@ -82,7 +82,14 @@ const fn option(
     default: &'static str,
     phase: Phase,
 ) -> OptionDef {
-    OptionDef { name, doc, kind, default, phase, built: true }
+    OptionDef {
+        name,
+        doc,
+        kind,
+        default,
+        phase,
+        built: true,
+    }
 }
 
 macro_rules! training_options {

@@ -1,4 +1,5 @@
 //! A run in the steady state allocates nothing.
+#![allow(clippy::unwrap_used)]
 
 mod mock;
 

@@ -112,7 +112,8 @@ fn targets(outcome: &Outcome, output: &Output) -> Option<(String, ResultColumn)>
         .clone()
         .unwrap_or_else(|| output.name.clone());
     let values = rows.original(&name).ok()?;
-    (values.len() == rows.count).then(|| (name, ResultColumn::Real(values)))
+    let column = (values.len() == rows.count).then_some(ResultColumn::Real(values));
+    column.map(|column| (name, column))
 }
 
 /// One tensor per parameter and infer, `INFER/STATE`, as `F64`; those of several splits end in `#SPLIT`.

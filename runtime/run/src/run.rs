@@ -114,7 +114,7 @@ enum Data {
     /// The only split; what it was cut from is not needed any more.
     Whole(Arc<Dataset>),
     /// What every split is cut from.
-    Splits(Source),
+    Splits(Box<Source>),
 }
 
 struct Run<'a> {
@@ -170,7 +170,7 @@ impl Run<'_> {
             let source = Source::read(spec)?;
             let data = match source.schema().splits {
                 0 | 1 => Data::Whole(Arc::new(source.dataset(0, self.manifest.seed)?)),
-                _ => Data::Splits(source),
+                _ => Data::Splits(Box::new(source)),
             };
             self.data.insert(spec.name.clone(), data);
         }

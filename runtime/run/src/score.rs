@@ -15,9 +15,9 @@ pub struct Scorer<'a> {
 
 enum Scores {
     /// With the targets in original units and how many there are per row.
-    Real(RealScores, Vec<f64>, usize),
+    Real(Box<RealScores>, Vec<f64>, usize),
     /// With the right classes.
-    Classes(ClassScores, Vec<i32>),
+    Classes(Box<ClassScores>, Vec<i32>),
 }
 
 impl<'a> Scorer<'a> {
@@ -38,11 +38,15 @@ impl<'a> Scorer<'a> {
             OutputKind::Real | OutputKind::Count => None,
         };
         let scores = match classes {
-            Some(classes) => Scores::Classes(ClassScores::new(classes), rows.ints(target)?),
+            Some(classes) => Scores::Classes(Box::new(ClassScores::new(classes)), rows.ints(target)?),
             None => {
                 let targets = rows.original(target)?;
                 let width = (targets.len() / examples.max(1)).max(1);
-                Scores::Real(RealScores::new(dataset.preparation.target), targets, width)
+                Scores::Real(
+                    Box::new(RealScores::new(dataset.preparation.target)),
+                    targets,
+                    width,
+                )
             }
         };
         Ok(Scorer { output, scores })
@@ -61,7 +65,7 @@ impl<'a> Scorer<'a> {
                 let targets = &targets[range.start * *width..range.end * *width];
                 // A series whose first elements are given has predictions for the others only: they have no metrics.
                 let complete =
-                    |values: &[f64]| !values.is_empty() && values.len() % targets.len().max(1) == 0;
+                    |values: &[f64]| !values.is_empty() && values.len().is_multiple_of(targets.len().max(1));
                 if complete(&predictive.mean) {
                     scores.add_mean(Draws::new(&predictive.mean, targets.len()), targets);
                 }

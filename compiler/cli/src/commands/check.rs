@@ -31,8 +31,8 @@ fn run_inner(arguments: &Check) -> Result<(), u8> {
         return Ok(());
     }
     let schemas = session::schemas(&program, &options, display)?;
-    let mut compiled =
-        compile(&program, &schemas, &options).map_err(|failure| display.failure(&failure, &program.sources))?;
+    let mut compiled = compile(&program, &schemas, &options)
+        .map_err(|failure| display.failure(&failure, &program.sources))?;
     if arguments.timings {
         timings(&compiled, checked);
     }
@@ -46,18 +46,32 @@ fn run_inner(arguments: &Check) -> Result<(), u8> {
     }
     match arguments.json {
         true => {
-            let infers: serde_json::Map<String, serde_json::Value> =
-                compiled.manifest.infers.iter().map(|infer| (infer.name.clone(), cost_json(infer))).collect();
-            session::say(&format!("{}\n", json!({ "program": compiled.manifest.program, "infer": infers })));
+            let infers: serde_json::Map<String, serde_json::Value> = compiled
+                .manifest
+                .infers
+                .iter()
+                .map(|infer| (infer.name.clone(), cost_json(infer)))
+                .collect();
+            session::say(&format!(
+                "{}\n",
+                json!({ "program": compiled.manifest.program, "infer": infers })
+            ));
         }
-        false => compiled.manifest.infers.iter().for_each(|infer| session::say(&cost_text(infer))),
+        false => compiled
+            .manifest
+            .infers
+            .iter()
+            .for_each(|infer| session::say(&cost_text(infer))),
     }
     if status == OK { Ok(()) } else { Err(status) }
 }
 
 fn cost_json(infer: &Infer) -> serde_json::Value {
-    let kl: serde_json::Map<String, serde_json::Value> =
-        infer.reports.iter().map(|site| (site.name.clone(), json!(site.kl))).collect();
+    let kl: serde_json::Map<String, serde_json::Value> = infer
+        .reports
+        .iter()
+        .map(|site| (site.name.clone(), json!(site.kl)))
+        .collect();
     json!({
         "method": infer.method,
         "precision": infer.precision.to_string(),
@@ -82,7 +96,10 @@ fn cost_text(infer: &Infer) -> String {
     line("bytes per step", size(cost.bytes));
     line("predicted peak memory", size(cost.peak_bytes));
     for site in &infer.reports {
-        text.push_str(&format!("  {:<26} {} ({}): {}\n", site.name, site.family, site.shape, site.kl));
+        text.push_str(&format!(
+            "  {:<26} {} ({}): {}\n",
+            site.name, site.family, site.shape, site.kl
+        ));
     }
     text.push('\n');
     text

@@ -25,9 +25,12 @@ fn run_inner(arguments: &Emit) -> Result<String, u8> {
     let nowhere = SourceMap::default();
     let Some(stage) = Stage::from_name(&arguments.stage) else {
         let names: Vec<&str> = Stage::ALL.iter().map(|stage| stage.name()).collect();
-        let diagnostic = Diagnostic::usage(&codes::NO_STAGE, format!("there is no stage `{}`", arguments.stage))
-            .suggest(&arguments.stage, names.iter().copied())
-            .note(format!("the stages are {}", names.join(", ")));
+        let diagnostic = Diagnostic::usage(
+            &codes::NO_STAGE,
+            format!("there is no stage `{}`", arguments.stage),
+        )
+        .suggest(&arguments.stage, names.iter().copied())
+        .note(format!("the stages are {}", names.join(", ")));
         return Err(display.show(&[diagnostic], &nowhere));
     };
     let options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;

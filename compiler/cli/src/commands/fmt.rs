@@ -7,7 +7,12 @@ use std::path::Path;
 
 /// Runs the command.
 pub fn run(arguments: &Fmt) -> u8 {
-    arguments.files.iter().map(|file| one(file, arguments.check)).max().unwrap_or(OK)
+    arguments
+        .files
+        .iter()
+        .map(|file| one(file, arguments.check))
+        .max()
+        .unwrap_or(OK)
 }
 
 fn one(file: &Path, check: bool) -> u8 {

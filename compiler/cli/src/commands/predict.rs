@@ -37,22 +37,35 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     let options = session::options(&flags).map_err(|found| display.show(&found, &nowhere))?;
     let program = session::load(&saved.program, &options, display, false)?;
     let schemas = session::schemas(&program, &options, display)?;
-    let compiled =
-        compile(&program, &schemas, &options).map_err(|failure| display.failure(&failure, &program.sources))?;
+    let compiled = compile(&program, &schemas, &options)
+        .map_err(|failure| display.failure(&failure, &program.sources))?;
     let refuse = |why: &str| display.show(&[codes::not_a_run(&arguments.run, why)], &program.sources);
-    let infer = choose(&compiled.manifest, arguments).map_err(|found| display.show(&[*found], &program.sources))?;
+    let infer =
+        choose(&compiled.manifest, arguments).map_err(|found| display.show(&[*found], &program.sources))?;
     let data = compiled.manifest.data.iter().find(|spec| spec.name == infer.data);
-    let known = saved.preparations.get(&infer.name).zip(values.get(&infer.name)).zip(data);
+    let known = saved
+        .preparations
+        .get(&infer.name)
+        .zip(values.get(&infer.name))
+        .zip(data);
     let Some(((preparation, values), spec)) = known else {
         return Err(refuse(&format!("it has nothing saved of `{}`", infer.name)));
     };
-    let rows = preparation.rows(spec, &arguments.data).map_err(|found| display.show(&found, &program.sources))?;
+    let rows = preparation
+        .rows(spec, &arguments.data)
+        .map_err(|found| display.show(&found, &program.sources))?;
     let pool = Arc::new(bnnc_kernels::pool::Pool::new(session::threads(arguments.threads)));
-    let context = Context { pool, seed: saved.seed, progress: false };
+    let context = Context {
+        pool,
+        seed: saved.seed,
+        progress: false,
+    };
     let columns = bnnc_run::run::predict(infer, preparation, values, rows, &context)
         .map_err(|stop| stopped(&stop, &program, display))?;
     match &arguments.output {
-        Some(path) => bnnc_data::write::csv(path, &columns).map_err(|found| display.show(&[found], &program.sources)),
+        Some(path) => {
+            bnnc_data::write::csv(path, &columns).map_err(|found| display.show(&[found], &program.sources))
+        }
         None => {
             let text = bnnc_data::write::csv_text(&columns);
             session::say(&text);

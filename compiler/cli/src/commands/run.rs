@@ -29,18 +29,28 @@ fn run_inner(arguments: &Run) -> Result<(), u8> {
     let program = session::load(&arguments.file, &options, display, false)?;
     let checked = clock.elapsed().as_secs_f64();
     let schemas = session::schemas(&program, &options, display)?;
-    let mut compiled =
-        compile(&program, &schemas, &options).map_err(|failure| display.failure(&failure, &program.sources))?;
+    let mut compiled = compile(&program, &schemas, &options)
+        .map_err(|failure| display.failure(&failure, &program.sources))?;
     bnnc_run::cost::predict_peaks(&mut compiled.manifest, &schemas);
     report(arguments, &compiled, checked);
     if let Some(folder) = &arguments.out {
         // Before hours of work, not after them.
         let made = std::fs::create_dir_all(folder);
-        made.map_err(|error| display.show(&[bnnc_run::codes::cannot_write(folder, &error.to_string())], &program.sources))?;
+        made.map_err(|error| {
+            display.show(
+                &[bnnc_run::codes::cannot_write(folder, &error.to_string())],
+                &program.sources,
+            )
+        })?;
     }
     let progress = !arguments.json && std::io::stderr().is_terminal();
-    let how = bnnc_run::run::Options { threads: session::threads(arguments.threads), progress, max_memory: max_memory.or_else(session::available_memory) };
-    let result = bnnc_run::run::run(&compiled.manifest, &how).map_err(|stop| stopped(&stop, &program, display))?;
+    let how = bnnc_run::run::Options {
+        threads: session::threads(arguments.threads),
+        progress,
+        max_memory: max_memory.or_else(session::available_memory),
+    };
+    let result =
+        bnnc_run::run::run(&compiled.manifest, &how).map_err(|stop| stopped(&stop, &program, display))?;
     display.show(&result.warnings, &program.sources);
     let text = match arguments.json {
         true => {
@@ -82,7 +92,10 @@ fn report(arguments: &Run, compiled: &Compiled, checked: f64) {
     if arguments.trace_rewrites {
         for (infer, firings) in &compiled.firings {
             for firing in firings {
-                session::complain(&format!("{infer}: {}: {}  =>  {}", firing.rule, firing.before, firing.after));
+                session::complain(&format!(
+                    "{infer}: {}: {}  =>  {}",
+                    firing.rule, firing.before, firing.after
+                ));
             }
         }
     }
@@ -105,8 +118,16 @@ pub fn timings(compiled: &Compiled, checked: f64) {
             }
         }
         for (stage, seconds) in sums {
-            session::complain(&format!("{:<24} {:>9.3} ms", format!("{infer}: {stage}"), seconds * 1e3));
+            session::complain(&format!(
+                "{:<24} {:>9.3} ms",
+                format!("{infer}: {stage}"),
+                seconds * 1e3
+            ));
         }
-        session::complain(&format!("{:<24} {:>9.3} ms", format!("{infer}: total"), total * 1e3));
+        session::complain(&format!(
+            "{:<24} {:>9.3} ms",
+            format!("{infer}: total"),
+            total * 1e3
+        ));
     }
 }

@@ -41,7 +41,12 @@ pub struct Bound {
 
 /// Binds a model to a schema.
 pub fn bind(model: &ModelItem, schema: &Schema) -> (Bound, Vec<Diagnostic>) {
-    let mut binder = Binder { model, schema, bound: Bound::default(), diagnostics: Vec::new() };
+    let mut binder = Binder {
+        model,
+        schema,
+        bound: Bound::default(),
+        diagnostics: Vec::new(),
+    };
     binder.scalars();
     for binding in &model.shared {
         binder.shared(binding);
@@ -65,9 +70,22 @@ struct Binder<'a> {
 impl Binder<'_> {
     /// Integer scalars of a JSON file fix the dim names they share.
     fn scalars(&mut self) {
-        for local in self.model.locals.iter().filter(|local| local.kind == LocalKind::Dim) {
-            let field = self.schema.fields.iter().find(|field| field.name == *local.name && field.shape.is_empty());
-            if let Some(Field { kind: FieldKind::Int(low, high), per_example: false, .. }) = field
+        for local in self
+            .model
+            .locals
+            .iter()
+            .filter(|local| local.kind == LocalKind::Dim)
+        {
+            let field = self
+                .schema
+                .fields
+                .iter()
+                .find(|field| field.name == *local.name && field.shape.is_empty());
+            if let Some(Field {
+                kind: FieldKind::Int(low, high),
+                per_example: false,
+                ..
+            }) = field
                 && low == high
                 && let Ok(size) = usize::try_from(*low)
             {
@@ -81,13 +99,23 @@ impl Binder<'_> {
     }
 
     fn port(&mut self, binding: &Binding, from: DataSource) {
-        self.bound.ports.push(PortBinding { port: binding.param.name.to_string(), from });
+        self.bound.ports.push(PortBinding {
+            port: binding.param.name.to_string(),
+            from,
+        });
     }
 
     fn shared(&mut self, binding: &Binding) {
         let name = &*binding.param.name;
-        let found = self.schema.shared.iter().chain(&self.schema.fields).find(|field| field.name == name);
-        let Some(field) = found else { return self.missing(binding, self.names(true)) };
+        let found = self
+            .schema
+            .shared
+            .iter()
+            .chain(&self.schema.fields)
+            .find(|field| field.name == name);
+        let Some(field) = found else {
+            return self.missing(binding, self.names(true));
+        };
         // A column of a shared table is a vector over its rows.
         self.fit(binding, field.clone(), &field.shape.clone());
         self.port(binding, DataSource::Shared(name.to_owned()));
@@ -124,9 +152,14 @@ impl Binder<'_> {
         let (data, name) = (&self.schema.name, &binding.param.name);
         let text = format!("the data `{data}` has no inputs for `{name}`");
         let target = self.schema.target.as_deref().unwrap_or_default();
-        let texts = self.schema.fields.iter().filter(|field| matches!(field.kind, FieldKind::Levels(_)) && field.name != target);
+        let texts = self
+            .schema
+            .fields
+            .iter()
+            .filter(|field| matches!(field.kind, FieldKind::Levels(_)) && field.name != target);
         let texts: Vec<String> = texts.map(|field| format!("`{}`", field.name)).collect();
-        let diagnostic = Diagnostic::error(&NO_COLUMN, self.span(binding), text).label("takes the inputs in order");
+        let diagnostic =
+            Diagnostic::error(&NO_COLUMN, self.span(binding), text).label("takes the inputs in order");
         self.diagnostics.push(match texts.is_empty() {
             true => diagnostic.note("it has no columns besides the target"),
             false => diagnostic
@@ -142,12 +175,24 @@ impl Binder<'_> {
     }
 
     fn output(&mut self, binding: &Binding) {
-        let named = self.schema.fields.iter().find(|field| field.name == *binding.param.name);
-        let target = self.schema.target.as_ref().filter(|_| self.model.outputs.len() == 1);
+        let named = self
+            .schema
+            .fields
+            .iter()
+            .find(|field| field.name == *binding.param.name);
+        let target = self
+            .schema
+            .target
+            .as_ref()
+            .filter(|_| self.model.outputs.len() == 1);
         let target = target.and_then(|name| self.schema.fields.iter().find(|field| field.name == *name));
-        let Some(field) = target.or(named).cloned() else { return self.missing(binding, self.names(false)) };
+        let Some(field) = target.or(named).cloned() else {
+            return self.missing(binding, self.names(false));
+        };
         self.field(binding, field);
-        let Ty::Tensor(elem, dims) = &binding.param.ty else { return };
+        let Ty::Tensor(elem, dims) = &binding.param.ty else {
+            return;
+        };
         let kind = match elem {
             Elem::Real(_) | Elem::Int => OutputKind::Real,
             Elem::Count => OutputKind::Count,
@@ -156,7 +201,11 @@ impl Binder<'_> {
         };
         let sizes: Vec<usize> = dims.iter().filter_map(|dim| self.evaluate(dim)).collect();
         let shape = Shape::fixed(&sizes);
-        self.bound.output = Some(Output { name: binding.param.name.to_string(), shape, kind });
+        self.bound.output = Some(Output {
+            name: binding.param.name.to_string(),
+            shape,
+            kind,
+        });
     }
 
     /// A column per example, or a whole array as the one example.
@@ -175,12 +224,21 @@ impl Binder<'_> {
         let shape = field.shape.clone();
         let per_example = field.per_example;
         self.fit(binding, field, &shape);
-        self.port(binding, if per_example { DataSource::Field(name) } else { DataSource::Shared(name) });
+        self.port(
+            binding,
+            if per_example {
+                DataSource::Field(name)
+            } else {
+                DataSource::Shared(name)
+            },
+        );
     }
 
     fn fit(&mut self, binding: &Binding, field: Field, shape: &[usize]) {
         self.fit_dims(binding, shape);
-        let Ty::Tensor(elem, _) = &binding.param.ty else { return };
+        let Ty::Tensor(elem, _) = &binding.param.ty else {
+            return;
+        };
         let (span, name) = (self.span(binding), &field.name);
         match (elem, &field.kind) {
             (Elem::Index(size), FieldKind::Int(low, high)) => {
@@ -191,38 +249,69 @@ impl Binder<'_> {
                 let need = usize::try_from(*high).unwrap_or(usize::MAX).saturating_add(1);
                 match self.evaluate(size) {
                     Some(known) if known < need => {
-                        self.wrong(span, format!("`index({known})` holds 0 to {}, but `{name}` holds {high}", known.saturating_sub(1)));
+                        self.wrong(
+                            span,
+                            format!(
+                                "`index({known})` holds 0 to {}, but `{name}` holds {high}",
+                                known.saturating_sub(1)
+                            ),
+                        );
                     }
                     Some(_) => {}
                     None => self.fit_size(size, need, span, &binding.param.name),
                 }
             }
-            (Elem::Index(size), FieldKind::Levels(levels)) => self.fit_size(size, levels.len(), span, &binding.param.name),
-            (Elem::Index(_), FieldKind::Real) => self.wrong(span, format!("`index` needs integers, but `{name}` holds fractions")),
+            (Elem::Index(size), FieldKind::Levels(levels)) => {
+                self.fit_size(size, levels.len(), span, &binding.param.name)
+            }
+            (Elem::Index(_), FieldKind::Real) => self.wrong(
+                span,
+                format!("`index` needs integers, but `{name}` holds fractions"),
+            ),
             (Elem::Bool, FieldKind::Int(low, high)) if *low >= 0 && *high <= 1 => {}
             (Elem::Bool, FieldKind::Int(..) | FieldKind::Real) => {
-                self.wrong(span, format!("`bool` needs 0 and 1, but `{name}` holds other numbers"));
+                self.wrong(
+                    span,
+                    format!("`bool` needs 0 and 1, but `{name}` holds other numbers"),
+                );
             }
             (Elem::Count, FieldKind::Int(low, _)) if *low < 0 => {
-                self.wrong(span, format!("`count` needs non-negative integers, but `{name}` holds {low}"));
+                self.wrong(
+                    span,
+                    format!("`count` needs non-negative integers, but `{name}` holds {low}"),
+                );
             }
             (Elem::Count | Elem::Int, FieldKind::Real) => {
                 self.wrong(span, format!("integers are needed, but `{name}` holds fractions"));
             }
             (Elem::Real(_) | Elem::Count | Elem::Int | Elem::Bool, FieldKind::Levels(_)) => {
-                self.wrong(span, format!("numbers are needed, but `{name}` holds text; text fits `index` only"));
+                self.wrong(
+                    span,
+                    format!("numbers are needed, but `{name}` holds text; text fits `index` only"),
+                );
             }
             (Elem::Real(_) | Elem::Count | Elem::Int, _) => {}
         }
     }
 
     fn fit_dims(&mut self, binding: &Binding, shape: &[usize]) {
-        let Ty::Tensor(_, dims) = &binding.param.ty else { return };
+        let Ty::Tensor(_, dims) = &binding.param.ty else {
+            return;
+        };
         let span = self.span(binding);
         if dims.len() != shape.len() {
-            let axes = |count: usize| if count == 1 { "1 axis".to_owned() } else { format!("{count} axes") };
+            let axes = |count: usize| {
+                if count == 1 {
+                    "1 axis".to_owned()
+                } else {
+                    format!("{count} axes")
+                }
+            };
             let (declared, found) = (axes(dims.len()), axes(shape.len()));
-            let text = format!("`{}` is declared with {declared}, but its data has {found}", binding.param.name);
+            let text = format!(
+                "`{}` is declared with {declared}, but its data has {found}",
+                binding.param.name
+            );
             return self.wrong(span, text);
         }
         for (dim, size) in dims.clone().iter().zip(shape) {
@@ -234,7 +323,10 @@ impl Binder<'_> {
     fn fit_size(&mut self, dim: &Dim, size: usize, span: Span, name: &str) {
         if let Some(known) = self.evaluate(dim) {
             if known != size {
-                self.wrong(span, format!("`{name}` is declared with a size of {known}, but its data has {size}"));
+                self.wrong(
+                    span,
+                    format!("`{name}` is declared with a size of {known}, but its data has {size}"),
+                );
             }
             return;
         }
@@ -242,7 +334,9 @@ impl Binder<'_> {
         if let (Some((product, 1)), None) = (terms.next(), terms.next())
             && let [Atom::Local(local)] = product.as_slice()
         {
-            self.bound.dims.insert(self.model.locals[*local].name.clone(), size);
+            self.bound
+                .dims
+                .insert(self.model.locals[*local].name.clone(), size);
         }
     }
 
@@ -252,7 +346,9 @@ impl Binder<'_> {
             Atom::Local(local) => name(local).map(|size| Dim::number(*size as i64)),
             Atom::Meta(_) | Atom::Div(..) => None,
         };
-        dim.substitute(&known).as_number().and_then(|number| usize::try_from(number).ok())
+        dim.substitute(&known)
+            .as_number()
+            .and_then(|number| usize::try_from(number).ok())
     }
 
     fn names(&self, shared: bool) -> Vec<String> {
@@ -262,8 +358,15 @@ impl Binder<'_> {
     }
 
     fn missing(&mut self, binding: &Binding, names: Vec<String>) {
-        let text = format!("the data `{}` has no column for `{}`", self.schema.name, binding.param.name);
-        let listed = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let text = format!(
+            "the data `{}` has no column for `{}`",
+            self.schema.name, binding.param.name
+        );
+        let listed = names
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .join(", ");
         let diagnostic = Diagnostic::error(&NO_COLUMN, self.span(binding), text)
             .label("no column of this name")
             .suggest(&binding.param.name, names.iter().map(String::as_str))

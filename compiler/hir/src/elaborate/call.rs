@@ -21,7 +21,9 @@ const DEEPEST: usize = 64;
 
 /// What goes wrong inside the library is shown where the program calls it, with the place in the library beside it.
 fn at_call(mut diagnostic: Box<Diagnostic>, call: Span) -> Box<Diagnostic> {
-    let Place::Span(inner) = diagnostic.at else { return diagnostic };
+    let Place::Span(inner) = diagnostic.at else {
+        return diagnostic;
+    };
     if inner.source != call.source {
         diagnostic.at = Place::Span(call);
         diagnostic.label = "called here".to_owned();
@@ -32,7 +34,13 @@ fn at_call(mut diagnostic: Box<Diagnostic>, call: Span) -> Box<Diagnostic> {
 
 impl<'a> Elaborator<'a> {
     /// Puts arguments into a frame and binds the dim names of their types.
-    pub fn bind_arguments(&mut self, bindings: &[Binding], args: Vec<Datum>, frame: &mut Frame<'a>, span: Span) -> Elaborated<()> {
+    pub fn bind_arguments(
+        &mut self,
+        bindings: &[Binding],
+        args: Vec<Datum>,
+        frame: &mut Frame<'a>,
+        span: Span,
+    ) -> Elaborated<()> {
         for (binding, arg) in bindings.iter().zip(args) {
             if let (Ty::Tensor(_, dims), Datum::Tensor(value)) = (&binding.param.ty, &arg) {
                 let shape = self.ty(*value).shape;
@@ -40,7 +48,11 @@ impl<'a> Elaborator<'a> {
                     self.bind_dims(dims, &shape, frame);
                     let sizes = self.sizes(dims, frame, span)?;
                     if Shape::fixed(&sizes) != shape {
-                        let text = format!("`{}` is declared {}, found {shape}", binding.param.name, Shape::fixed(&sizes));
+                        let text = format!(
+                            "`{}` is declared {}, found {shape}",
+                            binding.param.name,
+                            Shape::fixed(&sizes)
+                        );
                         return Err(limit(span, text));
                     }
                 }
@@ -67,7 +79,11 @@ impl<'a> Elaborator<'a> {
         for (binding, arg) in params.iter().zip(args) {
             let real = matches!(&binding.param.ty, Ty::Tensor(crate::types::Elem::Real(_), _));
             let number = matches!(arg, Datum::Tensor(_) | Datum::Static(_));
-            lifted.push(if real && number { Datum::Tensor(self.real(&arg, span)?) } else { arg });
+            lifted.push(if real && number {
+                Datum::Tensor(self.real(&arg, span)?)
+            } else {
+                arg
+            });
         }
         Ok(lifted)
     }
@@ -78,7 +94,11 @@ impl<'a> Elaborator<'a> {
             return Err(limit(span, "this is not a layer".to_owned()));
         };
         let item = &self.module.layers[layer.layer];
-        let path = if layer.path.is_empty() { item.name.to_lowercase() } else { layer.path.clone() };
+        let path = if layer.path.is_empty() {
+            item.name.to_lowercase()
+        } else {
+            layer.path.clone()
+        };
         let mut frame = Frame::new(&item.locals, &path);
         let parameters = self.lift(&item.params, layer.args.clone(), span)?;
         let inputs = self.lift(&item.inputs, inputs, span)?;
@@ -94,7 +114,10 @@ impl<'a> Elaborator<'a> {
             return Err(limit(span, format!("calls nest deeper than {DEEPEST}")));
         }
         if self.calls >= MOST_CALLS {
-            return Err(limit(span, format!("with this, more than {MOST_CALLS} calls are carried out")));
+            return Err(limit(
+                span,
+                format!("with this, more than {MOST_CALLS} calls are carried out"),
+            ));
         }
         self.calls += 1;
         self.depth += 1;
@@ -116,7 +139,12 @@ impl<'a> Elaborator<'a> {
                     frame.values.insert(*local, datum);
                 }
                 Stmt::Sample(sample) => self.sample(sample, frame)?,
-                Stmt::For { counter, from, to, body } => self.repeat(*counter, [from, to], body, frame, span)?,
+                Stmt::For {
+                    counter,
+                    from,
+                    to,
+                    body,
+                } => self.repeat(*counter, [from, to], body, frame, span)?,
                 Stmt::Return(value) => return self.expr(value, frame),
             }
         }
@@ -124,13 +152,24 @@ impl<'a> Elaborator<'a> {
     }
 
     /// A call of a builtin by expression.
-    pub fn call_builtin(&mut self, builtin: &'static Builtin, args: &[Expr], frame: &mut Frame<'a>, span: Span) -> Elaborated<Datum> {
+    pub fn call_builtin(
+        &mut self,
+        builtin: &'static Builtin,
+        args: &[Expr],
+        frame: &mut Frame<'a>,
+        span: Span,
+    ) -> Elaborated<Datum> {
         let args = self.exprs(args, frame)?;
         self.apply_builtin(builtin, args, span)
     }
 
     /// A call of a builtin with elaborated arguments.
-    pub fn apply_builtin(&mut self, builtin: &'static Builtin, args: Vec<Datum>, span: Span) -> Elaborated<Datum> {
+    pub fn apply_builtin(
+        &mut self,
+        builtin: &'static Builtin,
+        args: Vec<Datum>,
+        span: Span,
+    ) -> Elaborated<Datum> {
         let name = builtin.name;
         let axis = |this: &Self, value: Value| this.ty(value).rank() as i64 - 1;
         let result = match builtin.rule {
@@ -170,7 +209,10 @@ impl<'a> Elaborator<'a> {
             }
             Rule::SolveLower => self.solve_lower(&args, span)?,
             Rule::Concat => {
-                let values: Vec<Value> = args.iter().map(|arg| self.real(arg, span)).collect::<Result<_, _>>()?;
+                let values: Vec<Value> = args
+                    .iter()
+                    .map(|arg| self.real(arg, span))
+                    .collect::<Result<_, _>>()?;
                 self.apply("concat", &values, vec![Attr::Int(0)], span)?
             }
             Rule::Length => {
@@ -196,11 +238,19 @@ impl<'a> Elaborator<'a> {
                 let v = self.real(&args[0], span)?;
                 let dim = self.ty(v).dims().first().copied().unwrap_or(Dim::Fixed(1));
                 let (eye, shape) = (self.eye(dim, span)?, Shape(vec![dim, dim]));
-                let rows = self.apply("broadcast", &[v], vec![Attr::Shape(shape), Attr::Ints(vec![1])], span)?;
+                let rows = self.apply(
+                    "broadcast",
+                    &[v],
+                    vec![Attr::Shape(shape), Attr::Ints(vec![1])],
+                    span,
+                )?;
                 self.apply("mul", &[eye, rows], Vec::new(), span)?
             }
             Rule::Conv | Rule::Pad => {
-                return Err(limit(span, format!("`{name}` type-checks but cannot be compiled yet")));
+                return Err(limit(
+                    span,
+                    format!("`{name}` type-checks but cannot be compiled yet"),
+                ));
             }
         };
         Ok(Datum::Tensor(result))
@@ -224,7 +274,12 @@ impl<'a> Elaborator<'a> {
     fn eye(&mut self, dim: Dim, span: Span) -> Elaborated<Value> {
         let iota = self.apply("iota", &[], vec![Attr::Dim(dim)], span)?;
         let shape = Attr::Shape(Shape(vec![dim, dim]));
-        let rows = self.apply("broadcast", &[iota], vec![shape.clone(), Attr::Ints(vec![0])], span)?;
+        let rows = self.apply(
+            "broadcast",
+            &[iota],
+            vec![shape.clone(), Attr::Ints(vec![0])],
+            span,
+        )?;
         let columns = self.apply("broadcast", &[iota], vec![shape, Attr::Ints(vec![1])], span)?;
         let equal = self.apply("eq", &[rows, columns], Vec::new(), span)?;
         self.apply("to_real", &[equal], Vec::new(), span)
@@ -270,7 +325,10 @@ impl<'a> Elaborator<'a> {
         let (mut rest, mut count) = (flat, count as i64);
         while count > 1 {
             let half = count / 2;
-            let (low, high) = (self.slice(rest, 0, 0, half, span)?, self.slice(rest, 0, half, 2 * half, span)?);
+            let (low, high) = (
+                self.slice(rest, 0, 0, half, span)?,
+                self.slice(rest, 0, half, 2 * half, span)?,
+            );
             let mut halves = self.apply("mul", &[low, high], Vec::new(), span)?;
             if count % 2 == 1 {
                 let last = self.slice(rest, 0, count - 1, count, span)?;
@@ -292,11 +350,19 @@ impl<'a> Elaborator<'a> {
         let Some(context) = self.noise.as_mut() else {
             return Err(limit(span, "noise exists only inside `draw`".to_owned()));
         };
-        let shape = if args.is_empty() { context.shape.clone() } else { given };
+        let shape = if args.is_empty() {
+            context.shape.clone()
+        } else {
+            given
+        };
         let site = format!("#{}", context.count);
         context.count += 1;
         let coordinates = context.coordinates;
-        let attrs = vec![Attr::Symbol(kind.into()), Attr::Symbol(site.into()), Attr::Shape(shape)];
+        let attrs = vec![
+            Attr::Symbol(kind.into()),
+            Attr::Symbol(site.into()),
+            Attr::Shape(shape),
+        ];
         self.apply("noise", &coordinates, attrs, span)
     }
 

@@ -61,15 +61,22 @@ impl Datum {
             Datum::Tensor(value) => Datum::Tensor(replace(*value)),
             Datum::Dist(dist) => {
                 let args = dist.args.iter().map(|arg| arg.map_values(replace)).collect();
-                Datum::Dist(Rc::new(DistDatum { dist: dist.dist, args }))
+                Datum::Dist(Rc::new(DistDatum {
+                    dist: dist.dist,
+                    args,
+                }))
             }
             Datum::Layer(layer) => {
                 let args = layer.args.iter().map(|arg| arg.map_values(replace)).collect();
-                Datum::Layer(Rc::new(LayerDatum { layer: layer.layer, args, path: layer.path.clone() }))
+                Datum::Layer(Rc::new(LayerDatum {
+                    layer: layer.layer,
+                    args,
+                    path: layer.path.clone(),
+                }))
             }
-            Datum::List(items) => {
-                Datum::List(Rc::new(items.iter().map(|item| item.map_values(replace)).collect()))
-            }
+            Datum::List(items) => Datum::List(Rc::new(
+                items.iter().map(|item| item.map_values(replace)).collect(),
+            )),
             Datum::Static(_) | Datum::Function(_) | Datum::Text(_) => self.clone(),
         }
     }
@@ -79,7 +86,11 @@ impl Datum {
         match self {
             Datum::Layer(layer) if layer.path.is_empty() => {
                 let (id, args) = (layer.layer, layer.args.clone());
-                Datum::Layer(Rc::new(LayerDatum { layer: id, args, path: path.to_owned() }))
+                Datum::Layer(Rc::new(LayerDatum {
+                    layer: id,
+                    args,
+                    path: path.to_owned(),
+                }))
             }
             Datum::List(items) => {
                 let at = |(at, item): (usize, &Datum)| item.clone().at_path(&format!("{path}[{at}]"));

@@ -22,7 +22,11 @@ pub fn support(elem: &Elem) -> Support {
         Elem::Int => Support::Integers(0),
         Elem::Bool => Support::Integers(2),
         Elem::Count => Support::Integers(0),
-        Elem::Index(size) => Support::Integers(size.as_number().and_then(|n| usize::try_from(n).ok()).unwrap_or(0)),
+        Elem::Index(size) => Support::Integers(
+            size.as_number()
+                .and_then(|n| usize::try_from(n).ok())
+                .unwrap_or(0),
+        ),
     }
 }
 
@@ -65,9 +69,12 @@ impl<'a> Elaborator<'a> {
             let name = format!("{prefix}{}", binding.param.name);
             let integer = matches!(&binding.param.ty, Ty::Tensor(Elem::Int, _));
             args.push(match arg {
-                Datum::Dist(inner) => {
-                    Datum::Dist(Rc::new(self.name_arguments(inner, &format!("{name}."), values, span)?))
-                }
+                Datum::Dist(inner) => Datum::Dist(Rc::new(self.name_arguments(
+                    inner,
+                    &format!("{name}."),
+                    values,
+                    span,
+                )?)),
                 Datum::Static(_) if integer => arg.clone(),
                 Datum::Tensor(_) | Datum::Static(_) => {
                     let value = self.real(arg, span)?;
@@ -77,17 +84,43 @@ impl<'a> Elaborator<'a> {
                 other => other.clone(),
             });
         }
-        Ok(DistDatum { dist: dist.dist, args })
+        Ok(DistDatum {
+            dist: dist.dist,
+            args,
+        })
     }
 
     /// Makes the instance of a distribution for values of type `value`.
-    pub fn instance(&mut self, arguments: &Arguments, value: Type, declared: Support, span: Span) -> Elaborated<Instance> {
-        let types = arguments.values.iter().map(|(name, v)| (name.clone(), self.ty(*v))).collect();
-        InstanceBuilder { elaborator: self, dist: &arguments.dist, params: types, value, span }.build(declared)
+    pub fn instance(
+        &mut self,
+        arguments: &Arguments,
+        value: Type,
+        declared: Support,
+        span: Span,
+    ) -> Elaborated<Instance> {
+        let types = arguments
+            .values
+            .iter()
+            .map(|(name, v)| (name.clone(), self.ty(*v)))
+            .collect();
+        InstanceBuilder {
+            elaborator: self,
+            dist: &arguments.dist,
+            params: types,
+            value,
+            span,
+        }
+        .build(declared)
     }
 
     /// A part of a distribution that is a value: `first.log_density(x)`, `first.draw`.
-    pub fn dist_part(&mut self, dist: &Datum, part: &str, arg: Option<Datum>, span: Span) -> Elaborated<Datum> {
+    pub fn dist_part(
+        &mut self,
+        dist: &Datum,
+        part: &str,
+        arg: Option<Datum>,
+        span: Span,
+    ) -> Elaborated<Datum> {
         let Datum::Dist(dist) = dist else {
             return Err(limit(span, "this is not a distribution".to_owned()));
         };
@@ -138,15 +171,39 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             _ => Support::Real,
         };
         let support = narrower(own, declared).ok_or_else(|| {
-            let (name, declared) = (&item.name, if declared == Support::Simplex { "simplex" } else { "ordered" });
-            limit(self.span, format!("`{name}` over `{declared}` cannot be compiled yet"))
+            let (name, declared) = (
+                &item.name,
+                if declared == Support::Simplex {
+                    "simplex"
+                } else {
+                    "ordered"
+                },
+            );
+            limit(
+                self.span,
+                format!("`{name}` over `{declared}` cannot be compiled yet"),
+            )
         })?;
         let truncated = support != own && item.elementwise;
         let log_density = self.density(truncated.then_some(support))?;
-        let elements = if item.elementwise { self.elements(truncated.then_some(support))? } else { None };
+        let elements = if item.elementwise {
+            self.elements(truncated.then_some(support))?
+        } else {
+            None
+        };
         let named = |name: &str| !truncated && item.values.iter().any(|(n, _)| &**n == name);
-        let draw = if named("draw") { present(self.draw())? } else { None };
-        let mut moment = |name| if named(name) { present(self.moment(name)) } else { Ok(None) };
+        let draw = if named("draw") {
+            present(self.draw())?
+        } else {
+            None
+        };
+        let mut moment = |name| {
+            if named(name) {
+                present(self.moment(name))
+            } else {
+                Ok(None)
+            }
+        };
         let (mean, variance, entropy) = (moment("mean")?, moment("variance")?, moment("entropy")?);
         let probabilities = moment("probabilities")?;
         Ok(Instance {
@@ -182,9 +239,15 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         &mut self,
         body: impl FnOnce(&mut Self, &mut Frame<'a>) -> Elaborated<Option<Value>>,
     ) -> Elaborated<Option<Value>> {
-        let params: Vec<Value> =
-            self.params.iter().map(|(name, ty)| self.elaborator.builder.param(name, ty.clone())).collect();
-        let dist = Datum::Dist(Rc::new(DistDatum { dist: self.dist.dist, args: self.dist.args.clone() }));
+        let params: Vec<Value> = self
+            .params
+            .iter()
+            .map(|(name, ty)| self.elaborator.builder.param(name, ty.clone()))
+            .collect();
+        let dist = Datum::Dist(Rc::new(DistDatum {
+            dist: self.dist.dist,
+            args: self.dist.args.clone(),
+        }));
         let Datum::Dist(dist) = dist.map_values(&mut |position| params[position.0 as usize]) else {
             unreachable!("mapping values keeps the kind");
         };
@@ -195,21 +258,27 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             self.flatten_parameters(item, &mut args)?;
             self.bind_value_dims(item, &mut frame);
         }
-        self.elaborator.bind_arguments(&item.params, args, &mut frame, self.span)?;
+        self.elaborator
+            .bind_arguments(&item.params, args, &mut frame, self.span)?;
         body(self, &mut frame)
     }
 
     /// A joint distribution over vectors takes a tensor of any rank as one vector.
     fn flat(&self, item: &DistItem) -> Option<usize> {
-        let Ty::Tensor(_, dims) = &item.on else { return None };
+        let Ty::Tensor(_, dims) = &item.on else {
+            return None;
+        };
         let count = self.value.shape.static_sizes()?.iter().product();
         (dims.len() == 1 && self.value.rank() != 1).then_some(count)
     }
 
     fn flatten_parameters(&mut self, item: &DistItem, args: &mut [Datum]) -> Elaborated<()> {
-        let Some(count) = self.flat(item) else { return Ok(()) };
+        let Some(count) = self.flat(item) else {
+            return Ok(());
+        };
         for (binding, arg) in item.params.iter().zip(args) {
-            let (Ty::Tensor(_, dims), Ty::Tensor(_, on), Datum::Tensor(value)) = (&binding.param.ty, &item.on, &*arg)
+            let (Ty::Tensor(_, dims), Ty::Tensor(_, on), Datum::Tensor(value)) =
+                (&binding.param.ty, &item.on, &*arg)
             else {
                 continue;
             };
@@ -239,35 +308,52 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         if self.elaborator.ty(value).shape == shape {
             return Ok(value);
         }
-        self.elaborator.apply("reshape", &[value], vec![Attr::Shape(shape)], self.span)
+        self.elaborator
+            .apply("reshape", &[value], vec![Attr::Shape(shape)], self.span)
     }
 
     fn value_param(&mut self) -> Elaborated<Value> {
         let x = self.elaborator.builder.param("x", self.value.clone());
         match self.flat(self.item()) {
-            Some(count) if !self.item().elementwise => {
-                self.elaborator.apply("reshape", &[x], vec![Attr::Shape(Shape::fixed(&[count]))], self.span)
-            }
+            Some(count) if !self.item().elementwise => self.elaborator.apply(
+                "reshape",
+                &[x],
+                vec![Attr::Shape(Shape::fixed(&[count]))],
+                self.span,
+            ),
             _ => Ok(x),
         }
     }
 
     /// Elements of the log density, or the joint one.
-    fn density_body(&mut self, truncate: Option<Support>, frame: &mut Frame<'a>) -> Elaborated<Option<Value>> {
+    fn density_body(
+        &mut self,
+        truncate: Option<Support>,
+        frame: &mut Frame<'a>,
+    ) -> Elaborated<Option<Value>> {
         let x = self.value_param()?;
-        let Some(density) = self.part("log_density", Datum::Tensor(x), frame)? else { return Ok(None) };
-        let Some(Support::Interval(low, high)) = truncate else { return Ok(Some(density)) };
+        let Some(density) = self.part("log_density", Datum::Tensor(x), frame)? else {
+            return Ok(None);
+        };
+        let Some(Support::Interval(low, high)) = truncate else {
+            return Ok(Some(density));
+        };
         if &*self.item().name == IMPROPER {
             // There is nothing to normalise.
             return Ok(Some(density));
         }
         let Some(mass) = self.mass(low, high, frame)? else {
-            let text = format!("`{}` has no `cdf`, so it cannot be truncated to the declared type", self.item().name);
+            let text = format!(
+                "`{}` has no `cdf`, so it cannot be truncated to the declared type",
+                self.item().name
+            );
             return Err(limit(self.span, text));
         };
         let log_mass = self.elaborator.apply("log", &[mass], Vec::new(), self.span)?;
         let (density, log_mass) = self.elaborator.align(density, log_mass, self.span)?;
-        self.elaborator.apply("sub", &[density, log_mass], Vec::new(), self.span).map(Some)
+        self.elaborator
+            .apply("sub", &[density, log_mass], Vec::new(), self.span)
+            .map(Some)
     }
 
     fn part(&mut self, name: &str, arg: Datum, frame: &mut Frame<'a>) -> Elaborated<Option<Value>> {
@@ -294,7 +380,9 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             ends.push(at);
         }
         let (a, b) = self.elaborator.align(ends[0], ends[1], self.span)?;
-        self.elaborator.apply("sub", &[a, b], Vec::new(), self.span).map(Some)
+        self.elaborator
+            .apply("sub", &[a, b], Vec::new(), self.span)
+            .map(Some)
     }
 
     fn density(&mut self, truncate: Option<Support>) -> Elaborated<Function> {
@@ -310,28 +398,42 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             let elements = this.shaped(density)?;
             let axes = (0..this.value.rank() as i64).collect();
             let attrs = vec![Attr::Ints(axes)];
-            this.elaborator.apply("reduce_sum", &[elements], attrs, this.span).map(Some)
+            this.elaborator
+                .apply("reduce_sum", &[elements], attrs, this.span)
+                .map(Some)
         })?;
         function.ok_or_else(|| limit(self.span, "no density".to_owned()))
     }
 
     fn elements(&mut self, truncate: Option<Support>) -> Elaborated<Option<Function>> {
-        self.function("log_density_elements", |this, frame| match this.density_body(truncate, frame)? {
-            Some(density) => this.shaped(density).map(Some),
-            None => Ok(None),
+        self.function("log_density_elements", |this, frame| {
+            match this.density_body(truncate, frame)? {
+                Some(density) => this.shaped(density).map(Some),
+                None => Ok(None),
+            }
         })
     }
 
     fn draw(&mut self) -> Elaborated<Option<Function>> {
         let joint_shape = self.value.shape.clone();
         let elementwise = self.item().elementwise;
-        let body = self.item().values.iter().find(|(name, _)| &**name == "draw").map(|(_, body)| body);
+        let body = self
+            .item()
+            .values
+            .iter()
+            .find(|(name, _)| &**name == "draw")
+            .map(|(_, body)| body);
         let Some(body) = body else { return Ok(None) };
         self.function("draw", |this, frame| {
-            let int = |this: &mut Self, name: &str| this.elaborator.builder.param(name, Type::int(Shape::scalar()));
+            let int =
+                |this: &mut Self, name: &str| this.elaborator.builder.param(name, Type::int(Shape::scalar()));
             let coordinates = [int(this, "draw"), int(this, "example"), int(this, "step")];
             let shape = if elementwise { joint_shape } else { Shape::scalar() };
-            this.elaborator.noise = Some(NoiseContext { coordinates, shape, count: 0 });
+            this.elaborator.noise = Some(NoiseContext {
+                coordinates,
+                shape,
+                count: 0,
+            });
             let datum = this.elaborator.expr(body, frame);
             this.elaborator.noise = None;
             let value = this.elaborator.real(&datum?, this.span)?;
@@ -340,7 +442,9 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     }
 
     fn moment(&mut self, name: &str) -> Elaborated<Option<Function>> {
-        let Some((_, body)) = self.item().values.iter().find(|(n, _)| &**n == name) else { return Ok(None) };
+        let Some((_, body)) = self.item().values.iter().find(|(n, _)| &**n == name) else {
+            return Ok(None);
+        };
         let elementwise = self.item().elementwise;
         self.function(name, |this, frame| {
             let datum = this.elaborator.expr(body, frame)?;
@@ -351,7 +455,9 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
                 "entropy" => {
                     let elements = this.shaped(value)?;
                     let axes = (0..this.value.rank() as i64).collect();
-                    this.elaborator.apply("reduce_sum", &[elements], vec![Attr::Ints(axes)], this.span).map(Some)
+                    this.elaborator
+                        .apply("reduce_sum", &[elements], vec![Attr::Ints(axes)], this.span)
+                        .map(Some)
                 }
                 _ => this.shaped(value).map(Some),
             }

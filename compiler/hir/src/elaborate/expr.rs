@@ -19,11 +19,16 @@ impl<'a> Elaborator<'a> {
         match &expr.kind {
             ExprKind::Real(value) => Ok(Datum::Tensor(self.constant(*value, DType::Real))),
             ExprKind::Int(value) => Ok(Datum::Static(*value)),
-            ExprKind::Bool(value) => Ok(Datum::Tensor(self.constant(f64::from(u8::from(*value)), DType::Bool))),
+            ExprKind::Bool(value) => Ok(Datum::Tensor(
+                self.constant(f64::from(u8::from(*value)), DType::Bool),
+            )),
             ExprKind::Text(text) => Ok(Datum::Text(text.clone())),
             ExprKind::Local(local) => match frame.values.get(local) {
                 Some(datum) => Ok(datum.clone()),
-                None => Err(limit(span, format!("`{}` has no value here", frame.locals[*local].name))),
+                None => Err(limit(
+                    span,
+                    format!("`{}` has no value here", frame.locals[*local].name),
+                )),
             },
             ExprKind::Const(id) => {
                 let item = &self.module.consts[*id];
@@ -42,13 +47,19 @@ impl<'a> Elaborator<'a> {
                 let args = self.exprs(args, frame)?;
                 match frame.values.get(local) {
                     Some(Datum::Function(Callee::Fn(id))) => self.call_fn(*id, args, span),
-                    Some(Datum::Function(Callee::Builtin(builtin))) => self.apply_builtin(builtin, args, span),
+                    Some(Datum::Function(Callee::Builtin(builtin))) => {
+                        self.apply_builtin(builtin, args, span)
+                    }
                     _ => Err(limit(span, "this is not a function".to_owned())),
                 }
             }
             ExprKind::MakeLayer(layer, args) => {
                 let args = self.exprs(args, frame)?;
-                Ok(Datum::Layer(Rc::new(LayerDatum { layer: *layer, args, path: String::new() })))
+                Ok(Datum::Layer(Rc::new(LayerDatum {
+                    layer: *layer,
+                    args,
+                    path: String::new(),
+                })))
             }
             ExprKind::CallLayer(callee, _, args) => {
                 let layer = self.expr(callee, frame)?;
@@ -95,7 +106,10 @@ impl<'a> Elaborator<'a> {
     /// Elaborates an expression that has no variables.
     pub fn closed(&mut self, expr: &Expr, locals: &crate::tree::Locals) -> Elaborated<Datum> {
         // The frame borrows `locals` only during this call; values carry no borrow.
-        let mut inner = Elaborator { depth: self.depth + 1, ..Elaborator::new(self.module, "closed") };
+        let mut inner = Elaborator {
+            depth: self.depth + 1,
+            ..Elaborator::new(self.module, "closed")
+        };
         std::mem::swap(&mut inner.builder, &mut self.builder);
         let mut frame = Frame::new(locals, "");
         let result = inner.expr(expr, &mut frame);
@@ -110,10 +124,16 @@ impl<'a> Elaborator<'a> {
 
     /// `[a, b]`: a stack of tensors, or a list of layers.
     fn list(&mut self, items: Vec<Datum>, span: Span) -> Elaborated<Datum> {
-        if items.iter().any(|item| matches!(item, Datum::Layer(_) | Datum::List(_))) {
+        if items
+            .iter()
+            .any(|item| matches!(item, Datum::Layer(_) | Datum::List(_)))
+        {
             return Ok(Datum::List(Rc::new(items)));
         }
-        let values: Vec<Value> = items.iter().map(|item| self.real(item, span)).collect::<Result<_, _>>()?;
+        let values: Vec<Value> = items
+            .iter()
+            .map(|item| self.real(item, span))
+            .collect::<Result<_, _>>()?;
         self.stack(&values, span).map(Datum::Tensor)
     }
 
@@ -169,13 +189,18 @@ impl<'a> Elaborator<'a> {
         let (mut a, mut b) = (self.tensor(&left, span)?, self.tensor(&right, span)?);
         let range = self.range_of(op, &left, &right);
         let logic = matches!(op, BinaryOp::Or | BinaryOp::And);
-        if !logic && (op == BinaryOp::Div || self.ty(a).dtype != DType::Int || self.ty(b).dtype != DType::Int) {
+        if !logic && (op == BinaryOp::Div || self.ty(a).dtype != DType::Int || self.ty(b).dtype != DType::Int)
+        {
             (a, b) = (self.to_real(a, span)?, self.to_real(b, span)?);
         }
         let (a, b) = self.align(a, b, span)?;
         let (a, b) = if swap { (b, a) } else { (a, b) };
         let value = self.apply(name, &[a, b], Vec::new(), span)?;
-        let value = if negate { self.apply("not", &[value], Vec::new(), span)? } else { value };
+        let value = if negate {
+            self.apply("not", &[value], Vec::new(), span)?
+        } else {
+            value
+        };
         if let Some(range) = range {
             self.ranges.insert(value, range);
         }
@@ -194,7 +219,12 @@ impl<'a> Elaborator<'a> {
             BinaryOp::Add => Some((a.checked_add(c)?, b.checked_add(d)?)),
             BinaryOp::Sub => Some((a.checked_sub(d)?, b.checked_sub(c)?)),
             BinaryOp::Mul => {
-                let ends = [a.checked_mul(c)?, a.checked_mul(d)?, b.checked_mul(c)?, b.checked_mul(d)?];
+                let ends = [
+                    a.checked_mul(c)?,
+                    a.checked_mul(d)?,
+                    b.checked_mul(c)?,
+                    b.checked_mul(d)?,
+                ];
                 Some((*ends.iter().min()?, *ends.iter().max()?))
             }
             _ => None,
@@ -233,7 +263,12 @@ impl<'a> Elaborator<'a> {
         if self.ty(value).shape == *shape {
             return Ok(value);
         }
-        self.apply("broadcast", &[value], vec![Attr::Shape(shape.clone()), Attr::Ints(Vec::new())], span)
+        self.apply(
+            "broadcast",
+            &[value],
+            vec![Attr::Shape(shape.clone()), Attr::Ints(Vec::new())],
+            span,
+        )
     }
 
     /// `if` over tensors: elementwise choice.
@@ -244,11 +279,16 @@ impl<'a> Elaborator<'a> {
         let shape = self.ty(a).shape;
         let (condition, a, b) = if shape.rank() == 0 {
             let target = self.ty(condition).shape;
-            (condition, self.stretch(a, &target, span)?, self.stretch(b, &target, span)?)
+            (
+                condition,
+                self.stretch(a, &target, span)?,
+                self.stretch(b, &target, span)?,
+            )
         } else {
             (self.stretch(condition, &shape, span)?, a, b)
         };
-        self.apply("select", &[condition, a, b], Vec::new(), span).map(Datum::Tensor)
+        self.apply("select", &[condition, a, b], Vec::new(), span)
+            .map(Datum::Tensor)
     }
 
     /// `a @ b` for vectors and matrices.

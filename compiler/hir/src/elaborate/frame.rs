@@ -37,12 +37,20 @@ pub struct Frame<'a> {
 impl<'a> Frame<'a> {
     /// No variable has a value yet.
     pub fn new(locals: &'a Locals, path: &str) -> Frame<'a> {
-        Frame { locals, values: HashMap::new(), path: path.to_owned() }
+        Frame {
+            locals,
+            values: HashMap::new(),
+            path: path.to_owned(),
+        }
     }
 
     /// The path of a name in this frame.
     pub fn path_of(&self, name: &str) -> String {
-        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
+        if self.path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}.{name}", self.path)
+        }
     }
 }
 
@@ -97,7 +105,8 @@ impl<'a> Elaborator<'a> {
 
     /// The op of the registry with this name.
     pub fn op(&self, name: &str) -> Op {
-        ops::lookup(name).unwrap_or_else(|| unreachable!("`{name}` is in the op registry; a test walks all uses"))
+        ops::lookup(name)
+            .unwrap_or_else(|| unreachable!("`{name}` is in the op registry; a test walks all uses"))
     }
 
     /// Applies an op by name; a refusal becomes a diagnostic at `span`.
@@ -109,10 +118,15 @@ impl<'a> Elaborator<'a> {
         span: Span,
     ) -> Elaborated<Value> {
         if self.builder.function().nodes.len() > MOST_NODES {
-            return Err(super::model::limit(span, format!("with this, the model has more than {MOST_NODES} operations")));
+            return Err(super::model::limit(
+                span,
+                format!("with this, the model has more than {MOST_NODES} operations"),
+            ));
         }
         let op = self.op(name);
-        self.builder.try_apply(op.0, args, attrs).map_err(|why| super::model::limit(span, why))
+        self.builder
+            .try_apply(op.0, args, attrs)
+            .map_err(|why| super::model::limit(span, why))
     }
 
     /// A datum as a tensor: static integers become integer scalars.
@@ -144,7 +158,11 @@ impl<'a> Elaborator<'a> {
     /// A scalar constant.
     pub fn constant(&mut self, value: f64, dtype: DType) -> Value {
         use bnnc_graph::attr::Attr;
-        let attrs = vec![Attr::Shape(Shape::scalar()), Attr::DType(dtype), Attr::Real(value)];
+        let attrs = vec![
+            Attr::Shape(Shape::scalar()),
+            Attr::DType(dtype),
+            Attr::Real(value),
+        ];
         self.builder.apply(self.op("constant").0, &[], attrs)
     }
 
@@ -167,7 +185,13 @@ impl<'a> Elaborator<'a> {
             Some(number) => Ok(number),
             None => {
                 let name = |local: LocalId| frame.locals[local].name.to_string();
-                Err(super::model::limit(span, format!("the size `{}` is not a known non-negative number", dim.show(&name))))
+                Err(super::model::limit(
+                    span,
+                    format!(
+                        "the size `{}` is not a known non-negative number",
+                        dim.show(&name)
+                    ),
+                ))
             }
         }
     }
@@ -181,9 +205,14 @@ impl<'a> Elaborator<'a> {
     pub fn shape_of(&self, name: &str, dims: &[Dim], frame: &Frame, span: Span) -> Elaborated<Shape> {
         let sizes = self.sizes(dims, frame, span)?;
         let shape = Shape::fixed(&sizes);
-        let count = sizes.iter().try_fold(1usize, |count, size| count.checked_mul(*size));
+        let count = sizes
+            .iter()
+            .try_fold(1usize, |count, size| count.checked_mul(*size));
         match count {
-            Some(0) => Err(super::model::limit(span, format!("`{name}` has no elements: its shape is {shape}"))),
+            Some(0) => Err(super::model::limit(
+                span,
+                format!("`{name}` has no elements: its shape is {shape}"),
+            )),
             Some(count) if count <= MOST_ELEMENTS => Ok(shape),
             _ => {
                 let text = format!("`{name}` of shape {shape} has more than {MOST_ELEMENTS} elements");
@@ -197,7 +226,9 @@ impl<'a> Elaborator<'a> {
         for (dim, size) in dims.iter().zip(shape.dims()) {
             let Some(size) = size.fixed() else { continue };
             let mut atoms = dim.terms.iter();
-            let (Some((product, 1)), None) = (atoms.next(), atoms.next()) else { continue };
+            let (Some((product, 1)), None) = (atoms.next(), atoms.next()) else {
+                continue;
+            };
             if let [Atom::Local(local)] = product.as_slice() {
                 frame.values.entry(*local).or_insert(Datum::Static(size as i64));
             }

@@ -13,7 +13,13 @@ const FROM_ZERO: &str = "positions count from 0";
 
 impl<'a> Elaborator<'a> {
     /// Indexes a list of layers or a tensor, axis by axis from the left.
-    pub fn index(&mut self, base: Datum, indices: &[Index], frame: &mut Frame<'a>, span: Span) -> Elaborated<Datum> {
+    pub fn index(
+        &mut self,
+        base: Datum,
+        indices: &[Index],
+        frame: &mut Frame<'a>,
+        span: Span,
+    ) -> Elaborated<Datum> {
         if let Datum::List(items) = &base {
             let Some(Index::At(position)) = indices.first() else {
                 return Err(limit(span, "a list takes one position".to_owned()));
@@ -21,7 +27,10 @@ impl<'a> Elaborator<'a> {
             let position = self.static_integer(position, frame)?;
             let item = usize::try_from(position).ok().and_then(|at| items.get(at));
             return item.cloned().ok_or_else(|| {
-                limit(span, format!("position {position} is outside a list of {}", items.len()))
+                limit(
+                    span,
+                    format!("position {position} is outside a list of {}", items.len()),
+                )
             });
         }
         let mut value = self.tensor(&base, span)?;
@@ -50,7 +59,11 @@ impl<'a> Elaborator<'a> {
         };
         let size = self.axis_size(value, axis);
         if at < 0 || at >= size {
-            return Err(limit(span, format!("position {at} is outside an axis of size {size}")).note(FROM_ZERO).into());
+            return Err(
+                limit(span, format!("position {at} is outside an axis of size {size}"))
+                    .note(FROM_ZERO)
+                    .into(),
+            );
         }
         let slice = self.slice(value, axis, at, at + 1, span)?;
         let mut dims = self.ty(slice).shape.0;
@@ -59,7 +72,11 @@ impl<'a> Elaborator<'a> {
     }
 
     fn axis_size(&self, value: Value, axis: usize) -> i64 {
-        self.ty(value).dims().get(axis).and_then(|dim| dim.fixed()).map_or(0, |size| size as i64)
+        self.ty(value)
+            .dims()
+            .get(axis)
+            .and_then(|dim| dim.fixed())
+            .map_or(0, |size| size as i64)
     }
 
     /// A position that counts through a range must stay inside the axis for every count.
@@ -68,7 +85,9 @@ impl<'a> Elaborator<'a> {
         match self.ranges.get(&index) {
             Some((low, high)) if *low < 0 || *high >= size => {
                 let outside = if *low < 0 { low } else { high };
-                let text = format!("this position runs from {low} to {high}, and {outside} is outside an axis of size {size}");
+                let text = format!(
+                    "this position runs from {low} to {high}, and {outside} is outside an axis of size {size}"
+                );
                 Err(limit(span, text).note(FROM_ZERO).into())
             }
             _ => Ok(()),
@@ -81,12 +100,19 @@ impl<'a> Elaborator<'a> {
         let size = |dim: &Dim| dim.fixed().map_or(-1, |size| size as i64);
         let limit_of_axis = dims.get(axis).map_or(0, size);
         if from < 0 || to < from || to > limit_of_axis {
-            return Err(limit(span, format!("{from}..{to} is outside an axis of {limit_of_axis}")));
+            return Err(limit(
+                span,
+                format!("{from}..{to} is outside an axis of {limit_of_axis}"),
+            ));
         }
         let mut starts = vec![0; dims.len()];
         let mut limits: Vec<i64> = dims.iter().map(size).collect();
         (starts[axis], limits[axis]) = (from, to);
-        let attrs = vec![Attr::Ints(starts), Attr::Ints(limits), Attr::Ints(vec![1; dims.len()])];
+        let attrs = vec![
+            Attr::Ints(starts),
+            Attr::Ints(limits),
+            Attr::Ints(vec![1; dims.len()]),
+        ];
         self.apply("slice", &[value], attrs, span)
     }
 
@@ -94,7 +120,10 @@ impl<'a> Elaborator<'a> {
     pub fn static_integer(&mut self, expr: &crate::tree::Expr, frame: &mut Frame<'a>) -> Elaborated<i64> {
         match self.expr(expr, frame)? {
             Datum::Static(number) => Ok(number),
-            _ => Err(limit(expr.span, "an integer known at compile time is needed here".to_owned())),
+            _ => Err(limit(
+                expr.span,
+                "an integer known at compile time is needed here".to_owned(),
+            )),
         }
     }
 }

@@ -33,7 +33,11 @@ pub static NO_PART: Code = Code {
 
 /// A diagnostic for a part that a distribution does not state.
 pub fn no_part(span: Span, dist: &str, part: &str) -> Box<Diagnostic> {
-    Box::new(Diagnostic::error(&NO_PART, span, format!("`{dist}` has no `{part}`")))
+    Box::new(Diagnostic::error(
+        &NO_PART,
+        span,
+        format!("`{dist}` has no `{part}`"),
+    ))
 }
 
 /// A diagnostic for something that cannot be compiled.
@@ -62,21 +66,44 @@ pub fn elaborate(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) 
     elaborator.statements(&item.body, &mut frame)?;
     let sites = std::mem::take(&mut elaborator.sites);
     let results = elaborator.observed.clone().into_iter().enumerate();
-    let results = results.map(|(at, value)| (format!("observed{at}").into(), value)).collect();
+    let results = results
+        .map(|(at, value)| (format!("observed{at}").into(), value))
+        .collect();
     let function = elaborator.builder.finish(results);
-    Ok(Model { name: item.name.to_string(), function, shared, inputs, outputs, sites })
+    Ok(Model {
+        name: item.name.to_string(),
+        function,
+        shared,
+        inputs,
+        outputs,
+        sites,
+    })
 }
 
 impl<'a> Elaborator<'a> {
-    fn inputs(&mut self, bindings: &'a [Binding], frame: &mut Frame<'a>, span: Span) -> Elaborated<Vec<Input>> {
-        bindings.iter().map(|binding| self.input(binding, frame, span)).collect()
+    fn inputs(
+        &mut self,
+        bindings: &'a [Binding],
+        frame: &mut Frame<'a>,
+        span: Span,
+    ) -> Elaborated<Vec<Input>> {
+        bindings
+            .iter()
+            .map(|binding| self.input(binding, frame, span))
+            .collect()
     }
 
     fn input(&mut self, binding: &'a Binding, frame: &mut Frame<'a>, span: Span) -> Elaborated<Input> {
         let Ty::Tensor(elem, dims) = &binding.param.ty else {
-            return Err(limit(span, format!("the input `{}` is not a number or an array", binding.param.name)));
+            return Err(limit(
+                span,
+                format!("the input `{}` is not a number or an array", binding.param.name),
+            ));
         };
-        let ty = Type::new(dtype(elem), self.shape_of(&binding.param.name, dims, frame, span)?);
+        let ty = Type::new(
+            dtype(elem),
+            self.shape_of(&binding.param.name, dims, frame, span)?,
+        );
         let value = self.builder.param(&binding.param.name, ty.clone());
         frame.values.insert(binding.local, Datum::Tensor(value));
         let row = matches!(&binding.default, Some(default) if matches!(default.kind, ExprKind::Row));
@@ -84,7 +111,12 @@ impl<'a> Elaborator<'a> {
             crate::types::Elem::Index(size) => Support::Integers(self.dim(size, frame, span)?),
             other => support(other),
         };
-        Ok(Input { name: binding.param.name.clone(), ty, support, row })
+        Ok(Input {
+            name: binding.param.name.clone(),
+            ty,
+            support,
+            row,
+        })
     }
 
     fn statements(&mut self, body: &'a [Stmt], frame: &mut Frame<'a>) -> Elaborated<()> {
@@ -92,14 +124,24 @@ impl<'a> Elaborator<'a> {
             match stmt {
                 Stmt::Let(local, value) => self.assign(*local, value, frame)?,
                 Stmt::Sample(sample) => self.sample(sample, frame)?,
-                Stmt::For { counter, from, to, body } => self.repeat(*counter, [from, to], body, frame, from.span)?,
+                Stmt::For {
+                    counter,
+                    from,
+                    to,
+                    body,
+                } => self.repeat(*counter, [from, to], body, frame, from.span)?,
                 Stmt::Return(value) => return Err(limit(value.span, "a model returns nothing".to_owned())),
             }
         }
         Ok(())
     }
 
-    fn assign(&mut self, local: LocalId, value: &'a crate::tree::Expr, frame: &mut Frame<'a>) -> Elaborated<()> {
+    fn assign(
+        &mut self,
+        local: LocalId,
+        value: &'a crate::tree::Expr,
+        frame: &mut Frame<'a>,
+    ) -> Elaborated<()> {
         let path = frame.path_of(&frame.locals[local].name);
         let datum = self.expr(value, frame)?.at_path(&path);
         if let Datum::Tensor(value) = datum {
@@ -112,7 +154,10 @@ impl<'a> Elaborator<'a> {
     /// A `~` statement.
     pub fn sample(&mut self, sample: &Sample, frame: &mut Frame<'a>) -> Elaborated<()> {
         let Datum::Dist(dist) = self.expr(&sample.dist, frame)? else {
-            return Err(limit(sample.span, "a distribution is needed after `~`".to_owned()));
+            return Err(limit(
+                sample.span,
+                "a distribution is needed after `~`".to_owned(),
+            ));
         };
         let name = frame.locals[sample.local].name.clone();
         if sample.observed {
@@ -130,7 +175,13 @@ impl<'a> Elaborator<'a> {
         Ok(())
     }
 
-    fn new_site(&mut self, sample: &Sample, dist: &DistDatum, path: &str, frame: &Frame<'a>) -> Elaborated<Value> {
+    fn new_site(
+        &mut self,
+        sample: &Sample,
+        dist: &DistDatum,
+        path: &str,
+        frame: &Frame<'a>,
+    ) -> Elaborated<Value> {
         let Ty::Tensor(elem, dims) = &sample.ty else {
             return Err(limit(sample.span, "a site is a number or an array".to_owned()));
         };
@@ -143,7 +194,12 @@ impl<'a> Elaborator<'a> {
         let value = self.apply("sample", &args, attrs, sample.span)?;
         self.builder.label(value, path);
         self.site_values.insert(path.to_owned(), value);
-        self.sites.push(Site { name: path.into(), ty, support, local: sample.per_example });
+        self.sites.push(Site {
+            name: path.into(),
+            ty,
+            support,
+            local: sample.per_example,
+        });
         Ok(value)
     }
 

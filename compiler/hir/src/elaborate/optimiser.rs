@@ -16,7 +16,8 @@ use std::sync::Arc;
 pub fn elaborate(module: &Module, id: OptimiserId, args: &[Expr], span: Span) -> Elaborated<Optimiser> {
     let item = &module.optimisers[id];
     let constant = |expr: &Expr| {
-        crate::constant::constant(module, expr).ok_or_else(|| limit(expr.span, "a constant is needed here".to_owned()))
+        crate::constant::constant(module, expr)
+            .ok_or_else(|| limit(expr.span, "a constant is needed here".to_owned()))
     };
     let mut elaborator = Elaborator::new(module, "update");
     let mut frame = Frame::new(&item.locals, "");
@@ -37,7 +38,11 @@ pub fn elaborate(module: &Module, id: OptimiserId, args: &[Expr], span: Span) ->
     let mut start_rate = 0.0;
     for (at, (binding, arg)) in item.params.iter().zip(args).enumerate() {
         let number = constant(arg)?;
-        let value = if at == 0 { rate } else { elaborator.constant(number, bnnc_base::dtype::DType::Real) };
+        let value = if at == 0 {
+            rate
+        } else {
+            elaborator.constant(number, bnnc_base::dtype::DType::Real)
+        };
         if at == 0 {
             start_rate = number;
         }
@@ -52,12 +57,19 @@ pub fn elaborate(module: &Module, id: OptimiserId, args: &[Expr], span: Span) ->
         results.push((item.locals[*local].name.clone(), value));
     }
     let Some(step) = &item.step else {
-        return Err(limit(span, format!("the optimiser `{}` has no `step`", item.name)));
+        return Err(limit(
+            span,
+            format!("the optimiser `{}` has no `step`", item.name),
+        ));
     };
     let datum = elaborator.expr(step, &mut next_frame)?;
     let value = elaborator.real(&datum, span)?;
     results.insert(0, ("step".into(), value));
     let update = Arc::new(elaborator.builder.finish(results));
-    Ok(Optimiser { name: item.name.to_string(), states, rate: start_rate, update })
+    Ok(Optimiser {
+        name: item.name.to_string(),
+        states,
+        rate: start_rate,
+        update,
+    })
 }
-

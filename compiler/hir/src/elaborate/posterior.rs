@@ -4,7 +4,9 @@ use super::datum::{Datum, DistDatum};
 use super::dist::{fixed_shape, support};
 use super::frame::{Elaborated, Elaborator};
 use super::model::limit;
-use crate::tree::{DistId, Expr, ExprKind, InferId, Module, PosteriorId, PosteriorLine, PosteriorValue, StartValue};
+use crate::tree::{
+    DistId, Expr, ExprKind, InferId, Module, PosteriorId, PosteriorLine, PosteriorValue, StartValue,
+};
 use crate::types::{Elem, Ty};
 use bnnc_abi::manifest::Init;
 use bnnc_base::dtype::DType;
@@ -27,14 +29,20 @@ pub fn elaborate(module: &Module, id: PosteriorId, model: &Model) -> Elaborated<
     let mut sites = Vec::new();
     for site in &model.sites {
         let Some(line) = item.lines.iter().find(|line| covers(line, &site.name)) else {
-            return Err(limit(item.span, format!("the posterior `{}` says nothing of `{}`", item.name, site.name)));
+            return Err(limit(
+                item.span,
+                format!("the posterior `{}` says nothing of `{}`", item.name, site.name),
+            ));
         };
         sites.push(match &line.value {
             PosteriorValue::Family(dist, given) => family(module, site, *dist, given, line.span)?,
             PosteriorValue::From(infer, path) => from(module, site, line, *infer, path)?,
         });
     }
-    Ok(Posterior { name: item.name.to_string(), sites })
+    Ok(Posterior {
+        name: item.name.to_string(),
+        sites,
+    })
 }
 
 /// The posterior of point estimates at every site: what `map` on a model means.
@@ -43,8 +51,14 @@ pub fn elaborate(module: &Module, id: PosteriorId, model: &Model) -> Elaborated<
 /// Only if the library lacks `Point`.
 pub fn point(module: &Module, model: &Model, span: Span) -> Elaborated<Posterior> {
     let dist = point_family(module, span)?;
-    let sites = model.sites.iter().map(|site| family(module, site, dist, &[], span));
-    Ok(Posterior { name: "point".to_owned(), sites: sites.collect::<Result<_, _>>()? })
+    let sites = model
+        .sites
+        .iter()
+        .map(|site| family(module, site, dist, &[], span));
+    Ok(Posterior {
+        name: "point".to_owned(),
+        sites: sites.collect::<Result<_, _>>()?,
+    })
 }
 
 fn point_family(module: &Module, span: Span) -> Elaborated<DistId> {
@@ -54,7 +68,9 @@ fn point_family(module: &Module, span: Span) -> Elaborated<DistId> {
 
 fn covers(line: &PosteriorLine, site: &str) -> bool {
     line.sites.iter().any(|(path, _)| match path.strip_suffix(".*") {
-        Some(prefix) => site.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(['.', '['])),
+        Some(prefix) => site
+            .strip_prefix(prefix)
+            .is_some_and(|rest| rest.starts_with(['.', '['])),
         None => **path == *site,
     })
 }
@@ -71,14 +87,20 @@ fn family(
     let count: usize = site.ty.shape.static_sizes().unwrap_or_default().iter().product();
     let mut statics = Vec::new();
     for binding in &item.params {
-        let start = given.iter().find(|(name, _)| *name == binding.param.name).map(|(_, value)| value);
+        let start = given
+            .iter()
+            .find(|(name, _)| *name == binding.param.name)
+            .map(|(_, value)| value);
         if matches!(&binding.param.ty, Ty::Tensor(Elem::Int, _)) {
             let number = match start {
                 Some(StartValue::Value(expr) | StartValue::Fixed(expr)) => number(module, expr)?,
                 _ => 1.0,
             };
             if number.fract() != 0.0 || !(1.0..1e6).contains(&number) {
-                let text = format!("`{}` of `{}` must be a positive integer, found {number}", binding.param.name, item.name);
+                let text = format!(
+                    "`{}` of `{}` must be a positive integer, found {number}",
+                    binding.param.name, item.name
+                );
                 return Err(limit(span, text));
             }
             statics.push((binding.local, number as i64));
@@ -92,7 +114,13 @@ fn family(
             continue;
         }
         let Ty::Tensor(elem, dims) = &binding.param.ty else {
-            return Err(limit(span, format!("`{}` cannot be a posterior family: it takes a distribution", item.name)));
+            return Err(limit(
+                span,
+                format!(
+                    "`{}` cannot be a posterior family: it takes a distribution",
+                    item.name
+                ),
+            ));
         };
         let on_dims = match &item.on {
             Ty::Tensor(_, on) => on.as_slice(),
@@ -101,21 +129,37 @@ fn family(
         let shape = if dims.is_empty() && item.elementwise || dims == on_dims {
             site.ty.shape.clone()
         } else {
-            let sizes = dims.iter().map(|dim| size_of(dim, on_dims, count, &statics, span));
+            let sizes = dims
+                .iter()
+                .map(|dim| size_of(dim, on_dims, count, &statics, span));
             fixed_shape(&sizes.collect::<Result<Vec<_>, _>>()?)
         };
         let ty = Type::new(DType::Real, shape);
-        args.push(Datum::Tensor(elaborator.builder.param(&binding.param.name, ty.clone())));
+        args.push(Datum::Tensor(
+            elaborator.builder.param(&binding.param.name, ty.clone()),
+        ));
         let support = support(elem);
-        let start = given.iter().find(|(name, _)| *name == binding.param.name).map(|(_, value)| value);
+        let start = given
+            .iter()
+            .find(|(name, _)| *name == binding.param.name)
+            .map(|(_, value)| value);
         let start = start_of(module, start, support, &ty.shape, &site.ty.shape)?;
-        params.push(FamilyParam { name: binding.param.name.clone(), ty, support, start });
+        params.push(FamilyParam {
+            name: binding.param.name.clone(),
+            ty,
+            support,
+            start,
+        });
     }
     let datum = DistDatum { dist, args };
     let arguments = elaborator.arguments(&datum, span)?;
     let value = Type::new(DType::Real, site.ty.shape.clone());
     let instance = elaborator.instance(&arguments, value, Support::Real, span)?;
-    Ok(SitePosterior { site: site.name.clone(), family: Arc::new(instance), params })
+    Ok(SitePosterior {
+        site: site.name.clone(),
+        family: Arc::new(instance),
+        params,
+    })
 }
 
 /// A dim of a family's parameter: the dims of its values are the number of elements, others are its integer parameters.
@@ -130,12 +174,16 @@ fn size_of(
         return Ok(count);
     }
     let known = |atom: &crate::dims::Atom| match atom {
-        crate::dims::Atom::Local(local) => {
-            statics.iter().find(|(l, _)| l == local).map(|(_, number)| crate::dims::Dim::number(*number))
-        }
+        crate::dims::Atom::Local(local) => statics
+            .iter()
+            .find(|(l, _)| l == local)
+            .map(|(_, number)| crate::dims::Dim::number(*number)),
         _ => None,
     };
-    let number = dim.substitute(&known).as_number().and_then(|number| usize::try_from(number).ok());
+    let number = dim
+        .substitute(&known)
+        .as_number()
+        .and_then(|number| usize::try_from(number).ok());
     number.ok_or_else(|| limit(span, "a size of this family is not known".to_owned()))
 }
 
@@ -162,7 +210,9 @@ fn start_of(
 fn default_start(support: Support, shape: &Shape, site: &Shape) -> Init {
     match support {
         Support::Interval(low, high) if low == 0.0 && high.is_infinite() => Init::Constant(START_SCALE),
-        Support::Interval(low, high) if low.is_finite() && high.is_finite() => Init::Constant(0.5 * (low + high)),
+        Support::Interval(low, high) if low.is_finite() && high.is_finite() => {
+            Init::Constant(0.5 * (low + high))
+        }
         _ if shape != site => Init::Normal(0.0, 0.01),
         _ => match (site.rank(), site.dims().last().and_then(|dim| dim.fixed())) {
             (2.., Some(fan_in)) => {
@@ -182,19 +232,34 @@ fn number(module: &Module, expr: &Expr) -> Elaborated<f64> {
 /// A distribution as a start: uniforms and normals.
 fn random(module: &Module, expr: &Expr) -> Elaborated<Init> {
     let ExprKind::MakeDist(dist, args) = &expr.kind else {
-        return Err(limit(expr.span, "a start is a constant or a distribution".to_owned()));
+        return Err(limit(
+            expr.span,
+            "a start is a constant or a distribution".to_owned(),
+        ));
     };
     let name = &*module.dists[*dist].name;
-    let numbers: Vec<f64> = args.iter().map(|arg| number(module, arg)).collect::<Result<_, _>>()?;
+    let numbers: Vec<f64> = args
+        .iter()
+        .map(|arg| number(module, arg))
+        .collect::<Result<_, _>>()?;
     match (name, numbers.as_slice()) {
         ("Normal", [mean, sd]) => Ok(Init::Normal(*mean, *sd)),
         ("Uniform", [low, high]) => Ok(Init::Uniform(*low, *high)),
-        _ => Err(limit(expr.span, format!("starts are drawn from `Normal` or `Uniform`, found `{name}`"))),
+        _ => Err(limit(
+            expr.span,
+            format!("starts are drawn from `Normal` or `Uniform`, found `{name}`"),
+        )),
     }
 }
 
 /// A site that keeps what another infer found: a point whose value is taken from there.
-fn from(module: &Module, site: &Site, line: &PosteriorLine, infer: InferId, path: &str) -> Elaborated<SitePosterior> {
+fn from(
+    module: &Module,
+    site: &Site,
+    line: &PosteriorLine,
+    infer: InferId,
+    path: &str,
+) -> Elaborated<SitePosterior> {
     let mut posterior = family(module, site, point_family(module, line.span)?, &[], line.span)?;
     let source = match path.strip_suffix(".*") {
         Some(prefix) => {
@@ -211,4 +276,3 @@ fn from(module: &Module, site: &Site, line: &PosteriorLine, infer: InferId, path
     }
     Ok(posterior)
 }
-

@@ -27,11 +27,22 @@ const MOST_LAYERS: i64 = 1024;
 
 impl<'a> Elaborator<'a> {
     /// `[e for i in a..b]`.
-    pub fn comprehension(&mut self, c: &Comprehension, frame: &mut Frame<'a>, span: Span) -> Elaborated<Datum> {
+    pub fn comprehension(
+        &mut self,
+        c: &Comprehension,
+        frame: &mut Frame<'a>,
+        span: Span,
+    ) -> Elaborated<Datum> {
         let (from, to) = self.range(c, frame)?;
         if makes_layers(&c.element) {
             if to.saturating_sub(from) > MOST_LAYERS {
-                return Err(limit(span, format!("a list of {} layers is longer than {MOST_LAYERS}", to.saturating_sub(from))));
+                return Err(limit(
+                    span,
+                    format!(
+                        "a list of {} layers is longer than {MOST_LAYERS}",
+                        to.saturating_sub(from)
+                    ),
+                ));
             }
             let mut items = Vec::new();
             for at in from..to {
@@ -45,7 +56,11 @@ impl<'a> Elaborator<'a> {
             let datum = this.expr(&c.element, frame)?;
             Ok(vec![this.real(&datum, span)?])
         })?;
-        mapped.into_iter().next().map(Datum::Tensor).ok_or_else(|| limit(span, "an empty element".to_owned()))
+        mapped
+            .into_iter()
+            .next()
+            .map(Datum::Tensor)
+            .ok_or_else(|| limit(span, "an empty element".to_owned()))
     }
 
     /// `sum(e for i in a..b)`.
@@ -59,7 +74,9 @@ impl<'a> Elaborator<'a> {
         let all = self.comprehension(c, frame, span)?;
         let value = self.tensor(&all, span)?;
         if self.ty(value).rank() > 1 && builtin.name == "sum" {
-            return self.apply("reduce_sum", &[value], vec![Attr::Ints(vec![0])], span).map(Datum::Tensor);
+            return self
+                .apply("reduce_sum", &[value], vec![Attr::Ints(vec![0])], span)
+                .map(Datum::Tensor);
         }
         match builtin.rule {
             Rule::LastAxisAway => self.apply_builtin(builtin, vec![Datum::Tensor(value)], span),
@@ -68,7 +85,10 @@ impl<'a> Elaborator<'a> {
     }
 
     fn range(&mut self, c: &Comprehension, frame: &mut Frame<'a>) -> Elaborated<(i64, i64)> {
-        Ok((self.static_integer(&c.from, frame)?, self.static_integer(&c.to, frame)?))
+        Ok((
+            self.static_integer(&c.from, frame)?,
+            self.static_integer(&c.to, frame)?,
+        ))
     }
 
     /// Elaborates `body` once as the function of a `map` over `from..to`, and returns its mapped results.
@@ -85,7 +105,10 @@ impl<'a> Elaborator<'a> {
             return Err(limit(span, format!("the range {from}..{to} is empty")));
         }
         if count > MOST_POSITIONS {
-            return Err(limit(span, format!("the range {from}..{to} has more than {MOST_POSITIONS} positions")));
+            return Err(limit(
+                span,
+                format!("the range {from}..{to} has more than {MOST_POSITIONS} positions"),
+            ));
         }
         let outer = std::mem::replace(&mut self.builder, Builder::new("body"));
         let outer_ranges = std::mem::take(&mut self.ranges);
@@ -102,13 +125,16 @@ impl<'a> Elaborator<'a> {
             let datum = inner.values[&local].map_values(&mut |value| {
                 *inner_of.entry(value).or_insert_with(|| {
                     captured.push(value);
-                    self.builder.param(&format!("captured{}", captured.len()), outer.ty(value).clone())
+                    self.builder
+                        .param(&format!("captured{}", captured.len()), outer.ty(value).clone())
                 })
             });
             inner.values.insert(local, datum);
         }
         inner.values.insert(counter, Datum::Tensor(position));
-        let known = inner_of.iter().filter_map(|(outer, inner)| Some((*inner, *outer_ranges.get(outer)?)));
+        let known = inner_of
+            .iter()
+            .filter_map(|(outer, inner)| Some((*inner, *outer_ranges.get(outer)?)));
         self.ranges = known.chain([(position, (from, to - 1))]).collect();
         let results = body(self, &mut inner);
         let function = std::mem::replace(&mut self.builder, outer);
@@ -117,7 +143,10 @@ impl<'a> Elaborator<'a> {
         let mut mapped = Vec::new();
         for result in results {
             let function = function.function().clone();
-            let function = bnnc_graph::function::Function { results: vec![("element".into(), result)], ..function };
+            let function = bnnc_graph::function::Function {
+                results: vec![("element".into(), result)],
+                ..function
+            };
             let iota = self.apply("iota", &[], vec![Attr::Dim(Dim::Fixed(count))], span)?;
             let args: Vec<Value> = std::iter::once(iota).chain(captured.iter().copied()).collect();
             let attrs = vec![Attr::Function(Arc::new(function)), Attr::Int(1)];
@@ -140,9 +169,11 @@ impl<'a> Elaborator<'a> {
         let lets: Vec<&Stmt> = body.iter().filter(|stmt| matches!(stmt, Stmt::Let(..))).collect();
         for stmt in body {
             let Stmt::Sample(sample) = stmt else { continue };
-            let at_counter = matches!(&sample.index, Some(Expr { kind: ExprKind::Local(local), .. }) if *local == counter);
+            let at_counter =
+                matches!(&sample.index, Some(Expr { kind: ExprKind::Local(local), .. }) if *local == counter);
             if !sample.observed || !at_counter {
-                let text = "inside `for`, only elements of an output at the counter can be observed".to_owned();
+                let text =
+                    "inside `for`, only elements of an output at the counter can be observed".to_owned();
                 return Err(limit(sample.span, text));
             }
             let mut shape_of = None;
@@ -172,7 +203,11 @@ impl<'a> Elaborator<'a> {
 }
 
 fn local_expr(sample: &crate::tree::Sample) -> Expr {
-    Expr { kind: ExprKind::Local(sample.local), ty: sample.ty.clone(), span: sample.span }
+    Expr {
+        kind: ExprKind::Local(sample.local),
+        ty: sample.ty.clone(),
+        span: sample.span,
+    }
 }
 
 fn makes_layers(element: &Expr) -> bool {

@@ -1,4 +1,5 @@
 //! Every code's long text holds a program that raises it and one that does not.
+#![allow(clippy::unwrap_used)]
 
 use super::check;
 use bnnc_hir::report::CODES;

@@ -1,4 +1,5 @@
 //! What a check decides: data, options, sites, order.
+#![allow(clippy::unwrap_used)]
 
 use super::{check, check_with, context};
 use bnnc_abi::data::{Column, Format, Test};

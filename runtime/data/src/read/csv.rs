@@ -176,7 +176,10 @@ impl Column {
     fn reals(&mut self) -> &mut Vec<f64> {
         let so_far = match self {
             // In place: both are of one size.
-            Column::Int(values) => std::mem::take(values).into_iter().map(|value| value as f64).collect(),
+            Column::Int(values) => std::mem::take(values)
+                .into_iter()
+                .map(|value| value as f64)
+                .collect(),
             Column::Real(values) => std::mem::take(values),
             Column::Unknown(rows) => Vec::with_capacity(*rows),
             Column::Text(_) => Vec::new(),

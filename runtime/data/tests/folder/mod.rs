@@ -1,5 +1,5 @@
 //! A temporary folder with data files, and data items that name them.
-
+#![allow(clippy::unwrap_used)]
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use bnnc_abi::data::{Column, DataSpec, Format, Test};
