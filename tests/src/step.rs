@@ -6,7 +6,6 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::cost::training_sizes;
 use bnnc_run::feed::{Feed, Wanted, examples};
 use bnnc_run::ports;
 use bnnc_run::states::Values;
@@ -53,7 +52,7 @@ impl<'a> Steps<'a> {
     /// Starts at the given states, with room for all rows in one step.
     pub fn new(infer: &'a Infer, dataset: &Dataset, states: &Values, threads: usize) -> Steps<'a> {
         let rows = examples(&infer.bindings, &dataset.train);
-        let sizes = training_sizes(&infer.options, rows).with(Symbol::Batch, rows);
+        let sizes = infer.options.sizes(rows).with(Symbol::Batch, rows);
         let mut machine = valid(Machine::new(&infer.train, sizes, Arc::new(Pool::new(threads))));
         let feed = feed(infer, &dataset.train, dataset, &mut machine, true);
         let mut steps = Steps {
@@ -86,7 +85,11 @@ impl<'a> Steps<'a> {
 
     /// Sets every input of a step.
     pub fn prepare(&mut self, rows: &[u32], step: i32) {
-        let sizes = training_sizes(&self.infer.options, self.rows).with(Symbol::Batch, rows.len());
+        let sizes = self
+            .infer
+            .options
+            .sizes(self.rows)
+            .with(Symbol::Batch, rows.len());
         let machine = &mut self.machine;
         valid(machine.set_sizes(&sizes));
         valid(self.feed.write(machine, rows));

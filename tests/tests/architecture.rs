@@ -17,7 +17,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("logos", &["bnnc-grammar"]),
     ("melior", &["bnnc-backend-mlir"]),
     ("parquet", &["bnnc-data"]),
-    ("petgraph", &["bnnc-graph", "bnnc-hir", "bnnc-rewrite"]),
+    ("petgraph", &["bnnc-graph", "bnnc-hir"]),
     ("rustyline", &["bnnc"]),
     ("safetensors", &["bnnc-run"]),
     ("serde", &["bnnc-data", "bnnc-run"]),

@@ -383,7 +383,7 @@ impl<'a> Compilation<'a> {
         schema: &Schema,
         options: &Training,
     ) -> Cost {
-        let sizes = crate::cost::sizes(options, schema.train);
+        let sizes = options.sizes(schema.train);
         let step = bnnc_lower::cost::cost(program, &sizes);
         Cost {
             parameters: objective.parameters,

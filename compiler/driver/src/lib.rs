@@ -3,7 +3,6 @@
 pub mod backends;
 pub mod codes;
 pub mod compile;
-pub mod cost;
 pub mod emit;
 pub mod infer;
 pub mod options;

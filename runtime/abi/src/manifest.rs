@@ -3,7 +3,7 @@
 use crate::code::Artifact;
 use crate::data::DataSpec;
 use bnnc_base::dtype::Precision;
-use bnnc_base::shape::Shape;
+use bnnc_base::shape::{Shape, Sizes, Symbol};
 
 /// A compiled file.
 #[derive(Clone)]
@@ -181,6 +181,22 @@ pub struct Training {
     pub predictive_draws: usize,
     /// An earlier infer to start from.
     pub start: Option<String>,
+}
+
+impl Training {
+    /// The sizes of a full training step on so many rows.
+    pub fn sizes(&self, rows: usize) -> Sizes {
+        let batch = if self.batch == 0 {
+            rows
+        } else {
+            self.batch.min(rows)
+        };
+        Sizes::default()
+            .with(Symbol::Batch, batch.max(1))
+            .with(Symbol::Draws, self.samples)
+            .with(Symbol::KlDraws, self.kl_draws.max(1))
+            .with(Symbol::Examples, rows)
+    }
 }
 
 /// The learning rate over a run.

@@ -3,7 +3,7 @@
 use crate::{predict, summary};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::{DataSpec, Field, FieldKind, Format, Schema, Test};
-use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest, OutputKind, Training};
+use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest, OutputKind};
 use bnnc_abi::plan::Step;
 use bnnc_abi::primitive;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
@@ -13,20 +13,6 @@ use std::collections::{HashMap, HashSet};
 
 /// A number in double precision.
 const NUMBER: u64 = 8;
-
-/// The sizes of a training step.
-pub fn training_sizes(options: &Training, rows: usize) -> Sizes {
-    let batch = if options.batch == 0 {
-        rows
-    } else {
-        options.batch.min(rows)
-    };
-    Sizes::default()
-        .with(Symbol::Batch, batch.max(1))
-        .with(Symbol::Draws, options.samples)
-        .with(Symbol::KlDraws, options.kl_draws.max(1))
-        .with(Symbol::Examples, rows)
-}
 
 /// Fills in the predicted peak of every infer: the most that the run holds while it is at that infer, on one thread, with
 /// what it keeps of those before. `schemas` are by data item.
@@ -137,7 +123,7 @@ fn computing(infer: &Infer, schema: &Schema) -> u64 {
     };
     // The start is freed when it has been written into the machine; then come the rows, and at the end the result.
     let around = states(infer).max(feed(infer, rows) + order + watching + parameters(infer));
-    let training = machine(&infer.train, &training_sizes(options, rows)) + around;
+    let training = machine(&infer.train, &options.sizes(rows)) + around;
     let predicting = predicting(infer, scored(infer, schema), options.predictive_draws);
     let sizes = Sizes::default().with(Symbol::Draws, summary::draws_per_call(infer));
     let summing = machine(&infer.sites, &sizes) + summaries(infer);

@@ -1,7 +1,6 @@
 //! Training: epochs of shuffled batches through the compiled step, with a schedule and early stopping.
 
 use crate::codes;
-use crate::cost::training_sizes;
 use crate::feed::{Feed, Wanted, examples};
 use crate::ports;
 use crate::predict::Predictor;
@@ -245,7 +244,7 @@ impl<'a> Trainer<'a> {
 
 /// The sizes of a step with `batch` rows.
 fn sizes(options: &Training, batch: usize, rows: usize) -> Sizes {
-    training_sizes(options, rows).with(Symbol::Batch, batch)
+    options.sizes(rows).with(Symbol::Batch, batch)
 }
 
 /// What the learning rate is multiplied by after a fraction of the steps.

@@ -234,18 +234,7 @@ impl<'a> Elaborator<'a> {
                 let shape = self.static_shape(&args, span)?;
                 self.eye(shape.dims().first().copied().unwrap_or(Dim::Fixed(1)), span)?
             }
-            Rule::Diag => {
-                let v = self.real(&args[0], span)?;
-                let dim = self.ty(v).dims().first().copied().unwrap_or(Dim::Fixed(1));
-                let (eye, shape) = (self.eye(dim, span)?, Shape(vec![dim, dim]));
-                let rows = self.apply(
-                    "broadcast",
-                    &[v],
-                    vec![Attr::Shape(shape), Attr::Ints(vec![1])],
-                    span,
-                )?;
-                self.apply("mul", &[eye, rows], Vec::new(), span)?
-            }
+            Rule::Diag => self.diag(&args, span)?,
             Rule::Conv | Rule::Pad => {
                 return Err(limit(
                     span,
@@ -254,6 +243,15 @@ impl<'a> Elaborator<'a> {
             }
         };
         Ok(Datum::Tensor(result))
+    }
+
+    fn diag(&mut self, args: &[Datum], span: Span) -> Elaborated<Value> {
+        let v = self.real(&args[0], span)?;
+        let dim = self.ty(v).dims().first().copied().unwrap_or(Dim::Fixed(1));
+        let (eye, shape) = (self.eye(dim, span)?, Shape(vec![dim, dim]));
+        let attrs = vec![Attr::Shape(shape), Attr::Ints(vec![1])];
+        let rows = self.apply("broadcast", &[v], attrs, span)?;
+        self.apply("mul", &[eye, rows], Vec::new(), span)
     }
 
     fn contraction(&mut self, labels: &str, args: &[Datum], span: Span) -> Elaborated<Value> {

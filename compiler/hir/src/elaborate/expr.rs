@@ -25,10 +25,7 @@ impl<'a> Elaborator<'a> {
             ExprKind::Text(text) => Ok(Datum::Text(text.clone())),
             ExprKind::Local(local) => match frame.values.get(local) {
                 Some(datum) => Ok(datum.clone()),
-                None => Err(limit(
-                    span,
-                    format!("`{}` has no value here", frame.locals[*local].name),
-                )),
+                None => Err(no_value(span, &frame.locals[*local].name)),
             },
             ExprKind::Const(id) => {
                 let item = &self.module.consts[*id];
@@ -46,10 +43,7 @@ impl<'a> Elaborator<'a> {
             ExprKind::CallLocal(local, args) => {
                 let args = self.exprs(args, frame)?;
                 match frame.values.get(local) {
-                    Some(Datum::Function(Callee::Fn(id))) => self.call_fn(*id, args, span),
-                    Some(Datum::Function(Callee::Builtin(builtin))) => {
-                        self.apply_builtin(builtin, args, span)
-                    }
+                    Some(Datum::Function(callee)) => self.call(*callee, args, span),
                     _ => Err(limit(span, "this is not a function".to_owned())),
                 }
             }
@@ -305,6 +299,10 @@ impl<'a> Elaborator<'a> {
         };
         self.apply("contract", &[a, b], vec![Attr::Symbol(labels.into())], span)
     }
+}
+
+fn no_value(span: Span, name: &str) -> Box<bnnc_base::diagnostic::Diagnostic> {
+    limit(span, format!("`{name}` has no value here"))
 }
 
 fn static_arithmetic(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
