@@ -1,7 +1,7 @@
 //! Philox 4x32-10: the counter-based random numbers of every backend (Salmon et al. 2011, "Parallel random numbers: as easy
 //! as 1, 2, 3").
 //!
-//! Note [Streams]. A number is named by its site, its coordinates (draw, example, step) and its element, never by the order
+//! Note \[Streams\]. A number is named by its site, its coordinates (draw, example, step) and its element, never by the order
 //! in which numbers are asked for. The key of a site is [`key`]; element `i` at coordinates `(d, e, s)` is word `i % 4` of the
 //! block with counter `(i / 4, d, e, s)`. Uniforms are `(word + 0.5) * 2^-32`. Normals come in pairs from words (0, 1) and
 //! (2, 3) of a block by Box-Muller: with `r = sqrt(-2 log u1)` the even element is `r cos(2 pi u2)`, the odd one
@@ -60,12 +60,12 @@ pub fn unit(word: u32) -> f64 {
     (f64::from(word) + 0.5) / 4_294_967_296.0
 }
 
-/// A uniform number in (0, 1); see Note [Streams].
+/// A uniform number in (0, 1); see Note \[Streams\].
 pub fn uniform(key: u64, coordinates: [u32; 3], element: u64) -> f64 {
     unit(words(key, coordinates, element)[(element % 4) as usize])
 }
 
-/// A standard normal number; see Note [Streams].
+/// A standard normal number; see Note \[Streams\].
 pub fn normal(key: u64, coordinates: [u32; 3], element: u64) -> f64 {
     let words = words(key, coordinates, element);
     let first = if element % 4 < 2 { 0 } else { 2 };

@@ -64,7 +64,7 @@ pub fn csv(path: &Path, columns: &[(String, ResultColumn)]) -> Result<(), Diagno
     atomically(path, |writer| writer.write_all(csv_text(columns).as_bytes()))
 }
 
-/// The text of a table, as [`csv`] writes it.
+/// The text of a table, as [`csv()`] writes it.
 pub fn csv_text(columns: &[(String, ResultColumn)]) -> String {
     let rows = columns.iter().map(|(_, column)| column.len()).min().unwrap_or(0);
     let mut table = ::csv::Writer::from_writer(Vec::new());

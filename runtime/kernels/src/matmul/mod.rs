@@ -3,7 +3,7 @@
 //! Note [Pieces of a product]. A product is cut into pieces by its sizes alone: along the batch axes where there are enough items, else
 //! along the longer side of the result. Each piece is one sequential call, so results do not depend on the threads.
 //!
-//! [`blocked`] computes a piece from the kernels of [`tile`], which are written once over the vectors of [`vector`] and
+//! `blocked` computes a piece from the kernels of `tile`, which are written once over the vectors of `vector` and
 //! compiled for each instruction set.
 
 mod blocked;
