@@ -373,6 +373,15 @@ fn targets_that_are_not_real_are_not_standardised() {
     accepted(&bnnc("truths", "run", &program.replace(", target]", "]"), &[]));
 }
 
+#[test]
+fn patience_needs_validation_rows() {
+    let program = network("epochs = 1, patience = 3");
+    let message = "`patience` watches validation rows, but `d` holds none out";
+    refused(&bnnc("patience", "run", &program, &[]), 1, "E0609", message);
+    let watched = ["--set", "d.validation=0.2"];
+    accepted(&bnnc("watched", "run", &program, &watched));
+}
+
 const SERIES: &str = "data d = json(\"series.json\")
 model M() -> y: real[T] {
   slope ~ Normal(0, 1)

@@ -63,8 +63,18 @@ pub static NO_REWRITE: Code = Code {
               of those that fire.",
 };
 
+/// `patience` without rows to watch.
+pub static NO_VALIDATION: Code = Code {
+    id: "E0609",
+    title: "patience without validation rows",
+    explain: "`patience` stops a fit when the log likelihood of the validation rows no longer improves, so the data item must \
+              hold some rows out.\n\nWrong: `infer fit = vi(Q, d) { patience = 10 }` with `data d = csv(\"d.csv\")`.\n\n\
+              Right: `data d = csv(\"d.csv\") { validation = 0.1 }`.",
+};
+
 static OWN: &[&Code] = &[
     &NO_REWRITE,
+    &NO_VALIDATION,
     &BAD_COMMAND,
     &BAD_SETTING,
     &NO_BACKEND,

@@ -1,5 +1,6 @@
 //! One infer: from its checked item to functions, programs and machine code, with the time of each stage.
 
+use crate::codes;
 use crate::options::Options;
 use crate::program::Program;
 use bnnc_abi::code::Artifact;
@@ -118,6 +119,7 @@ impl<'a> Compilation<'a> {
             return Err(Failure::Program(diagnostics));
         }
         self.target(&bound)?;
+        self.watched(schema)?;
         let model = elaborate::model::elaborate(module, self.model_id(), &bound.dims)?;
         let posterior = match self.item.target {
             Target::Posterior(id) => elaborate::posterior::elaborate(module, id, &model)?,
@@ -130,6 +132,31 @@ impl<'a> Compilation<'a> {
             optimiser,
             bound,
         })
+    }
+
+    /// Patience needs validation rows: without them it would be a dead option.
+    fn watched(&self, schema: &Schema) -> Result<(), Failure> {
+        let option = self
+            .item
+            .options
+            .iter()
+            .find(|setting| &*setting.name == "patience");
+        let Some(option) = option.filter(|_| self.int("patience") > 0 && schema.validation == 0) else {
+            return Ok(());
+        };
+        let spec = &self.program.module.datas[self.item.data].spec;
+        let text = format!(
+            "`patience` watches validation rows, but `{}` holds none out",
+            spec.name
+        );
+        let diagnostic = Diagnostic::error(&codes::NO_VALIDATION, option.span, text)
+            .label("nothing to watch")
+            .also(spec.span, "the data")
+            .help(format!(
+                "write `validation = 0.1` in the options of `{}`",
+                spec.name
+            ));
+        Err(Failure::Program(vec![diagnostic]))
     }
 
     /// Only targets on the reals can be standardised.
