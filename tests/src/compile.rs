@@ -68,12 +68,20 @@ pub fn file(path: &Path, options: &Options) -> Compiled {
     text(path, &crate::files::read(&path.to_path_buf()), options)
 }
 
-/// The programs of `examples/` whose data lie beside them, in order. `digits/mnist.bnn` asks for files to be downloaded.
+/// Programs whose data are to be downloaded or are made as they run.
+const ELSEWHERE: [&str; 4] = [
+    "digits/mnist.bnn",
+    "digits/mixture.bnn",
+    "digits/radial.bnn",
+    "bandit/mushrooms.bnn",
+];
+
+/// The programs of `examples/` whose data lie beside them, in order.
 pub fn examples() -> Vec<PathBuf> {
     let found = crate::files::under("examples", &["bnn"]);
     let here = found
         .iter()
-        .filter(|file| !file.path.ends_with("digits/mnist.bnn"));
+        .filter(|file| !ELSEWHERE.iter().any(|path| file.path.ends_with(path)));
     here.map(|file| root().join(&file.path)).collect()
 }
 

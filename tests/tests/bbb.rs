@@ -220,3 +220,74 @@ fn batches_add_up() {
         }
     }
 }
+
+/// No information in the data: a step of rate `r` takes the KL's gradient, which is the mean itself, times its weight.
+const UNINFORMED: &str = "
+data line = csv(\"line.csv\") { target = y }
+model Line(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  y ~ Normal(w * x, 1)
+}
+posterior Q of Line { w ~ Normal(loc = 2, scale = fixed(0.5)) }
+infer fit = vi(Q, line) { epochs = 1, batch = 4, optimiser = SGD(0.125), kl_weight = HOW }
+";
+
+/// The mean after steps with these weights of the KL.
+fn shrunk(weights: &[f64]) -> f64 {
+    weights
+        .iter()
+        .fold(2.0, |mean, weight| mean * (1.0 - 0.125 * weight))
+}
+
+/// Ten and sixteen rows in batches of four: the weights of the paper (8/15, 4/15, 2/15, 1/15 of the KL in four batches),
+/// each relative to a likelihood that counts `rows / 4` times.
+#[test]
+fn steps_see_the_weight_of_the_kl() {
+    let fifteenths = |share: f64| 4.0 * share / 15.0;
+    let even: [(&str, Vec<f64>); 3] = [
+        ("exact", vec![1.0; 4]),
+        ("graves", vec![1.0; 4]),
+        ("blundell", [8.0, 4.0, 2.0, 1.0].map(fifteenths).to_vec()),
+    ];
+    let uneven: [(&str, Vec<f64>); 3] = [
+        ("exact", vec![1.0; 3]),
+        // The last batch has two of ten rows.
+        ("graves", vec![10.0 / 12.0, 10.0 / 12.0, 10.0 / 6.0]),
+        (
+            "blundell",
+            vec![4.0 / 7.0 * 2.5, 2.0 / 7.0 * 2.5, 1.0 / 7.0 * 5.0],
+        ),
+    ];
+    for (rows, cases) in [(16, even), (10, uneven)] {
+        for (how, weights) in cases {
+            let data = vec![(0.0, 1.0); rows];
+            let program = UNINFORMED.replace("HOW", how);
+            let compiled = compiled(&format!("weight-{how}-{rows}"), &data, &program, Precision::F64);
+            let result = compile::run(&compiled.manifest, 1);
+            let fitted = &result.outcomes[0].splits[0].fitted;
+            close(fitted.values["w/loc"][0], shrunk(&weights), 1e-14);
+            assert_eq!(fitted.steps as usize, weights.len());
+        }
+    }
+}
+
+/// Whatever the weights, an epoch of steps that move nothing sums up to the loss of all rows.
+#[test]
+fn an_epoch_is_the_bound() {
+    let losses = ["exact", "graves", "blundell"].map(|how| {
+        let program = UNINFORMED.replace("HOW", how).replace("SGD(0.125)", "SGD(1e-30)");
+        let compiled = compiled(
+            &format!("epoch-{how}"),
+            &POINTS.map(|(_, y)| (0.0, y)),
+            &program,
+            Precision::F64,
+        );
+        compile::run(&compiled.manifest, 1).outcomes[0].splits[0]
+            .fitted
+            .loss
+    });
+    // KL(N(2, 0.5^2) || N(0, 1)), and the density of the targets around zero.
+    let kl = 0.5 * (0.25 + 4.0 - 1.0) - 0.5f64.ln();
+    let likelihood: f64 = POINTS.iter().map(|(_, y)| log_normal(*y, 0.0, 1.0)).sum();
+    losses.map(|loss| close(loss, kl - likelihood, 1e-12));
+}

@@ -176,6 +176,55 @@ fn every_example() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
+/// A network whose divergence has no closed form, estimated by this many draws.
+fn divergence(file: &str, posterior: &str, prior: &str, draws: usize) -> String {
+    format!(
+        "use layers::Dense
+data rows = csv(\"{file}\") {{ test = fraction(0.2), standardise = [inputs, target] }}
+model Net(x: real[d]) -> y: real {{
+  hidden = Dense(2000, prior = {prior})
+  out    = Dense(1, prior = {prior})
+  y ~ Normal(out(tanh(hidden(x)))[0], 1)
+}}
+posterior Q of Net {{
+  hidden.*, out.* ~ {posterior}(scale = 0.05)
+}}
+infer fit = vi(Q, rows) {{ epochs = 1, batch = 16, kl = monte_carlo, draws = {draws}, predictive_draws = 2 }}
+"
+    )
+}
+
+/// The copies of small results that chunks of draws may have.
+const COPIES: u64 = 512 << 10;
+
+/// What the divergence needs does not depend on how many draws it takes: a thousand draws of the weights would be 80
+/// megabytes.
+#[test]
+fn draws_of_the_divergence() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = folder();
+    let file = table(&folder, 300);
+    let mut faults = Vec::new();
+    for posterior in ["Normal", "Radial"] {
+        for prior in [
+            "Laplace(0, 1)",
+            "Mixture(0.5, Normal(0, 1), Normal(0, 0.01))",
+            "Logistic(0, 1)",
+        ] {
+            let name = format!("{posterior}, {prior}");
+            let peaks = [1, 10, 100, 1000].map(|draws| {
+                let program = divergence(&file, posterior, prior, draws);
+                let compiled = compile::text(&folder.join("net.bnn"), &program, &options("cranelift", None));
+                (predicted(&compiled), measured(&compiled) as u64)
+            });
+            println!("{name}: predicted and measured {peaks:?}");
+            let is_above = |peak: &(u64, u64)| peak.0 > peaks[1].0 + COPIES || peak.1 > peaks[1].1 + COPIES;
+            faults.extend(peaks.iter().any(is_above).then(|| format!("{name}: {peaks:?}")));
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
 /// Several splits keep the files' table; early stopping has a predicting program of its own; a second infer starts from
 /// the first.
 #[test]

@@ -220,7 +220,7 @@ fn values(kind: OptionKind) -> String {
             .join(" or "),
         OptionKind::Optimiser => "an optimiser".to_owned(),
         OptionKind::Infer => "an `infer`".to_owned(),
-        OptionKind::Reals => "numbers in brackets".to_owned(),
+        OptionKind::Fractions => "fractions in brackets".to_owned(),
         OptionKind::Names => "names in brackets".to_owned(),
         OptionKind::Call => "a word or a call".to_owned(),
     }
@@ -263,7 +263,10 @@ fn listed<const N: usize>(head: [&str; N], rows: Vec<Vec<String>>) -> String {
 fn distributions() -> String {
     let parts = |dist: &Dist| {
         let names = dist.body.iter().map(|line| match &line.kind {
-            DefinitionKind::Function(_) => format!("`{}(x)`", line.name.name),
+            DefinitionKind::Function(arguments) => {
+                let arguments: Vec<&str> = arguments.iter().map(|argument| &*argument.name).collect();
+                format!("`{}({})`", line.name.name, arguments.join(", "))
+            }
             _ => format!("`{}`", line.name.name),
         });
         names.collect::<Vec<String>>().join(" ")

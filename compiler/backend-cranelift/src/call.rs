@@ -3,6 +3,7 @@
 use crate::func::{Emitter, memory};
 use crate::schedule::Schedule;
 use crate::staging::is_called;
+use crate::sweep;
 use bnnc_abi::symbols;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
@@ -24,7 +25,7 @@ pub(crate) fn callee(kernel: &Kernel, id: InstId, precision: Precision) -> (Stri
         }
         InstOp::Noise { kind, .. } => (
             symbols::noise_symbol(*kind, precision),
-            vec![pointer, int, int, int, word, word, word],
+            vec![pointer, pointer, int, int, int, word, word, word],
         ),
         InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => unreachable!("{id} is no call"),
     }
@@ -48,7 +49,8 @@ pub(crate) fn signature(mut signature: Signature, parameters: &[Type]) -> Signat
 
 /// Scratch memory of one invocation.
 pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize {
-    SINGLE_BYTES as usize + schedule.homes * schedule.block as usize * precision.bytes()
+    let homes = schedule.homes * schedule.block as usize * precision.bytes();
+    SINGLE_BYTES as usize + homes + sweep::scratch_bytes(schedule, precision)
 }
 
 impl Emitter<'_, '_> {
@@ -60,25 +62,56 @@ impl Emitter<'_, '_> {
 
     /// Calls `id` on a block whose accesses begin at `pointers`.
     pub fn call_block(&mut self, id: InstId, (operands, pointers): (&[InstId], &[Value]), count: Value) {
-        let source = self.source;
         let mut arguments = vec![self.home_of(id)];
         for operand in operands {
-            arguments.push(match source.schedule.home[operand.index()] {
-                Some(home) => self.home(home),
-                None => pointers[source.accesses.load(*operand)],
-            });
+            arguments.push(self.block_of(*operand, pointers));
         }
         arguments.push(count);
         self.call(id, &arguments);
     }
 
-    /// A block of a noise stream whose first element is at `inner` along the innermost axis.
-    pub fn noise_block(&mut self, id: InstId, out: Value, inner: Value, count: Value) {
-        let InstOp::Noise { coordinates, .. } = &self.source.kernel.body[id].op else {
+    fn skip(&mut self, address: Value, bytes: Option<Value>) -> Value {
+        match bytes {
+            Some(bytes) => self.builder.ins().iadd(address, bytes),
+            None => address,
+        }
+    }
+
+    /// Where a call finds the values of its operand at a block.
+    fn block_of(&mut self, operand: InstId, pointers: &[Value]) -> Value {
+        match self.source.schedule.home[operand.index()] {
+            Some(home) => self.home(home),
+            None => pointers[self.source.accesses.load(operand)],
+        }
+    }
+
+    /// A block of a noise stream whose first element is at `inner` along the innermost axis, whose accesses begin at
+    /// `pointers` and whose values are `skipped` bytes after the start of their scratch slots.
+    pub fn noise_block(
+        &mut self,
+        id: InstId,
+        (inner, count): (Value, Value),
+        pointers: &[Value],
+        skipped: Option<Value>,
+    ) {
+        let InstOp::Noise {
+            coordinates, shape, ..
+        } = &self.source.kernel.body[id].op
+        else {
             unreachable!("{id} is noise")
         };
         let coordinates = coordinates.map(|coordinate| self.outside(coordinate));
-        self.noise(id, (out, count), coordinates, Some(inner));
+        let out = self.home_of(id);
+        let out = self.skip(out, skipped);
+        let shapes = match shape {
+            Some(shape) => {
+                let block = self.block_of(*shape, pointers);
+                let in_scratch = self.source.schedule.home[shape.index()].is_some();
+                self.skip(block, skipped.filter(|_| in_scratch))
+            }
+            None => out,
+        };
+        self.noise(id, (out, shapes, count), coordinates, Some(inner));
     }
 
     /// Calls `id` on one element.
@@ -95,9 +128,18 @@ impl Emitter<'_, '_> {
     }
 
     /// One element of a noise stream, `inner` being the index along the innermost axis if this is inside its loop.
-    pub fn noise_once(&mut self, id: InstId, coordinates: [Value; 3], inner: Option<Value>) -> Value {
+    pub fn noise_once(
+        &mut self,
+        id: InstId,
+        coordinates: [Value; 3],
+        shape: Option<Value>,
+        inner: Option<Value>,
+    ) -> Value {
         let one = self.int(1);
-        self.noise(id, (self.scratch, one), coordinates, inner);
+        if let Some(shape) = shape {
+            self.builder.ins().store(memory(), shape, self.scratch, 0);
+        }
+        self.noise(id, (self.scratch, self.scratch, one), coordinates, inner);
         self.single_result()
     }
 
@@ -109,7 +151,7 @@ impl Emitter<'_, '_> {
     fn noise(
         &mut self,
         id: InstId,
-        (out, count): (Value, Value),
+        (out, shapes, count): (Value, Value, Value),
         coordinates: [Value; 3],
         inner: Option<Value>,
     ) {
@@ -122,7 +164,7 @@ impl Emitter<'_, '_> {
         let key = self.size(*key);
         let first = self.linear(*offset, strides, inner);
         let [draw, example, step] = coordinates;
-        self.call(id, &[out, count, key, first, draw, example, step]);
+        self.call(id, &[out, shapes, count, key, first, draw, example, step]);
     }
 
     fn call(&mut self, id: InstId, arguments: &[Value]) {

@@ -21,6 +21,8 @@ pub(crate) struct Source<'a> {
     pub kernel: &'a Kernel,
     /// Iterations of the kernel's outermost axis for one of the launch's.
     pub factor: i64,
+    /// The axis of which launches give a part: the outermost, unless axes were exchanged.
+    pub divided: usize,
     /// Where everything is computed.
     pub schedule: &'a Schedule,
     /// The kernel's addresses.
@@ -149,9 +151,9 @@ impl<'a, 'f> Emitter<'a, 'f> {
 
     /// First iteration of an axis, and one past the last.
     pub fn axis_range(&mut self, axis: usize) -> (Value, Value) {
-        match axis {
-            0 => (self.start, self.end),
-            _ => (self.int(0), self.size(self.source.kernel.dims[axis])),
+        match axis == self.source.divided {
+            true => (self.start, self.end),
+            false => (self.int(0), self.size(self.source.kernel.dims[axis])),
         }
     }
 
@@ -299,7 +301,10 @@ impl<'a, 'f> Emitter<'a, 'f> {
             .builder
             .ins()
             .icmp(IntCC::SignedLessThan, self.start, self.end);
-        for dim in self.source.kernel.dims.iter().skip(1) {
+        for (axis, dim) in self.source.kernel.dims.iter().enumerate() {
+            if axis == self.source.divided {
+                continue;
+            }
             if !matches!(dim, Size::Fixed(size) if *size > 0) {
                 let (zero, size) = (self.int(0), self.size(*dim));
                 let positive = self.builder.ins().icmp(IntCC::SignedLessThan, zero, size);
@@ -322,8 +327,9 @@ impl<'a, 'f> Emitter<'a, 'f> {
                 let offset = self.bytes(access.offset, bytes);
                 pointer = self.builder.ins().iadd(pointer, offset);
             }
-            if access.strides[0] != Size::Fixed(0) {
-                let stride = self.bytes(access.strides[0], bytes);
+            let stride = access.strides[self.source.divided];
+            if stride != Size::Fixed(0) {
+                let stride = self.bytes(stride, bytes);
                 let skipped = self.builder.ins().imul(self.start, stride);
                 pointer = self.builder.ins().iadd(pointer, skipped);
             }
@@ -339,13 +345,13 @@ impl<'a, 'f> Emitter<'a, 'f> {
         if axis + 1 == kernel.dims.len() {
             return self.innermost(pointers);
         }
-        if let Some(tile) = self
-            .source
-            .schedule
-            .tile
-            .filter(|_| axis + 2 == kernel.dims.len())
-        {
-            return self.tiles(pointers, tile);
+        let last_two = axis + 2 == kernel.dims.len();
+        if last_two && !self.source.schedule.sums.is_empty() {
+            return self.sweep(pointers);
+        }
+        if let Some(tile) = self.source.schedule.tile.filter(|_| last_two) {
+            let range = self.axis_range(axis);
+            return self.tiles(pointers, range, tile);
         }
         let (moving, strides) = self.steps(axis);
         let (from, to) = self.axis_range(axis);
@@ -396,9 +402,12 @@ impl<'a, 'f> Emitter<'a, 'f> {
                         false => self.compute(id, Lanes::one(self.source.precision), &operands),
                     }
                 }
-                InstOp::Noise { coordinates, .. } => {
+                InstOp::Noise {
+                    coordinates, shape, ..
+                } => {
                     let coordinates = coordinates.map(|coordinate| self.outside(coordinate));
-                    self.noise_once(id, coordinates, None)
+                    let shape = shape.map(|shape| self.outside(shape));
+                    self.noise_once(id, coordinates, shape, None)
                 }
             };
             self.hoisted[id.index()] = Some(value);
@@ -433,6 +442,16 @@ impl<'a, 'f> Emitter<'a, 'f> {
         self.scalars(lanes)
             .apply(*scalar, dtype, operands, never_nan(ids[0]))
     }
+}
+
+/// `pointers` with those of the `moving` accesses replaced.
+pub(crate) fn replaced(pointers: &[Value], moving: &[usize], by: &[Value]) -> Vec<Value> {
+    let mut pointers = pointers.to_vec();
+    moving
+        .iter()
+        .zip(by)
+        .for_each(|(at, pointer)| pointers[*at] = *pointer);
+    pointers
 }
 
 /// Elements of buffers: inside their buffer, with the alignment of one element.

@@ -6,6 +6,7 @@ use crate::collapse::collapse;
 use crate::func::{Emitter, Source};
 use crate::isa::host;
 use crate::schedule::Schedule;
+use crate::sweep::order;
 use bnnc_abi::code::{Code, KernelArgs};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -161,14 +162,16 @@ struct Compiler<'a> {
 
 impl Compiler<'_> {
     fn kernel(&mut self, kernel: &Kernel) -> Result<Draft, Fault> {
-        let (kernel, factor) = &collapse(kernel);
+        let (kernel, factor) = collapse(kernel);
+        let (kernel, divided) = &order(kernel);
         let schedule = &Schedule::of(kernel, self.precision);
         let accesses = &Accesses::of(kernel, &schedule.live);
         self.context.func.signature = signature(self.module.make_signature(), &[types::I64]);
         let callees = &self.callees(kernel, schedule)?;
         let source = Source {
             kernel,
-            factor: *factor,
+            factor,
+            divided: *divided,
             schedule,
             accesses,
             precision: self.precision,

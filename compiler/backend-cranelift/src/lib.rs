@@ -2,7 +2,7 @@
 //!
 //! `jit` compiles a program. For each kernel `collapse` merges axes, `schedule` and `staging` decide what is computed
 //! where, `func` emits the outer loops, `stmt` the innermost one, `tile` the innermost one of several rows at once,
-//! `reduce` reductions, `scalar` single operations and `call` calls of runtime primitives.
+//! `sweep` sums over draws, `reduce` reductions, `scalar` single operations and `call` calls of runtime primitives.
 
 mod access;
 mod call;
@@ -15,6 +15,7 @@ mod scalar;
 mod schedule;
 mod staging;
 mod stmt;
+mod sweep;
 mod tile;
 
 use bnnc_abi::code::Code;

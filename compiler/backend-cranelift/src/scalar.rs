@@ -44,6 +44,7 @@ impl Scalars<'_, '_> {
             | Scalar::Erf
             | Scalar::Exp
             | Scalar::Expm1
+            | Scalar::GammaGradient
             | Scalar::Lgamma
             | Scalar::Log
             | Scalar::Log1p

@@ -3,6 +3,7 @@
 use crate::access::{Motion, motion};
 use crate::isa::Lanes;
 use crate::staging::{BLOCK, Stage, Staging, is_array_noise, operands, row_length};
+use crate::sweep;
 use bnnc_abi::plan::Storage;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
@@ -31,6 +32,8 @@ pub(crate) struct Schedule {
     pub tile: Option<(i64, i64)>,
     /// Per instruction: whether vectors need it in every lane, though it is computed outside the innermost loop.
     pub splat: Vec<bool>,
+    /// The outputs that are summed in scratch memory, where the last two axes are swept.
+    pub sums: Vec<usize>,
 }
 
 impl Schedule {
@@ -56,6 +59,10 @@ impl Schedule {
             .into_iter()
             .map(|wanted| wanted && vector)
             .collect();
+        let sums = match sweep::is_swept(kernel) {
+            true => sweep::sums(kernel),
+            false => Vec::new(),
+        };
         Schedule {
             depth,
             live,
@@ -67,6 +74,7 @@ impl Schedule {
             block: BLOCK,
             tile,
             splat,
+            sums,
         }
     }
 

@@ -47,7 +47,18 @@ pub(crate) fn operands(inst: &Inst) -> Vec<InstId> {
         InstOp::Const(_) | InstOp::Index(_) => Vec::new(),
         InstOp::Load(access) => access.dynamic.iter().map(|dynamic| dynamic.index).collect(),
         InstOp::Apply(_, operands) => operands.clone(),
-        InstOp::Noise { coordinates, .. } => coordinates.to_vec(),
+        InstOp::Noise {
+            coordinates, shape, ..
+        } => coordinates.iter().chain(shape).copied().collect(),
+    }
+}
+
+/// The operands that a call takes as blocks.
+fn block_operands(inst: &Inst) -> &[InstId] {
+    match &inst.op {
+        InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => &[],
+        InstOp::Apply(_, operands) => operands,
+        InstOp::Noise { shape, .. } => shape.as_slice(),
     }
 }
 
@@ -145,8 +156,8 @@ impl<'a> Staging<'a> {
                 operands(&kernel.body[id])
                     .iter()
                     .for_each(|operand| self.need_in_loop(*operand, stage));
-            } else if let InstOp::Apply(_, operands) = &kernel.body[id].op {
-                operands
+            } else {
+                block_operands(&kernel.body[id])
                     .iter()
                     .for_each(|operand| self.need_in_call(*operand, stage));
             }

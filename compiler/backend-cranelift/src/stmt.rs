@@ -63,12 +63,7 @@ impl<'a> Emitter<'a, '_> {
     /// The innermost axis; `skipped` is where its values are in scratch slots.
     pub fn whole_axis(&mut self, pointers: &[Value], skipped: Option<Value>) -> Span {
         let kernel = self.source.kernel;
-        let mut pointers = pointers.to_vec();
-        for (at, access) in self.source.accesses.list().iter().enumerate() {
-            if !access.dynamic.is_empty() && self.is_placed_outside(access) {
-                pointers[at] = self.place_outside(access, pointers[at]);
-            }
-        }
+        let pointers = self.placed(pointers);
         let innermost = kernel.dims.len() - 1;
         let (first, end) = self.axis_range(innermost);
         let (count, known) = match kernel.dims[innermost] {
@@ -83,6 +78,28 @@ impl<'a> Emitter<'a, '_> {
             known,
             skipped,
         }
+    }
+
+    /// Elements `first .. first + count` of the innermost axis.
+    pub fn span(&mut self, pointers: &[Value], (first, count): (Value, Value)) -> Span {
+        Span {
+            pointers: self.placed(pointers),
+            first,
+            count,
+            known: None,
+            skipped: None,
+        }
+    }
+
+    /// `pointers` with the computed positions that are the same all along the innermost axis.
+    fn placed(&mut self, pointers: &[Value]) -> Vec<Value> {
+        let mut pointers = pointers.to_vec();
+        for (at, access) in self.source.accesses.list().iter().enumerate() {
+            if !access.dynamic.is_empty() && self.is_placed_outside(access) {
+                pointers[at] = self.place_outside(access, pointers[at]);
+            }
+        }
+        pointers
     }
 
     /// Whether the computed positions of an access are the same all along the innermost axis.
@@ -130,7 +147,8 @@ impl<'a> Emitter<'a, '_> {
         );
     }
 
-    fn stages(&mut self, span: &Span) {
+    /// All stages over a span that fits into scratch slots.
+    pub fn stages(&mut self, span: &Span) {
         for (number, stage) in self.source.schedule.stages.iter().enumerate() {
             self.stage_loops(number, span);
             stage.calls.iter().for_each(|id| self.block_call(*id, span));
@@ -150,10 +168,9 @@ impl<'a> Emitter<'a, '_> {
     }
 
     fn block_call(&mut self, id: InstId, span: &Span) {
-        let out = self.home_of(id);
         match &self.source.kernel.body[id].op {
             InstOp::Apply(_, operands) => self.call_block(id, (operands, &span.pointers), span.count),
-            _ => self.noise_block(id, out, span.first, span.count),
+            _ => self.noise_block(id, (span.first, span.count), &span.pointers, None),
         }
     }
 
@@ -299,10 +316,13 @@ impl<'a> Emitter<'a, '_> {
                     self.compute(id, lanes, &operands)
                 })
                 .collect(),
-            InstOp::Noise { coordinates, .. } => {
+            InstOp::Noise {
+                coordinates, shape, ..
+            } => {
                 let coordinates = coordinates.map(|coordinate| self.value(group, coordinate, 0));
+                let shape = shape.map(|shape| self.value(group, shape, 0));
                 let index = self.wide_index(group);
-                vec![self.noise_once(id, coordinates, Some(index))]
+                vec![self.noise_once(id, coordinates, shape, Some(index))]
             }
         }
     }

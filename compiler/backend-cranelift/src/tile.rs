@@ -1,6 +1,6 @@
 //! Kernels that call array primitives along a short axis: several rows share each call.
 
-use crate::func::Emitter;
+use crate::func::{Emitter, replaced};
 use crate::staging::rows_adjoin;
 use bnnc_base::arena::Id;
 use bnnc_loops::ir::{InstId, InstOp, Kernel};
@@ -25,10 +25,9 @@ struct Tile {
 type RowBody<'b, 'a, 'f> = &'b mut dyn FnMut(&mut Emitter<'a, 'f>, &[Value], Value);
 
 impl<'a, 'f> Emitter<'a, 'f> {
-    /// The loop over the axis before the innermost one, `rows` at a time.
-    pub fn tiles(&mut self, pointers: &[Value], (rows, length): (i64, i64)) {
+    /// The loop over a range of the axis before the innermost one, `rows` at a time.
+    pub fn tiles(&mut self, pointers: &[Value], (from, to): (Value, Value), (rows, length): (i64, i64)) {
         let axis = row_axis(self.source.kernel);
-        let (from, to) = self.axis_range(axis);
         let (moving, strides) = self.steps(axis);
         let mut leaps = Vec::new();
         for stride in &strides {
@@ -102,19 +101,18 @@ impl<'a, 'f> Emitter<'a, 'f> {
                 let same_stream = coordinates
                     .iter()
                     .all(|id| source.schedule.depth[id.index()] <= axis);
-                let (out, zero) = (self.home_of(id), self.int(0));
+                let zero = self.int(0);
                 if same_stream && rows_adjoin(strides, tile.length) {
                     let elements = self.builder.ins().imul_imm_s(tile.count, tile.length);
                     self.indices.push(tile.first);
-                    self.noise_block(id, out, zero, elements);
+                    self.noise_block(id, (zero, elements), &tile.pointers, None);
                     self.indices.pop();
                     return;
                 }
                 let needed = source.schedule.closure(source.kernel, coordinates);
-                self.rows(tile, &needed, &mut |emitter, _, skipped| {
-                    let (out, length) = (emitter.builder.ins().iadd(out, skipped), emitter.int(tile.length));
-                    let first = emitter.int(0);
-                    emitter.noise_block(id, out, first, length);
+                self.rows(tile, &needed, &mut |emitter, pointers, skipped| {
+                    let (first, length) = (emitter.int(0), emitter.int(tile.length));
+                    emitter.noise_block(id, (first, length), pointers, Some(skipped));
                 });
             }
             InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => unreachable!("{id} is no call"),
@@ -124,14 +122,4 @@ impl<'a, 'f> Emitter<'a, 'f> {
 
 fn row_axis(kernel: &Kernel) -> usize {
     kernel.dims.len() - 2
-}
-
-/// `pointers` with those of the `moving` accesses replaced.
-fn replaced(pointers: &[Value], moving: &[usize], by: &[Value]) -> Vec<Value> {
-    let mut pointers = pointers.to_vec();
-    moving
-        .iter()
-        .zip(by)
-        .for_each(|(at, pointer)| pointers[*at] = *pointer);
-    pointers
 }

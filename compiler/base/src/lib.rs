@@ -6,6 +6,7 @@ pub mod arena;
 pub mod diagnostic;
 pub mod dtype;
 pub mod fault;
+pub mod gamma;
 pub mod nearest;
 pub mod philox;
 pub mod scalar;

@@ -6,7 +6,8 @@
 //! block with counter `(i / 4, d, e, s)`. Uniforms are `(word + 0.5) * 2^-32`. Normals come in pairs from words (0, 1) and
 //! (2, 3) of a block by Box-Muller: with `r = sqrt(-2 log u1)` the even element is `r cos(2 pi u2)`, the odd one
 //! `r sin(2 pi u2)`. In `f32` a uniform is the `f64` value rounded and clamped to at most `1 - 2^-24`, so that it stays inside
-//! (0, 1); normals are computed from the words in either precision.
+//! (0, 1); normals are computed from the words in either precision. Gamma variates take whole blocks:
+//! [`crate::gamma`].
 
 use std::f64::consts::TAU;
 
@@ -41,7 +42,23 @@ pub fn key(seed: u64, site: &str) -> u64 {
     for byte in site.bytes() {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3);
     }
-    let mut mixed = hash.wrapping_add(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    mix(hash.wrapping_add(seed.wrapping_mul(GOLDEN)))
+}
+
+/// The key of an attempt at an element of a stream: the first takes the stream's own, a rejected one changes it.
+pub fn attempt(key: u64, number: u64) -> u64 {
+    if number == 0 {
+        key
+    } else {
+        mix(key.wrapping_add(number.wrapping_mul(GOLDEN)))
+    }
+}
+
+/// The golden ratio of 64 bits.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// The finaliser of splitmix64.
+fn mix(mut mixed: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     mixed ^ (mixed >> 31)
@@ -69,14 +86,15 @@ pub fn uniform(key: u64, coordinates: [u32; 3], element: u64) -> f64 {
 pub fn normal(key: u64, coordinates: [u32; 3], element: u64) -> f64 {
     let words = words(key, coordinates, element);
     let first = if element % 4 < 2 { 0 } else { 2 };
-    let radius = (-2.0 * unit(words[first]).ln()).sqrt();
-    let angle = TAU * unit(words[first + 1]);
-    radius
-        * if element.is_multiple_of(2) {
-            angle.cos()
-        } else {
-            angle.sin()
-        }
+    let (even, odd) = pair(words[first], words[first + 1]);
+    if element.is_multiple_of(2) { even } else { odd }
+}
+
+/// Two independent standard normal numbers from two words.
+pub fn pair(first: u32, second: u32) -> (f64, f64) {
+    let radius = (-2.0 * unit(first).ln()).sqrt();
+    let (sin, cos) = (TAU * unit(second)).sin_cos();
+    (radius * cos, radius * sin)
 }
 
 #[cfg(test)]

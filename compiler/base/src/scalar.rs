@@ -1,5 +1,6 @@
 //! The closed set of scalar operations that every backend implements, with their reference meaning.
 
+use crate::gamma;
 use crate::special;
 
 macro_rules! scalars {
@@ -48,6 +49,8 @@ scalars! {
     Expm1 "expm1" 1;
     /// The largest integer not above `x`.
     Floor "floor" 1;
+    /// The derivative of a gamma variate `y` in its shape `x`, at the same probability.
+    GammaGradient "gamma_gradient" 2;
     /// `x <= y`.
     Le "le" 2;
     /// The logarithm of `|Gamma(x)|`.
@@ -119,6 +122,7 @@ impl Scalar {
             Scalar::Exp => x[0].exp(),
             Scalar::Expm1 => x[0].exp_m1(),
             Scalar::Floor => x[0].floor(),
+            Scalar::GammaGradient => gamma::gradient(x[0], x[1]),
             Scalar::Le => truth(x[0] <= x[1]),
             Scalar::Lgamma => special::lgamma(x[0]),
             Scalar::Log => x[0].ln(),

@@ -111,12 +111,17 @@ pub fn digamma(x: f64) -> f64 {
         shift += 1.0 / z;
         z += 1.0;
     }
+    z.ln() - log_minus_digamma(z) - shift
+}
+
+/// `log z - digamma z` for `z` from 10 on (Abramowitz and Stegun 6.3.18).
+pub(crate) fn log_minus_digamma(z: f64) -> f64 {
     let w = 1.0 / (z * z);
     let series = w
         * (1.0 / 12.0
             - w * (1.0 / 120.0
                 - w * (1.0 / 252.0 - w * (1.0 / 240.0 - w * (1.0 / 132.0 - w * (691.0 / 32_760.0))))));
-    z.ln() - 0.5 / z - series - shift
+    0.5 / z + series
 }
 
 /// The second derivative of `lgamma` (Abramowitz and Stegun 6.4.12, 6.4.6).

@@ -28,6 +28,8 @@ pub enum Command {
     Explain(Explain),
     /// Experiment: expressions, distributions, layers, models.
     Repl(Repl),
+    /// Explore the Monte-Carlo KL of a posterior family to a prior on a page of this machine.
+    Explore(Explore),
     /// Predict for new inputs with a saved run.
     Predict(Predict),
 }
@@ -145,6 +147,17 @@ pub struct Repl {
     pub seed: u64,
 }
 
+/// `bnnc explore`.
+#[derive(Args, Debug)]
+pub struct Explore {
+    /// The port on 127.0.0.1; 0 takes a free one.
+    #[arg(long, default_value_t = 8420)]
+    pub port: u16,
+    /// Threads.
+    #[arg(long)]
+    pub threads: Option<usize>,
+}
+
 /// `bnnc predict`.
 #[derive(Args, Debug)]
 pub struct Predict {
@@ -169,7 +182,7 @@ pub fn with_default_command(arguments: impl Iterator<Item = OsString>) -> Vec<Os
     let mut arguments: Vec<OsString> = arguments.collect();
     let first = arguments.get(1).map(|word| word.to_string_lossy().into_owned());
     let commands = [
-        "run", "check", "emit", "fmt", "explain", "repl", "predict", "help",
+        "run", "check", "emit", "fmt", "explain", "explore", "repl", "predict", "help",
     ];
     if let Some(first) = first {
         let names_file = first.ends_with(".bnn") || std::path::Path::new(&first).is_file();

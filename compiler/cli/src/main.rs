@@ -2,6 +2,7 @@
 
 mod arguments;
 mod commands;
+mod explore;
 mod session;
 
 use clap::Parser;

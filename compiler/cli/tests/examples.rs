@@ -1,7 +1,7 @@
 //! The examples on their real data: each runs with the arguments of its `ci.args`, and its metrics stay within the bands
 //! of its `ci.bands`, lines of `INFER METRIC MIN MAX`.
 //!
-//! A metric is a name under `metrics`, or a path from the infer's result: `parameters.mu.mean`.
+//! A metric is a name under `metrics`, or a path from the infer's result: `parameters.mu.mean`, `prune.2.weights`.
 
 mod support;
 
@@ -63,7 +63,10 @@ fn outside(result: &Value, bands: &[Band]) -> Vec<String> {
             place = &place["metrics"];
         }
         for key in band.metric.split('.') {
-            place = &place[key];
+            place = match key.parse::<usize>() {
+                Ok(at) if place.is_array() => &place[at],
+                _ => &place[key],
+            };
         }
         let (infer, metric) = (&band.infer, &band.metric);
         match place.as_f64() {

@@ -66,3 +66,25 @@ fn programs() {
     let nothing = format!("{DATA}model M(a: real) -> y: real {{ y ~ Normal(a, 1) }}\n");
     assert_refused(&run_program("nothing", &nothing), "E0606", 1);
 }
+
+/// A pruning table takes sites on the reals whose family states how far it spreads.
+#[test]
+fn nothing_to_prune() {
+    let program = format!(
+        "{DATA}model M(a: real) -> y: real {{ w ~ Normal(0, 1)\n s ~ HalfNormal(1)\n y ~ Normal(w * a, s) }}\n\
+         posterior Q of M {{ w ~ Normal(scale = 0.1)\n s ~ LogNormal(0, 0.1) }}\n\
+         infer f = vi(Q, d) {{ epochs = 1, prune = [0.5] }}\n"
+    );
+    let fine = run_program("prunable", &program);
+    assert_eq!(fine.status, 0, "{fine:?}");
+    let only = program
+        .replace("w ~ Normal(0, 1)\n", "")
+        .replace("w ~ Normal(scale = 0.1)\n", "");
+    let only = run_program("unprunable", &only.replace("w * a", "a"));
+    assert_refused(&only, "E0610", 1);
+    assert!(
+        only.stderr
+            .contains("`s` stays: zero is no value of a constrained site"),
+        "{only:?}"
+    );
+}

@@ -1,6 +1,8 @@
 //! Every diagnostic code of the compiler, and those of the command line.
 
 use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_hir::tree::InferItem;
+use std::sync::Arc;
 
 /// `--set` without an item, a key and a value.
 pub static BAD_SETTING: Code = Code {
@@ -72,7 +74,26 @@ pub static NO_VALIDATION: Code = Code {
               Right: `data d = csv(\"d.csv\") { validation = 0.1 }`.",
 };
 
+/// `prune` without a site that has weights.
+pub static NOTHING_TO_PRUNE: Code = Code {
+    id: "E0610",
+    title: "nothing to prune",
+    explain: "`prune` ranks weights by the ratio of mean and standard deviation under the posterior and sets the lowest to \
+              zero. That takes sites on the reals whose family states a mean and a variance.\n\n\
+              Wrong: `w ~ Cauchy(0, 0.1)` in the posterior of a model with no other site.\n\nRight: `w ~ Normal(0, 0.1)`.",
+};
+
+/// A port that cannot be served on.
+pub static NO_PORT: Code = Code {
+    id: "E0611",
+    title: "no such port",
+    explain: "`bnnc explore` serves its page on a port of this machine alone. Another program may hold the port, or ports below \
+              1024 may need rights.\n\nWrong: `bnnc explore --port 80`.\n\nRight: `bnnc explore --port 0`, which takes a free one.",
+};
+
 static OWN: &[&Code] = &[
+    &NO_PORT,
+    &NOTHING_TO_PRUNE,
     &NO_REWRITE,
     &NO_VALIDATION,
     &BAD_COMMAND,
@@ -95,6 +116,7 @@ pub fn all() -> Vec<&'static Code> {
     let elaborate = [
         &bnnc_hir::elaborate::model::LIMIT,
         &bnnc_hir::elaborate::model::NO_PART,
+        &bnnc_hir::elaborate::posterior::TOO_LARGE,
         &bnnc_hir::elaborate::bind::NO_COLUMN,
         &bnnc_hir::elaborate::bind::WRONG_COLUMN,
     ];
@@ -109,6 +131,17 @@ pub fn no_backend(name: &str) -> Diagnostic {
     Diagnostic::usage(&NO_BACKEND, format!("there is no backend `{name}`"))
         .suggest(name, super::backends::names())
         .note(format!("this build has {}", super::backends::names().join(", ")))
+}
+
+/// No site of the posterior has weights.
+pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> Diagnostic {
+    let span = infer.options.iter().find(|setting| &*setting.name == "prune");
+    let span = span.map_or(infer.span, |setting| setting.span);
+    let text = format!("no site of `{}` can be pruned", infer.name);
+    let diagnostic = Diagnostic::error(&NOTHING_TO_PRUNE, span, text).label("asked for here");
+    untouched.iter().fold(diagnostic, |diagnostic, (site, why)| {
+        diagnostic.note(format!("`{site}` stays: {why}"))
+    })
 }
 
 /// A rewrite that does not exist.

@@ -19,6 +19,8 @@ pub struct Compiled {
     pub timings: Vec<(String, Timings)>,
     /// The rewrites that fired, if they were asked for.
     pub firings: Vec<(String, Vec<Firing>)>,
+    /// What the user should know, though nothing stops.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// The data items that the chosen infers use.
@@ -128,6 +130,7 @@ pub fn compile(
         },
         timings: Vec::new(),
         firings: Vec::new(),
+        warnings: Vec::new(),
     };
     let mut diagnostics = Vec::new();
     for id in chosen {
@@ -141,6 +144,7 @@ pub fn compile(
             Err(Failure::Program(found)) => diagnostics.extend(found),
             Err(failure) => return Err(failure),
         }
+        compiled.warnings.extend(compilation.warnings());
         compiled.timings.push((name.clone(), compilation.timings));
         compiled
             .firings

@@ -65,12 +65,20 @@ pub fn emit(
             densities.probabilities.as_ref(),
             densities.draw.as_ref(),
         ];
-        return Ok(functions
+        let mut text: String = functions
             .into_iter()
             .flatten()
             .map(|function| format!("{function}\n"))
-            .collect());
+            .collect();
+        let (elaborated, densities) = compilation.grouped(elaborated, densities);
+        let divergence = compilation.divergence(&elaborated, &densities)?;
+        for site in &divergence.reports {
+            text.push_str(&format!("# KL of {} ({}): {}\n", site.name, site.family, site.kl));
+        }
+        text.push_str(&format!("{}\n", divergence.density));
+        return Ok(text);
     }
+    let (elaborated, densities) = compilation.grouped(elaborated, densities);
     let objective = compilation.objective(&elaborated, &densities)?;
     let Some(backend) = backends::lookup(&options.backend) else {
         return Err(Failure::Program(vec![codes::no_backend(&options.backend)]));

@@ -5,7 +5,7 @@ use crate::options::Options;
 use crate::program::Program;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::{Cost, Infer, OutputKind, Schedule, Training};
+use bnnc_abi::manifest::{Cost, Infer, OutputKind, Training};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -18,6 +18,10 @@ use bnnc_hir::tree::{InferId, InferItem, ModelId, SettingValue, Target};
 use bnnc_loops::backend::{self, Backend};
 use bnnc_loops::ir;
 use bnnc_rewrite::density::Densities;
+use bnnc_rewrite::group::group;
+use bnnc_rewrite::kl;
+use bnnc_rewrite::methods::divergence::{Divergence, divergence};
+use bnnc_rewrite::methods::likelihood::choice::Layers;
 use bnnc_rewrite::methods::train::{Objective, Refusal, Settings, objective};
 use bnnc_rewrite::pass::Context;
 use std::sync::Arc;
@@ -49,7 +53,7 @@ pub type Timings = Vec<(&'static str, f64)>;
 
 /// An infer on its way down.
 pub struct Compilation<'a> {
-    program: &'a Program,
+    pub(crate) program: &'a Program,
     options: &'a Options,
     /// The item.
     pub item: &'a InferItem,
@@ -79,6 +83,7 @@ impl<'a> Compilation<'a> {
             without: options.without.clone(),
             trace,
             timings: Vec::new(),
+            warnings: Vec::new(),
         };
         Compilation {
             program,
@@ -89,7 +94,8 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    fn timed<T>(&mut self, stage: &'static str, run: impl FnOnce(&mut Self) -> T) -> T {
+    /// Runs a stage and notes its time.
+    pub(crate) fn timed<T>(&mut self, stage: &'static str, run: impl FnOnce(&mut Self) -> T) -> T {
         let clock = Instant::now();
         let result = run(self);
         self.timings.push((stage, clock.elapsed().as_secs_f64()));
@@ -219,7 +225,8 @@ impl<'a> Compilation<'a> {
             .map(|setting| &setting.value)
     }
 
-    fn int(&self, name: &str) -> usize {
+    /// An integer option, or its default.
+    pub(crate) fn int(&self, name: &str) -> usize {
         let given = match self.setting(name) {
             Some(SettingValue::Int(value)) => Some(*value),
             Some(SettingValue::Real(value)) => Some(*value as i64),
@@ -241,6 +248,12 @@ impl<'a> Compilation<'a> {
         densities.map_err(|diagnostics| Failure::Program(self.placed(diagnostics)))
     }
 
+    /// Sites that share one joint family as one site.
+    pub fn grouped(&self, elaborated: Elaborated, densities: Densities) -> (Elaborated, Densities) {
+        let (densities, model) = group(densities, elaborated.model, &elaborated.posterior);
+        (Elaborated { model, ..elaborated }, densities)
+    }
+
     /// The functions that the infer computes.
     ///
     /// # Errors
@@ -250,20 +263,89 @@ impl<'a> Compilation<'a> {
         elaborated: &Elaborated,
         densities: &Densities,
     ) -> Result<Objective, Failure> {
-        let settings = Settings {
-            optimiser: &elaborated.optimiser,
-            samples: self.int("samples").max(1),
-            kl_draws: self.int("draws"),
-            sampled_kl: matches!(self.setting("kl"), Some(SettingValue::Word(word)) if &**word == "monte_carlo"),
-        };
+        let settings = self.settings(elaborated);
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
         let result = self.timed("rewrite", |this| {
             objective(densities, model, posterior, settings, &mut this.context)
         });
-        result.map_err(|refusal| match refusal {
+        result.map_err(|refusal| self.failure(refusal))
+    }
+
+    /// The divergence of the posterior alone, with its gradient.
+    ///
+    /// # Errors
+    /// As [`Compilation::objective`].
+    pub fn divergence(
+        &mut self,
+        elaborated: &Elaborated,
+        densities: &Densities,
+    ) -> Result<Divergence, Failure> {
+        let settings = self.settings(elaborated);
+        let (model, posterior) = (&elaborated.model, &elaborated.posterior);
+        let result = self.timed("rewrite", |this| {
+            divergence(densities, model, posterior, settings, &mut this.context)
+        });
+        result.map_err(|refusal| self.failure(refusal))
+    }
+
+    /// A refusal of the rewriter, about this infer.
+    pub(crate) fn failure(&self, refusal: Refusal) -> Failure {
+        match refusal {
             Refusal::Program(diagnostics) => Failure::Program(self.placed(diagnostics)),
             Refusal::Fault(fault) => Failure::Fault(fault),
-        })
+        }
+    }
+
+    /// What the infer's options say about its programs.
+    pub fn settings<'e>(&self, elaborated: &'e Elaborated) -> Settings<'e>
+    where
+        'a: 'e,
+    {
+        let kl = kl::Options {
+            estimator: match self.word("kl") {
+                Some("monte_carlo") => kl::Estimator::Sampled,
+                Some("direct") => kl::Estimator::Direct,
+                _ => kl::Estimator::Best,
+            },
+            statistics: match self.word("statistics") {
+                Some("sums") => kl::Statistics::Sums,
+                _ => kl::Statistics::Law,
+            },
+            taylor: self.int("taylor"),
+        };
+        Settings {
+            optimiser: &elaborated.optimiser,
+            samples: self.int("samples").max(1),
+            kl_draws: self.int("draws"),
+            kl,
+            layers: Layers {
+                local: self.names("local"),
+                flipout: self.names("flipout"),
+                integrate: self.names("integrate"),
+                series: self.int("series"),
+            },
+        }
+    }
+
+    /// The names that an option lists.
+    fn names(&self, name: &str) -> &'a [Arc<str>] {
+        match self.setting(name) {
+            Some(SettingValue::Names(names)) => names,
+            _ => &[],
+        }
+    }
+
+    /// The word that an option is set to.
+    pub(crate) fn word(&self, name: &str) -> Option<&'a str> {
+        match self.setting(name) {
+            Some(SettingValue::Word(word)) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// What the rewriter warned of.
+    pub fn warnings(&self) -> Vec<Diagnostic> {
+        self.placed(self.context.warnings.clone())
     }
 
     /// Diagnostics of the rewriter know no spans: they are about this infer.
@@ -314,7 +396,8 @@ impl<'a> Compilation<'a> {
         Ok(program)
     }
 
-    fn code(&mut self, program: ir::Program, backend: &dyn Backend) -> Result<Artifact, Fault> {
+    /// Machine code of a program.
+    pub(crate) fn code(&mut self, program: ir::Program, backend: &dyn Backend) -> Result<Artifact, Fault> {
         let options = backend::Options {
             symbols: self.options.symbols.clone(),
         };
@@ -333,6 +416,7 @@ impl<'a> Compilation<'a> {
         let clock = Instant::now();
         let elaborated = self.elaborate(schema)?;
         let densities = self.density(&elaborated.model)?;
+        let (elaborated, densities) = self.grouped(elaborated, densities);
         let objective = self.objective(&elaborated, &densities)?;
         let precision = self.precision(backend);
         let names: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
@@ -345,6 +429,7 @@ impl<'a> Compilation<'a> {
         let predict = self.code(predict, backend)?;
         let sites = self.lower("sites", &objective.sites, &[], precision)?;
         let sites = self.code(sites, backend)?;
+        let pruning = self.pruning(&elaborated, &densities, backend)?;
         let Some(output) = elaborated.bound.output else {
             return Err(Failure::Fault(Fault::Bug(
                 "a model without an output passed the checker".to_owned(),
@@ -362,45 +447,11 @@ impl<'a> Compilation<'a> {
             reports: objective.reports,
             bindings: elaborated.bound.ports,
             output,
+            pruning,
             options,
             cost,
             compile_seconds: clock.elapsed().as_secs_f64(),
         })
-    }
-
-    fn training(&self, optimiser: &Optimiser) -> Training {
-        let start = match self.setting("start") {
-            Some(SettingValue::Infer(id)) => Some(self.program.module.infers[*id].name.to_string()),
-            _ => None,
-        };
-        Training {
-            epochs: self.int("epochs"),
-            batch: self.int("batch"),
-            rate: optimiser.rate,
-            schedule: self.schedule(),
-            patience: self.int("patience"),
-            samples: self.int("samples").max(1),
-            kl_draws: self.int("draws"),
-            predictive_draws: self.int("predictive_draws").max(1),
-            start,
-        }
-    }
-
-    fn schedule(&self) -> Schedule {
-        let (name, args) = match self.setting("schedule") {
-            Some(SettingValue::Call(name, args)) => (&**name, args.as_slice()),
-            Some(SettingValue::Word(name)) => (&**name, [].as_slice()),
-            _ => ("constant", [].as_slice()),
-        };
-        match (name, args) {
-            ("cosine", _) => Schedule::Cosine,
-            ("linear", _) => Schedule::Linear,
-            ("step", [fraction, factor]) => Schedule::Step {
-                fraction: *fraction,
-                factor: *factor,
-            },
-            _ => Schedule::Constant,
-        }
     }
 
     fn cost(

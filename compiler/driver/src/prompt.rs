@@ -1,7 +1,7 @@
 //! The prompt: a session that grows by one entry at a time. Reading lines and printing belong to the command line.
 
 mod commands;
-mod concrete;
+pub(crate) mod concrete;
 mod describe;
 mod distribution;
 mod divergence;

@@ -2,6 +2,7 @@
 
 use crate::function::Function;
 use crate::types::Type;
+use bnnc_base::shape::{Dim, Shape};
 use std::sync::Arc;
 
 /// Where a distribution's values lie, or what a declared type promises.
@@ -17,6 +18,23 @@ pub enum Support {
     Ordered,
     /// Integers `0..k` (`k` = 0 means unbounded, for counts; 2 for truth values).
     Integers(usize),
+}
+
+impl Support {
+    /// The type of the values on the reals that a bijection takes to values of type `ty` in this support: a simplex of `k`
+    /// elements has `k - 1` free coordinates.
+    pub fn unconstrained(self, ty: &Type) -> Type {
+        let mut dims = ty.dims().to_vec();
+        if let (Support::Simplex, Some(Dim::Fixed(last))) = (self, dims.last_mut()) {
+            *last = last.saturating_sub(1);
+        }
+        ty.with_shape(Shape(dims))
+    }
+
+    /// Whether values are vectors along the last axis, whose elements restrict each other.
+    pub fn is_of_vectors(self) -> bool {
+        matches!(self, Support::Simplex | Support::Ordered)
+    }
 }
 
 /// A distribution of the library or the program, elaborated for concrete shapes.
@@ -48,6 +66,12 @@ pub struct Instance {
     pub variance: Option<Arc<Function>>,
     /// `(params..) -> real[]`: the total entropy of the tensor.
     pub entropy: Option<Arc<Function>>,
+    /// `(params.., order: real[]) -> value`-shaped mean of each element to the power `order`; infinite where it diverges.
+    pub moment: Option<Arc<Function>>,
+    /// `(params..) -> value`-shaped mean of the logarithm of each element (positive supports).
+    pub log_mean: Option<Arc<Function>>,
+    /// `(params..) -> value`-shaped variance of the logarithm of each element (positive supports).
+    pub log_variance: Option<Arc<Function>>,
     /// `(params..) -> real[classes]`: for discrete outputs, the probability of each class.
     pub probabilities: Option<Arc<Function>>,
 }

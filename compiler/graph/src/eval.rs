@@ -156,6 +156,9 @@ fn resolve_dist(dist: &Instance, sizes: &Sizes) -> Instance {
         mean: optional(&dist.mean),
         variance: optional(&dist.variance),
         entropy: optional(&dist.entropy),
+        moment: optional(&dist.moment),
+        log_mean: optional(&dist.log_mean),
+        log_variance: optional(&dist.log_variance),
         probabilities: optional(&dist.probabilities),
     }
 }

@@ -89,6 +89,9 @@ pub fn unit_normal(sizes: &[usize]) -> Arc<Instance> {
         mean: None,
         variance: None,
         entropy: None,
+        moment: None,
+        log_mean: None,
+        log_variance: None,
         probabilities: None,
     })
 }

@@ -53,11 +53,14 @@ pub struct Site {
     pub local: bool,
 }
 
-/// How one site is approximated.
+/// How one site is approximated, or several together.
 #[derive(Clone, Debug)]
 pub struct SitePosterior {
-    /// The site.
+    /// The site; where several share the family, the name of their group.
     pub site: Arc<str>,
+    /// The sites that share the family, in the order in which their elements lie in its values; none where `site` has it for
+    /// itself. A family that is shared is on `real[n]`, over the free coordinates of the members in row-major order.
+    pub members: Vec<Site>,
     /// The family for this site's shape. `Point` has a `draw` (its `loc`) and no density.
     pub family: Arc<Instance>,
     /// One per parameter of the family, in order.
@@ -67,7 +70,7 @@ pub struct SitePosterior {
 /// One parameter of a variational family.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FamilyParam {
-    /// Its name in the family: `loc`.
+    /// Its name in the family: `loc`. What one member of a group has of it is named by the member too: `hidden.w/loc`.
     pub name: Arc<str>,
     /// Its type.
     pub ty: Type,
@@ -93,7 +96,7 @@ pub enum Start {
 pub struct Posterior {
     /// Its name.
     pub name: String,
-    /// One per site of the model, in the model's order.
+    /// One per site of the model or group of sites, in the model's order.
     pub sites: Vec<SitePosterior>,
 }
 

@@ -54,7 +54,7 @@ impl OpDef {
 
     /// Whether it has its own derivative rule.
     pub fn is_differentiable(&self) -> bool {
-        matches!(self.vjp, Vjp::Rule(_))
+        matches!(self.vjp, Vjp::Rule(_) | Vjp::Implicit(_))
     }
 
     /// Whether it takes functions as attributes.
@@ -106,6 +106,9 @@ impl Site<'_> {
 pub enum Vjp {
     /// One entry per operand; `None` where no derivative flows (integers, conditions).
     Rule(fn(&mut Builder, &Site, Value) -> Vec<Option<Value>>),
+    /// As [`Vjp::Rule`], for a random result: its derivative at a fixed probability. It gives the derivatives of expectations,
+    /// although with the same random numbers single values may move otherwise.
+    Implicit(fn(&mut Builder, &Site, Value) -> Vec<Option<Value>>),
     /// Constant almost everywhere, or not differentiable by intent; with the reason.
     Zero(&'static str),
     /// A refusal is declared with its reason, never left out.
@@ -149,6 +152,8 @@ pub enum KernelKind {
     Contract,
     /// Running sum along an axis.
     Cumsum,
+    /// Counter-based gamma variates.
+    GammaNoise,
     /// Picks slices by an integer operand.
     Gather,
     /// 0, 1, 2, ...

@@ -29,7 +29,7 @@ pub enum Rule {
     Length,
     /// `zeros(n, ..)`, `ones(n, ..)`: arrays of the given dims.
     Filled,
-    /// `standard_normal()`, `standard_uniform()`: noise of the shape that the context asks for; only in `draw`.
+    /// `standard_normal()`, `standard_uniform()`, `standard_gamma(shape)`: noise of the shape that the context asks for; only in `draw`.
     Noise,
     /// `conv(x, kernel, stride = s)`, `pad(x, k)`: declared for later methods; typed, not elaborated yet.
     Conv,

@@ -5,9 +5,10 @@ use crate::tree::{
     Binding, Comprehension, DistItem, Expr, ExprKind, FnItem, Index, InferItem, LayerItem, Locals, ModelItem,
     Module, OptimiserItem, PosteriorItem, PosteriorValue, SettingValue, StartValue, Stmt, Target,
 };
-use crate::types::Ty;
+use crate::types::{Elem, Ty};
 use bnnc_base::source::SourceId;
 use bnnc_grammar::ast::UnaryOp;
+use bnnc_graph::dist::Support;
 use std::fmt::Write;
 
 /// The items of one source, or of all: constants, functions, layers, distributions, optimisers, models, posteriors,
@@ -161,6 +162,9 @@ impl Printer<'_> {
         for (name, value) in &item.values {
             let value = self.expr(value, &item.locals);
             self.line(&format!("{name} = {value}"));
+        }
+        if !item.groups && matches!(&item.on, Ty::Tensor(Elem::Real(Support::Real), dims) if dims.len() == 1) {
+            self.line("per_tensor = true");
         }
         self.close();
     }

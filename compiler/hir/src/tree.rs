@@ -189,10 +189,13 @@ pub struct DistItem {
     /// Whether it is over scalars and lifts: every parameter and the value are scalars. Its definitions then use
     /// elementwise operations only, because the elaborator evaluates them on whole tensors at once.
     pub elementwise: bool,
-    /// `log_density(x)`, `cdf(x)`, `quantile(p)`: name, argument, value. `log_density` is absent for families that are
-    /// only posteriors of points.
+    /// Whether a line of a posterior that names several sites makes one distribution over all of them: it is on `real[n]`,
+    /// and does not say `per_tensor = true`.
+    pub groups: bool,
+    /// `log_density(x)`, `cdf(x)`, `quantile(p)`, `moment(k)`: name, argument, value. `log_density` is absent for
+    /// families that are only posteriors of points.
     pub functions: Vec<(Arc<str>, LocalId, Expr)>,
-    /// `draw`, `mean`, `variance`, `entropy`, `probabilities`: by name, in order.
+    /// `draw`, `mean`, `variance`, `entropy`, `log_mean`, `log_variance`, `probabilities`: by name, in order.
     pub values: Vec<(Arc<str>, Expr)>,
 }
 

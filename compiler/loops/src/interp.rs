@@ -6,6 +6,7 @@ use bnnc_abi::plan::{Combine, Storage};
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
+use bnnc_base::gamma;
 use bnnc_base::philox;
 use bnnc_base::scalar::Scalar;
 
@@ -118,6 +119,7 @@ impl Frame<'_> {
                 kind,
                 key,
                 coordinates,
+                shape,
                 offset,
                 strides,
             } => {
@@ -125,9 +127,11 @@ impl Frame<'_> {
                 // SAFETY: as promised for the whole frame.
                 let (key, element) =
                     unsafe { (self.size(*key) as u64, self.linear(*offset, strides) as u64) };
+                let shape = shape.map_or(f64::NAN, |shape| self.value(shape));
                 match kind {
                     NoiseKind::Uniform => philox::uniform(key, coordinates, element),
                     NoiseKind::Normal => philox::normal(key, coordinates, element),
+                    NoiseKind::Gamma => gamma::variate(key, coordinates, element, shape),
                 }
             }
         }

@@ -103,6 +103,8 @@ pub enum InstOp {
         key: Size,
         /// The coordinates draw, example, step: integers.
         coordinates: [InstId; 3],
+        /// The shape, where the law has one: a real.
+        shape: Option<InstId>,
         /// The number of the element: `offset + sum strides[i] * index[i]`.
         offset: Size,
         /// One stride per domain axis.

@@ -239,12 +239,17 @@ fn noise(reader: &mut Reader<'_>) -> Read<InstOp> {
     reader.expect(",")?;
     let coordinates = [draw, example, inst_id(reader)?];
     reader.expect(")")?;
+    let shape = match reader.eat("shape") {
+        true => Some(inst_id(reader)?),
+        false => None,
+    };
     reader.expect("at")?;
     let offset = size(reader)?;
     Ok(InstOp::Noise {
         kind,
         key,
         coordinates,
+        shape,
         offset,
         strides: sizes(reader)?,
     })

@@ -55,10 +55,14 @@ impl Display for Inst {
                 kind,
                 key,
                 coordinates: [draw, example, step],
+                shape,
                 offset,
                 strides,
             } => {
                 write!(f, "noise {} {key} ({draw}, {example}, {step})", kind.name())?;
+                if let Some(shape) = shape {
+                    write!(f, " shape {shape}")?;
+                }
                 write!(f, " at {offset} {}", Sizes(strides))
             }
         }

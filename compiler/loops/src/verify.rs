@@ -83,12 +83,25 @@ fn verify_inst(kernel: &Kernel, id: InstId, inst: &Inst) -> Verdict {
             }
         }
         InstOp::Noise {
-            coordinates, strides, ..
+            kind,
+            coordinates,
+            shape,
+            strides,
+            ..
         } => {
             for coordinate in coordinates {
                 let dtype = operand_type(kernel, *coordinate, id.index())?;
                 ensure(dtype == DType::Int, || {
                     format!("coordinate {coordinate} is {dtype}, not int")
+                })?;
+            }
+            ensure(shape.is_some() == kind.has_shape(), || {
+                format!("whether {} noise has a shape", kind.name())
+            })?;
+            if let Some(shape) = shape {
+                let dtype = operand_type(kernel, *shape, id.index())?;
+                ensure(dtype == DType::Real, || {
+                    format!("shape {shape} is {dtype}, not real")
                 })?;
             }
             verify_strides(kernel, strides)?;
@@ -120,7 +133,7 @@ pub fn scalar_type(scalar: Scalar, operands: &[DType]) -> Option<DType> {
             [Int] => Some(Int),
             _ => None,
         },
-        Scalar::Div | Scalar::Pow => (operands == [Real, Real]).then_some(Real),
+        Scalar::Div | Scalar::GammaGradient | Scalar::Pow => (operands == [Real, Real]).then_some(Real),
         Scalar::Cos
         | Scalar::Digamma
         | Scalar::Erf

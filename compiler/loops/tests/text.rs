@@ -40,7 +40,10 @@ kernel "sum" [$0] (real, real) {
   v4: real = const -0.0
   v5: bool = lt v1 v2
   v6: real = select v5 v3 v4
-  sum v6 -> 1 at 0 [0]
+  v7: real = noise gamma 7 (v0, v0, v0) shape v1 at 0 [1]
+  v8: real = gamma_gradient v1 v7
+  v9: real = add v6 v8
+  sum v9 -> 1 at 0 [0]
 }
 "#;
 

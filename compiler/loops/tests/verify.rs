@@ -118,6 +118,21 @@ fn positions_and_coordinates_are_integers() {
 }
 
 #[test]
+fn gamma_noise_has_a_shape_and_other_noise_none() {
+    refuses("noise normal", "noise gamma", "whether gamma noise has a shape");
+    refuses(
+        "(v1, v1, v1)",
+        "(v1, v1, v1) shape v0",
+        "whether normal noise has a shape",
+    );
+    refuses(
+        "noise normal 7 (v1, v1, v1)",
+        "noise gamma 7 (v1, v1, v1) shape v1",
+        "shape v1 is int, not real",
+    );
+}
+
+#[test]
 fn launches_bind_every_slot() {
     refuses("launch 0", "launch 1", "there is no kernel 1");
     refuses(

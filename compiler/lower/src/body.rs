@@ -73,8 +73,8 @@ pub enum Op {
     Load(TensorId, Place),
     /// A scalar operation.
     Apply(Scalar, Vec<InstId>),
-    /// A random number: law, key, coordinates, number of the element.
-    Noise(NoiseKind, i64, [InstId; 3], Place),
+    /// A random number: law, key, coordinates, shape, number of the element.
+    Noise(NoiseKind, i64, [InstId; 3], Option<InstId>, Place),
 }
 
 /// The axes of a kernel's domain: those of a shape without axes of size 1.
@@ -185,6 +185,7 @@ impl<'a> Body<'a> {
                 kind,
                 key,
                 coordinates,
+                shape,
                 strides,
             } => {
                 let mut element = Place::zero(self.rank);
@@ -201,7 +202,11 @@ impl<'a> Body<'a> {
                 for (number, coordinate) in numbers.iter_mut().zip(coordinates) {
                     *number = self.value(*coordinate, point)?;
                 }
-                self.push(Op::Noise(*kind, *key, numbers, element), tensor.dtype)
+                let shape = match shape {
+                    Some(shape) => Some(self.value(*shape, point)?),
+                    None => None,
+                };
+                self.push(Op::Noise(*kind, *key, numbers, shape, element), tensor.dtype)
             }
             Kind::Apply(scalar, args) => {
                 let args: Result<Vec<InstId>, Fault> =

@@ -5,6 +5,11 @@
 //! again would cost more than a trip through memory: when it is evaluated by several kernels, or repeated along an axis,
 //! and costs more than a few operations. The decision falls on the last tensor of a chain with one consumer each. Storing
 //! a tensor can change the grouping, so the two alternate until nothing is added.
+//!
+//! Note [Draws in memory]. Memory shall not depend on the number of draws of a divergence, so what has elements for every
+//! such draw is never stored because it is dear: each kernel makes it anew from its noise. Draws of weights are operands
+//! of products and stored as such; what is made of them is computed again where it only ends in sums over the draws. A
+//! number for every draw, as a norm is, may be stored.
 
 use crate::contract;
 use crate::group::{self, Grouped, Groups};
@@ -15,7 +20,7 @@ use bnnc_abi::symbols::CALLED;
 use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
 use bnnc_base::scalar::Scalar;
-use bnnc_base::shape::Dim;
+use bnnc_base::shape::{Dim, Symbol};
 use std::collections::{BTreeSet, HashMap};
 
 /// Above this, computing again costs more than loading; one library function is dearer.
@@ -180,6 +185,7 @@ fn repeats(dims: &[Dim], at: &[Coordinate]) -> bool {
 fn dear(tensors: &Tensors, live: &[bool], storage: &Storage, groups: &Groups) -> Vec<TensorId> {
     let users = users(tensors, live);
     let evaluated = evaluated(groups);
+    let anew = made_anew(tensors, storage, &users);
     let mut costs = vec![0u32; tensors.len()];
     let mut loads: Vec<BTreeSet<TensorId>> = vec![BTreeSet::new(); tensors.len()];
     let mut more = BTreeSet::new();
@@ -210,6 +216,7 @@ fn dear(tensors: &Tensors, live: &[bool], storage: &Storage, groups: &Groups) ->
             && repeats(&tensor.dims, at)
             && costs[arg.index()] > CHEAP_REPEATED
             && !storage.stored[arg.index()]
+            && !anew[arg.index()]
         {
             more.insert(*arg);
             costs[id.index()] = 0;
@@ -217,12 +224,37 @@ fn dear(tensors: &Tensors, live: &[bool], storage: &Storage, groups: &Groups) ->
         let several = evaluated.get(&id).is_some_and(|groups| groups.len() > 1);
         let costly =
             costs[id.index()] > CHEAP || loads[id.index()].len() > FEW_LOADS && costs[id.index()] > 1;
-        if several && costly && !passes_on(tensors, storage, &users[id.index()]) {
+        if several && costly && !anew[id.index()] && !passes_on(tensors, storage, &users[id.index()]) {
             more.insert(id);
             costs[id.index()] = 0;
         }
     }
     more.into_iter().collect()
+}
+
+/// Which tensors are not stored although they are dear. See Note [Draws in memory].
+fn made_anew(tensors: &Tensors, storage: &Storage, users: &[Vec<TensorId>]) -> Vec<bool> {
+    let mut anew = vec![false; tensors.len()];
+    let ids: Vec<TensorId> = tensors.ids().collect();
+    for id in ids.into_iter().rev() {
+        let dims = &tensors[id].dims;
+        let ends_in_sums = |user: &TensorId| match &tensors[*user].kind {
+            Kind::Assembled { .. } => !is_per_draw(&tensors[*user].dims, Symbol::Draws),
+            _ => anew[user.index()],
+        };
+        let purely = !users[id.index()].is_empty() && users[id.index()].iter().all(ends_in_sums);
+        // What rows are made of is no draw of a weight: every row has an element of its own.
+        let of_rows = dims.contains(&Dim::Symbol(Symbol::Batch));
+        anew[id.index()] = !storage.stored[id.index()]
+            && (is_per_draw(dims, Symbol::KlDraws) || is_per_draw(dims, Symbol::Draws) && purely && !of_rows);
+    }
+    anew
+}
+
+/// Whether there are several elements for every draw.
+fn is_per_draw(dims: &[Dim], draws: Symbol) -> bool {
+    let other = |dim: &Dim| *dim != Dim::Symbol(draws) && *dim != Dim::Fixed(1);
+    dims.contains(&Dim::Symbol(draws)) && dims.iter().any(other)
 }
 
 /// Whether the only user of a tensor is evaluated wherever the tensor is, so that storing the user is as good.

@@ -1,6 +1,7 @@
 //! From graph ops to the forms that fusion knows.
 
 mod contraction;
+mod flatten;
 mod movement;
 
 use crate::polynomial::{Polynomial, row_major};
@@ -142,6 +143,7 @@ impl<'a> Import<'a> {
             KernelKind::Contract => self.contract(site),
             KernelKind::Cumsum => self.cumsum(site),
             KernelKind::Gather => self.gather(site),
+            KernelKind::GammaNoise => self.gamma_noise(site),
             KernelKind::Iota => self.push(Kind::Index(0), dims, DType::Int),
             KernelKind::Noise => self.noise(site)?,
             KernelKind::Pad => self.pad(site),
@@ -236,25 +238,36 @@ impl<'a> Import<'a> {
         let [name, path] = [0, 1].map(|at| attr::symbol(site.attrs, at));
         let unknown = || Fault::Bug(format!("there is no noise `{name}`"));
         let kind = NoiseKind::from_name(name).ok_or_else(unknown)?;
-        let (dims, inner) = (site.ty.dims(), attr::shape(site.attrs, 2).dims());
-        let leading = dims.len() - inner.len();
+        Ok(self.stream(site, (kind, path), None))
+    }
+
+    fn gamma_noise(&mut self, site: &Site) -> TensorId {
+        let path = attr::symbol(site.attrs, 0);
+        self.stream(site, (NoiseKind::Gamma, path), Some(site.args[3]))
+    }
+
+    /// Random numbers of which the leading axes are those of the coordinates.
+    fn stream(&mut self, site: &Site, (kind, path): (NoiseKind, &str), shape: Option<TensorId>) -> TensorId {
+        let dims = site.ty.dims();
+        let leading = self.dims(site.args[0]).len();
         let mut strides = vec![Polynomial::default(); leading];
-        strides.extend(row_major(inner));
+        strides.extend(row_major(&dims[leading..]));
         let spread = |import: &mut Self, at: usize| {
             import.view(site.args[at], (0..leading).map(Coordinate::axis).collect(), dims)
         };
         let coordinates = [spread(self, 0), spread(self, 1), spread(self, 2)];
         let key = philox::key(self.seed, path) as i64;
-        Ok(self.push(
+        self.push(
             Kind::Noise {
                 kind,
                 key,
                 coordinates,
+                shape,
                 strides,
             },
             dims,
             DType::Real,
-        ))
+        )
     }
 }
 

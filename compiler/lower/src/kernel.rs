@@ -1,4 +1,7 @@
 //! From an evaluated body to a kernel: axes in a good order, collapsed, sizes bound to slots.
+//!
+//! Note [Sums over draws]. A kernel that makes noise for many elements and sums over draws has its draws innermost: chunks are
+//! then of elements, and none needs a copy of a result. A backend is free to take some elements through all draws at a time.
 
 use crate::body::{Op, Place};
 use crate::fuse::{NOISE_WEIGHT, weight};
@@ -11,6 +14,8 @@ use bnnc_loops::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, Output, Size
 
 /// Fewer iterations of the outermost axis than this are too few to split between threads.
 const FEW: i64 = 8;
+/// From this many elements on, there are enough for chunks of elements. Chunks of draws need a copy of each result.
+const MANY: i64 = 8192;
 
 /// An output before its buffer has a slot.
 #[derive(Clone)]
@@ -98,6 +103,10 @@ impl RawKernel {
         if !collapsed.splits_badly(0) {
             return collapsed;
         }
+        if collapsed.sums_over_draws() {
+            collapsed.bring_outside(1);
+            return collapsed;
+        }
         let inner = 1..self.dims.len().saturating_sub(1);
         let good = inner.clone().find(|axis| !self.splits_badly(*axis));
         // Copies of a small result are better than a chunk or two.
@@ -126,6 +135,20 @@ impl RawKernel {
             Some(size) => size < FEW,
             None => self.dims[axis].is_about_draws(),
         }
+    }
+
+    /// See Note [Sums over draws].
+    fn sums_over_draws(&self) -> bool {
+        let [draws, elements] = self.dims.as_slice() else {
+            return false;
+        };
+        let many = elements.as_fixed().is_none_or(|size| size >= MANY);
+        let makes_noise = self.insts.iter().any(|(op, _)| match op {
+            Op::Noise(.., place) => place.strides[0].is_zero() && place.strides[1].as_fixed() == Some(1),
+            Op::Const(_) | Op::Index(_) | Op::Load(..) | Op::Apply(..) => false,
+        });
+        let sums = |output: &RawOutput| output.combine.is_some() && output.address.strides[0].is_zero();
+        draws.is_about_draws() && many && makes_noise && self.outputs.iter().any(sums)
     }
 
     /// Moves an axis in front of the others.
@@ -205,10 +228,11 @@ impl RawKernel {
                 Op::Index(axis) => InstOp::Index(*axis as u32),
                 Op::Load(tensor, place) => InstOp::Load(slots.access(memory(*tensor), place)),
                 Op::Apply(scalar, args) => InstOp::Apply(*scalar, args.clone()),
-                Op::Noise(kind, key, coordinates, place) => InstOp::Noise {
+                Op::Noise(kind, key, coordinates, shape, place) => InstOp::Noise {
                     kind: *kind,
                     key: slots.slot(Amount::one(Extent::fixed(*key))),
                     coordinates: *coordinates,
+                    shape: *shape,
                     offset: slots.size(&place.offset),
                     strides: place.strides.iter().map(|stride| slots.size(stride)).collect(),
                 },
@@ -261,8 +285,9 @@ fn operands(op: &mut Op) -> Vec<&mut InstId> {
         Op::Const(_) | Op::Index(_) => Vec::new(),
         Op::Load(_, place) => place.dynamic.iter_mut().map(|(index, ..)| index).collect(),
         Op::Apply(_, args) => args.iter_mut().collect(),
-        Op::Noise(_, _, coordinates, place) => coordinates
+        Op::Noise(_, _, coordinates, shape, place) => coordinates
             .iter_mut()
+            .chain(shape)
             .chain(place.dynamic.iter_mut().map(|(index, ..)| index))
             .collect(),
     }

@@ -68,6 +68,8 @@ pub enum Kind {
         key: i64,
         /// Draw, example, step: integer tensors of the same shape.
         coordinates: [TensorId; 3],
+        /// The shapes of their law, where it has any: of the same shape too.
+        shape: Option<TensorId>,
         /// The number of an element: one stride per axis.
         strides: Vec<Polynomial>,
     },
@@ -140,7 +142,9 @@ impl Tensor {
         let dynamic = |to: &[Coordinate]| to.iter().filter_map(|c| c.dynamic).collect::<Vec<_>>();
         match &self.kind {
             Kind::Buffer(_) | Kind::Const(_) | Kind::Index(_) => Vec::new(),
-            Kind::Noise { coordinates, .. } => coordinates.to_vec(),
+            Kind::Noise {
+                coordinates, shape, ..
+            } => coordinates.iter().chain(shape).copied().collect(),
             Kind::Apply(_, args) => args.clone(),
             Kind::View(arg, at) => [vec![*arg], dynamic(at)].concat(),
             Kind::Flat(arg) => vec![*arg],

@@ -6,7 +6,7 @@ use bnnc_abi::plan::Step;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::shape::{Dim, Shape, Sizes, Symbol};
 use bnnc_graph::attr::Attr;
-use bnnc_graph::builder::Builder;
+use bnnc_graph::builder::{Builder, Window};
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::op::{Site, Vjp};
 use bnnc_graph::types::Type;
@@ -442,4 +442,16 @@ fn long_chains_are_cut() {
     });
     let program = check(&b.finish(vec![("y".into(), y)]), &[]);
     assert!(executor::counts(&program).0 <= 25, "{program}");
+}
+
+/// A window from the first element on leaves every axis where it is, but a sum of its columns has no more points than it: the
+/// gradient of a vector that a `concat` continues.
+#[test]
+fn sums_of_windows_from_the_first_element_on() {
+    let mut b = Builder::new("windows");
+    let x = b.param("x", Type::real(Shape::fixed(&[4]).prepend(DRAWS)));
+    let window = b.slice(x, Window::full(2).with(1, 0, 3));
+    let sum = b.reduce_sum(window, &[0]);
+    let function = b.finish(vec![("sum".into(), sum)]);
+    check(&function, &[]);
 }

@@ -9,11 +9,7 @@ use bnnc_graph::types::Type;
 
 /// The type of the unconstrained values that [`constrain`] takes to values of type `ty`.
 pub fn unconstrained(support: Support, ty: &Type) -> Type {
-    let mut dims = ty.dims().to_vec();
-    if let (Support::Simplex, Some(Dim::Fixed(last))) = (support, dims.last_mut()) {
-        *last = last.saturating_sub(1);
-    }
-    Type::real(Shape(dims))
+    support.unconstrained(ty)
 }
 
 /// Carries `z` onto `support`; returns the value and the logarithm of the determinant of the Jacobian, a scalar.

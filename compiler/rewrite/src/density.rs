@@ -55,6 +55,8 @@ pub struct Prior {
     pub site: Arc<str>,
     /// Its distribution.
     pub distribution: Arc<Instance>,
+    /// `(those sites and shared inputs that are needed..) -> one result per parameter`, in order.
+    pub arguments: Function,
     /// A site that its parameters depend on.
     pub depends_on: Option<Arc<str>>,
 }
@@ -188,11 +190,12 @@ pub fn prefix_noise(function: &Function, prefix: &str) -> Function {
         let NodeKind::Apply { op, attrs, .. } = &mut function.nodes[value].kind else {
             continue;
         };
-        if !std::ptr::eq(op.0, &ops::noise::NOISE) {
+        let streams = [&ops::noise::NOISE, &ops::gamma_noise::GAMMA_NOISE];
+        if !streams.iter().any(|stream| std::ptr::eq(*stream, op.0)) {
             continue;
         }
-        for attr in attrs.iter_mut().skip(1) {
-            if let Attr::Symbol(site) = attr {
+        for (attr, spec) in attrs.iter_mut().zip(op.attrs) {
+            if let (Attr::Symbol(site), "site") = (attr, spec.name) {
                 let name = if site.is_empty() {
                     prefix.to_owned()
                 } else {

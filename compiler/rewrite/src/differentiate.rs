@@ -108,7 +108,7 @@ fn pull_back_node(
         return Ok(builder.inline(&pulled, &operands).into_iter().map(Some).collect());
     }
     match op.vjp {
-        Vjp::Rule(rule) => {
+        Vjp::Rule(rule) | Vjp::Implicit(rule) => {
             let site = Site {
                 args: &args,
                 attrs: &attrs,

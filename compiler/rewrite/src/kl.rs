@@ -1,32 +1,94 @@
-//! The divergence from an approximation to a prior, exact where the graph shows that it can be.
+//! The divergence from an approximation to a prior: which way is open, which is best, and why.
 //!
-//! `KL(q || p) = -H(q) - E_q[log p(w)]`. Where `log p` is a polynomial of degree two in each element of `w`, the
-//! expectation needs only the mean and the variance of `q`: no draw is taken. See the note at the end.
+//! In order of preference: without draws ([`closed`]); by draws, of which what separates needs the means of noise only
+//! ([`estimate`], by detached signs where absolute values are in the way); a Taylor series where asked for ([`taylor`]); the plain
+//! mean over draws. A divergence that is infinite is an error ([`finite`]).
+
+pub mod algebra;
+pub mod closed;
+pub mod estimate;
+mod expand;
+pub mod finite;
+pub mod law;
+pub mod taylor;
 
 use crate::constrain;
+use crate::density::Prior;
 use crate::report;
-use crate::simplify::simplify;
-use crate::unroll::expand_maps;
-use bnnc_base::arena::Id;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_graph::attr::Attr;
-use bnnc_graph::builder::Builder;
-use bnnc_graph::dist::{Instance, Support};
-use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::dist::Support;
 use bnnc_graph::model::{Site, SitePosterior};
-use bnnc_graph::op::Op;
-use bnnc_graph::ops;
-use bnnc_graph::types::Type;
 
-/// How the divergence of one site is computed, with the reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a user asks of divergences.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Which ways are open.
+    pub estimator: Estimator,
+    /// How the means of noise of separated divergences are made.
+    pub statistics: Statistics,
+    /// The order of the Taylor series of what does not separate; 0 takes none.
+    pub taylor: usize,
+}
+
+/// Which ways of computing a divergence are open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Estimator {
+    /// The closed form where there is one, then the best estimate.
+    #[default]
+    Best,
+    /// The best estimate by draws.
+    Sampled,
+    /// The plain mean over draws.
+    Direct,
+}
+
+/// How means of noise are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Statistics {
+    /// Drawn from their own law where it is known, so that the time does not depend on the number of draws.
+    #[default]
+    Law,
+    /// Summed over the draws.
+    Sums,
+}
+
+/// Whether the divergence of a site needs draws.
+#[derive(Clone, Debug)]
+pub enum Way {
+    /// No; at most those of the sites that the prior depends on.
+    Closed(closed::Closed),
+    /// Yes, with the reason.
+    Draws(String),
+    /// The approximation is one point: minus the log prior there.
+    Point,
+}
+
+/// How the divergence of one site is computed in the end, with the reason.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Choice {
     /// Without draws.
     Exact(String),
-    /// By the draws of the step.
-    MonteCarlo(String),
+    /// By means of noise alone.
+    Separated(Separation),
+    /// By means of noise, with the prior replaced by a polynomial.
+    Series(Approximation),
+    /// By draws through which gradients flow, with the reason.
+    Direct(String),
     /// The approximation is one point: minus the log prior there.
     Point,
+}
+
+/// What is known of a divergence that separates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Separation {
+    /// How many means of noise it needs, per element.
+    pub means: usize,
+    /// Whether absolute values or choices were taken apart by detached signs.
+    pub detached: bool,
+    /// Why there is no closed form.
+    pub because: String,
+    /// Whether its means are drawn from their own law.
+    pub by_law: bool,
 }
 
 impl Choice {
@@ -34,9 +96,60 @@ impl Choice {
     pub fn sentence(&self) -> String {
         match self {
             Choice::Exact(why) => format!("exact: {why}"),
-            Choice::MonteCarlo(why) => format!("monte_carlo: {why}"),
+            Choice::Separated(separation) => separation.sentence(),
+            Choice::Series(approximation) => approximation.sentence(),
+            Choice::Direct(why) => format!("direct: {why}"),
             Choice::Point => "point: minus the log prior at the point".to_owned(),
         }
+    }
+}
+
+/// A Taylor polynomial in place of a log density.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Approximation {
+    /// The degree.
+    pub order: usize,
+    /// Around which value of the site.
+    pub centre: f64,
+    /// How far from there the series converges.
+    pub radius: f64,
+    /// What it separates into.
+    pub separation: Separation,
+}
+
+impl Approximation {
+    fn sentence(&self) -> String {
+        let number = |x: f64| {
+            format!("{:.4}", x)
+                .trim_end_matches('0')
+                .trim_end_matches('.')
+                .to_owned()
+        };
+        format!(
+            "taylor: a polynomial of degree {} around {} that converges within {} (biased); {}",
+            self.order,
+            number(self.centre),
+            number(self.radius),
+            self.separation.sentence().trim_start_matches("tuple: ")
+        )
+    }
+}
+
+impl Separation {
+    fn sentence(&self) -> String {
+        let (method, under) = match self.detached {
+            true => ("signs", " under detached signs"),
+            false => ("tuple", ""),
+        };
+        let source = match self.by_law {
+            true => "drawn by their law in a time that does not depend on the draws",
+            false => "summed over the draws without gradient",
+        };
+        let plural = if self.means == 1 { "mean" } else { "means" };
+        format!(
+            "{method}: {} {plural} of noise{under} per element, {source}; no closed form: {}",
+            self.means, self.because
+        )
     }
 }
 
@@ -112,222 +225,17 @@ fn describe(support: Support) -> String {
     }
 }
 
-/// Chooses how the divergence of one site is computed. `depends_on` names a site that the prior's parameters depend on.
-pub fn choose(
+/// The closed form of a divergence, or why there is none.
+pub fn exact(
     posterior: &SitePosterior,
     placement: Placement,
-    prior: &Instance,
-    depends_on: Option<&str>,
-) -> Choice {
-    let family = &posterior.family;
-    if is_point(posterior) {
-        return Choice::Point;
-    }
-    if placement == Placement::Carried {
-        return Choice::MonteCarlo(format!(
+    prior: &Prior,
+) -> Result<closed::Closed, String> {
+    match placement {
+        Placement::Inside => closed::closed(posterior, prior),
+        Placement::Carried => Err(format!(
             "`{}` is carried from the reals onto the support",
-            family.name
-        ));
-    }
-    if let Some(site) = depends_on {
-        return Choice::MonteCarlo(format!("the prior depends on the site `{site}`"));
-    }
-    let missing = [
-        ("entropy", family.entropy.is_none()),
-        ("mean", family.mean.is_none()),
-        ("variance", family.variance.is_none()),
-    ];
-    if let Some((what, _)) = missing.iter().find(|(_, is_missing)| *is_missing) {
-        return Choice::MonteCarlo(format!("`{}` states no {what}", family.name));
-    }
-    let mut scratch = Builder::new("scratch");
-    let params: Vec<Value> = prior
-        .params
-        .iter()
-        .map(|(name, ty)| scratch.param(name, ty.clone()))
-        .collect();
-    match polynomial(&mut scratch, prior, &params).map(|p| p.degree()) {
-        Some(degree) => Choice::Exact(format!(
-            "the log density of `{}` is a polynomial of degree {degree} in the site, and `{}` has a mean, a variance \
-             and an entropy",
-            prior.name, family.name
-        )),
-        None => Choice::MonteCarlo(format!(
-            "the log density of `{}` is not a polynomial of degree two or less",
-            prior.name
+            posterior.family.name
         )),
     }
 }
-
-/// `KL(family || prior)` without draws; `None` where [`choose`] does not say so.
-pub fn exact(
-    builder: &mut Builder,
-    family: &Instance,
-    family_params: &[Value],
-    prior: &Instance,
-    prior_params: &[Value],
-) -> Option<Value> {
-    let entropy = builder.inline(family.entropy.as_ref()?, family_params)[0];
-    let mean = builder.inline(family.mean.as_ref()?, family_params)[0];
-    let variance = builder.inline(family.variance.as_ref()?, family_params)[0];
-    let polynomial = polynomial(builder, prior, prior_params)?;
-    let square = builder.square(mean);
-    let second = builder.add(variance, square);
-    let mut expected = builder.zeros_like(mean);
-    for (coefficient, moment) in polynomial
-        .coefficients
-        .into_iter()
-        .zip([None, Some(mean), Some(second)])
-    {
-        let Some(coefficient) = coefficient else { continue };
-        let term = moment.map_or(coefficient, |moment| builder.mul(coefficient, moment));
-        expected = builder.add(expected, term);
-    }
-    let expected = builder.reduce_sum_all(expected);
-    let sum = builder.add(entropy, expected);
-    Some(builder.neg(sum))
-}
-
-/// A polynomial in each element of one tensor; an absent coefficient is zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Polynomial {
-    coefficients: [Option<Value>; 3],
-}
-
-impl Polynomial {
-    const ZERO: Polynomial = Polynomial {
-        coefficients: [None; 3],
-    };
-
-    fn constant(value: Value) -> Polynomial {
-        Polynomial {
-            coefficients: [Some(value), None, None],
-        }
-    }
-
-    fn degree(&self) -> usize {
-        (0..3)
-            .rev()
-            .find(|power| self.coefficients[*power].is_some())
-            .unwrap_or(0)
-    }
-}
-
-/// The log density of each element of the value as a polynomial in that element.
-fn polynomial(builder: &mut Builder, prior: &Instance, params: &[Value]) -> Option<Polynomial> {
-    // Loops are carried out and numbers folded first, so that `x ^ 2` reads as a product.
-    let elements = &simplify(&expand_maps(prior.log_density_elements.as_ref()?));
-    let one = builder.splat(1.0, &prior.value.shape);
-    let mut known: Vec<Polynomial> = vec![Polynomial::ZERO; elements.nodes.len()];
-    let mut reaches = vec![false; elements.nodes.len()];
-    let (value, parameters) = elements.params.split_last()?;
-    for (param, arg) in parameters.iter().zip(params) {
-        known[param.index()] = Polynomial::constant(*arg);
-    }
-    known[value.index()] = Polynomial {
-        coefficients: [None, Some(one), None],
-    };
-    reaches[value.index()] = true;
-    for node in elements.nodes.ids() {
-        let NodeKind::Apply { op, args, attrs } = &elements.nodes[node].kind else {
-            continue;
-        };
-        let operands: Vec<Polynomial> = args.iter().map(|arg| known[arg.index()]).collect();
-        reaches[node.index()] = args.iter().any(|arg| reaches[arg.index()]);
-        known[node.index()] = if reaches[node.index()] {
-            combine(builder, *op, elements, args, &operands)?
-        } else {
-            copy(builder, *op, attrs, &operands)
-        };
-    }
-    let (_, result) = elements.results.first()?;
-    Some(known[result.index()])
-}
-
-/// A node that does not depend on the value.
-fn copy(builder: &mut Builder, op: Op, attrs: &[Attr], operands: &[Polynomial]) -> Polynomial {
-    let args: Option<Vec<Value>> = operands.iter().map(|operand| operand.coefficients[0]).collect();
-    let args = args.unwrap_or_else(|| unreachable!("a node without the value has only constant operands"));
-    Polynomial::constant(builder.apply(op.0, &args, attrs.to_vec()))
-}
-
-/// A node that depends on the value: sums, products and quotients by constants keep polynomials polynomial.
-fn combine(
-    builder: &mut Builder,
-    op: Op,
-    function: &Function,
-    args: &[Value],
-    operands: &[Polynomial],
-) -> Option<Polynomial> {
-    let ty = function.ty(args[0]);
-    match op.0 {
-        op if std::ptr::eq(op, &ops::add::ADD) => Some(zip(operands, |x, y| sum(builder, x, y))),
-        op if std::ptr::eq(op, &ops::sub::SUB) => {
-            let minus = each(operands[1], |c| builder.neg(c));
-            Some(zip(&[operands[0], minus], |x, y| sum(builder, x, y)))
-        }
-        op if std::ptr::eq(op, &ops::neg::NEG) => Some(each(operands[0], |c| builder.neg(c))),
-        op if std::ptr::eq(op, &ops::mul::MUL) => product(builder, operands[0], operands[1]),
-        op if std::ptr::eq(op, &ops::div::DIV) && operands[1].degree() == 0 => {
-            let divisor = operands[1].coefficients[0]?;
-            Some(each(operands[0], |c| builder.div(c, divisor)))
-        }
-        op if std::ptr::eq(op, &ops::pow::POW) => {
-            let exponent = crate::nodes::constant_of(builder, operands[1].coefficients[0]?)?;
-            power(builder, operands[0], exponent, ty)
-        }
-        _ => None,
-    }
-}
-
-fn power(builder: &mut Builder, base: Polynomial, exponent: f64, ty: &Type) -> Option<Polynomial> {
-    match exponent {
-        0.0 => Some(Polynomial::constant(builder.constant(ty, 1.0))),
-        1.0 => Some(base),
-        2.0 => product(builder, base, base),
-        _ => None,
-    }
-}
-
-fn product(builder: &mut Builder, x: Polynomial, y: Polynomial) -> Option<Polynomial> {
-    let mut result = Polynomial::ZERO;
-    for (i, a) in x.coefficients.iter().enumerate() {
-        for (j, b) in y.coefficients.iter().enumerate() {
-            let (Some(a), Some(b)) = (a, b) else { continue };
-            let term = builder.mul(*a, *b);
-            let slot = result.coefficients.get_mut(i + j)?;
-            *slot = sum(builder, *slot, Some(term));
-        }
-    }
-    Some(result)
-}
-
-fn sum(builder: &mut Builder, x: Option<Value>, y: Option<Value>) -> Option<Value> {
-    match (x, y) {
-        (Some(x), Some(y)) => Some(builder.add(x, y)),
-        (x, y) => x.or(y),
-    }
-}
-
-fn each(x: Polynomial, mut f: impl FnMut(Value) -> Value) -> Polynomial {
-    Polynomial {
-        coefficients: x.coefficients.map(|c| c.map(&mut f)),
-    }
-}
-
-fn zip(
-    operands: &[Polynomial],
-    mut f: impl FnMut(Option<Value>, Option<Value>) -> Option<Value>,
-) -> Polynomial {
-    let mut result = Polynomial::ZERO;
-    for power in 0..3 {
-        result.coefficients[power] = f(operands[0].coefficients[power], operands[1].coefficients[power]);
-    }
-    result
-}
-
-// Note: polynomials
-//
-// Each node of the prior's log density is interpreted as coefficients of 1, w and w^2, one per element of w, that do not
-// depend on w; what cannot be is not a polynomial of degree two, and the whole is sampled. Only operations that keep
-// elements in place are admitted, so that coefficient and moment always belong to the same element of w.

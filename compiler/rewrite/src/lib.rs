@@ -4,6 +4,7 @@ pub mod batch;
 pub mod constrain;
 pub mod density;
 pub mod differentiate;
+pub mod group;
 pub mod kl;
 pub mod methods;
 pub mod nodes;

@@ -22,6 +22,23 @@ pub fn numbered_params_of(builder: &mut Builder, function: &Function) -> Vec<Val
     function.params.iter().enumerate().map(add).collect()
 }
 
+/// `function` without a parameter that nothing uses.
+pub fn without_param(function: &Function, name: &str) -> Function {
+    let function = crate::rule::remove_dead(function);
+    let mut builder = Builder::new(&function.name);
+    let mut args = Vec::new();
+    for param in &function.params {
+        // A parameter that nothing uses needs no value; the placeholder is never read.
+        args.push(match param_name(&function, *param) {
+            found if found == name => Value(0),
+            found => builder.param(found, function.ty(*param).clone()),
+        });
+    }
+    let results = builder.inline(&function, &args);
+    let named = named(&function, &results);
+    builder.finish(named)
+}
+
 /// The name of a parameter.
 pub fn param_name(function: &Function, param: Value) -> &str {
     function.param_name(param).map_or("", |name| name)
@@ -135,6 +152,19 @@ pub fn mean_leading(builder: &mut Builder, value: Value) -> Value {
 /// `value` as an expression, a few operations deep.
 pub fn describe(function: &Function, value: Value) -> String {
     describe_to(function, value, 3)
+}
+
+/// `value` as one operation: operands that are operations themselves are dots.
+pub fn describe_call_of(function: &Function, value: Value) -> String {
+    let NodeKind::Apply { op, args, .. } = &function.nodes[value].kind else {
+        return describe_to(function, value, 0);
+    };
+    let arg = |arg: &Value| match &function.nodes[*arg].kind {
+        NodeKind::Param(_) => describe_to(function, *arg, 0),
+        NodeKind::Apply { .. } => "..".to_owned(),
+    };
+    let args: Vec<String> = args.iter().map(arg).collect();
+    format!("{}({})", op.name, args.join(", "))
 }
 
 /// A call as an expression.

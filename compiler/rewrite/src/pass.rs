@@ -1,6 +1,7 @@
 //! A pass: one step from functions to functions, and what holds before and after it.
 
 use crate::rule::Firing;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_graph::function::Function;
 use bnnc_graph::spec::Spec;
 
@@ -30,6 +31,8 @@ pub struct Context {
     pub trace: Option<Vec<Firing>>,
     /// How long each pass took, in order.
     pub timings: Vec<Timing>,
+    /// What the user should know, though nothing stops.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// How long one pass took.

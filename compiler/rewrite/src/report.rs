@@ -14,6 +14,9 @@ pub static CODES: &[&Code] = &[
     &MISSING_POSTERIOR,
     &FAMILY_SHAPE,
     &NO_DENSITY,
+    &SERIES_RANGE,
+    &UNKNOWN_LAYER,
+    &LAYER_FORM,
 ];
 
 /// A site that every example has for itself.
@@ -31,7 +34,11 @@ pub static INFINITE_KL: Code = Code {
     title: "infinite KL",
     explain: "The divergence from the approximation to the prior is infinite when the approximation puts mass where the \
 prior has density zero.\n\nWrong: `rate: unit ~ Beta(2, 2)` approximated by `rate ~ Gamma(2, 1)`.\n\nRight: a family on \
-the site's own support, or a family on the reals, which is carried onto the support by a bijection.",
+the site's own support, or a family on the reals, which is carried onto the support by a bijection.\n\nIt is also infinite when \
+the log density of the prior falls like a power of the value that has no mean under the approximation: a `Cauchy` or `Horseshoe` \
+approximation has no mean of |w|, so its divergence from `Normal`, `Laplace` or `Logistic` is infinite, and one that is not small near \
+zero has no mean of 1 / w, which `InverseGamma` asks for. An estimate by draws would return a number all the same.\n\nRight: a \
+family with lighter tails, a shape that starts where the mean exists, or a prior with heavier tails such as `Cauchy`.",
 };
 
 /// A family that cannot be sampled along a path.
@@ -96,6 +103,43 @@ pub static NO_DENSITY: Code = Code {
     explain: "The divergence from a family to a prior needs the entropy of the family, or its density at each draw. Add an \
 `entropy` or a `log_density` to the `dist`.",
 };
+
+/// A layer that the model does not have.
+pub static UNKNOWN_LAYER: Code = Code {
+    id: "E0320",
+    title: "unknown layer",
+    explain: "`local`, `flipout` and `integrate` name layers, which means all weights below them, or single sites.\n\nWrong: \
+`local = [hiden]` for a model with `hidden = Dense(50)`.\n\nRight: `local = [hidden]`, `local = [hidden.w, hidden.b]`.",
+};
+
+/// A layer that cannot be treated as asked.
+pub static LAYER_FORM: Code = Code {
+    id: "E0321",
+    title: "a layer that cannot be treated so",
+    explain: "Local reparameterisation draws the outputs of a layer, which needs weights that are independent normal \
+variates under the approximation and that one example multiplies with one vector. Flipout changes the signs of one draw, \
+which needs an approximation that is symmetric around a centre. `integrate` needs independent normal weights and a log \
+likelihood that is a polynomial in the outputs of the layer.\n\nWrong: `integrate = [out]` under `y ~ StudentT(4, out(x)[0], 1)`, \
+whose log density is no polynomial.\n\nRight: `local = [out]`.",
+};
+
+/// A Taylor series used where it does not converge.
+pub static SERIES_RANGE: Code = Code {
+    id: "E0311",
+    title: "series beyond its radius",
+    explain: "`taylor = K` replaces a log density that does not separate by its Taylor polynomial around the mean at which the \
+approximation starts. The polynomial stands for the density only within the radius of convergence: the approximation should \
+keep its mass (two standard deviations around its mean) inside.\n\nStart the approximation narrower, leave `taylor` out (the \
+estimate is then a mean over draws without bias), or choose another prior.",
+};
+
+/// A warning about the program; the caller knows the span, this crate does not.
+pub fn warning(code: &'static Code, message: impl Into<String>) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Warning,
+        ..error(code, message)
+    }
+}
 
 /// An error in the program; the caller knows the span, this crate does not.
 pub fn error(code: &'static Code, message: impl Into<String>) -> Diagnostic {

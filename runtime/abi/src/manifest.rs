@@ -70,6 +70,8 @@ pub struct SiteReport {
     pub family: String,
     /// How its KL is computed, with the reason.
     pub kl: String,
+    /// How the likelihood takes the expectation over it: by a shared draw, or as its layer is treated.
+    pub likelihood: String,
 }
 
 /// What the outputs of a model are.
@@ -122,7 +124,7 @@ pub enum DataSource {
 ///
 /// Programs and their ports (besides data ports and states, by name):
 /// - `train`: inputs `iteration` (int, from 1), `step` (int, from 0), `rate` (real), `scale` (real: rows in the data over
-///   rows in this step), `kl_weight` (real, 1 by default); output `loss` (real: negative elbo of all rows).
+///   rows in this step), `kl_weight` (real: [`KlWeight`]); output `loss` (real: negative elbo of all rows).
 /// - `predict`: inputs `draw0` (int: number of the first draw), `row0` (int: number of the first row, so that the noise of a
 ///   row does not depend on how rows are grouped), `step` (int); symbols `draws` and `batch`; outputs
 ///   `log_likelihood` `[draws, batch]`, `mean` `[draws, batch, ..]`, `draw` `[draws, batch, ..]`, and
@@ -152,12 +154,31 @@ pub struct Infer {
     pub bindings: Vec<Binding>,
     /// The model's output.
     pub output: Output,
+    /// What the pruning table is made with, if there is one.
+    pub pruning: Option<Pruning>,
     /// Run-time options.
     pub options: Training,
     /// Compile-time facts for the report.
     pub cost: Cost,
     /// Seconds it took to compile.
     pub compile_seconds: f64,
+}
+
+/// What a pruning table is made with.
+///
+/// Weights are the elements of `sites`; they are ranked by their signal-to-noise ratio, abs(mean) over standard deviation.
+#[derive(Clone)]
+pub struct Pruning {
+    /// The fractions of the weights to remove.
+    pub fractions: Vec<f64>,
+    /// The sites whose elements may be removed.
+    pub sites: Vec<String>,
+    /// The sites that stay as they are, each with the reason.
+    pub untouched: Vec<(String, String)>,
+    /// `(states..) -> SITE/mean, SITE/variance` of `sites`.
+    pub moments: Artifact,
+    /// As [`Infer::predict`], with one more input `SITE/mask` per site: its draws are multiplied by it.
+    pub predict: Artifact,
 }
 
 /// Run-time options of the methods that train.
@@ -181,6 +202,25 @@ pub struct Training {
     pub predictive_draws: usize,
     /// An earlier infer to start from.
     pub start: Option<String>,
+    /// How the KL is spread over the batches of an epoch.
+    pub kl_weight: KlWeight,
+}
+
+/// How the KL is spread over the batches of an epoch. `N` is all rows, `M` the number of batches, `n` the rows of one.
+///
+/// A step minimises `kl_weight KL - N/n sum log p(row)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KlWeight {
+    /// Weight 1: every step is an unbiased estimate of the negative evidence lower bound, whatever the batch.
+    #[default]
+    Exact,
+    /// Graves (2011): each batch bears `1/M` of the KL and the likelihood of its rows, which makes the weight `N / (M n)`:
+    /// 1 where all batches are of one size; a smaller last batch weighs the KL more.
+    Graves,
+    /// Blundell et al. (2015), equation 9: batch `i` from 1 bears `2^(M - i) / (2^M - 1)` of the KL, which makes the weight
+    /// that times `N / n`. Only the sum over an epoch is the bound: the first steps follow the prior and the last ones the
+    /// likelihood alone.
+    Blundell,
 }
 
 impl Training {

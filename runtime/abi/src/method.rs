@@ -15,8 +15,8 @@ pub enum OptionKind {
     Optimiser,
     /// The name of an earlier infer.
     Infer,
-    /// Numbers in brackets.
-    Reals,
+    /// Numbers from 0 to below 1 in brackets.
+    Fractions,
     /// Names in brackets.
     Names,
     /// Anything the method itself understands (named in `doc`).
@@ -148,32 +148,77 @@ pub static ALL: &[MethodDef] = &[
                 "Monte-Carlo draws per step for a KL that has no closed form; 0 takes the likelihood's weight samples.",
                 OptionKind::Int(0),
                 "0",
-                Phase::Run
+                Phase::Compile
             ),
             option(
                 "kl",
-                "`auto` takes the closed form where there is one, `monte_carlo` never does.",
-                OptionKind::Word(&["auto", "monte_carlo"]),
+                "`auto` takes the closed form where there is one, `monte_carlo` the best estimate by draws, `direct` the plain \
+                 mean over draws.",
+                OptionKind::Word(&["auto", "monte_carlo", "direct"]),
                 "auto",
                 Phase::Compile
             ),
             option(
                 "kl_weight",
-                "How the KL is spread over the batches of an epoch: `exact` (every batch 1/batches of it).",
-                OptionKind::Word(&["exact"]),
+                "How the KL is spread over the batches of an epoch: `exact` (every step weighs it right for its rows), `graves` \
+                 (the same share in every batch) or `blundell` (half of it in the first batch, then half of the rest).",
+                OptionKind::Word(&["exact", "graves", "blundell"]),
                 "exact",
+                Phase::Run
+            ),
+            option(
+                "statistics",
+                "How a separated KL gets the means of its noise: `law` draws them from their own law where it is known, in a \
+                 time that does not depend on `draws`; `sums` adds up the draws.",
+                OptionKind::Word(&["law", "sums"]),
+                "law",
                 Phase::Compile
             ),
-            OptionDef {
-                built: false,
-                ..option(
-                    "prune",
-                    "Fractions of weights to remove by signal-to-noise for the pruning table.",
-                    OptionKind::Reals,
-                    "",
-                    Phase::Run
-                )
-            },
+            option(
+                "taylor",
+                "The order of the Taylor series that replaces what of a KL does not separate (biased; checked against its \
+                 radius of convergence); 0 takes no series.",
+                OptionKind::Int(0),
+                "0",
+                Phase::Compile
+            ),
+            option(
+                "local",
+                "Layers or sites whose weights the likelihood treats by local reparameterisation: every example draws the outputs \
+                 of the layer.",
+                OptionKind::Names,
+                "",
+                Phase::Compile
+            ),
+            option(
+                "flipout",
+                "Layers or sites whose weights get signs of their own for every example.",
+                OptionKind::Names,
+                "",
+                Phase::Compile
+            ),
+            option(
+                "integrate",
+                "Layers or sites over which the likelihood is integrated in closed form: it must be a polynomial in their \
+                 outputs, or logistic.",
+                OptionKind::Names,
+                "",
+                Phase::Compile
+            ),
+            option(
+                "series",
+                "The order of the Taylor series of a logistic likelihood that is integrated (biased).",
+                OptionKind::Int(2),
+                "4",
+                Phase::Compile
+            ),
+            option(
+                "prune",
+                "Fractions of weights to remove by signal-to-noise for the pruning table, such as `[0, 0.5, 0.95]`.",
+                OptionKind::Fractions,
+                "",
+                Phase::Compile
+            ),
         ],
         takes: Takes::Posterior,
         built: true,

@@ -11,9 +11,18 @@ pub type Unary = unsafe extern "C" fn(out: *mut u8, x: *const u8, n: i64);
 /// `(out, x, y, n)`: an elementwise function of two operands.
 pub type Binary = unsafe extern "C" fn(out: *mut u8, x: *const u8, y: *const u8, n: i64);
 
-/// `(out, n, key, first, draw, example, step)`: elements `first .. first + n` of a noise stream.
-pub type Noise =
-    unsafe extern "C" fn(out: *mut u8, n: i64, key: u64, first: u64, draw: u32, example: u32, step: u32);
+/// `(out, shapes, n, key, first, draw, example, step)`: elements `first .. first + n` of a noise stream. `shapes` holds one
+/// number per element where the law has a shape, and may be `out`; it is not looked at otherwise.
+pub type Noise = unsafe extern "C" fn(
+    out: *mut u8,
+    shapes: *const u8,
+    n: i64,
+    key: u64,
+    first: u64,
+    draw: u32,
+    example: u32,
+    step: u32,
+);
 
 /// The kinds of noise (DESIGN section 3, random numbers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,17 +31,28 @@ pub enum NoiseKind {
     Uniform,
     /// Standard normal (Box-Muller on pairs of uniforms).
     Normal,
+    /// Gamma of scale one, with a shape per element.
+    Gamma,
 }
 
 impl NoiseKind {
     /// Every kind.
-    pub const ALL: [NoiseKind; 2] = [NoiseKind::Uniform, NoiseKind::Normal];
+    pub const ALL: [NoiseKind; 3] = [NoiseKind::Uniform, NoiseKind::Normal, NoiseKind::Gamma];
 
     /// As written in IR text.
     pub fn name(self) -> &'static str {
         match self {
             NoiseKind::Uniform => "uniform",
             NoiseKind::Normal => "normal",
+            NoiseKind::Gamma => "gamma",
+        }
+    }
+
+    /// Whether the law has a shape.
+    pub fn has_shape(self) -> bool {
+        match self {
+            NoiseKind::Uniform | NoiseKind::Normal => false,
+            NoiseKind::Gamma => true,
         }
     }
 
@@ -49,6 +69,7 @@ pub const CALLED: &[Scalar] = &[
     Scalar::Erf,
     Scalar::Exp,
     Scalar::Expm1,
+    Scalar::GammaGradient,
     Scalar::Lgamma,
     Scalar::Log,
     Scalar::Log1p,

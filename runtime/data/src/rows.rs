@@ -78,6 +78,34 @@ impl RowField {
 }
 
 impl Rows {
+    /// Rows that come from no file: `inputs` holds rows of `width` inputs, every field one element per row.
+    pub fn of(width: usize, inputs: Vec<f64>, fields: Vec<(String, Values)>) -> Rows {
+        let of_fields = fields.first().map_or(0, |(_, values)| values.len());
+        let count = inputs.len().checked_div(width).unwrap_or(of_fields);
+        let field = |(name, values)| RowField {
+            name,
+            shape: Vec::new(),
+            values,
+            scale: 1.0,
+            standardisation: Vec::new(),
+            fault: None,
+        };
+        let nowhere = Shard {
+            path: PathBuf::new(),
+            start: 0,
+            end: count,
+        };
+        Rows {
+            count,
+            index: (0..count).collect(),
+            width,
+            inputs,
+            fields: fields.into_iter().map(field).collect(),
+            shards: vec![nowhere],
+            first_row: 0,
+        }
+    }
+
     /// The field of that name.
     pub fn field(&self, name: &str) -> Option<&RowField> {
         self.fields.iter().find(|field| field.name == name)

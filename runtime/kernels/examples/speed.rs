@@ -22,8 +22,19 @@ fn best(mut body: impl FnMut()) -> f64 {
     best
 }
 
+const N: usize = 1024;
+
+/// Shapes of gamma variates.
+fn shapes(precision: Precision) -> *const u8 {
+    static SINGLE: [f32; N] = [2.5; N];
+    static DOUBLE: [f64; N] = [2.5; N];
+    match precision {
+        Precision::F32 => SINGLE.as_ptr().cast(),
+        Precision::F64 => DOUBLE.as_ptr().cast(),
+    }
+}
+
 fn arrays() {
-    const N: usize = 1024;
     let scalars = [
         Scalar::Exp,
         Scalar::Log,
@@ -69,8 +80,9 @@ fn arrays() {
                 let function = noise_at(*level, kind, precision);
                 let seconds = best(|| {
                     for draw in 0..20 {
-                        // SAFETY: `out` holds N elements.
-                        unsafe { function(out.as_mut_ptr().cast(), N as i64, 7, 0, draw, 0, 0) }
+                        let shapes = shapes(precision);
+                        // SAFETY: `out` and the shapes hold N elements.
+                        unsafe { function(out.as_mut_ptr().cast(), shapes, N as i64, 7, 0, draw, 0, 0) }
                     }
                 });
                 print!("  {level:?} {:.3}", seconds * 1e9 / (20 * N) as f64);

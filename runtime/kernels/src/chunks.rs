@@ -13,6 +13,8 @@ const MOST: i64 = 64;
 const COPIED: usize = 65_536;
 /// Chunks that a launch may have whatever its copies cost to keep.
 const FEW: usize = 4;
+/// Iterations of which the lengths of long chunks are multiples.
+const BLOCK: i64 = 256;
 
 /// The number of chunks of a launch, at least one.
 pub fn count(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
@@ -31,8 +33,14 @@ pub fn count(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
     chunks.min((COPIED / copied).max(FEW)).min(worthwhile.max(1))
 }
 
-/// The iterations of a chunk.
+/// The iterations of a chunk. Long chunks begin where blocks of vectors and of random numbers do.
 pub fn bounds(outer: i64, chunk: usize, chunks: usize) -> Range<i64> {
-    let cut = |at: usize| (i128::from(outer) * at as i128 / chunks as i128) as i64;
+    let length = outer / chunks as i64;
+    // Rounding moves an end by an eighth of a chunk at most.
+    let unit = (1 << (length / 8).max(1).ilog2()).min(BLOCK);
+    let cut = |at: usize| match at == chunks {
+        true => outer,
+        false => (i128::from(outer) * at as i128 / chunks as i128) as i64 / unit * unit,
+    };
     cut(chunk)..cut(chunk + 1)
 }

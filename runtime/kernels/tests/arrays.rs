@@ -4,6 +4,7 @@
 
 use bnnc_abi::symbols::{CALLED, NoiseKind, noise_symbol, scalar_symbol};
 use bnnc_base::dtype::Precision;
+use bnnc_base::gamma;
 use bnnc_base::philox;
 use bnnc_base::scalar::Scalar;
 use bnnc_kernels::arrays::{self, Level};
@@ -167,6 +168,17 @@ fn powers() {
     unsafe { function(out.as_mut_ptr().cast(), x.as_ptr().cast(), y.as_ptr().cast(), 6) };
     assert_eq!(out[..5], [1024.0, 8.0, -8.0, 1.0, 3.0]);
     assert!(out[5].is_nan());
+    let function = arrays::binary(Scalar::GammaGradient, Precision::F64).unwrap();
+    // SAFETY: all three hold two elements.
+    unsafe {
+        function(
+            out.as_mut_ptr().cast(),
+            [2.5, 0.5].as_ptr().cast(),
+            [2.0, 20.0].as_ptr().cast(),
+            2,
+        )
+    };
+    assert_eq!(out[..2], [gamma::gradient(2.5, 2.0), gamma::gradient(0.5, 20.0)]);
     assert!(arrays::binary(Scalar::Add, Precision::F32).is_none());
 }
 
@@ -187,22 +199,45 @@ fn every_symbol_has_an_address() {
             );
         }
     }
-    assert_eq!(symbols.len(), 2 * (CALLED.len() + 2));
+    assert_eq!(symbols.len(), 2 * (CALLED.len() + NoiseKind::ALL.len()));
 }
 
 fn stream(level: Level, kind: NoiseKind, precision: Precision, first: u64, n: usize) -> Vec<f64> {
     let (key, function) = (0x1234_5678_9abc_def0, arrays::noise_at(level, kind, precision));
+    let shapes = std::ptr::null::<u8>();
     match precision {
         Precision::F64 => {
             let mut out = vec![0f64; n];
             // SAFETY: `out` holds `n` elements.
-            unsafe { function(out.as_mut_ptr().cast(), n as i64, key, first, 3, 5, 7) };
+            unsafe {
+                function(
+                    out.as_mut_ptr().cast(),
+                    shapes.cast(),
+                    n as i64,
+                    key,
+                    first,
+                    3,
+                    5,
+                    7,
+                )
+            };
             out
         }
         Precision::F32 => {
             let mut out = vec![0f32; n];
             // SAFETY: `out` holds `n` elements.
-            unsafe { function(out.as_mut_ptr().cast(), n as i64, key, first, 3, 5, 7) };
+            unsafe {
+                function(
+                    out.as_mut_ptr().cast(),
+                    shapes.cast(),
+                    n as i64,
+                    key,
+                    first,
+                    3,
+                    5,
+                    7,
+                )
+            };
             out.into_iter().map(f64::from).collect()
         }
     }
@@ -261,6 +296,7 @@ fn known_words() {
         unsafe {
             function(
                 out.as_mut_ptr().cast(),
+                std::ptr::null(),
                 4,
                 key,
                 0x243f_6a88 * 4,
@@ -271,4 +307,45 @@ fn known_words() {
         };
         assert_eq!(out, words.map(|word| (f64::from(word) + 0.5) / 4_294_967_296.0));
     }
+}
+
+/// Gamma variates are those of the reference, rounded; those too small for the precision are its smallest number.
+#[test]
+fn gamma_variates_agree_with_the_reference() {
+    let key = 0x1234_5678_9abc_def0;
+    let shapes: Vec<f64> = (0..5000)
+        .map(|i| 10f64.powf(f64::from(i) / 500.0 - 4.0))
+        .collect();
+    let want = |at: usize, shape: f64| gamma::variate(key, [3, 5, 7], 11 + at as u64, shape);
+    let mut double = shapes.clone();
+    let function = arrays::noise(NoiseKind::Gamma, Precision::F64);
+    let base = double.as_mut_ptr().cast::<u8>();
+    // SAFETY: the array holds 5000 elements and may be its own result.
+    unsafe { function(base, base, 5000, key, 11, 3, 5, 7) };
+    for (at, value) in double.iter().enumerate() {
+        assert_eq!(*value, want(at, shapes[at]));
+    }
+    let single: Vec<f32> = shapes.iter().map(|shape| *shape as f32).collect();
+    let mut out = vec![0f32; 5000];
+    let function = arrays::noise(NoiseKind::Gamma, Precision::F32);
+    // SAFETY: both hold 5000 elements.
+    unsafe {
+        function(
+            out.as_mut_ptr().cast(),
+            single.as_ptr().cast(),
+            5000,
+            key,
+            11,
+            3,
+            5,
+            7,
+        )
+    };
+    for (at, value) in out.iter().enumerate() {
+        assert_eq!(
+            *value,
+            (want(at, f64::from(single[at])) as f32).max(f32::MIN_POSITIVE)
+        );
+    }
+    assert!(out.contains(&f32::MIN_POSITIVE));
 }

@@ -3,7 +3,7 @@
 use crate::{predict, summary};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::{DataSpec, Field, FieldKind, Format, Schema, Test};
-use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest, OutputKind};
+use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest, OutputKind, Pruning};
 use bnnc_abi::plan::Step;
 use bnnc_abi::primitive;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
@@ -118,17 +118,29 @@ fn computing(infer: &Infer, schema: &Schema) -> u64 {
     let order = rows as u64 * 4;
     let is_watched = options.patience > 0 && schema.validation > 0;
     let watching = match is_watched {
-        true => predicting(infer, schema.validation, options.predictive_draws.min(20)) + parameters(infer),
+        true => {
+            let draws = options.predictive_draws.min(20);
+            predicting(infer, &infer.predict, schema.validation, draws) + parameters(infer)
+        }
         false => 0,
     };
     // The start is freed when it has been written into the machine; then come the rows, and at the end the result.
     let around = states(infer).max(feed(infer, rows) + order + watching + parameters(infer));
     let training = machine(&infer.train, &options.sizes(rows)) + around;
-    let predicting = predicting(infer, scored(infer, schema), options.predictive_draws);
+    let predicting = predicting(
+        infer,
+        &infer.predict,
+        scored(infer, schema),
+        options.predictive_draws,
+    );
+    let pruning = infer
+        .pruning
+        .as_ref()
+        .map_or(0, |table| pruning(infer, table, schema));
     let sizes = Sizes::default().with(Symbol::Draws, summary::draws_per_call(infer));
     let summing = machine(&infer.sites, &sizes) + summaries(infer);
     let results = parameters(infer) + predictions(infer, schema);
-    training.max(results + predicting.max(summing))
+    training.max(results + predicting.max(summing).max(pruning))
 }
 
 /// The number of examples that rows are: one where the model sees the whole file as one example.
@@ -206,9 +218,9 @@ fn feed(infer: &Infer, rows: usize) -> u64 {
 }
 
 /// A predicting program with its rows and what it says of a block of them.
-fn predicting(infer: &Infer, rows: usize, draws: usize) -> u64 {
-    let sizes = predict::sizes(infer, rows, draws);
-    let plan = &infer.predict.plan;
+fn predicting(infer: &Infer, program: &Artifact, rows: usize, draws: usize) -> u64 {
+    let plan = &program.plan;
+    let sizes = predict::sizes(plan, rows, draws);
     let outputs = predict::OUTPUTS.iter().filter_map(|name| plan.port(name));
     let block = Sizes::default()
         .with(Symbol::Batch, sizes.get(Symbol::Batch))
@@ -216,7 +228,25 @@ fn predicting(infer: &Infer, rows: usize, draws: usize) -> u64 {
     let block: u64 = outputs
         .map(|id| NUMBER * plan.buffers[id].shape.count(&block) as u64)
         .sum();
-    machine(&infer.predict, &sizes) + feed(infer, rows) + block + rows as u64 * 4
+    machine(program, &sizes) + feed(infer, rows) + block + rows as u64 * 4
+}
+
+/// The ranking of the weights, then predictions with their masks.
+fn pruning(infer: &Infer, table: &Pruning, schema: &Schema) -> u64 {
+    let weights = infer
+        .reports
+        .iter()
+        .filter(|site| table.sites.contains(&site.name));
+    let sizes: Vec<u64> = weights.map(|site| elements(&site.shape)).collect();
+    let (all, largest) = (
+        sizes.iter().sum::<u64>(),
+        sizes.iter().max().copied().unwrap_or(0),
+    );
+    let ranking = machine(&table.moments, &Sizes::default()) + NUMBER * (all + 3 * largest);
+    let draws = infer.options.predictive_draws;
+    let scoring = predicting(infer, &table.predict, scored(infer, schema), draws);
+    // Ratios, order and masks.
+    ranking.max(scoring + 3 * NUMBER * all)
 }
 
 /// The draws behind the summaries of small sites.

@@ -80,6 +80,43 @@ impl Feed {
         })
     }
 
+    /// The same ports without rows.
+    pub fn without_rows(&self) -> Feed {
+        let mut empty = self.clone();
+        empty.rows = 0;
+        for port in empty.ports.iter_mut().filter(|port| !port.shared) {
+            match &mut port.elements {
+                Elements::F32(values) => values.clear(),
+                Elements::F64(values) => values.clear(),
+                Elements::Int(values) => values.clear(),
+            }
+        }
+        empty
+    }
+
+    /// Appends a row of a feed with the same ports.
+    pub fn push(&mut self, from: &Feed, row: usize) {
+        self.put(None, from, row);
+        self.rows += 1;
+    }
+
+    /// Puts a row of a feed with the same ports in the place of row `at`.
+    pub fn replace(&mut self, at: usize, from: &Feed, row: usize) {
+        self.put(Some(at), from, row);
+    }
+
+    fn put(&mut self, at: Option<usize>, from: &Feed, row: usize) {
+        let pairs = self.ports.iter_mut().zip(&from.ports);
+        for (port, other) in pairs.filter(|(port, _)| !port.shared) {
+            match (&mut port.elements, &other.elements) {
+                (Elements::F32(to), Elements::F32(from)) => put(to, from, port.width, (at, row)),
+                (Elements::F64(to), Elements::F64(from)) => put(to, from, port.width, (at, row)),
+                (Elements::Int(to), Elements::Int(from)) => put(to, from, port.width, (at, row)),
+                _ => unreachable!("feeds of one program have the same ports"),
+            }
+        }
+    }
+
     /// Writes what every batch shares.
     ///
     /// # Errors
@@ -130,6 +167,14 @@ impl Port {
             Elements::Int(values) => copy(values, self.width, rows, machine.view_mut(&self.name)?),
         }
         Ok(())
+    }
+}
+
+fn put<T: Copy>(to: &mut Vec<T>, from: &[T], width: usize, (at, row): (Option<usize>, usize)) {
+    let elements = &from[row * width..(row + 1) * width];
+    match at {
+        Some(at) => to[at * width..(at + 1) * width].copy_from_slice(elements),
+        None => to.extend_from_slice(elements),
     }
 }
 

@@ -1,18 +1,16 @@
 //! Training: epochs of shuffled batches through the compiled step, with a schedule and early stopping.
 
 use crate::codes;
-use crate::feed::{Feed, Wanted, examples};
-use crate::ports;
+use crate::feed::{Feed, examples};
 use crate::predict::Predictor;
 use crate::progress::Progress;
 use crate::rows;
 use crate::states::Values;
-use bnnc_abi::manifest::{Infer, Schedule, Training};
+use crate::step::{Stepper, Terms, kl_weight};
+use bnnc_abi::manifest::{Infer, Schedule};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
-use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_data::Dataset;
-use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
 use std::sync::Arc;
 
@@ -84,13 +82,12 @@ pub fn fit(infer: &Infer, dataset: &Dataset, start: Values, context: &Context) -
 struct Trainer<'a> {
     infer: &'a Infer,
     context: &'a Context,
-    machine: Machine,
+    stepper: Stepper<'a>,
     feed: Feed,
     order: Vec<u32>,
     /// The key of the rows' order.
     shuffle: u64,
     batch: usize,
-    step: u64,
     validation: Option<Validation>,
 }
 
@@ -113,21 +110,10 @@ impl<'a> Trainer<'a> {
         } else {
             options.batch.min(rows)
         };
-        let sizes = sizes(options, batch, rows);
-        let mut machine = Machine::new(&infer.train, sizes, context.pool.clone())?;
-        for (name, values) in start {
-            ports::real(&mut machine, &name, &values)?;
-        }
-        let plan = infer.train.plan.clone();
-        let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
-        let wanted = Wanted {
-            bindings: &infer.bindings,
-            output: &infer.output,
-            precision: plan.precision,
-            storage: &storage,
-        };
-        let feed = Feed::new(&dataset.train, dataset, &wanted, true)?;
-        feed.write_shared(&mut machine)?;
+        let mut stepper = Stepper::new(infer, rows, &start, context)?;
+        drop(start);
+        let feed = stepper.feed(&dataset.train, dataset)?;
+        feed.write_shared(&mut stepper.machine)?;
         let watched = options.patience > 0 && dataset.validation.count > 0;
         let validation = match watched {
             true => {
@@ -146,12 +132,11 @@ impl<'a> Trainer<'a> {
         Ok(Trainer {
             infer,
             context,
-            machine,
+            stepper,
             feed,
             order,
             shuffle: rows::key(context.seed, &infer.name),
             batch,
-            step: 0,
             validation,
         })
     }
@@ -185,9 +170,9 @@ impl<'a> Trainer<'a> {
                 kept: Some(values),
                 ..
             }) => (best_epoch, values),
-            _ => (done, parameters(self.infer, &self.machine)?),
+            _ => (done, self.stepper.parameters()?),
         };
-        let bytes = self.machine.arena_bytes();
+        let bytes = self.stepper.machine.arena_bytes();
         Ok(Fitted {
             values: Arc::new(kept),
             loss,
@@ -195,7 +180,7 @@ impl<'a> Trainer<'a> {
             epochs: done,
             best_epoch,
             bytes,
-            steps: self.step,
+            steps: self.stepper.count,
         })
     }
 
@@ -204,24 +189,20 @@ impl<'a> Trainer<'a> {
         rows::shuffle(&mut self.order, self.shuffle, epoch);
         let rows = self.order.len();
         let options = &self.infer.options;
+        let batches = rows.div_ceil(self.batch);
         let (mut sum, mut count) = (0.0, 0.0);
-        for batch in self.order.chunks(self.batch) {
-            let machine = &mut self.machine;
-            machine.set_sizes(&sizes(options, batch.len(), rows))?;
-            self.feed.write(machine, batch)?;
-            let done = self.step as f64 / total as f64;
-            ports::int(machine, "iteration", self.step as i32 + 1)?;
-            ports::int(machine, "step", self.step as i32)?;
-            ports::real(machine, "rate", &[options.rate * factor(options.schedule, done)])?;
-            ports::real(machine, "scale", &[rows as f64 / batch.len() as f64])?;
-            ports::real(machine, "kl_weight", &[1.0])?;
-            machine.run();
-            let loss = ports::scalar(machine, "loss")?;
+        for (at, batch) in self.order.chunks(self.batch).enumerate() {
+            let done = self.stepper.count as f64 / total as f64;
+            let terms = Terms {
+                rows,
+                rate: options.rate * factor(options.schedule, done),
+                kl_weight: kl_weight(options.kl_weight, (at, batches), batch.len(), rows),
+            };
+            let loss = self.stepper.step(&self.feed, batch, terms)?;
             // A step with few rows counts for as much as its rows.
             sum += loss * batch.len() as f64;
             count += batch.len() as f64;
-            self.step += 1;
-            progress.at(self.step, loss);
+            progress.at(self.stepper.count, loss);
         }
         Ok(sum / count)
     }
@@ -231,20 +212,15 @@ impl<'a> Trainer<'a> {
         let Some(validation) = self.validation.as_mut() else {
             return Ok(false);
         };
-        validation.predictor.take_parameters(&self.machine)?;
+        validation.predictor.take_parameters(&self.stepper.machine)?;
         let score = validation.predictor.log_likelihood()?;
         if score > validation.best {
             validation.best = score;
             validation.best_epoch = epoch + 1;
-            validation.kept = Some(parameters(self.infer, &self.machine)?);
+            validation.kept = Some(self.stepper.parameters()?);
         }
         Ok(epoch + 1 - validation.best_epoch >= self.infer.options.patience)
     }
-}
-
-/// The sizes of a step with `batch` rows.
-fn sizes(options: &Training, batch: usize, rows: usize) -> Sizes {
-    options.sizes(rows).with(Symbol::Batch, batch)
 }
 
 /// What the learning rate is multiplied by after a fraction of the steps.
@@ -261,11 +237,4 @@ fn factor(schedule: Schedule, done: f64) -> f64 {
             }
         }
     }
-}
-
-fn parameters(infer: &Infer, machine: &Machine) -> Result<Values, Fault> {
-    let parameters = infer.states.iter().filter(|state| state.parameter);
-    parameters
-        .map(|state| Ok((state.name.clone(), machine.read_real(&state.name)?)))
-        .collect()
 }

@@ -5,6 +5,8 @@ use crate::fit::{Context, Stop};
 use crate::ports;
 use crate::states::Values;
 use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use bnnc_abi::plan::Plan;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_data::metrics::{Draws, log_mean_exp};
@@ -58,6 +60,8 @@ pub struct Predictor {
     machine: Machine,
     feed: Feed,
     parameters: Vec<String>,
+    /// The number of the first draw.
+    first_draw: usize,
     draws: usize,
     draws_per_call: usize,
     rows_per_call: usize,
@@ -89,17 +93,9 @@ impl Predictor {
         (draws, target): (usize, bool),
         context: &Context,
     ) -> Result<Predictor, Stop> {
-        let sizes = sizes(infer, examples(&infer.bindings, rows), draws);
+        let sizes = sizes(&infer.predict.plan, examples(&infer.bindings, rows), draws);
         let mut machine = Machine::new(&infer.predict, sizes, context.pool.clone())?;
-        let plan = infer.predict.plan.clone();
-        let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
-        let wanted = Wanted {
-            bindings: &infer.bindings,
-            output: &infer.output,
-            precision: plan.precision,
-            storage: &storage,
-        };
-        let feed = Feed::new(rows, dataset, &wanted, target)?;
+        let feed = feed(infer, rows, dataset, target)?;
         feed.write_shared(&mut machine)?;
         let parameters = infer.states.iter().filter(|state| state.parameter);
         let parameters = parameters.map(|state| state.name.clone()).collect();
@@ -107,6 +103,7 @@ impl Predictor {
             machine,
             feed,
             parameters,
+            first_draw: 0,
             draws,
             draws_per_call: sizes.get(Symbol::Draws),
             rows_per_call: sizes.get(Symbol::Batch),
@@ -142,6 +139,29 @@ impl Predictor {
         given
             .into_iter()
             .try_for_each(|(name, values)| ports::real(machine, name, values))
+    }
+
+    /// Goes on with other rows, whose target may be unknown.
+    ///
+    /// # Errors
+    /// Columns that do not fit.
+    pub fn replace_rows(&mut self, infer: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
+        self.feed = feed(infer, rows, dataset, false)?;
+        Ok(())
+    }
+
+    /// Goes on with other draws.
+    pub fn choose_draws(&mut self, draws: Range<usize>) {
+        self.first_draw = draws.start;
+        self.draws = draws.len();
+    }
+
+    /// Sets another input of the program.
+    ///
+    /// # Errors
+    /// A bug: values of another size.
+    pub fn set(&mut self, name: &str, values: &[f64]) -> Result<(), Fault> {
+        ports::real(&mut self.machine, name, values)
     }
 
     /// The mean log predictive density of the rows, on the model's scale.
@@ -198,7 +218,7 @@ impl Predictor {
         let machine = &mut self.machine;
         machine.set_sizes(&sizes)?;
         self.feed.write(machine, rows)?;
-        ports::int(machine, "draw0", draw as i32)?;
+        ports::int(machine, "draw0", (self.first_draw + draw) as i32)?;
         ports::int(machine, "row0", first_row as i32)?;
         ports::int(machine, "step", PREDICTIVE_STEP)?;
         machine.run();
@@ -228,13 +248,26 @@ impl Predictor {
     }
 }
 
+/// Rows as the predicting program reads them.
+fn feed(infer: &Infer, rows: &Rows, dataset: &Dataset, target: bool) -> Result<Feed, Diagnostic> {
+    let plan = &infer.predict.plan;
+    let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
+    let wanted = Wanted {
+        bindings: &infer.bindings,
+        output: &infer.output,
+        precision: plan.precision,
+        storage: &storage,
+    };
+    Feed::new(rows, dataset, &wanted, target)
+}
+
 /// The sizes of one call of the predicting program.
-pub fn sizes(infer: &Infer, rows: usize, draws: usize) -> Sizes {
+pub fn sizes(plan: &Plan, rows: usize, draws: usize) -> Sizes {
     let rows = Sizes::default().with(Symbol::Batch, ROWS.min(rows.max(1)));
     let halves = std::iter::successors(Some(draws.max(1)), |draws| {
         (*draws > 1).then(|| draws.div_ceil(2))
     });
     let sizes = |draws| rows.with(Symbol::Draws, draws);
-    let fits = |sizes: &Sizes| predict_arena_bytes(&infer.predict.plan, sizes) <= BYTES;
+    let fits = |sizes: &Sizes| predict_arena_bytes(plan, sizes) <= BYTES;
     halves.map(sizes).find(fits).unwrap_or(sizes(1))
 }

@@ -1,5 +1,6 @@
 //! The result object (`run --json`, `result.json`) and the table for people.
 
+use crate::prune::Line;
 use crate::run::{Outcome, RunResult};
 use crate::summary::SiteSummary;
 use bnnc_abi::manifest::{Infer, Manifest};
@@ -36,6 +37,11 @@ fn infer_json(infer: &Infer, outcome: &Outcome) -> Value {
         .iter()
         .map(|site| (site.name.clone(), json!(site.kl)))
         .collect();
+    let likelihood: Map<String, Value> = infer
+        .reports
+        .iter()
+        .map(|site| (site.name.clone(), json!(site.likelihood)))
+        .collect();
     let mut value = json!({
         "method": infer.method,
         "n_train": last.map(|split| split.train),
@@ -52,6 +58,7 @@ fn infer_json(infer: &Infer, outcome: &Outcome) -> Value {
             "steps": last.map(|split| split.fitted.steps),
             "ece_bins": bnnc_data::metrics::CALIBRATION_BINS,
             "kl": kl,
+            "likelihood": likelihood,
         },
         "cost": {
             "parameters": infer.cost.parameters,
@@ -75,17 +82,36 @@ fn infer_json(infer: &Infer, outcome: &Outcome) -> Value {
             .collect();
         value["splits"] = Value::Array(each);
     }
+    let pruned = outcome.pruning();
+    if !pruned.is_empty() {
+        value["prune"] = pruned.iter().map(pruned_json).collect();
+    }
     value
+}
+
+/// A line of the pruning table.
+fn pruned_json(line: &Line) -> Value {
+    json!({
+        "fraction": line.fraction,
+        "weights": line.weights,
+        "snr": finite(line.threshold),
+        "snr_db": finite(line.decibels()),
+        "metrics": with_errors(&line.metrics),
+    })
 }
 
 /// Means over the splits; with several, `NAME_se` is the standard error.
 fn metrics(outcome: &Outcome) -> Value {
     let sets: Vec<_> = outcome.splits.iter().map(|split| split.metrics.clone()).collect();
+    with_errors(&over_splits(&sets))
+}
+
+fn with_errors(metrics: &[(String, f64, Option<f64>)]) -> Value {
     let mut object = Map::new();
-    for (name, mean, error) in over_splits(&sets) {
-        object.insert(name.clone(), finite(mean));
+    for (name, mean, error) in metrics {
+        object.insert(name.clone(), finite(*mean));
         if let Some(error) = error {
-            object.insert(format!("{name}_se"), finite(error));
+            object.insert(format!("{name}_se"), finite(*error));
         }
     }
     Value::Object(object)
@@ -175,6 +201,7 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
         "elbo / row",
         -last.fitted.loss / last.train.max(1) as f64
     ));
+    text.push_str(&pruning_table(infer, outcome));
     let scalars: Vec<_> = outcome
         .sites
         .iter()
@@ -201,6 +228,51 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
     }
     text.push('\n');
     text
+}
+
+/// The pruning table: a line per fraction, a column per metric.
+fn pruning_table(infer: &Infer, outcome: &Outcome) -> String {
+    let lines = outcome.pruning();
+    let (Some(first), Some(pruning)) = (lines.first(), &infer.pruning) else {
+        return String::new();
+    };
+    let mut text = format!("  {:<8} {:>10} {:>10} {:>8}", "removed", "weights", "snr", "dB");
+    for (name, ..) in shown(first) {
+        text.push_str(&format!("  {name:<18}"));
+    }
+    text = text.trim_end().to_owned() + "\n";
+    for line in &lines {
+        let percent = format!("{} %", rounded(100.0 * line.fraction));
+        text.push_str(&format!(
+            "  {percent:<8} {:>10} {:>10.4} {:>8.2}",
+            line.weights,
+            line.threshold,
+            line.decibels()
+        ));
+        for (_, mean, error) in shown(line) {
+            let error = error.map(|error| format!(" ± {error:.4}")).unwrap_or_default();
+            text.push_str(&format!("  {:<18}", format!("{mean:.4}{error}")));
+        }
+        text = text.trim_end().to_owned() + "\n";
+    }
+    for (site, why) in &pruning.untouched {
+        text.push_str(&format!("  `{site}` is left whole: {why}\n"));
+    }
+    text.push('\n');
+    text
+}
+
+/// The metrics of a pruning table: how often or how far it errs, and how much it knows.
+pub fn shown(line: &Line) -> impl Iterator<Item = &(String, f64, Option<f64>)> {
+    let wanted = ["accuracy", "nll", "rmse", "log_likelihood"];
+    line.metrics
+        .iter()
+        .filter(move |(name, ..)| wanted.contains(&name.as_str()))
+}
+
+/// A number without digits that say nothing: `98`, `99.5`.
+pub fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
 }
 
 fn comparison(compare: &bnnc_abi::manifest::Compare, result: &RunResult) -> String {

@@ -16,6 +16,16 @@ pub fn shuffle(order: &mut [u32], key: u64, epoch: usize) {
     }
 }
 
+/// Brings a random choice of `count` elements to the front of `order`, a function of key and step and of the order before.
+pub fn choose(order: &mut [u32], count: usize, key: u64, step: u64) {
+    let all = order.len();
+    for at in 0..count.min(all) {
+        let uniform = philox::uniform(key, [1, (step >> 32) as u32, step as u32], at as u64);
+        let other = at + ((uniform * (all - at) as f64) as usize).min(all - at - 1);
+        order.swap(at, other);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -29,5 +39,21 @@ mod tests {
         assert_ne!(first, second);
         first.sort_unstable();
         assert!(first.iter().copied().eq(0..100));
+    }
+
+    /// Each of 10 elements is among 3 chosen ones in 3 of 10 steps; the bound is five standard deviations of a binomial.
+    #[test]
+    fn choices_are_even() {
+        let mut order: Vec<u32> = (0..10).collect();
+        let (steps, mut counts) = (20_000, [0.0; 10]);
+        for step in 0..steps {
+            choose(&mut order, 3, key(1, "a"), step);
+            order[..3].iter().for_each(|at| counts[*at as usize] += 1.0);
+        }
+        let (mean, sd) = (0.3 * steps as f64, (0.21 * steps as f64).sqrt());
+        assert!(
+            counts.iter().all(|count: &f64| (count - mean).abs() < 5.0 * sd),
+            "{counts:?}"
+        );
     }
 }

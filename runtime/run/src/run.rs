@@ -5,6 +5,7 @@ use crate::columns::Columns;
 use crate::feed::examples;
 use crate::fit::{Context, Fitted, Stop, fit};
 use crate::predict::Predictor;
+use crate::prune::{self, Pruned};
 use crate::score::Scorer;
 use crate::states::{self, Values};
 use crate::summary::{SiteSummary, summaries};
@@ -39,6 +40,8 @@ pub struct SplitOutcome {
     pub fitted: Fitted,
     /// Metrics on the test rows (on the training rows where there are no test rows).
     pub metrics: MetricSet,
+    /// The pruning table; empty where none was asked for.
+    pub pruned: Vec<Pruned>,
     /// Training rows.
     pub train: usize,
     /// Test rows.
@@ -64,6 +67,14 @@ pub struct Outcome {
     pub dataset: Arc<Dataset>,
     /// Whether the metrics are of test rows.
     pub tested: bool,
+}
+
+impl Outcome {
+    /// The pruning table over all splits.
+    pub fn pruning(&self) -> Vec<prune::Line> {
+        let tables: Vec<&[Pruned]> = self.splits.iter().map(|split| split.pruned.as_slice()).collect();
+        prune::over(&tables)
+    }
 }
 
 /// What became of a run.
@@ -212,6 +223,8 @@ impl Run<'_> {
             columns.add(block);
         })?;
         let (metrics, predictions) = (scorer.finish(), columns.finish());
+        drop(predictor);
+        let pruned = prune::prune(infer, &fitted.values, &dataset, &self.context)?;
         let predict_seconds = clock.elapsed().as_secs_f64();
         self.values
             .insert((infer.name.clone(), split), fitted.values.clone());
@@ -220,6 +233,7 @@ impl Run<'_> {
             split,
             fitted,
             metrics,
+            pruned,
             train,
             test,
             fit_seconds,

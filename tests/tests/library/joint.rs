@@ -2,7 +2,7 @@
 
 use super::probe::{ELEMENTS, Probe, SETTINGS, coordinates, module, named};
 use bnnc_base::shape::Sizes;
-use bnnc_graph::dist::Instance;
+use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
 use bnnc_graph::tensor::Tensor;
@@ -24,7 +24,7 @@ fn all(check: impl Fn(&Probe<'_>)) {
         names += 1;
         (0..SETTINGS).for_each(|setting| check(&Probe::new(&module, id, setting)));
     }
-    assert!(names >= 3, "only {names} joint distributions were found");
+    assert!(names >= 4, "only {names} joint distributions were found");
 }
 
 fn part<'i>(instance: &'i Instance, name: &str, part: &'i Option<Arc<Function>>) -> &'i Function {
@@ -68,6 +68,21 @@ fn samples_have_the_moments_and_the_entropy() {
             within("mean", mean[at], &sample);
             let squares: Vec<f64> = sample.iter().map(|x| (x - mean[at]).powi(2)).collect();
             within("variance", variance[at], &squares);
+            let logs: Vec<f64> = sample.iter().map(|x| x.ln()).collect();
+            if let Some(log_mean) = instance
+                .log_mean
+                .as_ref()
+                .map(|part| probe.call(part, &[]).data[at])
+            {
+                within("mean of the logarithm", log_mean, &logs);
+                let squares: Vec<f64> = logs.iter().map(|x| (x - log_mean).powi(2)).collect();
+                let log_variance = part(&instance, "log_variance", &instance.log_variance);
+                within(
+                    "variance of the logarithm",
+                    probe.call(log_variance, &[]).data[at],
+                    &squares,
+                );
+            }
         }
         let surprises: Vec<f64> = draws
             .iter()
@@ -86,7 +101,11 @@ fn gradients_are_finite() {
         let gradient = bnnc_rewrite::differentiate::gradient(&instance.log_density, "log_density", &names);
         let gradient = gradient.unwrap_or_else(|fault| panic!("{}: {fault}", probe.label()));
         let mut inputs = probe.parameters().to_vec();
-        inputs.push(Tensor::new(vec![ELEMENTS], vec![0.4, -0.2, 1.5]));
+        let value = match instance.support {
+            Support::Simplex => vec![0.2, 1e-30, 0.8],
+            _ => vec![0.4, -0.2, 1.5],
+        };
+        inputs.push(Tensor::new(vec![ELEMENTS], value));
         for result in evaluate(&gradient, &inputs, &Sizes::default()) {
             assert!(
                 result.data.iter().all(|x| x.is_finite()),
@@ -231,6 +250,47 @@ fn radial_densities_have_mass_one() {
             1e-9,
         );
     });
+}
+
+/// The Dirichlet distribution has mass one on the triangle of three shares, and in two shares it is the beta distribution.
+#[test]
+fn dirichlet_densities_are_those_of_shares() {
+    let module = module("");
+    let rule = super::quadrature::Rule::new((0.0, 1.0), &[]);
+    let log_density = |concentration: &[f64], x: Vec<f64>| {
+        let values = vec![Tensor::new(vec![concentration.len()], concentration.to_vec())];
+        let probe = Probe::at(&module, named(&module, "Dirichlet"), values);
+        let x = Tensor::new(vec![x.len()], x);
+        let instance = probe.instance(&[concentration.len()]);
+        probe.call(&instance.log_density, &[x]).data[0]
+    };
+    let values = vec![Tensor::new(vec![3], vec![1.7, 2.0, 3.2])];
+    let probe = Probe::at(&module, named(&module, "Dirichlet"), values);
+    let instance = probe.instance(&[3]);
+    let at = |x: Vec<f64>| probe.call(&instance.log_density, &[Tensor::new(vec![3], x)]).data[0];
+    let coarse = super::quadrature::Rule {
+        points: rule.points.iter().step_by(4).copied().collect(),
+        weights: rule
+            .weights
+            .iter()
+            .step_by(4)
+            .map(|weight| 4.0 * weight)
+            .collect(),
+    };
+    let mass = coarse.sum(|_, first| {
+        let rest = 1.0 - first;
+        coarse.sum(|_, share| rest * at(vec![first, rest * share, rest * (1.0 - share)]).exp())
+    });
+    near("mass", mass, 1.0, 1e-8);
+    let values = [1.9, 0.8].map(Tensor::scalar).to_vec();
+    let beta = Probe::at(&module, named(&module, "Beta"), values);
+    let expected = beta.log_densities(&[0.3]).unwrap_or_default()[0];
+    near(
+        "two shares",
+        log_density(&[1.9, 0.8], vec![0.3, 0.7]),
+        expected,
+        1e-12,
+    );
 }
 
 /// Classes: probabilities are the softmax, densities their logarithms, and the entropy follows.

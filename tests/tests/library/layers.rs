@@ -111,6 +111,8 @@ fn families_fit() {
         "Logistic(scale = 0.1)",
         "Radial(scale = 0.1)",
         "LowRankNormal(rank = 2)",
+        "Error(scale = 0.1, shape = fixed(1.5))",
+        "LogGamma(shape = 5, scale = 0.2)",
         "Point",
     ] {
         fit(network, &format!("h.*, k.* ~ {family}"), "optimiser = Adam(1e-2)");
@@ -120,8 +122,47 @@ fn families_fit() {
         "LogNormal(loc = 0, scale = 0.1)",
         "Exponential(scale = 1)",
         "HalfNormal(scale = 1)",
+        "Rayleigh(scale = 1)",
+        "Weibull(shape = 2, scale = 1)",
+        "Gamma(shape = 4, scale = 0.3)",
+        "Erlang(shape = 3, scale = 0.3)",
+        "InverseGamma(shape = 4, scale = 3)",
+        "InverseGaussian(mean = 1, shape = 3)",
+        "StandardWald(scale = 1)",
     ] {
         fit(network, &format!("s ~ {family}"), "optimiser = Adam(1e-2)");
+    }
+}
+
+/// Priors of both kinds under a family with all moments.
+#[test]
+fn priors_fit() {
+    for prior in [
+        "Horseshoe(0, 1)",
+        "Error(0, 1, 1.6)",
+        "StudentT(3, 0, 1)",
+        "LogGamma(2, 1)",
+    ] {
+        let network = format!("k = Linear(1, prior = {prior})\n output = k(x)[0]");
+        fit(&network, "k.* ~ Normal(scale = 0.1)", "optimiser = Adam(1e-2)");
+    }
+    for prior in [
+        "Gamma(2, 1)",
+        "Erlang(2, 1)",
+        "Chi2(3)",
+        "Weibull(2, 1)",
+        "Rayleigh(1)",
+        "InverseGamma(2, 1)",
+        "InverseGaussian(1, 2)",
+        "StandardWald(1)",
+        "HalfStudentT(3, 1)",
+    ] {
+        let network = format!("s ~ {prior}\n output = s * x[0]");
+        fit(
+            &network,
+            "s ~ LogNormal(loc = 0, scale = 0.1)",
+            "optimiser = Adam(1e-2)",
+        );
     }
 }
 

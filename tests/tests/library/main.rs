@@ -2,9 +2,12 @@
 
 mod joint;
 mod layers;
+mod moments;
+mod paths;
 mod probe;
 mod quadrature;
 mod scalars;
+mod tails;
 
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::ast::ItemKind;

@@ -230,6 +230,12 @@ impl<'a> Probe<'a> {
             .map(|function| self.call(function, &[]).data[0])
     }
 
+    /// The mean of the power `order`, if it is stated.
+    pub fn moment(&self, order: f64) -> Option<f64> {
+        let moment = self.instance(&[]).moment?;
+        Some(self.call(&moment, &[Tensor::scalar(order)]).data[0])
+    }
+
     /// `count` independent draws (elementwise distributions).
     pub fn draws(&self, count: usize) -> Option<Vec<f64>> {
         let draw = self.instance(&[count]).draw?;

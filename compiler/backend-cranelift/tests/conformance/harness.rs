@@ -5,6 +5,7 @@ use bnnc_abi::plan::{Launch, Role, Step, Storage};
 use bnnc_abi::symbols::{Address, CALLED, NoiseKind, noise_symbol, scalar_symbol};
 use bnnc_backend_cranelift::Cranelift;
 use bnnc_base::dtype::Precision;
+use bnnc_base::gamma;
 use bnnc_base::philox;
 use bnnc_base::scalar::Scalar;
 use bnnc_base::shape::Sizes;
@@ -63,8 +64,9 @@ unsafe extern "C" fn binary<T: Real, const SCALAR: usize>(out: *mut u8, x: *cons
     }
 }
 
-unsafe extern "C" fn noise<T: Real, const NORMAL: bool>(
+unsafe extern "C" fn noise<T: Real, const KIND: usize>(
     out: *mut u8,
+    shapes: *const u8,
     n: i64,
     key: u64,
     first: u64,
@@ -72,11 +74,21 @@ unsafe extern "C" fn noise<T: Real, const NORMAL: bool>(
     example: u32,
     step: u32,
 ) {
-    let stream = if NORMAL { philox::normal } else { philox::uniform };
-    for at in 0..n as u64 {
-        let value = stream(key, [draw, example, step], first + at);
-        // SAFETY: generated code passes the address of `n` elements.
-        unsafe { *out.cast::<T>().add(at as usize) = T::from_f64(value) }
+    let coordinates = [draw, example, step];
+    for at in 0..n as usize {
+        let element = first + at as u64;
+        // SAFETY: generated code passes the addresses of `n` elements, of shapes where the law has any.
+        unsafe {
+            let value = match NoiseKind::ALL[KIND] {
+                NoiseKind::Uniform => philox::uniform(key, coordinates, element),
+                NoiseKind::Normal => philox::normal(key, coordinates, element),
+                NoiseKind::Gamma => {
+                    let shape = (*shapes.cast::<T>().add(at)).to_f64();
+                    gamma::variate(key, coordinates, element, shape)
+                }
+            };
+            *out.cast::<T>().add(at) = T::from_f64(value);
+        }
     }
 }
 
@@ -86,6 +98,7 @@ macro_rules! called {
         fn unary_address<T: Real>(scalar: Scalar) -> usize {
             match scalar {
                 $(Scalar::$variant => unary::<T, { Scalar::$variant as usize }> as *const () as usize,)*
+                Scalar::GammaGradient => binary::<T, { Scalar::GammaGradient as usize }> as *const () as usize,
                 _ => binary::<T, { Scalar::Pow as usize }> as *const () as usize,
             }
         }
@@ -102,8 +115,9 @@ fn addresses_of<T: Real>(precision: Precision) -> Vec<Address> {
     let mut addresses: Vec<Address> = CALLED.iter().map(scalar).collect();
     for kind in NoiseKind::ALL {
         let pointer = match kind {
-            NoiseKind::Uniform => noise::<T, false> as *const () as usize,
-            NoiseKind::Normal => noise::<T, true> as *const () as usize,
+            NoiseKind::Uniform => noise::<T, 0> as *const () as usize,
+            NoiseKind::Normal => noise::<T, 1> as *const () as usize,
+            NoiseKind::Gamma => noise::<T, 2> as *const () as usize,
         };
         addresses.push(Address {
             name: noise_symbol(kind, precision),

@@ -123,3 +123,76 @@ fn listings_name_their_kernels() {
     assert!(!assembly.contains("f64x2"), "{assembly}");
     assert!(!code.is_reference());
 }
+
+/// Gamma noise reads its shapes where they lie or from scratch: along an axis, in rows that share a call, in rows of streams of
+/// their own, and outside the innermost loop.
+#[test]
+fn shapes_of_noise_lie_anywhere() {
+    let shapes: Vec<f64> = (0..280).map(|at| 0.25 + f64::from(at % 7) * 0.5).collect();
+    for (dims, strides, body) in [
+        (
+            "[280]",
+            "[1]",
+            "v2: real = noise gamma 7 (v0, v0, v0) shape v1 at 3 [1]",
+        ),
+        (
+            "[40, 7]",
+            "[7, 1]",
+            "v2: real = noise gamma 7 (v0, v0, v0) shape v1 at 0 [7, 1]",
+        ),
+        (
+            "[40, 7]",
+            "[0, 1]",
+            "v2: real = noise gamma 7 (v0, v0, v0) shape v1 at 0 [7, 1]",
+        ),
+        (
+            "[40, 7]",
+            "[7, 0]",
+            "v2: real = noise gamma 7 (v0, v0, v0) shape v1 at 0 [7, 1]",
+        ),
+        (
+            "[40, 7]",
+            "[7, 1]",
+            "v2: int = index 0 v3: real = noise gamma 7 (v2, v0, v0) shape v1 at 0 [0, 1]",
+        ),
+        (
+            "[40, 7]",
+            "[7, 1]",
+            "v2: real = neg v1 v3: real = abs v2 v4: int = index 0 v5: real = noise gamma 7 (v4, v0, v0) shape v3 at 0 [0, 1]",
+        ),
+        (
+            "[40, 7]",
+            "[7, 1]",
+            "v2: int = index 1 v3: real = noise gamma 7 (v0, v2, v0) shape v1 at 0 [7, 0]",
+        ),
+        (
+            "[40, 7]",
+            "[7, 0]",
+            "v2: real = noise gamma 7 (v0, v0, v0) shape v1 at 0 [1, 0]",
+        ),
+    ] {
+        let last = body.matches(" = ").count() + 1;
+        let rest = if dims == "[280]" { "[1]" } else { "[7, 1]" };
+        let outer = if dims == "[280]" { 280 } else { 40 };
+        for precision in ["f32", "f64"] {
+            let program = program(&format!(
+                r#"plan "p" {precision} 1 {{
+  b0 = real "shape" [280] input
+  b1 = real "out" [280] output
+  launch 0 (b0, b1) ints () outer {outer} work 9 reduces ()
+}}
+kernel "draw" {dims} (real, real) {{
+  v0: int = const 5
+  v1: real = load 0 at 0 {strides}
+  {body}
+  store v{last} -> 1 at 0 {rest}
+}}
+"#
+            ));
+            let tolerance = if precision == "f32" { 1e-6 } else { 0.0 };
+            let (found, wanted) = harness::run_both(&program, &[shapes.clone(), vec![0.0; 280]], &[3, outer]);
+            harness::compare(&program, &found, &wanted, tolerance);
+            assert!(found[1].iter().all(|value| *value > 0.0));
+        }
+    }
+}

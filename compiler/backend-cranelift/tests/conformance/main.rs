@@ -7,3 +7,4 @@ mod kernels;
 mod random;
 mod random_kernels;
 mod scalars;
+mod sweeps;

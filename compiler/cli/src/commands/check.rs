@@ -33,6 +33,7 @@ fn run_inner(arguments: &Check) -> Result<(), u8> {
     let schemas = session::schemas(&program, &options, display)?;
     let mut compiled = compile(&program, &schemas, &options)
         .map_err(|failure| display.failure(&failure, &program.sources))?;
+    display.show(&compiled.warnings, &program.sources);
     if arguments.timings {
         timings(&compiled, checked);
     }
@@ -72,6 +73,11 @@ fn cost_json(infer: &Infer) -> serde_json::Value {
         .iter()
         .map(|site| (site.name.clone(), json!(site.kl)))
         .collect();
+    let likelihood: serde_json::Map<String, serde_json::Value> = infer
+        .reports
+        .iter()
+        .map(|site| (site.name.clone(), json!(site.likelihood)))
+        .collect();
     json!({
         "method": infer.method,
         "precision": infer.precision.to_string(),
@@ -82,6 +88,7 @@ fn cost_json(infer: &Infer) -> serde_json::Value {
         "bytes_per_step": infer.cost.bytes,
         "peak_bytes": infer.cost.peak_bytes,
         "kl": kl,
+        "likelihood": likelihood,
     })
 }
 
@@ -97,8 +104,8 @@ fn cost_text(infer: &Infer) -> String {
     line("predicted peak memory", size(cost.peak_bytes));
     for site in &infer.reports {
         text.push_str(&format!(
-            "  {:<26} {} ({}): {}\n",
-            site.name, site.family, site.shape, site.kl
+            "  {:<26} {} ({}): {}; likelihood: {}\n",
+            site.name, site.family, site.shape, site.kl, site.likelihood
         ));
     }
     text.push('\n');

@@ -3,6 +3,7 @@
 mod check;
 mod emit;
 mod explain;
+mod explore;
 mod fmt;
 mod predict;
 mod repl;
@@ -18,6 +19,7 @@ pub fn run(command: Command) -> u8 {
         Command::Emit(arguments) => emit::run(&arguments),
         Command::Fmt(arguments) => fmt::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Explore(arguments) => explore::run(&arguments),
         Command::Repl(arguments) => repl::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
     }

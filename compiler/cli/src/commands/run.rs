@@ -31,6 +31,7 @@ fn run_inner(arguments: &Run) -> Result<(), u8> {
     let schemas = session::schemas(&program, &options, display)?;
     let mut compiled = compile(&program, &schemas, &options)
         .map_err(|failure| display.failure(&failure, &program.sources))?;
+    display.show(&compiled.warnings, &program.sources);
     bnnc_run::cost::predict_peaks(&mut compiled.manifest, &schemas);
     report(arguments, &compiled, checked);
     if let Some(folder) = &arguments.out {

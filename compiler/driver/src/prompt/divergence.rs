@@ -6,9 +6,11 @@ use bnnc_base::shape::Sizes;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Support;
 use bnnc_graph::eval::evaluate;
-use bnnc_graph::model::{Site, SitePosterior};
+use bnnc_graph::function::Function;
+use bnnc_graph::model::{FamilyParam, Site, SitePosterior, Start};
 use bnnc_graph::tensor::Tensor;
-use bnnc_rewrite::kl::{self, Choice, Placement};
+use bnnc_rewrite::density::Prior;
+use bnnc_rewrite::kl::{self, Placement};
 use std::sync::Arc;
 
 /// A divergence as text, with how it was found. `draws` are taken from `stream` where it needs them.
@@ -33,8 +35,9 @@ pub fn divergence(
     let family = Arc::new(q.instance.clone());
     let posterior = SitePosterior {
         site: "x".into(),
+        members: Vec::new(),
         family,
-        params: Vec::new(),
+        params: held(q),
     };
     if kl::is_point(&posterior) {
         return Ok(infinite("all mass of `Point` is at one point"));
@@ -56,39 +59,64 @@ pub fn divergence(
     if &*p.instance.name == "Flat" {
         return Err("`Flat` is improper: the divergence from it is known only up to a constant".to_owned());
     }
-    match kl::choose(&posterior, Placement::Inside, &p.instance, None) {
-        Choice::Exact(why) => match exact(q, p) {
-            Some(value) => Ok(format!(
-                "{} (exact: {})",
-                self::number(value),
-                why.replace(" in the site", "")
-            )),
-            None => sampled(q, p, draws, stream, number, "no closed form was found"),
-        },
-        Choice::MonteCarlo(why) => sampled(q, p, draws, stream, number, &why),
-        Choice::Point => Ok(infinite("all mass is at one point")),
+    let prior = prior(p);
+    if let Err(diagnostic) = kl::finite::check(&site, &posterior, Placement::Inside, &prior) {
+        return Ok(infinite(&diagnostic.message));
     }
+    match kl::exact(&posterior, Placement::Inside, &prior) {
+        Ok(closed) => Ok(format!(
+            "{} (exact: {})",
+            self::number(value_of(&closed.function, q)),
+            closed.because
+        )),
+        Err(why) => sampled(q, p, draws, stream, number, &why),
+    }
+}
+
+/// The parameters of a distribution as those of a family that stays as it is.
+fn held(concrete: &Concrete) -> Vec<FamilyParam> {
+    let named = concrete.instance.params.iter().zip(&concrete.params);
+    named
+        .map(|((name, ty), value)| FamilyParam {
+            name: name.clone(),
+            ty: ty.clone(),
+            support: Support::Real,
+            start: Start::Fixed(value.data.clone()),
+        })
+        .collect()
+}
+
+/// A distribution as the prior of a site.
+fn prior(concrete: &Concrete) -> Prior {
+    let mut builder = Builder::new("arguments");
+    let named = concrete.instance.params.iter().zip(&concrete.params);
+    let results = named
+        .map(|((name, ty), value)| {
+            let first = value.data.first().copied().unwrap_or(0.0);
+            let is_number = value.data.iter().all(|element| *element == first);
+            let argument = match is_number {
+                true => builder.constant(ty, first),
+                false => builder.literal(&value.shape, &value.data),
+            };
+            (name.clone(), argument)
+        })
+        .collect();
+    Prior {
+        site: "x".into(),
+        distribution: Arc::new(concrete.instance.clone()),
+        arguments: builder.finish(results),
+        depends_on: None,
+    }
+}
+
+/// The value of a function of the parameters of a distribution.
+fn value_of(function: &Function, concrete: &Concrete) -> f64 {
+    let values = evaluate(function, &concrete.params, &Sizes::default());
+    values.first().map_or(f64::NAN, |tensor| tensor.data[0])
 }
 
 fn infinite(why: &str) -> String {
     format!("inf ({why})")
-}
-
-fn exact(q: &Concrete, p: &Concrete) -> Option<f64> {
-    let mut builder = Builder::new("divergence");
-    let params = |concrete: &Concrete, builder: &mut Builder| {
-        let named = concrete.instance.params.iter();
-        named
-            .map(|(name, ty)| builder.param(name, ty.clone()))
-            .collect::<Vec<_>>()
-    };
-    let (of_q, of_p) = (params(q, &mut builder), params(p, &mut builder));
-    let value = kl::exact(&mut builder, &q.instance, &of_q, &p.instance, &of_p)?;
-    let function = builder.finish(vec![("divergence".into(), value)]);
-    let inputs: Vec<Tensor> = q.params.iter().chain(&p.params).cloned().collect();
-    evaluate(&function, &inputs, &Sizes::default())
-        .first()
-        .map(|tensor| tensor.data[0])
 }
 
 fn sampled(

@@ -79,6 +79,8 @@ binary! {
     div ops::div::DIV;
     /// `x == y`.
     eq ops::eq::EQ;
+    /// The derivative of a gamma variate `y` in its shape `x`.
+    gamma_gradient ops::gamma_gradient::GAMMA_GRADIENT;
     /// `x <= y`.
     le ops::le::LE;
     /// `x < y`.

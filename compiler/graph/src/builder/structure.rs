@@ -218,6 +218,16 @@ impl Builder {
         self.apply(&ops::noise::NOISE, &coordinates, attrs)
     }
 
+    /// Gamma variates of a stream at coordinates `(draw, example, step)`, one per element of `shape`.
+    pub fn gamma_noise(&mut self, site: &str, coordinates: [Value; 3], shape: Value) -> Value {
+        let [draw, example, step] = coordinates;
+        self.apply(
+            &ops::gamma_noise::GAMMA_NOISE,
+            &[draw, example, step, shape],
+            vec![Attr::name(site)],
+        )
+    }
+
     /// Applies `function` along axis 0 of the mapped arguments, with the rest captured; argument order is the function's.
     pub fn map(&mut self, function: &Arc<Function>, args: &[Value], mapped: &[bool]) -> Value {
         let (function, order) = crate::higher_order::mapped_first(function, mapped);

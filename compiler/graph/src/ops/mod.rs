@@ -20,6 +20,8 @@ pub mod exp;
 pub mod expect;
 pub mod expm1;
 pub mod floor;
+pub mod gamma_gradient;
+pub mod gamma_noise;
 pub mod gather;
 pub mod iota;
 pub mod le;
@@ -88,6 +90,8 @@ pub static ALL: &[&OpDef] = &[
     &expect::EXPECT,
     &expm1::EXPM1,
     &floor::FLOOR,
+    &gamma_gradient::GAMMA_GRADIENT,
+    &gamma_noise::GAMMA_NOISE,
     &gather::GATHER,
     &iota::IOTA,
     &le::LE,

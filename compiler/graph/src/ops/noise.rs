@@ -28,7 +28,7 @@ pub static NOISE: OpDef = OpDef {
     batch: Batch::Elementwise,
     range: |_, attrs| match NoiseKind::from_name(attr::symbol(attrs, 0)) {
         Some(NoiseKind::Uniform) => Interval::new(philox::unit(0), philox::unit(u32::MAX)),
-        Some(NoiseKind::Normal) | None => Interval::REALS,
+        Some(NoiseKind::Normal | NoiseKind::Gamma) | None => Interval::REALS,
     },
     lower: Lower::Kernel(KernelKind::Noise),
     examples,
@@ -38,7 +38,7 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     (0..3).try_for_each(|at| infer::expect_dtype(types, at, &[DType::Int]))?;
     infer::expect_equal_shapes(types)?;
     let kind = attr::symbol(attrs, 0);
-    if NoiseKind::from_name(kind).is_none() {
+    if NoiseKind::from_name(kind).is_none_or(NoiseKind::has_shape) {
         return Err(format!(
             "expected the noise `uniform` or `normal`, found `{kind}`"
         ));
@@ -52,7 +52,7 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     let number = match NoiseKind::from_name(attr::symbol(attrs, 0)) {
         Some(NoiseKind::Uniform) => philox::uniform,
-        Some(NoiseKind::Normal) | None => philox::normal,
+        Some(NoiseKind::Normal | NoiseKind::Gamma) | None => philox::normal,
     };
     let key = philox::key(0, attr::symbol(attrs, 1));
     let sizes = crate::eval::sizes(attr::shape(attrs, 2));

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Definitions with an argument.
-const FUNCTIONS: &[&str] = &["log_density", "cdf", "quantile"];
+const FUNCTIONS: &[&str] = &["log_density", "cdf", "quantile", "moment"];
 /// All definitions.
 const DEFINITIONS: &[&str] = &[
     "log_density",
@@ -28,8 +28,14 @@ const DEFINITIONS: &[&str] = &[
     "mean",
     "variance",
     "entropy",
+    "moment",
+    "log_mean",
+    "log_variance",
     "probabilities",
+    PER_TENSOR,
 ];
+/// The definition that says that the distribution is joint within each tensor only.
+const PER_TENSOR: &str = "per_tensor";
 
 /// Checks a `dist` item.
 pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::Dist, library: bool) {
@@ -53,7 +59,9 @@ pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::Dist, library: b
         Ty::Dist(_) | Ty::Function(_) | Ty::Error => true,
         Ty::Layer(_) | Ty::List(..) | Ty::Text | Ty::Optimiser => false,
     };
+    let joint = matches!(&on, Ty::Tensor(Elem::Real(Support::Real), dims) if dims.len() == 1);
     let mut dist = DistItem {
+        groups: joint,
         name: item.name.name.clone(),
         elementwise: scalar(&on) && params.iter().all(|param| scalar(&param.param.ty)),
         doc: session.module.dists[id].doc.clone(),
@@ -84,12 +92,29 @@ pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::Dist, library: b
             ));
             continue;
         }
-        definition(&mut body, line, &mut dist);
+        if &*line.name.name == PER_TENSOR {
+            per_tensor(&mut body, line, &mut dist);
+        } else {
+            definition(&mut body, line, &mut dist);
+        }
     }
     let (locals, diagnostics) = body.finish();
     dist.locals = locals;
     session.diagnostics.extend(diagnostics);
     session.module.dists[id] = dist;
+}
+
+/// `per_tensor = true`: of a distribution on `real[n]`, which could be over several tensors at once.
+fn per_tensor(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
+    let is_flag = matches!(line.kind, DefinitionKind::Value) && matches!(*line.value.kind, ast::ExprKind::Bool(true));
+    if !is_flag {
+        let diagnostic = statements::definition_form(line.span, PER_TENSOR);
+        return body.report(diagnostic.help("write `per_tensor = true`, or leave it out"));
+    }
+    if !dist.groups && dist.on != Ty::Error {
+        return body.report(statements::never_shared(line.span, &dist.name));
+    }
+    dist.groups = false;
 }
 
 fn definition(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
@@ -131,13 +156,16 @@ fn definition(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) 
 }
 
 fn declare_argument(body: &mut Body<'_>, argument: &Ident, name: &str, on: &Ty) -> LocalId {
-    let unit = Ty::Tensor(Elem::Real(Support::Interval(0.0, 1.0)), Vec::new());
-    let ty = if name == "quantile" { unit } else { on.clone() };
+    let ty = match name {
+        "quantile" => Ty::Tensor(Elem::Real(Support::Interval(0.0, 1.0)), Vec::new()),
+        "moment" => Ty::real(),
+        _ => on.clone(),
+    };
     body.declare(&argument.name, argument.span, ty, LocalKind::Param)
 }
 
-/// `log_density`, `cdf` and `entropy` are scalars; `draw`, `mean` and `variance` are like a value; `probabilities` is a
-/// vector. A mean of discrete values is a real.
+/// `log_density`, `cdf` and `entropy` are scalars; `draw`, `mean`, `variance` and the other moments are like a value;
+/// `probabilities` is a vector. A mean of discrete values is a real.
 fn check_result(body: &mut Body<'_>, name: &str, value: &Expr, on: &Ty) {
     let Ty::Tensor(elem, dims) = on else { return };
     let real = |dims: &[Dim]| Ty::Tensor(Elem::Real(Support::Real), dims.to_vec());
@@ -151,7 +179,7 @@ fn check_result(body: &mut Body<'_>, name: &str, value: &Expr, on: &Ty) {
                 _ => real(&[Dim::number(2)]),
             },
         },
-        "mean" | "variance" if scalar => real(&[]),
+        "mean" | "variance" | "moment" | "log_mean" | "log_variance" if scalar => real(&[]),
         "draw" | "quantile" => match elem {
             Elem::Real(_) => on.clone(),
             Elem::Int | Elem::Bool | Elem::Count | Elem::Index(_) => match &value.ty {
@@ -283,7 +311,10 @@ impl Body<'_> {
                         .collect::<Vec<_>>(),
                 )
             }
-            _ => ("a distribution", DEFINITIONS.to_vec()),
+            _ => {
+                let parts = DEFINITIONS.iter().copied().filter(|name| *name != PER_TENSOR);
+                ("a distribution", parts.collect())
+            }
         };
         if !known.contains(&&*part.name) {
             let of = if name.contains(' ') {
@@ -327,11 +358,15 @@ impl Body<'_> {
             let Ty::Tensor(_, found) = &argument.ty else {
                 return None;
             };
-            let elem = if part == "quantile" {
-                Elem::Real(Support::Interval(0.0, 1.0))
-            } else {
-                value.elem.clone()
+            let elem = match part {
+                "quantile" => Elem::Real(Support::Interval(0.0, 1.0)),
+                "moment" => Elem::Real(Support::Real),
+                _ => value.elem.clone(),
             };
+            if !value.elementwise && part == "moment" {
+                let order = Ty::Tensor(elem, Vec::new());
+                return self.expect(argument, &order).then(|| real(value.dims.clone()));
+            }
             if !value.elementwise {
                 return self
                     .expect(argument, &Ty::Tensor(elem, value.dims.clone()))

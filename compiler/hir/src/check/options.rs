@@ -2,6 +2,7 @@
 
 use super::call::{Lifts, Signature};
 use super::names::Def;
+use super::posterior::path_text;
 use super::session::Session;
 use super::statements::strip;
 use crate::constant::constant;
@@ -134,27 +135,45 @@ fn value(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Opt
         },
         OptionKind::Optimiser => optimiser(session, def.name, written),
         OptionKind::Infer => infer(session, def.name, written),
-        OptionKind::Reals => match &*strip(written).kind {
-            ast::ExprKind::List(elements) => {
-                let values = elements
-                    .iter()
-                    .map(|element| number(session, def.name, "numbers in brackets", element));
-                values.collect::<Option<Vec<f64>>>().map(SettingValue::Reals)
+        OptionKind::Fractions => match &*strip(written).kind {
+            ast::ExprKind::List(elements) if !elements.is_empty() => {
+                let values = elements.iter().map(|element| fraction(session, def, element));
+                // Every element is looked at, so that every fault is reported.
+                let values: Vec<Option<f64>> = values.collect();
+                let values = values.into_iter().collect::<Option<Vec<f64>>>();
+                values.map(SettingValue::Reals)
             }
-            _ => wrong(session, "numbers in brackets, such as `[0.5, 0.9]`"),
+            _ => wrong(session, "fractions in brackets, such as `[0.5, 0.9]`"),
         },
         OptionKind::Names => {
             let names = match &*strip(written).kind {
-                ast::ExprKind::List(elements) => elements.iter().map(word).collect::<Option<Vec<_>>>(),
+                ast::ExprKind::List(elements) => elements
+                    .iter()
+                    .map(|element| path_text(session, element).map(Arc::from))
+                    .collect::<Option<Vec<_>>>(),
                 _ => None,
             };
             match names {
                 Some(names) => Some(SettingValue::Names(names)),
-                None => wrong(session, "names in brackets, such as `[theta, mu]`"),
+                None => wrong(session, "names in brackets, such as `[theta, hidden.w]`"),
             }
         }
         OptionKind::Call => call(session, def, written),
     }
+}
+
+/// A constant number from 0 to below 1.
+fn fraction(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Option<f64> {
+    let expected = "fractions from 0 to below 1";
+    let value = number(session, def.name, expected, written)?;
+    if (0.0..1.0).contains(&value) {
+        return Some(value);
+    }
+    let found = format!("{expected}, found {value}");
+    session
+        .diagnostics
+        .push(report::option_value(written.span, def.name, &found));
+    None
 }
 
 fn word(written: &ast::Expr) -> Option<Arc<str>> {

@@ -117,7 +117,8 @@ pub fn path(session: &mut Session<'_>, target: &ast::Expr) -> Option<String> {
     text
 }
 
-fn path_text(session: &mut Session<'_>, target: &ast::Expr) -> Option<String> {
+/// The text of a path, where it is one.
+pub fn path_text(session: &mut Session<'_>, target: &ast::Expr) -> Option<String> {
     match &*target.kind {
         ast::ExprKind::Name(name) => Some(name.to_string()),
         ast::ExprKind::Field(base, part) => Some(format!("{}.{}", path_text(session, base)?, part.name)),

@@ -168,7 +168,14 @@ impl Body<'_> {
             return declared;
         }
         let free = value.elementwise && value.dims.is_empty();
-        let same = dims.len() == value.dims.len() && dims.iter().zip(&value.dims).all(|(a, b)| equal(a, b));
+        // Of a distribution over one simplex or increasing vector, a site may have an array of independent ones.
+        let own = match &value.elem {
+            Elem::Real(support) if support.is_of_vectors() && !value.elementwise => {
+                &dims[dims.len().saturating_sub(value.dims.len())..]
+            }
+            _ => dims.as_slice(),
+        };
+        let same = own.len() == value.dims.len() && own.iter().zip(&value.dims).all(|(a, b)| equal(a, b));
         if !free && !same {
             let found = show::ty(&Ty::Tensor(value.elem.clone(), value.dims.clone()), &self.locals);
             let wanted = show::ty(&Ty::Tensor(value.elem, dims.clone()), &self.locals);

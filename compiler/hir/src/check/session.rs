@@ -323,6 +323,7 @@ fn empty_dist(name: Arc<str>, doc: String) -> DistItem {
         params,
         on: Ty::Error,
         elementwise: false,
+        groups: false,
         functions,
         values,
     }

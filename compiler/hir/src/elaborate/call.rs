@@ -225,7 +225,7 @@ impl<'a> Elaborator<'a> {
                 let shape = self.static_shape(&args, span)?;
                 self.stretch(value, &shape, span)?
             }
-            Rule::Noise => self.noise(name, &args, span)?,
+            Rule::Noise => self.noise(builtin, &args, span)?,
             Rule::Same => {
                 let x = self.real(&args[0], span)?;
                 self.apply(name, &[x], Vec::new(), span)?
@@ -337,18 +337,14 @@ impl<'a> Elaborator<'a> {
         self.apply("reshape", &[rest], vec![Attr::Shape(Shape::scalar())], span)
     }
 
-    /// `standard_normal()` and `standard_uniform()`, with dims or with the shape of the context.
-    fn noise(&mut self, name: &str, args: &[Datum], span: Span) -> Elaborated<Value> {
-        let kind = match name {
-            "standard_normal" => "normal",
-            "standard_uniform" => "uniform",
-            _ => return Err(super::model::no_part(span, name, "draw")),
-        };
-        let given = self.static_shape(args, span)?;
+    /// `standard_normal()`, `standard_uniform()` and `standard_gamma(shape)`, with dims or with the shape of the context.
+    fn noise(&mut self, builtin: &Builtin, args: &[Datum], span: Span) -> Elaborated<Value> {
+        let (parameters, sizes) = args.split_at(builtin.params.len());
+        let given = self.static_shape(sizes, span)?;
         let Some(context) = self.noise.as_mut() else {
             return Err(limit(span, "noise exists only inside `draw`".to_owned()));
         };
-        let shape = if args.is_empty() {
+        let shape = if sizes.is_empty() {
             context.shape.clone()
         } else {
             given
@@ -356,11 +352,19 @@ impl<'a> Elaborator<'a> {
         let site = format!("#{}", context.count);
         context.count += 1;
         let coordinates = context.coordinates;
-        let attrs = vec![
-            Attr::Symbol(kind.into()),
-            Attr::Symbol(site.into()),
-            Attr::Shape(shape),
-        ];
+        let site = Attr::Symbol(site.into());
+        if let [parameter] = parameters {
+            let parameter = self.real(parameter, span)?;
+            let parameter = self.stretch(parameter, &shape, span)?;
+            let [draw, example, step] = coordinates;
+            return self.apply("gamma_noise", &[draw, example, step, parameter], vec![site], span);
+        }
+        let kind = if builtin.name == "standard_normal" {
+            "normal"
+        } else {
+            "uniform"
+        };
+        let attrs = vec![Attr::Symbol(kind.into()), site, Attr::Shape(shape)];
         self.apply("noise", &coordinates, attrs, span)
     }
 

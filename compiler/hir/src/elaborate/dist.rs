@@ -1,5 +1,9 @@
 //! Distributions: from a value such as `Normal(0, 1)` to an [`Instance`] with density, sampler and moments.
 
+mod restrict;
+mod summary;
+mod vectors;
+
 use super::datum::{Datum, DistDatum};
 use super::frame::{Elaborated, Elaborator, Frame, NoiseContext};
 use super::model::{limit, no_part};
@@ -146,9 +150,6 @@ impl<'a> Elaborator<'a> {
     }
 }
 
-/// The distribution without a normaliser.
-const IMPROPER: &str = "Flat";
-
 /// The making of one instance.
 struct InstanceBuilder<'e, 'a, 'd> {
     elaborator: &'e mut Elaborator<'a>,
@@ -170,23 +171,14 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             Ty::Tensor(elem, _) => support(elem),
             _ => Support::Real,
         };
-        let support = narrower(own, declared).ok_or_else(|| {
-            let (name, declared) = (
-                &item.name,
-                if declared == Support::Simplex {
-                    "simplex"
-                } else {
-                    "ordered"
-                },
-            );
-            limit(
-                self.span,
-                format!("`{name}` over `{declared}` cannot be compiled yet"),
-            )
-        })?;
-        let truncated = support != own && item.elementwise;
+        let support = self.restricted(own, declared)?;
+        if own.is_of_vectors() && self.value.rank() > 1 {
+            return self.of_vectors(declared);
+        }
+        let truncated = support != own;
+        let independent = item.elementwise && !support.is_of_vectors();
         let log_density = self.density(truncated.then_some(support))?;
-        let elements = if item.elementwise {
+        let elements = if independent {
             self.elements(truncated.then_some(support))?
         } else {
             None
@@ -197,28 +189,27 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         } else {
             None
         };
-        let mut moment = |name| {
-            if named(name) {
-                present(self.moment(name))
-            } else {
-                Ok(None)
-            }
-        };
-        let (mean, variance, entropy) = (moment("mean")?, moment("variance")?, moment("entropy")?);
-        let probabilities = moment("probabilities")?;
+        let mut summary = |name| if truncated { Ok(None) } else { self.summary(name) };
+        let (mean, variance, entropy) = (summary("mean")?, summary("variance")?, summary("entropy")?);
+        let (moment, log_mean, log_variance) =
+            (summary("moment")?, summary("log_mean")?, summary("log_variance")?);
+        let probabilities = summary("probabilities")?;
         Ok(Instance {
             name: item.name.clone(),
             params: self.params,
             value: self.value,
             support,
-            elementwise: item.elementwise,
+            elementwise: independent,
             log_density: Arc::new(log_density),
             log_density_elements: elements.map(Arc::new),
             draw: draw.map(Arc::new),
-            mean: mean.map(Arc::new),
-            variance: variance.map(Arc::new),
-            entropy: entropy.map(Arc::new),
-            probabilities: probabilities.map(Arc::new),
+            mean,
+            variance,
+            entropy,
+            moment,
+            log_mean,
+            log_variance,
+            probabilities,
         })
     }
 
@@ -338,7 +329,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         let Some(Support::Interval(low, high)) = truncate else {
             return Ok(Some(density));
         };
-        if &*self.item().name == IMPROPER {
+        if self.is_improper() {
             // There is nothing to normalise.
             return Ok(Some(density));
         }
@@ -398,9 +389,13 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             let elements = this.shaped(density)?;
             let axes = (0..this.value.rank() as i64).collect();
             let attrs = vec![Attr::Ints(axes)];
-            this.elaborator
-                .apply("reduce_sum", &[elements], attrs, this.span)
-                .map(Some)
+            let sum = this
+                .elaborator
+                .apply("reduce_sum", &[elements], attrs, this.span)?;
+            Ok(Some(match truncate {
+                Some(Support::Ordered) => this.of_orders(sum),
+                _ => sum,
+            }))
         })?;
         function.ok_or_else(|| limit(self.span, "no density".to_owned()))
     }
@@ -440,29 +435,6 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             this.shaped(value).map(Some)
         })
     }
-
-    fn moment(&mut self, name: &str) -> Elaborated<Option<Function>> {
-        let Some((_, body)) = self.item().values.iter().find(|(n, _)| &**n == name) else {
-            return Ok(None);
-        };
-        let elementwise = self.item().elementwise;
-        self.function(name, |this, frame| {
-            let datum = this.elaborator.expr(body, frame)?;
-            let value = this.elaborator.real(&datum, this.span)?;
-            match name {
-                "probabilities" => Ok(Some(value)),
-                "entropy" if !elementwise => Ok(Some(value)),
-                "entropy" => {
-                    let elements = this.shaped(value)?;
-                    let axes = (0..this.value.rank() as i64).collect();
-                    this.elaborator
-                        .apply("reduce_sum", &[elements], vec![Attr::Ints(axes)], this.span)
-                        .map(Some)
-                }
-                _ => this.shaped(value).map(Some),
-            }
-        })
-    }
 }
 
 /// A part that needs a part which an inner distribution lacks (the mean of a mixture of Cauchys) is absent too.
@@ -470,19 +442,6 @@ fn present(part: Elaborated<Option<Function>>) -> Elaborated<Option<Function>> {
     match part {
         Err(diagnostic) if std::ptr::eq(diagnostic.code, &super::model::NO_PART) => Ok(None),
         other => other,
-    }
-}
-
-/// The declared support where it says more than the distribution's own; `None` where their intersection has no density of
-/// the distribution's form.
-fn narrower(own: Support, declared: Support) -> Option<Support> {
-    match (own, declared) {
-        (Support::Simplex | Support::Ordered, _) => Some(own),
-        (_, Support::Simplex | Support::Ordered) => None,
-        (Support::Real, Support::Interval(..)) => Some(declared),
-        (Support::Interval(a, b), Support::Interval(c, d)) => Some(Support::Interval(a.max(c), b.min(d))),
-        (Support::Integers(0), Support::Integers(_)) => Some(declared),
-        _ => Some(own),
     }
 }
 

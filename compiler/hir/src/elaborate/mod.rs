@@ -7,6 +7,7 @@ pub mod dist;
 pub mod expr;
 pub mod frame;
 pub mod index;
+mod joint;
 pub mod model;
 pub mod optimiser;
 pub mod posterior;

@@ -28,7 +28,7 @@ pub static NO_PART: Code = Code {
     id: "E0293",
     title: "a part of a distribution is missing",
     explain: "The program needs a part (`mean`, `draw`, `cdf`, ..) of a distribution that does not state it, for example the \
-              draw of a family whose noise the runtime does not make yet, or the mean of a Cauchy, which has none.",
+              draw of a `Poisson`, or the mean of a Cauchy, which has none.",
 };
 
 /// A diagnostic for a part that a distribution does not state.

@@ -3,16 +3,19 @@
 use super::datum::{Datum, DistDatum};
 use super::dist::{fixed_shape, support};
 use super::frame::{Elaborated, Elaborator};
+use super::joint::{self, Share};
 use super::model::limit;
+use crate::dims::{Atom, Dim};
 use crate::tree::{
-    DistId, Expr, ExprKind, InferId, Module, PosteriorId, PosteriorLine, PosteriorValue, StartValue,
+    DistId, DistItem, Expr, ExprKind, InferId, LocalId, Module, PosteriorId, PosteriorLine, PosteriorValue,
+    StartValue,
 };
 use crate::types::{Elem, Ty};
 use bnnc_abi::manifest::Init;
-use bnnc_base::dtype::DType;
+use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
-use bnnc_graph::dist::Support;
+use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::model::{FamilyParam, Model, Posterior, Site, SitePosterior, Start};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
@@ -20,14 +23,35 @@ use std::sync::Arc;
 /// The scale that a positive parameter of a family starts from where the program gives none.
 const START_SCALE: f64 = 0.05;
 
+/// A parameter of a family with more elements than this is refused: 4 GiB in single precision.
+const MOST_ELEMENTS: usize = 1 << 30;
+
+/// A posterior family whose parameters cannot be held.
+pub static TOO_LARGE: Code = Code {
+    id: "E0294",
+    title: "a family that is too large",
+    explain: "The parameters of a joint family grow with the elements that it covers: a full covariance with their square. The \
+              message says how much memory one parameter would take.\n\nWrong: `h1.*, h2.* ~ FullRankNormal()` over 300000 \
+              weights, which is 360 GB.\n\nRight: `h1.*, h2.* ~ LowRankNormal(rank = 5)`, or `FullRankNormal` for the last \
+              layer only.",
+};
+
+/// The family of point estimates.
+const POINT: &str = "Point";
+
+const POSITIVE: Support = Support::Interval(0.0, f64::INFINITY);
+
 /// Elaborates a posterior for the sites of an elaborated model.
 ///
 /// # Errors
-/// A start value that is no constant, or a site without a line.
+/// A start value that is no constant, a site without a line, or a family that is too large.
 pub fn elaborate(module: &Module, id: PosteriorId, model: &Model) -> Elaborated<Posterior> {
     let item = &module.posteriors[id];
-    let mut sites = Vec::new();
+    let mut sites: Vec<SitePosterior> = Vec::new();
     for site in &model.sites {
+        if sites.iter().any(|group| group.members.contains(site)) {
+            continue;
+        }
         let Some(line) = item.lines.iter().find(|line| covers(line, &site.name)) else {
             return Err(limit(
                 item.span,
@@ -35,7 +59,13 @@ pub fn elaborate(module: &Module, id: PosteriorId, model: &Model) -> Elaborated<
             ));
         };
         sites.push(match &line.value {
-            PosteriorValue::Family(dist, given) => family(module, site, *dist, given, line.span)?,
+            PosteriorValue::Family(dist, given) => {
+                let members = members(module, line, *dist, model);
+                match members.len() {
+                    0 | 1 => family(module, site, *dist, given, line.span)?,
+                    _ => group(module, &members, *dist, given, line.span)?,
+                }
+            }
             PosteriorValue::From(infer, path) => from(module, site, line, *infer, path)?,
         });
     }
@@ -62,19 +92,99 @@ pub fn point(module: &Module, model: &Model, span: Span) -> Elaborated<Posterior
 }
 
 fn point_family(module: &Module, span: Span) -> Elaborated<DistId> {
-    let found = module.dists.ids().find(|id| &*module.dists[*id].name == "Point");
+    let found = module.dists.ids().find(|id| &*module.dists[*id].name == POINT);
     found.ok_or_else(|| limit(span, "the library has no `Point`".to_owned()))
 }
 
 fn covers(line: &PosteriorLine, site: &str) -> bool {
-    line.sites.iter().any(|(path, _)| match path.strip_suffix(".*") {
+    line.sites.iter().any(|(path, _)| means(path, site))
+}
+
+/// Whether a path, which may end in `.*`, means a site.
+fn means(path: &str, site: &str) -> bool {
+    match path.strip_suffix(".*") {
         Some(prefix) => site
             .strip_prefix(prefix)
             .is_some_and(|rest| rest.starts_with(['.', '['])),
-        None => **path == *site,
+        None => *path == *site,
+    }
+}
+
+/// The sites that share the family of a line, in the order of the line: none where each has one of its own.
+fn members(module: &Module, line: &PosteriorLine, dist: DistId, model: &Model) -> Vec<Site> {
+    if !module.dists[dist].groups {
+        return Vec::new();
+    }
+    let of_path = |path: &str| {
+        let sites = model.sites.iter();
+        sites
+            .filter(|site| means(path, &site.name))
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    line.sites.iter().flat_map(|(path, _)| of_path(path)).collect()
+}
+
+/// The family of several sites: over the free coordinates of all of them, one after the other.
+fn group(
+    module: &Module,
+    members: &[Site],
+    dist: DistId,
+    given: &[(Arc<str>, StartValue)],
+    span: Span,
+) -> Elaborated<SitePosterior> {
+    let line = Line {
+        module,
+        dist,
+        given,
+        span,
+    };
+    let parts: Vec<(Arc<str>, Shape)> = members
+        .iter()
+        .map(|site| (site.name.clone(), line.value_of(site).shape))
+        .collect();
+    let count = parts.iter().map(|(_, shape)| elements(shape)).sum();
+    let (family, whole) = line.instance(Type::real(Shape::fixed(&[count])))?;
+    let shares: Vec<Share> = whole
+        .iter()
+        .map(|(_, ty, _)| joint::share(&ty.shape, &parts))
+        .collect();
+    let mut params = Vec::new();
+    for ((name, ty, support), share) in whole.iter().zip(&shares) {
+        let start = |shape: &Shape, site: &Site| line.start(name, *support, shape, site);
+        match share {
+            Share::Rows(rows) => {
+                for (site, shape) in members.iter().zip(rows) {
+                    params.push(FamilyParam {
+                        name: format!("{}/{name}", site.name).into(),
+                        ty: ty.with_shape(shape.clone()),
+                        support: *support,
+                        start: start(shape, site)?,
+                    });
+                }
+            }
+            Share::Whole => params.push(FamilyParam {
+                name: name.clone(),
+                ty: ty.clone(),
+                support: *support,
+                start: start(&ty.shape, &members[0])?,
+            }),
+        }
+    }
+    let names: Vec<&str> = members.iter().map(|site| &*site.name).collect();
+    Ok(SitePosterior {
+        site: names.join("+").into(),
+        members: members.to_vec(),
+        family: Arc::new(joint::gathered(&family, &shares, &params)),
+        params,
     })
 }
 
+fn elements(shape: &Shape) -> usize {
+    shape.static_sizes().unwrap_or_default().iter().product()
+}
+
+/// The family of one site.
 fn family(
     module: &Module,
     site: &Site,
@@ -82,102 +192,204 @@ fn family(
     given: &[(Arc<str>, StartValue)],
     span: Span,
 ) -> Elaborated<SitePosterior> {
-    let item = &module.dists[dist];
-    let mut elaborator = Elaborator::new(module, &item.name);
-    let count: usize = site.ty.shape.static_sizes().unwrap_or_default().iter().product();
-    let mut statics = Vec::new();
-    for binding in &item.params {
-        let start = given
-            .iter()
-            .find(|(name, _)| *name == binding.param.name)
-            .map(|(_, value)| value);
-        if matches!(&binding.param.ty, Ty::Tensor(Elem::Int, _)) {
-            let number = match start {
-                Some(StartValue::Value(expr) | StartValue::Fixed(expr)) => number(module, expr)?,
-                _ => 1.0,
-            };
-            if number.fract() != 0.0 || !(1.0..1e6).contains(&number) {
-                let text = format!(
-                    "`{}` of `{}` must be a positive integer, found {number}",
-                    binding.param.name, item.name
-                );
-                return Err(limit(span, text));
-            }
-            statics.push((binding.local, number as i64));
-        }
-    }
-    let mut params = Vec::new();
-    let mut args = Vec::new();
-    for binding in &item.params {
-        if let Some((_, number)) = statics.iter().find(|(local, _)| *local == binding.local) {
-            args.push(Datum::Static(*number));
-            continue;
-        }
-        let Ty::Tensor(elem, dims) = &binding.param.ty else {
-            return Err(limit(
-                span,
-                format!(
-                    "`{}` cannot be a posterior family: it takes a distribution",
-                    item.name
-                ),
-            ));
-        };
-        let on_dims = match &item.on {
-            Ty::Tensor(_, on) => on.as_slice(),
-            _ => &[],
-        };
-        let shape = if dims.is_empty() && item.elementwise || dims == on_dims {
-            site.ty.shape.clone()
-        } else {
-            let sizes = dims
-                .iter()
-                .map(|dim| size_of(dim, on_dims, count, &statics, span));
-            fixed_shape(&sizes.collect::<Result<Vec<_>, _>>()?)
-        };
-        let ty = Type::new(DType::Real, shape);
-        args.push(Datum::Tensor(
-            elaborator.builder.param(&binding.param.name, ty.clone()),
-        ));
-        let support = support(elem);
-        let start = given
-            .iter()
-            .find(|(name, _)| *name == binding.param.name)
-            .map(|(_, value)| value);
-        let start = start_of(module, start, support, &ty.shape, &site.ty.shape)?;
-        params.push(FamilyParam {
-            name: binding.param.name.clone(),
+    let line = Line {
+        module,
+        dist,
+        given,
+        span,
+    };
+    let (instance, params) = line.instance(line.value_of(site))?;
+    let params = params.into_iter().map(|(name, ty, support)| {
+        let start = line.start(&name, support, &ty.shape, site)?;
+        Ok(FamilyParam {
+            name,
             ty,
             support,
             start,
-        });
-    }
-    let datum = DistDatum { dist, args };
-    let arguments = elaborator.arguments(&datum, span)?;
-    let value = Type::new(DType::Real, site.ty.shape.clone());
-    let instance = elaborator.instance(&arguments, value, Support::Real, span)?;
+        })
+    });
     Ok(SitePosterior {
         site: site.name.clone(),
+        members: Vec::new(),
+        params: params.collect::<Elaborated<_>>()?,
         family: Arc::new(instance),
-        params,
     })
 }
 
-/// A dim of a family's parameter: the dims of its values are the number of elements, others are its integer parameters.
-fn size_of(
-    dim: &crate::dims::Dim,
-    on: &[crate::dims::Dim],
-    count: usize,
-    statics: &[(crate::tree::LocalId, i64)],
+/// `~ Family(starts)`.
+struct Line<'a> {
+    module: &'a Module,
+    dist: DistId,
+    given: &'a [(Arc<str>, StartValue)],
     span: Span,
-) -> Elaborated<usize> {
+}
+
+/// A parameter of an elaborated family.
+type Param = (Arc<str>, Type, Support);
+
+impl<'a> Line<'a> {
+    fn item(&self) -> &'a DistItem {
+        &self.module.dists[self.dist]
+    }
+
+    /// The type of what the family draws: values of the site, or what a bijection takes to them.
+    fn value_of(&self, site: &Site) -> Type {
+        let is_point = &*self.item().name == POINT;
+        match &self.item().on {
+            Ty::Tensor(Elem::Real(Support::Real), _) if !is_point => site.support.unconstrained(&site.ty),
+            _ => site.ty.clone(),
+        }
+    }
+
+    fn given(&self, name: &str) -> Option<&'a StartValue> {
+        let mut given = self.given.iter();
+        given.find(|(found, _)| &**found == name).map(|(_, value)| value)
+    }
+
+    /// The values of the integer parameters.
+    fn statics(&self) -> Elaborated<Vec<(LocalId, i64)>> {
+        let mut statics = Vec::new();
+        for binding in &self.item().params {
+            if !matches!(&binding.param.ty, Ty::Tensor(Elem::Int, _)) {
+                continue;
+            }
+            let name = &binding.param.name;
+            let number = match self.given(name) {
+                Some(StartValue::Value(expr) | StartValue::Fixed(expr)) => number(self.module, expr)?,
+                _ => 1.0,
+            };
+            if number.fract() != 0.0 || !(1.0..1e6).contains(&number) {
+                let family = &self.item().name;
+                let text = format!("`{name}` of `{family}` must be a positive integer, found {number}");
+                return Err(limit(self.span, text));
+            }
+            statics.push((binding.local, number as i64));
+        }
+        Ok(statics)
+    }
+
+    /// The family over values of a type, with the parameters that have states.
+    fn instance(&self, value: Type) -> Elaborated<(Instance, Vec<Param>)> {
+        let item = self.item();
+        let statics = self.statics()?;
+        let mut elaborator = Elaborator::new(self.module, &item.name);
+        let (mut params, mut args) = (Vec::new(), Vec::new());
+        for binding in &item.params {
+            if let Some((_, number)) = statics.iter().find(|(local, _)| *local == binding.local) {
+                args.push(Datum::Static(*number));
+                continue;
+            }
+            let (name, Ty::Tensor(elem, dims)) = (&binding.param.name, &binding.param.ty) else {
+                let text = format!(
+                    "`{}` cannot be a posterior family: it takes a distribution",
+                    item.name
+                );
+                return Err(limit(self.span, text));
+            };
+            let ty = Type::real(self.shape(dims, &value.shape, &statics)?);
+            args.push(Datum::Tensor(elaborator.builder.param(name, ty.clone())));
+            params.push((name.clone(), ty, support(elem)));
+        }
+        let dist = self.dist;
+        let arguments = elaborator.arguments(&DistDatum { dist, args }, self.span)?;
+        let instance = elaborator.instance(&arguments, value, Support::Real, self.span)?;
+        Ok((instance, params))
+    }
+
+    /// The shape of a parameter of these dims: that of the values, or a size for each dim.
+    fn shape(&self, dims: &[Dim], value: &Shape, statics: &[(LocalId, i64)]) -> Elaborated<Shape> {
+        let on = match &self.item().on {
+            Ty::Tensor(_, on) => on.as_slice(),
+            _ => &[],
+        };
+        if dims.is_empty() && self.item().elementwise || dims == on {
+            return Ok(value.clone());
+        }
+        let sizes = dims
+            .iter()
+            .map(|dim| size_of(dim, on, elements(value), statics, self.span));
+        let sizes = sizes.collect::<Elaborated<Vec<_>>>()?;
+        let count = sizes
+            .iter()
+            .try_fold(1usize, |count, size| count.checked_mul(*size));
+        match count {
+            Some(count) if count <= MOST_ELEMENTS => Ok(fixed_shape(&sizes)),
+            _ => Err(too_large(self.span, &self.item().name, &sizes, elements(value))),
+        }
+    }
+
+    /// Where a parameter starts, for the elements of one site.
+    fn start(&self, name: &str, support: Support, shape: &Shape, site: &Site) -> Elaborated<Start> {
+        let own = self.value_of(site).shape;
+        Ok(match self.given(name) {
+            Some(StartValue::Value(expr)) => Start::Optimise(Init::Constant(number(self.module, expr)?)),
+            Some(StartValue::Fixed(expr)) => {
+                let value = number(self.module, expr)?;
+                if &*self.item().name == POINT && site.support.is_of_vectors() {
+                    let text = format!(
+                        "`{}` is a vector whose elements one number cannot give",
+                        site.name
+                    );
+                    return Err(limit(expr.span, text));
+                }
+                Start::Fixed(vec![value; elements(shape)])
+            }
+            Some(StartValue::Draw(expr)) => Start::Optimise(random(self.module, expr)?),
+            None if self.is_bounded() && support == POSITIVE => Start::Optimise(Init::Constant(1.0)),
+            None if self.is_square(name) => Start::Optimise(Init::Constant(0.0)),
+            None => Start::Optimise(default_start(support, shape, &own)),
+        })
+    }
+
+    /// Whether a parameter has a row and a column per element, as a factor of a full covariance has: it starts empty.
+    fn is_square(&self, name: &str) -> bool {
+        let mut params = self.item().params.iter();
+        let param = params.find(|binding| &*binding.param.name == name);
+        let dims = param.and_then(|binding| match &binding.param.ty {
+            Ty::Tensor(_, dims) => Some(dims.as_slice()),
+            _ => None,
+        });
+        matches!(dims, Some([rows, columns]) if rows == columns)
+    }
+
+    /// Whether the values of the family are bounded, so that its positive parameters are no scales: one of each is, for a
+    /// beta or a Dirichlet distribution, the uniform one.
+    fn is_bounded(&self) -> bool {
+        match &self.item().on {
+            Ty::Tensor(Elem::Real(Support::Interval(low, high)), _) => low.is_finite() && high.is_finite(),
+            Ty::Tensor(Elem::Real(Support::Simplex), _) => true,
+            _ => false,
+        }
+    }
+}
+
+/// A parameter of a family that no machine is likely to hold.
+fn too_large(span: Span, family: &str, sizes: &[usize], count: usize) -> Box<Diagnostic> {
+    let bytes = sizes.iter().fold(4.0, |bytes, size| bytes * *size as f64);
+    let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
+    let text = format!(
+        "`{family}` over {count} elements has a parameter of {} numbers: {:.0} GB in single precision, and several times that \
+         with its gradient and the optimiser's memory",
+        sizes.join(" x "),
+        bytes / 1e9
+    );
+    let low_rank = format!(
+        "`LowRankNormal(rank = 5)` has 7 numbers per element ({:.1} MB); or name fewer sites on one line",
+        28e-6 * count as f64
+    );
+    Box::new(Diagnostic::error(&TOO_LARGE, span, text).help(low_rank))
+}
+
+/// A dim of a family's parameter: the dims of its values are the number of elements, others are its integer parameters.
+fn size_of(dim: &Dim, on: &[Dim], count: usize, statics: &[(LocalId, i64)], span: Span) -> Elaborated<usize> {
     if on == std::slice::from_ref(dim) {
         return Ok(count);
     }
-    let known = |atom: &crate::dims::Atom| match atom {
-        crate::dims::Atom::Local(local) => statics
+    let known = |atom: &Atom| match atom {
+        Atom::Local(local) => statics
             .iter()
             .find(|(l, _)| l == local)
-            .map(|(_, number)| crate::dims::Dim::number(*number)),
+            .map(|(_, number)| Dim::number(*number)),
         _ => None,
     };
     let number = dim
@@ -185,24 +397,6 @@ fn size_of(
         .as_number()
         .and_then(|number| usize::try_from(number).ok());
     number.ok_or_else(|| limit(span, "a size of this family is not known".to_owned()))
-}
-
-fn start_of(
-    module: &Module,
-    given: Option<&StartValue>,
-    support: Support,
-    shape: &Shape,
-    site: &Shape,
-) -> Elaborated<Start> {
-    Ok(match given {
-        Some(StartValue::Value(expr)) => Start::Optimise(Init::Constant(number(module, expr)?)),
-        Some(StartValue::Fixed(expr)) => {
-            let count = shape.static_sizes().unwrap_or_default().iter().product();
-            Start::Fixed(vec![number(module, expr)?; count])
-        }
-        Some(StartValue::Draw(expr)) => Start::Optimise(random(module, expr)?),
-        None => Start::Optimise(default_start(support, shape, site)),
-    })
 }
 
 /// Locations of weight matrices start as torch's linear layers do, uniform within one over the root of the fan-in, so that

@@ -4,7 +4,7 @@
 //! which are as many things as they are long.
 
 use super::datum::{Datum, DistDatum};
-use super::frame::{Elaborated, Elaborator, Frame};
+use super::frame::{Elaborated, Elaborator, Frame, NoiseContext};
 use super::model::limit;
 use crate::builtin::{Builtin, Rule};
 use crate::tree::{Comprehension, Expr, ExprKind, LocalId, Stmt};
@@ -136,9 +136,28 @@ impl<'a> Elaborator<'a> {
             .iter()
             .filter_map(|(outer, inner)| Some((*inner, *outer_ranges.get(outer)?)));
         self.ranges = known.chain([(position, (from, to - 1))]).collect();
+        let outer_noise = self.noise.clone();
+        if let Some(noise) = &mut self.noise {
+            let [draw, example, step] = noise.coordinates.map(|value| {
+                *inner_of.entry(value).or_insert_with(|| {
+                    captured.push(value);
+                    self.builder
+                        .param(&format!("captured{}", captured.len()), outer.ty(value).clone())
+                })
+            });
+            // Each position has noise of its own: positions count as examples within the example.
+            let positions = self.builder.int(count as i64);
+            let first = self.builder.mul(example, positions);
+            noise.coordinates = [draw, self.builder.add(first, index), step];
+        }
         let results = body(self, &mut inner);
         let function = std::mem::replace(&mut self.builder, outer);
         self.ranges = outer_ranges;
+        let streams = self.noise.as_ref().map_or(0, |noise| noise.count);
+        self.noise = outer_noise.map(|noise| NoiseContext {
+            count: streams,
+            ..noise
+        });
         let results = results?;
         let mut mapped = Vec::new();
         for result in results {

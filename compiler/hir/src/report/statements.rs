@@ -40,7 +40,7 @@ code!(
     UNKNOWN_DEFINITION,
     "E0235",
     "an unknown definition",
-    "A distribution defines `log_density(x)`, `cdf(x)`, `quantile(p)`, `draw`, `mean`, `variance`, `entropy`, `probabilities`; an optimiser defines `state`, `next` and `step`.",
+    "A distribution defines `log_density(x)`, `cdf(x)`, `quantile(p)`, `draw`, `mean`, `variance`, `entropy`, `moment(k)`, `log_mean`, `log_variance`, `probabilities`, `per_tensor`; an optimiser defines `state`, `next` and `step`.",
     "dist D(loc: real) on real {\n  log_densty(x) = -(x - loc)\n}",
     "dist D(loc: real) on real {\n  log_density(x) = -(x - loc)\n}"
 );
@@ -104,6 +104,16 @@ pub fn unknown_definition(span: Span, of: &str, name: &str, names: &[&str]) -> D
 /// A definition of the wrong form: `mean(x)`, `log_density` without an argument.
 pub fn definition_form(span: Span, form: &str) -> Diagnostic {
     Diagnostic::error(&UNKNOWN_DEFINITION, span, format!("expected `{form} = ..`"))
+}
+
+/// `per_tensor = true` where nothing else is possible.
+pub fn never_shared(span: Span, dist: &str) -> Diagnostic {
+    Diagnostic::error(
+        &UNKNOWN_DEFINITION,
+        span,
+        format!("`{dist}` is never over several tensors, so `per_tensor` says nothing"),
+    )
+    .help("leave it out: it is for distributions `on real[n]`")
 }
 
 /// A definition given twice.

@@ -200,6 +200,16 @@ infer a = map(M, d) { start = a }"# => r#"E0205 9:7 `a` needs itself"#;
   mean(x) = x + loc
 }"# => r#"E0235 2:3 expected `mean = ..`"#;
 
+    a_per_tensor_that_is_no_truth: r#"dist D(loc: real[n]) on real[n] {
+  mean       = loc
+  per_tensor = false
+}"# => r#"E0235 3:3 expected `per_tensor = ..` | help: write `per_tensor = true`, or leave it out"#;
+
+    a_per_tensor_that_says_nothing: r#"dist D(loc: real) on real {
+  mean       = loc
+  per_tensor = true
+}"# => r#"E0235 3:3 `D` is never over several tensors, so `per_tensor` says nothing | help: leave it out: it is for distributions `on real[n]`"#;
+
     a_state_without_a_next: r#"optimiser O(rate: positive) {
   state m = 0
   step = -rate * m * gradient

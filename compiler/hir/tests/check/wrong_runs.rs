@@ -158,6 +158,35 @@ model M(x: real) -> y: real {
 
 infer a = map(M, d) { schedule = step(0.5) }"# => r#"E0258 9:34 `schedule` must be `step` with 2 arguments, found 1 argument"#;
 
+    fractions_out_of_range: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+posterior Q of M {
+  w, b ~ Normal(scale = 0.1)
+}
+
+infer a = vi(Q, d) { prune = [-0.1, 0.5, 1] }"# => r#"E0258 13:31 `prune` must be fractions from 0 to below 1, found -0.1
+E0258 13:42 `prune` must be fractions from 0 to below 1, found 1"#;
+
+    fractions_without_brackets: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(w * x + b, 1)
+}
+
+posterior Q of M {
+  w, b ~ Normal(scale = 0.1)
+}
+
+infer a = vi(Q, d) { prune = 0.5 }"# => r#"E0258 13:30 `prune` must be fractions in brackets, such as `[0.5, 0.9]`"#;
+
     an_optimiser_without_a_rate: r#"data d = csv("d.csv")
 
 model M(x: real) -> y: real {

@@ -255,16 +255,28 @@ impl Maker {
         let kind = self.dice.pick(&NoiseKind::ALL);
         let key = self.size(77);
         let offset = self.size(5);
+        let shape = kind.has_shape().then(|| self.shape());
         self.push(
             InstOp::Noise {
                 kind,
                 key,
                 coordinates,
+                shape,
                 offset,
                 strides,
             },
             DType::Real,
         );
+    }
+
+    /// A shape away from 1, where samplers of gamma variates change.
+    fn shape(&mut self) -> InstId {
+        let x = self.any(DType::Real);
+        let bounded = self.apply(Scalar::Tanh, vec![x], DType::Real);
+        let [width, middle] = [0.4, if self.dice.one_in(2) { 0.5 } else { 1.5 }]
+            .map(|value| self.push(InstOp::Const(value), DType::Real));
+        let spread = self.apply(Scalar::Mul, vec![bounded, width], DType::Real);
+        self.apply(Scalar::Add, vec![spread, middle], DType::Real)
     }
 
     fn comparison(&mut self) {

@@ -137,6 +137,9 @@ impl Import<'_> {
         if let Some(at) = split(&inner, dims) {
             return self.view(arg, at, dims);
         }
+        if let Some(flat) = self.flattened(arg, dims) {
+            return flat;
+        }
         let dtype = self.tensors[arg].dtype;
         match self.tensors[arg].kind {
             Kind::Const(number) => self.push(Kind::Const(number), dims, dtype),

@@ -164,6 +164,7 @@ impl Split {
             Prior {
                 site: prior.name.clone(),
                 distribution: prior.distribution.clone(),
+                arguments: self.finish(self.fork(), prior.named_params(&prior.name), &HashSet::new()),
                 depends_on,
             }
         };

@@ -1,7 +1,10 @@
 //! What the methods of inference compute in each step, as functions.
 
+pub mod divergence;
 pub mod elements;
+pub mod likelihood;
 pub mod plan;
 pub mod predict;
+pub mod prune;
 pub mod states;
 pub mod train;

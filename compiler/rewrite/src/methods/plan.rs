@@ -2,9 +2,11 @@
 
 use crate::constrain::{self, Scale};
 use crate::density::{Densities, Prior, dependences, prefix_noise};
-use crate::kl::{self, Choice, Placement};
+use crate::kl::closed::Closed;
+use crate::kl::{self, Placement, Way};
 use crate::nodes::{self, Scope};
-use crate::report;
+use crate::pass::Context;
+use crate::{pipelines, report};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Support;
@@ -24,8 +26,8 @@ pub struct Plan<'a> {
     pub prior: &'a Prior,
     /// Whether draws are carried onto the support.
     pub placement: Placement,
-    /// How the divergence is computed.
-    pub choice: Choice,
+    /// Whether the divergence needs draws.
+    pub way: Way,
 }
 
 /// A draw of one site.
@@ -41,13 +43,16 @@ pub struct Drawn {
     pub log_jacobian: Option<Value>,
 }
 
-/// One plan per site, or what stands against it. Where `sampled`, no divergence is computed in closed form.
+/// One plan per site, or what stands against it.
 pub fn plans<'a>(
     densities: &'a Densities,
     model: &'a Model,
     posterior: &'a Posterior,
-    sampled: bool,
+    options: kl::Options,
+    context: &Context,
 ) -> Result<Vec<Plan<'a>>, Vec<Diagnostic>> {
+    let declined = context.without.iter().any(|name| name == pipelines::EXACT_KL);
+    let sampled = declined || options.estimator != kl::Estimator::Best;
     let mut found = Vec::new();
     let mut faults = Vec::new();
     for site in &model.sites {
@@ -85,17 +90,17 @@ fn plan<'a>(
         return Err(Box::new(report::error(&report::NO_SAMPLER, message)));
     }
     let placement = kl::placement(site, posterior)?;
-    let choice = kl::choose(
-        posterior,
-        placement,
-        &prior.distribution,
-        prior.depends_on.as_deref(),
-    );
-    let choice = match choice {
-        Choice::Exact(_) if sampled => Choice::MonteCarlo("`kl = monte_carlo` asks for it".to_owned()),
-        choice => choice,
+    if !kl::is_point(posterior) {
+        kl::finite::check(site, posterior, placement, prior)?;
+    }
+    let way = if kl::is_point(posterior) {
+        Way::Point
+    } else if sampled {
+        Way::Draws("draws were asked for".to_owned())
+    } else {
+        kl::exact(posterior, placement, prior).map_or_else(Way::Draws, Way::Closed)
     };
-    if matches!(choice, Choice::MonteCarlo(_)) && !has_density(posterior) {
+    if matches!(way, Way::Draws(_)) && !has_density(posterior) {
         let message = format!(
             "expected a family with an entropy or a density for `{}`, but `{}` states neither",
             site.name, posterior.family.name
@@ -107,7 +112,7 @@ fn plan<'a>(
         posterior,
         prior,
         placement,
-        choice,
+        way,
     })
 }
 
@@ -138,7 +143,11 @@ pub fn scale_of(plan: &Plan<'_>, param: &FamilyParam) -> Scale {
 
 /// The name of the state that holds a parameter: `hidden.w/scale`.
 pub fn state_name(plan: &Plan<'_>, param: &FamilyParam) -> String {
-    format!("{}/{}", plan.site.name, param.name)
+    match param.name.contains('/') {
+        // What a member of a group has of a parameter is named by the member.
+        true => param.name.to_string(),
+        false => format!("{}/{}", plan.site.name, param.name),
+    }
 }
 
 /// The type of the state that holds a parameter.
@@ -199,52 +208,27 @@ impl Plan<'_> {
         }
     }
 
-    /// The part of the divergence that needs no draw, if there is one.
-    pub fn fixed_divergence(&self, builder: &mut Builder, scope: &Scope, arguments: &Scope) -> Option<Value> {
-        let family = &self.posterior.family;
-        match &self.choice {
-            Choice::Exact(_) => {
-                let params = self.family_params(builder, scope);
-                let prior = &self.prior.distribution;
-                let names = prior
-                    .params
-                    .iter()
-                    .map(|(name, _)| format!("{}/{name}", self.site.name));
-                let prior_params: Vec<Value> = names.map(|name| arguments.get(&name)).collect();
-                kl::exact(builder, family, &params, prior, &prior_params)
+    /// The part of the divergence that needs no draw, if there is one. `scope` holds the states and shared inputs.
+    pub fn fixed_divergence(&self, builder: &mut Builder, scope: &Scope) -> Option<Value> {
+        match &self.way {
+            Way::Closed(closed) if self.prior.depends_on.is_none() => {
+                Some(self.closed_divergence(builder, scope, closed))
             }
-            Choice::MonteCarlo(_) => {
-                let entropy = family.entropy.as_ref()?;
+            Way::Draws(_) => {
+                let entropy = self.posterior.family.entropy.as_ref()?;
                 let params = self.family_params(builder, scope);
                 let entropy = builder.inline(entropy, &params)[0];
                 Some(builder.neg(entropy))
             }
-            Choice::Point => None,
+            Way::Closed(_) | Way::Point => None,
         }
     }
 
-    /// The part of the divergence at one draw, if there is one.
-    pub fn drawn_divergence(
-        &self,
-        builder: &mut Builder,
-        scope: &Scope,
-        drawn: &Drawn,
-        log_prior: Value,
-    ) -> Option<Value> {
-        let mut term = match &self.choice {
-            Choice::Exact(_) => return None,
-            Choice::MonteCarlo(_) | Choice::Point => builder.neg(log_prior),
-        };
-        if let Some(log_jacobian) = drawn.log_jacobian {
-            term = builder.sub(term, log_jacobian);
-        }
-        let family = &self.posterior.family;
-        if matches!(self.choice, Choice::MonteCarlo(_)) && family.entropy.is_none() {
-            let mut args = self.family_params(builder, scope);
-            args.push(drawn.unconstrained);
-            let log_density = builder.inline(&family.log_density, &args)[0];
-            term = builder.add(term, log_density);
-        }
-        Some(term)
+    /// The divergence without draws of this site. `scope` holds the states, shared inputs and what the prior depends on.
+    pub fn closed_divergence(&self, builder: &mut Builder, scope: &Scope, closed: &Closed) -> Value {
+        let mut args = self.family_params(builder, scope);
+        let rest = closed.function.params.iter().skip(args.len());
+        args.extend(rest.map(|param| scope.get(nodes::param_name(&closed.function, *param))));
+        builder.inline(&closed.function, &args)[0]
     }
 }

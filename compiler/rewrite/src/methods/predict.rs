@@ -4,6 +4,7 @@ use super::plan::{self, Plan};
 use super::train::{bind_data, bind_scalars, is_of_row};
 use crate::batch::batch;
 use crate::density::{Densities, coordinates};
+use crate::group;
 use crate::nodes::{self, Scope};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape, Symbol};
@@ -28,15 +29,30 @@ pub fn sites(plans: &[Plan<'_>]) -> Function {
         &["draw", "step"],
     );
     draw_sites(&mut builder, plans, &mut scope);
-    let results = plans
-        .iter()
-        .map(|plan| (plan.site.name.clone(), scope.get(&plan.site.name)))
-        .collect();
+    let mut results = Vec::new();
+    for plan in plans {
+        let value = scope.get(&plan.site.name);
+        let (members, _) = group::members(&mut builder, plan.posterior, value);
+        results.extend(members.iter().map(|(site, value)| (site.name.clone(), *value)));
+        if members.is_empty() {
+            results.push((plan.site.name.clone(), value));
+        }
+    }
     over_draws("sites", &builder.finish(results))
 }
 
 /// `(states.., data.., draw0, row0, step) -> log_likelihood, mean, draw, probabilities`, each `[draws, batch, ..]`.
 pub fn predict(densities: &Densities, model: &Model, plans: &[Plan<'_>]) -> Function {
+    predict_masked(densities, model, plans, &[])
+}
+
+/// As [`predict`], with one more parameter `SITE/mask` for each of the `masked` sites: its draws are multiplied by it.
+pub fn predict_masked(
+    densities: &Densities,
+    model: &Model,
+    plans: &[Plan<'_>],
+    masked: &[Arc<str>],
+) -> Function {
     let mut builder = Builder::new("predict_draw");
     let mut scope = Scope::default();
     plan::bind_states(&mut builder, plans, &mut scope);
@@ -48,6 +64,12 @@ pub fn predict(densities: &Densities, model: &Model, plans: &[Plan<'_>]) -> Func
         &["draw", "row0", "step"],
     );
     draw_sites(&mut builder, plans, &mut scope);
+    for site in masked {
+        let drawn = scope.get(site);
+        let ty = builder.ty(drawn).clone();
+        let mask = builder.param(&format!("{site}/mask"), ty);
+        scope.set(site, builder.mul(drawn, mask));
+    }
     let rows = builder.iota(ROWS);
     let first = builder.broadcast_leading(scope.get("row0"), ROWS);
     let rows = builder.add(first, rows);

@@ -2,10 +2,11 @@
 
 use super::plan::{Plan, scale_of, state_name, state_type};
 use crate::constrain::Scale;
+use crate::kl::Choice;
 use bnnc_abi::manifest::{Init, SiteReport, State};
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::dist::Support;
-use bnnc_graph::model::{Optimiser, Start};
+use bnnc_graph::model::{Optimiser, Site, Start};
 use std::sync::Arc;
 
 /// One state per parameter of each site's family, followed by the optimiser's own for those that it moves.
@@ -63,15 +64,27 @@ pub fn optimised(plans: &[Plan<'_>]) -> Vec<(Arc<str>, Shape)> {
     plans.iter().flat_map(of).collect()
 }
 
-/// One report per site.
-pub fn reports(plans: &[Plan<'_>]) -> Vec<SiteReport> {
-    let of = |plan: &Plan<'_>| SiteReport {
-        name: plan.site.name.to_string(),
-        shape: plan.site.ty.shape.clone(),
-        family: plan.posterior.family.name.to_string(),
-        kl: plan.choice.sentence(),
+/// One report per site, with a sentence about the likelihood for each where there is one.
+pub fn reports(plans: &[Plan<'_>], choices: &[Choice], likelihood: &[String]) -> Vec<SiteReport> {
+    let of = |(at, plan): (usize, &Plan<'_>)| {
+        let members = &plan.posterior.members;
+        let names: Vec<String> = members.iter().map(|site| format!("`{}`", site.name)).collect();
+        let sites = if members.is_empty() { std::slice::from_ref(plan.site) } else { members };
+        let together = match members.is_empty() {
+            true => String::new(),
+            false => format!("; one family and one divergence for {}", names.join(", ")),
+        };
+        let kl = choices.get(at).map(Choice::sentence).unwrap_or_default() + &together;
+        let report = |site: &Site| SiteReport {
+            name: site.name.to_string(),
+            shape: site.ty.shape.clone(),
+            family: plan.posterior.family.name.to_string(),
+            kl: kl.clone(),
+            likelihood: likelihood.get(at).cloned().unwrap_or_default(),
+        };
+        sites.iter().map(report).collect::<Vec<_>>()
     };
-    plans.iter().map(of).collect()
+    plans.iter().enumerate().flat_map(of).collect()
 }
 
 /// Beyond this every map onto a support is flat in both precisions; a start on the border is put here.

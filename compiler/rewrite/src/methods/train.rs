@@ -3,24 +3,29 @@
 //! The loss is the negative evidence lower bound of all rows, estimated from the rows of one step:
 //! `kl_weight * KL - scale * mean over draws of the sum over rows of log p(row | draw)`.
 
+use super::divergence::{PerDraw, announce};
 use super::elements::map_elements;
+use super::likelihood::choice::Layers;
+use super::likelihood::{Likelihood, likelihood};
 use super::plan::{self, Plan};
 use super::predict;
 use super::states;
-use crate::batch::{batch, inline_batched};
+use crate::batch::inline_batched;
 use crate::density::Densities;
 use crate::differentiate::differentiate;
 use crate::nodes::{self, Scope};
 use crate::pass::Context;
-use crate::{pipeline, pipelines, report};
+use crate::{kl, pipeline, pipelines, report};
 use bnnc_abi::manifest::{SiteReport, State};
+use bnnc_base::arena::Id;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape, Symbol};
-use bnnc_graph::analysis::dataflow::{dependents, needed_by};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{Input, Model, Optimiser, Posterior};
+use bnnc_graph::model::{Model, Optimiser, Posterior};
+use bnnc_graph::op::Vjp;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
@@ -33,8 +38,10 @@ pub struct Settings<'a> {
     pub samples: usize,
     /// Draws of the divergences that need draws; 0 takes those of the likelihood.
     pub kl_draws: usize,
-    /// Whether every divergence is estimated by draws, even where there is a closed form.
-    pub sampled_kl: bool,
+    /// How divergences may be computed.
+    pub kl: kl::Options,
+    /// Layers whose weights the likelihood treats in a way of their own.
+    pub layers: Layers<'a>,
 }
 
 /// The programs of one infer, ready to be lowered, and what to say about them.
@@ -90,15 +97,17 @@ pub fn objective(
     settings: Settings<'_>,
     context: &mut Context,
 ) -> Result<Objective, Refusal> {
-    let sampled = settings.sampled_kl || context.without.iter().any(|name| name == pipelines::EXACT_KL);
-    let plans = plan::plans(densities, model, posterior, sampled)?;
+    let plans = plan::plans(densities, model, posterior, settings.kl, context)?;
     let task = Task {
-        densities,
         model,
         plans: &plans,
         settings,
     };
-    let loss = pipeline::run(&task.loss(context)?, pipelines::BEFORE_DERIVATIVE, context)?;
+    let likelihood = likelihood(densities, &plans, settings.layers, context)?;
+    let divergence = task.divergence_per_draw();
+    announce(&plans, &divergence, context);
+    let loss = task.loss(&likelihood, &divergence);
+    let loss = pipeline::run(&loss, pipelines::BEFORE_DERIVATIVE, context)?;
     let gradient_nodes = gradient_nodes(&loss, &plans);
     let train = pipeline::run(&task.step(&loss)?, pipelines::BEFORE_LOWERING, context)?;
     let predict = predict::predict(densities, model, &plans);
@@ -108,7 +117,7 @@ pub fn objective(
         predict: pipeline::run(&predict, pipelines::BEFORE_LOWERING, context)?,
         sites: pipeline::run(&sites, pipelines::BEFORE_LOWERING, context)?,
         states: states::states(&plans, settings.optimiser),
-        reports: states::reports(&plans),
+        reports: states::reports(&plans, &divergence.choices, &likelihood.sentences),
         gradient_nodes,
         parameters: model.sites.iter().map(|site| count(&site.ty.shape)).sum(),
         variational_parameters: states::optimised(&plans)
@@ -122,18 +131,34 @@ fn count(shape: &Shape) -> usize {
     shape.count(&bnnc_base::shape::Sizes::default())
 }
 
-/// How many nodes of the loss lie on a path from a parameter that moves.
-fn gradient_nodes(loss: &Function, plans: &[Plan<'_>]) -> usize {
+/// How many nodes of the loss lie on a path that a gradient takes to a parameter that moves.
+pub(super) fn gradient_nodes(loss: &Function, plans: &[Plan<'_>]) -> usize {
     let moved: Vec<Value> = states::optimised(plans)
         .iter()
         .filter_map(|(name, _)| loss.param(name))
         .collect();
-    let results: Vec<Value> = loss.results.iter().map(|(_, value)| *value).collect();
-    let needed = needed_by(loss, &results);
-    dependents(loss, &moved)
-        .into_iter()
-        .filter(|value| needed.contains(value) && loss.op(*value).is_some())
-        .count()
+    let flows = |value: Value| {
+        let passes = |op: bnnc_graph::op::Op| !matches!(op.vjp, Vjp::Zero(_));
+        loss.ty(value).dtype == DType::Real && loss.op(value).is_some_and(passes)
+    };
+    let mut reached = vec![false; loss.nodes.len()];
+    for value in loss.nodes.ids() {
+        let from_args = || loss.args(value).iter().any(|arg| reached[arg.index()]);
+        reached[value.index()] = moved.contains(&value) || (flows(value) && from_args());
+    }
+    let mut needed = vec![false; loss.nodes.len()];
+    loss.results
+        .iter()
+        .for_each(|(_, value)| needed[value.index()] = true);
+    for value in loss.nodes.ids().rev() {
+        if needed[value.index()] && flows(value) {
+            loss.args(value)
+                .iter()
+                .for_each(|arg| needed[arg.index()] = true);
+        }
+    }
+    let counts = |value: &Value| reached[value.index()] && needed[value.index()] && loss.op(*value).is_some();
+    loss.nodes.ids().filter(counts).count()
 }
 
 /// Whether a parameter of a row function belongs to the example.
@@ -145,22 +170,21 @@ pub(super) fn is_of_row(model: &Model, name: &str) -> bool {
         .any(|input| &*input.name == name)
 }
 
+/// Adds the ports of shared inputs.
+pub(super) fn bind_shared(builder: &mut Builder, model: &Model, scope: &mut Scope) {
+    for input in &model.shared {
+        let value = builder.param(&input.name, input.ty.clone());
+        scope.set(&input.name, value);
+    }
+}
+
 /// Adds the data ports: shared inputs as they are, inputs and outputs of many examples.
 pub(super) fn bind_data(builder: &mut Builder, model: &Model, scope: &mut Scope) {
-    let mut bind = |input: &Input, ty: Type| {
-        let value = builder.param(&input.name, ty);
-        scope.set(&input.name, value);
-    };
-    for input in &model.shared {
-        bind(input, input.ty.clone());
-    }
+    bind_shared(builder, model, scope);
     for input in model.inputs.iter().chain(&model.outputs) {
-        bind(
-            input,
-            input
-                .ty
-                .with_shape(input.ty.shape.prepend(Dim::Symbol(Symbol::Batch))),
-        );
+        let shape = input.ty.shape.prepend(Dim::Symbol(Symbol::Batch));
+        let value = builder.param(&input.name, input.ty.with_shape(shape));
+        scope.set(&input.name, value);
     }
 }
 
@@ -173,53 +197,35 @@ pub(super) fn bind_scalars(builder: &mut Builder, scope: &mut Scope, ty: &Type, 
 }
 
 /// What the parts of an objective are made from.
-struct Task<'a> {
-    densities: &'a Densities,
-    model: &'a Model,
-    plans: &'a [Plan<'a>],
-    settings: Settings<'a>,
+pub(super) struct Task<'a> {
+    pub(super) model: &'a Model,
+    pub(super) plans: &'a [Plan<'a>],
+    pub(super) settings: Settings<'a>,
 }
 
 impl Task<'_> {
     /// `(states.., data.., step, scale, kl_weight) -> loss`.
-    fn loss(&self, context: &mut Context) -> Result<Function, Fault> {
+    fn loss(&self, likelihood: &Likelihood, divergence: &PerDraw) -> Function {
         let mut builder = Builder::new("loss");
         let mut scope = Scope::default();
         plan::bind_states(&mut builder, self.plans, &mut scope);
         bind_data(&mut builder, self.model, &mut scope);
         bind_scalars(&mut builder, &mut scope, &Type::int(Shape::scalar()), &["step"]);
         bind_scalars(&mut builder, &mut scope, &Type::scalar(), &["scale", "kl_weight"]);
-        let own_draws = self.settings.kl_draws > 0;
-        let per_draw = self.per_draw(!own_draws, context)?;
-        let mut terms = self.mean_over(
-            &mut builder,
-            &per_draw,
-            &mut scope,
-            Symbol::Draws,
-            self.settings.samples,
-        );
-        if own_draws {
-            let per_draw = self.divergence_per_draw();
-            let kl_draws = self.settings.kl_draws;
-            terms.extend(self.mean_over(&mut builder, &per_draw, &mut scope, Symbol::KlDraws, kl_draws));
-        }
-        let mut divergence = self.fixed_divergence(&mut builder, &scope);
-        let mut log_likelihood = builder.real(0.0);
-        for (name, value) in terms {
-            match &*name {
-                "log_likelihood" => log_likelihood = value,
-                _ => divergence = builder.add(divergence, value),
-            }
-        }
+        let per_draw = self.likelihood_per_draw(likelihood);
+        let samples = self.settings.samples;
+        let terms = self.mean_over(&mut builder, &per_draw, &mut scope, Symbol::Draws, samples);
+        let log_likelihood = terms[0].1;
+        let divergence = self.divergence_term(&mut builder, &mut scope, divergence);
         let weighted = builder.mul(scope.get("kl_weight"), divergence);
         let scaled = builder.mul(scope.get("scale"), log_likelihood);
         let loss = builder.sub(weighted, scaled);
-        Ok(builder.finish(vec![("loss".into(), loss)]))
+        builder.finish(vec![("loss".into(), loss)])
     }
 
     /// Calls a function of one draw for `count` draws and takes the means of its results. One draw needs no axis, and
     /// neither does a result that is the same for all.
-    fn mean_over(
+    pub(super) fn mean_over(
         &self,
         builder: &mut Builder,
         per_draw: &Function,
@@ -249,109 +255,6 @@ impl Task<'_> {
             })
             .collect();
         nodes::named(per_draw, &means)
-    }
-
-    /// `(states.., data.., draw, step) -> log_likelihood` of the rows, and `kl` where it is taken from the same draws.
-    fn per_draw(&self, with_divergence: bool, context: &mut Context) -> Result<Function, Fault> {
-        let (mut builder, mut scope) = self.start_draw();
-        bind_data(&mut builder, self.model, &mut scope);
-        let drawn = self.draw_sites(&mut builder, &mut scope, "");
-        let row = &self.densities.row_log_likelihood;
-        // The graph of one example is simplified before it is repeated, while it is small.
-        let row = pipeline::run(row, pipelines::BEFORE_DERIVATIVE, context)?;
-        let mapped: Vec<bool> = row
-            .params
-            .iter()
-            .map(|param| is_of_row(self.model, nodes::param_name(&row, *param)))
-            .collect();
-        let rows = batch(&row, &mapped, Dim::Symbol(Symbol::Batch));
-        let terms = scope.call(&mut builder, &rows)[0].1;
-        let mut results = vec![("log_likelihood".into(), builder.reduce_sum(terms, &[0]))];
-        if with_divergence {
-            results.extend(
-                self.drawn_divergence(&mut builder, &scope, &drawn)
-                    .map(|kl| ("kl".into(), kl)),
-            );
-        }
-        Ok(builder.finish(results))
-    }
-
-    /// `(states.., shared.., draw, step) -> kl`, with draws of its own.
-    fn divergence_per_draw(&self) -> Function {
-        let (mut builder, mut scope) = self.start_draw();
-        bind_data(&mut builder, self.model, &mut scope);
-        let drawn = self.draw_sites(&mut builder, &mut scope, "kl/");
-        let divergence = self.drawn_divergence(&mut builder, &scope, &drawn);
-        builder.finish(divergence.map(|kl| ("kl".into(), kl)).into_iter().collect())
-    }
-
-    fn start_draw(&self) -> (Builder, Scope) {
-        let mut builder = Builder::new("draw");
-        let mut scope = Scope::default();
-        plan::bind_states(&mut builder, self.plans, &mut scope);
-        bind_scalars(
-            &mut builder,
-            &mut scope,
-            &Type::int(Shape::scalar()),
-            &["draw", "step"],
-        );
-        (builder, scope)
-    }
-
-    /// Draws every site and binds it by name.
-    fn draw_sites(&self, builder: &mut Builder, scope: &mut Scope, stream: &str) -> Vec<plan::Drawn> {
-        let all_examples = builder.int(0);
-        let coordinates = [scope.get("draw"), all_examples, scope.get("step")];
-        let drawn: Vec<plan::Drawn> = self
-            .plans
-            .iter()
-            .map(|plan| plan.draw(builder, scope, coordinates, stream))
-            .collect();
-        for site in &drawn {
-            scope.set(&site.site, site.value);
-        }
-        drawn
-    }
-
-    fn drawn_divergence(&self, builder: &mut Builder, scope: &Scope, drawn: &[plan::Drawn]) -> Option<Value> {
-        let mut log_priors = Scope::default();
-        log_priors.extend(scope.call(builder, &self.densities.log_priors));
-        let mut sum = None;
-        for (plan, drawn) in self.plans.iter().zip(drawn) {
-            let log_prior = log_priors.get(&plan.site.name);
-            let Some(term) = plan.drawn_divergence(builder, scope, drawn, log_prior) else {
-                continue;
-            };
-            sum = Some(sum.map_or(term, |sum| builder.add(sum, term)));
-        }
-        sum
-    }
-
-    /// What of the divergence needs no draw. Prior parameters that depend on sites are not used by exact terms, so the
-    /// sites that they name may stand for anything.
-    fn fixed_divergence(&self, builder: &mut Builder, scope: &Scope) -> Value {
-        let function = &self.densities.prior_arguments;
-        let mut with_sites = scope.clone();
-        for param in &function.params {
-            if self
-                .model
-                .sites
-                .iter()
-                .any(|site| &*site.name == nodes::param_name(function, *param))
-            {
-                let placeholder = builder.constant(function.ty(*param), f64::NAN);
-                with_sites.set(nodes::param_name(function, *param), placeholder);
-            }
-        }
-        let mut arguments = Scope::default();
-        arguments.extend(with_sites.call(builder, function));
-        let mut sum = builder.real(0.0);
-        for plan in self.plans {
-            if let Some(term) = plan.fixed_divergence(builder, scope, &arguments) {
-                sum = builder.add(sum, term);
-            }
-        }
-        sum
     }
 
     /// The loss, its gradient and the optimiser's update of every state that moves.

@@ -4,13 +4,14 @@ use super::inputs::{assert_close, differences, evaluate, function_of, operands_o
 use crate::differentiate::{gradient, jvp};
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
-use bnnc_graph::op::OpDef;
+use bnnc_graph::op::{OpDef, Vjp};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 
-/// Calls whose result is real, as losses, with operands; not of the op that hides its derivative by intent.
+/// Calls whose result is real, as losses, with operands; not of the op that hides its derivative by intent, nor of those
+/// whose derivative is that of a law.
 fn losses(op: &'static OpDef) -> Vec<(Function, Vec<Tensor>)> {
-    if std::ptr::eq(op, &ops::stop_gradient::STOP_GRADIENT) {
+    if std::ptr::eq(op, &ops::stop_gradient::STOP_GRADIENT) || matches!(op.vjp, Vjp::Implicit(_)) {
         return Vec::new();
     }
     let real = |function: &Function| {

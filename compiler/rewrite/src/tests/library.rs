@@ -88,6 +88,9 @@ fn location_scale(shapes: &Shapes, shape: &Shape) -> Instance {
         mean: Some(function(&["loc", "scale"], &ty, |_, p| p[0])),
         variance: shapes.variance.map(variance),
         entropy: shapes.entropy.map(entropy),
+        moment: None,
+        log_mean: None,
+        log_variance: None,
         probabilities: None,
     }
 }
@@ -359,6 +362,7 @@ pub fn approximation(site: &str, family: Instance, starts: &[f64]) -> SitePoster
     };
     let params = family.params.iter().zip(starts).map(param).collect();
     SitePosterior {
+        members: Vec::new(),
         site: site.into(),
         family: Arc::new(family),
         params,

@@ -52,6 +52,8 @@ pub trait Lane:
     const ONE: Self;
     /// 2.
     const TWO: Self;
+    /// The smallest positive normal number.
+    const SMALLEST: Self;
     /// Positive infinity.
     const INFINITY: Self;
     /// Not a number.
@@ -145,6 +147,7 @@ macro_rules! lane_operations {
         const HALF: $real = 0.5;
         const ONE: $real = 1.0;
         const TWO: $real = 2.0;
+        const SMALLEST: $real = $real::MIN_POSITIVE;
         const INFINITY: $real = $real::INFINITY;
         const NAN: $real = $real::NAN;
         const LOG2_E: $real = std::$real::consts::LOG2_E;

@@ -139,6 +139,8 @@ pub fn noise_at(level: Level, kind: NoiseKind, precision: Precision) -> Noise {
         (NoiseKind::Uniform, Precision::F64) => stream::<noise::Uniform, f64>(level),
         (NoiseKind::Normal, Precision::F32) => stream::<noise::Normal, f32>(level),
         (NoiseKind::Normal, Precision::F64) => stream::<noise::Normal, f64>(level),
+        (NoiseKind::Gamma, Precision::F32) => noise::gamma::<f32>,
+        (NoiseKind::Gamma, Precision::F64) => noise::gamma::<f64>,
     }
 }
 

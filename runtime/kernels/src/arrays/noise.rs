@@ -1,11 +1,14 @@
-//! Noise streams: Philox 4x32-10 for many counters at once, then uniforms or Box-Muller normals.
+//! Noise streams: Philox 4x32-10 for many counters at once, then uniforms or Box-Muller normals; gamma variates one by one.
 //!
-//! The stream is defined in [`bnnc_base::philox`]; here is the same, sixteen or more words at a time.
+//! The streams are defined in [`bnnc_base::philox`] and [`bnnc_base::gamma`]; here is the same, sixteen or more words at a time.
 
 use super::lane::{Arch, Fused, Lane, Plain};
+use bnnc_base::gamma;
 
 /// Counters per large block; a block holds four elements per counter.
 const LARGE: usize = 64;
+/// Counters per medium block.
+const MEDIUM: usize = 16;
 /// Counters per small block, for ends.
 const SMALL: usize = 4;
 
@@ -160,6 +163,9 @@ unsafe fn fill<N: Law, A: Arch, T: Lane>(out: *mut u8, n: i64, stream: Stream, f
             if skip == 0 && left >= 4 * LARGE {
                 blocks::<N, A, T, LARGE>(out.add(at), stream, element / 4);
                 at += 4 * LARGE;
+            } else if skip == 0 && left >= 4 * MEDIUM {
+                blocks::<N, A, T, MEDIUM>(out.add(at), stream, element / 4);
+                at += 4 * MEDIUM;
             } else {
                 let mut buffer = [T::ZERO; 4 * SMALL];
                 blocks::<N, A, T, SMALL>(buffer.as_mut_ptr(), stream, element / 4);
@@ -179,6 +185,7 @@ macro_rules! versions {
         /// As [`bnnc_abi::symbols::Noise`] says, on a processor with the features.
         pub unsafe extern "C" fn $name<N: Law, T: Lane>(
             out: *mut u8,
+            _shapes: *const u8,
             n: i64,
             key: u64,
             first: u64,
@@ -204,4 +211,31 @@ versions! {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
     avx512 Fused;
+}
+
+/// Gamma variates. Rejection makes each take its own path, in `f64` for either precision.
+///
+/// # Safety
+/// As [`bnnc_abi::symbols::Noise`] says.
+pub unsafe extern "C" fn gamma<T: Lane>(
+    out: *mut u8,
+    shapes: *const u8,
+    n: i64,
+    key: u64,
+    first: u64,
+    draw: u32,
+    example: u32,
+    step: u32,
+) {
+    let (out, shapes) = (out.cast::<T>(), shapes.cast::<T>());
+    for at in 0..n.max(0) as usize {
+        // SAFETY: `at < n`, and each shape is read before an element is written.
+        unsafe {
+            let shape = shapes.add(at).read().to_f64();
+            let value = gamma::variate(key, [draw, example, step], first + at as u64, shape);
+            let tiny = value < T::SMALLEST.to_f64();
+            out.add(at)
+                .write(if tiny { T::SMALLEST } else { T::from_f64(value) });
+        }
+    }
 }

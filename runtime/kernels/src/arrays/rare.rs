@@ -3,6 +3,7 @@
 use super::lane::Lane;
 use bnnc_abi::symbols::{Binary, Unary};
 use bnnc_base::dtype::Precision;
+use bnnc_base::gamma;
 use bnnc_base::scalar::Scalar;
 use bnnc_base::special;
 
@@ -29,6 +30,27 @@ rare! {
     Trigamma special::trigamma;
 }
 
+/// A function of two numbers.
+trait RarePair {
+    fn at(x: f64, y: f64) -> f64;
+}
+
+struct GammaGradient;
+
+impl RarePair for GammaGradient {
+    fn at(x: f64, y: f64) -> f64 {
+        gamma::gradient(x, y)
+    }
+}
+
+struct Pow;
+
+impl RarePair for Pow {
+    fn at(x: f64, y: f64) -> f64 {
+        x.powf(y)
+    }
+}
+
 /// The array form of the rare functions of one operand.
 pub fn unary(scalar: Scalar, precision: Precision) -> Option<Unary> {
     match precision {
@@ -39,11 +61,21 @@ pub fn unary(scalar: Scalar, precision: Precision) -> Option<Unary> {
 
 /// The array form of the functions of two operands.
 pub fn binary(scalar: Scalar, precision: Precision) -> Option<Binary> {
-    match (scalar == Scalar::Pow, precision) {
-        (false, _) => None,
-        (true, Precision::F32) => Some(pow::<f32>),
-        (true, Precision::F64) => Some(pow::<f64>),
+    match precision {
+        Precision::F32 => two::<f32>(scalar),
+        Precision::F64 => two::<f64>(scalar),
     }
+}
+
+fn two<T: Lane>(scalar: Scalar) -> Option<Binary> {
+    let table: [(Scalar, Binary); 2] = [
+        (Scalar::GammaGradient, map_two::<GammaGradient, T>),
+        (Scalar::Pow, map_two::<Pow, T>),
+    ];
+    table
+        .into_iter()
+        .find(|(known, _)| *known == scalar)
+        .map(|(_, function)| function)
 }
 
 fn one<T: Lane>(scalar: Scalar) -> Option<Unary> {
@@ -70,14 +102,13 @@ unsafe extern "C" fn map<F: Rare, T: Lane>(out: *mut u8, x: *const u8, n: i64) {
 
 /// # Safety
 /// As [`Binary`] says.
-unsafe extern "C" fn pow<T: Lane>(out: *mut u8, x: *const u8, y: *const u8, n: i64) {
+unsafe extern "C" fn map_two<F: RarePair, T: Lane>(out: *mut u8, x: *const u8, y: *const u8, n: i64) {
     let (out, x, y) = (out.cast::<T>(), x.cast::<T>(), y.cast::<T>());
     for at in 0..n.max(0) as usize {
         // SAFETY: `at < n`, and both elements are read before one is written.
         unsafe {
-            out.add(at).write(T::from_f64(
-                x.add(at).read().to_f64().powf(y.add(at).read().to_f64()),
-            ))
+            let (x, y) = (x.add(at).read().to_f64(), y.add(at).read().to_f64());
+            out.add(at).write(T::from_f64(F::at(x, y)));
         };
     }
 }

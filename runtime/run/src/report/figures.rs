@@ -1,5 +1,6 @@
 //! The plots of a report.
 
+use crate::prune::Line;
 use crate::report::forecast::{Curve, Forecast};
 use crate::report::svg::{Axis, Plot, Swatch, matrix};
 use crate::run::Outcome;
@@ -230,6 +231,43 @@ pub fn loss(outcome: &Outcome) -> String {
     };
     plot.legend(Swatch::Line, class, &what);
     plot.render()
+}
+
+/// What pruning costs: the share of mistakes, or the root of the mean squared error, against the weights removed.
+pub fn pruning(outcome: &Outcome) -> Option<String> {
+    let lines = outcome.pruning();
+    let figure = |line: &Line| {
+        let metric = |wanted: &str| {
+            let found = line.metrics.iter().find(|(name, ..)| name == wanted);
+            found.map(|(_, mean, error)| (*mean, error.unwrap_or(0.0)))
+        };
+        let mistakes = metric("accuracy").map(|(right, error)| (100.0 * (1.0 - right), 100.0 * error));
+        mistakes
+            .or(metric("rmse"))
+            .map(|(value, error)| (100.0 * line.fraction, value, error))
+    };
+    let mut points: Vec<(f64, f64, f64)> = lines.iter().filter_map(figure).collect();
+    if points.len() < 2 {
+        return None;
+    }
+    points.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let is_classes = lines[0].metrics.iter().any(|(name, ..)| name == "accuracy");
+    let label = if is_classes { "wrong, %" } else { "rmse" };
+    let ends = points
+        .iter()
+        .flat_map(|(_, value, error)| [value - error, value + error]);
+    let y = Axis::around(label, ends.chain([0.0]));
+    let x = Axis::between("weights removed, %", 0.0, 100.0);
+    let mut plot = Plot::new("Pruning by signal to noise", WIDE, x, y);
+    plot.bars(
+        "interval",
+        points
+            .iter()
+            .map(|(x, value, error)| (*x, value - error, value + error)),
+    );
+    plot.line("mean", points.iter().map(|(x, value, _)| (*x, *value)));
+    plot.dots("estimate", points.iter().map(|(x, value, _)| (*x, *value, 3.5)));
+    Some(plot.render())
 }
 
 /// The elements of a site as intervals, in their order.

@@ -53,6 +53,7 @@ pub fn report(manifest: &Manifest, result: &RunResult) -> Result<Report, Stop> {
             .iter()
             .filter(|site| site.elements.len() > 1 && !site.name.contains('.'));
         figures.extend(own.map(figures::intervals));
+        figures.extend(figures::pruning(outcome));
         figures.push(figures::loss(outcome));
         all.push(figures);
     }

@@ -1,6 +1,7 @@
 //! The page: tables and plots as one HTML file that needs nothing else.
 
 use crate::report::svg::{STYLE, escape};
+use crate::result::{rounded, shown};
 use crate::run::{Outcome, RunResult};
 use bnnc_abi::manifest::{Infer, Manifest};
 use bnnc_base::shape::Sizes;
@@ -97,6 +98,7 @@ fn section(body: &mut String, infer: &Infer, outcome: &Outcome, figures: &[Strin
         let _ = writeln!(body, "<figure>\n{figure}</figure>");
     }
     let _ = writeln!(body, "</div>");
+    pruning(body, infer, outcome);
     posterior(body, outcome);
     kl(body, infer);
     cost(body, infer, outcome);
@@ -124,6 +126,39 @@ fn metrics(body: &mut String, outcome: &Outcome) {
     };
     let title = format!("Metrics on {on} rows");
     table(body, &title, &["metric", "value", error, ""], rows);
+}
+
+fn pruning(body: &mut String, infer: &Infer, outcome: &Outcome) {
+    let lines = outcome.pruning();
+    let (Some(first), Some(pruning)) = (lines.first(), &infer.pruning) else {
+        return;
+    };
+    let mut heads = vec!["removed", "weights left", "lowest ratio left", "dB"];
+    heads.extend(shown(first).map(|(name, ..)| name.as_str()));
+    let rows = lines.iter().map(|line| {
+        let mut cells = vec![
+            format!("{} %", rounded(100.0 * line.fraction)),
+            line.weights.to_string(),
+            format!("{:.4}", line.threshold),
+            format!("{:.2}", line.decibels()),
+        ];
+        cells.extend(shown(line).map(|(_, mean, error)| {
+            let error = error
+                .map(|error| format!(" \u{b1} {error:.4}"))
+                .unwrap_or_default();
+            format!("{mean:.4}{error}")
+        }));
+        cells
+    });
+    table(body, "Pruning by signal to noise", &heads, rows);
+    for (site, why) in &pruning.untouched {
+        let _ = writeln!(
+            body,
+            "<p class=\"facts\"><code>{}</code> is left whole: {}</p>",
+            escape(site),
+            ticked(why)
+        );
+    }
 }
 
 fn posterior(body: &mut String, outcome: &Outcome) {
@@ -156,10 +191,11 @@ fn kl(body: &mut String, infer: &Infer) {
             sizes.join("\u{a0}\u{d7}\u{a0}"),
             escape(&site.family),
             ticked(&site.kl),
+            ticked(&site.likelihood),
         ]
     });
-    let title = "Kullback\u{2013}Leibler terms";
-    table(body, title, &["site", "shape", "posterior", "computed"], rows);
+    let title = "Kullback\u{2013}Leibler terms and likelihood";
+    table(body, title, &["site", "shape", "posterior", "divergence", "likelihood"], rows);
 }
 
 fn cost(body: &mut String, infer: &Infer, outcome: &Outcome) {

@@ -1,0 +1,285 @@
+//! Sums over draws: a block of elements goes through all draws before the next block does.
+//!
+//! Note [Sweeps]. Where noise of many elements is summed over an axis, say of draws, that axis is the last but one, the
+//! elements are the innermost, and the innermost axis is cut into blocks outside the loop over draws: what a block reads and
+//! adds up then stays in the nearest cache for all draws. The sums lie in scratch memory, in two levels, so that rounding
+//! errors do not grow with the number of draws: the values of a group of draws are added in the precision of the plan,
+//! the groups in `f64`, and what they come to is added to the output once.
+
+use crate::access::element_bytes;
+use crate::func::{Emitter, memory, replaced};
+use crate::schedule::Schedule;
+use crate::staging::row_length;
+use bnnc_abi::plan::{Combine, Storage};
+use bnnc_base::dtype::Precision;
+use bnnc_loops::ir::{InstOp, Kernel, Output, Size};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+
+/// Draws that are added up in the precision of the plan.
+const GROUP: i64 = 64;
+/// Bytes of the `f64` sums of an element.
+const WIDE_BYTES: i64 = 8;
+/// Elements that are added up in one iteration; blocks are a multiple of it.
+const UNROLL: i64 = 4;
+
+/// The kernel with draws before elements where it is swept, and the axis of which launches give a part.
+pub(crate) fn order(kernel: Kernel) -> (Kernel, usize) {
+    let rank = kernel.dims.len();
+    if rank < 2 || is_swept(&kernel) {
+        return (kernel, 0);
+    }
+    let swapped = swapped(&kernel, rank - 2);
+    // A part of a short axis is no row of a tile.
+    let divisible = rank > 2 || row_length(&swapped).is_none();
+    match divisible && is_swept(&swapped) {
+        true => (swapped, usize::from(rank == 2)),
+        false => (kernel, 0),
+    }
+}
+
+/// Whether noise along the innermost axis is the same for all of the axis before it but for its coordinates, and is summed.
+pub(crate) fn is_swept(kernel: &Kernel) -> bool {
+    let makes_noise = kernel.body.iter().any(|inst| match &inst.op {
+        InstOp::Noise { strides, .. } => matches!(strides.as_slice(), [.., Size::Fixed(0), Size::Fixed(1)]),
+        InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) | InstOp::Apply(..) => false,
+    });
+    makes_noise && kernel.outputs.iter().any(|output| is_sum(kernel, output))
+}
+
+/// Whether an output is a sum over the last axis but one that scratch memory can hold.
+fn is_sum(kernel: &Kernel, output: &Output) -> bool {
+    let still = matches!(
+        output.access.strides.as_slice(),
+        [.., Size::Fixed(0), Size::Fixed(0 | 1)]
+    );
+    let is_real = kernel.slots[output.access.slot as usize] == Storage::Real;
+    still && is_real && output.combine == Some(Combine::Sum) && output.access.dynamic.is_empty()
+}
+
+/// The kernel with an axis and the one after it exchanged.
+fn swapped(kernel: &Kernel, axis: usize) -> Kernel {
+    let mut kernel = kernel.clone();
+    kernel.dims.swap(axis, axis + 1);
+    let mut body = bnnc_base::arena::Arena::default();
+    for inst in kernel.body.iter() {
+        let mut inst = inst.clone();
+        match &mut inst.op {
+            InstOp::Index(of) if *of as usize == axis => *of += 1,
+            InstOp::Index(of) if *of as usize == axis + 1 => *of -= 1,
+            InstOp::Load(access) => access.strides.swap(axis, axis + 1),
+            InstOp::Noise { strides, .. } => strides.swap(axis, axis + 1),
+            InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) => {}
+        }
+        body.push(inst);
+    }
+    kernel.body = body;
+    for output in &mut kernel.outputs {
+        output.access.strides.swap(axis, axis + 1);
+    }
+    kernel
+}
+
+/// Scratch bytes of the sums of one output.
+fn slot_bytes(schedule: &Schedule, precision: Precision) -> i64 {
+    schedule.block * (precision.bytes() as i64 + WIDE_BYTES)
+}
+
+/// Scratch bytes of all sums.
+pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize {
+    schedule.sums.len() * slot_bytes(schedule, precision) as usize
+}
+
+/// The outputs of a swept kernel that are summed in scratch memory.
+pub(crate) fn sums(kernel: &Kernel) -> Vec<usize> {
+    let all = 0..kernel.outputs.len();
+    all.filter(|at| is_sum(kernel, &kernel.outputs[*at])).collect()
+}
+
+/// The sums of one output.
+#[derive(Clone, Copy)]
+struct Sum {
+    /// The number of its access.
+    access: usize,
+    /// Whether there is one for each element.
+    by_element: bool,
+    /// Where those of a group of draws are.
+    narrow: Value,
+    /// Where those of the groups before it are.
+    wide: Value,
+}
+
+impl<'a, 'f> Emitter<'a, 'f> {
+    /// The loops over the last two axes.
+    pub fn sweep(&mut self, pointers: &[Value]) {
+        let sums = self.clear_sums();
+        let rank = self.source.kernel.dims.len();
+        let block = self.source.schedule.block;
+        let (from, to) = self.axis_range(rank - 1);
+        let (moving, leaps) = self.leaps(rank - 1, block);
+        let carried: Vec<Value> = moving.iter().map(|at| pointers[*at]).collect();
+        self.count((from, to, block), &carried, &mut |emitter, first, carried| {
+            let pointers = replaced(pointers, &moving, carried);
+            let (rest, most) = (emitter.builder.ins().isub(to, first), emitter.int(block));
+            let count = emitter.builder.ins().smin(rest, most);
+            emitter.groups(&sums, (first, count), &pointers);
+            for sum in sums.iter().filter(|sum| sum.by_element) {
+                emitter.add_to_output(sum, pointers[sum.access], count);
+            }
+            emitter.advance(carried, &leaps)
+        });
+        for sum in sums.iter().filter(|sum| !sum.by_element) {
+            let one = self.int(1);
+            self.add_to_output(sum, pointers[sum.access], one);
+        }
+    }
+
+    /// The loop over groups of draws for a block of elements.
+    fn groups(&mut self, sums: &[Sum], (first, count): (Value, Value), pointers: &[Value]) {
+        let axis = self.source.kernel.dims.len() - 2;
+        let tile = self.source.schedule.tile;
+        let group = tile.map_or(GROUP, |(rows, _)| rows * (GROUP + rows - 1).div_euclid(rows));
+        let (from, to) = self.axis_range(axis);
+        let (moving, leaps) = self.leaps(axis, group);
+        let carried: Vec<Value> = moving.iter().map(|at| pointers[*at]).collect();
+        self.count((from, to, group), &carried, &mut |emitter, draw, carried| {
+            let mut pointers = replaced(pointers, &moving, carried);
+            sums.iter().for_each(|sum| pointers[sum.access] = sum.narrow);
+            let (rest, most) = (emitter.builder.ins().isub(to, draw), emitter.int(group));
+            let length = emitter.builder.ins().smin(rest, most);
+            let end = emitter.builder.ins().iadd(draw, length);
+            match tile {
+                Some(tile) => emitter.tiles(&pointers, (draw, end), tile),
+                None => emitter.draws((draw, end), (first, count), &pointers),
+            }
+            for sum in sums {
+                let length = if sum.by_element { count } else { emitter.int(1) };
+                emitter.widen(sum, length);
+            }
+            emitter.advance(carried, &leaps)
+        });
+    }
+
+    /// The loop over some draws for a block of elements.
+    fn draws(&mut self, (from, to): (Value, Value), (first, count): (Value, Value), pointers: &[Value]) {
+        let axis = self.source.kernel.dims.len() - 2;
+        let (moving, strides) = self.steps(axis);
+        let carried: Vec<Value> = moving.iter().map(|at| pointers[*at]).collect();
+        self.count((from, to, 1), &carried, &mut |emitter, draw, carried| {
+            let pointers = replaced(pointers, &moving, carried);
+            emitter.indices.push(draw);
+            emitter.hoist(axis + 1, &pointers, None);
+            let span = emitter.span(&pointers, (first, count));
+            emitter.stages(&span);
+            emitter.indices.pop();
+            emitter.advance(carried, &strides)
+        });
+    }
+
+    /// The accesses that move along an axis, and by how many bytes in `steps` iterations.
+    fn leaps(&mut self, axis: usize, steps: i64) -> (Vec<usize>, Vec<Value>) {
+        let (moving, strides) = self.steps(axis);
+        let leap = |stride: Value| self.builder.ins().imul_imm_s(stride, steps);
+        (moving, strides.into_iter().map(leap).collect())
+    }
+
+    /// Sums of nothing.
+    fn clear_sums(&mut self) -> Vec<Sum> {
+        let (source, precision) = (self.source, self.source.precision);
+        let slot = slot_bytes(source.schedule, precision);
+        let mut sums: Vec<Sum> = Vec::new();
+        for (at, output) in source.schedule.sums.iter().enumerate() {
+            let access = source.accesses.output(*output);
+            if sums.iter().any(|sum| sum.access == access) {
+                continue;
+            }
+            let narrow = self.home(source.schedule.homes);
+            let narrow = self.plus(narrow, at as i64 * slot);
+            let wide = self.plus(narrow, source.schedule.block * precision.bytes() as i64);
+            let end = self.plus(narrow, slot);
+            let zero = self.int(0);
+            self.count((narrow, end, WIDE_BYTES), &[], &mut |emitter, address, _| {
+                emitter.builder.ins().store(memory(), zero, address, 0);
+                Vec::new()
+            });
+            let by_element = source.accesses.list()[access].strides.last() == Some(&Size::Fixed(1));
+            sums.push(Sum {
+                access,
+                by_element,
+                narrow,
+                wide,
+            });
+        }
+        sums
+    }
+
+    /// Moves the sums of a group of draws to those of the groups before it. Past `count` both are zeros.
+    fn widen(&mut self, sum: &Sum, count: Value) {
+        let bytes = self.source.precision.bytes() as i64;
+        let zero = self.int(0);
+        self.count((zero, count, UNROLL), &[], &mut |emitter, at, _| {
+            let from = emitter.element_at(sum.narrow, at, bytes);
+            let to = emitter.element_at(sum.wide, at, WIDE_BYTES);
+            for copy in 0..UNROLL {
+                let value = emitter.take_real(from, copy * bytes);
+                let held = emitter
+                    .builder
+                    .ins()
+                    .load(types::F64, memory(), to, (copy * WIDE_BYTES) as i32);
+                let value = emitter.builder.ins().fadd(held, value);
+                emitter
+                    .builder
+                    .ins()
+                    .store(memory(), value, to, (copy * WIDE_BYTES) as i32);
+            }
+            Vec::new()
+        });
+    }
+
+    /// Reads a real as `f64` and leaves zero.
+    fn take_real(&mut self, address: Value, offset: i64) -> Value {
+        let (ty, zero) = match self.source.precision {
+            Precision::F32 => (types::F32, self.builder.ins().f32const(0.0)),
+            Precision::F64 => (types::F64, self.builder.ins().f64const(0.0)),
+        };
+        let value = self.builder.ins().load(ty, memory(), address, offset as i32);
+        self.builder.ins().store(memory(), zero, address, offset as i32);
+        match self.source.precision {
+            Precision::F32 => self.builder.ins().fpromote(types::F64, value),
+            Precision::F64 => value,
+        }
+    }
+
+    /// Adds the sums over all draws to `count` elements of the output, and leaves zeros.
+    fn add_to_output(&mut self, sum: &Sum, pointer: Value, count: Value) {
+        let kernel = self.source.kernel;
+        let access = self.source.accesses.list()[sum.access];
+        let bytes = element_bytes(kernel, access, self.source.precision);
+        let (start, zero) = (self.int(0), self.builder.ins().f64const(0.0));
+        self.count((start, count, 1), &[], &mut |emitter, at, _| {
+            let from = emitter.element_at(sum.wide, at, WIDE_BYTES);
+            let to = emitter.element_at(pointer, at, bytes);
+            let mut value = emitter.builder.ins().load(types::F64, memory(), from, 0);
+            emitter.builder.ins().store(memory(), zero, from, 0);
+            let ty = match emitter.source.precision {
+                Precision::F32 => {
+                    value = emitter.builder.ins().fdemote(types::F32, value);
+                    types::F32
+                }
+                Precision::F64 => types::F64,
+            };
+            let held = emitter.builder.ins().load(ty, memory(), to, 0);
+            let value = emitter.builder.ins().fadd(held, value);
+            emitter.builder.ins().store(memory(), value, to, 0);
+            Vec::new()
+        });
+    }
+
+    /// The address of an element, whose bytes are a power of two.
+    fn element_at(&mut self, base: Value, at: Value, bytes: i64) -> Value {
+        let skipped = self
+            .builder
+            .ins()
+            .ishl_imm_u(at, i64::from(bytes.trailing_zeros()));
+        self.builder.ins().iadd(base, skipped)
+    }
+}

@@ -1,0 +1,32 @@
+//! `bnnc explore`: the Monte-Carlo divergence on a page of this machine.
+
+use crate::arguments::Explore;
+use crate::explore::{answers::Answers, server};
+use crate::session::{self, Display, OK};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::source::SourceMap;
+use bnnc_driver::codes;
+use std::net::{Ipv4Addr, TcpListener};
+
+/// Runs the command until it is interrupted.
+pub fn run(arguments: &Explore) -> u8 {
+    let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.port));
+    let listening = bound.and_then(|listener| Ok((listener.local_addr()?.port(), listener)));
+    let (port, listener) = match listening {
+        Ok(listening) => listening,
+        Err(error) => return refused(arguments.port, &error),
+    };
+    session::say(&format!("http://127.0.0.1:{port}/\n"));
+    session::complain("Ctrl-C ends it");
+    let answers = Answers::new(session::threads(arguments.threads));
+    match server::serve(&listener, answers) {
+        Ok(()) => OK,
+        Err(error) => refused(port, &error),
+    }
+}
+
+fn refused(port: u16, error: &std::io::Error) -> u8 {
+    let text = format!("cannot serve on port {port} of 127.0.0.1: {error}");
+    let diagnostic = Diagnostic::usage(&codes::NO_PORT, text).help("`--port 0` takes a free one");
+    Display { json: false }.show(&[diagnostic], &SourceMap::default())
+}

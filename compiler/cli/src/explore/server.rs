@@ -1,0 +1,114 @@
+//! Connections on loopback, and the one queue to the compiler.
+
+use super::answers::Answers;
+use super::http::{self, Request, Response};
+use super::limits;
+use std::net::{TcpListener, TcpStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+
+/// A request that waits for the compiler.
+struct Job {
+    request: Request,
+    stream: TcpStream,
+}
+
+/// Serves until the process ends.
+///
+/// # Errors
+/// Where threads cannot be started.
+pub fn serve(listener: &TcpListener, answers: Answers) -> std::io::Result<()> {
+    let port = listener.local_addr()?.port();
+    let answers = Arc::new(answers);
+    let (queue, jobs) = sync_channel(limits::WAITING);
+    let compiler = answers.clone();
+    // Deep graphs recurse; the stack is that of the command line.
+    std::thread::Builder::new()
+        .name("compiler".to_owned())
+        .stack_size(64 << 20)
+        .spawn(move || work(&jobs, &compiler))?;
+    let open = Arc::new(AtomicUsize::new(0));
+    loop {
+        let mut stream = match listener.accept() {
+            Ok((stream, _)) => stream,
+            // A client that has gone already, or too many open files for now.
+            Err(_) => {
+                std::thread::sleep(Duration::from_millis(10));
+                continue;
+            }
+        };
+        let _ = stream.set_write_timeout(Some(limits::PATIENCE));
+        if open.fetch_add(1, Ordering::SeqCst) >= limits::CONNECTIONS {
+            open.fetch_sub(1, Ordering::SeqCst);
+            http::write(&mut stream, &busy());
+            continue;
+        }
+        let (counted, answers, queue) = (open.clone(), answers.clone(), queue.clone());
+        let started = std::thread::Builder::new().spawn(move || {
+            receive(stream, port, &answers, &queue);
+            counted.fetch_sub(1, Ordering::SeqCst);
+        });
+        if started.is_err() {
+            open.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+fn busy() -> Response {
+    Response::refusal("503 Service Unavailable", "too many requests at once; try again")
+}
+
+/// Answers at once or hands the request on.
+fn receive(mut stream: TcpStream, port: u16, answers: &Answers, queue: &SyncSender<Job>) {
+    let request = match http::read(&mut stream, port) {
+        Ok(Some(request)) => request,
+        Ok(None) => return,
+        Err(response) => {
+            http::write(&mut stream, &response);
+            return;
+        }
+    };
+    if let Some(response) = answers.quick(&request) {
+        http::write(&mut stream, &response);
+        return;
+    }
+    match queue.try_send(Job { request, stream }) {
+        Ok(()) => {}
+        Err(TrySendError::Full(mut job) | TrySendError::Disconnected(mut job)) => {
+            http::write(&mut job.stream, &busy());
+        }
+    }
+}
+
+/// One request at a time, so that timings are not those of a crowd.
+fn work(jobs: &Receiver<Job>, answers: &Answers) {
+    for mut job in jobs {
+        if has_gone(&job.stream) {
+            continue;
+        }
+        let answered = catch_unwind(AssertUnwindSafe(|| answers.slow(&job.request)));
+        let response = answered.unwrap_or_else(|_| {
+            Response::refusal(
+                "500 Internal Server Error",
+                "bug in bnnc: the terminal that serves this page says which",
+            )
+        });
+        http::write(&mut job.stream, &response);
+    }
+}
+
+/// Whether the client closed the connection while it waited: a page that shows something else by now.
+fn has_gone(stream: &TcpStream) -> bool {
+    if stream.set_nonblocking(true).is_err() {
+        return true;
+    }
+    let mut byte = [0];
+    let gone = match stream.peek(&mut byte) {
+        Ok(count) => count == 0,
+        Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
+    };
+    gone || stream.set_nonblocking(false).is_err()
+}

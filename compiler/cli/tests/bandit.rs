@@ -1,0 +1,92 @@
+//! The agents of `examples/bandit`: the regret of Thompson sampling flattens.
+
+#[path = "../../../examples/bandit/mushrooms.rs"]
+mod mushrooms;
+#[path = "../../../examples/bandit/play.rs"]
+mod play;
+
+use bnnc_kernels::pool::Pool;
+use bnnc_run::fit::Context;
+use mushrooms::{ATTRIBUTES, COLUMNS, Forest};
+use play::{Policy, Settings, compiled, regrets};
+use std::sync::Arc;
+
+fn context(seed: u64) -> Context {
+    Context {
+        pool: Arc::new(Pool::new(2)),
+        seed,
+        progress: false,
+    }
+}
+
+/// Regret per play over the last quarter.
+fn last_quarter(sums: &[f64]) -> f64 {
+    let from = sums.len() * 3 / 4;
+    (sums[sums.len() - 1] - sums[from - 1]) / (sums.len() - from) as f64
+}
+
+fn curve(policy: Policy, settings: Settings, seed: u64) -> Vec<f64> {
+    let manifest = match compiled(seed) {
+        Ok(manifest) => manifest,
+        Err(why) => panic!("{why}"),
+    };
+    match regrets(&manifest, policy, settings, &context(seed)) {
+        Ok(sums) => sums,
+        Err(stop) => panic!("{stop:?}"),
+    }
+}
+
+/// A guess misses 5 half of the time on food and 15 on poison: 5 per play, as there is as much of both.
+#[test]
+fn guesses_have_the_known_regret() {
+    let plays = 20_000;
+    let sums = curve(Policy::Uniform, Settings { plays, steps: 0 }, 1);
+    // The square of a play's regret has the mean (25 + 225) / 4, so its variance is 37.5; the bound is five deviations.
+    let bound = 5.0 * (37.5 / plays as f64).sqrt();
+    assert!(
+        (sums[plays - 1] / plays as f64 - 5.0).abs() < bound,
+        "{}",
+        sums[plays - 1]
+    );
+}
+
+#[test]
+fn mushrooms_have_one_value_of_each_attribute() {
+    assert_eq!(ATTRIBUTES.iter().sum::<usize>(), COLUMNS);
+    let forest = Forest::new(3);
+    for play in 0..100 {
+        let columns = forest.mushroom(play).columns;
+        let mut start = 0;
+        for count in ATTRIBUTES {
+            assert_eq!(columns[start..start + count].iter().sum::<f64>(), 1.0);
+            start += count;
+        }
+        assert_eq!(columns.len(), start);
+    }
+}
+
+/// The regret of a play falls below half of 2.5, which is what leaving every mushroom costs, and a quarter of a guess's.
+#[test]
+fn thompson_sampling_learns() {
+    let settings = Settings {
+        plays: 1000,
+        steps: 16,
+    };
+    let sums = curve(Policy::Thompson, settings, 1);
+    let late = last_quarter(&sums);
+    assert!(late < 1.25, "{late} per play");
+    assert!(
+        sums[249] > 2.0 * 250.0 * late,
+        "{} and then {late} per play",
+        sums[249]
+    );
+}
+
+/// A seed is a run.
+#[test]
+fn plays_are_reproducible() {
+    let settings = Settings { plays: 40, steps: 4 };
+    let first = curve(Policy::Thompson, settings, 5);
+    assert_eq!(first, curve(Policy::Thompson, settings, 5));
+    assert_ne!(first, curve(Policy::Thompson, settings, 6));
+}

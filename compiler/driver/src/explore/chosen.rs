@@ -1,0 +1,211 @@
+//! A distribution with numbers for its parameters, as the language writes it: `Normal(loc = 0.3, scale = 0.5)`.
+//!
+//! Only this much of the language is read here: names of the library, numbers, and distributions inside distributions.
+
+use super::families::{Family, Parameter};
+use bnnc_base::source::SourceMap;
+use bnnc_grammar::ast::{Arg, Expr, ExprKind, UnaryOp};
+use std::fmt;
+
+/// A distribution that was chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chosen {
+    /// Its name.
+    pub family: String,
+    /// Every parameter in order.
+    pub arguments: Vec<(String, Argument)>,
+}
+
+/// What stands for a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Argument {
+    /// A number.
+    Number {
+        /// The number.
+        value: f64,
+        /// Whether an optimiser leaves it there: `fixed(2)`.
+        fixed: bool,
+    },
+    /// A distribution.
+    Family(Chosen),
+}
+
+impl Argument {
+    /// Whether it is a number.
+    pub fn is_number(&self) -> bool {
+        matches!(self, Argument::Number { .. })
+    }
+}
+
+impl fmt::Display for Argument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Argument::Number { value, fixed } if value.fract() == 0.0 && value.abs() < 1e15 => {
+                wrapped(f, &(*value as i64), *fixed)
+            }
+            Argument::Number { value, fixed } => wrapped(f, &format_args!("{value:?}"), *fixed),
+            Argument::Family(chosen) => chosen.fmt(f),
+        }
+    }
+}
+
+fn wrapped(f: &mut fmt::Formatter<'_>, value: &dyn fmt::Display, fixed: bool) -> fmt::Result {
+    if fixed {
+        write!(f, "fixed({value})")
+    } else {
+        value.fmt(f)
+    }
+}
+
+impl fmt::Display for Chosen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}(", self.family)?;
+        for (at, (name, argument)) in self.arguments.iter().enumerate() {
+            let comma = if at == 0 { "" } else { ", " };
+            write!(f, "{comma}{name} = {argument}")?;
+        }
+        f.write_str(")")
+    }
+}
+
+/// What a distribution is chosen as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The approximation; only its parameters may be `fixed(..)`.
+    Posterior,
+    /// The prior, or a part of it.
+    Prior,
+}
+
+/// How deep distributions may stand inside each other.
+const DEEPEST: usize = 3;
+
+/// The longest text that is read.
+const LONGEST: usize = 1000;
+
+impl Chosen {
+    /// A family with its defaults.
+    pub fn of(family: &Family) -> Chosen {
+        let default = |parameter: &Parameter| (parameter.name.clone(), parameter.default.clone());
+        Chosen {
+            family: family.name.clone(),
+            arguments: family.parameters.iter().map(default).collect(),
+        }
+    }
+
+    /// Reads a text; parameters that it does not name keep their defaults.
+    ///
+    /// # Errors
+    /// What keeps it from being one of `families` in this role.
+    pub fn read(text: &str, role: Role, families: &[Family]) -> Result<Chosen, String> {
+        if text.len() > LONGEST {
+            return Err(format!("a distribution has at most {LONGEST} characters"));
+        }
+        let source = SourceMap::default().add("the request", text);
+        let (expr, diagnostics) = bnnc_grammar::parse::parse_expr(&source);
+        match diagnostics.first() {
+            Some(diagnostic) => Err(format!("`{text}`: {}", diagnostic.message)),
+            None => chosen(&expr, role, families, DEEPEST),
+        }
+    }
+}
+
+fn chosen(expr: &Expr, role: Role, families: &[Family], depth: usize) -> Result<Chosen, String> {
+    let shape = || "expected a distribution such as `Normal(loc = 0.3, scale = 0.5)`".to_owned();
+    let ExprKind::Call(callee, arguments) = &*expr.kind else {
+        return Err(shape());
+    };
+    let ExprKind::Name(name) = &*callee.kind else {
+        return Err(shape());
+    };
+    let serves = |family: &&Family| match role {
+        Role::Posterior => family.approximates,
+        Role::Prior => family.is_prior,
+    };
+    let family = families
+        .iter()
+        .filter(serves)
+        .find(|family| family.name == **name);
+    let (Some(family), Some(depth)) = (family, depth.checked_sub(1)) else {
+        let role = match role {
+            Role::Posterior => "posterior family",
+            Role::Prior => "prior",
+        };
+        return Err(format!("there is no {role} `{name}` here"));
+    };
+    let mut result = Chosen::of(family);
+    for (at, given) in arguments.iter().enumerate() {
+        let (parameter, slot) = place(family, &mut result, at, given)?;
+        *slot = argument(&given.value, parameter, role, families, depth)?;
+    }
+    Ok(result)
+}
+
+fn place<'a>(
+    family: &'a Family,
+    chosen: &'a mut Chosen,
+    at: usize,
+    given: &Arg,
+) -> Result<(&'a Parameter, &'a mut Argument), String> {
+    let at = match &given.name {
+        None => Some(at),
+        Some(name) => family
+            .parameters
+            .iter()
+            .position(|parameter| parameter.name == *name.name),
+    };
+    let found = at.and_then(|at| family.parameters.get(at).zip(chosen.arguments.get_mut(at)));
+    found
+        .map(|(parameter, (_, slot))| (parameter, slot))
+        .ok_or_else(|| {
+            let names: Vec<&str> = family
+                .parameters
+                .iter()
+                .map(|parameter| &*parameter.name)
+                .collect();
+            format!("the parameters of `{}` are: {}", family.name, names.join(", "))
+        })
+}
+
+fn argument(
+    expr: &Expr,
+    parameter: &Parameter,
+    role: Role,
+    families: &[Family],
+    depth: usize,
+) -> Result<Argument, String> {
+    if parameter.takes_family() {
+        return chosen(expr, Role::Prior, families, depth).map(Argument::Family);
+    }
+    let name = &parameter.name;
+    let (inner, fixed) = match &*expr.kind {
+        ExprKind::Call(callee, arguments) if role == Role::Posterior && is_fixed(callee, arguments) => {
+            (&arguments[0].value, true)
+        }
+        _ => (expr, false),
+    };
+    let value = number(inner).filter(|value| value.is_finite());
+    let value = value.ok_or_else(|| format!("`{name}` must be a number"))?;
+    let inside = |(low, high): (f64, f64)| low < value && value < high;
+    if parameter.ends.is_some_and(|ends| !inside(ends)) {
+        return Err(format!("`{name}: {}` cannot be {value}", parameter.ty));
+    }
+    if parameter.whole && value.fract() != 0.0 {
+        return Err(format!("`{name}` must be an integer, found {value}"));
+    }
+    Ok(Argument::Number { value, fixed })
+}
+
+fn is_fixed(callee: &Expr, arguments: &[Arg]) -> bool {
+    matches!(&*callee.kind, ExprKind::Name(name) if &**name == "fixed")
+        && matches!(arguments, [Arg { name: None, .. }])
+}
+
+fn number(expr: &Expr) -> Option<f64> {
+    match &*expr.kind {
+        ExprKind::Int(value) => Some(*value as f64),
+        ExprKind::Real(value, _) => Some(*value),
+        ExprKind::Unary(UnaryOp::Neg, inner) => number(inner).map(|value| -value),
+        _ => None,
+    }
+}

@@ -1,0 +1,183 @@
+//! A graph as something to draw: nodes with what they are, where their operands come from, and whether a gradient flows.
+
+use bnnc_base::arena::Id;
+use bnnc_base::dtype::DType;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_graph::analysis::dataflow::reachable;
+use bnnc_graph::function::{Function, Value};
+use bnnc_graph::op::Vjp;
+use bnnc_rewrite::methods::divergence::Divergence;
+use std::collections::HashSet;
+
+/// A graph to be drawn.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Drawing {
+    /// The nodes, operands before their users.
+    pub nodes: Vec<Node>,
+}
+
+/// A node of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// What it does: the name of the op, of the parameter.
+    pub name: String,
+    /// The type of its value: `real[kl_draws, 3]`.
+    pub ty: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Its operands, as positions in the drawing.
+    pub operands: Vec<usize>,
+    /// Whether a gradient flows through it.
+    pub gradient: bool,
+    /// Numbers in its value with one draw, and more with each further one.
+    pub count: (usize, usize),
+}
+
+impl Node {
+    fn numbers(&self, draws: usize) -> usize {
+        let further = self.count.1.saturating_mul(draws.saturating_sub(1));
+        self.count.0.saturating_add(further)
+    }
+}
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A parameter that is optimised.
+    State,
+    /// Another input.
+    Input,
+    /// An operation.
+    Op,
+    /// The divergence.
+    Result,
+}
+
+impl Drawing {
+    /// How many operations a gradient flows through.
+    pub fn gradient_nodes(&self) -> usize {
+        self.nodes
+            .iter()
+            .filter(|node| node.gradient && matches!(node.kind, Kind::Op | Kind::Result))
+            .count()
+    }
+
+    /// How many numbers those operations keep for `draws` draws.
+    pub fn gradient_numbers(&self, draws: usize) -> usize {
+        self.nodes
+            .iter()
+            .filter(|node| node.gradient && matches!(node.kind, Kind::Op | Kind::Result))
+            .map(|node| node.numbers(draws))
+            .fold(0, usize::saturating_add)
+    }
+
+    /// The numbers of the largest value.
+    pub fn largest(&self, draws: usize) -> usize {
+        self.nodes
+            .iter()
+            .map(|node| node.numbers(draws))
+            .max()
+            .unwrap_or(0)
+    }
+}
+
+/// Whether a function takes draws: all noise is numbered by the step.
+pub fn is_sampled(function: &Function) -> bool {
+    function
+        .param("step")
+        .is_some_and(|step| reachable(function).contains(&step))
+}
+
+/// The graph of a divergence.
+pub fn draw(divergence: &Divergence) -> Drawing {
+    let function = &divergence.value;
+    let kept: HashSet<Value> = reachable(function);
+    let values: Vec<Value> = function
+        .nodes
+        .ids()
+        .filter(|value| kept.contains(value))
+        .collect();
+    let mut positions = vec![usize::MAX; function.nodes.len()];
+    for (at, value) in values.iter().enumerate() {
+        positions[value.index()] = at;
+    }
+    let moved = moved(divergence);
+    let flows = flows(function, &moved);
+    let node = |value: &Value| Node {
+        name: name(function, *value),
+        ty: function.ty(*value).to_string(),
+        kind: kind(function, *value, moved.contains(value)),
+        operands: function
+            .args(*value)
+            .iter()
+            .map(|arg| positions[arg.index()])
+            .collect(),
+        gradient: flows.contains(value),
+        count: count(function, *value),
+    };
+    Drawing {
+        nodes: values.iter().map(node).collect(),
+    }
+}
+
+/// The values that a gradient flows through on its way from the results to what moves.
+fn flows(function: &Function, moved: &HashSet<Value>) -> HashSet<Value> {
+    let passes = |value: Value| {
+        let real = function.ty(value).dtype == DType::Real;
+        real && function
+            .op(value)
+            .is_some_and(|op| !matches!(op.vjp, Vjp::Zero(_)))
+    };
+    let mut changes = moved.clone();
+    for value in function.nodes.ids() {
+        if passes(value) && function.args(value).iter().any(|arg| changes.contains(arg)) {
+            changes.insert(value);
+        }
+    }
+    let mut wanted: HashSet<Value> = function.results.iter().map(|(_, value)| *value).collect();
+    for value in function.nodes.ids().rev() {
+        if wanted.contains(&value) && passes(value) {
+            wanted.extend(function.args(value));
+        }
+    }
+    changes.retain(|value| wanted.contains(value));
+    changes
+}
+
+/// The parameters that the derivative is taken in: the results of the gradient beside the divergence itself.
+fn moved(divergence: &Divergence) -> HashSet<Value> {
+    divergence
+        .gradient
+        .results
+        .iter()
+        .filter_map(|(name, _)| divergence.value.param(name))
+        .collect()
+}
+
+fn name(function: &Function, value: Value) -> String {
+    match (function.param_name(value), function.op(value)) {
+        (Some(name), _) => name.to_string(),
+        (None, Some(op)) => op.name.to_owned(),
+        (None, None) => String::new(),
+    }
+}
+
+fn kind(function: &Function, value: Value, is_state: bool) -> Kind {
+    if is_state {
+        Kind::State
+    } else if function.param_name(value).is_some() {
+        Kind::Input
+    } else if function.results.iter().any(|(_, result)| *result == value) {
+        Kind::Result
+    } else {
+        Kind::Op
+    }
+}
+
+/// Sizes are products, in which the number of draws stands at most once.
+fn count(function: &Function, value: Value) -> (usize, usize) {
+    let shape = &function.ty(value).shape;
+    let with = |draws: usize| shape.count(&Sizes::default().with(Symbol::KlDraws, draws));
+    let one = with(1);
+    (one, with(2) - one)
+}

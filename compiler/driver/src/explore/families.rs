@@ -1,0 +1,166 @@
+//! What can be chosen: the distributions of the library over one real, with their parameters as they are declared.
+
+use super::chosen::{Argument, Chosen};
+use bnnc_graph::dist::Support;
+use bnnc_hir::elaborate::dist::support;
+use bnnc_hir::tree::{Binding, DistItem, ExprKind, Module};
+use bnnc_hir::types::{Elem, Ty};
+
+/// A distribution that can be chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Family {
+    /// As declared: `Normal`.
+    pub name: String,
+    /// Its `///` lines.
+    pub about: String,
+    /// The type of a value, as written: `positive`.
+    pub on: String,
+    /// Its parameters in order.
+    pub parameters: Vec<Parameter>,
+    /// Whether it can approximate: it has a sampler, and a density or an entropy.
+    pub approximates: bool,
+    /// Whether it can be a prior: it has a density.
+    pub is_prior: bool,
+}
+
+/// A parameter of a distribution.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// Its declared type, as written: `positive`, `dist`.
+    pub ty: String,
+    /// Its ends, both outside; `None` where any real may stand, or a distribution.
+    pub ends: Option<(f64, f64)>,
+    /// Whether only integers may stand.
+    pub whole: bool,
+    /// What stands if nothing is said.
+    pub default: Argument,
+}
+
+impl Parameter {
+    /// Whether a distribution stands here.
+    pub fn takes_family(&self) -> bool {
+        matches!(self.default, Argument::Family(_))
+    }
+}
+
+/// The distributions over one real whose elements are independent, in the order of their names.
+pub fn families(module: &Module) -> Vec<Family> {
+    let mut families: Vec<Family> = module.dists.iter().filter_map(family).collect();
+    families.sort_by(|a, b| a.name.cmp(&b.name));
+    let known: Vec<Chosen> = families.iter().map(Chosen::of).collect();
+    // A parameter that is a distribution starts as one that needs none itself.
+    let stands = known.iter().find(|chosen| chosen.family == "Normal").or_else(|| {
+        let plain = |chosen: &&Chosen| chosen.arguments.iter().all(|(_, argument)| argument.is_number());
+        known.iter().find(plain)
+    });
+    if let Some(stands) = stands.cloned() {
+        families.iter_mut().for_each(|family| family.fill(&stands));
+    }
+    families
+}
+
+fn family(item: &DistItem) -> Option<Family> {
+    let Ty::Tensor(elem @ Elem::Real(_), dims) = &item.on else {
+        return None;
+    };
+    if !item.elementwise || !dims.is_empty() {
+        return None;
+    }
+    let has_value = |name: &str| item.values.iter().any(|(known, _)| &**known == name);
+    let has_density = item.functions.iter().any(|(name, ..)| &**name == "log_density");
+    let parameters: Option<Vec<Parameter>> = item
+        .params
+        .iter()
+        .enumerate()
+        .map(|(at, binding)| parameter(item, at, binding))
+        .collect();
+    let parameters = parameters?;
+    let takes_family = parameters.iter().any(Parameter::takes_family);
+    let family = Family {
+        name: item.name.to_string(),
+        about: item.doc.trim().to_owned(),
+        on: bnnc_hir::show::elem(elem, &item.locals),
+        approximates: has_value("draw") && has_density && !takes_family,
+        is_prior: has_density,
+        parameters,
+    };
+    (family.approximates || family.is_prior).then_some(family)
+}
+
+fn parameter(item: &DistItem, at: usize, binding: &Binding) -> Option<Parameter> {
+    let name = binding.param.name.to_string();
+    let ty = bnnc_hir::show::ty(&binding.param.ty, &item.locals);
+    let (ends, whole) = match &binding.param.ty {
+        Ty::Tensor(Elem::Int | Elem::Count, _) => (Some((0.0, f64::INFINITY)), true),
+        Ty::Tensor(elem @ Elem::Real(_), _) => match support(elem) {
+            Support::Real => (None, false),
+            Support::Interval(low, high) => (Some((low, high)), false),
+            Support::Simplex | Support::Ordered | Support::Integers(_) => return None,
+        },
+        Ty::Dist(_) => {
+            let nothing = Chosen {
+                family: String::new(),
+                arguments: Vec::new(),
+            };
+            let default = Argument::Family(nothing);
+            return Some(Parameter {
+                name,
+                ty,
+                ends: None,
+                whole: false,
+                default,
+            });
+        }
+        _ => return None,
+    };
+    let value = declared(binding).unwrap_or_else(|| start(&name, at, ends));
+    Some(Parameter {
+        name,
+        ty,
+        ends,
+        whole,
+        default: Argument::Number { value, fixed: false },
+    })
+}
+
+/// The default that a declaration gives, if it is a number.
+fn declared(binding: &Binding) -> Option<f64> {
+    match binding.default.as_ref()?.kind {
+        ExprKind::Real(value) => Some(value),
+        ExprKind::Int(value) => Some(value as f64),
+        _ => None,
+    }
+}
+
+/// A number that suits what a parameter is. The library calls every spread `scale`; other positive parameters are shapes,
+/// and most moments are finite from a shape of 3. Reals differ by position, because two of them may be ends.
+fn start(name: &str, at: usize, ends: Option<(f64, f64)>) -> f64 {
+    match ends {
+        None if name == "loc" => 0.0,
+        None => at as f64,
+        Some((low, high)) if low.is_finite() && high.is_finite() => 0.5 * (low + high),
+        Some((low, _)) if low.is_finite() => low + if name.contains("scale") { 1.0 } else { 3.0 },
+        Some((_, high)) => high - 1.0,
+    }
+}
+
+impl Family {
+    /// Puts `stands` where a distribution stands, each narrower than the one before.
+    fn fill(&mut self, stands: &Chosen) {
+        let places = self
+            .parameters
+            .iter_mut()
+            .filter(|parameter| parameter.takes_family());
+        for (at, parameter) in places.enumerate() {
+            let mut own = stands.clone();
+            if let Some((_, Argument::Number { value, .. })) =
+                own.arguments.iter_mut().find(|(name, _)| name == "scale")
+            {
+                *value *= 0.1f64.powi(at as i32);
+            }
+            parameter.default = Argument::Family(own);
+        }
+    }
+}

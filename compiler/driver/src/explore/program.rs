@@ -1,0 +1,102 @@
+//! The program that a question is.
+
+use super::{Question, Way};
+use crate::options::Options;
+use crate::program::Program;
+use crate::{program, render};
+use bnnc_abi::data::{Field, FieldKind, Schema};
+use bnnc_abi::symbols::Address;
+use bnnc_hir::tree::Module;
+
+/// Where the texts of programs would lie.
+const NAME: &str = "explore.bnn";
+
+/// Options of its compilation.
+pub fn options(question: &Question, symbols: &[Address]) -> Options {
+    Options {
+        seed: question.seed,
+        symbols: symbols.to_vec(),
+        ..Options::default()
+    }
+}
+
+/// The library, checked.
+pub fn library() -> Module {
+    program::load(NAME, "", &Options::default(), false).module
+}
+
+/// The text of the program that asks a question one way.
+pub fn text(question: &Question, way: Way) -> String {
+    let Question {
+        posterior,
+        prior,
+        weights,
+        taylor,
+        draws,
+        ..
+    } = question;
+    let on = on(&prior.family);
+    let way = way.options();
+    let taylor = match taylor {
+        0 => String::new(),
+        order => format!(", taylor = {order}"),
+    };
+    format!(
+        "data rows = csv(\"rows.csv\")\n\n\
+         model M(x: real) -> y: real {{\n  w: {on}[{weights}] ~ {prior}\n  y ~ Normal(x * w[0], 1)\n}}\n\n\
+         posterior Q of M {{\n  w ~ {posterior}\n}}\n\n\
+         infer fit = vi(Q, rows) {{ {way}{taylor}, draws = {draws} }}\n"
+    )
+}
+
+/// The type of a family's values.
+fn on(family: &str) -> String {
+    let module = library();
+    let item = module.dists.iter().find(|item| *item.name == *family);
+    item.map_or_else(
+        || "real".to_owned(),
+        |item| bnnc_hir::show::ty(&item.on, &item.locals),
+    )
+}
+
+/// The program, checked.
+///
+/// # Errors
+/// The diagnostics as text.
+pub fn load(question: &Question, way: Way) -> Result<Program, String> {
+    let text = text(question, way);
+    let loaded = program::load(NAME, &text, &Options::default(), false);
+    if !loaded.has_errors() {
+        return Ok(loaded);
+    }
+    let texts = loaded
+        .diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.is_error());
+    let texts: Vec<String> = texts
+        .map(|diagnostic| render::text(diagnostic, &loaded.sources, false))
+        .collect();
+    Err(texts.join("\n"))
+}
+
+/// What the header of the file would say: one row, which no divergence reads.
+pub fn schema() -> Schema {
+    let field = |name: &str| Field {
+        name: name.to_owned(),
+        kind: FieldKind::Real,
+        shape: Vec::new(),
+        per_example: true,
+    };
+    Schema {
+        name: "rows".to_owned(),
+        rows: 1,
+        train: 1,
+        test: 0,
+        validation: 0,
+        splits: 1,
+        fields: vec![field("x"), field("y")],
+        inputs: 1,
+        target: Some("y".to_owned()),
+        shared: Vec::new(),
+    }
+}

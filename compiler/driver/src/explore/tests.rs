@@ -1,0 +1,181 @@
+//! Values of the explorer beside closed forms and figures from elsewhere.
+
+use super::chosen::{Chosen, Role};
+use super::exact::exact;
+use super::families::{Family, families};
+use super::{Question, Way, examine, program};
+
+fn all() -> Vec<Family> {
+    families(&program::library())
+}
+
+fn question(posterior: &str, prior: &str) -> Question {
+    let all = all();
+    Question {
+        posterior: Chosen::read(posterior, Role::Posterior, &all).expect("a family"),
+        prior: Chosen::read(prior, Role::Prior, &all).expect("a prior"),
+        weights: 1,
+        taylor: 0,
+        draws: 2,
+        seed: 0,
+    }
+}
+
+fn refused(text: &str, role: Role) -> String {
+    Chosen::read(text, role, &all()).expect_err("it is refused")
+}
+
+/// Closed forms: normals, the Laplace by the folded normal's mean, the rest from an independent quadrature.
+#[test]
+fn quadrature_finds_known_divergences() {
+    let cases = [
+        ("Normal(0.3, 0.5)", "Normal(0, 1)", 0.36314718),
+        ("Normal(0.3, 0.5)", "Laplace(0, 1)", 0.43602856),
+        ("Normal(0.3, 0.5)", "Logistic(0, 1)", 0.74237096),
+        ("Logistic(0.3, 0.5)", "Normal(0, 1)", 0.06831923),
+        ("Logistic(0.3, 0.5)", "Logistic(0, 1)", 0.28320857),
+        (
+            "Normal(0.3, 0.5)",
+            "Mixture(0.5, Normal(0, 1), Normal(0, 0.0024787521766663585))",
+            1.00889651,
+        ),
+        // Carried by the exponential, a normal is a log-normal.
+        ("Normal(0.3, 0.5)", "LogNormal(0, 1)", 0.36314718),
+        ("LogNormal(0.3, 0.5)", "LogNormal(0, 1)", 0.36314718),
+    ];
+    for (posterior, prior, want) in cases {
+        let found = exact(&question(posterior, prior)).expect("it compiles");
+        let found = found.value.expect("it is finite");
+        assert!(
+            (found - want).abs() < 1e-8,
+            "{posterior} to {prior}: {found} is not {want}"
+        );
+    }
+}
+
+#[test]
+fn an_infinite_divergence_has_no_value() {
+    let found = exact(&question("Cauchy(0, 1)", "Laplace(0, 1)")).expect("the densities exist");
+    assert_eq!(found.value, None);
+}
+
+/// What is offered follows from the library: every pair of its defaults compiles or says why not.
+#[test]
+fn every_family_is_offered_with_what_it_needs() {
+    let all = all();
+    let named = |name: &str| all.iter().find(|family| family.name == name);
+    for name in ["Normal", "Laplace", "Exponential", "LogNormal"] {
+        let family = named(name).expect("it is offered");
+        assert!(family.approximates && family.is_prior, "{family:?}");
+    }
+    let mixture = named("Mixture").expect("it is a prior");
+    assert!(!mixture.approximates && mixture.is_prior);
+    for joint in ["Radial", "MultivariateNormal", "Point", "Bernoulli"] {
+        assert_eq!(named(joint), None, "{joint}");
+    }
+    for family in &all {
+        let written = Chosen::of(family).to_string();
+        assert_eq!(
+            Chosen::read(&written, Role::Prior, &all).as_ref(),
+            Ok(&Chosen::of(family))
+        );
+    }
+}
+
+#[test]
+fn every_default_of_a_family_compiles_or_says_why_not() {
+    let all = all();
+    for family in all.iter().filter(|family| family.approximates) {
+        let written = Chosen::of(family).to_string();
+        match examine(&question(&written, "Normal(0, 1)"), Way::Direct) {
+            Ok(examined) => assert!(examined.drawing.gradient_nodes() > 0, "{written}"),
+            Err(text) => assert!(text.contains("error"), "{written}: {text}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_not_a_distribution_of_the_library_is_refused() {
+    for text in [
+        "",
+        "1",
+        "Normal",
+        "Normal(",
+        "sum(i for i in 0..9)",
+        "Nobody(1)",
+        "f.g(1)",
+    ] {
+        assert!(!refused(text, Role::Prior).is_empty(), "{text}");
+    }
+    assert!(refused("Normal(wide = 1)", Role::Prior).contains("loc, scale"));
+    assert!(refused("Normal(0, 1, 2)", Role::Prior).contains("loc, scale"));
+    assert!(refused("Normal(0, -1)", Role::Prior).contains("`scale: positive` cannot be -1"));
+    assert!(!refused("Normal(0, 1e999)", Role::Prior).is_empty());
+    assert!(refused("Normal(0, fixed(1))", Role::Prior).contains("must be a number"));
+    assert!(refused("Mixture(0.5, Normal(0, 1), 3)", Role::Prior).contains("expected a distribution"));
+    assert!(refused("Mixture()", Role::Posterior).contains("no posterior family"));
+    let deep = "Mixture(0.5, Mixture(0.5, Mixture(0.5, Mixture(), Normal()), Normal()), Normal())";
+    assert!(refused(deep, Role::Prior).contains("there is no prior"));
+    assert!(refused(&format!("Normal({})", "0".repeat(2000)), Role::Prior).contains("characters"));
+}
+
+#[test]
+fn programs_say_what_was_asked() {
+    let mut question = question("Normal(0.3, fixed(0.5))", "Exponential(2)");
+    question.weights = 3;
+    let text = program::text(&question, Way::Sums);
+    for part in [
+        "w: positive[3] ~ Exponential(scale = 2)",
+        "w ~ Normal(loc = 0.3, scale = fixed(0.5))",
+        "kl = monte_carlo, statistics = sums",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    let source = bnnc_base::source::SourceMap::default().add("program", &text);
+    assert_eq!(bnnc_grammar::print::format(&source), Ok(text));
+}
+
+/// What is fixed needs no gradient.
+#[test]
+fn gradients_flow_from_what_is_optimised() {
+    let gradients = |posterior: &str| {
+        let examined = examine(&question(posterior, "Laplace(0, 1)"), Way::Direct);
+        examined.expect("it compiles").drawing
+    };
+    let (free, held) = (
+        gradients("Normal(0.3, 0.5)"),
+        gradients("Normal(0.3, fixed(0.5))"),
+    );
+    assert!(held.gradient_nodes() < free.gradient_nodes());
+    // Before the rewrite each draw costs the nodes on its path; the noise costs none.
+    assert!(free.gradient_numbers(1001) - free.gradient_numbers(1) >= 3000);
+    assert!(
+        free.nodes
+            .iter()
+            .any(|node| node.name == "noise" && !node.gradient)
+    );
+}
+
+/// What the rewrite is for: the numbers that need gradients do not depend on the draws.
+#[test]
+fn after_the_rewrite_draws_need_no_gradients() {
+    for prior in ["Laplace(0, 1)", "Normal(0, 1)"] {
+        let examined = examine(&question("Normal(0.3, 0.5)", prior), Way::Sums).expect("it compiles");
+        let drawing = examined.drawing;
+        assert!(examined.sampled && drawing.gradient_nodes() > 0);
+        assert_eq!(
+            drawing.gradient_numbers(1),
+            drawing.gradient_numbers(1_000_000),
+            "{prior}"
+        );
+    }
+    let examined = examine(&question("Normal(0.3, 0.5)", "Normal(0, 1)"), Way::Best).expect("it compiles");
+    assert!(!examined.sampled);
+}
+
+#[test]
+fn an_infinite_divergence_is_told_as_the_command_line_tells_it() {
+    let told = examine(&question("Gamma(2, 1)", "Beta(1, 1)"), Way::Best);
+    let told = told.expect_err("it is refused");
+    assert!(told.contains("error[E03"), "{told}");
+}

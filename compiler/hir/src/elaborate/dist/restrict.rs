@@ -1,0 +1,71 @@
+//! Distributions whose values are declared to lie in less than their own support.
+
+use super::InstanceBuilder;
+use crate::elaborate::frame::Elaborated;
+use crate::elaborate::model::limit;
+use bnnc_graph::dist::Support;
+use bnnc_graph::function::Value;
+
+/// The distribution without a normaliser.
+const IMPROPER: &str = "Flat";
+
+impl InstanceBuilder<'_, '_, '_> {
+    /// Whether the density has no normaliser, so that no restriction changes it.
+    pub(super) fn is_improper(&self) -> bool {
+        &*self.item().name == IMPROPER
+    }
+
+    /// Where values lie: in the declared support where it says more than the distribution's own. Refused where the mass
+    /// there, which the density must be divided by, is not known.
+    pub(super) fn restricted(&self, own: Support, declared: Support) -> Elaborated<Support> {
+        let item = self.item();
+        let support = narrower(own, declared);
+        if support == own || self.is_improper() {
+            return Ok(support);
+        }
+        let scalar_parameters = self.params.iter().all(|(_, ty)| ty.rank() == 0);
+        let (why, help) = match support {
+            _ if !item.elementwise => (
+                "is joint, so its mass on the declared type is not known",
+                "declare the type of the distribution's own values",
+            ),
+            Support::Simplex => (
+                "has independent elements, which have no density on a simplex",
+                "use a distribution `on simplex(k)`, such as `Dirichlet`",
+            ),
+            Support::Ordered if !scalar_parameters => (
+                "has parameters that differ between elements, so its mass on increasing vectors is not known",
+                "give all elements the same parameters, or make the vector from its first element and positive steps",
+            ),
+            Support::Ordered | Support::Real | Support::Interval(..) | Support::Integers(_) => {
+                return Ok(support);
+            }
+        };
+        let diagnostic = limit(self.span, format!("`{}` {why}", item.name));
+        Err(Box::new(diagnostic.help(help)))
+    }
+
+    /// The log density of increasing vectors from that of vectors in any order: each of the `k!` orders of independent
+    /// elements with one distribution is equally likely.
+    pub(super) fn of_orders(&mut self, log_density: Value) -> Value {
+        let sizes = self.value.shape.static_sizes().unwrap_or_default();
+        let (Some((last, leading)), false) = (sizes.split_last(), self.is_improper()) else {
+            return log_density;
+        };
+        let log_factorial: f64 = (1..=*last).map(|factor| (factor as f64).ln()).sum();
+        let vectors: usize = leading.iter().product();
+        self.elaborator
+            .builder
+            .shift(log_density, vectors as f64 * log_factorial)
+    }
+}
+
+/// The declared support where it says more than the distribution's own.
+fn narrower(own: Support, declared: Support) -> Support {
+    match (own, declared) {
+        (Support::Real, Support::Interval(..) | Support::Simplex | Support::Ordered) => declared,
+        (Support::Interval(a, b), Support::Interval(c, d)) => Support::Interval(a.max(c), b.min(d)),
+        (Support::Integers(0), Support::Integers(_)) => declared,
+        _ => own,
+    }
+}

@@ -1,0 +1,54 @@
+//! The parts of a distribution that depend on its parameters only: moments, the entropy, probabilities of classes.
+
+use super::{InstanceBuilder, present};
+use crate::elaborate::datum::Datum;
+use crate::elaborate::frame::Elaborated;
+use bnnc_base::shape::Shape;
+use bnnc_graph::attr::Attr;
+use bnnc_graph::function::{Function, Value};
+use bnnc_graph::types::Type;
+use std::sync::Arc;
+
+impl InstanceBuilder<'_, '_, '_> {
+    /// The part `name` as a function of the parameters and, where the part takes one, an order; `None` where the
+    /// distribution does not state it.
+    pub(super) fn summary(&mut self, name: &str) -> Elaborated<Option<Arc<Function>>> {
+        let item = self.item();
+        let functions = item.functions.iter();
+        let function = functions
+            .map(|(name, order, body)| (name, Some(*order), body))
+            .chain(item.values.iter().map(|(name, body)| (name, None, body)))
+            .find(|(found, ..)| &***found == name);
+        let Some((_, order, body)) = function else {
+            return Ok(None);
+        };
+        let function = self.function(name, |this, frame| {
+            if let Some(order) = order {
+                let value = this
+                    .elaborator
+                    .builder
+                    .param("order", Type::real(Shape::scalar()));
+                frame.values.insert(order, Datum::Tensor(value));
+            }
+            let datum = this.elaborator.expr(body, frame)?;
+            let value = this.elaborator.real(&datum, this.span)?;
+            this.summary_shaped(name, value).map(Some)
+        });
+        Ok(present(function)?.map(Arc::new))
+    }
+
+    /// A summary is like a value, but for the probabilities and for the entropy, which is that of all elements.
+    fn summary_shaped(&mut self, name: &str, value: Value) -> Elaborated<Value> {
+        match name {
+            "probabilities" => Ok(value),
+            "entropy" if !self.item().elementwise => Ok(value),
+            "entropy" => {
+                let elements = self.shaped(value)?;
+                let axes = (0..self.value.rank() as i64).collect();
+                self.elaborator
+                    .apply("reduce_sum", &[elements], vec![Attr::Ints(axes)], self.span)
+            }
+            _ => self.shaped(value),
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Sites that share one joint family become one site, so that everything after knows only sites.
+//!
+//! The site of a group is a vector of reals: the free coordinates of its members side by side, each in row-major order. Where a
+//! member is constrained, a bijection carries its coordinates. The prior of the group is the density of these coordinates: the
+//! product of the priors of the members, with the Jacobians of the bijections. What members' priors need of each other is
+//! computed inside it, so a scale and the weights that it scales may share a family.
+
+use crate::constrain::{constrain, unconstrained};
+use crate::density::{Densities, Prior};
+use crate::nodes::{self, Scope};
+use bnnc_base::shape::Shape;
+use bnnc_graph::builder::{Builder, Window};
+use bnnc_graph::dist::{Instance, Support};
+use bnnc_graph::function::{Function, Value};
+use bnnc_graph::model::{Model, Posterior, Site, SitePosterior};
+use bnnc_graph::types::Type;
+use std::sync::Arc;
+
+/// The densities of `model`, and the model itself, with the groups of `posterior` for sites. The function of the model, which
+/// nothing reads once it is split, stays as it is.
+pub fn group(densities: Densities, model: Model, posterior: &Posterior) -> (Densities, Model) {
+    let groups: Vec<&SitePosterior> = posterior
+        .sites
+        .iter()
+        .filter(|site| !site.members.is_empty())
+        .collect();
+    if groups.is_empty() {
+        return (densities, model);
+    }
+    let of_groups = |function: &Function| of_groups(function, &groups);
+    let optional = |function: &Option<Function>| function.as_ref().map(of_groups);
+    let grouped = Densities {
+        priors: priors(&densities.priors, &model, &groups),
+        prior_arguments: of_groups(&densities.prior_arguments),
+        log_priors: of_groups(&densities.log_priors),
+        log_prior: of_groups(&densities.log_prior),
+        likelihood_arguments: of_groups(&densities.likelihood_arguments),
+        row_log_likelihood: of_groups(&densities.row_log_likelihood),
+        mean: optional(&densities.mean),
+        draw: optional(&densities.draw),
+        probabilities: optional(&densities.probabilities),
+        ..densities
+    };
+    let mut sites: Vec<Site> = Vec::new();
+    for site in &model.sites {
+        match groups.iter().find(|group| is_member(group, &site.name)) {
+            None => sites.push(site.clone()),
+            Some(group) if sites.iter().any(|found| found.name == group.site) => {}
+            Some(group) => sites.push(site_of(group)),
+        }
+    }
+    (grouped, Model { sites, ..model })
+}
+
+/// The values of the sites that an approximation is of, from a value of its family; with the logarithm of the Jacobian of the
+/// bijections that carry them, if there are any.
+pub fn members(
+    builder: &mut Builder,
+    posterior: &SitePosterior,
+    value: Value,
+) -> (Vec<(Site, Value)>, Option<Value>) {
+    let mut found = Vec::new();
+    let mut log_jacobian: Option<Value> = None;
+    let mut first = 0;
+    for site in &posterior.members {
+        let ty = unconstrained(site.support, &site.ty);
+        let count = elements(&ty);
+        let slice = builder.slice(value, Window::full(1).with(0, first, first + count));
+        let free = builder.reshape(slice, &ty.shape);
+        first += count;
+        let Some((own, log_slope)) = constrain(builder, site.support, free) else {
+            unreachable!("a site of integers has no family on the reals")
+        };
+        if site.support != Support::Real {
+            log_jacobian = Some(match log_jacobian {
+                Some(sum) => builder.add(sum, log_slope),
+                None => log_slope,
+            });
+        }
+        builder.label(own, &site.name);
+        found.push((site.clone(), own));
+    }
+    (found, log_jacobian)
+}
+
+fn elements(ty: &Type) -> usize {
+    ty.shape.count(&bnnc_base::shape::Sizes::default())
+}
+
+fn is_member(group: &SitePosterior, site: &str) -> bool {
+    group.members.iter().any(|member| &*member.name == site)
+}
+
+/// The site that stands for the members.
+fn site_of(group: &SitePosterior) -> Site {
+    let free = |site: &Site| elements(&unconstrained(site.support, &site.ty));
+    Site {
+        name: group.site.clone(),
+        ty: Type::real(Shape::fixed(&[group.members.iter().map(free).sum()])),
+        support: Support::Real,
+        local: false,
+    }
+}
+
+/// Binds the values of the members.
+fn bind(builder: &mut Builder, scope: &mut Scope, group: &SitePosterior, value: Value) -> Option<Value> {
+    let (members, log_jacobian) = members(builder, group, value);
+    for (site, value) in members {
+        scope.set(&site.name, value);
+    }
+    log_jacobian
+}
+
+/// A function of sites, by their names, as one of the groups that they are in.
+fn of_groups(function: &Function, groups: &[&SitePosterior]) -> Function {
+    let mut builder = Builder::new(&function.name);
+    let mut scope = Scope::default();
+    let names = || {
+        function
+            .params
+            .iter()
+            .map(|param| nodes::param_name(function, *param))
+    };
+    let used = groups
+        .iter()
+        .filter(|group| names().any(|name| is_member(group, name)));
+    for group in used {
+        let value = builder.param(&group.site, site_of(group).ty);
+        bind(&mut builder, &mut scope, group, value);
+    }
+    for param in &function.params {
+        let name = nodes::param_name(function, *param);
+        if !groups.iter().any(|group| is_member(group, name)) {
+            let value = builder.param(name, function.ty(*param).clone());
+            scope.set(name, value);
+        }
+    }
+    let results = scope.call(&mut builder, function);
+    crate::rule::remove_dead(&builder.finish(results))
+}
+
+/// The priors, with one for each group in place of those of its members.
+fn priors(priors: &[Prior], model: &Model, groups: &[&SitePosterior]) -> Vec<Prior> {
+    let mut found: Vec<Prior> = Vec::new();
+    for prior in priors {
+        match groups.iter().find(|group| is_member(group, &prior.site)) {
+            // What the parameters of a prior depend on may be in a group itself.
+            None => found.push(Prior {
+                arguments: of_groups(&prior.arguments, groups),
+                depends_on: prior.depends_on.as_ref().map(|site| {
+                    let group = groups.iter().find(|group| is_member(group, site));
+                    group.map_or_else(|| site.clone(), |group| group.site.clone())
+                }),
+                ..prior.clone()
+            }),
+            Some(group) if found.iter().any(|known| known.site == group.site) => {}
+            Some(group) => found.push(prior_of(group, priors, model, groups)),
+        }
+    }
+    found
+}
+
+/// The prior of a group: the product of those of its members. Its parameters are the other sites and the shared inputs that
+/// theirs are computed from.
+fn prior_of(group: &SitePosterior, priors: &[Prior], model: &Model, groups: &[&SitePosterior]) -> Prior {
+    let own: Vec<&Prior> = group
+        .members
+        .iter()
+        .filter_map(|site| priors.iter().find(|prior| prior.site == site.name))
+        .collect();
+    let others: Vec<&SitePosterior> = groups
+        .iter()
+        .copied()
+        .filter(|other| other.site != group.site)
+        .collect();
+    let arguments: Vec<Function> = own
+        .iter()
+        .map(|prior| of_groups(&prior.arguments, &others))
+        .collect();
+    let mut needed: Vec<(Arc<str>, Type)> = Vec::new();
+    for function in &arguments {
+        for param in &function.params {
+            let name = nodes::param_name(function, *param);
+            if !is_member(group, name) && !needed.iter().any(|(known, _)| &**known == name) {
+                needed.push((name.into(), function.ty(*param).clone()));
+            }
+        }
+    }
+    let is_site = |name: &str| {
+        model.sites.iter().any(|site| &*site.name == name) || others.iter().any(|other| &*other.site == name)
+    };
+    Prior {
+        site: group.site.clone(),
+        depends_on: needed
+            .iter()
+            .map(|(name, _)| name.clone())
+            .find(|name| is_site(name)),
+        arguments: as_they_are(group, &needed),
+        distribution: Arc::new(product(group, &own, &arguments, needed)),
+    }
+}
+
+fn parameter(group: &SitePosterior, name: &str) -> String {
+    format!("{}/{name}", group.site)
+}
+
+/// `(needed..) -> needed..`.
+fn as_they_are(group: &SitePosterior, needed: &[(Arc<str>, Type)]) -> Function {
+    let mut builder = Builder::new("arguments");
+    let results = needed
+        .iter()
+        .map(|(name, ty)| (parameter(group, name).into(), builder.param(name, ty.clone())))
+        .collect();
+    builder.finish(results)
+}
+
+/// The product of the priors of the members.
+fn product(
+    group: &SitePosterior,
+    own: &[&Prior],
+    arguments: &[Function],
+    needed: Vec<(Arc<str>, Type)>,
+) -> Instance {
+    let mut builder = Builder::new("log_density");
+    let mut scope = Scope::default();
+    let mut params = Vec::new();
+    for (name, ty) in needed {
+        let param = parameter(group, &name);
+        scope.set(&name, builder.param(&param, ty.clone()));
+        params.push((Arc::from(param), ty));
+    }
+    let ty = site_of(group).ty;
+    let value = builder.param("x", ty.clone());
+    let log_jacobian = bind(&mut builder, &mut scope, group, value);
+    let mut sum = log_jacobian.unwrap_or_else(|| builder.real(0.0));
+    for (prior, arguments) in own.iter().zip(arguments) {
+        let mut args: Vec<Value> = scope
+            .call(&mut builder, arguments)
+            .into_iter()
+            .map(|(_, value)| value)
+            .collect();
+        args.push(scope.get(&prior.site));
+        let term = builder.inline(&prior.distribution.log_density, &args)[0];
+        sum = builder.add(sum, term);
+    }
+    let mut names: Vec<&str> = own.iter().map(|prior| &*prior.distribution.name).collect();
+    names.dedup();
+    Instance {
+        name: names.join("` and `").into(),
+        params,
+        value: ty,
+        support: Support::Real,
+        elementwise: false,
+        log_density: Arc::new(builder.finish(vec![("log_density".into(), sum)])),
+        log_density_elements: None,
+        draw: None,
+        mean: None,
+        variance: None,
+        entropy: None,
+        moment: None,
+        log_mean: None,
+        log_variance: None,
+        probabilities: None,
+    }
+}

@@ -1,0 +1,409 @@
+//! Sums of (function of parameters) x (function of noise), and the operations that keep them so.
+//!
+//! Note [Separated forms]. A value of the graph that varies with the draw is held as a sum of terms, each a coefficient, which
+//! does not vary, times powers of atoms, which do. An atom is a node that this algebra takes as a whole. Atoms through which no
+//! parameter that moves can be reached are *noise*: their means over draws need no gradient. Theorems 1 and 2 of Nazarovs et
+//! al. (2021) are what multiplication and integer powers do to such sums; powers and logarithms of single products cover the
+//! scaling families (their Corollary 1), the logarithm of an exponential the log-normal (Corollary 2).
+//!
+//! The value of a form is its node in the graph all the time, so whatever leaves the algebra becomes an atom: nothing fails.
+
+mod functions;
+
+use bnnc_base::dtype::DType;
+use bnnc_graph::attr::Attr;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{NodeKind, Value};
+use bnnc_graph::op::{Interval, Lower, OpDef};
+use bnnc_graph::ops;
+use std::collections::{HashMap, HashSet};
+
+/// More terms than this are not worth their means: the value becomes one atom.
+const MOST_TERMS: usize = 64;
+
+/// Sums are not raised to higher powers than this.
+const MOST_POWERS: f64 = 16.0;
+
+/// Powers of atoms, sorted by atom; no atom twice, no power zero.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Monomial(pub Vec<(Value, f64)>);
+
+/// A coefficient times powers of atoms.
+#[derive(Clone, Debug)]
+pub struct Term {
+    /// It does not vary with the draw.
+    pub coefficient: Value,
+    /// What varies.
+    pub monomial: Monomial,
+}
+
+/// A value of the graph as a sum of terms.
+#[derive(Clone, Debug)]
+pub struct Form {
+    /// The value.
+    pub value: Value,
+    /// The terms, each of the shape of the value.
+    pub terms: Vec<Term>,
+    /// Whether the value is a scalar, the sum of all elements of the terms, whose shapes may differ.
+    pub summed: bool,
+}
+
+impl Form {
+    fn only_term(&self) -> Option<&Term> {
+        match &self.terms[..] {
+            [term] if !self.summed => Some(term),
+            _ => None,
+        }
+    }
+}
+
+/// What a node depends on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Dependence {
+    /// On the draw.
+    varies: bool,
+    /// On a parameter that moves, along a path that a gradient takes.
+    moves: bool,
+}
+
+/// The graph under construction, with what is known of its nodes.
+pub struct Algebra<'b> {
+    /// The graph.
+    pub builder: &'b mut Builder,
+    /// Whether an absolute value or a choice was taken apart by detached signs.
+    pub detached: bool,
+    draws: HashSet<Value>,
+    moving: HashSet<Value>,
+    bounds: HashMap<Value, Interval>,
+    dependences: Vec<Dependence>,
+    ranges: Vec<Interval>,
+    /// Atoms that are -1 or 1, and atoms that are 0 or 1.
+    signs: HashSet<Value>,
+    indicators: HashSet<Value>,
+    /// Logarithms of atoms that are exponentials.
+    logarithms: HashMap<Value, Form>,
+}
+
+impl<'b> Algebra<'b> {
+    /// Values vary with the parameters `draws` and move with the parameters `moving`.
+    pub fn new(
+        builder: &'b mut Builder,
+        draws: impl IntoIterator<Item = Value>,
+        moving: impl IntoIterator<Item = Value>,
+    ) -> Algebra<'b> {
+        Algebra {
+            builder,
+            detached: false,
+            draws: draws.into_iter().collect(),
+            moving: moving.into_iter().collect(),
+            bounds: HashMap::new(),
+            dependences: Vec::new(),
+            ranges: Vec::new(),
+            signs: HashSet::new(),
+            indicators: HashSet::new(),
+            logarithms: HashMap::new(),
+        }
+    }
+
+    /// States the bounds of a parameter.
+    pub fn bound(&mut self, param: Value, bounds: Interval) {
+        self.bounds.insert(param, bounds);
+    }
+
+    /// Whether a value varies with the draw.
+    pub fn varies(&mut self, value: Value) -> bool {
+        self.analyse();
+        self.dependences[value.0 as usize].varies
+    }
+
+    /// Whether a gradient reaches a parameter that moves.
+    pub fn moves(&mut self, value: Value) -> bool {
+        self.analyse();
+        self.dependences[value.0 as usize].moves
+    }
+
+    fn range(&mut self, value: Value) -> Interval {
+        self.analyse();
+        self.ranges[value.0 as usize]
+    }
+
+    fn is_non_negative(&mut self, value: Value) -> bool {
+        self.range(value).lo >= 0.0
+    }
+
+    /// Extends what is known to nodes that are new.
+    fn analyse(&mut self) {
+        let nodes = &self.builder.function().nodes;
+        for at in self.ranges.len()..nodes.len() {
+            let value = Value(at as u32);
+            let (dependence, range) = match &nodes[value].kind {
+                NodeKind::Param(_) => {
+                    let dependence = Dependence {
+                        varies: self.draws.contains(&value),
+                        moves: self.moving.contains(&value),
+                    };
+                    let range = self.bounds.get(&value).copied();
+                    (dependence, range.unwrap_or(Interval::REALS))
+                }
+                NodeKind::Apply { op, args, attrs } => {
+                    let of = |arg: &Value| self.dependences[arg.0 as usize];
+                    let flows = nodes[value].ty.dtype == DType::Real
+                        && !matches!(op.vjp, bnnc_graph::op::Vjp::Zero(_));
+                    let dependence = Dependence {
+                        varies: args.iter().any(|arg| of(arg).varies),
+                        moves: flows && args.iter().any(|arg| of(arg).moves),
+                    };
+                    let ranges: Vec<Interval> = args.iter().map(|arg| self.ranges[arg.0 as usize]).collect();
+                    (dependence, (op.range)(&ranges, attrs))
+                }
+            };
+            self.dependences.push(dependence);
+            self.ranges.push(range);
+        }
+    }
+
+    /// A value as it is: a coefficient where it does not vary, else an atom.
+    pub fn whole(&mut self, value: Value) -> Form {
+        let ty = self.builder.ty(value).clone();
+        let term = if self.varies(value) {
+            Term {
+                coefficient: self.builder.splat(1.0, &ty.shape),
+                monomial: Monomial(vec![(value, 1.0)]),
+            }
+        } else {
+            Term {
+                coefficient: value,
+                monomial: Monomial::default(),
+            }
+        };
+        let is_zero = self.is_constant(term.coefficient, 0.0);
+        Form {
+            value,
+            terms: if is_zero { Vec::new() } else { vec![term] },
+            summed: false,
+        }
+    }
+
+    fn is_constant(&self, value: Value, number: f64) -> bool {
+        crate::nodes::constant_of(self.builder, value) == Some(number)
+    }
+
+    /// A number in place of an operation on numbers, so that terms that are zero are seen to be.
+    fn folded(&mut self, value: Value) -> Value {
+        let NodeKind::Apply { op, args, .. } = &self.builder.node(value).kind else {
+            return value;
+        };
+        let Lower::Scalar(scalar) = op.lower else {
+            return value;
+        };
+        let numbers: Option<Vec<f64>> = args
+            .iter()
+            .map(|arg| crate::nodes::constant_of(self.builder, *arg))
+            .collect();
+        match numbers {
+            Some(numbers) if !numbers.is_empty() => {
+                let number = scalar.eval(&numbers);
+                self.builder.like(number, value)
+            }
+            _ => value,
+        }
+    }
+
+    /// `x * y` without a node where either is one.
+    fn product(&mut self, x: Value, y: Value) -> Value {
+        if self.is_constant(x, 1.0) {
+            y
+        } else if self.is_constant(y, 1.0) {
+            x
+        } else {
+            let product = self.builder.mul(x, y);
+            self.folded(product)
+        }
+    }
+
+    /// `x + y`, whose node is `value`.
+    pub fn add(&mut self, value: Value, x: &Form, y: &Form) -> Form {
+        let summed = x.summed || y.summed;
+        let mut terms = x.terms.clone();
+        for term in &y.terms {
+            let shape = self.builder.shape(term.coefficient);
+            let like = terms.iter().position(|other| {
+                other.monomial == term.monomial && self.builder.shape(other.coefficient) == shape
+            });
+            match like {
+                Some(at) => {
+                    let sum = self.builder.add(terms[at].coefficient, term.coefficient);
+                    terms[at].coefficient = self.folded(sum);
+                }
+                None => terms.push(term.clone()),
+            }
+        }
+        terms.retain(|term| !self.is_constant(term.coefficient, 0.0));
+        self.checked(Form { value, terms, summed })
+    }
+
+    /// `-x`, whose node is `value`.
+    pub fn neg(&mut self, value: Value, x: &Form) -> Form {
+        let mut terms = x.terms.clone();
+        for term in &mut terms {
+            let minus = self.builder.neg(term.coefficient);
+            term.coefficient = self.folded(minus);
+        }
+        Form {
+            value,
+            terms,
+            summed: x.summed,
+        }
+    }
+
+    /// `x * y`, whose node is `value`.
+    pub fn mul(&mut self, value: Value, x: &Form, y: &Form) -> Form {
+        match (x.summed, y.summed) {
+            (true, true) => return self.whole(value),
+            (true, false) => return self.scaled(value, x, y),
+            (false, true) => return self.scaled(value, y, x),
+            (false, false) => {}
+        }
+        if x.terms.len() * y.terms.len() > MOST_TERMS {
+            return self.whole(value);
+        }
+        let mut sum = Form {
+            value,
+            terms: Vec::new(),
+            summed: false,
+        };
+        for left in &x.terms {
+            for right in &y.terms {
+                let term = Term {
+                    coefficient: self.product(left.coefficient, right.coefficient),
+                    monomial: self.multiply(&left.monomial, &right.monomial),
+                };
+                let single = Form {
+                    value,
+                    terms: vec![term],
+                    summed: false,
+                };
+                sum = self.add(value, &sum, &single);
+            }
+        }
+        self.checked(sum)
+    }
+
+    /// A sum over elements times a scalar that does not vary.
+    fn scaled(&mut self, value: Value, x: &Form, by: &Form) -> Form {
+        let Some(factor) = by.only_term().filter(|term| term.monomial.0.is_empty()).cloned() else {
+            return self.whole(value);
+        };
+        let terms = x.terms.iter().cloned().map(|term| {
+            let shape = self.builder.shape(term.coefficient);
+            let factor = self.builder.broadcast_to(factor.coefficient, &shape);
+            Term {
+                coefficient: self.product(term.coefficient, factor),
+                monomial: term.monomial,
+            }
+        });
+        Form {
+            value,
+            terms: terms.collect(),
+            summed: true,
+        }
+    }
+
+    fn multiply(&self, x: &Monomial, y: &Monomial) -> Monomial {
+        let mut factors = x.0.clone();
+        for (atom, power) in &y.0 {
+            match factors.iter_mut().find(|(other, _)| other == atom) {
+                Some((_, sum)) => *sum += power,
+                None => factors.push((*atom, *power)),
+            }
+        }
+        self.normal(factors)
+    }
+
+    /// Signs know only whether their power is odd, indicators only that there is one.
+    fn normal(&self, mut factors: Vec<(Value, f64)>) -> Monomial {
+        for (atom, power) in &mut factors {
+            if self.signs.contains(atom) {
+                *power = power.rem_euclid(2.0);
+            } else if self.indicators.contains(atom) && *power > 0.0 {
+                *power = 1.0;
+            }
+        }
+        factors.retain(|(_, power)| *power != 0.0);
+        factors.sort_by_key(|(atom, _)| atom.0);
+        Monomial(factors)
+    }
+
+    /// An op that only moves elements, whose node is `value`.
+    pub fn moved(&mut self, value: Value, x: &Form, op: &'static OpDef, attrs: &[Attr]) -> Form {
+        if x.summed {
+            return self.whole(value);
+        }
+        let mut terms = Vec::new();
+        for term in &x.terms {
+            let coefficient = self.builder.apply(op, &[term.coefficient], attrs.to_vec());
+            let mut factors = Vec::new();
+            for (atom, power) in &term.monomial.0 {
+                factors.push((self.moved_atom(*atom, op, attrs), *power));
+            }
+            terms.push(Term {
+                coefficient,
+                monomial: self.normal(factors),
+            });
+        }
+        Form {
+            value,
+            terms,
+            summed: false,
+        }
+    }
+
+    fn moved_atom(&mut self, atom: Value, op: &'static OpDef, attrs: &[Attr]) -> Value {
+        let moved = self.builder.apply(op, &[atom], attrs.to_vec());
+        if self.signs.contains(&atom) {
+            self.signs.insert(moved);
+        }
+        if self.indicators.contains(&atom) {
+            self.indicators.insert(moved);
+        }
+        if let Some(logarithm) = self.logarithms.get(&atom).cloned() {
+            let value = self.builder.apply(op, &[logarithm.value], attrs.to_vec());
+            let logarithm = self.moved(value, &logarithm, op, attrs);
+            self.logarithms.insert(moved, logarithm);
+        }
+        moved
+    }
+
+    /// The sum of all elements, whose node is `value`.
+    pub fn total(&mut self, value: Value, x: &Form) -> Form {
+        Form {
+            value,
+            terms: x.terms.clone(),
+            summed: true,
+        }
+    }
+
+    /// A form of too many terms is one atom.
+    fn checked(&mut self, form: Form) -> Form {
+        if form.terms.len() > MOST_TERMS && !form.summed {
+            self.whole(form.value)
+        } else {
+            form
+        }
+    }
+
+    /// Whether an atom is another one with its elements moved; then what it is made from, and how.
+    pub fn source_of(&self, atom: Value) -> Option<(Value, &'static OpDef, Vec<Attr>)> {
+        let moving: [&'static OpDef; 3] = [
+            &ops::reshape::RESHAPE,
+            &ops::slice::SLICE,
+            &ops::transpose::TRANSPOSE,
+        ];
+        match &self.builder.node(atom).kind {
+            NodeKind::Apply { op, args, attrs } if moving.iter().any(|one| std::ptr::eq(*one, op.0)) => {
+                Some((args[0], op.0, attrs.to_vec()))
+            }
+            _ => None,
+        }
+    }
+}

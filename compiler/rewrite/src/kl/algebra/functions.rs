@@ -1,0 +1,280 @@
+//! Powers, logarithms, exponentials, absolute values and choices of separated forms.
+
+use super::{Algebra, Form, MOST_POWERS, Monomial, Term};
+use crate::nodes;
+use bnnc_graph::function::Value;
+
+impl Algebra<'_> {
+    /// `x ^ exponent`, whose node is `value`.
+    pub fn pow(&mut self, value: Value, x: &Form, exponent: f64) -> Form {
+        let is_whole = exponent.fract() == 0.0;
+        if let Some(term) = x.only_term().cloned() {
+            return self.pow_of_term(value, x, &term, exponent);
+        }
+        if is_whole && (2.0..=MOST_POWERS).contains(&exponent) && !x.summed {
+            let mut power = x.clone();
+            for _ in 1..exponent as usize {
+                power = self.mul(value, &power, x);
+            }
+            return power;
+        }
+        self.power_of_atom(value, x.value, exponent)
+    }
+
+    fn pow_of_term(&mut self, value: Value, x: &Form, term: &Term, exponent: f64) -> Form {
+        let is_whole = exponent.fract() == 0.0;
+        let positive = if is_whole { None } else { self.without_signs(term) };
+        let Some(term) = positive.or_else(|| is_whole.then(|| term.clone())) else {
+            return self.power_of_atom(value, x.value, exponent);
+        };
+        let all_split = is_whole
+            || term
+                .monomial
+                .0
+                .iter()
+                .all(|(atom, _)| self.is_non_negative(*atom));
+        let factors = if all_split {
+            term.monomial
+                .0
+                .iter()
+                .map(|(atom, power)| (*atom, power * exponent))
+                .collect()
+        } else {
+            vec![(self.monomial_value(&term.monomial), exponent)]
+        };
+        let coefficient = self.power_of(term.coefficient, exponent);
+        Form {
+            value,
+            terms: vec![Term {
+                coefficient,
+                monomial: self.normal(factors),
+            }],
+            summed: false,
+        }
+    }
+
+    /// The same product with a coefficient that is not negative, where the sign of the coefficient is known.
+    fn without_signs(&mut self, term: &Term) -> Option<Term> {
+        let range = self.range(term.coefficient);
+        if range.lo >= 0.0 {
+            return Some(term.clone());
+        }
+        (range.hi <= 0.0 && !term.monomial.0.is_empty()).then(|| {
+            let monomial = self.monomial_value(&term.monomial);
+            Term {
+                coefficient: self.builder.neg(term.coefficient),
+                monomial: Monomial(vec![(self.builder.neg(monomial), 1.0)]),
+            }
+        })
+    }
+
+    fn power_of_atom(&mut self, value: Value, atom: Value, exponent: f64) -> Form {
+        let mut form = self.whole(atom);
+        form.value = value;
+        for term in &mut form.terms {
+            term.monomial.0[0].1 = exponent;
+        }
+        form
+    }
+
+    /// `x ^ exponent` for a number, in the cheapest way.
+    pub fn power_of(&mut self, x: Value, exponent: f64) -> Value {
+        let power = self.unfolded_power(x, exponent);
+        self.folded(power)
+    }
+
+    fn unfolded_power(&mut self, x: Value, exponent: f64) -> Value {
+        if exponent == 1.0 || self.is_constant(x, 1.0) {
+            x
+        } else if exponent == -1.0 {
+            self.builder.reciprocal(x)
+        } else if exponent == 2.0 {
+            self.builder.square(x)
+        } else if exponent == 0.5 {
+            self.builder.sqrt(x)
+        } else {
+            let exponent = self.builder.like(exponent, x);
+            self.builder.pow(x, exponent)
+        }
+    }
+
+    /// The product of the powers of the atoms; there is at least one.
+    pub fn monomial_value(&mut self, monomial: &Monomial) -> Value {
+        let mut product = None;
+        for (atom, power) in &monomial.0 {
+            let factor = self.power_of(*atom, *power);
+            product = Some(product.map_or(factor, |product| self.builder.mul(product, factor)));
+        }
+        product.unwrap_or_else(|| unreachable!("a monomial without atoms has no value of its own"))
+    }
+
+    /// `log x`, whose node is `value`.
+    pub fn log(&mut self, value: Value, x: &Form) -> Form {
+        let term = x.only_term().filter(|term| !term.monomial.0.is_empty()).cloned();
+        let Some(term) = term.and_then(|term| self.without_signs(&term)) else {
+            return self.whole(value);
+        };
+        let log = self.builder.log(term.coefficient);
+        let log = self.folded(log);
+        let mut sum = self.whole(log);
+        sum.value = value;
+        for (atom, power) in self.positive_factors(&term.monomial) {
+            let log = self.log_of_atom(atom);
+            let power = self.builder.like(power, log.value);
+            let power = self.whole(power);
+            let scaled = self.mul(log.value, &log, &power);
+            sum = self.add(value, &sum, &scaled);
+        }
+        sum
+    }
+
+    /// The factors where each is known not to be negative, else their product.
+    fn positive_factors(&mut self, monomial: &Monomial) -> Vec<(Value, f64)> {
+        if monomial.0.iter().all(|(atom, _)| self.is_non_negative(*atom)) {
+            monomial.0.clone()
+        } else {
+            vec![(self.monomial_value(monomial), 1.0)]
+        }
+    }
+
+    fn log_of_atom(&mut self, atom: Value) -> Form {
+        if let Some(form) = self.logarithms.get(&atom) {
+            return form.clone();
+        }
+        let log = self.builder.log(atom);
+        self.whole(log)
+    }
+
+    /// `exp x`, whose node is `value`: what does not vary leaves the exponential, and so does noise.
+    pub fn exp(&mut self, value: Value, x: &Form) -> Form {
+        if x.summed {
+            return self.whole(value);
+        }
+        let (fixed, varying): (Vec<Term>, Vec<Term>) = x
+            .terms
+            .iter()
+            .cloned()
+            .partition(|term| term.monomial.0.is_empty());
+        let (noise, mixed): (Vec<Term>, Vec<Term>) = varying.into_iter().partition(|term| {
+            let is_number = nodes::constant_of(self.builder, term.coefficient).is_some();
+            is_number && term.monomial.0.iter().all(|(atom, _)| !self.moves(*atom))
+        });
+        let one = self.builder.like(1.0, value);
+        let coefficient = fixed
+            .first()
+            .map_or(one, |term| self.builder.exp(term.coefficient));
+        let mut factors = Vec::new();
+        for part in [noise, mixed].into_iter().filter(|part| !part.is_empty()) {
+            let sum = self.sum_of(&part);
+            let atom = self.builder.exp(sum);
+            let logarithm = Form {
+                value: sum,
+                terms: part,
+                summed: false,
+            };
+            self.logarithms.insert(atom, logarithm);
+            factors.push((atom, 1.0));
+        }
+        Form {
+            value,
+            terms: vec![Term {
+                coefficient,
+                monomial: self.normal(factors),
+            }],
+            summed: false,
+        }
+    }
+
+    /// The terms as one value; there is at least one.
+    pub fn sum_of(&mut self, terms: &[Term]) -> Value {
+        let mut sum = None;
+        for term in terms {
+            let value = self.term_value(term);
+            sum = Some(sum.map_or(value, |sum| self.builder.add(sum, value)));
+        }
+        sum.unwrap_or_else(|| unreachable!("a sum has terms"))
+    }
+
+    /// A term as one value.
+    pub fn term_value(&mut self, term: &Term) -> Value {
+        if term.monomial.0.is_empty() {
+            return term.coefficient;
+        }
+        let monomial = self.monomial_value(&term.monomial);
+        self.product(term.coefficient, monomial)
+    }
+
+    /// `|x|`, whose node is `value`: factor by factor where there is one term, else by its detached sign, whose derivative
+    /// is zero almost everywhere.
+    pub fn abs(&mut self, value: Value, x: &Form) -> Form {
+        if self.is_non_negative(x.value) {
+            return x.clone();
+        }
+        if x.summed || !self.moves(x.value) {
+            return self.whole(value);
+        }
+        if let Some(term) = x.only_term().cloned() {
+            let coefficient = self.builder.abs(term.coefficient);
+            let mut factors = Vec::new();
+            for (atom, power) in &term.monomial.0 {
+                let atom = if self.is_non_negative(*atom) {
+                    *atom
+                } else {
+                    self.builder.abs(*atom)
+                };
+                factors.push((atom, *power));
+            }
+            return Form {
+                value,
+                terms: vec![Term {
+                    coefficient,
+                    monomial: self.normal(factors),
+                }],
+                summed: false,
+            };
+        }
+        let sign = self.sign(x.value);
+        self.mul(value, &sign, x)
+    }
+
+    /// The sign of a value as noise.
+    pub fn sign(&mut self, x: Value) -> Form {
+        let sign = self.builder.sign(x);
+        self.detached = true;
+        self.signs.insert(sign);
+        self.whole(sign)
+    }
+
+    /// `if condition { x } else { y }`, whose node is `value`, for polynomials: by the detached indicator of the condition.
+    pub fn select(&mut self, value: Value, condition: Value, x: &Form, y: &Form) -> Form {
+        let is_tame = [x, y].into_iter().all(|form| self.is_polynomial(form));
+        if !is_tame || !self.moves(value) {
+            return self.whole(value);
+        }
+        let holds = self.builder.to_real(condition);
+        self.detached = true;
+        self.indicators.insert(holds);
+        let holds = self.whole(holds);
+        let difference = self.builder.sub(x.value, y.value);
+        let minus = self.builder.neg(y.value);
+        let minus = self.neg(minus, y);
+        let difference = self.add(difference, x, &minus);
+        let extra = self.builder.mul(holds.value, difference.value);
+        let extra = self.mul(extra, &holds, &difference);
+        self.add(value, y, &extra)
+    }
+
+    /// Whether all terms are products of noise to whole positive powers with coefficients that are finite numbers, so that no
+    /// branch that is not taken can turn the sum into something that is not a number.
+    fn is_polynomial(&mut self, form: &Form) -> bool {
+        let is_tame = |this: &mut Self, term: &Term| {
+            nodes::constant_of(this.builder, term.coefficient).is_none_or(f64::is_finite)
+                && term
+                    .monomial
+                    .0
+                    .iter()
+                    .all(|(atom, power)| !this.moves(*atom) && *power > 0.0 && power.fract() == 0.0)
+        };
+        !form.summed && form.terms.iter().all(|term| is_tame(self, term))
+    }
+}

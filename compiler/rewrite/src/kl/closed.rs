@@ -1,0 +1,235 @@
+//! Divergences without draws: the mean of each term of the log density of the prior, from what the family states.
+
+use super::algebra::{Algebra, Form, Monomial, Term};
+use super::expand::interpret;
+use crate::density::Prior;
+use crate::nodes;
+use crate::simplify::simplify;
+use crate::unroll::expand_maps;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::dist::{Instance, Support};
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::model::{FamilyParam, SitePosterior, Start};
+use bnnc_graph::op::Interval;
+use bnnc_graph::ops;
+
+/// A divergence without draws.
+#[derive(Clone, Debug)]
+pub struct Closed {
+    /// `(parameters of the family.., parameters of Prior::arguments..) -> kl`.
+    pub function: Function,
+    /// Why there is one.
+    pub because: String,
+}
+
+/// The bounds of the values of a support.
+pub fn bounds(support: Support) -> Interval {
+    match support {
+        Support::Interval(lo, hi) => Interval::new(lo, hi),
+        Support::Simplex => Interval::new(0.0, 1.0),
+        Support::Integers(0) => Interval::new(0.0, f64::INFINITY),
+        Support::Integers(k) => Interval::new(0.0, k as f64 - 1.0),
+        Support::Real | Support::Ordered => Interval::REALS,
+    }
+}
+
+/// A parameter of a family that is held at one number is that number.
+pub fn held_at(param: &FamilyParam) -> Option<f64> {
+    match &param.start {
+        Start::Fixed(values) => {
+            let first = *values.first()?;
+            values.iter().all(|value| *value == first).then_some(first)
+        }
+        Start::Optimise(_) | Start::From(..) => None,
+    }
+}
+
+/// `function` after its loops are carried out and its numbers folded, so that `x ^ 2` reads as a square.
+pub fn prepared(function: &Function) -> Function {
+    simplify(&expand_maps(function))
+}
+
+/// `(parameters.., x) -> log density`, in the form that separates best: per element where elements are independent.
+pub fn log_density(distribution: &Instance) -> Function {
+    let elements = distribution.log_density_elements.as_ref();
+    prepared(elements.unwrap_or(&distribution.log_density))
+}
+
+/// `(parameters of Prior::arguments.., x) -> log density`: numbers among the parameters of the prior are folded in.
+pub fn log_prior(prior: &Prior) -> Function {
+    let mut builder = Builder::new("log_prior");
+    let free = nodes::params_of(&mut builder, &prior.arguments);
+    let mut args = builder.inline(&prior.arguments, &free);
+    args.push(builder.param(SITE, prior.distribution.value.clone()));
+    let value = builder.inline(&log_density(&prior.distribution), &args)[0];
+    prepared(&builder.finish(vec![("log_prior".into(), value)]))
+}
+
+/// The value of the site among parameters.
+const SITE: &str = "value of the site";
+
+/// The divergence of `posterior` from `prior` without draws, or why there is none.
+pub fn closed(posterior: &SitePosterior, prior: &Prior) -> Result<Closed, String> {
+    let family = &*posterior.family;
+    let Some(entropy) = &family.entropy else {
+        return Err(format!("`{}` states no entropy", family.name));
+    };
+    let mut builder = Builder::new("divergence");
+    let of_family = family_params(&mut builder, posterior);
+    let log_prior = log_prior(prior);
+    let params = nodes::params_of(&mut builder, &log_prior);
+    let x = *params
+        .last()
+        .unwrap_or_else(|| unreachable!("the value of the site is a parameter"));
+    let mut algebra = Algebra::new(&mut builder, [x], []);
+    algebra.bound(x, bounds(family.support));
+    let args: Vec<Form> = params.iter().map(|value| algebra.whole(*value)).collect();
+    let log_density = interpret(&mut algebra, &log_prior, &args);
+    let mut mean = Mean {
+        family,
+        params: &of_family,
+        x,
+        used: Vec::new(),
+    };
+    let expected = mean.of_form(&mut algebra, &log_density[0]).map_err(|what| {
+        format!(
+            "the log density of `{}` needs {what}, which `{}` does not state",
+            prior.distribution.name, family.name
+        )
+    })?;
+    let because = mean.because(&prior.distribution);
+    let entropy = builder.inline(entropy, &of_family)[0];
+    let sum = builder.add(entropy, expected);
+    let kl = builder.neg(sum);
+    let whole = builder.finish(vec![("kl".into(), kl)]);
+    let function = simplify(&nodes::without_param(&whole, SITE));
+    Ok(Closed { function, because })
+}
+
+/// The parameters of the family, in order; those that are held at a number are that number in what follows.
+fn family_params(builder: &mut Builder, posterior: &SitePosterior) -> Vec<Value> {
+    let instance = posterior.family.params.iter().enumerate();
+    let of = |(at, (name, ty)): (usize, &(std::sync::Arc<str>, bnnc_graph::types::Type))| {
+        let param = builder.param(&format!("family/{name}"), ty.clone());
+        match posterior.params.get(at).and_then(held_at) {
+            Some(number) => builder.constant(ty, number),
+            None => param,
+        }
+    };
+    instance.map(of).collect()
+}
+
+/// Means under a family.
+struct Mean<'a> {
+    family: &'a Instance,
+    params: &'a [Value],
+    x: Value,
+    /// What was used, for the report.
+    used: Vec<String>,
+}
+
+impl Mean<'_> {
+    /// The mean of the sum of all elements of a form, or what is not known.
+    fn of_form(&mut self, algebra: &mut Algebra<'_>, form: &Form) -> Result<Value, String> {
+        let mut sum = algebra.builder.real(0.0);
+        for term in &form.terms {
+            let mean = self.of_term(algebra, term)?;
+            let total = algebra.builder.reduce_sum_all(mean);
+            sum = algebra.builder.add(sum, total);
+        }
+        Ok(sum)
+    }
+
+    fn of_term(&mut self, algebra: &mut Algebra<'_>, term: &Term) -> Result<Value, String> {
+        let mean = match &term.monomial.0[..] {
+            [] => return Ok(term.coefficient),
+            [(atom, power)] => self.of_power(algebra, *atom, *power)?,
+            _ => return Err(self.describe(algebra, &term.monomial)),
+        };
+        Ok(algebra.builder.mul(term.coefficient, mean))
+    }
+
+    fn of_power(&mut self, algebra: &mut Algebra<'_>, atom: Value, power: f64) -> Result<Value, String> {
+        if let Some((inner, op, attrs)) = algebra.source_of(atom) {
+            let mean = self.of_power(algebra, inner, power)?;
+            return Ok(algebra.builder.apply(op, &[mean], attrs));
+        }
+        let known = if atom == self.x {
+            self.moment(algebra.builder, power)
+        } else if is_log_of(algebra.builder, atom, self.x) {
+            self.log_moment(algebra.builder, power)
+        } else {
+            None
+        };
+        let name = self.describe(algebra, &Monomial(vec![(atom, power)]));
+        let mean = known.ok_or_else(|| name.clone())?;
+        if !self.used.contains(&name) {
+            self.used.push(name);
+        }
+        Ok(mean)
+    }
+
+    fn moment(&self, builder: &mut Builder, power: f64) -> Option<Value> {
+        let call = |builder: &mut Builder, function: &Function| builder.inline(function, self.params)[0];
+        match (power, &self.family.mean, &self.family.variance) {
+            (1.0, Some(mean), _) => Some(call(builder, mean)),
+            (2.0, Some(mean), Some(variance)) => {
+                let (mean, variance) = (call(builder, mean), call(builder, variance));
+                let square = builder.square(mean);
+                Some(builder.add(variance, square))
+            }
+            _ => {
+                let moment = self.family.moment.as_ref()?;
+                let order = builder.real(power);
+                let args: Vec<Value> = self.params.iter().copied().chain([order]).collect();
+                Some(builder.inline(moment, &args)[0])
+            }
+        }
+    }
+
+    fn log_moment(&self, builder: &mut Builder, power: f64) -> Option<Value> {
+        let mean = builder.inline(self.family.log_mean.as_ref()?, self.params)[0];
+        if power == 1.0 {
+            return Some(mean);
+        }
+        let variance = builder.inline(self.family.log_variance.as_ref()?, self.params)[0];
+        let square = builder.square(mean);
+        (power == 2.0).then(|| builder.add(variance, square))
+    }
+
+    /// `E[w^2]`.
+    fn describe(&self, algebra: &Algebra<'_>, monomial: &Monomial) -> String {
+        let factor = |(atom, power): &(Value, f64)| {
+            let mut name = "w".to_owned();
+            if *atom != self.x {
+                name = nodes::describe_call_of(algebra.builder.function(), *atom).replace(SITE, "w");
+            }
+            if *power == 1.0 {
+                name
+            } else {
+                format!("{name}^{power}")
+            }
+        };
+        let factors: Vec<String> = monomial.0.iter().map(factor).collect();
+        format!("E[{}]", factors.join(" "))
+    }
+
+    fn because(&self, prior: &Instance) -> String {
+        if self.used.is_empty() {
+            return format!("the log density of `{}` does not depend on the site", prior.name);
+        }
+        format!(
+            "the log density of `{}` needs {}, which `{}` states, and its entropy",
+            prior.name,
+            self.used.join(", "),
+            self.family.name
+        )
+    }
+}
+
+fn is_log_of(builder: &Builder, atom: Value, x: Value) -> bool {
+    match &builder.node(atom).kind {
+        NodeKind::Apply { op, args, .. } => std::ptr::eq(op.0, &ops::log::LOG) && args[0] == x,
+        NodeKind::Param(_) => false,
+    }
+}

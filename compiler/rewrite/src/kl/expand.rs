@@ -1,0 +1,134 @@
+//! Carries separated forms through the functions of samplers and densities.
+
+use super::algebra::{Algebra, Form};
+use crate::nodes;
+use bnnc_base::arena::Id;
+use bnnc_graph::attr::{self, Attr};
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::op::OpDef;
+use bnnc_graph::ops;
+
+/// What one application of an op does to forms.
+struct Call<'a> {
+    op: &'static OpDef,
+    args: &'a [Form],
+    attrs: &'a [Attr],
+    /// The node of the result.
+    value: Value,
+}
+
+type Expansion = fn(&mut Algebra<'_>, &Call<'_>) -> Form;
+
+/// What is known of each op; every other one makes an atom.
+static EXPANSIONS: &[(&OpDef, Expansion)] = &[
+    (&ops::abs::ABS, |a, call| a.abs(call.value, &call.args[0])),
+    (&ops::add::ADD, |a, call| {
+        a.add(call.value, &call.args[0], &call.args[1])
+    }),
+    (&ops::broadcast::BROADCAST, moved),
+    (&ops::contract::CONTRACT, dot),
+    (&ops::div::DIV, |a, call| {
+        let reciprocal = a.power_of(call.args[1].value, -1.0);
+        let reciprocal = a.pow(reciprocal, &call.args[1], -1.0);
+        a.mul(call.value, &call.args[0], &reciprocal)
+    }),
+    (&ops::exp::EXP, |a, call| a.exp(call.value, &call.args[0])),
+    (&ops::log::LOG, |a, call| a.log(call.value, &call.args[0])),
+    (&ops::max::MAX, |a, call| {
+        let condition = a.builder.lt(call.args[0].value, call.args[1].value);
+        a.select(call.value, condition, &call.args[1], &call.args[0])
+    }),
+    (&ops::min::MIN, |a, call| {
+        let condition = a.builder.lt(call.args[0].value, call.args[1].value);
+        a.select(call.value, condition, &call.args[0], &call.args[1])
+    }),
+    (&ops::mul::MUL, |a, call| {
+        a.mul(call.value, &call.args[0], &call.args[1])
+    }),
+    (&ops::neg::NEG, |a, call| a.neg(call.value, &call.args[0])),
+    (&ops::pow::POW, |a, call| {
+        match nodes::constant_of(a.builder, call.args[1].value) {
+            Some(exponent) => a.pow(call.value, &call.args[0], exponent),
+            None => a.whole(call.value),
+        }
+    }),
+    (&ops::reduce_sum::REDUCE_SUM, total),
+    (&ops::reshape::RESHAPE, moved),
+    (&ops::select::SELECT, |a, call| {
+        a.select(call.value, call.args[0].value, &call.args[1], &call.args[2])
+    }),
+    (&ops::sign::SIGN, |a, call| match a.moves(call.args[0].value) {
+        true => a.sign(call.args[0].value),
+        false => a.whole(call.value),
+    }),
+    (&ops::slice::SLICE, moved),
+    (&ops::sqrt::SQRT, |a, call| a.pow(call.value, &call.args[0], 0.5)),
+    (&ops::sub::SUB, |a, call| {
+        let minus = a.builder.neg(call.args[1].value);
+        let minus = a.neg(minus, &call.args[1]);
+        a.add(call.value, &call.args[0], &minus)
+    }),
+    (&ops::transpose::TRANSPOSE, moved),
+];
+
+fn moved(algebra: &mut Algebra<'_>, call: &Call<'_>) -> Form {
+    algebra.moved(call.value, &call.args[0], call.op, call.attrs)
+}
+
+/// The sum over all axes; a sum over some of them is an atom.
+fn total(algebra: &mut Algebra<'_>, call: &Call<'_>) -> Form {
+    if algebra.builder.rank(call.value) > 0 {
+        return algebra.whole(call.value);
+    }
+    algebra.total(call.value, &call.args[0])
+}
+
+/// The sum of all products of equal positions.
+fn dot(algebra: &mut Algebra<'_>, call: &Call<'_>) -> Form {
+    let [x, y] = call.args else {
+        return algebra.whole(call.value);
+    };
+    let labels: &str = attr::symbol(call.attrs, 0);
+    let is_dot = labels
+        .strip_suffix("->")
+        .and_then(|operands| operands.split_once(','))
+        .is_some_and(|(left, right)| left == right);
+    if !is_dot || x.summed || y.summed {
+        return algebra.whole(call.value);
+    }
+    let product = algebra.builder.mul(x.value, y.value);
+    let product = algebra.mul(product, x, y);
+    algebra.total(call.value, &product)
+}
+
+/// The results of `function` as forms.
+pub fn interpret(algebra: &mut Algebra<'_>, function: &Function, args: &[Form]) -> Vec<Form> {
+    let mut forms: Vec<Option<Form>> = vec![None; function.nodes.len()];
+    for (param, arg) in function.params.iter().zip(args) {
+        forms[param.index()] = Some(arg.clone());
+    }
+    for node in function.nodes.ids() {
+        let NodeKind::Apply { op, args, attrs } = &function.nodes[node].kind else {
+            continue;
+        };
+        let args: Vec<Form> = args.iter().filter_map(|arg| forms[arg.index()].clone()).collect();
+        let values: Vec<Value> = args.iter().map(|arg| arg.value).collect();
+        let value = algebra.builder.apply(op.0, &values, attrs.clone());
+        let expansion = EXPANSIONS.iter().find(|(known, _)| std::ptr::eq(*known, op.0));
+        let form = match expansion {
+            Some((_, expand)) if algebra.varies(value) => expand(
+                algebra,
+                &Call {
+                    op: op.0,
+                    args: &args,
+                    attrs,
+                    value,
+                },
+            ),
+            _ => algebra.whole(value),
+        };
+        forms[node.index()] = Some(form);
+    }
+    let result = |(_, value): &(_, Value)| forms[value.index()].clone();
+    function.results.iter().filter_map(result).collect()
+}

@@ -1,0 +1,288 @@
+//! Divergences that are infinite, found by looking at both densities far out, near zero and where the family has its mass.
+//!
+//! Note [Tails]. `KL(q || p)` is infinite where `-log p` grows like `|w|^a` (or like `|w|^-a` at zero) and q has no moment of that
+//! order. Both are read off the densities as they are evaluated: far out a power law has `log q = -(k + 1) log |w|`, so the
+//! slope between 1e10, 1e20 and 1e40 tells `k`, and a slope that keeps changing says that the tail is lighter than any power;
+//! `a` is the slope of `log(-log p)`, which is zero for a prior with a power law of its own. Near zero alike, with the sign
+//! of the slope turned. This needs no knowledge of any family, and holds for those that a program declares.
+//!
+//! Parameters that are optimised are taken where they start: a family whose shape decides has to start where the divergence is
+//! finite.
+
+use super::Placement;
+use super::closed::bounds;
+use crate::density::Prior;
+use crate::nodes;
+use crate::report;
+use crate::unroll::expand_maps;
+use bnnc_abi::manifest::Init;
+use bnnc_base::arena::Id;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::{Shape, Sizes};
+use bnnc_graph::attr;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::eval::evaluate;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::model::{FamilyParam, Site, SitePosterior, Start};
+use bnnc_graph::ops;
+use bnnc_graph::tensor::Tensor;
+use bnnc_graph::types::Type;
+use std::sync::Arc;
+
+/// Three distances, each the square of the one before.
+const FAR: [f64; 3] = [1e10, 1e20, 1e40];
+/// How far below its peak the log density of the family still counts as mass.
+const MASS: f64 = 30.0;
+/// Orders are read off to this accuracy.
+const TOLERANCE: f64 = 1e-3;
+
+/// Says where the divergence of a site is infinite, if it is. Joint families and priors, and priors whose parameters depend on
+/// sites or data, are not examined.
+///
+/// # Errors
+/// A family without the moments that the prior asks for, or with mass where the prior has none.
+pub fn check(
+    site: &Site,
+    posterior: &SitePosterior,
+    placement: Placement,
+    prior: &Prior,
+) -> Result<(), Box<Diagnostic>> {
+    let Some(probe) = Probe::new(posterior, placement, prior) else {
+        return Ok(());
+    };
+    let Some(why) = probe.mass().or_else(|| probe.ends()) else {
+        return Ok(());
+    };
+    let (family, name) = (&posterior.family.name, &prior.distribution.name);
+    let message = format!(
+        "the KL from `{family}` to the prior of `{}` is infinite: {why}",
+        site.name
+    );
+    let help = format!("choose a family inside the support of `{name}` with lighter tails, or another prior");
+    Err(Box::new(report::error(&report::INFINITE_KL, message).help(help)))
+}
+
+/// Both log densities at the same points.
+struct Probe<'a> {
+    family: &'a str,
+    prior: &'a str,
+    points: Vec<f64>,
+    log_q: Vec<f64>,
+    log_p: Vec<f64>,
+}
+
+/// Towards which end a density is followed.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    Infinity,
+    Zero,
+}
+
+impl<'a> Probe<'a> {
+    fn new(posterior: &'a SitePosterior, placement: Placement, prior: &'a Prior) -> Option<Probe<'a>> {
+        let family = &posterior.family;
+        if placement == Placement::Carried {
+            return None;
+        }
+        let params: Option<Vec<f64>> = posterior.params.iter().map(start).collect();
+        let params = params?;
+        let inside = bounds(family.support);
+        let points: Vec<f64> = grid(posterior, &params)
+            .into_iter()
+            .filter(|x| inside.lo < *x && *x < inside.hi)
+            .collect();
+        let q = along(family.log_density_elements.as_ref()?, points.len())?;
+        let p = along(prior.distribution.log_density_elements.as_ref()?, points.len())?;
+        let of_prior = along(&prior.arguments, points.len())?;
+        if !of_prior.params.is_empty() {
+            return None;
+        }
+        let column = |number: f64| Tensor::from_fn(vec![points.len()], |_| number);
+        let x = Tensor::from_fn(vec![points.len()], |at: &[usize]| points[at[0]]);
+        let mut of_q: Vec<Tensor> = params.iter().map(|number| column(*number)).collect();
+        of_q.push(x.clone());
+        let mut of_p = evaluate(&of_prior, &[], &Sizes::default());
+        of_p.push(x);
+        let first = |function: &Function, inputs: &[Tensor]| {
+            evaluate(function, inputs, &Sizes::default())
+                .pop()
+                .map(|tensor| tensor.data)
+        };
+        let (log_q, log_p) = (first(&q, &of_q)?, first(&p, &of_p)?);
+        Some(Probe {
+            family: &family.name,
+            prior: &prior.distribution.name,
+            points,
+            log_q,
+            log_p,
+        })
+    }
+
+    /// A point where the family has mass and the prior has none.
+    fn mass(&self) -> Option<String> {
+        let peak = self
+            .log_q
+            .iter()
+            .copied()
+            .filter(|x| x.is_finite())
+            .fold(f64::NEG_INFINITY, f64::max);
+        let at = (0..self.points.len())
+            .find(|at| self.log_q[*at] > peak - MASS && self.log_p[*at] == f64::NEG_INFINITY)?;
+        Some(format!(
+            "`{}` has no density at {}, where `{}` has mass",
+            self.prior,
+            rounded(self.points[at]),
+            self.family
+        ))
+    }
+
+    /// An end at which the family lacks the moment that the prior asks for.
+    fn ends(&self) -> Option<String> {
+        [1.0, -1.0].into_iter().find_map(|sign| {
+            self.end(End::Infinity, FAR.map(|x| sign * x))
+                .or_else(|| self.end(End::Zero, FAR.map(|x| sign / x)))
+        })
+    }
+
+    fn end(&self, end: End, points: [f64; 3]) -> Option<String> {
+        let at = |x: f64| self.points.iter().position(|point| *point == x);
+        let [a, b, c] = points.map(at);
+        let [a, b, c] = [a?, b?, c?];
+        let index = index(end, [self.log_q[a], self.log_q[b], self.log_q[c]])?;
+        let order = order([self.log_p[b], self.log_p[c]]);
+        if order == 0.0 || order < index - TOLERANCE {
+            return None;
+        }
+        let (index, order) = (rounded(index), rounded(order));
+        let (family, prior) = (self.family, self.prior);
+        Some(match end {
+            End::Infinity => format!(
+                "far out the log density of `{prior}` falls like |w|^{order}, but under `{family}` the mean of |w|^k exists for \
+                 k < {index} only"
+            ),
+            End::Zero => format!(
+                "near zero the log density of `{prior}` falls like 1 / |w|^{order}, but under `{family}` the mean of 1 / |w|^k \
+                 exists for k < {index} only"
+            ),
+        })
+    }
+}
+
+/// Below which order the moments exist, at one end; `None` where all do.
+fn index(end: End, log_density: [f64; 3]) -> Option<f64> {
+    let steps = [FAR[1] / FAR[0], FAR[2] / FAR[1]].map(f64::ln);
+    let slopes = [0, 1].map(|at| (log_density[at + 1] - log_density[at]) / steps[at]);
+    let is_power = slopes.iter().all(|slope| slope.is_finite())
+        && (slopes[1] - slopes[0]).abs() <= 0.02 * slopes[0].abs().max(1.0);
+    // Towards zero log |x| falls by as much as it rises towards infinity: `q = |x|^s` there has the slope `-s`, and the mean of
+    // `1 / |x|^k` exists for `k < s + 1`.
+    is_power.then_some(match end {
+        End::Infinity => -slopes[1] - 1.0,
+        End::Zero => 1.0 - slopes[1],
+    })
+}
+
+/// The power of the distance at which minus the log density grows; zero where it grows like a logarithm or not at all.
+fn order([nearer, farther]: [f64; 2]) -> f64 {
+    if farther == f64::NEG_INFINITY {
+        return f64::INFINITY;
+    }
+    if !(nearer < 0.0 && farther < 0.0) {
+        return 0.0;
+    }
+    let order = (farther / nearer).ln() / (FAR[2] / FAR[1]).ln();
+    if order < 0.05 { 0.0 } else { order }
+}
+
+fn rounded(number: f64) -> f64 {
+    (number * 1e6).round() / 1e6
+}
+
+/// Where a parameter starts, or its typical start.
+fn start(param: &FamilyParam) -> Option<f64> {
+    match &param.start {
+        Start::Optimise(Init::Constant(value)) => Some(*value),
+        Start::Optimise(Init::Uniform(lo, hi)) => Some(0.5 * (lo + hi)),
+        Start::Optimise(Init::Normal(mean, _)) => Some(*mean),
+        Start::Optimise(Init::Values(values)) | Start::Fixed(values) => values.first().copied(),
+        Start::From(..) => None,
+    }
+}
+
+/// Points at both ends, and where the family has its mass.
+fn grid(posterior: &SitePosterior, params: &[f64]) -> Vec<f64> {
+    let mut points = Vec::new();
+    for x in FAR {
+        points.extend([x, -x, 1.0 / x, -1.0 / x]);
+    }
+    for exponent in -12..=12 {
+        let x = 10f64.powf(f64::from(exponent) / 2.0);
+        points.extend([x, -x]);
+    }
+    if let Some((mean, sd)) = centre(posterior, params) {
+        points.extend((-4..=4).map(|step| mean + f64::from(step) * sd));
+    }
+    points
+}
+
+/// The mean and the standard deviation of an elementwise family with these parameters, where it states finite ones.
+fn centre(posterior: &SitePosterior, params: &[f64]) -> Option<(f64, f64)> {
+    let moment = |function: &Option<Arc<Function>>| -> Option<f64> {
+        let function = along(function.as_ref()?, 1)?;
+        let inputs: Vec<Tensor> = params
+            .iter()
+            .map(|number| Tensor::from_fn(vec![1], |_| *number))
+            .collect();
+        let values = evaluate(&function, &inputs, &Sizes::default());
+        values
+            .first()
+            .map(|tensor| tensor.data[0])
+            .filter(|value| value.is_finite())
+    };
+    let family = &posterior.family;
+    let variance = moment(&family.variance)?;
+    Some((moment(&family.mean)?, variance.sqrt()))
+}
+
+/// The mean and the standard deviation of a family where it starts.
+pub fn start_of(posterior: &SitePosterior) -> Option<(f64, f64)> {
+    let params: Option<Vec<f64>> = posterior.params.iter().map(start).collect();
+    centre(posterior, &params?)
+}
+
+/// An elementwise function for `count` elements along one axis, whatever the shape it was made for.
+pub(super) fn along(function: &Function, count: usize) -> Option<Function> {
+    let function = expand_maps(function);
+    let shape = Shape::fixed(&[count]);
+    let mut builder = Builder::new(&function.name);
+    let mut copies = vec![Value(0); function.nodes.len()];
+    for value in function.nodes.ids() {
+        let node = &function.nodes[value];
+        let ty = Type::new(node.ty.dtype, shape.clone());
+        copies[value.index()] = match &node.kind {
+            NodeKind::Param(name) => builder.param(name, ty),
+            NodeKind::Apply { op, args, attrs } => {
+                let args: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
+                if std::ptr::eq(op.0, &ops::constant::CONSTANT) {
+                    builder.constant(&ty, *attr::real(attrs, 2))
+                } else if std::ptr::eq(op.0, &ops::broadcast::BROADCAST)
+                    || std::ptr::eq(op.0, &ops::reshape::RESHAPE)
+                    || std::ptr::eq(op.0, &ops::stop_gradient::STOP_GRADIENT)
+                {
+                    args[0]
+                } else if op.is_elementwise() {
+                    builder.apply(op.0, &args, attrs.clone())
+                } else {
+                    return None;
+                }
+            }
+        };
+    }
+    let results: Vec<Value> = function
+        .results
+        .iter()
+        .map(|(_, value)| copies[value.index()])
+        .collect();
+    let named = nodes::named(&function, &results);
+    Some(builder.finish(named))
+}

@@ -1,0 +1,204 @@
+//! Means of noise drawn from their own law, in a time that does not depend on the number of draws.
+//!
+//! Note [Laws]. Over M draws of a standard normal the sum is normal with variance M, and the sum of squares around the mean is,
+//! independently, chi-squared with M - 1 degrees of freedom: `mean = z / sqrt(M)`, `mean square = z^2 / M + 2 G / M` with a gamma
+//! variate G of shape (M - 1) / 2 (the chi-squared law is twice a gamma law of half its degrees). The square alone needs shape
+//! M / 2. M exponential variates sum to a gamma variate of shape M, and M gamma variates of shape k to one of shape M k. Joint sums
+//! such as (log, value) have no law that is easier to draw than the sums themselves.
+
+use super::algebra::Monomial;
+use super::estimate::Product;
+use bnnc_abi::symbols::NoiseKind;
+use bnnc_base::shape::Shape;
+use bnnc_graph::analysis::dataflow::needed_by;
+use bnnc_graph::attr::{self, Attr};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{NodeKind, Value};
+use bnnc_graph::op::OpDef;
+use bnnc_graph::ops;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The law of one noise variate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Variate {
+    /// Standard normal.
+    Normal,
+    /// The absolute value of a standard normal.
+    HalfNormal,
+    /// Standard exponential, with this sign.
+    Exponential(f64),
+    /// Gamma with scale one and this shape, a number.
+    Gamma(f64),
+}
+
+/// A mean of noise with a known law: of the power `power` of a variate of the stream `site`.
+#[derive(Clone, Debug)]
+pub struct Law {
+    variate: Variate,
+    power: f64,
+    site: Arc<str>,
+    shape: Shape,
+    /// Whether the mean of the variate itself is wanted too: it shares its normal with the mean square.
+    joint: bool,
+}
+
+/// The laws of the means of `products`, where they are known. `others` are values that are averaged with gradients: noise that
+/// reaches them has to be drawn.
+pub fn laws(builder: &Builder, products: &[Product], others: &[Value]) -> Vec<Option<Law>> {
+    let found: Vec<Option<(Value, Law)>> = products
+        .iter()
+        .map(|product| law(builder, &product.monomial))
+        .collect();
+    let mut uses: HashMap<Value, usize> = HashMap::new();
+    let streams: Vec<Value> = found.iter().flatten().map(|(stream, _)| *stream).collect();
+    let reached_by = |value: Value| {
+        let needed = needed_by(builder.function(), &[value]);
+        streams
+            .iter()
+            .copied()
+            .filter(move |stream| needed.contains(stream))
+            .collect::<Vec<_>>()
+    };
+    let outside = products
+        .iter()
+        .zip(&found)
+        .filter(|(_, law)| law.is_none())
+        .map(|(product, _)| product.noise);
+    let mut taken: Vec<Value> = Vec::new();
+    for value in outside.chain(others.iter().copied()) {
+        taken.extend(reached_by(value));
+    }
+    for (stream, law) in found.iter().flatten() {
+        // The law of one power says nothing of others, but for a normal and its square.
+        *uses.entry(*stream).or_default() += 1;
+        if !matches!(law.variate, Variate::Normal) && uses[stream] > 1 {
+            taken.push(*stream);
+        }
+    }
+    let whole = |(stream, law): &(Value, Law)| {
+        let mut law = law.clone();
+        law.joint = uses[stream] > 1;
+        (!taken.contains(stream)).then_some(law)
+    };
+    found.iter().map(|found| found.as_ref().and_then(whole)).collect()
+}
+
+/// The law of the mean of one monomial, with the noise node that it is made from.
+fn law(builder: &Builder, monomial: &Monomial) -> Option<(Value, Law)> {
+    let [(atom, power)] = monomial.0[..] else {
+        return None;
+    };
+    let (stream, variate) = variate(builder, atom)?;
+    let is_known = match variate {
+        Variate::Normal => power == 1.0 || power == 2.0,
+        Variate::HalfNormal => power == 2.0,
+        Variate::Exponential(_) | Variate::Gamma(_) => power == 1.0,
+    };
+    let NodeKind::Apply { op, attrs, .. } = &builder.node(stream).kind else {
+        return None;
+    };
+    let site = if is(op.0, &ops::noise::NOISE) {
+        attr::symbol(attrs, 1)
+    } else {
+        attr::symbol(attrs, 0)
+    };
+    is_known.then(|| {
+        let law = Law {
+            variate,
+            power,
+            site: site.clone(),
+            shape: builder.shape(stream),
+            joint: false,
+        };
+        (stream, law)
+    })
+}
+
+fn is(op: &OpDef, wanted: &OpDef) -> bool {
+    std::ptr::eq(op, wanted)
+}
+
+fn variate(builder: &Builder, atom: Value) -> Option<(Value, Variate)> {
+    let NodeKind::Apply { op, args, attrs } = &builder.node(atom).kind else {
+        return None;
+    };
+    if is(op.0, &ops::noise::NOISE) {
+        return is_kind(attrs, NoiseKind::Normal).then_some((atom, Variate::Normal));
+    }
+    if is(op.0, &ops::gamma_noise::GAMMA_NOISE) {
+        let shape = crate::nodes::constant_of(builder, args[3])?;
+        return Some((atom, Variate::Gamma(shape)));
+    }
+    let (inner, inner_variate) = (
+        args.first().copied()?,
+        args.first().and_then(|arg| variate(builder, *arg)),
+    );
+    if is(op.0, &ops::abs::ABS) {
+        return inner_variate
+            .filter(|(_, variate)| *variate == Variate::Normal)
+            .map(|(stream, _)| (stream, Variate::HalfNormal));
+    }
+    if is(op.0, &ops::neg::NEG) {
+        return inner_variate
+            .filter(|(_, variate)| *variate == Variate::Exponential(-1.0))
+            .map(|(stream, _)| (stream, Variate::Exponential(1.0)));
+    }
+    if is(op.0, &ops::log::LOG) {
+        let uniform = crate::nodes::application(builder, inner, &ops::noise::NOISE);
+        return uniform
+            .filter(|(_, attrs)| is_kind(attrs, NoiseKind::Uniform))
+            .map(|_| (inner, Variate::Exponential(-1.0)));
+    }
+    None
+}
+
+fn is_kind(attrs: &[Attr], kind: NoiseKind) -> bool {
+    NoiseKind::from_name(attr::symbol(attrs, 0)) == Some(kind)
+}
+
+impl Law {
+    /// One mean over `draws` draws, at a step.
+    pub fn mean(&self, builder: &mut Builder, draws: usize, step: Value) -> Value {
+        let count = draws as f64;
+        match self.variate {
+            Variate::Normal if self.power == 1.0 => {
+                let normal = self.normal(builder, step);
+                builder.scale(normal, 1.0 / count.sqrt())
+            }
+            Variate::Normal if self.joint => {
+                let normal = self.normal(builder, step);
+                let square = builder.square(normal);
+                let around = self.gamma(builder, 0.5 * (count - 1.0), step);
+                let around = builder.scale(around, 2.0);
+                let sum = builder.add(square, around);
+                builder.scale(sum, 1.0 / count)
+            }
+            Variate::Normal | Variate::HalfNormal => {
+                let sum = self.gamma(builder, 0.5 * count, step);
+                builder.scale(sum, 2.0 / count)
+            }
+            Variate::Exponential(sign) => {
+                let sum = self.gamma(builder, count, step);
+                builder.scale(sum, sign / count)
+            }
+            Variate::Gamma(shape) => {
+                let sum = self.gamma(builder, shape * count, step);
+                builder.scale(sum, 1.0 / count)
+            }
+        }
+    }
+
+    fn normal(&self, builder: &mut Builder, step: Value) -> Value {
+        let zero = builder.int(0);
+        let site = format!("{}/mean", self.site);
+        builder.noise(NoiseKind::Normal, &site, [zero, zero, step], &self.shape)
+    }
+
+    fn gamma(&self, builder: &mut Builder, shape: f64, step: Value) -> Value {
+        let zero = builder.int(0);
+        let site = format!("{}/sum", self.site);
+        let shape = builder.splat(shape, &self.shape);
+        builder.gamma_noise(&site, [zero, zero, step], shape)
+    }
+}

@@ -1,0 +1,278 @@
+//! Taylor series of log densities in the value of a site (Theorem 3 of Nazarovs et al. 2021, with the series of the logarithm
+//! put right: `log w = sum over k >= 1 of (-1)^(k+1) (w - 1)^k / k`).
+//!
+//! Note [Jets]. A node that depends on the site is held as the coefficients of its series around the centre; each operation has a
+//! recurrence that gives the coefficients of its result from those of its operands (Griewank and Walther 2008, chapter 13).
+//! The coefficients are nodes of the graph, so parameters of the prior may move.
+
+use crate::nodes;
+use bnnc_base::arena::Id;
+use bnnc_base::shape::Sizes;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::eval::evaluate;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::op::OpDef;
+use bnnc_graph::ops;
+use bnnc_graph::tensor::Tensor;
+
+/// Coefficients of powers of the distance from the centre; those that are missing are zero.
+type Jet = Vec<Option<Value>>;
+
+/// The series of one operation from those of its operands.
+type Recurrence = fn(&mut Builder, &[Jet], usize) -> Option<Jet>;
+
+/// What is known of each op; the series of any other one is not.
+static RECURRENCES: &[(&OpDef, Recurrence)] = &[
+    (&ops::add::ADD, |b, x, order| {
+        Some(each(order, |k| plus(b, at(&x[0], k), at(&x[1], k))))
+    }),
+    (&ops::div::DIV, |b, x, order| quotient(b, &x[0], &x[1], order)),
+    (&ops::exp::EXP, |b, x, order| exponential(b, &x[0], order)),
+    (&ops::log::LOG, |b, x, order| {
+        let divisor = x[0].clone();
+        let start = b.log(at(&divisor, 0)?);
+        logarithm(b, start, &divisor, order)
+    }),
+    (&ops::log1p::LOG1P, |b, x, order| {
+        let start = b.log1p(at(&x[0], 0)?);
+        let mut divisor = x[0].clone();
+        divisor[0] = Some(b.shift(at(&divisor, 0)?, 1.0));
+        logarithm(b, start, &divisor, order)
+    }),
+    (&ops::log_sigmoid::LOG_SIGMOID, |b, x, order| {
+        let minus = negative(b, &x[0]);
+        let softplus = softplus(b, &minus, order)?;
+        Some(negative(b, &softplus))
+    }),
+    (&ops::mul::MUL, |b, x, order| {
+        Some(product(b, &x[0], &x[1], order))
+    }),
+    (&ops::neg::NEG, |b, x, _| Some(negative(b, &x[0]))),
+    (&ops::sigmoid::SIGMOID, |b, x, order| sigmoid(b, &x[0], order)),
+    (&ops::softplus::SOFTPLUS, |b, x, order| softplus(b, &x[0], order)),
+    (&ops::sqrt::SQRT, |b, x, order| power(b, &x[0], 0.5, order)),
+    (&ops::sub::SUB, |b, x, order| {
+        let minus = negative(b, &x[1]);
+        Some(each(order, |k| plus(b, at(&x[0], k), at(&minus, k))))
+    }),
+];
+
+fn at(jet: &Jet, k: usize) -> Option<Value> {
+    jet.get(k).copied().flatten()
+}
+
+fn each(order: usize, f: impl FnMut(usize) -> Option<Value>) -> Jet {
+    (0..=order).map(f).collect()
+}
+
+fn plus(b: &mut Builder, x: Option<Value>, y: Option<Value>) -> Option<Value> {
+    match (x, y) {
+        (Some(x), Some(y)) => Some(b.add(x, y)),
+        (x, y) => x.or(y),
+    }
+}
+
+fn times(b: &mut Builder, x: Option<Value>, y: Option<Value>) -> Option<Value> {
+    Some(b.mul(x?, y?))
+}
+
+fn scaled(b: &mut Builder, x: Option<Value>, by: f64) -> Option<Value> {
+    x.map(|x| b.scale(x, by))
+}
+
+fn negative(b: &mut Builder, x: &Jet) -> Jet {
+    x.iter().map(|x| x.map(|x| b.neg(x))).collect()
+}
+
+/// The sum over `j` in `1..=k` of `weight(j) x[j] y[k - j]`.
+fn convolution(b: &mut Builder, x: &Jet, y: &Jet, k: usize, weight: impl Fn(usize) -> f64) -> Option<Value> {
+    let mut sum = None;
+    for j in 1..=k {
+        let term = times(b, at(x, j), at(y, k - j));
+        let term = scaled(b, term, weight(j));
+        sum = plus(b, sum, term);
+    }
+    sum
+}
+
+fn product(b: &mut Builder, x: &Jet, y: &Jet, order: usize) -> Jet {
+    each(order, |k| {
+        let first = times(b, at(x, 0), at(y, k));
+        let rest = convolution(b, x, y, k, |_| 1.0);
+        plus(b, first, rest)
+    })
+}
+
+fn quotient(b: &mut Builder, x: &Jet, y: &Jet, order: usize) -> Option<Jet> {
+    let divisor = at(y, 0)?;
+    let mut q: Jet = Vec::new();
+    for k in 0..=order {
+        let known = convolution(b, y, &q, k, |_| -1.0);
+        let sum = plus(b, at(x, k), known);
+        q.push(sum.map(|sum| b.div(sum, divisor)));
+    }
+    Some(q)
+}
+
+fn exponential(b: &mut Builder, x: &Jet, order: usize) -> Option<Jet> {
+    let start = at(x, 0)?;
+    let mut e: Jet = vec![Some(b.exp(start))];
+    for k in 1..=order {
+        e.push(convolution(b, x, &e, k, |j| j as f64 / k as f64));
+    }
+    Some(e)
+}
+
+/// Of the logarithm of `x`, whose own first coefficient is `start`.
+fn logarithm(b: &mut Builder, start: Value, x: &Jet, order: usize) -> Option<Jet> {
+    let divisor = at(x, 0)?;
+    let mut l: Jet = vec![Some(start)];
+    for k in 1..=order {
+        let mut sum = at(x, k);
+        for j in 1..k {
+            let term = times(b, at(&l, j), at(x, k - j));
+            let term = scaled(b, term, -(j as f64) / k as f64);
+            sum = plus(b, sum, term);
+        }
+        l.push(sum.map(|sum| b.div(sum, divisor)));
+    }
+    Some(l)
+}
+
+fn power(b: &mut Builder, x: &Jet, exponent: f64, order: usize) -> Option<Jet> {
+    let base = at(x, 0)?;
+    let constant = b.like(exponent, base);
+    let mut y: Jet = vec![Some(b.pow(base, constant))];
+    for k in 1..=order {
+        let sum = convolution(b, x, &y, k, |j| (exponent * j as f64 - (k - j) as f64) / k as f64);
+        y.push(sum.map(|sum| b.div(sum, base)));
+    }
+    Some(y)
+}
+
+fn sigmoid(b: &mut Builder, x: &Jet, order: usize) -> Option<Jet> {
+    let mut s: Jet = vec![Some(b.sigmoid(at(x, 0)?))];
+    for k in 1..=order {
+        // s' = s (1 - s) x'
+        let square = product(b, &s, &s, k - 1);
+        let slope: Jet = (0..k)
+            .map(|j| {
+                let minus = at(&square, j).map(|value| b.neg(value));
+                plus(b, at(&s, j), minus)
+            })
+            .collect();
+        s.push(convolution(b, x, &slope, k, |j| j as f64 / k as f64));
+    }
+    Some(s)
+}
+
+fn softplus(b: &mut Builder, x: &Jet, order: usize) -> Option<Jet> {
+    let slope = sigmoid(b, x, order)?;
+    let mut y: Jet = vec![Some(b.softplus(at(x, 0)?))];
+    for k in 1..=order {
+        y.push(convolution(b, x, &slope, k, |j| j as f64 / k as f64));
+    }
+    Some(y)
+}
+
+/// The coefficients of an elementwise `(parameters.., x) -> value` around `centre`, as a function of the parameters.
+fn coefficients(function: &Function, centre: f64, order: usize) -> Option<Function> {
+    let mut builder = Builder::new("series");
+    let (x, params) = function.params.split_last()?;
+    let mut jets: Vec<Jet> = vec![Vec::new(); function.nodes.len()];
+    let mut depends = vec![false; function.nodes.len()];
+    for param in params {
+        let name = nodes::param_name(function, *param);
+        jets[param.index()] = vec![Some(builder.param(name, function.ty(*param).clone()))];
+    }
+    let shape = function.ty(*x).shape.clone();
+    jets[x.index()] = vec![
+        Some(builder.splat(centre, &shape)),
+        Some(builder.splat(1.0, &shape)),
+    ];
+    depends[x.index()] = true;
+    for value in function.nodes.ids() {
+        let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
+            continue;
+        };
+        let operands: Vec<Jet> = args.iter().map(|arg| jets[arg.index()].clone()).collect();
+        depends[value.index()] = args.iter().any(|arg| depends[arg.index()]);
+        jets[value.index()] = if !depends[value.index()] {
+            let args: Option<Vec<Value>> = operands.iter().map(|jet| at(jet, 0)).collect();
+            vec![Some(builder.apply(op.0, &args?, attrs.clone()))]
+        } else if std::ptr::eq(op.0, &ops::pow::POW) {
+            let exponent = nodes::constant_of(&builder, at(&operands[1], 0)?)?;
+            power(&mut builder, &operands[0], exponent, order)?
+        } else {
+            let (_, recurrence) = RECURRENCES.iter().find(|(known, _)| std::ptr::eq(*known, op.0))?;
+            recurrence(&mut builder, &operands, order)?
+        };
+    }
+    let (_, result) = function.results.first()?;
+    let jet = jets[result.index()].clone();
+    let results = (0..=order)
+        .map(|k| {
+            let value = at(&jet, k).unwrap_or_else(|| builder.splat(0.0, &shape));
+            (format!("{k}").into(), value)
+        })
+        .collect();
+    Some(builder.finish(results))
+}
+
+/// A series that stands for a log density.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// `(parameters.., x) -> polynomial`, per element.
+    pub polynomial: Function,
+    /// Around which value.
+    pub centre: f64,
+    /// How far from the centre the series converges, as far as its coefficients tell.
+    pub radius: f64,
+}
+
+/// Coefficients that are looked at for the radius of convergence.
+const LOOKED_AT: usize = 24;
+
+/// The Taylor polynomial of `log_density(parameters.., x)` of degree `order` around `centre`. Where the log density has
+/// parameters that are not numbers its radius is not known, and infinite here.
+pub fn series(log_density: &Function, centre: f64, order: usize) -> Option<Series> {
+    let known = coefficients(log_density, centre, order)?;
+    let mut builder = Builder::new("series");
+    let params = nodes::params_of(&mut builder, log_density);
+    let (x, rest) = params.split_last()?;
+    let values = builder.inline(&known, rest);
+    let centred = builder.shift(*x, -centre);
+    let mut sum = values[0];
+    let mut power = None;
+    for value in &values[1..] {
+        let next = power.map_or(centred, |power| builder.mul(power, centred));
+        power = Some(next);
+        let term = builder.mul(*value, next);
+        sum = builder.add(sum, term);
+    }
+    let radius = if rest.is_empty() {
+        radius(log_density, centre)?
+    } else {
+        f64::INFINITY
+    };
+    Some(Series {
+        polynomial: builder.finish(vec![("series".into(), sum)]),
+        centre,
+        radius,
+    })
+}
+
+/// The radius of convergence by the root test on the last coefficients.
+fn radius(log_density: &Function, centre: f64) -> Option<f64> {
+    // One element tells as much as all: they have the same parameters.
+    let one = super::finite::along(log_density, 1)?;
+    let known = coefficients(&one, centre, LOOKED_AT)?;
+    let tensors: Vec<Tensor> = evaluate(&known, &[], &Sizes::default());
+    let roots = tensors
+        .iter()
+        .enumerate()
+        .skip(LOOKED_AT / 2)
+        .map(|(k, tensor)| tensor.data[0].abs().powf(1.0 / k as f64));
+    let largest = roots.fold(0.0, f64::max);
+    largest.is_finite().then(|| 1.0 / largest)
+}

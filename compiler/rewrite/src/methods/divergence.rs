@@ -1,0 +1,462 @@
+//! `divergence`: the KL from the posterior to the priors, alone or as a term of the loss.
+
+use super::plan::{self, Plan};
+use super::states;
+use super::train::{Refusal, Settings, Task, bind_scalars, bind_shared, gradient_nodes};
+use crate::density::Densities;
+use crate::differentiate::differentiate;
+use crate::kl::algebra::{Algebra, Form};
+use crate::kl::estimate::{self, DrawnForm, Estimate, Product};
+use crate::kl::law::{self, Law};
+use crate::kl::taylor::{self, Series};
+use crate::kl::{Approximation, Choice, Estimator, Placement, Separation, Statistics, Way, closed, finite};
+use crate::nodes::Scope;
+use crate::pass::Context;
+use crate::rule::Firing;
+use crate::simplify::simplify;
+use crate::{pipeline, pipelines, report};
+use bnnc_abi::manifest::{SiteReport, State};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Shape, Symbol};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, Value};
+use bnnc_graph::model::{Model, Posterior};
+use bnnc_graph::types::Type;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The divergence of a posterior, ready to be lowered. Where means of noise are drawn by their law the number of draws,
+/// `Settings::kl_draws`, is part of the functions, so the symbolic size must be the same.
+#[derive(Clone, Debug)]
+pub struct Divergence {
+    /// `(states.., shared inputs.., step: int) -> kl` before it is lowered, for people.
+    pub density: Function,
+    /// `(states.., shared inputs.., step: int) -> kl`. Draws lie along `Symbol::KlDraws`, or along `Symbol::Draws` where
+    /// `Settings::kl_draws` is 0.
+    pub value: Function,
+    /// The same parameters; results `kl`, then the gradient in each state that moves, under its name.
+    pub gradient: Function,
+    /// The states, with their starts. They hold parameters on the unconstrained scale.
+    pub states: Vec<State>,
+    /// How the divergence of each site is computed.
+    pub reports: Vec<SiteReport>,
+    /// Nodes of `value` that a gradient flows through.
+    pub gradient_nodes: usize,
+}
+
+/// The divergence from `posterior` to the priors of `model`.
+///
+/// # Errors
+/// An infinite divergence, a family without a sampler, a path without a derivative.
+pub fn divergence(
+    densities: &Densities,
+    model: &Model,
+    posterior: &Posterior,
+    settings: Settings<'_>,
+    context: &mut Context,
+) -> Result<Divergence, Refusal> {
+    let plans = plan::plans(densities, model, posterior, settings.kl, context)?;
+    let task = Task {
+        model,
+        plans: &plans,
+        settings,
+    };
+    let per_draw = task.divergence_per_draw();
+    announce(&plans, &per_draw, context);
+    let value = task.divergence_alone(&per_draw);
+    let value = pipeline::run(&value, pipelines::BEFORE_DERIVATIVE, context)?;
+    let gradient = task.divergence_gradient(&value)?;
+    Ok(Divergence {
+        gradient: pipeline::run(&gradient, pipelines::BEFORE_LOWERING, context)?,
+        gradient_nodes: gradient_nodes(&value, &plans),
+        value: pipeline::run(&value, pipelines::BEFORE_LOWERING, context)?,
+        density: value,
+        states: states::states(&plans, settings.optimiser),
+        reports: states::reports(&plans, &per_draw.choices, &[]),
+    })
+}
+
+/// Hands on the warnings, and the choices to whoever watches the rewrites.
+pub(super) fn announce(plans: &[Plan<'_>], per_draw: &PerDraw, context: &mut Context) {
+    context.warnings.extend(per_draw.warnings.iter().cloned());
+    let Some(trace) = &mut context.trace else {
+        return;
+    };
+    trace.extend(plans.iter().zip(&per_draw.choices).map(|(plan, choice)| {
+        let (family, prior) = (&plan.posterior.family.name, &plan.prior.distribution.name);
+        Firing {
+            rule: "divergence",
+            before: format!("KL({family} || {prior}) of `{}`", plan.site.name),
+            after: choice.sentence(),
+        }
+    }));
+}
+
+impl Task<'_> {
+    /// Adds the divergence to a graph whose `scope` holds the states, the shared inputs and `step`.
+    pub(super) fn divergence_term(
+        &self,
+        builder: &mut Builder,
+        scope: &mut Scope,
+        per_draw: &PerDraw,
+    ) -> Value {
+        let (symbol, count) = match self.settings.kl_draws {
+            0 => (Symbol::Draws, self.settings.samples),
+            draws => (Symbol::KlDraws, draws),
+        };
+        let mut sum = self.fixed_divergence(builder, scope);
+        let means = self.mean_over(builder, &per_draw.function, scope, symbol, count);
+        let mean_of = |name: &str| {
+            means
+                .iter()
+                .find(|(found, _)| &**found == name)
+                .map(|(_, value)| *value)
+        };
+        for scalar in [FIXED, DIRECT].into_iter().filter_map(mean_of) {
+            sum = builder.add(sum, scalar);
+        }
+        for (at, law) in per_draw.laws.iter().enumerate() {
+            let mean = match law {
+                Some(law) => Some(law.mean(builder, count, scope.get("step"))),
+                None => mean_of(&noise(at)),
+            };
+            if let (Some(coefficient), Some(mean)) = (mean_of(&coefficient(at)), mean) {
+                let mean = builder.stop_gradient(mean);
+                let product = builder.mul(coefficient, mean);
+                let total = builder.reduce_sum_all(product);
+                sum = builder.add(sum, total);
+            }
+        }
+        sum
+    }
+
+    /// `(states.., shared inputs.., step) -> kl`.
+    fn divergence_alone(&self, per_draw: &PerDraw) -> Function {
+        let mut builder = Builder::new("divergence");
+        let mut scope = self.bind_divergence(&mut builder);
+        let kl = self.divergence_term(&mut builder, &mut scope, per_draw);
+        builder.finish(vec![("kl".into(), kl)])
+    }
+
+    fn divergence_gradient(&self, value: &Function) -> Result<Function, Fault> {
+        let mut builder = Builder::new("gradient");
+        let scope = self.bind_divergence(&mut builder);
+        let kl = scope.call(&mut builder, value)[0].1;
+        let moved = states::optimised(self.plans);
+        let wrt: Vec<Value> = moved.iter().map(|(name, _)| scope.get(name)).collect();
+        let gradients = differentiate(&mut builder, kl, &wrt)?;
+        let named = moved
+            .iter()
+            .zip(gradients)
+            .map(|((name, _), gradient)| (name.clone(), gradient));
+        let results = std::iter::once(("kl".into(), kl)).chain(named).collect();
+        Ok(builder.finish(results))
+    }
+
+    fn bind_divergence(&self, builder: &mut Builder) -> Scope {
+        let mut scope = Scope::default();
+        plan::bind_states(builder, self.plans, &mut scope);
+        bind_shared(builder, self.model, &mut scope);
+        bind_scalars(builder, &mut scope, &Type::int(Shape::scalar()), &["step"]);
+        scope
+    }
+
+    /// A function of one draw under construction, with the states and the numbers `draw` and `step`.
+    pub(super) fn start_draw(&self) -> (Builder, Scope) {
+        let mut builder = Builder::new("draw");
+        let mut scope = Scope::default();
+        plan::bind_states(&mut builder, self.plans, &mut scope);
+        bind_scalars(
+            &mut builder,
+            &mut scope,
+            &Type::int(Shape::scalar()),
+            &["draw", "step"],
+        );
+        (builder, scope)
+    }
+
+    /// What of the divergence is taken from draws, at one draw.
+    pub(super) fn divergence_per_draw(&self) -> PerDraw {
+        let (mut builder, mut scope) = self.start_draw();
+        bind_shared(&mut builder, self.model, &mut scope);
+        let moved = states::optimised(self.plans);
+        let moving: Vec<Value> = moved.iter().map(|(name, _)| scope.get(name)).collect();
+        let params: Vec<Vec<Value>> = self
+            .plans
+            .iter()
+            .map(|plan| plan.family_params(&mut builder, &scope))
+            .collect();
+        let draw = scope.get("draw");
+        let mut algebra = Algebra::new(&mut builder, [draw], moving);
+        let drawn = self.drawn_forms(&mut algebra, &scope, &params);
+        for (plan, drawn) in self.plans.iter().zip(&drawn) {
+            scope.set(&plan.site.name, drawn.value.value);
+        }
+        let mut parts = Parts::default();
+        for (plan, drawn_here) in self.plans.iter().zip(&drawn) {
+            let others: Vec<(&str, &Form)> = self
+                .plans
+                .iter()
+                .zip(&drawn)
+                .map(|(plan, drawn)| (&*plan.site.name, &drawn.value))
+                .collect();
+            let arguments = estimate::named_forms(&mut algebra, &plan.prior.arguments, &scope, &others);
+            let site = SiteDraw {
+                plan,
+                drawn: drawn_here,
+                arguments: &arguments,
+            };
+            self.add_site(&mut algebra, &scope, &mut parts, &site);
+        }
+        self.finish_per_draw(builder, parts)
+    }
+
+    fn drawn_forms(&self, algebra: &mut Algebra<'_>, scope: &Scope, params: &[Vec<Value>]) -> Vec<DrawnForm> {
+        let prefix = if self.settings.kl_draws > 0 {
+            OWN_STREAM
+        } else {
+            ""
+        };
+        let all_examples = algebra.builder.int(0);
+        let coordinates = [scope.get("draw"), all_examples, scope.get("step")];
+        let of = |(plan, params): (&Plan<'_>, &Vec<Value>)| {
+            let path = format!("{prefix}{}", plan.site.name);
+            let carried = (plan.placement == Placement::Carried).then_some(plan.site.support);
+            estimate::draw(algebra, plan.posterior, params, coordinates, (&path, carried))
+        };
+        self.plans.iter().zip(params).map(of).collect()
+    }
+
+    /// Adds what one site contributes at one draw.
+    fn add_site(&self, algebra: &mut Algebra<'_>, scope: &Scope, parts: &mut Parts, site: &SiteDraw<'_>) {
+        let plan = site.plan;
+        let choice = match &plan.way {
+            Way::Closed(closed) => {
+                if plan.prior.depends_on.is_some() {
+                    let kl = plan.closed_divergence(algebra.builder, scope, closed);
+                    estimate::add_to(algebra.builder, &mut parts.direct, kl);
+                }
+                let given = plan.prior.depends_on.as_ref();
+                let given = given.map_or_else(String::new, |other| format!(", given each draw of `{other}`"));
+                Choice::Exact(format!("{}{given}", closed.because))
+            }
+            Way::Point => {
+                let log_prior = estimate::log_prior(algebra, plan.prior, site.drawn, site.arguments);
+                let term = algebra.builder.neg(log_prior.value);
+                estimate::add_to(algebra.builder, &mut parts.direct, term);
+                Choice::Point
+            }
+            Way::Draws(because) => self.sampled(algebra, parts, site, because),
+        };
+        parts.choices.push(choice);
+        let before = parts.products_of.last().map_or(0, |products| products.end);
+        parts.products_of.push(before..parts.products.len());
+    }
+
+    /// Adds a divergence that needs draws: by means of noise if it separates, else by a series if one was asked for and
+    /// separates, else as it is: taken apart, what is averaged with gradients would only be larger.
+    fn sampled(
+        &self,
+        algebra: &mut Algebra<'_>,
+        parts: &mut Parts,
+        site: &SiteDraw<'_>,
+        because: &str,
+    ) -> Choice {
+        let plan = site.plan;
+        algebra.detached = false;
+        let form = estimate::integrand(algebra, plan.posterior, plan.prior, site.drawn, site.arguments);
+        let why = if self.settings.kl.estimator == Estimator::Direct {
+            "the plain mean over draws was asked for".to_owned()
+        } else {
+            match estimate::estimate(algebra, &form) {
+                Ok(found) => return parts.add(algebra, found, because),
+                Err(what) => {
+                    if let Some((found, series)) = self.series(algebra, site) {
+                        return parts.add_series(algebra, found, &series, because);
+                    }
+                    format!("{what} mixes parameters and noise; no closed form: {because}")
+                }
+            }
+        };
+        estimate::add_to(algebra.builder, &mut parts.direct, form.value);
+        Choice::Direct(why)
+    }
+
+    /// The same with a Taylor polynomial in place of the log density of the prior, if that was asked for and separates.
+    fn series(&self, algebra: &mut Algebra<'_>, site: &SiteDraw<'_>) -> Option<(Estimate, Found)> {
+        let order = self.settings.kl.taylor;
+        if order == 0 || site.plan.placement == Placement::Carried {
+            return None;
+        }
+        let (mean, sd) = finite::start_of(site.plan.posterior)?;
+        let series = taylor::series(&closed::log_prior(site.plan.prior), mean, order)?;
+        algebra.detached = false;
+        let form = estimate::integrand_with(
+            algebra,
+            site.plan.posterior,
+            &series.polynomial,
+            site.drawn,
+            site.arguments,
+        );
+        let estimate = estimate::estimate(algebra, &form).ok()?;
+        let warning = (2.0 * sd > series.radius).then(|| {
+            let message = format!(
+                "`{}` starts with two standard deviations of {} around {}, but the series of the log density of `{}` converges \
+                 within {} only",
+                site.plan.site.name,
+                rounded(2.0 * sd),
+                rounded(mean),
+                site.plan.prior.distribution.name,
+                rounded(series.radius)
+            );
+            report::warning(&report::SERIES_RANGE, message)
+                .help("leave `taylor` out: the mean over draws has no bias, and its graph does not grow with the draws either")
+        });
+        let found = Found {
+            order,
+            series,
+            warning,
+        };
+        Some((estimate, found))
+    }
+
+    fn finish_per_draw(&self, builder: Builder, mut parts: Parts) -> PerDraw {
+        let by_law = self.settings.kl.statistics == Statistics::Law && self.settings.kl_draws > 1;
+        let laws = match by_law {
+            true => law::laws(&builder, &parts.products, parts.direct.as_slice()),
+            false => vec![None; parts.products.len()],
+        };
+        for (choice, products) in parts.choices.iter_mut().zip(&parts.products_of) {
+            let by_law = laws[products.clone()].iter().all(Option::is_some);
+            match choice {
+                Choice::Separated(separation) => separation.by_law = by_law,
+                Choice::Series(approximation) => approximation.separation.by_law = by_law,
+                Choice::Exact(_) | Choice::Direct(_) | Choice::Point => {}
+            }
+        }
+        let mut results: Vec<(Arc<str>, Value)> = Vec::new();
+        results.extend(parts.fixed.map(|value| (FIXED.into(), value)));
+        results.extend(parts.direct.map(|value| (DIRECT.into(), value)));
+        for (at, (product, law)) in parts.products.iter().zip(&laws).enumerate() {
+            results.push((coefficient(at).into(), product.coefficient));
+            if law.is_none() {
+                results.push((noise(at).into(), product.noise));
+            }
+        }
+        PerDraw {
+            function: simplify(&builder.finish(results)),
+            laws,
+            choices: parts.choices,
+            warnings: parts.warnings,
+        }
+    }
+
+    /// What of the divergence needs no draw.
+    fn fixed_divergence(&self, builder: &mut Builder, scope: &Scope) -> Value {
+        let mut sum = builder.real(0.0);
+        for plan in self.plans {
+            if let Some(term) = plan.fixed_divergence(builder, scope) {
+                sum = builder.add(sum, term);
+            }
+        }
+        sum
+    }
+}
+
+/// What stands before the names of noise that only divergences use.
+const OWN_STREAM: &str = "kl/";
+
+const FIXED: &str = "fixed";
+const DIRECT: &str = "direct";
+
+fn coefficient(at: usize) -> String {
+    format!("coefficient/{at}")
+}
+
+fn noise(at: usize) -> String {
+    format!("noise/{at}")
+}
+
+/// The divergence at one draw.
+#[derive(Clone, Debug)]
+pub(super) struct PerDraw {
+    /// `(states.., shared.., draw, step) -> fixed, direct, coefficient/i, noise/i`, as far as there are such.
+    function: Function,
+    /// One per product: the law of the mean of its noise, if that is drawn by it.
+    laws: Vec<Option<Law>>,
+    /// One per plan.
+    pub(super) choices: Vec<Choice>,
+    /// What the user should know.
+    pub(super) warnings: Vec<Diagnostic>,
+}
+
+/// One site at one draw.
+struct SiteDraw<'a> {
+    plan: &'a Plan<'a>,
+    drawn: &'a DrawnForm,
+    /// Of `Prior::arguments`.
+    arguments: &'a [Form],
+}
+
+/// What the sites contribute at one draw.
+#[derive(Default)]
+struct Parts {
+    fixed: Option<Value>,
+    direct: Option<Value>,
+    products: Vec<Product>,
+    choices: Vec<Choice>,
+    /// The products of each choice.
+    products_of: Vec<Range<usize>>,
+    warnings: Vec<Diagnostic>,
+}
+
+/// A series that separates.
+struct Found {
+    order: usize,
+    series: Series,
+    warning: Option<Diagnostic>,
+}
+
+impl Parts {
+    fn add_series(
+        &mut self,
+        algebra: &mut Algebra<'_>,
+        estimate: Estimate,
+        found: &Found,
+        because: &str,
+    ) -> Choice {
+        self.warnings.extend(found.warning.clone());
+        match self.add(algebra, estimate, because) {
+            Choice::Separated(separation) => Choice::Series(Approximation {
+                order: found.order,
+                centre: found.series.centre,
+                radius: found.series.radius,
+                separation,
+            }),
+            other => other,
+        }
+    }
+
+    /// Adds what separates.
+    fn add(&mut self, algebra: &mut Algebra<'_>, estimate: Estimate, because: &str) -> Choice {
+        if let Some(fixed) = estimate.fixed {
+            estimate::add_to(algebra.builder, &mut self.fixed, fixed);
+        }
+        let means = estimate.products.len();
+        self.products.extend(estimate.products);
+        if means == 0 {
+            return Choice::Exact("no part of the log density varies with the draw".to_owned());
+        }
+        Choice::Separated(Separation {
+            means,
+            detached: estimate.detached,
+            because: because.to_owned(),
+            by_law: false,
+        })
+    }
+}
+
+fn rounded(number: f64) -> f64 {
+    (number * 1e4).round() / 1e4
+}

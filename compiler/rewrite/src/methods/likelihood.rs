@@ -1,0 +1,134 @@
+//! The expected log likelihood of the rows of a step, at one draw of the sites.
+
+pub mod choice;
+mod gaussian;
+pub mod integrate;
+pub mod per_example;
+pub mod symmetry;
+mod usage;
+
+use super::plan::Plan;
+use super::train::{Refusal, Task, bind_data, is_of_row};
+use crate::batch::batch;
+use crate::density::{Densities, prefix_noise};
+use crate::nodes::{self, Scope};
+use crate::pass::Context;
+use crate::{pipeline, pipelines};
+use bnnc_base::shape::{Dim, Symbol};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, Value};
+use choice::{Layers, Way};
+use std::sync::Arc;
+
+/// The log likelihood of one row, with the treatment of each site.
+#[derive(Clone, Debug)]
+pub(super) struct Likelihood {
+    /// As `Densities::row_log_likelihood`; treated sites are [`per_example::centre`] and [`per_example::spread`], and
+    /// `draw`, `example` and `step` number the noise.
+    row: Function,
+    /// One per plan.
+    ways: Vec<Way>,
+    /// One sentence per plan.
+    pub(super) sentences: Vec<String>,
+}
+
+/// The log likelihood of one row with the treatments that `layers` asks for.
+///
+/// # Errors
+/// Names without layers, and layers that cannot be treated as asked.
+pub(super) fn likelihood(
+    densities: &Densities,
+    plans: &[Plan<'_>],
+    layers: Layers<'_>,
+    context: &mut Context,
+) -> Result<Likelihood, Refusal> {
+    let ways = choice::ways(plans, &layers)?;
+    // The graph of one example is simplified before it is repeated, while it is small; and before layers are looked for,
+    // because products absorb transpositions.
+    let row = pipeline::run(
+        &densities.row_log_likelihood,
+        pipelines::BEFORE_DERIVATIVE,
+        context,
+    )?;
+    let of = |wanted: &[Way]| -> Vec<(Arc<str>, Way)> {
+        let all = plans.iter().zip(&ways);
+        let found = all.filter(|(_, way)| wanted.contains(way));
+        found.map(|(plan, way)| (plan.site.name.clone(), *way)).collect()
+    };
+    let mut sentences = vec!["shared draw".to_owned(); plans.len()];
+    let noisy = of(&[Way::Local, Way::Flipout]);
+    let mut row = row;
+    if !noisy.is_empty() {
+        let rewritten = per_example::rewrite(&row, &noisy)?;
+        row = pipeline::run(&rewritten.row, pipelines::BEFORE_DERIVATIVE, context)?;
+        note(plans, &mut sentences, rewritten.sentences);
+    }
+    let integrated: Vec<Arc<str>> = of(&[Way::Integrated]).into_iter().map(|(name, _)| name).collect();
+    if !integrated.is_empty() {
+        let rewritten = integrate::rewrite(&row, &integrated, layers.series)?;
+        row = pipeline::run(&rewritten.row, pipelines::BEFORE_DERIVATIVE, context)?;
+        note(plans, &mut sentences, rewritten.sentences);
+    }
+    Ok(Likelihood { row, ways, sentences })
+}
+
+fn note(plans: &[Plan<'_>], sentences: &mut [String], found: Vec<(Arc<str>, String)>) {
+    for (name, sentence) in found {
+        let at = plans.iter().position(|plan| plan.site.name == name);
+        if let Some(slot) = at.and_then(|at| sentences.get_mut(at)) {
+            *slot = sentence;
+        }
+    }
+}
+
+impl Task<'_> {
+    /// `(states.., data.., draw, step) -> log_likelihood` of the rows.
+    pub(super) fn likelihood_per_draw(&self, likelihood: &Likelihood) -> Function {
+        let (mut builder, mut scope) = self.start_draw();
+        bind_data(&mut builder, self.model, &mut scope);
+        let all_examples = builder.int(0);
+        let coordinates = [scope.get("draw"), all_examples, scope.get("step")];
+        for (plan, way) in self.plans.iter().zip(&likelihood.ways) {
+            bind_site(&mut builder, &mut scope, plan, *way, coordinates);
+        }
+        let rows = Dim::Symbol(Symbol::Batch);
+        let examples = builder.iota(rows);
+        scope.set("example", examples);
+        let row = &likelihood.row;
+        let of_row = |param: &Value| {
+            let name = nodes::param_name(row, *param);
+            name == "example" || is_of_row(self.model, name)
+        };
+        let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
+        let terms = scope.call(&mut builder, &batch(row, &mapped, rows))[0].1;
+        let sum = builder.reduce_sum(terms, &[0]);
+        builder.finish(vec![("log_likelihood".into(), sum)])
+    }
+}
+
+/// Binds a draw of a site, or what its draws are made of.
+fn bind_site(builder: &mut Builder, scope: &mut Scope, plan: &Plan<'_>, way: Way, coordinates: [Value; 3]) {
+    let site = &plan.site.name;
+    let sampler = plan.posterior.family.draw.as_ref().filter(|_| way != Way::Shared);
+    let Some(sampler) = sampler else {
+        let drawn = plan.draw(builder, scope, coordinates, "");
+        scope.set(site, drawn.value);
+        return;
+    };
+    let args: Vec<Value> = plan
+        .family_params(builder, scope)
+        .into_iter()
+        .chain(coordinates)
+        .collect();
+    let parts = symmetry::parts(builder, &prefix_noise(sampler, site), &args);
+    let Some(parts) = parts else {
+        unreachable!("the choice of `{site}` looked at its sampler")
+    };
+    let spread = match way {
+        Way::Flipout => parts.odd,
+        Way::Local | Way::Shared | Way::Integrated => parts.deviation.unwrap_or(parts.odd),
+    };
+    let centre = parts.even.unwrap_or_else(|| builder.zeros_like(spread));
+    scope.set(&per_example::centre(site), centre);
+    scope.set(&per_example::spread(site), spread);
+}

@@ -1,0 +1,158 @@
+//! Which layers of a model get which treatment in the likelihood.
+
+use super::symmetry;
+use crate::kl::{self, Placement};
+use crate::methods::plan::Plan;
+use crate::report;
+use bnnc_base::diagnostic::Diagnostic;
+use std::sync::Arc;
+
+/// What a user asks of the layers of a model. A name is a layer, which means all weights below it, or one site.
+#[derive(Clone, Copy, Debug)]
+pub struct Layers<'a> {
+    /// Local reparameterisation.
+    pub local: &'a [Arc<str>],
+    /// Flipout.
+    pub flipout: &'a [Arc<str>],
+    /// The expectation over the weights in closed form.
+    pub integrate: &'a [Arc<str>],
+    /// The order of the series that replaces a logistic likelihood there.
+    pub series: usize,
+}
+
+impl Default for Layers<'_> {
+    fn default() -> Self {
+        Layers {
+            local: &[],
+            flipout: &[],
+            integrate: &[],
+            series: 4,
+        }
+    }
+}
+
+/// How the likelihood takes the expectation over one site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// One draw for all examples.
+    Shared,
+    /// Draws of the outputs of the layer, apart for every example.
+    Local,
+    /// One draw with signs of its own for every example.
+    Flipout,
+    /// No draw.
+    Integrated,
+}
+
+impl Way {
+    /// The option that asks for it, as it is written.
+    pub fn option(self) -> &'static str {
+        match self {
+            Way::Shared => "",
+            Way::Local => "local",
+            Way::Flipout => "flipout",
+            Way::Integrated => "integrate",
+        }
+    }
+}
+
+/// One way per plan, or what stands against it.
+pub fn ways(plans: &[Plan<'_>], layers: &Layers<'_>) -> Result<Vec<Way>, Vec<Diagnostic>> {
+    let mut ways = vec![Way::Shared; plans.len()];
+    let mut faults = Vec::new();
+    let lists = [
+        (Way::Local, layers.local),
+        (Way::Flipout, layers.flipout),
+        (Way::Integrated, layers.integrate),
+    ];
+    for (way, name) in lists
+        .iter()
+        .flat_map(|(way, names)| names.iter().map(|name| (*way, name)))
+    {
+        let mut found = false;
+        for (plan, slot) in plans.iter().zip(&mut ways) {
+            let members = &plan.posterior.members;
+            let sites = if members.is_empty() {
+                std::slice::from_ref(plan.site)
+            } else {
+                members
+            };
+            if !sites.iter().any(|site| covers(name, &site.name)) {
+                continue;
+            }
+            found = true;
+            // A point has no noise, whatever is done with it.
+            if kl::is_point(plan.posterior) || *slot == way {
+                continue;
+            }
+            match (*slot, unfit(plan, way)) {
+                (Way::Shared, None) => *slot = way,
+                (Way::Shared, Some(why)) => faults.push(refusal(way, &plan.site.name, &why)),
+                (other, _) => {
+                    let why = format!("`{}` names it too", other.option());
+                    faults.push(refusal(way, &plan.site.name, &why));
+                }
+            }
+        }
+        if !found {
+            faults.push(unknown(way, name, plans));
+        }
+    }
+    if faults.is_empty() { Ok(ways) } else { Err(faults) }
+}
+
+/// Whether a name means a site: itself or a layer above it.
+fn covers(name: &str, site: &str) -> bool {
+    let name = name.strip_suffix(".*").unwrap_or(name);
+    let below = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+    site.strip_prefix(name).is_some_and(below)
+}
+
+/// What of the approximation stands against a way.
+fn unfit(plan: &Plan<'_>, way: Way) -> Option<String> {
+    let family = &plan.posterior.family;
+    if plan.placement == Placement::Carried {
+        return Some(format!(
+            "`{}` is carried from the reals onto the support of the site",
+            family.name
+        ));
+    }
+    let (symmetric, normal) = family
+        .draw
+        .as_ref()
+        .map_or((false, false), |sampler| symmetry::kind(sampler));
+    match way {
+        Way::Flipout if !symmetric => Some(format!(
+            "draws of `{}` do not show that they are symmetric around a centre, element by element",
+            family.name
+        )),
+        Way::Local | Way::Integrated if !normal => Some(format!(
+            "the elements of draws of `{}` are not independent normal variates",
+            family.name
+        )),
+        Way::Shared | Way::Local | Way::Flipout | Way::Integrated => None,
+    }
+}
+
+/// A layer that cannot be treated as asked.
+pub fn refusal(way: Way, site: &str, why: &str) -> Diagnostic {
+    let message = format!("`{}` cannot treat `{site}`: {why}", way.option());
+    let help = format!(
+        "leave `{site}` out of `{}`: it then has one draw for all examples",
+        way.option()
+    );
+    report::error(&report::LAYER_FORM, message).help(help)
+}
+
+fn unknown(way: Way, name: &str, plans: &[Plan<'_>]) -> Diagnostic {
+    let message = format!(
+        "`{}` names `{name}`, but the model has no such layer or site",
+        way.option()
+    );
+    let mut known: Vec<&str> = Vec::new();
+    for plan in plans {
+        known.push(&plan.site.name);
+        known.extend(plan.site.name.rsplit_once('.').map(|(layer, _)| layer));
+    }
+    report::error(&report::UNKNOWN_LAYER, message).suggest(name, known)
+}

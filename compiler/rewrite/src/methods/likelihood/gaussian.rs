@@ -1,0 +1,214 @@
+//! Polynomials of normal variates, one variate per element, and their expectations.
+//!
+//! An element is `c0 + c1 d + c2 d^2 + ..` with `d` normal of mean zero: the mean of what is integrated is in `c0`, so that
+//! differences are taken before squares and nothing cancels.
+
+use bnnc_graph::attr::Attr;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::Value;
+use bnnc_graph::op::OpDef;
+use std::collections::{BTreeSet, HashMap};
+
+/// Polynomials of a higher degree are refused.
+pub const MOST: usize = 12;
+
+/// A tensor of normal variates with mean zero.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variates {
+    /// Which; equal numbers mean equal variates at every element.
+    pub id: usize,
+    /// Their variances.
+    pub variance: Value,
+    /// The sites that they come from.
+    pub sources: BTreeSet<usize>,
+    /// Whether the elements are independent of each other.
+    pub independent: bool,
+}
+
+/// A polynomial in the variate of each element; an absent coefficient is zero.
+#[derive(Clone, Debug)]
+pub struct Polynomial {
+    /// The variates.
+    pub of: Variates,
+    /// The coefficients, from the constant on.
+    pub coefficients: Vec<Option<Value>>,
+}
+
+/// Numbers for variates, equal ones for equal descriptions.
+#[derive(Debug, Default)]
+pub struct Numbering {
+    known: HashMap<String, usize>,
+}
+
+impl Numbering {
+    /// The number of a description.
+    pub fn of(&mut self, description: String) -> usize {
+        let next = self.known.len();
+        *self.known.entry(description).or_insert(next)
+    }
+}
+
+impl Polynomial {
+    /// `mean + d`.
+    pub fn variate(builder: &mut Builder, mean: Value, of: Variates) -> Polynomial {
+        let one = builder.like(1.0, mean);
+        Polynomial {
+            of,
+            coefficients: vec![Some(mean), Some(one)],
+        }
+    }
+
+    /// The highest power with a coefficient.
+    pub fn degree(&self) -> usize {
+        self.coefficients.iter().rposition(Option::is_some).unwrap_or(0)
+    }
+
+    fn coefficient(&self, power: usize) -> Option<Value> {
+        self.coefficients.get(power).copied().flatten()
+    }
+
+    /// The coefficients with `f` applied to each.
+    pub fn each(&self, mut f: impl FnMut(Value) -> Value) -> Polynomial {
+        let one = |coefficient: &Option<Value>| coefficient.map(&mut f);
+        Polynomial {
+            of: self.of.clone(),
+            coefficients: self.coefficients.iter().map(one).collect(),
+        }
+    }
+
+    /// The coefficients of two polynomials in the same variates, combined by power.
+    pub fn zip(
+        &self,
+        other: &Polynomial,
+        mut f: impl FnMut(Option<Value>, Option<Value>) -> Option<Value>,
+    ) -> Polynomial {
+        let powers = 0..self.coefficients.len().max(other.coefficients.len());
+        let coefficients = powers.map(|power| f(self.coefficient(power), other.coefficient(power)));
+        Polynomial {
+            of: self.of.clone(),
+            coefficients: coefficients.collect(),
+        }
+    }
+
+    /// The sum with a value that no variate reaches.
+    pub fn shifted(&self, builder: &mut Builder, value: Value) -> Polynomial {
+        let mut shifted = self.clone();
+        if let Some(first) = shifted.coefficients.first_mut() {
+            *first = sum(builder, *first, Some(value));
+        }
+        shifted
+    }
+
+    /// The product of two polynomials in the same variates; `None` above [`MOST`].
+    pub fn times(&self, builder: &mut Builder, other: &Polynomial) -> Option<Polynomial> {
+        let most = self.degree() + other.degree();
+        if most > MOST {
+            return None;
+        }
+        let mut coefficients = vec![None; most + 1];
+        for (i, a) in self.coefficients.iter().enumerate() {
+            for (j, b) in other.coefficients.iter().enumerate() {
+                let (Some(a), Some(b)) = (a, b) else { continue };
+                let term = builder.mul(*a, *b);
+                coefficients[i + j] = sum(builder, coefficients[i + j], Some(term));
+            }
+        }
+        Some(Polynomial {
+            of: self.of.clone(),
+            coefficients,
+        })
+    }
+
+    /// An operation that only moves or repeats elements.
+    pub fn moved(
+        &self,
+        builder: &mut Builder,
+        numbering: &mut Numbering,
+        op: &'static OpDef,
+        attrs: &[Attr],
+        repeats: bool,
+    ) -> Polynomial {
+        let mut moved = self.each(|value| builder.apply(op, &[value], attrs.to_vec()));
+        moved.of = Variates {
+            id: numbering.of(format!("{} of {}, {attrs:?}", op.name, self.of.id)),
+            variance: builder.apply(op, &[self.of.variance], attrs.to_vec()),
+            sources: self.of.sources.clone(),
+            independent: self.of.independent && !repeats,
+        };
+        moved
+    }
+
+    /// The variances of a polynomial of degree one.
+    pub fn variance(&self, builder: &mut Builder) -> Value {
+        match self.coefficient(1) {
+            Some(slope) => {
+                let square = builder.square(slope);
+                builder.mul(square, self.of.variance)
+            }
+            None => builder.zeros_like(self.of.variance),
+        }
+    }
+
+    /// The means of a polynomial of degree one.
+    pub fn mean(&self, builder: &mut Builder) -> Value {
+        self.coefficient(0)
+            .unwrap_or_else(|| builder.zeros_like(self.of.variance))
+    }
+
+    /// The sum of two polynomials of degree one in independent variates.
+    pub fn joined(&self, builder: &mut Builder, numbering: &mut Numbering, other: &Polynomial) -> Polynomial {
+        let (mean, more) = (self.mean(builder), other.mean(builder));
+        let mean = builder.add(mean, more);
+        let (variance, more) = (self.variance(builder), other.variance(builder));
+        let description = |x: &Polynomial| format!("{} times {:?}", x.of.id, x.coefficient(1));
+        let of = Variates {
+            id: numbering.of(format!("{} plus {}", description(self), description(other))),
+            variance: builder.add(variance, more),
+            sources: &self.of.sources | &other.of.sources,
+            independent: self.of.independent && other.of.independent,
+        };
+        Polynomial::variate(builder, mean, of)
+    }
+
+    /// The expectation of each element: `E d^2k = (2k - 1)!! v^k`, and odd powers vanish.
+    pub fn expectation(&self, builder: &mut Builder) -> Value {
+        let mut total = self.mean(builder);
+        let mut moment: Option<Value> = None;
+        for power in (2..self.coefficients.len()).step_by(2) {
+            let factor = (power - 1) as f64;
+            let variance = builder.scale(self.of.variance, factor);
+            let next = moment.map_or(variance, |moment| builder.mul(moment, variance));
+            moment = Some(next);
+            if let Some(coefficient) = self.coefficient(power) {
+                let term = builder.mul(coefficient, next);
+                total = builder.add(total, term);
+            }
+        }
+        total
+    }
+}
+
+/// A sum in which an absent term is zero.
+pub fn sum(builder: &mut Builder, x: Option<Value>, y: Option<Value>) -> Option<Value> {
+    match (x, y) {
+        (Some(x), Some(y)) => Some(builder.add(x, y)),
+        (x, y) => x.or(y),
+    }
+}
+
+/// The coefficients of the even powers `z^2, z^4, ..` up to `z^(order + 2)` of `log(sigmoid(z)) - z / 2 + log 2`, which is
+/// `-log cosh(z / 2)`. The one after `order` bounds the error: the derivatives of the logistic density have positive
+/// spectra, so they are largest at zero.
+pub fn log_sigmoid_series(order: usize) -> Vec<f64> {
+    // tanh' = 1 - tanh^2 gives the coefficients of tanh x one by one; log cosh is its integral.
+    let highest = order + 2;
+    let mut tangent = vec![0.0; highest];
+    for power in 0..highest.saturating_sub(1) {
+        let square: f64 = (0..=power).map(|k| tangent[k] * tangent[power - k]).sum();
+        let right = if power == 0 { 1.0 } else { 0.0 } - square;
+        tangent[power + 1] = right / (power + 1) as f64;
+    }
+    let even = (2..=highest).step_by(2);
+    even.map(|power| -tangent[power - 1] / (power as f64 * 2f64.powi(power as i32)))
+        .collect()
+}

@@ -1,0 +1,299 @@
+//! Draws of weights that are not the same for all examples: local reparameterisation and Flipout.
+//!
+//! Local reparameterisation (Kingma, Salimans and Welling 2015): a product `w h` of independent normal weights is normal
+//! given `h`, so each example draws the product: `m h + sqrt(s^2 h^2) z`. Flipout (Wen et al. 2018): each example flips
+//! the signs of one draw, `(m + r t^T (s e)) h = m h + r ((s e) (t h))`.
+
+use super::choice::{Way, refusal};
+use super::usage::{Product, Site, Usage, folds, usage};
+use crate::nodes;
+use bnnc_abi::symbols::NoiseKind;
+use bnnc_base::arena::Id;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::Shape;
+use bnnc_graph::analysis::dataflow;
+use bnnc_graph::attr::Attr;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The variance of a product of zeros is zero, where the square root has no slope. This much is added: less than rounding
+/// adds to any variance above `1e-22`, and the slope at zero stays finite in both precisions.
+const LEAST_VARIANCE: f64 = 1e-30;
+
+/// A row function with other sites, and what to say about each.
+pub struct Rewritten {
+    /// Instead of each treated site it has the parameters [`centre`] and [`spread`]; and `draw`, `example`, `step`.
+    pub row: Function,
+    /// One sentence per treated site.
+    pub sentences: Vec<(Arc<str>, String)>,
+}
+
+/// The parameter that holds the part of a site that no sign changes.
+pub fn centre(site: &str) -> String {
+    format!("{site}:centre")
+}
+
+/// The parameter that holds standard deviations (local), or the part of a draw that signs change (Flipout).
+pub fn spread(site: &str) -> String {
+    format!("{site}:spread")
+}
+
+/// `row` with per-example draws of the sites in `treated`.
+///
+/// # Errors
+/// Sites whose use does not allow it.
+pub fn rewrite(row: &Function, treated: &[(Arc<str>, Way)]) -> Result<Rewritten, Vec<Diagnostic>> {
+    let users = dataflow::users(row);
+    let mut sites: HashMap<Value, Site> = HashMap::new();
+    let mut faults = Vec::new();
+    let params: Vec<Value> = treated.iter().filter_map(|(name, _)| row.param(name)).collect();
+    for (name, way) in treated {
+        // What the likelihood does not use needs no draw at all.
+        let Some(param) = row.param(name) else { continue };
+        match usage(row, &users, &params, param, *way) {
+            Ok(usage) => {
+                let (name, way) = (name.clone(), *way);
+                sites.insert(
+                    param,
+                    Site {
+                        name,
+                        way,
+                        usage,
+                        with: None,
+                    },
+                );
+            }
+            Err(why) => faults.push(refusal(*way, name, &why)),
+        }
+    }
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let folds = folds(row, &users, &mut sites);
+    let mut rewriter = Rewriter::new(row, sites, folds);
+    rewriter.run();
+    Ok(rewriter.finish(treated))
+}
+
+/// What stands for a treated site.
+#[derive(Clone, Copy)]
+struct Weights {
+    centre: Value,
+    spread: Value,
+}
+
+struct Rewriter<'a> {
+    row: &'a Function,
+    builder: Builder,
+    copies: Vec<Value>,
+    sites: HashMap<Value, Site>,
+    weights: HashMap<Value, Weights>,
+    folds: HashMap<Value, (Value, Value)>,
+    coordinates: [Value; 3],
+}
+
+impl<'a> Rewriter<'a> {
+    fn new(
+        row: &'a Function,
+        sites: HashMap<Value, Site>,
+        folds: HashMap<Value, (Value, Value)>,
+    ) -> Rewriter<'a> {
+        let mut builder = Builder::new(&row.name);
+        let coordinates = crate::density::coordinates(&mut builder);
+        Rewriter {
+            row,
+            builder,
+            copies: vec![Value(0); row.nodes.len()],
+            sites,
+            weights: HashMap::new(),
+            folds,
+            coordinates,
+        }
+    }
+
+    fn run(&mut self) {
+        for value in self.row.nodes.ids() {
+            let node = &self.row.nodes[value];
+            self.copies[value.index()] = match &node.kind {
+                NodeKind::Param(name) => self.param(value, name),
+                NodeKind::Apply { op, args, attrs } => match self.replaced(value, args) {
+                    Some(replaced) => replaced,
+                    None => {
+                        let args: Vec<Value> = args.iter().map(|arg| self.copies[arg.index()]).collect();
+                        let attrs: Vec<Attr> = attrs.clone();
+                        self.builder.apply(op.0, &args, attrs)
+                    }
+                },
+            };
+            if let Some(label) = &node.label {
+                self.builder.label(self.copies[value.index()], label);
+            }
+        }
+    }
+
+    fn finish(self, treated: &[(Arc<str>, Way)]) -> Rewritten {
+        let values: Vec<Value> = self
+            .row
+            .results
+            .iter()
+            .map(|(_, value)| self.copies[value.index()])
+            .collect();
+        let named = nodes::named(self.row, &values);
+        let sentence = |(name, way): &(Arc<str>, Way)| {
+            let site = self.row.param(name).and_then(|param| self.sites.get(&param));
+            (
+                name.clone(),
+                site.map_or_else(|| "not used".to_owned(), |site| site.sentence(*way)),
+            )
+        };
+        Rewritten {
+            sentences: treated.iter().map(sentence).collect(),
+            row: self.builder.finish(named),
+        }
+    }
+
+    fn param(&mut self, value: Value, name: &str) -> Value {
+        let ty = self.row.ty(value).clone();
+        let Some(site) = self.sites.get(&value) else {
+            return self.builder.param(name, ty);
+        };
+        let weights = Weights {
+            centre: self.builder.param(&centre(name), ty.clone()),
+            spread: self.builder.param(&spread(name), ty.clone()),
+        };
+        let stands_alone = site.usage == Usage::Small && site.with.is_none();
+        let way = site.way;
+        self.weights.insert(value, weights);
+        match (stands_alone, way) {
+            (false, _) => weights.centre,
+            (true, Way::Flipout) => {
+                let signs = self.signs(&format!("{name}/flipout"), &ty.shape);
+                let flipped = self.builder.mul(signs, weights.spread);
+                self.builder.add(weights.centre, flipped)
+            }
+            (true, Way::Local | Way::Shared | Way::Integrated) => {
+                let noise = self.normal(name, &ty.shape);
+                let spread = self.builder.mul(weights.spread, noise);
+                self.builder.add(weights.centre, spread)
+            }
+        }
+    }
+
+    /// What stands for a product with treated weights, or for a sum that bears the noise of both its operands.
+    fn replaced(&mut self, node: Value, args: &[Value]) -> Option<Value> {
+        if let Some((product, bias)) = self.folds.get(&node).copied() {
+            let bias = self.weights[&bias];
+            return self.product(product, Some(bias));
+        }
+        let is_folded = self.folds.values().any(|(product, _)| *product == node);
+        match args.iter().any(|arg| self.weights.contains_key(arg)) {
+            true if is_folded => Some(self.copies[args[0].index()]),
+            true => self.product(node, None),
+            false => None,
+        }
+    }
+
+    fn product(&mut self, node: Value, bias: Option<Weights>) -> Option<Value> {
+        let is_product = |arg: &&Value| {
+            self.sites
+                .get(arg)
+                .is_some_and(|site| matches!(site.usage, Usage::Products(_)))
+        };
+        let param = *self.row.args(node).iter().find(is_product)?;
+        let product = Product::of(self.row, node, param)?;
+        let site = &self.sites[&param];
+        let (name, way) = (site.name.clone(), site.way);
+        let other = self.copies[product.other.index()];
+        let weights = self.weights[&param];
+        Some(match way {
+            Way::Flipout => self.flipped(&name, &product, weights, other),
+            Way::Local | Way::Shared | Way::Integrated => self.local(&name, &product, weights, other, bias),
+        })
+    }
+
+    fn local(
+        &mut self,
+        name: &str,
+        product: &Product,
+        weights: Weights,
+        other: Value,
+        bias: Option<Weights>,
+    ) -> Value {
+        let builder = &mut self.builder;
+        let labels = product.labels();
+        let (variances, squares) = (builder.square(weights.spread), builder.square(other));
+        let mut mean = builder.contract(weights.centre, other, &labels);
+        let mut variance = builder.contract(variances, squares, &labels);
+        if let Some(bias) = bias {
+            mean = builder.add(mean, bias.centre);
+            let square = builder.square(bias.spread);
+            variance = builder.add(variance, square);
+        }
+        let variance = builder.shift(variance, LEAST_VARIANCE);
+        let deviation = builder.sqrt(variance);
+        let shape = builder.shape(mean);
+        let noise = self.normal(name, &shape);
+        let spread = self.builder.mul(deviation, noise);
+        self.builder.add(mean, spread)
+    }
+
+    fn flipped(&mut self, name: &str, product: &Product, weights: Weights, other: Value) -> Value {
+        let dims = self.builder.ty(weights.centre).dims().to_vec();
+        let of = |letters: &[char]| {
+            let dim = |letter: &char| {
+                product
+                    .weights
+                    .iter()
+                    .position(|l| l == letter)
+                    .map(|axis| dims[axis])
+            };
+            Shape(letters.iter().filter_map(dim).collect())
+        };
+        let (kept, summed) = product.letters();
+        let (outer, inner) = (of(&kept), of(&summed));
+        let outer = self.signs(&format!("{name}/flipout/out"), &outer);
+        let inner = self.signs(&format!("{name}/flipout/in"), &inner);
+        let mean = self.builder.contract(weights.centre, other, &product.labels());
+        let other = self.along(inner, &summed, other, &product.against);
+        let signed = self.builder.contract(weights.spread, other, &product.labels());
+        let signed = self.along(outer, &kept, signed, &product.result);
+        self.builder.add(mean, signed)
+    }
+
+    /// `x * factor`, where the axes of the factor are those of `x` with these letters.
+    fn along(&mut self, factor: Value, letters: &[char], x: Value, of: &[char]) -> Value {
+        let axes: Vec<usize> = of
+            .iter()
+            .enumerate()
+            .filter(|(_, letter)| letters.contains(letter))
+            .map(|(axis, _)| axis)
+            .collect();
+        let order: Vec<usize> = axes
+            .iter()
+            .filter_map(|axis| letters.iter().position(|letter| *letter == of[*axis]))
+            .collect();
+        let shape = self.builder.shape(x);
+        let factor = self.builder.transpose(factor, &order);
+        let factor = self.builder.broadcast(factor, &shape, &axes);
+        self.builder.mul(factor, x)
+    }
+
+    /// Standard normal variates for this example.
+    fn normal(&mut self, name: &str, shape: &Shape) -> Value {
+        let stream = format!("{name}/local");
+        self.builder
+            .noise(NoiseKind::Normal, &stream, self.coordinates, shape)
+    }
+
+    /// -1 or 1 with equal probabilities, for this example.
+    fn signs(&mut self, stream: &str, shape: &Shape) -> Value {
+        let builder = &mut self.builder;
+        let uniform = builder.noise(NoiseKind::Uniform, stream, self.coordinates, shape);
+        let half = builder.like(0.5, uniform);
+        let (plus, minus) = (builder.like(1.0, uniform), builder.like(-1.0, uniform));
+        let is_low = builder.lt(uniform, half);
+        builder.select(is_low, minus, plus)
+    }
+}

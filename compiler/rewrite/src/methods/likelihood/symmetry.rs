@@ -1,0 +1,242 @@
+//! The part of a sampler that changes sign with its noise, and the part that does not.
+
+use crate::nodes;
+use crate::simplify::simplify;
+use crate::unroll::expand_maps;
+use bnnc_abi::symbols::NoiseKind;
+use bnnc_base::arena::Id;
+use bnnc_base::shape::{Shape, Sizes};
+use bnnc_graph::attr::{self, Attr};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::labels::Labels;
+use bnnc_graph::op::OpDef;
+use bnnc_graph::ops;
+
+/// A draw as a sum: flipping the sign of one element of the noise flips that element of `odd` and leaves `even` as it is.
+/// The noise is symmetric, so `even + signs * odd` has the law of the draw for any signs that do not depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// What does not change; `None` is zero.
+    pub even: Option<Value>,
+    /// What changes its sign.
+    pub odd: Value,
+    /// Where the elements are independent normal variates: their standard deviations. `even` is their mean then.
+    pub deviation: Option<Value>,
+}
+
+/// The parts of the draw that `sampler` makes, with `args` for its parameters; `None` where no part changes sign with the
+/// noise element by element.
+pub fn parts(builder: &mut Builder, sampler: &Function, args: &[Value]) -> Option<Parts> {
+    let sampler = simplify(&expand_maps(sampler));
+    let (_, result) = sampler.results.first()?;
+    let elements = count(&sampler.ty(*result).shape);
+    let mut known = vec![Split::default(); sampler.nodes.len()];
+    // The last parameters are the coordinates of the noise.
+    let family = sampler.params.len().checked_sub(3)?;
+    for (at, (param, arg)) in sampler.params.iter().zip(args).enumerate() {
+        known[param.index()] = Split {
+            even: Some(*arg),
+            noisy: at >= family,
+            odd: None,
+        };
+    }
+    for value in sampler.nodes.ids() {
+        let NodeKind::Apply { op, args, attrs } = &sampler.nodes[value].kind else {
+            continue;
+        };
+        let operands: Vec<Split> = args.iter().map(|arg| known[arg.index()]).collect();
+        known[value.index()] = apply(builder, op.0, &operands, attrs, elements)?;
+    }
+    let split = known[result.index()];
+    let odd = split.odd?;
+    Some(Parts {
+        even: split.even,
+        odd: odd.value,
+        deviation: odd.factor.map(|(_, factor)| factor).filter(|_| !split.noisy),
+    })
+}
+
+/// A node as a sum of two parts; an absent part is zero.
+#[derive(Clone, Copy, Debug, Default)]
+struct Split {
+    even: Option<Value>,
+    /// Whether noise reaches the even part.
+    noisy: bool,
+    odd: Option<Odd>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Odd {
+    value: Value,
+    /// The normal noise and what multiplies it, where that is free of noise.
+    factor: Option<(Value, Value)>,
+}
+
+fn count(shape: &Shape) -> usize {
+    shape.count(&Sizes::default())
+}
+
+fn is(op: &'static OpDef, other: &'static OpDef) -> bool {
+    std::ptr::eq(op, other)
+}
+
+fn apply(
+    builder: &mut Builder,
+    op: &'static OpDef,
+    operands: &[Split],
+    attrs: &[Attr],
+    elements: usize,
+) -> Option<Split> {
+    let noisy = operands.iter().any(|operand| operand.noisy);
+    if operands.iter().all(|operand| operand.odd.is_none()) {
+        let evens: Vec<Value> = operands.iter().filter_map(|operand| operand.even).collect();
+        let value = builder.apply(op, &evens, attrs.to_vec());
+        let is_normal = is(op, &ops::noise::NOISE) && **attr::symbol(attrs, 0) == *NoiseKind::Normal.name();
+        if is_normal && count(&builder.shape(value)) == elements {
+            return Some(standard(builder, value));
+        }
+        return Some(Split {
+            even: Some(value),
+            noisy,
+            odd: None,
+        });
+    }
+    let x = operands[0];
+    match op {
+        op if is(op, &ops::add::ADD) => Some(sum(builder, x, operands[1])),
+        op if is(op, &ops::sub::SUB) => {
+            let minus = each(operands[1], |value| builder.neg(value));
+            Some(sum(builder, x, minus))
+        }
+        op if is(op, &ops::neg::NEG) => Some(each(x, |value| builder.neg(value))),
+        op if is(op, &ops::mul::MUL) => Some(product(builder, x, operands[1])),
+        op if is(op, &ops::div::DIV) && operands[1].odd.is_none() => {
+            let one = builder.like(1.0, operands[1].even?);
+            let inverse = Split {
+                even: Some(builder.div(one, operands[1].even?)),
+                ..operands[1]
+            };
+            Some(product(builder, x, inverse))
+        }
+        // Elements keep their order, so they keep their signs.
+        op if is(op, &ops::reshape::RESHAPE) => {
+            Some(each(x, |value| builder.apply(op, &[value], attrs.to_vec())))
+        }
+        op if is(op, &ops::abs::ABS) && x.even.is_none() => {
+            let value = builder.abs(x.odd?.value);
+            Some(unsigned(value))
+        }
+        op if is(op, &ops::contract::CONTRACT) => contraction(builder, operands, attrs),
+        _ => None,
+    }
+}
+
+fn standard(builder: &mut Builder, noise: Value) -> Split {
+    let one = builder.like(1.0, noise);
+    Split {
+        even: None,
+        noisy: false,
+        odd: Some(Odd {
+            value: noise,
+            factor: Some((noise, one)),
+        }),
+    }
+}
+
+/// A value that noise reaches and no sign.
+fn unsigned(value: Value) -> Split {
+    Split {
+        even: Some(value),
+        noisy: true,
+        odd: None,
+    }
+}
+
+fn each(x: Split, mut f: impl FnMut(Value) -> Value) -> Split {
+    let odd = x.odd.map(|odd| Odd {
+        value: f(odd.value),
+        factor: odd.factor.map(|(noise, factor)| (noise, f(factor))),
+    });
+    Split {
+        even: x.even.map(&mut f),
+        odd,
+        ..x
+    }
+}
+
+fn sum(builder: &mut Builder, x: Split, y: Split) -> Split {
+    let noisy = x.noisy || y.noisy;
+    let even = match (x.even, y.even) {
+        (Some(a), Some(b)) => Some(builder.add(a, b)),
+        (a, b) => a.or(b),
+    };
+    let odd = match (x.odd, y.odd) {
+        (Some(a), Some(b)) => Some(Odd {
+            value: builder.add(a.value, b.value),
+            factor: match (a.factor, b.factor) {
+                (Some((noise, a)), Some((other, b))) if noise == other => Some((noise, builder.add(a, b))),
+                _ => None,
+            },
+        }),
+        (a, b) => a.or(b),
+    };
+    Split { even, noisy, odd }
+}
+
+/// Two odd elements with the same sign make an even one.
+fn product(builder: &mut Builder, x: Split, y: Split) -> Split {
+    let mut result = Split {
+        noisy: x.noisy || y.noisy,
+        ..Split::default()
+    };
+    if let (Some(a), Some(b)) = (x.even, y.even) {
+        result.even = Some(builder.mul(a, b));
+    }
+    if let (Some(a), Some(b)) = (x.odd, y.odd) {
+        let both = unsigned(builder.mul(a.value, b.value));
+        result = sum(builder, result, both);
+    }
+    for (even, odd) in [(x, y.odd), (y, x.odd)] {
+        let (Some(value), Some(odd)) = (even.even, odd) else {
+            continue;
+        };
+        let factor = odd.factor.filter(|_| !even.noisy);
+        let term = Odd {
+            value: builder.mul(value, odd.value),
+            factor: factor.map(|(noise, factor)| (noise, builder.mul(value, factor))),
+        };
+        let term = Split {
+            odd: Some(term),
+            ..Split::default()
+        };
+        result = sum(builder, result, term);
+    }
+    result
+}
+
+/// A sum of products of odd elements in pairs, such as a squared norm.
+fn contraction(builder: &mut Builder, operands: &[Split], attrs: &[Attr]) -> Option<Split> {
+    let labels = Labels::checked(attr::symbol(attrs, 0));
+    let (x, y) = (operands[0], operands[1]);
+    let in_pairs = labels.left == labels.right && x.even.is_none() && y.even.is_none();
+    if !in_pairs {
+        return None;
+    }
+    Some(unsigned(builder.contract(
+        x.odd?.value,
+        y.odd?.value,
+        &labels.to_string(),
+    )))
+}
+
+/// Whether draws of a sampler have a part that changes sign with the noise, and whether they are independent normal variates.
+pub fn kind(sampler: &Function) -> (bool, bool) {
+    let mut scratch = Builder::new("scratch");
+    let args = nodes::params_of(&mut scratch, sampler);
+    let parts = parts(&mut scratch, sampler, &args);
+    (
+        parts.is_some(),
+        parts.is_some_and(|parts| parts.deviation.is_some()),
+    )
+}

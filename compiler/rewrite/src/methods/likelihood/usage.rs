@@ -1,0 +1,241 @@
+//! How the likelihood uses the sites whose draws differ between examples.
+
+use super::choice::Way;
+use bnnc_base::arena::Id;
+use bnnc_graph::attr;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::labels::Labels;
+use bnnc_graph::ops;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// How the likelihood uses a site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Usage {
+    /// It is an operand of products that sum over these axes of it.
+    Products(Vec<usize>),
+    /// It is a vector at most, so every example may have its own.
+    Small,
+}
+
+/// A site whose draws differ between examples.
+pub struct Site {
+    /// Its path.
+    pub name: Arc<str>,
+    /// How they differ.
+    pub way: Way,
+    /// How it is used.
+    pub usage: Usage,
+    /// The weights whose noise bears that of this site too.
+    pub with: Option<Arc<str>>,
+}
+
+impl Site {
+    /// What the report says.
+    pub fn sentence(&self, way: Way) -> String {
+        match (way, &self.usage, &self.with) {
+            (Way::Flipout, Usage::Products(_), _) => "flipout".to_owned(),
+            (Way::Flipout, Usage::Small, _) => {
+                "flipout: a sign of its own for every example and element".to_owned()
+            }
+            (_, _, Some(weights)) => format!("local reparameterisation, in one draw with `{weights}`"),
+            (_, Usage::Products(_), None) => "local reparameterisation".to_owned(),
+            (_, Usage::Small, None) => {
+                "local reparameterisation: a draw of its own for every example".to_owned()
+            }
+        }
+    }
+}
+
+/// How the likelihood uses the site that is `param` of its row function, or why it cannot be treated so.
+///
+/// # Errors
+/// A sentence about its use.
+pub fn usage(
+    row: &Function,
+    users: &[Vec<Value>],
+    treated: &[Value],
+    param: Value,
+    way: Way,
+) -> Result<Usage, String> {
+    let products = products(row, &users[param.index()], treated, param, way);
+    match products {
+        Ok(axes) => Ok(Usage::Products(axes)),
+        Err(_) if row.ty(param).rank() <= 1 && !widens(row, users, param) => Ok(Usage::Small),
+        Err(why) => Err(why),
+    }
+}
+
+/// Whether a vector holds matrices: a family over several sites has them in one vector.
+fn widens(row: &Function, users: &[Vec<Value>], vector: Value) -> bool {
+    let moves = [&ops::slice::SLICE, &ops::reshape::RESHAPE];
+    let moved = users[vector.index()].iter().filter(|user| {
+        row.op(**user)
+            .is_some_and(|op| moves.iter().any(|other| std::ptr::eq(*other, op.0)))
+    });
+    moved
+        .into_iter()
+        .any(|user| row.ty(*user).rank() > 1 || widens(row, users, *user))
+}
+
+/// The axes that the products of a site sum over, or why they are not products of the form that `way` treats.
+fn products(
+    row: &Function,
+    users: &[Value],
+    treated: &[Value],
+    param: Value,
+    way: Way,
+) -> Result<Vec<usize>, String> {
+    let mut found: Option<Vec<usize>> = None;
+    for user in users {
+        let Some(product) = Product::of(row, *user, param) else {
+            let op = row.op(*user).map_or("", |op| op.0.name);
+            return Err(format!(
+                "it is used by `{op}`, not only as the weights of a product"
+            ));
+        };
+        if treated.contains(&product.other) && (row.ty(product.other).rank() > 1 || row.ty(param).rank() <= 1)
+        {
+            return Err("it is multiplied with other weights that are treated so".to_owned());
+        }
+        match way {
+            Way::Local => product.independent()?,
+            Way::Flipout => product.signed()?,
+            Way::Shared | Way::Integrated => {}
+        }
+        let axes = product.summed_axes();
+        match &found {
+            Some(_) if way == Way::Local => {
+                return Err(
+                    "one example uses it several times, so what it is multiplied with shares its noise"
+                        .to_owned(),
+                );
+            }
+            Some(known) if *known != axes => {
+                return Err("its products sum over different axes of it".to_owned());
+            }
+            _ => found = Some(axes),
+        }
+    }
+    Ok(found.unwrap_or_default())
+}
+
+/// `contract(weights, other)`, whichever comes first.
+pub struct Product {
+    /// What the weights are multiplied with.
+    pub other: Value,
+    /// The letters of the weights.
+    pub weights: Vec<char>,
+    /// The letters of the other operand.
+    pub against: Vec<char>,
+    /// The letters of the product.
+    pub result: Vec<char>,
+}
+
+impl Product {
+    /// The product at `node`, if it is one of `param` with something else.
+    pub fn of(row: &Function, node: Value, param: Value) -> Option<Product> {
+        let NodeKind::Apply { op, args, attrs } = &row.nodes[node].kind else {
+            return None;
+        };
+        if !std::ptr::eq(op.0, &ops::contract::CONTRACT) || args[0] == args[1] {
+            return None;
+        }
+        let Labels { left, right, result } = Labels::checked(attr::symbol(attrs, 0));
+        let (weights, against, other) = match args[0] == param {
+            true => (left, right, args[1]),
+            false => (right, left, args[0]),
+        };
+        Some(Product {
+            other,
+            weights,
+            against,
+            result,
+        })
+    }
+
+    /// Whether the elements of the result depend on different weights each.
+    fn independent(&self) -> Result<(), String> {
+        match self.against.iter().find(|letter| !self.weights.contains(letter)) {
+            Some(letter) if self.result.contains(letter) => Err(
+                "one example multiplies it with several vectors, so the products share its noise".to_owned(),
+            ),
+            Some(_) => Err("it is multiplied with a sum".to_owned()),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the signs of the weights can be moved onto what they are multiplied with.
+    fn signed(&self) -> Result<(), String> {
+        let alone = |letter: &char| !self.result.contains(letter) && !self.against.contains(letter);
+        match self.weights.iter().any(alone) {
+            true => Err("a product sums it alone".to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    fn summed_axes(&self) -> Vec<usize> {
+        let axes = 0..self.weights.len();
+        axes.filter(|axis| !self.result.contains(&self.weights[*axis]))
+            .collect()
+    }
+
+    /// The letters of the weights that the result keeps, and those that are summed.
+    pub fn letters(&self) -> (Vec<char>, Vec<char>) {
+        self.weights
+            .iter()
+            .copied()
+            .partition(|letter| self.result.contains(letter))
+    }
+
+    /// The labels with the weights first.
+    pub fn labels(&self) -> String {
+        let labels = Labels {
+            left: self.weights.clone(),
+            right: self.against.clone(),
+            result: self.result.clone(),
+        };
+        labels.to_string()
+    }
+}
+
+/// Sums `w h + b` whose two draws are one: from the sum to the product and the parameter of `b`.
+pub fn folds(
+    row: &Function,
+    users: &[Vec<Value>],
+    sites: &mut HashMap<Value, Site>,
+) -> HashMap<Value, (Value, Value)> {
+    let mut folds = HashMap::new();
+    for sum in row.nodes.ids() {
+        let NodeKind::Apply { op, args, .. } = &row.nodes[sum].kind else {
+            continue;
+        };
+        if !std::ptr::eq(op.0, &ops::add::ADD) {
+            continue;
+        }
+        for (product, bias) in [(args[0], args[1]), (args[1], args[0])] {
+            let only_here = |value: Value| users[value.index()] == [sum];
+            let is_bias = sites
+                .get(&bias)
+                .is_some_and(|site| site.way == Way::Local && site.usage == Usage::Small);
+            let weights = row
+                .args(product)
+                .iter()
+                .find_map(|arg| sites.get(arg))
+                .filter(|site| {
+                    site.way == Way::Local
+                        && matches!(site.usage, Usage::Products(_))
+                        && row.op(product).is_some()
+                });
+            let Some(weights) = weights.filter(|_| is_bias && only_here(product) && only_here(bias)) else {
+                continue;
+            };
+            let name = weights.name.clone();
+            folds.insert(sum, (product, bias));
+            if let Some(bias) = sites.get_mut(&bias) {
+                bias.with = Some(name);
+            }
+        }
+    }
+    folds
+}

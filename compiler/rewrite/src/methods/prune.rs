@@ -1,0 +1,93 @@
+//! `pruning`: what ranks the weights of a posterior by signal to noise, and predictions without some of them.
+
+use super::plan::{self, Plan};
+use super::predict;
+use super::train::{Refusal, Settings};
+use crate::density::Densities;
+use crate::kl;
+use crate::nodes::Scope;
+use crate::pass::Context;
+use crate::{pipeline, pipelines};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::dist::Support;
+use bnnc_graph::function::Function;
+use bnnc_graph::model::{Model, Posterior, Site};
+use std::sync::Arc;
+
+/// The functions behind a pruning table, ready to be lowered.
+#[derive(Clone, Debug)]
+pub struct Pruning {
+    /// The sites whose elements may be removed.
+    pub sites: Vec<Arc<str>>,
+    /// The sites that stay as they are, each with the reason.
+    pub untouched: Vec<(Arc<str>, String)>,
+    /// `(states..) -> SITE/mean, SITE/variance` of `sites`.
+    pub moments: Function,
+    /// `(states.., data.., draw0, row0, step, SITE/mask..)`, results as of [`predict::predict`].
+    pub predict: Function,
+}
+
+/// What a pruning table of `posterior` needs.
+///
+/// # Errors
+/// As of `objective`.
+pub fn pruning(
+    densities: &Densities,
+    model: &Model,
+    posterior: &Posterior,
+    settings: Settings<'_>,
+    context: &mut Context,
+) -> Result<Pruning, Refusal> {
+    let plans = plan::plans(densities, model, posterior, settings.kl, context)?;
+    let (mut weights, mut untouched) = (Vec::new(), Vec::new());
+    for plan in &plans {
+        match stays(plan) {
+            Some(why) => untouched.push((plan.site.name.clone(), why)),
+            None => weights.push(plan.site.name.clone()),
+        }
+    }
+    let predict = predict::predict_masked(densities, model, &plans, &weights);
+    let moments = moments(&plans, &weights);
+    Ok(Pruning {
+        sites: weights,
+        untouched,
+        moments: pipeline::run(&moments, pipelines::BEFORE_LOWERING, context)?,
+        predict: pipeline::run(&predict, pipelines::BEFORE_LOWERING, context)?,
+    })
+}
+
+/// Why the elements of a site are no weights, if they are not.
+fn stays(plan: &Plan<'_>) -> Option<String> {
+    let family = &plan.posterior.family;
+    let is_real = |site: &Site| site.support == Support::Real;
+    if !is_real(plan.site) || !plan.posterior.members.iter().all(is_real) {
+        return Some("zero is no value of a constrained site".to_owned());
+    }
+    if kl::is_point(plan.posterior) {
+        return Some("a fixed value has no noise".to_owned());
+    }
+    if family.mean.is_none() || family.variance.is_none() {
+        return Some(format!("`{}` states no mean and variance", family.name));
+    }
+    None
+}
+
+/// `(states..) -> SITE/mean, SITE/variance`.
+fn moments(plans: &[Plan<'_>], sites: &[Arc<str>]) -> Function {
+    let mut builder = Builder::new("moments");
+    let mut scope = Scope::default();
+    plan::bind_states(&mut builder, plans, &mut scope);
+    let mut results = Vec::new();
+    for plan in plans.iter().filter(|plan| sites.contains(&plan.site.name)) {
+        let family = &plan.posterior.family;
+        let params = plan.family_params(&mut builder, &scope);
+        let parts = [("mean", &family.mean), ("variance", &family.variance)];
+        for (part, function) in parts {
+            if let Some(function) = function {
+                let value = builder.inline(function, &params)[0];
+                results.push((format!("{}/{part}", plan.site.name).into(), value));
+            }
+        }
+    }
+    builder.finish(results)
+}

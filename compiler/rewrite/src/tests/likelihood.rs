@@ -1,0 +1,740 @@
+//! Per-layer treatments of the likelihood, against closed forms of linear regression.
+
+use super::library::{approximation, declared, laplace, normal, posterior, radial, regression, sgd};
+use crate::density::density;
+use crate::methods::likelihood::choice::{Layers, Way};
+use crate::methods::likelihood::{per_example, symmetry};
+use crate::methods::train::{Objective, Refusal, Settings, objective};
+use crate::pass::Context;
+use crate::report;
+use bnnc_abi::manifest::Init;
+use bnnc_base::diagnostic::Code;
+use bnnc_base::shape::{Shape, Sizes, Symbol};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::dist::Instance;
+use bnnc_graph::eval::evaluate;
+use bnnc_graph::function::{Function, Value};
+use bnnc_graph::model::{Model, Posterior};
+use bnnc_graph::spec::LOWERED;
+use bnnc_graph::tensor::Tensor;
+use bnnc_graph::types::Type;
+use bnnc_graph::verify::verify;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+const SD: f64 = 0.5;
+const X: [[f64; 3]; 6] = [
+    [1.0, 0.3, -0.5],
+    [0.9, -0.2, 0.4],
+    [1.2, 0.8, 0.1],
+    [0.7, 0.5, -0.9],
+    [1.1, -0.6, 0.2],
+    [0.8, 0.1, 0.6],
+];
+const Y: [f64; 6] = [0.4, 1.1, 0.2, -0.3, 0.9, 0.5];
+const W: ([f64; 3], [f64; 3]) = ([0.4, -0.3, 0.2], [0.3, 0.2, 0.4]);
+const B: (f64, f64) = (0.1, 0.25);
+
+fn names(list: &[&str]) -> Vec<Arc<str>> {
+    list.iter().map(|name| (*name).into()).collect()
+}
+
+fn local(names: &[Arc<str>]) -> Layers<'_> {
+    Layers {
+        local: names,
+        ..Layers::default()
+    }
+}
+
+fn flipout(names: &[Arc<str>]) -> Layers<'_> {
+    Layers {
+        flipout: names,
+        ..Layers::default()
+    }
+}
+
+/// `y ~ Normal(w x + b, SD)`.
+fn linear() -> Model {
+    let sites = vec![
+        declared("out.w", normal(&Shape::fixed(&[1, 3])), &[0.0, 1.0]),
+        declared("out.b", normal(&Shape::fixed(&[1])), &[0.0, 1.0]),
+    ];
+    regression(Type::real(Shape::fixed(&[3])), sites, SD, |b, sites, x| {
+        let product = b.contract(sites[0], x, "ij,j->i");
+        let sum = b.add(product, sites[1]);
+        b.reshape(sum, &Shape::scalar())
+    })
+}
+
+fn linear_posterior() -> Posterior {
+    let of = |sizes: &[usize]| normal(&Shape::fixed(sizes));
+    posterior(vec![
+        approximation("out.w", of(&[1, 3]), &[0.0, 1.0]),
+        approximation("out.b", of(&[1]), &[0.0, 1.0]),
+    ])
+}
+
+fn compile(
+    model: &Model,
+    posterior: &Posterior,
+    samples: usize,
+    layers: Layers<'_>,
+) -> Result<Objective, Refusal> {
+    let optimiser = sgd(1.0);
+    let settings = Settings {
+        optimiser: &optimiser,
+        samples,
+        kl_draws: 0,
+        kl: crate::kl::Options::default(),
+        layers,
+    };
+    objective(
+        &density(model)?,
+        model,
+        posterior,
+        settings,
+        &mut Context::default(),
+    )
+}
+
+fn inverse_softplus(x: f64) -> f64 {
+    x.exp_m1().ln()
+}
+
+/// A training function with the states of [`linear_posterior`] at `W` and `B`, the rows `X` and `Y`, and no divergence.
+struct Run {
+    train: Function,
+    sizes: Sizes,
+    values: HashMap<String, Tensor>,
+}
+
+fn run(model: &Model, posterior: &Posterior, samples: usize, layers: Layers<'_>) -> Run {
+    let objective = compile(model, posterior, samples, layers).unwrap();
+    verify(&objective.train, LOWERED).unwrap();
+    let sizes = Sizes::default()
+        .with(Symbol::Batch, Y.len())
+        .with(Symbol::Draws, samples);
+    let mut values = HashMap::new();
+    for state in &objective.states {
+        let Init::Constant(start) = state.init else {
+            panic!("a test starts from constants")
+        };
+        let tensor = Tensor::from_fn(state.shape.resolve(&sizes), |_| start);
+        values.insert(state.name.clone(), tensor);
+    }
+    values.insert("x".into(), Tensor::new(vec![Y.len(), 3], X.concat()));
+    values.insert("y".into(), Tensor::new(vec![Y.len()], Y.to_vec()));
+    let numbers = [
+        ("iteration", 1.0),
+        ("step", 0.0),
+        ("rate", 1.0),
+        ("scale", 1.0),
+        ("kl_weight", 0.0),
+    ];
+    values.extend(numbers.map(|(name, number)| (name.to_owned(), Tensor::scalar(number))));
+    let mut run = Run {
+        train: objective.train,
+        sizes,
+        values,
+    };
+    let positive = |values: &[f64]| values.iter().copied().map(inverse_softplus).collect::<Vec<f64>>();
+    run.fill("out.w/loc", &W.0);
+    run.fill("out.w/scale", &positive(&W.1));
+    run.fill("out.b/loc", &[B.0]);
+    run.fill("out.b/scale", &positive(&[B.1]));
+    run
+}
+
+impl Run {
+    fn fill(&mut self, name: &str, data: &[f64]) {
+        if let Some(tensor) = self.values.get_mut(name) {
+            tensor.data = data.to_vec();
+        }
+    }
+
+    /// The loss of one step and its gradient in `states`, one after another.
+    fn step(&mut self, step: usize, states: &[&str]) -> Vec<f64> {
+        self.values.insert("step".into(), Tensor::scalar(step as f64));
+        let inputs: Vec<Tensor> = self
+            .train
+            .params
+            .iter()
+            .map(|param| self.values[crate::nodes::param_name(&self.train, *param)].clone())
+            .collect();
+        let results = evaluate(&self.train, &inputs, &self.sizes);
+        let after: HashMap<&str, &Tensor> = self
+            .train
+            .results
+            .iter()
+            .map(|(name, _)| &**name)
+            .zip(&results)
+            .collect();
+        let mut numbers = after["loss"].data.clone();
+        for state in states {
+            let pairs = self.values[*state].data.iter().zip(&after[state].data);
+            numbers.extend(pairs.map(|(before, after)| before - after));
+        }
+        numbers
+    }
+
+    /// Mean and variance of each number over so many steps.
+    fn moments(&mut self, steps: usize, states: &[&str]) -> Vec<(f64, f64)> {
+        let all: Vec<Vec<f64>> = (0..steps).map(|step| self.step(step, states)).collect();
+        let of = |at: usize| {
+            let mean = all.iter().map(|numbers| numbers[at]).sum::<f64>() / steps as f64;
+            let squares = all
+                .iter()
+                .map(|numbers| (numbers[at] - mean).powi(2))
+                .sum::<f64>();
+            (mean, squares / steps as f64)
+        };
+        (0..all[0].len()).map(of).collect()
+    }
+}
+
+const STATES: [&str; 4] = ["out.w/loc", "out.w/scale", "out.b/loc", "out.b/scale"];
+
+/// Minus the expected log likelihood of [`linear`] and its gradient in [`STATES`], in closed form.
+fn known() -> Vec<f64> {
+    let slope = |deviation: f64| 1.0 - (-deviation).exp();
+    let mut numbers = vec![0.0; 9];
+    for (x, y) in X.iter().zip(&Y) {
+        let mean = B.0 + x.iter().zip(&W.0).map(|(x, m)| x * m).sum::<f64>();
+        let variance = B.1 * B.1 + x.iter().zip(&W.1).map(|(x, s)| (x * s).powi(2)).sum::<f64>();
+        let residual = y - mean;
+        numbers[0] += (residual * residual + variance) / (2.0 * SD * SD)
+            + SD.ln()
+            + 0.5 * (2.0 * std::f64::consts::PI).ln();
+        for at in 0..3 {
+            numbers[1 + at] -= residual * x[at] / (SD * SD);
+            numbers[4 + at] += x[at] * x[at] * W.1[at] * slope(W.1[at]) / (SD * SD);
+        }
+        numbers[7] -= residual / (SD * SD);
+        numbers[8] += B.1 * slope(B.1) / (SD * SD);
+    }
+    numbers
+}
+
+/// Each mean lies within five standard errors of the known value.
+fn agree(moments: &[(f64, f64)], steps: usize, known: &[f64]) {
+    assert_eq!(moments.len(), known.len());
+    for ((mean, variance), known) in moments.iter().zip(known) {
+        let error = (variance / steps as f64).sqrt();
+        assert!(
+            (mean - known).abs() <= 5.0 * error + 1e-12,
+            "{mean} is not {known} within {error}"
+        );
+    }
+}
+
+#[test]
+fn treatments_keep_the_expectation_and_lessen_the_variance() {
+    const STEPS: usize = 1500;
+    let all = names(&["out"]);
+    let of = |layers: Layers<'_>| run(&linear(), &linear_posterior(), 1, layers).moments(STEPS, &STATES);
+    let (shared, local, flipout) = (of(Layers::default()), of(local(&all)), of(flipout(&all)));
+    for moments in [&shared, &local, &flipout] {
+        agree(moments, STEPS, &known());
+    }
+    // The variance of the loss by local reparameterisation: independent rows, each a quadratic of one normal variate.
+    let row = |(x, y): (&[f64; 3], &f64)| {
+        let mean = B.0 + x.iter().zip(&W.0).map(|(x, m)| x * m).sum::<f64>();
+        let variance = B.1 * B.1 + x.iter().zip(&W.1).map(|(x, s)| (x * s).powi(2)).sum::<f64>();
+        (2.0 * variance * variance + 4.0 * variance * (y - mean).powi(2)) / (4.0 * SD.powi(4))
+    };
+    let variance: f64 = X.iter().zip(&Y).map(row).sum();
+    assert!(
+        (local[0].1 / variance - 1.0).abs() < 0.25,
+        "{} is not {variance}",
+        local[0].1
+    );
+    // The slopes in the locations are sums over six rows with nearly the same first input: the standard deviation of shared
+    // noise adds up over them, of independent noise the variance does. Six times less, with a margin.
+    for at in [1, 7] {
+        assert!(
+            local[at].1 < 0.25 * shared[at].1,
+            "{at}: {} and {}",
+            local[at].1,
+            shared[at].1
+        );
+        assert!(
+            flipout[at].1 < 0.25 * shared[at].1,
+            "{at}: {} and {}",
+            flipout[at].1,
+            shared[at].1
+        );
+    }
+}
+
+#[test]
+fn several_samples_are_averaged() {
+    const STEPS: usize = 300;
+    let all = names(&["out"]);
+    for layers in [local(&all), flipout(&all)] {
+        let one = run(&linear(), &linear_posterior(), 1, layers).moments(STEPS, &STATES);
+        let four = run(&linear(), &linear_posterior(), 4, layers).moments(STEPS, &STATES);
+        agree(&four, STEPS, &known());
+        assert!(four[0].1 < 0.5 * one[0].1);
+    }
+}
+
+/// `v tanh(w x)` with weights of its own for each way.
+fn network() -> Model {
+    let sites = vec![
+        declared("out.w", normal(&Shape::fixed(&[1, 3])), &[0.0, 1.0]),
+        declared("out.b", normal(&Shape::fixed(&[1])), &[0.0, 1.0]),
+        declared("last", normal(&Shape::fixed(&[2, 1])), &[0.0, 1.0]),
+    ];
+    regression(Type::real(Shape::fixed(&[3])), sites, SD, |b, sites, x| {
+        let turned = b.transpose(sites[0], &[1, 0]);
+        let product = b.contract(x, turned, "j,ji->i");
+        let sum = b.add(sites[1], product);
+        let hidden = b.tanh(sum);
+        let last = b.contract(sites[2], hidden, "ij,j->i");
+        let last = b.tanh(last);
+        b.reduce_sum_all(last)
+    })
+}
+
+fn network_posterior() -> Posterior {
+    let mut posterior = linear_posterior();
+    let last = approximation("last", normal(&Shape::fixed(&[2, 1])), &[0.6, 0.5]);
+    posterior.sites.push(last);
+    posterior
+}
+
+/// Two layers with a nonlinearity: the treatments agree with shared draws, whose mean over many draws has a small error.
+#[test]
+fn deep_networks_keep_the_expectation() {
+    const STEPS: usize = 60;
+    let states = ["out.w/loc", "out.w/scale", "out.b/loc", "last/loc", "last/scale"];
+    let of = |layers: Layers<'_>| run(&network(), &network_posterior(), 50, layers).moments(STEPS, &states);
+    let shared = of(Layers::default());
+    let (all, first, last) = (names(&["out", "last"]), names(&["out.w"]), names(&["last"]));
+    let mixed = Layers {
+        local: &last,
+        flipout: &first,
+        ..Layers::default()
+    };
+    for layers in [local(&all), flipout(&all), mixed] {
+        for (ours, theirs) in of(layers).iter().zip(&shared) {
+            let error = ((ours.1 + theirs.1) / STEPS as f64).sqrt();
+            assert!(
+                (ours.0 - theirs.0).abs() <= 5.0 * error,
+                "{ours:?} is not {theirs:?}"
+            );
+        }
+    }
+}
+
+/// Where everything that reaches a layer is zero, so is the variance of its outputs.
+#[test]
+fn gradients_at_zero_variance_are_finite() {
+    let sites = vec![declared("out.w", normal(&Shape::fixed(&[1, 3])), &[0.0, 1.0])];
+    let model = regression(Type::real(Shape::fixed(&[3])), sites, SD, |b, sites, x| {
+        let zero = b.zeros_like(x);
+        let least = b.min(x, zero);
+        let nothing = b.max(least, zero);
+        let product = b.contract(sites[0], nothing, "ij,j->i");
+        b.reshape(product, &Shape::scalar())
+    });
+    let all = names(&["out"]);
+    let approximation = approximation("out.w", normal(&Shape::fixed(&[1, 3])), &[0.0, 1.0]);
+    let mut run = run(&model, &posterior(vec![approximation]), 1, local(&all));
+    let numbers = run.step(0, &["out.w/loc", "out.w/scale"]);
+    assert!(numbers.iter().all(|number| number.is_finite()), "{numbers:?}");
+}
+
+/// Perturbations of different examples do not correlate, though they come from one draw.
+#[test]
+fn flipout_decorrelates_examples() {
+    let row = density(&linear()).unwrap().row_log_likelihood;
+    let treated = [("out.w".into(), Way::Flipout)];
+    let row = per_example::rewrite(&row, &treated).unwrap().row;
+    // Far from the observation the log likelihood is linear in the output, but for one part in a hundred.
+    let output = |draw: f64, example: f64| {
+        let value = |param: &Value| match crate::nodes::param_name(&row, *param) {
+            "draw" => Tensor::scalar(draw),
+            "example" => Tensor::scalar(example),
+            "x" => Tensor::new(vec![3], vec![1.0, 1.0, 1.0]),
+            "y" => Tensor::scalar(100.0),
+            "out.w:centre" => Tensor::zeros(vec![1, 3]),
+            "out.w:spread" => Tensor::new(vec![1, 3], vec![1.0, 0.2, 0.1]),
+            _ => Tensor::zeros(row.ty(*param).shape.resolve(&Sizes::default())),
+        };
+        let inputs: Vec<Tensor> = row.params.iter().map(value).collect();
+        evaluate(&row, &inputs, &Sizes::default())[0].data[0]
+    };
+    const DRAWS: usize = 2000;
+    let pairs: Vec<(f64, f64)> = (0..DRAWS)
+        .map(|draw| (output(draw as f64, 0.0), output(draw as f64, 1.0)))
+        .collect();
+    let mean = |f: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(f).sum::<f64>() / DRAWS as f64;
+    let (first, second) = (mean(&|pair| pair.0), mean(&|pair| pair.1));
+    let variance = mean(&|pair| (pair.0 - first).powi(2));
+    let covariance = mean(&|pair| (pair.0 - first) * (pair.1 - second));
+    assert!(variance > 0.0);
+    assert!(
+        (covariance / variance).abs() < 5.0 / (DRAWS as f64).sqrt(),
+        "{covariance} of {variance}"
+    );
+}
+
+#[test]
+fn samplers_show_their_symmetry() {
+    let kind = |family: &Instance| symmetry::kind(family.draw.as_ref().unwrap());
+    assert_eq!(kind(&normal(&Shape::fixed(&[2, 3]))), (true, true));
+    assert_eq!(
+        kind(&laplace(&Shape::scalar())),
+        (true, true),
+        "the test's sampler is normal"
+    );
+    // `loc + scale * noise * |radius| / norm(noise)`.
+    let mut family = radial(3);
+    let mut b = Builder::new("draw");
+    let ty = Type::real(Shape::fixed(&[3]));
+    let [loc, scale] = ["loc", "scale"].map(|name| b.param(name, ty.clone()));
+    let coordinates = crate::density::coordinates(&mut b);
+    let kind_of = bnnc_abi::symbols::NoiseKind::Normal;
+    let noise = b.noise(kind_of, "z", coordinates, &Shape::fixed(&[3]));
+    let radius = b.noise(kind_of, "r", coordinates, &Shape::scalar());
+    let squares = b.contract(noise, noise, "i,i->");
+    let norm = b.sqrt(squares);
+    let size = b.abs(radius);
+    let factor = b.div(size, norm);
+    let factor = b.broadcast_to(factor, &Shape::fixed(&[3]));
+    let direction = b.mul(noise, factor);
+    let scaled = b.mul(scale, direction);
+    let value = b.add(loc, scaled);
+    family.draw = Some(Arc::new(b.finish(vec![("value".into(), value)])));
+    assert_eq!(kind(&family), (true, false));
+    assert_eq!(
+        kind(&super::library::exponential(&Shape::scalar())),
+        (false, false)
+    );
+}
+
+fn sentences(layers: Layers<'_>) -> Vec<String> {
+    let objective = compile(&network(), &network_posterior(), 1, layers).unwrap();
+    objective
+        .reports
+        .into_iter()
+        .map(|report| report.likelihood)
+        .collect()
+}
+
+#[test]
+fn treatments_are_announced() {
+    assert_eq!(sentences(Layers::default()), ["shared draw"; 3]);
+    let some = names(&["out"]);
+    assert_eq!(
+        sentences(local(&some)),
+        [
+            "local reparameterisation",
+            "local reparameterisation, in one draw with `out.w`",
+            "shared draw"
+        ]
+    );
+    assert_eq!(
+        sentences(flipout(&some)),
+        [
+            "flipout",
+            "flipout: a sign of its own for every example and element",
+            "shared draw"
+        ]
+    );
+    let bias = names(&["out.b"]);
+    assert_eq!(
+        sentences(local(&bias))[1],
+        "local reparameterisation: a draw of its own for every example"
+    );
+}
+
+fn refused(model: &Model, posterior: &Posterior, layers: Layers<'_>) -> (&'static Code, String) {
+    match compile(model, posterior, 1, layers) {
+        Err(Refusal::Program(diagnostics)) => (diagnostics[0].code, diagnostics[0].message.clone()),
+        other => panic!("expected a diagnostic, found {other:?}"),
+    }
+}
+
+#[test]
+fn what_cannot_be_treated_is_refused_with_the_reason() {
+    let unknown = names(&["oot"]);
+    let (code, message) = refused(&linear(), &linear_posterior(), local(&unknown));
+    assert_eq!(code.id, report::UNKNOWN_LAYER.id);
+    assert_eq!(
+        message,
+        "`local` names `oot`, but the model has no such layer or site"
+    );
+
+    let all = names(&["out"]);
+    let both = Layers {
+        local: &all,
+        flipout: &all,
+        ..Layers::default()
+    };
+    let (code, message) = refused(&linear(), &linear_posterior(), both);
+    assert_eq!(code.id, report::LAYER_FORM.id);
+    assert_eq!(message, "`flipout` cannot treat `out.w`: `local` names it too");
+
+    let one = |used: fn(&mut Builder, Value, Value) -> Value| {
+        let sites = vec![declared("out.w", normal(&Shape::fixed(&[1, 3])), &[0.0, 1.0])];
+        regression(Type::real(Shape::fixed(&[3])), sites, SD, move |b, sites, x| {
+            used(b, sites[0], x)
+        })
+    };
+    let plain = || {
+        posterior(vec![approximation(
+            "out.w",
+            normal(&Shape::fixed(&[1, 3])),
+            &[0.0, 1.0],
+        )])
+    };
+    let why = |model: &Model, layers| refused(model, &plain(), layers).1;
+    let bent = one(|b, w, x| {
+        let bent = b.tanh(w);
+        let product = b.contract(bent, x, "ij,j->i");
+        b.reduce_sum_all(product)
+    });
+    assert_eq!(
+        why(&bent, local(&all)),
+        "`local` cannot treat `out.w`: it is used by `tanh`, not only as the weights of a product"
+    );
+    let twice = one(|b, w, x| {
+        let first = b.contract(w, x, "ij,j->i");
+        let again = b.tanh(x);
+        let second = b.contract(w, again, "ij,j->i");
+        let sum = b.add(first, second);
+        b.reduce_sum_all(sum)
+    });
+    assert_eq!(
+        why(&twice, local(&all)),
+        "`local` cannot treat `out.w`: one example uses it several times, so what it is multiplied with shares its noise"
+    );
+    assert!(compile(&twice, &plain(), 1, flipout(&all)).is_ok());
+    let several = one(|b, w, x| {
+        let pairs = b.broadcast(x, &Shape::fixed(&[2, 3]), &[1]);
+        let shifts = b.literal(&[2, 3], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+        let pairs = b.mul(pairs, shifts);
+        let product = b.contract(w, pairs, "ij,kj->ki");
+        let product = b.tanh(product);
+        b.reduce_sum_all(product)
+    });
+    assert_eq!(
+        why(&several, local(&all)),
+        "`local` cannot treat `out.w`: one example multiplies it with several vectors, so the products share its noise"
+    );
+    assert!(compile(&several, &plain(), 1, flipout(&all)).is_ok());
+
+    let mut family = normal(&Shape::fixed(&[1, 3]));
+    family.draw = super::library::logistic(&Shape::fixed(&[1, 3])).draw;
+    let skewed = posterior(vec![approximation("out.w", family, &[0.0, 1.0])]);
+    let model = one(|b, w, x| {
+        let product = b.contract(w, x, "ij,j->i");
+        b.reduce_sum_all(product)
+    });
+    assert_eq!(
+        refused(&model, &skewed, local(&all)).1,
+        "`local` cannot treat `out.w`: the elements of draws of `Normal` are not independent normal variates"
+    );
+    assert_eq!(
+        refused(&model, &skewed, flipout(&all)).1,
+        "`flipout` cannot treat `out.w`: draws of `Normal` do not show that they are symmetric around a centre, element by \
+         element"
+    );
+}
+
+fn integrate(names: &[Arc<str>]) -> Layers<'_> {
+    Layers {
+        integrate: names,
+        ..Layers::default()
+    }
+}
+
+/// Bayesian linear regression: the value and the gradient of the expected log likelihood in closed form, and no noise.
+#[test]
+fn a_normal_likelihood_is_integrated_exactly() {
+    let all = names(&["out"]);
+    let mut exact = run(&linear(), &linear_posterior(), 1, integrate(&all));
+    let is_noise = |node: &bnnc_graph::function::Node| matches!(&node.kind, bnnc_graph::function::NodeKind::Apply { op, .. } if op.name == "noise");
+    assert!(!exact.train.nodes.iter().any(is_noise));
+    for (got, want) in exact.step(0, &STATES).iter().zip(known()) {
+        assert!(
+            (got - want).abs() <= 1e-12 * (1.0 + want.abs()),
+            "{got} is not {want}"
+        );
+    }
+    let objective = compile(&linear(), &linear_posterior(), 1, integrate(&all)).unwrap();
+    let sentences: Vec<&str> = objective
+        .reports
+        .iter()
+        .map(|report| &*report.likelihood)
+        .collect();
+    assert_eq!(sentences, ["integrated exactly (polynomial of degree 2)"; 2]);
+}
+
+/// The last layer of a network, after a layer with noise: the same expectation with less variance.
+#[test]
+fn a_last_layer_is_integrated() {
+    const STEPS: usize = 200;
+    let model = {
+        let sites = vec![
+            declared("out.w", normal(&Shape::fixed(&[1, 3])), &[0.0, 1.0]),
+            declared("out.b", normal(&Shape::fixed(&[1])), &[0.0, 1.0]),
+            declared("last", normal(&Shape::fixed(&[2, 1])), &[0.0, 1.0]),
+        ];
+        regression(Type::real(Shape::fixed(&[3])), sites, SD, |b, sites, x| {
+            let product = b.contract(sites[0], x, "ij,j->i");
+            let sum = b.add(product, sites[1]);
+            let hidden = b.tanh(sum);
+            let last = b.contract(sites[2], hidden, "ij,j->i");
+            b.reduce_sum_all(last)
+        })
+    };
+    let states = ["out.w/loc", "last/loc", "last/scale"];
+    let (first, last) = (names(&["out"]), names(&["last"]));
+    let layers = [
+        local(&first),
+        Layers {
+            local: &first,
+            integrate: &last,
+            ..Layers::default()
+        },
+    ];
+    let [drawn, integrated] =
+        layers.map(|layers| run(&model, &network_posterior(), 10, layers).moments(STEPS, &states));
+    for (ours, theirs) in integrated.iter().zip(&drawn) {
+        let error = ((ours.1 + theirs.1) / STEPS as f64).sqrt();
+        assert!(
+            (ours.0 - theirs.0).abs() <= 5.0 * error,
+            "{ours:?} is not {theirs:?}"
+        );
+        assert!(ours.1 < theirs.1);
+    }
+}
+
+/// `log sigmoid(u)` or `log sigmoid(-u)` with `u = w x + b`, by what `y` says.
+fn logistic_row() -> Function {
+    let mut b = Builder::new("row");
+    let w = b.param("w", Type::real(Shape::fixed(&[2])));
+    let bias = b.param("b", Type::scalar());
+    let x = b.param("x", Type::real(Shape::fixed(&[2])));
+    let y = b.param("y", Type::scalar());
+    let zero = b.real(0.0);
+    let product = b.contract(w, x, "i,i->");
+    let u = b.add(product, bias);
+    let minus = b.neg(u);
+    let (plus, minus) = (b.log_sigmoid(u), b.log_sigmoid(minus));
+    let is_true = b.lt(zero, y);
+    let value = b.select(is_true, plus, minus);
+    b.finish(vec![("log_likelihood".into(), value)])
+}
+
+/// The mean of `f` under a normal distribution, by the trapezium rule, which is exact to rounding for analytic functions.
+fn gaussian_mean(mean: f64, sd: f64, f: impl Fn(f64) -> f64) -> f64 {
+    const STEP: f64 = 1.0 / 64.0;
+    let weight = |z: f64| (-0.5 * z * z).exp() * STEP / (2.0 * std::f64::consts::PI).sqrt();
+    (-768..=768)
+        .map(|at| f64::from(at) * STEP)
+        .map(|z| weight(z) * f(mean + sd * z))
+        .sum()
+}
+
+#[test]
+fn a_logistic_likelihood_is_integrated_by_its_series() {
+    let treated = names(&["w", "b"]);
+    let x = [0.6, -0.4];
+    let (centre, spread) = ([0.8, 0.5, -0.2], [0.5, 0.7, 0.3]);
+    let mean = centre[0] * x[0] + centre[1] * x[1] + centre[2];
+    let sd = f64::hypot(f64::hypot(spread[0] * x[0], spread[1] * x[1]), spread[2]);
+    let series = |u: f64, order: usize| {
+        let terms = [-1.0 / 8.0 * u * u, u.powi(4) / 192.0, -u.powi(6) / 2880.0];
+        -std::f64::consts::LN_2 + 0.5 * u + terms[..order / 2].iter().sum::<f64>()
+    };
+    for (order, bound) in [(2, 1.0 / 192.0), (4, 1.0 / 2880.0), (6, 17.0 / 645_120.0)] {
+        let rewritten =
+            crate::methods::likelihood::integrate::rewrite(&logistic_row(), &treated, order).unwrap();
+        for (y, sign) in [(1.0, 1.0), (0.0, -1.0)] {
+            let value = |param: &Value| match crate::nodes::param_name(&rewritten.row, *param) {
+                "x" => Tensor::new(vec![2], x.to_vec()),
+                "w:centre" => Tensor::new(vec![2], centre[..2].to_vec()),
+                "w:spread" => Tensor::new(vec![2], spread[..2].to_vec()),
+                "b:centre" => Tensor::scalar(centre[2]),
+                "b:spread" => Tensor::scalar(spread[2]),
+                _ => Tensor::scalar(y),
+            };
+            let inputs: Vec<Tensor> = rewritten.row.params.iter().map(value).collect();
+            let got = evaluate(&rewritten.row, &inputs, &Sizes::default())[0].data[0];
+            let wanted = gaussian_mean(mean, sd, |u| series(sign * u, order));
+            assert!(
+                (got - wanted).abs() < 1e-12,
+                "order {order}: {got} is not {wanted}"
+            );
+            let exact = gaussian_mean(mean, sd, |u| -(-sign * u).exp().ln_1p());
+            let most = bound * gaussian_mean(mean, sd, |u| u.powi(order as i32 + 2));
+            assert!(
+                (got - exact).abs() <= most,
+                "order {order}: {got} is not {exact} within {most}"
+            );
+        }
+        let text = format!(
+            "integrated by the series of order {order} (biased by at most {bound:.3e} times the mean of"
+        );
+        assert!(
+            rewritten.sentences[0].1.starts_with(&text),
+            "{}",
+            rewritten.sentences[0].1
+        );
+    }
+}
+
+#[test]
+fn likelihoods_that_are_no_polynomials_are_not_integrated() {
+    let why = |build: fn(&mut Builder, Value) -> Value| {
+        let mut b = Builder::new("row");
+        let w = b.param("out.w", Type::real(Shape::fixed(&[2, 3])));
+        let x = b.param("x", Type::real(Shape::fixed(&[3])));
+        let product = b.contract(w, x, "ij,j->i");
+        let value = build(&mut b, product);
+        let row = b.finish(vec![("log_likelihood".into(), value)]);
+        let faults = crate::methods::likelihood::integrate::rewrite(&row, &names(&["out.w"]), 4);
+        faults.err().map(|faults| {
+            assert_eq!(faults[0].code.id, report::LAYER_FORM.id);
+            faults[0].message.clone()
+        })
+    };
+    let student = why(|b, u| {
+        let square = b.square(u);
+        let log = b.log1p(square);
+        b.reduce_sum_all(log)
+    });
+    assert_eq!(
+        student.as_deref(),
+        Some(
+            "`integrate` cannot treat `out.w`: the log likelihood is no polynomial in its outputs, because they reach \
+             `log1p`"
+        )
+    );
+    let categorical = why(|b, u| {
+        let log = b.log_softmax(u, 0);
+        b.reduce_sum_all(log)
+    });
+    assert!(categorical.unwrap().ends_with("because they reach `log_softmax`"));
+    let crossed = why(|b, u| {
+        let turned = b.contract(u, u, "i,j->ij");
+        b.reduce_sum_all(turned)
+    });
+    assert!(
+        crossed
+            .unwrap()
+            .ends_with("outputs are multiplied that share weights in different ways")
+    );
+    // Each element with itself is no cross product.
+    assert_eq!(
+        why(|b, u| {
+            let square = b.square(u);
+            b.reduce_sum_all(square)
+        }),
+        None
+    );
+}

@@ -1,0 +1,333 @@
+//! Separated divergences at noise that is known (section 6.4 of the methods): values, gradients and the way that was chosen.
+
+use super::library::{
+    approximation, declared, exponential, laplace, logistic, normal, posterior, regression, sgd,
+};
+use crate::density::density;
+use crate::kl::{Estimator, Options, Statistics};
+use crate::methods::divergence::{Divergence, divergence};
+use crate::methods::train::Settings;
+use crate::pass::Context;
+use crate::report;
+use bnnc_abi::manifest::Init;
+use bnnc_base::shape::{Shape, Sizes, Symbol};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::dist::{Instance, Support};
+use bnnc_graph::eval::evaluate;
+use bnnc_graph::function::{Function, Value};
+use bnnc_graph::tensor::Tensor;
+use bnnc_graph::types::Type;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+const XI: [f64; 4] = [-1.2, 0.3, 0.7, 2.0];
+const POSITIVE: [f64; 4] = [0.2, 0.9, 1.4, 3.1];
+
+fn scalar() -> Shape {
+    Shape::scalar()
+}
+
+/// A sampler whose noise is a table: `draw(parameters.., noise)`.
+fn tabulated(
+    params: &[&str],
+    table: &[f64],
+    draw: fn(&mut Builder, &[Value], Value) -> Value,
+) -> Arc<Function> {
+    let mut b = Builder::new("draw");
+    let params: Vec<Value> = params.iter().map(|name| b.param(name, Type::scalar())).collect();
+    let [at, _, _] = ["draw", "example", "step"].map(|name| b.param(name, Type::int(scalar())));
+    let table = b.literal(&[table.len()], table);
+    let noise = b.gather(table, at, 0);
+    let value = draw(&mut b, &params, noise);
+    Arc::new(b.finish(vec![("value".into(), value)]))
+}
+
+/// The normal family with the noise of the tables.
+fn normal_of_table() -> Instance {
+    let mut family = normal(&scalar());
+    family.draw = Some(tabulated(&["loc", "scale"], &XI, |b, p, noise| {
+        let scaled = b.mul(p[1], noise);
+        b.add(p[0], scaled)
+    }));
+    family
+}
+
+struct Found {
+    divergence: Divergence,
+    values: HashMap<String, f64>,
+    warnings: Vec<String>,
+}
+
+/// The divergence and its gradient in the parameters as they are declared, over the four draws of a table.
+fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: Options) -> Found {
+    let first = |b: &mut Builder, sites: &[Value], x: Value| b.mul(sites[0], x);
+    let model = regression(Type::scalar(), vec![declared("w", prior, params)], 1.0, first);
+    let posterior = posterior(vec![approximation("w", family, starts)]);
+    let densities = density(&model).unwrap();
+    let optimiser = sgd(0.0);
+    let settings = Settings {
+        optimiser: &optimiser,
+        samples: 1,
+        kl_draws: 4,
+        kl,
+        layers: crate::methods::likelihood::choice::Layers::default(),
+    };
+    let mut context = Context::default();
+    let divergence = divergence(&densities, &model, &posterior, settings, &mut context).unwrap();
+    let sizes = Sizes::default().with(Symbol::KlDraws, 4);
+    let state = |name: &str| {
+        let state = divergence.states.iter().find(|state| state.name == name).unwrap();
+        match state.init {
+            Init::Constant(start) => start,
+            _ => unreachable!("tests start from constants"),
+        }
+    };
+    let inputs: Vec<Tensor> = divergence
+        .gradient
+        .params
+        .iter()
+        .map(
+            |param| match crate::nodes::param_name(&divergence.gradient, *param) {
+                "step" => Tensor::scalar(0.0),
+                name => Tensor::scalar(state(name)),
+            },
+        )
+        .collect();
+    let results = evaluate(&divergence.gradient, &inputs, &sizes);
+    let mut values = HashMap::new();
+    for ((name, _), tensor) in divergence.gradient.results.iter().zip(results) {
+        let mut value = tensor.data[0];
+        if name.ends_with("scale") {
+            // The state is the inverse softplus of the scale: d scale / d state = sigmoid(state).
+            value /= bnnc_base::special::sigmoid(state(name));
+        }
+        values.insert(name.to_string(), value);
+    }
+    let warnings = context
+        .warnings
+        .iter()
+        .map(|warning| warning.message.clone())
+        .collect();
+    Found {
+        divergence,
+        values,
+        warnings,
+    }
+}
+
+fn sampled() -> Options {
+    Options {
+        estimator: Estimator::Sampled,
+        statistics: Statistics::Sums,
+        taylor: 0,
+    }
+}
+
+fn direct() -> Options {
+    Options {
+        estimator: Estimator::Direct,
+        ..sampled()
+    }
+}
+
+fn close(got: f64, want: f64, tolerance: f64) {
+    assert!(
+        (got - want).abs() <= tolerance,
+        "{got} is not {want} to {tolerance}"
+    );
+}
+
+fn way(found: &Found) -> &str {
+    &found.divergence.reports[0].kl
+}
+
+/// The entropy of the normal with scale 0.5.
+const ENTROPY: f64 = 0.725_791_352_644_727_4;
+
+#[test]
+fn polynomials_of_a_location_scale_sampler() {
+    let tuple = found(
+        normal_of_table(),
+        &[0.3, 0.5],
+        normal(&scalar()),
+        &[0.1, 0.8],
+        sampled(),
+    );
+    assert!(
+        way(&tuple).starts_with("tuple: 2 means of noise per element, summed"),
+        "{}",
+        way(&tuple)
+    );
+    close(tuple.values["kl"], 1.091_302_79 - ENTROPY, 1e-8);
+    // d mean w^2 = (1.05, 1.775), d mean w = (1, 0.45); -log p = (w - 0.1)^2 / 1.28 + ..; d entropy / d scale = 1 / 0.5.
+    close(tuple.values["w/loc"], (1.05 - 0.2) / 1.28, 1e-12);
+    close(tuple.values["w/scale"], (1.775 - 0.2 * 0.45) / 1.28 - 2.0, 1e-12);
+}
+
+#[test]
+fn absolute_values_by_detached_signs() {
+    let signs = found(
+        normal_of_table(),
+        &[0.3, 0.5],
+        laplace(&scalar()),
+        &[0.1, 0.8],
+        sampled(),
+    );
+    assert!(
+        way(&signs).starts_with("signs: 2 means of noise under detached signs"),
+        "{}",
+        way(&signs)
+    );
+    close(signs.values["kl"], 1.251_253_63 - ENTROPY, 1e-8);
+    close(signs.values["w/loc"], 0.625, 1e-12);
+    close(signs.values["w/scale"], 1.3125 - 2.0, 1e-12);
+}
+
+/// A positive family of one scale with the noise of the tables.
+fn scaled_table() -> Instance {
+    let mut family = exponential(&scalar());
+    family.params = vec![("scale".into(), Type::scalar())];
+    family.draw = Some(tabulated(&["scale"], &POSITIVE, |b, p, noise| {
+        let positive = b.abs(noise);
+        b.mul(p[0], positive)
+    }));
+    let mut b = Builder::new("entropy");
+    let scale = b.param("scale", Type::scalar());
+    let entropy = b.log(scale);
+    family.entropy = Some(Arc::new(b.finish(vec![("value".into(), entropy)])));
+    family.log_density = positive_density(&["scale"], |b, p| {
+        // Of a gamma variate with shape 3, up to a constant: E[1 / w] exists.
+        let ratio = b.div(p[1], p[0]);
+        let log = b.log(ratio);
+        let log = b.scale(log, 2.0);
+        let log_scale = b.log(p[0]);
+        let density = b.sub(log, ratio);
+        b.sub(density, log_scale)
+    });
+    family.log_density_elements = Some(family.log_density.clone());
+    family.mean = None;
+    family.variance = None;
+    family
+}
+
+fn positive_density(params: &[&str], density: impl Fn(&mut Builder, &[Value]) -> Value) -> Arc<Function> {
+    let mut b = Builder::new("log_density");
+    let names = params.iter().chain(&["x"]);
+    let values: Vec<Value> = names.map(|name| b.param(name, Type::scalar())).collect();
+    let value = density(&mut b, &values);
+    Arc::new(b.finish(vec![("value".into(), value)]))
+}
+
+/// A prior on the positive reals without parameters.
+fn positive_prior(density: impl Fn(&mut Builder, &[Value]) -> Value) -> Instance {
+    let mut prior = exponential(&scalar());
+    prior.params = Vec::new();
+    prior.log_density = positive_density(&[], density);
+    prior.log_density_elements = Some(prior.log_density.clone());
+    prior
+}
+
+#[test]
+fn powers_and_logarithms_of_a_scale_sampler() {
+    // Gamma(2, 1): log w - w.
+    let gamma = positive_prior(|b, p| {
+        let log = b.log(p[0]);
+        b.sub(log, p[0])
+    });
+    let tuple = found(scaled_table(), &[0.5], gamma, &[], sampled());
+    assert!(way(&tuple).starts_with("tuple: 2 means"), "{}", way(&tuple));
+    close(tuple.values["kl"], 1.454_878_20 - 0.5f64.ln(), 1e-8);
+    close(tuple.values["w/scale"], -0.6 - 2.0, 1e-12);
+    // The inverse Gaussian with mean and shape one: -(log(2 pi) + 3 log w + (w - 1)^2 / w) / 2.
+    let inverse_gaussian = positive_prior(|b, p| {
+        let log = b.log(p[0]);
+        let log = b.scale(log, 3.0);
+        let offset = b.shift(p[0], -1.0);
+        let square = b.square(offset);
+        let ratio = b.div(square, p[0]);
+        let sum = b.add(log, ratio);
+        let sum = b.shift(sum, 1.837_877_066_409_345_5);
+        b.scale(sum, -0.5)
+    });
+    let found = found(scaled_table(), &[0.5], inverse_gaussian, &[], sampled());
+    assert!(way(&found).starts_with("tuple: "), "{}", way(&found));
+    close(found.values["kl"], 0.923_615_60 - 0.5f64.ln(), 1e-8);
+}
+
+/// Whatever separates is the plain mean over the same noise, value and gradient.
+#[test]
+fn separated_is_direct() {
+    for (prior, params) in [
+        (normal(&scalar()), &[0.1, 0.8][..]),
+        (laplace(&scalar()), &[0.1, 0.8]),
+        (logistic(&scalar()), &[0.1, 0.8]),
+    ] {
+        let family = || normal_of_table();
+        let best = found(family(), &[0.3, 0.5], prior.clone(), params, sampled());
+        let plain = found(family(), &[0.3, 0.5], prior, params, direct());
+        assert!(way(&plain).starts_with("direct: "));
+        for (name, value) in &best.values {
+            close(*value, plain.values[name], 1e-13);
+        }
+    }
+}
+
+/// `-log w` under a normal around 1.1 with scale 0.1, by the noise of the tables (section 6.4), and its gradient by differences.
+#[test]
+fn taylor_series_of_the_logarithm() {
+    let family = || {
+        let mut family = normal_of_table();
+        family.support = Support::Interval(0.0, f64::INFINITY);
+        family
+    };
+    // A logarithm that does not separate, because the sampler is a sum.
+    let prior = || {
+        positive_prior(|b, p| {
+            let log = b.log(p[0]);
+            b.neg(log)
+        })
+    };
+    let entropy = 0.1f64.ln() + 1.418_938_533_204_672_7;
+    let exact: f64 = XI.iter().map(|xi| (1.1 + 0.1 * xi).ln()).sum::<f64>() / 4.0;
+    let mut before = f64::INFINITY;
+    for order in [1, 2, 3, 4, 6, 10] {
+        let options = Options {
+            taylor: order,
+            ..sampled()
+        };
+        let series = found(family(), &[1.1, 0.1], prior(), &[], options);
+        assert!(way(&series).starts_with("taylor: "), "{}", way(&series));
+        assert!(series.warnings.is_empty());
+        // The remainder of the logarithm around 1.1 at a distance of at most 0.2.
+        let remainder = (0.2f64 / 1.1).powi(order as i32 + 1) / (order as f64 + 1.0) / (1.0 - 0.2 / 1.1);
+        let error = (series.values["kl"] + entropy - exact).abs();
+        assert!(
+            error <= remainder && error < before,
+            "order {order}: {error}, {remainder}"
+        );
+        before = error;
+    }
+    let wide = Options {
+        taylor: 4,
+        ..sampled()
+    };
+    let wide = found(family(), &[1.1, 0.9], prior(), &[], wide);
+    assert_eq!(wide.warnings.len(), 1, "{:?}", wide.warnings);
+    assert_eq!(report::SERIES_RANGE.id, "E0311");
+}
+
+/// The radius of convergence of the logistic density is pi: its nearest poles are `+-i pi`.
+#[test]
+fn radius_of_the_logistic_series() {
+    let prior = logistic(&scalar());
+    let mut b = Builder::new("log_density");
+    let x = b.param("x", Type::scalar());
+    let (zero, one) = (b.real(0.0), b.real(1.0));
+    let value = b.inline(prior.log_density_elements.as_ref().unwrap(), &[zero, one, x])[0];
+    let function = crate::kl::closed::prepared(&b.finish(vec![("value".into(), value)]));
+    let series = crate::kl::taylor::series(&function, 0.0, 4).unwrap();
+    close(series.radius, std::f64::consts::PI, 0.4);
+    let at = |x: f64| evaluate(&series.polynomial, &[Tensor::scalar(x)], &Sizes::default())[0].data[0];
+    // -x - 2 log(1 + e^-x) = -2 log 2 - x^2 / 4 + x^4 / 96 - ..
+    close(at(0.5), -2.0 * 2f64.ln() - 0.25 / 4.0 + 0.0625 / 96.0, 1e-12);
+}

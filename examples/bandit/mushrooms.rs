@@ -1,0 +1,110 @@
+//! Mushrooms to eat or to leave: what is poisonous shows in noisy attributes, made from a seed.
+
+use bnnc_base::philox;
+
+/// The values that each of 22 attributes can take, as many as of the mushrooms of Schlimmer (1987).
+pub const ATTRIBUTES: [usize; 22] = [6, 4, 10, 2, 9, 2, 2, 2, 12, 2, 5, 4, 4, 9, 9, 1, 4, 3, 5, 9, 6, 7];
+
+/// Columns of a mushroom: one for each value of each attribute.
+pub const COLUMNS: usize = 117;
+
+/// How often the value of an attribute is one that is usual for the kind, edible or poisonous: half of the values are usual
+/// for either. The smell says most, then the spores, the gills and the population; no attribute is sure.
+const USUAL: [f64; 22] = [
+    0.85, 0.85, 0.85, 0.85, 0.99, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85,
+    0.85, 0.85, 0.85, 0.85, 0.85,
+];
+
+/// What a mushroom that can be eaten is worth.
+const FOOD: f64 = 5.0;
+
+/// What a poisonous one costs half of the time; the other half it is as good as food.
+const POISON: f64 = -35.0;
+
+/// A mushroom.
+pub struct Mushroom {
+    /// One and zero, by value of each attribute.
+    pub columns: Vec<f64>,
+    /// Whether it is poisonous: what nobody can see.
+    is_poisonous: bool,
+    /// What eating it gives.
+    eaten: f64,
+}
+
+impl Mushroom {
+    /// The reward of eating or leaving it.
+    pub fn reward(&self, eat: bool) -> f64 {
+        if eat { self.eaten } else { 0.0 }
+    }
+
+    /// The expected reward that an action misses: of one who knows what is poisonous.
+    pub fn regret(&self, eat: bool) -> f64 {
+        match (self.is_poisonous, eat) {
+            (false, false) => FOOD,
+            (true, true) => -0.5 * (FOOD + POISON),
+            (false, true) | (true, false) => 0.0,
+        }
+    }
+}
+
+/// An endless row of mushrooms.
+pub struct Forest {
+    kinds: u64,
+    attributes: u64,
+    /// Of each attribute, whether its odd values are usual for poisonous mushrooms.
+    is_odd_poison: [bool; 22],
+}
+
+impl Forest {
+    /// The forest of a seed.
+    pub fn new(seed: u64) -> Forest {
+        let key = philox::key(seed, "forest/rule");
+        Forest {
+            kinds: philox::key(seed, "forest/kinds"),
+            attributes: philox::key(seed, "forest/attributes"),
+            is_odd_poison: std::array::from_fn(|at| philox::uniform(key, [0; 3], at as u64) < 0.5),
+        }
+    }
+
+    /// The mushroom of a play.
+    pub fn mushroom(&self, play: usize) -> Mushroom {
+        let draw = |at| philox::uniform(self.kinds, [0, 0, play as u32], at);
+        let is_poisonous = draw(0) < 0.5;
+        let mut columns = Vec::with_capacity(COLUMNS);
+        for (at, count) in ATTRIBUTES.iter().enumerate() {
+            let value = self.value(play, at, is_poisonous);
+            columns.extend((0..*count).map(|other| f64::from(u8::from(other == value))));
+        }
+        Mushroom {
+            columns,
+            is_poisonous,
+            eaten: if is_poisonous && draw(1) < 0.5 {
+                POISON
+            } else {
+                FOOD
+            },
+        }
+    }
+
+    /// The value of an attribute: one of those that are usual for the kind or, more rarely, of the others.
+    fn value(&self, play: usize, at: usize, is_poisonous: bool) -> usize {
+        let draw = |part: usize| {
+            let element = (2 * at + part) as u64;
+            philox::uniform(self.attributes, [0, 0, play as u32], element)
+        };
+        let is_usual = draw(0) < USUAL[at];
+        let is_odd = (is_usual == is_poisonous) == self.is_odd_poison[at];
+        let count = ATTRIBUTES[at];
+        let odd = count / 2;
+        // An attribute with one value says nothing.
+        match is_odd && odd > 0 {
+            true => 2 * below(odd, draw(1)) + 1,
+            false => 2 * below(count - odd, draw(1)),
+        }
+    }
+}
+
+/// A number from 0 to below `count` for a uniform one.
+fn below(count: usize, uniform: f64) -> usize {
+    ((uniform * count as f64) as usize).min(count - 1)
+}

@@ -1,0 +1,292 @@
+//! Divergences of the pairs through the compiler: functions, and machines that run them.
+
+use super::pairs::{self, Method, Pair};
+use bnnc_abi::code::Artifact;
+use bnnc_abi::data::Schema;
+use bnnc_base::dtype::Precision;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_driver::infer::{Compilation, Elaborated, Failure};
+use bnnc_driver::options::Options;
+use bnnc_driver::program::{self, Program};
+use bnnc_driver::{backends, compile};
+use bnnc_hir::tree::InferId;
+use bnnc_kernels::executor::Machine;
+use bnnc_kernels::pool::Pool;
+use bnnc_loops::backend;
+use bnnc_rewrite::density::Densities;
+use bnnc_rewrite::kl::{Estimator, Statistics};
+use bnnc_rewrite::methods::divergence::{Divergence, divergence};
+use bnnc_rewrite::methods::train::{Refusal, Settings};
+use bnnc_run::ports;
+use bnnc_run::states::{Values, start};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The pairs in one checked program.
+pub struct Table {
+    program: Program,
+    options: Options,
+    schema: Schema,
+    pairs: Vec<(Pair, Option<InferId>)>,
+}
+
+/// A pair on its way to a divergence.
+pub struct Subject<'a> {
+    pub pair: Pair,
+    /// The order of the series that may stand for a log density; 0 for none.
+    pub taylor: usize,
+    compilation: Compilation<'a>,
+    elaborated: Elaborated,
+    densities: Densities,
+}
+
+/// Which ways of computing a divergence are open, and how means of noise are made.
+pub type Way = (Estimator, Statistics);
+
+/// The best estimate, whose means of noise are sums over the draws.
+pub const SUMS: Way = (Estimator::Sampled, Statistics::Sums);
+/// The best estimate, whose means of noise are drawn from their law where it is known.
+pub const LAW: Way = (Estimator::Sampled, Statistics::Law);
+/// The plain mean over draws.
+pub const DIRECT: Way = (Estimator::Direct, Statistics::Sums);
+/// The closed form, or the best estimate.
+pub const BEST: Way = (Estimator::Best, Statistics::Law);
+
+impl Table {
+    /// Checks all pairs whose distributions the library has.
+    pub fn new() -> Table {
+        Table::of("", pairs::all())
+    }
+
+    /// Checks the given pairs, after the items in `text`.
+    pub fn of(text: &str, pairs: Vec<Pair>) -> Table {
+        // The reference evaluator draws with seed 0.
+        let options = Options {
+            seed: 0,
+            symbols: bnnc_kernels::arrays::symbols(),
+            precision: Some(Precision::F64),
+            ..Options::default()
+        };
+        // Tests run at the same time, each with its own file.
+        static TABLES: AtomicUsize = AtomicUsize::new(0);
+        let table = TABLES.fetch_add(1, Ordering::Relaxed);
+        let name = format!("bnnc-divergence-{}-{table}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).expect("the folder is made");
+        std::fs::write(folder.join("rows.csv"), "x,y\n1,2\n2,3\n").expect("the file is written");
+        let path = folder.join("pairs.bnn").display().to_string();
+        let library = program::load(&path, text, &options, true).module;
+        let has = |name: &str| library.dists.iter().any(|dist| &*dist.name == name);
+        let mut text = format!("data rows = csv(\"rows.csv\") {{ target = y }}\n{text}\n");
+        for (at, pair) in pairs.iter().enumerate() {
+            if has(pair.family.name) && has(pair.prior.name) {
+                text.push_str(&pair.program(at));
+            }
+        }
+        let program = program::load(&path, &text, &options, false);
+        assert!(
+            !program.has_errors(),
+            "{}",
+            rendered(&program.diagnostics, &program)
+        );
+        let specs = compile::data(&program, &options).expect("the program has an infer");
+        let schema = bnnc_data::schema(&specs[0]).expect("the file is there");
+        let infer = |at: usize| {
+            let name = format!("fit{at}");
+            let module = &program.module;
+            module.infers.ids().find(|id| *module.infers[*id].name == *name)
+        };
+        let pairs = pairs.into_iter().enumerate().map(|(at, pair)| (pair, infer(at)));
+        Table {
+            pairs: pairs.collect(),
+            program,
+            options,
+            schema,
+        }
+    }
+
+    /// Every pair with what became of its compilation, which is an error where the library lacks a distribution.
+    pub fn subjects(&self) -> impl Iterator<Item = (Pair, Result<Subject<'_>, Refused>)> {
+        self.pairs.iter().map(|(pair, id)| {
+            let subject = id
+                .ok_or(Refused {
+                    code: "",
+                    text: "the library lacks a distribution".to_owned(),
+                })
+                .and_then(|id| self.subject(*pair, id));
+            (*pair, subject)
+        })
+    }
+
+    fn subject(&self, pair: Pair, id: InferId) -> Result<Subject<'_>, Refused> {
+        let mut compilation = Compilation::new(&self.program, id, &self.options);
+        let elaborated = compilation
+            .elaborate(&self.schema)
+            .map_err(|why| refused(why, self))?;
+        let densities = compilation
+            .density(&elaborated.model)
+            .map_err(|why| refused(why, self))?;
+        Ok(Subject {
+            pair,
+            taylor: 0,
+            compilation,
+            elaborated,
+            densities,
+        })
+    }
+}
+
+/// Why a pair has no divergence.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// The code of the diagnostic, empty for anything else.
+    pub code: &'static str,
+    pub text: String,
+}
+
+fn refused(failure: Failure, table: &Table) -> Refused {
+    match failure {
+        Failure::Program(diagnostics) => Refused {
+            code: diagnostics.first().map_or("", |diagnostic| diagnostic.code.id),
+            text: rendered(&diagnostics, &table.program),
+        },
+        Failure::Fault(fault) => Refused {
+            code: "",
+            text: fault.to_string(),
+        },
+    }
+}
+
+fn rendered(diagnostics: &[bnnc_base::diagnostic::Diagnostic], program: &Program) -> String {
+    let one = |diagnostic| bnnc_driver::render::text(diagnostic, &program.sources, false);
+    diagnostics.iter().map(one).collect()
+}
+
+impl Subject<'_> {
+    /// The divergence with a number of draws.
+    pub fn divergence(&mut self, draws: usize, (estimator, statistics): Way) -> Result<Divergence, Refused> {
+        let settings = self.compilation.settings(&self.elaborated);
+        let kl = bnnc_rewrite::kl::Options {
+            estimator,
+            statistics,
+            taylor: self.taylor,
+        };
+        let settings = Settings {
+            kl_draws: draws,
+            kl,
+            ..settings
+        };
+        let (model, posterior) = (&self.elaborated.model, &self.elaborated.posterior);
+        let context = &mut self.compilation.context;
+        divergence(&self.densities, model, posterior, settings, context).map_err(|refusal| match refusal {
+            Refusal::Program(diagnostics) => Refused {
+                code: diagnostics.first().map_or("", |diagnostic| diagnostic.code.id),
+                text: diagnostics.iter().map(|found| found.message.clone()).collect(),
+            },
+            Refusal::Fault(fault) => Refused {
+                code: "",
+                text: fault.to_string(),
+            },
+        })
+    }
+
+    /// A machine for the divergence and its gradient.
+    pub fn machine(&mut self, divergence: &Divergence, draws: usize, backend: &str) -> Estimate {
+        let mut function = divergence.gradient.clone();
+        for (name, _) in &mut function.results {
+            *name = result_name(name).into();
+        }
+        let program = self
+            .compilation
+            .lower("divergence", &function, &[], Precision::F64);
+        let program = program.unwrap_or_else(|fault| panic!("{}: {fault}", self.pair.label()));
+        let backend = backends::lookup(backend).expect("the backend is built in");
+        let options = backend::Options {
+            symbols: bnnc_kernels::arrays::symbols(),
+        };
+        let code = backend.compile(&program, &options).expect("the program compiles");
+        let artifact = Artifact {
+            plan: Arc::new(program.plan),
+            code,
+        };
+        let sizes = Sizes::default().with(Symbol::KlDraws, draws);
+        let names = function.results.iter().map(|(name, _)| name.to_string());
+        Estimate {
+            names: names.collect(),
+            machine: Machine::new(&artifact, sizes, Arc::new(Pool::new(1))).expect("there is memory"),
+        }
+    }
+}
+
+/// Results and states may have the same names, but not in one program.
+fn result_name(name: &str) -> String {
+    format!("result {name}")
+}
+
+/// A program that computes a divergence and its gradient.
+pub struct Estimate {
+    names: Vec<String>,
+    machine: Machine,
+}
+
+impl Estimate {
+    /// The results by name at a step.
+    pub fn at(&mut self, states: &Values, step: i32) -> Values {
+        for (name, values) in states {
+            ports::real(&mut self.machine, name, values).expect("the state has the port's shape");
+        }
+        ports::int(&mut self.machine, "step", step).expect("the port is a scalar");
+        self.machine.run();
+        let read = |name: &String| {
+            let values = self.machine.read_real(name).expect("the result has a port");
+            (name.trim_start_matches("result ").to_owned(), values)
+        };
+        self.names.iter().map(read).collect()
+    }
+
+    /// The divergence alone.
+    pub fn value(&mut self, states: &Values, step: i32) -> f64 {
+        self.at(states, step)["kl"][0]
+    }
+}
+
+/// The states of a divergence: those of the program, and other ones for each element of those that move.
+pub fn states(divergence: &Divergence) -> Values {
+    let mut states = start(&divergence.states, 1, &HashMap::new());
+    let moves = |name: &str| divergence.gradient.result(name).is_some();
+    for (name, values) in &mut states {
+        if moves(name) {
+            for (at, value) in values.iter_mut().enumerate() {
+                *value += [0.0, -0.15, 0.2][at % 3];
+            }
+        }
+    }
+    states.retain(|name, _| {
+        divergence
+            .states
+            .iter()
+            .any(|state| state.name == *name && state.parameter)
+    });
+    states
+}
+
+/// The inputs of the function of a divergence.
+pub fn inputs(states: &Values, step: i32) -> HashMap<String, Vec<f64>> {
+    let mut inputs = states.clone();
+    inputs.insert("step".to_owned(), vec![f64::from(step)]);
+    inputs
+}
+
+/// The method that a report names.
+pub fn method(divergence: &Divergence) -> Method {
+    let sentence = &divergence.reports[0].kl;
+    match sentence.split([':', ',', ' ']).next() {
+        Some("exact") => Method::Exact,
+        Some("tuple") => Method::Tuple,
+        Some("signs") => Method::Signs,
+        Some("taylor") => Method::Taylor,
+        Some("direct" | "monte_carlo") => Method::Direct,
+        _ => panic!("`{sentence}` names no method"),
+    }
+}

@@ -1,0 +1,114 @@
+//! Divergences against quadrature: closed forms to rounding, estimates within their standard error.
+
+use super::estimate::{BEST, SUMS, Subject, Way, method, states};
+use super::finite;
+use super::integral;
+use super::pairs::{Method, Pair};
+use bnnc_run::states::Values;
+
+/// Draws of one estimate, and estimates.
+const DRAWS: usize = 100;
+const ESTIMATES: i32 = 60;
+
+/// What the compiled divergence gives and what quadrature does.
+pub struct Comparison {
+    pub method: Method,
+    pub nodes: usize,
+    pub mean: f64,
+    pub error: f64,
+    pub integral: f64,
+    pub sentence: String,
+}
+
+impl Comparison {
+    /// What is wrong: closed forms differ by more than rounding, or estimates by more than five standard errors.
+    pub fn fault(&self) -> Option<String> {
+        let allowed = match self.method {
+            Method::Exact => 1e-8 * self.integral.abs().max(1.0),
+            Method::Tuple | Method::Signs | Method::Taylor | Method::Direct => 5.0 * self.error,
+        };
+        let is_near = (self.mean - self.integral).abs() <= allowed;
+        (!is_near).then(|| {
+            let (mean, error, integral) = (self.mean, self.error, self.integral);
+            format!(
+                "{mean} +- {error}, quadrature gives {integral} ({})",
+                self.sentence
+            )
+        })
+    }
+}
+
+/// The compiled divergence beside the integral, with states that `set` may change.
+pub fn compare(
+    pair: &Pair,
+    subject: &mut Subject<'_>,
+    way: Way,
+    set: impl Fn(&mut Values),
+) -> Result<Comparison, String> {
+    let divergence = subject.divergence(DRAWS, way).map_err(|refused| refused.text)?;
+    let mut states = states(&divergence);
+    set(&mut states);
+    let (method, nodes) = (method(&divergence), divergence.gradient_nodes);
+    let mut machine = subject.machine(&divergence, DRAWS, "cranelift");
+    let count = if method == Method::Exact { 1 } else { ESTIMATES };
+    let values: Vec<f64> = (0..count).map(|step| machine.value(&states, step)).collect();
+    let mean = values.iter().sum::<f64>() / f64::from(count);
+    let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+    let posterior = pair.posterior(&states);
+    let elements = states["w/scale"].len();
+    Ok(Comparison {
+        method,
+        nodes,
+        mean,
+        error: (squares / f64::from(count - 1).max(1.0) / f64::from(count)).sqrt(),
+        integral: integral::divergence(&posterior, &pair.prior(elements), pair.is_carried()),
+        sentence: divergence.reports[0].kl.clone(),
+    })
+}
+
+#[test]
+fn divergences_are_the_integrals() {
+    finite(|pair, mut subject| {
+        for way in [BEST, SUMS] {
+            let found = compare(pair, &mut subject, way, |_| ())?;
+            found.fault().map_or(Ok(()), Err)?;
+        }
+        Ok(())
+    });
+}
+
+/// The slope of the integral in one element of a state, by central differences.
+fn slope(pair: &Pair, states: &Values, name: &str, at: usize) -> f64 {
+    let shifted = |by: f64| {
+        let mut states = states.clone();
+        states.get_mut(name).unwrap()[at] += by;
+        let prior = pair.prior(states["w/scale"].len());
+        integral::divergence(&pair.posterior(&states), &prior, pair.is_carried())
+    };
+    let step = 1e-4;
+    (shifted(step) - shifted(-step)) / (2.0 * step)
+}
+
+/// The gradient is the slope of the integral, in the first element of each state that moves.
+#[test]
+fn gradients_are_slopes_of_the_integrals() {
+    finite(|pair, mut subject| {
+        let divergence = subject.divergence(DRAWS, BEST).map_err(|refused| refused.text)?;
+        let states = states(&divergence);
+        let mut machine = subject.machine(&divergence, DRAWS, "cranelift");
+        let estimates: Vec<Values> = (0..ESTIMATES).map(|step| machine.at(&states, step)).collect();
+        let count = f64::from(ESTIMATES);
+        for name in estimates[0].keys().filter(|name| *name != "kl") {
+            let values: Vec<f64> = estimates.iter().map(|values| values[name][0]).collect();
+            let mean = values.iter().sum::<f64>() / count;
+            let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+            let error = (squares / (count - 1.0) / count).sqrt();
+            let expected = slope(pair, &states, name, 0);
+            let is_near = (mean - expected).abs() <= 5.0 * error + 1e-5 * expected.abs().max(1.0);
+            if !is_near {
+                return Err(format!("{name}: {mean} +- {error}, the integral has {expected}"));
+            }
+        }
+        Ok(())
+    });
+}

@@ -1,0 +1,48 @@
+//! The divergence of every pair of family and prior: its method, the size of its graph, its value and gradient against the
+//! plain sum over the same noise, its expectation against quadrature, and its law.
+#![allow(clippy::unwrap_used)]
+
+mod estimate;
+mod expectation;
+mod integral;
+mod known;
+mod laws;
+mod nodes;
+mod pairs;
+mod pairwise;
+#[path = "../library/quadrature.rs"]
+mod quadrature;
+mod same_law;
+mod same_noise;
+mod special;
+mod table;
+
+use estimate::{Subject, Table};
+use pairs::{Expected, Pair};
+
+/// Runs a check for every pair that is expected to have a divergence; the faults name the pairs.
+fn finite(check: impl Fn(&Pair, Subject<'_>) -> Result<(), String>) {
+    let table = Table::new();
+    let mut faults = Vec::new();
+    let mut count = 0;
+    for (pair, subject) in table.subjects() {
+        if !matches!(pair.expected, Expected::Finite(_)) {
+            continue;
+        }
+        count += 1;
+        let result = subject
+            .map_err(|refused| refused.text)
+            .and_then(|subject| check(&pair, subject));
+        faults.extend(result.err().map(|fault| format!("{}: {fault}", pair.label())));
+    }
+    none(&faults, count);
+}
+
+fn none(faults: &[String], count: usize) {
+    assert!(
+        faults.is_empty(),
+        "{} of {count}:\n{}\n",
+        faults.len(),
+        faults.join("\n")
+    );
+}

@@ -1,0 +1,72 @@
+//! The graph of a divergence does not grow with the draws, and its method is as good as the table says.
+
+use super::estimate::{BEST, SUMS, Table, method};
+use super::finite;
+use super::none;
+use super::pairs::Expected;
+
+/// The number of nodes that a gradient flows through, for any number of draws.
+#[test]
+fn nodes_do_not_grow() {
+    finite(|_, mut subject| {
+        let mut nodes = |draws: usize, way| {
+            let found = subject.divergence(draws, way).map_err(|refused| refused.text)?;
+            Ok::<usize, String>(found.gradient_nodes)
+        };
+        let many = [2, 10, 100, 1000, 1_000_000]
+            .into_iter()
+            .map(|draws| nodes(draws, SUMS))
+            .collect::<Result<Vec<usize>, String>>()?;
+        if many.iter().any(|count| *count != many[0]) {
+            return Err(format!("the nodes for 2, 10, .. draws are {many:?}"));
+        }
+        // One draw needs no axis, and so no more nodes than many.
+        let one = nodes(1, SUMS)?;
+        if one <= many[0] {
+            Ok(())
+        } else {
+            Err(format!("one draw has {one} nodes, many have {}", many[0]))
+        }
+    });
+}
+
+/// The method is as good as the table says.
+#[test]
+fn methods_are_the_best_known() {
+    finite(|pair, mut subject| {
+        let found = subject.divergence(10, BEST).map_err(|refused| refused.text)?;
+        let Expected::Finite(least) = pair.expected else {
+            return Ok(());
+        };
+        if method(&found) <= least {
+            Ok(())
+        } else {
+            Err(format!("expected {least:?} or better: {}", found.reports[0].kl))
+        }
+    });
+}
+
+/// An infinite divergence is an error that says so.
+#[test]
+fn infinite_divergences_are_errors() {
+    let table = Table::new();
+    let mut faults = Vec::new();
+    let mut count = 0;
+    for (pair, subject) in table.subjects() {
+        if matches!(pair.expected, Expected::Finite(_)) {
+            continue;
+        }
+        count += 1;
+        let refused = match subject.and_then(|mut subject| subject.divergence(10, BEST)) {
+            Ok(found) => {
+                faults.push(format!("{}: not refused, {}", pair.label(), found.reports[0].kl));
+                continue;
+            }
+            Err(refused) => refused,
+        };
+        if refused.code != "E0302" {
+            faults.push(format!("{}: {} {}", pair.label(), refused.code, refused.text));
+        }
+    }
+    none(&faults, count);
+}

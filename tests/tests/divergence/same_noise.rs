@@ -1,0 +1,98 @@
+//! Estimates by sums of noise against the plain mean over the same draws, added up pairwise.
+
+use super::estimate::{DIRECT, Refused, SUMS, Subject, Table, inputs, states};
+use super::finite;
+use super::pairs::{self, Pair};
+use super::pairwise::{Summed, evaluate};
+use bnnc_run::states::Values;
+use std::collections::HashMap;
+
+/// What of `found` differs from `expected` by more than `tolerance` of what was added up, and by more than the last bits
+/// of the parameters change: `shifted` is at parameters that differ in those.
+fn far(
+    found: &Values,
+    expected: &HashMap<String, Summed>,
+    shifted: &HashMap<String, Summed>,
+    tolerance: f64,
+) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (name, expected) in expected {
+        let values = expected.values.iter().zip(&shifted[name].values);
+        for (at, (found, (value, shifted))) in found[name].iter().zip(values).enumerate() {
+            let error = (found - value).abs();
+            let is_near = error <= tolerance * expected.magnitude.max(1.0) + 4.0 * (shifted - value).abs();
+            if !is_near {
+                let relative = error / expected.magnitude;
+                faults.push(format!("{name}[{at}] is {found}, not {value}: {relative:e}"));
+            }
+        }
+    }
+    faults
+}
+
+/// Parameters that differ in their last bits.
+fn shift(states: &Values) -> Values {
+    let shifted = |values: &Vec<f64>| values.iter().map(|x| x * (1.0 + 4.0 * f64::EPSILON)).collect();
+    let shifted = states
+        .iter()
+        .map(|(name, values)| (name.clone(), shifted(values)));
+    shifted.collect()
+}
+
+/// Value and gradient for a number of draws on a backend.
+fn compare(subject: &mut Subject<'_>, (draws, tolerance): (usize, f64), backend: &str) -> Result<(), String> {
+    let text = |refused: Refused| refused.text;
+    let direct = subject.divergence(draws, DIRECT).map_err(text)?;
+    let sums = subject.divergence(draws, SUMS).map_err(text)?;
+    let states = states(&direct);
+    let reference = |states: &Values| evaluate(&direct.gradient, &inputs(states, 3), draws, None);
+    let expected = reference(&states);
+    let found = subject.machine(&sums, draws, backend).at(&states, 3);
+    let mut faults = far(&found, &expected, &expected, tolerance);
+    if !faults.is_empty() {
+        // Densities with a peak change much from one number to the next.
+        faults = far(&found, &expected, &reference(&shift(&states)), tolerance);
+    }
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("{draws} draws: {}", faults.join(", ")))
+    }
+}
+
+#[test]
+fn few_draws() {
+    finite(|_, mut subject| {
+        for draws in [1, 2, 10, 100] {
+            compare(&mut subject, (draws, 1e-12), "reference")?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_thousand_draws() {
+    finite(|_, mut subject| compare(&mut subject, (1000, 1e-12), "cranelift"));
+}
+
+/// The comparison above is a test only if it tells apart other noise.
+#[test]
+fn other_noise_is_told_apart() {
+    let known = |pair: &Pair| pair.label() == "Normal || Normal";
+    let table = Table::of("", pairs::all().into_iter().filter(known).collect());
+    for (_, subject) in table.subjects() {
+        let mut subject = subject.unwrap();
+        let direct = subject.divergence(10, DIRECT).unwrap();
+        let states = states(&direct);
+        let expected = evaluate(&direct.gradient, &inputs(&states, 3), 10, None);
+        let mut machine = subject.machine(&direct, 10, "reference");
+        assert!(far(&machine.at(&states, 3), &expected, &expected, 1e-12).is_empty());
+        assert!(!far(&machine.at(&states, 4), &expected, &expected, 1e-12).is_empty());
+    }
+}
+
+#[test]
+#[ignore = "minutes; run by name"]
+fn a_million_draws() {
+    finite(|_, mut subject| compare(&mut subject, (1_000_000, 1e-10), "cranelift"));
+}

@@ -1,0 +1,243 @@
+//! The pruning table through the whole compiler: signal-to-noise ratios, and metrics without the removed weights.
+
+use bnnc_base::dtype::Precision;
+use bnnc_kernels::pool::Pool;
+use bnnc_run::fit::Context;
+use bnnc_run::prune::{Ratios, signal_to_noise};
+use bnnc_run::run::{Outcome, RunResult};
+use bnnc_run::{report, result};
+use bnnc_tests::compile::{self, Compiled, options};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Rows of three inputs and a target, the last two of four held out by a file of splits.
+const ROWS: [([f64; 3], f64); 8] = [
+    ([1.0, 0.5, -1.0], 2.0),
+    ([0.0, 1.0, 2.0], -1.0),
+    ([2.0, -1.0, 0.5], 3.0),
+    ([-1.0, 0.0, 1.0], -2.5),
+    ([0.5, 2.0, 1.5], 0.5),
+    ([1.5, -0.5, -2.0], 4.0),
+    ([-2.0, 1.0, 0.0], -3.0),
+    ([1.0, 1.0, 1.0], 1.0),
+];
+
+const SPLITS: [[usize; 2]; 2] = [[0, 1], [5, 7]];
+
+fn compiled(name: &str, program: &str) -> Compiled {
+    let folder: PathBuf = std::env::temp_dir().join(format!("bnnc-prune-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("the folder is made");
+    let lines: String = ROWS
+        .iter()
+        .map(|([a, b, c], y)| format!("{a},{b},{c},{y}\n"))
+        .collect();
+    let write =
+        |file: &str, text: &str| std::fs::write(folder.join(file), text).expect("the file is written");
+    write("rows.csv", &format!("a,b,c,y\n{lines}"));
+    write(
+        "splits.json",
+        &format!(r#"{{"n_rows": 8, "index_base": 0, "n_splits": 2, "test": {SPLITS:?}}}"#),
+    );
+    compile::text(
+        &folder.join("prune.bnn"),
+        program,
+        &options("cranelift", Some(Precision::F64)),
+    )
+}
+
+/// Weights whose noise is too small to be seen, and a rate too small to move them: predictions are known by hand.
+const LINEAR: &str = "
+data rows = csv(\"rows.csv\") { target = y, test = splits(\"splits.json\") }
+model Linear(a: real, b: real, c: real) -> y: real {
+  wa ~ Normal(0, 1)
+  wb ~ Normal(0, 1)
+  wc ~ Normal(0, 1)
+  offset ~ Normal(0, 1)
+  sigma: positive ~ HalfNormal(1)
+  y ~ Normal(wa * a + wb * b + wc * c + offset, sigma)
+}
+posterior Q of Linear {
+  wa ~ Normal(loc = 1.5, scale = 1e-9)
+  wb ~ Normal(loc = 0.25, scale = 1e-9)
+  wc ~ Normal(loc = -0.75, scale = 1e-8)
+  offset ~ Normal(loc = 0.125, scale = 1e-9)
+  sigma ~ LogNormal(loc = 0, scale = 0.1)
+}
+infer fit = vi(Q, rows) {
+  epochs = 1, batch = 0, optimiser = SGD(1e-30), predictive_draws = 3, prune = [0, 0.25, 0.5, 0.75]
+}
+";
+
+/// The weights in the order in which they go: ratios of 7.5e7, 1.25e8, 2.5e8 and 1.5e9.
+const GOING: [(usize, f64, f64); 4] = [
+    (2, -0.75, 7.5e7),
+    (3, 0.125, 1.25e8),
+    (1, 0.25, 2.5e8),
+    (0, 1.5, 1.5e9),
+];
+
+/// The root of the mean squared error on a split without the first `gone` weights.
+fn rmse(split: usize, gone: usize) -> f64 {
+    let square = |row: &usize| {
+        let ([a, b, c], y) = ROWS[*row];
+        let inputs = [a, b, c, 1.0];
+        let mean: f64 = GOING[gone..]
+            .iter()
+            .map(|(at, weight, _)| weight * inputs[*at])
+            .sum();
+        (y - mean).powi(2)
+    };
+    let sum: f64 = SPLITS[split].iter().map(square).sum();
+    (sum / 2.0).sqrt()
+}
+
+fn close(got: f64, want: f64, tolerance: f64) {
+    assert!(
+        (got - want).abs() <= tolerance,
+        "{got} is not {want} to {tolerance}"
+    );
+}
+
+fn outcome(result: &RunResult) -> &Outcome {
+    assert_eq!(result.outcomes.len(), 1);
+    &result.outcomes[0]
+}
+
+fn metric(metrics: &[(String, f64)], name: &str) -> f64 {
+    let found = metrics.iter().find(|(other, _)| other == name);
+    found.map_or(f64::NAN, |(_, value)| *value)
+}
+
+#[test]
+fn removed_weights_are_zero_on_every_split() {
+    let compiled = compiled("linear", LINEAR);
+    let result = compile::run(&compiled.manifest, 1);
+    for (split, found) in outcome(&result).splits.iter().enumerate() {
+        assert_eq!(found.pruned.len(), 4);
+        // Nothing removed: the same draws give the same metrics to the last bit.
+        assert_eq!(found.pruned[0].metrics, found.metrics);
+        for (gone, line) in found.pruned.iter().enumerate() {
+            assert_eq!((line.fraction, line.weights), (0.25 * gone as f64, 4 - gone));
+            close(metric(&line.metrics, "rmse"), rmse(split, gone), 1e-6);
+            close(line.threshold / GOING[gone].2, 1.0, 1e-6);
+        }
+    }
+}
+
+#[test]
+fn several_splits_are_a_mean_and_a_standard_error() {
+    let compiled = compiled("splits", LINEAR);
+    let result = compile::run(&compiled.manifest, 1);
+    let json = result::json(&compiled.manifest, &result);
+    let table = json["infer"]["fit"]["prune"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    assert_eq!(table.len(), 4);
+    for (gone, line) in table.iter().enumerate() {
+        let (first, second) = (rmse(0, gone), rmse(1, gone));
+        let number = |name: &str| line["metrics"][name].as_f64().unwrap_or(f64::NAN);
+        close(number("rmse"), 0.5 * (first + second), 1e-6);
+        // The standard error of two numbers is half their distance.
+        close(number("rmse_se"), 0.5 * (first - second).abs(), 1e-6);
+        assert_eq!(line["weights"], 4 - gone);
+        let decibels = line["snr_db"].as_f64().unwrap_or(f64::NAN);
+        close(decibels, 10.0 * GOING[gone].2.log10(), 1e-5);
+    }
+}
+
+/// The table for people, and the page: every line, and the site that is no weight.
+#[test]
+fn tables_and_pages_show_it() {
+    let compiled = compiled("shown", LINEAR);
+    let result = compile::run(&compiled.manifest, 1);
+    let text = result::table(&compiled.manifest, &result);
+    for line in ["0 % ", "25 % ", "50 % ", "75 % "] {
+        assert!(text.contains(&format!("  {line}")), "{text}");
+    }
+    assert!(
+        text.contains("`sigma` is left whole: zero is no value of a constrained site"),
+        "{text}"
+    );
+    let html = match report::report(&compiled.manifest, &result) {
+        Ok(report) => report.html,
+        Err(stop) => panic!("{stop:?}"),
+    };
+    assert!(html.contains("<h3>Pruning by signal to noise</h3>"));
+    assert!(html.contains(r#"aria-label="Pruning by signal to noise""#));
+    assert!(html.contains("<code>sigma</code> is left whole"));
+}
+
+#[test]
+fn without_the_option_there_is_no_table() {
+    let program = LINEAR.replace(", prune = [0, 0.25, 0.5, 0.75]", "");
+    let compiled = compiled("none", &program);
+    let result = compile::run(&compiled.manifest, 1);
+    let json = result::json(&compiled.manifest, &result);
+    assert!(json["infer"]["fit"].get("prune").is_none());
+    assert!(!result::table(&compiled.manifest, &result).contains("removed"));
+}
+
+fn ratios(compiled: &Compiled, values: &[(&str, Vec<f64>)]) -> Ratios {
+    let infer = &compiled.manifest.infers[0];
+    let values = values
+        .iter()
+        .map(|(name, values)| ((*name).to_owned(), values.clone()));
+    let context = Context {
+        pool: Arc::new(Pool::new(1)),
+        seed: 1,
+        progress: false,
+    };
+    let Some(pruning) = &infer.pruning else {
+        panic!("`{}` has no pruning table", infer.name);
+    };
+    match signal_to_noise(pruning, &values.collect(), &context) {
+        Ok(ratios) => ratios,
+        Err(fault) => panic!("{fault}"),
+    }
+}
+
+/// Ratios of five weights, computed with a hundred digits.
+#[test]
+fn known_ratios() {
+    let program = "
+data rows = csv(\"rows.csv\") { target = y }
+model M(a: real) -> y: real {
+  w: real[5] ~ Normal(0, 1)
+  y ~ Normal(a * sum(w), 1)
+}
+posterior Q of M { w ~ Normal(scale = 0.1) }
+infer fit = vi(Q, rows) { epochs = 1, prune = [0.5] }
+";
+    let compiled = compiled("known", program);
+    let means = vec![0.5, -0.02, 1.2, -0.3, 0.0];
+    let rhos = vec![-1.0, -3.0, 0.0, -2.0, -5.0];
+    let found = ratios(&compiled, &[("w/loc", means), ("w/scale", rhos)]);
+    let wanted = [1.596_109_6, 0.411_629_76, 1.731_234, 2.363_544_5, 0.0];
+    assert_eq!(found[0].0, "w");
+    for (got, want) in found[0].1.iter().zip(wanted) {
+        close(*got, want, 5e-8);
+    }
+}
+
+/// A family that is not elementwise: a radial element has the variance `scale ^ 2 / n`.
+#[test]
+fn joint_families_have_ratios_too() {
+    let program = "
+data rows = csv(\"rows.csv\") { target = y }
+model M(a: real) -> y: real {
+  w: real[4] ~ Normal(0, 1)
+  y ~ Normal(a * sum(w), 1)
+}
+posterior Q of M { w ~ Radial(scale = 0.1) }
+infer fit = vi(Q, rows) { epochs = 1, prune = [0.5] }
+";
+    let compiled = compiled("radial", program);
+    let rho = 0.3f64;
+    let values = [("w/loc", vec![0.5, -0.02, 1.2, 0.0]), ("w/scale", vec![rho; 4])];
+    let found = ratios(&compiled, &values);
+    let sd = rho.exp().ln_1p() / 2.0;
+    for (got, mean) in found[0].1.iter().zip([0.5, 0.02, 1.2, 0.0]) {
+        close(*got, mean / sd, 1e-12);
+    }
+}
