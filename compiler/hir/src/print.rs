@@ -163,7 +163,8 @@ impl Printer<'_> {
             let value = self.expr(value, &item.locals);
             self.line(&format!("{name} = {value}"));
         }
-        if !item.groups && matches!(&item.on, Ty::Tensor(Elem::Real(Support::Real), dims) if dims.len() == 1) {
+        if !item.groups && matches!(&item.on, Ty::Tensor(Elem::Real(Support::Real), dims) if dims.len() == 1)
+        {
             self.line("per_tensor = true");
         }
         self.close();

@@ -60,8 +60,8 @@ pub fn divergence(
         return Err("`Flat` is improper: the divergence from it is known only up to a constant".to_owned());
     }
     let prior = prior(p);
-    if let Err(diagnostic) = kl::finite::check(&site, &posterior, Placement::Inside, &prior) {
-        return Ok(infinite(&diagnostic.message));
+    if let Some(why) = kl::finite::why_infinite(&site, &posterior, Placement::Inside, &prior) {
+        return Ok(infinite(&why));
     }
     match kl::exact(&posterior, Placement::Inside, &prior) {
         Ok(closed) => Ok(format!(

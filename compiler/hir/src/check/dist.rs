@@ -106,7 +106,8 @@ pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::Dist, library: b
 
 /// `per_tensor = true`: of a distribution on `real[n]`, which could be over several tensors at once.
 fn per_tensor(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
-    let is_flag = matches!(line.kind, DefinitionKind::Value) && matches!(*line.value.kind, ast::ExprKind::Bool(true));
+    let is_flag =
+        matches!(line.kind, DefinitionKind::Value) && matches!(*line.value.kind, ast::ExprKind::Bool(true));
     if !is_flag {
         let diagnostic = statements::definition_form(line.span, PER_TENSOR);
         return body.report(diagnostic.help("write `per_tensor = true`, or leave it out"));

@@ -11,6 +11,7 @@
 
 use super::Placement;
 use super::closed::bounds;
+use crate::constrain::constrain;
 use crate::density::Prior;
 use crate::nodes;
 use crate::report;
@@ -21,9 +22,11 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_graph::attr;
 use bnnc_graph::builder::Builder;
+use bnnc_graph::dist::Support;
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::model::{FamilyParam, Site, SitePosterior, Start};
+use bnnc_graph::op::Interval;
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
@@ -31,26 +34,28 @@ use std::sync::Arc;
 
 /// Three distances, each the square of the one before.
 const FAR: [f64; 3] = [1e10, 1e20, 1e40];
+/// Distances on the reals whose exponentials and their squares are still numbers.
+const CARRIED: [f64; 2] = [60.0, 120.0];
+/// Joint priors of more elements are not examined.
+const LARGE: usize = 1024;
 /// How far below its peak the log density of the family still counts as mass.
 const MASS: f64 = 30.0;
+/// A growth of a higher order is no power.
+const EXPONENTIAL: f64 = 20.0;
 /// Orders are read off to this accuracy.
 const TOLERANCE: f64 = 1e-3;
 
-/// Says where the divergence of a site is infinite, if it is. Joint families and priors, and priors whose parameters depend on
-/// sites or data, are not examined.
+/// Refuses a divergence that is infinite.
 ///
 /// # Errors
-/// A family without the moments that the prior asks for, or with mass where the prior has none.
+/// As [`why_infinite`].
 pub fn check(
     site: &Site,
     posterior: &SitePosterior,
     placement: Placement,
     prior: &Prior,
 ) -> Result<(), Box<Diagnostic>> {
-    let Some(probe) = Probe::new(posterior, placement, prior) else {
-        return Ok(());
-    };
-    let Some(why) = probe.mass().or_else(|| probe.ends()) else {
+    let Some(why) = why_infinite(site, posterior, placement, prior) else {
         return Ok(());
     };
     let (family, name) = (&posterior.family.name, &prior.distribution.name);
@@ -62,6 +67,18 @@ pub fn check(
     Err(Box::new(report::error(&report::INFINITE_KL, message).help(help)))
 }
 
+/// Why the divergence of a site is infinite, if it is: the family lacks a moment that the prior asks for, or has mass where the
+/// prior has none. Joint families, large joint priors, and priors whose parameters depend on sites or data are not examined.
+pub fn why_infinite(
+    site: &Site,
+    posterior: &SitePosterior,
+    placement: Placement,
+    prior: &Prior,
+) -> Option<String> {
+    let probe = Probe::new(site, posterior, placement, prior)?;
+    probe.mass().or_else(|| probe.ends())
+}
+
 /// Both log densities at the same points.
 struct Probe<'a> {
     family: &'a str,
@@ -69,6 +86,53 @@ struct Probe<'a> {
     points: Vec<f64>,
     log_q: Vec<f64>,
     log_p: Vec<f64>,
+    /// Where the growth of the prior's log density is read off.
+    far: [f64; 2],
+}
+
+fn column(numbers: &[f64]) -> Tensor {
+    Tensor::from_fn(vec![numbers.len()], |at: &[usize]| numbers[at[0]])
+}
+
+/// Values on the reals carried onto a support, element by element; `None` for supports of vectors.
+fn carried(support: Support, points: &[f64]) -> Option<Vec<f64>> {
+    if support.is_of_vectors() {
+        return None;
+    }
+    let mut builder = Builder::new("carried");
+    let z = builder.param("z", Type::real(Shape::fixed(&[points.len()])));
+    let (value, _) = constrain(&mut builder, support, z)?;
+    let function = builder.finish(vec![("value".into(), value)]);
+    let values = evaluate(&function, &[column(points)], &Sizes::default()).pop();
+    values.map(|tensor| tensor.data)
+}
+
+/// The log density of a prior without free parameters at each of `values`; of a joint one where all elements are this value.
+fn log_prior(prior: &Prior, values: &[f64]) -> Option<Vec<f64>> {
+    if !prior.arguments.params.is_empty() {
+        return None;
+    }
+    let distribution = &prior.distribution;
+    if let Some(elements) = &distribution.log_density_elements {
+        let p = along(elements, values.len())?;
+        let mut inputs = evaluate(&along(&prior.arguments, values.len())?, &[], &Sizes::default());
+        inputs.push(column(values));
+        return evaluate(&p, &inputs, &Sizes::default())
+            .pop()
+            .map(|tensor| tensor.data);
+    }
+    let sizes = distribution.value.shape.resolve(&Sizes::default());
+    if sizes.iter().product::<usize>() > LARGE {
+        return None;
+    }
+    let function = super::closed::log_prior(prior);
+    let at = |value: &f64| {
+        let x = Tensor::from_fn(sizes.clone(), |_| *value);
+        evaluate(&function, &[x], &Sizes::default())
+            .pop()
+            .map(|tensor| tensor.data[0])
+    };
+    values.iter().map(at).collect()
 }
 
 /// Towards which end a density is followed.
@@ -79,42 +143,40 @@ enum End {
 }
 
 impl<'a> Probe<'a> {
-    fn new(posterior: &'a SitePosterior, placement: Placement, prior: &'a Prior) -> Option<Probe<'a>> {
+    fn new(
+        site: &Site,
+        posterior: &'a SitePosterior,
+        placement: Placement,
+        prior: &'a Prior,
+    ) -> Option<Probe<'a>> {
         let family = &posterior.family;
-        if placement == Placement::Carried {
-            return None;
-        }
         let params: Option<Vec<f64>> = posterior.params.iter().map(start).collect();
         let params = params?;
-        let inside = bounds(family.support);
-        let points: Vec<f64> = grid(posterior, &params)
+        let (inside, far) = match placement {
+            Placement::Inside => (bounds(family.support), [FAR[1], FAR[2]]),
+            Placement::Carried => (Interval::REALS, CARRIED),
+        };
+        let points: Vec<f64> = grid(posterior, &params, far)
             .into_iter()
             .filter(|x| inside.lo < *x && *x < inside.hi)
             .collect();
-        let q = along(family.log_density_elements.as_ref()?, points.len())?;
-        let p = along(prior.distribution.log_density_elements.as_ref()?, points.len())?;
-        let of_prior = along(&prior.arguments, points.len())?;
-        if !of_prior.params.is_empty() {
-            return None;
-        }
-        let column = |number: f64| Tensor::from_fn(vec![points.len()], |_| number);
-        let x = Tensor::from_fn(vec![points.len()], |at: &[usize]| points[at[0]]);
-        let mut of_q: Vec<Tensor> = params.iter().map(|number| column(*number)).collect();
-        of_q.push(x.clone());
-        let mut of_p = evaluate(&of_prior, &[], &Sizes::default());
-        of_p.push(x);
-        let first = |function: &Function, inputs: &[Tensor]| {
-            evaluate(function, inputs, &Sizes::default())
-                .pop()
-                .map(|tensor| tensor.data)
+        let values = match placement {
+            Placement::Inside => points.clone(),
+            Placement::Carried => carried(site.support, &points)?,
         };
-        let (log_q, log_p) = (first(&q, &of_q)?, first(&p, &of_p)?);
+        let q = along(family.log_density_elements.as_ref()?, points.len())?;
+        let mut of_q: Vec<Tensor> = params
+            .iter()
+            .map(|number| Tensor::from_fn(vec![points.len()], |_| *number))
+            .collect();
+        of_q.push(column(&points));
         Some(Probe {
             family: &family.name,
             prior: &prior.distribution.name,
+            log_q: evaluate(&q, &of_q, &Sizes::default()).pop()?.data,
+            log_p: log_prior(prior, &values)?,
             points,
-            log_q,
-            log_p,
+            far,
         })
     }
 
@@ -126,8 +188,14 @@ impl<'a> Probe<'a> {
             .copied()
             .filter(|x| x.is_finite())
             .fold(f64::NEG_INFINITY, f64::max);
-        let at = (0..self.points.len())
-            .find(|at| self.log_q[*at] > peak - MASS && self.log_p[*at] == f64::NEG_INFINITY)?;
+        // Beyond, values that were carried onto the support may be rounded to its end.
+        let within = if self.far == CARRIED {
+            CARRIED[1]
+        } else {
+            f64::INFINITY
+        };
+        let mut inside = (0..self.points.len()).filter(|at| self.points[*at].abs() <= within);
+        let at = inside.find(|at| self.log_q[*at] > peak - MASS && self.log_p[*at] == f64::NEG_INFINITY)?;
         Some(format!(
             "`{}` has no density at {}, where `{}` has mass",
             self.prior,
@@ -139,23 +207,28 @@ impl<'a> Probe<'a> {
     /// An end at which the family lacks the moment that the prior asks for.
     fn ends(&self) -> Option<String> {
         [1.0, -1.0].into_iter().find_map(|sign| {
-            self.end(End::Infinity, FAR.map(|x| sign * x))
-                .or_else(|| self.end(End::Zero, FAR.map(|x| sign / x)))
+            self.end(End::Infinity, sign)
+                .or_else(|| self.end(End::Zero, sign))
         })
     }
 
-    fn end(&self, end: End, points: [f64; 3]) -> Option<String> {
-        let at = |x: f64| self.points.iter().position(|point| *point == x);
-        let [a, b, c] = points.map(at);
-        let [a, b, c] = [a?, b?, c?];
-        let index = index(end, [self.log_q[a], self.log_q[b], self.log_q[c]])?;
-        let order = order([self.log_p[b], self.log_p[c]]);
+    fn end(&self, end: End, sign: f64) -> Option<String> {
+        let place = |x: f64| if end == End::Infinity { sign * x } else { sign / x };
+        let at = |x: f64| self.points.iter().position(|point| *point == place(x));
+        let [a, b, c] = FAR.map(at);
+        let index = index(end, [self.log_q[a?], self.log_q[b?], self.log_q[c?]])?;
+        let [nearer, farther] = self.far.map(at);
+        let order = order(self.far, [self.log_p[nearer?], self.log_p[farther?]]);
         if order == 0.0 || order < index - TOLERANCE {
             return None;
         }
         let (index, order) = (rounded(index), rounded(order));
         let (family, prior) = (self.family, self.prior);
         Some(match end {
+            End::Infinity if order > EXPONENTIAL => format!(
+                "far out the log density of `{prior}` falls faster than any power, but under `{family}` the mean of |w|^k exists \
+                 for k < {index} only"
+            ),
             End::Infinity => format!(
                 "far out the log density of `{prior}` falls like |w|^{order}, but under `{family}` the mean of |w|^k exists for \
                  k < {index} only"
@@ -183,14 +256,14 @@ fn index(end: End, log_density: [f64; 3]) -> Option<f64> {
 }
 
 /// The power of the distance at which minus the log density grows; zero where it grows like a logarithm or not at all.
-fn order([nearer, farther]: [f64; 2]) -> f64 {
+fn order(at: [f64; 2], [nearer, farther]: [f64; 2]) -> f64 {
     if farther == f64::NEG_INFINITY {
         return f64::INFINITY;
     }
     if !(nearer < 0.0 && farther < 0.0) {
         return 0.0;
     }
-    let order = (farther / nearer).ln() / (FAR[2] / FAR[1]).ln();
+    let order = (farther / nearer).ln() / (at[1] / at[0]).ln();
     if order < 0.05 { 0.0 } else { order }
 }
 
@@ -210,9 +283,9 @@ fn start(param: &FamilyParam) -> Option<f64> {
 }
 
 /// Points at both ends, and where the family has its mass.
-fn grid(posterior: &SitePosterior, params: &[f64]) -> Vec<f64> {
+fn grid(posterior: &SitePosterior, params: &[f64], far: [f64; 2]) -> Vec<f64> {
     let mut points = Vec::new();
-    for x in FAR {
+    for x in FAR.into_iter().chain(far) {
         points.extend([x, -x, 1.0 / x, -1.0 / x]);
     }
     for exponent in -12..=12 {

@@ -69,7 +69,11 @@ pub fn reports(plans: &[Plan<'_>], choices: &[Choice], likelihood: &[String]) ->
     let of = |(at, plan): (usize, &Plan<'_>)| {
         let members = &plan.posterior.members;
         let names: Vec<String> = members.iter().map(|site| format!("`{}`", site.name)).collect();
-        let sites = if members.is_empty() { std::slice::from_ref(plan.site) } else { members };
+        let sites = if members.is_empty() {
+            std::slice::from_ref(plan.site)
+        } else {
+            members
+        };
         let together = match members.is_empty() {
             true => String::new(),
             false => format!("; one family and one divergence for {}", names.join(", ")),

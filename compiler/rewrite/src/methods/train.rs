@@ -152,9 +152,7 @@ pub(super) fn gradient_nodes(loss: &Function, plans: &[Plan<'_>]) -> usize {
         .for_each(|(_, value)| needed[value.index()] = true);
     for value in loss.nodes.ids().rev() {
         if needed[value.index()] && flows(value) {
-            loss.args(value)
-                .iter()
-                .for_each(|arg| needed[arg.index()] = true);
+            loss.args(value).iter().for_each(|arg| needed[arg.index()] = true);
         }
     }
     let counts = |value: &Value| reached[value.index()] && needed[value.index()] && loss.op(*value).is_some();

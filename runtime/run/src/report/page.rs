@@ -195,7 +195,12 @@ fn kl(body: &mut String, infer: &Infer) {
         ]
     });
     let title = "Kullback\u{2013}Leibler terms and likelihood";
-    table(body, title, &["site", "shape", "posterior", "divergence", "likelihood"], rows);
+    table(
+        body,
+        title,
+        &["site", "shape", "posterior", "divergence", "likelihood"],
+        rows,
+    );
 }
 
 fn cost(body: &mut String, infer: &Infer, outcome: &Outcome) {
