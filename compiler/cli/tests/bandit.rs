@@ -39,15 +39,14 @@ fn curve(policy: Policy, settings: Settings, seed: u64) -> Vec<f64> {
 /// A guess misses 5 half of the time on food and 15 on poison: 5 per play, as there is as much of both.
 #[test]
 fn guesses_have_the_known_regret() {
-    let plays = 20_000;
-    let sums = curve(Policy::Uniform, Settings { plays, steps: 0 }, 1);
-    // The square of a play's regret has the mean (25 + 225) / 4, so its variance is 37.5; the bound is five deviations.
-    let bound = 5.0 * (37.5 / plays as f64).sqrt();
-    assert!(
-        (sums[plays - 1] / plays as f64 - 5.0).abs() < bound,
-        "{}",
-        sums[plays - 1]
-    );
+    // A greedy agent that explores in all plays guesses too.
+    for (policy, plays) in [(Policy::Uniform, 20_000), (Policy::Greedy(1.0), 2000)] {
+        let sums = curve(policy, Settings { plays, steps: 0 }, 1);
+        // The square of a play's regret has the mean (25 + 225) / 4, so its variance is 37.5; the bound is five deviations.
+        let bound = 5.0 * (37.5 / plays as f64).sqrt();
+        let mean = sums[plays - 1] / plays as f64;
+        assert!((mean - 5.0).abs() < bound, "{policy:?}: {mean}");
+    }
 }
 
 #[test]

@@ -121,6 +121,22 @@ fn check(model: &Model) -> Result<(), Vec<Diagnostic>> {
         );
         faults.push(report::error(&report::NO_OUTPUT, message));
     }
+    let mut points = 0;
+    for value in &values {
+        let NodeKind::Apply { attrs, .. } = &model.function.nodes[*value].kind else {
+            continue;
+        };
+        let is_point = |attr: &&Attr| matches!(attr, Attr::Dist(found) if &*found.name == "Point");
+        points += attrs.iter().filter(is_point).count();
+    }
+    if points > 0 {
+        let message = format!(
+            "`{}` takes `Point` for a density, but a point has none",
+            model.name
+        );
+        let help = "`Point` is a family of approximations; give the quantity its value with `=`";
+        faults.push(report::error(&report::NO_DENSITY, message).help(help));
+    }
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 

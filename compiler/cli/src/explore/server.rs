@@ -96,7 +96,8 @@ fn work(jobs: &Receiver<Job>, answers: &Answers) {
                 "bug in bnnc: the terminal that serves this page says which",
             )
         });
-        http::write(&mut job.stream, &response);
+        // A client that reads slowly keeps nobody waiting but itself.
+        std::thread::spawn(move || http::write(&mut job.stream, &response));
     }
 }
 

@@ -132,7 +132,7 @@ fn sampled(
     let ratios: Vec<f64> = pairs.map(|(of_q, of_p)| of_q - of_p).collect();
     if ratios.contains(&f64::INFINITY) {
         return Ok(infinite(&format!(
-            "draws of `{}` lie where `{}` has no density",
+            "or not known: a draw of `{}` lies, or is rounded to, where `{}` has no density",
             q.instance.name, p.instance.name
         )));
     }

@@ -69,7 +69,14 @@ pub fn log_prior(prior: &Prior) -> Function {
 const SITE: &str = "value of the site";
 
 /// The divergence of `posterior` from `prior` without draws, or why there is none.
+///
+/// The value is taken as its mean and what is left around it, where that is enough: `E[(w - m)^2]` is then `(E[w] - m)^2 + Var[w]`,
+/// which does not cancel. Other powers are means of the value itself.
 pub fn closed(posterior: &SitePosterior, prior: &Prior) -> Result<Closed, String> {
+    attempt(posterior, prior, true).or_else(|_| attempt(posterior, prior, false))
+}
+
+fn attempt(posterior: &SitePosterior, prior: &Prior, is_centred: bool) -> Result<Closed, String> {
     let family = &*posterior.family;
     let Some(entropy) = &family.entropy else {
         return Err(format!("`{}` states no entropy", family.name));
@@ -83,14 +90,20 @@ pub fn closed(posterior: &SitePosterior, prior: &Prior) -> Result<Closed, String
         .unwrap_or_else(|| unreachable!("the value of the site is a parameter"));
     let mut algebra = Algebra::new(&mut builder, [x], []);
     algebra.bound(x, bounds(family.support));
-    let args: Vec<Form> = params.iter().map(|value| algebra.whole(*value)).collect();
-    let log_density = interpret(&mut algebra, &log_prior, &args);
     let mut mean = Mean {
         family,
         params: &of_family,
         x,
+        around: None,
         used: Vec::new(),
     };
+    let mut args: Vec<Form> = params.iter().map(|value| algebra.whole(*value)).collect();
+    if let Some(slot) = args.last_mut().filter(|_| is_centred) {
+        *slot = mean
+            .centred(&mut algebra)
+            .ok_or("it states no mean and variance")?;
+    }
+    let log_density = interpret(&mut algebra, &log_prior, &args);
     let expected = mean.of_form(&mut algebra, &log_density[0]).map_err(|what| {
         format!(
             "the log density of `{}` needs {what}, which `{}` does not state",
@@ -124,11 +137,23 @@ struct Mean<'a> {
     family: &'a Instance,
     params: &'a [Value],
     x: Value,
+    /// The value without its mean, where it is taken apart so.
+    around: Option<Value>,
     /// What was used, for the report.
     used: Vec<String>,
 }
 
 impl Mean<'_> {
+    /// The value as its mean and the rest.
+    fn centred(&mut self, algebra: &mut Algebra<'_>) -> Option<Form> {
+        self.family.variance.as_ref()?;
+        let mean = algebra.builder.inline(self.family.mean.as_ref()?, self.params)[0];
+        let around = algebra.builder.sub(self.x, mean);
+        self.around = Some(around);
+        let (mean, rest) = (algebra.whole(mean), algebra.whole(around));
+        Some(algebra.add(self.x, &mean, &rest))
+    }
+
     /// The mean of the sum of all elements of a form, or what is not known.
     fn of_form(&mut self, algebra: &mut Algebra<'_>, form: &Form) -> Result<Value, String> {
         let mut sum = algebra.builder.real(0.0);
@@ -154,7 +179,9 @@ impl Mean<'_> {
             let mean = self.of_power(algebra, inner, power)?;
             return Ok(algebra.builder.apply(op, &[mean], attrs));
         }
-        let known = if atom == self.x {
+        let known = if Some(atom) == self.around {
+            self.central_moment(algebra.builder, power)
+        } else if atom == self.x {
             self.moment(algebra.builder, power)
         } else if is_log_of(algebra.builder, atom, self.x) {
             self.log_moment(algebra.builder, power)
@@ -167,6 +194,15 @@ impl Mean<'_> {
             self.used.push(name);
         }
         Ok(mean)
+    }
+
+    fn central_moment(&self, builder: &mut Builder, power: f64) -> Option<Value> {
+        let variance = builder.inline(self.family.variance.as_ref()?, self.params)[0];
+        match power {
+            1.0 => Some(builder.zeros_like(variance)),
+            2.0 => Some(variance),
+            _ => None,
+        }
     }
 
     fn moment(&self, builder: &mut Builder, power: f64) -> Option<Value> {
@@ -199,6 +235,11 @@ impl Mean<'_> {
 
     /// `E[w^2]`.
     fn describe(&self, algebra: &Algebra<'_>, monomial: &Monomial) -> String {
+        match monomial.0[..] {
+            [(atom, 1.0)] if Some(atom) == self.around => return "E[w]".to_owned(),
+            [(atom, 2.0)] if Some(atom) == self.around => return "Var[w]".to_owned(),
+            _ => {}
+        }
         let factor = |(atom, power): &(Value, f64)| {
             let mut name = "w".to_owned();
             if *atom != self.x {

@@ -81,6 +81,8 @@ pub struct DrawnForm {
     pub unconstrained: Form,
     /// A scalar.
     pub log_jacobian: Option<Form>,
+    /// Whether the sampler was taken apart by detached signs.
+    pub detached: bool,
 }
 
 /// The draw of `posterior` with `params` at `coordinates`, whose noise lies under `path`, carried onto `support` if asked.
@@ -91,6 +93,7 @@ pub fn draw(
     coordinates: [Value; 3],
     (path, carried): (&str, Option<Support>),
 ) -> DrawnForm {
+    algebra.detached = false;
     let params: Vec<Form> = posterior
         .params
         .iter()
@@ -125,6 +128,7 @@ pub fn draw(
         value,
         unconstrained,
         log_jacobian,
+        detached: algebra.detached,
     }
 }
 

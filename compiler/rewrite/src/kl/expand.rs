@@ -111,7 +111,11 @@ pub fn interpret(algebra: &mut Algebra<'_>, function: &Function, args: &[Form]) 
         let NodeKind::Apply { op, args, attrs } = &function.nodes[node].kind else {
             continue;
         };
-        let args: Vec<Form> = args.iter().filter_map(|arg| forms[arg.index()].clone()).collect();
+        let form = |arg: &Value| forms[arg.index()].clone();
+        let args: Vec<Form> = args
+            .iter()
+            .map(|arg| form(arg).unwrap_or_else(|| unreachable!("operands come before their uses")))
+            .collect();
         let values: Vec<Value> = args.iter().map(|arg| arg.value).collect();
         let value = algebra.builder.apply(op.0, &values, attrs.clone());
         let expansion = EXPANSIONS.iter().find(|(known, _)| std::ptr::eq(*known, op.0));

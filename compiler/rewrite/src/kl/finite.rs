@@ -34,14 +34,16 @@ use std::sync::Arc;
 
 /// Three distances, each the square of the one before.
 const FAR: [f64; 3] = [1e10, 1e20, 1e40];
-/// Distances on the reals whose exponentials and their squares are still numbers.
-const CARRIED: [f64; 2] = [60.0, 120.0];
+/// Distances on the reals at which carried values are not yet rounded to the ends of a bounded support.
+const CARRIED: [f64; 3] = [7.5, 15.0, 30.0];
 /// Joint priors of more elements are not examined.
-const LARGE: usize = 1024;
+const LARGE: usize = 64;
+/// Points closer to zero tell nothing of mass.
+const APART: f64 = 1e-6;
 /// How far below its peak the log density of the family still counts as mass.
-const MASS: f64 = 30.0;
+const MASS: f64 = 16.0;
 /// A growth of a higher order is no power.
-const EXPONENTIAL: f64 = 20.0;
+const EXPONENTIAL: f64 = 10.0;
 /// Orders are read off to this accuracy.
 const TOLERANCE: f64 = 1e-3;
 
@@ -86,28 +88,38 @@ struct Probe<'a> {
     points: Vec<f64>,
     log_q: Vec<f64>,
     log_p: Vec<f64>,
-    /// Where the growth of the prior's log density is read off.
-    far: [f64; 2],
+    placement: Placement,
 }
 
 fn column(numbers: &[f64]) -> Tensor {
     Tensor::from_fn(vec![numbers.len()], |at: &[usize]| numbers[at[0]])
 }
 
-/// Values on the reals carried onto a support, element by element; `None` for supports of vectors.
-fn carried(support: Support, points: &[f64]) -> Option<Vec<f64>> {
+/// Points on the reals carried onto a support of numbers, with the logarithms of the slopes. Where a value is rounded to an end of
+/// the support, the slope is not a number.
+fn carried(support: Support, points: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
     if support.is_of_vectors() {
         return None;
     }
     let mut builder = Builder::new("carried");
-    let z = builder.param("z", Type::real(Shape::fixed(&[points.len()])));
-    let (value, _) = constrain(&mut builder, support, z)?;
-    let function = builder.finish(vec![("value".into(), value)]);
-    let values = evaluate(&function, &[column(points)], &Sizes::default()).pop();
-    values.map(|tensor| tensor.data)
+    let z = builder.param("z", Type::scalar());
+    let (value, log_jacobian) = constrain(&mut builder, support, z)?;
+    let function = builder.finish(vec![
+        ("value".into(), value),
+        ("log_jacobian".into(), log_jacobian),
+    ]);
+    let ends = bounds(support);
+    let at = |z: &f64| {
+        let results = evaluate(&function, &[Tensor::scalar(*z)], &Sizes::default());
+        let (value, slope) = (results[0].data[0], results[1].data[0]);
+        let is_inside = ends.lo < value && value < ends.hi;
+        (value, if is_inside { slope } else { f64::NAN })
+    };
+    Some(points.iter().map(at).unzip())
 }
 
-/// The log density of a prior without free parameters at each of `values`; of a joint one where all elements are this value.
+/// The log density of a prior without free parameters at each of `values`; of a joint one where all elements are about
+/// this value.
 fn log_prior(prior: &Prior, values: &[f64]) -> Option<Vec<f64>> {
     if !prior.arguments.params.is_empty() {
         return None;
@@ -127,7 +139,12 @@ fn log_prior(prior: &Prior, values: &[f64]) -> Option<Vec<f64>> {
     }
     let function = super::closed::log_prior(prior);
     let at = |value: &f64| {
-        let x = Tensor::from_fn(sizes.clone(), |_| *value);
+        // Elements that differ: a density may well be zero where two of them are equal.
+        let mut element = 0.0;
+        let x = Tensor::from_fn(sizes.clone(), |_| {
+            element += 1.0;
+            value * (1.0 + 0.01 * element)
+        });
         evaluate(&function, &[x], &Sizes::default())
             .pop()
             .map(|tensor| tensor.data[0])
@@ -152,16 +169,16 @@ impl<'a> Probe<'a> {
         let family = &posterior.family;
         let params: Option<Vec<f64>> = posterior.params.iter().map(start).collect();
         let params = params?;
-        let (inside, far) = match placement {
-            Placement::Inside => (bounds(family.support), [FAR[1], FAR[2]]),
-            Placement::Carried => (Interval::REALS, CARRIED),
+        let inside = match placement {
+            Placement::Inside => bounds(family.support),
+            Placement::Carried => Interval::REALS,
         };
-        let points: Vec<f64> = grid(posterior, &params, far)
+        let points: Vec<f64> = grid(posterior, &params)
             .into_iter()
             .filter(|x| inside.lo < *x && *x < inside.hi)
             .collect();
-        let values = match placement {
-            Placement::Inside => points.clone(),
+        let (values, slopes) = match placement {
+            Placement::Inside => (points.clone(), vec![0.0; points.len()]),
             Placement::Carried => carried(site.support, &points)?,
         };
         let q = along(family.log_density_elements.as_ref()?, points.len())?;
@@ -170,13 +187,18 @@ impl<'a> Probe<'a> {
             .map(|number| Tensor::from_fn(vec![points.len()], |_| *number))
             .collect();
         of_q.push(column(&points));
+        let log_p = log_prior(prior, &values)?;
         Some(Probe {
             family: &family.name,
             prior: &prior.distribution.name,
             log_q: evaluate(&q, &of_q, &Sizes::default()).pop()?.data,
-            log_p: log_prior(prior, &values)?,
+            log_p: log_p
+                .iter()
+                .zip(slopes)
+                .map(|(log_p, slope)| log_p + slope)
+                .collect(),
             points,
-            far,
+            placement,
         })
     }
 
@@ -188,14 +210,9 @@ impl<'a> Probe<'a> {
             .copied()
             .filter(|x| x.is_finite())
             .fold(f64::NEG_INFINITY, f64::max);
-        // Beyond, values that were carried onto the support may be rounded to its end.
-        let within = if self.far == CARRIED {
-            CARRIED[1]
-        } else {
-            f64::INFINITY
-        };
-        let mut inside = (0..self.points.len()).filter(|at| self.points[*at].abs() <= within);
-        let at = inside.find(|at| self.log_q[*at] > peak - MASS && self.log_p[*at] == f64::NEG_INFINITY)?;
+        // Close to zero a density may be rounded to nothing.
+        let mut apart = (0..self.points.len()).filter(|at| self.points[*at].abs() >= APART);
+        let at = apart.find(|at| self.log_q[*at] > peak - MASS && self.log_p[*at] == f64::NEG_INFINITY)?;
         Some(format!(
             "`{}` has no density at {}, where `{}` has mass",
             self.prior,
@@ -217,8 +234,15 @@ impl<'a> Probe<'a> {
         let at = |x: f64| self.points.iter().position(|point| *point == place(x));
         let [a, b, c] = FAR.map(at);
         let index = index(end, [self.log_q[a?], self.log_q[b?], self.log_q[c?]])?;
-        let [nearer, farther] = self.far.map(at);
-        let order = order(self.far, [self.log_p[nearer?], self.log_p[farther?]]);
+        let log_p = |x: f64| at(x).map_or(f64::NAN, |at| self.log_p[at]);
+        let order = match (self.placement, end) {
+            (Placement::Inside, End::Infinity) => order(FAR.map(log_p)),
+            // Next to zero a density that falls to nothing at once has been rounded.
+            (Placement::Inside, End::Zero) if log_p(FAR[1]) == f64::NEG_INFINITY => 0.0,
+            (Placement::Inside, End::Zero) => order(FAR.map(log_p)),
+            (Placement::Carried, End::Infinity) => order_of_carried(CARRIED.map(log_p)),
+            (Placement::Carried, End::Zero) => 0.0,
+        };
         if order == 0.0 || order < index - TOLERANCE {
             return None;
         }
@@ -255,20 +279,38 @@ fn index(end: End, log_density: [f64; 3]) -> Option<f64> {
     })
 }
 
-/// The power of the distance at which minus the log density grows; zero where it grows like a logarithm or not at all.
-fn order(at: [f64; 2], [nearer, farther]: [f64; 2]) -> f64 {
+/// The power of the distance at which minus the log density grows; zero where it grows like a logarithm or its square.
+fn order([nearer, farther, _]: [f64; 3]) -> f64 {
     if farther == f64::NEG_INFINITY {
         return f64::INFINITY;
     }
     if !(nearer < 0.0 && farther < 0.0) {
         return 0.0;
     }
-    let order = (farther / nearer).ln() / (at[1] / at[0]).ln();
-    if order < 0.05 { 0.0 } else { order }
+    let order = (farther / nearer).ln() / (FAR[1] / FAR[0]).ln();
+    if order < 0.1 { 0.0 } else { order }
 }
 
+/// The same at moderate distances, each twice the one before: differences leave constants out, and powers are taken to be halves.
+fn order_of_carried([near, middle, far]: [f64; 3]) -> f64 {
+    let (nearer, farther) = (near - middle, middle - far);
+    if farther == f64::INFINITY {
+        return f64::INFINITY;
+    }
+    if !(nearer > 0.0 && farther > 0.0) {
+        return 0.0;
+    }
+    let order = (farther / nearer).log2().max(0.0);
+    if order > EXPONENTIAL {
+        order
+    } else {
+        (2.0 * order).round() / 2.0
+    }
+}
+
+/// To four digits.
 fn rounded(number: f64) -> f64 {
-    (number * 1e6).round() / 1e6
+    format!("{number:.3e}").parse().unwrap_or(number)
 }
 
 /// Where a parameter starts, or its typical start.
@@ -283,9 +325,9 @@ fn start(param: &FamilyParam) -> Option<f64> {
 }
 
 /// Points at both ends, and where the family has its mass.
-fn grid(posterior: &SitePosterior, params: &[f64], far: [f64; 2]) -> Vec<f64> {
+fn grid(posterior: &SitePosterior, params: &[f64]) -> Vec<f64> {
     let mut points = Vec::new();
-    for x in FAR.into_iter().chain(far) {
+    for x in FAR.into_iter().chain(CARRIED) {
         points.extend([x, -x, 1.0 / x, -1.0 / x]);
     }
     for exponent in -12..=12 {
@@ -293,7 +335,7 @@ fn grid(posterior: &SitePosterior, params: &[f64], far: [f64; 2]) -> Vec<f64> {
         points.extend([x, -x]);
     }
     if let Some((mean, sd)) = centre(posterior, params) {
-        points.extend((-4..=4).map(|step| mean + f64::from(step) * sd));
+        points.extend((-5..=5).map(|step| mean + f64::from(step) * sd));
     }
     points
 }

@@ -69,13 +69,15 @@ pub fn laws(builder: &Builder, products: &[Product], others: &[Value]) -> Vec<Op
     for value in outside.chain(others.iter().copied()) {
         taken.extend(reached_by(value));
     }
-    for (stream, law) in found.iter().flatten() {
-        // The law of one power says nothing of others, but for a normal and its square.
+    for (stream, _) in found.iter().flatten() {
         *uses.entry(*stream).or_default() += 1;
-        if !matches!(law.variate, Variate::Normal) && uses[stream] > 1 {
-            taken.push(*stream);
-        }
     }
+    // The law of one mean says nothing of another of the same noise, but for a normal and its square.
+    let alone = found
+        .iter()
+        .flatten()
+        .filter(|(stream, law)| uses[stream] > 1 && law.variate != Variate::Normal);
+    taken.extend(alone.map(|(stream, _)| *stream));
     let whole = |(stream, law): &(Value, Law)| {
         let mut law = law.clone();
         law.joint = uses[stream] > 1;

@@ -15,6 +15,9 @@ use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 
+/// Whole powers up to this one are repeated products.
+const LARGEST_WHOLE: f64 = 16.0;
+
 /// Coefficients of powers of the distance from the centre; those that are missing are zero.
 type Jet = Vec<Option<Value>>;
 
@@ -140,6 +143,15 @@ fn logarithm(b: &mut Builder, start: Value, x: &Jet, order: usize) -> Option<Jet
 }
 
 fn power(b: &mut Builder, x: &Jet, exponent: f64, order: usize) -> Option<Jet> {
+    if exponent.fract() == 0.0 && (0.0..=LARGEST_WHOLE).contains(&exponent) {
+        // Also around a base of zero, by which the recurrence divides.
+        let one = b.like(1.0, at(x, 0)?);
+        let mut y: Jet = vec![Some(one)];
+        for _ in 0..exponent as usize {
+            y = product(b, &y, x, order);
+        }
+        return Some(y);
+    }
     let base = at(x, 0)?;
     let constant = b.like(exponent, base);
     let mut y: Jet = vec![Some(b.pow(base, constant))];
@@ -268,11 +280,13 @@ fn radius(log_density: &Function, centre: f64) -> Option<f64> {
     let one = super::finite::along(log_density, 1)?;
     let known = coefficients(&one, centre, LOOKED_AT)?;
     let tensors: Vec<Tensor> = evaluate(&known, &[], &Sizes::default());
+    if tensors.iter().any(|tensor| !tensor.data[0].is_finite()) {
+        return None;
+    }
     let roots = tensors
         .iter()
         .enumerate()
         .skip(LOOKED_AT / 2)
         .map(|(k, tensor)| tensor.data[0].abs().powf(1.0 / k as f64));
-    let largest = roots.fold(0.0, f64::max);
-    largest.is_finite().then(|| 1.0 / largest)
+    Some(1.0 / roots.fold(0.0, f64::max))
 }

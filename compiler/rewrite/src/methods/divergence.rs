@@ -264,7 +264,7 @@ impl Task<'_> {
         because: &str,
     ) -> Choice {
         let plan = site.plan;
-        algebra.detached = false;
+        algebra.detached = site.drawn.detached;
         let form = estimate::integrand(algebra, plan.posterior, plan.prior, site.drawn, site.arguments);
         let why = if self.settings.kl.estimator == Estimator::Direct {
             "the plain mean over draws was asked for".to_owned()
@@ -275,7 +275,14 @@ impl Task<'_> {
                     if let Some((found, series)) = self.series(algebra, site) {
                         return parts.add_series(algebra, found, &series, because);
                     }
-                    format!("{what} mixes parameters and noise; no closed form: {because}")
+                    let series = match self.settings.kl.taylor {
+                        0 => String::new(),
+                        order if order > MOST_ORDER => {
+                            format!("; no series: only orders up to {MOST_ORDER} are made")
+                        }
+                        _ => "; no series: it is not known here, or the draw does not separate".to_owned(),
+                    };
+                    format!("{what} mixes parameters and noise{series}; no closed form: {because}")
                 }
             }
         };
@@ -286,12 +293,12 @@ impl Task<'_> {
     /// The same with a Taylor polynomial in place of the log density of the prior, if that was asked for and separates.
     fn series(&self, algebra: &mut Algebra<'_>, site: &SiteDraw<'_>) -> Option<(Estimate, Found)> {
         let order = self.settings.kl.taylor;
-        if order == 0 || site.plan.placement == Placement::Carried {
+        if order == 0 || order > MOST_ORDER || site.plan.placement == Placement::Carried {
             return None;
         }
         let (mean, sd) = finite::start_of(site.plan.posterior)?;
         let series = taylor::series(&closed::log_prior(site.plan.prior), mean, order)?;
-        algebra.detached = false;
+        algebra.detached = site.drawn.detached;
         let form = estimate::integrand_with(
             algebra,
             site.plan.posterior,
@@ -366,6 +373,9 @@ impl Task<'_> {
 
 /// What stands before the names of noise that only divergences use.
 const OWN_STREAM: &str = "kl/";
+
+/// The largest order of a Taylor series.
+const MOST_ORDER: usize = 16;
 
 const FIXED: &str = "fixed";
 const DIRECT: &str = "direct";

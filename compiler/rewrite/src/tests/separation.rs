@@ -331,3 +331,50 @@ fn radius_of_the_logistic_series() {
     // -x - 2 log(1 + e^-x) = -2 log 2 - x^2 / 4 + x^4 / 96 - ..
     close(at(0.5), -2.0 * 2f64.ln() - 0.25 / 4.0 + 0.0625 / 96.0, 1e-12);
 }
+
+/// A power of many noises that is not worth its terms stays whole; it must not be counted twice.
+#[test]
+fn powers_of_sums_of_noise() {
+    let family = || {
+        let mut family = normal(&scalar());
+        family.draw = Some(tabulated(&["loc", "scale"], &XI, |b, p, noise| {
+            let mut sum = noise;
+            for power in 2..=5 {
+                // Functions of the noise that the algebra takes as atoms of their own.
+                let scaled = b.scale(noise, f64::from(power));
+                let next = b.sin(scaled);
+                sum = b.add(sum, next);
+            }
+            let exponent = b.like(4.0, sum);
+            let fourth = b.pow(sum, exponent);
+            let scaled = b.mul(p[1], fourth);
+            b.add(p[0], scaled)
+        }));
+        family
+    };
+    let sum = |x: &f64| x + (2..=5).map(|k| (f64::from(k) * x).sin()).sum::<f64>();
+    let mean: f64 = XI
+        .iter()
+        .map(|x| -0.5 * (0.3 + 0.5 * sum(x).powi(4)).powi(2) - 0.918_938_533_204_672_7)
+        .sum::<f64>()
+        / 4.0;
+    let best = found(family(), &[0.3, 0.5], normal(&scalar()), &[0.0, 1.0], sampled());
+    assert!(way(&best).starts_with("tuple: "), "{}", way(&best));
+    close(best.values["kl"], -ENTROPY - mean, 1e-10 * mean.abs());
+}
+
+/// Around zero the series of `-log(1 + w^4)` is `-w^4 + w^8 / 2 - ..`, with radius one.
+#[test]
+fn series_of_powers_around_zero() {
+    let mut b = Builder::new("log_density");
+    let x = b.param("x", Type::scalar());
+    let exponent = b.real(4.0);
+    let fourth = b.pow(x, exponent);
+    let log = b.log1p(fourth);
+    let value = b.neg(log);
+    let function = b.finish(vec![("value".into(), value)]);
+    let series = crate::kl::taylor::series(&function, 0.0, 8).unwrap();
+    close(series.radius, 1.0, 0.2);
+    let at = |x: f64| evaluate(&series.polynomial, &[Tensor::scalar(x)], &Sizes::default())[0].data[0];
+    close(at(0.5), -0.0625 + 0.5 * 0.0625 * 0.0625, 1e-15);
+}

@@ -20,6 +20,12 @@ impl InstanceBuilder<'_, '_, '_> {
     pub(super) fn restricted(&self, own: Support, declared: Support) -> Elaborated<Support> {
         let item = self.item();
         let support = narrower(own, declared);
+        let sizes = self.value.shape.static_sizes().unwrap_or_default();
+        if support == Support::Simplex && sizes.last().is_some_and(|size| *size < 2) {
+            let text = format!("a value of `{}` with one element is always 1", item.name);
+            let help = "give the simplex two elements or more, or leave the quantity out";
+            return Err(Box::new(limit(self.span, text).help(help)));
+        }
         if support == own || self.is_improper() {
             return Ok(support);
         }

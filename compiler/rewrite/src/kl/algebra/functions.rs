@@ -1,6 +1,6 @@
 //! Powers, logarithms, exponentials, absolute values and choices of separated forms.
 
-use super::{Algebra, Form, MOST_POWERS, Monomial, Term};
+use super::{Algebra, Form, MOST_POWERS, MOST_TERMS, Monomial, Term};
 use crate::nodes;
 use bnnc_graph::function::Value;
 
@@ -14,8 +14,13 @@ impl Algebra<'_> {
         if is_whole && (2.0..=MOST_POWERS).contains(&exponent) && !x.summed {
             let mut power = x.clone();
             for _ in 1..exponent as usize {
-                power = self.mul(value, &power, x);
+                if power.terms.len() * x.terms.len() > MOST_TERMS {
+                    return self.power_of_atom(value, x.value, exponent);
+                }
+                let node = self.builder.mul(power.value, x.value);
+                power = self.mul(node, &power, x);
             }
+            power.value = value;
             return power;
         }
         self.power_of_atom(value, x.value, exponent)
@@ -69,12 +74,21 @@ impl Algebra<'_> {
     }
 
     fn power_of_atom(&mut self, value: Value, atom: Value, exponent: f64) -> Form {
-        let mut form = self.whole(atom);
-        form.value = value;
-        for term in &mut form.terms {
-            term.monomial.0[0].1 = exponent;
+        if !self.varies(atom) {
+            let power = self.power_of(atom, exponent);
+            let mut form = self.whole(power);
+            form.value = value;
+            return form;
         }
-        form
+        let one = self.builder.like(1.0, atom);
+        Form {
+            value,
+            terms: vec![Term {
+                coefficient: one,
+                monomial: Monomial(vec![(atom, exponent)]),
+            }],
+            summed: false,
+        }
     }
 
     /// `x ^ exponent` for a number, in the cheapest way.
@@ -117,14 +131,16 @@ impl Algebra<'_> {
         let log = self.builder.log(term.coefficient);
         let log = self.folded(log);
         let mut sum = self.whole(log);
-        sum.value = value;
         for (atom, power) in self.positive_factors(&term.monomial) {
             let log = self.log_of_atom(atom);
             let power = self.builder.like(power, log.value);
             let power = self.whole(power);
-            let scaled = self.mul(log.value, &log, &power);
-            sum = self.add(value, &sum, &scaled);
+            let node = self.builder.mul(log.value, power.value);
+            let scaled = self.mul(node, &log, &power);
+            let node = self.builder.add(sum.value, scaled.value);
+            sum = self.add(node, &sum, &scaled);
         }
+        sum.value = value;
         sum
     }
 
@@ -264,8 +280,8 @@ impl Algebra<'_> {
         self.add(value, y, &extra)
     }
 
-    /// Whether all terms are products of noise to whole positive powers with coefficients that are finite numbers, so that no
-    /// branch that is not taken can turn the sum into something that is not a number.
+    /// Whether all terms are products of noise to whole positive powers, and no coefficient is an infinite number, so that a branch
+    /// that is not taken does not turn the sum into something that is not a number.
     fn is_polynomial(&mut self, form: &Form) -> bool {
         let is_tame = |this: &mut Self, term: &Term| {
             nodes::constant_of(this.builder, term.coefficient).is_none_or(f64::is_finite)

@@ -77,9 +77,9 @@ pub fn ways(plans: &[Plan<'_>], layers: &Layers<'_>) -> Result<Vec<Way>, Vec<Dia
             } else {
                 members
             };
-            if !sites.iter().any(|site| covers(name, &site.name)) {
+            let Some(named) = sites.iter().find(|site| covers(name, &site.name)) else {
                 continue;
-            }
+            };
             found = true;
             // A point has no noise, whatever is done with it.
             if kl::is_point(plan.posterior) || *slot == way {
@@ -87,10 +87,10 @@ pub fn ways(plans: &[Plan<'_>], layers: &Layers<'_>) -> Result<Vec<Way>, Vec<Dia
             }
             match (*slot, unfit(plan, way)) {
                 (Way::Shared, None) => *slot = way,
-                (Way::Shared, Some(why)) => faults.push(refusal(way, &plan.site.name, &why)),
+                (Way::Shared, Some(why)) => faults.push(refusal(way, &named.name, &why)),
                 (other, _) => {
                     let why = format!("`{}` names it too", other.option());
-                    faults.push(refusal(way, &plan.site.name, &why));
+                    faults.push(refusal(way, &named.name, &why));
                 }
             }
         }
@@ -151,8 +151,12 @@ fn unknown(way: Way, name: &str, plans: &[Plan<'_>]) -> Diagnostic {
     );
     let mut known: Vec<&str> = Vec::new();
     for plan in plans {
-        known.push(&plan.site.name);
-        known.extend(plan.site.name.rsplit_once('.').map(|(layer, _)| layer));
+        let members = plan.posterior.members.iter();
+        let own = plan.posterior.members.is_empty().then_some(plan.site);
+        for site in members.chain(own) {
+            known.push(&site.name);
+            known.extend(site.name.rsplit_once('.').map(|(layer, _)| layer));
+        }
     }
     report::error(&report::UNKNOWN_LAYER, message).suggest(name, known)
 }
