@@ -39,7 +39,8 @@ pub fn divergence(
         family,
         params: held(q),
     };
-    if kl::is_point(&posterior) {
+    let is_point = |concrete: &Concrete| &*concrete.instance.name == "Point";
+    if is_point(q) || is_point(p) {
         return Ok(infinite("all mass of `Point` is at one point"));
     }
     let (ty, support) = (p.instance.value.clone(), p.instance.support);
