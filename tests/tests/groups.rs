@@ -303,17 +303,12 @@ infer apart = vi(Apart, d) {{ {options} }}
     let exact = exact();
     let full = values(&result, "full");
     let (mean, covariance) = (mean_of(&full), full_covariance(&full));
-    for i in 0..3 {
-        let sd = exact.covariance[i][i].sqrt();
+    let sds = [0, 1, 2].map(|i| exact.covariance[i][i].sqrt());
+    for (i, sd) in sds.iter().enumerate() {
         close("mean", mean[i], exact.mean[i], 0.02 * sd);
-        for j in 0..3 {
-            let scale = sd * exact.covariance[j][j].sqrt();
-            close(
-                "covariance",
-                covariance[i][j],
-                exact.covariance[i][j],
-                0.02 * scale,
-            );
+        for (j, other) in sds.iter().enumerate() {
+            let (got, want) = (covariance[i][j], exact.covariance[i][j]);
+            close("covariance", got, want, 0.02 * sd * other);
         }
     }
     let of_full = bound(&exact, mean, covariance);

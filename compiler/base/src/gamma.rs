@@ -11,7 +11,7 @@ const ATTEMPTS: u64 = 64;
 /// The method of Marsaglia and Tsang (2000), "A simple method for generating gamma variables"; for shapes below 1 a variate of
 /// `shape + 1` times `u^(1 / shape)`. Never below the smallest normal number; NaN where the shape is not positive.
 ///
-/// Note [Attempts]. Attempt `t` at an element takes the block with the counter (element, draw, example, step) under the key
+/// Note \[Attempts\]. Attempt `t` at an element takes the block with the counter (element, draw, example, step) under the key
 /// [`philox::attempt`]`(key, t)`: words 0 and 1 make the normal number, word 2 decides whether it is accepted, word 3 is `u`.
 /// Everything is computed in `f64`, so that both precisions accept the same attempts.
 pub fn variate(key: u64, [draw, example, step]: [u32; 3], element: u64, shape: f64) -> f64 {

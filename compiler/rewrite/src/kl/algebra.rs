@@ -1,6 +1,6 @@
 //! Sums of (function of parameters) x (function of noise), and the operations that keep them so.
 //!
-//! Note [Separated forms]. A value of the graph that varies with the draw is held as a sum of terms, each a coefficient, which
+//! Note \[Separated forms\]. A value of the graph that varies with the draw is held as a sum of terms, each a coefficient, which
 //! does not vary, times powers of atoms, which do. An atom is a node that this algebra takes as a whole. Atoms through which no
 //! parameter that moves can be reached are *noise*: their means over draws need no gradient. Theorems 1 and 2 of Nazarovs et
 //! al. (2021) are what multiplication and integer powers do to such sums; powers and logarithms of single products cover the

@@ -1,6 +1,6 @@
 //! Divergences that are infinite, found by looking at both densities far out, near zero and where the family has its mass.
 //!
-//! Note [Tails]. `KL(q || p)` is infinite where `-log p` grows like `|w|^a` (or like `|w|^-a` at zero) and q has no moment of that
+//! Note \[Tails\]. `KL(q || p)` is infinite where `-log p` grows like `|w|^a` (or like `|w|^-a` at zero) and q has no moment of that
 //! order. Both are read off the densities as they are evaluated: far out a power law has `log q = -(k + 1) log |w|`, so the
 //! slope between 1e10, 1e20 and 1e40 tells `k`, and a slope that keeps changing says that the tail is lighter than any power;
 //! `a` is the slope of `log(-log p)`, which is zero for a prior with a power law of its own. Near zero alike, with the sign

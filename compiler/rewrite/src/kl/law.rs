@@ -1,6 +1,6 @@
 //! Means of noise drawn from their own law, in a time that does not depend on the number of draws.
 //!
-//! Note [Laws]. Over M draws of a standard normal the sum is normal with variance M, and the sum of squares around the mean is,
+//! Note \[Laws\]. Over M draws of a standard normal the sum is normal with variance M, and the sum of squares around the mean is,
 //! independently, chi-squared with M - 1 degrees of freedom: `mean = z / sqrt(M)`, `mean square = z^2 / M + 2 G / M` with a gamma
 //! variate G of shape (M - 1) / 2 (the chi-squared law is twice a gamma law of half its degrees). The square alone needs shape
 //! M / 2. M exponential variates sum to a gamma variate of shape M, and M gamma variates of shape k to one of shape M k. Joint sums

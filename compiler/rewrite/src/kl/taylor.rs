@@ -1,7 +1,7 @@
 //! Taylor series of log densities in the value of a site (Theorem 3 of Nazarovs et al. 2021, with the series of the logarithm
 //! put right: `log w = sum over k >= 1 of (-1)^(k+1) (w - 1)^k / k`).
 //!
-//! Note [Jets]. A node that depends on the site is held as the coefficients of its series around the centre; each operation has a
+//! Note \[Jets\]. A node that depends on the site is held as the coefficients of its series around the centre; each operation has a
 //! recurrence that gives the coefficients of its result from those of its operands (Griewank and Walther 2008, chapter 13).
 //! The coefficients are nodes of the graph, so parameters of the prior may move.
 
