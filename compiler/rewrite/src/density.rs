@@ -24,8 +24,6 @@ use std::sync::Arc;
 pub struct Densities {
     /// The prior of each site, in the model's order.
     pub priors: Vec<Prior>,
-    /// `(sites.., shared..) -> one result per parameter`: the parameters of the priors, named `site/parameter`.
-    pub prior_arguments: Function,
     /// `(sites.., shared..) -> one real[] per site`: the log prior of each site, by its name.
     pub log_priors: Function,
     /// `(sites.., shared..) -> real[]`: the sum of the log priors.

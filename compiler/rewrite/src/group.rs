@@ -31,7 +31,6 @@ pub fn group(densities: Densities, model: Model, posterior: &Posterior) -> (Dens
     let optional = |function: &Option<Function>| function.as_ref().map(of_groups);
     let grouped = Densities {
         priors: priors(&densities.priors, &model, &groups),
-        prior_arguments: of_groups(&densities.prior_arguments),
         log_priors: of_groups(&densities.log_priors),
         log_prior: of_groups(&densities.log_prior),
         likelihood_arguments: of_groups(&densities.likelihood_arguments),

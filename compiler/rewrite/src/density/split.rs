@@ -1,6 +1,6 @@
 //! The deterministic part of a model, and the functions made from it.
 
-use super::{Densities, Prior, coordinates, dependences, is_random, prefix_noise};
+use super::{Densities, Prior, coordinates, is_random, prefix_noise};
 use crate::nodes::{self, Scope};
 use crate::rule;
 use bnnc_base::arena::Id;
@@ -96,7 +96,6 @@ impl Split {
     /// The functions of the model.
     pub(super) fn densities(&self, model: &Model) -> Densities {
         Densities {
-            prior_arguments: self.prior_arguments(model),
             log_priors: self.log_priors(model),
             log_prior: self.log_prior(model),
             observations: self.observations.iter().map(|o| o.distribution.clone()).collect(),
@@ -153,31 +152,22 @@ impl Split {
     }
 
     fn priors(&self, model: &Model) -> Vec<Prior> {
-        let arguments = self.prior_arguments(model);
         let sites: HashSet<&str> = model.sites.iter().map(|site| &*site.name).collect();
         let of = |prior: &Random| {
-            let dependence = |(name, _): &(Arc<str>, Type)| {
-                let found = dependences(&arguments, &format!("{}/{name}", prior.name));
-                found.into_iter().find(|name| sites.contains(&**name))
-            };
-            let depends_on = prior.distribution.params.iter().find_map(dependence);
+            let results = prior.named_params(&prior.name);
+            let arguments = self.finish(self.fork(), results, &HashSet::new());
+            let mut needed = arguments
+                .params
+                .iter()
+                .filter_map(|param| arguments.param_name(*param));
             Prior {
                 site: prior.name.clone(),
                 distribution: prior.distribution.clone(),
-                arguments: self.finish(self.fork(), prior.named_params(&prior.name), &HashSet::new()),
-                depends_on,
+                depends_on: needed.find(|name| sites.contains(&***name)).cloned(),
+                arguments,
             }
         };
         self.priors.iter().map(of).collect()
-    }
-
-    fn prior_arguments(&self, model: &Model) -> Function {
-        let results = self
-            .priors
-            .iter()
-            .flat_map(|prior| prior.named_params(&prior.name))
-            .collect();
-        self.finish(self.fork(), results, &global_names(model))
     }
 
     fn log_priors(&self, model: &Model) -> Function {
