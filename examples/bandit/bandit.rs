@@ -76,11 +76,7 @@ fn run() -> Result<(), String> {
     let Arguments { settings, seed, svg } = arguments()?;
     let manifest = compiled(seed)?;
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let context = Context {
-        pool: Arc::new(Pool::new(threads)),
-        seed,
-        progress: false,
-    };
+    let context = Context::new(Arc::new(Pool::new(threads)), seed);
     let mut curves = Vec::new();
     for (name, policy, _) in AGENTS {
         let clock = std::time::Instant::now();

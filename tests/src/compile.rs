@@ -2,7 +2,7 @@
 
 use crate::root;
 use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::Manifest;
+use bnnc_abi::manifest::{Infer, Manifest, Work};
 use bnnc_base::dtype::Precision;
 use bnnc_data::Dataset;
 use bnnc_driver::compile::{compile, data};
@@ -69,11 +69,12 @@ pub fn file(path: &Path, options: &Options) -> Compiled {
 }
 
 /// Programs whose data are to be downloaded or are made as they run.
-const ELSEWHERE: [&str; 4] = [
+const ELSEWHERE: [&str; 5] = [
     "digits/mnist.bnn",
     "digits/mixture.bnn",
     "digits/radial.bnn",
     "bandit/mushrooms.bnn",
+    "penalty/mnist.bnn",
 ];
 
 /// The programs of `examples/` whose data lie beside them, in order.
@@ -85,16 +86,27 @@ pub fn examples() -> Vec<PathBuf> {
     here.map(|file| root().join(&file.path)).collect()
 }
 
+/// Settings that make every infer of a program short: enough for every part of a run to happen.
+pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String> {
+    let infers = file(path, &options("cranelift", None)).manifest.infers;
+    let of = |infer: &Infer| {
+        let work: &[(&str, usize)] = match infer.work {
+            Work::Train(_) => &[("epochs", epochs)],
+            Work::Sample(_) => &[("warmup", 30), ("draws", 20)],
+        };
+        let all = work.iter().copied().chain([("predictive_draws", predictive_draws)]);
+        let settings = all.map(|(key, value)| format!("{}.{key}={value}", infer.name));
+        settings.collect::<Vec<String>>()
+    };
+    infers.iter().flat_map(of).collect()
+}
+
 /// Runs everything that a manifest asks for.
 ///
 /// # Panics
 /// Where the run stops.
 pub fn run(manifest: &Manifest, threads: usize) -> RunResult {
-    let options = bnnc_run::run::Options {
-        threads,
-        progress: false,
-        max_memory: None,
-    };
+    let options = bnnc_run::run::Options::new(threads);
     match bnnc_run::run::run(manifest, &options) {
         Ok(result) => result,
         Err(stop) => panic!("{}: {stop:?}", manifest.program),

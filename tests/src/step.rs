@@ -1,6 +1,7 @@
 //! Single steps of a compiled infer, with every input under the test's control.
 
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::code::Artifact;
+use bnnc_abi::manifest::{Infer, Train};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_data::{Dataset, Rows};
@@ -26,12 +27,16 @@ fn valid<T>(result: Result<T, Fault>) -> T {
     }
 }
 
-fn feed(infer: &Infer, rows: &Rows, dataset: &Dataset, machine: &mut Machine, is_train: bool) -> Feed {
-    let plan = if is_train {
-        &infer.train.plan
-    } else {
-        &infer.predict.plan
-    };
+/// The part of an infer that trains.
+pub fn training(infer: &Infer) -> &Train {
+    match infer.training() {
+        Some(train) => train,
+        None => panic!("`{}` does not train", infer.name),
+    }
+}
+
+fn feed(infer: &Infer, rows: &Rows, dataset: &Dataset, machine: &mut Machine, program: &Artifact) -> Feed {
+    let plan = &program.plan;
     let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
     let wanted = Wanted {
         bindings: &infer.bindings,
@@ -52,9 +57,10 @@ impl<'a> Steps<'a> {
     /// Starts at the given states, with room for all rows in one step.
     pub fn new(infer: &'a Infer, dataset: &Dataset, states: &Values, threads: usize) -> Steps<'a> {
         let rows = examples(&infer.bindings, &dataset.train);
-        let sizes = infer.options.sizes(rows).with(Symbol::Batch, rows);
-        let mut machine = valid(Machine::new(&infer.train, sizes, Arc::new(Pool::new(threads))));
-        let feed = feed(infer, &dataset.train, dataset, &mut machine, true);
+        let train = training(infer);
+        let sizes = train.options.sizes(rows).with(Symbol::Batch, rows);
+        let mut machine = valid(Machine::new(&train.step, sizes, Arc::new(Pool::new(threads))));
+        let feed = feed(infer, &dataset.train, dataset, &mut machine, &train.step);
         let mut steps = Steps {
             infer,
             machine,
@@ -85,8 +91,7 @@ impl<'a> Steps<'a> {
 
     /// Sets every input of a step.
     pub fn prepare(&mut self, rows: &[u32], step: i32) {
-        let sizes = self
-            .infer
+        let sizes = training(self.infer)
             .options
             .sizes(self.rows)
             .with(Symbol::Batch, rows.len());
@@ -95,7 +100,7 @@ impl<'a> Steps<'a> {
         valid(self.feed.write(machine, rows));
         valid(ports::int(machine, "iteration", step.saturating_add(1)));
         valid(ports::int(machine, "step", step));
-        valid(ports::real(machine, "rate", &[self.infer.options.rate]));
+        valid(ports::real(machine, "rate", &[training(self.infer).options.rate]));
         valid(ports::real(
             machine,
             "scale",
@@ -129,6 +134,39 @@ impl<'a> Steps<'a> {
     }
 }
 
+/// The outputs of the two programs of an infer that samples, at a position and for the first `rows` training rows.
+///
+/// # Panics
+/// Where the infer trains.
+pub fn sampled(infer: &Infer, dataset: &Dataset, states: &Values, rows: usize) -> Values {
+    let Some(sampling) = infer.sampling() else {
+        panic!("`{}` does not sample", infer.name);
+    };
+    let all = examples(&infer.bindings, &dataset.train);
+    let sizes = Sizes::default()
+        .with(Symbol::Batch, rows.min(all))
+        .with(Symbol::Examples, all);
+    let chosen: Vec<u32> = (0..rows.min(all) as u32).collect();
+    let mut found = Values::new();
+    for program in [&sampling.density, &sampling.rows] {
+        let mut machine = valid(Machine::new(program, sizes, Arc::new(Pool::new(2))));
+        let feed = feed(infer, &dataset.train, dataset, &mut machine, program);
+        valid(feed.write(&mut machine, &chosen));
+        for (name, values) in states {
+            valid(ports::real(&mut machine, name, values));
+        }
+        valid(ports::real(&mut machine, "scale", &[0.7]));
+        machine.run();
+        let gradients = sampling.moved.iter().map(|name| format!("{name}/gradient"));
+        let outputs = ["log_density", "log_prior", "log_likelihood"].map(str::to_owned);
+        for name in gradients.chain(outputs).filter(|name| machine.has_port(name)) {
+            let values = valid(machine.read_real(&name));
+            found.insert(name, values);
+        }
+    }
+    found
+}
+
 /// The outputs of one call of the predicting program for the first training rows: those of the names that it has.
 pub fn predictions(
     infer: &Infer,
@@ -141,9 +179,11 @@ pub fn predictions(
         .with(Symbol::Batch, rows)
         .with(Symbol::Draws, draws);
     let mut machine = valid(Machine::new(&infer.predict, sizes, Arc::new(Pool::new(1))));
-    let feed = feed(infer, &dataset.train, dataset, &mut machine, false);
+    let feed = feed(infer, &dataset.train, dataset, &mut machine, &infer.predict);
     for (name, values) in states {
-        valid(ports::real(&mut machine, name, values));
+        // Where the infer samples, every draw has states of its own.
+        let copies = if machine.is_per_draw(name) { draws } else { 1 };
+        valid(ports::real(&mut machine, name, &values.repeat(copies)));
     }
     let chosen: Vec<u32> = (0..rows as u32).collect();
     valid(feed.write(&mut machine, &chosen));

@@ -18,10 +18,12 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("melior", &["bnnc-backend-mlir"]),
     ("parquet", &["bnnc-data"]),
     ("petgraph", &["bnnc-graph", "bnnc-hir"]),
+    ("postcard", &["bnnc-mcmc", "bnnc-run"]),
     ("rustyline", &["bnnc"]),
     ("safetensors", &["bnnc-run"]),
-    ("serde", &["bnnc-data", "bnnc-run"]),
+    ("serde", &["bnnc-data", "bnnc-mcmc", "bnnc-run"]),
     ("serde_json", &["bnnc", "bnnc-data", "bnnc-run"]),
+    ("signal-hook", &["bnnc"]),
 ];
 
 /// Crates that read strings and return values: no files, no terminal, no network.

@@ -1,10 +1,12 @@
 //! The backends agree on every example: one step from the same states, ten steps, predictions.
 
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::dtype::Precision;
+use bnnc_base::philox;
+use bnnc_data::Dataset;
 use bnnc_run::states::{Values, start};
 use bnnc_tests::compile::{self, examples, options};
-use bnnc_tests::step::{Steps, predictions};
+use bnnc_tests::step::{Steps, predictions, sampled, training};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -62,10 +64,7 @@ struct Pair<'a> {
 impl Pair<'_> {
     /// One step of both from the same states and rows; what differs.
     fn step(&mut self, states: &Values, step: i32) -> Vec<String> {
-        let tolerance = match self.precision {
-            Precision::F32 => 1e-5,
-            Precision::F64 => 1e-12,
-        };
+        let tolerance = tolerance(self.precision);
         let states = rounded(states, self.precision);
         self.want.set(&states);
         self.got.set(&states);
@@ -99,7 +98,7 @@ fn compare(reference: &Infer, native: &Infer, compiled: &compile::Compiled) -> V
     let states = start(&native.states, compiled.manifest.seed, &HashMap::new());
     let want = Steps::new(reference, &dataset, &states, 1);
     let rows: Vec<u32> = (0..want.examples() as u32).collect();
-    let batch = match native.options.batch {
+    let batch = match training(native).options.batch {
         0 => rows.len(),
         batch => batch.min(rows.len()),
     };
@@ -117,19 +116,55 @@ fn compare(reference: &Infer, native: &Infer, compiled: &compile::Compiled) -> V
     let later = pair.want.states();
     faults.extend(pair.step(&later, STEPS));
     let later = rounded(&later, native.precision);
+    faults.extend(predicted(reference, native, &dataset, &later));
+    faults
+}
+
+/// What differs in the predictions with the same states.
+fn predicted(reference: &Infer, native: &Infer, dataset: &Dataset, states: &Values) -> Vec<String> {
     let sizes = (37, 3);
-    let want = predictions(reference, &dataset, &later, sizes);
-    let got = predictions(native, &dataset, &later, sizes);
+    let want = predictions(reference, dataset, states, sizes);
+    let got = predictions(native, dataset, states, sizes);
     assert_eq!(want.len(), got.len());
-    let tolerance = if native.precision == Precision::F32 {
-        1e-5
-    } else {
-        1e-12
-    };
-    for ((name, want), (_, got)) in want.iter().zip(&got) {
-        let distance = distance(got, want);
-        if distance.is_nan() || distance > tolerance {
-            faults.push(format!("predicted {name}: {distance:e}"));
+    let distances = want.iter().zip(&got).map(|((name, want), (_, got))| (name, distance(got, want)));
+    distances
+        .filter(|(_, distance)| distance.is_nan() || *distance > tolerance(native.precision))
+        .map(|(name, distance)| format!("predicted {name}: {distance:e}"))
+        .collect()
+}
+
+fn tolerance(precision: Precision) -> f64 {
+    match precision {
+        Precision::F32 => 1e-5,
+        Precision::F64 => 1e-12,
+    }
+}
+
+/// What differs in the log density, its gradient and the log likelihoods of rows, at positions around the start. In single
+/// precision the data are rounded too, which large numbers feel: there the bound is wider.
+fn compare_sampled(reference: &Infer, native: &Infer, compiled: &compile::Compiled) -> Vec<String> {
+    let dataset = compiled.dataset(&native.data);
+    let states = start(&native.states, compiled.manifest.seed, &HashMap::new());
+    let mut faults = Vec::new();
+    for number in 0..3u32 {
+        let moved = |(name, values): (&String, &Vec<f64>)| {
+            let key = philox::key(7, name);
+            let at = |(at, value): (usize, &f64)| value + 0.3 * philox::normal(key, [number, 0, 0], at as u64);
+            (name.clone(), values.iter().enumerate().map(at).collect())
+        };
+        let states: Values = states.iter().map(moved).collect();
+        let states = rounded(&states, native.precision);
+        for rows in [1, 37, usize::MAX] {
+            let want = sampled(reference, &dataset, &states, rows);
+            let got = sampled(native, &dataset, &states, rows);
+            let tolerance = match native.precision {
+                Precision::F32 => 1e-4,
+                Precision::F64 => 1e-11,
+            };
+            faults.extend(far(&got, &want, tolerance));
+        }
+        if native.precision == Precision::F64 {
+            faults.extend(predicted(reference, native, &dataset, &states));
         }
     }
     faults
@@ -145,7 +180,10 @@ fn compare_program(path: &Path, faults: &mut Vec<String>) {
             .iter()
             .zip(&native_program.manifest.infers)
         {
-            let found = compare(reference, native, &native_program);
+            let found = match native.work {
+                Work::Train(_) => compare(reference, native, &native_program),
+                Work::Sample(_) => compare_sampled(reference, native, &native_program),
+            };
             let name = format!("{} {} {precision}", path.display(), native.name);
             faults.extend(found.into_iter().map(|fault| format!("{name}: {fault}")));
         }

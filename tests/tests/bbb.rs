@@ -162,7 +162,7 @@ fn the_conjugate_optimum() {
     let compiled = compiled("conjugate", &POINTS, CONJUGATE, Precision::F64);
     let infer = &compiled.manifest.infers[0];
     let result = compile::run(&compiled.manifest, 1);
-    let values = &result.outcomes[0].splits[0].fitted.values;
+    let values = result.outcomes[0].splits[0].found.values();
     let softplus = |x: f64| x.exp().ln_1p();
     close(values["a/loc"][0], 0.214_804_89, 2e-3);
     close(values["b/loc"][0], 0.778_637_25, 2e-3);
@@ -199,12 +199,13 @@ fn batches_add_up() {
             ..options("cranelift", None)
         };
         let compiled = compile::file(&path, &options);
+        let trains = |infer: &&Infer| infer.training().is_some();
         let shares_noise = |infer: &&Infer| {
             let by_row =
                 |likelihood: &str| likelihood.starts_with("local") || likelihood.starts_with("flipout");
             !infer.reports.iter().any(|site| by_row(&site.likelihood))
         };
-        for infer in compiled.manifest.infers.iter().filter(shares_noise) {
+        for infer in compiled.manifest.infers.iter().filter(trains).filter(shares_noise) {
             let dataset = compiled.dataset(&infer.data);
             let states = start(&infer.states, 1, &HashMap::new());
             let mut steps = Steps::new(infer, &dataset, &states, 2);
@@ -270,7 +271,7 @@ fn steps_see_the_weight_of_the_kl() {
             let program = UNINFORMED.replace("HOW", how);
             let compiled = compiled(&format!("weight-{how}-{rows}"), &data, &program, Precision::F64);
             let result = compile::run(&compiled.manifest, 1);
-            let fitted = &result.outcomes[0].splits[0].fitted;
+            let fitted = result.outcomes[0].splits[0].found.fitted().unwrap();
             close(fitted.values["w/loc"][0], shrunk(&weights), 1e-14);
             assert_eq!(fitted.steps as usize, weights.len());
         }
@@ -289,7 +290,9 @@ fn an_epoch_is_the_bound() {
             Precision::F64,
         );
         compile::run(&compiled.manifest, 1).outcomes[0].splits[0]
-            .fitted
+            .found
+            .fitted()
+            .unwrap()
             .loss
     });
     // KL(N(2, 0.5^2) || N(0, 1)), and the density of the targets around zero.

@@ -28,7 +28,7 @@ fn fitted(name: &str, rows: &[f64], program: &str, parameters: [&str; 2]) -> [f6
     let program = format!("{program}\ninfer fit = vi(Q, rows) {{ {training} }}");
     let compiled = compiled(name, rows, &program, ("cranelift", Precision::F64));
     let result = compile::run(&compiled.manifest, 1);
-    let values = &result.outcomes[0].splits[0].fitted.values;
+    let values = &result.outcomes[0].splits[0].found.values();
     parameters.map(|parameter| values[parameter][0].exp().ln_1p())
 }
 

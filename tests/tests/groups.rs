@@ -8,6 +8,7 @@ use bnnc_driver::program;
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::tensor::Tensor;
 use bnnc_hir::elaborate;
+use bnnc_hir::elaborate::posterior::Rest;
 use bnnc_run::run::RunResult;
 use bnnc_run::states::Values;
 use bnnc_tests::compile;
@@ -60,7 +61,7 @@ fn the_prior_of_a_group_is_the_product_with_the_jacobians() {
     let model =
         elaborate::model::elaborate(module, module.models.ids().next().unwrap(), &HashMap::new()).unwrap();
     let of = module.posteriors.ids().next().unwrap();
-    let posterior = elaborate::posterior::elaborate(module, of, &model).unwrap();
+    let posterior = elaborate::posterior::elaborate(module, of, &model, Rest::Refused).unwrap();
     let densities = bnnc_rewrite::density::density(&model).unwrap();
     let (densities, model) = bnnc_rewrite::group::group(densities, model, &posterior);
     let names: Vec<&str> = model.sites.iter().map(|site| &*site.name).collect();
@@ -229,7 +230,7 @@ fn values(result: &RunResult, infer: &str) -> Values {
         .iter()
         .find(|outcome| outcome.name == infer)
         .unwrap();
-    outcome.splits[0].fitted.values.as_ref().clone()
+    outcome.splits[0].found.values().as_ref().clone()
 }
 
 fn joined(values: &Values, name: &str) -> Vec<f64> {
@@ -435,7 +436,7 @@ fn constrained_members_are_carried_each_by_its_own_bijection() {
     assert!(u.q05 > 0.0 && u.q95 < 1.0);
     let c = site("c").elements;
     assert!(c[0].mean < c[1].mean && c[0].q05 < c[1].q05 && c[0].q95 < c[1].q95);
-    assert!(result.outcomes[0].splits[0].fitted.loss.is_finite());
+    assert!(result.outcomes[0].splits[0].found.fitted().is_some_and(|fitted| fitted.loss.is_finite()));
 }
 
 /// 305300 weights have a full covariance of 373 GB: an error before anything is held, with the remedy.
@@ -454,7 +455,7 @@ posterior Q of N { h1.*, h2.* ~ FullRankNormal() }
     let model =
         elaborate::model::elaborate(module, module.models.ids().next().unwrap(), &HashMap::new()).unwrap();
     let of = module.posteriors.ids().next().unwrap();
-    let refused = elaborate::posterior::elaborate(module, of, &model).unwrap_err();
+    let refused = elaborate::posterior::elaborate(module, of, &model, Rest::Refused).unwrap_err();
     assert_eq!(refused.code.id, "E0294");
     assert!(
         refused.message.contains("305300 x 305300 numbers: 373 GB"),

@@ -162,10 +162,8 @@ fn every_example() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut faults = Vec::new();
     for path in compile::examples() {
-        let infers = compile::file(&path, &options("cranelift", None)).manifest.infers;
-        let settings = infers.iter().map(|infer| format!("{}.epochs=1", infer.name));
         let options = Options {
-            settings: settings.collect(),
+            settings: compile::short(&path, 1, 100),
             ..options("cranelift", None)
         };
         faults.extend(check(
@@ -268,10 +266,9 @@ fn a_limit_refuses_before_allocating() {
     PEAK.store(before, Ordering::Relaxed);
     let run = |limit| {
         let options = bnnc_run::run::Options {
-            threads: 1,
-            progress: false,
-            max_memory: Some(limit),
-        };
+        max_memory: Some(limit),
+        ..bnnc_run::run::Options::new(1)
+    };
         bnnc_run::run::run(&compiled.manifest, &options)
     };
     let Err(Stop::Diagnostics(diagnostics)) = run(need - 1) else {

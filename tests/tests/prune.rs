@@ -183,12 +183,8 @@ fn ratios(compiled: &Compiled, values: &[(&str, Vec<f64>)]) -> Ratios {
     let values = values
         .iter()
         .map(|(name, values)| ((*name).to_owned(), values.clone()));
-    let context = Context {
-        pool: Arc::new(Pool::new(1)),
-        seed: 1,
-        progress: false,
-    };
-    let Some(pruning) = &infer.pruning else {
+    let context = Context::new(Arc::new(Pool::new(1)), 1);
+    let Some(pruning) = infer.training().and_then(|train| train.pruning.as_ref()) else {
         panic!("`{}` has no pruning table", infer.name);
     };
     match signal_to_noise(pruning, &values.collect(), &context) {

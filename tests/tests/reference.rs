@@ -165,6 +165,7 @@ fn methods() -> String {
             Takes::Posterior => "a posterior",
             Takes::Model => "a model",
             Takes::Either => "a model or a posterior",
+            Takes::ModelOrFixed => "a model, or a posterior that fixes some of its sites",
         };
         let built = if method.built { "yes" } else { "not yet" };
         [
@@ -212,6 +213,7 @@ fn values(kind: OptionKind) -> String {
     match kind {
         OptionKind::Int(least) => format!("an integer from {least}"),
         OptionKind::Real(low, high) => format!("a real between {low} and {high}"),
+        OptionKind::AtLeast(least) => format!("a real from {least}"),
         OptionKind::Bool => "`true` or `false`".to_owned(),
         OptionKind::Word(words) => words
             .iter()

@@ -1,6 +1,6 @@
 //! Training allocates nothing in its steady state.
 
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::dtype::Precision;
 use bnnc_data::Dataset;
 use bnnc_driver::options::Options;
@@ -38,7 +38,10 @@ static ALLOCATOR: Counting = Counting;
 /// Allocations of a fit of so many epochs.
 fn allocations(infer: &Infer, dataset: &Dataset, epochs: usize, context: &Context) -> usize {
     let mut infer = infer.clone();
-    infer.options.epochs = epochs;
+    let Work::Train(train) = &mut infer.work else {
+        panic!("`{}` does not train", infer.name);
+    };
+    train.options.epochs = epochs;
     let states = start(&infer.states, 1, &HashMap::new());
     let before = ALLOCATIONS.load(Ordering::Relaxed);
     let fitted = fit(&infer, dataset, states, context);
@@ -71,11 +74,7 @@ fn more_steps_allocate_no_more() {
                 ..options("cranelift", Some(precision))
             };
             let compiled = compile::file(&bnnc_tests::root().join(path), &options);
-            let context = Context {
-                pool: Arc::new(Pool::new(threads)),
-                seed: 1,
-                progress: false,
-            };
+            let context = Context::new(Arc::new(Pool::new(threads)), 1);
             for infer in &compiled.manifest.infers {
                 let dataset = compiled.dataset(&infer.data);
                 let counts = |_| [3, 9].map(|epochs| allocations(infer, &dataset, epochs, &context));

@@ -9,7 +9,7 @@ use bnnc_run::out::{self, SavedRun};
 use bnnc_run::run::{RunResult, run};
 use bnnc_run::states::start;
 use bnnc_tests::compile::{self, Compiled, options};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -25,6 +25,7 @@ fn assert_stop<T>(stopped: Result<T, Stop>, id: &str, fault: Fault) {
     match stopped {
         Err(Stop::Diagnostics(diagnostics)) => assert_diagnostic(&diagnostics[0], id, fault),
         Err(Stop::Fault(fault)) => panic!("{fault}"),
+        Err(Stop::Interrupted) => panic!("nobody interrupted it"),
         Ok(_) => panic!("it did not stop"),
     }
 }
@@ -42,11 +43,7 @@ fn folder(name: &str) -> PathBuf {
 #[test]
 fn a_loss_that_is_not_finite() {
     let compiled = yacht(&["fit.optimiser=SGD(1e12)", "fit.epochs=5"]);
-    let options = bnnc_run::run::Options {
-        threads: 1,
-        progress: false,
-        max_memory: None,
-    };
+    let options = bnnc_run::run::Options::new(1);
     assert_stop(run(&compiled.manifest, &options), "E0501", Fault::Program);
 }
 
@@ -56,11 +53,7 @@ fn no_rows_to_train_on() {
     let infer = &compiled.manifest.infers[0];
     let mut dataset = compiled.dataset(&infer.data);
     dataset.train.count = 0;
-    let context = Context {
-        pool: Arc::new(Pool::new(1)),
-        seed: 1,
-        progress: false,
-    };
+    let context = Context::new(Arc::new(Pool::new(1)), 1);
     let states = start(&infer.states, 1, &HashMap::new());
     assert_stop(fit(infer, &dataset, states, &context), "E0505", Fault::Data);
 }
@@ -77,7 +70,7 @@ fn results_that_cannot_be_written() {
         data: Vec::new(),
         seed: 1,
         precision: None,
-        preparations: HashMap::new(),
+        preparations: BTreeMap::new(),
     };
     let written = out::write(
         &file.join("out"),

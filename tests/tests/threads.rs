@@ -20,15 +20,8 @@ fn result(compiled: &Compiled, threads: usize) -> String {
 
 /// A run of a few epochs: enough for every part of a run to happen.
 fn short(path: &Path) -> Compiled {
-    let infers = compile::file(path, &options("cranelift", None)).manifest.infers;
-    let settings = infers.iter().flat_map(|infer| {
-        [
-            format!("{}.epochs=2", infer.name),
-            format!("{}.predictive_draws=10", infer.name),
-        ]
-    });
     let options = Options {
-        settings: settings.collect(),
+        settings: compile::short(path, 2, 10),
         ..options("cranelift", None)
     };
     compile::file(path, &options)

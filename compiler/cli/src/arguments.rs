@@ -67,9 +67,15 @@ pub struct Run {
     pub file: PathBuf,
     #[command(flatten)]
     pub compile: Compile,
-    /// Write results into this folder.
+    /// Write results into this folder, and keep the run there while it goes on.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Continue the run in this folder after an interruption, to the same numbers; or with more draws.
+    #[arg(long, value_name = "DIR", conflicts_with = "out")]
+    pub resume: Option<PathBuf>,
+    /// Fail with status 4 where the diagnostics of chains warn.
+    #[arg(long)]
+    pub strict: bool,
     /// Print one JSON object instead of a table.
     #[arg(long)]
     pub json: bool,

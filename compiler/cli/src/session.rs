@@ -214,6 +214,7 @@ pub fn all_codes() -> Vec<&'static bnnc_base::diagnostic::Code> {
     let mut all = codes::all();
     all.extend(bnnc_data::CODES);
     all.extend(bnnc_run::codes::CODES);
+    all.extend(bnnc_run::codes::of_sampling());
     all.sort_by_key(|code| code.id);
     all
 }

@@ -12,11 +12,7 @@ use play::{Policy, Settings, compiled, regrets};
 use std::sync::Arc;
 
 fn context(seed: u64) -> Context {
-    Context {
-        pool: Arc::new(Pool::new(2)),
-        seed,
-        progress: false,
-    }
+    Context::new(Arc::new(Pool::new(2)), seed)
 }
 
 /// Regret per play over the last quarter.

@@ -88,3 +88,32 @@ fn nothing_to_prune() {
         "{only:?}"
     );
 }
+
+/// What samplers refuse before they start, and chains that have nothing to show.
+#[test]
+fn samplers() {
+    let model = "model M(a: real) -> y: real {\n w ~ Normal(0, 1)\n m = exp(w)\n y ~ Normal(w * a, m)\n}\n";
+    let program = |items: &str| format!("{DATA}{model}{items}\n");
+    let family = program("posterior Q of M { w ~ Normal(scale = 0.1) }\ninfer f = nuts(Q, d)");
+    let family = run_program("family", &family);
+    assert_refused(&family, "E0256", 1);
+    assert!(family.stderr.contains("`nuts` draws `w` itself"), "{family:?}");
+    let fixed = "infer p = map(M, d) { epochs = 1 }\nposterior Q of M { w = p.w }\ninfer f = nuts(Q, d)";
+    assert_refused(&run_program("fixed", &program(fixed)), "E0612", 1);
+    let unknown = run_program("unknown", &program("infer f = nuts(M, d) { report = [w, n] }"));
+    assert_refused(&unknown, "E0613", 1);
+    assert!(unknown.stderr.contains("the model has w, m"), "{unknown:?}");
+    let option = run_program("option", &program("infer f = nuts(M, d) { epochs = 3 }"));
+    assert_refused(&option, "E0257", 1);
+    let few = "infer f = penalty(M, d) { batch = 2, batches = 1 }";
+    assert_refused(&run_program("few", &program(few)), "E0614", 1);
+    let cycles = "infer f = sgld(M, d) { schedule = cyclical(2, 1.5) }";
+    assert_refused(&run_program("cycles", &program(cycles)), "E0614", 1);
+    let files = program("infer f = penalty(M, d) { batch = 1, batches = 2 }")
+        .replace("csv(\"d.csv\")", "csv(\"d.csv\", \"d.csv\")");
+    assert_refused(&run_program("files", &files), "E0508", 1);
+    let nowhere = program("infer f = nuts(M, d) { warmup = 10, draws = 10 }").replace("w * a, m", "w * a, m * exp(-2000 - w * w)");
+    assert_refused(&run_program("nowhere", &nowhere), "E0506", 1);
+    let explores = "infer f = sgld(M, d) { warmup = 0, draws = 5, schedule = cyclical(1, 0.999) }";
+    assert_refused(&run_program("explores", &program(explores)), "E0507", 1);
+}

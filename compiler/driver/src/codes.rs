@@ -91,7 +91,37 @@ pub static NO_PORT: Code = Code {
               1024 may need rights.\n\nWrong: `bnnc explore --port 80`.\n\nRight: `bnnc explore --port 0`, which takes a free one.",
 };
 
+/// An infer whose posterior leaves nothing to its sampler.
+pub static NOTHING_TO_SAMPLE: Code = Code {
+    id: "E0612",
+    title: "nothing to sample",
+    explain: "A sampler draws the sites that its posterior says nothing of; lines such as `first.* = map.first.*` fix sites. Where \
+              every site is fixed there is nothing left to draw.\n\nWrong: `w = map.w` for every site of the model.\n\nRight: \
+              fix the first layers and leave the last one out.",
+};
+
+/// A name in `report` that the model does not have.
+pub static NO_QUANTITY: Code = Code {
+    id: "E0613",
+    title: "no such quantity",
+    explain: "`report` names sites of the model, or quantities that it computes from sites alone with `=`. What depends on an \
+              example has one value per row, and is found in the predictions.\n\nRight: `report = [theta, tau]` where the model has \
+              `theta = mu + tau * eta`.",
+};
+
+/// Options of a sampler that cannot run together.
+pub static OPTIONS_APART: Code = Code {
+    id: "E0614",
+    title: "options that do not go together",
+    explain: "Each option is right by itself, but together they cannot run: a penalty that corrects for the noise of its variance needs \
+              batches to estimate it from, a schedule needs numbers that make steps.\n\nWrong: `penalty = corrected, batches = 2`.\n\n\
+              Right: `penalty = corrected, batches = 10`.",
+};
+
 static OWN: &[&Code] = &[
+    &OPTIONS_APART,
+    &NO_QUANTITY,
+    &NOTHING_TO_SAMPLE,
     &NO_PORT,
     &NOTHING_TO_PRUNE,
     &NO_REWRITE,
@@ -131,6 +161,30 @@ pub fn no_backend(name: &str) -> Diagnostic {
     Diagnostic::usage(&NO_BACKEND, format!("there is no backend `{name}`"))
         .suggest(name, super::backends::names())
         .note(format!("this build has {}", super::backends::names().join(", ")))
+}
+
+/// Every site is fixed.
+pub fn nothing_to_sample(infer: &InferItem) -> Diagnostic {
+    let text = format!("`{}` has nothing to sample: every site is fixed", infer.name);
+    Diagnostic::error(&NOTHING_TO_SAMPLE, infer.span, text)
+        .help("leave at least one site out of the posterior's lines")
+}
+
+/// A quantity that cannot be reported.
+pub fn no_quantity(infer: &InferItem, name: &str, known: &[&str]) -> Diagnostic {
+    let setting = infer.options.iter().find(|setting| &*setting.name == "report");
+    let span = setting.map_or(infer.span, |setting| setting.span);
+    let text = format!("`{name}` is no site and no quantity computed from sites");
+    Diagnostic::error(&NO_QUANTITY, span, text)
+        .suggest(name, known.iter().copied())
+        .note(format!("the model has {}", known.join(", ")))
+}
+
+/// Options that cannot run together; `option` is the one to point at.
+pub fn options_apart(infer: &InferItem, option: &str, message: &str, help: &str) -> Diagnostic {
+    let setting = infer.options.iter().find(|setting| &*setting.name == option);
+    let span = setting.map_or(infer.span, |setting| setting.span);
+    Diagnostic::error(&OPTIONS_APART, span, message.to_owned()).help(help)
 }
 
 /// No site of the posterior has weights.

@@ -1,13 +1,15 @@
 //! `bnnc emit`: any stage as text.
 
-use crate::infer::{Compilation, Failure};
+use crate::infer::{Compilation, Elaborated, Failure};
 use crate::options::Options;
 use crate::program::Program;
 use crate::stage::Stage;
 use crate::{backends, codes};
 use bnnc_abi::data::Schema;
 use bnnc_graph::analysis::dot::dot;
-use bnnc_loops::backend;
+use bnnc_loops::backend::{self, Backend};
+use bnnc_loops::ir;
+use bnnc_rewrite::density::Densities;
 use std::collections::HashMap;
 
 /// The stages that need no data.
@@ -70,6 +72,14 @@ pub fn emit(
             .flatten()
             .map(|function| format!("{function}\n"))
             .collect();
+        if compilation.samples() {
+            let sampled = compilation.sampled(&elaborated, &densities)?;
+            for site in &sampled.reports {
+                text.push_str(&format!("# {}: {} {}\n", site.name, site.family, site.kl));
+            }
+            text.push_str(&format!("{}\n", sampled.density));
+            return Ok(text);
+        }
         let (elaborated, densities) = compilation.grouped(elaborated, densities);
         let divergence = compilation.divergence(&elaborated, &densities)?;
         for site in &divergence.reports {
@@ -78,14 +88,10 @@ pub fn emit(
         text.push_str(&format!("{}\n", divergence.density));
         return Ok(text);
     }
-    let (elaborated, densities) = compilation.grouped(elaborated, densities);
-    let objective = compilation.objective(&elaborated, &densities)?;
     let Some(backend) = backends::lookup(&options.backend) else {
         return Err(Failure::Program(vec![codes::no_backend(&options.backend)]));
     };
-    let precision = compilation.precision(backend);
-    let names: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
-    let loops = compilation.lower("train", &objective.train, &names, precision)?;
+    let loops = loops(&mut compilation, elaborated, &densities, backend)?;
     if stage == Stage::Loops {
         return Ok(loops.to_string());
     }
@@ -93,6 +99,24 @@ pub fn emit(
         symbols: options.symbols.clone(),
     };
     Ok(backend.compile(&loops, &options)?.text())
+}
+
+/// The program of one training step, or of the log density that samplers ask.
+fn loops(
+    compilation: &mut Compilation<'_>,
+    elaborated: Elaborated,
+    densities: &Densities,
+    backend: &dyn Backend,
+) -> Result<ir::Program, Failure> {
+    let precision = compilation.precision(backend);
+    if compilation.samples() {
+        let sampled = compilation.sampled(&elaborated, densities)?;
+        return Ok(compilation.lower("density", &sampled.density, &[], precision)?);
+    }
+    let (elaborated, densities) = compilation.grouped(elaborated, densities.clone());
+    let objective = compilation.objective(&elaborated, &densities)?;
+    let names: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
+    Ok(compilation.lower("train", &objective.train, &names, precision)?)
 }
 
 /// One token per line with its bytes.

@@ -5,7 +5,8 @@ use crate::options::Options;
 use crate::program::Program;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::{Cost, Infer, OutputKind, Training};
+use bnnc_abi::manifest::{Infer, OutputKind};
+use bnnc_abi::method::Takes;
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -14,7 +15,8 @@ use bnnc_graph::function::Function;
 use bnnc_graph::model::{Model, Optimiser, Posterior};
 use bnnc_hir::elaborate;
 use bnnc_hir::elaborate::bind::{Bound, bind};
-use bnnc_hir::tree::{InferId, InferItem, ModelId, SettingValue, Target};
+use bnnc_hir::elaborate::posterior::Rest;
+use bnnc_hir::tree::{InferId, InferItem, ModelId, ModelItem, SettingValue, Target};
 use bnnc_loops::backend::{self, Backend};
 use bnnc_loops::ir;
 use bnnc_rewrite::density::Densities;
@@ -54,7 +56,7 @@ pub type Timings = Vec<(&'static str, f64)>;
 /// An infer on its way down.
 pub struct Compilation<'a> {
     pub(crate) program: &'a Program,
-    options: &'a Options,
+    pub(crate) options: &'a Options,
     /// The item.
     pub item: &'a InferItem,
     /// Rewrites and their timings.
@@ -110,6 +112,11 @@ impl<'a> Compilation<'a> {
         }
     }
 
+    /// Its item.
+    pub(crate) fn model(&self) -> &'a ModelItem {
+        &self.program.module.models[self.model_id()]
+    }
+
     /// Elaborates model, posterior and optimiser for a schema.
     ///
     /// # Errors
@@ -128,7 +135,7 @@ impl<'a> Compilation<'a> {
         self.watched(schema)?;
         let model = elaborate::model::elaborate(module, self.model_id(), &bound.dims)?;
         let posterior = match self.item.target {
-            Target::Posterior(id) => elaborate::posterior::elaborate(module, id, &model)?,
+            Target::Posterior(id) => elaborate::posterior::elaborate(module, id, &model, self.rest())?,
             Target::Model(_) => elaborate::posterior::point(module, &model, self.item.span)?,
         };
         let optimiser = self.optimiser()?;
@@ -138,6 +145,13 @@ impl<'a> Compilation<'a> {
             optimiser,
             bound,
         })
+    }
+
+    fn rest(&self) -> Rest {
+        match self.samples() {
+            true => Rest::Method,
+            false => Rest::Refused,
+        }
     }
 
     /// Patience needs validation rows: without them it would be a dead option.
@@ -232,11 +246,14 @@ impl<'a> Compilation<'a> {
             Some(SettingValue::Real(value)) => Some(*value as i64),
             _ => None,
         };
-        let default = || {
-            let option = self.item.method.options.iter().find(|option| option.name == name);
-            option.and_then(|option| option.default.parse().ok()).unwrap_or(0)
-        };
+        let default = || self.default(name).parse().unwrap_or(0);
         usize::try_from(given.unwrap_or_else(default)).unwrap_or(0)
+    }
+
+    /// The default of an option, as it would be written; empty where there is none.
+    pub(crate) fn default(&self, name: &str) -> &'static str {
+        let option = self.item.method.options.iter().find(|option| option.name == name);
+        option.map_or("", |option| option.default)
     }
 
     /// The density functions of a model.
@@ -328,7 +345,7 @@ impl<'a> Compilation<'a> {
     }
 
     /// The names that an option lists.
-    fn names(&self, name: &str) -> &'a [Arc<str>] {
+    pub(crate) fn names(&self, name: &str) -> &'a [Arc<str>] {
         match self.setting(name) {
             Some(SettingValue::Names(names)) => names,
             _ => &[],
@@ -364,10 +381,11 @@ impl<'a> Compilation<'a> {
         if backend.name() == "reference" {
             return Precision::F64;
         }
-        match (self.options.precision, self.setting("precision")) {
+        let default = || self.default("precision");
+        match (self.options.precision, self.word("precision").unwrap_or_else(default)) {
             (Some(precision), _) => precision,
-            (None, Some(SettingValue::Word(word))) if &**word == "f64" => Precision::F64,
-            _ => Precision::F32,
+            (None, "f64") => Precision::F64,
+            (None, _) => Precision::F32,
         }
     }
 
@@ -417,60 +435,47 @@ impl<'a> Compilation<'a> {
         let elaborated = self.elaborate(schema)?;
         let densities = self.density(&elaborated.model)?;
         let (elaborated, densities) = self.grouped(elaborated, densities);
-        let objective = self.objective(&elaborated, &densities)?;
+        let programs = match self.samples() {
+            true => self.sampling_programs(&elaborated, &densities, schema, backend)?,
+            false => self.training_programs(&elaborated, &densities, schema, backend)?,
+        };
         let precision = self.precision(backend);
-        let names: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
-        let train = self.lower("train", &objective.train, &names, precision)?;
-        let options = self.training(&elaborated.optimiser);
-        let cost = self.cost(&train, &objective, schema, &options);
-        let train = self.code(train, backend)?;
         // Predictions read the parameters and change nothing.
-        let predict = self.lower("predict", &objective.predict, &[], precision)?;
+        let predict = self.lower("predict", &programs.predict, &[], precision)?;
         let predict = self.code(predict, backend)?;
-        let sites = self.lower("sites", &objective.sites, &[], precision)?;
+        let sites = self.lower("sites", &programs.sites, &[], precision)?;
         let sites = self.code(sites, backend)?;
-        let pruning = self.pruning(&elaborated, &densities, backend)?;
         let Some(output) = elaborated.bound.output else {
             return Err(Failure::Fault(Fault::Bug(
                 "a model without an output passed the checker".to_owned(),
             )));
+        };
+        let start = match self.setting("start") {
+            Some(SettingValue::Infer(id)) => Some(self.program.module.infers[*id].name.to_string()),
+            _ => None,
         };
         Ok(Infer {
             name: self.item.name.to_string(),
             method: self.item.method.name,
             data: self.program.module.datas[self.item.data].name.to_string(),
             precision,
-            train,
+            work: programs.work,
             predict,
             sites,
-            states: objective.states,
-            reports: objective.reports,
+            states: programs.states,
+            reports: programs.reports,
             bindings: elaborated.bound.ports,
             output,
-            pruning,
-            options,
-            cost,
+            predictive_draws: self.int("predictive_draws").max(1),
+            start,
+            cost: programs.cost,
             compile_seconds: clock.elapsed().as_secs_f64(),
         })
     }
 
-    fn cost(
-        &self,
-        program: &ir::Program,
-        objective: &Objective,
-        schema: &Schema,
-        options: &Training,
-    ) -> Cost {
-        let sizes = options.sizes(schema.train);
-        let step = bnnc_lower::cost::cost(program, &sizes);
-        Cost {
-            parameters: objective.parameters,
-            variational_parameters: objective.variational_parameters,
-            gradient_nodes: objective.gradient_nodes,
-            flops: step.flops,
-            bytes: step.bytes,
-            peak_bytes: 0,
-        }
+    /// Whether the method draws from the posterior by Markov chains.
+    pub fn samples(&self) -> bool {
+        self.item.method.takes == Takes::ModelOrFixed
     }
 
     /// Where the infer stands in the program.

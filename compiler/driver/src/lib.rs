@@ -1,5 +1,6 @@
 //! The path from a program text to a manifest that the runtime runs, and the views of every stage between.
 
+mod axes;
 pub mod backends;
 pub mod codes;
 pub mod compile;
@@ -10,5 +11,6 @@ pub mod options;
 pub mod program;
 pub mod prompt;
 pub mod render;
+mod sampling;
 pub mod stage;
 mod training;

@@ -1,15 +1,70 @@
-//! The options of an infer that steer its run, and what its pruning table is made with.
+//! Infers that train: their programs, the options that steer their run, and what a pruning table is made with.
 
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
-use bnnc_abi::manifest::{KlWeight, Pruning, Schedule, Training};
+use bnnc_abi::data::Schema;
+use bnnc_abi::manifest::{Cost, KlWeight, Pruning, Schedule, SiteReport, State, Train, Training, Work};
+use bnnc_graph::function::Function;
 use bnnc_graph::model::Optimiser;
 use bnnc_hir::tree::SettingValue;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::prune;
 
+/// What the two ways of finding a posterior have in common.
+pub(crate) struct Programs {
+    /// What finds it.
+    pub work: Work,
+    /// Predictions for rows.
+    pub predict: Function,
+    /// Draws of the sites.
+    pub sites: Function,
+    /// Parameters and optimiser state.
+    pub states: Vec<State>,
+    /// The sites.
+    pub reports: Vec<SiteReport>,
+    /// Compile-time facts.
+    pub cost: Cost,
+}
+
 impl Compilation<'_> {
+    /// The programs of an infer that trains.
+    pub(crate) fn training_programs(
+        &mut self,
+        elaborated: &Elaborated,
+        densities: &Densities,
+        schema: &Schema,
+        backend: &dyn Backend,
+    ) -> Result<Programs, Failure> {
+        let objective = self.objective(elaborated, densities)?;
+        let precision = self.precision(backend);
+        let names: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
+        let step = self.lower("train", &objective.train, &names, precision)?;
+        let options = self.training(&elaborated.optimiser);
+        let work = bnnc_lower::cost::cost(&step, &options.sizes(schema.train));
+        let cost = Cost {
+            parameters: objective.parameters,
+            variational_parameters: objective.variational_parameters,
+            gradient_nodes: objective.gradient_nodes,
+            flops: work.flops,
+            bytes: work.bytes,
+            peak_bytes: 0,
+        };
+        let train = Train {
+            step: self.code(step, backend)?,
+            options,
+            pruning: self.pruning(elaborated, densities, backend)?,
+        };
+        Ok(Programs {
+            work: Work::Train(Box::new(train)),
+            predict: objective.predict,
+            sites: objective.sites,
+            states: objective.states,
+            reports: objective.reports,
+            cost,
+        })
+    }
+
     /// What the pruning table needs, if one is asked for.
     pub(crate) fn pruning(
         &mut self,
@@ -45,10 +100,6 @@ impl Compilation<'_> {
 
     /// What steers the run.
     pub(crate) fn training(&self, optimiser: &Optimiser) -> Training {
-        let start = match self.setting("start") {
-            Some(SettingValue::Infer(id)) => Some(self.program.module.infers[*id].name.to_string()),
-            _ => None,
-        };
         Training {
             epochs: self.int("epochs"),
             batch: self.int("batch"),
@@ -57,8 +108,6 @@ impl Compilation<'_> {
             patience: self.int("patience"),
             samples: self.int("samples").max(1),
             kl_draws: self.int("draws"),
-            predictive_draws: self.int("predictive_draws").max(1),
-            start,
             kl_weight: match self.word("kl_weight") {
                 Some("graves") => KlWeight::Graves,
                 Some("blundell") => KlWeight::Blundell,

@@ -1,7 +1,7 @@
 //! What elaboration hands to the rewriter: a model for one example, a posterior, an optimiser.
 
 use crate::dist::{Instance, Support};
-use crate::function::Function;
+use crate::function::{Function, Value};
 use crate::types::Type;
 use bnnc_abi::manifest::Init;
 use std::sync::Arc;
@@ -25,6 +25,8 @@ pub struct Model {
     pub outputs: Vec<Input>,
     /// Random sites in order of declaration.
     pub sites: Vec<Site>,
+    /// Deterministic quantities that the model names, in order: nodes of `function`.
+    pub derived: Vec<(Arc<str>, Value)>,
 }
 
 /// A parameter of a model's function.

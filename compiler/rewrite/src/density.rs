@@ -44,6 +44,9 @@ pub struct Densities {
     pub draw: Option<Function>,
     /// `(sites.., shared.., inputs..) -> probabilities` of the classes, where the output has classes.
     pub probabilities: Option<Function>,
+    /// `(those sites and shared inputs that are needed..) -> one result per name`: the real quantities that the model names and
+    /// that depend on no example.
+    pub derived: Function,
 }
 
 /// The prior of one site.

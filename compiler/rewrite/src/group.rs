@@ -38,6 +38,7 @@ pub fn group(densities: Densities, model: Model, posterior: &Posterior) -> (Dens
         mean: optional(&densities.mean),
         draw: optional(&densities.draw),
         probabilities: optional(&densities.probabilities),
+        derived: of_groups(&densities.derived),
         ..densities
     };
     let mut sites: Vec<Site> = Vec::new();

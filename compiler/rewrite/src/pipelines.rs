@@ -74,11 +74,14 @@ pub static ALL: &[&Pass] = &[
 /// Closed forms of divergences; `kl = monte_carlo` declines them for one infer.
 pub const EXACT_KL: &str = "exact-kl";
 
+/// Sampling sites as the noise of their priors, where the infer asks for it.
+pub const NONCENTRE: &str = "noncentre";
+
 /// What `--without` takes: passes that nothing relies on, closed forms of divergences, and rules.
 pub fn switchable() -> impl Iterator<Item = &'static str> {
     let passes = ALL.iter().filter(|pass| !pass.required).map(|pass| pass.name);
     passes
-        .chain([EXACT_KL])
+        .chain([EXACT_KL, NONCENTRE])
         .chain(rules::ALL.iter().map(|rule| rule.name))
 }
 

@@ -15,6 +15,7 @@ pub static CODES: &[&Code] = &[
     &FAMILY_SHAPE,
     &NO_DENSITY,
     &SERIES_RANGE,
+    &NO_NOISE,
     &UNKNOWN_LAYER,
     &LAYER_FORM,
 ];
@@ -131,6 +132,17 @@ pub static SERIES_RANGE: Code = Code {
 approximation starts. The polynomial stands for the density only within the radius of convergence: the approximation should \
 keep its mass (two standard deviations around its mean) inside.\n\nStart the approximation narrower, leave `taylor` out (the \
 estimate is then a mean over draws without bias), or choose another prior.",
+};
+
+/// A site that cannot be sampled as the noise of its prior.
+pub static NO_NOISE: Code = Code {
+    id: "E0312",
+    title: "site without a noise of its own",
+    explain: "`noncentre = [site]` samples the noise of a site in place of its value: with `theta ~ Normal(mu, tau)` the sampler \
+moves `z` and `theta` is `mu + tau * z`. That needs a site on all reals that moves and whose prior draws `loc + scale * noise`, \
+element by element: `Normal`, `StudentT`, `Cauchy`, `Laplace`, `Logistic` and every other distribution with such a `draw`.\n\n\
+Wrong: `noncentre = [tau]` for `tau ~ HalfNormal(1)`, whose noise is positive.\n\nRight: `noncentre = [theta]`, or the noise as a \
+site of its own, `eta ~ Normal(0, 1)` and `theta = mu + tau * eta`.",
 };
 
 /// A warning about the program; the caller knows the span, this crate does not.

@@ -8,4 +8,5 @@ pub mod manifest;
 pub mod method;
 pub mod plan;
 pub mod primitive;
+pub mod sampling;
 pub mod symbols;

@@ -2,6 +2,7 @@
 
 use crate::code::Artifact;
 use crate::data::DataSpec;
+use crate::sampling::Sampling;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
 
@@ -123,12 +124,13 @@ pub enum DataSource {
 /// One compiled infer.
 ///
 /// Programs and their ports (besides data ports and states, by name):
-/// - `train`: inputs `iteration` (int, from 1), `step` (int, from 0), `rate` (real), `scale` (real: rows in the data over
+/// - [`Train::step`]: inputs `iteration` (int, from 1), `step` (int, from 0), `rate` (real), `scale` (real: rows in the data over
 ///   rows in this step), `kl_weight` (real: [`KlWeight`]); output `loss` (real: negative elbo of all rows).
 /// - `predict`: inputs `draw0` (int: number of the first draw), `row0` (int: number of the first row, so that the noise of a
 ///   row does not depend on how rows are grouped), `step` (int); symbols `draws` and `batch`; outputs
 ///   `log_likelihood` `[draws, batch]`, `mean` `[draws, batch, ..]`, `draw` `[draws, batch, ..]`, and
-///   `probabilities` `[draws, batch, classes]` for classes; those that do not exist are absent.
+///   `probabilities` `[draws, batch, classes]` for classes; those that do not exist are absent. Where the infer samples, the
+///   states that move are `[draws, ..]`: one position per draw.
 /// - `sites`: inputs `draw0`, `step`; symbol `draws`; one output per site, `[draws, ..]`, on the declared scale.
 #[derive(Clone)]
 pub struct Infer {
@@ -140,8 +142,8 @@ pub struct Infer {
     pub data: String,
     /// The width of reals.
     pub precision: Precision,
-    /// One training step.
-    pub train: Artifact,
+    /// What finds the posterior.
+    pub work: Work,
     /// Predictions for rows.
     pub predict: Artifact,
     /// Draws of the sites.
@@ -154,14 +156,52 @@ pub struct Infer {
     pub bindings: Vec<Binding>,
     /// The model's output.
     pub output: Output,
-    /// What the pruning table is made with, if there is one.
-    pub pruning: Option<Pruning>,
-    /// Run-time options.
-    pub options: Training,
+    /// Draws that predictions average over.
+    pub predictive_draws: usize,
+    /// An earlier infer to start from.
+    pub start: Option<String>,
     /// Compile-time facts for the report.
     pub cost: Cost,
     /// Seconds it took to compile.
     pub compile_seconds: f64,
+}
+
+/// What finds a posterior.
+#[derive(Clone)]
+pub enum Work {
+    /// An optimiser.
+    Train(Box<Train>),
+    /// Markov chains.
+    Sample(Box<Sampling>),
+}
+
+/// The part of an infer that trains.
+#[derive(Clone)]
+pub struct Train {
+    /// One training step.
+    pub step: Artifact,
+    /// Run-time options.
+    pub options: Training,
+    /// What the pruning table is made with, if there is one.
+    pub pruning: Option<Pruning>,
+}
+
+impl Infer {
+    /// The part that trains, if an optimiser finds the posterior.
+    pub fn training(&self) -> Option<&Train> {
+        match &self.work {
+            Work::Train(train) => Some(train),
+            Work::Sample(_) => None,
+        }
+    }
+
+    /// The part that samples, if Markov chains find the posterior.
+    pub fn sampling(&self) -> Option<&Sampling> {
+        match &self.work {
+            Work::Train(_) => None,
+            Work::Sample(sampling) => Some(sampling),
+        }
+    }
 }
 
 /// What a pruning table is made with.
@@ -198,10 +238,6 @@ pub struct Training {
     pub samples: usize,
     /// Draws of Monte-Carlo KLs per step (the symbol `kl_draws` of `train`).
     pub kl_draws: usize,
-    /// Draws that predictions average over.
-    pub predictive_draws: usize,
-    /// An earlier infer to start from.
-    pub start: Option<String>,
     /// How the KL is spread over the batches of an epoch.
     pub kl_weight: KlWeight,
 }

@@ -1,9 +1,13 @@
 //! Result files: written under a temporary name in the same folder, renamed when they are whole.
 
+mod pending;
+pub mod stan_csv;
+pub mod zarr;
+
 use crate::report;
 use bnnc_base::diagnostic::Diagnostic;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use pending::Pending;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Writes a file; a reader sees the old content or the new, never a part.
@@ -11,23 +15,11 @@ pub fn atomically(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Diagnostic> {
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let written = File::create(&temporary).and_then(|file| {
-        let mut writer = BufWriter::new(file);
-        fill(&mut writer)?;
-        writer
-            .into_inner()
-            .map_err(io::IntoInnerError::into_error)?
-            .sync_all()?;
-        fs::rename(&temporary, path)
+    let written = Pending::create(path).and_then(|mut file| {
+        fill(&mut file)?;
+        file.finish()
     });
-    written.map_err(|error| {
-        // The first fault is the one worth telling; a leftover file is only untidy.
-        let _ = fs::remove_file(&temporary);
-        report::unwritable(path, &error)
-    })
+    written.map_err(|error| report::unwritable(path, &error))
 }
 
 /// A column of a result table.
@@ -89,6 +81,7 @@ pub fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn numbers_read_back() {

@@ -5,6 +5,7 @@ use crate::resolved::Element;
 use bnnc_abi::plan::BufferId;
 use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Dim, Symbol};
 
 /// A Rust type that is the stored form of an element.
 pub trait Stored: Copy {
@@ -24,10 +25,45 @@ impl Stored for i32 {
     const ELEMENT: Element = Element::Int;
 }
 
+/// A port of one machine, found once and used in every run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Port(BufferId);
+
 impl Machine {
+    /// The port of this name, if there is one.
+    pub fn find(&self, name: &str) -> Option<Port> {
+        self.port(name).ok().map(Port)
+    }
+
+    /// Writes a port, converting to its stored form.
+    ///
+    /// # Errors
+    /// Where it has another number of elements.
+    pub fn put(&mut self, port: Port, values: &[f64]) -> Result<(), Fault> {
+        self.write_values(port.0, values)
+    }
+
+    /// Reads a port into memory of the caller.
+    ///
+    /// # Errors
+    /// Where it has another number of elements.
+    pub fn take(&self, port: Port, values: &mut [f64]) -> Result<(), Fault> {
+        self.check_count(port.0, values.len())?;
+        self.load(port.0, values);
+        Ok(())
+    }
+
     /// Whether there is a port of this name.
     pub fn has_port(&self, name: &str) -> bool {
         self.port(name).is_ok()
+    }
+
+    /// Whether there is a port of this name with an axis of draws.
+    pub fn is_per_draw(&self, name: &str) -> bool {
+        self.port(name).is_ok_and(|id| {
+            let dims = self.plan.buffers[id].shape.dims();
+            dims.first() == Some(&Dim::Symbol(Symbol::Draws))
+        })
     }
 
     /// The number of elements of a port under the present sizes.

@@ -10,6 +10,13 @@ pub static CODES: &[&Code] = &[
     &CANNOT_WRITE,
     &NOT_A_RUN,
     &NO_ROWS,
+    &NO_START,
+    &NO_DRAWS,
+    &TOO_MANY_FILES,
+    &CHECKPOINT_DAMAGED,
+    &ANOTHER_RUN,
+    &FOLDER_IN_USE,
+    &NOTHING_TO_RESUME,
 ];
 
 static TRAINING_DIVERGED: Code = Code {
@@ -45,6 +52,76 @@ static NO_ROWS: Code = Code {
     id: "E0505",
     title: "no rows to train on",
     explain: "After the test rows and the validation fraction were taken away, no rows are left to train on.",
+};
+
+/// What is continued is not whole.
+static CHECKPOINT_DAMAGED: Code = Code {
+    id: "E0510",
+    title: "a checkpoint is damaged",
+    explain: "A file of the folder `checkpoint` in the output folder is not what a run wrote there: it is cut off, changed, or \
+              gone. A run that is killed, even while it writes, leaves a checkpoint that can be continued; so something else \
+              changed the file. Run with `--out DIR` instead of `--resume DIR` to start again.",
+};
+
+/// What is continued is another run.
+static ANOTHER_RUN: Code = Code {
+    id: "E0511",
+    title: "the interrupted run was another one",
+    explain: "`--resume DIR` continues a run to the numbers that it would have come to without the interruption. That needs the \
+              same program, options, seed, precision, backend, data files and version of bnnc; the message says which of them \
+              differ. One thing may change: the number of draws may grow (`--set INFER.draws=2000`), and the chains go on \
+              from where they ended. `--out DIR` instead of `--resume DIR` starts again and replaces what is there.",
+};
+
+/// Two runs, one folder.
+static FOLDER_IN_USE: Code = Code {
+    id: "E0512",
+    title: "another run is writing into this folder",
+    explain: "A run holds its output folder until it ends, so that two of them never write the same files. Wait for it, stop \
+              it, or choose another folder.",
+};
+
+/// A run to be continued that never began.
+static NOTHING_TO_RESUME: Code = Code {
+    id: "E0513",
+    title: "there is nothing to resume",
+    explain: "The folder given with `--resume` holds no checkpoint: the run that was to write there ended before its first one, \
+              or the name is wrong. The run starts from the beginning, so that one command can both start and continue a run.",
+};
+
+static NO_START: Code = Code {
+    id: "E0506",
+    title: "no start with a finite density",
+    explain: "A chain needs a start where the log density and its gradient are finite. Random starts lie within `jitter` of zero \
+              (or of `start`) on the unconstrained scale; none of the attempts had a finite density. The usual causes are a \
+              likelihood that is zero there (data outside its support), a scale that overflows, and inputs that are not \
+              standardised.\n\nRight: `infer fit = nuts(Model, data) { start = map, jitter = 0.1 }` after an `infer map = map(Model, \
+              data)`.",
+};
+
+static NO_DRAWS: Code = Code {
+    id: "E0507",
+    title: "no draws were kept",
+    explain: "The run was stopped before the warm-up of any chain was over, or the schedule explores without keeping draws. With \
+              `--out` the run goes on where it stopped: `bnnc run FILE --resume DIR`.",
+};
+
+/// Whether a diagnostic is about how well chains sampled; `--strict` makes such warnings count.
+pub fn is_of_sampling(diagnostic: &Diagnostic) -> bool {
+    of_sampling().iter().any(|code| code.id == diagnostic.code.id)
+}
+
+/// The codes of what is said about chains, sorted.
+pub fn of_sampling() -> &'static [&'static Code] {
+    bnnc_mcmc::diagnostics::CODES
+}
+
+static TOO_MANY_FILES: Code = Code {
+    id: "E0508",
+    title: "a batch with fewer rows than there are files",
+    explain: "Where data come in several files, each file gives its rows to every batch of the penalty method: its loss differences are \
+              computed apart, and only their sums and variances are combined.\n\nWrong: `batch = 2` with three files.\n\nRight: \
+              `batch = 30`, ten rows of each where the files are of one size.",
 };
 
 fn error(code: &'static Code, fault: Fault, message: String) -> Diagnostic {
@@ -108,6 +185,70 @@ pub fn no_rows(data: &str) -> Diagnostic {
         Fault::Data,
         format!("`{data}` has no rows left to train on"),
     )
+}
+
+/// No chain can start.
+pub fn no_start(infer: &str, chain: usize, attempts: u64) -> Diagnostic {
+    let text = format!("chain {} of `{infer}` finds no start with a finite density in {attempts} attempts", chain + 1);
+    error(&NO_START, Fault::Program, text)
+        .help("start from a point estimate: `start = map`")
+        .help("see that the data lie in the support of the likelihood, and standardise the inputs")
+}
+
+/// A batch that cannot hold a row of every file.
+pub fn too_many_files(infer: &str, why: &str, help: &str) -> Diagnostic {
+    error(&TOO_MANY_FILES, Fault::Program, format!("`{infer}`: {why}")).help(help)
+}
+
+/// Nothing to report on.
+pub fn no_draws(infer: &str) -> Diagnostic {
+    error(&NO_DRAWS, Fault::Program, format!("`{infer}` has no draws"))
+}
+
+/// A file of the checkpoint is not what a run wrote.
+pub fn checkpoint_damaged(path: &Path, why: &str) -> Diagnostic {
+    error(
+        &CHECKPOINT_DAMAGED,
+        Fault::Data,
+        format!("`{}` cannot be continued from: {why}", path.display()),
+    )
+    .help("start again with `--out` instead of `--resume`")
+}
+
+/// The run in a folder is not the one that is to be continued; `differences` says why, a line each.
+pub fn another_run(folder: &Path, differences: &[String]) -> Diagnostic {
+    let mut diagnostic = error(
+        &ANOTHER_RUN,
+        Fault::Usage,
+        format!("the run in `{}` was another one", folder.display()),
+    );
+    for difference in differences {
+        diagnostic = diagnostic.note(difference);
+    }
+    diagnostic.help("start again with `--out` instead of `--resume`, or into another folder")
+}
+
+/// Somebody else writes into a folder.
+pub fn folder_in_use(folder: &Path) -> Diagnostic {
+    error(
+        &FOLDER_IN_USE,
+        Fault::Data,
+        format!("another run is writing into `{}`", folder.display()),
+    )
+}
+
+/// A warning: the folder to resume from holds no checkpoint.
+pub fn nothing_to_resume(folder: &Path) -> Diagnostic {
+    let mut warning = error(
+        &NOTHING_TO_RESUME,
+        Fault::Usage,
+        format!(
+            "`{}` holds no checkpoint: the run starts from the beginning",
+            folder.display()
+        ),
+    );
+    warning.severity = Severity::Warning;
+    warning
 }
 
 /// A number of bytes for people.

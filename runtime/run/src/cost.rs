@@ -1,9 +1,9 @@
 //! Memory before the run: what reading, cutting, training, predicting and summing up will take.
 
-use crate::{predict, summary};
+use crate::{predict, sample, summary};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::{DataSpec, Field, FieldKind, Format, Schema, Test};
-use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest, OutputKind, Pruning};
+use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest, OutputKind, Pruning, Train, Work};
 use bnnc_abi::plan::Step;
 use bnnc_abi::primitive;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
@@ -113,34 +113,42 @@ fn per_row_copied<'a>(spec: &DataSpec, schema: &'a Schema) -> impl Iterator<Item
 
 /// The largest of training, predicting and summing up.
 fn computing(infer: &Infer, schema: &Schema) -> u64 {
-    let options = &infer.options;
     let rows = examples(infer, schema.train);
+    let finding = match &infer.work {
+        Work::Train(train) => training(infer, train, schema, rows),
+        Work::Sample(sampling) => sample::bytes(infer, sampling, rows),
+    };
+    let predicting = predicting(
+        infer,
+        &infer.predict,
+        scored(infer, schema),
+        infer.predictive_draws,
+    );
+    let pruning = infer
+        .training()
+        .and_then(|train| train.pruning.as_ref())
+        .map_or(0, |table| pruning(infer, table, schema));
+    let sizes = Sizes::default().with(Symbol::Draws, summary::draws_per_call(infer));
+    let summing = machine(&infer.sites, &sizes) + summaries(infer);
+    let results = parameters(infer) + predictions(infer, schema);
+    finding.max(results + predicting.max(summing).max(pruning))
+}
+
+/// The training machine with what surrounds it.
+fn training(infer: &Infer, train: &Train, schema: &Schema, rows: usize) -> u64 {
+    let options = &train.options;
     let order = rows as u64 * 4;
     let is_watched = options.patience > 0 && schema.validation > 0;
     let watching = match is_watched {
         true => {
-            let draws = options.predictive_draws.min(20);
+            let draws = infer.predictive_draws.min(20);
             predicting(infer, &infer.predict, schema.validation, draws) + parameters(infer)
         }
         false => 0,
     };
     // The start is freed when it has been written into the machine; then come the rows, and at the end the result.
     let around = states(infer).max(feed(infer, rows) + order + watching + parameters(infer));
-    let training = machine(&infer.train, &options.sizes(rows)) + around;
-    let predicting = predicting(
-        infer,
-        &infer.predict,
-        scored(infer, schema),
-        options.predictive_draws,
-    );
-    let pruning = infer
-        .pruning
-        .as_ref()
-        .map_or(0, |table| pruning(infer, table, schema));
-    let sizes = Sizes::default().with(Symbol::Draws, summary::draws_per_call(infer));
-    let summing = machine(&infer.sites, &sizes) + summaries(infer);
-    let results = parameters(infer) + predictions(infer, schema);
-    training.max(results + predicting.max(summing).max(pruning))
+    machine(&train.step, &options.sizes(rows)) + around
 }
 
 /// The number of examples that rows are: one where the model sees the whole file as one example.
@@ -163,7 +171,8 @@ fn scored(infer: &Infer, schema: &Schema) -> usize {
     examples(infer, rows)
 }
 
-fn machine(artifact: &Artifact, sizes: &Sizes) -> u64 {
+/// The bytes of a machine for one thread.
+pub fn machine(artifact: &Artifact, sizes: &Sizes) -> u64 {
     predict_arena_bytes(&artifact.plan, sizes)
 }
 
@@ -176,7 +185,11 @@ fn multiplies(infer: &Infer) -> bool {
             Step::Repeat { body, .. } => calls(body),
         })
     }
-    [&infer.train, &infer.predict, &infer.sites]
+    let finding = match &infer.work {
+        Work::Train(train) => &train.step,
+        Work::Sample(sampling) => &sampling.density,
+    };
+    [finding, &infer.predict, &infer.sites]
         .iter()
         .any(|artifact| calls(&artifact.plan.steps))
 }
@@ -201,14 +214,17 @@ fn parameters(infer: &Infer) -> u64 {
     NUMBER * parameters.map(|state| elements(&state.shape)).sum::<u64>()
 }
 
-/// Rows as a program reads them.
-fn feed(infer: &Infer, rows: usize) -> u64 {
+/// The bytes of rows as a program reads them.
+pub fn feed(infer: &Infer, rows: usize) -> u64 {
     let of_rows = infer
         .bindings
         .iter()
         .filter(|binding| !matches!(binding.from, DataSource::Shared(_)));
     let sizes = Sizes::default();
-    let plan = &infer.train.plan;
+    let plan = match &infer.work {
+        Work::Train(train) => &train.step.plan,
+        Work::Sample(sampling) => &sampling.density.plan,
+    };
     let widths = of_rows.filter_map(|binding| plan.port(&binding.port)).map(|id| {
         let buffer = &plan.buffers[id];
         let bytes = bnnc_kernels::arena::element_bytes(plan, buffer.storage);
@@ -243,7 +259,7 @@ fn pruning(infer: &Infer, table: &Pruning, schema: &Schema) -> u64 {
         sizes.iter().max().copied().unwrap_or(0),
     );
     let ranking = machine(&table.moments, &Sizes::default()) + NUMBER * (all + 3 * largest);
-    let draws = infer.options.predictive_draws;
+    let draws = infer.predictive_draws;
     let scoring = predicting(infer, &table.predict, scored(infer, schema), draws);
     // Ratios, order and masks.
     ranking.max(scoring + 3 * NUMBER * all)

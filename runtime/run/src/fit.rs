@@ -1,17 +1,20 @@
 //! Training: epochs of shuffled batches through the compiled step, with a schedule and early stopping.
 
+use crate::checkpoint::Checkpoint;
 use crate::codes;
 use crate::feed::{Feed, examples};
+use crate::interrupt::Interrupt;
 use crate::predict::Predictor;
 use crate::progress::Progress;
 use crate::rows;
 use crate::states::Values;
-use crate::step::{Stepper, Terms, kl_weight};
-use bnnc_abi::manifest::{Infer, Schedule};
+use crate::step::{Stepper, Terms, kl_weight, training};
+use bnnc_abi::manifest::{Infer, Schedule, Training};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_data::Dataset;
 use bnnc_kernels::pool::Pool;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// What a run shares between its infers.
@@ -23,6 +26,23 @@ pub struct Context {
     pub seed: u64,
     /// Whether progress lines are shown.
     pub progress: bool,
+    /// Where the run is kept while it goes on.
+    pub checkpoint: Checkpoint,
+    /// The user's wish to stop.
+    pub interrupt: Interrupt,
+}
+
+impl Context {
+    /// Threads and a seed; nothing is shown, kept or interrupted.
+    pub fn new(pool: Arc<Pool>, seed: u64) -> Context {
+        Context {
+            pool,
+            seed,
+            progress: false,
+            checkpoint: Checkpoint::none(),
+            interrupt: Interrupt::default(),
+        }
+    }
 }
 
 /// Why a run stopped.
@@ -32,6 +52,8 @@ pub enum Stop {
     Diagnostics(Vec<Diagnostic>),
     /// Our fault or our limit.
     Fault(Fault),
+    /// The user's wish, before there was anything to report.
+    Interrupted,
 }
 
 impl From<Diagnostic> for Stop {
@@ -53,7 +75,7 @@ impl From<Fault> for Stop {
 }
 
 /// A fitted infer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fitted {
     /// The parameters, by state name.
     pub values: Arc<Values>,
@@ -69,6 +91,8 @@ pub struct Fitted {
     pub bytes: u64,
     /// Steps that were run.
     pub steps: u64,
+    /// Whether the user stopped it before its end.
+    pub interrupted: bool,
 }
 
 /// Fits one infer to the training rows of a dataset from the given start.
@@ -81,6 +105,7 @@ pub fn fit(infer: &Infer, dataset: &Dataset, start: Values, context: &Context) -
 
 struct Trainer<'a> {
     infer: &'a Infer,
+    options: &'a Training,
     context: &'a Context,
     stepper: Stepper<'a>,
     feed: Feed,
@@ -104,7 +129,7 @@ impl<'a> Trainer<'a> {
         if rows == 0 {
             return Err(codes::no_rows(&infer.data).into());
         }
-        let options = &infer.options;
+        let options = &training(infer)?.options;
         let batch = if options.batch == 0 {
             rows
         } else {
@@ -117,7 +142,7 @@ impl<'a> Trainer<'a> {
         let watched = options.patience > 0 && dataset.validation.count > 0;
         let validation = match watched {
             true => {
-                let draws = options.predictive_draws.min(20);
+                let draws = infer.predictive_draws.min(20);
                 let predictor = Predictor::new(infer, &dataset.validation, dataset, draws, context)?;
                 Some(Validation {
                     predictor,
@@ -131,6 +156,7 @@ impl<'a> Trainer<'a> {
         let order = (0..rows as u32).collect();
         Ok(Trainer {
             infer,
+            options,
             context,
             stepper,
             feed,
@@ -142,14 +168,14 @@ impl<'a> Trainer<'a> {
     }
 
     fn run(mut self) -> Result<Fitted, Stop> {
-        let epochs = self.infer.options.epochs;
+        let epochs = self.options.epochs;
         let per_epoch = self.order.len().div_ceil(self.batch);
         let mut progress = Progress::new(
             &self.infer.name,
             (epochs * per_epoch) as u64,
             self.context.progress,
         );
-        let (mut loss, mut done) = (f64::NAN, 0);
+        let (mut loss, mut done, mut interrupted) = (f64::NAN, 0, false);
         let mut losses = Vec::with_capacity(epochs);
         for epoch in 0..epochs {
             loss = self.epoch(epoch, epochs * per_epoch, &mut progress)?;
@@ -160,6 +186,10 @@ impl<'a> Trainer<'a> {
                 return Err(codes::training_diverged(&self.infer.name, epoch, loss).into());
             }
             if self.validate(epoch)? {
+                break;
+            }
+            if self.context.interrupt.is_raised() && done < epochs {
+                interrupted = true;
                 break;
             }
         }
@@ -181,6 +211,7 @@ impl<'a> Trainer<'a> {
             best_epoch,
             bytes,
             steps: self.stepper.count,
+            interrupted,
         })
     }
 
@@ -188,7 +219,7 @@ impl<'a> Trainer<'a> {
     fn epoch(&mut self, epoch: usize, total: usize, progress: &mut Progress) -> Result<f64, Fault> {
         rows::shuffle(&mut self.order, self.shuffle, epoch);
         let rows = self.order.len();
-        let options = &self.infer.options;
+        let options = self.options;
         let batches = rows.div_ceil(self.batch);
         let (mut sum, mut count) = (0.0, 0.0);
         for (at, batch) in self.order.chunks(self.batch).enumerate() {
@@ -219,7 +250,7 @@ impl<'a> Trainer<'a> {
             validation.best_epoch = epoch + 1;
             validation.kept = Some(self.stepper.parameters()?);
         }
-        Ok(epoch + 1 - validation.best_epoch >= self.infer.options.patience)
+        Ok(epoch + 1 - validation.best_epoch >= self.options.patience)
     }
 }
 

@@ -1,10 +1,13 @@
 //! Running a compiled file: training, prediction, results.
 
+pub mod checkpoint;
 pub mod codes;
 pub mod columns;
 pub mod cost;
 pub mod feed;
+pub mod fingerprint;
 pub mod fit;
+pub mod interrupt;
 pub mod online;
 pub mod out;
 pub mod ports;
@@ -15,7 +18,9 @@ pub mod report;
 pub mod result;
 pub mod rows;
 pub mod run;
+pub mod sample;
 pub mod score;
 pub mod states;
 pub mod step;
+pub mod store;
 pub mod summary;

@@ -5,7 +5,7 @@ use crate::fit::{Context, Stop};
 use crate::predict::{Predictive, Predictor};
 use crate::rows;
 use crate::states;
-use crate::step::{Stepper, Terms};
+use crate::step::{Stepper, Terms, training};
 use bnnc_abi::manifest::{DataSource, Infer, KlWeight};
 use bnnc_base::fault::Fault;
 use bnnc_data::{Dataset, Preparation, Rows, Standardisation};
@@ -46,7 +46,7 @@ impl<'a> Online<'a> {
             );
             return Err(Fault::Limit(why).into());
         }
-        if infer.options.kl_weight != KlWeight::Exact {
+        if training(infer)?.options.kl_weight != KlWeight::Exact {
             let why = format!(
                 "`{}` spreads its KL over the batches of an epoch, and rows that arrive have none",
                 infer.name
@@ -107,7 +107,7 @@ impl<'a> Online<'a> {
         let Some(memory) = self.memory.as_ref() else {
             return Ok(f64::NAN);
         };
-        let options = &self.infer.options;
+        let options = &training(self.infer)?.options;
         let all = self.order.len();
         let batch = if options.batch == 0 {
             all

@@ -1,21 +1,24 @@
-//! The output folder: `result.json`, `posterior.safetensors`, `predictions.csv`, the report with its plots, and what
-//! `bnnc predict` needs.
+//! The output folder: `result.json`, `posterior.safetensors`, `predictions.csv`, the report with its plots, what
+//! `bnnc predict` needs, and of infers that sample `posterior.zarr` and `stan/INFER_CHAIN.csv`.
 
 use crate::codes;
-use crate::fit::Stop;
+use crate::fit::{Context, Stop};
 use crate::report;
 use crate::result;
 use crate::run::{Outcome, RunResult};
+use crate::sample::export::Export;
 use crate::states::Values;
 use bnnc_abi::manifest::{Manifest, Output};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_data::Preparation;
 use bnnc_data::write::{self, ResultColumn};
+use bnnc_kernels::pool::Pool;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What a later `bnnc predict` must know of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -31,7 +34,7 @@ pub struct SavedRun {
     /// `--precision`, if given.
     pub precision: Option<String>,
     /// How rows are prepared, by infer.
-    pub preparations: HashMap<String, Preparation>,
+    pub preparations: BTreeMap<String, Preparation>,
 }
 
 /// Writes everything.
@@ -57,11 +60,12 @@ pub fn write(
             columns.insert(1, target);
         }
         write::csv(
-            &folder.join(name(result, "predictions", &outcome.name, "csv")),
+            &folder.join(name(manifest, "predictions", &outcome.name, "csv")),
             &columns,
         )?;
     }
     posterior(folder, manifest, result)?;
+    draws(folder, manifest, result)?;
     pictures(folder, manifest, result)?;
     let text = serde_json::to_string_pretty(&result::json(manifest, result)).unwrap_or_default();
     write_text(&folder.join("result.json"), &text)?;
@@ -70,10 +74,37 @@ pub fn write(
 }
 
 /// `predictions.csv` for one infer, `predictions.NAME.csv` for several.
-fn name(result: &RunResult, stem: &str, infer: &str, extension: &str) -> String {
-    match result.outcomes.len() {
+fn name(manifest: &Manifest, stem: &str, infer: &str, extension: &str) -> String {
+    match manifest.infers.len() {
         1 => format!("{stem}.{extension}"),
         _ => format!("{stem}.{infer}.{extension}"),
+    }
+}
+
+/// The draws of every infer that samples, for other tools.
+fn draws(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), Diagnostic> {
+    let context = Context::new(Arc::new(Pool::new(1)), manifest.seed);
+    for outcome in &result.outcomes {
+        let infer = manifest.infers.iter().find(|infer| infer.name == outcome.name);
+        let sampled = outcome.splits.last().and_then(|split| split.found.sampled());
+        let (Some(infer), Some(sampled)) = (infer, sampled) else {
+            continue;
+        };
+        let export = Export { infer, outcome, sampled, context: &context };
+        let (zarr, stan) = (name(manifest, "posterior", &infer.name, "zarr"), folder.join("stan"));
+        let zarr = folder.join(zarr);
+        export.zarr(&zarr).or_else(|stop| unwritten(stop, &zarr))?;
+        export.stan(&stan).or_else(|stop| unwritten(stop, &stan))?;
+    }
+    Ok(())
+}
+
+/// Why a file could not be made.
+fn unwritten(stop: Stop, path: &Path) -> Result<(), Diagnostic> {
+    match stop {
+        Stop::Diagnostics(found) => found.into_iter().next().map_or(Ok(()), Err),
+        Stop::Interrupted => Ok(()),
+        Stop::Fault(fault) => Err(codes::cannot_write(path, &fault.to_string())),
     }
 }
 
@@ -81,14 +112,10 @@ fn name(result: &RunResult, stem: &str, infer: &str, extension: &str) -> String 
 fn pictures(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), Diagnostic> {
     let report = match report::report(manifest, result) {
         Ok(report) => report,
-        Err(Stop::Diagnostics(found)) => return found.into_iter().next().map_or(Ok(()), Err),
-        Err(Stop::Fault(fault)) => {
-            let why = format!("the plots could not be drawn: {fault}");
-            return Err(codes::cannot_write(&folder.join("report.html"), &why));
-        }
+        Err(stop) => return unwritten(stop, &folder.join("report.html")),
     };
     for (infer, svg) in &report.main {
-        write_text(&folder.join(name(result, "predictive", infer, "svg")), svg)?;
+        write_text(&folder.join(name(manifest, "predictive", infer, "svg")), svg)?;
     }
     write_text(&folder.join("report.html"), &report.html)
 }
@@ -130,11 +157,16 @@ fn posterior(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(
                 String::new()
             };
             for state in infer.states.iter().filter(|state| state.parameter) {
-                let Some(values) = split.fitted.values.get(&state.name) else {
+                let Some(values) = split.found.values().get(&state.name) else {
                     continue;
                 };
                 let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-                let shape = state.shape.resolve(&Sizes::default());
+                let mut shape = state.shape.resolve(&Sizes::default());
+                let count = shape.iter().product::<usize>().max(1);
+                if values.len() != count {
+                    // One value per draw.
+                    shape.insert(0, values.len() / count);
+                }
                 tensors.push((format!("{}/{}{suffix}", outcome.name, state.name), shape, bytes));
             }
         }

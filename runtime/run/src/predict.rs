@@ -55,11 +55,46 @@ impl Predictive {
     }
 }
 
+/// A parameter with a value per draw.
+struct Drawn {
+    name: String,
+    /// Elements per draw.
+    width: usize,
+    values: Vec<f64>,
+    /// Those of one call.
+    chosen: Vec<f64>,
+}
+
+impl Drawn {
+    /// Takes the values for some of `all` draws, which are evenly spaced over those that there are.
+    fn choose(&mut self, draws: Range<usize>, all: usize) {
+        let held = self.values.len() / self.width.max(1);
+        self.chosen.clear();
+        for draw in draws {
+            let at = draw * held / all.max(1) * self.width;
+            self.chosen.extend_from_slice(&self.values[at..at + self.width]);
+        }
+    }
+}
+
+/// How many draws predictions with these values average over: as many as they hold where the infer sampled.
+pub fn draws_in(infer: &Infer, values: &Values) -> usize {
+    let per_draw = infer.sampling().into_iter().flat_map(|sampling| &sampling.moved);
+    let held = per_draw.filter_map(|name| {
+        let state = infer.states.iter().find(|state| state.name == *name)?;
+        let width = state.shape.count(&Sizes::default());
+        values.get(name).map(|values| values.len() / width.max(1))
+    });
+    held.min().unwrap_or(infer.predictive_draws)
+}
+
 /// A predicting program with its rows.
 pub struct Predictor {
     machine: Machine,
     feed: Feed,
     parameters: Vec<String>,
+    /// Parameters with a value per draw.
+    drawn: Vec<Drawn>,
     /// The number of the first draw.
     first_draw: usize,
     draws: usize,
@@ -103,6 +138,7 @@ impl Predictor {
             machine,
             feed,
             parameters,
+            drawn: Vec::new(),
             first_draw: 0,
             draws,
             draws_per_call: sizes.get(Symbol::Draws),
@@ -131,14 +167,21 @@ impl Predictor {
     /// # Errors
     /// Values of another size, from the folder of another run.
     pub fn set_parameters(&mut self, values: &Values) -> Result<(), Fault> {
-        let machine = &mut self.machine;
-        let given = self
-            .parameters
-            .iter()
-            .filter_map(|name| values.get_key_value(name));
-        given
-            .into_iter()
-            .try_for_each(|(name, values)| ports::real(machine, name, values))
+        self.drawn.clear();
+        for (name, values) in self.parameters.iter().filter_map(|name| values.get_key_value(name)) {
+            if self.machine.is_per_draw(name) {
+                let draws = self.machine.sizes().get(Symbol::Draws).max(1);
+                self.drawn.push(Drawn {
+                    name: name.clone(),
+                    width: self.machine.count(name)? / draws,
+                    values: values.clone(),
+                    chosen: Vec::new(),
+                });
+            } else {
+                ports::real(&mut self.machine, name, values)?;
+            }
+        }
+        Ok(())
     }
 
     /// Goes on with other rows, whose target may be unknown.
@@ -177,6 +220,14 @@ impl Predictor {
                 .sum::<f64>();
         })?;
         Ok(sum / self.feed.rows as f64)
+    }
+
+    /// The log likelihood of the rows alone, by blocks of rows in order.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn likelihoods(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Fault> {
+        self.each(&OUTPUTS[..1], take)
     }
 
     /// All predictive quantities, by blocks of rows in order.
@@ -218,6 +269,10 @@ impl Predictor {
         let machine = &mut self.machine;
         machine.set_sizes(&sizes)?;
         self.feed.write(machine, rows)?;
+        for drawn in &mut self.drawn {
+            drawn.choose(draw..draw + count, self.draws);
+            ports::real(machine, &drawn.name, &drawn.chosen)?;
+        }
         ports::int(machine, "draw0", (self.first_draw + draw) as i32)?;
         ports::int(machine, "row0", first_row as i32)?;
         ports::int(machine, "step", PREDICTIVE_STEP)?;

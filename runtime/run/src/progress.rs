@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 pub struct Progress {
     bar: ProgressBar,
     next: Instant,
+    diverged: u64,
 }
 
 impl Progress {
@@ -26,6 +27,7 @@ impl Progress {
         Progress {
             bar,
             next: Instant::now(),
+            diverged: 0,
         }
     }
 
@@ -37,6 +39,15 @@ impl Progress {
         self.next = Instant::now() + Duration::from_millis(100);
         self.bar.set_position(step);
         self.bar.set_message(format!("loss {loss:.5}"));
+    }
+
+    /// Goes on by some steps, of which so many diverged.
+    pub fn advance(&mut self, steps: u64, diverged: u64) {
+        self.bar.inc(steps);
+        if diverged > 0 {
+            self.diverged += diverged;
+            self.bar.set_message(format!("{} divergences", self.diverged));
+        }
     }
 
     /// Takes the line away.

@@ -57,7 +57,7 @@ pub fn prune(
     dataset: &Dataset,
     context: &Context,
 ) -> Result<Vec<Pruned>, Stop> {
-    let Some(pruning) = &infer.pruning else {
+    let Some(pruning) = infer.training().and_then(|train| train.pruning.as_ref()) else {
         return Ok(Vec::new());
     };
     let ratios = signal_to_noise(pruning, values, context)?;
@@ -71,7 +71,7 @@ pub fn prune(
     } else {
         &dataset.train
     };
-    let draws = infer.options.predictive_draws;
+    let draws = infer.predictive_draws;
     let mut predictor = Predictor::new(&masked, rows, dataset, draws, context)?;
     predictor.set_parameters(values)?;
     let mut table = Vec::with_capacity(pruning.fractions.len());

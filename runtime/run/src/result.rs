@@ -1,9 +1,10 @@
 //! The result object (`run --json`, `result.json`) and the table for people.
 
 use crate::prune::Line;
-use crate::run::{Outcome, RunResult};
+use crate::run::{Found, Outcome, RunResult};
+use crate::sample;
 use crate::summary::SiteSummary;
-use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_abi::manifest::{Infer, Manifest, SiteReport};
 use bnnc_data::metrics::{Summary, over_splits};
 use serde_json::{Map, Value, json};
 
@@ -20,46 +21,29 @@ pub fn json(manifest: &Manifest, result: &RunResult) -> Value {
         .iter()
         .map(|infer| infer.precision.to_string())
         .collect();
-    json!({
+    let mut value = json!({
         "program": manifest.program,
         "seed": manifest.seed,
         "precision": precisions.first().cloned().unwrap_or_default(),
         "backend": manifest.backend,
         "infer": infers,
-    })
+    });
+    if result.interrupted {
+        value["interrupted"] = json!(true);
+    }
+    value
 }
 
 fn infer_json(infer: &Infer, outcome: &Outcome) -> Value {
     let last = outcome.splits.last();
     let sum = |of: fn(&crate::run::SplitOutcome) -> f64| outcome.splits.iter().map(of).sum::<f64>();
-    let kl: Map<String, Value> = infer
-        .reports
-        .iter()
-        .map(|site| (site.name.clone(), json!(site.kl)))
-        .collect();
-    let likelihood: Map<String, Value> = infer
-        .reports
-        .iter()
-        .map(|site| (site.name.clone(), json!(site.likelihood)))
-        .collect();
     let mut value = json!({
         "method": infer.method,
         "n_train": last.map(|split| split.train),
         "n_test": last.map(|split| split.test),
         "metrics": metrics(outcome),
         "parameters": sites(&outcome.sites),
-        "diagnostics": {
-            "metrics_on": if outcome.tested { "test" } else { "train" },
-            "loss": last.map(|split| finite(split.fitted.loss)),
-            "elbo": last.map(|split| finite(-split.fitted.loss)),
-            "elbo_per_row": last.map(|split| finite(-split.fitted.loss / split.train.max(1) as f64)),
-            "epochs": last.map(|split| split.fitted.epochs),
-            "best_epoch": last.map(|split| split.fitted.best_epoch),
-            "steps": last.map(|split| split.fitted.steps),
-            "ece_bins": bnnc_data::metrics::CALIBRATION_BINS,
-            "kl": kl,
-            "likelihood": likelihood,
-        },
+        "diagnostics": diagnostics(infer, outcome),
         "cost": {
             "parameters": infer.cost.parameters,
             "variational_parameters": infer.cost.variational_parameters,
@@ -85,6 +69,40 @@ fn infer_json(infer: &Infer, outcome: &Outcome) -> Value {
     let pruned = outcome.pruning();
     if !pruned.is_empty() {
         value["prune"] = pruned.iter().map(pruned_json).collect();
+    }
+    value
+}
+
+/// How well what was found was found.
+fn diagnostics(infer: &Infer, outcome: &Outcome) -> Value {
+    let mut value = json!({
+        "metrics_on": if outcome.tested { "test" } else { "train" },
+        "ece_bins": bnnc_data::metrics::CALIBRATION_BINS,
+    });
+    let of_sites = |of: fn(&SiteReport) -> &String| -> Map<String, Value> {
+        let sites = infer.reports.iter();
+        sites.map(|site| (site.name.clone(), json!(of(site)))).collect()
+    };
+    let Some(last) = outcome.splits.last() else {
+        return value;
+    };
+    match &last.found {
+        Found::Fitted(fitted) => {
+            value["loss"] = finite(fitted.loss);
+            value["elbo"] = finite(-fitted.loss);
+            value["elbo_per_row"] = finite(-fitted.loss / last.train.max(1) as f64);
+            value["epochs"] = json!(fitted.epochs);
+            value["best_epoch"] = json!(fitted.best_epoch);
+            value["steps"] = json!(fitted.steps);
+            value["kl"] = Value::Object(of_sites(|site| &site.kl));
+            value["likelihood"] = Value::Object(of_sites(|site| &site.likelihood));
+        }
+        Found::Sampled(sampled) => {
+            value["sites"] = Value::Object(of_sites(|site| &site.kl));
+            if let Some(diagnosis) = &outcome.diagnosis {
+                sample::report::diagnostics(&mut value, sampled, diagnosis);
+            }
+        }
     }
     value
 }
@@ -127,7 +145,7 @@ fn object(metrics: &[(String, f64)]) -> Value {
 }
 
 /// JSON has no infinities.
-fn finite(value: f64) -> Value {
+pub(crate) fn finite(value: f64) -> Value {
     if value.is_finite() {
         json!(value)
     } else {
@@ -196,11 +214,17 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
         let error = error.map(|error| format!("  ± {error:.4}")).unwrap_or_default();
         text.push_str(&format!("  {on} {name:<16} {mean:>10.4}{error}\n"));
     }
-    text.push_str(&format!(
-        "  {:<21} {:>10.4}\n\n",
-        "elbo / row",
-        -last.fitted.loss / last.train.max(1) as f64
-    ));
+    match &last.found {
+        Found::Fitted(fitted) => text.push_str(&format!(
+            "  {:<21} {:>10.4}\n\n",
+            "elbo / row",
+            -fitted.loss / last.train.max(1) as f64
+        )),
+        Found::Sampled(sampled) => {
+            let diagnosis = outcome.diagnosis.as_ref();
+            text.push_str(&diagnosis.map_or_else(String::new, |found| sample::report::table(sampled, found)));
+        }
+    }
     text.push_str(&pruning_table(infer, outcome));
     let scalars: Vec<_> = outcome
         .sites
@@ -233,7 +257,8 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
 /// The pruning table: a line per fraction, a column per metric.
 fn pruning_table(infer: &Infer, outcome: &Outcome) -> String {
     let lines = outcome.pruning();
-    let (Some(first), Some(pruning)) = (lines.first(), &infer.pruning) else {
+    let pruning = infer.training().and_then(|train| train.pruning.as_ref());
+    let (Some(first), Some(pruning)) = (lines.first(), pruning) else {
         return String::new();
     };
     let mut text = format!("  {:<8} {:>10} {:>10} {:>8}", "removed", "weights", "snr", "dB");

@@ -1,16 +1,21 @@
 //! Running a manifest: every infer on every split, in order.
 
+use crate::checkpoint::Checkpoint;
 use crate::codes;
 use crate::columns::Columns;
 use crate::feed::examples;
 use crate::fit::{Context, Fitted, Stop, fit};
-use crate::predict::Predictor;
+use crate::interrupt::Interrupt;
+use crate::predict::{Predictor, draws_in};
 use crate::prune::{self, Pruned};
 use crate::score::Scorer;
 use crate::states::{self, Values};
-use crate::summary::{SiteSummary, summaries};
+use crate::sample::diagnose::{Diagnosis, diagnose};
+use crate::sample::quantities::{Quantity, quantities};
+use crate::sample::{Sampled, sample};
+use crate::summary::{SiteSummary, of_draws, summaries};
 use bnnc_abi::data::DataSpec;
-use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_abi::manifest::{Infer, Manifest, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::metrics::MetricSet;
 use bnnc_data::write::ResultColumn;
@@ -29,6 +34,82 @@ pub struct Options {
     pub progress: bool,
     /// The largest predicted memory that is allowed, in bytes.
     pub max_memory: Option<u64>,
+    /// Where the run is kept while it goes on.
+    pub checkpoint: Checkpoint,
+    /// The user's wish to stop.
+    pub interrupt: Interrupt,
+}
+
+impl Options {
+    /// Threads; nothing is shown, limited or kept while the run goes on.
+    pub fn new(threads: usize) -> Options {
+        Options {
+            threads,
+            progress: false,
+            max_memory: None,
+            checkpoint: Checkpoint::none(),
+            interrupt: Interrupt::default(),
+        }
+    }
+}
+
+/// What an infer found.
+#[derive(Clone, Debug)]
+pub enum Found {
+    /// Parameters, by an optimiser.
+    Fitted(Box<Fitted>),
+    /// Draws, by Markov chains.
+    Sampled(Arc<Sampled>),
+}
+
+impl Found {
+    /// What predictions are made with.
+    pub fn values(&self) -> &Arc<Values> {
+        match self {
+            Found::Fitted(fitted) => &fitted.values,
+            Found::Sampled(sampled) => &sampled.values,
+        }
+    }
+
+    /// What later infers start from.
+    pub fn point(&self) -> &Arc<Values> {
+        match self {
+            Found::Fitted(fitted) => &fitted.values,
+            Found::Sampled(sampled) => &sampled.mean,
+        }
+    }
+
+    /// The fit, where an optimiser made it.
+    pub fn fitted(&self) -> Option<&Fitted> {
+        match self {
+            Found::Fitted(fitted) => Some(fitted),
+            Found::Sampled(_) => None,
+        }
+    }
+
+    /// The draws, where Markov chains made them.
+    pub fn sampled(&self) -> Option<&Sampled> {
+        match self {
+            Found::Fitted(_) => None,
+            Found::Sampled(sampled) => Some(sampled),
+        }
+    }
+
+    /// Whether the user stopped it before its end.
+    pub fn is_interrupted(&self) -> bool {
+        match self {
+            Found::Fitted(fitted) => fitted.interrupted,
+            Found::Sampled(sampled) => sampled.interrupted,
+        }
+    }
+
+    /// The number of draws that predictions average over.
+    fn predictive_draws(&self, infer: &Infer) -> usize {
+        match self {
+            Found::Fitted(_) => infer.predictive_draws,
+            Found::Sampled(sampled) => sampled.predictive,
+        }
+    }
 }
 
 /// What became of one infer on one split.
@@ -36,8 +117,8 @@ pub struct Options {
 pub struct SplitOutcome {
     /// The split's number, where the data has several.
     pub split: usize,
-    /// The fit.
-    pub fitted: Fitted,
+    /// What was found.
+    pub found: Found,
     /// Metrics on the test rows (on the training rows where there are no test rows).
     pub metrics: MetricSet,
     /// The pruning table; empty where none was asked for.
@@ -61,6 +142,10 @@ pub struct Outcome {
     pub splits: Vec<SplitOutcome>,
     /// The sites, from the last split.
     pub sites: Vec<SiteSummary>,
+    /// What is diagnosed of the chains of the last split.
+    pub quantities: Vec<Quantity>,
+    /// How far these can be trusted.
+    pub diagnosis: Option<Diagnosis>,
     /// Predictions for the rows of the last split that metrics were computed on, as columns of a table.
     pub predictions: Vec<(String, ResultColumn)>,
     /// The dataset of the last split.
@@ -84,6 +169,8 @@ pub struct RunResult {
     pub outcomes: Vec<Outcome>,
     /// What is worth knowing.
     pub warnings: Vec<Diagnostic>,
+    /// Whether the user stopped the run before its end.
+    pub interrupted: bool,
 }
 
 /// Runs every infer.
@@ -96,6 +183,8 @@ pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
         pool,
         seed: manifest.seed,
         progress: options.progress,
+        checkpoint: options.checkpoint.clone(),
+        interrupt: options.interrupt.clone(),
     };
     check_memory(manifest, options.max_memory)?;
     let mut run = Run {
@@ -106,7 +195,14 @@ pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
         result: RunResult::default(),
     };
     for infer in &manifest.infers {
-        run.infer(infer)?;
+        match run.infer(infer) {
+            Ok(()) => {}
+            Err(Stop::Interrupted) => run.result.interrupted = true,
+            Err(stop) => return Err(stop),
+        }
+        if run.result.interrupted {
+            break;
+        }
     }
     Ok(run.result)
 }
@@ -148,8 +244,17 @@ impl Run<'_> {
         let splits = self.splits(spec)?;
         let mut outcome: Option<Outcome> = None;
         for split in 0..splits {
+            if self.result.interrupted {
+                break;
+            }
             let dataset = self.dataset(spec, split)?;
-            let one = self.split(infer, split, dataset)?;
+            let one = match self.split(infer, split, dataset) {
+                Err(Stop::Interrupted) => {
+                    self.result.interrupted = true;
+                    break;
+                }
+                other => other?,
+            };
             outcome = Some(match outcome.take() {
                 None => one,
                 Some(mut all) => {
@@ -168,7 +273,17 @@ impl Run<'_> {
                 }
             }
             if let Some(last) = outcome.splits.last() {
-                outcome.sites = summaries(infer, &last.fitted.values, &self.context)?;
+                match &last.found {
+                    Found::Fitted(fitted) => outcome.sites = summaries(infer, &fitted.values, &self.context)?,
+                    Found::Sampled(sampled) => {
+                        let found = quantities(infer, sampled, &outcome.dataset, &self.context)?;
+                        let diagnosis = diagnose(infer, sampled, &found, &outcome.dataset, &self.context)?;
+                        self.result.warnings.extend(diagnosis.warnings.iter().cloned());
+                        outcome.sites = of_draws(infer, &found);
+                        outcome.quantities = found;
+                        outcome.diagnosis = Some(diagnosis);
+                    }
+                }
             }
             self.result.outcomes.push(outcome);
         }
@@ -203,17 +318,21 @@ impl Run<'_> {
         let clock = Instant::now();
         let earlier = self.earlier(split);
         let mut start = states::start(&infer.states, self.manifest.seed, &earlier);
-        if let Some(values) = infer.options.start.as_ref().and_then(|name| earlier.get(name)) {
+        if let Some(values) = infer.start.as_ref().and_then(|name| earlier.get(name)) {
             warm_start(&mut start, values);
         }
-        let fitted = fit(infer, &dataset, start, &self.context)?;
+        let found = match infer.work {
+            Work::Train(_) => Found::Fitted(Box::new(self.fitted(infer, &dataset, start, split)?)),
+            Work::Sample(_) => Found::Sampled(Arc::new(sample(infer, &dataset, start, split, &self.context)?)),
+        };
+        self.result.interrupted |= found.is_interrupted();
         let fit_seconds = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
         let tested = dataset.test.count > 0;
         let rows = if tested { &dataset.test } else { &dataset.train };
-        let draws = infer.options.predictive_draws;
+        let draws = found.predictive_draws(infer);
         let mut predictor = Predictor::new(infer, rows, &dataset, draws, &self.context)?;
-        predictor.set_parameters(&fitted.values)?;
+        predictor.set_parameters(found.values())?;
         let examples = examples(&infer.bindings, rows);
         let mut scorer = Scorer::new(rows, examples, &dataset, &infer.output)?;
         let mut columns = Columns::new(&infer.output, examples);
@@ -224,14 +343,14 @@ impl Run<'_> {
         })?;
         let (metrics, predictions) = (scorer.finish(), columns.finish());
         drop(predictor);
-        let pruned = prune::prune(infer, &fitted.values, &dataset, &self.context)?;
+        let pruned = prune::prune(infer, found.values(), &dataset, &self.context)?;
         let predict_seconds = clock.elapsed().as_secs_f64();
         self.values
-            .insert((infer.name.clone(), split), fitted.values.clone());
+            .insert((infer.name.clone(), split), found.point().clone());
         let (train, test) = (dataset.train.count, dataset.test.count);
         let one = SplitOutcome {
             split,
-            fitted,
+            found,
             metrics,
             pruned,
             train,
@@ -243,10 +362,28 @@ impl Run<'_> {
             name: infer.name.clone(),
             splits: vec![one],
             sites: Vec::new(),
+            quantities: Vec::new(),
+            diagnosis: None,
             predictions,
             dataset,
             tested,
         })
+    }
+
+    /// The fit, or that of an earlier run that is continued.
+    fn fitted(&self, infer: &Infer, dataset: &Dataset, start: Values, split: usize) -> Result<Fitted, Stop> {
+        let checkpoint = &self.context.checkpoint;
+        if let Some(kept) = checkpoint.kept(&infer.name, split) {
+            return Ok(kept);
+        }
+        if self.context.interrupt.is_raised() {
+            return Err(Stop::Interrupted);
+        }
+        let fitted = fit(infer, dataset, start, &self.context)?;
+        if !fitted.interrupted {
+            checkpoint.keep(&infer.name, split, &fitted)?;
+        }
+        Ok(fitted)
     }
 
     /// The parameters of the infers that came before, on this split.
@@ -290,7 +427,7 @@ pub fn predict(
         shards: Vec::new(),
         warnings: Vec::new(),
     };
-    let draws = infer.options.predictive_draws;
+    let draws = draws_in(infer, values);
     let mut predictor = Predictor::with_target(infer, &rows, &dataset, (draws, false), context)?;
     predictor.set_parameters(values)?;
     let mut columns = Columns::new(&infer.output, dataset.test.count);

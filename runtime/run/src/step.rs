@@ -4,7 +4,7 @@ use crate::feed::{Feed, Wanted};
 use crate::fit::Context;
 use crate::ports;
 use crate::states::Values;
-use bnnc_abi::manifest::{Infer, KlWeight};
+use bnnc_abi::manifest::{Infer, KlWeight, Train};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Symbol;
@@ -14,10 +14,20 @@ use bnnc_kernels::executor::Machine;
 /// A training program with its states, ready for steps.
 pub struct Stepper<'a> {
     infer: &'a Infer,
+    train: &'a Train,
     /// Holds the parameters and the optimiser's state.
     pub machine: Machine,
     /// Steps taken.
     pub count: u64,
+}
+
+/// The part of an infer that trains.
+///
+/// # Errors
+/// A bug: an infer that samples.
+pub fn training(infer: &Infer) -> Result<&Train, Fault> {
+    let bug = || Fault::Bug(format!("`{}` does not train", infer.name));
+    infer.training().ok_or_else(bug)
 }
 
 /// What a step is told besides its rows.
@@ -35,20 +45,22 @@ impl<'a> Stepper<'a> {
     /// Starts at `start`, for steps of at most `rows` rows.
     ///
     /// # Errors
-    /// A limit of the machine.
+    /// A limit of the machine, an infer that does not train.
     pub fn new(
         infer: &'a Infer,
         rows: usize,
         start: &Values,
         context: &Context,
     ) -> Result<Stepper<'a>, Fault> {
-        let sizes = infer.options.sizes(rows);
-        let mut machine = Machine::new(&infer.train, sizes, context.pool.clone())?;
+        let train = training(infer)?;
+        let sizes = train.options.sizes(rows);
+        let mut machine = Machine::new(&train.step, sizes, context.pool.clone())?;
         for (name, values) in start {
             ports::real(&mut machine, name, values)?;
         }
         Ok(Stepper {
             infer,
+            train,
             machine,
             count: 0,
         })
@@ -59,7 +71,7 @@ impl<'a> Stepper<'a> {
     /// # Errors
     /// A column whose elements do not fit.
     pub fn feed(&self, rows: &Rows, dataset: &Dataset) -> Result<Feed, Diagnostic> {
-        let plan = &self.infer.train.plan;
+        let plan = &self.train.step.plan;
         let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
         let wanted = Wanted {
             bindings: &self.infer.bindings,
@@ -76,7 +88,7 @@ impl<'a> Stepper<'a> {
     /// A bug of the machine.
     pub fn step(&mut self, feed: &Feed, batch: &[u32], terms: Terms) -> Result<f64, Fault> {
         let machine = &mut self.machine;
-        let sizes = self.infer.options.sizes(terms.rows);
+        let sizes = self.train.options.sizes(terms.rows);
         machine.set_sizes(&sizes.with(Symbol::Batch, batch.len()))?;
         feed.write(machine, batch)?;
         ports::int(machine, "iteration", self.count as i32 + 1)?;

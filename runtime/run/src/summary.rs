@@ -2,8 +2,9 @@
 
 use crate::fit::{Context, Stop};
 use crate::ports;
+use crate::sample::quantities::Quantity;
 use crate::states::Values;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::{Infer, SiteReport};
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_data::metrics::{Summary, sorted};
 use bnnc_kernels::executor::Machine;
@@ -29,6 +30,29 @@ pub struct SiteSummary {
     pub shape: Vec<usize>,
     /// One per element.
     pub elements: Vec<Summary>,
+}
+
+/// Summaries of the sites whose elements are among the quantities of sampled chains.
+pub fn of_draws(infer: &Infer, quantities: &[Quantity]) -> Vec<SiteSummary> {
+    let of_site = |(at, site): (usize, &SiteReport)| {
+        let elements = quantities
+            .iter()
+            .filter(|quantity| quantity.element.is_some_and(|(found, _)| found == at));
+        let summary = |quantity: &Quantity| Summary {
+            mean: quantity.summary.mean,
+            sd: quantity.summary.sd,
+            q05: quantity.summary.q05,
+            q50: quantity.summary.median,
+            q95: quantity.summary.q95,
+        };
+        SiteSummary {
+            name: site.name.clone(),
+            shape: site.shape.resolve(&Sizes::default()),
+            elements: elements.map(summary).collect(),
+        }
+    };
+    let all = infer.reports.iter().enumerate().map(of_site);
+    all.filter(|site| !site.elements.is_empty()).collect()
 }
 
 /// Draws per call of the program that draws sites: all of them are drawn, small or not.

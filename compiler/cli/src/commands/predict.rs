@@ -55,11 +55,7 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
         .rows(spec, &arguments.data)
         .map_err(|found| display.show(&found, &program.sources))?;
     let pool = Arc::new(bnnc_kernels::pool::Pool::new(session::threads(arguments.threads)));
-    let context = Context {
-        pool,
-        seed: saved.seed,
-        progress: false,
-    };
+    let context = Context::new(pool, saved.seed);
     let columns = bnnc_run::run::predict(infer, preparation, values, rows, &context)
         .map_err(|stop| stopped(&stop, &program, display))?;
     match &arguments.output {

@@ -2,23 +2,36 @@
 
 use crate::arguments::Run;
 use crate::session::{self, Display, OK};
+use bnnc_abi::manifest::Manifest;
 use bnnc_driver::compile::{Compiled, compile};
 use bnnc_driver::program::Program;
+use bnnc_run::checkpoint::Checkpoint;
+use bnnc_run::codes;
+use bnnc_run::fingerprint::Fingerprint;
 use bnnc_run::fit::Stop;
+use bnnc_run::interrupt::Interrupt;
 use bnnc_run::out::SavedRun;
-use std::collections::HashMap;
+use bnnc_run::run::RunResult;
+use signal_hook::consts::signal::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::Path;
+
+/// The exit status where `--strict` makes a warning count.
+const WARNED: u8 = 4;
+
+/// The exit status after Ctrl-C, by the convention of shells.
+const INTERRUPTED: u8 = 130;
 
 /// Runs the command.
 pub fn run(arguments: &Run) -> u8 {
     match run_inner(arguments) {
-        Ok(()) => OK,
-        Err(status) => status,
+        Ok(status) | Err(status) => status,
     }
 }
 
-fn run_inner(arguments: &Run) -> Result<(), u8> {
+fn run_inner(arguments: &Run) -> Result<u8, u8> {
     let display = Display { json: arguments.json };
     let nowhere = bnnc_base::source::SourceMap::default();
     let mut options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
@@ -34,21 +47,13 @@ fn run_inner(arguments: &Run) -> Result<(), u8> {
     display.show(&compiled.warnings, &program.sources);
     bnnc_run::cost::predict_peaks(&mut compiled.manifest, &schemas);
     report(arguments, &compiled, checked);
-    if let Some(folder) = &arguments.out {
-        // Before hours of work, not after them.
-        let made = std::fs::create_dir_all(folder);
-        made.map_err(|error| {
-            display.show(
-                &[bnnc_run::codes::cannot_write(folder, &error.to_string())],
-                &program.sources,
-            )
-        })?;
-    }
-    let progress = !arguments.json && std::io::stderr().is_terminal();
     let how = bnnc_run::run::Options {
-        threads: session::threads(arguments.threads),
-        progress,
+        progress: !arguments.json && std::io::stderr().is_terminal(),
         max_memory: max_memory.or_else(session::available_memory),
+        // Before hours of work, not after them.
+        checkpoint: checkpoint(arguments, &program, &compiled.manifest, display)?,
+        interrupt: interrupt(),
+        ..bnnc_run::run::Options::new(session::threads(arguments.threads))
     };
     let result =
         bnnc_run::run::run(&compiled.manifest, &how).map_err(|stop| stopped(&stop, &program, display))?;
@@ -61,11 +66,88 @@ fn run_inner(arguments: &Run) -> Result<(), u8> {
         false => bnnc_run::result::table(&compiled.manifest, &result),
     };
     session::say(&text);
-    if let Some(folder) = &arguments.out {
+    if let Some(folder) = folder(arguments) {
         let written = bnnc_run::out::write(folder, &compiled.manifest, &result, saved(arguments));
         written.map_err(|diagnostic| display.show(&[diagnostic], &program.sources))?;
     }
-    Ok(())
+    Ok(status(arguments, &result))
+}
+
+/// The folder of the results.
+fn folder(arguments: &Run) -> Option<&Path> {
+    arguments.resume.as_deref().or(arguments.out.as_deref())
+}
+
+/// The checkpoint in the folder of the results. `Err` is the exit status.
+fn checkpoint(
+    arguments: &Run,
+    program: &Program,
+    manifest: &Manifest,
+    display: Display,
+) -> Result<Checkpoint, u8> {
+    let Some(folder) = folder(arguments) else {
+        return Ok(Checkpoint::none());
+    };
+    if arguments.resume.is_some() && !Checkpoint::is_in(folder) {
+        display.show(&[codes::nothing_to_resume(folder)], &program.sources);
+    }
+    let opened = fingerprint(arguments, program, manifest)
+        .and_then(|fingerprint| Checkpoint::open(folder, &fingerprint, arguments.resume.is_some()));
+    opened.map_err(|diagnostic| display.show(&[diagnostic], &program.sources))
+}
+
+/// What the numbers of this run depend on.
+fn fingerprint(
+    arguments: &Run,
+    program: &Program,
+    manifest: &Manifest,
+) -> Result<Fingerprint, bnnc_base::diagnostic::Diagnostic> {
+    let mut fingerprint = Fingerprint::of(manifest)?;
+    fingerprint.text("the program", &program.source.text);
+    let (id, sources) = (program.source.id, program.sources.iter());
+    let library: String = sources
+        .filter(|source| source.id != id && source.name.starts_with("library/"))
+        .map(|source| &*source.text)
+        .collect();
+    fingerprint.text("the library", &library);
+    fingerprint.settings(&arguments.compile.set);
+    let without = arguments.compile.without.join(", ");
+    fingerprint.fact("the rewrites that are off", &without);
+    Ok(fingerprint)
+}
+
+/// A wish to stop that the first Ctrl-C raises; the second one ends the process there and then.
+fn interrupt() -> Interrupt {
+    let interrupt = Interrupt::default();
+    for (signal, status) in [(SIGINT, INTERRUPTED), (SIGTERM, INTERRUPTED)] {
+        // In this order: the one that ends the process sees the flag that the other raises only at the next signal. Without
+        // them signals end the process as ever.
+        let _ = flag::register_conditional_shutdown(signal, i32::from(status), interrupt.flag())
+            .and_then(|_| flag::register(signal, interrupt.flag()));
+    }
+    interrupt
+}
+
+/// The exit status of a run that came to results, and what is to be said about it.
+fn status(arguments: &Run, result: &RunResult) -> u8 {
+    if result.interrupted && arguments.json {
+        return INTERRUPTED;
+    }
+    if result.interrupted {
+        session::complain(&match folder(arguments) {
+            Some(folder) => format!(
+                "interrupted: `bnnc run {} --resume {}` goes on from here",
+                arguments.file.display(),
+                folder.display()
+            ),
+            None => "interrupted: with `--out DIR` a run can be continued".to_owned(),
+        });
+        return INTERRUPTED;
+    }
+    match arguments.strict && result.warnings.iter().any(codes::is_of_sampling) {
+        true => WARNED,
+        false => OK,
+    }
 }
 
 /// What a later `bnnc predict` needs.
@@ -77,7 +159,7 @@ fn saved(arguments: &Run) -> SavedRun {
         data: arguments.compile.data.clone(),
         seed: arguments.compile.seed,
         precision: arguments.compile.precision.clone(),
-        preparations: HashMap::new(),
+        preparations: BTreeMap::new(),
     }
 }
 
@@ -86,6 +168,7 @@ pub fn stopped(stop: &Stop, program: &Program, display: Display) -> u8 {
     match stop {
         Stop::Diagnostics(diagnostics) => display.show(diagnostics, &program.sources),
         Stop::Fault(fault) => session::fault_status(fault),
+        Stop::Interrupted => INTERRUPTED,
     }
 }
 

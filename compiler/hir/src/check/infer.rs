@@ -6,7 +6,9 @@ use super::session::Session;
 use super::statements::strip;
 use crate::report::{infer as report, names as report_names};
 use crate::sites;
-use crate::tree::{DataId, InferId, InferItem, ModelId, PosteriorId, Target};
+use crate::tree::{
+    DataId, InferId, InferItem, ModelId, PosteriorId, PosteriorLine, PosteriorValue, StartValue, Target,
+};
 use bnnc_abi::method::{self, MethodDef, Takes};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
@@ -36,10 +38,12 @@ pub fn check(session: &mut Session<'_>, id: InferId, item: &ast::Infer) {
         session.models.extend(model.map(|model| (Def::Infer(id), model)));
     }
     let Some(method) = method else { return };
-    if let Some((Target::Posterior(posterior), at)) = target
-        && method.takes == Takes::Posterior
-    {
-        all_sites(session, posterior, method, at);
+    if let Some((Target::Posterior(posterior), at)) = target {
+        match method.takes {
+            Takes::Posterior => all_sites(session, posterior, method, at),
+            Takes::ModelOrFixed => only_fixed(session, posterior, method, at),
+            Takes::Model | Takes::Either => {}
+        }
     }
     let options = options::check(session, method, &item.name.name, &item.options);
     let (Some((target, _)), Some(data)) = (target, data) else {
@@ -64,7 +68,7 @@ fn arguments(
     let wanted = match method.map(|method| method.takes) {
         Some(Takes::Model) => "a model",
         Some(Takes::Posterior) => "a posterior",
-        Some(Takes::Either) | None => "a model or a posterior",
+        Some(Takes::Either | Takes::ModelOrFixed) | None => "a model or a posterior",
     };
     let name = &item.method.name;
     if item.args.len() != 2 {
@@ -131,8 +135,10 @@ fn target(
     let (def, at) = named(session, written, wanted, kind)?;
     let takes = method.map_or(Takes::Either, |method| method.takes);
     match (def, takes) {
-        (Def::Model(model), Takes::Model | Takes::Either) => Some((Target::Model(model), written.span)),
-        (Def::Posterior(id), Takes::Posterior | Takes::Either) => Some((Target::Posterior(id), written.span)),
+        (Def::Model(model), Takes::Model | Takes::Either | Takes::ModelOrFixed) => Some((Target::Model(model), written.span)),
+        (Def::Posterior(id), Takes::Posterior | Takes::Either | Takes::ModelOrFixed) => {
+            Some((Target::Posterior(id), written.span))
+        }
         (def, takes) => {
             let message = format!("expected {wanted}, found {}", def.kind());
             let help = match (def, takes) {
@@ -176,6 +182,25 @@ fn all_sites(session: &mut Session<'_>, id: PosteriorId, method: &MethodDef, spa
         let diagnostic = report::sites_missing(span, method.name, place, &left);
         session.diagnostics.push(diagnostic);
     }
+}
+
+/// Methods that draw the sites themselves take lines that fix sites, and no families.
+fn only_fixed(session: &mut Session<'_>, id: PosteriorId, method: &MethodDef, span: Span) {
+    let posterior = &session.module.posteriors[id];
+    let family = |line: &&PosteriorLine| match &line.value {
+        PosteriorValue::Family(_, starts) => !starts
+            .iter()
+            .any(|(_, start)| matches!(start, StartValue::Fixed(_))),
+        PosteriorValue::From(..) => false,
+    };
+    let Some(line) = posterior.lines.iter().find(family) else {
+        return;
+    };
+    let names: Vec<String> = line.sites.iter().map(|(path, _)| format!("`{path}`")).collect();
+    let message = format!("`{}` draws {} itself and takes no family", method.name, names.join(", "));
+    let help = "leave the line out; `site = infer.site` and `~ Point(fixed(value))` fix a site";
+    let diagnostic = report::wrong_target(span, message, help).also(line.span, "a family is given here");
+    session.diagnostics.push(diagnostic);
 }
 
 fn uncovered(session: &Session<'_>, id: PosteriorId, model: ModelId) -> Vec<String> {

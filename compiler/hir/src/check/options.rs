@@ -116,6 +116,14 @@ fn value(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Opt
                 false => wrong(session, &format!("{expected}, found {value}")),
             }
         }
+        OptionKind::AtLeast(least) => {
+            let expected = format!("a number of at least {least}");
+            let value = number(session, def.name, &expected, written)?;
+            match least <= value && value.is_finite() {
+                true => Some(SettingValue::Real(value)),
+                false => wrong(session, &format!("{expected}, found {value}")),
+            }
+        }
         OptionKind::Bool => match &*strip(written).kind {
             ast::ExprKind::Bool(value) => Some(SettingValue::Bool(*value)),
             _ => wrong(session, "`true` or `false`"),

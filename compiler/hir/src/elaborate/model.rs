@@ -3,7 +3,7 @@
 use super::datum::{Datum, DistDatum};
 use super::dist::{dtype, support};
 use super::frame::{Elaborated, Elaborator, Frame};
-use crate::tree::{Binding, ExprKind, LocalId, ModelId, Module, Sample, Stmt};
+use crate::tree::{Binding, ExprKind, LocalId, ModelId, ModelItem, Module, Sample, Stmt};
 use crate::types::Ty;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
@@ -64,6 +64,7 @@ pub fn elaborate(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) 
     let inputs = elaborator.inputs(&item.inputs, &mut frame, item.span)?;
     let outputs = elaborator.inputs(&item.outputs, &mut frame, item.span)?;
     elaborator.statements(&item.body, &mut frame)?;
+    let derived = item.body.iter().filter_map(|stmt| named(stmt, item, &frame)).collect();
     let sites = std::mem::take(&mut elaborator.sites);
     let results = elaborator.observed.clone().into_iter().enumerate();
     let results = results
@@ -77,7 +78,17 @@ pub fn elaborate(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) 
         inputs,
         outputs,
         sites,
+        derived,
     })
+}
+
+/// The tensor that a statement gives a name to.
+fn named(stmt: &Stmt, item: &ModelItem, frame: &Frame<'_>) -> Option<(Arc<str>, Value)> {
+    let Stmt::Let(local, _) = stmt else { return None };
+    match frame.values.get(local) {
+        Some(Datum::Tensor(value)) => Some((item.locals[*local].name.clone(), *value)),
+        _ => None,
+    }
 }
 
 impl<'a> Elaborator<'a> {

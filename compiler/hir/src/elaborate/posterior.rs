@@ -36,16 +36,25 @@ pub static TOO_LARGE: Code = Code {
               layer only.",
 };
 
+/// What becomes of sites that a posterior has no line for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// There must be none.
+    Refused,
+    /// The method works on their values.
+    Method,
+}
+
 /// The family of point estimates.
 const POINT: &str = "Point";
 
 const POSITIVE: Support = Support::Interval(0.0, f64::INFINITY);
 
-/// Elaborates a posterior for the sites of an elaborated model.
+/// Elaborates a posterior for the sites of an elaborated model. `rest` is the family of sites without a line.
 ///
 /// # Errors
 /// A start value that is no constant, a site without a line, or a family that is too large.
-pub fn elaborate(module: &Module, id: PosteriorId, model: &Model) -> Elaborated<Posterior> {
+pub fn elaborate(module: &Module, id: PosteriorId, model: &Model, rest: Rest) -> Elaborated<Posterior> {
     let item = &module.posteriors[id];
     let mut sites: Vec<SitePosterior> = Vec::new();
     for site in &model.sites {
@@ -53,6 +62,10 @@ pub fn elaborate(module: &Module, id: PosteriorId, model: &Model) -> Elaborated<
             continue;
         }
         let Some(line) = item.lines.iter().find(|line| covers(line, &site.name)) else {
+            if rest == Rest::Method {
+                sites.push(family(module, site, point_family(module, item.span)?, &[], item.span)?);
+                continue;
+            }
             return Err(limit(
                 item.span,
                 format!("the posterior `{}` says nothing of `{}`", item.name, site.name),

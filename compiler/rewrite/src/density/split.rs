@@ -1,9 +1,10 @@
 //! The deterministic part of a model, and the functions made from it.
 
-use super::{Densities, Prior, coordinates, is_random, prefix_noise};
+use super::{Densities, Prior, coordinates, dependences, is_random, prefix_noise};
 use crate::nodes::{self, Scope};
 use crate::rule;
 use bnnc_base::arena::Id;
+use bnnc_base::dtype::DType;
 use bnnc_base::shape::Shape;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
@@ -34,6 +35,7 @@ pub(super) struct Split {
     /// Log densities of what is observed inside loops.
     looped: Vec<Value>,
     outputs: Vec<Value>,
+    derived: Vec<(Arc<str>, Value)>,
 }
 
 impl Split {
@@ -53,6 +55,7 @@ impl Split {
             observations: Vec::new(),
             looped: Vec::new(),
             outputs: Vec::new(),
+            derived: Vec::new(),
         };
         let mut copies = vec![Value(0); model.function.nodes.len()];
         for (param, copy) in model.function.params.iter().zip(params) {
@@ -86,6 +89,10 @@ impl Split {
             .iter()
             .filter_map(|output| split.builder.function().param(&output.name))
             .collect();
+        let derived = model.derived.iter();
+        split.derived = derived
+            .map(|(name, value)| (name.clone(), copies[value.index()]))
+            .collect();
         // The model's order of sites, whatever the order of the nodes.
         split
             .priors
@@ -106,7 +113,22 @@ impl Split {
             draw: self.draw(),
             probabilities: self.probabilities(),
             priors: self.priors(model),
+            derived: self.derived(model),
         }
+    }
+
+    /// What the model names and no example has a say in.
+    fn derived(&self, model: &Model) -> Function {
+        let all = self.fork().finish(self.derived.clone());
+        let is_global = |(name, value): &&(Arc<str>, Value)| {
+            let of_row = |dependence: &Arc<str>| {
+                let mut inputs = model.inputs.iter().chain(&model.outputs);
+                inputs.any(|input| input.name == *dependence)
+            };
+            all.ty(*value).dtype == DType::Real && !dependences(&all, name).iter().any(of_row)
+        };
+        let global = self.derived.iter().filter(is_global).cloned().collect();
+        self.finish(self.fork(), global, &HashSet::new())
     }
 
     /// The node of an observation stands for its log density.

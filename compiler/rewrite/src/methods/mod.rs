@@ -3,8 +3,10 @@
 pub mod divergence;
 pub mod elements;
 pub mod likelihood;
+pub mod noncentre;
 pub mod plan;
 pub mod predict;
 pub mod prune;
+pub mod sample;
 pub mod states;
 pub mod train;

@@ -38,7 +38,7 @@ pub fn sites(plans: &[Plan<'_>]) -> Function {
             results.push((plan.site.name.clone(), value));
         }
     }
-    over_draws("sites", &builder.finish(results))
+    over_draws("sites", &builder.finish(results), &[])
 }
 
 /// `(states.., data.., draw0, row0, step) -> log_likelihood, mean, draw, probabilities`, each `[draws, batch, ..]`.
@@ -53,6 +53,26 @@ pub fn predict_masked(
     plans: &[Plan<'_>],
     masked: &[Arc<str>],
 ) -> Function {
+    let bind = |builder: &mut Builder, scope: &mut Scope| {
+        draw_sites(builder, plans, scope);
+        for site in masked {
+            let drawn = scope.get(site);
+            let ty = builder.ty(drawn).clone();
+            let mask = builder.param(&format!("{site}/mask"), ty);
+            scope.set(site, builder.mul(drawn, mask));
+        }
+    };
+    over_draws("predict", &per_draw(densities, model, plans, &bind), &[])
+}
+
+/// `(states.., data.., draw, row0, step) -> log_likelihood, mean, draw, probabilities`, each `[batch, ..]`. `bind` binds the
+/// sites in a scope that holds the other parameters.
+pub fn per_draw(
+    densities: &Densities,
+    model: &Model,
+    plans: &[Plan<'_>],
+    bind: &dyn Fn(&mut Builder, &mut Scope),
+) -> Function {
     let mut builder = Builder::new("predict_draw");
     let mut scope = Scope::default();
     plan::bind_states(&mut builder, plans, &mut scope);
@@ -63,13 +83,7 @@ pub fn predict_masked(
         &Type::int(Shape::scalar()),
         &["draw", "row0", "step"],
     );
-    draw_sites(&mut builder, plans, &mut scope);
-    for site in masked {
-        let drawn = scope.get(site);
-        let ty = builder.ty(drawn).clone();
-        let mask = builder.param(&format!("{site}/mask"), ty);
-        scope.set(site, builder.mul(drawn, mask));
-    }
+    bind(&mut builder, &mut scope);
     let rows = builder.iota(ROWS);
     let first = builder.broadcast_leading(scope.get("row0"), ROWS);
     let rows = builder.add(first, rows);
@@ -81,7 +95,7 @@ pub fn predict_masked(
     };
     let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
     let results = scope.call(&mut builder, &batch(&row, &mapped, ROWS));
-    over_draws("predict", &builder.finish(results))
+    builder.finish(results)
 }
 
 /// Everything about one row at one draw of the sites.
@@ -122,14 +136,17 @@ fn draw_sites(builder: &mut Builder, plans: &[Plan<'_>], scope: &mut Scope) {
     }
 }
 
-/// A function of `draw` for the draws from `draw0` on.
-fn over_draws(name: &str, per_draw: &Function) -> Function {
-    let is_draw = |param: &Value| nodes::param_name(per_draw, *param) == "draw";
-    let mapped: Vec<bool> = per_draw.params.iter().map(is_draw).collect();
+/// A function of one draw for the draws from `draw0` on; each draw has its own values of the parameters in `drawn`.
+pub fn over_draws(name: &str, per_draw: &Function, drawn: &[Arc<str>]) -> Function {
+    let of_draw = |param: &Value| {
+        let param = nodes::param_name(per_draw, *param);
+        param == "draw" || drawn.iter().any(|name| **name == *param)
+    };
+    let mapped: Vec<bool> = per_draw.params.iter().map(of_draw).collect();
     let batched = batch(per_draw, &mapped, DRAWS);
     let mut builder = Builder::new(name);
     let mut args = Vec::new();
-    for param in &per_draw.params {
+    for (param, mapped) in per_draw.params.iter().zip(mapped) {
         let ty = per_draw.ty(*param).clone();
         args.push(match nodes::param_name(per_draw, *param) {
             "draw" => {
@@ -137,6 +154,10 @@ fn over_draws(name: &str, per_draw: &Function) -> Function {
                 let first = builder.broadcast_leading(first, DRAWS);
                 let offsets = builder.iota(DRAWS);
                 builder.add(first, offsets)
+            }
+            name if mapped => {
+                let shape = ty.shape.prepend(DRAWS);
+                builder.param(name, ty.with_shape(shape))
             }
             name => builder.param(name, ty),
         });

@@ -11,6 +11,25 @@ use std::sync::Arc;
 
 /// One state per parameter of each site's family, followed by the optimiser's own for those that it moves.
 pub fn states(plans: &[Plan<'_>], optimiser: &Optimiser) -> Vec<State> {
+    let mut states = parameters(plans);
+    for (name, shape) in optimised(plans) {
+        for (state, value) in &optimiser.states {
+            let (name, shape) = (format!("{name}/{state}"), shape.clone());
+            let init = Init::Constant(*value);
+            states.push(State {
+                name,
+                shape,
+                init,
+                parameter: false,
+                from: None,
+            });
+        }
+    }
+    states
+}
+
+/// One state per parameter of each site's family.
+pub fn parameters(plans: &[Plan<'_>]) -> Vec<State> {
     let mut states = Vec::new();
     for plan in plans {
         for param in &plan.posterior.params {
@@ -30,19 +49,6 @@ pub fn states(plans: &[Plan<'_>], optimiser: &Optimiser) -> Vec<State> {
                 init,
                 parameter: true,
                 from,
-            });
-        }
-    }
-    for (name, shape) in optimised(plans) {
-        for (state, value) in &optimiser.states {
-            let (name, shape) = (format!("{name}/{state}"), shape.clone());
-            let init = Init::Constant(*value);
-            states.push(State {
-                name,
-                shape,
-                init,
-                parameter: false,
-                from: None,
             });
         }
     }

@@ -55,6 +55,32 @@ pub static BROADCAST_OF_CONSTANT: Rule = Rule {
     },
 };
 
+/// `x / s` for a repeated `s` is `x * (1 / s)`: one division for all, and a factor that leaves sums.
+pub static DIV_BY_BROADCAST: Rule = Rule {
+    name: "div-by-broadcast",
+    about: "A quotient by what is repeated is a product with its reciprocal, computed before the repetition.",
+    apply: |builder, call| {
+        let [x, y] = call.args else { return None };
+        if !std::ptr::eq(call.op.0, &ops::div::DIV) {
+            return None;
+        }
+        let (source, axes) = repetition(builder, *y)?;
+        let shape = builder.shape(*y);
+        let one = builder.like(1.0, source);
+        let reciprocal = builder.div(one, source);
+        let factor = builder.broadcast(reciprocal, &shape, &axes);
+        Some(builder.mul(*x, factor))
+    },
+    examples: || {
+        vec![of_one(|b, x| {
+            let total = b.reduce_sum(x, &[0, 1]);
+            let e = b.exp(total);
+            let all = b.broadcast_to(e, &Shape::fixed(&[2, 3]));
+            b.div(x, all)
+        })]
+    },
+};
+
 /// An elementwise operation on operands that are all repeated in the same way is computed once and then repeated.
 pub static ELEMENTWISE_OF_BROADCAST: Rule = Rule {
     name: "elementwise-of-broadcast",

@@ -345,6 +345,7 @@ pub fn regression(
         inputs: vec![of("x", x)],
         outputs: vec![of("y", Type::scalar())],
         sites: declarations,
+        derived: Vec::new(),
     }
 }
 

@@ -6,6 +6,7 @@ mod inputs;
 mod library;
 mod likelihood;
 mod models;
+mod noncentre;
 mod objectives;
 mod passes;
 mod rewrites;

@@ -82,6 +82,7 @@ fn hierarchy() -> Model {
             site("a", Support::Real),
             site("sigma", POSITIVE),
         ],
+        derived: Vec::new(),
     }
 }
 
@@ -287,6 +288,7 @@ fn observations_in_a_loop() {
         inputs: Vec::new(),
         outputs: vec![input("y", ty)],
         sites: vec![site("mean", Support::Real)],
+        derived: Vec::new(),
     };
     let densities = density(&model).unwrap();
     let y = [0.3, -0.5, 1.2];
@@ -405,8 +407,8 @@ fn every_code_is_raised() {
         curved,
     );
     assert_code(compile(&curved, &plain(), 1), &report::NO_DERIVATIVE);
-    // Three more are raised in `likelihood` and `separation`.
-    assert_eq!(report::CODES.len(), 13);
+    // Four more are raised in `likelihood`, `noncentre` and `separation`.
+    assert_eq!(report::CODES.len(), 14);
 }
 
 /// An observation inside a recurrence depends on its carry, so it cannot be taken out.

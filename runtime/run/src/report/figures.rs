@@ -213,9 +213,11 @@ pub fn loss(outcome: &Outcome) -> String {
     let curves: Vec<Vec<(f64, f64)>> = outcome
         .splits
         .iter()
-        .map(|split| per_row(&split.fitted.losses, split.train))
+        .filter_map(|split| split.found.fitted().map(|fitted| (fitted, split.train)))
+        .map(|(fitted, rows)| per_row(&fitted.losses, rows))
         .collect();
-    let epochs = outcome.splits.iter().map(|split| split.fitted.losses.len());
+    let fitted = outcome.splits.iter().filter_map(|split| split.found.fitted());
+    let epochs = fitted.map(|fitted| fitted.losses.len());
     let epochs = epochs.max().unwrap_or(1).max(1) as f64;
     // The first epochs fall so far that the rest would be a flat line.
     let settled = curves.iter().flatten().filter(|point| point.0 >= 0.03 * epochs);

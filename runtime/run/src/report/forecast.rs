@@ -65,7 +65,7 @@ pub fn of_rows(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Op
     let rows = thinned(all, all.count.div_ceil(ROWS));
     let target = outcome.dataset.target.as_ref().unwrap_or(&infer.output.name);
     let observed = rows.original(target)?;
-    let draws = infer.options.predictive_draws;
+    let draws = infer.predictive_draws;
     forecast(
         infer,
         outcome,
@@ -103,7 +103,6 @@ pub fn curve(
     let x: Vec<f64> = (0..POINTS).map(|at| low - room + step * at as f64).collect();
     let rows = input.rows(&dataset.train, &x);
     let draws = infer
-        .options
         .predictive_draws
         .max(CURVE_DRAWS.min(WEIGHTS / infer.cost.parameters.max(1)));
     let found = forecast(infer, outcome, &rows, dataset, Vec::new(), (draws, context))?;
@@ -137,7 +136,7 @@ fn forecast(
         return Ok(None);
     };
     let mut predictor = Predictor::with_target(infer, rows, dataset, (draws, false), context)?;
-    predictor.set_parameters(&last.fitted.values)?;
+    predictor.set_parameters(last.found.values())?;
     let standardisation = dataset.preparation.target;
     let mut found = Forecast {
         observed,
@@ -252,7 +251,7 @@ impl Only {
 }
 
 /// Every so many rows.
-fn thinned(rows: &Rows, every: usize) -> Rows {
+pub fn thinned(rows: &Rows, every: usize) -> Rows {
     if every <= 1 {
         return rows.clone();
     }

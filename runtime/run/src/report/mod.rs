@@ -1,5 +1,7 @@
 //! The report of a run: `report.html` with tables and plots, and the main plot of each infer as a file of its own.
 
+pub mod chain_tables;
+pub mod chains;
 pub mod figures;
 pub mod forecast;
 pub mod page;
@@ -11,7 +13,9 @@ use crate::run::{Outcome, RunResult};
 use bnnc_abi::manifest::{Infer, Manifest, OutputKind};
 use bnnc_data::write::ResultColumn;
 use bnnc_kernels::pool::Pool;
+use chains::ChainReport;
 use figures::Classes;
+use page::Plots;
 use std::sync::Arc;
 
 /// Confusions of more classes than this are not drawn.
@@ -31,11 +35,7 @@ pub struct Report {
 /// # Errors
 /// A limit of the machine.
 pub fn report(manifest: &Manifest, result: &RunResult) -> Result<Report, Stop> {
-    let context = Context {
-        pool: Arc::new(Pool::new(1)),
-        seed: manifest.seed,
-        progress: false,
-    };
+    let context = Context::new(Arc::new(Pool::new(1)), manifest.seed);
     let mut report = Report::default();
     let mut all = Vec::new();
     for outcome in &result.outcomes {
@@ -54,11 +54,25 @@ pub fn report(manifest: &Manifest, result: &RunResult) -> Result<Report, Stop> {
             .filter(|site| site.elements.len() > 1 && !site.name.contains('.'));
         figures.extend(own.map(figures::intervals));
         figures.extend(figures::pruning(outcome));
-        figures.push(figures::loss(outcome));
-        all.push(figures);
+        if infer.is_some_and(|infer| infer.training().is_some()) {
+            figures.push(figures::loss(outcome));
+        }
+        all.push(Plots {
+            figures,
+            chains: chain_plots(outcome)?,
+        });
     }
     report.html = page::page(manifest, result, &all);
     Ok(report)
+}
+
+/// The plots of the chains of an infer that samples.
+fn chain_plots(outcome: &Outcome) -> Result<Vec<String>, Stop> {
+    let sampled = outcome.splits.last().and_then(|split| split.found.sampled());
+    let (Some(sampled), Some(diagnosis)) = (sampled, &outcome.diagnosis) else {
+        return Ok(Vec::new());
+    };
+    Ok(ChainReport::new(sampled, &outcome.quantities, diagnosis)?.plots())
 }
 
 /// The plots of the predictive distribution, the main one first.

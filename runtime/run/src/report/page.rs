@@ -1,10 +1,11 @@
 //! The page: tables and plots as one HTML file that needs nothing else.
 
+use crate::report::chain_tables;
 use crate::report::svg::{STYLE, escape};
 use crate::result::{rounded, shown};
-use crate::run::{Outcome, RunResult};
+use crate::run::{Found, Outcome, RunResult, SplitOutcome};
 use bnnc_abi::manifest::{Infer, Manifest};
-use bnnc_base::shape::Sizes;
+use bnnc_base::shape::{Shape, Sizes};
 use bnnc_data::metrics::over_splits;
 use std::fmt::Write;
 
@@ -50,15 +51,24 @@ const METRICS: [(&str, &str); 11] = [
     ),
 ];
 
-/// The whole page; `figures` holds the plots of each infer.
-pub fn page(manifest: &Manifest, result: &RunResult, figures: &[Vec<String>]) -> String {
+/// The plots of an infer.
+#[derive(Clone, Debug, Default)]
+pub struct Plots {
+    /// Those of predictions and sites.
+    pub figures: Vec<String>,
+    /// Those of Markov chains.
+    pub chains: Vec<String>,
+}
+
+/// The whole page, with the plots of each infer.
+pub fn page(manifest: &Manifest, result: &RunResult, plots: &[Plots]) -> String {
     let program = escape(&manifest.program);
     let name = manifest.program.rsplit('/').next().unwrap_or_default();
     let name = escape(name.strip_suffix(".bnn").unwrap_or(name));
     let mut body = String::new();
-    for (outcome, figures) in result.outcomes.iter().zip(figures) {
+    for (outcome, plots) in result.outcomes.iter().zip(plots) {
         if let Some(infer) = manifest.infers.iter().find(|infer| infer.name == outcome.name) {
-            section(&mut body, infer, outcome, figures);
+            section(&mut body, infer, outcome, plots);
         }
     }
     format!(
@@ -72,7 +82,7 @@ pub fn page(manifest: &Manifest, result: &RunResult, figures: &[Vec<String>]) ->
     )
 }
 
-fn section(body: &mut String, infer: &Infer, outcome: &Outcome, figures: &[String]) {
+fn section(body: &mut String, infer: &Infer, outcome: &Outcome, plots: &Plots) {
     let Some(last) = outcome.splits.last() else {
         return;
     };
@@ -82,26 +92,46 @@ fn section(body: &mut String, infer: &Infer, outcome: &Outcome, figures: &[Strin
     };
     let _ = writeln!(
         body,
-        "<h2>{} <small>{} on {}</small></h2>\n<p class=\"facts\">{} training rows, {} test rows{splits}; {} epochs, {} steps, {}</p>",
+        "<h2>{} <small>{} on {}</small></h2>\n<p class=\"facts\">{} training rows, {} test rows{splits}; {}, {}</p>",
         escape(&infer.name),
         infer.method,
         escape(&infer.data),
         last.train,
         last.test,
-        last.fitted.epochs,
-        last.fitted.steps,
+        work(last),
         infer.precision,
     );
     metrics(body, outcome);
+    figures(body, &plots.figures);
+    pruning(body, infer, outcome);
+    match (last.found.sampled(), &outcome.diagnosis) {
+        (Some(sampled), Some(diagnosis)) => {
+            chain_tables::tables(body, sampled, diagnosis);
+            figures(body, &plots.chains);
+            sampled_sites(body, infer);
+        }
+        _ => {
+            posterior(body, outcome);
+            kl(body, infer);
+        }
+    }
+    cost(body, infer, outcome);
+}
+
+fn figures(body: &mut String, figures: &[String]) {
     let _ = writeln!(body, "<div class=\"figures\">");
     for figure in figures {
         let _ = writeln!(body, "<figure>\n{figure}</figure>");
     }
     let _ = writeln!(body, "</div>");
-    pruning(body, infer, outcome);
-    posterior(body, outcome);
-    kl(body, infer);
-    cost(body, infer, outcome);
+}
+
+/// What was done, in a few words.
+fn work(split: &SplitOutcome) -> String {
+    match &split.found {
+        Found::Fitted(fitted) => format!("{} epochs, {} steps", fitted.epochs, fitted.steps),
+        Found::Sampled(sampled) => format!("{} chains, {} draws", sampled.chains.len(), sampled.draws()),
+    }
 }
 
 fn metrics(body: &mut String, outcome: &Outcome) {
@@ -130,7 +160,8 @@ fn metrics(body: &mut String, outcome: &Outcome) {
 
 fn pruning(body: &mut String, infer: &Infer, outcome: &Outcome) {
     let lines = outcome.pruning();
-    let (Some(first), Some(pruning)) = (lines.first(), &infer.pruning) else {
+    let pruning = infer.training().and_then(|train| train.pruning.as_ref());
+    let (Some(first), Some(pruning)) = (lines.first(), pruning) else {
         return;
     };
     let mut heads = vec!["removed", "weights left", "lowest ratio left", "dB"];
@@ -178,17 +209,27 @@ fn posterior(body: &mut String, outcome: &Outcome) {
     table(body, title, &["site", "mean", "sd", "5 %", "95 %"], rows);
 }
 
+/// The sites of a sampled model, and on which scale they are moved.
+fn sampled_sites(body: &mut String, infer: &Infer) {
+    let rows = infer.reports.iter().map(|site| {
+        let name = format!("<code>{}</code>", escape(&site.name));
+        vec![name, sizes(&site.shape), escape(&site.family), ticked(&site.kl)]
+    });
+    table(body, "Sites", &["site", "shape", "kind", "how"], rows);
+}
+
+/// `3 × 4`.
+fn sizes(shape: &Shape) -> String {
+    let sizes = shape.resolve(&Sizes::default());
+    let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
+    sizes.join("\u{a0}\u{d7}\u{a0}")
+}
+
 fn kl(body: &mut String, infer: &Infer) {
     let rows = infer.reports.iter().map(|site| {
-        let sizes: Vec<String> = site
-            .shape
-            .resolve(&Sizes::default())
-            .iter()
-            .map(usize::to_string)
-            .collect();
         vec![
             format!("<code>{}</code>", escape(&site.name)),
-            sizes.join("\u{a0}\u{d7}\u{a0}"),
+            sizes(&site.shape),
             escape(&site.family),
             ticked(&site.kl),
             ticked(&site.likelihood),
@@ -206,6 +247,18 @@ fn kl(body: &mut String, infer: &Infer) {
 fn cost(body: &mut String, infer: &Infer, outcome: &Outcome) {
     let cost = &infer.cost;
     let sum = |of: fn(&crate::run::SplitOutcome) -> f64| outcome.splits.iter().map(of).sum::<f64>();
+    let (flops, bytes, seconds) = match infer.sampling() {
+        None => (
+            "floating-point operations of a step",
+            "memory a step reads and writes",
+            "seconds of fitting",
+        ),
+        Some(_) => (
+            "floating-point operations of a gradient",
+            "memory a gradient reads and writes",
+            "seconds of sampling",
+        ),
+    };
     let rows = [
         ("parameters", cost.parameters.to_string()),
         ("variational parameters", cost.variational_parameters.to_string()),
@@ -213,34 +266,27 @@ fn cost(body: &mut String, infer: &Infer, outcome: &Outcome) {
             "nodes that gradients flow through",
             cost.gradient_nodes.to_string(),
         ),
-        (
-            "floating-point operations of a step",
-            scaled(cost.flops, 1000.0, ["", "k", "M", "G"]),
-        ),
-        (
-            "memory a step reads and writes",
-            scaled(cost.bytes, 1024.0, ["B", "KiB", "MiB", "GiB"]),
-        ),
+        (flops, scaled(cost.flops, 1000.0, ["", "k", "M", "G"])),
+        (bytes, scaled(cost.bytes, 1024.0, ["B", "KiB", "MiB", "GiB"])),
         (
             "predicted peak of memory",
             scaled(cost.peak_bytes, 1024.0, ["B", "KiB", "MiB", "GiB"]),
         ),
         ("seconds of compiling", format!("{:.3}", infer.compile_seconds)),
-        (
-            "seconds of fitting",
-            format!("{:.2}", sum(|split| split.fit_seconds)),
-        ),
+        (seconds, format!("{:.2}", sum(|split| split.fit_seconds))),
         (
             "seconds of predicting",
             format!("{:.2}", sum(|split| split.predict_seconds)),
         ),
     ];
-    let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]);
+    let own = |row: &(&str, String)| row.0 != "variational parameters" || infer.training().is_some();
+    let rows = rows.into_iter().filter(own);
+    let rows = rows.map(|(name, value)| vec![name.to_owned(), value]);
     table(body, "Cost", &["", ""], rows);
 }
 
 /// Text whose words between backticks are code.
-fn ticked(text: &str) -> String {
+pub(super) fn ticked(text: &str) -> String {
     let parts = text.split('`').enumerate();
     let part = |(at, part): (usize, &str)| match at % 2 {
         0 => escape(part),
@@ -264,7 +310,7 @@ fn scaled(value: u64, base: f64, units: [&str; 4]) -> String {
 }
 
 /// A table of cells that are already HTML; none at all without rows.
-fn table(body: &mut String, title: &str, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) {
+pub(super) fn table(body: &mut String, title: &str, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) {
     let mut rows = rows.peekable();
     if rows.peek().is_none() {
         return;

@@ -188,7 +188,7 @@ impl Plot {
                 bottom + 17.0
             );
         }
-        let Ticks { values, decimals } = ticks(self.y.low, self.y.high, (height / 50.0) as usize);
+        let Ticks { values, decimals } = ticks(self.y.low, self.y.high, (height / 50.0).max(4.0) as usize);
         for value in values {
             let y = TOP + self.at((self.x.low, value)).1;
             let _ = writeln!(text, r#"<path class="grid" d="M{LEFT} {y:.1}H{right}"/>"#);

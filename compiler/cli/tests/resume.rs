@@ -1,0 +1,464 @@
+//! Runs that are killed or interrupted and go on to the very same bytes.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use support::{Output, root, run};
+
+/// A regression that is trained once and sampled in three ways, each with two chains.
+const PROGRAM: &str = "\
+data rows = csv(\"rows.csv\") {
+  target = y
+}
+
+model Line(x: real[D]) -> y: real {
+  a ~ Normal(0, 1)
+  b: real[D]  ~ Normal(0, 1)
+  s: positive ~ HalfNormal(1)
+  y ~ Normal(a + dot(b, x), s)
+}
+
+infer found = map(Line, rows) {
+  epochs = 200
+}
+
+infer turning = nuts(Line, rows) {
+  chains = 2
+  warmup = 200
+  draws  = 800
+  thin   = 10
+}
+
+infer walking = random_walk(Line, rows) {
+  chains = 2
+  warmup = 500
+  draws  = 3000
+  thin   = 40
+  store  = disk
+}
+
+infer sliding = sgld(Line, rows) {
+  chains    = 2
+  warmup    = 100
+  draws     = 3000
+  thin      = 20
+  batch     = 8
+  step_size = 1e-3
+}
+";
+
+/// A folder of its own for one test, with the program and its data.
+fn workshop(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("bnnc-resume-{}-{name}", std::process::id()));
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    fs::write(path.join("line.bnn"), PROGRAM).unwrap();
+    let mut rows = "u,v,y\n".to_owned();
+    for i in 0..40 {
+        let (u, v) = (f64::from(i) / 20.0 - 1.0, f64::from(i * 7 % 11) / 5.0 - 1.0);
+        let noise = f64::from(i * 13 % 17) / 17.0 - 0.5;
+        rows.push_str(&format!("{u},{v},{}\n", 0.5 + u - 0.7 * v + 0.6 * noise));
+    }
+    fs::write(path.join("rows.csv"), rows).unwrap();
+    path
+}
+
+/// `bnnc run line.bnn` into a folder, by `--out` or `--resume`.
+fn arguments(workshop: &Path, how: &str, out: &Path) -> Vec<String> {
+    let program = workshop.join("line.bnn");
+    let words = [
+        "run",
+        program.to_str().unwrap(),
+        "--threads",
+        "2",
+        how,
+        out.to_str().unwrap(),
+    ];
+    words.map(str::to_owned).to_vec()
+}
+
+fn start(workshop: &Path, how: &str, out: &Path) -> Child {
+    spawn(arguments(workshop, how, out))
+}
+
+fn spawn(arguments: Vec<String>) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_bnnc"))
+        .args(arguments)
+        .current_dir(root())
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn finish(workshop: &Path, how: &str, out: &Path) -> Output {
+    let output = run(arguments(workshop, how, out));
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    output
+}
+
+/// Lets a run go on for a time and kills it; whether it was still running.
+fn kill_after(mut child: Child, time: Duration) -> bool {
+    std::thread::sleep(time);
+    let running = child.try_wait().unwrap().is_none();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    running
+}
+
+/// Every file of a folder that numbers are in: all but the seconds, and what only a run that goes on needs.
+fn numbers(out: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![out.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(out).unwrap().display().to_string();
+            if name.starts_with("checkpoint") && !name.ends_with(".draws") {
+                continue;
+            }
+            found.insert(name.clone(), without_seconds(&name, fs::read(&path).unwrap()));
+        }
+    }
+    found
+}
+
+fn without_seconds(name: &str, bytes: Vec<u8>) -> Vec<u8> {
+    if name == "report.html" {
+        let page = String::from_utf8(bytes).unwrap();
+        let lines = page
+            .split("<tr>")
+            .filter(|line| !line.starts_with("<td>seconds of "));
+        return lines.collect::<String>().into_bytes();
+    }
+    if name != "result.json" {
+        return bytes;
+    }
+    let mut result: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    for (_, infer) in result["infer"].as_object_mut().unwrap() {
+        infer.as_object_mut().unwrap().remove("seconds").unwrap();
+    }
+    result.to_string().into_bytes()
+}
+
+fn assert_same(expected: &BTreeMap<String, Vec<u8>>, out: &Path, when: &str) {
+    let found = numbers(out);
+    let names: Vec<&String> = expected.keys().collect();
+    assert_eq!(names, found.keys().collect::<Vec<_>>(), "{when}");
+    for (name, bytes) in expected {
+        assert!(*bytes == found[name], "{name} differs, {when}");
+    }
+}
+
+/// A run that nothing disturbed: its numbers and the time that it took.
+fn undisturbed(workshop: &Path) -> (BTreeMap<String, Vec<u8>>, Duration) {
+    let out = workshop.join("undisturbed");
+    let clock = Instant::now();
+    finish(workshop, "--out", &out);
+    let time = clock.elapsed();
+    let numbers = numbers(&out);
+    for infer in ["turning", "walking", "sliding"] {
+        for chain in 0..2 {
+            let draws = &numbers[&format!("checkpoint/{infer}-0-{chain}.draws")];
+            assert!(draws.len() > 20_000, "{infer} drew");
+        }
+    }
+    assert!(numbers.contains_key("posterior.safetensors"));
+    (numbers, time)
+}
+
+/// Whether a chain was committed that has not all its draws.
+fn has_half_a_chain(expected: &BTreeMap<String, Vec<u8>>, out: &Path) -> bool {
+    let mut draws = expected.iter().filter(|(name, _)| name.ends_with(".draws"));
+    draws.any(|(name, bytes)| {
+        let path = out.join(name);
+        let size = fs::metadata(&path).map_or(0, |file| file.len());
+        path.with_extension("chain").exists() && size < bytes.len() as u64
+    })
+}
+
+/// Kills a run at these fractions of its time, one after the other, and finishes it. Gives the kills that left half a chain.
+fn assert_kills_change_nothing(
+    workshop: &Path,
+    (expected, time): (&BTreeMap<String, Vec<u8>>, Duration),
+    fractions: &[f64],
+) -> usize {
+    let out = workshop.join("killed");
+    let _ = fs::remove_dir_all(&out);
+    let (mut how, mut kills) = ("--out", 0);
+    for fraction in fractions {
+        let running = kill_after(start(workshop, how, &out), time.mul_f64(*fraction));
+        kills += usize::from(running && has_half_a_chain(expected, &out));
+        if out.join("checkpoint").join("run.json").exists() {
+            how = "--resume";
+        }
+    }
+    finish(workshop, how, &out);
+    assert_same(expected, &out, &format!("killed at {fractions:?}"));
+    kills
+}
+
+/// Fixed numbers between 0 and 1, those of an equidistributed sequence.
+fn fractions(first: usize, count: usize) -> Vec<f64> {
+    let golden = 0.618_033_988_749_894_9;
+    (first..first + count)
+        .map(|i| (i as f64 * golden).fract())
+        .collect()
+}
+
+#[test]
+fn a_run_that_is_killed_goes_on_to_the_same_bytes() {
+    let workshop = workshop("kill");
+    let (expected, time) = undisturbed(&workshop);
+    let mut kills = assert_kills_change_nothing(&workshop, (&expected, time), &[0.3, 0.3, 0.3]);
+    kills += assert_kills_change_nothing(&workshop, (&expected, time), &[0.9]);
+    assert!(kills >= 1, "no run was killed while it sampled");
+}
+
+#[test]
+#[ignore = "50 kills take minutes"]
+fn fifty_kills_change_nothing() {
+    let workshop = workshop("kills");
+    let (expected, time) = undisturbed(&workshop);
+    let (mut kills, mut round) = (0, 0);
+    while kills < 50 {
+        // One, two or three kills on the way to the end; what counts is those in the middle of a chain.
+        let count = 1 + round % 3;
+        kills += assert_kills_change_nothing(&workshop, (&expected, time), &fractions(7 * round + 1, count));
+        round += 1;
+        assert!(round < 200, "the runs are not killed while they sample");
+    }
+    println!("{kills} kills in {round} runs");
+}
+
+/// Waits until a run has written a file of its checkpoint.
+fn wait_for(out: &Path, file: &str) {
+    let path = out.join("checkpoint").join(file);
+    let clock = Instant::now();
+    while !path.exists() {
+        assert!(
+            clock.elapsed() < Duration::from_secs(60),
+            "{file} does not appear"
+        );
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill")
+        .args([name, &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_it_has() {
+    let workshop = workshop("interrupt");
+    let (expected, _) = undisturbed(&workshop);
+    for (infer, name) in [("turning", "-INT"), ("sliding", "-TERM")] {
+        let out = workshop.join(infer);
+        let child = start(&workshop, "--out", &out);
+        wait_for(&out, &format!("{infer}-0-0.chain"));
+        signal(&child, name);
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(130), "{said}");
+        assert!(
+            said.contains("interrupted: ") && said.contains("--resume"),
+            "{said}"
+        );
+        let text = fs::read_to_string(out.join("result.json")).unwrap();
+        let result: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(result["interrupted"], true);
+        assert!(
+            result["infer"]["found"]["seconds"].is_object(),
+            "what was finished is there"
+        );
+        finish(&workshop, "--resume", &out);
+        assert_same(&expected, &out, &format!("interrupted in {infer}"));
+    }
+}
+
+#[test]
+fn a_second_signal_ends_the_process() {
+    let workshop = workshop("twice");
+    let out = workshop.join("out");
+    let mut child = start(&workshop, "--out", &out);
+    wait_for(&out, "turning-0-0.chain");
+    signal(&child, "-INT");
+    let _ = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    finish(&workshop, "--resume", &out);
+}
+
+#[test]
+fn training_stops_after_an_epoch() {
+    let workshop = workshop("training");
+    let out = workshop.join("out");
+    let words = |how: &str| {
+        let mut words = arguments(&workshop, how, &out);
+        words.extend(["--only", "found", "--set", "found.epochs=100000000"].map(str::to_owned));
+        words
+    };
+    let child = spawn(words("--out"));
+    wait_for(&out, "run.json");
+    let second = run(words("--resume"));
+    assert_eq!(second.status, 3);
+    assert!(second.stderr.contains("E0512"), "{}", second.stderr);
+    signal(&child, "-INT");
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+    let text = fs::read_to_string(out.join("result.json")).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(result["interrupted"], true);
+    let epochs = result["infer"]["found"]["diagnostics"]["epochs"]
+        .as_u64()
+        .unwrap();
+    assert!((1..100_000_000).contains(&epochs), "{epochs}");
+    assert!(
+        !out.join("checkpoint").join("found-0.fit").exists(),
+        "half a fit is not kept"
+    );
+}
+
+#[test]
+fn more_draws_are_those_of_a_longer_run() {
+    let workshop = workshop("more");
+    let only = |how: &str, out: &Path, draws: usize| {
+        let mut words = arguments(&workshop, how, out);
+        let draws = format!("turning.draws={draws}");
+        words.extend(["--only", "turning", "--set", &draws].map(str::to_owned));
+        run(words)
+    };
+    let (short, long) = (workshop.join("short"), workshop.join("long"));
+    assert_eq!(only("--out", &long, 300).status, 0);
+    assert_eq!(only("--out", &short, 100).status, 0);
+    let output = only("--resume", &short, 300);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let expected = numbers(&long);
+    let settings = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains("turning.draws=300");
+    assert!(settings(&expected["program.json"]));
+    assert_same(&expected, &short, "with more draws");
+    let fewer = only("--resume", &short, 200);
+    assert_eq!(fewer.status, 2);
+    assert!(
+        fewer.stderr.contains("E0511") && fewer.stderr.contains("300 then, 200 now"),
+        "{}",
+        fewer.stderr
+    );
+}
+
+/// The steps of a cycle depend on how many there are.
+#[test]
+fn cycles_do_not_grow() {
+    let workshop = workshop("cycles");
+    let out = workshop.join("out");
+    let with = |how: &str, draws: &str| {
+        let mut words = arguments(&workshop, how, &out);
+        let schedule = "sliding.schedule=cyclical(4, 0.5)";
+        words.extend(["--only", "sliding", "--set", schedule, "--set", draws].map(str::to_owned));
+        run(words)
+    };
+    assert_eq!(with("--out", "sliding.draws=100").status, 0);
+    let more = with("--resume", "sliding.draws=200");
+    assert_eq!(more.status, 2);
+    assert!(
+        more.stderr.contains("the draws of `sliding`: 100 then, 200 now"),
+        "{}",
+        more.stderr
+    );
+    assert_eq!(with("--resume", "sliding.draws=100").status, 0);
+}
+
+#[test]
+fn only_the_same_run_is_continued() {
+    let workshop = workshop("same");
+    let out = workshop.join("out");
+    let only = |how: &str, more: &[&str]| {
+        let mut words = arguments(&workshop, how, &out);
+        words.extend(["--only", "turning"].map(str::to_owned));
+        words.extend(more.iter().map(|word| (*word).to_owned()));
+        run(words)
+    };
+    let first = only("--resume", &[]);
+    assert_eq!(first.status, 0, "{}", first.stderr);
+    assert!(first.stderr.contains("E0513"), "{}", first.stderr);
+    let refused = |output: Output, why: &str| {
+        assert_eq!(output.status, 2, "{}", output.stderr);
+        assert!(
+            output.stderr.contains("E0511") && output.stderr.contains(why),
+            "{}",
+            output.stderr
+        );
+    };
+    refused(only("--resume", &["--seed", "3"]), "the seed: 0 then, 3 now");
+    refused(
+        only("--resume", &["--backend", "reference"]),
+        "the backend: cranelift then, reference now",
+    );
+    refused(
+        only("--resume", &["--precision", "f32"]),
+        "the infer `turning`: nuts in f64 then, nuts in f32 now",
+    );
+    refused(
+        only("--resume", &["--set", "turning.max_depth=5"]),
+        "`--set turning.max_depth`: not given then, 5 now",
+    );
+    let rows = fs::read_to_string(workshop.join("rows.csv")).unwrap();
+    fs::write(workshop.join("rows.csv"), rows.replacen("0.", "0.1", 1)).unwrap();
+    refused(only("--resume", &[]), "`rows.csv` of `rows` has changed");
+    fs::write(workshop.join("rows.csv"), &rows).unwrap();
+    fs::write(
+        workshop.join("line.bnn"),
+        PROGRAM.replace("Normal(0, 1)", "Normal(0, 2)"),
+    )
+    .unwrap();
+    refused(only("--resume", &[]), "the program has changed");
+    fs::write(workshop.join("line.bnn"), PROGRAM).unwrap();
+    assert_eq!(only("--resume", &[]).status, 0);
+    assert_eq!(only("--resume", &["--out", "elsewhere"]).status, 2);
+    fs::write(out.join("checkpoint").join("turning-0-1.draws"), "short").unwrap();
+    let damaged = only("--resume", &[]);
+    assert_eq!(damaged.status, 3);
+    assert!(damaged.stderr.contains("E0510"), "{}", damaged.stderr);
+    assert_eq!(only("--out", &[]).status, 0, "a new run does not care");
+}
+
+#[test]
+fn strict_runs_fail_where_chains_warn() {
+    let workshop = workshop("strict");
+    let few = [
+        "--only",
+        "turning",
+        "--set",
+        "turning.draws=20",
+        "--set",
+        "turning.warmup=5",
+    ];
+    let program = workshop.join("line.bnn");
+    let run_with = |more: &[&str]| {
+        let words = ["run", program.to_str().unwrap()].into_iter().chain(few);
+        run(words.chain(more.iter().copied()))
+    };
+    let lenient = run_with(&[]);
+    assert_eq!(lenient.status, 0, "{}", lenient.stderr);
+    assert!(lenient.stderr.contains("E052"), "{}", lenient.stderr);
+    assert_eq!(run_with(&["--strict"]).status, 4);
+    let words = ["run", program.to_str().unwrap(), "--only", "found", "--strict"];
+    assert_eq!(run(words).status, 0, "training has no chains");
+}

@@ -1,0 +1,256 @@
+//! Infers that sample: their programs, and the options that steer their chains.
+
+use crate::axes::axes;
+use crate::codes;
+use crate::infer::{Compilation, Elaborated, Failure};
+use crate::training::Programs;
+use bnnc_abi::data::Schema;
+use bnnc_abi::manifest::{Cost, Work};
+use bnnc_abi::sampling::{
+    Adaptation, Correction, Estimator, LeaveOneOut, Loss, Metric, Penalty, Proposal, Report, Sampling, Steps, Store, Transition,
+};
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_hir::tree::SettingValue;
+use bnnc_loops::backend::Backend;
+use bnnc_rewrite::density::Densities;
+use bnnc_rewrite::methods::sample::{self, Sampled};
+
+/// Up to this dimension a dense metric costs little beside the gradient, is learnt in a warm-up of usual length, and gives as many
+/// effective samples per gradient as a diagonal one, or many times more where there are correlations.
+const SMALL: usize = 50;
+
+impl Compilation<'_> {
+    /// The functions that the infer's samplers ask.
+    ///
+    /// # Errors
+    /// A site that cannot be sampled as its noise, a path without a derivative.
+    pub fn sampled(&mut self, elaborated: &Elaborated, densities: &Densities) -> Result<Sampled, Failure> {
+        let noncentred = self.names("noncentre");
+        let (model, posterior) = (&elaborated.model, &elaborated.posterior);
+        let result = self.timed("rewrite", |this| {
+            sample::sampled(densities, model, posterior, noncentred, &mut this.context)
+        });
+        result.map_err(|refusal| self.failure(refusal))
+    }
+
+    /// The programs of an infer that samples.
+    pub(crate) fn sampling_programs(
+        &mut self,
+        elaborated: &Elaborated,
+        densities: &Densities,
+        schema: &Schema,
+        backend: &dyn Backend,
+    ) -> Result<Programs, Failure> {
+        let sampled = self.sampled(elaborated, densities)?;
+        if sampled.dimension == 0 {
+            return Err(Failure::Program(vec![codes::nothing_to_sample(self.item)]));
+        }
+        self.reported(&sampled)?;
+        let transition = self.transition(sampled.dimension)?;
+        self.fitting(&transition)?;
+        let precision = self.precision(backend);
+        let density = self.lower("density", &sampled.density, &[], precision)?;
+        let rows = self.lower("rows", &sampled.rows, &[], precision)?;
+        let sizes = Sizes::default()
+            .with(Symbol::Batch, schema.train.max(1))
+            .with(Symbol::Examples, schema.train);
+        let work = bnnc_lower::cost::cost(&density, &sizes);
+        let cost = Cost {
+            parameters: sampled.parameters,
+            variational_parameters: sampled.dimension,
+            gradient_nodes: sampled.gradient_nodes,
+            flops: work.flops,
+            bytes: work.bytes,
+            peak_bytes: 0,
+        };
+        let sampling = Sampling {
+            density: self.code(density, backend)?,
+            rows: self.code(rows, backend)?,
+            moved: sampled.moved.iter().map(|name| name.to_string()).collect(),
+            chains: self.int("chains").max(1),
+            warmup: self.int("warmup"),
+            draws: self.int("draws").max(1),
+            thin: self.int("thin").max(1),
+            transition,
+            temperature: self.real("temperature").unwrap_or(1.0),
+            jitter: self.real("jitter").unwrap_or(match self.setting("start") {
+                Some(_) => 0.0,
+                None => 2.0,
+            }),
+            store: match self.word("store") {
+                Some("disk") => Store::Disk,
+                _ => Store::Memory,
+            },
+            leave_one_out: match self.word("loo") {
+                Some("always") => LeaveOneOut::Always,
+                Some("never") => LeaveOneOut::Never,
+                _ => LeaveOneOut::Automatic,
+            },
+            axes: axes(self.model(), schema, &elaborated.bound.ports),
+            report: match self.names("report") {
+                [] => Report::Automatic,
+                names => Report::Sites(names.iter().map(|name| name.to_string()).collect()),
+            },
+        };
+        Ok(Programs {
+            work: Work::Sample(Box::new(sampling)),
+            predict: sampled.predict,
+            sites: sampled.sites,
+            states: sampled.states,
+            reports: sampled.reports,
+            cost,
+        })
+    }
+
+    /// What the infer is asked to report exists.
+    fn reported(&self, sampled: &Sampled) -> Result<(), Failure> {
+        let names: Vec<&str> = sampled.reports.iter().map(|site| &*site.name).collect();
+        let unknown = self.names("report").iter().find(|name| !names.contains(&&***name));
+        match unknown {
+            Some(name) => Err(Failure::Program(vec![codes::no_quantity(self.item, name, &names)])),
+            None => Ok(()),
+        }
+    }
+
+    /// The options go together.
+    fn fitting(&self, transition: &Transition) -> Result<(), Failure> {
+        let schedule = |steps: &Steps| match *steps {
+            Steps::Polynomial { b, gamma } if !(b > 0.0 && gamma > 0.0) => Some((
+                format!("`polynomial({b}, {gamma})` needs two positive numbers"),
+                "the steps shrink as `(1 + t / b)^-gamma`, such as `polynomial(1000, 0.55)`",
+            )),
+            Steps::Cyclical { cycles, exploration } if cycles == 0 || !(0.0..1.0).contains(&exploration) => Some((
+                format!("`cyclical({cycles}, {exploration})` needs at least one cycle and a fraction from 0 to below 1"),
+                "such as `cyclical(4, 0.5)`, which explores in the first half of each of four cycles",
+            )),
+            Steps::Constant | Steps::Polynomial { .. } | Steps::Cyclical { .. } => None,
+        };
+        let refusal = match transition {
+            Transition::Sgld { schedule: steps, .. } | Transition::Sghmc { schedule: steps, .. } => {
+                schedule(steps).map(|(message, help)| ("schedule", message, help.to_owned()))
+            }
+            Transition::Penalty(penalty) => {
+                let refusal = penalty.check().err();
+                refusal.map(|refusal| ("batches", refusal.message, refusal.help))
+            }
+            Transition::Nuts { .. } | Transition::Hmc { .. } | Transition::Mala { .. } | Transition::RandomWalk { .. } => {
+                None
+            }
+        };
+        match refusal {
+            Some((option, message, help)) => {
+                let diagnostic = codes::options_apart(self.item, option, &message, &help);
+                Err(Failure::Program(vec![diagnostic]))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The transition of a chain in so many dimensions.
+    fn transition(&self, dimension: usize) -> Result<Transition, Failure> {
+        let batch = self.int("batch");
+        Ok(match self.item.method.name {
+            "nuts" => Transition::Nuts {
+                max_depth: self.int("max_depth"),
+                adaptation: self.adaptation(dimension),
+            },
+            "hmc" => Transition::Hmc {
+                steps: self.int("steps"),
+                adaptation: self.adaptation(dimension),
+            },
+            "mala" => Transition::Mala {
+                adaptation: self.adaptation(dimension),
+            },
+            "random_walk" => Transition::RandomWalk {
+                adaptation: self.adaptation(dimension),
+            },
+            "sgld" => Transition::Sgld {
+                batch,
+                step_size: self.real("step_size").unwrap_or(1e-5),
+                schedule: self.steps(),
+            },
+            "sghmc" => Transition::Sghmc {
+                batch,
+                step_size: self.real("step_size").unwrap_or(1e-5),
+                friction: self.real("friction").unwrap_or(0.1),
+                schedule: self.steps(),
+            },
+            "penalty" => Transition::Penalty(self.penalty()),
+            other => return Err(Failure::Fault(Fault::Bug(format!("no transition `{other}`")))),
+        })
+    }
+
+    fn adaptation(&self, dimension: usize) -> Adaptation {
+        let trajectories = matches!(self.item.method.name, "nuts" | "hmc");
+        Adaptation {
+            step_size: self.real("step_size"),
+            target_acceptance: self.real("target_acceptance").unwrap_or(0.8),
+            metric: match self.word("metric") {
+                Some("diagonal") => Metric::Diagonal,
+                Some("dense") => Metric::Dense,
+                Some("unit") => Metric::Unit,
+                Some("windowed") => Metric::Windowed,
+                Some("windowed_dense") => Metric::WindowedDense,
+                _ if trajectories && dimension <= SMALL => Metric::Dense,
+                _ => Metric::Diagonal,
+            },
+        }
+    }
+
+    fn penalty(&self) -> Penalty {
+        Penalty {
+            batch: self.int("batch"),
+            batches: self.int("batches"),
+            loss: match self.word("loss") {
+                Some("data") => Loss::Data,
+                _ => Loss::Batch,
+            },
+            estimator: match self.word("estimator") {
+                Some("single") => Estimator::Single,
+                _ => Estimator::Mean,
+            },
+            correction: match self.word("penalty") {
+                Some("naive") => Correction::Naive,
+                Some("corrected") => Correction::Corrected,
+                _ => Correction::Plain,
+            },
+            proposal: match self.call("proposal") {
+                ("mala", [step]) => Proposal::Langevin { step: *step },
+                (_, [step]) => Proposal::RandomWalk { step: *step },
+                _ => Proposal::RandomWalk { step: 1e-3 },
+            },
+            gradient_batch: self.int("gradient_batch"),
+            replacement: matches!(self.setting("replacement"), Some(SettingValue::Bool(true))),
+        }
+    }
+
+    fn steps(&self) -> Steps {
+        match self.call("schedule") {
+            ("polynomial", [b, gamma]) => Steps::Polynomial { b: *b, gamma: *gamma },
+            ("cyclical", [cycles, exploration]) => Steps::Cyclical {
+                cycles: *cycles as usize,
+                exploration: *exploration,
+            },
+            _ => Steps::Constant,
+        }
+    }
+
+    /// A real option, or its default where it has one.
+    fn real(&self, name: &str) -> Option<f64> {
+        match self.setting(name) {
+            Some(SettingValue::Real(value)) => Some(*value),
+            Some(SettingValue::Int(value)) => Some(*value as f64),
+            _ => self.default(name).parse().ok(),
+        }
+    }
+
+    /// The word and the numbers of an option such as `step(0.5, 0.1)`.
+    pub(crate) fn call(&self, name: &str) -> (&str, &[f64]) {
+        match self.setting(name) {
+            Some(SettingValue::Call(name, args)) => (name, args),
+            Some(SettingValue::Word(name)) => (name, &[]),
+            _ => ("", &[]),
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! `noncentre`: a site with a location-scale prior is sampled as its noise.
+//!
+//! Note \[Noise of a prior\]. The sampler of the prior says what its noise is: a draw of the form `loc + scale * noise`, element by
+//! element, where neither `loc` nor `scale` is reached by noise. Whatever else of the draw depends on parameters (the degrees of
+//! freedom of Student's t) belongs to the noise. The position of the site is `z = (x - loc) / scale`. Its density is that of the
+//! prior at `loc + scale z` times `|scale|`, whatever the prior is, so nothing but the usefulness of the position relies on
+//! what is read here; and no family is named.
+
+use crate::density::Prior;
+use crate::nodes::Scope;
+use crate::report;
+use crate::unroll::expand_maps;
+use bnnc_base::arena::Id;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_graph::analysis::ranges::ranges;
+use bnnc_graph::attr::Attr;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::dist::{Instance, Support};
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::model::Site;
+use bnnc_graph::op::OpDef;
+use bnnc_graph::ops;
+
+/// The value `loc + scale z` of a site and its log-Jacobian, the sum over elements of `log |scale|`; `None` where the prior has no
+/// such form. `z` has the type of the site; `scope` holds the values of the sites before and the shared inputs.
+pub fn value(builder: &mut Builder, prior: &Prior, scope: &Scope, z: Value) -> Option<(Value, Value)> {
+    let named = scope.call(builder, &prior.arguments);
+    let arguments: Vec<Value> = named.into_iter().map(|(_, value)| value).collect();
+    let Affine { loc, scale } = affine(builder, &prior.distribution, &arguments).ok()?;
+    let spread = scale.map_or(z, |scale| builder.mul(scale, z));
+    let value = loc.map_or(spread, |loc| builder.add(loc, spread));
+    let log_jacobian = match scale {
+        Some(scale) => log_size(builder, scale),
+        None => builder.real(0.0),
+    };
+    Some((value, log_jacobian))
+}
+
+/// The sum of `log |scale|`.
+fn log_size(builder: &mut Builder, scale: Value) -> Value {
+    let is_positive = ranges(builder.function(), &[])[scale.index()].lo >= 0.0;
+    let size = if is_positive { scale } else { builder.abs(scale) };
+    let log = builder.log(size);
+    builder.reduce_sum_all(log)
+}
+
+/// Why a site cannot be sampled as its noise, if it cannot. A site that does not move keeps its value.
+pub fn refusal(site: &Site, prior: &Prior, moves: bool) -> Option<Diagnostic> {
+    let why = match (moves, site.support) {
+        (false, _) => Why::Fixed,
+        (true, Support::Real) => why_not(&prior.distribution)?,
+        (true, _) => Why::Support,
+    };
+    let text = format!(
+        "`{}` cannot be sampled as its noise: {}",
+        site.name,
+        why.sentence(&prior.distribution.name)
+    );
+    Some(report::error(&report::NO_NOISE, text).help(why.help(&site.name)))
+}
+
+/// A name that is no site.
+pub fn unknown<'a>(name: &str, sites: impl Iterator<Item = &'a str>) -> Diagnostic {
+    let text = format!("`noncentre` names `{name}`, which is no site of the model");
+    let diagnostic = report::error(&report::NO_NOISE, text).label("names no site");
+    diagnostic.suggest(name, sites)
+}
+
+/// What stands against sampling a site as its noise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// It does not move.
+    Fixed,
+    /// Its values are not all reals.
+    Support,
+    /// The prior has no sampler.
+    NoSampler,
+    /// Elements of the prior depend on each other.
+    Joint,
+    /// The sampler has another form.
+    Form,
+}
+
+impl Why {
+    fn sentence(self, family: &str) -> String {
+        match self {
+            Why::Fixed => "the posterior fixes it".to_owned(),
+            Why::Support => {
+                "its values are constrained, and `loc + scale * noise` would leave them".to_owned()
+            }
+            Why::NoSampler => format!("`{family}` has no `draw` that would show it"),
+            Why::Joint => format!("the elements of `{family}` depend on each other"),
+            Why::Form => format!("the `draw` of `{family}` is not `loc + scale * noise`"),
+        }
+    }
+
+    fn help(self, site: &str) -> String {
+        match self {
+            Why::Fixed => format!("leave `{site}` out of `noncentre`"),
+            Why::Support | Why::NoSampler | Why::Joint | Why::Form => format!(
+                "leave `{site}` out of `noncentre`, or declare its noise as a site and compute `{site}` from it with `=`"
+            ),
+        }
+    }
+}
+
+fn why_not(distribution: &Instance) -> Option<Why> {
+    let mut scratch = Builder::new("scratch");
+    let params = distribution.params.iter();
+    let arguments: Vec<Value> = params.map(|(name, ty)| scratch.param(name, ty.clone())).collect();
+    affine(&mut scratch, distribution, &arguments).err()
+}
+
+/// A value that noise reaches, as `loc + scale * noise`; an absent `loc` is zero, an absent `scale` is one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Affine {
+    loc: Option<Value>,
+    scale: Option<Value>,
+}
+
+impl Affine {
+    /// Nothing of the noise is known.
+    const NOISE: Affine = Affine {
+        loc: None,
+        scale: None,
+    };
+}
+
+/// The form of a draw with `arguments` for the parameters.
+fn affine(builder: &mut Builder, distribution: &Instance, arguments: &[Value]) -> Result<Affine, Why> {
+    let sampler = distribution.draw.as_ref().ok_or(Why::NoSampler)?;
+    if !distribution.elementwise {
+        return Err(Why::Joint);
+    }
+    match interpret(builder, &expand_maps(sampler), arguments) {
+        Some(Part::Noisy(affine)) if affine != Affine::NOISE => Ok(affine),
+        _ => Err(Why::Form),
+    }
+}
+
+/// A value of a sampler.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    /// No noise reaches it.
+    Free(Value),
+    Noisy(Affine),
+}
+
+/// The result of a sampler. Nodes that noise reaches are not built.
+fn interpret(builder: &mut Builder, sampler: &Function, arguments: &[Value]) -> Option<Part> {
+    let mut parts = vec![Part::Noisy(Affine::NOISE); sampler.nodes.len()];
+    // The parameters after those of the distribution number the noise.
+    for (param, argument) in sampler.params.iter().zip(arguments) {
+        parts[param.index()] = Part::Free(*argument);
+    }
+    for node in sampler.nodes.ids() {
+        if let NodeKind::Apply { op, args, attrs } = &sampler.nodes[node].kind {
+            let operands: Vec<Part> = args.iter().map(|arg| parts[arg.index()]).collect();
+            parts[node.index()] = apply(builder, op.0, &operands, attrs);
+        }
+    }
+    let (_, result) = sampler.results.first()?;
+    Some(parts[result.index()])
+}
+
+fn apply(builder: &mut Builder, op: &'static OpDef, operands: &[Part], attrs: &[Attr]) -> Part {
+    let free: Option<Vec<Value>> = operands.iter().map(free).collect();
+    if let Some(operands) = free {
+        return Part::Free(builder.apply(op, &operands, attrs.to_vec()));
+    }
+    let is = |other: &'static OpDef| std::ptr::eq(op, other);
+    Part::Noisy(match operands {
+        [x, y] if is(&ops::add::ADD) => sum(builder, *x, *y),
+        [x, y] if is(&ops::sub::SUB) => {
+            let minus = negated(builder, *y);
+            sum(builder, *x, minus)
+        }
+        [x, y] if is(&ops::mul::MUL) => product(builder, *x, *y),
+        [x, y] if is(&ops::div::DIV) => quotient(builder, *x, *y),
+        [Part::Noisy(x)] if is(&ops::neg::NEG) => minus(builder, *x),
+        [Part::Noisy(x)] if is(&ops::broadcast::BROADCAST) || is(&ops::reshape::RESHAPE) => {
+            each(*x, |value| builder.apply(op, &[value], attrs.to_vec()))
+        }
+        _ => Affine::NOISE,
+    })
+}
+
+fn free(part: &Part) -> Option<Value> {
+    match part {
+        Part::Free(value) => Some(*value),
+        Part::Noisy(_) => None,
+    }
+}
+
+fn each(x: Affine, mut f: impl FnMut(Value) -> Value) -> Affine {
+    Affine {
+        loc: x.loc.map(&mut f),
+        scale: x.scale.map(&mut f),
+    }
+}
+
+/// The sign of the noise is part of the noise.
+fn minus(builder: &mut Builder, x: Affine) -> Affine {
+    Affine {
+        loc: x.loc.map(|loc| builder.neg(loc)),
+        scale: x.scale,
+    }
+}
+
+fn negated(builder: &mut Builder, x: Part) -> Part {
+    match x {
+        Part::Free(value) => Part::Free(builder.neg(value)),
+        Part::Noisy(affine) => Part::Noisy(minus(builder, affine)),
+    }
+}
+
+fn sum(builder: &mut Builder, x: Part, y: Part) -> Affine {
+    let mut both = |a: Option<Value>, b: Option<Value>| match (a, b) {
+        (Some(a), Some(b)) => Some(builder.add(a, b)),
+        (a, b) => a.or(b),
+    };
+    match (x, y) {
+        (Part::Noisy(x), Part::Noisy(y)) => Affine {
+            loc: both(x.loc, y.loc),
+            scale: x.scale.filter(|_| x.scale == y.scale),
+        },
+        (Part::Noisy(noisy), Part::Free(value)) | (Part::Free(value), Part::Noisy(noisy)) => Affine {
+            loc: both(Some(value), noisy.loc),
+            ..noisy
+        },
+        (Part::Free(_), Part::Free(_)) => unreachable!("one operand is noisy"),
+    }
+}
+
+fn product(builder: &mut Builder, x: Part, y: Part) -> Affine {
+    let mut times = |a: Option<Value>, b: Option<Value>| match (a, b) {
+        (Some(a), Some(b)) => Some(builder.mul(a, b)),
+        (a, b) => a.or(b),
+    };
+    match (x, y) {
+        (Part::Noisy(x), Part::Noisy(y)) if x.loc.is_none() && y.loc.is_none() => Affine {
+            loc: None,
+            scale: times(x.scale, y.scale),
+        },
+        (Part::Noisy(_), Part::Noisy(_)) => Affine::NOISE,
+        (Part::Noisy(noisy), Part::Free(value)) | (Part::Free(value), Part::Noisy(noisy)) => Affine {
+            loc: noisy.loc.and_then(|loc| times(Some(loc), Some(value))),
+            scale: times(Some(value), noisy.scale),
+        },
+        (Part::Free(_), Part::Free(_)) => unreachable!("one operand is noisy"),
+    }
+}
+
+/// A divisor that is noisy is taken as one over it where it has no `loc`.
+fn quotient(builder: &mut Builder, x: Part, y: Part) -> Affine {
+    let mut reciprocal = |value| builder.reciprocal(value);
+    let inverse = match y {
+        Part::Free(value) => Part::Free(reciprocal(value)),
+        Part::Noisy(Affine { loc: None, scale }) => Part::Noisy(Affine {
+            loc: None,
+            scale: scale.map(reciprocal),
+        }),
+        Part::Noisy(_) => Part::Noisy(Affine::NOISE),
+    };
+    product(builder, x, inverse)
+}

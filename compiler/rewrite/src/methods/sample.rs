@@ -1,0 +1,283 @@
+//! `sampled`: what samplers ask of a model, as functions of a position on the unconstrained scale.
+//!
+//! A position is one tensor per site that moves; sites that a posterior fixes keep their states. The log density is
+//! `log prior + log Jacobian + scale * sum over rows of log p(row)`.
+
+use super::plan::{self, Plan, state_name, state_type};
+use super::train::{Refusal, bind_data, bind_scalars, gradient_nodes, is_of_row};
+use super::{noncentre, predict, states};
+use crate::batch::batch;
+use crate::constrain;
+use crate::density::Densities;
+use crate::differentiate::differentiate;
+use crate::nodes::{self, Scope};
+use crate::pass::Context;
+use crate::{kl, pipeline, pipelines};
+use bnnc_abi::manifest::{SiteReport, State};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Dim, Shape, Sizes, Symbol};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::dist::Support;
+use bnnc_graph::function::{Function, Value};
+use bnnc_graph::model::{Model, Posterior, Start};
+use bnnc_graph::types::Type;
+use std::sync::Arc;
+
+/// The programs of one sampling infer; ports as in `bnnc_abi::sampling::Sampling`.
+#[derive(Clone, Debug)]
+pub struct Sampled {
+    /// The log density with its gradient.
+    pub density: Function,
+    /// The log likelihood of each row.
+    pub rows: Function,
+    /// Predictions for rows at many positions.
+    pub predict: Function,
+    /// The sites at many positions, on the declared scale.
+    pub sites: Function,
+    /// One per site.
+    pub states: Vec<State>,
+    /// The states that move.
+    pub moved: Vec<Arc<str>>,
+    /// How each site is sampled.
+    pub reports: Vec<SiteReport>,
+    /// Nodes of the log density that a gradient flows through.
+    pub gradient_nodes: usize,
+    /// Scalars among the sites.
+    pub parameters: usize,
+    /// The dimension of a position.
+    pub dimension: usize,
+}
+
+/// The functions of sampling `model`, whose sites are points in `posterior`: moved by the sampler or fixed. The sites in
+/// `noncentred` are sampled as their noise.
+///
+/// # Errors
+/// A site that cannot be sampled as its noise, a path without a derivative.
+pub fn sampled(
+    densities: &Densities,
+    model: &Model,
+    posterior: &Posterior,
+    noncentred: &[Arc<str>],
+    context: &mut Context,
+) -> Result<Sampled, Refusal> {
+    let plans = plan::plans(densities, model, posterior, kl::Options::default(), context)?;
+    let declined = context.without.iter().any(|name| name == pipelines::NONCENTRE);
+    let noncentred = if declined { &[] } else { noncentred };
+    check(&plans, noncentred)?;
+    let task = Task {
+        densities,
+        model,
+        plans: &plans,
+        noncentred,
+    };
+    let density = pipeline::run(&task.density(), pipelines::BEFORE_DERIVATIVE, context)?;
+    let gradient_nodes = gradient_nodes(&density, &plans);
+    let mut lowered = |function: &Function| pipeline::run(function, pipelines::BEFORE_LOWERING, context);
+    let moved = states::optimised(&plans);
+    let count = |shape: &Shape| shape.count(&Sizes::default());
+    Ok(Sampled {
+        density: lowered(&task.with_gradient(&density)?)?,
+        rows: lowered(&task.rows())?,
+        predict: lowered(&task.predict())?,
+        sites: lowered(&task.sites())?,
+        states: states::parameters(&plans),
+        dimension: moved.iter().map(|(_, shape)| count(shape)).sum(),
+        moved: moved.into_iter().map(|(name, _)| name).collect(),
+        reports: task.reports(),
+        gradient_nodes,
+        parameters: model.sites.iter().map(|site| count(&site.ty.shape)).sum(),
+    })
+}
+
+/// Every name means a site that moves and that has a noise.
+fn check(plans: &[Plan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diagnostic>> {
+    let refusal = |name: &Arc<str>| {
+        let plan = plans.iter().find(|plan| *plan.site.name == **name);
+        match plan {
+            Some(plan) => noncentre::refusal(plan.site, plan.prior, moves(plan)),
+            None => {
+                let sites = plans.iter().map(|plan| &*plan.site.name);
+                Some(noncentre::unknown(name, sites))
+            }
+        }
+    };
+    let faults: Vec<Diagnostic> = noncentred.iter().filter_map(refusal).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+fn moves(plan: &Plan<'_>) -> bool {
+    let starts = plan.posterior.params.iter().map(|param| &param.start);
+    starts.into_iter().any(|start| matches!(start, Start::Optimise(_)))
+}
+
+struct Task<'a> {
+    densities: &'a Densities,
+    model: &'a Model,
+    plans: &'a [Plan<'a>],
+    noncentred: &'a [Arc<str>],
+}
+
+impl Task<'_> {
+    fn is_noncentred(&self, plan: &Plan<'_>) -> bool {
+        self.noncentred.contains(&plan.site.name)
+    }
+
+    /// Binds every site to its value; returns the log-Jacobians of those that move. `scope` holds states and shared inputs.
+    fn bind_sites(&self, builder: &mut Builder, scope: &mut Scope) -> Vec<Value> {
+        let mut jacobians = Vec::new();
+        for plan in self.plans {
+            let position = plan.posterior.params.first().map(|param| state_name(plan, param));
+            let position = scope.get(&position.unwrap_or_default());
+            let carried = match self.is_noncentred(plan) {
+                true => noncentre::value(builder, plan.prior, scope, position),
+                false => constrain::constrain(builder, plan.site.support, position),
+            };
+            let Some((value, log_jacobian)) = carried else {
+                unreachable!("the plans refuse sites that no position stands for")
+            };
+            builder.label(value, &plan.site.name);
+            scope.set(&plan.site.name, value);
+            if moves(plan) {
+                jacobians.push(log_jacobian);
+            }
+        }
+        jacobians
+    }
+
+    /// `(states.., data.., scale) -> log_density`.
+    fn density(&self) -> Function {
+        let (mut builder, mut scope) = self.start("density");
+        bind_scalars(&mut builder, &mut scope, &Type::scalar(), &["scale"]);
+        let prior = self.prior(&mut builder, &mut scope);
+        let terms = self.terms(&mut builder, &scope);
+        let sum = builder.reduce_sum(terms, &[0]);
+        let scaled = builder.mul(scope.get("scale"), sum);
+        let value = builder.add(prior, scaled);
+        builder.finish(vec![("log_density".into(), value)])
+    }
+
+    /// `(states.., data..) -> log_prior, log_likelihood`.
+    fn rows(&self) -> Function {
+        let (mut builder, mut scope) = self.start("rows");
+        let prior = self.prior(&mut builder, &mut scope);
+        let terms = self.terms(&mut builder, &scope);
+        builder.finish(vec![("log_prior".into(), prior), ("log_likelihood".into(), terms)])
+    }
+
+    /// The states and the data, by name.
+    fn start(&self, name: &str) -> (Builder, Scope) {
+        let mut builder = Builder::new(name);
+        let mut scope = Scope::default();
+        plan::bind_states(&mut builder, self.plans, &mut scope);
+        bind_data(&mut builder, self.model, &mut scope);
+        (builder, scope)
+    }
+
+    /// Binds the sites; returns `log prior + log Jacobian`.
+    fn prior(&self, builder: &mut Builder, scope: &mut Scope) -> Value {
+        let jacobians = self.bind_sites(builder, scope);
+        let prior = scope.call(builder, &self.densities.log_prior)[0].1;
+        jacobians
+            .into_iter()
+            .fold(prior, |sum, jacobian| builder.add(sum, jacobian))
+    }
+
+    /// The log likelihood of each row.
+    fn terms(&self, builder: &mut Builder, scope: &Scope) -> Value {
+        let row = &self.densities.row_log_likelihood;
+        let of_row = |param: &Value| is_of_row(self.model, nodes::param_name(row, *param));
+        let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
+        let rows = Dim::Symbol(Symbol::Batch);
+        scope.call(builder, &batch(row, &mapped, rows))[0].1
+    }
+
+    /// The log density and `STATE/gradient` for each state that moves.
+    fn with_gradient(&self, density: &Function) -> Result<Function, Fault> {
+        let mut builder = Builder::new("density");
+        let params = nodes::params_of(&mut builder, density);
+        let value = builder.inline(density, &params)[0];
+        let moved = states::optimised(self.plans);
+        // A state that the density does not depend on has no parameter left, and a gradient of zeros.
+        let mut wrt = Vec::new();
+        for (name, shape) in &moved {
+            let known = density.params.iter().position(|param| nodes::param_name(density, *param) == &**name);
+            wrt.push(match known {
+                Some(at) => params[at],
+                None => builder.param(name, Type::real(shape.clone())),
+            });
+        }
+        let gradients = differentiate(&mut builder, value, &wrt)?;
+        let mut results = vec![("log_density".into(), value)];
+        let named = moved.iter().zip(gradients);
+        results.extend(named.map(|((name, _), gradient)| (format!("{name}/gradient").into(), gradient)));
+        Ok(builder.finish(results))
+    }
+
+    fn predict(&self) -> Function {
+        let bind = |builder: &mut Builder, scope: &mut Scope| {
+            self.bind_sites(builder, scope);
+        };
+        let per_draw = predict::per_draw(self.densities, self.model, self.plans, &bind);
+        predict::over_draws("predict", &per_draw, &self.moved_names())
+    }
+
+    fn sites(&self) -> Function {
+        let mut builder = Builder::new("site_draws");
+        let mut scope = Scope::default();
+        plan::bind_states(&mut builder, self.plans, &mut scope);
+        super::train::bind_shared(&mut builder, self.model, &mut scope);
+        self.bind_sites(&mut builder, &mut scope);
+        let sites = self.plans.iter().map(|plan| &plan.site.name);
+        let mut results: Vec<_> = sites.map(|site| (site.clone(), scope.get(site))).collect();
+        results.extend(scope.call(&mut builder, &self.densities.derived));
+        predict::over_draws("sites", &builder.finish(results), &self.moved_names())
+    }
+
+    fn moved_names(&self) -> Vec<Arc<str>> {
+        let moved = states::optimised(self.plans);
+        moved.into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// The sites, then what is computed from them.
+    fn reports(&self) -> Vec<SiteReport> {
+        let derived = &self.densities.derived;
+        let computed = |(name, value): &(Arc<str>, Value)| SiteReport {
+            name: name.to_string(),
+            shape: derived.ty(*value).shape.clone(),
+            family: "derived".to_owned(),
+            kl: "computed from the sites".to_owned(),
+            likelihood: String::new(),
+        };
+        let sites = self.plans.iter().map(|plan| self.report(plan));
+        sites.chain(derived.results.iter().map(computed)).collect()
+    }
+
+    fn report(&self, plan: &Plan<'_>) -> SiteReport {
+        let shape = plan
+            .posterior
+            .params
+            .first()
+            .map(|param| state_type(plan, param).shape)
+            .unwrap_or_else(Shape::scalar);
+        let scale = match plan.site.support {
+            _ if self.is_noncentred(plan) => "as the noise of its prior (non-centred)",
+            Support::Real | Support::Integers(_) => "as it is",
+            Support::Interval(lo, hi) if lo.is_finite() && hi.is_finite() => "through a logistic map",
+            Support::Interval(..) => "on the logarithmic scale",
+            Support::Simplex => "as log ratios to the last element",
+            Support::Ordered => "as the first element and the logarithms of the gaps",
+        };
+        let (family, sentence) = match moves(plan) {
+            true => ("sampled", format!("{scale}, {shape}")),
+            false => ("fixed", "keeps its value".to_owned()),
+        };
+        SiteReport {
+            name: plan.site.name.to_string(),
+            shape: plan.site.ty.shape.clone(),
+            family: family.to_owned(),
+            kl: sentence,
+            likelihood: String::new(),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Sites sampled as their noise: the density of the noise is what it is by hand, whatever the location and the scale are.
+
+use super::inputs::{assert_close, differences, evaluate};
+use super::library::{declared, exponential, laplace, logistic, normal, radial, regression, spike_and_slab};
+use crate::density::{Densities, Prior, density};
+use crate::differentiate::gradient;
+use crate::methods::noncentre;
+use crate::nodes::{self, Scope};
+use crate::report;
+use crate::simplify::simplify;
+use bnnc_base::shape::Shape;
+use bnnc_graph::attr::Attr;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::dist::{Instance, Support};
+use bnnc_graph::function::Function;
+use bnnc_graph::model::{Model, Site};
+use bnnc_graph::ops;
+use bnnc_graph::tensor::Tensor;
+use bnnc_graph::types::Type;
+use std::f64::consts::{LN_2, PI};
+use std::sync::Arc;
+
+const SIZE: usize = 3;
+
+/// `mu, log_tau`, `theta ~ prior(mu, exp log_tau)` with three elements, `y ~ Normal(x * sum theta, 1)`.
+fn hierarchy(prior: Instance) -> Model {
+    let mut model = regression(
+        Type::scalar(),
+        vec![
+            declared("mu", normal(&Shape::scalar()), &[0.0, 1.0]),
+            declared("log_tau", normal(&Shape::scalar()), &[0.0, 1.0]),
+        ],
+        1.0,
+        |b, sites, x| {
+            let shape = Shape::fixed(&[SIZE]);
+            let tau = b.exp(sites[1]);
+            let (mu, tau) = (b.broadcast_to(sites[0], &shape), b.broadcast_to(tau, &shape));
+            let attrs = vec![Attr::Dist(Arc::new(prior)), Attr::name("theta")];
+            let theta = b.apply(&ops::sample::SAMPLE, &[mu, tau], attrs);
+            let sum = b.reduce_sum_all(theta);
+            b.mul(sum, x)
+        },
+    );
+    model.sites.push(theta(Support::Real));
+    model
+}
+
+fn theta(support: Support) -> Site {
+    Site {
+        name: "theta".into(),
+        ty: Type::real(Shape::fixed(&[SIZE])),
+        support,
+        local: false,
+    }
+}
+
+fn prior_of(densities: &Densities) -> &Prior {
+    let mut priors = densities.priors.iter();
+    priors.find(|prior| &*prior.site == "theta").unwrap()
+}
+
+/// `(mu, log_tau, z) -> log p(theta | mu, tau) + log |d theta / d z|`.
+fn in_noise(densities: &Densities) -> Function {
+    let mut b = Builder::new("in_noise");
+    let mut scope = Scope::default();
+    for site in ["mu", "log_tau"] {
+        let value = b.param(site, Type::scalar());
+        scope.set(site, value);
+    }
+    let z = b.param("z", theta(Support::Real).ty);
+    let (value, log_jacobian) = noncentre::value(&mut b, prior_of(densities), &scope, z).unwrap();
+    scope.set("theta", value);
+    let each = scope.call(&mut b, &densities.log_priors);
+    let of_theta = each.iter().find(|(name, _)| &**name == "theta").unwrap().1;
+    let sum = b.add(of_theta, log_jacobian);
+    b.finish(vec![("log_density".into(), sum)])
+}
+
+/// The log density of `z` is the sum of `standard` over its elements, and nothing else reaches it.
+fn check(prior: Instance, standard: fn(f64) -> f64) {
+    let name = prior.name.clone();
+    let densities = density(&hierarchy(prior)).unwrap();
+    let function = in_noise(&densities);
+    let z = [0.4, -1.3, 2.2];
+    let by_hand = |z: &[f64]| z.iter().map(|z| standard(*z)).sum::<f64>();
+    for (mu, log_tau) in [(0.0, 0.0), (3.5, -2.0), (-40.0, 1.5)] {
+        let at = [
+            Tensor::scalar(mu),
+            Tensor::scalar(log_tau),
+            Tensor::new(vec![SIZE], z.to_vec()),
+        ];
+        let want = Tensor::scalar(by_hand(&z));
+        assert_close(&evaluate(&function, &at)[0], &want, 1e-11, &name);
+        let slopes = gradient(&function, "log_density", &["mu", "log_tau", "z"]).unwrap();
+        let found = evaluate(&slopes, &at);
+        let of = |param: &str| {
+            let result = slopes
+                .results
+                .iter()
+                .position(|(result, _)| result.contains(param));
+            &found[result.unwrap()]
+        };
+        // The noise does not know where it is put.
+        for param in ["mu", "log_tau"] {
+            assert_close(of(param), &Tensor::scalar(0.0), 1e-9, &name);
+        }
+        let numeric = differences(|at| by_hand(&at[0].data), &at[2..], 0);
+        assert_close(of("z"), &numeric, 1e-7, &name);
+    }
+}
+
+#[test]
+fn the_density_of_the_noise_is_that_of_the_standard_distribution() {
+    check(normal(&Shape::fixed(&[SIZE])), |z| {
+        -0.5 * z * z - 0.5 * (2.0 * PI).ln()
+    });
+    check(laplace(&Shape::fixed(&[SIZE])), |z| -z.abs() - LN_2);
+    check(logistic(&Shape::fixed(&[SIZE])), |z| {
+        -z - 2.0 * (-z).exp().ln_1p()
+    });
+}
+
+/// `theta = mu - tau log(-log u)`: the sign in front of the noise does not matter.
+#[test]
+fn a_sampler_that_subtracts() {
+    let ty = Type::real(Shape::fixed(&[SIZE]));
+    let mut gumbel = normal(&Shape::fixed(&[SIZE]));
+    gumbel.name = "Gumbel".into();
+    let mut b = Builder::new("log_density");
+    let [loc, scale, x] = ["loc", "scale", "x"].map(|name| b.param(name, ty.clone()));
+    let offset = b.sub(x, loc);
+    let z = b.div(offset, scale);
+    let minus = b.neg(z);
+    let (e, log) = (b.exp(minus), b.log(scale));
+    let rest = b.add(e, log);
+    let each = b.sub(minus, rest);
+    let total = b.reduce_sum_all(each);
+    gumbel.log_density = Arc::new(b.finish(vec![("value".into(), total)]));
+    let normal_draw = gumbel.draw.clone().unwrap();
+    let mut b = Builder::new("draw");
+    let params = nodes::params_of(&mut b, &normal_draw);
+    let draw = b.inline(&normal_draw, &params)[0];
+    let noise = b.sub(draw, params[0]);
+    let value = b.sub(params[0], noise);
+    gumbel.draw = Some(Arc::new(b.finish(vec![("value".into(), value)])));
+    check(gumbel, |z| -z - (-z).exp());
+}
+
+/// What is left of the prior is that of the noise: `(loc + scale z - loc) / scale` is `z` without rounding.
+#[test]
+fn the_centred_form_leaves_nothing_behind() {
+    let densities = density(&hierarchy(normal(&Shape::fixed(&[SIZE])))).unwrap();
+    let simple = simplify(&in_noise(&densities));
+    let has = |name: &str| {
+        let mut values = simple.nodes.ids();
+        values.any(|value| simple.op(value).is_some_and(|op| op.name == name))
+    };
+    assert!(!has("div") && !has("exp"), "{simple}");
+    // A scale of 1e-12 beside a location of 1 would leave four digits of `z`.
+    let at = [
+        Tensor::scalar(1.0),
+        Tensor::scalar(1e-12f64.ln()),
+        Tensor::new(vec![SIZE], vec![0.4, -1.3, 2.2]),
+    ];
+    let want = -0.5 * (0.16 + 1.69 + 4.84) - 1.5 * (2.0 * PI).ln();
+    assert_close(
+        &evaluate(&simple, &at)[0],
+        &Tensor::scalar(want),
+        1e-13,
+        "small scale",
+    );
+}
+
+/// The message of the refusal of `theta`, in a model where its prior is this one without free parameters.
+fn refused(prior: Instance, params: &[f64], support: Support, moves: bool) -> Option<String> {
+    let mut site = declared("theta", prior, params);
+    site.support = support;
+    let shape = site.prior.value.shape.clone();
+    let model = regression(Type::scalar(), vec![site], 1.0, |b, sites, x| {
+        let sum = b.reduce_sum_all(sites[0]);
+        b.mul(sum, x)
+    });
+    assert_eq!(shape, Shape::fixed(&[SIZE]));
+    let densities = density(&model).unwrap();
+    let refusal = noncentre::refusal(&model.sites[0], prior_of(&densities), moves)?;
+    assert!(std::ptr::eq(refusal.code, &report::NO_NOISE));
+    Some(refusal.message)
+}
+
+#[test]
+fn sites_without_a_noise_are_refused_with_the_reason() {
+    let shape = Shape::fixed(&[SIZE]);
+    let positive = Support::Interval(0.0, f64::INFINITY);
+    let reals = Support::Real;
+    assert_eq!(refused(normal(&shape), &[0.5, 2.0], reals, true), None);
+    let cases = [
+        (refused(exponential(&shape), &[], positive, true), "constrained"),
+        (
+            refused(normal(&shape), &[0.0, 1.0], Support::Ordered, true),
+            "constrained",
+        ),
+        (
+            refused(radial(SIZE), &[0.0, 1.0], reals, true),
+            "depend on each other",
+        ),
+        (refused(spike_and_slab(&shape), &[], reals, true), "no `draw`"),
+        (refused(normal(&shape), &[0.0, 1.0], reals, false), "fixes"),
+    ];
+    for (message, why) in cases {
+        let message = message.unwrap();
+        assert!(
+            message.starts_with("`theta`") && message.contains(why),
+            "{message}"
+        );
+    }
+    let unknown = noncentre::unknown("tehta", ["theta"].into_iter());
+    assert!(unknown.message.contains("tehta") && unknown.help == ["did you mean `theta`?"]);
+}
+
+/// `exp(loc + scale noise)` on the reals: noise that is not added.
+#[test]
+fn a_draw_of_another_form_is_refused() {
+    let shape = Shape::fixed(&[SIZE]);
+    let mut instance = normal(&shape);
+    let draw = instance.draw.clone().unwrap();
+    let mut b = Builder::new("draw");
+    let params = nodes::params_of(&mut b, &draw);
+    let exponent = b.inline(&draw, &params)[0];
+    let value = b.exp(exponent);
+    instance.draw = Some(Arc::new(b.finish(vec![("value".into(), value)])));
+    let message = refused(instance, &[0.0, 1.0], Support::Real, true).unwrap();
+    assert!(message.contains("is not `loc + scale * noise`"), "{message}");
+}

@@ -1,0 +1,115 @@
+//! Programs of this folder, compiled and run.
+
+use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_driver::compile::{compile, data};
+use bnnc_driver::infer::Failure;
+use bnnc_driver::options::Options;
+use bnnc_driver::{program, render};
+use bnnc_kernels::pool::Pool;
+use bnnc_run::fit::{Context, Stop};
+use bnnc_run::run::{Outcome, RunResult};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What to run.
+#[derive(Clone, Debug, Default)]
+pub struct Wish {
+    /// The program's file in this folder.
+    pub program: &'static str,
+    /// Only these infers; none is all.
+    pub only: Vec<String>,
+    /// `INFER.OPTION=VALUE`.
+    pub settings: Vec<String>,
+    /// `NAME=PATH` of data.
+    pub data: Vec<(String, std::path::PathBuf)>,
+}
+
+/// A program that was run.
+pub struct Done {
+    /// What was compiled.
+    pub manifest: Manifest,
+    /// What was found.
+    pub result: RunResult,
+    /// What predictions need.
+    pub context: Context,
+}
+
+impl Wish {
+    /// Compiles and runs.
+    ///
+    /// # Errors
+    /// What is wrong, as text.
+    pub fn run(&self) -> Result<Done, String> {
+        let options = Options {
+            settings: self.settings.clone(),
+            only: self.only.clone(),
+            data: self.data.clone(),
+            symbols: bnnc_kernels::arrays::symbols(),
+            ..Options::default()
+        };
+        let path = format!(
+            "{}/../../examples/penalty/{}",
+            env!("CARGO_MANIFEST_DIR"),
+            self.program
+        );
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+        let program = program::load(&path, &text, &options, false);
+        let words = |found: &[bnnc_base::diagnostic::Diagnostic]| -> String {
+            let texts = found.iter().map(|one| render::text(one, &program.sources, false));
+            texts.collect()
+        };
+        if program.has_errors() {
+            return Err(words(&program.diagnostics));
+        }
+        let mut schemas = HashMap::new();
+        for spec in data(&program, &options).map_err(|found| words(&found))? {
+            let schema = bnnc_data::schema(&spec).map_err(|found| words(&found))?;
+            schemas.insert(spec.name.clone(), schema);
+        }
+        let compiled = compile(&program, &schemas, &options).map_err(|failure| match failure {
+            Failure::Program(found) => words(&found),
+            Failure::Fault(fault) => fault.to_string(),
+        })?;
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let result = bnnc_run::run::run(&compiled.manifest, &bnnc_run::run::Options::new(threads));
+        Ok(Done {
+            result: result.map_err(|stop| match stop {
+                Stop::Diagnostics(found) => words(&found),
+                Stop::Fault(fault) => fault.to_string(),
+                Stop::Interrupted => "interrupted".into(),
+            })?,
+            context: Context::new(Arc::new(Pool::new(threads)), compiled.manifest.seed),
+            manifest: compiled.manifest,
+        })
+    }
+}
+
+impl Done {
+    /// An infer with what it found.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn infer(&self, name: &str) -> Result<(&Infer, &Outcome), String> {
+        let infer = self.manifest.infers.iter().find(|infer| infer.name == name);
+        let outcome = self.result.outcomes.iter().find(|outcome| outcome.name == name);
+        infer.zip(outcome).ok_or_else(|| format!("no infer `{name}`"))
+    }
+
+    /// All draws of a number on the reals, chain after chain.
+    ///
+    /// # Errors
+    /// There is no such site.
+    pub fn draws(&self, infer: &str, site: &str) -> Result<Vec<f64>, String> {
+        let (_, outcome) = self.infer(infer)?;
+        let sampled = outcome.splits.last().and_then(|split| split.found.sampled());
+        let sampled = sampled.ok_or("nothing was sampled")?;
+        let own = |name: &str| name.split(['/', '.']).next() == Some(site);
+        let slot = sampled.layout.slots.iter().find(|(name, _)| own(name));
+        let (_, range) = slot.ok_or_else(|| format!("no site `{site}`"))?;
+        let columns = sampled.chains.iter().map(|chain| chain.store.column(range.start));
+        let columns: Result<Vec<Vec<f64>>, _> = columns.collect();
+        columns
+            .map(|columns| columns.concat())
+            .map_err(|found| found.message)
+    }
+}

@@ -1,0 +1,85 @@
+//! A small network on the wave: predictive bands side by side, and reliability.
+
+use crate::runs::{Done, Wish};
+use bnnc_run::report::forecast::{self, Forecast};
+use bnnc_run::report::svg::{Axis, Plot, Swatch};
+
+/// The classes of curves, in turn.
+const CLASSES: [&str; 4] = ["mean", "other", "third", "exact"];
+
+fn run(infers: &[&str], settings: Vec<String>) -> Result<Done, String> {
+    Wish {
+        program: "wave.bnn",
+        only: infers.iter().map(|infer| (*infer).to_owned()).collect(),
+        settings,
+        ..Wish::default()
+    }
+    .run()
+}
+
+fn of_rows(done: &Done, name: &str) -> Result<Forecast, String> {
+    let (infer, outcome) = done.infer(name)?;
+    let found = forecast::of_rows(infer, outcome, &done.context).map_err(|stop| format!("{stop:?}"))?;
+    found.ok_or_else(|| format!("`{name}` predicts no number"))
+}
+
+/// The 90 % band of one infer, and the ends of that of another.
+///
+/// # Errors
+/// What is wrong, as text.
+pub fn band(name: &str, exact: &str, settings: Vec<String>) -> Result<String, String> {
+    let done = run(&[name, exact], settings)?;
+    let (infer, outcome) = done.infer(name)?;
+    let train = &outcome.dataset.train;
+    let column = |name: &str| train.original(name).map_err(|found| found.message);
+    let (x, y) = (column("x")?, column("y")?);
+    let grid = outcome
+        .dataset
+        .test
+        .original("x")
+        .map_err(|found| found.message)?;
+    let mut plot = Plot::new(
+        &format!("{} and {exact}: predictions, 90 %", infer.name),
+        (720.0, 440.0),
+        Axis::between("x", -1.0, 1.0),
+        Axis::between("y", -2.2, 2.2),
+    );
+    plot.dots("data", x.iter().zip(&y).step_by(4).map(|(x, y)| (*x, *y, 1.2)));
+    plot.legend(Swatch::Dot, "data", "every fourth row");
+    let (one, other) = (of_rows(&done, name)?, of_rows(&done, exact)?);
+    plot.band("band50", &grid, &one.quantiles[0], &one.quantiles[3]);
+    plot.line("mean", grid.iter().copied().zip(one.mean.iter().copied()));
+    plot.legend(Swatch::Box, "band50", "penalty");
+    for curve in [&other.quantiles[0], &other.mean, &other.quantiles[3]] {
+        plot.line("exact", grid.iter().copied().zip(curve.iter().copied()));
+    }
+    plot.legend(Swatch::Line, "exact", "all rows, tempered");
+    Ok(plot.render())
+}
+
+/// The share of test targets inside central intervals against their nominal level.
+///
+/// # Errors
+/// What is wrong, as text.
+pub fn reliability(infers: &[&str], settings: Vec<String>) -> Result<String, String> {
+    let done = run(infers, settings)?;
+    let axis = |label: &str| Axis::between(label, -0.02, 1.02);
+    let mut plot = Plot::new(
+        "Reliability of intervals, test rows",
+        (520.0, 480.0),
+        axis("nominal coverage"),
+        axis("observed coverage"),
+    );
+    plot.line("guide", [(0.0, 0.0), (1.0, 1.0)].into_iter());
+    let levels: Vec<f64> = (0..=20).map(|at| f64::from(at) / 20.0).collect();
+    for (name, class) in infers.iter().zip(CLASSES.iter().cycle()) {
+        let ranks = of_rows(&done, name)?.ranks;
+        let inside = |level: f64| {
+            let there = ranks.iter().filter(|rank| (*rank - 0.5).abs() * 2.0 <= level);
+            there.count() as f64 / ranks.len().max(1) as f64
+        };
+        plot.line(class, levels.iter().map(|level| (*level, inside(*level))));
+        plot.legend(Swatch::Line, class, name);
+    }
+    Ok(plot.render())
+}

@@ -1,0 +1,248 @@
+//! How posteriors are sampled: the programs of a sampling infer, and the transitions of its chains with their options.
+
+pub mod penalty;
+
+use crate::code::Artifact;
+
+/// The part of an infer that samples.
+///
+/// Programs and their ports. A position is one unconstrained tensor per site, in the states of the infer:
+/// - `density`: inputs the states, the data ports, `scale` (real); symbol `batch`; outputs `log_density` (real: log prior + log
+///   Jacobian + `scale` times the sum over rows of `log p(row)`) and `STATE/gradient` for each state that moves.
+/// - `rows`: inputs the states and the data ports; symbol `batch`; outputs `log_prior` (real: log prior + log Jacobian) and
+///   `log_likelihood` `[batch]`.
+/// - [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each state that moves.
+#[derive(Clone)]
+pub struct Sampling {
+    /// The log density with its gradient.
+    pub density: Artifact,
+    /// The log likelihood of each row.
+    pub rows: Artifact,
+    /// The states that make a position, one after the other; the others stay where they start.
+    pub moved: Vec<String>,
+    /// Chains.
+    pub chains: usize,
+    /// Iterations of warm-up of each chain.
+    pub warmup: usize,
+    /// Draws kept of each chain.
+    pub draws: usize,
+    /// Iterations per draw that is kept.
+    pub thin: usize,
+    /// What an iteration does.
+    pub transition: Transition,
+    /// What the log likelihood is divided by: 1 is the posterior.
+    pub temperature: f64,
+    /// Starts are moved by uniform numbers between minus and plus this, on the unconstrained scale.
+    pub jitter: f64,
+    /// Where draws are kept until the end.
+    pub store: Store,
+    /// What diagnostics are computed for.
+    pub report: Report,
+    /// Whether the training rows are left out one at a time.
+    pub leave_one_out: LeaveOneOut,
+    /// What the program calls the axes of sites, for files that keep names.
+    pub axes: Axes,
+}
+
+/// What the axes of sites are called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Axes {
+    /// Sites and what is computed from them, each with the name of every axis; `None` where it is no single dim.
+    pub sites: Vec<(String, Vec<Option<String>>)>,
+    /// Dims whose positions are the levels of a column of text, each with its levels.
+    pub levels: Vec<(String, Vec<String>)>,
+}
+
+/// Whether PSIS-LOO and WAIC are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaveOneOut {
+    /// Where it takes less than a few million log likelihoods.
+    Automatic,
+    /// Always.
+    Always,
+    /// Not at all.
+    Never,
+}
+
+/// Where the draws of a run are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Store {
+    /// In memory (and on disk as they come, where there is an output folder).
+    Memory,
+    /// On disk alone: memory does not grow with the number of draws.
+    Disk,
+}
+
+/// What diagnostics are computed for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// Every element of every site where there are few; else predictions and the norm of each site.
+    Automatic,
+    /// These sites, element by element.
+    Sites(Vec<String>),
+}
+
+/// One iteration of a chain.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transition {
+    /// The no-U-turn sampler with multinomial trajectories (Hoffman and Gelman 2014; Betancourt 2017).
+    Nuts {
+        /// The largest number of doublings.
+        max_depth: usize,
+        /// How step size and metric are found.
+        adaptation: Adaptation,
+    },
+    /// Static Hamiltonian Monte Carlo.
+    Hmc {
+        /// Leapfrog steps per iteration.
+        steps: usize,
+        /// How step size and metric are found.
+        adaptation: Adaptation,
+    },
+    /// The Metropolis-adjusted Langevin algorithm.
+    Mala {
+        /// How step size and metric are found.
+        adaptation: Adaptation,
+    },
+    /// Random-walk Metropolis.
+    RandomWalk {
+        /// How step size and metric are found.
+        adaptation: Adaptation,
+    },
+    /// Stochastic-gradient Langevin dynamics (Welling and Teh 2011).
+    Sgld {
+        /// Rows per gradient; 0 takes all.
+        batch: usize,
+        /// The step size `eta`: `theta' = theta + eta gradient + sqrt(2 eta) noise`.
+        step_size: f64,
+        /// How it changes.
+        schedule: Steps,
+    },
+    /// Stochastic-gradient Hamiltonian Monte Carlo (Chen, Fox and Guestrin 2014, equation 15).
+    Sghmc {
+        /// Rows per gradient; 0 takes all.
+        batch: usize,
+        /// The step size (their `eta`).
+        step_size: f64,
+        /// The friction (their `alpha`), between 0 and 1.
+        friction: f64,
+        /// How the step size changes.
+        schedule: Steps,
+    },
+    /// Metropolis sampling on mini-batches with the penalty method.
+    Penalty(Penalty),
+}
+
+/// How step size and metric are found during the warm-up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Adaptation {
+    /// The step size; where there is none it is adapted.
+    pub step_size: Option<f64>,
+    /// The mean acceptance rate that the step size is adapted to.
+    pub target_acceptance: f64,
+    /// The shape of the metric.
+    pub metric: Metric,
+}
+
+/// The shape of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metric {
+    /// The identity; never adapted.
+    Unit,
+    /// A diagonal, learnt from positions and gradients where the transition has gradients.
+    Diagonal,
+    /// A diagonal, learnt from positions alone in the windows of Stan.
+    Windowed,
+    /// A full matrix, learnt like `Diagonal`, with correlations.
+    Dense,
+    /// A full matrix, learnt from positions alone in the windows of Stan.
+    WindowedDense,
+}
+
+/// The step sizes of methods without an acceptance step. `t` counts iterations from 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Steps {
+    /// The same.
+    Constant,
+    /// `step_size * (1 + t / b)^-gamma` (Welling and Teh 2011 with `a b^-gamma = step_size`).
+    Polynomial {
+        /// Their `b`.
+        b: f64,
+        /// Their `gamma`, above 0.5 and at most 1 for convergence.
+        gamma: f64,
+    },
+    /// A cosine from `step_size` to zero in each of `cycles` cycles over the run; draws are taken in the last part of each, the
+    /// rest explores without noise (Zhang et al. 2020).
+    Cyclical {
+        /// The number of cycles.
+        cycles: usize,
+        /// The fraction of a cycle that explores.
+        exploration: f64,
+    },
+}
+
+/// Options of the penalty method.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Penalty {
+    /// Rows per batch, over all shards; 0 takes all (exact Metropolis-Hastings).
+    pub batch: usize,
+    /// Batches per iteration.
+    pub batches: usize,
+    /// Whether the likelihood of a batch stands for all rows (the ordinary posterior) or counts as it is (the posterior
+    /// tempered by batch / rows).
+    pub loss: Loss,
+    /// How the difference and its variance are estimated.
+    pub estimator: Estimator,
+    /// How the noise of the estimate is corrected for.
+    pub correction: Correction,
+    /// How states are proposed.
+    pub proposal: Proposal,
+    /// Rows of the independent batch whose gradient proposes; 0 takes `batch`.
+    pub gradient_batch: usize,
+    /// Whether the rows of a batch may repeat.
+    pub replacement: bool,
+}
+
+/// What the likelihood of a batch stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// Itself: the target is tempered by batch / rows.
+    Batch,
+    /// All rows: the target is the ordinary posterior.
+    Data,
+}
+
+/// How a noisy difference is estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Estimator {
+    /// The difference on one batch; its variance from further batches.
+    Single,
+    /// The mean of the differences on all batches; the variance of the mean from the same batches.
+    Mean,
+}
+
+/// How the noise of the estimated difference is corrected for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Correction {
+    /// Not at all: the naive replacement, for comparison.
+    Naive,
+    /// By half the estimated variance (Ceperley and Dewing 1999, equation 15).
+    Plain,
+    /// With the correction for a variance that is itself estimated (their equation 47 and following).
+    Corrected,
+}
+
+/// How states are proposed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Proposal {
+    /// `theta' = theta + sqrt(2 eta) noise`.
+    RandomWalk {
+        /// The step `eta`.
+        step: f64,
+    },
+    /// `theta' = theta - eta g(theta) + sqrt(2 eta) noise`, with the gradient `g` of the negative log density on a batch of its own.
+    Langevin {
+        /// The step `eta`.
+        step: f64,
+    },
+}

@@ -1,0 +1,212 @@
+//! Which options of the penalty method go together, and what they say about the target.
+
+use crate::sampling::{Correction, Loss, Penalty, Proposal};
+
+/// Options that cannot run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What is wrong.
+    pub message: String,
+    /// What can be done.
+    pub help: String,
+}
+
+impl Refusal {
+    fn new(message: impl Into<String>, help: impl Into<String>) -> Result<(), Refusal> {
+        Err(Refusal {
+            message: message.into(),
+            help: help.into(),
+        })
+    }
+}
+
+impl Penalty {
+    /// Whether a batch holds all `rows` rows: then losses are exact and there is no penalty.
+    pub fn takes_all(&self, rows: usize) -> bool {
+        self.batch == 0 || self.batch >= rows
+    }
+
+    /// The power of the likelihood in the target at temperature 1: batch / rows where the loss of a batch counts as it is, else 1.
+    pub fn share(&self, rows: usize) -> f64 {
+        match self.loss {
+            Loss::Batch if !self.takes_all(rows) => self.batch as f64 / rows as f64,
+            Loss::Batch | Loss::Data => 1.0,
+        }
+    }
+
+    /// Whether the options go together, whatever the data.
+    ///
+    /// # Errors
+    /// Too few batches for the correction, a step that is no positive number, options without effect.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let step = match self.proposal {
+            Proposal::RandomWalk { step } | Proposal::Langevin { step } => step,
+        };
+        if !(step > 0.0 && step.is_finite()) {
+            return Refusal::new(
+                format!("the step of a proposal must be a positive number, not {step}"),
+                "start with 1e-3 and raise it while acceptance stays above 0.3",
+            );
+        }
+        if matches!(self.proposal, Proposal::RandomWalk { .. }) && self.gradient_batch != 0 {
+            return Refusal::new(
+                "`gradient_batch` has no effect: a random walk takes no gradient",
+                "remove it, or propose with `mala(step)`",
+            );
+        }
+        let least = match self.correction {
+            Correction::Naive => 1,
+            Correction::Plain => 2,
+            Correction::Corrected => 4,
+        };
+        if self.batch != 0 && self.batches < least {
+            let (batches, correction) = (self.batches, self.correction.word());
+            return Refusal::new(
+                format!("`penalty = {correction}` needs `batches` of at least {least}, not {batches}"),
+                "the variance of the loss difference is estimated from the batches; `batch = 0` takes all rows and needs none",
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether the options suit data with these rows in each file.
+    ///
+    /// # Errors
+    /// A batch with fewer rows than there are files with rows: each gives its rows to every batch.
+    pub fn check_shards(&self, shards: &[usize]) -> Result<(), Refusal> {
+        let files = shards.iter().filter(|rows| **rows > 0).count();
+        let gradients = if self.gradient_batch == 0 {
+            self.batch
+        } else {
+            self.gradient_batch
+        };
+        for (option, batch) in [("batch", self.batch), ("gradient_batch", gradients)] {
+            if batch != 0 && batch < files {
+                return Refusal::new(
+                    format!("`{option} = {batch}` is less than the {files} files of the data"),
+                    format!("every file gives rows to each batch: take at least {files}"),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// What is worth knowing about options that can run: batches that together cost as much as all rows, on which Metropolis sampling
+    /// is exact.
+    pub fn advice(&self, rows: usize) -> Option<String> {
+        let cost = self.batch.saturating_mul(self.batches);
+        if self.takes_all(rows) || cost < rows {
+            return None;
+        }
+        let exact = match self.loss {
+            Loss::Data => "`batch = 0`".to_string(),
+            Loss::Batch => format!("`batch = 0` with `temperature = {}`", 1.0 / self.share(rows)),
+        };
+        let (batch, batches) = (self.batch, self.batches);
+        Some(format!(
+            "{batches} batches of {batch} rows cost as much as all {rows}: {exact} has the same target without noise"
+        ))
+    }
+}
+
+impl Correction {
+    /// Its word in programs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Correction::Naive => "naive",
+            Correction::Plain => "plain",
+            Correction::Corrected => "corrected",
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::sampling::Estimator;
+
+    fn plain() -> Penalty {
+        Penalty {
+            batch: 5,
+            batches: 5,
+            loss: Loss::Batch,
+            estimator: Estimator::Mean,
+            correction: Correction::Plain,
+            proposal: Proposal::RandomWalk { step: 1e-3 },
+            gradient_batch: 0,
+            replacement: false,
+        }
+    }
+
+    #[test]
+    fn corrections_need_batches() {
+        for (correction, least) in [
+            (Correction::Naive, 1),
+            (Correction::Plain, 2),
+            (Correction::Corrected, 4),
+        ] {
+            let of = |batches| Penalty {
+                batches,
+                correction,
+                ..plain()
+            };
+            assert_eq!(of(least).check(), Ok(()));
+            let refusal = of(least - 1).check().unwrap_err();
+            assert!(
+                refusal
+                    .message
+                    .contains(&format!("at least {least}, not {}", least - 1))
+            );
+            // All rows are exact, whatever the number of batches.
+            assert_eq!(
+                Penalty {
+                    batch: 0,
+                    ..of(least - 1)
+                }
+                .check(),
+                Ok(())
+            );
+        }
+    }
+
+    #[test]
+    fn steps_are_positive() {
+        for step in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let options = Penalty {
+                proposal: Proposal::Langevin { step },
+                ..plain()
+            };
+            assert!(options.check().unwrap_err().message.contains("positive"));
+        }
+    }
+
+    #[test]
+    fn random_walks_take_no_gradient() {
+        let options = Penalty {
+            gradient_batch: 3,
+            ..plain()
+        };
+        assert!(options.check().unwrap_err().message.contains("gradient_batch"));
+        let proposal = Proposal::Langevin { step: 0.1 };
+        assert_eq!(Penalty { proposal, ..options }.check(), Ok(()));
+    }
+
+    #[test]
+    fn every_file_gives_rows() {
+        assert_eq!(plain().check_shards(&[4, 0, 7, 9, 3, 2]), Ok(()));
+        let refusal = plain().check_shards(&[4, 1, 7, 9, 3, 2]).unwrap_err();
+        assert!(refusal.message.contains("6 files"));
+        assert_eq!(
+            Penalty { batch: 0, ..plain() }.check_shards(&[4, 1, 7, 9, 3, 2]),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn costly_batches_are_told() {
+        assert_eq!(plain().advice(26), None);
+        assert!(plain().advice(25).unwrap().contains("`temperature = 5`"));
+        assert_eq!(plain().advice(5), None);
+    }
+}

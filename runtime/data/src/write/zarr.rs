@@ -1,0 +1,305 @@
+//! Draws as a Zarr store that `xarray.open_datatree(engine="zarr")` and `arviz.from_zarr` open.
+//!
+//! The store is Zarr version 2 with consolidated metadata: uncompressed little-endian chunks that each hold some draws of one
+//! chain, so that it grows as draws come and memory does not. Groups and names are those of the InferenceData schema:
+//! `posterior`, `sample_stats`, `log_likelihood`, `posterior_predictive`, `observed_data`; dimensions `chain` and `draw` come
+//! first. Nothing in it depends on the time, so that the same draws make the same bytes.
+//!
+//! ```no_run
+//! use bnnc_data::write::zarr::{Dim, Kind, Store, Variable};
+//! # fn main() -> Result<(), bnnc_base::diagnostic::Diagnostic> {
+//! let mut store = Store::create("run/posterior.zarr".as_ref(), [("model".to_owned(), "radon".into())])?;
+//! let posterior = store.samples("posterior", 4, 1000)?;
+//! let theta = Variable { name: "theta", kind: Kind::Real, dims: &[Dim::named("school", 8)] };
+//! let theta = store.variable(posterior, &theta)?;
+//! store.append(theta, 0, &[0.0; 8])?;
+//! store.finish()
+//! # }
+//! ```
+
+mod array;
+mod names;
+
+use crate::report;
+use crate::write::pending::beside;
+use array::{Array, Samples};
+use bnnc_base::diagnostic::Diagnostic;
+use names::Names;
+use serde_json::{Map, Value, json};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What the elements of a variable are. Values are handed over as reals in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// 64-bit reals.
+    Real,
+    /// 64-bit integers; reals are cut off, what is no number is zero.
+    Int,
+    /// True where the value is a number that is not zero.
+    Bool,
+}
+
+/// A dimension of a variable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dim {
+    /// Its name; without one it is called `VARIABLE_dim_POSITION`, as ArviZ does. So it is where another dimension of the group,
+    /// with another size or other labels, has the name already.
+    pub name: Option<String>,
+    /// Its length.
+    pub size: usize,
+    /// What its positions are called.
+    pub labels: Labels,
+}
+
+impl Dim {
+    /// A dimension with a name, counted from 0.
+    pub fn named(name: &str, size: usize) -> Dim {
+        Dim {
+            name: Some(name.to_owned()),
+            ..Dim::unnamed(size)
+        }
+    }
+
+    /// A dimension without a name, counted from 0.
+    pub fn unnamed(size: usize) -> Dim {
+        Dim {
+            name: None,
+            size,
+            labels: Labels::Count,
+        }
+    }
+
+    /// A dimension with a name whose positions have names.
+    pub fn labelled(name: &str, labels: Vec<String>) -> Dim {
+        Dim {
+            name: Some(name.to_owned()),
+            size: labels.len(),
+            labels: Labels::Text(labels),
+        }
+    }
+}
+
+/// What the positions along a dimension are called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Labels {
+    /// 0, 1, 2, ...
+    Count,
+    /// Integers: numbers of rows, for example. As many as the dimension is long.
+    Int(Vec<i64>),
+    /// Names. As many as the dimension is long.
+    Text(Vec<String>),
+}
+
+/// A variable that a group is to hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variable<'a> {
+    /// Its name. What a file name cannot hold becomes `_`, and a name that is taken gets a `_` at its end.
+    pub name: &'a str,
+    /// What its elements are.
+    pub kind: Kind,
+    /// Its dimensions, without `chain` and `draw`. Elements lie in C order.
+    pub dims: &'a [Dim],
+}
+
+/// A group of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupId(usize);
+
+/// A variable of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VariableId(usize);
+
+#[derive(Debug)]
+struct Group {
+    name: String,
+    /// Chains and draws, where the group holds draws.
+    samples: Option<Samples>,
+    names: Names,
+}
+
+/// A store that does not have its name yet; it vanishes where it is dropped unfinished.
+#[derive(Debug)]
+pub struct Store {
+    target: PathBuf,
+    temporary: PathBuf,
+    attributes: Map<String, Value>,
+    groups: Vec<Group>,
+    /// Variables with the groups that hold them.
+    variables: Vec<(GroupId, Array)>,
+    is_finished: bool,
+}
+
+impl Store {
+    /// Begins a store. All groups carry the attributes, which say beside them that `bnnc` of this version wrote the store.
+    ///
+    /// # Errors
+    /// A folder that cannot be written, or something there that is no Zarr store.
+    pub fn create(
+        path: &Path,
+        attributes: impl IntoIterator<Item = (String, Value)>,
+    ) -> Result<Store, Diagnostic> {
+        let version = env!("CARGO_PKG_VERSION");
+        let own = [
+            ("inference_library", "bnnc"),
+            ("inference_library_version", version),
+        ];
+        let own = own.map(|(name, text)| (name.to_owned(), Value::from(text)));
+        let temporary = beside(path, "tmp");
+        let begun = may_be_replaced(path)
+            .and_then(|()| cleared(&temporary))
+            .and_then(|()| fs::create_dir(&temporary));
+        begun.map_err(|error| report::unwritable(path, &error))?;
+        Ok(Store {
+            target: path.to_path_buf(),
+            temporary,
+            attributes: own.into_iter().chain(attributes).collect(),
+            groups: Vec::new(),
+            variables: Vec::new(),
+            is_finished: false,
+        })
+    }
+
+    /// A group of draws, of so many chains. `draws` is how many each chain is expected to have: it bounds what a chunk holds; what
+    /// is kept are the draws that all chains have when the store is finished.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn samples(&mut self, name: &str, chains: usize, draws: usize) -> Result<GroupId, Diagnostic> {
+        self.group(name, Some(Samples { chains, draws }))
+    }
+
+    /// A group of variables that do not depend on the draw, such as `observed_data`; its variables have one "chain".
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn constants(&mut self, name: &str) -> Result<GroupId, Diagnostic> {
+        self.group(name, None)
+    }
+
+    fn group(&mut self, name: &str, samples: Option<Samples>) -> Result<GroupId, Diagnostic> {
+        let made = fs::create_dir(self.temporary.join(name));
+        self.told(made)?;
+        self.groups.push(Group {
+            name: name.to_owned(),
+            samples,
+            names: Names::new(samples.is_some()),
+        });
+        Ok(GroupId(self.groups.len() - 1))
+    }
+
+    /// A variable of a group, without values yet.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn variable(&mut self, of: GroupId, variable: &Variable<'_>) -> Result<VariableId, Diagnostic> {
+        let group = &mut self.groups[of.0];
+        let (name, dims) = group.names.take(variable.name, variable.dims);
+        let folder = self.temporary.join(&group.name).join(&name);
+        let array = Array::create(folder, name, dims, (variable.kind, group.samples));
+        let array = self.told(array)?;
+        self.variables.push((of, array));
+        Ok(VariableId(self.variables.len() - 1))
+    }
+
+    /// Adds the next draws of a chain, one after the other. For a variable of a group of constants the chain is 0 and there is one
+    /// "draw".
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn append(&mut self, to: VariableId, chain: usize, values: &[f64]) -> Result<(), Diagnostic> {
+        let appended = self.variables[to.0].1.append(chain, values);
+        self.told(appended)
+    }
+
+    /// Completes the store and gives it its name. Chains that differ in length are cut to the shortest.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn finish(mut self) -> Result<(), Diagnostic> {
+        let finished = self.complete().and_then(|()| self.rename());
+        self.is_finished = finished.is_ok();
+        self.told(finished)
+    }
+
+    fn complete(&mut self) -> io::Result<()> {
+        let attributes = Value::Object(self.attributes.clone());
+        let mut metadata = Map::new();
+        let mut insert = |key: String, value: Value| metadata.insert(key, value);
+        insert(".zgroup".into(), json!({ "zarr_format": 2 }));
+        insert(".zattrs".into(), attributes.clone());
+        for (at, group) in self.groups.iter().enumerate() {
+            let path = &group.name;
+            insert(format!("{path}/.zgroup"), json!({ "zarr_format": 2 }));
+            insert(format!("{path}/.zattrs"), attributes.clone());
+            let arrays = || self.variables.iter().filter(|(of, _)| of.0 == at);
+            let kept = group.samples.map(|samples| Samples {
+                draws: arrays()
+                    .filter_map(|(_, array)| array.draws())
+                    .min()
+                    .unwrap_or(samples.draws),
+                ..samples
+            });
+            let folder = self.temporary.join(path);
+            let mut written = array::coordinates(&folder, kept, group.names.dims())?;
+            for (_, array) in arrays() {
+                written.push(array.finish(kept)?);
+            }
+            for array in written {
+                insert(format!("{path}/{}/.zarray", array.name), array.layout);
+                insert(format!("{path}/{}/.zattrs", array.name), array.attributes);
+            }
+        }
+        for (key, value) in &metadata {
+            fs::write(self.temporary.join(key), text(value))?;
+        }
+        let all = json!({ "metadata": metadata, "zarr_consolidated_format": 1 });
+        fs::write(self.temporary.join(".zmetadata"), text(&all))
+    }
+
+    fn rename(&self) -> io::Result<()> {
+        may_be_replaced(&self.target)?;
+        if !self.target.exists() {
+            return fs::rename(&self.temporary, &self.target);
+        }
+        let old = beside(&self.target, "old");
+        cleared(&old)?;
+        fs::rename(&self.target, &old)?;
+        fs::rename(&self.temporary, &self.target)?;
+        fs::remove_dir_all(&old)
+    }
+
+    fn told<T>(&self, done: io::Result<T>) -> Result<T, Diagnostic> {
+        done.map_err(|error| report::unwritable(&self.target, &error))
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            let _ = fs::remove_dir_all(&self.temporary);
+        }
+    }
+}
+
+/// Whether there is nothing at the path, or a store; anything else may be somebody's work.
+fn may_be_replaced(path: &Path) -> io::Result<()> {
+    if !path.exists() || path.join(".zgroup").is_file() {
+        return Ok(());
+    }
+    let why = "a file or folder of this name is there, and it is no Zarr store";
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, why))
+}
+
+/// Removes what a killed process of the same number left.
+fn cleared(temporary: &Path) -> io::Result<()> {
+    match temporary.exists() {
+        true => fs::remove_dir_all(temporary),
+        false => Ok(()),
+    }
+}
+
+fn text(value: &Value) -> String {
+    format!("{value:#}\n")
+}

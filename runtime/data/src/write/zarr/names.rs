@@ -1,0 +1,99 @@
+//! Names of variables and dimensions in a group: xarray wants them apart, and file systems do not take all of them.
+
+use super::{Dim, Labels};
+
+/// The names in use in one group.
+#[derive(Debug)]
+pub(super) struct Names {
+    variables: Vec<String>,
+    dims: Vec<NamedDim>,
+    is_sampled: bool,
+}
+
+/// A dimension with its final name.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct NamedDim {
+    pub name: String,
+    pub size: usize,
+    pub labels: Labels,
+}
+
+impl Names {
+    /// No names but `chain` and `draw`, where the group holds draws.
+    pub fn new(is_sampled: bool) -> Names {
+        Names {
+            variables: Vec::new(),
+            dims: Vec::new(),
+            is_sampled,
+        }
+    }
+
+    /// The dimensions met so far, in order.
+    pub fn dims(&self) -> &[NamedDim] {
+        &self.dims
+    }
+
+    /// The name that a variable gets, and its dimensions with theirs.
+    pub fn take(&mut self, wanted: &str, dims: &[Dim]) -> (String, Vec<NamedDim>) {
+        let mut name = file_name(wanted);
+        while self.is_taken(&name) {
+            name.push('_');
+        }
+        self.variables.push(name.clone());
+        let mut own: Vec<NamedDim> = Vec::with_capacity(dims.len());
+        for (at, dim) in dims.iter().enumerate() {
+            let asked = dim.name.as_deref().map(file_name);
+            let free = asked.filter(|asked| own.iter().all(|other| other.name != *asked));
+            let found = free.and_then(|free| self.share(free, dim));
+            own.push(found.unwrap_or_else(|| self.default_dim(&name, at, dim)));
+        }
+        (name, own)
+    }
+
+    /// The dimension of this name if it is new or the same as before.
+    fn share(&mut self, name: String, dim: &Dim) -> Option<NamedDim> {
+        let wanted = NamedDim {
+            name,
+            size: dim.size,
+            labels: dim.labels.clone(),
+        };
+        if self.dims.contains(&wanted) {
+            return Some(wanted);
+        }
+        let is_new = !self.is_taken(&wanted.name);
+        is_new.then(|| {
+            self.dims.push(wanted.clone());
+            wanted
+        })
+    }
+
+    fn default_dim(&mut self, variable: &str, at: usize, dim: &Dim) -> NamedDim {
+        let mut name = format!("{variable}_dim_{at}");
+        while self.is_taken(&name) {
+            name.push('_');
+        }
+        let dim = NamedDim {
+            name,
+            size: dim.size,
+            labels: dim.labels.clone(),
+        };
+        self.dims.push(dim.clone());
+        dim
+    }
+
+    fn is_taken(&self, name: &str) -> bool {
+        (self.is_sampled && ["chain", "draw"].contains(&name))
+            || self.variables.iter().any(|variable| variable == name)
+            || self.dims.iter().any(|dim| dim.name == name)
+    }
+}
+
+/// A name that is one part of a path on every system; a leading dot would hide it among the metadata.
+fn file_name(name: &str) -> String {
+    let keep = |c: char| c.is_alphanumeric() || "_-.,[]()+=".contains(c);
+    let mut name: String = name.chars().map(|c| if keep(c) { c } else { '_' }).collect();
+    if name.is_empty() || name.starts_with('.') {
+        name.insert(0, '_');
+    }
+    name
+}

@@ -1,0 +1,177 @@
+//! What a warm-up learns: a step size and a metric.
+
+pub mod gradients;
+pub mod metric;
+pub mod step_size;
+pub mod windows;
+
+use bnnc_abi::sampling::{Adaptation, Metric};
+use gradients::Spreads;
+use metric::{Moments, Whitening};
+use serde::{Deserialize, Serialize};
+use step_size::DualAveraging;
+use windows::{Part, Windows};
+
+/// What an iteration of the warm-up changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The step size.
+    Step,
+    /// The metric too.
+    Metric,
+    /// The metric so much that a step size of the right order is to be searched, unless it is fixed, and given to
+    /// [`Warmup::restart`].
+    Order,
+}
+
+/// How the metric is learnt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Learner {
+    /// Not at all.
+    Fixed,
+    /// From positions, in windows.
+    Windows { windows: Windows, moments: Moments },
+    /// From positions and gradients.
+    Spreads(Box<Spreads>),
+}
+
+/// A warm-up, and what it has learnt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Warmup {
+    length: usize,
+    done: usize,
+    target: f64,
+    /// The step size, where it is given.
+    fixed: Option<f64>,
+    dual: DualAveraging,
+    learner: Learner,
+    whitening: Whitening,
+}
+
+impl Warmup {
+    /// A warm-up of `length` iterations in so many dimensions, which learns from positions alone.
+    pub fn new(adaptation: &Adaptation, dimension: usize, length: usize) -> Warmup {
+        let learnt = |whitening, dense| {
+            let (windows, moments) = (Windows::new(length), Moments::new(dimension, dense));
+            (whitening, Learner::Windows { windows, moments })
+        };
+        let (whitening, learner) = match adaptation.metric {
+            Metric::Unit => (Whitening::Unit, Learner::Fixed),
+            Metric::Diagonal | Metric::Windowed => learnt(Whitening::Diagonal(vec![1.0; dimension]), false),
+            Metric::Dense | Metric::WindowedDense => learnt(Whitening::Dense(identity(dimension)), true),
+        };
+        let start = adaptation.step_size.unwrap_or(1.0);
+        Warmup {
+            length,
+            done: 0,
+            target: adaptation.target_acceptance,
+            fixed: adaptation.step_size,
+            dual: DualAveraging::new(adaptation.target_acceptance, start),
+            learner,
+            whitening,
+        }
+    }
+
+    /// A warm-up that learns from gradients too. Takes the start, where both are known.
+    pub fn with_gradients(
+        adaptation: &Adaptation,
+        length: usize,
+        position: &[f64],
+        gradient: &[f64],
+    ) -> Warmup {
+        let mut warmup = Warmup::new(adaptation, position.len(), length);
+        let dense = match adaptation.metric {
+            Metric::Diagonal => Some(false),
+            Metric::Dense => Some(true),
+            Metric::Unit | Metric::Windowed | Metric::WindowedDense => None,
+        };
+        if let Some(dense) = dense
+            && length >= Windows::SHORTEST
+        {
+            let mut spreads = Spreads::new(position.len(), length, dense);
+            spreads.begin(position, gradient, &mut warmup.whitening);
+            warmup.learner = Learner::Spreads(Box::new(spreads));
+        }
+        warmup
+    }
+
+    /// The metric as it is now.
+    pub fn whitening(&self) -> &Whitening {
+        &self.whitening
+    }
+
+    /// Whether iterations still teach.
+    pub fn active(&self) -> bool {
+        self.done < self.length
+    }
+
+    /// Whether a step size is to be searched before the first iteration.
+    pub fn searches(&self) -> bool {
+        self.fixed.is_none()
+    }
+
+    /// The step size of the next iteration.
+    pub fn step_size(&self) -> f64 {
+        match self.fixed {
+            Some(step_size) => step_size,
+            None if self.active() => self.dual.step_size(),
+            None => self.dual.mean(),
+        }
+    }
+
+    /// The step size that would be kept if the warm-up ended now.
+    pub fn settled(&self) -> f64 {
+        self.fixed.unwrap_or_else(|| self.dual.mean())
+    }
+
+    /// Begins to learn the step size anew from one that a search found.
+    pub fn restart(&mut self, step_size: f64) {
+        self.dual = DualAveraging::new(self.target, step_size);
+    }
+
+    /// Takes an iteration of the warm-up: its acceptance rate, where it ended, and the gradient there (not whitened) where it is
+    /// known.
+    pub fn learn(&mut self, acceptance: f64, position: &[f64], gradient: Option<&[f64]>) -> Change {
+        self.dual.learn(acceptance);
+        let iteration = self.done;
+        self.done += 1;
+        match (&mut self.learner, &mut self.whitening, gradient) {
+            (Learner::Windows { windows, moments }, whitening, _) => match windows.part(iteration) {
+                Part::Step => Change::Step,
+                Part::Learn => {
+                    moments.add(position);
+                    Change::Step
+                }
+                Part::Renew => {
+                    moments.add(position);
+                    moments.estimate(whitening);
+                    moments.clear();
+                    Change::Order
+                }
+            },
+            (Learner::Spreads(spreads), whitening, Some(gradient)) => {
+                spreads.learn(iteration, position, gradient, whitening)
+            }
+            (Learner::Fixed | Learner::Spreads(_), _, _) => Change::Step,
+        }
+    }
+
+    /// Whether this is of positions of this dimension.
+    pub fn fits(&self, dimension: usize) -> bool {
+        let learnt = match &self.learner {
+            Learner::Fixed => true,
+            Learner::Windows { moments, .. } => moments.fits(dimension),
+            Learner::Spreads(spreads) => spreads.fits(dimension),
+        };
+        learnt && self.whitening.fits(dimension)
+    }
+}
+
+fn identity(dimension: usize) -> Vec<f64> {
+    let mut matrix = vec![0.0; dimension * dimension];
+    matrix
+        .iter_mut()
+        .step_by(dimension + 1)
+        .for_each(|element| *element = 1.0);
+    matrix
+}

@@ -1,0 +1,192 @@
+//! Step sizes: Nesterov's dual averaging, and the search for where it begins.
+
+use serde::{Deserialize, Serialize};
+
+/// Dual averaging of the logarithm of a step size towards a mean acceptance rate (Hoffman and Gelman 2014, equation 6, with
+/// their constants).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DualAveraging {
+    target: f64,
+    count: u64,
+    /// The weighted mean of `target - acceptance` (their `H bar`).
+    error: f64,
+    /// What the iterates shrink towards (their `mu`).
+    centre: f64,
+    log_step: f64,
+    log_mean: f64,
+}
+
+impl DualAveraging {
+    /// How strongly iterates shrink towards the centre (their `gamma`).
+    const SHRINKAGE: f64 = 0.05;
+    /// How much the first iterations are damped (their `t0`).
+    const DELAY: f64 = 10.0;
+    /// How fast old iterates are forgotten in the mean (their `kappa`).
+    const FORGETTING: f64 = 0.75;
+    /// The centre is this many times the step that it starts from: trying large steps costs less than small ones.
+    const OPTIMISM: f64 = 10.0;
+
+    /// Begins at a step size.
+    pub fn new(target: f64, step_size: f64) -> DualAveraging {
+        DualAveraging {
+            target,
+            count: 0,
+            error: 0.0,
+            centre: (DualAveraging::OPTIMISM * step_size).ln(),
+            log_step: step_size.ln(),
+            log_mean: step_size.ln(),
+        }
+    }
+
+    /// Takes the acceptance rate of an iteration with the step size [`DualAveraging::step_size`]; what is not a number counts as 0.
+    pub fn learn(&mut self, acceptance: f64) {
+        self.count += 1;
+        let count = self.count as f64;
+        let weight = 1.0 / (count + DualAveraging::DELAY);
+        let acceptance = if acceptance.is_nan() {
+            0.0
+        } else {
+            acceptance.min(1.0)
+        };
+        self.error += weight * (self.target - acceptance - self.error);
+        self.log_step = self.centre - count.sqrt() / DualAveraging::SHRINKAGE * self.error;
+        let newest = count.powf(-DualAveraging::FORGETTING);
+        self.log_mean += newest * (self.log_step - self.log_mean);
+    }
+
+    /// The step size of the next iteration of the warm-up.
+    pub fn step_size(&self) -> f64 {
+        self.log_step.exp()
+    }
+
+    /// The step size to stay with.
+    pub fn mean(&self) -> f64 {
+        self.log_mean.exp()
+    }
+}
+
+/// The search for a step size of the right order: doubles or halves until the acceptance of a single step crosses 0.8
+/// (Hoffman and Gelman 2014, algorithm 4, with the threshold of Stan).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Search {
+    step_size: f64,
+    trials: u32,
+    direction: Option<Direction>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Direction {
+    Longer,
+    Shorter,
+}
+
+impl Search {
+    /// The acceptance that the search crosses.
+    const ACCEPTANCE: f64 = 0.8;
+    /// Beyond these the search ends where it is: the density is flat, or nothing is accepted anywhere.
+    const RANGE: (f64, f64) = (1e-12, 1e7);
+
+    /// Begins at a step size.
+    pub fn new(step_size: f64) -> Search {
+        Search {
+            step_size,
+            trials: 0,
+            direction: None,
+        }
+    }
+
+    /// The step size to try, or what was found.
+    pub fn step_size(&self) -> f64 {
+        self.step_size
+    }
+
+    /// Steps that were tried.
+    pub fn trials(&self) -> u32 {
+        self.trials
+    }
+
+    /// Takes the energy before minus after one step from a fresh momentum. True when the search is over.
+    pub fn learn(&mut self, gain: f64) -> bool {
+        self.trials += 1;
+        let accepted = gain > Search::ACCEPTANCE.ln();
+        let direction = if accepted {
+            Direction::Longer
+        } else {
+            Direction::Shorter
+        };
+        if self.direction.is_some_and(|before| before != direction) {
+            return true;
+        }
+        self.step_size *= match direction {
+            Direction::Longer => 2.0,
+            Direction::Shorter => 0.5,
+        };
+        self.direction = Some(direction);
+        !(Search::RANGE.0..Search::RANGE.1).contains(&self.step_size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two iterations by hand: with target 0.8 and step 1, `mu = ln 10`; acceptance 0.4 then 1.
+    #[test]
+    fn dual_averaging_follows_its_formula() {
+        let mut dual = DualAveraging::new(0.8, 1.0);
+        dual.learn(0.4);
+        let error = 0.4 / 11.0;
+        let first = 10.0_f64.ln() - error / 0.05;
+        assert!((dual.step_size().ln() - first).abs() < 1e-12);
+        assert!((dual.mean().ln() - first).abs() < 1e-12);
+        dual.learn(1.0);
+        let error = (1.0 - 1.0 / 12.0) * error - 0.2 / 12.0;
+        let second = 10.0_f64.ln() - 2.0_f64.sqrt() / 0.05 * error;
+        let weight = 2.0_f64.powf(-0.75);
+        assert!((dual.step_size().ln() - second).abs() < 1e-12);
+        assert!((dual.mean().ln() - (weight * second + (1.0 - weight) * first)).abs() < 1e-12);
+    }
+
+    /// The acceptance of a smooth function of the step size is driven to its target.
+    #[test]
+    fn dual_averaging_finds_the_target() {
+        let mut dual = DualAveraging::new(0.8, 1e-3);
+        for _ in 0..2000 {
+            let acceptance = (-0.5 * dual.step_size().powi(2)).exp();
+            dual.learn(acceptance);
+        }
+        let want = (-2.0 * 0.8_f64.ln()).sqrt();
+        assert!((dual.mean() / want - 1.0).abs() < 0.02, "{}", dual.mean());
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_no_acceptance() {
+        let (mut with, mut without) = (DualAveraging::new(0.8, 1.0), DualAveraging::new(0.8, 1.0));
+        with.learn(f64::NAN);
+        without.learn(0.0);
+        assert_eq!(with, without);
+    }
+
+    /// Acceptance falls below 0.8 at a step of 3: the search ends at a power of two that is next to it.
+    #[test]
+    fn the_search_crosses_the_threshold() {
+        for start in [1e-4, 1.0, 64.0] {
+            let mut search = Search::new(start);
+            let gain = |step: f64| if step < 3.0 { 0.0 } else { -10.0 };
+            while !search.learn(gain(search.step_size())) {}
+            assert!(
+                (1.5..=6.0).contains(&search.step_size()),
+                "{}",
+                search.step_size()
+            );
+        }
+    }
+
+    #[test]
+    fn the_search_ends_where_nothing_is_accepted() {
+        let mut search = Search::new(1.0);
+        assert!((0..200).any(|_| search.learn(f64::NAN)));
+        let mut search = Search::new(1.0);
+        assert!((0..200).any(|_| search.learn(0.0)));
+    }
+}

@@ -1,0 +1,145 @@
+//! What is to be said of the draws of a quantity: whether the chains agree, and how exact its estimates are.
+//!
+//! Note \[Conventions\]. A quantity is one slice of draws per chain, without warm-up; chains are cut to the shortest. The numbers are
+//! those of Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), "Rank-normalization, folding, and localization: an improved
+//! R-hat for assessing convergence of MCMC", Bayesian Analysis 16(2), as the R package posterior and ArviZ compute them: halves of
+//! chains, Geyer's initial monotone sequence, effective sample sizes of at most `S log10 S`, normal scores `(r - 3/8) / (S + 1/4)`.
+//! Where a number has no meaning it is NaN: R-hat, effective sample sizes and standard errors of a quantity that never
+//! changes, everything of one that is not finite somewhere, and R-hat and the others with fewer than four draws per chain.
+
+pub mod advice;
+pub mod autocovariance;
+pub mod effective;
+pub mod energy;
+pub mod errors;
+pub mod halves;
+pub mod ranks;
+pub mod rhat;
+
+pub use advice::{CODES, Facts, advice};
+
+use autocovariance::Autocovariance;
+use halves::Halves;
+use ranks::Ranks;
+
+/// What is said of one quantity; see Note \[Conventions\].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// The mean of all draws.
+    pub mean: f64,
+    /// Their standard deviation, over their number less one.
+    pub sd: f64,
+    /// Their median.
+    pub median: f64,
+    /// 1.4826 times the median distance from the median, which is the standard deviation of a normal distribution.
+    pub mad: f64,
+    /// The 5 % quantile, linear between order statistics.
+    pub q05: f64,
+    /// The 95 % quantile.
+    pub q95: f64,
+    /// The Monte Carlo standard error of the mean.
+    pub mcse_mean: f64,
+    /// The Monte Carlo standard error of the standard deviation.
+    pub mcse_sd: f64,
+    /// The effective sample size for the bulk.
+    pub ess_bulk: f64,
+    /// The effective sample size for the 5 % and 95 % quantiles.
+    pub ess_tail: f64,
+    /// The rank-normalised split R-hat.
+    pub rhat: f64,
+}
+
+/// Computes summaries, of many quantities with the same memory.
+#[derive(Clone, Debug, Default)]
+pub struct Summariser {
+    pooled: Vec<f64>,
+    sorted: Vec<f64>,
+    halves: Halves,
+    mapped: Halves,
+    ranks: Ranks,
+    covariance: Autocovariance,
+}
+
+impl Summariser {
+    /// The summary of a quantity.
+    pub fn summary(&mut self, chains: &[&[f64]]) -> Summary {
+        let length = halves::shortest(chains);
+        self.pooled.clear();
+        for chain in chains {
+            self.pooled.extend_from_slice(&chain[..length]);
+        }
+        self.halves.fill(chains);
+        let mean = effective::average(&self.pooled);
+        if !mean.is_finite() {
+            return NOTHING;
+        }
+        self.sorted.clone_from(&self.pooled);
+        self.sorted.sort_unstable_by(f64::total_cmp);
+        let median = ranks::median(&self.sorted);
+        let [q05, q95] = [0.05, 0.95].map(|p| ranks::quantile(&self.sorted, p));
+        let variance = rhat::variance(&self.pooled);
+
+        let [below, above] = [q05, q95].map(|bound| self.size(|value| effective::not_above(value, bound)));
+        let size_sd = self.size(|value| (value - mean) * (value - mean));
+        let folded = self.rhat(|value| (value - median).abs());
+        let bulk = self.rhat(|value| value);
+        let ess_bulk = effective::size(&self.mapped, &mut self.covariance);
+        Summary {
+            mean,
+            sd: variance.sqrt(),
+            median,
+            mad: self.mad(median),
+            q05,
+            q95,
+            mcse_mean: (variance / effective::size(&self.halves, &mut self.covariance)).sqrt(),
+            mcse_sd: errors::sd_of(&self.pooled, mean, size_sd),
+            ess_bulk,
+            ess_tail: below.min(above),
+            rhat: rhat::greatest(bulk, folded),
+        }
+    }
+
+    /// The effective sample size of the mean of a function of the draws.
+    fn size(&mut self, function: impl FnMut(f64) -> f64) -> f64 {
+        self.mapped.fill_with(&self.halves, function);
+        effective::size(&self.mapped, &mut self.covariance)
+    }
+
+    /// R-hat of the normal scores of a function of the draws, which stay in `mapped`.
+    fn rhat(&mut self, function: impl FnMut(f64) -> f64) -> f64 {
+        self.mapped.fill_with(&self.halves, function);
+        if !self.mapped.vary(2) {
+            return f64::NAN;
+        }
+        self.ranks.normal_scores(&mut self.mapped);
+        rhat::of(&self.mapped)
+    }
+
+    fn mad(&mut self, median: f64) -> f64 {
+        let distances = self.sorted.iter_mut();
+        distances.for_each(|value| *value = (*value - median).abs());
+        let half = self.sorted.len() / 2;
+        let (below, middle, _) = self.sorted.select_nth_unstable_by(half, f64::total_cmp);
+        let middle = if self.pooled.len() % 2 == 1 {
+            *middle
+        } else {
+            let other = below.iter().copied().fold(0.0, f64::max);
+            (*middle + other) / 2.0
+        };
+        1.482_602_218_505_602 * middle
+    }
+}
+
+const NOTHING: Summary = Summary {
+    mean: f64::NAN,
+    sd: f64::NAN,
+    median: f64::NAN,
+    mad: f64::NAN,
+    q05: f64::NAN,
+    q95: f64::NAN,
+    mcse_mean: f64::NAN,
+    mcse_sd: f64::NAN,
+    ess_bulk: f64::NAN,
+    ess_tail: f64::NAN,
+    rhat: f64::NAN,
+};

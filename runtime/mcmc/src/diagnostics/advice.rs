@@ -1,0 +1,332 @@
+//! Warnings about chains that should not be trusted yet, with what to do.
+
+use super::Summary;
+use crate::loo::Shapes;
+use bnnc_abi::sampling::{Adaptation, Metric, Transition};
+use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
+
+/// Every code of this crate, sorted.
+pub static CODES: &[&Code] = &[
+    &DIVERGENCES,
+    &CHAINS_DISAGREE,
+    &FEW_EFFECTIVE_DRAWS,
+    &ENERGY_MOVES_SLOWLY,
+    &TRAJECTORIES_CUT,
+    &ACCEPTANCE_OFF,
+    &ROWS_NOT_LEFT_OUT,
+];
+
+static DIVERGENCES: Code = Code {
+    id: "E0520",
+    title: "divergent transitions",
+    explain: "In some iterations after the warm-up the simulated trajectory left the level set of the energy: the step size is too \
+              large for the curvature somewhere. The sampler turns away there, so that part of the posterior is missing \
+              from the draws and means and intervals may be wrong, whatever R-hat says. One divergence is a reason to look.\n\n\
+              Typical is the neck of a hierarchical model, where a small scale squeezes the sites below it.\n\n\
+              Wrong: `infer fit = nuts(Schools, d)` with `theta ~ Normal(mu, tau)`.\n\n\
+              Right: `infer fit = nuts(Schools, d) { noncentre = [theta], target_acceptance = 0.95 }`.",
+};
+
+static CHAINS_DISAGREE: Code = Code {
+    id: "E0521",
+    title: "the chains disagree",
+    explain: "R-hat compares the spread of all draws with the spread within half chains, after ranks have replaced the values; at \
+              1 they agree. Above 1.01 the chains have not forgotten where they started, or are in different modes, and no \
+              estimate from them is to be used.\n\n\
+              Longer chains help where they drift slowly. Where every chain stays in a mode of its own, for example because \
+              the hidden units of a network can be exchanged, weights will never agree; predictions may, and are what to look at.\n\n\
+              Wrong: `{ warmup = 100, draws = 100 }`.\n\nRight: `{ warmup = 1000, draws = 1000 }`.",
+};
+
+static FEW_EFFECTIVE_DRAWS: Code = Code {
+    id: "E0522",
+    title: "few effective draws",
+    explain: "The effective sample size is the number of independent draws that would estimate as exactly as these. Below 100 \
+              per chain the estimates of R-hat, of standard errors and of the size itself are not reliable. `ess_bulk` is for means \
+              and medians, `ess_tail` for the 5 % and 95 % quantiles.\n\n\
+              More draws help in proportion. A dense metric helps where sites are strongly correlated, standardised inputs \
+              (`standardise = [inputs]`) where they have very different scales.\n\n\
+              Wrong: `{ draws = 100 }`.\n\nRight: `{ draws = 2000, metric = dense }`.",
+};
+
+static ENERGY_MOVES_SLOWLY: Code = Code {
+    id: "E0523",
+    title: "the energy moves slowly",
+    explain: "The fraction of missing information (E-BFMI) compares how far the energy moves in one iteration with how far it spreads \
+              over all. Below 0.3 new momenta change it too little to reach the tails: chains walk where they should jump.\n\n\
+              The causes are heavy tails and funnels, which longer chains cure slowly and another form of the model at once.\n\n\
+              Wrong: `w ~ Cauchy(0, tau)`.\n\nRight: `w ~ StudentT(4, 0, tau)`, or `noncentre = [w]`.",
+};
+
+static TRAJECTORIES_CUT: Code = Code {
+    id: "E0524",
+    title: "trajectories cut short",
+    explain: "A trajectory of the no-U-turn sampler was still going straight on after `max_depth` doublings and was cut. The draws are \
+              right but dearer than they should be. It happens where the step size is small beside the posterior's longest axis: \
+              strong correlations, very different scales, or no proper prior.\n\n\
+              Wrong: `{ max_depth = 5 }`.\n\nRight: `{ metric = dense }`, or `{ max_depth = 12 }`.",
+};
+
+static ACCEPTANCE_OFF: Code = Code {
+    id: "E0525",
+    title: "acceptance far from its target",
+    explain: "The warm-up chooses the step size so that a chosen part of the proposals is accepted. After it the odds of acceptance \
+              of a chain are more than six times above or below their target (or, with a given step size, fewer than 5 % are \
+              accepted): either the warm-up was too short, or the chain has moved to a place where another step size would be \
+              right.\n\nWrong: `{ warmup = 20 }`.\n\nRight: `{ warmup = 1000 }`.",
+};
+
+static ROWS_NOT_LEFT_OUT: Code = Code {
+    id: "E0526",
+    title: "rows that cannot be left out",
+    explain: "PSIS-LOO estimates from draws given all rows how each row would be predicted from the others. The shape `k` of the \
+              importance ratios' tail says whether that can be done: above `min(1 - 1 / log10(S), 0.7)` for `S` draws a row is so \
+              influential that its estimate, and the sum, are too optimistic.\n\n\
+              The row may be an outlier, or the model so flexible that the row alone decides some weights. A likelihood with \
+              heavier tails, or rows held out for testing (`test = fraction(0.2)`), help.\n\n\
+              Wrong: `y ~ Normal(f(x), sigma)` with outliers.\n\nRight: `y ~ StudentT(4, f(x), sigma)`.",
+};
+
+/// What is known of the chains of an infer. Iterations are those after the warm-up.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// The name of the infer.
+    pub infer: &'a str,
+    /// The transition and its options.
+    pub transition: &'a Transition,
+    /// Chains.
+    pub chains: usize,
+    /// Iterations of all chains.
+    pub iterations: usize,
+    /// How many of them diverged.
+    pub divergences: usize,
+    /// How many of them were cut at the largest depth.
+    pub cut: usize,
+    /// The mean acceptance rate of each chain; empty where nothing is rejected.
+    pub acceptance: &'a [f64],
+    /// [`super::energy::fraction_of_missing_information`] of each chain; empty where there is no energy.
+    pub missing_information: &'a [f64],
+    /// Quantities by name.
+    pub quantities: &'a [(String, Summary)],
+    /// The shapes of PSIS-LOO where it was computed.
+    pub shapes: Option<Shapes>,
+}
+
+/// The warnings that are due, most serious first.
+pub fn advice(facts: &Facts<'_>) -> Vec<Diagnostic> {
+    let all = [
+        divergences(facts),
+        chains_disagree(facts),
+        few_effective_draws(facts),
+        energy_moves_slowly(facts),
+        trajectories_cut(facts),
+        acceptance_off(facts),
+        rows_not_left_out(facts),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+fn warning(code: &'static Code, facts: &Facts<'_>, text: String) -> Diagnostic {
+    Diagnostic {
+        code,
+        severity: Severity::Warning,
+        fault: Fault::Program,
+        message: format!("`{}`: {text}", facts.infer),
+        at: Place::Nowhere,
+        label: String::new(),
+        labels: Vec::new(),
+        notes: Vec::new(),
+        help: Vec::new(),
+    }
+}
+
+fn adaptation(transition: &Transition) -> Option<Adaptation> {
+    match transition {
+        Transition::Nuts { adaptation, .. }
+        | Transition::Hmc { adaptation, .. }
+        | Transition::Mala { adaptation }
+        | Transition::RandomWalk { adaptation } => Some(*adaptation),
+        Transition::Sgld { .. } | Transition::Sghmc { .. } | Transition::Penalty(_) => None,
+    }
+}
+
+/// The target that the step size is adapted to, if it is adapted.
+fn target(transition: &Transition) -> Option<f64> {
+    let adaptation = adaptation(transition)?;
+    adaptation
+        .step_size
+        .is_none()
+        .then_some(adaptation.target_acceptance)
+}
+
+fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
+    if facts.divergences == 0 {
+        return None;
+    }
+    let percent = 100.0 * facts.divergences as f64 / facts.iterations as f64;
+    let text = format!(
+        "no iteration may diverge, {} of {} did ({percent:.2} %)",
+        facts.divergences, facts.iterations
+    );
+    let smaller = match target(facts.transition) {
+        Some(target) if target < 0.99 => {
+            format!("raise `target_acceptance` from {target} towards 0.99: it makes the steps smaller")
+        }
+        Some(_) | None => "make `step_size` smaller".to_string(),
+    };
+    let diagnostic = warning(&DIVERGENCES, facts, text)
+        .note("where they happen part of the posterior is missing from the draws: estimates may be wrong")
+        .help(smaller)
+        .help("sample sites below a scale that is itself unknown as their noise: `noncentre = [SITE]`")
+        .help("give scales a prior that keeps them away from zero");
+    Some(diagnostic)
+}
+
+fn chains_disagree(facts: &Facts<'_>) -> Option<Diagnostic> {
+    let rhat = |(_, summary): &(String, Summary)| summary.rhat;
+    let high: Vec<_> = facts
+        .quantities
+        .iter()
+        .filter(|entry| rhat(entry) > 1.01)
+        .collect();
+    let worst = high
+        .iter()
+        .max_by(|one, other| rhat(one).total_cmp(&rhat(other)))?;
+    let text = format!(
+        "R-hat must be at most 1.01, it is above for {} of {} quantities and {:.3} for `{}`",
+        high.len(),
+        facts.quantities.len(),
+        worst.1.rhat,
+        worst.0
+    );
+    let diagnostic = warning(&CHAINS_DISAGREE, facts, text)
+        .note("the chains have not mixed: no estimate is to be used yet")
+        .help("run longer: more `warmup` and more `draws`")
+        .help("where hidden units can be exchanged judge a network by its predictions, not by its weights");
+    Some(diagnostic)
+}
+
+fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
+    let need = 100.0 * facts.chains as f64;
+    let size = |(_, summary): &(String, Summary)| summary.ess_bulk.min(summary.ess_tail);
+    let low: Vec<_> = facts
+        .quantities
+        .iter()
+        .filter(|entry| size(entry) < need)
+        .collect();
+    let worst = low
+        .iter()
+        .min_by(|one, other| size(one).total_cmp(&size(other)))?;
+    let kind = if worst.1.ess_tail < worst.1.ess_bulk {
+        "tail"
+    } else {
+        "bulk"
+    };
+    let text = format!(
+        "{need} effective draws are needed (100 per chain), {} of {} quantities have fewer and `{}` has {:.0} ({kind})",
+        low.len(),
+        facts.quantities.len(),
+        worst.0,
+        size(worst)
+    );
+    let factor = (need / size(worst)).ceil();
+    let mut diagnostic = warning(&FEW_EFFECTIVE_DRAWS, facts, text);
+    if factor <= 20.0 {
+        diagnostic = diagnostic.help(format!("about {factor} times as many `draws` would be enough"));
+    }
+    if adaptation(facts.transition).is_some_and(|adaptation| adaptation.metric != Metric::Dense) {
+        diagnostic = diagnostic.help("where sites are strongly correlated, `metric = dense`");
+    }
+    Some(diagnostic.help("standardise inputs and target, or write the model with less dependent sites"))
+}
+
+fn energy_moves_slowly(facts: &Facts<'_>) -> Option<Diagnostic> {
+    let (chain, lowest, count) = extreme(facts.missing_information, |value| 0.3 - value)?;
+    let text = format!(
+        "the fraction of missing information must be at least 0.3, it is lower in {count} of {} chains and {lowest:.2} in chain {chain}",
+        facts.missing_information.len()
+    );
+    let diagnostic = warning(&ENERGY_MOVES_SLOWLY, facts, text)
+        .note("the chains explore the tails slowly: quantiles and standard deviations are less exact than they look")
+        .help("sample sites below an unknown scale as their noise: `noncentre = [SITE]`")
+        .help("replace priors with very heavy tails, or run longer (`warmup`, `draws`)");
+    Some(diagnostic)
+}
+
+fn trajectories_cut(facts: &Facts<'_>) -> Option<Diagnostic> {
+    let Transition::Nuts {
+        max_depth,
+        adaptation,
+    } = facts.transition
+    else {
+        return None;
+    };
+    if facts.cut == 0 {
+        return None;
+    }
+    let text = format!(
+        "{} of {} trajectories were cut at `max_depth = {max_depth}`",
+        facts.cut, facts.iterations
+    );
+    let mut diagnostic = warning(&TRAJECTORIES_CUT, facts, text)
+        .note("the draws are right, but take more gradients than they should")
+        .help(format!("allow longer ones: `max_depth = {}`", max_depth + 2));
+    if adaptation.metric != Metric::Dense {
+        diagnostic = diagnostic.help("where sites are strongly correlated, `metric = dense`");
+    }
+    Some(diagnostic.help("standardise inputs and target, and give every site a proper prior"))
+}
+
+/// The odds of acceptance may be this many times above or below those of the target.
+const ODDS: f64 = 6.0;
+
+fn acceptance_off(facts: &Facts<'_>) -> Option<Diagnostic> {
+    let target = target(facts.transition);
+    let (low, high) = target.map_or((0.05, 1.0), |target| {
+        let odds = target / (1.0 - target);
+        (
+            odds / ODDS / (1.0 + odds / ODDS),
+            odds * ODDS / (1.0 + odds * ODDS),
+        )
+    });
+    let (chain, rate, count) = extreme(facts.acceptance, |rate| f64::max(low - rate, rate - high))?;
+    let wanted = target.map_or("at least 0.05".to_string(), |target| format!("about {target}"));
+    let text = format!(
+        "the acceptance rate should be {wanted}, it is not in {count} of {} chains and {rate:.3} in chain {chain}",
+        facts.acceptance.len()
+    );
+    let diagnostic = warning(&ACCEPTANCE_OFF, facts, text);
+    let diagnostic = match (target, facts.transition) {
+        (Some(_), _) => diagnostic
+            .help("give the adaptation more iterations: a longer `warmup`")
+            .help("look for a scale that can come close to zero, or a site without a proper prior"),
+        (None, Transition::Penalty(_)) => diagnostic
+            .help("make the step of `proposal` smaller")
+            .help("lower the variance of the loss difference: a larger `batch` or more `batches`"),
+        (None, _) => diagnostic.help("make `step_size` smaller, or leave it out: the warm-up finds one"),
+    };
+    Some(diagnostic)
+}
+
+fn rows_not_left_out(facts: &Facts<'_>) -> Option<Diagnostic> {
+    let Shapes { good, bad, very_bad } = facts.shapes?;
+    if bad + very_bad == 0 {
+        return None;
+    }
+    let text = format!(
+        "the leave-one-out estimate is not reliable for {} of {} rows, {very_bad} of them beyond repair (k above 1)",
+        bad + very_bad,
+        good + bad + very_bad
+    );
+    let diagnostic = warning(&ROWS_NOT_LEFT_OUT, facts, text)
+        .note("`elpd_loo` is too optimistic")
+        .help("judge by test rows, or take a likelihood with heavier tails");
+    Some(diagnostic)
+}
+
+/// The value with the largest positive excess: its chain, counted from 1, the value, and how many have an excess.
+fn extreme(values: &[f64], excess: impl Fn(f64) -> f64) -> Option<(usize, f64, usize)> {
+    let beyond = || values.iter().zip(1..).filter(|(value, _)| excess(**value) > 0.0);
+    let (value, chain) = beyond().max_by(|one, other| excess(*one.0).total_cmp(&excess(*other.0)))?;
+    Some((chain, *value, beyond().count()))
+}

@@ -1,0 +1,121 @@
+//! Effective sample sizes.
+//!
+//! Each function takes one slice of draws per chain and gives NaN where nothing can be said: fewer than two draws in a half
+//! of a chain, a draw that is not finite, or draws that are all equal.
+
+use super::autocovariance::Autocovariance;
+use super::halves::{Halves, shortest};
+use super::ranks::{self, Ranks};
+
+/// For the bulk: of the normal scores of the ranks (Vehtari et al. 2021, section 4.1).
+pub fn bulk(chains: &[&[f64]]) -> f64 {
+    let mut halves = Halves::new(chains);
+    if !halves.vary(2) {
+        return f64::NAN;
+    }
+    Ranks::default().normal_scores(&mut halves);
+    size(&halves, &mut Autocovariance::default())
+}
+
+/// For the tails: the smaller of those for the 5 % and the 95 % quantile (Vehtari et al. 2021, section 4.3). A quantile that no draw is
+/// above, as of a quantity with few values, has none; the other decides then.
+pub fn tail(chains: &[&[f64]]) -> f64 {
+    quantile(chains, 0.05).min(quantile(chains, 0.95))
+}
+
+/// For the mean.
+pub fn mean(chains: &[&[f64]]) -> f64 {
+    size(&Halves::new(chains), &mut Autocovariance::default())
+}
+
+/// For the standard deviation: of the squared distances from the mean.
+pub fn sd(chains: &[&[f64]]) -> f64 {
+    let mean = average(&pool(chains));
+    of(chains, |value| (value - mean) * (value - mean))
+}
+
+/// For the median.
+pub fn median(chains: &[&[f64]]) -> f64 {
+    quantile(chains, 0.5)
+}
+
+/// For a quantile: of the indicator of draws that are not above it (Vehtari et al. 2021, section 4.3).
+pub fn quantile(chains: &[&[f64]], p: f64) -> f64 {
+    let mut sorted = pool(chains);
+    sorted.sort_unstable_by(f64::total_cmp);
+    let bound = ranks::quantile(&sorted, p);
+    of(chains, |value| not_above(value, bound))
+}
+
+/// Whether a value is at most `bound`, as a number; what is not finite stays so.
+pub(super) fn not_above(value: f64, bound: f64) -> f64 {
+    if value.is_finite() {
+        f64::from(u8::from(value <= bound))
+    } else {
+        f64::NAN
+    }
+}
+
+fn of(chains: &[&[f64]], function: impl FnMut(f64) -> f64) -> f64 {
+    let mut halves = Halves::default();
+    halves.fill_with(&Halves::new(chains), function);
+    size(&halves, &mut Autocovariance::default())
+}
+
+/// All draws, chain after chain, each cut to the length of the shortest.
+pub(super) fn pool(chains: &[&[f64]]) -> Vec<f64> {
+    let length = shortest(chains);
+    chains
+        .iter()
+        .flat_map(|chain| &chain[..length])
+        .copied()
+        .collect()
+}
+
+pub(super) fn average(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The effective sample size of the mean of the values as they are (Vehtari et al. 2021, section 3.2).
+///
+/// The sum of the autocorrelations ends where a pair of neighbours is no longer positive, pairs are made to decrease (Geyer 1992,
+/// section 3.3), and the even lag of the pair that ends it counts once, which makes the estimate less noisy for antithetic chains.
+/// The result is at most `S log10 S` for `S` values.
+pub fn size(halves: &Halves, covariance: &mut Autocovariance) -> f64 {
+    if !halves.vary(2) {
+        return f64::NAN;
+    }
+    let length = halves.length();
+    let between = variance_of_means(halves);
+    covariance.take(halves);
+    let variance = covariance.at(0);
+    let within = variance * length as f64 / (length - 1) as f64;
+    let total = variance + between;
+    // Squares of values that are very small or very large are zero or infinite.
+    if !(total > 0.0 && total.is_finite()) {
+        return f64::NAN;
+    }
+    let mut correlation = |lag: usize| 1.0 - (within - covariance.at(lag)) / total;
+
+    let (mut even, mut odd) = (1.0, correlation(1));
+    let (mut sum, mut smallest) = (0.0, f64::INFINITY);
+    let mut lag = 2;
+    while even + odd > 0.0 && lag + 2 < length {
+        smallest = f64::min(smallest, even + odd);
+        sum += smallest;
+        (even, odd) = (correlation(lag), correlation(lag + 1));
+        lag += 2;
+    }
+    let last = if even + odd < 0.0 { even.max(0.0) } else { even };
+    let all = halves.values().len() as f64;
+    let time = (2.0 * sum - 1.0 + last).max(1.0 / all.log10());
+    all / time
+}
+
+/// The variance of the means of the halves.
+pub(super) fn variance_of_means(halves: &Halves) -> f64 {
+    let means: Vec<f64> = halves.each().map(average).collect();
+    let mean = average(&means);
+    let squares: f64 = means.iter().map(|value| (value - mean) * (value - mean)).sum();
+    squares / (means.len() - 1) as f64
+}

@@ -1,0 +1,69 @@
+//! R-hat: whether chains, and the two halves of each, agree.
+//!
+//! Each function takes one slice of draws per chain and gives NaN where nothing can be said: fewer than two draws in a half
+//! of a chain, a draw that is not finite, or draws that are all equal. Chains that never move but differ give infinity.
+
+use super::effective::{average, pool, variance_of_means};
+use super::halves::Halves;
+use super::ranks::{self, Ranks};
+
+/// The larger of [`bulk`] and [`folded`] (Vehtari et al. 2021, section 4.2). Above 1.01 the chains have not mixed.
+pub fn rank_normalised(chains: &[&[f64]]) -> f64 {
+    greatest(bulk(chains), folded(chains, centre(chains)))
+}
+
+/// Of the draws as they are (Gelman et al. 2013, section 11.4).
+pub fn split(chains: &[&[f64]]) -> f64 {
+    of(&Halves::new(chains))
+}
+
+/// Of the normal scores of the ranks: sensitive to location.
+pub fn bulk(chains: &[&[f64]]) -> f64 {
+    of_scores(Halves::new(chains), &mut Ranks::default())
+}
+
+/// Of the normal scores of the ranks of the distances from `centre`: sensitive to scale.
+pub fn folded(chains: &[&[f64]], centre: f64) -> f64 {
+    let mut halves = Halves::default();
+    halves.fill_with(&Halves::new(chains), |value| (value - centre).abs());
+    of_scores(halves, &mut Ranks::default())
+}
+
+/// The median of all draws, about which they are folded.
+pub fn centre(chains: &[&[f64]]) -> f64 {
+    let mut sorted = pool(chains);
+    sorted.sort_unstable_by(f64::total_cmp);
+    ranks::median(&sorted)
+}
+
+fn of_scores(mut halves: Halves, ranks: &mut Ranks) -> f64 {
+    if !halves.vary(2) {
+        return f64::NAN;
+    }
+    ranks.normal_scores(&mut halves);
+    of(&halves)
+}
+
+/// The larger; NaN where the first is. The second is NaN where all draws are as far from the median: it says nothing then.
+pub(super) fn greatest(bulk: f64, folded: f64) -> f64 {
+    if bulk.is_nan() { f64::NAN } else { bulk.max(folded) }
+}
+
+/// `sqrt(((n - 1) / n W + B / n) / W)`, with `B / n` the variance of the means of the halves and `W` the mean of their variances
+/// (Vehtari et al. 2021, section 3.1).
+pub fn of(halves: &Halves) -> f64 {
+    if !halves.vary(2) {
+        return f64::NAN;
+    }
+    let length = halves.length() as f64;
+    let count = halves.each().len() as f64;
+    let within = halves.each().map(variance).sum::<f64>() / count;
+    (variance_of_means(halves) / within + (length - 1.0) / length).sqrt()
+}
+
+/// The variance of some values about their mean, over their number less one.
+pub(super) fn variance(values: &[f64]) -> f64 {
+    let mean = average(values);
+    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+    squares / (values.len() as f64 - 1.0)
+}

@@ -1,0 +1,91 @@
+//! Static Hamiltonian Monte Carlo: a fixed number of leapfrog steps, and Metropolis at the end (Neal 2011, "MCMC using
+//! Hamiltonian dynamics", section 5.3.2).
+//!
+//! The step size of each iteration is the adapted one times a uniform number between 0.9 and 1.1, so that no orbit whose period
+//! is the length of the trajectory can trap the chain (section 5.3.3 there). Only a step that is not a number ends a trajectory
+//! early: both directions of time agree on that, so the chain stays exact.
+
+use crate::hamiltonian::points::Slot;
+use crate::hamiltonian::{
+    Hamiltonian, Next, Outcome, STATS, Scene, Trajectory, acceptance, diverges, larger,
+};
+use crate::noise::Purpose;
+use crate::registry::Setup;
+use bnnc_abi::sampling::Adaptation;
+
+/// The sampler.
+pub type Hmc = Hamiltonian<Static>;
+
+/// How much step sizes vary, to either side.
+const VARIATION: f64 = 0.1;
+
+/// A sampler of so many steps per iteration; one at least.
+pub fn hmc(setup: &Setup<'_>, steps: usize, adaptation: &Adaptation) -> Hmc {
+    let trajectory = Static {
+        steps: steps.max(1),
+        ..Static::default()
+    };
+    Hamiltonian::new(setup, adaptation, trajectory)
+}
+
+/// A trajectory of fixed length.
+#[derive(Debug, Default)]
+pub struct Static {
+    steps: usize,
+    taken: usize,
+    size: f64,
+    start: Slot,
+    end: Slot,
+    /// The energy error that is largest by size.
+    worst: f64,
+}
+
+impl Trajectory for Static {
+    const NAME: &'static str = "hmc";
+    const STATS: &'static [&'static str] = STATS.split_at(STATS.len() - 1).0;
+
+    fn begin(&mut self, scene: &mut Scene<'_>, start: Slot, step_size: f64) -> Next {
+        let uniform = scene.noise.uniform(Purpose::Length, scene.iteration, 0);
+        let size = step_size * (1.0 + VARIATION * (2.0 * uniform - 1.0));
+        scene.points.hold(start);
+        *self = Static {
+            steps: self.steps,
+            taken: 0,
+            size,
+            start,
+            end: start,
+            worst: 0.0,
+        };
+        Next::Step { from: start, size }
+    }
+
+    fn arrive(&mut self, scene: &mut Scene<'_>, at: Slot) -> Next {
+        scene.points.release(self.end);
+        self.end = at;
+        self.taken += 1;
+        let error = scene.points.energy(at) - scene.points.energy(self.start);
+        self.worst = larger(self.worst, error);
+        if error.is_finite() && self.taken < self.steps {
+            return Next::Step {
+                from: at,
+                size: self.size,
+            };
+        }
+        let acceptance = acceptance(error);
+        let uniform = scene.noise.uniform(Purpose::Accept, scene.iteration, 0);
+        let (chosen, dropped) = if uniform < acceptance {
+            (at, self.start)
+        } else {
+            (self.start, at)
+        };
+        scene.points.release(dropped);
+        Next::End(Outcome {
+            chosen,
+            acceptance,
+            depth: 0,
+            steps: self.taken as u32,
+            diverging: diverges(self.worst),
+            energy_error: self.worst,
+        })
+    }
+}

@@ -1,0 +1,100 @@
+//! Step sizes of methods that make a single step per iteration: stochastic approximation of the acceptance rate.
+//!
+//! The acceptance of one step is too noisy for dual averaging, whose gains suit the mean over a trajectory: step sizes would vary by
+//! factors, and the acceptance at their mean not be the mean of their acceptances. Here gains are smaller; they shrink only
+//! when the error changes its sign (Kesten 1958), so that a start that is wrong by orders of magnitude costs few iterations.
+
+use serde::{Deserialize, Serialize};
+
+/// A step size that is driven to a mean acceptance rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepSize {
+    target: f64,
+    log_step: f64,
+    /// The mean of the logarithm, recent iterations weighing most.
+    log_mean: f64,
+    count: u64,
+    /// How often the error changed its sign.
+    crossings: u64,
+    /// Whether the last acceptance was above the target.
+    above: bool,
+}
+
+impl StepSize {
+    /// The gain of the first iterations.
+    const GAIN: f64 = 1.5;
+    /// How fast gains shrink; between 1/2 and 1 for convergence (Andrieu and Thoms 2008, section 4.1).
+    const DECAY: f64 = 0.6;
+    /// How fast old iterations are forgotten in the mean.
+    const FORGETTING: f64 = 0.75;
+
+    /// Begins at a step size.
+    pub fn new(target: f64, step_size: f64) -> StepSize {
+        StepSize {
+            target,
+            log_step: step_size.ln(),
+            log_mean: step_size.ln(),
+            count: 0,
+            crossings: 0,
+            above: false,
+        }
+    }
+
+    /// Takes the acceptance rate of an iteration with the step size [`StepSize::current`].
+    pub fn learn(&mut self, acceptance: f64) {
+        let error = acceptance - self.target;
+        if self.count > 0 && (error > 0.0) != self.above {
+            self.crossings += 1;
+        }
+        self.above = error > 0.0;
+        self.count += 1;
+        self.log_step += StepSize::GAIN * (1.0 + self.crossings as f64).powf(-StepSize::DECAY) * error;
+        let newest = (self.count as f64).powf(-StepSize::FORGETTING);
+        self.log_mean += newest * (self.log_step - self.log_mean);
+    }
+
+    /// The step size of the next iteration of the warm-up.
+    pub fn current(&self) -> f64 {
+        self.log_step.exp()
+    }
+
+    /// The step size to stay with.
+    pub fn mean(&self) -> f64 {
+        self.log_mean.exp()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three iterations by hand, with target 0.5 and step 1: gains stay until the error changes its sign.
+    #[test]
+    fn gains_shrink_with_crossings() {
+        let mut step = StepSize::new(0.5, 1.0);
+        step.learn(0.1);
+        assert!((step.current().ln() + 1.5 * 0.4).abs() < 1e-12);
+        assert!((step.mean().ln() + 1.5 * 0.4).abs() < 1e-12);
+        step.learn(0.3);
+        assert!((step.current().ln() + 1.5 * 0.6).abs() < 1e-12);
+        step.learn(1.0);
+        let last = -1.5 * 0.6 + 1.5 * 2.0_f64.powf(-0.6) * 0.5;
+        assert!((step.current().ln() - last).abs() < 1e-12);
+    }
+
+    /// From a step that is wrong by ten orders of magnitude, an acceptance that falls with the step and is seen as a coin is driven
+    /// to its target.
+    #[test]
+    fn the_target_is_found() {
+        for start in [1e-10, 1.0, 1e10] {
+            let mut step = StepSize::new(0.6, start);
+            for iteration in 0..4000_u32 {
+                let coin = f64::from(iteration.wrapping_mul(2_654_435_769)) / f64::from(u32::MAX);
+                let acceptance = (-step.current()).exp();
+                step.learn(f64::from(u8::from(coin < acceptance)));
+            }
+            let acceptance = (-step.mean()).exp();
+            assert!((acceptance - 0.6).abs() < 0.02, "{acceptance}");
+        }
+    }
+}

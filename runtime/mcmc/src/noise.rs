@@ -1,0 +1,94 @@
+//! The random numbers of a chain: functions of seed, infer, chain, purpose and iteration, never of an order of calls.
+
+use bnnc_base::philox;
+
+/// What a random number is for; numbers of different purposes are independent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The momentum, the proposal or the diffusion.
+    Motion,
+    /// Whether a proposal is accepted.
+    Accept,
+    /// The direction of a doubling.
+    Direction,
+    /// The choice among states of a trajectory.
+    Choice,
+    /// The rows of the batches whose losses are compared.
+    Rows,
+    /// The rows of the batch whose gradient proposes.
+    GradientRows,
+    /// The start of the chain.
+    Start,
+    /// Random variation of step sizes and path lengths.
+    Length,
+}
+
+/// The source of random numbers of one chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Noise {
+    key: u64,
+}
+
+impl Noise {
+    /// The source of a chain of an infer.
+    pub fn new(seed: u64, infer: &str, chain: usize) -> Noise {
+        Noise {
+            key: philox::key(seed, &format!("chain/{infer}/{chain}")),
+        }
+    }
+
+    fn coordinates(purpose: Purpose, iteration: u64) -> [u32; 3] {
+        [purpose as u32, (iteration >> 32) as u32, iteration as u32]
+    }
+
+    /// A uniform number in (0, 1).
+    pub fn uniform(self, purpose: Purpose, iteration: u64, element: usize) -> f64 {
+        philox::uniform(self.key, Noise::coordinates(purpose, iteration), element as u64)
+    }
+
+    /// Fills a slice with independent standard normal numbers.
+    pub fn normals(self, purpose: Purpose, iteration: u64, out: &mut [f64]) {
+        let coordinates = Noise::coordinates(purpose, iteration);
+        for (block, four) in out.chunks_mut(4).enumerate() {
+            let words = philox::words(self.key, coordinates, 4 * block as u64);
+            let (first, second) = (philox::pair(words[0], words[1]), philox::pair(words[2], words[3]));
+            for (to, from) in four.iter_mut().zip([first.0, first.1, second.0, second.1]) {
+                *to = from;
+            }
+        }
+    }
+
+    /// Brings a random choice of `count` of the elements to the front, a function of the iteration and of the order before.
+    /// `offset` sets apart several choices for one purpose and iteration.
+    pub fn choose(self, purpose: Purpose, iteration: u64, offset: usize, order: &mut [u32], count: usize) {
+        let all = order.len();
+        for at in 0..count.min(all) {
+            let uniform = self.uniform(purpose, iteration, offset + at);
+            let other = at + ((uniform * (all - at) as f64) as usize).min(all - at - 1);
+            order.swap(at, other);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn normals_are_those_of_the_streams() {
+        let noise = Noise::new(3, "gold", 1);
+        let mut out = [0.0; 7];
+        noise.normals(Purpose::Motion, 9, &mut out);
+        for (at, value) in out.iter().enumerate() {
+            let want = philox::normal(noise.key, Noise::coordinates(Purpose::Motion, 9), at as u64);
+            assert_eq!(*value, want);
+        }
+    }
+
+    #[test]
+    fn chains_and_purposes_differ() {
+        let of = |chain, purpose| Noise::new(3, "gold", chain).uniform(purpose, 0, 0);
+        assert_ne!(of(0, Purpose::Motion), of(1, Purpose::Motion));
+        assert_ne!(of(0, Purpose::Motion), of(0, Purpose::Accept));
+    }
+}

@@ -1,0 +1,192 @@
+//! The no-U-turn sampler: trajectories that double until they turn back (Hoffman and Gelman 2014), states chosen with
+//! multinomial weights (Betancourt 2017, "A conceptual introduction to Hamiltonian Monte Carlo", appendix A), and the checks
+//! across subtrees that Stan has had since 2.21.
+//!
+//! Note \[Doubling\]. A doubling of depth `d` is a tree of `2^d` new points, built without recursion like a binary counter: each
+//! point is a tree of depth 0 on a stack, and while the two trees on top have the same depth, they become one. When one tree of
+//! depth `d` is left, it joins the trajectory.
+
+mod tree;
+
+use crate::hamiltonian::points::Slot;
+use crate::hamiltonian::{
+    Hamiltonian, Next, Outcome, STATS, Scene, Trajectory, acceptance, diverges, larger,
+};
+use crate::noise::Purpose;
+use crate::registry::Setup;
+use crate::vector::log_sum;
+use bnnc_abi::sampling::Adaptation;
+use tree::{Ends, Trees, turns};
+
+/// The sampler.
+pub type Nuts = Hamiltonian<Doubling>;
+
+/// A sampler of trajectories of at most `2^max_depth` points.
+pub fn nuts(setup: &Setup<'_>, max_depth: usize, adaptation: &Adaptation) -> Nuts {
+    Hamiltonian::new(setup, adaptation, Doubling::new(max_depth, setup.start.len()))
+}
+
+/// A trajectory that grows by doubling; see Note \[Doubling\].
+#[derive(Debug)]
+pub struct Doubling {
+    max_depth: u32,
+    step_size: f64,
+    /// The energy at the start.
+    energy: f64,
+    /// The earliest and the latest point, and the one that is chosen so far.
+    left: Slot,
+    right: Slot,
+    chosen: Slot,
+    /// The logarithm of the sum of the weights of all points.
+    log_weight: f64,
+    /// The sum of all momenta.
+    momentum: Vec<f64>,
+    depth: u32,
+    forward: bool,
+    /// The doubling that is under way.
+    trees: Trees,
+    steps: u32,
+    acceptance: f64,
+    /// The energy error that is largest by size.
+    worst: f64,
+}
+
+impl Doubling {
+    fn new(max_depth: usize, dimension: usize) -> Doubling {
+        Doubling {
+            max_depth: u32::try_from(max_depth).unwrap_or(u32::MAX),
+            step_size: 0.0,
+            energy: 0.0,
+            left: Slot::default(),
+            right: Slot::default(),
+            chosen: Slot::default(),
+            log_weight: 0.0,
+            momentum: vec![0.0; dimension],
+            depth: 0,
+            forward: true,
+            trees: Trees::new(dimension),
+            steps: 0,
+            acceptance: 0.0,
+            worst: 0.0,
+        }
+    }
+
+    /// Begins a doubling, to a random side.
+    fn double(&mut self, scene: &mut Scene<'_>) -> Next {
+        if self.depth >= self.max_depth {
+            return self.end(scene);
+        }
+        let uniform = scene
+            .noise
+            .uniform(Purpose::Direction, scene.iteration, self.depth as usize);
+        self.forward = uniform < 0.5;
+        self.step_from(if self.forward { self.right } else { self.left })
+    }
+
+    fn step_from(&self, from: Slot) -> Next {
+        let size = if self.forward {
+            self.step_size
+        } else {
+            -self.step_size
+        };
+        Next::Step { from, size }
+    }
+
+    /// Joins a complete doubling to the trajectory. False where the longer trajectory turns back.
+    fn join(&mut self, scene: &mut Scene<'_>) -> bool {
+        let Some(tree) = self.trees.pop() else {
+            unreachable!("a doubling has a tree");
+        };
+        // Biased towards the new tree: the chain moves further than with weights alone, and stays exact.
+        let uniform = scene
+            .noise
+            .uniform(Purpose::Accept, scene.iteration, self.depth as usize);
+        let dropped = if uniform < (tree.log_weight - self.log_weight).exp() {
+            std::mem::replace(&mut self.chosen, tree.chosen)
+        } else {
+            tree.chosen
+        };
+        self.log_weight = log_sum(self.log_weight, tree.log_weight);
+        self.depth += 1;
+        let (outer, inner) = if self.forward {
+            (self.left, self.right)
+        } else {
+            (self.right, self.left)
+        };
+        let points = &mut *scene.points;
+        let (own, new) = (
+            Ends {
+                first: outer,
+                last: inner,
+            },
+            tree.ends,
+        );
+        let single = self.depth == 1;
+        let turning = if single {
+            tree::turns_single(points, own.first, new.first, &mut self.momentum)
+        } else {
+            turns(points, own, &mut self.momentum, new, self.trees.momentum())
+        };
+        for slot in [dropped, inner, new.first] {
+            points.release(slot);
+        }
+        *(if self.forward {
+            &mut self.right
+        } else {
+            &mut self.left
+        }) = new.last;
+        !turning
+    }
+
+    fn end(&mut self, scene: &mut Scene<'_>) -> Next {
+        self.trees.clear(scene.points);
+        scene.points.release(self.left);
+        scene.points.release(self.right);
+        Next::End(Outcome {
+            chosen: self.chosen,
+            acceptance: self.acceptance / f64::from(self.steps.max(1)),
+            depth: self.depth,
+            steps: self.steps,
+            diverging: diverges(self.worst),
+            energy_error: self.worst,
+        })
+    }
+}
+
+impl Trajectory for Doubling {
+    const NAME: &'static str = "nuts";
+    const STATS: &'static [&'static str] = STATS;
+
+    fn begin(&mut self, scene: &mut Scene<'_>, start: Slot, step_size: f64) -> Next {
+        self.step_size = step_size;
+        self.energy = scene.points.energy(start);
+        (self.left, self.right, self.chosen) = (start, start, start);
+        scene.points.hold(start);
+        scene.points.hold(start);
+        (self.log_weight, self.depth, self.steps) = (0.0, 0, 0);
+        (self.acceptance, self.worst) = (0.0, 0.0);
+        self.double(scene)
+    }
+
+    fn arrive(&mut self, scene: &mut Scene<'_>, at: Slot) -> Next {
+        let error = scene.points.energy(at) - self.energy;
+        self.steps += 1;
+        self.acceptance += acceptance(error);
+        self.worst = larger(self.worst, error);
+        if diverges(error) {
+            scene.points.release(at);
+            return self.end(scene);
+        }
+        if self.trees.push(scene, at, -error) {
+            return self.end(scene);
+        }
+        if self.trees.depth() != Some(self.depth) {
+            return self.step_from(at);
+        }
+        if self.join(scene) {
+            self.double(scene)
+        } else {
+            self.end(scene)
+        }
+    }
+}

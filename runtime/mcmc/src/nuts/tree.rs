@@ -1,0 +1,201 @@
+//! The trees of a doubling, and the criterion that ends it.
+
+use crate::hamiltonian::Scene;
+use crate::hamiltonian::points::{Points, Slot};
+use crate::noise::Purpose;
+use crate::vector::{dot, log_sum, sum_scaled};
+
+/// The first and the last point of a tree, in the order in which they were reached.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends {
+    pub first: Slot,
+    pub last: Slot,
+}
+
+/// Consecutive points of a trajectory: `2^depth` of them. Holds its ends and the point that is chosen.
+#[derive(Clone, Copy, Debug)]
+pub struct Tree {
+    pub depth: u32,
+    pub ends: Ends,
+    pub chosen: Slot,
+    /// The logarithm of the sum of the weights `exp(-energy error)`.
+    pub log_weight: f64,
+}
+
+/// The trees of the doubling that is under way, of decreasing depth; see Note \[Doubling\] in [`crate::nuts`].
+#[derive(Debug)]
+pub struct Trees {
+    stack: Vec<Tree>,
+    /// The sum of the momenta of the tree at the same place of the stack. Not written for a single point, whose momentum it is.
+    momenta: Vec<Vec<f64>>,
+    dimension: usize,
+    /// Choices made in this iteration.
+    choices: usize,
+}
+
+impl Trees {
+    /// No tree.
+    pub fn new(dimension: usize) -> Trees {
+        Trees {
+            stack: Vec::new(),
+            momenta: Vec::new(),
+            dimension,
+            choices: 0,
+        }
+    }
+
+    /// Gives up all trees, and begins to count choices anew.
+    pub fn clear(&mut self, points: &mut Points) {
+        for tree in self.stack.drain(..) {
+            for slot in [tree.ends.first, tree.ends.last, tree.chosen] {
+                points.release(slot);
+            }
+        }
+        self.choices = 0;
+    }
+
+    /// The depth of the tree, where there is just one.
+    pub fn depth(&self) -> Option<u32> {
+        match self.stack.as_slice() {
+            [tree] => Some(tree.depth),
+            _ => None,
+        }
+    }
+
+    /// Takes the top of the stack.
+    pub fn pop(&mut self) -> Option<Tree> {
+        self.stack.pop()
+    }
+
+    /// The sum of the momenta of the tree at the bottom of the stack, which has more than one point.
+    pub fn momentum(&self) -> &[f64] {
+        &self.momenta[0]
+    }
+
+    /// Adds a point that is held once, and makes trees of equal depth one. True where a tree turns back.
+    pub fn push(&mut self, scene: &mut Scene<'_>, at: Slot, log_weight: f64) -> bool {
+        scene.points.hold(at);
+        scene.points.hold(at);
+        self.stack.push(Tree {
+            depth: 0,
+            ends: Ends { first: at, last: at },
+            chosen: at,
+            log_weight,
+        });
+        if self.momenta.len() < self.stack.len() {
+            self.momenta.push(vec![0.0; self.dimension]);
+        }
+        while let [.., before, last] = self.stack.as_slice()
+            && before.depth == last.depth
+        {
+            if self.merge(scene) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Makes the two trees on top one. True where that turns back.
+    fn merge(&mut self, scene: &mut Scene<'_>) -> bool {
+        let (Some(new), Some(old)) = (self.stack.pop(), self.stack.pop()) else {
+            unreachable!("two trees were seen");
+        };
+        let log_weight = log_sum(old.log_weight, new.log_weight);
+        let uniform = scene
+            .noise
+            .uniform(Purpose::Choice, scene.iteration, self.choices);
+        self.choices += 1;
+        let (chosen, dropped) = if uniform < (new.log_weight - log_weight).exp() {
+            (new.chosen, old.chosen)
+        } else {
+            (old.chosen, new.chosen)
+        };
+        let place = self.stack.len();
+        let (below, above) = self.momenta.split_at_mut(place + 1);
+        let turning = if old.depth == 0 {
+            turns_single(scene.points, old.ends.first, new.ends.first, &mut below[place])
+        } else {
+            turns(scene.points, old.ends, &mut below[place], new.ends, &above[0])
+        };
+        for slot in [dropped, old.ends.last, new.ends.first] {
+            scene.points.release(slot);
+        }
+        self.stack.push(Tree {
+            depth: old.depth + 1,
+            ends: Ends {
+                first: old.ends.first,
+                last: new.ends.last,
+            },
+            chosen,
+            log_weight,
+        });
+        turning
+    }
+}
+
+/// Whether two neighbouring points turn back: whether the sum of their momenta points against either. Writes the sum.
+pub fn turns_single(points: &Points, first: Slot, last: Slot, sum: &mut [f64]) -> bool {
+    let (first, last) = (points.momentum(first), points.momentum(last));
+    sum_scaled(sum, first, 1.0, last);
+    !(dot(sum, first) > 0.0 && dot(sum, last) > 0.0)
+}
+
+/// Whether the union of two neighbouring trees turns back: whether the sum of the momenta of both, of the first with the nearest
+/// point of the second, or of the second with the nearest point of the first, points against the momentum at either end of
+/// what is summed (Betancourt 2017, appendix A.4.2; the latter two catch orbits whose period the outer ends miss). Adds the
+/// second sum to the first.
+pub fn turns(points: &Points, first: Ends, first_sum: &mut [f64], second: Ends, second_sum: &[f64]) -> bool {
+    let momenta = [first.first, first.last, second.first, second.last].map(|slot| points.momentum(slot));
+    let whole = first_sum.len() / LANES * LANES;
+    let mut products = [[0.0; LANES]; 6];
+    for at in (0..whole).step_by(LANES) {
+        add_products(
+            &mut products,
+            &momenta.map(|momentum| &momentum[at..]),
+            &mut first_sum[at..],
+            &second_sum[at..],
+        );
+    }
+    for at in whole..first_sum.len() {
+        let single = |values: &[f64]| [values[at], 0.0, 0.0, 0.0];
+        let padded = momenta.map(single);
+        let mut sum = single(first_sum);
+        add_products(
+            &mut products,
+            &padded.each_ref().map(|values| values.as_slice()),
+            &mut sum,
+            &single(second_sum),
+        );
+        first_sum[at] = sum[0];
+    }
+    let ahead = |lanes: &[f64; LANES]| (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]) > 0.0;
+    !products.iter().all(ahead)
+}
+
+/// Elements that are worked on at once.
+const LANES: usize = 4;
+
+/// The part of [`turns`] that the first elements of vectors have: adds to the six products of the criterion, and adds the
+/// second sum to the first.
+fn add_products(
+    products: &mut [[f64; LANES]; 6],
+    [start, middle, next, end]: &[&[f64]; 4],
+    first_sum: &mut [f64],
+    second_sum: &[f64],
+) {
+    let lanes = |values: &[f64]| std::array::from_fn::<f64, LANES, _>(|lane| values[lane]);
+    let [start, middle, next, end] = [lanes(start), lanes(middle), lanes(next), lanes(end)];
+    let (first, second) = (lanes(first_sum), lanes(second_sum));
+    for lane in 0..LANES {
+        let both = first[lane] + second[lane];
+        let reaching = first[lane] + next[lane];
+        let reached = second[lane] + middle[lane];
+        products[0][lane] += both * start[lane];
+        products[1][lane] += both * end[lane];
+        products[2][lane] += reaching * start[lane];
+        products[3][lane] += reaching * next[lane];
+        products[4][lane] += reached * middle[lane];
+        products[5][lane] += reached * end[lane];
+        first_sum[lane] = both;
+    }
+}

@@ -1,0 +1,277 @@
+//! Metropolis sampling on mini-batches with the penalty method (Ceperley and Dewing 1999; for networks Kawasaki, Holzmann and
+//! Adu-Gyamfi 2022).
+//!
+//! A proposal is judged by the change of the loss on a few batches instead of all rows. That change is noisy; its estimated variance
+//! is a penalty that makes acceptance rarer by just what the noise makes it too likely. With `d` the estimated difference of
+//! the losses and `u` the penalty, the acceptance is `min(1, q(back) / q(forth) exp(-d - u))`.
+
+pub mod correction;
+pub mod estimate;
+pub mod report;
+
+use crate::noise::{Noise, Purpose};
+use crate::registry::Setup;
+use crate::rows::{Batches, Chooser, split};
+use crate::saved;
+use crate::seam::{Answer, Corrupt, Draw, Request, Sampler};
+use bnnc_abi::sampling::{Penalty, Proposal};
+use estimate::{Estimate, Losses, power};
+
+/// The names of the numbers that come with a draw: `delta` is the estimated difference of the losses and `delta_variance` its
+/// estimated variance; both are 0 where the density could not be computed (`diverging`).
+pub const STATS: [&str; 6] = [
+    "acceptance_rate",
+    "accepted",
+    "delta",
+    "delta_variance",
+    "diverging",
+    "step_size",
+];
+
+/// A chain of the penalty method.
+///
+/// Note \[Batches of gradients\]. The rows whose gradient proposes are the same for the way forth and back, and chosen independently of
+/// the rows that judge: given them, the proposal is an ordinary one, and the noise of the judgement is independent of it.
+#[derive(Clone, Debug)]
+pub struct PenaltyMethod {
+    noise: Noise,
+    warmup: u64,
+    step: f64,
+    losses: Losses,
+    gradients: Option<Gradients>,
+    /// The number of the iteration that is under way or comes next.
+    iteration: u64,
+    stage: Stage,
+    position: Vec<f64>,
+    proposal: Vec<f64>,
+    /// `sqrt(2 eta) noise`.
+    motion: Vec<f64>,
+    /// The gradient of the log density before the step, times `eta`.
+    drift: Vec<f64>,
+    /// `log q(back) - log q(forth)`.
+    ratio: f64,
+    stats: [f64; STATS.len()],
+}
+
+/// What was asked last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Draw,
+    GradientBefore,
+    GradientAfter,
+    Differences,
+}
+
+/// The rows whose gradient proposes.
+#[derive(Clone, Debug)]
+struct Gradients {
+    /// None where all rows are taken.
+    chooser: Option<Chooser>,
+    chosen: Batches,
+    scale: f64,
+}
+
+impl Gradients {
+    fn new(setup: &Setup<'_>, options: &Penalty) -> Gradients {
+        let rows = setup.rows();
+        let batch = if options.gradient_batch == 0 {
+            options.batch
+        } else {
+            options.gradient_batch
+        };
+        let power = power(options, rows, setup.temperature);
+        if batch == 0 || batch >= rows {
+            return Gradients {
+                chooser: None,
+                chosen: Batches::default(),
+                scale: power,
+            };
+        }
+        let chooser = Chooser::new(setup.shards, &split(batch, setup.shards), options.replacement);
+        Gradients {
+            scale: power * rows as f64 / chooser.batch() as f64,
+            chooser: Some(chooser),
+            chosen: Batches::default(),
+        }
+    }
+
+    fn choose(&mut self, noise: Noise, iteration: u64) {
+        if let Some(chooser) = &mut self.chooser {
+            chooser.choose(noise, Purpose::GradientRows, iteration, 1, &mut self.chosen);
+        }
+    }
+
+    fn request<'a>(&'a self, at: &'a [f64]) -> Request<'a> {
+        Request::Gradient {
+            at,
+            rows: self.chooser.as_ref().map(|_| &self.chosen.rows[..]),
+            scale: self.scale,
+        }
+    }
+}
+
+impl PenaltyMethod {
+    /// A chain that starts at `setup.start`. The options are expected to have passed [`Penalty::check`].
+    pub fn new(setup: &Setup<'_>, options: &Penalty) -> PenaltyMethod {
+        let (step, gradients) = match options.proposal {
+            Proposal::RandomWalk { step } => (step, None),
+            Proposal::Langevin { step } => (step, Some(Gradients::new(setup, options))),
+        };
+        let zeros = vec![0.0; setup.start.len()];
+        PenaltyMethod {
+            noise: setup.noise,
+            warmup: setup.warmup as u64,
+            step,
+            losses: Losses::new(options, setup.shards, setup.temperature),
+            gradients,
+            iteration: 0,
+            stage: Stage::Draw,
+            position: setup.start.to_vec(),
+            proposal: zeros.clone(),
+            motion: zeros.clone(),
+            drift: zeros,
+            ratio: 0.0,
+            stats: [0.0; STATS.len()],
+        }
+    }
+
+    /// Begins an iteration.
+    fn begin(&mut self) -> Request<'_> {
+        self.noise
+            .normals(Purpose::Motion, self.iteration, &mut self.motion);
+        let scale = (2.0 * self.step).sqrt();
+        self.motion.iter_mut().for_each(|value| *value *= scale);
+        self.ratio = 0.0;
+        if let Some(gradients) = &mut self.gradients {
+            gradients.choose(self.noise, self.iteration);
+            return self.ask_gradient(Stage::GradientBefore);
+        }
+        for ((to, from), motion) in self.proposal.iter_mut().zip(&self.position).zip(&self.motion) {
+            *to = from + motion;
+        }
+        self.ask_differences()
+    }
+
+    /// Asks for the gradient at the position or the proposal.
+    fn ask_gradient(&mut self, stage: Stage) -> Request<'_> {
+        self.stage = stage;
+        let at = if stage == Stage::GradientBefore {
+            &self.position
+        } else {
+            &self.proposal
+        };
+        match &self.gradients {
+            Some(gradients) => gradients.request(at),
+            None => unreachable!("a random walk asks for no gradient"),
+        }
+    }
+
+    fn ask_differences(&mut self) -> Request<'_> {
+        self.stage = Stage::Differences;
+        let batches = self.losses.choose(self.noise, self.iteration);
+        Request::Differences {
+            from: &self.position,
+            to: &self.proposal,
+            rows: &batches.rows,
+            ends: &batches.ends,
+        }
+    }
+
+    /// Proposes along the gradient at the position.
+    fn drift(&mut self, gradient: &[f64]) -> Request<'_> {
+        if !gradient.iter().all(|value| value.is_finite()) {
+            return self.settle(None);
+        }
+        for (at, slope) in gradient.iter().enumerate() {
+            self.drift[at] = self.step * slope;
+            self.proposal[at] = self.position[at] + self.drift[at] + self.motion[at];
+        }
+        self.ask_gradient(Stage::GradientAfter)
+    }
+
+    /// With the gradient at the proposal, how much likelier the way back is than the way forth: with `s` the sum of both drifts
+    /// and `r` the random part of the step, `-(|s + r|^2 - |r|^2) / (4 eta)`.
+    fn weigh(&mut self, gradient: &[f64]) -> Request<'_> {
+        let parts = gradient.iter().zip(&self.drift).zip(&self.motion);
+        let excess: f64 = parts
+            .map(|((slope, drift), motion)| {
+                let both = drift + self.step * slope;
+                both * (both + 2.0 * motion)
+            })
+            .sum();
+        self.ratio = -excess / (4.0 * self.step);
+        if !self.ratio.is_finite() {
+            return self.settle(None);
+        }
+        self.ask_differences()
+    }
+
+    /// Accepts or rejects the proposal; where there is no estimate, it is rejected.
+    fn settle(&mut self, estimate: Option<Estimate>) -> Request<'_> {
+        let known = estimate.filter(|one| one.difference.is_finite() && one.penalty.is_finite());
+        let logarithm = known.map_or(f64::NEG_INFINITY, |one| {
+            log_acceptance(self.ratio, one.difference, one.penalty)
+        });
+        let uniform = self.noise.uniform(Purpose::Accept, self.iteration, 0);
+        let accepted = uniform.ln() <= logarithm;
+        if accepted {
+            self.position.copy_from_slice(&self.proposal);
+        }
+        let estimate = known.unwrap_or_default();
+        self.stats = [
+            logarithm.exp(),
+            f64::from(u8::from(accepted)),
+            estimate.difference,
+            estimate.variance,
+            f64::from(u8::from(known.is_none())),
+            self.step,
+        ];
+        self.stage = Stage::Draw;
+        let warmup = self.iteration < self.warmup;
+        self.iteration += 1;
+        Request::Draw(Draw {
+            position: &self.position,
+            warmup,
+            stats: &self.stats,
+        })
+    }
+}
+
+/// The logarithm of the acceptance: `ratio` is `log q(back) - log q(forth)`, `difference` the estimated loss after minus before.
+pub fn log_acceptance(ratio: f64, difference: f64, penalty: f64) -> f64 {
+    (ratio - difference - penalty).min(0.0)
+}
+
+impl Sampler for PenaltyMethod {
+    fn advance(&mut self, answer: Answer<'_>) -> Request<'_> {
+        match (self.stage, answer) {
+            (Stage::Draw, Answer::Go) => self.begin(),
+            (Stage::GradientBefore, Answer::Gradient { gradient, .. }) => self.drift(gradient),
+            (Stage::GradientAfter, Answer::Gradient { gradient, .. }) => self.weigh(gradient),
+            (Stage::Differences, Answer::Differences { prior, sums }) => {
+                let estimate = self.losses.estimate(prior, sums);
+                self.settle(Some(estimate))
+            }
+            _ => unreachable!("an answer is to the last request"),
+        }
+    }
+
+    fn stats(&self) -> &'static [&'static str] {
+        &STATS
+    }
+
+    fn save(&self) -> Vec<u8> {
+        saved::write("penalty", &(self.iteration, &self.position))
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), Corrupt> {
+        let (iteration, position): (u64, Vec<f64>) = saved::read("penalty", bytes)?;
+        if position.len() != self.position.len() {
+            return Err(Corrupt);
+        }
+        self.iteration = iteration;
+        self.position = position;
+        self.stage = Stage::Draw;
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! What is added to a noisy loss difference so that the noise does not change the stationary law.
+
+use bnnc_abi::sampling::Correction;
+
+/// The penalty of a loss difference of which the variance was estimated to be `variance`, with `batches - 1` degrees of freedom.
+///
+/// For a normal difference of known variance `s^2` the penalty `s^2 / 2` makes the mean acceptance `A` satisfy detailed balance,
+/// `A(D) = exp(-D) A(-D)` (Ceperley and Dewing 1999, equation 15). Where the variance is itself estimated, `E exp(-u) =
+/// exp(-s^2 / 2)` asks for `u = -log 0F1(; (M - 1) / 2; -(M - 1) variance / 4)`; their series to the third order stands for it,
+/// because it is positive where the exact one has no logarithm.
+pub fn penalty(correction: Correction, variance: f64, batches: usize) -> f64 {
+    match correction {
+        Correction::Naive => 0.0,
+        Correction::Plain => 0.5 * variance,
+        Correction::Corrected => {
+            let batches = batches as f64;
+            let second = 1.0 / (4.0 * (batches + 1.0));
+            let third = 1.0 / (3.0 * (batches + 1.0) * (batches + 3.0));
+            variance * (0.5 + variance * (second + variance * third))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The confluent limit function `0F1(; k; x)` by its series.
+    fn confluent(k: f64, x: f64) -> f64 {
+        let terms = (0..80).scan(1.0, |term, at| {
+            let now = *term;
+            *term *= x / ((k + f64::from(at)) * (f64::from(at) + 1.0));
+            Some(now)
+        });
+        terms.sum()
+    }
+
+    /// The difference to the exact solution is of fourth order.
+    #[test]
+    fn series_is_that_of_the_exact_penalty() {
+        for batches in [4, 5, 10, 30] {
+            let free = (batches - 1) as f64;
+            let error = |variance: f64| {
+                let exact = -confluent(free / 2.0, -free * variance / 4.0).ln();
+                (penalty(Correction::Corrected, variance, batches) - exact).abs()
+            };
+            let order = (error(0.4) / error(0.2)).log2();
+            assert!((3.8..4.6).contains(&order), "{batches} batches: order {order}");
+        }
+    }
+}

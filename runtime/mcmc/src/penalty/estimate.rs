@@ -1,0 +1,139 @@
+//! Loss differences of batches, and what they say about the difference of the whole loss.
+
+use crate::noise::{Noise, Purpose};
+use crate::penalty::correction;
+use crate::rows::{Batches, Chooser, split};
+use bnnc_abi::sampling::{Correction, Estimator, Penalty};
+
+/// A noisy difference of losses (negative log densities of the target): after minus before.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// The estimated difference.
+    pub difference: f64,
+    /// The estimated variance of that estimate.
+    pub variance: f64,
+    /// What its noise is penalised by ([`correction::penalty`]).
+    pub penalty: f64,
+}
+
+/// Estimator (a): the first of the differences, and the variance of one from the others, around their own mean (Kawasaki,
+/// Holzmann and Adu-Gyamfi 2022, equations 12 and 23; around the first, as they print it, the variance would be too large by
+/// more than half). With less than two others the variance is 0.
+pub fn single(differences: &[f64]) -> (f64, f64) {
+    match differences {
+        [] => (0.0, 0.0),
+        [first, others @ ..] => (*first, spread(others).1),
+    }
+}
+
+/// Estimator (b): the mean of the differences and the variance of that mean (their equations 24 and 25). With less than two
+/// differences the variance is 0.
+pub fn mean(differences: &[f64]) -> (f64, f64) {
+    let (mean, variance) = spread(differences);
+    (mean, variance / differences.len().max(1) as f64)
+}
+
+/// The mean of numbers and their variance with `len - 1` degrees of freedom.
+fn spread(values: &[f64]) -> (f64, f64) {
+    let count = values.len();
+    let mean = values.iter().sum::<f64>() / count.max(1) as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (
+        mean,
+        if count < 2 {
+            0.0
+        } else {
+            squares / (count - 1) as f64
+        },
+    )
+}
+
+/// The batches of one iteration and the estimate from their losses.
+///
+/// Note \[Shards\]. Every shard (file) of the data gives a fixed number of rows to each batch. With `b` the power of the likelihood in
+/// the target, the rows of a shard with `N_s` rows, `n_s` of them in a batch, count `b N_s / n_s` each, so that the mean over
+/// batches is the difference of the target however the rows are spread over files. The estimates of the shards are independent, so
+/// differences, variances and penalties add up: nothing else of a shard needs to be known elsewhere.
+///
+/// Batches are chosen independently of each other, so that the variance among them is unbiased without a factor for finite
+/// populations.
+#[derive(Clone, Debug)]
+pub struct Losses {
+    chooser: Chooser,
+    estimator: Estimator,
+    correction: Correction,
+    batches: usize,
+    /// Batches that are computed: one more than `batches` where the first is set apart.
+    computed: usize,
+    /// For each group of a batch, what a row of it counts.
+    weights: Vec<f64>,
+    chosen: Batches,
+    differences: Vec<f64>,
+}
+
+/// The power of the likelihood in the target: the reciprocal of its temperature. `rows` are all rows of the data.
+pub fn power(options: &Penalty, rows: usize, temperature: f64) -> f64 {
+    options.share(rows) / temperature
+}
+
+impl Losses {
+    /// The losses of batches of data in `shards`, for a target whose log likelihood is divided by `temperature`, besides the
+    /// tempering by [`bnnc_abi::sampling::Loss::Batch`]. Where a batch takes all rows there is only one.
+    pub fn new(options: &Penalty, shards: &[usize], temperature: f64) -> Losses {
+        let rows = shards.iter().sum();
+        let whole = options.takes_all(rows);
+        let computed = match options.estimator {
+            _ if whole => 1,
+            Estimator::Mean => options.batches.max(1),
+            Estimator::Single if options.batches < 2 => 1,
+            Estimator::Single => options.batches + 1,
+        };
+        let chooser = Chooser::new(
+            shards,
+            &split(options.batch, shards),
+            options.replacement && !whole,
+        );
+        let power = power(options, rows, temperature);
+        let weights = chooser
+            .shares()
+            .map(|(rows, taken)| power * rows as f64 / taken as f64);
+        Losses {
+            weights: weights.collect(),
+            chooser,
+            estimator: options.estimator,
+            correction: options.correction,
+            batches: options.batches,
+            computed,
+            chosen: Batches::default(),
+            differences: Vec::with_capacity(computed),
+        }
+    }
+
+    /// The batches of an iteration.
+    pub fn choose(&mut self, noise: Noise, iteration: u64) -> &Batches {
+        self.chooser
+            .choose(noise, Purpose::Rows, iteration, self.computed, &mut self.chosen);
+        &self.chosen
+    }
+
+    /// The estimate from the change of the log prior and, for each group of the chosen batches, of the log likelihood of its rows.
+    pub fn estimate(&mut self, prior: f64, sums: &[f64]) -> Estimate {
+        let mut all = Estimate {
+            difference: -prior,
+            ..Estimate::default()
+        };
+        for (group, weight) in self.weights.iter().enumerate() {
+            self.differences.clear();
+            let of_shard = sums.iter().skip(group).step_by(self.weights.len());
+            self.differences.extend(of_shard.map(|sum| -weight * sum));
+            let (difference, variance) = match self.estimator {
+                Estimator::Single => single(&self.differences),
+                Estimator::Mean => mean(&self.differences),
+            };
+            all.difference += difference;
+            all.variance += variance;
+            all.penalty += correction::penalty(self.correction, variance, self.batches);
+        }
+        all
+    }
+}

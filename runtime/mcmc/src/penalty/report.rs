@@ -1,0 +1,60 @@
+//! What a run of the penalty method says about itself.
+
+use crate::penalty::STATS;
+use crate::penalty::estimate::power;
+use bnnc_abi::sampling::Penalty;
+
+/// What the draws of a run say together. Draws where the density could not be computed count as rejected and have no variance.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Summary {
+    draws: u64,
+    accepted: f64,
+    computed: u64,
+    variance: f64,
+}
+
+impl Summary {
+    /// Takes the numbers of a draw, named by [`STATS`].
+    pub fn take(&mut self, stats: &[f64]) {
+        let [_, accepted, _, variance, diverging, _] = stats else {
+            unreachable!("{} numbers come with a draw", STATS.len())
+        };
+        self.draws += 1;
+        self.accepted += accepted;
+        if *diverging == 0.0 {
+            self.computed += 1;
+            self.variance += variance;
+        }
+    }
+
+    /// The share of proposals that were accepted; none before the first draw.
+    pub fn acceptance(&self) -> Option<f64> {
+        (self.draws > 0).then(|| self.accepted / self.draws as f64)
+    }
+
+    /// The mean of the estimated variances of the loss difference; none before the first draw that has one. About 1 is best for
+    /// a random walk; from about 2 on the chain hardly moves.
+    pub fn mean_delta_variance(&self) -> Option<f64> {
+        (self.computed > 0).then(|| self.variance / self.computed as f64)
+    }
+}
+
+/// The law that a run samples, in words. `rows` are all rows of the data, `temperature` is what the log likelihood is divided by.
+pub fn target(options: &Penalty, rows: usize, temperature: f64) -> String {
+    let total = 1.0 / power(options, rows, temperature);
+    let (tempered, heated) = (options.share(rows) != 1.0, temperature != 1.0);
+    match (tempered, heated) {
+        (false, false) => "the ordinary posterior".into(),
+        (false, true) => format!("the posterior at temperature {temperature}"),
+        (true, false) => {
+            let batch = options.batch;
+            format!("the posterior tempered by {batch}/{rows} (temperature {total})")
+        }
+        (true, true) => {
+            let batch = options.batch;
+            format!(
+                "the posterior tempered by {batch}/{rows} at temperature {temperature} (temperature {total} in all)"
+            )
+        }
+    }
+}

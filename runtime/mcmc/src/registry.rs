@@ -1,0 +1,55 @@
+//! The samplers by the transition that they make.
+
+use crate::hmc::hmc;
+use crate::metropolis::{Drift, Metropolis};
+use crate::noise::Noise;
+use crate::nuts::nuts;
+use crate::penalty::PenaltyMethod;
+use crate::seam::Sampler;
+use crate::stochastic_gradient::{Dynamics, Options, StochasticGradient};
+use bnnc_abi::sampling::Transition;
+
+/// What a sampler starts from.
+#[derive(Clone, Debug)]
+pub struct Setup<'a> {
+    /// The transition and its options.
+    pub transition: &'a Transition,
+    /// Where the chain starts; its length is the dimension.
+    pub start: &'a [f64],
+    /// The rows of each shard of the data, in order.
+    pub shards: &'a [usize],
+    /// Iterations of warm-up.
+    pub warmup: usize,
+    /// Iterations after it.
+    pub draws: usize,
+    /// What the log likelihood is divided by: 1 is the posterior.
+    pub temperature: f64,
+    /// The random numbers of the chain.
+    pub noise: Noise,
+}
+
+impl Setup<'_> {
+    /// All rows.
+    pub fn rows(&self) -> usize {
+        self.shards.iter().sum()
+    }
+}
+
+/// A sampler, ready for its first [`crate::seam::Answer::Go`].
+pub fn sampler(setup: &Setup<'_>) -> Box<dyn Sampler> {
+    match setup.transition {
+        Transition::Mala { adaptation } => Box::new(Metropolis::new(setup, Drift::Gradient, adaptation)),
+        Transition::RandomWalk { adaptation } => Box::new(Metropolis::new(setup, Drift::None, adaptation)),
+        &Transition::Sgld { batch, step_size, schedule } => {
+            let options = Options { batch, step_size, schedule };
+            Box::new(StochasticGradient::new(setup, Dynamics::Langevin, options))
+        }
+        &Transition::Sghmc { batch, step_size, friction, schedule } => {
+            let options = Options { batch, step_size, schedule };
+            Box::new(StochasticGradient::new(setup, Dynamics::Hamiltonian { friction }, options))
+        }
+        Transition::Penalty(options) => Box::new(PenaltyMethod::new(setup, options)),
+        Transition::Nuts { max_depth, adaptation } => Box::new(nuts(setup, *max_depth, adaptation)),
+        Transition::Hmc { steps, adaptation } => Box::new(hmc(setup, *steps, adaptation)),
+    }
+}

@@ -1,0 +1,359 @@
+//! The choice of the rows of batches: a function of the iteration and the purpose, never of what was chosen before.
+//!
+//! Rows are numbered over all shards of the data in order, so that each shard is a contiguous range. Batches are chosen
+//! independently of each other; inside a batch every shard gives a fixed number of rows, each subset of that size equally likely
+//! (up to `rows / 2^32`, the resolution of the uniform numbers), so that every row of a shard is as likely as any other.
+
+use crate::noise::{Noise, Purpose};
+
+/// The rows of batches, group after group: a group holds the rows that one shard gives to one batch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batches {
+    /// Numbers of the rows.
+    pub rows: Vec<u32>,
+    /// Where each group ends in `rows`. Groups are in the order of batches, then of shards; a shard that gives no row has none.
+    pub ends: Vec<usize>,
+}
+
+/// What a shard gives to each batch.
+#[derive(Clone, Copy, Debug)]
+struct Shard {
+    /// Its first row.
+    first: u32,
+    /// Its rows.
+    rows: usize,
+    /// How many of them a batch takes.
+    count: usize,
+}
+
+/// Chooses the rows of batches. Nothing of it needs to be saved: what it chooses depends on how it was made, on the noise, the
+/// purpose and the iteration alone.
+#[derive(Clone, Debug)]
+pub struct Chooser {
+    shards: Vec<Shard>,
+    replacement: bool,
+    /// The numbers from 0 up in order, except while a choice is made.
+    order: Vec<u32>,
+    /// What was swapped with the first, second .. number of `order`.
+    swapped: Vec<u32>,
+}
+
+impl Chooser {
+    /// A chooser of batches with `counts[k]` rows of a shard with `shards[k]` rows. Without replacement a shard gives at
+    /// most the rows that it has; one that gives all gives them in order. An empty shard gives none.
+    pub fn new(shards: &[usize], counts: &[usize], replacement: bool) -> Chooser {
+        let mut first = 0;
+        let mut given = Vec::with_capacity(shards.len());
+        for (&rows, &count) in shards.iter().zip(counts) {
+            let most = if replacement && rows > 0 { usize::MAX } else { rows };
+            let count = count.min(most);
+            if count > 0 {
+                given.push(Shard {
+                    first: first as u32,
+                    rows,
+                    count,
+                });
+            }
+            first += rows;
+        }
+        let chosen = given
+            .iter()
+            .filter(|shard| !replacement && shard.count < shard.rows);
+        let longest = chosen.clone().map(|shard| shard.rows).max().unwrap_or(0);
+        let largest = chosen.map(|shard| shard.count).max().unwrap_or(0);
+        Chooser {
+            shards: given,
+            replacement,
+            order: (0..longest as u32).collect(),
+            swapped: Vec::with_capacity(largest),
+        }
+    }
+
+    /// The rows of a batch.
+    pub fn batch(&self) -> usize {
+        self.shards.iter().map(|shard| shard.count).sum()
+    }
+
+    /// The groups of a batch: how many shards give rows to it.
+    pub fn groups(&self) -> usize {
+        self.shards.len()
+    }
+
+    /// For each group of a batch, how many rows its shard has and how many of them it gives.
+    pub fn shares(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.shards.iter().map(|shard| (shard.rows, shard.count))
+    }
+
+    /// Chooses the rows of `batches` batches into `into`, whose memory is kept from call to call.
+    pub fn choose(
+        &mut self,
+        noise: Noise,
+        purpose: Purpose,
+        iteration: u64,
+        batches: usize,
+        into: &mut Batches,
+    ) {
+        into.rows.clear();
+        into.ends.clear();
+        for _ in 0..batches {
+            for at in 0..self.shards.len() {
+                let offset = into.rows.len();
+                let uniform = |element: usize| noise.uniform(purpose, iteration, offset + element);
+                let shard = self.shards[at];
+                if self.replacement {
+                    let rows = (0..shard.count).map(|element| below(shard.rows, uniform(element)));
+                    into.rows.extend(rows.map(|row| shard.first + row as u32));
+                } else if shard.count == shard.rows {
+                    into.rows.extend(shard.first..shard.first + shard.rows as u32);
+                } else {
+                    self.subset(shard, uniform, &mut into.rows);
+                }
+                into.ends.push(into.rows.len());
+            }
+        }
+    }
+
+    /// A random subset by the first swaps of a shuffle, which are then taken back: its cost is that of the subset.
+    fn subset(&mut self, shard: Shard, uniform: impl Fn(usize) -> f64, rows: &mut Vec<u32>) {
+        self.swapped.clear();
+        for at in 0..shard.count {
+            let other = at + below(shard.rows - at, uniform(at));
+            self.order.swap(at, other);
+            self.swapped.push(other as u32);
+            rows.push(shard.first + self.order[at]);
+        }
+        for (at, &other) in self.swapped.iter().enumerate().rev() {
+            self.order.swap(at, other as usize);
+        }
+    }
+}
+
+/// The rows that a gradient sums over. They are chosen from all shards as from one: shares of shards would be rounded, and the
+/// gradient times [`GradientRows::factor`] no longer an unbiased estimate of that of all rows.
+#[derive(Clone, Debug)]
+pub struct GradientRows {
+    /// None where all rows are taken.
+    chooser: Option<Chooser>,
+    chosen: Batches,
+    all: usize,
+}
+
+impl GradientRows {
+    /// Batches of `batch` of `all` rows, without replacement; 0, or more than there are, takes all.
+    pub fn new(batch: usize, all: usize) -> GradientRows {
+        let chooser = (batch > 0 && batch < all).then(|| Chooser::new(&[all], &[batch], false));
+        GradientRows {
+            chooser,
+            chosen: Batches::default(),
+            all,
+        }
+    }
+
+    /// Chooses the rows of an iteration.
+    pub fn choose(&mut self, noise: Noise, iteration: u64) {
+        if let Some(chooser) = &mut self.chooser {
+            chooser.choose(noise, Purpose::GradientRows, iteration, 1, &mut self.chosen);
+        }
+    }
+
+    /// The rows that were chosen; none where all are taken.
+    pub fn rows(&self) -> Option<&[u32]> {
+        self.chooser.is_some().then_some(&self.chosen.rows[..])
+    }
+
+    /// How many rows are chosen.
+    pub fn count(&self) -> usize {
+        self.chooser.as_ref().map_or(self.all, Chooser::batch)
+    }
+
+    /// All rows over those chosen.
+    pub fn factor(&self) -> f64 {
+        if self.chooser.is_some() {
+            self.all as f64 / self.count() as f64
+        } else {
+            1.0
+        }
+    }
+}
+
+/// The whole number below `count` that a uniform number in (0, 1) stands for.
+fn below(count: usize, uniform: f64) -> usize {
+    ((uniform * count as f64) as usize).min(count - 1)
+}
+
+/// How many rows of each shard a batch of `batch` rows takes: in proportion to the rows of the shards by largest remainders (the
+/// earlier shard first where remainders are equal), at least one of every shard that has rows, so that a batch is larger
+/// than asked for where there are more shards than that. 0, or more rows than there are, takes all rows.
+pub fn split(batch: usize, shards: &[usize]) -> Vec<usize> {
+    let all: usize = shards.iter().sum();
+    if batch == 0 || batch >= all {
+        return shards.to_vec();
+    }
+    let share = |rows: usize| batch as u128 * rows as u128;
+    let mut counts: Vec<usize> = shards
+        .iter()
+        .map(|&rows| (share(rows) / all as u128) as usize)
+        .collect();
+    let mut order: Vec<usize> = (0..shards.len()).collect();
+    order.sort_by_key(|&shard| std::cmp::Reverse(share(shards[shard]) % all as u128));
+    let left = batch - counts.iter().sum::<usize>();
+    for &shard in &order[..left] {
+        counts[shard] += 1;
+    }
+    lift(&mut counts, shards);
+    counts
+}
+
+/// Gives a row to every shard that has rows but none in the batch, each taken from the shard that gives most while one gives more
+/// than one.
+fn lift(counts: &mut [usize], shards: &[usize]) {
+    for shard in 0..counts.len() {
+        if counts[shard] == 0 && shards[shard] > 0 {
+            counts[shard] = 1;
+            // Of equals the last one gives, because it came last to its remainder.
+            if let Some(largest) = counts.iter_mut().max().filter(|count| **count > 1) {
+                *largest -= 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOISE: fn() -> Noise = || Noise::new(11, "rows", 0);
+
+    fn chosen(chooser: &mut Chooser, iteration: u64, batches: usize) -> Batches {
+        let mut into = Batches::default();
+        chooser.choose(NOISE(), Purpose::Rows, iteration, batches, &mut into);
+        into
+    }
+
+    #[test]
+    fn splits_by_largest_remainders() {
+        assert_eq!(split(10, &[50, 30, 20]), [5, 3, 2]);
+        // Shares 3.5, 2.1, 1.4: the row that is left goes to the first.
+        assert_eq!(split(7, &[50, 30, 20]), [4, 2, 1]);
+        // Shares 4.95, 0.05, 0: the second is lifted from the first; the third has no rows.
+        assert_eq!(split(5, &[99, 1, 0]), [4, 1, 0]);
+        assert_eq!(split(2, &[9, 9, 9, 9]), [1, 1, 1, 1]);
+        assert_eq!(split(0, &[3, 4]), [3, 4]);
+        assert_eq!(split(8, &[3, 4]), [3, 4]);
+        assert_eq!(split(5, &[]), [] as [usize; 0]);
+    }
+
+    #[test]
+    fn no_share_is_larger_than_its_shard() {
+        for batch in 1..40 {
+            for shards in [[1, 1, 37], [13, 13, 13], [1, 19, 19], [0, 1, 38]] {
+                let counts = split(batch, &shards);
+                assert!(counts.iter().zip(&shards).all(|(count, rows)| count <= rows));
+                let givers = shards.iter().filter(|rows| **rows > 0).count();
+                assert_eq!(counts.iter().sum::<usize>(), batch.max(givers));
+            }
+        }
+    }
+
+    #[test]
+    fn groups_are_subsets_of_their_shards() {
+        let mut chooser = Chooser::new(&[10, 0, 7, 4], &[3, 0, 2, 4], false);
+        assert_eq!((chooser.batch(), chooser.groups()), (9, 3));
+        let ranges = [0..10, 10..17, 17..21];
+        for iteration in 0..50 {
+            let batches = chosen(&mut chooser, iteration, 2);
+            assert_eq!(batches.ends, [3, 5, 9, 12, 14, 18]);
+            let starts = std::iter::once(0).chain(batches.ends.iter().copied());
+            for (group, (start, &end)) in starts.zip(&batches.ends).enumerate() {
+                let mut rows = batches.rows[start..end].to_vec();
+                assert!(rows.iter().all(|row| ranges[group % 3].contains(row)));
+                rows.sort_unstable();
+                rows.dedup();
+                assert_eq!(rows.len(), end - start);
+            }
+            assert_eq!(batches.rows[5..9], [17, 18, 19, 20]);
+        }
+    }
+
+    /// The same iteration gives the same rows, whatever came before.
+    #[test]
+    fn nothing_is_remembered() {
+        let mut chooser = Chooser::new(&[10, 7], &[4, 3], false);
+        let before = chosen(&mut chooser, 5, 3);
+        for iteration in 0..20 {
+            chosen(&mut chooser, iteration, 1 + iteration as usize % 4);
+        }
+        assert_eq!(chosen(&mut chooser, 5, 3), before);
+        assert_eq!(chosen(&mut Chooser::new(&[10, 7], &[4, 3], false), 5, 3), before);
+        assert_ne!(chosen(&mut chooser, 6, 3), before);
+    }
+
+    /// Five standard deviations of a binomial frequency.
+    fn close(seen: usize, times: usize, probability: f64) -> bool {
+        let (mean, variance) = (
+            times as f64 * probability,
+            times as f64 * probability * (1.0 - probability),
+        );
+        (seen as f64 - mean).abs() <= 5.0 * variance.sqrt()
+    }
+
+    /// Rows are in a batch with probability `count / rows`, pairs of them with `count (count - 1) / (rows (rows - 1))`, and rows
+    /// of two batches with the product of their probabilities.
+    #[test]
+    fn choices_are_even() {
+        let (times, mut chooser) = (20_000, Chooser::new(&[2, 6], &[1, 3], false));
+        let (mut single, mut pair, mut across) = ([0; 8], [[0; 6]; 6], [[0; 6]; 6]);
+        for iteration in 0..times {
+            let batches = chosen(&mut chooser, iteration as u64, 2);
+            batches.rows[..4]
+                .iter()
+                .for_each(|row| single[*row as usize] += 1);
+            for one in &batches.rows[1..4] {
+                for (counts, others) in [
+                    (&mut pair, &batches.rows[1..4]),
+                    (&mut across, &batches.rows[5..8]),
+                ] {
+                    for other in others {
+                        counts[*one as usize - 2][*other as usize - 2] += 1;
+                    }
+                }
+            }
+        }
+        assert!(single.iter().all(|seen| close(*seen, times, 0.5)));
+        for one in 0..6 {
+            for other in 0..6 {
+                assert!(one == other || close(pair[one][other], times, 3.0 * 2.0 / (6.0 * 5.0)));
+                assert!(close(across[one][other], times, 0.25));
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_take_rows_of_the_whole() {
+        let mut some = GradientRows::new(4, 10);
+        some.choose(NOISE(), 3);
+        assert_eq!(
+            (some.rows().map(<[u32]>::len), some.count(), some.factor()),
+            (Some(4), 4, 2.5)
+        );
+        let mut purposes = Chooser::new(&[10], &[4], false);
+        assert_ne!(some.rows(), Some(&chosen(&mut purposes, 3, 1).rows[..]));
+        for batch in [0, 10, 11] {
+            let all = GradientRows::new(batch, 10);
+            assert_eq!((all.rows(), all.count(), all.factor()), (None, 10, 1.0));
+        }
+    }
+
+    /// With replacement all sequences of rows are equally likely.
+    #[test]
+    fn replacement_repeats() {
+        let (times, mut chooser) = (20_000, Chooser::new(&[1, 3], &[1, 2], true));
+        let mut seen = [[0; 3]; 3];
+        for iteration in 0..times {
+            let batches = chosen(&mut chooser, iteration as u64, 1);
+            assert_eq!((batches.rows[0], &batches.ends[..]), (0, &[1, 3][..]));
+            seen[batches.rows[1] as usize - 1][batches.rows[2] as usize - 1] += 1;
+        }
+        assert!(seen.iter().flatten().all(|seen| close(*seen, times, 1.0 / 9.0)));
+    }
+}

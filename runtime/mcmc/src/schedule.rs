@@ -1,0 +1,120 @@
+//! The step sizes of methods without an acceptance step, iteration by iteration.
+
+use bnnc_abi::sampling::Steps;
+use std::f64::consts::PI;
+
+/// The step sizes of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Schedule {
+    steps: Steps,
+    step_size: f64,
+    /// Iterations of a cycle.
+    cycle: u64,
+}
+
+/// One step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// Its size.
+    pub size: f64,
+    /// Whether it only looks for a mode: without noise, and without a draw of the posterior.
+    pub explores: bool,
+}
+
+impl Schedule {
+    /// The step sizes of a run of so many iterations, warm-up included.
+    pub fn new(steps: Steps, step_size: f64, iterations: usize) -> Schedule {
+        let cycles = match steps {
+            Steps::Constant | Steps::Polynomial { .. } => 1,
+            Steps::Cyclical { cycles, .. } => cycles.max(1),
+        };
+        Schedule {
+            steps,
+            step_size,
+            cycle: iterations.div_ceil(cycles).max(1) as u64,
+        }
+    }
+
+    /// The step of an iteration, counted from 0. Cycles are those of Zhang et al. 2020, equation 1, whose `k` is `iteration + 1`;
+    /// the last cycle is shorter where they do not divide the run.
+    pub fn at(&self, iteration: u64) -> Step {
+        let sampling = |size| Step {
+            size,
+            explores: false,
+        };
+        match self.steps {
+            Steps::Constant => sampling(self.step_size),
+            Steps::Polynomial { b, gamma } => {
+                sampling(self.step_size * (1.0 + iteration as f64 / b).powf(-gamma))
+            }
+            Steps::Cyclical { exploration, .. } => {
+                let part = (iteration % self.cycle) as f64 / self.cycle as f64;
+                Step {
+                    size: 0.5 * self.step_size * ((PI * part).cos() + 1.0),
+                    explores: part < exploration,
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(steps: Steps, iterations: usize, at: &[u64]) -> Vec<f64> {
+        let schedule = Schedule::new(steps, 0.5, iterations);
+        at.iter().map(|iteration| schedule.at(*iteration).size).collect()
+    }
+
+    #[test]
+    fn constant() {
+        assert_eq!(sizes(Steps::Constant, 10, &[0, 5, 1 << 40]), [0.5; 3]);
+    }
+
+    /// With `a = step_size b^gamma`, these are `a (b + t)^-gamma`: 0.5 sqrt(3 / (3 + t)).
+    #[test]
+    fn polynomial() {
+        let steps = Steps::Polynomial { b: 3.0, gamma: 0.5 };
+        let want = [0.5, 0.25, 0.5 / 10.0];
+        for (size, want) in sizes(steps, 10, &[0, 9, 297]).iter().zip(want) {
+            assert!((size - want).abs() < 1e-15);
+        }
+    }
+
+    /// Six iterations in two cycles of three: cosines of 0, 60 and 120 degrees.
+    #[test]
+    fn cyclical() {
+        let steps = Steps::Cyclical {
+            cycles: 2,
+            exploration: 0.5,
+        };
+        for (size, want) in sizes(steps, 6, &[0, 1, 2, 3, 4, 5])
+            .iter()
+            .zip([0.5, 0.375, 0.125].iter().cycle())
+        {
+            assert!((size - want).abs() < 1e-15);
+        }
+        let schedule = Schedule::new(steps, 0.5, 6);
+        let explores: Vec<bool> = (0..6).map(|iteration| schedule.at(iteration).explores).collect();
+        assert_eq!(explores, [true, true, false, true, true, false]);
+        // Cycles of four in a run of seven: the second is one short.
+        assert_eq!(Schedule::new(steps, 0.5, 7).at(4).size, 0.5);
+    }
+
+    /// Cycles without length, or none, still give positive steps.
+    #[test]
+    fn degenerate_cycles() {
+        for (cycles, iterations) in [(0, 5), (9, 5), (3, 0)] {
+            let schedule = Schedule::new(
+                Steps::Cyclical {
+                    cycles,
+                    exploration: 0.0,
+                },
+                0.5,
+                iterations,
+            );
+            assert!((0..5).all(|iteration| schedule.at(iteration).size > 0.0));
+        }
+    }
+}

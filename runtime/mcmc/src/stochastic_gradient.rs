@@ -1,0 +1,284 @@
+//! Stochastic-gradient Langevin dynamics and stochastic-gradient Hamiltonian Monte Carlo: steps along gradients of batches,
+//! without an acceptance step.
+//!
+//! Note \[Dynamics\]. With `g` an unbiased estimate of the gradient of the log density and `e` standard normal numbers:
+//! - Langevin (Welling and Teh 2011, equation 4, with `eta` half their step): `theta' = theta + eta g(theta) + sqrt(2 eta) e`;
+//! - Hamiltonian (Chen, Fox and Guestrin 2014, equation 15, with `beta = 0`): `theta' = theta + v`,
+//!   `v' = (1 - alpha) v + eta g(theta') + sqrt(2 alpha eta) e`.
+//!
+//! Both are written so that the gradient at a new position is known before that becomes a draw: where it is not finite the draw is
+//! the position before, so that no draw is a point where the density cannot be computed.
+
+use crate::noise::{Noise, Purpose};
+use crate::registry::Setup;
+use crate::rows::GradientRows;
+use crate::saved;
+use crate::schedule::{Schedule, Step};
+use crate::seam::{Answer, Corrupt, Draw, Request, Sampler};
+use bnnc_abi::sampling::Steps;
+use serde::{Deserialize, Serialize};
+
+/// The options that both dynamics have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Rows per gradient; 0 takes all.
+    pub batch: usize,
+    /// The first step size.
+    pub step_size: f64,
+    /// How it changes.
+    pub schedule: Steps,
+}
+
+/// How gradients move a position; see Note \[Dynamics\].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Dynamics {
+    /// Of first order.
+    Langevin,
+    /// Of second order.
+    Hamiltonian {
+        /// The part of the velocity that an iteration takes away.
+        friction: f64,
+    },
+}
+
+impl Dynamics {
+    fn kind(self) -> &'static str {
+        match self {
+            Dynamics::Langevin => "sgld",
+            Dynamics::Hamiltonian { .. } => "sghmc",
+        }
+    }
+}
+
+/// A chain of either dynamics.
+pub struct StochasticGradient {
+    dynamics: Dynamics,
+    schedule: Schedule,
+    rows: GradientRows,
+    /// What the sum over the rows of a batch is multiplied by.
+    scale: f64,
+    warmup: u64,
+    noise: Noise,
+    state: State,
+    /// Whether the next gradient is that at the start, which the first step needs: no iteration ends with it.
+    first: bool,
+    /// The position that the gradient is asked for.
+    candidate: Vec<f64>,
+    normals: Vec<f64>,
+    stats: [f64; STATS.len()],
+}
+
+/// What later iterations depend on.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct State {
+    /// Iterations that are complete.
+    iteration: u64,
+    position: Vec<f64>,
+    /// The gradient at the position, or the velocity.
+    motion: Vec<f64>,
+    /// The log density at the position, estimated from the batch of its gradient.
+    log_density: f64,
+    /// The norm of that gradient.
+    gradient_norm: f64,
+}
+
+/// `lp` is what the batch estimates; exact where it is all rows.
+const STATS: [&str; 5] = ["lp", "step_size", "gradient_norm", "n_rows", "diverging"];
+
+impl StochasticGradient {
+    /// A chain from the start of `setup`, at rest.
+    pub fn new(setup: &Setup<'_>, dynamics: Dynamics, options: Options) -> StochasticGradient {
+        let rows = GradientRows::new(options.batch, setup.rows());
+        StochasticGradient {
+            dynamics,
+            schedule: Schedule::new(options.schedule, options.step_size, setup.warmup + setup.draws),
+            scale: rows.factor() / setup.temperature,
+            rows,
+            warmup: setup.warmup as u64,
+            noise: setup.noise,
+            state: State {
+                iteration: 0,
+                position: setup.start.to_vec(),
+                motion: vec![0.0; setup.start.len()],
+                log_density: f64::NEG_INFINITY,
+                gradient_norm: 0.0,
+            },
+            first: dynamics == Dynamics::Langevin,
+            candidate: setup.start.to_vec(),
+            normals: vec![0.0; setup.start.len()],
+            stats: [0.0; STATS.len()],
+        }
+    }
+
+    /// Asks for the gradient at the candidate, on the rows that belong to the number of the position in the chain.
+    fn ask(&mut self) -> Request<'_> {
+        let number = if self.first { 0 } else { self.state.iteration + 1 };
+        self.rows.choose(self.noise, number);
+        Request::Gradient {
+            at: &self.candidate,
+            rows: self.rows.rows(),
+            scale: self.scale,
+        }
+    }
+
+    /// Fills `normals` for a step: zeros where it explores.
+    fn draw_normals(&mut self, step: Step) {
+        if step.explores {
+            self.normals.fill(0.0);
+        } else {
+            self.noise
+                .normals(Purpose::Motion, self.state.iteration, &mut self.normals);
+        }
+    }
+
+    /// Moves the candidate on from the position.
+    fn propose(&mut self) {
+        let step = self.schedule.at(self.state.iteration);
+        match self.dynamics {
+            Dynamics::Langevin => {
+                self.draw_normals(step);
+                let scale = (2.0 * step.size).sqrt();
+                let from = self
+                    .state
+                    .position
+                    .iter()
+                    .zip(&self.state.motion)
+                    .zip(&self.normals);
+                for (to, ((position, gradient), normal)) in self.candidate.iter_mut().zip(from) {
+                    *to = position + step.size * gradient + scale * normal;
+                }
+            }
+            Dynamics::Hamiltonian { .. } => {
+                let from = self.state.position.iter().zip(&self.state.motion);
+                for (to, (position, velocity)) in self.candidate.iter_mut().zip(from) {
+                    *to = position + velocity;
+                }
+            }
+        }
+    }
+
+    /// Makes the candidate the position if the gradient there is known, and changes the motion.
+    fn learn(&mut self, known: Option<Known<'_>>) {
+        if let Some(known) = known {
+            self.state.position.copy_from_slice(&self.candidate);
+            self.state.log_density = known.log_density;
+            self.state.gradient_norm = known.norm;
+        }
+        match (self.dynamics, known) {
+            (Dynamics::Langevin, Some(known)) => self.state.motion.copy_from_slice(known.gradient),
+            // The same gradient again, with other noise.
+            (Dynamics::Langevin, None) => {}
+            (Dynamics::Hamiltonian { friction }, known) => {
+                self.turn(friction, known.map(|known| known.gradient))
+            }
+        }
+    }
+
+    /// The new velocity. Where there is no gradient the chain has not moved; it goes back the way it came.
+    fn turn(&mut self, friction: f64, gradient: Option<&[f64]>) {
+        let step = self.schedule.at(self.state.iteration);
+        self.draw_normals(step);
+        let scale = (2.0 * friction * step.size).sqrt();
+        let keep = if gradient.is_some() {
+            1.0 - friction
+        } else {
+            friction - 1.0
+        };
+        for (at, velocity) in self.state.motion.iter_mut().enumerate() {
+            let force = gradient.map_or(0.0, |gradient| step.size * gradient[at]);
+            *velocity = keep * *velocity + force + scale * self.normals[at];
+        }
+    }
+
+    /// Ends an iteration.
+    fn complete(&mut self, diverging: bool) -> Request<'_> {
+        let step = self.schedule.at(self.state.iteration);
+        let warmup = self.state.iteration < self.warmup || step.explores;
+        self.state.iteration += 1;
+        self.stats = [
+            self.state.log_density,
+            step.size,
+            self.state.gradient_norm,
+            self.rows.count() as f64,
+            f64::from(u8::from(diverging)),
+        ];
+        Request::Draw(Draw {
+            position: &self.state.position,
+            warmup,
+            stats: &self.stats,
+        })
+    }
+
+    /// Takes a step, unless it leads nowhere.
+    fn go(&mut self) -> Request<'_> {
+        self.propose();
+        if self.candidate.iter().all(|value| value.is_finite()) {
+            self.ask()
+        } else {
+            self.learn(None);
+            self.complete(true)
+        }
+    }
+}
+
+/// What is known at a candidate.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    log_density: f64,
+    gradient: &'a [f64],
+    norm: f64,
+}
+
+impl<'a> Known<'a> {
+    /// Nothing, where something is not finite.
+    fn new(log_density: f64, gradient: &'a [f64]) -> Option<Known<'a>> {
+        let norm = gradient.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
+        (log_density.is_finite() && norm.is_finite()).then_some(Known {
+            log_density,
+            gradient,
+            norm,
+        })
+    }
+}
+
+impl Sampler for StochasticGradient {
+    fn advance(&mut self, answer: Answer<'_>) -> Request<'_> {
+        match answer {
+            Answer::Go if self.first => self.ask(),
+            Answer::Go => self.go(),
+            Answer::Gradient {
+                log_density,
+                gradient,
+            } => {
+                let known = Known::new(log_density, gradient);
+                self.learn(known);
+                if self.first {
+                    self.first = false;
+                    self.go()
+                } else {
+                    self.complete(known.is_none())
+                }
+            }
+            Answer::Value(_) | Answer::Differences { .. } => unreachable!("gradients alone are asked for"),
+        }
+    }
+
+    fn stats(&self) -> &'static [&'static str] {
+        &STATS
+    }
+
+    fn save(&self) -> Vec<u8> {
+        saved::write(self.dynamics.kind(), &self.state)
+    }
+
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), Corrupt> {
+        let state: State = saved::read(self.dynamics.kind(), bytes)?;
+        let dimension = self.candidate.len();
+        if state.position.len() != dimension || state.motion.len() != dimension {
+            return Err(Corrupt);
+        }
+        self.state = state;
+        self.first = false;
+        Ok(())
+    }
+}

@@ -1,0 +1,210 @@
+//! Warm-ups: what they learn, and that an interrupted one goes on as if it had not been.
+#![allow(clippy::unwrap_used)]
+
+mod chains;
+mod targets;
+
+use bnnc_abi::sampling::{Adaptation, Metric, Transition};
+use bnnc_mcmc::adapt::metric::Whitening;
+use bnnc_mcmc::nuts::nuts as sampler;
+use bnnc_mcmc::seam::Sampler;
+use chains::{Density, Length, draws, resumes};
+use targets::{METRICS, adapted, fixed, nuts, place, run, unadapted};
+
+/// Two correlated quantities of unequal scale: covariance `[[1, 8], [8, 100]]`.
+fn pair(at: &[f64], gradient: &mut [f64]) -> f64 {
+    gradient[0] = (8.0 * at[1] - 100.0 * at[0]) / 36.0;
+    gradient[1] = (8.0 * at[0] - at[1]) / 36.0;
+    0.5 * (at[0] * gradient[0] + at[1] * gradient[1])
+}
+
+#[test]
+fn interrupted_chains_go_on() {
+    for metric in METRICS {
+        resumes(&nuts(adapted(metric)), &mut Density(pair), 0);
+        let transition = Transition::Hmc {
+            steps: 4,
+            adaptation: adapted(metric),
+        };
+        resumes(&transition, &mut Density(pair), 0);
+    }
+    resumes(&nuts(fixed(0.7)), &mut Density(pair), 0);
+}
+
+/// After each draw of a warm-up and of what follows.
+#[test]
+fn chains_go_on_from_every_draw() {
+    for metric in [Metric::Diagonal, Metric::Dense, Metric::Windowed] {
+        let (transition, start) = (nuts(adapted(metric)), [1.0, -4.0]);
+        let fresh = || {
+            let mut setup = unadapted(&transition, &start, 1);
+            setup.warmup = 60;
+            sampler(&setup, 10, &adapted(metric))
+        };
+        let mut whole = fresh();
+        let mut before: Option<Vec<u8>> = None;
+        for iteration in 0..90 {
+            let draw = draws(&mut whole, &mut Density(pair), 1);
+            let mut resumed = fresh();
+            if let Some(before) = &before {
+                resumed.restore(before).unwrap();
+            }
+            assert_eq!(draws(&mut resumed, &mut Density(pair), 1), draw, "{iteration}");
+            assert_eq!(resumed.save(), whole.save());
+            before = Some(whole.save());
+        }
+    }
+}
+
+#[test]
+fn samplers_do_not_take_the_state_of_another() {
+    let save = |metric| {
+        let transition = nuts(adapted(metric));
+        let mut sampler = sampler(&unadapted(&transition, &[0.0; 2], 0), 10, &adapted(metric));
+        draws(&mut sampler, &mut Density(pair), 3);
+        sampler.save()
+    };
+    let bytes = save(Metric::Diagonal);
+    let transition = Transition::Hmc {
+        steps: 4,
+        adaptation: adapted(Metric::Diagonal),
+    };
+    let hmc = |start: &[f64]| bnnc_mcmc::registry::sampler(&unadapted(&transition, start, 0));
+    assert!(hmc(&[0.0; 2]).restore(&bytes).is_err());
+    for length in 0..bytes.len() {
+        let transition = nuts(adapted(Metric::Diagonal));
+        let mut sampler = bnnc_mcmc::registry::sampler(&unadapted(&transition, &[0.0; 2], 0));
+        assert!(sampler.restore(&bytes[..length]).is_err());
+    }
+}
+
+/// Twenty such pairs.
+fn pairs(at: &[f64], gradient: &mut [f64]) -> f64 {
+    at.chunks(2)
+        .zip(gradient.chunks_mut(2))
+        .map(|(at, gradient)| pair(at, gradient))
+        .sum()
+}
+
+/// The mean acceptance rate after the warm-up is near its target.
+#[test]
+fn step_sizes_meet_their_target() {
+    for target_acceptance in [0.8, 0.9, 0.95] {
+        let adaptation = Adaptation {
+            target_acceptance,
+            ..adapted(Metric::Diagonal)
+        };
+        let length = Length {
+            warmup: 1000,
+            draws: 2000,
+        };
+        let draws = run(&nuts(adaptation), &mut Density(pairs), &[0.0; 40], length);
+        let rates: Vec<f64> = draws
+            .iter()
+            .map(|draw| draw.stats[place("acceptance_rate")])
+            .collect();
+        let rate = chains::mean(&rates);
+        assert!(
+            (rate - target_acceptance).abs() < 0.06,
+            "{target_acceptance}: {rate}"
+        );
+        let steps: Vec<f64> = draws.iter().map(|draw| draw.stats[place("step_size")]).collect();
+        assert!(
+            steps.iter().all(|step| *step == steps[0]),
+            "the step size is settled"
+        );
+    }
+}
+
+/// Estimates from 500 draws, each within a tenth or so of the truth. The gradients' variances are the diagonal of the precision,
+/// `100 / 36` and `1 / 36`, so that the scale that positions and gradients agree on has the squares `sqrt(36 / 100) = 0.6` and 60.
+#[test]
+fn metrics_meet_the_covariance() {
+    for (metric, want) in [
+        (Metric::Diagonal, [0.6, 8.0, 60.0]),
+        (Metric::Windowed, [1.0, 8.0, 100.0]),
+        (Metric::Dense, [1.0, 8.0, 100.0]),
+        (Metric::WindowedDense, [1.0, 8.0, 100.0]),
+    ] {
+        let transition = nuts(adapted(metric));
+        let mut setup = unadapted(&transition, &[0.0; 2], 4);
+        setup.warmup = 1000;
+        let mut sampler = sampler(&setup, 10, &adapted(metric));
+        draws(&mut sampler, &mut Density(pair), 1000);
+        let covariance = match sampler.warmup().whitening() {
+            Whitening::Unit => unreachable!("a metric is learnt"),
+            Whitening::Diagonal(scale) => [scale[0] * scale[0], 8.0, scale[1] * scale[1]],
+            Whitening::Dense(lower) => [
+                lower[0] * lower[0],
+                lower[0] * lower[2],
+                lower[2] * lower[2] + lower[3] * lower[3],
+            ],
+        };
+        for (got, want) in covariance.into_iter().zip(want) {
+            assert!((got / want).ln().abs() < 0.4, "{metric:?}: {covariance:?}");
+        }
+    }
+}
+
+#[test]
+fn a_given_step_size_is_kept() {
+    let adaptation = Adaptation {
+        step_size: Some(0.37),
+        ..adapted(Metric::Diagonal)
+    };
+    let length = Length { warmup: 0, draws: 50 };
+    for draw in run(&nuts(adaptation), &mut Density(pair), &[0.0; 2], length) {
+        assert_eq!(draw.stats[place("step_size")], 0.37);
+    }
+}
+
+/// From far out, where the density is steep, the search finds a step that moves.
+#[test]
+fn starts_far_away_come_back() {
+    let length = Length {
+        warmup: 300,
+        draws: 2000,
+    };
+    let draws = run(
+        &nuts(adapted(Metric::Diagonal)),
+        &mut Density(pair),
+        &[1e6, -1e6],
+        length,
+    );
+    assert!(draws.iter().all(|draw| draw.position[0].abs() < 8.0));
+}
+
+/// The likelihood is divided by the temperature: the sampler asks for its sum times one over it.
+#[test]
+fn temperatures_scale_the_likelihood() {
+    use bnnc_mcmc::seam::{Answer, Request};
+    let transition = nuts(fixed(0.1));
+    let mut setup = unadapted(&transition, &[0.0; 2], 0);
+    setup.temperature = 4.0;
+    let mut sampler = bnnc_mcmc::registry::sampler(&setup);
+    let Request::Gradient { at, rows, scale } = sampler.advance(Answer::Go) else {
+        unreachable!("the density at the start is needed");
+    };
+    assert_eq!((at, rows, scale), (&[0.0; 2][..], None, 0.25));
+}
+
+/// Scales over eight orders of magnitude, from a start that is no draw: the whole warm-up costs as little as the draws after it.
+#[test]
+fn gradients_make_warm_ups_short() {
+    let mut steps = 0.0;
+    let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
+        steps += 1.0;
+        let mut log_density = 0.0;
+        for (i, (at, slope)) in at.iter().zip(gradient).enumerate() {
+            *slope = -at * 10.0_f64.powi(4 - i as i32);
+            log_density += 0.5 * at * *slope;
+        }
+        log_density
+    });
+    let length = Length {
+        warmup: 400,
+        draws: 400,
+    };
+    run(&nuts(adapted(Metric::Diagonal)), &mut target, &[1.0; 9], length);
+    assert!(steps < 800.0 * 10.0, "{steps} steps");
+}

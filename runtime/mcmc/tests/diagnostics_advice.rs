@@ -1,0 +1,272 @@
+//! Every warning about chains: when it is given, when not, and what it says.
+#![allow(clippy::unwrap_used)]
+
+use bnnc_abi::sampling::{Adaptation, Metric, Transition};
+use bnnc_base::diagnostic::{Diagnostic, Severity};
+use bnnc_mcmc::diagnostics::{CODES, Facts, Summary, advice};
+use bnnc_mcmc::loo::Shapes;
+
+const ADAPTED: Adaptation = Adaptation {
+    step_size: None,
+    target_acceptance: 0.8,
+    metric: Metric::Diagonal,
+};
+
+const NUTS: Transition = Transition::Nuts {
+    max_depth: 10,
+    adaptation: ADAPTED,
+};
+
+const GOOD: Summary = Summary {
+    mean: 0.0,
+    sd: 1.0,
+    median: 0.0,
+    mad: 1.0,
+    q05: -1.6,
+    q95: 1.6,
+    mcse_mean: 0.02,
+    mcse_sd: 0.02,
+    ess_bulk: 2000.0,
+    ess_tail: 1800.0,
+    rhat: 1.001,
+};
+
+/// Facts that nothing is wrong with.
+fn good<'a>(transition: &'a Transition, quantities: &'a [(String, Summary)]) -> Facts<'a> {
+    Facts {
+        infer: "fit",
+        transition,
+        chains: 4,
+        iterations: 4000,
+        divergences: 0,
+        cut: 0,
+        acceptance: &[0.82, 0.79, 0.91, 0.86],
+        missing_information: &[0.9, 1.1, 0.8, 1.0],
+        quantities,
+        shapes: Some(Shapes {
+            good: 50,
+            bad: 0,
+            very_bad: 0,
+        }),
+    }
+}
+
+fn quantities(change: impl Fn(&mut Summary)) -> Vec<(String, Summary)> {
+    let mut tau = GOOD;
+    change(&mut tau);
+    vec![("mu".to_string(), GOOD), ("tau".to_string(), tau)]
+}
+
+/// The one warning, as text.
+#[track_caller]
+fn only(facts: &Facts<'_>, id: &str) -> String {
+    let found = advice(facts);
+    let [
+        Diagnostic {
+            code,
+            severity,
+            message,
+            notes,
+            help,
+            ..
+        },
+    ] = &found[..]
+    else {
+        panic!("{found:?}");
+    };
+    assert_eq!((code.id, *severity), (id, Severity::Warning));
+    assert!(message.starts_with("`fit`: "), "{message}");
+    assert!(!help.is_empty());
+    format!("{message}\n{}\n{}", notes.join("\n"), help.join("\n"))
+}
+
+#[track_caller]
+fn assert_says(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is not in\n{text}");
+    }
+}
+
+#[test]
+fn codes_are_sorted_and_explained() {
+    let ids: Vec<&str> = CODES.iter().map(|code| code.id).collect();
+    assert_eq!(
+        ids,
+        ["E0520", "E0521", "E0522", "E0523", "E0524", "E0525", "E0526"]
+    );
+    assert!(
+        CODES
+            .iter()
+            .all(|code| code.explain.contains("Wrong: `") && code.explain.contains("Right: `"))
+    );
+}
+
+#[test]
+fn good_chains_get_no_advice() {
+    let quantities = quantities(|_| {});
+    assert_eq!(advice(&good(&NUTS, &quantities)), []);
+    let none = Facts {
+        acceptance: &[],
+        missing_information: &[],
+        shapes: None,
+        ..good(&NUTS, &[])
+    };
+    assert_eq!(advice(&none), []);
+}
+
+#[test]
+fn divergences() {
+    let quantities = quantities(|_| {});
+    let facts = Facts {
+        divergences: 12,
+        ..good(&NUTS, &quantities)
+    };
+    let text = only(&facts, "E0520");
+    assert_says(
+        &text,
+        &[
+            "12 of 4000",
+            "(0.30 %)",
+            "from 0.8 towards 0.99",
+            "`noncentre = [SITE]`",
+        ],
+    );
+    let given = Transition::Hmc {
+        steps: 8,
+        adaptation: Adaptation {
+            step_size: Some(0.1),
+            ..ADAPTED
+        },
+    };
+    let facts = Facts {
+        transition: &given,
+        ..facts
+    };
+    assert_says(&only(&facts, "E0520"), &["make `step_size` smaller"]);
+}
+
+#[test]
+fn chains_that_disagree() {
+    let slightly = quantities(|tau| tau.rhat = 1.0101);
+    assert_says(
+        &only(&good(&NUTS, &slightly), "E0521"),
+        &["above for 1 of 2 quantities", "1.010 for `tau`", "more `warmup`"],
+    );
+    let apart = quantities(|tau| tau.rhat = f64::INFINITY);
+    assert_says(&only(&good(&NUTS, &apart), "E0521"), &["inf for `tau`"]);
+    let unknown = quantities(|tau| tau.rhat = f64::NAN);
+    assert_eq!(advice(&good(&NUTS, &unknown)), []);
+}
+
+#[test]
+fn few_effective_draws() {
+    let tail = quantities(|tau| tau.ess_tail = 120.0);
+    assert_says(
+        &only(&good(&NUTS, &tail), "E0522"),
+        &[
+            "400 effective draws",
+            "`tau` has 120 (tail)",
+            "4 times as many `draws`",
+            "`metric = dense`",
+        ],
+    );
+    let bulk = quantities(|tau| tau.ess_bulk = 3.0);
+    let text = only(&good(&NUTS, &bulk), "E0522");
+    assert_says(&text, &["has 3 (bulk)"]);
+    assert!(!text.contains("times as many"), "nobody waits so long: {text}");
+}
+
+#[test]
+fn an_energy_that_moves_slowly() {
+    let quantities = quantities(|_| {});
+    let facts = Facts {
+        missing_information: &[0.5, 0.12, 0.29, 0.3],
+        ..good(&NUTS, &quantities)
+    };
+    assert_says(&only(&facts, "E0523"), &["in 2 of 4 chains", "0.12 in chain 2"]);
+}
+
+#[test]
+fn trajectories_that_are_cut() {
+    let quantities = quantities(|_| {});
+    let facts = Facts {
+        cut: 7,
+        ..good(&NUTS, &quantities)
+    };
+    assert_says(
+        &only(&facts, "E0524"),
+        &[
+            "7 of 4000",
+            "`max_depth = 10`",
+            "`max_depth = 12`",
+            "`metric = dense`",
+        ],
+    );
+}
+
+#[test]
+fn acceptance_far_from_its_target() {
+    let quantities = quantities(|_| {});
+    let low = Facts {
+        acceptance: &[0.8, 0.8, 0.33, 0.8],
+        ..good(&NUTS, &quantities)
+    };
+    assert_says(
+        &only(&low, "E0525"),
+        &[
+            "about 0.8",
+            "in 1 of 4 chains",
+            "0.330 in chain 3",
+            "longer `warmup`",
+        ],
+    );
+    let high = Facts {
+        acceptance: &[0.8, 0.99, 0.9, 0.8],
+        ..low
+    };
+    assert_says(&only(&high, "E0525"), &["0.990 in chain 2"]);
+    let given = Transition::RandomWalk {
+        adaptation: Adaptation {
+            step_size: Some(0.1),
+            ..ADAPTED
+        },
+    };
+    let stuck = Facts {
+        transition: &given,
+        acceptance: &[0.5, 0.02, 0.99, 1.0],
+        ..low
+    };
+    assert_says(
+        &only(&stuck, "E0525"),
+        &["at least 0.05", "in 1 of 4 chains", "`step_size` smaller"],
+    );
+}
+
+#[test]
+fn rows_that_cannot_be_left_out() {
+    let quantities = quantities(|_| {});
+    let facts = Facts {
+        shapes: Some(Shapes {
+            good: 95,
+            bad: 3,
+            very_bad: 2,
+        }),
+        ..good(&NUTS, &quantities)
+    };
+    assert_says(
+        &only(&facts, "E0526"),
+        &["5 of 100 rows", "2 of them beyond repair"],
+    );
+}
+
+#[test]
+fn the_most_serious_comes_first() {
+    let quantities = quantities(|tau| (tau.rhat, tau.ess_bulk) = (1.3, 20.0));
+    let facts = Facts {
+        divergences: 1,
+        cut: 1,
+        ..good(&NUTS, &quantities)
+    };
+    let ids: Vec<&str> = advice(&facts).iter().map(|found| found.code.id).collect();
+    assert_eq!(ids, ["E0520", "E0521", "E0522", "E0524"]);
+}

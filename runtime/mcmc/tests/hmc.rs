@@ -1,0 +1,224 @@
+//! Static Hamiltonian Monte Carlo against laws that are known, and broken forms of it that the same checks find.
+#![allow(clippy::unwrap_used)]
+
+mod chains;
+mod targets;
+
+use bnnc_abi::sampling::Transition;
+use bnnc_mcmc::hamiltonian::points::Slot;
+use bnnc_mcmc::hamiltonian::{Hamiltonian, Next, Outcome, STATS, Scene, Trajectory};
+use bnnc_mcmc::hmc::hmc;
+use bnnc_mcmc::seam::Sampler;
+use chains::{Density, Drawn, Length, draws};
+use targets::{
+    METRICS, adapted, check, fixed, furthest, no_divergences, normal_means, place, run, unadapted,
+};
+
+const LENGTH: Length = Length {
+    warmup: 500,
+    draws: 8000,
+};
+
+/// Two correlated normal quantities: precision `[[2, -1], [-1, 1]]`, whose inverse is `[[1, 1], [1, 2]]`.
+fn pair(at: &[f64], gradient: &mut [f64]) -> f64 {
+    gradient[0] = at[1] - 2.0 * at[0];
+    gradient[1] = at[0] - at[1];
+    0.5 * (at[0] * gradient[0] + at[1] * gradient[1])
+}
+
+fn covariance() -> Vec<Vec<f64>> {
+    vec![vec![1.0, 1.0], vec![1.0, 2.0]]
+}
+
+#[test]
+fn correlated_normal() {
+    for metric in METRICS {
+        let transition = Transition::Hmc {
+            steps: 5,
+            adaptation: adapted(metric),
+        };
+        let draws = run(&transition, &mut Density(pair), &[3.0, -3.0], LENGTH);
+        check(&draws, &normal_means(&[0.0; 2], &covariance()));
+        no_divergences(&draws);
+        let acceptance = draws
+            .iter()
+            .map(|draw| draw.stats[place("acceptance_rate")])
+            .sum::<f64>()
+            / draws.len() as f64;
+        assert!((acceptance - 0.8).abs() < 0.15, "{acceptance}");
+    }
+}
+
+/// A trajectory as long as the period of the target would come back to its start for ever if the step size did not vary.
+#[test]
+fn periods_do_not_trap() {
+    let mut round = Density(|at: &[f64], gradient: &mut [f64]| {
+        gradient[0] = -at[0];
+        -0.5 * at[0] * at[0]
+    });
+    let transition = Transition::Hmc {
+        steps: 40,
+        adaptation: fixed(std::f64::consts::TAU / 40.0),
+    };
+    let length = Length {
+        warmup: 0,
+        draws: 8000,
+    };
+    check(
+        &run(&transition, &mut round, &[3.0], length),
+        &normal_means(&[0.0], &[vec![1.0]]),
+    );
+}
+
+/// What a broken trajectory does wrong.
+#[derive(Clone, Copy)]
+enum Mistake {
+    /// Nothing.
+    None,
+    /// Every proposal is accepted.
+    NoMetropolis,
+    /// Every iteration has the same momentum.
+    NoRefreshment,
+    /// Proposals are accepted without regard to the momentum.
+    NoKineticEnergy,
+}
+
+/// A trajectory of three steps.
+struct Three {
+    mistake: Mistake,
+    start: Slot,
+    end: Slot,
+    taken: usize,
+    size: f64,
+}
+
+impl Trajectory for Three {
+    const NAME: &'static str = "three";
+    const STATS: &'static [&'static str] = STATS;
+
+    fn begin(&mut self, scene: &mut Scene<'_>, start: Slot, step_size: f64) -> Next {
+        if let Mistake::NoRefreshment = self.mistake {
+            scene.points.refresh(start, scene.noise, 0);
+        }
+        scene.points.hold(start);
+        (self.start, self.end, self.taken, self.size) = (start, start, 0, step_size);
+        Next::Step {
+            from: start,
+            size: step_size,
+        }
+    }
+
+    fn arrive(&mut self, scene: &mut Scene<'_>, at: Slot) -> Next {
+        scene.points.release(self.end);
+        self.end = at;
+        self.taken += 1;
+        if self.taken < 3 {
+            return Next::Step {
+                from: at,
+                size: self.size,
+            };
+        }
+        let points = &*scene.points;
+        let error = match self.mistake {
+            Mistake::NoMetropolis => 0.0,
+            Mistake::NoKineticEnergy => points.log_density(self.start) - points.log_density(at),
+            Mistake::None | Mistake::NoRefreshment => points.energy(at) - points.energy(self.start),
+        };
+        let uniform = scene
+            .noise
+            .uniform(bnnc_mcmc::noise::Purpose::Accept, scene.iteration, 0);
+        let (chosen, dropped) = if uniform < (-error).exp() {
+            (at, self.start)
+        } else {
+            (self.start, at)
+        };
+        scene.points.release(dropped);
+        Next::End(Outcome {
+            chosen,
+            acceptance: 1.0,
+            depth: 0,
+            steps: 3,
+            diverging: false,
+            energy_error: error,
+        })
+    }
+}
+
+/// The distance of the moments of a chain from the truth, in standard errors.
+fn distance(mistake: Mistake) -> f64 {
+    let adaptation = fixed(0.8);
+    let transition = Transition::Hmc { steps: 3, adaptation };
+    let trajectory = Three {
+        mistake,
+        start: Slot::default(),
+        end: Slot::default(),
+        taken: 0,
+        size: 0.0,
+    };
+    let mut sampler = Hamiltonian::new(&unadapted(&transition, &[0.5, 0.5], 0), &adaptation, trajectory);
+    let draws = draws(&mut sampler, &mut Density(pair), 8000);
+    furthest(&draws, &normal_means(&[0.0; 2], &covariance())).0
+}
+
+#[test]
+fn mistakes_are_found() {
+    assert!(distance(Mistake::None) < 5.0);
+    for mistake in [
+        Mistake::NoMetropolis,
+        Mistake::NoRefreshment,
+        Mistake::NoKineticEnergy,
+    ] {
+        let seen = distance(mistake);
+        assert!(seen > 10.0, "{seen}");
+    }
+}
+
+/// Where the density cannot be computed, proposals are refused and the chain goes on: a normal law cut off at 1.
+#[test]
+fn what_cannot_be_computed_is_refused() {
+    let mut cut = Density(|at: &[f64], gradient: &mut [f64]| {
+        gradient[0] = -at[0];
+        if at[0] > 1.0 {
+            f64::NAN
+        } else {
+            -0.5 * at[0] * at[0]
+        }
+    });
+    // The mean of a standard normal quantity below 1 is `-phi(1) / Phi(1)`.
+    let means = [targets::Mean::new(
+        "mean",
+        -0.241_970_724_519 / 0.841_344_746_069,
+        |at: &[f64]| at[0],
+    )];
+    for transition in [
+        Transition::Hmc {
+            steps: 3,
+            adaptation: fixed(0.5),
+        },
+        targets::nuts(fixed(0.5)),
+    ] {
+        let length = Length {
+            warmup: 0,
+            draws: 20_000,
+        };
+        let draws = run(&transition, &mut cut, &[0.0], length);
+        assert!(draws.iter().all(|draw| draw.position[0] <= 1.0));
+        check(&draws, &means);
+        let diverging = |draw: &&Drawn| draw.stats[place("diverging")] == 1.0;
+        assert!(draws.iter().filter(diverging).count() > 1000);
+    }
+}
+
+#[test]
+fn numbers_have_names() {
+    let adaptation = fixed(0.5);
+    let transition = Transition::Hmc { steps: 3, adaptation };
+    let mut sampler = hmc(&unadapted(&transition, &[0.0; 2], 0), 3, &adaptation);
+    let draw = draws(&mut sampler, &mut Density(pair), 1).remove(0);
+    assert_eq!(sampler.stats().len(), draw.stats.len());
+    assert!(!sampler.stats().contains(&"tree_depth"));
+    assert_eq!(draw.stats[place("n_steps")], 3.0);
+    let log_density = pair(&draw.position, &mut [0.0; 2]);
+    assert_eq!(draw.stats[place("lp")], log_density);
+    assert!(draw.stats[place("energy")] >= -log_density);
+}

@@ -1,0 +1,70 @@
+//! Iterations allocate nothing once a sampler has met its longest trajectories.
+#![allow(clippy::unwrap_used)]
+
+mod chains;
+mod targets;
+
+use bnnc_abi::sampling::{Metric, Transition};
+use bnnc_mcmc::seam::{Answers, next};
+use chains::{Density, Length, sampler};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use targets::{METRICS, adapted, nuts};
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+// SAFETY: all work is the system's; counting touches a constant-initialised cell of the thread.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's layout.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: memory that `alloc` gave, with its layout.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Iterations in the middle of the warm-up, and after it.
+#[test]
+fn iterations_allocate_nothing() {
+    for metric in METRICS {
+        let hmc = Transition::Hmc {
+            steps: 5,
+            adaptation: adapted(metric),
+        };
+        for transition in [nuts(adapted(metric)), hmc] {
+            let length = Length {
+                warmup: 1000,
+                draws: 1000,
+            };
+            let mut sampler = sampler(&transition, &[0.5; 7], 0, length);
+            let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
+                gradient.iter_mut().zip(at).for_each(|(slope, at)| *slope = -at);
+                -0.5 * at.iter().map(|at| at * at).sum::<f64>()
+            });
+            let mut answers = Answers::default();
+            let mut counted = [0; 3];
+            for part in &mut counted {
+                let before = ALLOCATIONS.get();
+                for _ in 0..500 {
+                    next(sampler.as_mut(), &mut target, &mut answers, |_| ());
+                }
+                *part = ALLOCATIONS.get() - before;
+            }
+            assert_eq!(counted[2], 0, "{transition:?}");
+            // A warm-up that learns a matrix takes memory for its factor.
+            let dense = matches!(metric, Metric::Dense | Metric::WindowedDense);
+            assert!(dense || counted[1] == 0, "{transition:?}: {counted:?}");
+        }
+    }
+}

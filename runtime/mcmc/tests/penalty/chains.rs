@@ -1,0 +1,317 @@
+//! Chains against the posteriors that they claim to sample.
+
+use crate::linear::{Law, Line, eight};
+use bnnc_abi::sampling::{Correction, Estimator, Loss, Penalty, Proposal, Transition};
+use bnnc_mcmc::noise::Noise;
+use bnnc_mcmc::penalty::report::Summary;
+use bnnc_mcmc::registry::{Setup, sampler};
+use bnnc_mcmc::seam::{Answers, Corrupt, Sampler, Target, next};
+
+fn walk(batch: usize, batches: usize, step: f64) -> Penalty {
+    Penalty {
+        batch,
+        batches,
+        loss: Loss::Batch,
+        estimator: Estimator::Mean,
+        correction: Correction::Plain,
+        proposal: Proposal::RandomWalk { step },
+        gradient_batch: 0,
+        replacement: false,
+    }
+}
+
+/// 2000 points on a line; their order is that of `x`, so that files of consecutive rows differ.
+fn many() -> Line {
+    let noise = Noise::new(5, "line", 0);
+    let mut errors = vec![0.0; 2000];
+    noise.normals(bnnc_mcmc::noise::Purpose::Start, 0, &mut errors);
+    let x: Vec<f64> = (0..2000).map(|row| f64::from(row) / 1000.0 - 1.0).collect();
+    let y = x
+        .iter()
+        .zip(&errors)
+        .map(|(x, error)| 0.4 - 0.7 * x + 0.5 * error);
+    Line {
+        y: y.collect(),
+        x,
+        noise: 0.5,
+    }
+}
+
+fn chain(options: Penalty, start: &[f64], shards: &[usize], seed: u64) -> Box<dyn Sampler> {
+    sampler(&Setup {
+        transition: &Transition::Penalty(options),
+        start,
+        shards,
+        warmup: 100,
+        draws: 0,
+        temperature: 1.0,
+        noise: Noise::new(seed, "penalty", 0),
+    })
+}
+
+/// The draws after the warm-up, coordinate by coordinate, and what they say of themselves.
+fn draws(sampler: &mut dyn Sampler, target: &mut dyn Target, count: usize) -> ([Vec<f64>; 2], Summary) {
+    let (mut kept, mut summary, mut answers) =
+        ([Vec::new(), Vec::new()], Summary::default(), Answers::default());
+    while kept[0].len() < count {
+        next(sampler, target, &mut answers, |draw| {
+            if !draw.warmup {
+                summary.take(draw.stats);
+                for (into, value) in kept.iter_mut().zip(draw.position) {
+                    into.push(*value);
+                }
+            }
+        });
+    }
+    (kept, summary)
+}
+
+fn moment(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The effective number of independent draws for the mean of a series, by the means of 200 long batches.
+fn effective(values: &[f64]) -> f64 {
+    let (mean, length) = (moment(values), values.len() / 200);
+    let variance = moment(
+        &values
+            .iter()
+            .map(|value| (value - mean).powi(2))
+            .collect::<Vec<_>>(),
+    );
+    let of_means: Vec<f64> = values
+        .chunks_exact(length)
+        .map(|batch| (moment(batch) - mean).powi(2))
+        .collect();
+    variance / (length as f64 * moment(&of_means)) * values.len() as f64
+}
+
+/// The ratio of the standard deviation of draws to that of the law around its mean, and the effective number of squares.
+fn ratio(values: &[f64], mean: f64, variance: f64) -> (f64, f64) {
+    let squares: Vec<f64> = values.iter().map(|value| (value - mean).powi(2)).collect();
+    ((moment(&squares) / variance).sqrt(), effective(&squares))
+}
+
+/// Checks means and standard deviations against a law within `z` standard errors plus a relative `bias`.
+fn assert_samples(draws: &[Vec<f64>; 2], law: &Law, z: f64, bias: f64) {
+    for (at, values) in draws.iter().enumerate() {
+        let deviation = law.variance[at].sqrt();
+        let error = z * deviation / effective(values).sqrt() + bias * deviation;
+        let mean = moment(values);
+        assert!(
+            (mean - law.mean[at]).abs() < error,
+            "mean {mean} of {}, error {error}",
+            law.mean[at]
+        );
+        let (ratio, squares) = ratio(values, law.mean[at], law.variance[at]);
+        let error = z * (0.5 / squares).sqrt() + bias;
+        assert!(
+            (ratio - 1.0).abs() < error,
+            "ratio {ratio}, error {error}, effective {squares}"
+        );
+    }
+}
+
+/// Batches of 5 of 2000 rows, 5 of them: the step is such that the mean variance of the difference is between 0.8 and 1. The plain
+/// penalty is within 3.5 % of the tempered posterior, the corrected one within 3 %, and without a penalty the chain is off by
+/// more than 7 %. The bounds hold beyond three standard errors of the ratio.
+#[test]
+fn batches_of_five() {
+    let mut line = many();
+    let law = line.posterior(5.0 / 2000.0);
+    for (correction, bound) in [
+        (Correction::Plain, 0.98..1.035),
+        (Correction::Corrected, 0.98..1.03),
+        (Correction::Naive, 1.07..1.12),
+    ] {
+        let options = Penalty {
+            correction,
+            ..walk(5, 5, 0.06)
+        };
+        let mut chain = chain(options, &law.mean, &[2000], 3);
+        let (draws, summary) = draws(chain.as_mut(), &mut line, 260_000);
+        let variance = summary.mean_delta_variance().unwrap();
+        let acceptance = summary.acceptance().unwrap();
+        println!("{correction:?}: acceptance {acceptance:.3}, mean variance {variance:.3}");
+        assert!((0.8..1.0).contains(&variance));
+        for (at, values) in draws.iter().enumerate() {
+            let (ratio, squares) = ratio(values, law.mean[at], law.variance[at]);
+            println!("  ratio {ratio:.4}, effective squares {squares:.0}");
+            assert!(
+                squares >= 20_000.0 && bound.contains(&ratio),
+                "{correction:?}: {ratio}, {squares}"
+            );
+        }
+    }
+}
+
+/// Files of unequal length with unlike rows, each of which gives rows to every batch: 3, 1 and 1 of 1500, 300 and 200. Were all rows
+/// of a batch to count the same, the two later files would have 2/5 of the weight instead of a quarter.
+#[test]
+fn files_sample_the_target_of_one_file() {
+    let mut line = many();
+    line.y[1500..].iter_mut().for_each(|y| *y += 2.0);
+    let law = line.posterior(5.0 / 2000.0);
+    let options = Penalty {
+        correction: Correction::Corrected,
+        ..walk(5, 20, 0.06)
+    };
+    let mut one = chain(options, &[0.0, 0.0], &[1500, 300, 200], 4);
+    let (draws, _) = draws(one.as_mut(), &mut line, 60_000);
+    assert_samples(&draws, &law, 4.0, 0.03);
+}
+
+/// All rows: the exact algorithm on both proposals. The Langevin step is so long that without its acceptance the variance would be
+/// larger by `1 / (1 - eta / (2 variance)) - 1`, here more than a third.
+#[test]
+fn all_rows_sample_the_posterior() {
+    let mut line = eight();
+    let law = line.posterior(1.0);
+    for proposal in [
+        Proposal::RandomWalk { step: 0.01 },
+        Proposal::Langevin { step: 0.006 },
+    ] {
+        let options = Penalty {
+            proposal,
+            ..walk(0, 1, 1.0)
+        };
+        let mut one = chain(options, &[0.0, 0.0], &[3, 5], 5);
+        let (draws, summary) = draws(one.as_mut(), &mut line, 60_000);
+        assert_eq!(summary.mean_delta_variance(), Some(0.0));
+        assert_samples(&draws, &law, 4.0, 0.0);
+    }
+}
+
+/// Langevin proposals from batches of gradients, for both losses, with one estimator each. Unadjusted, the first chain would
+/// have more than 1.2 times the standard deviation.
+#[test]
+fn gradients_of_batches_propose() {
+    let mut line = many();
+    let tempered = Penalty {
+        proposal: Proposal::Langevin { step: 0.03 },
+        correction: Correction::Corrected,
+        gradient_batch: 20,
+        ..walk(5, 20, 1.0)
+    };
+    let mut one = chain(tempered, &[0.0, 0.0], &[2000], 6);
+    let (kept, _) = draws(one.as_mut(), &mut line, 60_000);
+    assert_samples(&kept, &line.posterior(5.0 / 2000.0), 4.0, 0.015);
+    let ordinary = Penalty {
+        loss: Loss::Data,
+        proposal: Proposal::Langevin { step: 2e-5 },
+        estimator: Estimator::Single,
+        correction: Correction::Corrected,
+        gradient_batch: 0,
+        replacement: true,
+        ..walk(400, 8, 1.0)
+    };
+    let law = line.posterior(1.0);
+    let mut one = chain(ordinary, &law.mean, &[2000], 7);
+    let (kept, _) = draws(one.as_mut(), &mut line, 20_000);
+    assert_samples(&kept, &law, 4.0, 0.02);
+}
+
+/// The same draws follow after going back, and what no chain of this dimension wrote is refused.
+#[test]
+fn goes_back_bit_for_bit() {
+    let mut line = many();
+    let options = Penalty {
+        proposal: Proposal::Langevin { step: 0.03 },
+        ..walk(5, 5, 1.0)
+    };
+    let make = || chain(options, &[0.1, 0.2], &[1200, 800], 8);
+    let mut first = make();
+    draws(first.as_mut(), &mut line, 40);
+    let saved = first.save();
+    let (after, _) = draws(first.as_mut(), &mut line, 60);
+    let mut second = make();
+    draws(second.as_mut(), &mut line, 7);
+    second.restore(&saved).unwrap();
+    assert_eq!(second.save(), saved);
+    assert_eq!(draws(second.as_mut(), &mut line, 60).0, after);
+    let other = chain(options, &[0.1], &[2000], 8).save();
+    for bytes in [
+        &[][..],
+        &saved[..saved.len() - 1],
+        &[&saved[..], &[0]].concat(),
+        &other,
+    ] {
+        assert_eq!(second.restore(bytes), Err(Corrupt));
+    }
+}
+
+/// A standard normal law cut off at zero, by numbers that are not finite below.
+struct Half(f64);
+
+impl Target for Half {
+    fn gradient(&mut self, at: &[f64], _: Option<&[u32]>, _: f64, gradient: &mut [f64]) -> f64 {
+        gradient[0] = if at[0] < 0.0 { self.0 } else { -at[0] };
+        self.value(at, None, 1.0)
+    }
+
+    fn value(&mut self, at: &[f64], _: Option<&[u32]>, _: f64) -> f64 {
+        if at[0] < 0.0 { self.0 } else { -0.5 * at[0] * at[0] }
+    }
+
+    fn differences(&mut self, from: &[f64], to: &[f64], _: &[u32], _: &[usize], sums: &mut [f64]) -> f64 {
+        sums.fill(0.0);
+        self.value(to, None, 1.0) - self.value(from, None, 1.0)
+    }
+}
+
+/// Where the density cannot be computed the proposal is rejected, and the numbers of the draw stay finite.
+#[test]
+fn what_is_not_finite_is_rejected() {
+    for fault in [f64::NAN, f64::NEG_INFINITY, f64::INFINITY] {
+        for proposal in [
+            Proposal::RandomWalk { step: 0.5 },
+            Proposal::Langevin { step: 0.5 },
+        ] {
+            let options = Penalty {
+                proposal,
+                ..walk(2, 3, 1.0)
+            };
+            let mut one = chain(options, &[1.0], &[9], 9);
+            let (mut answers, mut values, mut diverged) = (Answers::default(), Vec::new(), 0);
+            for _ in 0..20_000 {
+                next(one.as_mut(), &mut Half(fault), &mut answers, |draw| {
+                    assert!(draw.position[0] >= 0.0 && draw.stats.iter().all(|value| value.is_finite()));
+                    assert!(draw.stats[4] == 0.0 || draw.stats[0] == 0.0);
+                    diverged += draw.stats[4] as usize;
+                    values.push(draw.position[0]);
+                });
+            }
+            assert!(diverged > 1000);
+            let error = 4.0 * (1.0 - 2.0 / std::f64::consts::PI).sqrt() / effective(&values).sqrt();
+            assert!((moment(&values) - (2.0 / std::f64::consts::PI).sqrt()).abs() < error);
+        }
+    }
+}
+
+/// The numbers of a draw by their names, and the flag of the warm-up.
+#[test]
+fn draws_come_with_their_numbers() {
+    let (mut line, mut answers) = (many(), Answers::default());
+    let mut one = chain(walk(5, 5, 0.06), &[0.4, -0.7], &[2000], 10);
+    let number = |name: &str, of: &dyn Sampler| of.stats().iter().position(|stat| *stat == name).unwrap();
+    let names = [
+        "acceptance_rate",
+        "accepted",
+        "delta",
+        "delta_variance",
+        "step_size",
+    ];
+    let places = names.map(|name| number(name, one.as_ref()));
+    let mut before = vec![0.4, -0.7];
+    for iteration in 0..200 {
+        let (warmup, position, stats) = next(one.as_mut(), &mut line, &mut answers, |draw| {
+            (draw.warmup, draw.position.to_vec(), draw.stats.to_vec())
+        });
+        assert_eq!(warmup, iteration < 100);
+        let [rate, accepted, delta, variance, step] = places.map(|place| stats[place]);
+        assert_eq!(rate, (-delta - 0.5 * variance).min(0.0).exp());
+        assert_eq!(accepted == 1.0, position != before);
+        assert_eq!(step, 0.06);
+        before = position;
+    }
+}

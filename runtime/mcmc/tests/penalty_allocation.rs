@@ -1,0 +1,99 @@
+//! An iteration of the penalty method allocates nothing.
+
+use bnnc_abi::sampling::{Correction, Estimator, Loss, Penalty, Proposal, Transition};
+use bnnc_mcmc::noise::Noise;
+use bnnc_mcmc::registry::{Setup, sampler};
+use bnnc_mcmc::seam::{Answers, Target, next};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+fn count() {
+    // A thread that ends may allocate after its counter is gone.
+    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+}
+
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(at, layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A normal law whose rows say nothing.
+struct Flat;
+
+impl Target for Flat {
+    fn gradient(&mut self, at: &[f64], _: Option<&[u32]>, _: f64, gradient: &mut [f64]) -> f64 {
+        for (to, from) in gradient.iter_mut().zip(at) {
+            *to = -from;
+        }
+        self.value(at, None, 1.0)
+    }
+
+    fn value(&mut self, at: &[f64], _: Option<&[u32]>, _: f64) -> f64 {
+        at.iter().map(|value| -0.5 * value * value).sum()
+    }
+
+    fn differences(&mut self, from: &[f64], to: &[f64], _: &[u32], _: &[usize], sums: &mut [f64]) -> f64 {
+        sums.fill(0.1);
+        self.value(to, None, 1.0) - self.value(from, None, 1.0)
+    }
+}
+
+#[test]
+fn iterations_allocate_nothing() {
+    for proposal in [
+        Proposal::RandomWalk { step: 0.1 },
+        Proposal::Langevin { step: 0.1 },
+    ] {
+        for (batch, replacement) in [(0, false), (7, false), (7, true)] {
+            let options = Penalty {
+                batch,
+                batches: 5,
+                loss: Loss::Batch,
+                estimator: Estimator::Single,
+                correction: Correction::Corrected,
+                proposal,
+                gradient_batch: 0,
+                replacement,
+            };
+            let mut chain = sampler(&Setup {
+                transition: &Transition::Penalty(options),
+                start: &[0.5; 9],
+                shards: &[30, 20],
+                warmup: 0,
+                draws: 100,
+                temperature: 1.0,
+                noise: Noise::new(1, "steady", 0),
+            });
+            let mut answers = Answers::default();
+            let mut run = |draws: usize| {
+                let before = ALLOCATIONS.get();
+                for _ in 0..draws {
+                    next(chain.as_mut(), &mut Flat, &mut answers, |_| ());
+                }
+                ALLOCATIONS.get() - before
+            };
+            assert!(run(2) > 0, "the first draws make room");
+            assert_eq!(run(100), 0);
+        }
+    }
+}

@@ -1,0 +1,523 @@
+//! Stochastic-gradient samplers against the exact stationary laws of their recursions on normal targets.
+#![allow(clippy::unwrap_used)]
+
+mod chains;
+
+use bnnc_abi::sampling::{Steps, Transition};
+use bnnc_mcmc::noise::{Noise, Purpose};
+use bnnc_mcmc::registry::{self, Setup};
+use bnnc_mcmc::seam::{Answer, Request};
+use chains::{Density, Length, Mean, draws, mean, sampler, stat};
+
+type Matrix = [[f64; 2]; 2];
+
+fn times(left: Matrix, right: Matrix) -> Matrix {
+    let entry = |row: usize, column: usize| (0..2).map(|at| left[row][at] * right[at][column]).sum();
+    [[entry(0, 0), entry(0, 1)], [entry(1, 0), entry(1, 1)]]
+}
+
+/// The law of a sequence `x' = A x + e` with independent normal `e` of covariance `Q`.
+struct Linear {
+    /// The stationary variance of the first element.
+    variance: f64,
+    /// The sums over all lags of its autocovariances, and of their squares.
+    sums: [f64; 2],
+}
+
+/// Solves `V = A V A' + Q` by its series, and sums `(A^k V)` and its squares over all lags.
+fn linear(matrix: Matrix, noise: Matrix) -> Linear {
+    let transposed = [[matrix[0][0], matrix[1][0]], [matrix[0][1], matrix[1][1]]];
+    let (mut covariance, mut term) = ([[0.0; 2]; 2], noise);
+    for _ in 0..4000 {
+        for row in 0..2 {
+            (0..2).for_each(|column| covariance[row][column] += term[row][column]);
+        }
+        term = times(matrix, times(term, transposed));
+    }
+    let variance = covariance[0][0];
+    let (mut sums, mut lagged) = ([variance, variance * variance], covariance);
+    for _ in 0..4000 {
+        lagged = times(matrix, lagged);
+        sums[0] += 2.0 * lagged[0][0];
+        sums[1] += 2.0 * lagged[0][0] * lagged[0][0];
+    }
+    Linear { variance, sums }
+}
+
+/// Langevin dynamics on a normal law: `theta' = (1 - eta precision) theta + sqrt(2 eta) e + eta (noise of the gradient)`.
+fn langevin(eta: f64, precision: f64, gradient_variance: f64) -> Linear {
+    let noise = 2.0 * eta + eta * eta * gradient_variance;
+    linear(
+        [[1.0 - eta * precision, 0.0], [0.0, 0.0]],
+        [[noise, 0.0], [0.0, 0.0]],
+    )
+}
+
+/// Hamiltonian dynamics: `theta' = theta + v`, `v' = (1 - alpha) v - eta precision theta' + noise`.
+fn hamiltonian(eta: f64, friction: f64, precision: f64, gradient_variance: f64) -> Linear {
+    let force = eta * precision;
+    let noise = 2.0 * friction * eta + eta * eta * gradient_variance;
+    linear(
+        [[1.0, 1.0], [-force, 1.0 - friction - force]],
+        [[0.0, 0.0], [0.0, noise]],
+    )
+}
+
+/// How many standard errors the mean and the variance of a sequence are away from a law around `centre`.
+fn deviations(values: &[f64], law: &Linear, centre: f64) -> [f64; 2] {
+    let count = values.len() as f64;
+    let squares: Vec<f64> = values.iter().map(|value| (value - centre).powi(2)).collect();
+    [
+        (mean(values) - centre).abs() / (law.sums[0] / count).sqrt(),
+        (mean(&squares) - law.variance).abs() / (2.0 * law.sums[1] / count).sqrt(),
+    ]
+}
+
+fn agrees(values: &[f64], law: &Linear, centre: f64) -> bool {
+    deviations(values, law, centre)
+        .iter()
+        .all(|deviation| *deviation < 4.5)
+}
+
+fn sgld(batch: usize, step_size: f64) -> Transition {
+    Transition::Sgld {
+        batch,
+        step_size,
+        schedule: Steps::Constant,
+    }
+}
+
+fn sghmc(batch: usize, step_size: f64, friction: f64) -> Transition {
+    Transition::Sghmc {
+        batch,
+        step_size,
+        friction,
+        schedule: Steps::Constant,
+    }
+}
+
+/// Twenty observations; the posterior has precision 10.5.
+fn target() -> Mean {
+    let data = (0..20)
+        .map(|row| (f64::from(row) * 0.7).sin() * 2.0 + 1.0)
+        .collect();
+    Mean {
+        data,
+        prior: 0.5,
+        precision: 0.5,
+    }
+}
+
+const LENGTH: Length = Length {
+    warmup: 200,
+    draws: 40_000,
+};
+
+/// The draws after the warm-up from a chain that starts at 0.
+fn values(transition: &Transition, target: &mut Mean) -> Vec<f64> {
+    let mut sampler = sampler(transition, &[0.0], target.data.len(), LENGTH);
+    let drawn = draws(&mut *sampler, target, LENGTH.warmup + LENGTH.draws);
+    assert!(
+        stat(&*sampler, &drawn, "diverging")
+            .iter()
+            .all(|diverging| *diverging == 0.0)
+    );
+    let kept: Vec<f64> = drawn
+        .iter()
+        .filter(|draw| !draw.warmup)
+        .map(|draw| draw.position[0])
+        .collect();
+    assert_eq!(kept.len(), LENGTH.draws);
+    kept
+}
+
+/// The series agrees with the closed form `1 / (precision (1 - eta precision / 2))` of the scalar recursion.
+#[test]
+fn the_law_of_the_langevin_recursion_is_known() {
+    let law = langevin(0.05, 10.5, 0.0);
+    assert!((law.variance * 10.5 * (1.0 - 0.05 * 10.5 / 2.0) - 1.0).abs() < 1e-12);
+    let ratio: f64 = 1.0 - 0.05 * 10.5;
+    let squares = law.variance.powi(2) * (1.0 + ratio * ratio) / (1.0 - ratio * ratio);
+    assert!((law.sums[1] / squares - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn langevin_dynamics_have_the_variance_of_their_recursion() {
+    let mut target = target();
+    let (eta, precision, centre) = (0.05, target.posterior(), target.centre());
+    let chain = values(&sgld(0, eta), &mut target);
+    assert!(agrees(&chain, &langevin(eta, precision, 0.0), centre));
+    // Without the error of the discretisation, or with noise of variance eta, the law is another.
+    let exact = linear([[1.0 - eta * precision, 0.0], [0.0, 0.0]], {
+        let ratio = 1.0 - eta * precision;
+        [[(1.0 - ratio * ratio) / precision, 0.0], [0.0, 0.0]]
+    });
+    assert!(!agrees(&chain, &exact, centre));
+    let halved = linear(
+        [[1.0 - eta * precision, 0.0], [0.0, 0.0]],
+        [[eta, 0.0], [0.0, 0.0]],
+    );
+    assert!(!agrees(&chain, &halved, centre));
+}
+
+#[test]
+fn batches_add_the_variance_of_their_gradients() {
+    let mut target = target();
+    let (eta, precision, centre) = (0.05, target.posterior(), target.centre());
+    for batch in [1, 4, 15] {
+        let chain = values(&sgld(batch, eta), &mut target);
+        let law = |variance| langevin(eta, precision, variance);
+        assert!(
+            agrees(&chain, &law(target.gradient_variance(batch)), centre),
+            "{batch}"
+        );
+        assert!(!agrees(&chain, &law(0.0), centre), "{batch}");
+        // With replacement the gradients would vary more.
+        let corrected = 1.0 - batch as f64 / 20.0;
+        let with_replacement = target.gradient_variance(batch) / corrected * (19.0 / 20.0);
+        assert!(
+            batch == 1 || !agrees(&chain, &law(with_replacement), centre),
+            "{batch}"
+        );
+    }
+}
+
+#[test]
+fn hamiltonian_dynamics_have_the_variance_of_their_recursion() {
+    let mut target = target();
+    let (eta, friction, precision, centre) = (0.02, 0.3, target.posterior(), target.centre());
+    for batch in [0, 4] {
+        let gradient_variance = if batch == 0 {
+            0.0
+        } else {
+            target.gradient_variance(batch)
+        };
+        let chain = values(&sghmc(batch, eta, friction), &mut target);
+        assert!(
+            agrees(
+                &chain,
+                &hamiltonian(eta, friction, precision, gradient_variance),
+                centre
+            ),
+            "{batch}"
+        );
+        // A gradient of half the size, or half the noise, would show.
+        assert!(
+            !agrees(
+                &chain,
+                &hamiltonian(eta, friction, precision / 2.0, gradient_variance),
+                centre
+            ),
+            "{batch}"
+        );
+        let force = eta * precision;
+        let noise = friction * eta + eta * eta * gradient_variance;
+        let quiet = linear(
+            [[1.0, 1.0], [-force, 1.0 - friction - force]],
+            [[0.0, 0.0], [0.0, noise]],
+        );
+        assert!(!agrees(&chain, &quiet, centre), "{batch}");
+    }
+}
+
+/// A temperature divides the log likelihood and leaves the prior alone.
+#[test]
+fn temperature_tempers_the_likelihood_only() {
+    let mut target = target();
+    let transition = sgld(4, 0.05);
+    let setup = Setup {
+        transition: &transition,
+        start: &[0.0],
+        shards: &[12, 8],
+        warmup: 200,
+        draws: 40_000,
+        temperature: 4.0,
+        noise: Noise::new(3, "tempered", 0),
+    };
+    let mut sampler = registry::sampler(&setup);
+    let drawn = draws(&mut *sampler, &mut target, 40_200);
+    let chain: Vec<f64> = drawn[200..].iter().map(|draw| draw.position[0]).collect();
+    let tempered = Mean {
+        precision: 0.5 / 4.0,
+        ..target
+    };
+    let law = langevin(0.05, tempered.posterior(), tempered.gradient_variance(4));
+    assert!(agrees(&chain, &law, tempered.centre()));
+}
+
+/// The first two steps by hand, and the rows and scales that are asked for.
+#[test]
+fn the_recursion_is_that_of_the_formula() {
+    let transition = sgld(3, 0.05);
+    let mut sampler = sampler(&transition, &[1.0, -1.0], 12, LENGTH);
+    let noise = Noise::new(7, "chain", 0);
+    let (mut at, mut asked) = (vec![1.0, -1.0], Vec::new());
+    let mut gradient = [0.0; 2];
+    let mut answer = Answer::Go;
+    for number in 0..3_u8 {
+        match sampler.advance(answer) {
+            Request::Gradient {
+                at: here,
+                rows,
+                scale,
+            } => {
+                assert_eq!((here, scale), (&at[..], 4.0));
+                asked.push(rows.unwrap().to_vec());
+            }
+            other => panic!("{other:?}"),
+        }
+        gradient = [0.3 + f64::from(number), -0.7];
+        let answered = Answer::Gradient {
+            log_density: -1.5,
+            gradient: &gradient,
+        };
+        answer = if number == 0 {
+            answered
+        } else {
+            match sampler.advance(answered) {
+                Request::Draw(draw) => {
+                    assert_eq!((draw.position, draw.warmup), (&at[..], true));
+                    let norm = (gradient[0] * gradient[0] + 0.49).sqrt();
+                    assert_eq!(draw.stats, [-1.5, 0.05, norm, 3.0, 0.0]);
+                }
+                other => panic!("{other:?}"),
+            }
+            Answer::Go
+        };
+        let mut normals = [0.0; 2];
+        noise.normals(Purpose::Motion, u64::from(number), &mut normals);
+        for element in 0..2 {
+            at[element] += 0.05 * gradient[element] + 0.1_f64.sqrt() * normals[element];
+        }
+    }
+    assert!(gradient[0] > 2.0);
+    assert!(asked.iter().all(|rows| rows.len() == 3) && asked[0] != asked[1] && asked[1] != asked[2]);
+}
+
+/// Three iterations of second order by hand; in the second the gradient is not known, and the velocity turns round.
+#[test]
+fn the_second_recursion_is_that_of_the_formula() {
+    let (eta, friction) = (0.05, 0.2);
+    let mut sampler = sampler(&sghmc(0, eta, friction), &[1.0], 12, LENGTH);
+    let noise = Noise::new(7, "chain", 0);
+    let (mut position, mut velocity) = (1.0, 0.0);
+    for (iteration, slope) in [(0, 0.3), (1, f64::NAN), (2, -0.7), (3, 0.1)] {
+        let candidate = position + velocity;
+        match sampler.advance(Answer::Go) {
+            Request::Gradient { at, rows, scale } => {
+                assert_eq!((at, rows, scale), (&[candidate][..], None, 1.0))
+            }
+            other => panic!("{other:?}"),
+        }
+        let mut normals = [0.0];
+        noise.normals(Purpose::Motion, iteration, &mut normals);
+        let random = (2.0 * friction * eta).sqrt() * normals[0];
+        if slope.is_nan() {
+            velocity = -(1.0 - friction) * velocity + random;
+        } else {
+            position = candidate;
+            velocity = (1.0 - friction) * velocity + eta * slope + random;
+        }
+        let answer = Answer::Gradient {
+            log_density: -1.0,
+            gradient: &[slope],
+        };
+        match sampler.advance(answer) {
+            Request::Draw(draw) => assert_eq!(
+                (draw.position, draw.stats[4] == 1.0),
+                (&[position][..], slope.is_nan())
+            ),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Draws stay where the density can be computed; what would leave is flagged.
+#[test]
+fn no_draw_is_a_point_without_density() {
+    for transition in [sgld(0, 0.3), sghmc(0, 0.1, 0.3)] {
+        for failure in [f64::NAN, f64::NEG_INFINITY, f64::INFINITY] {
+            let mut half = Density(|at: &[f64], gradient: &mut [f64]| {
+                assert!(at[0].is_finite());
+                gradient[0] = if at[0] > 0.0 { -1.0 } else { failure };
+                if at[0] > 0.0 { -at[0] } else { failure }
+            });
+            let mut sampler = sampler(&transition, &[1.0], 1, LENGTH);
+            let drawn = draws(&mut *sampler, &mut half, 3000);
+            let diverging = stat(&*sampler, &drawn, "diverging");
+            assert!(
+                drawn
+                    .iter()
+                    .all(|draw| draw.position[0] > 0.0 && draw.stats.iter().all(|stat| stat.is_finite()))
+            );
+            for (at, pair) in drawn.windows(2).enumerate() {
+                assert_eq!(pair[0].position == pair[1].position, diverging[at + 1] == 1.0);
+            }
+            let count = diverging.iter().sum::<f64>();
+            assert!((30.0..2000.0).contains(&count), "{count}");
+        }
+    }
+}
+
+/// Steps so large that they overflow are refused without being asked for.
+#[test]
+fn positions_stay_finite() {
+    for transition in [sgld(0, 1e300), sghmc(0, 1e300, 0.3)] {
+        let mut steep = Density(|at: &[f64], gradient: &mut [f64]| {
+            assert!(at[0].is_finite());
+            gradient[0] = -1e100 * at[0].signum();
+            -at[0].abs()
+        });
+        let mut sampler = sampler(&transition, &[1.0], 1, LENGTH);
+        let drawn = draws(&mut *sampler, &mut steep, 100);
+        assert!(drawn.iter().all(|draw| draw.position[0].is_finite()));
+        assert!(stat(&*sampler, &drawn, "diverging").contains(&1.0));
+    }
+}
+
+/// Two normal laws of deviation 1 around -4 and 4, equally likely.
+fn mixture() -> Density<impl FnMut(&[f64], &mut [f64]) -> f64> {
+    Density(|at: &[f64], gradient: &mut [f64]| {
+        gradient[0] = 4.0 * (4.0 * at[0]).tanh() - at[0];
+        -0.5 * at[0] * at[0] - 8.0 + (4.0 * at[0].abs()) + (-8.0 * at[0].abs()).exp().ln_1p()
+    })
+}
+
+/// Large steps leave a mode, small ones draw from it: a chain with cycles sees both, one with the small steps does not.
+#[test]
+fn cycles_visit_modes() {
+    let length = Length {
+        warmup: 0,
+        draws: 8000,
+    };
+    let cyclical = Transition::Sgld {
+        batch: 0,
+        step_size: 1.5,
+        schedule: Steps::Cyclical {
+            cycles: 100,
+            exploration: 0.25,
+        },
+    };
+    let run =
+        |transition: &Transition| draws(&mut *sampler(transition, &[3.0], 1, length), &mut mixture(), 8000);
+    let drawn = run(&cyclical);
+    assert!(
+        drawn
+            .iter()
+            .enumerate()
+            .all(|(at, draw)| draw.warmup == (at % 80 < 20))
+    );
+    let last: Vec<f64> = drawn
+        .iter()
+        .skip(79)
+        .step_by(80)
+        .map(|draw| draw.position[0])
+        .collect();
+    let right = last.iter().filter(|value| **value > 0.0).count();
+    // A hundred nearly independent choices: five standard deviations.
+    assert!((25..=75).contains(&right), "{right}");
+    // Ten of the last draws of cycles would be far from both modes if steps stayed large.
+    assert!(
+        last.iter()
+            .filter(|value| (value.abs() - 4.0).abs() > 3.0)
+            .count()
+            <= 3
+    );
+    assert!(run(&sgld(0, 0.01)).iter().all(|draw| draw.position[0] > 0.0));
+}
+
+/// Four iterations without noise by hand, of either dynamics; the fifth has noise.
+#[test]
+fn exploration_has_no_noise() {
+    let (batch, step_size) = (0, 0.1);
+    let schedule = Steps::Cyclical {
+        cycles: 1,
+        exploration: 0.5,
+    };
+    let sgld = Transition::Sgld {
+        batch,
+        step_size,
+        schedule,
+    };
+    let sghmc = Transition::Sghmc {
+        batch,
+        step_size,
+        friction: 0.2,
+        schedule,
+    };
+    for (transition, keep) in [(sgld, 0.0), (sghmc, 0.8)] {
+        let mut normal = Density(|at: &[f64], gradient: &mut [f64]| {
+            gradient[0] = -at[0];
+            -0.5 * at[0] * at[0]
+        });
+        let length = Length { warmup: 0, draws: 8 };
+        let mut sampler = sampler(&transition, &[2.0], 1, length);
+        let drawn = draws(&mut *sampler, &mut normal, 8);
+        let steps = stat(&*sampler, &drawn, "step_size");
+        let (mut position, mut velocity) = (2.0, 0.0);
+        for (at, (draw, step)) in drawn.iter().zip(steps).take(6).enumerate() {
+            // The first order moves along the gradient where it is, the second by the velocity that it has.
+            if keep == 0.0 {
+                position -= step * position;
+            } else {
+                position += velocity;
+                velocity = keep * velocity - step * position;
+            }
+            let noisy = (draw.position[0] - position).abs() > 1e-14;
+            // Noise of the velocity moves the position one iteration later.
+            assert_eq!(noisy, at >= if keep == 0.0 { 4 } else { 5 });
+            assert_eq!(draw.warmup, at < 4);
+        }
+    }
+}
+
+#[test]
+fn chains_resume_bit_by_bit() {
+    let schedule = Steps::Polynomial { b: 10.0, gamma: 0.6 };
+    let polynomial = Transition::Sgld {
+        batch: 5,
+        step_size: 0.01,
+        schedule,
+    };
+    for transition in [sgld(0, 0.02), polynomial, sghmc(7, 0.01, 0.2)] {
+        let data: Vec<f64> = (0..20).map(|row| f64::from(row).cos()).collect();
+        chains::resumes(&transition, &mut Pair(data), 20);
+    }
+    let bytes = {
+        let mut sampler = sampler(&sgld(0, 0.1), &[0.0], 1, LENGTH);
+        draws(&mut *sampler, &mut mixture(), 1);
+        sampler.save()
+    };
+    assert!(
+        sampler(&sghmc(0, 0.1, 0.2), &[0.0], 1, LENGTH)
+            .restore(&bytes)
+            .is_err()
+    );
+}
+
+/// A line through observations.
+struct Pair(Vec<f64>);
+
+impl bnnc_mcmc::seam::Target for Pair {
+    fn gradient(&mut self, at: &[f64], rows: Option<&[u32]>, scale: f64, gradient: &mut [f64]) -> f64 {
+        let all: Vec<u32> = (0..self.0.len() as u32).collect();
+        gradient.copy_from_slice(&[-at[0], -at[1]]);
+        let mut log = -0.5 * (at[0] * at[0] + at[1] * at[1]);
+        for row in rows.unwrap_or(&all) {
+            let place = f64::from(*row) / 10.0;
+            let rest = self.0[*row as usize] - at[0] - at[1] * place;
+            log -= scale * 0.5 * rest * rest;
+            gradient[0] += scale * rest;
+            gradient[1] += scale * rest * place;
+        }
+        log
+    }
+
+    fn value(&mut self, at: &[f64], rows: Option<&[u32]>, scale: f64) -> f64 {
+        self.gradient(at, rows, scale, &mut [0.0; 2])
+    }
+
+    fn differences(&mut self, _: &[f64], _: &[f64], _: &[u32], _: &[usize], _: &mut [f64]) -> f64 {
+        unreachable!("not asked here")
+    }
+}

@@ -1,0 +1,178 @@
+//! Options of samplers, and checks of draws that wrong samplers fail.
+#![allow(dead_code, reason = "each test uses a part")]
+
+use crate::chains::{Drawn, Length, deviation, draws, sampler};
+use bnnc_abi::sampling::{Adaptation, Metric, Transition};
+use bnnc_mcmc::noise::Noise;
+use bnnc_mcmc::registry::Setup;
+use bnnc_mcmc::seam::Target;
+
+/// All metrics; the first is never adapted.
+pub const METRICS: [Metric; 5] = [
+    Metric::Unit,
+    Metric::Diagonal,
+    Metric::Dense,
+    Metric::Windowed,
+    Metric::WindowedDense,
+];
+
+/// The options that programs begin with.
+pub fn adapted(metric: Metric) -> Adaptation {
+    Adaptation {
+        step_size: None,
+        target_acceptance: 0.8,
+        metric,
+    }
+}
+
+/// A step size that is given.
+pub fn fixed(step_size: f64) -> Adaptation {
+    Adaptation {
+        step_size: Some(step_size),
+        ..adapted(Metric::Unit)
+    }
+}
+
+/// The no-U-turn sampler.
+pub fn nuts(adaptation: Adaptation) -> Transition {
+    Transition::Nuts {
+        max_depth: 10,
+        adaptation,
+    }
+}
+
+/// A chain of this number, without warm-up.
+pub fn unadapted<'a>(transition: &'a Transition, start: &'a [f64], chain: usize) -> Setup<'a> {
+    Setup {
+        transition,
+        start,
+        shards: &[],
+        warmup: 0,
+        draws: 0,
+        temperature: 1.0,
+        noise: Noise::new(20, "target", chain),
+    }
+}
+
+/// The draws after a warm-up.
+pub fn run(transition: &Transition, target: &mut dyn Target, start: &[f64], length: Length) -> Vec<Drawn> {
+    let mut sampler = sampler(transition, start, 0, length);
+    let warmup = draws(sampler.as_mut(), target, length.warmup);
+    assert!(warmup.iter().all(|draw| draw.warmup));
+    let draws = draws(sampler.as_mut(), target, length.draws);
+    assert!(draws.iter().all(|draw| !draw.warmup));
+    draws
+}
+
+/// The place of a number in the statistics of the no-U-turn sampler.
+pub fn place(name: &str) -> usize {
+    let names = bnnc_mcmc::hamiltonian::STATS;
+    names
+        .iter()
+        .position(|known| *known == name)
+        .expect("a statistic of this name")
+}
+
+/// Fails if an iteration diverged.
+pub fn no_divergences(draws: &[Drawn]) {
+    let divergences = draws
+        .iter()
+        .filter(|draw| draw.stats[place("diverging")] != 0.0)
+        .count();
+    assert_eq!(divergences, 0);
+}
+
+/// A number of a position.
+pub type Function<'a> = dyn Fn(&[f64]) -> f64 + 'a;
+
+/// A function of a position, and its mean under the target.
+pub struct Mean<'a> {
+    pub name: String,
+    pub of: Box<Function<'a>>,
+    pub mean: f64,
+    /// The standard error of `mean`, where it is an estimate itself.
+    pub error: f64,
+}
+
+impl<'a> Mean<'a> {
+    pub fn new(name: impl Into<String>, mean: f64, of: impl Fn(&[f64]) -> f64 + 'a) -> Mean<'a> {
+        Mean {
+            name: name.into(),
+            of: Box::new(of),
+            mean,
+            error: 0.0,
+        }
+    }
+}
+
+/// The mean over draws that is furthest from the truth, in standard errors.
+pub fn furthest(draws: &[Drawn], means: &[Mean<'_>]) -> (f64, String) {
+    let mut furthest = (0.0, String::new());
+    for mean in means {
+        let values: Vec<f64> = draws.iter().map(|draw| (mean.of)(&draw.position)).collect();
+        let average = values.iter().sum::<f64>() / values.len() as f64;
+        let own = (average - mean.mean).abs() / deviation(&values, mean.mean);
+        let distance = (average - mean.mean).abs() / own.hypot(mean.error);
+        if distance.is_nan() || distance > furthest.0 {
+            furthest = (distance, mean.name.clone());
+        }
+        if distance.is_nan() {
+            break;
+        }
+    }
+    furthest
+}
+
+/// Fails where a mean over draws is five standard errors or more from the truth.
+pub fn check(draws: &[Drawn], means: &[Mean<'_>]) {
+    let (distance, name) = furthest(draws, means);
+    assert!(distance < 5.0, "{name}: {distance} standard errors");
+}
+
+/// Means and second moments of a normal law.
+pub fn normal_means<'a>(mean: &'a [f64], covariance: &'a [Vec<f64>]) -> Vec<Mean<'a>> {
+    let mut means = Vec::new();
+    for i in 0..mean.len() {
+        means.push(Mean::new(format!("mean {i}"), mean[i], move |at| at[i]));
+        for j in 0..=i {
+            let product = move |at: &[f64]| (at[i] - mean[i]) * (at[j] - mean[j]);
+            means.push(Mean::new(
+                format!("covariance {i} {j}"),
+                covariance[i][j],
+                product,
+            ));
+        }
+    }
+    means
+}
+
+/// A law that can be drawn from.
+pub struct Exact<'a> {
+    /// A draw from it, made of random numbers.
+    pub draw: &'a dyn Fn(Noise) -> Vec<f64>,
+    /// A function of a draw that is uniform on (0, 1).
+    pub uniform: &'a dyn Fn(&[f64]) -> f64,
+}
+
+impl Exact<'_> {
+    /// Moves exact draws by a few transitions each (`moved` takes a start and the number of the chain), counts what they become in
+    /// 20 cells of equal probability, and returns the chi-square statistic. Chains are independent of each other: for transitions
+    /// that leave the law as it is, the statistic has 19 degrees of freedom.
+    pub fn departure(&self, chains: usize, mut moved: impl FnMut(&[f64], usize) -> Vec<f64>) -> f64 {
+        const CELLS: usize = 20;
+        let mut counts = [0.0; CELLS];
+        for chain in 0..chains {
+            let start = (self.draw)(Noise::new(77, "start", chain));
+            let uniform = (self.uniform)(&moved(&start, chain));
+            counts[((uniform * CELLS as f64) as usize).min(CELLS - 1)] += 1.0;
+        }
+        let expected = chains as f64 / CELLS as f64;
+        counts
+            .iter()
+            .map(|count: &f64| (count - expected).powi(2) / expected)
+            .sum()
+    }
+}
+
+/// A chi-square statistic with 19 degrees of freedom is above this with a probability of 1e-6.
+pub const REFUSED: f64 = 63.0;

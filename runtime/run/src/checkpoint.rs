@@ -1,0 +1,431 @@
+//! The folder `checkpoint` of a run: what is needed to go on after an interruption to the very same numbers.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `lock` | nothing; locked as long as a run writes here |
+//! | `run.json` | the [`Fingerprint`] of the run |
+//! | `INFER-SPLIT-CHAIN.draws` | the draws of a chain ([`crate::store`]) |
+//! | `INFER-SPLIT-CHAIN.chain` | how far the chain is: its draws, its iterations, its sampler; `.chain.old` the same before |
+//! | `INFER-SPLIT.fit` | what a training infer found |
+//!
+//! A chain is committed by writing its draws to the disk first and its state second, under a temporary name. So however a
+//! run ends, there is a state whose draws are all there; draws that came after it are cut off and drawn again.
+
+use crate::codes;
+use crate::fingerprint::{Checksum, Fingerprint};
+use crate::store::{self, ChainStore, Layout};
+use bnnc_abi::sampling::Store;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_data::write;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+const MAGIC: [u8; 8] = *b"bnncsta1";
+
+/// How long after its start a chain is committed first; each further time comes after twice as long, up to
+/// [`Checkpoint::every`].
+const FIRST: Duration = Duration::from_millis(50);
+
+/// The checkpoint of a run. Copies are of the same one.
+#[derive(Clone, Debug)]
+pub struct Checkpoint {
+    folder: Option<Arc<Folder>>,
+    every: Duration,
+}
+
+#[derive(Debug)]
+struct Folder {
+    path: PathBuf,
+    /// Locked until the last copy is dropped, or the process ends.
+    _lock: File,
+}
+
+/// Which chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChainId<'a> {
+    /// The infer's name.
+    pub infer: &'a str,
+    /// The split's number.
+    pub split: usize,
+    /// The chain's number.
+    pub chain: usize,
+}
+
+impl Default for Checkpoint {
+    fn default() -> Checkpoint {
+        Checkpoint::none()
+    }
+}
+
+impl Checkpoint {
+    /// No checkpoint: nothing is written that could be continued from.
+    pub fn none() -> Checkpoint {
+        Checkpoint {
+            folder: None,
+            every: Duration::from_secs(1),
+        }
+    }
+
+    /// The checkpoint in the folder `out/checkpoint`. A new run replaces what is there; a run that is resumed continues it,
+    /// or begins where there is none.
+    ///
+    /// # Errors
+    /// A folder that cannot be written or is in use; and when resuming, a run whose fingerprint was another one.
+    pub fn open(out: &Path, fingerprint: &Fingerprint, resume: bool) -> Result<Checkpoint, Diagnostic> {
+        let path = out.join("checkpoint");
+        fs::create_dir_all(&path).map_err(|error| codes::cannot_write(&path, &error.to_string()))?;
+        let lock = lock(&path, out)?;
+        for folder in [out, &out.join("stan")] {
+            tidy(folder).map_err(|error| codes::cannot_write(folder, &error.to_string()))?;
+        }
+        let print = path.join("run.json");
+        let mut same = false;
+        if resume && print.exists() {
+            let then = read_print(&print)?;
+            let differences = then.differences(fingerprint);
+            if !differences.is_empty() {
+                return Err(codes::another_run(out, &differences));
+            }
+            same = then == *fingerprint;
+            clear(&path, &["tmp"]).map_err(|error| codes::cannot_write(&path, &error.to_string()))?;
+        } else {
+            clear(&path, &["json", "draws", "chain", "old", "fit", "tmp"])
+                .map_err(|error| codes::cannot_write(&path, &error.to_string()))?;
+        }
+        if !same {
+            let text = serde_json::to_string_pretty(fingerprint).unwrap_or_default();
+            write::atomically(&print, |writer| writer.write_all(text.as_bytes()))?;
+        }
+        Ok(Checkpoint {
+            folder: Some(Arc::new(Folder { path, _lock: lock })),
+            ..Checkpoint::none()
+        })
+    }
+
+    /// Whether `out` holds a checkpoint that could be continued.
+    pub fn is_in(out: &Path) -> bool {
+        out.join("checkpoint").join("run.json").exists()
+    }
+
+    /// The same checkpoint with another longest time between commits (a second otherwise). No number depends on it.
+    pub fn every(self, every: Duration) -> Checkpoint {
+        Checkpoint { every, ..self }
+    }
+
+    /// The draws of a chain: those that an earlier run kept, or none.
+    ///
+    /// # Errors
+    /// Files that cannot be read or written, and those that no run left in this way.
+    pub fn chain(&self, id: ChainId<'_>, layout: Layout, keep: Store) -> Result<ChainFile, Diagnostic> {
+        let in_memory = keep == Store::Memory;
+        let Some(folder) = &self.folder else {
+            return Ok(ChainFile::new(unsaved(id, layout, in_memory)?, None, self.every));
+        };
+        let ChainId { infer, split, chain } = id;
+        let draws = folder.path.join(format!("{infer}-{split}-{chain}.draws"));
+        let path = folder.path.join(format!("{infer}-{split}-{chain}.chain"));
+        let mut file = match latest(&path, &draws, layout)? {
+            Some(state) => {
+                let store = ChainStore::open(&draws, layout, state.records, in_memory)?;
+                let mut file = ChainFile::new(store, Some(path), self.every);
+                file.committed = Some(state.iteration);
+                file.resumed = Some(Resumed {
+                    iteration: state.iteration,
+                    sampler: state.sampler,
+                });
+                file
+            }
+            None => {
+                let store = ChainStore::create(&draws, layout, in_memory)?;
+                ChainFile::new(store, Some(path), self.every)
+            }
+        };
+        file.started();
+        Ok(file)
+    }
+
+    /// Keeps what an infer found on a split, for a run that continues after it.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn keep<T: Serialize>(&self, infer: &str, split: usize, found: &T) -> Result<(), Diagnostic> {
+        match &self.folder {
+            Some(folder) => seal(&folder.path.join(format!("{infer}-{split}.fit")), found),
+            None => Ok(()),
+        }
+    }
+
+    /// What was kept; nothing where it is not whole, since it can be found again.
+    pub fn kept<T: DeserializeOwned>(&self, infer: &str, split: usize) -> Option<T> {
+        let folder = self.folder.as_ref()?;
+        let path = folder.path.join(format!("{infer}-{split}.fit"));
+        unseal(&path).ok().flatten()
+    }
+}
+
+/// Where a chain stood when it was last committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resumed {
+    /// Iterations that were made, those of the warm-up included.
+    pub iteration: usize,
+    /// What the sampler saved.
+    pub sampler: Vec<u8>,
+}
+
+/// The draws of a chain while it runs.
+#[derive(Debug)]
+pub struct ChainFile {
+    store: ChainStore,
+    /// Where the state goes; nowhere without a checkpoint.
+    path: Option<PathBuf>,
+    resumed: Option<Resumed>,
+    /// The iteration of the last commit.
+    committed: Option<usize>,
+    /// When the next commit is due, how long after the one before, and how long that may become.
+    due: Instant,
+    wait: Duration,
+    every: Duration,
+}
+
+impl ChainFile {
+    fn new(store: ChainStore, path: Option<PathBuf>, every: Duration) -> ChainFile {
+        let wait = FIRST.min(every);
+        ChainFile {
+            store,
+            path,
+            resumed: None,
+            committed: None,
+            due: Instant::now() + wait,
+            wait,
+            every,
+        }
+    }
+
+    fn started(&mut self) {
+        self.due = Instant::now() + self.wait;
+    }
+
+    /// Where to go on, given once: the sampler is to be restored before anything else. `None` is the beginning.
+    pub fn resumed(&mut self) -> Option<Resumed> {
+        self.resumed.take()
+    }
+
+    /// The diagnostic for a sampler that could not be restored.
+    pub fn corrupt(&self) -> Diagnostic {
+        let path = self.path.as_deref().unwrap_or(Path::new("checkpoint"));
+        codes::checkpoint_damaged(path, "the sampler does not know its own state in it")
+    }
+
+    /// Adds a draw.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn append(&mut self, position: &[f64], stats: &[f64]) -> Result<(), Diagnostic> {
+        self.store.append(position, stats)
+    }
+
+    /// The number of draws.
+    pub fn len(&self) -> usize {
+        self.store.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.store.is_empty()
+    }
+
+    /// Whether it is time to commit.
+    pub fn is_due(&self) -> bool {
+        self.path.is_some() && Instant::now() >= self.due
+    }
+
+    /// Makes what was drawn so far the place to continue from. To be called after an iteration; `sampler` is what the
+    /// sampler saves then, and `iteration` counts from the first one of the warm-up.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn commit(&mut self, iteration: usize, sampler: Vec<u8>) -> Result<(), Diagnostic> {
+        let Some(path) = &self.path else {
+            return Ok(());
+        };
+        self.store.sync()?;
+        let old = old(path);
+        if path.exists() {
+            fs::rename(path, &old).map_err(|error| codes::cannot_write(&old, &error.to_string()))?;
+        }
+        let layout = self.store.layout();
+        let state = State {
+            dim: layout.dim,
+            stats: layout.stats,
+            records: self.store.len(),
+            iteration,
+            sampler,
+        };
+        seal(path, &state)?;
+        self.committed = Some(iteration);
+        self.wait = (self.wait * 2).min(self.every);
+        self.started();
+        Ok(())
+    }
+
+    /// Commits for the last time, at the end or at an interruption, and gives the draws. A sampler is saved only after it has
+    /// made an iteration.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn finish(
+        mut self,
+        iteration: usize,
+        save: impl FnOnce() -> Vec<u8>,
+    ) -> Result<ChainStore, Diagnostic> {
+        if iteration > 0 && self.committed != Some(iteration) {
+            self.commit(iteration, save())?;
+        }
+        self.store.flush()?;
+        Ok(self.store)
+    }
+}
+
+/// What is on disk of a chain besides its draws.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct State {
+    dim: usize,
+    stats: usize,
+    records: usize,
+    iteration: usize,
+    sampler: Vec<u8>,
+}
+
+/// The latest state that is whole and whose draws are there; none where the chain was never committed.
+fn latest(path: &Path, draws: &Path, layout: Layout) -> Result<Option<State>, Diagnostic> {
+    let mut found = false;
+    for candidate in [path.to_path_buf(), old(path)] {
+        let state: io::Result<Option<State>> = unseal(&candidate);
+        let state = match state {
+            Ok(state) => state,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(codes::checkpoint_damaged(&candidate, &error.to_string())),
+        };
+        found = true;
+        let fits = |state: &State| (state.dim, state.stats) == (layout.dim, layout.stats);
+        let Some(state) = state.filter(fits) else {
+            continue;
+        };
+        if store::records_of(draws, layout)? < state.records {
+            continue;
+        }
+        if candidate != path {
+            // The next commit keeps what is there as the state before it.
+            let _ = fs::remove_file(path);
+        }
+        return Ok(Some(state));
+    }
+    match found {
+        true => Err(codes::checkpoint_damaged(
+            path,
+            "neither it nor the state before it is whole",
+        )),
+        false => Ok(None),
+    }
+}
+
+fn old(path: &Path) -> PathBuf {
+    path.with_extension("chain.old")
+}
+
+/// The store of a chain that cannot be continued. Draws that shall not be in memory go to a file that is deleted in the end.
+fn unsaved(id: ChainId<'_>, layout: Layout, in_memory: bool) -> Result<ChainStore, Diagnostic> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    if in_memory {
+        return Ok(ChainStore::memory(layout));
+    }
+    let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+    let name = format!(
+        "bnnc-{process}-{count}-{}-{}-{}.draws",
+        id.infer, id.split, id.chain
+    );
+    let path = std::env::temp_dir().join(name);
+    ChainStore::temporary(&path, layout)
+}
+
+fn lock(folder: &Path, out: &Path) -> Result<File, Diagnostic> {
+    let path = folder.join("lock");
+    let file = File::create(&path).map_err(|error| codes::cannot_write(&path, &error.to_string()))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(codes::folder_in_use(out)),
+        // Some file systems have no locks; a run goes there without.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    }
+}
+
+/// Deletes what earlier runs left in files with these extensions. The fingerprint goes first: without it nothing is continued.
+fn clear(folder: &Path, extensions: &[&str]) -> io::Result<()> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let extension = path.extension().unwrap_or_default().to_string_lossy();
+        if extensions.contains(&extension.as_ref()) {
+            paths.push(path);
+        }
+    }
+    paths.sort_by_key(|path| path.extension().is_none_or(|extension| extension != "json"));
+    paths.iter().try_for_each(fs::remove_file)
+}
+
+/// Deletes what a run that was killed had begun to write in place of its results: `NAME.PROCESS.tmp`, `NAME.PROCESS.old`.
+fn tidy(folder: &Path) -> io::Result<()> {
+    if !folder.exists() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let is_process = |stem: &Path| {
+            let digits = stem.extension().unwrap_or_default().to_string_lossy();
+            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        let is_begun = path
+            .extension()
+            .is_some_and(|last| last == "tmp" || last == "old");
+        if is_begun && path.file_stem().map(Path::new).is_some_and(is_process) {
+            match path.is_dir() {
+                true => fs::remove_dir_all(&path)?,
+                false => fs::remove_file(&path)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read_print(path: &Path) -> Result<Fingerprint, Diagnostic> {
+    let damaged = |why: String| codes::checkpoint_damaged(path, &why);
+    let text = fs::read_to_string(path).map_err(|error| damaged(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))
+}
+
+/// Writes a value behind a checksum, whole or not at all.
+fn seal<T: Serialize>(path: &Path, value: &T) -> Result<(), Diagnostic> {
+    let bytes =
+        postcard::to_allocvec(value).map_err(|error| codes::cannot_write(path, &error.to_string()))?;
+    write::atomically(path, |writer| {
+        writer.write_all(&MAGIC)?;
+        writer.write_all(&Checksum::of(&bytes).value().to_le_bytes())?;
+        writer.write_all(&bytes)
+    })
+}
+
+/// Reads what [`seal`] wrote; `None` where the file is something else, or not whole.
+fn unseal<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
+    let bytes = fs::read(path)?;
+    let opened = || {
+        let (checksum, payload) = bytes.strip_prefix(&MAGIC)?.split_first_chunk::<8>()?;
+        let whole = *checksum == Checksum::of(payload).value().to_le_bytes();
+        whole.then(|| postcard::from_bytes(payload).ok())?
+    };
+    Ok(opened())
+}

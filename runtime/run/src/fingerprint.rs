@@ -1,0 +1,206 @@
+//! What the numbers of a run depend on: an interrupted run may only be continued where none of it has changed.
+
+use bnnc_abi::data::{DataSpec, Test};
+use bnnc_abi::manifest::{Manifest, Work};
+use bnnc_abi::sampling::{Sampling, Steps, Transition};
+use bnnc_base::diagnostic::Diagnostic;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Facts by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fingerprint {
+    /// What has to stay the same.
+    facts: BTreeMap<String, String>,
+    /// Checksums of texts and files that have to stay the same.
+    contents: BTreeMap<String, String>,
+    /// What may grow: the draws of each chain, by infer.
+    draws: BTreeMap<String, u64>,
+}
+
+impl Fingerprint {
+    /// The facts that a manifest holds: version, seed, backend, infers, precision, and the contents of the data files.
+    ///
+    /// # Errors
+    /// A data file that cannot be read.
+    pub fn of(manifest: &Manifest) -> Result<Fingerprint, Diagnostic> {
+        let mut print = Fingerprint::default();
+        print.fact("the version of bnnc", env!("CARGO_PKG_VERSION"));
+        print.fact("the seed", &manifest.seed.to_string());
+        print.fact("the backend", &manifest.backend);
+        for infer in &manifest.infers {
+            let name = &infer.name;
+            let method = format!("{} in {}", infer.method, infer.precision);
+            print.fact(&format!("the infer `{name}`"), &method);
+            if let Work::Sample(sampling) = &infer.work {
+                print.sampling(name, sampling);
+            }
+        }
+        for spec in &manifest.data {
+            for path in files(spec) {
+                let file = path.file_name().unwrap_or_default().to_string_lossy();
+                let name = format!("`{file}` of `{}`", spec.name);
+                print.contents.insert(name, checksum_of(path)?.to_string());
+            }
+        }
+        Ok(print)
+    }
+
+    fn sampling(&mut self, infer: &str, sampling: &Sampling) {
+        self.fact(
+            &format!("the chains of `{infer}`"),
+            &format!(
+                "{} with {} iterations of warm-up, every {} kept",
+                sampling.chains, sampling.warmup, sampling.thin
+            ),
+        );
+        let draws = sampling.draws as u64;
+        if is_stretched(&sampling.transition) {
+            self.fact(&format!("the draws of `{infer}`"), &draws.to_string());
+        } else {
+            self.draws(infer, draws);
+        }
+    }
+
+    /// Adds a fact; its name reads as the subject of a sentence.
+    pub fn fact(&mut self, name: &str, value: &str) {
+        self.facts.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// Adds a text, by a name that reads as the subject of a sentence.
+    pub fn text(&mut self, name: &str, text: &str) {
+        let checksum = Checksum::of(text.as_bytes());
+        self.contents.insert(name.to_owned(), checksum.to_string());
+    }
+
+    /// Adds the settings `ITEM.KEY=VALUE` of the command line, but for the draws that may grow.
+    pub fn settings(&mut self, settings: &[String]) {
+        for setting in settings {
+            let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+            let may_grow = key
+                .strip_suffix(".draws")
+                .is_some_and(|infer| self.draws.contains_key(infer));
+            if !may_grow {
+                self.fact(&format!("`--set {key}`"), value);
+            }
+        }
+    }
+
+    /// Sets the draws of each chain of an infer, which may grow.
+    pub fn draws(&mut self, infer: &str, draws: u64) {
+        self.draws.insert(infer.to_owned(), draws);
+    }
+
+    /// What keeps a run with the fingerprint `self` from being continued by one with the fingerprint `now`, a line each.
+    pub fn differences(&self, now: &Fingerprint) -> Vec<String> {
+        let facts = changes(&self.facts, &now.facts)
+            .map(|(name, then, now)| format!("{name}: {} then, {} now", given(then), given(now)));
+        let contents = changes(&self.contents, &now.contents).map(|(name, then, now)| match (then, now) {
+            (_, None) => format!("{name} is not used now"),
+            (None, _) => format!("{name} was not used then"),
+            (Some(_), Some(_)) => format!("{name} has changed"),
+        });
+        let fewer = self.draws.iter().filter_map(|(infer, then)| {
+            let now = now.draws.get(infer).filter(|now| *now < then)?;
+            Some(format!(
+                "the draws of `{infer}`: {then} then, {now} now; they can only become more"
+            ))
+        });
+        facts.chain(contents).chain(fewer).collect()
+    }
+}
+
+/// What two maps do not agree on, with the values in both.
+fn changes<'a>(
+    then: &'a BTreeMap<String, String>,
+    now: &'a BTreeMap<String, String>,
+) -> impl Iterator<Item = (&'a str, Option<&'a String>, Option<&'a String>)> {
+    let names: BTreeSet<&String> = then.keys().chain(now.keys()).collect();
+    let both = names
+        .into_iter()
+        .map(|name| (name.as_str(), then.get(name), now.get(name)));
+    both.filter(|(_, then, now)| then != now)
+}
+
+fn given(value: Option<&String>) -> &str {
+    value.map_or("not given", String::as_str)
+}
+
+/// Every file that a data item reads.
+fn files(spec: &DataSpec) -> impl Iterator<Item = &PathBuf> {
+    let test: &[PathBuf] = match &spec.test {
+        Test::None | Test::Fraction(_) => &[],
+        Test::Files(files) => files,
+        Test::Splits { file, .. } => std::slice::from_ref(file),
+    };
+    let shared = spec.shared.iter().map(|(_, path)| path);
+    spec.files.iter().chain(test).chain(shared)
+}
+
+/// Whether what an iteration does depends on how many there will be.
+fn is_stretched(transition: &Transition) -> bool {
+    let steps = match transition {
+        Transition::Sgld { schedule, .. } | Transition::Sghmc { schedule, .. } => *schedule,
+        Transition::Nuts { .. }
+        | Transition::Hmc { .. }
+        | Transition::Mala { .. }
+        | Transition::RandomWalk { .. }
+        | Transition::Penalty(_) => Steps::Constant,
+    };
+    matches!(steps, Steps::Cyclical { .. })
+}
+
+/// The 64-bit FNV-1a hash (Fowler, Noll and Vo), a guard against accidents and not against intent.
+#[derive(Clone, Copy, Debug)]
+pub struct Checksum(u64);
+
+impl Default for Checksum {
+    fn default() -> Checksum {
+        Checksum(0xCBF2_9CE4_8422_2325)
+    }
+}
+
+impl Checksum {
+    /// Takes in more bytes.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)
+        });
+    }
+
+    /// The hash of some bytes.
+    pub fn of(bytes: &[u8]) -> Checksum {
+        let mut checksum = Checksum::default();
+        checksum.add(bytes);
+        checksum
+    }
+
+    /// The hash of all bytes so far.
+    pub fn value(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Checksum {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:016x}", self.0)
+    }
+}
+
+fn checksum_of(path: &Path) -> Result<Checksum, Diagnostic> {
+    let read = || -> std::io::Result<Checksum> {
+        let mut file = File::open(path)?;
+        let (mut block, mut checksum) = (vec![0; 1 << 16], Checksum::default());
+        loop {
+            match file.read(&mut block)? {
+                0 => return Ok(checksum),
+                count => checksum.add(&block[..count]),
+            }
+        }
+    };
+    read().map_err(|error| bnnc_data::report::unreadable(path, &error))
+}

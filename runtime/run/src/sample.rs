@@ -1,0 +1,204 @@
+//! Sampling: chains over the compiled model, and their draws as what the rest of a run reads.
+
+pub mod chains;
+pub mod diagnose;
+pub mod export;
+pub mod quantities;
+pub mod report;
+pub mod sites;
+pub mod target;
+
+use crate::codes;
+use crate::feed::examples;
+use crate::fit::{Context, Stop};
+use crate::states::Values;
+use bnnc_abi::manifest::Infer;
+use bnnc_abi::sampling::{Sampling, Store, Transition};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::fault::Fault;
+use bnnc_data::Dataset;
+use chains::{Chain, Chains};
+use std::sync::Arc;
+use target::{Layout, Shared};
+
+/// What sampling found.
+pub struct Sampled {
+    /// For predictions: the states that move at `predictive` draws (`[predictive, ..]`), the others as they are.
+    pub values: Arc<Values>,
+    /// The draws in `values`.
+    pub predictive: usize,
+    /// The states at the mean of all draws, for infers that start from this one.
+    pub mean: Arc<Values>,
+    /// The draws of each chain.
+    pub chains: Vec<Chain>,
+    /// Where the states lie in a position.
+    pub layout: Layout,
+    /// Whether the user stopped the chains before their end.
+    pub interrupted: bool,
+}
+
+impl std::fmt::Debug for Sampled {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let draws: Vec<usize> = self.chains.iter().map(|chain| chain.store.len()).collect();
+        write!(formatter, "Sampled {{ draws: {draws:?} }}")
+    }
+}
+
+impl Sampled {
+    /// The names of the numbers that come with each draw.
+    pub fn stats(&self) -> &'static [&'static str] {
+        self.chains.first().map_or(&[], |chain| chain.stats)
+    }
+
+    /// One of these numbers for every draw of every chain; `None` where the sampler has none of this name.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn stat(&self, name: &str) -> Result<Option<Vec<Vec<f64>>>, Diagnostic> {
+        let Some(at) = self.stats().iter().position(|stat| *stat == name) else {
+            return Ok(None);
+        };
+        let column = |chain: &Chain| chain.store.column(self.layout.dimension + at);
+        self.chains.iter().map(column).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Draws of all chains.
+    pub fn draws(&self) -> usize {
+        self.chains.iter().map(|chain| chain.store.len()).sum()
+    }
+}
+
+/// Samples the posterior of one infer given the training rows of a dataset, from the given start.
+///
+/// # Errors
+/// No rows, no start with a finite density, columns that do not fit, a limit, a file that cannot be written.
+pub fn sample(
+    infer: &Infer,
+    dataset: &Dataset,
+    start: Values,
+    split: usize,
+    context: &Context,
+) -> Result<Sampled, Stop> {
+    let Some(sampling) = infer.sampling() else {
+        return Err(Fault::Bug(format!("`{}` does not sample", infer.name)).into());
+    };
+    let rows = examples(&infer.bindings, &dataset.train);
+    if rows == 0 {
+        return Err(codes::no_rows(&infer.data).into());
+    }
+    let shared = Shared::new(infer, sampling, dataset, &start)?;
+    let shards: Vec<usize> = match dataset.shards.as_slice() {
+        ranges if ranges.iter().map(|range| range.len()).sum::<usize>() == rows => {
+            ranges.iter().map(|range| range.len()).collect()
+        }
+        _ => vec![rows],
+    };
+    if let Transition::Penalty(penalty) = &sampling.transition {
+        let checked = penalty.check_shards(&shards);
+        checked.map_err(|refusal| codes::too_many_files(&infer.name, &refusal.message, &refusal.help))?;
+    }
+    let chains = Chains {
+        infer,
+        sampling,
+        shared: &shared,
+        shards: &shards,
+        start: &shared.layout.position(&start),
+        split,
+        context,
+    };
+    let mut chains = chains.run()?;
+    let layout = shared.layout.clone();
+    drop(shared);
+    let planned = sampling.warmup + sampling.draws * sampling.thin;
+    let interrupted = chains.iter().any(|chain| chain.iterations < planned);
+    if interrupted {
+        // Nothing can be said of chains that were stopped before their first draw.
+        chains.retain(|chain| !chain.store.is_empty());
+    }
+    let all: usize = chains.iter().map(|chain| chain.store.len()).sum();
+    if all == 0 {
+        return Err(match interrupted {
+            true => Stop::Interrupted,
+            false => codes::no_draws(&infer.name).into(),
+        });
+    }
+    let predictive = infer.predictive_draws.min(all);
+    let (mut values, mut mean) = (start.clone(), start);
+    spread(&chains, &layout, predictive, &mut values)?;
+    average(&chains, &layout, &mut mean)?;
+    Ok(Sampled {
+        values: Arc::new(values),
+        predictive,
+        mean: Arc::new(mean),
+        chains,
+        layout,
+        interrupted,
+    })
+}
+
+/// Puts `count` draws, evenly spaced over all chains, in the place of each state that moves.
+fn spread(chains: &[Chain], layout: &Layout, count: usize, values: &mut Values) -> Result<(), Diagnostic> {
+    let all: usize = chains.iter().map(|chain| chain.store.len()).sum();
+    let width = |range: &std::ops::Range<usize>| range.len();
+    let mut columns: Vec<Vec<f64>> = layout
+        .slots
+        .iter()
+        .map(|(_, range)| Vec::with_capacity(count * width(range)))
+        .collect();
+    let (mut first, mut taken) = (0, 0);
+    for chain in chains {
+        let record = chain.store.layout().width();
+        let mut at = first;
+        chain.store.blocks(0..chain.store.len(), |block| {
+            for draw in block.chunks_exact(record) {
+                // Draw number `taken * all / count` is the next one wanted.
+                if taken < count && at == taken * all / count {
+                    for (column, (_, range)) in columns.iter_mut().zip(&layout.slots) {
+                        column.extend_from_slice(&draw[range.clone()]);
+                    }
+                    taken += 1;
+                }
+                at += 1;
+            }
+        })?;
+        first += chain.store.len();
+    }
+    for ((name, _), column) in layout.slots.iter().zip(columns) {
+        values.insert(name.clone(), column);
+    }
+    Ok(())
+}
+
+/// Puts the mean of all draws in the place of each state that moves.
+fn average(chains: &[Chain], layout: &Layout, values: &mut Values) -> Result<(), Diagnostic> {
+    let mut mean = vec![0.0; layout.dimension];
+    let mut seen = 0.0;
+    for chain in chains {
+        let record = chain.store.layout().width();
+        chain.store.blocks(0..chain.store.len(), |block| {
+            for draw in block.chunks_exact(record) {
+                seen += 1.0;
+                for (mean, value) in mean.iter_mut().zip(draw) {
+                    *mean += (value - *mean) / seen;
+                }
+            }
+        })?;
+    }
+    for (name, range) in &layout.slots {
+        values.insert(name.clone(), mean[range.clone()].to_vec());
+    }
+    Ok(())
+}
+
+/// The bytes that sampling takes: machines for as many chains as run at once, rows, and the draws that are kept in memory.
+/// Like every prediction, it is for one thread.
+pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
+    let (machines, feeds) = target::bytes(infer, sampling, rows);
+    let draws = match sampling.store {
+        Store::Memory => sampling.chains * sampling.draws,
+        Store::Disk => 0,
+    };
+    // The draws of the chains, and those that predictions are made with.
+    let kept = draws + infer.predictive_draws.min(sampling.chains * sampling.draws);
+    machines + feeds + (kept * Layout::new(infer, sampling).dimension * size_of::<f64>()) as u64
+}

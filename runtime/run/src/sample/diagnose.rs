@@ -1,0 +1,192 @@
+//! How far draws can be trusted: what the samplers noted, R-hat and effective sizes of every quantity, PSIS-LOO.
+
+use super::Sampled;
+use super::quantities::Quantity;
+use crate::feed::examples;
+use crate::fit::{Context, Stop};
+use crate::predict::Predictor;
+use bnnc_abi::manifest::{Infer, OutputKind};
+use bnnc_abi::sampling::{LeaveOneOut as Wanted, Sampling, Transition};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_data::Dataset;
+use bnnc_mcmc::diagnostics::energy::fraction_of_missing_information;
+use bnnc_mcmc::diagnostics::{Facts, Summary, advice};
+use bnnc_mcmc::loo::{LeaveOneOut, Total};
+use bnnc_mcmc::penalty::report::target;
+
+/// Log likelihoods that PSIS-LOO is computed from without being asked.
+const LIKELIHOODS: usize = 4_000_000;
+
+/// What is known of the chains of an infer.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnosis {
+    /// Quantities by name.
+    pub quantities: Vec<(String, Summary)>,
+    /// Iterations after the warm-up that diverged.
+    pub divergences: usize,
+    /// Trajectories that were cut at the largest depth.
+    pub cut: usize,
+    /// Means over the draws of each chain of numbers that come with the draws: by name.
+    pub means: Vec<(&'static str, Vec<f64>)>,
+    /// The estimated fraction of missing information of each chain; empty where there is no energy.
+    pub missing_information: Vec<f64>,
+    /// What the penalty method samples.
+    pub target: Option<String>,
+    /// Leave-one-out estimates of the training rows, in the target's own units.
+    pub loo: Option<Total>,
+    /// What should be done about it.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Diagnoses what sampling found.
+///
+/// # Errors
+/// A file that cannot be read, a limit of the machine.
+pub fn diagnose(
+    infer: &Infer,
+    sampled: &Sampled,
+    quantities: &[Quantity],
+    dataset: &Dataset,
+    context: &Context,
+) -> Result<Diagnosis, Stop> {
+    let Some(sampling) = infer.sampling() else {
+        return Ok(Diagnosis::default());
+    };
+    let summary = |quantity: &Quantity| (quantity.name.clone(), quantity.summary);
+    let count = |name: &str, counts: &dyn Fn(f64) -> bool| -> Result<usize, Stop> {
+        let column = sampled.stat(name)?.unwrap_or_default();
+        Ok(column.iter().flatten().filter(|value| counts(**value)).count())
+    };
+    let largest = match sampling.transition {
+        Transition::Nuts { max_depth, .. } => max_depth as f64,
+        _ => f64::INFINITY,
+    };
+    let mut found = Diagnosis {
+        quantities: quantities.iter().map(summary).collect(),
+        divergences: count("diverging", &|value| value > 0.0)?,
+        cut: count("tree_depth", &|value| value >= largest)?,
+        means: means(sampled)?,
+        missing_information: sampled
+            .stat("energy")?
+            .unwrap_or_default()
+            .iter()
+            .map(|energies| fraction_of_missing_information(energies))
+            .collect(),
+        target: None,
+        loo: leave_one_out(infer, sampling, sampled, dataset, context)?,
+        warnings: Vec::new(),
+    };
+    if let Transition::Penalty(penalty) = &sampling.transition {
+        let rows = examples(&infer.bindings, &dataset.train);
+        found.target = Some(target(penalty, rows, sampling.temperature));
+    }
+    found.warnings = advice(&Facts {
+        infer: &infer.name,
+        transition: &sampling.transition,
+        chains: sampled.chains.len(),
+        iterations: sampled.draws(),
+        divergences: found.divergences,
+        cut: found.cut,
+        acceptance: found.mean("acceptance_rate"),
+        missing_information: &found.missing_information,
+        quantities: &found.quantities,
+        shapes: found.loo.as_ref().map(Total::shapes),
+    });
+    Ok(found)
+}
+
+impl Diagnosis {
+    /// The means over each chain of a number that comes with the draws; empty where it does not.
+    pub fn mean(&self, name: &str) -> &[f64] {
+        let found = self.means.iter().find(|(known, _)| *known == name);
+        found.map_or(&[], |(_, means)| means)
+    }
+
+    /// The quantity with the worst R-hat, and the smallest effective sizes in bulk and tail.
+    pub fn worst(&self) -> Option<(&str, f64, f64, f64)> {
+        let known = || self.quantities.iter().filter(|(_, summary)| summary.rhat.is_finite());
+        let (name, summary) = known().max_by(|a, b| a.1.rhat.total_cmp(&b.1.rhat))?;
+        let least = |of: fn(&Summary) -> f64| known().map(|(_, summary)| of(summary)).fold(f64::INFINITY, f64::min);
+        Some((
+            name,
+            summary.rhat,
+            least(|summary| summary.ess_bulk),
+            least(|summary| summary.ess_tail),
+        ))
+    }
+}
+
+fn means(sampled: &Sampled) -> Result<Vec<(&'static str, Vec<f64>)>, Diagnostic> {
+    let mut found = Vec::new();
+    for name in sampled.stats() {
+        let Some(chains) = sampled.stat(name)? else { continue };
+        let mean = |chain: &Vec<f64>| {
+            let finite = || chain.iter().filter(|value| value.is_finite());
+            finite().sum::<f64>() / finite().count() as f64
+        };
+        found.push((*name, chains.iter().map(mean).collect()));
+    }
+    Ok(found)
+}
+
+/// PSIS-LOO and WAIC of the training rows, from the draws that predictions are made with.
+fn leave_one_out(
+    infer: &Infer,
+    sampling: &Sampling,
+    sampled: &Sampled,
+    dataset: &Dataset,
+    context: &Context,
+) -> Result<Option<Total>, Stop> {
+    let rows = examples(&infer.bindings, &dataset.train);
+    let few = rows.saturating_mul(sampled.predictive) <= LIKELIHOODS;
+    let wanted = match sampling.leave_one_out {
+        Wanted::Never => false,
+        Wanted::Automatic => few,
+        Wanted::Always => true,
+    };
+    if !wanted || rows < 2 || sampled.predictive < 4 {
+        return Ok(None);
+    }
+    let mut predictor = Predictor::new(infer, &dataset.train, dataset, sampled.predictive, context)?;
+    predictor.set_parameters(&sampled.values)?;
+    let elements = infer.output.shape.static_sizes().unwrap_or_default();
+    // A density of a standardised target is one per standard deviation.
+    let unit = match infer.output.kind {
+        OutputKind::Real => {
+            elements.iter().product::<usize>() as f64 * dataset.preparation.target.sd.ln()
+        }
+        OutputKind::Count | OutputKind::Classes(_) | OutputKind::Bool => 0.0,
+    };
+    let ends = ends(sampled);
+    let mut estimator = LeaveOneOut::default();
+    let mut total = Total::new(sampled.predictive);
+    let mut log_likelihood = vec![0.0; sampled.predictive];
+    predictor.likelihoods(|_, block| {
+        for row in 0..block.rows {
+            for (draw, value) in log_likelihood.iter_mut().enumerate() {
+                *value = block.log_likelihood[draw * block.rows + row] - unit;
+            }
+            let mut chains = Vec::with_capacity(ends.len());
+            let mut first = 0;
+            for end in &ends {
+                chains.push(&log_likelihood[first..*end]);
+                first = *end;
+            }
+            let efficiency = estimator.relative_efficiency(&chains);
+            total.add(&estimator.row(&log_likelihood, efficiency));
+        }
+    })?;
+    Ok(Some(total))
+}
+
+/// Where the draws of each chain end among those that predictions are made with.
+fn ends(sampled: &Sampled) -> Vec<usize> {
+    let all = sampled.draws();
+    let mut before = 0;
+    let end = |chain: &super::chains::Chain| {
+        before += chain.store.len();
+        // Draw number `at` of the predictive ones is draw `at * all / predictive` of all.
+        (before * sampled.predictive).div_ceil(all.max(1))
+    };
+    sampled.chains.iter().map(end).collect()
+}

@@ -1,0 +1,228 @@
+//! What the draws say of the training rows, beside what was observed.
+
+use super::Export;
+use crate::feed::examples;
+use crate::fit::Stop;
+use crate::predict::{Predictive, Predictor};
+use crate::score::probabilities;
+use crate::states::Values;
+use bnnc_abi::manifest::OutputKind;
+use bnnc_abi::sampling::LeaveOneOut;
+use bnnc_base::philox;
+use bnnc_data::write::zarr::{Dim, GroupId, Kind, Labels, Store, Variable, VariableId};
+use std::ops::Range;
+
+/// Rows times draws of all chains above which log likelihoods and predictions are left out, 128 MiB of each, if PSIS-LOO is not
+/// asked for.
+const MOST: usize = 1 << 24;
+
+/// Rows times draws that are in memory at a time.
+const BLOCK: usize = 1 << 20;
+
+impl Export<'_> {
+    fn rows(&self) -> usize {
+        examples(&self.infer.bindings, &self.outcome.dataset.train)
+    }
+
+    /// One dimension of rows with their numbers, and those of one output of so many elements.
+    fn output_dims(&self, elements: usize) -> Vec<Dim> {
+        let (rows, index) = (self.rows(), &self.outcome.dataset.train.index);
+        let mut dims = vec![Dim::named("row", rows)];
+        if index.len() == rows {
+            dims[0].labels = Labels::Int(index.iter().map(|number| *number as i64).collect());
+        }
+        let shape = self.infer.output.shape.static_sizes();
+        let shape = shape.filter(|sizes| sizes.iter().product::<usize>() == elements);
+        let shape = shape.unwrap_or_else(|| vec![elements]);
+        dims.extend(shape.into_iter().map(Dim::unnamed));
+        dims
+    }
+
+    fn output_variable(
+        &self,
+        store: &mut Store,
+        group: GroupId,
+        (kind, dims): (Kind, &[Dim]),
+    ) -> Result<VariableId, Stop> {
+        let name = &self.infer.output.name;
+        Ok(store.variable(group, &Variable { name, kind, dims })?)
+    }
+
+    /// The targets of the training rows, in their own units.
+    pub(super) fn observed(&self, store: &mut Store) -> Result<(), Stop> {
+        let dataset = &self.outcome.dataset;
+        let target = dataset.target.as_ref().unwrap_or(&self.infer.output.name);
+        let values = match self.infer.output.kind {
+            OutputKind::Real => dataset.train.original(target)?,
+            OutputKind::Count | OutputKind::Classes(_) | OutputKind::Bool => {
+                dataset.train.ints(target)?.into_iter().map(f64::from).collect()
+            }
+        };
+        let group = store.constants("observed_data")?;
+        let dims = self.output_dims(values.len() / self.rows().max(1));
+        let variable = self.output_variable(store, group, (self.output_kind(), &dims))?;
+        Ok(store.append(variable, 0, &values)?)
+    }
+
+    /// The log likelihood of every row under every draw, and a prediction of its target.
+    pub(super) fn predictive(&self, store: &mut Store) -> Result<(), Stop> {
+        let (chains, draws, rows) = (self.chains(), self.draws(), self.rows());
+        let wanted = match self.infer.sampling().map(|sampling| sampling.leave_one_out) {
+            Some(LeaveOneOut::Always) => usize::MAX,
+            Some(LeaveOneOut::Automatic | LeaveOneOut::Never) | None => MOST,
+        };
+        if rows == 0 || draws == 0 || chains.len() * draws > wanted / rows {
+            return Ok(());
+        }
+        let dataset = &self.outcome.dataset;
+        let per_block = (BLOCK / rows).clamp(1, draws);
+        let mut predictor = Predictor::new(self.infer, &dataset.train, dataset, per_block, self.context)?;
+        let group = store.samples("log_likelihood", chains.len(), draws)?;
+        let rows_only = &self.output_dims(1)[..1];
+        let likelihood = self.output_variable(store, group, (Kind::Real, rows_only))?;
+        let mut prediction = None;
+        for (number, chain) in chains.into_iter().enumerate() {
+            for first in (0..draws).step_by(per_block) {
+                let block = first..(first + per_block).min(draws);
+                let found = self.block(&mut predictor, chain, block)?;
+                store.append(likelihood, number, &found.log_likelihood)?;
+                if found.draw.is_empty() {
+                    continue;
+                }
+                let variable = match prediction {
+                    Some(variable) => variable,
+                    None => {
+                        let elements = found.draw.len() / found.log_likelihood.len();
+                        let group = store.samples("posterior_predictive", self.chains().len(), draws)?;
+                        let dims = self.output_dims(elements);
+                        *prediction.insert(self.output_variable(store, group, (self.output_kind(), &dims))?)
+                    }
+                };
+                store.append(variable, number, &found.draw)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Predictions of all rows from some draws of a chain.
+    fn block(&self, predictor: &mut Predictor, chain: usize, draws: Range<usize>) -> Result<Block, Stop> {
+        predictor.set_parameters(&self.states(chain, draws.clone())?)?;
+        let before = self.sampled.chains[..chain].iter().map(|chain| chain.store.len());
+        let before: usize = before.sum();
+        let first = before + draws.start;
+        predictor.choose_draws(first..before + draws.end);
+        let (rows, output) = (self.rows(), &self.infer.output);
+        let standardisation = self.outcome.dataset.preparation.target;
+        let mut found = Block::default();
+        predictor.run(|range, block| {
+            block.undo(output, standardisation);
+            let size = (block.draws, rows);
+            put(&mut found.log_likelihood, &block.log_likelihood, size, &range);
+            match block.draw.is_empty() {
+                false => put(&mut found.draw, &block.draw, size, &range),
+                true => put(
+                    &mut found.draw,
+                    &self.classes(block, first, range.start),
+                    size,
+                    &range,
+                ),
+            }
+        })?;
+        if output.kind == OutputKind::Real {
+            // A density of a standardised target is one per standard deviation.
+            let elements = output
+                .shape
+                .static_sizes()
+                .unwrap_or_default()
+                .iter()
+                .product::<usize>();
+            let unit = elements as f64 * standardisation.sd.ln();
+            found.log_likelihood.iter_mut().for_each(|value| *value -= unit);
+        }
+        Ok(found)
+    }
+
+    /// Classes drawn from their probabilities, `[draws, rows]`; empty where there are none. The draws of a block are those from
+    /// number `first_draw` on, its rows those from `first_row` on.
+    fn classes(&self, block: &Predictive, first_draw: usize, first_row: usize) -> Vec<f64> {
+        let classes = match self.infer.output.kind {
+            OutputKind::Classes(classes) => classes,
+            OutputKind::Bool => 2,
+            OutputKind::Real | OutputKind::Count => return Vec::new(),
+        };
+        let key = philox::key(self.context.seed, &format!("classes/{}", self.infer.name));
+        let probabilities = probabilities(block, &self.infer.output);
+        let rows = probabilities.chunks_exact(classes).enumerate();
+        let draw = |(at, row): (usize, &[f64])| {
+            let (draw, row_number) = (first_draw + at / block.rows, first_row + at % block.rows);
+            let counter = [0, (draw >> 32) as u32, draw as u32];
+            chosen(row, philox::uniform(key, counter, row_number as u64)) as f64
+        };
+        rows.map(draw).collect()
+    }
+
+    /// The states at some draws of a chain, `[draws, ..]` where they move.
+    fn states(&self, chain: usize, draws: Range<usize>) -> Result<Values, Stop> {
+        let store = &self.sampled.chains[chain].store;
+        let records = store.records(draws)?;
+        let mut values = self.sampled.mean.as_ref().clone();
+        for (name, range) in &self.sampled.layout.slots {
+            let records = records.chunks_exact(store.layout().width());
+            let column = records.flat_map(|record| record[range.clone()].iter().copied());
+            values.insert(name.clone(), column.collect());
+        }
+        Ok(values)
+    }
+}
+
+/// What is found for all rows and some draws: `[draws, rows, ..]`.
+#[derive(Default)]
+struct Block {
+    log_likelihood: Vec<f64>,
+    /// Empty where the distribution has no sampler.
+    draw: Vec<f64>,
+}
+
+/// The class that a uniform number falls to.
+fn chosen(probabilities: &[f64], uniform: f64) -> usize {
+    let mut sum = 0.0;
+    let above = probabilities.iter().position(|probability| {
+        sum += probability;
+        uniform < sum
+    });
+    // Rounding may leave the sum a little below one.
+    above.unwrap_or(probabilities.len().saturating_sub(1))
+}
+
+/// Puts a block of rows into its place in a matrix of draws by rows (by elements).
+fn put(matrix: &mut Vec<f64>, block: &[f64], (draws, rows): (usize, usize), range: &Range<usize>) {
+    let width = block.len() / (draws * range.len()).max(1);
+    matrix.resize(draws * rows * width, 0.0);
+    let targets = matrix.chunks_exact_mut((rows * width).max(1));
+    for (target, values) in targets.zip(block.chunks_exact((range.len() * width).max(1))) {
+        target[range.start * width..range.end * width].copy_from_slice(values);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_chosen_by_their_probabilities() {
+        let chosen =
+            [0.0, 0.19, 0.2, 0.69, 0.7, 0.999_999].map(|uniform| chosen(&[0.2, 0.5, 0.0, 0.3], uniform));
+        assert_eq!(chosen, [0, 0, 1, 1, 3, 3]);
+        assert_eq!(super::chosen(&[0.5, 0.499_999], 0.999_999_9), 1);
+    }
+
+    #[test]
+    fn blocks_of_rows_find_their_place() {
+        let mut matrix = Vec::new();
+        put(&mut matrix, &[1.0, 2.0, 4.0, 5.0], (2, 3), &(0..2));
+        put(&mut matrix, &[3.0, 6.0], (2, 3), &(2..3));
+        assert_eq!(matrix, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        put(&mut matrix, &[], (2, 3), &(0..3));
+        assert!(matrix.is_empty());
+    }
+}

@@ -1,0 +1,117 @@
+//! Draws as Stan CSV.
+
+use super::Export;
+use crate::fit::Stop;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_data::write::stan_csv::{Chain, Parameter, Settings};
+use std::fs;
+use std::path::Path;
+
+/// Elements of sites above which no table is written: nothing reads lines of a megabyte.
+const COLUMNS: usize = 1 << 14;
+
+impl Export<'_> {
+    /// Writes `INFER_1.csv`, `INFER_2.csv`, ..., one file per chain, into a folder that may not be there yet.
+    ///
+    /// # Errors
+    /// A file that cannot be read or written, a limit of the machine.
+    pub fn stan(&self, folder: &Path) -> Result<(), Stop> {
+        let name = |chain: usize| folder.join(format!("{}_{chain}.csv", self.infer.name));
+        let wanted = self.sites();
+        let shapes: Vec<Vec<usize>> = wanted.iter().map(|site| self.shape(*site)).collect();
+        let elements: usize = shapes.iter().map(|shape| shape.iter().product::<usize>()).sum();
+        let chains = if elements <= COLUMNS {
+            self.chains()
+        } else {
+            Vec::new()
+        };
+        if chains.is_empty() && !folder.exists() {
+            return Ok(());
+        }
+        let made = fs::create_dir_all(folder);
+        made.map_err(|error| crate::codes::cannot_write(folder, &error.to_string()))?;
+        // Chains of an earlier run would be read as more chains of this one.
+        let mut stale = chains.len() + 1;
+        while fs::remove_file(name(stale)).is_ok() {
+            stale += 1;
+        }
+        let parameters = wanted.iter().zip(&shapes).map(|(site, shape)| Parameter {
+            name: &self.infer.reports[*site].name,
+            shape,
+        });
+        let parameters: Vec<Parameter<'_>> = parameters.collect();
+        for (number, chain) in chains.into_iter().enumerate() {
+            self.chain(&name(number + 1), (number + 1, chain), &parameters)?;
+        }
+        Ok(())
+    }
+
+    fn chain(
+        &self,
+        path: &Path,
+        (number, chain): (usize, usize),
+        parameters: &[Parameter<'_>],
+    ) -> Result<(), Stop> {
+        let Some(sampling) = self.infer.sampling() else {
+            return Ok(());
+        };
+        let settings = Settings {
+            model: &self.infer.name,
+            seed: self.context.seed,
+            chain: number,
+            warmup: sampling.warmup,
+            draws: sampling.draws,
+            thin: sampling.thin,
+            saves_warmup: false,
+            transition: &sampling.transition,
+        };
+        let mut file = Chain::create(path, &settings, self.sampled.stats(), parameters)?;
+        let of = &self.sampled.chains[chain];
+        let first = self.sampled.layout.dimension;
+        let step_size = of.stats.iter().position(|name| *name == "step_size");
+        let record = of.store.records(0..1)?;
+        let step_size = step_size.map_or(f64::NAN, |at| record[first + at]);
+        file.adapted(step_size, &of.inverse_metric)?;
+        let wanted = self.sites();
+        let (mut before, mut block) = (0, Vec::with_capacity(wanted.len()));
+        let mut written: Result<(), Diagnostic> = Ok(());
+        self.programs()?.visit(chain, &wanted, |site, values| {
+            block.push(values.to_vec());
+            if wanted.last() == Some(&site) && written.is_ok() {
+                let rows = self.lines(&mut file, (chain, before), parameters, &block);
+                written = rows.map(|rows| before += rows);
+                block.clear();
+            }
+        })?;
+        written?;
+        Ok(file.finish()?)
+    }
+
+    /// Writes the draws of a chain from number `before` on, of which a block holds the values of each site; returns how many
+    /// there were.
+    fn lines(
+        &self,
+        file: &mut Chain,
+        (chain, before): (usize, usize),
+        parameters: &[Parameter<'_>],
+        block: &[Vec<f64>],
+    ) -> Result<usize, Diagnostic> {
+        let widths = parameters
+            .iter()
+            .map(|parameter| parameter.shape.iter().product());
+        let widths: Vec<usize> = widths.collect();
+        let elements: usize = block.iter().map(Vec::len).sum();
+        let rows = elements / widths.iter().sum::<usize>().max(1);
+        let store = &self.sampled.chains[chain].store;
+        let records = store.records(before..before + rows)?;
+        let mut values = Vec::with_capacity(elements / rows.max(1));
+        for (row, record) in records.chunks_exact(store.layout().width()).enumerate() {
+            values.clear();
+            for (site, width) in block.iter().zip(&widths) {
+                values.extend_from_slice(&site[row * width..(row + 1) * width]);
+            }
+            file.draw(&record[self.sampled.layout.dimension..], &values)?;
+        }
+        Ok(rows)
+    }
+}

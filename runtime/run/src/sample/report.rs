@@ -1,0 +1,118 @@
+//! What is said of chains: numbers for `result.json`, a table for people.
+
+use super::Sampled;
+use super::diagnose::Diagnosis;
+use crate::result::finite;
+use bnnc_mcmc::diagnostics::Summary;
+use bnnc_mcmc::loo::{Estimate, Total};
+use serde_json::{Map, Value, json};
+
+/// Adds what is known of the chains of the last split to the diagnostics of an infer.
+pub fn diagnostics(value: &mut Value, sampled: &Sampled, diagnosis: &Diagnosis) {
+    value["chains"] = json!(sampled.chains.len());
+    value["draws"] = json!(sampled.chains.iter().map(|chain| chain.store.len()).min());
+    value["interrupted"] = json!(sampled.interrupted);
+    value["divergences"] = json!(diagnosis.divergences);
+    value["max_depth_reached"] = json!(diagnosis.cut);
+    if let Some((name, rhat, bulk, tail)) = diagnosis.worst() {
+        value["worst"] = json!(name);
+        value["rhat"] = finite(rhat);
+        value["ess_bulk"] = finite(bulk);
+        value["ess_tail"] = finite(tail);
+    }
+    for (name, means) in &diagnosis.means {
+        if !matches!(*name, "lp" | "energy" | "diverging") {
+            value[*name] = means.iter().map(|mean| finite(*mean)).collect();
+        }
+    }
+    if !diagnosis.missing_information.is_empty() {
+        value["e_bfmi"] = diagnosis.missing_information.iter().map(|of| finite(*of)).collect();
+    }
+    if let Some(target) = &diagnosis.target {
+        value["target"] = json!(target);
+    }
+    if let Some(total) = &diagnosis.loo {
+        value["loo"] = loo(total);
+    }
+    let quantities = diagnosis.quantities.iter();
+    let quantities: Map<String, Value> = quantities
+        .map(|(name, summary)| (name.clone(), of_summary(summary)))
+        .collect();
+    value["quantities"] = Value::Object(quantities);
+}
+
+fn of_summary(summary: &Summary) -> Value {
+    json!({
+        "mean": finite(summary.mean),
+        "sd": finite(summary.sd),
+        "median": finite(summary.median),
+        "q05": finite(summary.q05),
+        "q95": finite(summary.q95),
+        "mcse_mean": finite(summary.mcse_mean),
+        "mcse_sd": finite(summary.mcse_sd),
+        "ess_bulk": finite(summary.ess_bulk),
+        "ess_tail": finite(summary.ess_tail),
+        "rhat": finite(summary.rhat),
+    })
+}
+
+fn loo(total: &Total) -> Value {
+    let pair = |name: &str, estimate: Estimate| {
+        [
+            (name.to_owned(), finite(estimate.sum)),
+            (format!("{name}_se"), finite(estimate.error)),
+        ]
+    };
+    let mut value: Map<String, Value> = Map::new();
+    value.extend(pair("elpd_loo", total.elpd()));
+    value.extend(pair("p_loo", total.p()));
+    value.extend(pair("elpd_waic", total.elpd_waic()));
+    value.extend(pair("p_waic", total.p_waic()));
+    let shapes = total.shapes();
+    value.insert("mcse".to_owned(), finite(total.mcse()));
+    value.insert("rows".to_owned(), json!(total.rows()));
+    let shapes = json!({ "good": shapes.good, "bad": shapes.bad, "very_bad": shapes.very_bad });
+    value.insert("pareto_k".to_owned(), shapes);
+    Value::Object(value)
+}
+
+/// The lines of an infer's table that say how far its draws can be trusted.
+pub fn table(sampled: &Sampled, diagnosis: &Diagnosis) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<21} {value:>10}\n"));
+    if let Some(total) = &diagnosis.loo {
+        let (elpd, p) = (total.elpd(), total.p());
+        line("elpd by PSIS-LOO", format!("{:.4}  ± {:.4}", elpd.sum, elpd.error));
+        line("effective parameters", format!("{:.4}", p.sum));
+    }
+    let each = sampled.chains.iter().map(|chain| chain.store.len()).min().unwrap_or(0);
+    line("draws", format!("{} x {each}", sampled.chains.len()));
+    if let Some((name, rhat, bulk, tail)) = diagnosis.worst() {
+        line("worst R-hat", format!("{rhat:.4}  {name}"));
+        line("least effective draws", format!("{bulk:.0}  (bulk), {tail:.0} (tail)"));
+    }
+    line("divergences", diagnosis.divergences.to_string());
+    let mean = |name: &str| {
+        let means = diagnosis.mean(name);
+        (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
+    };
+    let shown = [
+        ("acceptance_rate", "acceptance rate"),
+        ("step_size", "step size"),
+        ("n_steps", "steps per draw"),
+        ("delta_variance", "variance of loss diff."),
+    ];
+    for (name, label) in shown {
+        if let Some(mean) = mean(name) {
+            line(label, format!("{mean:.4}"));
+        }
+    }
+    if let Some(target) = &diagnosis.target {
+        line("samples", target.clone());
+    }
+    if sampled.interrupted {
+        line("stopped by the user", "yes".to_owned());
+    }
+    text.push('\n');
+    text
+}

@@ -1,0 +1,7 @@
+//! The models of `examples/posteriors`: their densities are those of the published models, and their posteriors are found.
+#![allow(clippy::unwrap_used)]
+
+mod by_hand;
+mod density;
+mod exact;
+mod sampled;

@@ -1,0 +1,206 @@
+//! Samplers over compiled models: the exact posteriors of conjugate models are found, whatever the support; what is fixed stays,
+//! what starts elsewhere starts there, and the number of threads changes nothing.
+#![allow(clippy::unwrap_used)]
+
+use bnnc_driver::options::Options;
+use bnnc_run::run::RunResult;
+use bnnc_run::sample::Sampled;
+use bnnc_tests::compile::{self, Compiled, options};
+use std::path::PathBuf;
+
+/// A folder of this test with columns `x` and `y`.
+fn folder(name: &str, rows: &[(f64, f64)]) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("bnnc-sampling-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let lines: String = rows.iter().map(|(x, y)| format!("{x},{y}\n")).collect();
+    std::fs::write(folder.join("rows.csv"), format!("x,y\n{lines}")).unwrap();
+    folder
+}
+
+fn compiled(name: &str, rows: &[(f64, f64)], program: &str) -> Compiled {
+    let path = folder(name, rows).join("rows.bnn");
+    let program = format!("data rows = csv(\"rows.csv\") {{ target = y }}\n{program}");
+    compile::text(&path, &program, &Options { ..options("cranelift", None) })
+}
+
+fn sampled(result: &RunResult, infer: &str) -> std::sync::Arc<bnnc_run::states::Values> {
+    let outcome = result.outcomes.iter().find(|outcome| outcome.name == infer).unwrap();
+    outcome.splits[0].found.values().clone()
+}
+
+/// Mean and standard deviation of a quantity lie within five Monte Carlo standard errors of the exact ones, which must be small.
+fn assert_exact(result: &RunResult, infer: &str, name: &str, (mean, sd): (f64, f64)) {
+    let outcome = result.outcomes.iter().find(|outcome| outcome.name == infer).unwrap();
+    let diagnosis = outcome.diagnosis.as_ref().unwrap();
+    let (_, found) = diagnosis.quantities.iter().find(|(known, _)| known == name).unwrap();
+    assert!(found.mcse_mean < 0.06 * sd, "{infer} {name}: {found:?}");
+    let z = (found.mean - mean) / found.mcse_mean;
+    assert!(z.abs() < 5.0, "{infer} {name}: mean {} is not {mean} ({z})", found.mean);
+    let z = (found.sd - sd) / found.mcse_sd;
+    assert!(z.abs() < 5.0, "{infer} {name}: sd {} is not {sd} ({z})", found.sd);
+}
+
+/// The eight points with noise 0.3 and `N(0, 1)` priors of intercept and slope.
+const POINTS: [(f64, f64); 8] = [
+    (-1.5, -0.9),
+    (-1.0, -0.8),
+    (-0.4, 0.1),
+    (0.0, 0.25),
+    (0.3, 0.35),
+    (0.8, 1.0),
+    (1.2, 1.05),
+    (1.9, 1.7),
+];
+
+const LINE: &str = "
+model Line(x: real) -> y: real {
+  a ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(a + b * x, 0.3)
+}
+";
+
+/// Mean and standard deviation of intercept and slope from the normal equations, the likelihood to the power `1 / temperature`.
+fn line(temperature: f64) -> [(f64, f64); 2] {
+    let weight = 1.0 / (0.09 * temperature);
+    let sum = |of: &dyn Fn(f64, f64) -> f64| POINTS.iter().map(|(x, y)| of(*x, *y)).sum::<f64>();
+    let (n, sx, sxx) = (sum(&|_, _| 1.0), sum(&|x, _| x), sum(&|x, _| x * x));
+    let (sy, sxy) = (sum(&|_, y| y), sum(&|x, y| x * y));
+    let (aa, ab, bb) = (1.0 + weight * n, weight * sx, 1.0 + weight * sxx);
+    let determinant = aa * bb - ab * ab;
+    let (va, vb, vab) = (bb / determinant, aa / determinant, -ab / determinant);
+    let (ra, rb) = (weight * sy, weight * sxy);
+    [
+        (va * ra + vab * rb, va.sqrt()),
+        (vab * ra + vb * rb, vb.sqrt()),
+    ]
+}
+
+/// The closed form agrees with the numbers that were published for these points.
+#[test]
+fn the_closed_form() {
+    let [(a, sa), (b, sb)] = line(1.0);
+    assert!((a - 0.214_804_89).abs() < 1e-8 && (b - 0.778_637_25).abs() < 1e-8);
+    assert!((sa * sa - 0.011_381_04).abs() < 1e-8 && (sb * sb - 0.009_921_62).abs() < 1e-8);
+}
+
+#[test]
+fn every_exact_sampler_finds_the_line() {
+    let infers = [
+        "nuts(Line, rows) { draws = 1500 }",
+        "nuts(Line, rows) { draws = 1500, metric = dense }",
+        "hmc(Line, rows) { draws = 1500, steps = 5 }",
+        "mala(Line, rows) { draws = 6000 }",
+        "random_walk(Line, rows) { draws = 12000 }",
+        "penalty(Line, rows) { draws = 12000, batch = 0, proposal = random_walk(0.005), jitter = 0.5 }",
+        "nuts(Line, rows) { draws = 1500, temperature = 4 }",
+    ];
+    let lines = infers.iter().enumerate();
+    let program: String = lines.map(|(at, infer)| format!("infer i{at} = {infer}\n")).collect();
+    let result = compile::run(&compiled("line", &POINTS, &(LINE.to_owned() + &program)).manifest, 2);
+    for at in 0..infers.len() {
+        let temperature = if at == 6 { 4.0 } else { 1.0 };
+        let [a, b] = line(temperature);
+        assert_exact(&result, &format!("i{at}"), "a", a);
+        assert_exact(&result, &format!("i{at}"), "b", b);
+    }
+}
+
+/// Small steps of the samplers without an acceptance step come close: their bias is of the order of the step.
+#[test]
+fn samplers_without_acceptance_come_close() {
+    let program = format!(
+        "{LINE}
+infer langevin = sgld(Line, rows) {{ batch = 0, step_size = 1e-3, warmup = 2000, draws = 20000, jitter = 0 }}
+infer momentum = sghmc(Line, rows) {{ batch = 0, step_size = 1e-3, friction = 0.3, warmup = 2000, draws = 20000, jitter = 0 }}
+"
+    );
+    let result = compile::run(&compiled("close", &POINTS, &program).manifest, 2);
+    for infer in ["langevin", "momentum"] {
+        let outcome = result.outcomes.iter().find(|outcome| outcome.name == infer).unwrap();
+        let diagnosis = outcome.diagnosis.as_ref().unwrap();
+        for (name, (mean, sd)) in ["a", "b"].into_iter().zip(line(1.0)) {
+            let (_, found) = diagnosis.quantities.iter().find(|(known, _)| known == name).unwrap();
+            assert!((found.mean - mean).abs() < 0.1 * sd, "{infer} {name}: {} {mean}", found.mean);
+            assert!((found.sd / sd - 1.0).abs() < 0.1, "{infer} {name}: {} {sd}", found.sd);
+        }
+    }
+}
+
+/// A rate, a probability, the shares of three classes, and ordered cut points: every support has its map and its Jacobian.
+#[test]
+fn constrained_sites_have_their_exact_posteriors() {
+    let program = "
+model M(x: real) -> y: real {
+  rate: positive ~ Gamma(2, 1)
+  p: unit ~ Beta(3, 2)
+  low: real(-1, 3) ~ Uniform(-1, 3)
+  shares: simplex(3) ~ Dirichlet([2, 3, 5])
+  y ~ Normal(0 * x, 1)
+}
+infer prior = nuts(M, rows) { draws = 4000 }
+";
+    let result = compile::run(&compiled("supports", &POINTS, program).manifest, 2);
+    // The data say nothing of these sites: their posteriors are their priors.
+    assert_exact(&result, "prior", "rate", (2.0, f64::sqrt(2.0)));
+    assert_exact(&result, "prior", "p", (0.6, f64::sqrt(0.04)));
+    assert_exact(&result, "prior", "low", (1.0, 4.0 / f64::sqrt(12.0)));
+    for (at, share) in [0.2, 0.3, 0.5].into_iter().enumerate() {
+        let sd = f64::sqrt(share * (1.0 - share) / 11.0);
+        assert_exact(&result, "prior", &format!("shares[{at}]"), (share, sd));
+    }
+}
+
+/// Sites that a posterior fixes stay, the others have their posterior given them, and chains start where they are told.
+#[test]
+fn fixed_sites_stay() {
+    let program = format!(
+        "{LINE}
+infer point = map(Line, rows) {{ epochs = 3000, batch = 0, optimiser = Adam(1e-2), precision = f64 }}
+posterior Slope of Line {{
+  a = point.a
+}}
+infer slope = nuts(Slope, rows) {{ start = point, draws = 2000 }}
+"
+    );
+    let result = compile::run(&compiled("fixed", &POINTS, &program).manifest, 2);
+    let values = sampled(&result, "slope");
+    let [(a, _), _] = line(1.0);
+    assert_eq!(values["a/loc"].len(), 1);
+    assert!((values["a/loc"][0] - a).abs() < 1e-4, "{:?}", values["a/loc"]);
+    let weight = 1.0 / 0.09;
+    let (sxx, sxy) = POINTS
+        .iter()
+        .fold((0.0, 0.0), |(xx, xy), (x, y)| (xx + x * x, xy + x * (y - a)));
+    let variance = 1.0 / (1.0 + weight * sxx);
+    assert_exact(&result, "slope", "b", (variance * weight * sxy, variance.sqrt()));
+}
+
+fn positions(sampled: &Sampled) -> Vec<Vec<f64>> {
+    let count = sampled.chains[0].store.len();
+    sampled.chains.iter().map(|chain| chain.store.records(0..count).unwrap()).collect()
+}
+
+/// Draws are functions of the seed, not of threads; chains differ from each other.
+#[test]
+fn threads_change_no_draw() {
+    let program = format!(
+        "{LINE}
+infer nuts = nuts(Line, rows) {{ chains = 3, warmup = 100, draws = 50 }}
+infer penalty = penalty(Line, rows) {{ chains = 3, warmup = 100, draws = 50, batch = 2, batches = 3, proposal = mala(1e-3) }}
+infer sgld = sgld(Line, rows) {{ chains = 3, warmup = 100, draws = 50, batch = 3, step_size = 1e-3 }}
+"
+    );
+    let compiled = compiled("threads", &POINTS, &program);
+    let of = |threads| {
+        let result = compile::run(&compiled.manifest, threads);
+        let found = |outcome: &bnnc_run::run::Outcome| positions(outcome.splits[0].found.sampled().unwrap());
+        result.outcomes.iter().map(found).collect::<Vec<_>>()
+    };
+    let one = of(1);
+    for chains in &one {
+        assert_ne!(chains[0], chains[1]);
+    }
+    assert_eq!(one, of(2));
+    assert_eq!(one, of(5));
+}
