@@ -7,6 +7,9 @@ use bnnc_run::report::svg::{Axis, Plot, Swatch};
 /// Bins of equal width.
 const BINS: usize = 10;
 
+/// Bins with a smaller share of the rows say too little to be drawn.
+const LEAST: f64 = 0.01;
+
 /// The classes of curves, in turn.
 const CLASSES: [&str; 4] = ["mean", "other", "third", "exact"];
 
@@ -66,10 +69,8 @@ pub fn reliability(infers: &[&str], settings: Vec<String>) -> Result<String, Str
     );
     for (name, class) in infers.iter().zip(CLASSES.iter().cycle()) {
         let bins = bins(&done, name)?;
-        plot.line(
-            class,
-            bins.iter().map(|(confidence, share, _)| (*confidence, *share)),
-        );
+        let drawn = bins.iter().filter(|(.., rows)| *rows >= LEAST);
+        plot.line(class, drawn.map(|(confidence, share, _)| (*confidence, *share)));
         plot.legend(Swatch::Line, class, name);
         let mean = |of: fn(f64, f64) -> f64| -> f64 {
             bins.iter()

@@ -1,6 +1,7 @@
 //! A small network on the wave: predictive bands side by side, and reliability.
 
 use crate::runs::{Done, Wish};
+use bnnc_abi::sampling::Transition;
 use bnnc_run::report::forecast::{self, Forecast};
 use bnnc_run::report::svg::{Axis, Plot, Swatch};
 
@@ -38,8 +39,12 @@ pub fn band(name: &str, exact: &str, settings: Vec<String>) -> Result<String, St
         .test
         .original("x")
         .map_err(|found| found.message)?;
+    let what = match infer.sampling().map(|sampling| &sampling.transition) {
+        Some(Transition::Penalty(options)) => format!("Batches of {} of {} rows", options.batch, x.len()),
+        _ => infer.name.clone(),
+    };
     let mut plot = Plot::new(
-        &format!("{} and {exact}: predictions, 90 %", infer.name),
+        &format!("{what}: predictions, 90 %"),
         (720.0, 440.0),
         Axis::between("x", -1.0, 1.0),
         Axis::between("y", -2.2, 2.2),

@@ -94,7 +94,10 @@ pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String>
             Work::Train(_) => &[("epochs", epochs)],
             Work::Sample(_) => &[("warmup", 30), ("draws", 20)],
         };
-        let all = work.iter().copied().chain([("predictive_draws", predictive_draws)]);
+        let all = work
+            .iter()
+            .copied()
+            .chain([("predictive_draws", predictive_draws)]);
         let settings = all.map(|(key, value)| format!("{}.{key}={value}", infer.name));
         settings.collect::<Vec<String>>()
     };

@@ -126,7 +126,10 @@ fn predicted(reference: &Infer, native: &Infer, dataset: &Dataset, states: &Valu
     let want = predictions(reference, dataset, states, sizes);
     let got = predictions(native, dataset, states, sizes);
     assert_eq!(want.len(), got.len());
-    let distances = want.iter().zip(&got).map(|((name, want), (_, got))| (name, distance(got, want)));
+    let distances = want
+        .iter()
+        .zip(&got)
+        .map(|((name, want), (_, got))| (name, distance(got, want)));
     distances
         .filter(|(_, distance)| distance.is_nan() || *distance > tolerance(native.precision))
         .map(|(name, distance)| format!("predicted {name}: {distance:e}"))
@@ -149,7 +152,8 @@ fn compare_sampled(reference: &Infer, native: &Infer, compiled: &compile::Compil
     for number in 0..3u32 {
         let moved = |(name, values): (&String, &Vec<f64>)| {
             let key = philox::key(7, name);
-            let at = |(at, value): (usize, &f64)| value + 0.3 * philox::normal(key, [number, 0, 0], at as u64);
+            let at =
+                |(at, value): (usize, &f64)| value + 0.3 * philox::normal(key, [number, 0, 0], at as u64);
             (name.clone(), values.iter().enumerate().map(at).collect())
         };
         let states: Values = states.iter().map(moved).collect();

@@ -205,7 +205,13 @@ fn batches_add_up() {
                 |likelihood: &str| likelihood.starts_with("local") || likelihood.starts_with("flipout");
             !infer.reports.iter().any(|site| by_row(&site.likelihood))
         };
-        for infer in compiled.manifest.infers.iter().filter(trains).filter(shares_noise) {
+        for infer in compiled
+            .manifest
+            .infers
+            .iter()
+            .filter(trains)
+            .filter(shares_noise)
+        {
             let dataset = compiled.dataset(&infer.data);
             let states = start(&infer.states, 1, &HashMap::new());
             let mut steps = Steps::new(infer, &dataset, &states, 2);

@@ -436,7 +436,12 @@ fn constrained_members_are_carried_each_by_its_own_bijection() {
     assert!(u.q05 > 0.0 && u.q95 < 1.0);
     let c = site("c").elements;
     assert!(c[0].mean < c[1].mean && c[0].q05 < c[1].q05 && c[0].q95 < c[1].q95);
-    assert!(result.outcomes[0].splits[0].found.fitted().is_some_and(|fitted| fitted.loss.is_finite()));
+    assert!(
+        result.outcomes[0].splits[0]
+            .found
+            .fitted()
+            .is_some_and(|fitted| fitted.loss.is_finite())
+    );
 }
 
 /// 305300 weights have a full covariance of 373 GB: an error before anything is held, with the remedy.

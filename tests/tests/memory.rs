@@ -266,9 +266,9 @@ fn a_limit_refuses_before_allocating() {
     PEAK.store(before, Ordering::Relaxed);
     let run = |limit| {
         let options = bnnc_run::run::Options {
-        max_memory: Some(limit),
-        ..bnnc_run::run::Options::new(1)
-    };
+            max_memory: Some(limit),
+            ..bnnc_run::run::Options::new(1)
+        };
         bnnc_run::run::run(&compiled.manifest, &options)
     };
     let Err(Stop::Diagnostics(diagnostics)) = run(need - 1) else {

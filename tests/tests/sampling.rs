@@ -20,22 +20,44 @@ fn folder(name: &str, rows: &[(f64, f64)]) -> PathBuf {
 fn compiled(name: &str, rows: &[(f64, f64)], program: &str) -> Compiled {
     let path = folder(name, rows).join("rows.bnn");
     let program = format!("data rows = csv(\"rows.csv\") {{ target = y }}\n{program}");
-    compile::text(&path, &program, &Options { ..options("cranelift", None) })
+    compile::text(
+        &path,
+        &program,
+        &Options {
+            ..options("cranelift", None)
+        },
+    )
 }
 
 fn sampled(result: &RunResult, infer: &str) -> std::sync::Arc<bnnc_run::states::Values> {
-    let outcome = result.outcomes.iter().find(|outcome| outcome.name == infer).unwrap();
+    let outcome = result
+        .outcomes
+        .iter()
+        .find(|outcome| outcome.name == infer)
+        .unwrap();
     outcome.splits[0].found.values().clone()
 }
 
 /// Mean and standard deviation of a quantity lie within five Monte Carlo standard errors of the exact ones, which must be small.
 fn assert_exact(result: &RunResult, infer: &str, name: &str, (mean, sd): (f64, f64)) {
-    let outcome = result.outcomes.iter().find(|outcome| outcome.name == infer).unwrap();
+    let outcome = result
+        .outcomes
+        .iter()
+        .find(|outcome| outcome.name == infer)
+        .unwrap();
     let diagnosis = outcome.diagnosis.as_ref().unwrap();
-    let (_, found) = diagnosis.quantities.iter().find(|(known, _)| known == name).unwrap();
+    let (_, found) = diagnosis
+        .quantities
+        .iter()
+        .find(|(known, _)| known == name)
+        .unwrap();
     assert!(found.mcse_mean < 0.06 * sd, "{infer} {name}: {found:?}");
     let z = (found.mean - mean) / found.mcse_mean;
-    assert!(z.abs() < 5.0, "{infer} {name}: mean {} is not {mean} ({z})", found.mean);
+    assert!(
+        z.abs() < 5.0,
+        "{infer} {name}: mean {} is not {mean} ({z})",
+        found.mean
+    );
     let z = (found.sd - sd) / found.mcse_sd;
     assert!(z.abs() < 5.0, "{infer} {name}: sd {} is not {sd} ({z})", found.sd);
 }
@@ -70,10 +92,7 @@ fn line(temperature: f64) -> [(f64, f64); 2] {
     let determinant = aa * bb - ab * ab;
     let (va, vb, vab) = (bb / determinant, aa / determinant, -ab / determinant);
     let (ra, rb) = (weight * sy, weight * sxy);
-    [
-        (va * ra + vab * rb, va.sqrt()),
-        (vab * ra + vb * rb, vb.sqrt()),
-    ]
+    [(va * ra + vab * rb, va.sqrt()), (vab * ra + vb * rb, vb.sqrt())]
 }
 
 /// The closed form agrees with the numbers that were published for these points.
@@ -96,8 +115,13 @@ fn every_exact_sampler_finds_the_line() {
         "nuts(Line, rows) { draws = 1500, temperature = 4 }",
     ];
     let lines = infers.iter().enumerate();
-    let program: String = lines.map(|(at, infer)| format!("infer i{at} = {infer}\n")).collect();
-    let result = compile::run(&compiled("line", &POINTS, &(LINE.to_owned() + &program)).manifest, 2);
+    let program: String = lines
+        .map(|(at, infer)| format!("infer i{at} = {infer}\n"))
+        .collect();
+    let result = compile::run(
+        &compiled("line", &POINTS, &(LINE.to_owned() + &program)).manifest,
+        2,
+    );
     for at in 0..infers.len() {
         let temperature = if at == 6 { 4.0 } else { 1.0 };
         let [a, b] = line(temperature);
@@ -117,12 +141,28 @@ infer momentum = sghmc(Line, rows) {{ batch = 0, step_size = 1e-3, friction = 0.
     );
     let result = compile::run(&compiled("close", &POINTS, &program).manifest, 2);
     for infer in ["langevin", "momentum"] {
-        let outcome = result.outcomes.iter().find(|outcome| outcome.name == infer).unwrap();
+        let outcome = result
+            .outcomes
+            .iter()
+            .find(|outcome| outcome.name == infer)
+            .unwrap();
         let diagnosis = outcome.diagnosis.as_ref().unwrap();
         for (name, (mean, sd)) in ["a", "b"].into_iter().zip(line(1.0)) {
-            let (_, found) = diagnosis.quantities.iter().find(|(known, _)| known == name).unwrap();
-            assert!((found.mean - mean).abs() < 0.1 * sd, "{infer} {name}: {} {mean}", found.mean);
-            assert!((found.sd / sd - 1.0).abs() < 0.1, "{infer} {name}: {} {sd}", found.sd);
+            let (_, found) = diagnosis
+                .quantities
+                .iter()
+                .find(|(known, _)| known == name)
+                .unwrap();
+            assert!(
+                (found.mean - mean).abs() < 0.1 * sd,
+                "{infer} {name}: {} {mean}",
+                found.mean
+            );
+            assert!(
+                (found.sd / sd - 1.0).abs() < 0.1,
+                "{infer} {name}: {} {sd}",
+                found.sd
+            );
         }
     }
 }
@@ -178,7 +218,11 @@ infer slope = nuts(Slope, rows) {{ start = point, draws = 2000 }}
 
 fn positions(sampled: &Sampled) -> Vec<Vec<f64>> {
     let count = sampled.chains[0].store.len();
-    sampled.chains.iter().map(|chain| chain.store.records(0..count).unwrap()).collect()
+    sampled
+        .chains
+        .iter()
+        .map(|chain| chain.store.records(0..count).unwrap())
+        .collect()
 }
 
 /// Draws are functions of the seed, not of threads; chains differ from each other.
@@ -203,4 +247,35 @@ infer sgld = sgld(Line, rows) {{ chains = 3, warmup = 100, draws = 50, batch = 3
     }
     assert_eq!(one, of(2));
     assert_eq!(one, of(5));
+}
+
+/// What later infers take from a site that was sampled as its noise is the site's value.
+#[test]
+fn a_site_taken_from_a_noncentred_infer_is_its_value() {
+    let program = "
+model M(x: real) -> y: real {
+  mu ~ Normal(10, 1)
+  theta ~ Normal(mu, 0.5)
+  y ~ Normal(theta + 0 * x, 1)
+}
+infer noise = nuts(M, rows) { noncentre = [theta], draws = 500, report = [theta] }
+posterior Given of M { theta = noise.theta }
+infer given = nuts(Given, rows) { draws = 2000 }
+";
+    let result = compile::run(&compiled("taken", &POINTS, program).manifest, 2);
+    let diagnosis = result.outcomes[0].diagnosis.as_ref().unwrap();
+    let (_, theta) = diagnosis
+        .quantities
+        .iter()
+        .find(|(name, _)| name == "theta")
+        .unwrap();
+    let taken = sampled(&result, "given")["theta/loc"][0];
+    assert!((taken - theta.mean).abs() < 1e-9, "{taken} is not {}", theta.mean);
+    // The mean of `mu` given `theta`: precisions 1 and 4.
+    assert_exact(
+        &result,
+        "given",
+        "mu",
+        ((10.0 + 4.0 * taken) / 5.0, f64::sqrt(0.2)),
+    );
 }

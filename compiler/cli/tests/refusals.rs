@@ -112,7 +112,8 @@ fn samplers() {
     let files = program("infer f = penalty(M, d) { batch = 1, batches = 2 }")
         .replace("csv(\"d.csv\")", "csv(\"d.csv\", \"d.csv\")");
     assert_refused(&run_program("files", &files), "E0508", 1);
-    let nowhere = program("infer f = nuts(M, d) { warmup = 10, draws = 10 }").replace("w * a, m", "w * a, m * exp(-2000 - w * w)");
+    let nowhere = program("infer f = nuts(M, d) { warmup = 10, draws = 10 }")
+        .replace("w * a, m", "w * a, m * exp(-2000 - w * w)");
     assert_refused(&run_program("nowhere", &nowhere), "E0506", 1);
     let explores = "infer f = sgld(M, d) { warmup = 0, draws = 5, schedule = cyclical(1, 0.999) }";
     assert_refused(&run_program("explores", &program(explores)), "E0507", 1);

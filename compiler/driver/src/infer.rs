@@ -382,7 +382,10 @@ impl<'a> Compilation<'a> {
             return Precision::F64;
         }
         let default = || self.default("precision");
-        match (self.options.precision, self.word("precision").unwrap_or_else(default)) {
+        match (
+            self.options.precision,
+            self.word("precision").unwrap_or_else(default),
+        ) {
             (Some(precision), _) => precision,
             (None, "f64") => Precision::F64,
             (None, _) => Precision::F32,

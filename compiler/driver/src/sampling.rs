@@ -7,7 +7,8 @@ use crate::training::Programs;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{Cost, Work};
 use bnnc_abi::sampling::{
-    Adaptation, Correction, Estimator, LeaveOneOut, Loss, Metric, Penalty, Proposal, Report, Sampling, Steps, Store, Transition,
+    Adaptation, Correction, Estimator, LeaveOneOut, Loss, Metric, Penalty, Proposal, Report, Sampling, Steps,
+    Store, Transition,
 };
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -47,7 +48,7 @@ impl Compilation<'_> {
             return Err(Failure::Program(vec![codes::nothing_to_sample(self.item)]));
         }
         self.reported(&sampled)?;
-        let transition = self.transition(sampled.dimension)?;
+        let transition = self.transition(&sampled)?;
         self.fitting(&transition)?;
         let precision = self.precision(backend);
         let density = self.lower("density", &sampled.density, &[], precision)?;
@@ -68,6 +69,7 @@ impl Compilation<'_> {
             density: self.code(density, backend)?,
             rows: self.code(rows, backend)?,
             moved: sampled.moved.iter().map(|name| name.to_string()).collect(),
+            noncentred: sampled.noncentred.clone(),
             chains: self.int("chains").max(1),
             warmup: self.int("warmup"),
             draws: self.int("draws").max(1),
@@ -106,9 +108,14 @@ impl Compilation<'_> {
     /// What the infer is asked to report exists.
     fn reported(&self, sampled: &Sampled) -> Result<(), Failure> {
         let names: Vec<&str> = sampled.reports.iter().map(|site| &*site.name).collect();
-        let unknown = self.names("report").iter().find(|name| !names.contains(&&***name));
+        let unknown = self
+            .names("report")
+            .iter()
+            .find(|name| !names.contains(&&***name));
         match unknown {
-            Some(name) => Err(Failure::Program(vec![codes::no_quantity(self.item, name, &names)])),
+            Some(name) => Err(Failure::Program(vec![codes::no_quantity(
+                self.item, name, &names,
+            )])),
             None => Ok(()),
         }
     }
@@ -120,10 +127,14 @@ impl Compilation<'_> {
                 format!("`polynomial({b}, {gamma})` needs two positive numbers"),
                 "the steps shrink as `(1 + t / b)^-gamma`, such as `polynomial(1000, 0.55)`",
             )),
-            Steps::Cyclical { cycles, exploration } if cycles == 0 || !(0.0..1.0).contains(&exploration) => Some((
-                format!("`cyclical({cycles}, {exploration})` needs at least one cycle and a fraction from 0 to below 1"),
-                "such as `cyclical(4, 0.5)`, which explores in the first half of each of four cycles",
-            )),
+            Steps::Cyclical { cycles, exploration } if cycles == 0 || !(0.0..1.0).contains(&exploration) => {
+                Some((
+                    format!(
+                        "`cyclical({cycles}, {exploration})` needs at least one cycle and a fraction from 0 to below 1"
+                    ),
+                    "such as `cyclical(4, 0.5)`, which explores in the first half of each of four cycles",
+                ))
+            }
             Steps::Constant | Steps::Polynomial { .. } | Steps::Cyclical { .. } => None,
         };
         let refusal = match transition {
@@ -134,9 +145,10 @@ impl Compilation<'_> {
                 let refusal = penalty.check().err();
                 refusal.map(|refusal| ("batches", refusal.message, refusal.help))
             }
-            Transition::Nuts { .. } | Transition::Hmc { .. } | Transition::Mala { .. } | Transition::RandomWalk { .. } => {
-                None
-            }
+            Transition::Nuts { .. }
+            | Transition::Hmc { .. }
+            | Transition::Mala { .. }
+            | Transition::RandomWalk { .. } => None,
         };
         match refusal {
             Some((option, message, help)) => {
@@ -147,23 +159,23 @@ impl Compilation<'_> {
         }
     }
 
-    /// The transition of a chain in so many dimensions.
-    fn transition(&self, dimension: usize) -> Result<Transition, Failure> {
+    /// The transition of a chain.
+    fn transition(&self, sampled: &Sampled) -> Result<Transition, Failure> {
         let batch = self.int("batch");
         Ok(match self.item.method.name {
             "nuts" => Transition::Nuts {
                 max_depth: self.int("max_depth"),
-                adaptation: self.adaptation(dimension),
+                adaptation: self.adaptation(sampled),
             },
             "hmc" => Transition::Hmc {
                 steps: self.int("steps"),
-                adaptation: self.adaptation(dimension),
+                adaptation: self.adaptation(sampled),
             },
             "mala" => Transition::Mala {
-                adaptation: self.adaptation(dimension),
+                adaptation: self.adaptation(sampled),
             },
             "random_walk" => Transition::RandomWalk {
-                adaptation: self.adaptation(dimension),
+                adaptation: self.adaptation(sampled),
             },
             "sgld" => Transition::Sgld {
                 batch,
@@ -181,7 +193,9 @@ impl Compilation<'_> {
         })
     }
 
-    fn adaptation(&self, dimension: usize) -> Adaptation {
+    fn adaptation(&self, sampled: &Sampled) -> Adaptation {
+        // The posterior of a network has many modes, and a matrix learnt in one misleads in the others.
+        let in_layers = sampled.moved.iter().any(|state| state.contains('.'));
         let trajectories = matches!(self.item.method.name, "nuts" | "hmc");
         Adaptation {
             step_size: self.real("step_size"),
@@ -192,7 +206,7 @@ impl Compilation<'_> {
                 Some("unit") => Metric::Unit,
                 Some("windowed") => Metric::Windowed,
                 Some("windowed_dense") => Metric::WindowedDense,
-                _ if trajectories && dimension <= SMALL => Metric::Dense,
+                _ if trajectories && !in_layers && sampled.dimension <= SMALL => Metric::Dense,
                 _ => Metric::Diagonal,
             },
         }

@@ -138,8 +138,8 @@ macro_rules! sampling_options {
                 OptionKind::Int(1), "1000"),
             run("report", "Sites whose every element is diagnosed; without names all sites of a small model, and predictions and the \
                  norm of each site of a large one.", OptionKind::Names, ""),
-            run("loo", "Whether rows are left out one at a time by PSIS-LOO: `auto` where it takes few millions of likelihoods, `always`, \
-                 or `never`.", OptionKind::Word(&["auto", "always", "never"]), "auto"),
+            run("loo", "Whether rows are left out one at a time by PSIS-LOO: `auto` where it takes few millions of likelihoods, \
+                 `always`, or `never`; never for a tempered posterior.", OptionKind::Word(&["auto", "always", "never"]), "auto"),
             run("store", "Where draws are kept until the end: in `memory`, or on `disk` alone.",
                 OptionKind::Word(&["memory", "disk"]), "memory"),
             option("noncentre", "Sites that are sampled as their noise: the position is `(value - loc) / scale`.",
@@ -161,8 +161,15 @@ const METRIC: OptionDef = run(
     "metric",
     "The metric that the warm-up finds: `diagonal`, or `dense` with correlations, from positions and the gradients of `nuts` and \
      `hmc`; `windowed` and `windowed_dense` from positions alone in the windows of Stan; `unit` is none. `automatic` is `dense` for \
-     `nuts` and `hmc` in at most 50 dimensions, else `diagonal`.",
-    OptionKind::Word(&["automatic", "diagonal", "dense", "windowed", "windowed_dense", "unit"]),
+     `nuts` and `hmc` of models without layers in at most 50 dimensions, else `diagonal`.",
+    OptionKind::Word(&[
+        "automatic",
+        "diagonal",
+        "dense",
+        "windowed",
+        "windowed_dense",
+        "unit",
+    ]),
     "automatic",
 );
 
@@ -175,7 +182,12 @@ const fn target_acceptance(default: &'static str) -> OptionDef {
     )
 }
 
-const BATCH_OF_GRADIENT: OptionDef = run("batch", "Rows per gradient; 0 takes all rows.", OptionKind::Int(0), "128");
+const BATCH_OF_GRADIENT: OptionDef = run(
+    "batch",
+    "Rows per gradient; 0 takes all rows.",
+    OptionKind::Int(0),
+    "128",
+);
 
 const STEPS: OptionDef = run(
     "schedule",
@@ -206,7 +218,8 @@ pub static ALL: &[MethodDef] = &[
         "hmc",
         "Static Hamiltonian Monte Carlo.",
         sampling_options![
-            "1000", "1000",
+            "1000",
+            "1000",
             run("steps", "Leapfrog steps per iteration.", OptionKind::Int(1), "16"),
             target_acceptance("0.8"),
             STEP_SIZE,
@@ -230,8 +243,14 @@ pub static ALL: &[MethodDef] = &[
         "nuts",
         "The no-U-turn sampler.",
         sampling_options![
-            "1000", "1000",
-            run("max_depth", "The largest number of doublings of a trajectory.", OptionKind::Int(1), "10"),
+            "1000",
+            "1000",
+            run(
+                "max_depth",
+                "The largest number of doublings of a trajectory.",
+                OptionKind::Int(1),
+                "10"
+            ),
             target_acceptance("0.8"),
             STEP_SIZE,
             METRIC,
@@ -241,19 +260,58 @@ pub static ALL: &[MethodDef] = &[
         "penalty",
         "Metropolis sampling on mini-batches with the penalty method.",
         sampling_options![
-            "1000", "10000",
-            run("batch", "Rows per batch, over all files of the data; 0 takes all rows, which is exact.", OptionKind::Int(0), "100"),
-            run("batches", "Batches per iteration, from which the variance of the loss difference is estimated.", OptionKind::Int(1), "10"),
-            run("loss", "What the likelihood of a batch stands for: `data` (all rows: the ordinary posterior) or `batch` (itself: the \
-                 posterior tempered by batch / rows).", OptionKind::Word(&["batch", "data"]), "batch"),
-            run("estimator", "The loss difference: `mean` over all batches, or of a `single` one, with its variance from the others.",
-                OptionKind::Word(&["mean", "single"]), "mean"),
-            run("penalty", "What corrects for the noise of the difference: `plain` (half its variance), `corrected` (also for the noise \
-                 of the variance) or `naive` (nothing).", OptionKind::Word(&["plain", "corrected", "naive"]), "plain"),
-            run("proposal", "How states are proposed: `random_walk(step)` or `mala(step)`, whose gradient has a batch of its own.",
-                OptionKind::Call, "random_walk(1e-3)"),
-            run("gradient_batch", "Rows of the batch whose gradient proposes; 0 takes `batch`.", OptionKind::Int(0), "0"),
-            run("replacement", "Whether a row may be in a batch more than once.", OptionKind::Bool, "false"),
+            "1000",
+            "10000",
+            run(
+                "batch",
+                "Rows per batch, over all files of the data; 0 takes all rows, which is exact.",
+                OptionKind::Int(0),
+                "100"
+            ),
+            run(
+                "batches",
+                "Batches per iteration, from which the variance of the loss difference is estimated.",
+                OptionKind::Int(1),
+                "10"
+            ),
+            run(
+                "loss",
+                "What the likelihood of a batch stands for: `data` (all rows: the ordinary posterior) or `batch` (itself: the \
+                 posterior tempered by batch / rows).",
+                OptionKind::Word(&["batch", "data"]),
+                "batch"
+            ),
+            run(
+                "estimator",
+                "The loss difference: `mean` over all batches, or of a `single` one, with its variance from the others.",
+                OptionKind::Word(&["mean", "single"]),
+                "mean"
+            ),
+            run(
+                "penalty",
+                "What corrects for the noise of the difference: `plain` (half its variance), `corrected` (also for the noise \
+                 of the variance) or `naive` (nothing).",
+                OptionKind::Word(&["plain", "corrected", "naive"]),
+                "plain"
+            ),
+            run(
+                "proposal",
+                "How states are proposed: `random_walk(step)` or `mala(step)`, whose gradient has a batch of its own.",
+                OptionKind::Call,
+                "random_walk(1e-3)"
+            ),
+            run(
+                "gradient_batch",
+                "Rows of the batch whose gradient proposes; 0 takes `batch`.",
+                OptionKind::Int(0),
+                "0"
+            ),
+            run(
+                "replacement",
+                "Whether a row may be in a batch more than once.",
+                OptionKind::Bool,
+                "false"
+            ),
         ],
     ),
     sampler(
@@ -265,10 +323,16 @@ pub static ALL: &[MethodDef] = &[
         "sghmc",
         "Stochastic-gradient Hamiltonian Monte Carlo.",
         sampling_options![
-            "1000", "10000",
+            "1000",
+            "10000",
             BATCH_OF_GRADIENT,
             given_step("1e-5"),
-            run("friction", "The part of the momentum that is lost in an iteration.", OptionKind::Real(0.0, 1.0), "0.1"),
+            run(
+                "friction",
+                "The part of the momentum that is lost in an iteration.",
+                OptionKind::Real(0.0, 1.0),
+                "0.1"
+            ),
             STEPS,
         ],
     ),

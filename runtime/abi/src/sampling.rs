@@ -20,6 +20,8 @@ pub struct Sampling {
     pub rows: Artifact,
     /// The states that make a position, one after the other; the others stay where they start.
     pub moved: Vec<String>,
+    /// The sites whose positions are the noise of their priors, by number in the infer's reports.
+    pub noncentred: Vec<usize>,
     /// Chains.
     pub chains: usize,
     /// Iterations of warm-up of each chain.
@@ -53,6 +55,13 @@ pub struct Axes {
     pub levels: Vec<(String, Vec<String>)>,
 }
 
+impl Sampling {
+    /// Iterations of each chain, those of the warm-up included.
+    pub fn iterations(&self) -> usize {
+        self.warmup.saturating_add(self.draws.saturating_mul(self.thin))
+    }
+}
+
 /// Whether PSIS-LOO and WAIC are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaveOneOut {
@@ -69,7 +78,7 @@ pub enum LeaveOneOut {
 pub enum Store {
     /// In memory (and on disk as they come, where there is an output folder).
     Memory,
-    /// On disk alone: memory does not grow with the number of draws.
+    /// On disk alone: what is diagnosed is read from there, one site at a time.
     Disk,
 }
 

@@ -50,17 +50,17 @@ pub struct Outcome {
 /// Energy errors above this are divergences, as in Stan.
 pub const DIVERGENCE: f64 = 1000.0;
 
-/// Whether an energy error is a divergence.
+/// Whether an energy error is a divergence: also one that is not finite, of whichever sign.
 pub fn diverges(error: f64) -> bool {
-    error.is_nan() || error > DIVERGENCE
+    !error.is_finite() || error > DIVERGENCE
 }
 
-/// The probability that a proposal with this energy error is accepted; none for what is not a number.
+/// The probability that a proposal with this energy error is accepted; none for what is not finite.
 pub fn acceptance(error: f64) -> f64 {
-    if error.is_nan() {
-        0.0
-    } else {
+    if error.is_finite() {
         (-error).exp().min(1.0)
+    } else {
+        0.0
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Static {
     end: Slot,
     /// The energy error that is largest by size.
     worst: f64,
+    /// Whether an error was a divergence.
+    diverged: bool,
 }
 
 impl Trajectory for Static {
@@ -55,6 +57,7 @@ impl Trajectory for Static {
             start,
             end: start,
             worst: 0.0,
+            diverged: false,
         };
         Next::Step { from: start, size }
     }
@@ -65,6 +68,7 @@ impl Trajectory for Static {
         self.taken += 1;
         let error = scene.points.energy(at) - scene.points.energy(self.start);
         self.worst = larger(self.worst, error);
+        self.diverged |= diverges(error);
         if error.is_finite() && self.taken < self.steps {
             return Next::Step {
                 from: at,
@@ -84,7 +88,7 @@ impl Trajectory for Static {
             acceptance,
             depth: 0,
             steps: self.taken as u32,
-            diverging: diverges(self.worst),
+            diverging: self.diverged,
             energy_error: self.worst,
         })
     }

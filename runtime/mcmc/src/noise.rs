@@ -57,17 +57,6 @@ impl Noise {
             }
         }
     }
-
-    /// Brings a random choice of `count` of the elements to the front, a function of the iteration and of the order before.
-    /// `offset` sets apart several choices for one purpose and iteration.
-    pub fn choose(self, purpose: Purpose, iteration: u64, offset: usize, order: &mut [u32], count: usize) {
-        let all = order.len();
-        for at in 0..count.min(all) {
-            let uniform = self.uniform(purpose, iteration, offset + at);
-            let other = at + ((uniform * (all - at) as f64) as usize).min(all - at - 1);
-            order.swap(at, other);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -49,6 +49,8 @@ pub struct Doubling {
     acceptance: f64,
     /// The energy error that is largest by size.
     worst: f64,
+    /// Whether an error was a divergence.
+    diverged: bool,
 }
 
 impl Doubling {
@@ -68,6 +70,7 @@ impl Doubling {
             steps: 0,
             acceptance: 0.0,
             worst: 0.0,
+            diverged: false,
         }
     }
 
@@ -147,7 +150,7 @@ impl Doubling {
             acceptance: self.acceptance / f64::from(self.steps.max(1)),
             depth: self.depth,
             steps: self.steps,
-            diverging: diverges(self.worst),
+            diverging: self.diverged,
             energy_error: self.worst,
         })
     }
@@ -164,7 +167,7 @@ impl Trajectory for Doubling {
         scene.points.hold(start);
         scene.points.hold(start);
         (self.log_weight, self.depth, self.steps) = (0.0, 0, 0);
-        (self.acceptance, self.worst) = (0.0, 0.0);
+        (self.acceptance, self.worst, self.diverged) = (0.0, 0.0, false);
         self.double(scene)
     }
 
@@ -173,6 +176,7 @@ impl Trajectory for Doubling {
         self.steps += 1;
         self.acceptance += acceptance(error);
         self.worst = larger(self.worst, error);
+        self.diverged |= diverges(error);
         if diverges(error) {
             scene.points.release(at);
             return self.end(scene);

@@ -40,16 +40,40 @@ pub fn sampler(setup: &Setup<'_>) -> Box<dyn Sampler> {
     match setup.transition {
         Transition::Mala { adaptation } => Box::new(Metropolis::new(setup, Drift::Gradient, adaptation)),
         Transition::RandomWalk { adaptation } => Box::new(Metropolis::new(setup, Drift::None, adaptation)),
-        &Transition::Sgld { batch, step_size, schedule } => {
-            let options = Options { batch, step_size, schedule };
+        &Transition::Sgld {
+            batch,
+            step_size,
+            schedule,
+        } => {
+            let options = Options {
+                batch,
+                step_size,
+                schedule,
+            };
             Box::new(StochasticGradient::new(setup, Dynamics::Langevin, options))
         }
-        &Transition::Sghmc { batch, step_size, friction, schedule } => {
-            let options = Options { batch, step_size, schedule };
-            Box::new(StochasticGradient::new(setup, Dynamics::Hamiltonian { friction }, options))
+        &Transition::Sghmc {
+            batch,
+            step_size,
+            friction,
+            schedule,
+        } => {
+            let options = Options {
+                batch,
+                step_size,
+                schedule,
+            };
+            Box::new(StochasticGradient::new(
+                setup,
+                Dynamics::Hamiltonian { friction },
+                options,
+            ))
         }
         Transition::Penalty(options) => Box::new(PenaltyMethod::new(setup, options)),
-        Transition::Nuts { max_depth, adaptation } => Box::new(nuts(setup, *max_depth, adaptation)),
+        Transition::Nuts {
+            max_depth,
+            adaptation,
+        } => Box::new(nuts(setup, *max_depth, adaptation)),
         Transition::Hmc { steps, adaptation } => Box::new(hmc(setup, *steps, adaptation)),
     }
 }

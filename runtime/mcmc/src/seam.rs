@@ -114,7 +114,14 @@ pub trait Target {
     fn value(&mut self, at: &[f64], rows: Option<&[u32]>, scale: f64) -> f64;
 
     /// The answer to [`Request::Differences`]: returns the prior's part and writes one sum per group.
-    fn differences(&mut self, from: &[f64], to: &[f64], rows: &[u32], ends: &[usize], sums: &mut [f64]) -> f64;
+    fn differences(
+        &mut self,
+        from: &[f64],
+        to: &[f64],
+        rows: &[u32],
+        ends: &[usize],
+        sums: &mut [f64],
+    ) -> f64;
 }
 
 /// Memory for answers.

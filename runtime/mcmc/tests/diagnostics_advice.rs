@@ -48,6 +48,7 @@ fn good<'a>(transition: &'a Transition, quantities: &'a [(String, Summary)]) -> 
             bad: 0,
             very_bad: 0,
         }),
+        loss_variance: None,
     }
 }
 
@@ -92,7 +93,9 @@ fn codes_are_sorted_and_explained() {
     let ids: Vec<&str> = CODES.iter().map(|code| code.id).collect();
     assert_eq!(
         ids,
-        ["E0520", "E0521", "E0522", "E0523", "E0524", "E0525", "E0526"]
+        [
+            "E0520", "E0521", "E0522", "E0523", "E0524", "E0525", "E0526", "E0527"
+        ]
     );
     assert!(
         CODES
@@ -109,6 +112,7 @@ fn good_chains_get_no_advice() {
         acceptance: &[],
         missing_information: &[],
         shapes: None,
+        loss_variance: None,
         ..good(&NUTS, &[])
     };
     assert_eq!(advice(&none), []);
@@ -269,4 +273,18 @@ fn the_most_serious_comes_first() {
     };
     let ids: Vec<&str> = advice(&facts).iter().map(|found| found.code.id).collect();
     assert_eq!(ids, ["E0520", "E0521", "E0522", "E0524"]);
+}
+
+#[test]
+fn noisy_loss_differences() {
+    let quantities = [("a".to_owned(), GOOD)];
+    let of = |variance| Facts {
+        loss_variance: Some(variance),
+        ..good(&NUTS, &quantities)
+    };
+    assert!(advice(&of(1.9)).is_empty());
+    assert_says(
+        &only(&of(9.64), "E0527"),
+        &["it is 9.6 on average", "more `batches`"],
+    );
 }

@@ -378,6 +378,21 @@ fn clear(folder: &Path, extensions: &[&str]) -> io::Result<()> {
     paths.iter().try_for_each(fs::remove_file)
 }
 
+/// Whether a name begins as those of the files and stores that runs write.
+fn is_result(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let written = [
+        "result.json.",
+        "program.json.",
+        "report.html.",
+        "posterior.",
+        "predictions.",
+        "predictive.",
+    ];
+    let of_stan = path.parent().is_some_and(|folder| folder.ends_with("stan")) && name.contains(".csv.");
+    of_stan || written.iter().any(|begin| name.starts_with(begin))
+}
+
 /// Deletes what a run that was killed had begun to write in place of its results: `NAME.PROCESS.tmp`, `NAME.PROCESS.old`.
 fn tidy(folder: &Path) -> io::Result<()> {
     if !folder.exists() {
@@ -392,7 +407,7 @@ fn tidy(folder: &Path) -> io::Result<()> {
         let is_begun = path
             .extension()
             .is_some_and(|last| last == "tmp" || last == "old");
-        if is_begun && path.file_stem().map(Path::new).is_some_and(is_process) {
+        if is_begun && is_result(&path) && path.file_stem().map(Path::new).is_some_and(is_process) {
             match path.is_dir() {
                 true => fs::remove_dir_all(&path)?,
                 false => fs::remove_file(&path)?,

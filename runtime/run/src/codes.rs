@@ -189,7 +189,10 @@ pub fn no_rows(data: &str) -> Diagnostic {
 
 /// No chain can start.
 pub fn no_start(infer: &str, chain: usize, attempts: u64) -> Diagnostic {
-    let text = format!("chain {} of `{infer}` finds no start with a finite density in {attempts} attempts", chain + 1);
+    let text = format!(
+        "chain {} of `{infer}` finds no start with a finite density in {attempts} attempts",
+        chain + 1
+    );
     error(&NO_START, Fault::Program, text)
         .help("start from a point estimate: `start = map`")
         .help("see that the data lie in the support of the likelihood, and standardise the inputs")

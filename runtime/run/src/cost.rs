@@ -38,7 +38,7 @@ pub fn predict_peaks(manifest: &mut Manifest, schemas: &HashMap<String, Schema>)
         }
         let results = predictions(infer, schema) + if splits > 1 { data.rows } else { 0 };
         // At the last split: what the others left, and what the one before it left for the table of results.
-        let others = (splits - 1) * parameters(infer) + (splits - 1).min(1) * results;
+        let others = (splits - 1) * kept_of(infer) + (splits - 1).min(1) * results;
         let cutting = match (splits > 1, is_read) {
             (true, _) => data.parts + data.rows,
             (false, false) => data.parts + data.table,
@@ -46,8 +46,16 @@ pub fn predict_peaks(manifest: &mut Manifest, schemas: &HashMap<String, Schema>)
         };
         let working = workspace + computing(infer, schema) + if splits > 1 { data.rows } else { 0 };
         infer.cost.peak_bytes = reading.max(kept + others + cutting.max(working));
-        kept += splits * parameters(infer) + results;
+        kept += splits * kept_of(infer) + results;
     }
+}
+
+/// The bytes that a finished infer holds: parameters, or draws.
+fn kept_of(infer: &Infer) -> u64 {
+    let draws = infer
+        .sampling()
+        .map_or(0, |sampling| sample::held(infer, sampling));
+    parameters(infer) + draws
 }
 
 /// The bytes of a data item in its three forms.

@@ -37,20 +37,25 @@ impl Fingerprint {
             let method = format!("{} in {}", infer.method, infer.precision);
             print.fact(&format!("the infer `{name}`"), &method);
             if let Work::Sample(sampling) = &infer.work {
-                print.sampling(name, sampling);
+                print.sampling(name, sampling, is_needed(manifest, name));
             }
         }
         for spec in &manifest.data {
-            for path in files(spec) {
+            for (number, path) in files(spec).enumerate() {
                 let file = path.file_name().unwrap_or_default().to_string_lossy();
-                let name = format!("`{file}` of `{}`", spec.name);
+                let mut name = format!("`{file}` of `{}`", spec.name);
+                if print.contents.contains_key(&name) {
+                    // Files of one name in several folders.
+                    name = format!("`{file}`, file {} of `{}`,", number + 1, spec.name);
+                }
                 print.contents.insert(name, checksum_of(path)?.to_string());
             }
         }
         Ok(print)
     }
 
-    fn sampling(&mut self, infer: &str, sampling: &Sampling) {
+    /// `is_needed` says whether another infer starts from this one or takes sites from it: more draws would change what it took.
+    fn sampling(&mut self, infer: &str, sampling: &Sampling, is_needed: bool) {
         self.fact(
             &format!("the chains of `{infer}`"),
             &format!(
@@ -59,7 +64,7 @@ impl Fingerprint {
             ),
         );
         let draws = sampling.draws as u64;
-        if is_stretched(&sampling.transition) {
+        if is_stretched(&sampling.transition) || is_needed {
             self.fact(&format!("the draws of `{infer}`"), &draws.to_string());
         } else {
             self.draws(infer, draws);
@@ -112,6 +117,14 @@ impl Fingerprint {
         });
         facts.chain(contents).chain(fewer).collect()
     }
+}
+
+/// Whether another infer starts from this one or takes sites from it.
+fn is_needed(manifest: &Manifest, name: &str) -> bool {
+    manifest.infers.iter().any(|infer| {
+        let mut taken = infer.states.iter().filter_map(|state| state.from.as_ref());
+        infer.start.as_deref() == Some(name) || taken.any(|(from, _)| from == name)
+    })
 }
 
 /// What two maps do not agree on, with the values in both.

@@ -90,8 +90,16 @@ fn draws(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), D
         let (Some(infer), Some(sampled)) = (infer, sampled) else {
             continue;
         };
-        let export = Export { infer, outcome, sampled, context: &context };
-        let (zarr, stan) = (name(manifest, "posterior", &infer.name, "zarr"), folder.join("stan"));
+        let export = Export {
+            infer,
+            outcome,
+            sampled,
+            context: &context,
+        };
+        let (zarr, stan) = (
+            name(manifest, "posterior", &infer.name, "zarr"),
+            folder.join("stan"),
+        );
         let zarr = folder.join(zarr);
         export.zarr(&zarr).or_else(|stop| unwritten(stop, &zarr))?;
         export.stan(&stan).or_else(|stop| unwritten(stop, &stan))?;

@@ -168,7 +168,11 @@ impl Predictor {
     /// Values of another size, from the folder of another run.
     pub fn set_parameters(&mut self, values: &Values) -> Result<(), Fault> {
         self.drawn.clear();
-        for (name, values) in self.parameters.iter().filter_map(|name| values.get_key_value(name)) {
+        for (name, values) in self
+            .parameters
+            .iter()
+            .filter_map(|name| values.get_key_value(name))
+        {
             if self.machine.is_per_draw(name) {
                 let draws = self.machine.sizes().get(Symbol::Draws).max(1);
                 self.drawn.push(Drawn {

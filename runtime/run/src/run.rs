@@ -8,11 +8,11 @@ use crate::fit::{Context, Fitted, Stop, fit};
 use crate::interrupt::Interrupt;
 use crate::predict::{Predictor, draws_in};
 use crate::prune::{self, Pruned};
-use crate::score::Scorer;
-use crate::states::{self, Values};
 use crate::sample::diagnose::{Diagnosis, diagnose};
 use crate::sample::quantities::{Quantity, quantities};
 use crate::sample::{Sampled, sample};
+use crate::score::Scorer;
+use crate::states::{self, Values};
 use crate::summary::{SiteSummary, of_draws, summaries};
 use bnnc_abi::data::DataSpec;
 use bnnc_abi::manifest::{Infer, Manifest, Work};
@@ -323,7 +323,9 @@ impl Run<'_> {
         }
         let found = match infer.work {
             Work::Train(_) => Found::Fitted(Box::new(self.fitted(infer, &dataset, start, split)?)),
-            Work::Sample(_) => Found::Sampled(Arc::new(sample(infer, &dataset, start, split, &self.context)?)),
+            Work::Sample(_) => {
+                Found::Sampled(Arc::new(sample(infer, &dataset, start, split, &self.context)?))
+            }
         };
         self.result.interrupted |= found.is_interrupted();
         let fit_seconds = clock.elapsed().as_secs_f64();

@@ -12,12 +12,15 @@ use crate::codes;
 use crate::feed::examples;
 use crate::fit::{Context, Stop};
 use crate::states::Values;
-use bnnc_abi::manifest::Infer;
+use crate::summary;
+use bnnc_abi::manifest::{Infer, SiteReport};
 use bnnc_abi::sampling::{Sampling, Store, Transition};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
+use bnnc_base::shape::Sizes;
 use bnnc_data::Dataset;
 use chains::{Chain, Chains};
+use sites::Sites;
 use std::sync::Arc;
 use target::{Layout, Shared};
 
@@ -109,7 +112,7 @@ pub fn sample(
     let mut chains = chains.run()?;
     let layout = shared.layout.clone();
     drop(shared);
-    let planned = sampling.warmup + sampling.draws * sampling.thin;
+    let planned = sampling.iterations();
     let interrupted = chains.iter().any(|chain| chain.iterations < planned);
     if interrupted {
         // Nothing can be said of chains that were stopped before their first draw.
@@ -126,14 +129,50 @@ pub fn sample(
     let (mut values, mut mean) = (start.clone(), start);
     spread(&chains, &layout, predictive, &mut values)?;
     average(&chains, &layout, &mut mean)?;
-    Ok(Sampled {
+    let mut found = Sampled {
         values: Arc::new(values),
         predictive,
         mean: Arc::new(mean),
         chains,
         layout,
         interrupted,
-    })
+    };
+    found.mean = Arc::new(centred(infer, sampling, &found, dataset, context)?);
+    Ok(found)
+}
+
+/// The mean states, with the mean of the values in the place of the mean noise: infers that take them know no noise.
+fn centred(
+    infer: &Infer,
+    sampling: &Sampling,
+    sampled: &Sampled,
+    dataset: &Dataset,
+    context: &Context,
+) -> Result<Values, Stop> {
+    let mut mean = sampled.mean.as_ref().clone();
+    if sampling.noncentred.is_empty() {
+        return Ok(mean);
+    }
+    let mut sites = Sites::new(infer, sampled, dataset, context)?;
+    for &site in &sampling.noncentred {
+        let state = format!("{}/loc", infer.reports[site].name);
+        let Some(values) = mean.get_mut(&state) else {
+            continue;
+        };
+        values.fill(0.0);
+        let share = 1.0 / sampled.draws() as f64;
+        for chain in 0..sampled.chains.len() {
+            sites.visit(chain, &[site], |_, draws| {
+                for draw in draws.chunks_exact(values.len().max(1)) {
+                    values
+                        .iter_mut()
+                        .zip(draw)
+                        .for_each(|(mean, value)| *mean += share * value);
+                }
+            })?;
+        }
+    }
+    Ok(mean)
 }
 
 /// Puts `count` draws, evenly spaced over all chains, in the place of each state that moves.
@@ -190,15 +229,43 @@ fn average(chains: &[Chain], layout: &Layout, values: &mut Values) -> Result<(),
     Ok(())
 }
 
-/// The bytes that sampling takes: machines for as many chains as run at once, rows, and the draws that are kept in memory.
-/// Like every prediction, it is for one thread.
+/// Numbers that come with a draw, at most.
+const STATS: usize = 9;
+
+/// The bytes that sampling takes: machines for one chain, rows, and [`held`]. Like every prediction, it is for one thread.
 pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
     let (machines, feeds) = target::bytes(infer, sampling, rows);
-    let draws = match sampling.store {
-        Store::Memory => sampling.chains * sampling.draws,
+    let draws = sampling.chains.saturating_mul(sampling.draws);
+    let size = |site: &SiteReport| site.shape.count(&Sizes::default()).min(summary::SMALL);
+    // Where draws are on disk, what is diagnosed is read site by site.
+    let site = infer
+        .reports
+        .iter()
+        .map(size)
+        .max()
+        .unwrap_or(1)
+        .max(quantities::PREDICTIONS);
+    let diagnosed = draws.saturating_mul(site + 3).saturating_mul(size_of::<f64>()) as u64;
+    machines
+        .saturating_add(feeds)
+        .saturating_add(held(infer, sampling))
+        .saturating_add(diagnosed)
+}
+
+/// The bytes that are held of the draws until the end of the run.
+pub fn held(infer: &Infer, sampling: &Sampling) -> u64 {
+    let draws = sampling.chains.saturating_mul(sampling.draws);
+    let dimension = Layout::new(infer, sampling).dimension;
+    let elements = |site: &SiteReport| match site.shape.count(&Sizes::default()) {
+        count if count <= summary::SMALL => count,
+        _ => 1 + quantities::PREDICTIONS,
+    };
+    let in_memory = match sampling.store {
+        // The draws, with room to grow, and the quantities.
+        Store::Memory => 2 * (dimension + STATS) + infer.reports.iter().map(elements).sum::<usize>() + 1,
         Store::Disk => 0,
     };
-    // The draws of the chains, and those that predictions are made with.
-    let kept = draws + infer.predictive_draws.min(sampling.chains * sampling.draws);
-    machines + feeds + (kept * Layout::new(infer, sampling).dimension * size_of::<f64>()) as u64
+    let predictive = infer.predictive_draws.min(draws).saturating_mul(dimension);
+    let numbers = draws.saturating_mul(in_memory).saturating_add(predictive);
+    numbers.saturating_mul(size_of::<f64>()) as u64
 }

@@ -311,9 +311,9 @@ fn a_process_killed_between_two_renames_left_the_state_before() {
 #[test]
 fn what_a_killed_run_had_begun_to_write_is_deleted() {
     let out = folder("begun");
-    fs::create_dir(out.join("draws.zarr.17.tmp")).unwrap();
-    fs::create_dir(out.join("draws.zarr.17.old")).unwrap();
-    fs::write(out.join("draws.zarr.17.old").join("inside"), "x").unwrap();
+    fs::create_dir(out.join("posterior.zarr.17.tmp")).unwrap();
+    fs::create_dir(out.join("posterior.zarr.17.old")).unwrap();
+    fs::write(out.join("posterior.zarr.17.old").join("inside"), "x").unwrap();
     for name in ["result.json.17.tmp", "mine.tmp", "mine.old", "a.1x.tmp", "17"] {
         fs::write(out.join(name), "x").unwrap();
     }

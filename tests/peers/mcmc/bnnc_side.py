@@ -42,7 +42,7 @@ def named(posterior, draws):
 
 
 def main():
-    options, began = side.start()
+    options, _ = side.start()
     folder = f"{options.out}.bnnc"
     shutil.rmtree(folder, ignore_errors=True)
     command = [*options.bnnc.split(), "run", program(options.posterior), "--json", "--out", folder]

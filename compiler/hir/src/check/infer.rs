@@ -135,7 +135,9 @@ fn target(
     let (def, at) = named(session, written, wanted, kind)?;
     let takes = method.map_or(Takes::Either, |method| method.takes);
     match (def, takes) {
-        (Def::Model(model), Takes::Model | Takes::Either | Takes::ModelOrFixed) => Some((Target::Model(model), written.span)),
+        (Def::Model(model), Takes::Model | Takes::Either | Takes::ModelOrFixed) => {
+            Some((Target::Model(model), written.span))
+        }
         (Def::Posterior(id), Takes::Posterior | Takes::Either | Takes::ModelOrFixed) => {
             Some((Target::Posterior(id), written.span))
         }
@@ -197,7 +199,11 @@ fn only_fixed(session: &mut Session<'_>, id: PosteriorId, method: &MethodDef, sp
         return;
     };
     let names: Vec<String> = line.sites.iter().map(|(path, _)| format!("`{path}`")).collect();
-    let message = format!("`{}` draws {} itself and takes no family", method.name, names.join(", "));
+    let message = format!(
+        "`{}` draws {} itself and takes no family",
+        method.name,
+        names.join(", ")
+    );
     let help = "leave the line out; `site = infer.site` and `~ Point(fixed(value))` fix a site";
     let diagnostic = report::wrong_target(span, message, help).also(line.span, "a family is given here");
     session.diagnostics.push(diagnostic);

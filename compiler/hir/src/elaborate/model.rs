@@ -64,7 +64,11 @@ pub fn elaborate(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) 
     let inputs = elaborator.inputs(&item.inputs, &mut frame, item.span)?;
     let outputs = elaborator.inputs(&item.outputs, &mut frame, item.span)?;
     elaborator.statements(&item.body, &mut frame)?;
-    let derived = item.body.iter().filter_map(|stmt| named(stmt, item, &frame)).collect();
+    let derived = item
+        .body
+        .iter()
+        .filter_map(|stmt| named(stmt, item, &frame))
+        .collect();
     let sites = std::mem::take(&mut elaborator.sites);
     let results = elaborator.observed.clone().into_iter().enumerate();
     let results = results

@@ -63,7 +63,13 @@ pub fn elaborate(module: &Module, id: PosteriorId, model: &Model, rest: Rest) ->
         }
         let Some(line) = item.lines.iter().find(|line| covers(line, &site.name)) else {
             if rest == Rest::Method {
-                sites.push(family(module, site, point_family(module, item.span)?, &[], item.span)?);
+                sites.push(family(
+                    module,
+                    site,
+                    point_family(module, item.span)?,
+                    &[],
+                    item.span,
+                )?);
                 continue;
             }
             return Err(limit(

@@ -41,6 +41,8 @@ pub struct Sampled {
     pub moved: Vec<Arc<str>>,
     /// How each site is sampled.
     pub reports: Vec<SiteReport>,
+    /// The sites whose positions are the noise of their priors, by number in `reports`.
+    pub noncentred: Vec<usize>,
     /// Nodes of the log density that a gradient flows through.
     pub gradient_nodes: usize,
     /// Scalars among the sites.
@@ -85,6 +87,9 @@ pub fn sampled(
         dimension: moved.iter().map(|(_, shape)| count(shape)).sum(),
         moved: moved.into_iter().map(|(name, _)| name).collect(),
         reports: task.reports(),
+        noncentred: (0..plans.len())
+            .filter(|at| task.is_noncentred(&plans[*at]))
+            .collect(),
         gradient_nodes,
         parameters: model.sites.iter().map(|site| count(&site.ty.shape)).sum(),
     })
@@ -108,7 +113,9 @@ fn check(plans: &[Plan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diagnost
 
 fn moves(plan: &Plan<'_>) -> bool {
     let starts = plan.posterior.params.iter().map(|param| &param.start);
-    starts.into_iter().any(|start| matches!(start, Start::Optimise(_)))
+    starts
+        .into_iter()
+        .any(|start| matches!(start, Start::Optimise(_)))
 }
 
 struct Task<'a> {
@@ -162,7 +169,10 @@ impl Task<'_> {
         let (mut builder, mut scope) = self.start("rows");
         let prior = self.prior(&mut builder, &mut scope);
         let terms = self.terms(&mut builder, &scope);
-        builder.finish(vec![("log_prior".into(), prior), ("log_likelihood".into(), terms)])
+        builder.finish(vec![
+            ("log_prior".into(), prior),
+            ("log_likelihood".into(), terms),
+        ])
     }
 
     /// The states and the data, by name.
@@ -201,7 +211,10 @@ impl Task<'_> {
         // A state that the density does not depend on has no parameter left, and a gradient of zeros.
         let mut wrt = Vec::new();
         for (name, shape) in &moved {
-            let known = density.params.iter().position(|param| nodes::param_name(density, *param) == &**name);
+            let known = density
+                .params
+                .iter()
+                .position(|param| nodes::param_name(density, *param) == &**name);
             wrt.push(match known {
                 Some(at) => params[at],
                 None => builder.param(name, Type::real(shape.clone())),

@@ -90,23 +90,6 @@ impl Penalty {
         }
         Ok(())
     }
-
-    /// What is worth knowing about options that can run: batches that together cost as much as all rows, on which Metropolis sampling
-    /// is exact.
-    pub fn advice(&self, rows: usize) -> Option<String> {
-        let cost = self.batch.saturating_mul(self.batches);
-        if self.takes_all(rows) || cost < rows {
-            return None;
-        }
-        let exact = match self.loss {
-            Loss::Data => "`batch = 0`".to_string(),
-            Loss::Batch => format!("`batch = 0` with `temperature = {}`", 1.0 / self.share(rows)),
-        };
-        let (batch, batches) = (self.batch, self.batches);
-        Some(format!(
-            "{batches} batches of {batch} rows cost as much as all {rows}: {exact} has the same target without noise"
-        ))
-    }
 }
 
 impl Correction {
@@ -201,12 +184,5 @@ mod tests {
             Penalty { batch: 0, ..plain() }.check_shards(&[4, 1, 7, 9, 3, 2]),
             Ok(())
         );
-    }
-
-    #[test]
-    fn costly_batches_are_told() {
-        assert_eq!(plain().advice(26), None);
-        assert!(plain().advice(25).unwrap().contains("`temperature = 5`"));
-        assert_eq!(plain().advice(5), None);
     }
 }

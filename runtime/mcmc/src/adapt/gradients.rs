@@ -50,6 +50,8 @@ pub struct Spreads {
     width: u64,
     /// Whether the metric was made from draws before.
     renewed: bool,
+    /// Whether the metric is a matrix by now.
+    correlated: bool,
     /// The draws that the metric is made from.
     used: Pairs,
     /// Those of them that are kept when the others are forgotten.
@@ -73,6 +75,7 @@ impl Spreads {
             end: warmup - 15 * warmup / 100,
             width: Spreads::SHORT,
             renewed: false,
+            correlated: false,
             used: Pairs::new(dimension, dense),
             kept: Pairs::new(dimension, dense),
         }
@@ -120,13 +123,18 @@ impl Spreads {
         if first { Change::Order } else { Change::Metric }
     }
 
-    fn renew(&self, iteration: usize, whitening: &mut Whitening) {
+    fn renew(&mut self, iteration: usize, whitening: &mut Whitening) {
         let Pairs { positions, gradients } = &self.used;
         let dimension = gradients.dimension();
         if let Whitening::Dense(lower) = whitening
             && iteration >= self.early
-            && positions.count() >= 2 * dimension as u64
+            && (self.correlated || positions.count() >= 2 * dimension as u64)
         {
+            // Draws that were forgotten may leave too few for a new matrix: the old one is better than none.
+            if positions.count() < 2 * dimension as u64 {
+                return;
+            }
+            self.correlated = true;
             // A factor costs as much as many steps in high dimensions.
             if iteration.is_multiple_of(1 + dimension / 8) {
                 positions.correlate(lower);

@@ -14,6 +14,7 @@ pub static CODES: &[&Code] = &[
     &TRAJECTORIES_CUT,
     &ACCEPTANCE_OFF,
     &ROWS_NOT_LEFT_OUT,
+    &NOISY_DIFFERENCES,
 ];
 
 static DIVERGENCES: Code = Code {
@@ -87,6 +88,19 @@ static ROWS_NOT_LEFT_OUT: Code = Code {
               Wrong: `y ~ Normal(f(x), sigma)` with outliers.\n\nRight: `y ~ StudentT(4, f(x), sigma)`.",
 };
 
+static NOISY_DIFFERENCES: Code = Code {
+    id: "E0527",
+    title: "loss differences that are too noisy",
+    explain: "The penalty method makes up for the noise of an estimated loss difference with its estimated variance. That works while the \
+              variance is about 1; from about 2 on the estimate of the variance is itself so noisy that the draws spread too far, and \
+              no other diagnostic shows it.\n\n\
+              Smaller steps make the differences and their noise smaller, more rows per batch and more batches make the noise smaller.\n\n\
+              Wrong: `proposal = random_walk(0.05)` with a variance of 9.\n\nRight: `proposal = random_walk(0.005)`.",
+};
+
+/// A larger mean variance of the loss difference is too noisy to be corrected for.
+const NOISY: f64 = 2.0;
+
 /// What is known of the chains of an infer. Iterations are those after the warm-up.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
@@ -110,6 +124,8 @@ pub struct Facts<'a> {
     pub quantities: &'a [(String, Summary)],
     /// The shapes of PSIS-LOO where it was computed.
     pub shapes: Option<Shapes>,
+    /// The mean variance of the loss differences that the penalty method corrects for.
+    pub loss_variance: Option<f64>,
 }
 
 /// The warnings that are due, most serious first.
@@ -120,6 +136,7 @@ pub fn advice(facts: &Facts<'_>) -> Vec<Diagnostic> {
         few_effective_draws(facts),
         energy_moves_slowly(facts),
         trajectories_cut(facts),
+        noisy_differences(facts),
         acceptance_off(facts),
         rows_not_left_out(facts),
     ];
@@ -150,6 +167,10 @@ fn adaptation(transition: &Transition) -> Option<Adaptation> {
     }
 }
 
+fn is_dense(metric: Metric) -> bool {
+    matches!(metric, Metric::Dense | Metric::WindowedDense)
+}
+
 /// The target that the step size is adapted to, if it is adapted.
 fn target(transition: &Transition) -> Option<f64> {
     let adaptation = adaptation(transition)?;
@@ -160,7 +181,15 @@ fn target(transition: &Transition) -> Option<f64> {
 }
 
 fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
-    if facts.divergences == 0 {
+    // Where one point is proposed, one without a density is rejected like any other: nothing is missing.
+    let follows = match facts.transition {
+        Transition::Nuts { .. }
+        | Transition::Hmc { .. }
+        | Transition::Sgld { .. }
+        | Transition::Sghmc { .. } => true,
+        Transition::Mala { .. } | Transition::RandomWalk { .. } | Transition::Penalty(_) => false,
+    };
+    if facts.divergences == 0 || !follows {
         return None;
     }
     let percent = 100.0 * facts.divergences as f64 / facts.iterations as f64;
@@ -234,7 +263,7 @@ fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
     if factor <= 20.0 {
         diagnostic = diagnostic.help(format!("about {factor} times as many `draws` would be enough"));
     }
-    if adaptation(facts.transition).is_some_and(|adaptation| adaptation.metric != Metric::Dense) {
+    if adaptation(facts.transition).is_some_and(|adaptation| !is_dense(adaptation.metric)) {
         diagnostic = diagnostic.help("where sites are strongly correlated, `metric = dense`");
     }
     Some(diagnostic.help("standardise inputs and target, or write the model with less dependent sites"))
@@ -250,6 +279,16 @@ fn energy_moves_slowly(facts: &Facts<'_>) -> Option<Diagnostic> {
         .note("the chains explore the tails slowly: quantiles and standard deviations are less exact than they look")
         .help("sample sites below an unknown scale as their noise: `noncentre = [SITE]`")
         .help("replace priors with very heavy tails, or run longer (`warmup`, `draws`)");
+    Some(diagnostic)
+}
+
+fn noisy_differences(facts: &Facts<'_>) -> Option<Diagnostic> {
+    let variance = facts.loss_variance.filter(|variance| *variance > NOISY)?;
+    let text = format!("the variance of the loss difference must be about 1, it is {variance:.1} on average");
+    let diagnostic = warning(&NOISY_DIFFERENCES, facts, text)
+        .note("the draws spread further than the posterior that they are meant to have")
+        .help("propose smaller steps: a tenth of the `step` makes the variance about ten times smaller")
+        .help("take more rows per `batch`, or more `batches`");
     Some(diagnostic)
 }
 
@@ -271,7 +310,7 @@ fn trajectories_cut(facts: &Facts<'_>) -> Option<Diagnostic> {
     let mut diagnostic = warning(&TRAJECTORIES_CUT, facts, text)
         .note("the draws are right, but take more gradients than they should")
         .help(format!("allow longer ones: `max_depth = {}`", max_depth + 2));
-    if adaptation.metric != Metric::Dense {
+    if !is_dense(adaptation.metric) {
         diagnostic = diagnostic.help("where sites are strongly correlated, `metric = dense`");
     }
     Some(diagnostic.help("standardise inputs and target, and give every site a proper prior"))

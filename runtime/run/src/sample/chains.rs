@@ -61,7 +61,7 @@ impl Chains<'_> {
         let next = AtomicUsize::new(0);
         let progress = Progress::new(
             &self.infer.name,
-            (chains * self.iterations()) as u64,
+            chains.saturating_mul(self.iterations()) as u64,
             self.context.progress,
         );
         let progress = Mutex::new(progress);
@@ -77,7 +77,10 @@ impl Chains<'_> {
             }
             found
         });
-        progress.into_inner().unwrap_or_else(PoisonError::into_inner).done();
+        progress
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+            .done();
         let mut all = Vec::with_capacity(chains);
         for found in found {
             all.extend(found?);
@@ -87,7 +90,7 @@ impl Chains<'_> {
     }
 
     fn iterations(&self) -> usize {
-        self.sampling.warmup + self.sampling.draws * self.sampling.thin
+        self.sampling.iterations()
     }
 
     /// Runs chains until none is left.
@@ -126,7 +129,7 @@ impl Chains<'_> {
             start: &start,
             shards: self.shards,
             warmup: self.sampling.warmup,
-            draws: self.sampling.draws * self.sampling.thin,
+            draws: self.iterations() - self.sampling.warmup,
             temperature: self.sampling.temperature,
             noise,
         };
@@ -172,8 +175,8 @@ impl Chains<'_> {
         let mut diverged = 0;
         while iteration < self.iterations() && !self.context.interrupt.is_raised() {
             iteration += 1;
-            let kept = (iteration > self.sampling.warmup)
-                && (iteration - self.sampling.warmup).is_multiple_of(thin);
+            let kept =
+                (iteration > self.sampling.warmup) && (iteration - self.sampling.warmup).is_multiple_of(thin);
             seam::next(sampler, model, &mut answers, |draw| {
                 let counts = !draw.warmup && diverging.is_some_and(|at| draw.stats[at] > 0.0);
                 diverged += u64::from(counts);

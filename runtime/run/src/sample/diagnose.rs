@@ -6,7 +6,7 @@ use crate::feed::examples;
 use crate::fit::{Context, Stop};
 use crate::predict::Predictor;
 use bnnc_abi::manifest::{Infer, OutputKind};
-use bnnc_abi::sampling::{LeaveOneOut as Wanted, Sampling, Transition};
+use bnnc_abi::sampling::{Correction, LeaveOneOut as Wanted, Sampling, Transition};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::Dataset;
 use bnnc_mcmc::diagnostics::energy::fraction_of_missing_information;
@@ -91,6 +91,7 @@ pub fn diagnose(
         missing_information: &found.missing_information,
         quantities: &found.quantities,
         shapes: found.loo.as_ref().map(Total::shapes),
+        loss_variance: loss_variance(sampling, &found),
     });
     Ok(found)
 }
@@ -104,9 +105,17 @@ impl Diagnosis {
 
     /// The quantity with the worst R-hat, and the smallest effective sizes in bulk and tail.
     pub fn worst(&self) -> Option<(&str, f64, f64, f64)> {
-        let known = || self.quantities.iter().filter(|(_, summary)| summary.rhat.is_finite());
+        let known = || {
+            self.quantities
+                .iter()
+                .filter(|(_, summary)| !summary.rhat.is_nan())
+        };
         let (name, summary) = known().max_by(|a, b| a.1.rhat.total_cmp(&b.1.rhat))?;
-        let least = |of: fn(&Summary) -> f64| known().map(|(_, summary)| of(summary)).fold(f64::INFINITY, f64::min);
+        let least = |of: fn(&Summary) -> f64| {
+            known()
+                .map(|(_, summary)| of(summary))
+                .fold(f64::INFINITY, f64::min)
+        };
         Some((
             name,
             summary.rhat,
@@ -119,7 +128,9 @@ impl Diagnosis {
 fn means(sampled: &Sampled) -> Result<Vec<(&'static str, Vec<f64>)>, Diagnostic> {
     let mut found = Vec::new();
     for name in sampled.stats() {
-        let Some(chains) = sampled.stat(name)? else { continue };
+        let Some(chains) = sampled.stat(name)? else {
+            continue;
+        };
         let mean = |chain: &Vec<f64>| {
             let finite = || chain.iter().filter(|value| value.is_finite());
             finite().sum::<f64>() / finite().count() as f64
@@ -144,7 +155,7 @@ fn leave_one_out(
         Wanted::Automatic => few,
         Wanted::Always => true,
     };
-    if !wanted || rows < 2 || sampled.predictive < 4 {
+    if !wanted || !is_posterior(sampling, rows) || rows < 2 || sampled.predictive < 4 {
         return Ok(None);
     }
     let mut predictor = Predictor::new(infer, &dataset.train, dataset, sampled.predictive, context)?;
@@ -152,9 +163,7 @@ fn leave_one_out(
     let elements = infer.output.shape.static_sizes().unwrap_or_default();
     // A density of a standardised target is one per standard deviation.
     let unit = match infer.output.kind {
-        OutputKind::Real => {
-            elements.iter().product::<usize>() as f64 * dataset.preparation.target.sd.ln()
-        }
+        OutputKind::Real => elements.iter().product::<usize>() as f64 * dataset.preparation.target.sd.ln(),
         OutputKind::Count | OutputKind::Classes(_) | OutputKind::Bool => 0.0,
     };
     let ends = ends(sampled);
@@ -177,6 +186,22 @@ fn leave_one_out(
         }
     })?;
     Ok(Some(total))
+}
+
+/// The mean variance of the loss differences, where it is corrected for.
+fn loss_variance(sampling: &Sampling, found: &Diagnosis) -> Option<f64> {
+    let corrects = matches!(&sampling.transition, Transition::Penalty(penalty) if penalty.correction != Correction::Naive);
+    let means = found.mean("delta_variance");
+    (corrects && !means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
+}
+
+/// Whether the draws are of the posterior itself: a row can be taken out of no other law.
+fn is_posterior(sampling: &Sampling, rows: usize) -> bool {
+    let share = match &sampling.transition {
+        Transition::Penalty(penalty) => penalty.share(rows),
+        _ => 1.0,
+    };
+    share == sampling.temperature
 }
 
 /// Where the draws of each chain end among those that predictions are made with.

@@ -13,7 +13,7 @@ use bnnc_data::Dataset;
 use bnnc_mcmc::diagnostics::{Summariser, Summary};
 
 /// Rows whose predictions are diagnosed.
-const PREDICTIONS: usize = 31;
+pub const PREDICTIONS: usize = 31;
 
 /// Draws that predictions are computed for at a time.
 const BLOCK: usize = 256;
@@ -47,7 +47,12 @@ struct Collector {
 
 impl Collector {
     fn add(&mut self, drawn: Vec<Drawn>) {
-        for Drawn { name, element, chains } in drawn {
+        for Drawn {
+            name,
+            element,
+            chains,
+        } in drawn
+        {
             let slices: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
             let summary = self.summariser.summary(&slices);
             let chains = if self.keeps { chains } else { Vec::new() };

@@ -26,7 +26,11 @@ pub fn diagnostics(value: &mut Value, sampled: &Sampled, diagnosis: &Diagnosis) 
         }
     }
     if !diagnosis.missing_information.is_empty() {
-        value["e_bfmi"] = diagnosis.missing_information.iter().map(|of| finite(*of)).collect();
+        value["e_bfmi"] = diagnosis
+            .missing_information
+            .iter()
+            .map(|of| finite(*of))
+            .collect();
     }
     if let Some(target) = &diagnosis.target {
         value["target"] = json!(target);
@@ -82,14 +86,25 @@ pub fn table(sampled: &Sampled, diagnosis: &Diagnosis) -> String {
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<21} {value:>10}\n"));
     if let Some(total) = &diagnosis.loo {
         let (elpd, p) = (total.elpd(), total.p());
-        line("elpd by PSIS-LOO", format!("{:.4}  ± {:.4}", elpd.sum, elpd.error));
+        line(
+            "elpd by PSIS-LOO",
+            format!("{:.4}  ± {:.4}", elpd.sum, elpd.error),
+        );
         line("effective parameters", format!("{:.4}", p.sum));
     }
-    let each = sampled.chains.iter().map(|chain| chain.store.len()).min().unwrap_or(0);
+    let each = sampled
+        .chains
+        .iter()
+        .map(|chain| chain.store.len())
+        .min()
+        .unwrap_or(0);
     line("draws", format!("{} x {each}", sampled.chains.len()));
     if let Some((name, rhat, bulk, tail)) = diagnosis.worst() {
         line("worst R-hat", format!("{rhat:.4}  {name}"));
-        line("least effective draws", format!("{bulk:.0}  (bulk), {tail:.0} (tail)"));
+        line(
+            "least effective draws",
+            format!("{bulk:.0}  (bulk), {tail:.0} (tail)"),
+        );
     }
     line("divergences", diagnosis.divergences.to_string());
     let mean = |name: &str| {

@@ -96,7 +96,8 @@ impl<'a> Sites<'a> {
 
     fn compute(&mut self, records: &[f64], width: usize) -> Result<(), Fault> {
         let draws = records.len() / width.max(1);
-        self.machine.set_sizes(&Sizes::default().with(Symbol::Draws, draws))?;
+        self.machine
+            .set_sizes(&Sizes::default().with(Symbol::Draws, draws))?;
         for (name, range) in &self.sampled.layout.slots {
             self.state.clear();
             for record in records.chunks_exact(width) {

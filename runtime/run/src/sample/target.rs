@@ -12,8 +12,8 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
-use bnnc_kernels::ports::Port;
 use bnnc_kernels::pool::Pool;
+use bnnc_kernels::ports::Port;
 use bnnc_mcmc::seam::Target;
 use std::ops::Range;
 use std::sync::Arc;
@@ -148,7 +148,13 @@ impl<'a> Shared<'a> {
     }
 
     /// A machine with the shared inputs and the states that stay.
-    fn machine(&self, artifact: &Artifact, feed: &Feed, rows: usize, pool: &Arc<Pool>) -> Result<Machine, Fault> {
+    fn machine(
+        &self,
+        artifact: &Artifact,
+        feed: &Feed,
+        rows: usize,
+        pool: &Arc<Pool>,
+    ) -> Result<Machine, Fault> {
         let sizes = self.sizes(rows);
         let mut machine = Machine::new(artifact, sizes, pool.clone())?;
         feed.write_shared(&mut machine)?;
@@ -273,7 +279,10 @@ impl<'a> Model<'a> {
     /// # Errors
     /// A limit of the machine.
     pub fn new(shared: &'a Shared<'a>, pool: &Arc<Pool>) -> Result<Model<'a>, Fault> {
-        let Capacity { gradient, differences } = shared.capacity;
+        let Capacity {
+            gradient,
+            differences,
+        } = shared.capacity;
         let density = shared.machine(&shared.sampling.density, &shared.density, gradient, pool)?;
         let rows = match differences {
             0 => None,
@@ -336,10 +345,16 @@ impl<'a> Model<'a> {
     /// Writes the log likelihood of each of `rows` at a position and returns `log prior + log Jacobian`.
     fn run_rows(&mut self, at: &[f64], is_after: bool, count: usize) -> Result<f64, Fault> {
         let Some(program) = self.rows.as_mut() else {
-            return Err(Fault::Bug("a sampler asks for differences that it has not announced".to_owned()));
+            return Err(Fault::Bug(
+                "a sampler asks for differences that it has not announced".to_owned(),
+            ));
         };
         let prior = program.run(at, 1.0)?;
-        let terms = if is_after { &mut self.after } else { &mut self.before };
+        let terms = if is_after {
+            &mut self.after
+        } else {
+            &mut self.before
+        };
         program.machine.read_into("log_likelihood", &mut terms[..count])?;
         Ok(prior)
     }
@@ -360,7 +375,11 @@ impl<'a> Model<'a> {
         let mut start = 0;
         for (sum, end) in sums.iter_mut().zip(ends) {
             let (before, after) = (&self.before[start..*end], &self.after[start..*end]);
-            *sum = before.iter().zip(after).map(|(before, after)| after - before).sum();
+            *sum = before
+                .iter()
+                .zip(after)
+                .map(|(before, after)| after - before)
+                .sum();
             start = *end;
         }
         Ok(after - before)
@@ -386,7 +405,14 @@ impl Target for Model<'_> {
         self.noted(value)
     }
 
-    fn differences(&mut self, from: &[f64], to: &[f64], rows: &[u32], ends: &[usize], sums: &mut [f64]) -> f64 {
+    fn differences(
+        &mut self,
+        from: &[f64],
+        to: &[f64],
+        rows: &[u32],
+        ends: &[usize],
+        sums: &mut [f64],
+    ) -> f64 {
         let value = self.try_differences((from, to), rows, ends, sums);
         self.noted(value)
     }
