@@ -288,3 +288,23 @@ fn noisy_loss_differences() {
         &["it is 9.6 on average", "more `batches`"],
     );
 }
+
+/// Chains of which nothing can be computed are no chains without faults.
+#[test]
+fn too_few_draws_to_diagnose() {
+    let nothing = Summary {
+        ess_bulk: f64::NAN,
+        ess_tail: f64::NAN,
+        rhat: f64::NAN,
+        ..GOOD
+    };
+    let quantities = [("a".to_owned(), nothing)];
+    let facts = Facts {
+        iterations: 12,
+        ..good(&NUTS, &quantities)
+    };
+    assert_says(
+        &only(&facts, "E0522"),
+        &["chains with 3 draws", "at least 4 `draws`"],
+    );
+}

@@ -1,5 +1,6 @@
 //! What may go wrong while a program runs.
 
+use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
 use std::path::Path;
 
@@ -150,14 +151,20 @@ pub fn training_diverged(infer: &str, epoch: usize, loss: f64) -> Diagnostic {
 }
 
 /// The prediction is above the limit.
-pub fn too_little_memory(infer: &str, need: u64, limit: u64) -> Diagnostic {
+pub fn too_little_memory(infer: &Infer, need: u64, limit: u64) -> Diagnostic {
+    let name = &infer.name;
     let text = format!(
-        "`{infer}` needs {} of memory, the limit is {}",
+        "`{name}` needs {} of memory, the limit is {}",
         size(need),
         size(limit)
     );
-    error(&TOO_LITTLE_MEMORY, Fault::Program, text)
-        .help("a smaller `batch` or fewer `predictive_draws` need less")
+    let help = match infer.work {
+        Work::Train(_) => "a smaller `batch` or fewer `predictive_draws` need less",
+        Work::Sample(_) => {
+            "fewer `draws` or a larger `thin` need less, and `store = disk` keeps draws out of memory"
+        }
+    };
+    error(&TOO_LITTLE_MEMORY, Fault::Program, text).help(help)
 }
 
 /// A result file cannot be written.

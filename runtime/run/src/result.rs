@@ -3,6 +3,7 @@
 use crate::prune::Line;
 use crate::run::{Found, Outcome, RunResult};
 use crate::sample;
+use crate::sample::quantities::element_name;
 use crate::summary::SiteSummary;
 use bnnc_abi::manifest::{Infer, Manifest, SiteReport};
 use bnnc_data::metrics::{Summary, over_splits};
@@ -212,7 +213,7 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
     let on = if outcome.tested { "test" } else { "train" };
     for (name, mean, error) in over_splits(&sets) {
         let error = error.map(|error| format!("  ± {error:.4}")).unwrap_or_default();
-        text.push_str(&format!("  {on} {name:<16} {mean:>10.4}{error}\n"));
+        text.push_str(&format!("  {on} {name:<16} {:>10}{error}\n", number(mean)));
     }
     match &last.found {
         Found::Fitted(fitted) => text.push_str(&format!(
@@ -239,19 +240,28 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
     }
     for site in scalars {
         for (at, s) in site.elements.iter().enumerate() {
-            let name = if site.shape.is_empty() {
-                site.name.clone()
-            } else {
-                format!("{}[{at}]", site.name)
-            };
+            let name = element_name(&site.name, &site.shape, at);
             text.push_str(&format!(
-                "  {name:<24} {:>10.4} {:>10.4} {:>10.4} {:>10.4}\n",
-                s.mean, s.sd, s.q05, s.q95
+                "  {name:<24} {:>10} {:>10} {:>10} {:>10}\n",
+                number(s.mean),
+                number(s.sd),
+                number(s.q05),
+                number(s.q95)
             ));
         }
     }
     text.push('\n');
     text
+}
+
+/// A number in ten places: with an exponent where four decimals would say nothing, or too much.
+pub fn number(value: f64) -> String {
+    let size = value.abs();
+    if size != 0.0 && size.is_finite() && !(5e-4..1e5).contains(&size) {
+        format!("{value:.3e}")
+    } else {
+        format!("{value:.4}")
+    }
 }
 
 /// The pruning table: a line per fraction, a column per metric.
@@ -321,7 +331,7 @@ fn comparison(compare: &bnnc_abi::manifest::Compare, result: &RunResult) -> Stri
                 .find(|(n, ..)| n == metric)
                 .map(|(_, mean, _)| *mean);
             match if metric == "time" { Some(seconds()) } else { found } {
-                Some(value) => text.push_str(&format!(" {value:>16.4}")),
+                Some(value) => text.push_str(&format!(" {:>16}", number(value))),
                 None => text.push_str(&format!(" {:>16}", "-")),
             }
         }

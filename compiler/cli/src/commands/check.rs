@@ -41,7 +41,7 @@ fn run_inner(arguments: &Check) -> Result<(), u8> {
     bnnc_run::cost::predict_peaks(&mut compiled.manifest, &schemas);
     for infer in &compiled.manifest.infers {
         if let Some(limit) = limit.filter(|limit| infer.cost.peak_bytes > *limit) {
-            let refusal = bnnc_run::codes::too_little_memory(&infer.name, infer.cost.peak_bytes, limit);
+            let refusal = bnnc_run::codes::too_little_memory(infer, infer.cost.peak_bytes, limit);
             status = display.show(&[refusal], &program.sources);
         }
     }

@@ -98,6 +98,9 @@ static NOISY_DIFFERENCES: Code = Code {
               Wrong: `proposal = random_walk(0.05)` with a variance of 9.\n\nRight: `proposal = random_walk(0.005)`.",
 };
 
+/// Draws of a chain whose halves can be compared.
+const LEAST_DRAWS: usize = 4;
+
 /// A larger mean variance of the loss difference is too noisy to be corrected for.
 const NOISY: f64 = 2.0;
 
@@ -236,6 +239,14 @@ fn chains_disagree(facts: &Facts<'_>) -> Option<Diagnostic> {
 }
 
 fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
+    let each = facts.iterations / facts.chains.max(1);
+    if each < LEAST_DRAWS && !facts.quantities.is_empty() {
+        let text = format!("nothing can be said of chains with {each} draws");
+        let diagnostic = warning(&FEW_EFFECTIVE_DRAWS, facts, text);
+        return Some(diagnostic.help(format!(
+            "keep at least {LEAST_DRAWS} `draws`, and hundreds for estimates"
+        )));
+    }
     let need = 100.0 * facts.chains as f64;
     let size = |(_, summary): &(String, Summary)| summary.ess_bulk.min(summary.ess_tail);
     let low: Vec<_> = facts

@@ -2,7 +2,7 @@
 
 use super::Sampled;
 use super::diagnose::Diagnosis;
-use crate::result::finite;
+use crate::result::{finite, number};
 use bnnc_mcmc::diagnostics::Summary;
 use bnnc_mcmc::loo::{Estimate, Total};
 use serde_json::{Map, Value, json};
@@ -119,7 +119,7 @@ pub fn table(sampled: &Sampled, diagnosis: &Diagnosis) -> String {
     ];
     for (name, label) in shown {
         if let Some(mean) = mean(name) {
-            line(label, format!("{mean:.4}"));
+            line(label, number(mean));
         }
     }
     if let Some(target) = &diagnosis.target {
