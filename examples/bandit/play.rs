@@ -70,6 +70,7 @@ pub fn compiled(seed: u64) -> Result<Manifest, String> {
         train: MEMORY,
         test: 0,
         validation: 0,
+        outliers: 0,
         splits: 1,
         fields: vec![reward],
         inputs: COLUMNS + ACTIONS.len(),

@@ -49,7 +49,7 @@ fn bins(done: &Done, name: &str) -> Result<Vec<(f64, f64, f64)>, String> {
 /// What is wrong, as text.
 pub fn reliability(infers: &[&str], settings: Vec<String>) -> Result<String, String> {
     let done = Wish {
-        program: "digits.bnn",
+        program: "penalty/digits.bnn",
         only: infers.iter().map(|infer| (*infer).to_owned()).collect(),
         settings,
         ..Wish::default()

@@ -80,7 +80,7 @@ fn quantiles([a, b]: &[Vec<f64>; 2], x: &[f64]) -> [Vec<f64>; 2] {
 /// What is wrong, as text.
 pub fn bands(settings: Vec<String>) -> Result<String, String> {
     let done = Wish {
-        program: "penalty.bnn",
+        program: "penalty/penalty.bnn",
         only: ["naive", "penalised", "mean"].map(str::to_owned).to_vec(),
         settings,
         ..Wish::default()
@@ -151,7 +151,7 @@ pub fn steps(settings: Vec<String>) -> Result<String, String> {
                 _ => format!("walk.proposal=random_walk({step})"),
             };
             let done = Wish {
-                program: "steps.bnn",
+                program: "penalty/steps.bnn",
                 only: vec![infer.to_owned()],
                 settings: [settings.clone(), vec![option]].concat(),
                 ..Wish::default()

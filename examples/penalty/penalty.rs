@@ -6,6 +6,7 @@
 
 mod classes;
 mod line;
+#[path = "../runs.rs"]
 mod runs;
 mod wave;
 

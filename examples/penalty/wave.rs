@@ -10,7 +10,7 @@ const CLASSES: [&str; 4] = ["mean", "other", "third", "exact"];
 
 fn run(infers: &[&str], settings: Vec<String>) -> Result<Done, String> {
     Wish {
-        program: "wave.bnn",
+        program: "penalty/wave.bnn",
         only: infers.iter().map(|infer| (*infer).to_owned()).collect(),
         settings,
         ..Wish::default()

@@ -91,7 +91,7 @@ pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String>
     let infers = file(path, &options("cranelift", None)).manifest.infers;
     let of = |infer: &Infer| {
         let work: &[(&str, usize)] = match infer.work {
-            Work::Train(_) => &[("epochs", epochs)],
+            Work::Train(_) | Work::Laplace(_) | Work::Swag(_) | Work::Ensemble(_) => &[("epochs", epochs)],
             Work::Sample(_) => &[("warmup", 30), ("draws", 20)],
         };
         let all = work

@@ -9,6 +9,7 @@ use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
 use bnnc_run::feed::{Feed, Wanted, examples};
 use bnnc_run::ports;
+use bnnc_run::sample::target;
 use bnnc_run::states::Values;
 use std::sync::Arc;
 
@@ -134,6 +135,35 @@ impl<'a> Steps<'a> {
     }
 }
 
+/// Gives a machine of a program all training rows.
+///
+/// # Panics
+/// Where the columns do not fit.
+pub fn give(infer: &Infer, dataset: &Dataset, machine: &mut Machine, program: &Artifact) {
+    let feed = sampling_feed(infer, dataset, &Values::new(), machine, program);
+    let all: Vec<u32> = (0..examples(&infer.bindings, &dataset.train) as u32).collect();
+    valid(feed.write(machine, &all));
+}
+
+/// The rows of a program of an infer that samples, with what is computed once where the states are these.
+fn sampling_feed(
+    infer: &Infer,
+    dataset: &Dataset,
+    states: &Values,
+    machine: &mut Machine,
+    program: &Artifact,
+) -> Feed {
+    let mut rows = feed(infer, &dataset.train, dataset, machine, program);
+    let prepare = |sampling| target::prepare(infer, sampling, dataset, states, &Arc::new(Pool::new(1)));
+    match infer.sampling().map(prepare) {
+        Some(Ok(Some(once))) => rows.join(once),
+        Some(Err(stop)) => panic!("{stop:?}"),
+        Some(Ok(None)) | None => {}
+    }
+    valid(rows.write_shared(machine));
+    rows
+}
+
 /// The outputs of the two programs of an infer that samples, at a position and for the first `rows` training rows.
 ///
 /// # Panics
@@ -145,15 +175,18 @@ pub fn sampled(infer: &Infer, dataset: &Dataset, states: &Values, rows: usize) -
     let all = examples(&infer.bindings, &dataset.train);
     let sizes = Sizes::default()
         .with(Symbol::Batch, rows.min(all))
-        .with(Symbol::Examples, all);
+        .with(Symbol::Examples, all)
+        .with(Symbol::Draws, sampling.abreast);
     let chosen: Vec<u32> = (0..rows.min(all) as u32).collect();
     let mut found = Values::new();
     for program in [&sampling.density, &sampling.rows] {
         let mut machine = valid(Machine::new(program, sizes, Arc::new(Pool::new(2))));
-        let feed = feed(infer, &dataset.train, dataset, &mut machine, program);
+        let feed = sampling_feed(infer, dataset, states, &mut machine, program);
         valid(feed.write(&mut machine, &chosen));
         for (name, values) in states {
-            valid(ports::real(&mut machine, name, values));
+            // Where chains go abreast, all are at the same position.
+            let copies = if machine.is_per_draw(name) { sampling.abreast } else { 1 };
+            valid(ports::real(&mut machine, name, &values.repeat(copies)));
         }
         valid(ports::real(&mut machine, "scale", &[0.7]));
         machine.run();

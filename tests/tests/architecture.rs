@@ -10,6 +10,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("clap", &["bnnc"]),
     ("cranelift-*", &["bnnc-backend-cranelift"]),
     ("csv", &["bnnc-data"]),
+    ("faer", &["bnnc-laplace"]),
     ("flate2", &["bnnc-data"]),
     ("indicatif", &["bnnc-run"]),
     ("lalrpop", &["bnnc-grammar"]),
@@ -21,7 +22,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("postcard", &["bnnc-mcmc", "bnnc-run"]),
     ("rustyline", &["bnnc"]),
     ("safetensors", &["bnnc-run"]),
-    ("serde", &["bnnc-data", "bnnc-mcmc", "bnnc-run"]),
+    ("serde", &["bnnc-data", "bnnc-laplace", "bnnc-mcmc", "bnnc-run"]),
     ("serde_json", &["bnnc", "bnnc-data", "bnnc-run"]),
     ("signal-hook", &["bnnc"]),
 ];

@@ -223,6 +223,34 @@ fn draws_of_the_divergence() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
+/// What is computed once before the chains is held beside the rows that are still needed, and frees those that are not.
+#[test]
+fn columns_that_are_computed_once() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = folder();
+    let file = table(&folder, 20_000);
+    let mut faults = Vec::new();
+    for infer in [
+        "nuts(Last, rows) { start = mode, chains = 1, warmup = 3, draws = 3, max_depth = 2 }",
+        "penalty(Last, rows) { start = mode, chains = 1, warmup = 5, draws = 5, batch = 200, batches = 3 }",
+    ] {
+        let program = network(&file, 60, "");
+        let at = program.find("posterior Q").unwrap_or(program.len());
+        let program = format!(
+            "{}infer mode = map(Net, rows) {{ epochs = 1, batch = 100 }}
+posterior Last of Net {{ hidden.* = mode.hidden.* }}
+infer chain = {infer}
+",
+            &program[..at]
+        );
+        let compiled = compile::text(&folder.join("net.bnn"), &program, &options("cranelift", None));
+        let sampling = compiled.manifest.infers.last().and_then(|infer| infer.sampling());
+        assert!(sampling.is_some_and(|sampling| sampling.prepare.is_some()));
+        faults.extend(check(infer, &compiled));
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
 /// Several splits keep the files' table; early stopping has a predicting program of its own; a second infer starts from
 /// the first.
 #[test]
@@ -279,4 +307,27 @@ fn a_limit_refuses_before_allocating() {
     assert!(diagnostics[0].fault == Fault::Program);
     assert!(!diagnostics[0].help.is_empty());
     assert!(run(need).is_ok());
+}
+
+/// Positions that are collected, and deviations from their mean, are the most of what these infers hold.
+#[test]
+fn iterates_and_members() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = folder();
+    let file = table(&folder, 300);
+    let mut faults = Vec::new();
+    for infer in [
+        "swag(Net, rows) { epochs = 12, covariance = low_rank(10), predictive_draws = 4,",
+        "swag(Net, rows) { epochs = 12, covariance = low_rank(3), predictive_draws = 50,",
+        "swag(Net, rows) { epochs = 12, covariance = diagonal, predictive_draws = 4,",
+        "swag(Net, rows) { epochs = 12, covariance = point, predictive_draws = 4,",
+        "ensemble(Net, rows) { epochs = 1, members = 10, predictive_draws = 20,",
+        "dropout(Net, rows) { epochs = 1, predictive_draws = 20,",
+    ] {
+        let program = network(&file, 8_000, "").replace("vi(Q, rows) { epochs = 1,", infer);
+        let path = folder.join("iterates.bnn");
+        let compiled = compile::text(&path, &program, &options("cranelift", Some(Precision::F32)));
+        faults.extend(check(infer, &compiled));
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }

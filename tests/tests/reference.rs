@@ -178,16 +178,21 @@ fn methods() -> String {
     table(["method", "takes", "runs", ""], method::ALL.iter().map(row))
 }
 
+/// Options of one name may differ between methods in what they mean and in their defaults.
+fn is_same(one: &OptionDef, other: &OptionDef) -> bool {
+    (one.name, one.kind, one.default, one.doc) == (other.name, other.kind, other.default, other.doc)
+}
+
 fn options() -> String {
     let built: Vec<_> = method::ALL.iter().filter(|method| method.built).collect();
     let mut seen: Vec<&OptionDef> = Vec::new();
     for option in built.iter().flat_map(|method| method.options) {
-        if !seen.iter().any(|known| known.name == option.name) {
+        if !seen.iter().any(|known| is_same(known, option)) {
             seen.push(option);
         }
     }
     let row = |option: &&OptionDef| {
-        let has = |method: &&&method::MethodDef| method.options.iter().any(|known| known.name == option.name);
+        let has = |method: &&&method::MethodDef| method.options.iter().any(|known| is_same(known, option));
         let of: Vec<String> = built
             .iter()
             .filter(has)
@@ -209,22 +214,26 @@ fn options() -> String {
     table(["option", "of", "value", "default", ""], seen.iter().map(row))
 }
 
+fn words_of(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    quoted.join(" or ")
+}
+
 fn values(kind: OptionKind) -> String {
     match kind {
         OptionKind::Int(least) => format!("an integer from {least}"),
         OptionKind::Real(low, high) => format!("a real between {low} and {high}"),
         OptionKind::AtLeast(least) => format!("a real from {least}"),
         OptionKind::Bool => "`true` or `false`".to_owned(),
-        OptionKind::Word(words) => words
-            .iter()
-            .map(|word| format!("`{word}`"))
-            .collect::<Vec<String>>()
-            .join(" or "),
+        OptionKind::Word(words) => words_of(words),
         OptionKind::Optimiser => "an optimiser".to_owned(),
         OptionKind::Infer => "an `infer`".to_owned(),
         OptionKind::Fractions => "fractions in brackets".to_owned(),
         OptionKind::Names => "names in brackets".to_owned(),
         OptionKind::Call => "a word or a call".to_owned(),
+        OptionKind::Start => "an `infer` or a file".to_owned(),
+        OptionKind::NumberOr(words) => format!("a positive number or {}", words_of(words)),
+        OptionKind::Weights(_) => "which weights".to_owned(),
     }
 }
 

@@ -13,4 +13,5 @@ pub mod scalar;
 pub mod shape;
 pub mod source;
 pub mod special;
+pub mod support;
 pub mod text;

@@ -13,11 +13,22 @@ pub enum Symbol {
     Examples,
     /// Monte-Carlo draws of a KL that has no closed form.
     KlDraws,
+    /// Cotangents or tangents that go through a program at once.
+    Columns,
+    /// Weights of a subnetwork.
+    Selected,
 }
 
 impl Symbol {
     /// Every symbol, in order.
-    pub const ALL: [Symbol; 4] = [Symbol::Batch, Symbol::Draws, Symbol::Examples, Symbol::KlDraws];
+    pub const ALL: [Symbol; 6] = [
+        Symbol::Batch,
+        Symbol::Draws,
+        Symbol::Examples,
+        Symbol::KlDraws,
+        Symbol::Columns,
+        Symbol::Selected,
+    ];
 
     /// As written in IR text.
     pub fn name(self) -> &'static str {
@@ -26,6 +37,8 @@ impl Symbol {
             Symbol::Draws => "draws",
             Symbol::Examples => "examples",
             Symbol::KlDraws => "kl_draws",
+            Symbol::Columns => "columns",
+            Symbol::Selected => "selected",
         }
     }
 

@@ -40,7 +40,7 @@ pub struct Compile {
     /// Set an option of an item: `--set radial.epochs=10`, `--set yacht.split=7`.
     #[arg(long = "set", value_name = "ITEM.KEY=VALUE")]
     pub set: Vec<String>,
-    /// Read a data item from this file (repeat it for shards, or for inputs and target).
+    /// Read a data item from this file (repeat it for shards, or for inputs and target); `NAME.test` and `NAME.outliers` name its other rows.
     #[arg(long = "data", value_name = "NAME=PATH")]
     pub data: Vec<String>,
     /// The seed of every random number.
@@ -175,6 +175,12 @@ pub struct Predict {
     /// Where to write; standard output by default.
     #[arg(short, long)]
     pub output: Option<PathBuf>,
+    /// Where to write the covariance of the outputs of all rows together (of a Laplace approximation), as an `npy` file.
+    #[arg(long)]
+    pub joint: Option<PathBuf>,
+    /// Where to write the derivatives of the mean and the variance of predictions in the inputs (of a Laplace approximation), as a table.
+    #[arg(long)]
+    pub slopes: Option<PathBuf>,
     /// The infer, where the run has several.
     #[arg(long)]
     pub infer: Option<String>,

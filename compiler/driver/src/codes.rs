@@ -118,7 +118,28 @@ pub static OPTIONS_APART: Code = Code {
               Right: `penalty = corrected, batches = 10`.",
 };
 
+/// `start` from a file that holds values, for a state that is none.
+pub static NO_STATE_FOR_VALUE: Code = Code {
+    id: "E0620",
+    title: "a file of values cannot start this",
+    explain: "`start = safetensors(\"FILE\")` gives the values of sites. A point estimate and the position of a chain are values; the parameters of \
+              a family such as `Normal` are not, and neither is the noise of a site that is sampled non-centred.\n\nWrong: `infer fit = vi(Q, \
+              data) { start = safetensors(\"w.safetensors\") }` where `Q` has `w ~ Normal(0, 0.1)`.\n\nRight: `infer fit = map(Model, data) { start = \
+              safetensors(\"w.safetensors\") }`, and `start = fit` in what follows.",
+};
+
+/// `start` from an infer that knows nothing of this one.
+pub static USELESS_START: Code = Code {
+    id: "E0621",
+    title: "a start without common sites",
+    explain: "`start = OTHER` takes the values that the infer `OTHER` found for the sites of the same name and shape. Where there is none, all \
+              sites start as if it were not written.\n\nWrong: `infer b = nuts(B, d) { start = a }` where `a` is about a model with other \
+              names.\n\nRight: give the layers and parameters of both models the same names.",
+};
+
 static OWN: &[&Code] = &[
+    &USELESS_START,
+    &NO_STATE_FOR_VALUE,
     &OPTIONS_APART,
     &NO_QUANTITY,
     &NOTHING_TO_SAMPLE,
@@ -170,6 +191,14 @@ pub fn nothing_to_sample(infer: &InferItem) -> Diagnostic {
         .help("leave at least one site out of the posterior's lines")
 }
 
+/// A start that gives nothing.
+pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
+    let setting = infer.options.iter().find(|setting| &*setting.name == "start");
+    let span = setting.map_or(infer.span, |setting| setting.span);
+    let text = format!("`{}` starts from `{from}`, which has no site of the same name and shape", infer.name);
+    Diagnostic::warning(&USELESS_START, span, text).label("no site starts from there")
+}
+
 /// A quantity that cannot be reported.
 pub fn no_quantity(infer: &InferItem, name: &str, known: &[&str]) -> Diagnostic {
     let setting = infer.options.iter().find(|setting| &*setting.name == "report");
@@ -196,6 +225,14 @@ pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> 
     untouched.iter().fold(diagnostic, |diagnostic, (site, why)| {
         diagnostic.note(format!("`{site}` stays: {why}"))
     })
+}
+
+/// A site whose state is not its value; `why` is a sentence about it.
+pub fn no_state_for_value(infer: &InferItem, why: &str) -> Diagnostic {
+    let setting = infer.options.iter().find(|setting| &*setting.name == "start");
+    let span = setting.map_or(infer.span, |setting| setting.span);
+    Diagnostic::error(&NO_STATE_FOR_VALUE, span, why.to_owned())
+        .help("load the file into a `map` of the same model, and start from that")
 }
 
 /// A rewrite that does not exist.

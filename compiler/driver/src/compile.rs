@@ -5,7 +5,7 @@ use crate::options::Options;
 use crate::program::Program;
 use crate::{backends, codes};
 use bnnc_abi::data::{DataSpec, Schema};
-use bnnc_abi::manifest::{Compare, Infer, Manifest};
+use bnnc_abi::manifest::{Compare, Infer, Manifest, Start, State};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_hir::tree::{InferId, SettingValue};
 use bnnc_rewrite::rule::Firing;
@@ -91,7 +91,7 @@ fn needs(program: &Program, id: InferId) -> Vec<InferId> {
         .options
         .iter()
         .filter_map(|setting| match setting.value {
-            SettingValue::Infer(other) => Some(other),
+            SettingValue::Infer(other) | SettingValue::Subnetwork(_, _, Some(other)) => Some(other),
             _ => None,
         })
         .collect();
@@ -150,6 +150,7 @@ pub fn compile(
             .firings
             .extend(compilation.context.trace.map(|firings| (name, firings)));
     }
+    compiled.warnings.extend(useless_starts(program, &compiled.manifest.infers));
     diagnostics.extend(taken_shapes(program, &compiled.manifest.infers));
     diagnostics.dedup_by(|a, b| a == b && a.at != Place::Nowhere);
     if diagnostics.is_empty() {
@@ -157,6 +158,22 @@ pub fn compile(
     } else {
         Err(Failure::Program(diagnostics))
     }
+}
+
+/// Infers that start from one with which they have no state in common.
+fn useless_starts(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
+    let warning = |infer: &Infer| {
+        let Some(Start::Infer(name)) = &infer.start else { return None };
+        let source = infers.iter().find(|other| other.name == *name)?;
+        let is_given = |state: &State| {
+            let mut given = source.states.iter();
+            state.from.is_none() && given.any(|given| given.name == state.name && given.shape == state.shape)
+        };
+        let mut items = program.module.infers.iter();
+        let item = items.find(|item| *item.name == *infer.name)?;
+        (!infer.states.iter().any(is_given)).then(|| codes::useless_start(item, name))
+    };
+    infers.iter().filter_map(warning).collect()
 }
 
 /// Parameters that are taken from another infer have the shape that they have there.

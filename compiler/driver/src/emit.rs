@@ -77,7 +77,8 @@ pub fn emit(
             for site in &sampled.reports {
                 text.push_str(&format!("# {}: {} {}\n", site.name, site.family, site.kl));
             }
-            text.push_str(&format!("{}\n", sampled.density));
+            let functions = sampled.prepare.iter().chain([&sampled.density]);
+            functions.for_each(|function| text.push_str(&format!("{function}\n")));
             return Ok(text);
         }
         let (elaborated, densities) = compilation.grouped(elaborated, densities);

@@ -6,7 +6,7 @@ use crate::program::Program;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{Infer, OutputKind};
-use bnnc_abi::method::Takes;
+use bnnc_abi::method::{Finds, Takes};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -148,7 +148,7 @@ impl<'a> Compilation<'a> {
     }
 
     fn rest(&self) -> Rest {
-        match self.samples() {
+        match self.item.method.takes == Takes::ModelOrFixed {
             true => Rest::Method,
             false => Rest::Refused,
         }
@@ -280,12 +280,18 @@ impl<'a> Compilation<'a> {
         elaborated: &Elaborated,
         densities: &Densities,
     ) -> Result<Objective, Failure> {
+        let dropped = self.dropped(elaborated, densities)?;
+        let densities = dropped.as_ref().map_or(densities, |dropped| &dropped.densities);
         let settings = self.settings(elaborated);
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
         let result = self.timed("rewrite", |this| {
             objective(densities, model, posterior, settings, &mut this.context)
         });
-        result.map_err(|refusal| self.failure(refusal))
+        let mut objective = result.map_err(|refusal| self.failure(refusal))?;
+        if let Some(dropped) = &dropped {
+            self.announce(&mut objective, dropped);
+        }
+        Ok(objective)
     }
 
     /// The divergence of the posterior alone, with its gradient.
@@ -341,6 +347,7 @@ impl<'a> Compilation<'a> {
                 integrate: self.names("integrate"),
                 series: self.int("series"),
             },
+            jacobians: self.item.method.finds == Finds::Laplace,
         }
     }
 
@@ -438,9 +445,11 @@ impl<'a> Compilation<'a> {
         let elaborated = self.elaborate(schema)?;
         let densities = self.density(&elaborated.model)?;
         let (elaborated, densities) = self.grouped(elaborated, densities);
-        let programs = match self.samples() {
-            true => self.sampling_programs(&elaborated, &densities, schema, backend)?,
-            false => self.training_programs(&elaborated, &densities, schema, backend)?,
+        let programs = match self.item.method.finds {
+            Finds::Chains => self.sampling_programs(&elaborated, &densities, schema, backend)?,
+            Finds::Training => self.training_programs(&elaborated, &densities, schema, backend)?,
+            Finds::Laplace => self.laplace_programs(&elaborated, &densities, schema, backend)?,
+            Finds::Swag | Finds::Ensemble => self.iterates_programs(&elaborated, &densities, schema, backend)?,
         };
         let precision = self.precision(backend);
         // Predictions read the parameters and change nothing.
@@ -452,10 +461,6 @@ impl<'a> Compilation<'a> {
             return Err(Failure::Fault(Fault::Bug(
                 "a model without an output passed the checker".to_owned(),
             )));
-        };
-        let start = match self.setting("start") {
-            Some(SettingValue::Infer(id)) => Some(self.program.module.infers[*id].name.to_string()),
-            _ => None,
         };
         Ok(Infer {
             name: self.item.name.to_string(),
@@ -470,7 +475,7 @@ impl<'a> Compilation<'a> {
             bindings: elaborated.bound.ports,
             output,
             predictive_draws: self.int("predictive_draws").max(1),
-            start,
+            start: self.start(&elaborated.model, &elaborated.posterior)?,
             cost: programs.cost,
             compile_seconds: clock.elapsed().as_secs_f64(),
         })
@@ -478,7 +483,7 @@ impl<'a> Compilation<'a> {
 
     /// Whether the method draws from the posterior by Markov chains.
     pub fn samples(&self) -> bool {
-        self.item.method.takes == Takes::ModelOrFixed
+        self.item.method.finds == Finds::Chains
     }
 
     /// Where the infer stands in the program.

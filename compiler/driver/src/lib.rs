@@ -1,5 +1,6 @@
 //! The path from a program text to a manifest that the runtime runs, and the views of every stage between.
 
+mod abreast;
 mod axes;
 pub mod backends;
 pub mod codes;
@@ -7,10 +8,13 @@ pub mod compile;
 pub mod emit;
 pub mod explore;
 pub mod infer;
+mod iterates;
+mod laplace;
 pub mod options;
 pub mod program;
 pub mod prompt;
 pub mod render;
 mod sampling;
 pub mod stage;
+mod start;
 mod training;

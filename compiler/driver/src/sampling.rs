@@ -7,15 +7,18 @@ use crate::training::Programs;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{Cost, Work};
 use bnnc_abi::sampling::{
-    Adaptation, Correction, Estimator, LeaveOneOut, Loss, Metric, Penalty, Proposal, Report, Sampling, Steps,
-    Store, Transition,
+    Adaptation, Column, Correction, Estimator, LeaveOneOut, Loss, Metric, Penalty, Prepare, Proposal, Report,
+    Sampling, Steps, Store, Transition,
 };
+use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
-use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_base::shape::{Dim, Sizes, Symbol};
+use bnnc_graph::function::Value;
 use bnnc_hir::tree::SettingValue;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::sample::{self, Sampled};
+use std::sync::Arc;
 
 /// Up to this dimension a dense metric costs little beside the gradient, is learnt in a warm-up of usual length, and gives as many
 /// effective samples per gradient as a diagonal one, or many times more where there are correlations.
@@ -51,12 +54,17 @@ impl Compilation<'_> {
         let transition = self.transition(&sampled)?;
         self.fitting(&transition)?;
         let precision = self.precision(backend);
-        let density = self.lower("density", &sampled.density, &[], precision)?;
+        let prepare = self.prepare(&sampled, precision, backend)?;
+        let alone = self.lower("density", &sampled.density, &[], precision)?;
         let rows = self.lower("rows", &sampled.rows, &[], precision)?;
         let sizes = Sizes::default()
             .with(Symbol::Batch, schema.train.max(1))
             .with(Symbol::Examples, schema.train);
-        let work = bnnc_lower::cost::cost(&density, &sizes);
+        let work = bnnc_lower::cost::cost(&alone, &sizes);
+        let (density, abreast) = match transition.reads_all() {
+            true => self.abreast(&sampled, alone, work.flops, precision)?,
+            false => (alone, 1),
+        };
         let cost = Cost {
             parameters: sampled.parameters,
             variational_parameters: sampled.dimension,
@@ -66,7 +74,9 @@ impl Compilation<'_> {
             peak_bytes: 0,
         };
         let sampling = Sampling {
+            prepare,
             density: self.code(density, backend)?,
+            abreast,
             rows: self.code(rows, backend)?,
             moved: sampled.moved.iter().map(|name| name.to_string()).collect(),
             noncentred: sampled.noncentred.clone(),
@@ -103,6 +113,32 @@ impl Compilation<'_> {
             reports: sampled.reports,
             cost,
         })
+    }
+
+    /// The program of what is computed once.
+    fn prepare(
+        &mut self,
+        sampled: &Sampled,
+        precision: Precision,
+        backend: &dyn Backend,
+    ) -> Result<Option<Prepare>, Fault> {
+        let Some(function) = &sampled.prepare else {
+            return Ok(None);
+        };
+        let column = |(name, value): &(Arc<str>, Value)| {
+            let shape = &function.ty(*value).shape;
+            Column {
+                name: name.to_string(),
+                width: shape.count(&Sizes::default()),
+                of_row: shape.dims().first() == Some(&Dim::Symbol(Symbol::Batch)),
+            }
+        };
+        let columns = function.results.iter().map(column).collect();
+        let program = self.lower("prepare", function, &[], precision)?;
+        Ok(Some(Prepare {
+            program: self.code(program, backend)?,
+            columns,
+        }))
     }
 
     /// What the infer is asked to report exists.
@@ -251,7 +287,7 @@ impl Compilation<'_> {
     }
 
     /// A real option, or its default where it has one.
-    fn real(&self, name: &str) -> Option<f64> {
+    pub(crate) fn real(&self, name: &str) -> Option<f64> {
         match self.setting(name) {
             Some(SettingValue::Real(value)) => Some(*value),
             Some(SettingValue::Int(value)) => Some(*value as f64),

@@ -3,38 +3,17 @@
 use crate::function::Function;
 use crate::types::Type;
 use bnnc_base::shape::{Dim, Shape};
+pub use bnnc_base::support::Support;
 use std::sync::Arc;
 
-/// Where a distribution's values lie, or what a declared type promises.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Support {
-    /// All reals.
-    Real,
-    /// Reals in an interval; infinite ends allowed. `positive` is `(0, inf)`, `unit` is `(0, 1)`.
-    Interval(f64, f64),
-    /// Non-negative vectors (last axis) that sum to one.
-    Simplex,
-    /// Increasing vectors (last axis).
-    Ordered,
-    /// Integers `0..k` (`k` = 0 means unbounded, for counts; 2 for truth values).
-    Integers(usize),
-}
-
-impl Support {
-    /// The type of the values on the reals that a bijection takes to values of type `ty` in this support: a simplex of `k`
-    /// elements has `k - 1` free coordinates.
-    pub fn unconstrained(self, ty: &Type) -> Type {
-        let mut dims = ty.dims().to_vec();
-        if let (Support::Simplex, Some(Dim::Fixed(last))) = (self, dims.last_mut()) {
-            *last = last.saturating_sub(1);
-        }
-        ty.with_shape(Shape(dims))
+/// The type of the values on the reals that a bijection takes to values of type `ty` in `support`: a simplex of `k` elements has `k - 1` free
+/// coordinates.
+pub fn unconstrained(support: Support, ty: &Type) -> Type {
+    let mut dims = ty.dims().to_vec();
+    if let (Support::Simplex, Some(Dim::Fixed(last))) = (support, dims.last_mut()) {
+        *last = last.saturating_sub(1);
     }
-
-    /// Whether values are vectors along the last axis, whose elements restrict each other.
-    pub fn is_of_vectors(self) -> bool {
-        matches!(self, Support::Simplex | Support::Ordered)
-    }
+    ty.with_shape(Shape(dims))
 }
 
 /// A distribution of the library or the program, elaborated for concrete shapes.
@@ -47,6 +26,8 @@ pub struct Instance {
     pub name: Arc<str>,
     /// Parameter names and types, in order.
     pub params: Vec<(Arc<str>, Type)>,
+    /// Where each parameter lies, in order.
+    pub supports: Vec<Support>,
     /// The type of a value.
     pub value: Type,
     /// Where values lie.

@@ -147,6 +147,7 @@ fn resolve_dist(dist: &Instance, sizes: &Sizes) -> Instance {
             .iter()
             .map(|(name, ty)| (name.clone(), resolve_type(ty, sizes)))
             .collect(),
+        supports: dist.supports.clone(),
         value: resolve_type(&dist.value, sizes),
         support: dist.support,
         elementwise: dist.elementwise,

@@ -80,6 +80,7 @@ pub fn unit_normal(sizes: &[usize]) -> Arc<Instance> {
     Arc::new(Instance {
         name: "UnitNormal".into(),
         params: vec![("location".into(), ty.clone())],
+        supports: vec![Support::Real],
         value: ty.clone(),
         support: Support::Real,
         elementwise: true,

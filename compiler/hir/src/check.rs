@@ -52,7 +52,7 @@ pub struct Context {
     pub overrides: Vec<Override>,
     /// The folder against which file names in data items are resolved.
     pub folder: PathBuf,
-    /// From `--data NAME=PATH`: the files that replace those of a data item.
+    /// From `--data NAME=PATH`: the files that replace those of a data item, or by `NAME.test` and `NAME.outliers` these.
     pub data_overrides: Vec<(String, Vec<PathBuf>)>,
     /// Whether a method that is not built yet is a warning instead of an error.
     pub allow_unbuilt: bool,

@@ -355,6 +355,10 @@ pub enum SettingValue {
     Names(Vec<Arc<str>>),
     /// A word or call that the method itself understands: `cosine`, `step(0.5, 0.1)`.
     Call(Arc<str>, Vec<f64>),
+    /// A file to start from.
+    File(Arc<str>),
+    /// `subnetwork(size, by = score)`, with the infer where the score is one.
+    Subnetwork(f64, Arc<str>, Option<InferId>),
     /// An option of a method that is not built yet: kept as written.
     Raw(ast::Expr),
 }

@@ -154,13 +154,13 @@ fn collides(kernel: &Kernel, output: &Output) -> bool {
 
 /// Values of the symbols under which addresses are checked, each distinct and a batch within the examples.
 fn samples() -> [Sizes; 2] {
-    let sizes = |batch, draws, examples, kl| {
-        let sizes = Sizes::default()
-            .with(Symbol::Batch, batch)
-            .with(Symbol::Draws, draws);
-        sizes.with(Symbol::Examples, examples).with(Symbol::KlDraws, kl)
+    let sizes = |values: [usize; Symbol::ALL.len()]| {
+        let pairs = Symbol::ALL.into_iter().zip(values);
+        pairs.fold(Sizes::default(), |sizes, (symbol, value)| {
+            sizes.with(symbol, value)
+        })
     };
-    [sizes(3, 2, 7, 5), sizes(13, 5, 17, 11)]
+    [sizes([3, 2, 7, 5, 4, 6]), sizes([13, 5, 17, 11, 7, 9])]
 }
 
 /// The launch agrees with the kernel's outermost axis, and no access leaves its buffer.

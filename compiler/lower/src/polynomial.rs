@@ -104,7 +104,7 @@ impl Polynomial {
     pub fn is_about_draws(&self) -> bool {
         let draws = |symbol: &Symbol| match symbol {
             Symbol::Draws | Symbol::KlDraws => true,
-            Symbol::Batch | Symbol::Examples => false,
+            Symbol::Batch | Symbol::Examples | Symbol::Columns | Symbol::Selected => false,
         };
         !self.is_zero() && self.terms.iter().all(|(symbols, _)| symbols.iter().all(draws))
     }

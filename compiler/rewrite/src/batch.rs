@@ -116,28 +116,24 @@ fn apply_batched(
             rule(builder, &site, &mapped, dim)
         }
         Batch::Expand => {
-            let expansion = expansion(call);
+            let expansion = expansion_of(call.op, call.attrs, call.types.clone());
             return inline_batched(builder, &expansion, &args, &mapped, dim)[0];
         }
     };
     (value, true)
 }
 
-/// What the op expands to, as a function of its operands before batching.
-fn expansion(call: &Call<'_>) -> Function {
-    let Lower::Expand(expand) = &call.op.lower else {
-        unreachable!("`{}` is batched by its expansion but has none", call.op.name);
+/// What an op expands to, as a function of operands of the given types.
+pub(crate) fn expansion_of(op: Op, attrs: &[Attr], types: Vec<Type>) -> Function {
+    let Lower::Expand(expand) = &op.lower else {
+        unreachable!("`{}` is asked for its expansion but has none", op.name);
     };
-    let mut builder = Builder::new(call.op.name);
-    let params: Vec<Value> = call
-        .types
-        .iter()
-        .enumerate()
-        .map(|(at, ty)| builder.param(&at.to_string(), ty.clone()))
-        .collect();
+    let mut builder = Builder::new(op.name);
+    let param = |(at, ty): (usize, Type)| builder.param(&at.to_string(), ty);
+    let params: Vec<Value> = types.into_iter().enumerate().map(param).collect();
     let site = Site {
         args: &params,
-        attrs: call.attrs,
+        attrs,
         out: None,
     };
     let value = expand(&mut builder, &site);

@@ -3,13 +3,13 @@
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_base::special;
 use bnnc_graph::builder::{Builder, Window};
-use bnnc_graph::dist::Support;
+use bnnc_graph::dist::{self, Support};
 use bnnc_graph::function::Value;
 use bnnc_graph::types::Type;
 
 /// The type of the unconstrained values that [`constrain`] takes to values of type `ty`.
 pub fn unconstrained(support: Support, ty: &Type) -> Type {
-    support.unconstrained(ty)
+    dist::unconstrained(support, ty)
 }
 
 /// Carries `z` onto `support`; returns the value and the logarithm of the determinant of the Jacobian, a scalar.
@@ -83,33 +83,7 @@ fn ordered(builder: &mut Builder, z: Value) -> (Value, Value) {
 
 /// The unconstrained values of `values`, which lie in `support`; vectors lie along a last axis of size `last`.
 pub fn inverse(support: Support, last: usize, values: &[f64]) -> Vec<f64> {
-    let last = last.max(1);
-    match support {
-        Support::Real | Support::Integers(_) => values.to_vec(),
-        Support::Interval(lo, hi) => values.iter().map(|w| inverse_interval(lo, hi, *w)).collect(),
-        Support::Simplex => values
-            .chunks(last)
-            .flat_map(|w| w[..w.len() - 1].iter().map(|x| (x / w[w.len() - 1]).ln()))
-            .collect(),
-        Support::Ordered => values
-            .chunks(last)
-            .flat_map(|w| {
-                w[..1]
-                    .iter()
-                    .copied()
-                    .chain(w.windows(2).map(|pair| (pair[1] - pair[0]).ln()))
-            })
-            .collect(),
-    }
-}
-
-fn inverse_interval(lo: f64, hi: f64, w: f64) -> f64 {
-    match (lo.is_finite(), hi.is_finite()) {
-        (false, false) => w,
-        (true, false) => (w - lo).ln(),
-        (false, true) => (hi - w).ln(),
-        (true, true) => (w - lo).ln() - (hi - w).ln(),
-    }
+    support.inverse(last, values)
 }
 
 /// Carries an optimised number onto the support of a variational parameter. Half-infinite intervals use the softplus:

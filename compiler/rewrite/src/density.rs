@@ -44,6 +44,9 @@ pub struct Densities {
     pub draw: Option<Function>,
     /// `(sites.., shared.., inputs..) -> probabilities` of the classes, where the output has classes.
     pub probabilities: Option<Function>,
+    /// `(arguments.., draw, example, step) -> mean, variance, draw, probabilities` of the output, where one observation is of a whole
+    /// output; those results that its distribution does not state are absent, and all are where there is no such observation.
+    pub predictive: Function,
     /// `(those sites and shared inputs that are needed..) -> one result per name`: the real quantities that the model names and
     /// that depend on no example.
     pub derived: Function,

@@ -247,6 +247,8 @@ fn product(
     names.dedup();
     Instance {
         name: names.join("` and `").into(),
+        // What they depend on are values of sites, which lie where their own supports say.
+        supports: vec![Support::Real; params.len()],
         params,
         value: ty,
         support: Support::Real,

@@ -77,11 +77,14 @@ pub const EXACT_KL: &str = "exact-kl";
 /// Sampling sites as the noise of their priors, where the infer asks for it.
 pub const NONCENTRE: &str = "noncentre";
 
+/// Computing once what does not change while a sampler moves.
+pub const HOIST: &str = "hoist";
+
 /// What `--without` takes: passes that nothing relies on, closed forms of divergences, and rules.
 pub fn switchable() -> impl Iterator<Item = &'static str> {
     let passes = ALL.iter().filter(|pass| !pass.required).map(|pass| pass.name);
     passes
-        .chain([EXACT_KL, NONCENTRE])
+        .chain([EXACT_KL, NONCENTRE, HOIST])
         .chain(rules::ALL.iter().map(|rule| rule.name))
 }
 

@@ -10,6 +10,7 @@ pub static CODES: &[&Code] = &[
     &ROW_DEPENDENT_SITE,
     &NO_DERIVATIVE,
     &NO_OUTPUT,
+    &NO_WEIGHTS,
     &UNFACTORED,
     &MISSING_POSTERIOR,
     &FAMILY_SHAPE,
@@ -18,6 +19,8 @@ pub static CODES: &[&Code] = &[
     &NO_NOISE,
     &UNKNOWN_LAYER,
     &LAYER_FORM,
+    &NOTHING_TO_DROP,
+    &NO_FACTORS,
 ];
 
 /// A site that every example has for itself.
@@ -109,8 +112,18 @@ pub static NO_DENSITY: Code = Code {
 pub static UNKNOWN_LAYER: Code = Code {
     id: "E0320",
     title: "unknown layer",
-    explain: "`local`, `flipout` and `integrate` name layers, which means all weights below them, or single sites.\n\nWrong: \
+    explain: "`local`, `flipout`, `integrate` and `layers` name layers, which means all weights below them, or single sites.\n\nWrong: \
 `local = [hiden]` for a model with `hidden = Dense(50)`.\n\nRight: `local = [hidden]`, `local = [hidden.w, hidden.b]`.",
+};
+
+/// Dropout without anything that could be dropped.
+pub static NOTHING_TO_DROP: Code = Code {
+    id: "E0322",
+    title: "nothing to drop",
+    explain: "`dropout` puts masks on the inputs of layers: on what an example brings to a product with weights. Without `layers` those are the \
+inputs of all layers but the first ones, whose inputs are the data. A layer that looks up a table or only adds has no such input, and neither \
+has one whose product stands inside a loop that is carried out step by step.\n\nWrong: `dropout(Linear, data)` for a model with one layer.\n\n\
+Right: `dropout(Linear, data) { layers = [out] }`, which drops the data.",
 };
 
 /// A layer that cannot be treated as asked.
@@ -145,6 +158,26 @@ Wrong: `noncentre = [tau]` for `tau ~ HalfNormal(1)`, whose noise is positive.\n
 site of its own, `eta ~ Normal(0, 1)` and `theta = mu + tau * eta`.",
 };
 
+/// A site too large for a block of its own.
+pub static NO_FACTORS: Code = Code {
+    id: "E0323",
+    title: "no Kronecker factors",
+    explain: "`structure = kronecker` approximates the curvature of a weight matrix by two small matrices, one of the inputs of its layer and \
+one of the gradients of its outputs. Where the gradient of a site in one row is no outer product of two such parts, the site is one block with \
+the square of its elements, which is kept up to 4096 elements only.\n\nWrong: `structure = kronecker` for a site `w: positive[100, 100]`, whose \
+gradient passes through the logarithm of `w`.\n\nRight: `structure = diagonal`, or `over` without the site.",
+};
+
+/// Nothing to approximate under a name.
+pub static NO_WEIGHTS: Code = Code {
+    id: "E0313",
+    title: "no such weights",
+    explain: "`over` says which weights are random: `all`, `last_layer`, layers and sites by name, or `subnetwork(size, by = score)`. Only \
+sites that move the outputs can be: those on which the arguments of the observed distribution depend. A noise level or a \
+hyperparameter stays at the maximum.\n\nWrong: `over = [sigma]` under `y ~ Normal(out(x), sigma)`.\n\nRight: `over = [out]`, or \
+`over = last_layer`.",
+};
+
 /// A warning about the program; the caller knows the span, this crate does not.
 pub fn warning(code: &'static Code, message: impl Into<String>) -> Diagnostic {
     Diagnostic {
@@ -166,4 +199,9 @@ pub fn error(code: &'static Code, message: impl Into<String>) -> Diagnostic {
         notes: Vec::new(),
         help: Vec::new(),
     }
+}
+
+/// A layer or a model without inputs that could be dropped.
+pub fn nothing_to_drop(message: &str) -> Diagnostic {
+    error(&NOTHING_TO_DROP, message)
 }

@@ -36,6 +36,15 @@ pub enum Test {
     Fraction(f64),
 }
 
+/// Rows that are unlike those a model was made for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outliers {
+    /// The rows of a file of the same format: of its inputs alone, where inputs and targets are files of their own.
+    File(PathBuf),
+    /// The test images, cut into squares of so many pixels a side that are put back in a random order.
+    Shuffled(usize),
+}
+
 /// A column expression: `log(earn) * male`, `zscore(age)`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
@@ -76,6 +85,10 @@ pub struct DataSpec {
     pub limit: Option<usize>,
     /// A table shared by all examples.
     pub shared: Option<(Format, PathBuf)>,
+    /// Degrees by which the images of the test rows are turned, counter-clockwise: tests of their own, of which the first is the test.
+    pub rotate: Vec<f64>,
+    /// Rows whose predictions should be less sure than those of the test rows.
+    pub outliers: Option<Outliers>,
 }
 
 /// What the elements of a field are.
@@ -115,6 +128,8 @@ pub struct Schema {
     pub test: usize,
     /// Validation rows.
     pub validation: usize,
+    /// Outliers.
+    pub outliers: usize,
     /// How many splits the run visits.
     pub splits: usize,
     /// All fields of the file.

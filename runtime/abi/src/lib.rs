@@ -4,6 +4,8 @@
 
 pub mod code;
 pub mod data;
+pub mod iterates;
+pub mod laplace;
 pub mod manifest;
 pub mod method;
 pub mod plan;

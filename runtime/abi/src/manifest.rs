@@ -2,9 +2,13 @@
 
 use crate::code::Artifact;
 use crate::data::DataSpec;
+use crate::iterates::{Ensemble, Swag};
+use crate::laplace::Laplace;
 use crate::sampling::Sampling;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
+use bnnc_base::support::Support;
+use std::path::PathBuf;
 
 /// A compiled file.
 #[derive(Clone)]
@@ -158,12 +162,45 @@ pub struct Infer {
     pub output: Output,
     /// Draws that predictions average over.
     pub predictive_draws: usize,
-    /// An earlier infer to start from.
-    pub start: Option<String>,
+    /// What to start from.
+    pub start: Option<Start>,
     /// Compile-time facts for the report.
     pub cost: Cost,
     /// Seconds it took to compile.
     pub compile_seconds: f64,
+}
+
+/// What an infer starts from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Start {
+    /// What an earlier infer found.
+    Infer(String),
+    /// A safetensors file.
+    File(StartFile),
+}
+
+/// A safetensors file that holds sites by name on the declared scale, or states as [`Infer::states`] names them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StartFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The sites whose values it has to hold.
+    pub sites: Vec<StartSite>,
+}
+
+/// A site whose value a state stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StartSite {
+    /// `hidden.w`.
+    pub site: String,
+    /// `hidden.w/loc`.
+    pub state: String,
+    /// The shape on the declared scale.
+    pub shape: Shape,
+    /// Where its values lie.
+    pub support: Support,
+    /// Whether the state moves; one that a posterior fixes keeps its value, and the file need not hold the site.
+    pub moves: bool,
 }
 
 /// What finds a posterior.
@@ -173,6 +210,12 @@ pub enum Work {
     Train(Box<Train>),
     /// Markov chains.
     Sample(Box<Sampling>),
+    /// A Gaussian around a maximum.
+    Laplace(Box<Laplace>),
+    /// A Gaussian over iterates.
+    Swag(Box<Swag>),
+    /// Several maxima.
+    Ensemble(Box<Ensemble>),
 }
 
 /// The part of an infer that trains.
@@ -187,19 +230,33 @@ pub struct Train {
 }
 
 impl Infer {
-    /// The part that trains, if an optimiser finds the posterior.
+    /// The part that trains, where an optimiser has a part in finding the posterior.
     pub fn training(&self) -> Option<&Train> {
         match &self.work {
             Work::Train(train) => Some(train),
             Work::Sample(_) => None,
+            Work::Laplace(laplace) => Some(&laplace.train),
+            Work::Swag(swag) => Some(&swag.train),
+            Work::Ensemble(ensemble) => Some(&ensemble.train),
         }
     }
 
     /// The part that samples, if Markov chains find the posterior.
     pub fn sampling(&self) -> Option<&Sampling> {
         match &self.work {
-            Work::Train(_) => None,
             Work::Sample(sampling) => Some(sampling),
+            Work::Train(_) | Work::Laplace(_) | Work::Swag(_) | Work::Ensemble(_) => None,
+        }
+    }
+
+    /// The states that predictions take one value per draw of.
+    pub fn per_draw(&self) -> Vec<&str> {
+        match &self.work {
+            Work::Train(_) => Vec::new(),
+            Work::Sample(sampling) => sampling.moved.iter().map(String::as_str).collect(),
+            Work::Laplace(laplace) => laplace.weights.iter().map(|weights| &*weights.state).collect(),
+            Work::Swag(swag) => swag.moved.iter().map(String::as_str).collect(),
+            Work::Ensemble(ensemble) => ensemble.moved.iter().map(String::as_str).collect(),
         }
     }
 }

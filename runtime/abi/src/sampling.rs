@@ -8,14 +8,21 @@ use crate::code::Artifact;
 ///
 /// Programs and their ports. A position is one unconstrained tensor per site, in the states of the infer:
 /// - `density`: inputs the states, the data ports, `scale` (real); symbol `batch`; outputs `log_density` (real: log prior + log
-///   Jacobian + `scale` times the sum over rows of `log p(row)`) and `STATE/gradient` for each state that moves.
+///   Jacobian + `scale` times the sum over rows of `log p(row)`) and `STATE/gradient` for each state that moves. Where
+///   [`Sampling::abreast`] is above 1, the states that move and all outputs are `[draws, ..]`: a chain has its own place among them.
 /// - `rows`: inputs the states and the data ports; symbol `batch`; outputs `log_prior` (real: log prior + log Jacobian) and
 ///   `log_likelihood` `[batch]`.
+/// - both take as inputs what [`Prepare`] computed, where there is any, and lack the data and states that only it needs.
 /// - [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each state that moves.
 #[derive(Clone)]
 pub struct Sampling {
+    /// What no position changes, computed once before the chains.
+    pub prepare: Option<Prepare>,
     /// The log density with its gradient.
     pub density: Artifact,
+    /// Chains that one run of `density` serves. A run always has this many positions, so that what a chain is answered does not depend on
+    /// the chains beside it.
+    pub abreast: usize,
     /// The log likelihood of each row.
     pub rows: Artifact,
     /// The states that make a position, one after the other; the others stay where they start.
@@ -44,6 +51,26 @@ pub struct Sampling {
     pub leave_one_out: LeaveOneOut,
     /// What the program calls the axes of sites, for files that keep names.
     pub axes: Axes,
+}
+
+/// Values that depend on data and on states that stay.
+#[derive(Clone)]
+pub struct Prepare {
+    /// Inputs the states that stay and the data ports; symbol `batch`; outputs the columns.
+    pub program: Artifact,
+    /// Its outputs.
+    pub columns: Vec<Column>,
+}
+
+/// A value of [`Prepare`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// The port, an output there and an input of the other programs.
+    pub name: String,
+    /// Elements per row, or in all.
+    pub width: usize,
+    /// Whether each row has its own; otherwise all share them.
+    pub of_row: bool,
 }
 
 /// What the axes of sites are called.
@@ -78,7 +105,8 @@ pub enum LeaveOneOut {
 pub enum Store {
     /// In memory (and on disk as they come, where there is an output folder).
     Memory,
-    /// On disk alone: what is diagnosed is read from there, one site at a time.
+    /// On disk alone. Memory does not depend on the number of draws but for what is read from there one at a time: the draws of a site
+    /// that is diagnosed.
     Disk,
 }
 
@@ -140,6 +168,19 @@ pub enum Transition {
     },
     /// Metropolis sampling on mini-batches with the penalty method.
     Penalty(Penalty),
+}
+
+impl Transition {
+    /// Whether every question is about all rows.
+    pub fn reads_all(&self) -> bool {
+        match self {
+            Transition::Nuts { .. }
+            | Transition::Hmc { .. }
+            | Transition::Mala { .. }
+            | Transition::RandomWalk { .. } => true,
+            Transition::Sgld { .. } | Transition::Sghmc { .. } | Transition::Penalty(_) => false,
+        }
+    }
 }
 
 /// How step size and metric are found during the warm-up.

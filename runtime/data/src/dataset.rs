@@ -1,10 +1,11 @@
 //! One split of a data item: rows for training, validation and testing, prepared for the model.
 
 use crate::expression::{self, Scores};
+use crate::images::Images;
 use crate::report::{self, At, Faults};
 use crate::rows::{RowField, Rows};
 use crate::source::{Input, Source, known_target, scaled_bytes};
-use crate::split::Parts;
+use crate::split::{Parts, stream};
 use crate::standardise::Standardisation;
 use crate::table::{Array, Table, Values};
 use bnnc_abi::data::{DataSpec, Format, Schema};
@@ -23,6 +24,10 @@ pub struct Dataset {
     pub validation: Rows,
     /// Rows to test on.
     pub test: Rows,
+    /// Rows that are unlike the others; their targets mean nothing.
+    pub outliers: Rows,
+    /// The images of the test rows, where they are turned or shuffled.
+    pub images: Option<Images>,
     /// The target's name.
     pub target: Option<String>,
     /// What was learnt from the training rows.
@@ -37,6 +42,15 @@ pub struct Dataset {
 }
 
 impl Dataset {
+    /// The test rows turned by each angle but the first, which is that of [`Dataset::test`].
+    pub fn turned(&self) -> impl Iterator<Item = (f64, Rows)> {
+        let images = self.images.iter();
+        images.flat_map(|images| {
+            let others = images.degrees().iter().skip(1);
+            others.map(|degrees| (*degrees, images.turned(&self.test, &self.preparation, *degrees)))
+        })
+    }
+
     /// A shared array.
     pub fn shared(&self, name: &str) -> Option<&Array> {
         self.shared.iter().find(|array| array.name == name)
@@ -61,7 +75,7 @@ pub struct Preparation {
 }
 
 /// Cuts a split out of a source.
-pub(crate) fn cut(source: &Source, parts: Parts) -> Result<Dataset, Faults> {
+pub(crate) fn cut(source: &Source, parts: Parts, seed: u64) -> Result<Dataset, Faults> {
     let mut zscores = Vec::new();
     let columns = input_columns(
         &source.inputs,
@@ -75,11 +89,20 @@ pub(crate) fn cut(source: &Source, parts: Parts) -> Result<Dataset, Faults> {
         mark_unseen(source, &mut rows, &parts.train, kind);
         rows
     };
-    let (train, validation, test) = (
+    let (train, validation, mut test) = (
         rows(&parts.train, "training"),
         rows(&parts.validation, "validation"),
         rows(&parts.test, "test"),
     );
+    let images = Images::of(source, &parts.test)?;
+    let outliers = match (&source.outliers, &images) {
+        (Some(table), _) => preparation.rows_of(&source.spec, table.clone())?,
+        (None, Some(images)) => images.shuffled(&test, &preparation, stream(&source.spec, "outliers", seed)),
+        (None, None) => test.none(),
+    };
+    if let (Some(images), Some(degrees)) = (&images, source.spec.rotate.first()) {
+        test = images.turned(&test, &preparation, *degrees);
+    }
     let target = preparation.target_name.clone();
     let faults: Faults = [&validation, &test]
         .into_iter()
@@ -94,6 +117,8 @@ pub(crate) fn cut(source: &Source, parts: Parts) -> Result<Dataset, Faults> {
         train,
         validation,
         test,
+        outliers,
+        images,
         target,
         preparation,
         shared: shared(source),
@@ -295,10 +320,16 @@ fn shared(source: &Source) -> Vec<Array> {
 impl Preparation {
     /// Rows of a new file to predict for. The target may be absent.
     pub fn rows(&self, spec: &DataSpec, file: &Path) -> Result<Rows, Faults> {
-        let mut table = crate::read::read_inputs(spec.format, file, known_target(spec).as_deref())?;
+        let table = crate::read::read_inputs(spec.format, file, known_target(spec).as_deref())?;
+        self.rows_of(spec, table)
+    }
+
+    /// The rows of a table that was read.
+    fn rows_of(&self, spec: &DataSpec, mut table: Table) -> Result<Rows, Faults> {
+        let file = table.path();
         for array in &mut table.arrays {
             if let Some((_, levels)) = self.levels.iter().find(|(name, _)| *name == array.name) {
-                relevel(file, array, levels).map_err(|fault| vec![fault])?;
+                relevel(&file, array, levels).map_err(|fault| vec![fault])?;
             }
         }
         let source = Source::of_new_rows(spec, table, self)?;
@@ -307,7 +338,7 @@ impl Preparation {
         let width: usize = columns.iter().map(InputColumn::width).sum();
         if width != self.inputs.len() {
             let what = format!("expected {} input columns, found {width}", self.inputs.len());
-            return Err(vec![report::changed(file, &what)]);
+            return Err(vec![report::changed(&file, &what)]);
         }
         let part: Vec<usize> = (0..source.table.rows).collect();
         Ok(assemble(&source, &columns, self, &part))

@@ -10,6 +10,7 @@
 
 pub mod dataset;
 pub mod expression;
+mod images;
 pub mod metrics;
 pub mod read;
 pub mod report;
@@ -21,6 +22,7 @@ pub mod table;
 pub mod write;
 
 pub use dataset::{Dataset, Preparation};
+pub use images::Images;
 pub use report::CODES;
 pub use rows::{RowField, Rows};
 pub use source::Source;

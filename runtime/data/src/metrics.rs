@@ -11,6 +11,13 @@
 //! | `nll` | minus the mean log of the right class's probability | |
 //! | `brier` | mean of the sum over classes of (p - indicator) squared, 0 to 2 | Brier 1950 |
 //! | `ece` | mean gap between confidence and accuracy in 15 equal-width bins | Guo et al. 2017 |
+//! | `entropy` | mean of minus the sum over classes of p log p; only where there are outliers | |
+//! | `ood_entropy` | the same of the outliers | |
+//! | `ood_auroc` | probability that an outlier has a larger entropy than a row, ties counting half | Hanley and McNeil 1982 |
+
+mod unsure;
+
+pub use unsure::{REJECTED, Unsure};
 
 use crate::standardise::Standardisation;
 
@@ -229,6 +236,8 @@ pub struct ClassScores {
     brier: Mean,
     /// Rows, summed confidence and right answers of each bin.
     bins: [(f64, f64, f64); CALIBRATION_BINS],
+    /// How unsure the predictions of each row are, and whether they are right.
+    unsure: Unsure,
 }
 
 impl ClassScores {
@@ -243,6 +252,7 @@ impl ClassScores {
             nll: zero,
             brier: zero,
             bins,
+            unsure: Unsure::default(),
         }
     }
 
@@ -255,19 +265,29 @@ impl ClassScores {
     /// Class probabilities `[draws, rows, classes]`, and the right class of each row. Probabilities are averaged over the
     /// draws and not renormalised.
     pub fn add_probabilities(&mut self, probabilities: &[f64], targets: &[i32]) {
-        let rows = targets.len();
-        let all = Draws::new(probabilities, rows * self.classes);
         for (row, &target) in targets.iter().enumerate() {
-            let mut average = vec![Mean::default(); self.classes];
-            for (class, mean) in average.iter_mut().enumerate() {
-                all.of_row(row * self.classes + class).for_each(|p| mean.add(p));
-            }
-            let p: Vec<f64> = average
-                .into_iter()
-                .map(|mean| mean.get().unwrap_or(f64::NAN))
-                .collect();
+            let p = self.average(probabilities, targets.len(), row);
             self.add_row(&p, usize::try_from(target).unwrap_or(usize::MAX));
         }
+    }
+
+    /// Class probabilities `[draws, rows, classes]` of rows that are unlike the others.
+    pub fn add_outliers(&mut self, probabilities: &[f64], rows: usize) {
+        for row in 0..rows {
+            let p = self.average(probabilities, rows, row);
+            self.unsure.add_outlier(&p);
+        }
+    }
+
+    /// The probabilities of one row, averaged over the draws.
+    fn average(&self, probabilities: &[f64], rows: usize, row: usize) -> Vec<f64> {
+        let all = Draws::new(probabilities, rows * self.classes);
+        let of_class = |class: usize| {
+            let mut mean = Mean::default();
+            all.of_row(row * self.classes + class).for_each(|p| mean.add(p));
+            mean.get().unwrap_or(f64::NAN)
+        };
+        (0..self.classes).map(of_class).collect()
     }
 
     /// The predictive probabilities of one row.
@@ -276,6 +296,7 @@ impl ClassScores {
         let Some(&confidence) = p.get(best) else { return };
         let right = f64::from(u8::from(best == target));
         self.right.add(right);
+        self.unsure.add(p, best == target);
         self.nll.add(-p.get(target).copied().unwrap_or(0.0).ln());
         let gap = |(class, p): (usize, &f64)| (p - f64::from(u8::from(class == target))).powi(2);
         self.brier.add(p.iter().enumerate().map(gap).sum());
@@ -288,6 +309,11 @@ impl ClassScores {
         (*count, *sum, *hits) = (*count + 1.0, *sum + confidence, *hits + right);
     }
 
+    /// How unsure the predictions are of the rows and of the outliers.
+    pub fn unsure(&self) -> &Unsure {
+        &self.unsure
+    }
+
     /// The metrics; those that got no rows are absent.
     pub fn finish(self) -> MetricSet {
         let gaps: f64 = self.bins.iter().map(|(_, sum, hits)| (sum - hits).abs()).sum();
@@ -298,6 +324,9 @@ impl ClassScores {
             ("brier".to_string(), self.brier.get()),
             ("ece".to_string(), ece),
             ("log_likelihood".to_string(), self.log_likelihood.get()),
+            ("entropy".to_string(), self.unsure.entropy()),
+            ("ood_entropy".to_string(), self.unsure.outlier_entropy()),
+            ("ood_auroc".to_string(), self.unsure.auroc()),
         ])
     }
 }

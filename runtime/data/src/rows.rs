@@ -49,22 +49,11 @@ impl RowField {
         scale: f64,
         standardisation: Vec<Standardisation>,
     ) -> RowField {
-        let width = array.width();
-        let elements = || part.iter().flat_map(|&row| row * width..(row + 1) * width);
-        let values = match &array.values {
-            Values::Byte(all) => Values::Byte(elements().map(|i| all[i]).collect()),
-            Values::Int(all) => Values::Int(elements().map(|i| all[i]).collect()),
-            Values::Real(all) => Values::Real(elements().map(|i| all[i]).collect()),
-            Values::Level { codes, levels } => Values::Level {
-                codes: elements().map(|i| codes[i]).collect(),
-                levels: levels.clone(),
-            },
-        };
         let (name, shape) = (array.name.clone(), array.axes().to_vec());
         RowField {
             name,
             shape,
-            values,
+            values: array.rows(part),
             scale,
             standardisation,
             fault: None,
@@ -104,6 +93,11 @@ impl Rows {
             shards: vec![nowhere],
             first_row: 0,
         }
+    }
+
+    /// No rows, of the same inputs.
+    pub fn none(&self) -> Rows {
+        Rows::of(self.width, Vec::new(), Vec::new())
     }
 
     /// The field of that name.

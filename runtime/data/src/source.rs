@@ -2,11 +2,12 @@
 
 use crate::dataset::{self, Dataset, Preparation};
 use crate::expression::{self, Scores};
+use crate::images::Frame;
 use crate::read;
 use crate::report::{self, Faults};
 use crate::split::{self, Pool};
 use crate::table::{Array, Table, Values};
-use bnnc_abi::data::{Column, DataSpec, Field, FieldKind, Format, Schema, Test};
+use bnnc_abi::data::{Column, DataSpec, Field, FieldKind, Format, Outliers, Schema, Test};
 use bnnc_base::diagnostic::Diagnostic;
 use std::path::PathBuf;
 
@@ -35,6 +36,8 @@ pub struct Source {
     pub(crate) target: Option<usize>,
     /// The shared table.
     pub(crate) shared: Vec<Array>,
+    /// The file of outliers.
+    pub(crate) outliers: Option<Table>,
     splits: Vec<Vec<usize>>,
     schema: Schema,
 }
@@ -60,6 +63,7 @@ impl Source {
         levels.resize(table.arrays.len(), 0);
         let inputs = resolve_inputs(spec, &table, target)?;
         let named = named_inputs(spec, &table, target, &inputs);
+        let outliers = read_outliers(spec, &table)?;
         let schema = empty_schema(spec);
         let source = Source {
             spec: spec.clone(),
@@ -70,9 +74,11 @@ impl Source {
             named,
             target,
             shared,
+            outliers,
             splits,
             schema,
         };
+        source.frame()?;
         source.described()
     }
 
@@ -85,6 +91,8 @@ impl Source {
         let mut spec = DataSpec {
             test: Test::None,
             shared: None,
+            rotate: Vec::new(),
+            outliers: None,
             standardise_target: false,
             ..spec.clone()
         };
@@ -124,9 +132,34 @@ impl Source {
             named,
             target,
             shared,
+            outliers: None,
             splits,
             schema,
         })
+    }
+
+    /// The sizes of the images, where the program turns or shuffles them.
+    pub(crate) fn frame(&self) -> Result<Option<Frame>, Faults> {
+        let spec = &self.spec;
+        let side = match spec.outliers {
+            Some(Outliers::Shuffled(side)) => Some(side),
+            Some(Outliers::File(_)) | None => None,
+        };
+        if spec.rotate.is_empty() && side.is_none() {
+            return Ok(None);
+        }
+        let whole =
+            matches!(self.inputs[..], [Input::Array(place)] if self.table.arrays[place].name == read::INPUTS);
+        let frame = Frame::of(&self.table.axes).filter(|_| whole);
+        let frame = frame.ok_or_else(|| vec![report::no_images(&self.table.path(), &self.table.axes)])?;
+        match side.filter(|side| frame.squares(*side) < 2) {
+            Some(side) => Err(vec![report::large_squares(
+                &self.table.path(),
+                side,
+                &self.table.axes,
+            )]),
+            None => Ok(Some(frame)),
+        }
     }
 
     /// What the files say.
@@ -138,7 +171,7 @@ impl Source {
     pub fn dataset(&self, split: usize, seed: u64) -> Result<Dataset, Faults> {
         let parts = split::parts(&self.spec, &self.pool(&self.table.path()), split, seed)
             .map_err(|fault| vec![fault])?;
-        dataset::cut(self, parts)
+        dataset::cut(self, parts, seed)
     }
 
     fn pool<'a>(&'a self, path: &'a std::path::Path) -> Pool<'a> {
@@ -181,6 +214,11 @@ impl Source {
             train: parts.train.len(),
             test: parts.test.len(),
             validation: parts.validation.len(),
+            outliers: match (&self.outliers, &self.spec.outliers) {
+                (Some(table), _) => table.rows,
+                (None, Some(_)) => parts.test.len(),
+                (None, None) => 0,
+            },
             splits,
             fields: (0..self.table.arrays.len()).map(|i| self.field(i)).collect(),
             inputs: width,
@@ -224,6 +262,7 @@ fn empty_schema(spec: &DataSpec) -> Schema {
         train: 0,
         test: 0,
         validation: 0,
+        outliers: 0,
         splits: 1,
         fields,
         inputs: 0,
@@ -243,6 +282,9 @@ fn check_options(spec: &DataSpec) -> Result<(), Faults> {
             "finite and not zero",
             spec.scale,
         )]);
+    }
+    if let Some(endless) = spec.rotate.iter().find(|degrees| !degrees.is_finite()) {
+        return Err(vec![report::bad_option(path, "rotate", "finite", *endless)]);
     }
     if spec.limit == Some(0) {
         return Err(vec![report::bad_option(path, "limit", "above 0", 0.0)]);
@@ -273,6 +315,25 @@ fn read_shared(spec: &DataSpec) -> Result<Vec<Array>, Faults> {
             ..array
         })
         .collect())
+}
+
+/// The outliers of a file, whose images must have the sizes of the others.
+fn read_outliers(spec: &DataSpec, table: &Table) -> Result<Option<Table>, Faults> {
+    let Some(Outliers::File(file)) = &spec.outliers else {
+        return Ok(None);
+    };
+    let outliers = read::read_inputs(spec.format, file, known_target(spec).as_deref())?;
+    if outliers.axes != table.axes {
+        let (expected, found) = (format!("{:?}", table.axes), format!("{:?}", outliers.axes));
+        let here = table.path();
+        return Err(vec![report::column_differs(
+            file,
+            read::INPUTS,
+            (&expected, &found),
+            &here,
+        )]);
+    }
+    Ok(Some(outliers))
 }
 
 /// The target's place; a computed one is appended to the table.

@@ -144,7 +144,7 @@ fn check_fraction(path: &Path, option: &str, fraction: f64) -> Result<(), Diagno
 }
 
 /// The key of the random numbers of one choice of rows.
-fn stream(spec: &DataSpec, purpose: &str, seed: u64) -> u64 {
+pub(crate) fn stream(spec: &DataSpec, purpose: &str, seed: u64) -> u64 {
     philox::key(seed, &format!("data/{}/{purpose}", spec.name))
 }
 
@@ -160,7 +160,7 @@ fn chosen(rows: &[usize], fraction: f64, key: u64, split: usize) -> Vec<usize> {
 }
 
 /// A random permutation of `0..count` (Fisher and Yates; Durstenfeld 1964), the same for the same key on every machine.
-fn shuffled(count: usize, key: u64, split: usize) -> Vec<usize> {
+pub(crate) fn shuffled(count: usize, key: u64, split: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     for i in (1..count).rev() {
         let uniform = philox::uniform(key, [0, split as u32, 0], i as u64);

@@ -176,6 +176,21 @@ impl Array {
         self.axes().iter().product()
     }
 
+    /// The elements of some rows.
+    pub fn rows(&self, part: &[usize]) -> Values {
+        let width = self.width();
+        let elements = || part.iter().flat_map(|&row| row * width..(row + 1) * width);
+        match &self.values {
+            Values::Byte(all) => Values::Byte(elements().map(|i| all[i]).collect()),
+            Values::Int(all) => Values::Int(elements().map(|i| all[i]).collect()),
+            Values::Real(all) => Values::Real(elements().map(|i| all[i]).collect()),
+            Values::Level { codes, levels } => Values::Level {
+                codes: elements().map(|i| codes[i]).collect(),
+                levels: levels.clone(),
+            },
+        }
+    }
+
     /// Its description.
     pub fn field(&self) -> Field {
         Field {
@@ -220,6 +235,8 @@ pub struct Table {
     pub first_row: usize,
     /// The arrays.
     pub arrays: Vec<Array>,
+    /// The axes that the inputs of one example have in their file, where they are an array (idx, npy).
+    pub axes: Vec<usize>,
 }
 
 impl Table {
@@ -238,6 +255,7 @@ impl Table {
             rows,
             first_row,
             arrays,
+            axes: Vec::new(),
         }
     }
 
@@ -282,6 +300,9 @@ impl Table {
                 None => unreachable!("`disagreements` compares the kinds"),
             }
             array.shape[0] += theirs.shape[0];
+        }
+        if self.axes != other.axes {
+            self.axes.clear();
         }
         let offset = self.rows;
         self.rows += other.rows;

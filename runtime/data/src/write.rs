@@ -69,6 +69,20 @@ pub fn csv_text(columns: &[(String, ResultColumn)]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// Writes an array of doubles as a NumPy file of version 1.0.
+pub fn npy(path: &Path, sizes: &[usize], values: &[f64]) -> Result<(), Diagnostic> {
+    let sizes: String = sizes.iter().map(|size| format!("{size}, ")).collect();
+    let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({sizes}), }}");
+    // With the ten bytes before it and the newline after it, the header takes a multiple of 64 bytes.
+    let length = (header.len() + 11).next_multiple_of(64) - 10;
+    atomically(path, |writer| {
+        writer.write_all(b"\x93NUMPY\x01\x00")?;
+        writer.write_all(&(length as u16).to_le_bytes())?;
+        writer.write_all(format!("{header:<width$}\n", width = length - 1).as_bytes())?;
+        values.iter().try_for_each(|value| writer.write_all(&value.to_le_bytes()))
+    })
+}
+
 /// The shortest text that reads back as the same number; valid JSON, in which what is not finite is `null`.
 pub fn number(value: f64) -> String {
     if value.is_finite() {

@@ -49,7 +49,27 @@ impl Machine {
     /// Where it has another number of elements.
     pub fn take(&self, port: Port, values: &mut [f64]) -> Result<(), Fault> {
         self.check_count(port.0, values.len())?;
-        self.load(port.0, values);
+        self.load(port.0, 0, values);
+        Ok(())
+    }
+
+    /// Writes some elements of a port, from `first` on.
+    ///
+    /// # Errors
+    /// Where it has fewer elements.
+    pub fn put_part(&mut self, port: Port, first: usize, values: &[f64]) -> Result<(), Fault> {
+        self.check_part(port.0, first, values.len())?;
+        self.store(port.0, first, values.iter().copied());
+        Ok(())
+    }
+
+    /// Reads some elements of a port, from `first` on.
+    ///
+    /// # Errors
+    /// Where it has fewer elements.
+    pub fn take_part(&self, port: Port, first: usize, values: &mut [f64]) -> Result<(), Fault> {
+        self.check_part(port.0, first, values.len())?;
+        self.load(port.0, first, values);
         Ok(())
     }
 
@@ -90,7 +110,7 @@ impl Machine {
     pub fn write_f32(&mut self, name: &str, values: &[f32]) -> Result<(), Fault> {
         let id = self.port(name)?;
         self.check_count(id, values.len())?;
-        self.store(id, values.iter().map(|value| f64::from(*value)));
+        self.store(id, 0, values.iter().map(|value| f64::from(*value)));
         Ok(())
     }
 
@@ -101,7 +121,7 @@ impl Machine {
     pub fn write_int(&mut self, name: &str, values: &[i32]) -> Result<(), Fault> {
         let id = self.port(name)?;
         self.check_count(id, values.len())?;
-        self.store(id, values.iter().map(|value| f64::from(*value)));
+        self.store(id, 0, values.iter().map(|value| f64::from(*value)));
         Ok(())
     }
 
@@ -122,7 +142,7 @@ impl Machine {
     pub fn read_into(&self, name: &str, values: &mut [f64]) -> Result<(), Fault> {
         let id = self.port(name)?;
         self.check_count(id, values.len())?;
-        self.load(id, values);
+        self.load(id, 0, values);
         Ok(())
     }
 
@@ -154,9 +174,17 @@ impl Machine {
         let (to, from) = (self.port(name)?, other.port(name)?);
         self.check_count(to, other.count_of(from))?;
         match other.element(from) {
-            Element::F32 => self.store(to, other.view::<f32>(name)?.iter().map(|value| f64::from(*value))),
-            Element::F64 => self.store(to, other.view::<f64>(name)?.iter().copied()),
-            Element::Int => self.store(to, other.view::<i32>(name)?.iter().map(|value| f64::from(*value))),
+            Element::F32 => self.store(
+                to,
+                0,
+                other.view::<f32>(name)?.iter().map(|value| f64::from(*value)),
+            ),
+            Element::F64 => self.store(to, 0, other.view::<f64>(name)?.iter().copied()),
+            Element::Int => self.store(
+                to,
+                0,
+                other.view::<i32>(name)?.iter().map(|value| f64::from(*value)),
+            ),
         }
         Ok(())
     }
@@ -195,17 +223,28 @@ impl Machine {
         )))
     }
 
+    fn check_part(&self, id: BufferId, first: usize, given: usize) -> Result<(), Fault> {
+        let count = self.count_of(id);
+        if first.checked_add(given).is_some_and(|end| end <= count) {
+            return Ok(());
+        }
+        let (plan, buffer) = (&self.plan.name, &self.plan.buffers[id].name);
+        Err(Fault::Bug(format!(
+            "buffer {buffer} of {plan} has {count} elements, not {given} from {first} on"
+        )))
+    }
+
     /// Writes any buffer.
     pub(crate) fn write_values(&mut self, id: BufferId, values: &[f64]) -> Result<(), Fault> {
         self.check_count(id, values.len())?;
-        self.store(id, values.iter().copied());
+        self.store(id, 0, values.iter().copied());
         Ok(())
     }
 
-    /// Stores values whose number has been checked.
-    fn store(&mut self, id: BufferId, values: impl Iterator<Item = f64>) {
+    /// Stores values from element `first` on; their number has been checked.
+    fn store(&mut self, id: BufferId, first: usize, values: impl Iterator<Item = f64>) {
         let (address, element) = (self.addresses[id.index()], self.element(id));
-        for (at, value) in values.take(self.count_of(id)).enumerate() {
+        for (at, value) in (first..self.count_of(id)).zip(values) {
             // SAFETY: `at` is below the buffer's number of elements of this form, and `self` is borrowed alone.
             unsafe {
                 match element {
@@ -217,9 +256,9 @@ impl Machine {
         }
     }
 
-    fn load(&self, id: BufferId, values: &mut [f64]) {
+    fn load(&self, id: BufferId, first: usize, values: &mut [f64]) {
         let (address, element) = (self.addresses[id.index()], self.element(id));
-        for (at, value) in values.iter_mut().take(self.count_of(id)).enumerate() {
+        for (at, value) in (first..self.count_of(id)).zip(values) {
             // SAFETY: `at` is below the buffer's number of elements of this form, and nobody writes while `self` is borrowed.
             *value = unsafe {
                 match element {

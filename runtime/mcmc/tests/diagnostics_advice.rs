@@ -37,6 +37,7 @@ fn good<'a>(transition: &'a Transition, quantities: &'a [(String, Summary)]) -> 
         infer: "fit",
         transition,
         chains: 4,
+        without_draws: &[],
         iterations: 4000,
         divergences: 0,
         cut: 0,
@@ -94,7 +95,7 @@ fn codes_are_sorted_and_explained() {
     assert_eq!(
         ids,
         [
-            "E0520", "E0521", "E0522", "E0523", "E0524", "E0525", "E0526", "E0527"
+            "E0520", "E0521", "E0522", "E0523", "E0524", "E0525", "E0526", "E0527", "E0528"
         ]
     );
     assert!(
@@ -147,6 +148,20 @@ fn divergences() {
         ..facts
     };
     assert_says(&only(&facts, "E0520"), &["make `step_size` smaller"]);
+}
+
+#[test]
+fn chains_without_draws() {
+    let quantities = quantities(|_| {});
+    let facts = Facts {
+        chains: 2,
+        without_draws: &[1, 3],
+        ..good(&NUTS, &quantities)
+    };
+    assert_says(
+        &only(&facts, "E0528"),
+        &["2 of 4 chains", "(counted from 0: 1, 3)", "`--resume`"],
+    );
 }
 
 #[test]

@@ -287,6 +287,14 @@ impl ChainFile {
         if iteration > 0 && self.committed != Some(iteration) {
             self.commit(iteration, save())?;
         }
+        self.left()
+    }
+
+    /// Gives the draws as they are, in the middle of an iteration: a run that goes on does so from the last commit.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn left(mut self) -> Result<ChainStore, Diagnostic> {
         self.store.flush()?;
         Ok(self.store)
     }

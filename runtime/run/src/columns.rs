@@ -12,7 +12,12 @@ pub struct Columns<'a> {
     rows: usize,
     /// One column per class, or `mean`, `sd`, `q05`, `q50`, `q95`; those that the model does not have stay empty.
     reals: Vec<(String, Vec<f64>)>,
+    /// Standard deviations of the mean, and of the target given the parameters, where predictions state them.
+    parts: [Vec<f64>; 2],
 }
+
+/// The names of [`Columns::parts`].
+const NAMES: [&str; 2] = ["sd_epistemic", "sd_aleatoric"];
 
 /// The name of a column and what it holds.
 type Part = (&'static str, fn(&Summary) -> f64);
@@ -45,6 +50,7 @@ impl<'a> Columns<'a> {
                 .into_iter()
                 .map(|name| (name, Vec::with_capacity(rows)))
                 .collect(),
+            parts: [Vec::new(), Vec::new()],
         }
     }
 
@@ -87,6 +93,18 @@ impl<'a> Columns<'a> {
                 }
             }
         }
+        let known = [&predictive.epistemic, &predictive.aleatoric];
+        if known.iter().all(|deviations| deviations.len() == rows) {
+            for (column, deviations) in self.parts.iter_mut().zip(known) {
+                column.extend(deviations);
+            }
+            // Exact, unlike that of finitely many quantiles.
+            if let Some((_, sd)) = others.first_mut() {
+                let both = predictive.epistemic.iter().zip(&predictive.aleatoric);
+                sd.truncate(sd.len().saturating_sub(rows));
+                sd.extend(both.map(|(x, y)| x.hypot(*y)));
+            }
+        }
     }
 
     /// The columns with their names, after the number of each row.
@@ -95,7 +113,8 @@ impl<'a> Columns<'a> {
             "row".to_owned(),
             ResultColumn::Int((0..self.rows as i64).collect()),
         );
-        let filled = self.reals.into_iter().filter(|(_, column)| !column.is_empty());
+        let parts = NAMES.map(str::to_owned).into_iter().zip(self.parts);
+        let filled = self.reals.into_iter().chain(parts).filter(|(_, column)| !column.is_empty());
         std::iter::once(rows)
             .chain(filled.map(|(name, column)| (name, ResultColumn::Real(column))))
             .collect()

@@ -1,8 +1,10 @@
 //! Memory before the run: what reading, cutting, training, predicting and summing up will take.
 
-use crate::{predict, sample, summary};
+use crate::laplace::memory;
+use crate::{iterates, predict, sample, summary};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::data::{DataSpec, Field, FieldKind, Format, Schema, Test};
+use bnnc_abi::data::{DataSpec, Field, FieldKind, Format, Outliers, Schema, Test};
+use bnnc_abi::laplace::Link;
 use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest, OutputKind, Pruning, Train, Work};
 use bnnc_abi::plan::Step;
 use bnnc_abi::primitive;
@@ -38,7 +40,8 @@ pub fn predict_peaks(manifest: &mut Manifest, schemas: &HashMap<String, Schema>)
         }
         let results = predictions(infer, schema) + if splits > 1 { data.rows } else { 0 };
         // At the last split: what the others left, and what the one before it left for the table of results.
-        let others = (splits - 1) * kept_of(infer) + (splits - 1).min(1) * results;
+        let held = kept_of(infer, examples(infer, schema.train));
+        let others = (splits - 1) * held + (splits - 1).min(1) * results;
         let cutting = match (splits > 1, is_read) {
             (true, _) => data.parts + data.rows,
             (false, false) => data.parts + data.table,
@@ -46,16 +49,24 @@ pub fn predict_peaks(manifest: &mut Manifest, schemas: &HashMap<String, Schema>)
         };
         let working = workspace + computing(infer, schema) + if splits > 1 { data.rows } else { 0 };
         infer.cost.peak_bytes = reading.max(kept + others + cutting.max(working));
-        kept += splits * kept_of(infer) + results;
+        kept += splits * held + results;
     }
 }
 
-/// The bytes that a finished infer holds: parameters, or draws.
-fn kept_of(infer: &Infer) -> u64 {
+/// The bytes that a finished infer holds: parameters, draws, or a Gaussian, of so many rows.
+fn kept_of(infer: &Infer, rows: usize) -> u64 {
     let draws = infer
         .sampling()
         .map_or(0, |sampling| sample::held(infer, sampling));
-    parameters(infer) + draws
+    let gaussian = match &infer.work {
+        // Draws of the weights, once as they are made and once as they are read.
+        Work::Laplace(laplace) if laplace.options.link == Link::Weights => {
+            memory::held(laplace, rows) + 2 * infer.predictive_draws as u64 * parameters(infer)
+        }
+        Work::Laplace(laplace) => memory::held(laplace, rows),
+        Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) => 0,
+    };
+    parameters(infer) + draws + iterates::held(infer) + gaussian
 }
 
 /// The bytes of a data item in its three forms.
@@ -69,8 +80,11 @@ struct Data {
 
 fn data(spec: &DataSpec, schema: &Schema) -> Data {
     let of_files = matches!(spec.test, Test::Files(_));
-    let used = (schema.train + schema.validation + schema.test) as u64;
-    let all = (schema.rows + if of_files { schema.test } else { 0 }) as u64;
+    let used = (schema.train + schema.validation + schema.test + schema.outliers) as u64;
+    let has_file = matches!(spec.outliers, Some(Outliers::File(_)));
+    let others = [(of_files, schema.test), (has_file, schema.outliers)];
+    let others: usize = others.iter().filter(|(held, _)| *held).map(|(_, rows)| rows).sum();
+    let all = (schema.rows + others) as u64;
     // The inputs of `idx` files stay bytes, and only become reals as inputs.
     let is_bytes = |field: &Field| spec.format == Format::Idx && field.shape.len() == 1;
     let width = |field: &Field| {
@@ -125,20 +139,34 @@ fn computing(infer: &Infer, schema: &Schema) -> u64 {
     let finding = match &infer.work {
         Work::Train(train) => training(infer, train, schema, rows),
         Work::Sample(sampling) => sample::bytes(infer, sampling, rows),
+        Work::Laplace(laplace) => {
+            let searching = match laplace.search {
+                true => training(infer, &laplace.train, schema, rows),
+                false => states(infer),
+            };
+            let around = feed(infer, &laplace.train.step, rows) + 2 * parameters(infer);
+            searching.max(memory::finding(laplace, rows) + around)
+        }
+        Work::Swag(swag) => iterates::bytes(infer, training(infer, &swag.train, schema, rows)),
+        Work::Ensemble(ensemble) => iterates::bytes(infer, training(infer, &ensemble.train, schema, rows)),
     };
-    let predicting = predicting(
-        infer,
-        &infer.predict,
-        scored(infer, schema),
-        infer.predictive_draws,
-    );
+    let draws = iterates::predicted(infer).unwrap_or(infer.predictive_draws);
+    let predicting = match &infer.work {
+        Work::Laplace(laplace) if laplace.options.link != Link::Weights => {
+            let rows = scored(infer, schema);
+            memory::predicting(laplace, rows, draws) + feed(infer, &laplace.train.step, rows)
+        }
+        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) | Work::Swag(_) | Work::Ensemble(_) => {
+            predicting(infer, &infer.predict, scored(infer, schema), draws) + iterates::drawn(infer)
+        }
+    };
     let pruning = infer
         .training()
         .and_then(|train| train.pruning.as_ref())
         .map_or(0, |table| pruning(infer, table, schema));
     let sizes = Sizes::default().with(Symbol::Draws, summary::draws_per_call(infer));
     let summing = machine(&infer.sites, &sizes) + summaries(infer);
-    let results = parameters(infer) + predictions(infer, schema);
+    let results = kept_of(infer, rows) + predictions(infer, schema);
     finding.max(results + predicting.max(summing).max(pruning))
 }
 
@@ -155,7 +183,7 @@ fn training(infer: &Infer, train: &Train, schema: &Schema, rows: usize) -> u64 {
         false => 0,
     };
     // The start is freed when it has been written into the machine; then come the rows, and at the end the result.
-    let around = states(infer).max(feed(infer, rows) + order + watching + parameters(infer));
+    let around = states(infer).max(feed(infer, &train.step, rows) + order + watching + parameters(infer));
     machine(&train.step, &options.sizes(rows)) + around
 }
 
@@ -193,13 +221,20 @@ fn multiplies(infer: &Infer) -> bool {
             Step::Repeat { body, .. } => calls(body),
         })
     }
-    let finding = match &infer.work {
-        Work::Train(train) => &train.step,
-        Work::Sample(sampling) => &sampling.density,
-    };
-    [finding, &infer.predict, &infer.sites]
+    [finding(infer), &infer.predict, &infer.sites]
         .iter()
         .any(|artifact| calls(&artifact.plan.steps))
+}
+
+/// The program that reads all rows.
+fn finding(infer: &Infer) -> &Artifact {
+    match &infer.work {
+        Work::Train(train) => &train.step,
+        Work::Sample(sampling) => &sampling.density,
+        Work::Laplace(laplace) => &laplace.train.step,
+        Work::Swag(swag) => &swag.train.step,
+        Work::Ensemble(ensemble) => &ensemble.train.step,
+    }
 }
 
 fn elements(shape: &Shape) -> u64 {
@@ -223,16 +258,13 @@ fn parameters(infer: &Infer) -> u64 {
 }
 
 /// The bytes of rows as a program reads them.
-pub fn feed(infer: &Infer, rows: usize) -> u64 {
+pub fn feed(infer: &Infer, program: &Artifact, rows: usize) -> u64 {
     let of_rows = infer
         .bindings
         .iter()
         .filter(|binding| !matches!(binding.from, DataSource::Shared(_)));
     let sizes = Sizes::default();
-    let plan = match &infer.work {
-        Work::Train(train) => &train.step.plan,
-        Work::Sample(sampling) => &sampling.density.plan,
-    };
+    let plan = &program.plan;
     let widths = of_rows.filter_map(|binding| plan.port(&binding.port)).map(|id| {
         let buffer = &plan.buffers[id];
         let bytes = bnnc_kernels::arena::element_bytes(plan, buffer.storage);
@@ -252,7 +284,7 @@ fn predicting(infer: &Infer, program: &Artifact, rows: usize, draws: usize) -> u
     let block: u64 = outputs
         .map(|id| NUMBER * plan.buffers[id].shape.count(&block) as u64)
         .sum();
-    machine(program, &sizes) + feed(infer, rows) + block + rows as u64 * 4
+    machine(program, &sizes) + feed(infer, program, rows) + block + rows as u64 * 4
 }
 
 /// The ranking of the weights, then predictions with their masks.

@@ -2,6 +2,7 @@
 
 use bnnc_abi::manifest::{Binding, DataSource, Output, OutputKind};
 use bnnc_abi::plan::Storage;
+use bnnc_abi::sampling::Column;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -78,6 +79,48 @@ impl Feed {
             ports,
             rows: examples(wanted.bindings, rows),
         })
+    }
+
+    /// Ports for the outputs of a program, without elements yet, but with room for those of `rows` rows.
+    pub fn of_columns(columns: &[Column], rows: usize, precision: Precision) -> Feed {
+        let port = |column: &Column| {
+            let room = column.width * if column.of_row { rows } else { 1 };
+            Port {
+                name: column.name.clone(),
+                width: column.width,
+                elements: match precision {
+                    Precision::F32 => Elements::F32(Vec::with_capacity(room)),
+                    Precision::F64 => Elements::F64(Vec::with_capacity(room)),
+                },
+                shared: !column.of_row,
+            }
+        };
+        Feed {
+            ports: columns.iter().map(port).collect(),
+            rows: 0,
+        }
+    }
+
+    /// Appends what a program computed: every output for `rows` more rows, or once where all rows share it.
+    ///
+    /// # Errors
+    /// A bug: an output that is missing.
+    pub fn append(&mut self, machine: &Machine, rows: usize) -> Result<(), Fault> {
+        let is_first = self.rows == 0;
+        for port in self.ports.iter_mut().filter(|port| is_first || !port.shared) {
+            match &mut port.elements {
+                Elements::F32(elements) => elements.extend_from_slice(machine.view(&port.name)?),
+                Elements::F64(elements) => elements.extend_from_slice(machine.view(&port.name)?),
+                Elements::Int(elements) => elements.extend_from_slice(machine.view(&port.name)?),
+            }
+        }
+        self.rows += rows;
+        Ok(())
+    }
+
+    /// Adds the ports of another feed of the same rows.
+    pub fn join(&mut self, other: Feed) {
+        self.ports.extend(other.ports);
     }
 
     /// The same ports without rows.

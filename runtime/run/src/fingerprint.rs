@@ -1,7 +1,7 @@
 //! What the numbers of a run depend on: an interrupted run may only be continued where none of it has changed.
 
-use bnnc_abi::data::{DataSpec, Test};
-use bnnc_abi::manifest::{Manifest, Work};
+use bnnc_abi::data::{DataSpec, Outliers, Test};
+use bnnc_abi::manifest::{Manifest, Start, Work};
 use bnnc_abi::sampling::{Sampling, Steps, Transition};
 use bnnc_base::diagnostic::Diagnostic;
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,10 @@ impl Fingerprint {
             print.fact(&format!("the infer `{name}`"), &method);
             if let Work::Sample(sampling) = &infer.work {
                 print.sampling(name, sampling, is_needed(manifest, name));
+            }
+            if let Some(Start::File(file)) = &infer.start {
+                let what = format!("the file that `{name}` starts from");
+                print.contents.insert(what, checksum_of(&file.path)?.to_string());
             }
         }
         for spec in &manifest.data {
@@ -123,7 +127,7 @@ impl Fingerprint {
 fn is_needed(manifest: &Manifest, name: &str) -> bool {
     manifest.infers.iter().any(|infer| {
         let mut taken = infer.states.iter().filter_map(|state| state.from.as_ref());
-        infer.start.as_deref() == Some(name) || taken.any(|(from, _)| from == name)
+        matches!(&infer.start, Some(Start::Infer(from)) if from == name) || taken.any(|(from, _)| from == name)
     })
 }
 
@@ -151,7 +155,11 @@ fn files(spec: &DataSpec) -> impl Iterator<Item = &PathBuf> {
         Test::Splits { file, .. } => std::slice::from_ref(file),
     };
     let shared = spec.shared.iter().map(|(_, path)| path);
-    spec.files.iter().chain(test).chain(shared)
+    let outliers = spec.outliers.iter().filter_map(|outliers| match outliers {
+        Outliers::File(path) => Some(path),
+        Outliers::Shuffled(_) => None,
+    });
+    spec.files.iter().chain(test).chain(shared).chain(outliers)
 }
 
 /// Whether what an iteration does depends on how many there will be.

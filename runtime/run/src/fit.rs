@@ -13,6 +13,7 @@ use bnnc_abi::manifest::{Infer, Schedule, Training};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_data::Dataset;
+use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -100,7 +101,25 @@ pub struct Fitted {
 /// # Errors
 /// A diverging loss, columns that do not fit, or a limit.
 pub fn fit(infer: &Infer, dataset: &Dataset, start: Values, context: &Context) -> Result<Fitted, Stop> {
-    Trainer::new(infer, dataset, start, context)?.run()
+    fit_watched(infer, dataset, start, context, &mut |_, _| Ok(1.0))
+}
+
+/// What sees the machine that holds the parameters after each epoch, by the number of that epoch from 1 on, and returns what the divergence from the
+/// prior is multiplied by in the next one: 1 leaves it as it is.
+pub type Watch<'a> = dyn FnMut(usize, &Machine) -> Result<f64, Stop> + 'a;
+
+/// As [`fit`], with somebody who watches.
+///
+/// # Errors
+/// As [`fit`], and what the watch returns.
+pub fn fit_watched(
+    infer: &Infer,
+    dataset: &Dataset,
+    start: Values,
+    context: &Context,
+    watch: &mut Watch<'_>,
+) -> Result<Fitted, Stop> {
+    Trainer::new(infer, dataset, start, context)?.run(watch)
 }
 
 struct Trainer<'a> {
@@ -114,6 +133,8 @@ struct Trainer<'a> {
     shuffle: u64,
     batch: usize,
     validation: Option<Validation>,
+    /// What the divergence from the prior is multiplied by.
+    prior: f64,
 }
 
 struct Validation {
@@ -164,10 +185,11 @@ impl<'a> Trainer<'a> {
             shuffle: rows::key(context.seed, &infer.name),
             batch,
             validation,
+            prior: 1.0,
         })
     }
 
-    fn run(mut self) -> Result<Fitted, Stop> {
+    fn run(mut self, watch: &mut Watch<'_>) -> Result<Fitted, Stop> {
         let epochs = self.options.epochs;
         let per_epoch = self.order.len().div_ceil(self.batch);
         let mut progress = Progress::new(
@@ -185,6 +207,7 @@ impl<'a> Trainer<'a> {
                 progress.done();
                 return Err(codes::training_diverged(&self.infer.name, epoch, loss).into());
             }
+            self.prior = watch(done, &self.stepper.machine)?;
             if self.validate(epoch)? {
                 break;
             }
@@ -227,7 +250,7 @@ impl<'a> Trainer<'a> {
             let terms = Terms {
                 rows,
                 rate: options.rate * factor(options.schedule, done),
-                kl_weight: kl_weight(options.kl_weight, (at, batches), batch.len(), rows),
+                kl_weight: self.prior * kl_weight(options.kl_weight, (at, batches), batch.len(), rows),
             };
             let loss = self.stepper.step(&self.feed, batch, terms)?;
             // A step with few rows counts for as much as its rows.

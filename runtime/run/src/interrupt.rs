@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A flag that whoever listens to the user raises and that long work looks at: chains after each draw, training after each
-/// epoch.
+/// A flag that whoever listens to the user raises and that long work looks at: chains before each gradient (iterations that end in a
+/// moment are ended), training after each epoch.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     raised: Arc<AtomicBool>,

@@ -165,7 +165,9 @@ fn nothing() -> Dataset {
     Dataset {
         train: none.clone(),
         validation: none.clone(),
-        test: none,
+        test: none.clone(),
+        outliers: none,
+        images: None,
         target: None,
         preparation: Preparation {
             inputs: Vec::new(),

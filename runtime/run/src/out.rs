@@ -3,9 +3,10 @@
 
 use crate::codes;
 use crate::fit::{Context, Stop};
+use crate::laplace::gaussian;
 use crate::report;
 use crate::result;
-use crate::run::{Outcome, RunResult};
+use crate::run::{Found, Outcome, RunResult};
 use crate::sample::export::Export;
 use crate::states::Values;
 use bnnc_abi::manifest::{Manifest, Output};
@@ -13,6 +14,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_data::Preparation;
 use bnnc_data::write::{self, ResultColumn};
+use bnnc_laplace::posterior::Array;
 use bnnc_kernels::pool::Pool;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
@@ -177,6 +179,12 @@ fn posterior(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(
                 }
                 tensors.push((format!("{}/{}{suffix}", outcome.name, state.name), shape, bytes));
             }
+            if let Found::Approximated(found) = &split.found {
+                for (name, shape, values) in found.arrays(infer) {
+                    let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+                    tensors.push((format!("{}/{name}{suffix}", outcome.name), shape, bytes));
+                }
+            }
         }
     }
     tensors.sort();
@@ -202,26 +210,54 @@ pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, Values>), Diagno
         .map_err(|error| fail(format!("program.json: {error}")))?;
     let saved: SavedRun =
         serde_json::from_str(&text).map_err(|error| fail(format!("program.json: {error}")))?;
-    let path = folder.join("posterior.safetensors");
-    let bytes = std::fs::read(&path).map_err(|error| fail(format!("posterior.safetensors: {error}")))?;
-    let tensors =
-        SafeTensors::deserialize(&bytes).map_err(|error| fail(format!("posterior.safetensors: {error}")))?;
     let mut values: HashMap<String, Values> = HashMap::new();
-    for (name, view) in tensors.tensors() {
-        let Some((infer, state)) = name.split_once('/') else {
+    each_tensor(folder, |infer, state, _, numbers| {
+        if !state.starts_with(gaussian::PREFIX) {
+            let of_infer = values.entry(infer.to_owned()).or_default();
+            of_infer.insert(state.to_owned(), numbers.collect());
+        }
+    })?;
+    Ok((saved, values))
+}
+
+/// Reads what a run kept of the Gaussian of an infer; see [`gaussian::Approximated::arrays`].
+///
+/// # Errors
+/// A folder that no run wrote.
+pub fn gaussian(folder: &Path, infer: &str) -> Result<Vec<Array>, Diagnostic> {
+    let mut arrays: Vec<Array> = Vec::new();
+    each_tensor(folder, |of, name, shape, numbers| {
+        if of == infer && name.starts_with(gaussian::PREFIX) {
+            arrays.retain(|(known, ..)| known != name);
+            arrays.push((name.to_owned(), shape.to_vec(), numbers.collect()));
+        }
+    })?;
+    Ok(arrays)
+}
+
+/// Visits the tensors of a run by infer and name, with several splits those of the last one last.
+fn each_tensor(
+    folder: &Path,
+    mut take: impl FnMut(&str, &str, &[usize], &mut dyn Iterator<Item = f64>),
+) -> Result<(), Diagnostic> {
+    let fail = |why: String| codes::not_a_run(folder, &format!("posterior.safetensors: {why}"));
+    let path = folder.join("posterior.safetensors");
+    let bytes = std::fs::read(&path).map_err(|error| fail(error.to_string()))?;
+    let tensors = SafeTensors::deserialize(&bytes).map_err(|error| fail(error.to_string()))?;
+    let mut all = tensors.tensors();
+    let split = |name: &str| name.rsplit_once('#').and_then(|(_, split)| split.parse::<usize>().ok());
+    all.sort_by_key(|(name, _)| split(name));
+    for (name, view) in &all {
+        let Some((infer, name)) = name.split_once('/') else {
             continue;
         };
-        // With several splits the last one is kept, as in the predictions.
-        let state = state.split('#').next().unwrap_or(state);
-        let numbers = view.data().chunks_exact(8).map(|chunk| {
+        let name = name.split('#').next().unwrap_or(name);
+        let mut numbers = view.data().chunks_exact(8).map(|chunk| {
             let mut eight = [0; 8];
             eight.copy_from_slice(chunk);
             f64::from_le_bytes(eight)
         });
-        values
-            .entry(infer.to_owned())
-            .or_default()
-            .insert(state.to_owned(), numbers.collect());
+        take(infer, name, view.shape(), &mut numbers);
     }
-    Ok((saved, values))
+    Ok(())
 }

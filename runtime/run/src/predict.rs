@@ -2,9 +2,9 @@
 
 use crate::feed::{Feed, Wanted, examples};
 use crate::fit::{Context, Stop};
-use crate::ports;
 use crate::states::Values;
-use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use crate::{iterates, ports};
+use bnnc_abi::manifest::{Infer, Output, OutputKind, Work};
 use bnnc_abi::plan::Plan;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
@@ -16,7 +16,7 @@ use bnnc_kernels::executor::Machine;
 use std::ops::Range;
 
 /// The `step` coordinate of predictive noise: no training step has it.
-const PREDICTIVE_STEP: i32 = -1;
+pub const PREDICTIVE_STEP: i32 = -1;
 
 /// Rows per call of the predicting program.
 pub const ROWS: usize = 256;
@@ -42,6 +42,10 @@ pub struct Predictive {
     pub draw: Vec<f64>,
     /// Probabilities of the classes; empty where there are none.
     pub probabilities: Vec<f64>,
+    /// Standard deviation of the target's mean, by row; empty where it is left to the draws.
+    pub epistemic: Vec<f64>,
+    /// Standard deviation of the target given the parameters, by row; empty where it is left to the draws.
+    pub aleatoric: Vec<f64>,
 }
 
 impl Predictive {
@@ -51,6 +55,19 @@ impl Predictive {
             for value in self.mean.iter_mut().chain(&mut self.draw) {
                 *value = standardisation.undo(*value);
             }
+            for deviation in self.epistemic.iter_mut().chain(&mut self.aleatoric) {
+                *deviation *= standardisation.sd;
+            }
+        }
+    }
+
+    /// The numbers of one of [`OUTPUTS`].
+    pub fn part(&mut self, name: &str) -> &mut Vec<f64> {
+        match name {
+            "log_likelihood" => &mut self.log_likelihood,
+            "mean" => &mut self.mean,
+            "draw" => &mut self.draw,
+            _ => &mut self.probabilities,
         }
     }
 }
@@ -66,6 +83,15 @@ struct Drawn {
 }
 
 impl Drawn {
+    fn new(name: &str, width: usize, values: Vec<f64>) -> Drawn {
+        Drawn {
+            name: name.to_owned(),
+            width,
+            values,
+            chosen: Vec::new(),
+        }
+    }
+
     /// Takes the values for some of `all` draws, which are evenly spaced over those that there are.
     fn choose(&mut self, draws: Range<usize>, all: usize) {
         let held = self.values.len() / self.width.max(1);
@@ -77,15 +103,18 @@ impl Drawn {
     }
 }
 
-/// How many draws predictions with these values average over: as many as they hold where the infer sampled.
+/// How many draws predictions with these values average over: as many as they hold where they hold draws.
 pub fn draws_in(infer: &Infer, values: &Values) -> usize {
-    let per_draw = infer.sampling().into_iter().flat_map(|sampling| &sampling.moved);
-    let held = per_draw.filter_map(|name| {
-        let state = infer.states.iter().find(|state| state.name == *name)?;
+    let held = infer.per_draw().into_iter().filter_map(|name| {
+        let state = infer.states.iter().find(|state| state.name == name)?;
         let width = state.shape.count(&Sizes::default());
         values.get(name).map(|values| values.len() / width.max(1))
     });
-    held.min().unwrap_or(infer.predictive_draws)
+    match (held.min(), &infer.work) {
+        (None, _) => infer.predictive_draws,
+        (Some(held), Work::Swag(_) | Work::Ensemble(_)) => iterates::predictive_draws(infer, held),
+        (Some(held), Work::Train(_) | Work::Sample(_) | Work::Laplace(_)) => held,
+    }
 }
 
 /// A predicting program with its rows.
@@ -151,15 +180,20 @@ impl Predictor {
     /// # Errors
     /// A bug: programs that disagree about a parameter.
     pub fn take_parameters(&mut self, from: &Machine) -> Result<(), Fault> {
-        let machine = &mut self.machine;
-        let known = self.parameters.iter().filter(|name| from.has_port(name));
-        known.into_iter().try_for_each(|name| {
-            if machine.has_port(name) {
-                machine.copy_state_from(from, name)
-            } else {
-                Ok(())
+        for name in self.parameters.iter().filter(|name| from.has_port(name)) {
+            if self.machine.is_per_draw(name) {
+                // One value that serves every draw.
+                let values = from.read_real(name)?;
+                let drawn = Drawn::new(name, values.len(), values);
+                match self.drawn.iter_mut().find(|known| known.name == *name) {
+                    Some(known) => *known = drawn,
+                    None => self.drawn.push(drawn),
+                }
+            } else if self.machine.has_port(name) {
+                self.machine.copy_state_from(from, name)?;
             }
-        })
+        }
+        Ok(())
     }
 
     /// Sets the parameters.
@@ -175,12 +209,8 @@ impl Predictor {
         {
             if self.machine.is_per_draw(name) {
                 let draws = self.machine.sizes().get(Symbol::Draws).max(1);
-                self.drawn.push(Drawn {
-                    name: name.clone(),
-                    width: self.machine.count(name)? / draws,
-                    values: values.clone(),
-                    chosen: Vec::new(),
-                });
+                let width = self.machine.count(name)? / draws;
+                self.drawn.push(Drawn::new(name, width, values.clone()));
             } else {
                 ports::real(&mut self.machine, name, values)?;
             }
@@ -295,12 +325,7 @@ impl Predictor {
             return Ok(());
         }
         let per_draw = self.machine.count(name)? / count.max(1);
-        let target = match name {
-            "log_likelihood" => &mut block.log_likelihood,
-            "mean" => &mut block.mean,
-            "draw" => &mut block.draw,
-            _ => &mut block.probabilities,
-        };
+        let target = block.part(name);
         target.resize(self.draws * per_draw, 0.0);
         self.machine
             .read_into(name, &mut target[draw * per_draw..(draw + count) * per_draw])

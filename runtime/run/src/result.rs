@@ -1,10 +1,11 @@
 //! The result object (`run --json`, `result.json`) and the table for people.
 
+use crate::evaluate::Metric;
 use crate::prune::Line;
 use crate::run::{Found, Outcome, RunResult};
-use crate::sample;
 use crate::sample::quantities::element_name;
 use crate::summary::SiteSummary;
+use crate::{iterates, laplace, sample};
 use bnnc_abi::manifest::{Infer, Manifest, SiteReport};
 use bnnc_data::metrics::{Summary, over_splits};
 use serde_json::{Map, Value, json};
@@ -71,6 +72,15 @@ fn infer_json(infer: &Infer, outcome: &Outcome) -> Value {
     if !pruned.is_empty() {
         value["prune"] = pruned.iter().map(pruned_json).collect();
     }
+    let turned = outcome.turned();
+    if !turned.is_empty() {
+        let line = |(degrees, metrics): &(f64, Vec<Metric>)| json!({"degrees": degrees, "metrics": with_errors(metrics)});
+        value["turned"] = turned.iter().map(line).collect();
+    }
+    let rejection = outcome.rejection();
+    if !rejection.is_empty() {
+        value["rejection"] = rejection.iter().map(rejection_json).collect();
+    }
     value
 }
 
@@ -88,6 +98,8 @@ fn diagnostics(infer: &Infer, outcome: &Outcome) -> Value {
         return value;
     };
     match &last.found {
+        Found::Approximated(found) => laplace::report::diagnostics(&mut value, infer, found, &outcome.sites),
+        Found::Collected(found) => iterates::report::diagnostics(&mut value, infer, found, last.train),
         Found::Fitted(fitted) => {
             value["loss"] = finite(fitted.loss);
             value["elbo"] = finite(-fitted.loss);
@@ -117,6 +129,15 @@ fn pruned_json(line: &Line) -> Value {
         "snr_db": finite(line.decibels()),
         "metrics": with_errors(&line.metrics),
     })
+}
+
+/// A line of the table of rejections.
+fn rejection_json((fraction, accuracy, error): &(f64, f64, Option<f64>)) -> Value {
+    let mut value = json!({"fraction": fraction, "accuracy": finite(*accuracy)});
+    if let Some(error) = error {
+        value["accuracy_se"] = finite(*error);
+    }
+    value
 }
 
 /// Means over the splits; with several, `NAME_se` is the standard error.
@@ -216,6 +237,10 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
         text.push_str(&format!("  {on} {name:<16} {:>10}{error}\n", number(mean)));
     }
     match &last.found {
+        Found::Approximated(found) => {
+            text.push_str(&laplace::report::table(infer, found, &outcome.sites));
+        }
+        Found::Collected(found) => text.push_str(&iterates::report::table(infer, found, last.train)),
         Found::Fitted(fitted) => text.push_str(&format!(
             "  {:<21} {:>10.4}\n\n",
             "elbo / row",
@@ -227,6 +252,8 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
         }
     }
     text.push_str(&pruning_table(infer, outcome));
+    text.push_str(&turned_table(outcome));
+    text.push_str(&rejection_table(outcome));
     let scalars: Vec<_> = outcome
         .sites
         .iter()
@@ -295,6 +322,38 @@ fn pruning_table(infer: &Infer, outcome: &Outcome) -> String {
     }
     text.push('\n');
     text
+}
+
+/// The metrics of turned test rows: a line per angle.
+fn turned_table(outcome: &Outcome) -> String {
+    let lines = outcome.turned();
+    let Some((_, first)) = lines.first() else {
+        return String::new();
+    };
+    let mut text = format!("  {:<8}", "degrees");
+    for (name, ..) in first {
+        text.push_str(&format!(" {name:>14}"));
+    }
+    for (degrees, metrics) in &lines {
+        text.push_str(&format!("\n  {degrees:<8}"));
+        metrics.iter().for_each(|(_, mean, _)| text.push_str(&format!(" {:>14}", number(*mean))));
+    }
+    text + "\n\n"
+}
+
+/// The table of rejections: two lines, a column per fraction.
+fn rejection_table(outcome: &Outcome) -> String {
+    let lines = outcome.rejection();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let row = |name: &str, of: &dyn Fn(&(f64, f64, Option<f64>)) -> String| {
+        let cells: String = lines.iter().map(|line| format!(" {:>7}", of(line))).collect();
+        format!("  {name:<18}{cells}\n")
+    };
+    let fractions = row("most unsure", &|line| format!("-{} %", rounded(100.0 * line.0)));
+    let accuracies = row("accuracy of others", &|line| format!("{:.4}", line.1));
+    format!("{fractions}{accuracies}\n")
 }
 
 /// The metrics of a pruning table: how often or how far it errs, and how much it knows.

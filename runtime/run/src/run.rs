@@ -1,26 +1,31 @@
 //! Running a manifest: every infer on every split, in order.
 
+mod saved;
+
 use crate::checkpoint::Checkpoint;
 use crate::codes;
-use crate::columns::Columns;
-use crate::feed::examples;
+use crate::evaluate::{Metric, evaluate, rejection_over, turned_over};
 use crate::fit::{Context, Fitted, Stop, fit};
 use crate::interrupt::Interrupt;
-use crate::predict::{Predictor, draws_in};
+use crate::iterates::{self, Collected, collect};
+use crate::laplace::predictor::Forecaster;
+use crate::laplace::{self, Approximated, laplace};
+use crate::predict::Predictor;
 use crate::prune::{self, Pruned};
 use crate::sample::diagnose::{Diagnosis, diagnose};
 use crate::sample::quantities::{Quantity, quantities};
 use crate::sample::{Sampled, sample};
-use crate::score::Scorer;
-use crate::states::{self, Values};
-use crate::summary::{SiteSummary, of_draws, summaries};
+use crate::start::{self, Earlier, Starts};
+use crate::states::Values;
+use crate::summary::{SiteSummary, of_draws, summaries, summaries_of_draws};
 use bnnc_abi::data::DataSpec;
 use bnnc_abi::manifest::{Infer, Manifest, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::metrics::MetricSet;
 use bnnc_data::write::ResultColumn;
-use bnnc_data::{Dataset, Preparation, Rows, Source};
+use bnnc_data::{Dataset, Rows, Source};
 use bnnc_kernels::pool::Pool;
+pub use saved::{joint, predict, slopes};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -60,6 +65,10 @@ pub enum Found {
     Fitted(Box<Fitted>),
     /// Draws, by Markov chains.
     Sampled(Arc<Sampled>),
+    /// A Gaussian around a maximum.
+    Approximated(Box<Approximated>),
+    /// Iterates or members.
+    Collected(Box<Collected>),
 }
 
 impl Found {
@@ -68,6 +77,8 @@ impl Found {
         match self {
             Found::Fitted(fitted) => &fitted.values,
             Found::Sampled(sampled) => &sampled.values,
+            Found::Approximated(found) => &found.values,
+            Found::Collected(found) => &found.values,
         }
     }
 
@@ -76,22 +87,26 @@ impl Found {
         match self {
             Found::Fitted(fitted) => &fitted.values,
             Found::Sampled(sampled) => &sampled.mean,
+            Found::Approximated(found) => &found.fitted.values,
+            Found::Collected(found) => &found.mean,
         }
     }
 
-    /// The fit, where an optimiser made it.
+    /// The fit, where an optimiser had a part in it.
     pub fn fitted(&self) -> Option<&Fitted> {
         match self {
             Found::Fitted(fitted) => Some(fitted),
             Found::Sampled(_) => None,
+            Found::Approximated(found) => Some(&found.fitted),
+            Found::Collected(found) => Some(&found.fitted),
         }
     }
 
     /// The draws, where Markov chains made them.
     pub fn sampled(&self) -> Option<&Sampled> {
         match self {
-            Found::Fitted(_) => None,
             Found::Sampled(sampled) => Some(sampled),
+            Found::Fitted(_) | Found::Approximated(_) | Found::Collected(_) => None,
         }
     }
 
@@ -100,14 +115,36 @@ impl Found {
         match self {
             Found::Fitted(fitted) => fitted.interrupted,
             Found::Sampled(sampled) => sampled.interrupted,
+            Found::Approximated(found) => found.fitted.interrupted,
+            Found::Collected(found) => found.fitted.interrupted,
         }
+    }
+
+    /// Predictions for rows whose target may be unknown.
+    ///
+    /// # Errors
+    /// Columns that do not fit, or a limit.
+    pub fn forecaster<'a>(
+        &'a self,
+        infer: &'a Infer,
+        (rows, target): (&Rows, bool),
+        dataset: &Dataset,
+        (draws, context): (usize, &'a Context),
+    ) -> Result<Forecaster<'a>, Stop> {
+        if let Found::Approximated(found) = self {
+            return found.predictor(infer, (rows, target), dataset, (draws, context));
+        }
+        let mut predictor = Predictor::with_target(infer, rows, dataset, (draws, target), context)?;
+        predictor.set_parameters(self.values())?;
+        Ok(Forecaster::Drawn(Box::new(predictor)))
     }
 
     /// The number of draws that predictions average over.
     fn predictive_draws(&self, infer: &Infer) -> usize {
         match self {
-            Found::Fitted(_) => infer.predictive_draws,
+            Found::Fitted(_) | Found::Approximated(_) => infer.predictive_draws,
             Found::Sampled(sampled) => sampled.predictive,
+            Found::Collected(found) => iterates::predictive_draws(infer, found.draws),
         }
     }
 }
@@ -123,6 +160,10 @@ pub struct SplitOutcome {
     pub metrics: MetricSet,
     /// The pruning table; empty where none was asked for.
     pub pruned: Vec<Pruned>,
+    /// Metrics of the test rows turned by each further angle, in degrees.
+    pub turned: Vec<(f64, MetricSet)>,
+    /// Accuracy on test rows and outliers when a fraction of the most unsure is rejected; empty without outliers.
+    pub rejection: Vec<(f64, f64)>,
     /// Training rows.
     pub train: usize,
     /// Test rows.
@@ -160,6 +201,18 @@ impl Outcome {
         let tables: Vec<&[Pruned]> = self.splits.iter().map(|split| split.pruned.as_slice()).collect();
         prune::over(&tables)
     }
+
+    /// Metrics by angle over all splits.
+    pub fn turned(&self) -> Vec<(f64, Vec<Metric>)> {
+        let tables: Vec<_> = self.splits.iter().map(|split| split.turned.as_slice()).collect();
+        turned_over(&tables)
+    }
+
+    /// The table of rejections over all splits: fraction, mean accuracy, standard error.
+    pub fn rejection(&self) -> Vec<(f64, f64, Option<f64>)> {
+        let tables: Vec<_> = self.splits.iter().map(|split| split.rejection.as_slice()).collect();
+        rejection_over(&tables)
+    }
 }
 
 /// What became of a run.
@@ -191,7 +244,7 @@ pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
         manifest,
         context,
         data: HashMap::new(),
-        values: HashMap::new(),
+        found: HashMap::new(),
         result: RunResult::default(),
     };
     for infer in &manifest.infers {
@@ -228,8 +281,8 @@ struct Run<'a> {
     manifest: &'a Manifest,
     context: Context,
     data: HashMap<String, Data>,
-    /// Parameters by infer and split.
-    values: HashMap<(String, usize), Arc<Values>>,
+    /// What later infers start from, by infer and split.
+    found: HashMap<(String, usize), start::Found>,
     result: RunResult,
 }
 
@@ -275,6 +328,13 @@ impl Run<'_> {
             if let Some(last) = outcome.splits.last() {
                 match &last.found {
                     Found::Fitted(fitted) => outcome.sites = summaries(infer, &fitted.values, &self.context)?,
+                    Found::Approximated(found) => {
+                        outcome.sites = laplace::report::summaries(infer, found, &self.context)?;
+                        self.result.warnings.extend(found.warnings.iter().cloned());
+                    }
+                    Found::Collected(found) => {
+                        outcome.sites = summaries_of_draws(infer, &found.values, found.draws, &self.context)?;
+                    }
                     Found::Sampled(sampled) => {
                         let found = quantities(infer, sampled, &outcome.dataset, &self.context)?;
                         let diagnosis = diagnose(infer, sampled, &found, &outcome.dataset, &self.context)?;
@@ -317,44 +377,46 @@ impl Run<'_> {
     fn split(&mut self, infer: &Infer, split: usize, dataset: Arc<Dataset>) -> Result<Outcome, Stop> {
         let clock = Instant::now();
         let earlier = self.earlier(split);
-        let mut start = states::start(&infer.states, self.manifest.seed, &earlier);
-        if let Some(values) = infer.start.as_ref().and_then(|name| earlier.get(name)) {
-            warm_start(&mut start, values);
-        }
+        let starts = Starts::new(infer, &earlier, split)?;
+        let start = || starts.of(self.manifest.seed, 0);
         let found = match infer.work {
-            Work::Train(_) => Found::Fitted(Box::new(self.fitted(infer, &dataset, start, split)?)),
+            Work::Train(_) => Found::Fitted(Box::new(self.fitted(infer, &dataset, start(), split)?)),
             Work::Sample(_) => {
-                Found::Sampled(Arc::new(sample(infer, &dataset, start, split, &self.context)?))
+                Found::Sampled(Arc::new(sample(infer, &dataset, start(), split, &self.context)?))
+            }
+            Work::Laplace(_) => {
+                let earlier = (self.manifest, &*self.result.outcomes, split);
+                let variances = |name: &str| laplace::spread::of_infer(infer, name, earlier, &self.context);
+                let given = (&starts, split);
+                Found::Approximated(Box::new(laplace(infer, &dataset, given, &variances, &self.context)?))
+            }
+            Work::Swag(_) | Work::Ensemble(_) => {
+                Found::Collected(Box::new(self.collected(infer, &dataset, &starts, split)?))
             }
         };
         self.result.interrupted |= found.is_interrupted();
         let fit_seconds = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
-        let tested = dataset.test.count > 0;
-        let rows = if tested { &dataset.test } else { &dataset.train };
         let draws = found.predictive_draws(infer);
-        let mut predictor = Predictor::new(infer, rows, &dataset, draws, &self.context)?;
-        predictor.set_parameters(found.values())?;
-        let examples = examples(&infer.bindings, rows);
-        let mut scorer = Scorer::new(rows, examples, &dataset, &infer.output)?;
-        let mut columns = Columns::new(&infer.output, examples);
-        predictor.run(|range, block| {
-            block.undo(&infer.output, dataset.preparation.target);
-            scorer.add(range, block);
-            columns.add(block);
-        })?;
-        let (metrics, predictions) = (scorer.finish(), columns.finish());
-        drop(predictor);
+        let evaluation = evaluate(&found, infer, &dataset, (draws, &self.context))?;
         let pruned = prune::prune(infer, found.values(), &dataset, &self.context)?;
         let predict_seconds = clock.elapsed().as_secs_f64();
-        self.values
-            .insert((infer.name.clone(), split), found.point().clone());
+        let members = match &found {
+            Found::Collected(found) => found.members.clone(),
+            Found::Approximated(found) => found.maxima(),
+            Found::Fitted(_) | Found::Sampled(_) => Vec::new(),
+        };
+        let point = found.point().clone();
+        self.found
+            .insert((infer.name.clone(), split), start::Found { point, members });
         let (train, test) = (dataset.train.count, dataset.test.count);
         let one = SplitOutcome {
             split,
             found,
-            metrics,
+            metrics: evaluation.metrics,
             pruned,
+            turned: evaluation.turned,
+            rejection: evaluation.rejection,
             train,
             test,
             fit_seconds,
@@ -366,9 +428,9 @@ impl Run<'_> {
             sites: Vec::new(),
             quantities: Vec::new(),
             diagnosis: None,
-            predictions,
+            predictions: evaluation.predictions,
+            tested: dataset.test.count > 0,
             dataset,
-            tested,
         })
     }
 
@@ -388,54 +450,33 @@ impl Run<'_> {
         Ok(fitted)
     }
 
-    /// The parameters of the infers that came before, on this split.
-    fn earlier(&self, split: usize) -> HashMap<String, Arc<Values>> {
-        let of_split = self.values.iter().filter(|((_, at), _)| *at == split);
+    /// The iterates or members, or those of an earlier run that is continued.
+    fn collected(
+        &self,
+        infer: &Infer,
+        dataset: &Dataset,
+        starts: &Starts<'_>,
+        split: usize,
+    ) -> Result<Collected, Stop> {
+        let checkpoint = &self.context.checkpoint;
+        if let Some(kept) = checkpoint.kept(&infer.name, split) {
+            return Ok(kept);
+        }
+        if self.context.interrupt.is_raised() {
+            return Err(Stop::Interrupted);
+        }
+        let found = collect(infer, dataset, starts, split, &self.context)?;
+        if !found.fitted.interrupted {
+            checkpoint.keep(&infer.name, split, &found)?;
+        }
+        Ok(found)
+    }
+
+    /// What the infers that came before found on this split.
+    fn earlier(&self, split: usize) -> Earlier {
+        let of_split = self.found.iter().filter(|((_, at), _)| *at == split);
         of_split
-            .map(|((name, _), values)| (name.clone(), values.clone()))
+            .map(|((name, _), found)| (name.clone(), found.clone()))
             .collect()
     }
-}
-
-/// Takes what an earlier infer found for every state of the same name and size.
-fn warm_start(start: &mut Values, earlier: &Values) {
-    for (name, values) in earlier {
-        if let Some(own) = start.get_mut(name)
-            && own.len() == values.len()
-        {
-            own.clone_from(values);
-        }
-    }
-}
-
-/// Predictions of a fitted infer for new rows, as the columns of a table.
-///
-/// # Errors
-/// Columns that do not fit, values of another program.
-pub fn predict(
-    infer: &Infer,
-    preparation: &Preparation,
-    values: &Values,
-    rows: Rows,
-    context: &Context,
-) -> Result<Vec<(String, ResultColumn)>, Stop> {
-    let dataset = Dataset {
-        train: rows.clone(),
-        validation: rows.clone(),
-        test: rows.clone(),
-        target: None,
-        preparation: preparation.clone(),
-        shared: Vec::new(),
-        shards: Vec::new(),
-        warnings: Vec::new(),
-    };
-    let draws = draws_in(infer, values);
-    let mut predictor = Predictor::with_target(infer, &rows, &dataset, (draws, false), context)?;
-    predictor.set_parameters(values)?;
-    let mut columns = Columns::new(&infer.output, dataset.test.count);
-    predictor.run(|_, block| {
-        block.undo(&infer.output, preparation.target);
-        columns.add(block);
-    })?;
-    Ok(columns.finish())
 }

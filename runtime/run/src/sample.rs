@@ -3,6 +3,7 @@
 pub mod chains;
 pub mod diagnose;
 pub mod export;
+mod member;
 pub mod quantities;
 pub mod report;
 pub mod sites;
@@ -32,8 +33,10 @@ pub struct Sampled {
     pub predictive: usize,
     /// The states at the mean of all draws, for infers that start from this one.
     pub mean: Arc<Values>,
-    /// The draws of each chain.
+    /// The draws of each chain that has some.
     pub chains: Vec<Chain>,
+    /// The numbers of the chains that were stopped before their first draw.
+    pub without_draws: Vec<usize>,
     /// Where the states lie in a position.
     pub layout: Layout,
     /// Whether the user stopped the chains before their end.
@@ -89,7 +92,7 @@ pub fn sample(
     if rows == 0 {
         return Err(codes::no_rows(&infer.data).into());
     }
-    let shared = Shared::new(infer, sampling, dataset, &start)?;
+    let shared = Shared::new(infer, sampling, dataset, &start, &context.pool)?;
     let shards: Vec<usize> = match dataset.shards.as_slice() {
         ranges if ranges.iter().map(|range| range.len()).sum::<usize>() == rows => {
             ranges.iter().map(|range| range.len()).collect()
@@ -114,8 +117,11 @@ pub fn sample(
     drop(shared);
     let planned = sampling.iterations();
     let interrupted = chains.iter().any(|chain| chain.iterations < planned);
+    let mut without_draws = Vec::new();
     if interrupted {
         // Nothing can be said of chains that were stopped before their first draw.
+        let numbers = 0..chains.len();
+        without_draws = numbers.filter(|number| chains[*number].store.is_empty()).collect();
         chains.retain(|chain| !chain.store.is_empty());
     }
     let all: usize = chains.iter().map(|chain| chain.store.len()).sum();
@@ -134,6 +140,7 @@ pub fn sample(
         predictive,
         mean: Arc::new(mean),
         chains,
+        without_draws,
         layout,
         interrupted,
     };
@@ -234,7 +241,6 @@ const STATS: usize = 9;
 
 /// The bytes that sampling takes: machines for one chain, rows, and [`held`]. Like every prediction, it is for one thread.
 pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
-    let (machines, feeds) = target::bytes(infer, sampling, rows);
     let draws = sampling.chains.saturating_mul(sampling.draws);
     let size = |site: &SiteReport| site.shape.count(&Sizes::default()).min(summary::SMALL);
     // Where draws are on disk, what is diagnosed is read site by site.
@@ -246,8 +252,7 @@ pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
         .unwrap_or(1)
         .max(quantities::PREDICTIONS);
     let diagnosed = draws.saturating_mul(site + 3).saturating_mul(size_of::<f64>()) as u64;
-    machines
-        .saturating_add(feeds)
+    target::bytes(infer, sampling, rows)
         .saturating_add(held(infer, sampling))
         .saturating_add(diagnosed)
 }

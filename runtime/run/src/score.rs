@@ -76,6 +76,24 @@ impl<'a> Scorer<'a> {
         }
     }
 
+    /// Adds the predictions for rows that are unlike the others. Only classes have an entropy.
+    pub fn add_outliers(&mut self, predictive: &Predictive) {
+        match &mut self.scores {
+            Scores::Classes(scores, _) => {
+                scores.add_outliers(&probabilities(predictive, self.output), predictive.rows);
+            }
+            Scores::Real(..) => {}
+        }
+    }
+
+    /// Accuracies with fractions of the most unsure rows and outliers rejected; empty without outliers.
+    pub fn rejection(&self) -> Vec<(f64, f64)> {
+        match &self.scores {
+            Scores::Classes(scores, _) => scores.unsure().rejection(),
+            Scores::Real(..) => Vec::new(),
+        }
+    }
+
     /// The metrics.
     pub fn finish(self) -> MetricSet {
         match self.scores {

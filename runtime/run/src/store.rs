@@ -1,9 +1,11 @@
 //! What a chain has drawn, in memory, in a file, or both: records of numbers that are only ever appended.
 //!
 //! A record is a position followed by the statistics of its iteration. The file holds four little-endian words (magic,
-//! version, length of a position, number of statistics) and then the records as little-endian `f64`.
+//! version, length of a position, number of statistics) and then the records as little-endian `f64`, each with the checksum of its
+//! number and its bytes behind it, so that a damaged record is noticed whenever it is read.
 
 use crate::codes;
+use crate::fingerprint::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -11,7 +13,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"bnncdraw");
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 const HEADER: u64 = 32;
 
 /// Numbers that are held back before they are written, and numbers that are read at a time.
@@ -32,9 +34,14 @@ impl Layout {
         self.dim + self.stats
     }
 
+    /// Bytes of a record in the file.
+    fn bytes(self) -> usize {
+        (self.width() + 1) * 8
+    }
+
     /// Where a record begins in the file.
     fn offset(self, record: usize) -> u64 {
-        HEADER + (record * self.width() * 8) as u64
+        HEADER + (record * self.bytes()) as u64
     }
 
     fn header(self) -> Vec<u8> {
@@ -115,7 +122,7 @@ impl ChainStore {
     /// The first `records` records of a file; what follows them is cut off.
     ///
     /// # Errors
-    /// A file that cannot be read or written, another layout, fewer records.
+    /// A file that cannot be read or written, another layout, fewer records, a damaged record.
     pub fn open(
         path: &Path,
         layout: Layout,
@@ -131,8 +138,10 @@ impl ChainStore {
         let file = opened.map_err(|error| codes::cannot_write(path, &error.to_string()))?;
         let mut store = ChainStore::over(path, file, (layout, records), false);
         store.truncate(records)?;
-        if in_memory {
-            store.memory = Some(store.records(0..records)?);
+        match in_memory {
+            true => store.memory = Some(store.records(0..records)?),
+            // Read for their checksums.
+            false => store.blocks(0..records, |_| {})?,
         }
         Ok(store)
     }
@@ -305,11 +314,13 @@ impl ChainStore {
 
 impl Records {
     fn flush(&mut self, layout: Layout, len: usize) -> Result<(), Diagnostic> {
-        let bytes: Vec<u8> = self
-            .pending
-            .iter()
-            .flat_map(|number| number.to_le_bytes())
-            .collect();
+        let mut bytes = Vec::with_capacity((len - self.written) * layout.bytes());
+        for (record, numbers) in (self.written..len).zip(self.pending.chunks_exact(layout.width().max(1))) {
+            let begin = bytes.len();
+            bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+            let checksum = checksum(record, &bytes[begin..]);
+            bytes.extend(checksum.to_le_bytes());
+        }
         // After an attempt that failed half way the file is longer than `written` says.
         let at = SeekFrom::Start(layout.offset(self.written));
         let done = self.file.seek(at).and_then(|_| self.file.write_all(&bytes));
@@ -334,15 +345,17 @@ impl Records {
             file.seek(SeekFrom::Start(layout.offset(range.start)))?;
             let most = (BLOCK / layout.width()).max(1);
             let (mut bytes, mut numbers) = (Vec::new(), Vec::new());
-            let mut left = range.len();
-            while left > 0 {
-                let count = left.min(most);
-                bytes.resize(count * layout.width() * 8, 0);
+            let mut first = range.start;
+            while first < range.end {
+                let count = most.min(range.end - first);
+                bytes.resize(count * layout.bytes(), 0);
                 file.read_exact(&mut bytes)?;
                 numbers.clear();
-                numbers.extend(bytes.chunks_exact(8).map(number));
+                for (record, bytes) in (first..).zip(bytes.chunks_exact(layout.bytes())) {
+                    numbers.extend(whole(record, bytes)?.chunks_exact(8).map(number));
+                }
                 visit(&numbers);
-                left -= count;
+                first += count;
             }
             Ok(())
         };
@@ -370,10 +383,26 @@ pub fn records_of(path: &Path, layout: Layout) -> Result<usize, Diagnostic> {
         );
         return Err(codes::checkpoint_damaged(path, &why));
     }
-    let records = (size - HEADER).checked_div(layout.width() as u64 * 8);
-    Ok(records.map_or(usize::MAX, |records| {
-        usize::try_from(records).unwrap_or(usize::MAX)
-    }))
+    let records = (size - HEADER) / layout.bytes() as u64;
+    Ok(usize::try_from(records).unwrap_or(usize::MAX))
+}
+
+fn checksum(record: usize, bytes: &[u8]) -> u64 {
+    let mut checksum = Checksum::of(&(record as u64).to_le_bytes());
+    checksum.add(bytes);
+    checksum.value()
+}
+
+/// The numbers of a record as it is in the file.
+fn whole(record: usize, bytes: &[u8]) -> io::Result<&[u8]> {
+    let found = bytes.split_last_chunk::<8>();
+    match found.filter(|(numbers, sum)| u64::from_le_bytes(**sum) == checksum(record, numbers)) {
+        Some((numbers, _)) => Ok(numbers),
+        None => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("draw {} is not what was written", record + 1),
+        )),
+    }
 }
 
 /// Opens a new file and writes its header.

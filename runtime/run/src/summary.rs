@@ -60,11 +60,24 @@ pub fn draws_per_call(infer: &Infer) -> usize {
     (ELEMENTS / infer.cost.parameters.max(1)).clamp(1, DRAWS)
 }
 
-/// Summaries of all small sites.
+/// Summaries of all small sites, from draws that the program makes.
 ///
 /// # Errors
 /// A limit of the machine.
 pub fn summaries(infer: &Infer, values: &Values, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
+    summaries_of_draws(infer, values, DRAWS, context)
+}
+
+/// Summaries of all small sites at so many draws; the states that differ between draws hold one value for each.
+///
+/// # Errors
+/// A limit of the machine.
+pub fn summaries_of_draws(
+    infer: &Infer,
+    values: &Values,
+    draws: usize,
+    context: &Context,
+) -> Result<Vec<SiteSummary>, Stop> {
     let size = |shape: &bnnc_base::shape::Shape| shape.count(&Sizes::default());
     let small: Vec<_> = infer
         .reports
@@ -74,33 +87,46 @@ pub fn summaries(infer: &Infer, values: &Values, context: &Context) -> Result<Ve
     if small.is_empty() {
         return Ok(Vec::new());
     }
-    let per_call = draws_per_call(infer);
+    let per_call = draws_per_call(infer).min(draws);
     let mut machine = Machine::new(
         &infer.sites,
         Sizes::default().with(Symbol::Draws, per_call),
         context.pool.clone(),
     )?;
+    let mut drawn: Vec<(&str, &[f64])> = Vec::new();
     for state in infer.states.iter().filter(|state| state.parameter) {
-        if let Some(values) = values.get(&state.name) {
-            ports::real(&mut machine, &state.name, values)?;
+        match values.get_key_value(&state.name) {
+            Some((name, values)) if machine.has_port(name) && machine.is_per_draw(name) => {
+                drawn.push((name, values));
+            }
+            Some((name, values)) => ports::real(&mut machine, name, values)?,
+            None => {}
         }
     }
-    let mut draws: Vec<Vec<Vec<f64>>> = small
+    let mut found: Vec<Vec<Vec<f64>>> = small
         .iter()
         .map(|site| {
             (0..size(&site.shape))
-                .map(|_| Vec::with_capacity(DRAWS))
+                .map(|_| Vec::with_capacity(draws))
                 .collect()
         })
         .collect();
     let mut first = 0;
-    while first < DRAWS {
-        let count = per_call.min(DRAWS - first);
+    while first < draws {
+        let count = per_call.min(draws - first);
         machine.set_sizes(&Sizes::default().with(Symbol::Draws, count))?;
+        for (name, values) in &drawn {
+            let width = values.len() / draws;
+            ports::real(
+                &mut machine,
+                name,
+                &values[first * width..(first + count) * width],
+            )?;
+        }
         ports::int(&mut machine, "draw0", first as i32)?;
         ports::int(&mut machine, "step", SUMMARY_STEP)?;
         machine.run();
-        for (site, columns) in small.iter().zip(&mut draws) {
+        for (site, columns) in small.iter().zip(&mut found) {
             let values = machine.read_real(&site.name)?;
             for row in values.chunks_exact(columns.len().max(1)) {
                 columns
@@ -117,7 +143,7 @@ pub fn summaries(infer: &Infer, values: &Values, context: &Context) -> Result<Ve
             .map(|column| Summary::of_sorted(&sorted(column.into_iter())))
             .collect()
     };
-    let named = small.iter().zip(draws).map(|(site, columns)| SiteSummary {
+    let named = small.iter().zip(found).map(|(site, columns)| SiteSummary {
         name: site.name.clone(),
         shape: site.shape.resolve(&Sizes::default()),
         elements: summary(columns),

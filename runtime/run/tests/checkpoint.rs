@@ -155,7 +155,7 @@ fn resumed_at(out: &Path) -> Result<usize, &'static str> {
     let size = fs::metadata(draws_of(out)).unwrap().len() as usize;
     assert_eq!(
         size,
-        32 + records * LAYOUT.width() * 8,
+        32 + records * (LAYOUT.width() + 1) * 8,
         "what comes after is cut off"
     );
     Ok(resumed.iteration)
@@ -351,7 +351,7 @@ fn draws_cut_at_any_byte_are_drawn_again_or_an_error() {
     killed_late(&out);
     let files = snapshot(&out);
     let bytes = fs::read(draws_of(&out)).unwrap();
-    let (header, record) = (32, LAYOUT.width() * 8);
+    let (header, record) = (32, (LAYOUT.width() + 1) * 8);
     // The two states are of the iterations 10 and 20.
     let needed = |iteration: usize| header + (iteration - WARMUP) * record;
     assert!(
@@ -522,6 +522,8 @@ fn spec(file: &Path) -> DataSpec {
         scale: 1.0,
         limit: None,
         shared: None,
+        rotate: Vec::new(),
+        outliers: None,
     }
 }
 

@@ -7,6 +7,9 @@ use std::path::PathBuf;
 
 const LAYOUT: Layout = Layout { dim: 3, stats: 2 };
 
+/// Bytes of a record: its numbers and their checksum.
+const RECORD: usize = 48;
+
 /// A folder of its own for one test, empty.
 fn folder(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("bnnc-store-{}-{name}", std::process::id()));
@@ -148,13 +151,13 @@ fn a_file_cut_at_any_byte_holds_its_whole_records() {
     fill(&mut store, 0..5);
     store.flush().unwrap();
     let bytes = std::fs::read(&path).unwrap();
-    assert_eq!(bytes.len(), 32 + 5 * LAYOUT.width() * 8);
+    assert_eq!(bytes.len(), 32 + 5 * RECORD);
     for length in 0..=bytes.len() {
         std::fs::write(&path, &bytes[..length]).unwrap();
         match records_of(&path, LAYOUT) {
             Err(found) => assert!(length < 32 && found.code.id == "E0510"),
             Ok(records) => {
-                assert_eq!(records, (length - 32) / 40);
+                assert_eq!(records, (length - 32) / RECORD);
                 let mut store = ChainStore::open(&path, LAYOUT, records, true).unwrap();
                 assert_holds(&store, records);
                 fill(&mut store, records..5);
@@ -163,6 +166,50 @@ fn a_file_cut_at_any_byte_holds_its_whole_records() {
             }
         }
     }
+}
+
+#[test]
+fn a_flipped_bit_is_noticed() {
+    let path = folder("flipped").join("draws");
+    let mut store = ChainStore::create(&path, LAYOUT, false).unwrap();
+    fill(&mut store, 0..5);
+    store.flush().unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    for at in 32..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << (at % 8);
+        std::fs::write(&path, &damaged).unwrap();
+        let record = (at - 32) / RECORD;
+        for in_memory in [false, true] {
+            let found = ChainStore::open(&path, LAYOUT, 5, in_memory).unwrap_err();
+            assert_eq!(found.code.id, "E0510");
+            assert!(
+                found.message.contains(&format!("draw {}", record + 1)),
+                "{}",
+                found.message
+            );
+        }
+        // A store that was open meanwhile notices it too, in the records that it reads.
+        assert_eq!(store.column(0).unwrap_err().code.id, "E0510");
+        assert_eq!(store.records(0..record).unwrap().len(), record * LAYOUT.width());
+        assert_eq!(
+            ChainStore::open(&path, LAYOUT, record, true).unwrap().len(),
+            record
+        );
+        std::fs::write(&path, &bytes).unwrap();
+    }
+    // Records that change places are not those that were written.
+    let swapped = [
+        &bytes[..32],
+        &bytes[32 + RECORD..32 + 2 * RECORD],
+        &bytes[32..32 + RECORD],
+    ]
+    .concat();
+    std::fs::write(&path, swapped).unwrap();
+    assert_eq!(
+        ChainStore::open(&path, LAYOUT, 2, true).unwrap_err().code.id,
+        "E0510"
+    );
 }
 
 #[test]

@@ -56,7 +56,22 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
         .map_err(|found| display.show(&found, &program.sources))?;
     let pool = Arc::new(bnnc_kernels::pool::Pool::new(session::threads(arguments.threads)));
     let context = Context::new(pool, saved.seed);
-    let columns = bnnc_run::run::predict(infer, preparation, values, rows, &context)
+    if let Some(path) = &arguments.joint {
+        let at = (values, &*arguments.run);
+        let covariance = bnnc_run::run::joint(infer, preparation, at, rows.clone(), &context)
+            .map_err(|stop| stopped(&stop, &program, display))?;
+        let sizes = [covariance.rows, covariance.columns];
+        let written = bnnc_data::write::npy(path, &sizes, &covariance.values);
+        written.map_err(|found| display.show(&[found], &program.sources))?;
+    }
+    if let Some(path) = &arguments.slopes {
+        let at = (values, &*arguments.run);
+        let columns = bnnc_run::run::slopes(infer, preparation, at, rows.clone(), &context)
+            .map_err(|stop| stopped(&stop, &program, display))?;
+        let written = bnnc_data::write::csv(path, &columns);
+        written.map_err(|found| display.show(&[found], &program.sources))?;
+    }
+    let columns = bnnc_run::run::predict(infer, preparation, (values, &arguments.run), rows, &context)
         .map_err(|stop| stopped(&stop, &program, display))?;
     match &arguments.output {
         Some(path) => {

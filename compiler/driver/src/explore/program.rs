@@ -93,6 +93,7 @@ pub fn schema() -> Schema {
         train: 1,
         test: 0,
         validation: 0,
+        outliers: 0,
         splits: 1,
         fields: vec![field("x"), field("y")],
         inputs: 1,

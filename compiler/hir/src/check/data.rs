@@ -1,11 +1,13 @@
 //! Data items: formats, files, columns, test rows.
 
+mod unlike;
+
 use super::options::number;
 use super::session::Session;
 use super::statements::strip;
 use crate::report::infer as report;
 use crate::tree::{DataId, DataItem};
-use bnnc_abi::data::{Column, DataSpec, Format, Test};
+use bnnc_abi::data::{Column, DataSpec, Format, Outliers, Test};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 use std::collections::HashMap;
@@ -30,6 +32,8 @@ const OPTIONS: &[&str] = &[
     "scale",
     "limit",
     "shared",
+    "rotate",
+    "outliers",
 ];
 
 const FUNCTIONS: &[&str] = &["log", "exp", "sqrt", "abs", "zscore"];
@@ -50,6 +54,8 @@ pub fn empty(name: &ast::Ident) -> DataSpec {
         scale: 1.0,
         limit: None,
         shared: None,
+        rotate: Vec::new(),
+        outliers: None,
     }
 }
 
@@ -96,6 +102,7 @@ pub fn check(session: &mut Session<'_>, id: DataId, item: &ast::Data) {
         );
     }
     let context = session.context;
+    replaced_files(session, &item.name.name, &mut spec);
     for one in context
         .overrides
         .iter()
@@ -124,11 +131,36 @@ pub fn check(session: &mut Session<'_>, id: DataId, item: &ast::Data) {
             }
         }
     }
+    unlike::check(session, &spec, span);
     session.module.datas[id] = DataItem {
         name: item.name.name.clone(),
         spec,
         span,
     };
+}
+
+/// Takes the files that `--data NAME.test=PATH` and `--data NAME.outliers=PATH` give.
+fn replaced_files(session: &mut Session<'_>, name: &str, spec: &mut DataSpec) {
+    let context = session.context;
+    let given = |part: &str| -> Vec<PathBuf> {
+        let own = |item: &str| item.split_once('.') == Some((name, part));
+        let own = context.data_overrides.iter().filter(|(item, _)| own(item));
+        own.flat_map(|(_, files)| files.iter().cloned()).collect()
+    };
+    let test = given("test");
+    if !test.is_empty() {
+        spec.test = Test::Files(test);
+    }
+    match given("outliers").as_slice() {
+        [] => {}
+        [file] => spec.outliers = Some(Outliers::File(file.clone())),
+        files => {
+            let expected = format!("one file of inputs, found {}", files.len());
+            session
+                .diagnostics
+                .push(report::option_value(spec.span, "outliers", &expected));
+        }
+    }
 }
 
 /// `csv("a.csv", "b.csv")`.
@@ -250,6 +282,8 @@ fn option(
             spec.shared = source(session, written)
                 .and_then(|(format, files)| Some((format, files.into_iter().next()?)));
         }
+        "rotate" => spec.rotate = unlike::degrees(session, written),
+        "outliers" => spec.outliers = unlike::outliers(session, written, spec.format),
         _ => {
             let diagnostic = report::unknown_option(span, "data", name, OPTIONS.iter().copied());
             session.diagnostics.push(diagnostic);
@@ -288,12 +322,17 @@ fn split(session: &mut Session<'_>, written: &ast::Expr) -> Option<Split> {
     }
 }
 
-/// `splits("file")`, `fraction(0.1)`, or other files of the same format.
-fn test(session: &mut Session<'_>, written: &ast::Expr, format: Format) -> Option<Test> {
-    let own = FORMATS
+/// How a program writes a format.
+fn word(format: Format) -> &'static str {
+    FORMATS
         .iter()
         .find(|(_, known)| *known == format)
-        .map_or("csv", |(name, _)| *name);
+        .map_or("csv", |(name, _)| *name)
+}
+
+/// `splits("file")`, `fraction(0.1)`, or other files of the same format.
+fn test(session: &mut Session<'_>, written: &ast::Expr, format: Format) -> Option<Test> {
+    let own = word(format);
     let expected = format!("`splits(\"file\")`, `fraction(0.1)` or `{own}(\"file\")`");
     let stripped = strip(written);
     if let ast::ExprKind::Call(callee, args) = &*stripped.kind

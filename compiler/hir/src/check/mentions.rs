@@ -143,7 +143,7 @@ impl Walk {
         }
     }
 
-    /// Words in option blocks are no names, except the earlier infer of `start` and what is called (`Adam(1e-3)`).
+    /// Words in option blocks are no names, except the earlier infer of `start` or of a score, and what is called (`Adam(1e-3)`).
     fn settings(&mut self, settings: &[Setting]) {
         for setting in settings {
             match &*setting.value.kind {
@@ -154,6 +154,12 @@ impl Walk {
                     if &*setting.name.name == "optimiser" {
                         self.expr(callee);
                         args.iter().for_each(|Arg { value, .. }| self.expr(value));
+                    }
+                    // The score of a subnetwork may be an infer.
+                    if &*setting.name.name == "over" {
+                        args.iter()
+                            .filter(|arg| arg.name.is_some())
+                            .for_each(|Arg { value, .. }| self.expr(value));
                     }
                 }
                 _ => self.expr(&setting.value),

@@ -1,5 +1,7 @@
 //! Options of infers against the schemas of their methods.
 
+mod weights;
+
 use super::call::{Lifts, Signature};
 use super::names::Def;
 use super::posterior::path_text;
@@ -167,6 +169,9 @@ fn value(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Opt
             }
         }
         OptionKind::Call => call(session, def, written),
+        OptionKind::Start => start(session, def.name, written),
+        OptionKind::NumberOr(words) => number_or(session, def, words, written),
+        OptionKind::Weights(scores) => weights::weights(session, def, scores, written),
     }
 }
 
@@ -182,6 +187,54 @@ fn fraction(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> 
         .diagnostics
         .push(report::option_value(written.span, def.name, &found));
     None
+}
+
+/// A positive number, or one of some words.
+fn number_or(
+    session: &mut Session<'_>,
+    def: &OptionDef,
+    words: &'static [&'static str],
+    written: &ast::Expr,
+) -> Option<SettingValue> {
+    if let ast::ExprKind::Name(word) = &*strip(written).kind
+        && words.contains(&&**word)
+    {
+        return Some(SettingValue::Word(word.clone()));
+    }
+    let expected = format!(
+        "a positive number or one of {}",
+        crate::report::quoted(words.iter().copied())
+    );
+    let value = number(session, def.name, &expected, written)?;
+    if value > 0.0 && value.is_finite() {
+        return Some(SettingValue::Real(value));
+    }
+    let found = format!("{expected}, found {value}");
+    session
+        .diagnostics
+        .push(report::option_value(written.span, def.name, &found));
+    None
+}
+
+/// The name of an infer, or `safetensors("FILE")`.
+fn start(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Option<SettingValue> {
+    let ast::ExprKind::Call(callee, args) = &*strip(written).kind else {
+        return infer(session, name, written);
+    };
+    let file = match (word(callee).as_deref(), args.as_slice()) {
+        (Some("safetensors"), [only]) if only.name.is_none() => match &*strip(&only.value).kind {
+            ast::ExprKind::Text(path) => Some(path.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    if file.is_none() {
+        let expected = "the name of an infer, or a file as in `safetensors(\"weights.safetensors\")`";
+        session
+            .diagnostics
+            .push(report::option_value(written.span, name, expected));
+    }
+    file.map(SettingValue::File)
 }
 
 fn word(written: &ast::Expr) -> Option<Arc<str>> {
@@ -323,13 +376,18 @@ fn call(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Opti
             .push(report::option_value(written.span, def.name, &expected));
         return None;
     };
-    let Some((_, count)) = forms.iter().find(|(name, _)| *name == &*word) else {
+    let counts: Vec<usize> = forms
+        .iter()
+        .filter(|(name, _)| *name == &*word)
+        .map(|(_, count)| *count)
+        .collect();
+    let Some(count) = counts.last() else {
         session
             .diagnostics
             .push(report::option_word(callee.span, def.name, &word, &names));
         return None;
     };
-    if args.len() != *count {
+    if !counts.contains(&args.len()) {
         let found = crate::report::count(args.len(), "argument");
         let expected = format!(
             "`{word}` with {}, found {found}",

@@ -243,7 +243,11 @@ impl<'a> Session<'a> {
         }
         let datas = |def: Def| matches!(def, Def::Data(_));
         for (name, _) in &self.context.data_overrides {
-            if !self.names.find(name, false).is_some_and(|(def, _)| datas(def)) {
+            let item = match name.split_once('.') {
+                Some((item, "test" | "outliers")) => item,
+                _ => name,
+            };
+            if !self.names.find(item, false).is_some_and(|(def, _)| datas(def)) {
                 self.diagnostics.push(crate::report::infer::unknown_data_override(
                     name,
                     self.names.all(datas),

@@ -7,7 +7,7 @@ mod vectors;
 use super::datum::{Datum, DistDatum};
 use super::frame::{Elaborated, Elaborator, Frame, NoiseContext};
 use super::model::{limit, no_part};
-use crate::tree::DistItem;
+use crate::tree::{Binding, DistItem};
 use crate::types::{Elem, Ty};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
@@ -194,9 +194,11 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         let (moment, log_mean, log_variance) =
             (summary("moment")?, summary("log_mean")?, summary("log_variance")?);
         let probabilities = summary("probabilities")?;
+        let supports = self.param_supports(self.dist);
         Ok(Instance {
             name: item.name.clone(),
             params: self.params,
+            supports,
             value: self.value,
             support,
             elementwise: independent,
@@ -211,6 +213,18 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             log_variance,
             probabilities,
         })
+    }
+
+    /// Where each parameter lies, those of distributions among the arguments in their places.
+    fn param_supports(&self, dist: &DistDatum) -> Vec<Support> {
+        let item = &self.elaborator.module.dists[dist.dist];
+        let of = |(binding, arg): (&Binding, &Datum)| match (arg, &binding.param.ty) {
+            (Datum::Dist(inner), _) => self.param_supports(inner),
+            (Datum::Tensor(_), Ty::Tensor(elem, _)) => vec![support(elem)],
+            (Datum::Tensor(_), _) => vec![Support::Real],
+            _ => Vec::new(),
+        };
+        item.params.iter().zip(&dist.args).flat_map(of).collect()
     }
 
     /// Runs `body` in a function of its own whose parameters are the distribution's, and returns the function.

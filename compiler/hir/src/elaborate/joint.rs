@@ -50,6 +50,7 @@ pub fn gathered(family: &Instance, shares: &[Share], params: &[FamilyParam]) -> 
             .iter()
             .map(|param| (param.name.clone(), param.ty.clone()))
             .collect(),
+        supports: params.iter().map(|param| param.support).collect(),
         value: family.value.clone(),
         support: family.support,
         elementwise: family.elementwise,

@@ -15,7 +15,7 @@ use bnnc_abi::manifest::Init;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
-use bnnc_graph::dist::{Instance, Support};
+use bnnc_graph::dist::{self, Instance, Support};
 use bnnc_graph::model::{FamilyParam, Model, Posterior, Site, SitePosterior, Start};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
@@ -255,7 +255,7 @@ impl<'a> Line<'a> {
     fn value_of(&self, site: &Site) -> Type {
         let is_point = &*self.item().name == POINT;
         match &self.item().on {
-            Ty::Tensor(Elem::Real(Support::Real), _) if !is_point => site.support.unconstrained(&site.ty),
+            Ty::Tensor(Elem::Real(Support::Real), _) if !is_point => dist::unconstrained(site.support, &site.ty),
             _ => site.ty.clone(),
         }
     }

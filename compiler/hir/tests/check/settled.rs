@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::{check, check_with, context};
-use bnnc_abi::data::{Column, Format, Test};
+use bnnc_abi::data::{Column, Format, Outliers, Test};
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::parse::parse_expr;
 use bnnc_hir::check::Override;
@@ -48,6 +48,45 @@ fn a_data_item_becomes_a_specification() {
     assert_eq!((spec.standardise_inputs, spec.standardise_target), (true, false));
     assert_eq!((spec.validation, spec.scale, spec.limit), (0.1, 0.25, Some(100)));
     assert_eq!(spec.shared, Some((Format::Csv, "/data/t.csv".into())));
+}
+
+#[test]
+fn images_are_turned_and_have_outliers() {
+    let text = "data d = idx(\"x\", \"y\") {\n  test = idx(\"tx\", \"ty\")\n  rotate = [0, -45]\n  outliers = idx(\"other\")\n}";
+    let checked = check(text);
+    assert_eq!(checked.text(), "");
+    let spec = &checked.module.datas.iter().next().unwrap().spec;
+    assert_eq!(
+        (&spec.rotate, &spec.outliers),
+        (&vec![0.0, -45.0], &Some(Outliers::File("/data/other".into())))
+    );
+    let shuffled = overridden(text, "d", "outliers", "shuffled(7)");
+    let spec = &shuffled.module.datas.iter().next().unwrap().spec;
+    assert_eq!(spec.outliers, Some(Outliers::Shuffled(7)));
+}
+
+#[test]
+fn the_command_line_gives_test_files_and_outliers() {
+    let text = "data d = idx(\"x\", \"y\") { rotate = 90, outliers = shuffled(7) }";
+    let mut context = context();
+    context
+        .data_overrides
+        .push(("d.test".into(), vec!["tx".into(), "ty".into()]));
+    context
+        .data_overrides
+        .push(("d.outliers".into(), vec!["other".into()]));
+    let checked = check_with(text, &context);
+    assert_eq!(checked.text(), "");
+    let spec = &checked.module.datas.iter().next().unwrap().spec;
+    assert_eq!(spec.test, Test::Files(vec!["tx".into(), "ty".into()]));
+    assert_eq!(spec.outliers, Some(Outliers::File("other".into())));
+    context
+        .data_overrides
+        .push(("d.outliers".into(), vec!["another".into()]));
+    assert_eq!(
+        check_with(text, &context).text(),
+        "E0258 1:1 `outliers` must be one file of inputs, found 2"
+    );
 }
 
 #[test]

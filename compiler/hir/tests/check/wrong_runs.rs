@@ -213,6 +213,18 @@ infer a = map(M, d) { epochs = 10, epochs = 20 }"# => r#"E0259 9:36 the option `
 
     a_fraction_above_one: r#"data d = csv("d.csv") { test = fraction(2) }"# => r#"E0258 1:41 `fraction` must be between 0 and 1, found 2"#;
 
+    a_turn_of_more_than_a_circle: r#"data d = idx("a", "b") { test = idx("c", "d"), rotate = [0, 400] }"# => r#"E0258 1:61 `rotate` must be degrees between -360 and 360, found 400"#;
+
+    rows_of_a_table_turned: r#"data d = csv("d.csv") { test = fraction(0.1), rotate = 45 }"# => r#"E0258 1:1 `rotate` must be used with images: `idx` or `npy`, not `csv`"#;
+
+    no_test_images_to_turn: r#"data d = idx("a", "b") { rotate = 45 }"# => r#"E0258 1:1 `rotate` must be given together with `test`: it changes test images"#;
+
+    outliers_of_another_format: r#"data d = idx("a", "b") { outliers = csv("c") }"# => r#"E0258 1:37 `outliers` must be `idx("file")`, one file of inputs, or `shuffled(pixels)`, the test images in pieces"#;
+
+    outliers_without_test_images: r#"data d = idx("a", "b") { outliers = shuffled(7) }"# => r#"E0258 1:1 `outliers = shuffled(..)` must be given together with `test`: it changes test images"#;
+
+    pieces_without_a_size: r#"data d = idx("a", "b") { outliers = shuffled(0) }"# => r#"E0258 1:46 `shuffled` must be an integer of at least 1, found 0"#;
+
     test_rows_of_another_format: r#"data d = csv("d.csv") { test = idx("a", "b") }"# => r#"E0258 1:32 `test` must be `splits("file")`, `fraction(0.1)` or `csv("file")`"#;
 
     an_unknown_column_function: r#"data d = csv("d.csv") { inputs = [age, zscor(age)] }"# => r#"E0262 1:40 `zscor` is not a function of one column | help: did you mean `zscore`?"#;

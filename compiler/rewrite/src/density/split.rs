@@ -112,6 +112,7 @@ impl Split {
             mean: self.mean(),
             draw: self.draw(),
             probabilities: self.probabilities(),
+            predictive: self.predictive(),
             priors: self.priors(model),
             derived: self.derived(model),
         }
@@ -300,19 +301,54 @@ impl Split {
         }
     }
 
-    /// A truth value is one of two classes; its mean is the probability of the second.
     fn two_classes(&self, mean: &Function, observation: &Random) -> Option<Function> {
         if observation.distribution.value.rank() > 0 {
             return None;
         }
         let mut builder = self.fork();
         let yes = builder.inline(mean, &observation.params)[0];
-        let one = builder.like(1.0, yes);
-        let no = builder.sub(one, yes);
-        let single = Shape::fixed(&[1]);
-        let parts = [no, yes].map(|part| builder.reshape(part, &single));
-        let value = builder.concat(&parts, 0);
+        let value = two_classes(&mut builder, yes);
         Some(self.finish_all(builder, "probabilities", value))
+    }
+
+    /// What the only observation of a whole output says of it, from its arguments.
+    fn predictive(&self) -> Function {
+        let mut builder = Builder::new("predictive");
+        let mut results: Vec<(Arc<str>, Value)> = Vec::new();
+        let Some(observation) = self.whole() else {
+            return builder.finish(results);
+        };
+        let distribution = &observation.distribution;
+        let named = distribution.params.iter();
+        let params: Vec<Value> = named
+            .map(|(name, ty)| builder.param(&format!("0/{name}"), ty.clone()))
+            .collect();
+        let parts = [
+            ("mean", &distribution.mean),
+            ("variance", &distribution.variance),
+            ("probabilities", &distribution.probabilities),
+        ];
+        for (name, part) in parts {
+            if let Some(part) = part {
+                results.push((name.into(), builder.inline(part, &params)[0]));
+            }
+        }
+        if let (None, Some(mean), Support::Integers(2), 0) = (
+            &distribution.probabilities,
+            &distribution.mean,
+            distribution.support,
+            distribution.value.rank(),
+        ) {
+            let yes = builder.inline(mean, &params)[0];
+            results.push(("probabilities".into(), two_classes(&mut builder, yes)));
+        }
+        if let Some(sampler) = &distribution.draw {
+            let coordinates = coordinates(&mut builder);
+            let args: Vec<Value> = params.iter().copied().chain(coordinates).collect();
+            let value = builder.inline(&prefix_noise(sampler, "predictive"), &args)[0];
+            results.push(("draw".into(), value));
+        }
+        rule::remove_dead(&builder.finish(results))
     }
 
     fn of_output(&self, name: &str, function: &Function, observation: &Random) -> Option<Function> {
@@ -362,6 +398,15 @@ impl Random {
             value: self.value,
         }
     }
+}
+
+/// A truth value is one of two classes; its mean is the probability of the second.
+fn two_classes(builder: &mut Builder, yes: Value) -> Value {
+    let one = builder.like(1.0, yes);
+    let no = builder.sub(one, yes);
+    let single = Shape::fixed(&[1]);
+    let parts = [no, yes].map(|part| builder.reshape(part, &single));
+    builder.concat(&parts, 0)
 }
 
 /// A function that observes, once with log densities in place of its observations, and once with their sum as its result.

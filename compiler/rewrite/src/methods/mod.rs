@@ -1,7 +1,10 @@
 //! What the methods of inference compute in each step, as functions.
 
 pub mod divergence;
+pub mod dropout;
 pub mod elements;
+pub mod hoist;
+pub mod laplace;
 pub mod likelihood;
 pub mod noncentre;
 pub mod plan;

@@ -3,8 +3,9 @@
 //! A position is one tensor per site that moves; sites that a posterior fixes keep their states. The log density is
 //! `log prior + log Jacobian + scale * sum over rows of log p(row)`.
 
+use super::hoist::{self, hoist};
 use super::plan::{self, Plan, state_name, state_type};
-use super::train::{Refusal, bind_data, bind_scalars, gradient_nodes, is_of_row};
+use super::train::{Refusal, bind_data, gradient_nodes, is_of_row};
 use super::{noncentre, predict, states};
 use crate::batch::batch;
 use crate::constrain;
@@ -27,6 +28,8 @@ use std::sync::Arc;
 /// The programs of one sampling infer; ports as in `bnnc_abi::sampling::Sampling`.
 #[derive(Clone, Debug)]
 pub struct Sampled {
+    /// What both of the next take as computed once, where there is any.
+    pub prepare: Option<Function>,
     /// The log density with its gradient.
     pub density: Function,
     /// The log likelihood of each row.
@@ -49,6 +52,19 @@ pub struct Sampled {
     pub parameters: usize,
     /// The dimension of a position.
     pub dimension: usize,
+    /// `density` before it was made ready to be lowered.
+    whole: Function,
+}
+
+impl Sampled {
+    /// The log density with its gradient at many positions: each state that moves, and each output, has an axis of draws in front.
+    ///
+    /// # Errors
+    /// A bug of a pass.
+    pub fn abreast(&self, context: &mut Context) -> Result<Function, Fault> {
+        let function = predict::over_draws("density", &self.whole, &self.moved);
+        pipeline::run(&function, pipelines::BEFORE_LOWERING, context)
+    }
 }
 
 /// The functions of sampling `model`, whose sites are points in `posterior`: moved by the sampler or fixed. The sites in
@@ -73,26 +89,47 @@ pub fn sampled(
         plans: &plans,
         noncentred,
     };
-    let density = pipeline::run(&task.density(), pipelines::BEFORE_DERIVATIVE, context)?;
+    let (prepare, rows) = task.apart(context)?;
+    let density = pipeline::run(&density(&rows), pipelines::BEFORE_DERIVATIVE, context)?;
     let gradient_nodes = gradient_nodes(&density, &plans);
+    let whole = task.with_gradient(&density)?;
     let mut lowered = |function: &Function| pipeline::run(function, pipelines::BEFORE_LOWERING, context);
     let moved = states::optimised(&plans);
+    let names: Vec<Arc<str>> = moved.iter().map(|(name, _)| name.clone()).collect();
     let count = |shape: &Shape| shape.count(&Sizes::default());
     Ok(Sampled {
-        density: lowered(&task.with_gradient(&density)?)?,
-        rows: lowered(&task.rows())?,
-        predict: lowered(&task.predict())?,
-        sites: lowered(&task.sites())?,
+        prepare: prepare.map(|prepare| lowered(&prepare)).transpose()?,
+        density: lowered(&whole)?,
+        rows: lowered(&rows)?,
+        predict: lowered(&task.predict(&names))?,
+        sites: lowered(&task.sites(&names))?,
         states: states::parameters(&plans),
         dimension: moved.iter().map(|(_, shape)| count(shape)).sum(),
-        moved: moved.into_iter().map(|(name, _)| name).collect(),
+        moved: names,
         reports: task.reports(),
         noncentred: (0..plans.len())
             .filter(|at| task.is_noncentred(&plans[*at]))
             .collect(),
         gradient_nodes,
+        whole,
         parameters: model.sites.iter().map(|site| count(&site.ty.shape)).sum(),
     })
+}
+
+/// Predictions for rows at draws of the states in `drawn`, and the sites at them; the other states are one for all draws.
+pub fn at_draws(
+    densities: &Densities,
+    model: &Model,
+    plans: &[Plan<'_>],
+    drawn: &[Arc<str>],
+) -> (Function, Function) {
+    let task = Task {
+        densities,
+        model,
+        plans,
+        noncentred: &[],
+    };
+    (task.predict(drawn), task.sites(drawn))
 }
 
 /// Every name means a site that moves and that has a noise.
@@ -116,6 +153,20 @@ fn moves(plan: &Plan<'_>) -> bool {
     starts
         .into_iter()
         .any(|start| matches!(start, Start::Optimise(_)))
+}
+
+/// `(states.., data.., scale) -> log_density` from what [`Task::rows`] computes.
+fn density(rows: &Function) -> Function {
+    let mut builder = Builder::new("density");
+    let params = nodes::params_of(&mut builder, rows);
+    let scale = builder.param("scale", Type::scalar());
+    let [prior, terms] = builder.inline(rows, &params)[..] else {
+        unreachable!("rows have a prior and terms")
+    };
+    let sum = builder.reduce_sum(terms, &[0]);
+    let scaled = builder.mul(scale, sum);
+    let value = builder.add(prior, scaled);
+    builder.finish(vec![("log_density".into(), value)])
 }
 
 struct Task<'a> {
@@ -152,36 +203,33 @@ impl Task<'_> {
         jacobians
     }
 
-    /// `(states.., data.., scale) -> log_density`.
-    fn density(&self) -> Function {
-        let (mut builder, mut scope) = self.start("density");
-        bind_scalars(&mut builder, &mut scope, &Type::scalar(), &["scale"]);
-        let prior = self.prior(&mut builder, &mut scope);
-        let terms = self.terms(&mut builder, &scope);
-        let sum = builder.reduce_sum(terms, &[0]);
-        let scaled = builder.mul(scope.get("scale"), sum);
-        let value = builder.add(prior, scaled);
-        builder.finish(vec![("log_density".into(), value)])
+    /// What is computed once, if anything, and `(states.., data.., hoisted..) -> log_prior, log_likelihood`.
+    fn apart(&self, context: &mut Context) -> Result<(Option<Function>, Function), Fault> {
+        let rows = self.rows();
+        let moved = states::optimised(self.plans);
+        let params = hoist::Params {
+            moves: &|name| moved.iter().any(|(state, _)| **state == *name),
+            is_of_row: &|name| is_of_row(self.model, name),
+        };
+        let simple = pipeline::run(&rows, pipelines::BEFORE_DERIVATIVE, context)?;
+        Ok(match hoist(&simple, &params, context) {
+            Some(hoisted) => (Some(hoisted.prepare), hoisted.rest),
+            None => (None, rows),
+        })
     }
 
     /// `(states.., data..) -> log_prior, log_likelihood`.
     fn rows(&self) -> Function {
-        let (mut builder, mut scope) = self.start("rows");
+        let mut builder = Builder::new("rows");
+        let mut scope = Scope::default();
+        plan::bind_states(&mut builder, self.plans, &mut scope);
+        bind_data(&mut builder, self.model, &mut scope);
         let prior = self.prior(&mut builder, &mut scope);
         let terms = self.terms(&mut builder, &scope);
         builder.finish(vec![
             ("log_prior".into(), prior),
             ("log_likelihood".into(), terms),
         ])
-    }
-
-    /// The states and the data, by name.
-    fn start(&self, name: &str) -> (Builder, Scope) {
-        let mut builder = Builder::new(name);
-        let mut scope = Scope::default();
-        plan::bind_states(&mut builder, self.plans, &mut scope);
-        bind_data(&mut builder, self.model, &mut scope);
-        (builder, scope)
     }
 
     /// Binds the sites; returns `log prior + log Jacobian`.
@@ -227,15 +275,15 @@ impl Task<'_> {
         Ok(builder.finish(results))
     }
 
-    fn predict(&self) -> Function {
+    fn predict(&self, drawn: &[Arc<str>]) -> Function {
         let bind = |builder: &mut Builder, scope: &mut Scope| {
             self.bind_sites(builder, scope);
         };
         let per_draw = predict::per_draw(self.densities, self.model, self.plans, &bind);
-        predict::over_draws("predict", &per_draw, &self.moved_names())
+        predict::over_draws("predict", &per_draw, drawn)
     }
 
-    fn sites(&self) -> Function {
+    fn sites(&self, drawn: &[Arc<str>]) -> Function {
         let mut builder = Builder::new("site_draws");
         let mut scope = Scope::default();
         plan::bind_states(&mut builder, self.plans, &mut scope);
@@ -244,12 +292,7 @@ impl Task<'_> {
         let sites = self.plans.iter().map(|plan| &plan.site.name);
         let mut results: Vec<_> = sites.map(|site| (site.clone(), scope.get(site))).collect();
         results.extend(scope.call(&mut builder, &self.densities.derived));
-        predict::over_draws("sites", &builder.finish(results), &self.moved_names())
-    }
-
-    fn moved_names(&self) -> Vec<Arc<str>> {
-        let moved = states::optimised(self.plans);
-        moved.into_iter().map(|(name, _)| name).collect()
+        predict::over_draws("sites", &builder.finish(results), drawn)
     }
 
     /// The sites, then what is computed from them.

@@ -2,11 +2,11 @@
 
 use super::plan::{Plan, scale_of, state_name, state_type};
 use crate::constrain::Scale;
-use crate::kl::Choice;
-use bnnc_abi::manifest::{Init, SiteReport, State};
+use crate::kl::{Choice, is_point};
+use bnnc_abi::manifest::{Init, SiteReport, StartSite, State};
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::dist::Support;
-use bnnc_graph::model::{Optimiser, Site, Start};
+use bnnc_graph::model::{Model, Optimiser, Posterior, Site, Start};
 use std::sync::Arc;
 
 /// One state per parameter of each site's family, followed by the optimiser's own for those that it moves.
@@ -53,6 +53,46 @@ pub fn parameters(plans: &[Plan<'_>]) -> Vec<State> {
         }
     }
     states
+}
+
+/// The sites of `model` whose values are what a state stands for: all of them, or a sentence about the first that is not. A site in `noncentred`
+/// has the noise of its prior for a position.
+///
+/// # Errors
+/// A site whose approximation is not a point.
+pub fn loadable(
+    model: &Model,
+    posterior: &Posterior,
+    noncentred: &[Arc<str>],
+) -> Result<Vec<StartSite>, String> {
+    let one = |site: &Site| {
+        let own = posterior.sites.iter().find(|own| own.site == site.name);
+        let param = own.filter(|own| is_point(own)).and_then(|own| own.params.first());
+        let Some(param) = param else {
+            let family = own.map_or("something else", |own| &own.family.name);
+            return Err(format!(
+                "a file holds the value of `{}`, but the posterior of it is `{family}`",
+                site.name
+            ));
+        };
+        if noncentred.contains(&site.name) {
+            return Err(format!(
+                "a file holds the value of `{}`, but `noncentre` samples it as the noise of its prior",
+                site.name
+            ));
+        }
+        Ok(StartSite {
+            site: site.name.to_string(),
+            state: format!("{}/{}", site.name, param.name),
+            shape: site.ty.shape.clone(),
+            support: match param.support {
+                Support::Real => site.support,
+                support => support,
+            },
+            moves: matches!(param.start, Start::Optimise(_)),
+        })
+    };
+    model.sites.iter().map(one).collect()
 }
 
 /// Names and shapes of the states that the optimiser moves.

@@ -15,7 +15,7 @@ use crate::density::Densities;
 use crate::differentiate::differentiate;
 use crate::nodes::{self, Scope};
 use crate::pass::Context;
-use crate::{kl, pipeline, pipelines, report};
+use crate::{constrain, kl, pipeline, pipelines, report};
 use bnnc_abi::manifest::{SiteReport, State};
 use bnnc_base::arena::Id;
 use bnnc_base::diagnostic::Diagnostic;
@@ -42,6 +42,8 @@ pub struct Settings<'a> {
     pub kl: kl::Options,
     /// Layers whose weights the likelihood treats in a way of their own.
     pub layers: Layers<'a>,
+    /// Whether the log-Jacobians of points that move count, so that what is found is the mode on the unconstrained scale.
+    pub jacobians: bool,
 }
 
 /// The programs of one infer, ready to be lowered, and what to say about them.
@@ -214,11 +216,30 @@ impl Task<'_> {
         let samples = self.settings.samples;
         let terms = self.mean_over(&mut builder, &per_draw, &mut scope, Symbol::Draws, samples);
         let log_likelihood = terms[0].1;
-        let divergence = self.divergence_term(&mut builder, &mut scope, divergence);
+        let mut divergence = self.divergence_term(&mut builder, &mut scope, divergence);
+        if self.settings.jacobians {
+            divergence = self.less_jacobians(&mut builder, &scope, divergence);
+        }
         let weighted = builder.mul(scope.get("kl_weight"), divergence);
         let scaled = builder.mul(scope.get("scale"), log_likelihood);
         let loss = builder.sub(weighted, scaled);
         builder.finish(vec![("loss".into(), loss)])
+    }
+
+    /// `divergence` less the log-Jacobians of the points that move.
+    fn less_jacobians(&self, builder: &mut Builder, scope: &Scope, mut divergence: Value) -> Value {
+        let moved = states::optimised(self.plans);
+        for plan in self.plans.iter().filter(|plan| kl::is_point(plan.posterior)) {
+            let param = plan.posterior.params.first();
+            let state = param.map(|param| plan::state_name(plan, param)).unwrap_or_default();
+            if !moved.iter().any(|(name, _)| **name == *state) {
+                continue;
+            }
+            if let Some((_, jacobian)) = constrain::constrain(builder, plan.site.support, scope.get(&state)) {
+                divergence = builder.sub(divergence, jacobian);
+            }
+        }
+        divergence
     }
 
     /// Calls a function of one draw for `count` draws and takes the means of its results. One draw needs no axis, and

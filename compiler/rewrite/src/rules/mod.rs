@@ -6,8 +6,10 @@ pub mod contraction;
 pub mod folding;
 pub mod inverse;
 pub mod moves;
+pub mod outer;
 pub mod powers;
 pub mod reduction;
+pub mod selection;
 
 use crate::rule::Rule;
 
@@ -46,6 +48,9 @@ pub static ALL: &[&Rule] = &[
     &reduction::SUM_OF_SUM,
     &contraction::CONTRACT_OF_BROADCAST,
     &contraction::CONTRACT_OF_TRANSPOSE,
+    &outer::SUM_OF_OUTER_PRODUCT,
+    &outer::CONTRACT_OF_OUTER_PRODUCT,
+    &selection::SELECTION_OF_PRODUCT,
 ];
 
 /// The rule with this name.

@@ -79,6 +79,7 @@ fn location_scale(shapes: &Shapes, shape: &Shape) -> Instance {
     Instance {
         name: shapes.name.into(),
         params: vec![("loc".into(), ty.clone()), ("scale".into(), ty.clone())],
+        supports: vec![Support::Real, Support::Interval(0.0, f64::INFINITY)],
         value: ty.clone(),
         support: Support::Real,
         elementwise: true,

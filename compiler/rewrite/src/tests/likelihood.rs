@@ -87,6 +87,7 @@ fn compile(
         kl_draws: 0,
         kl: crate::kl::Options::default(),
         layers,
+        jacobians: false,
     };
     objective(
         &density(model)?,

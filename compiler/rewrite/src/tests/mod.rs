@@ -10,5 +10,6 @@ mod noncentre;
 mod objectives;
 mod passes;
 mod rewrites;
+mod selections;
 mod separation;
 mod supports;

@@ -219,6 +219,7 @@ fn compile(model: &Model, posterior: &Posterior, samples: usize) -> Result<Objec
         kl_draws: 0,
         kl: crate::kl::Options::default(),
         layers: crate::methods::likelihood::choice::Layers::default(),
+        jacobians: false,
     };
     objective(&densities, model, posterior, settings, &mut Context::default())
 }

@@ -42,6 +42,7 @@ fn run(
         kl_draws,
         kl: crate::kl::Options::default(),
         layers: crate::methods::likelihood::choice::Layers::default(),
+        jacobians: false,
     };
     let objective = objective(&densities, model, posterior, settings, &mut Context::default()).unwrap();
     for function in [&objective.train, &objective.predict, &objective.sites] {

@@ -43,7 +43,7 @@ pub fn read(format: Format, files: &[PathBuf], target: Option<&str>) -> Result<T
 pub fn read_inputs(format: Format, file: &Path, target: Option<&str>) -> Result<Table, Faults> {
     match format {
         Format::Csv | Format::Json | Format::Parquet => read_one(format, file, target),
-        Format::Idx | Format::Npy => Ok(Table::new(file, 1, vec![flattened(INPUTS, half(format, file)?)])),
+        Format::Idx | Format::Npy => Ok(pair(file, half(format, file)?, None)),
     }
 }
 
@@ -85,15 +85,26 @@ fn read_one(format: Format, file: &Path, target: Option<&str>) -> Result<Table, 
 }
 
 fn read_pair(format: Format, inputs: &Path, targets: &Path) -> Result<Table, Faults> {
-    let arrays = match (half(format, inputs), half(format, targets)) {
-        (Ok(x), Ok(y)) => vec![flattened(INPUTS, x), flattened(TARGET, y)],
+    let (x, y) = match (half(format, inputs), half(format, targets)) {
+        (Ok(x), Ok(y)) => (x, y),
         (x, y) => return Err([x.err(), y.err()].into_iter().flatten().flatten().collect()),
     };
-    let (expected, actual) = (arrays[0].shape[0], arrays[1].shape[0]);
+    let (expected, actual) = (x.0[0], y.0[0]);
     if expected != actual {
         return Err(vec![report::row_counts((inputs, expected), (targets, actual))]);
     }
-    Ok(Table::new(inputs, 1, arrays))
+    Ok(pair(inputs, x, Some(y)))
+}
+
+/// A table of inputs, which remembers their axes, and targets.
+fn pair(file: &Path, inputs: (Vec<usize>, Values), targets: Option<(Vec<usize>, Values)>) -> Table {
+    let axes = inputs.0[1..].to_vec();
+    let targets = targets.map(|targets| flattened(TARGET, targets));
+    let arrays = std::iter::once(flattened(INPUTS, inputs)).chain(targets);
+    Table {
+        axes,
+        ..Table::new(file, 1, arrays.collect())
+    }
 }
 
 /// The shape and the elements of one `idx` or `npy` file.

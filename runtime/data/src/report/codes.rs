@@ -37,6 +37,7 @@ pub static CODES: &[&Code] = &[
     &LARGE_INTEGER,
     &UNWRITABLE,
     &NO_HEADER,
+    &NO_IMAGES,
 ];
 
 pub(super) static MISSING_FILE: Code = Code {
@@ -333,4 +334,14 @@ pub(super) static NO_HEADER: Code = Code {
 
     x,y      # right
     1,2"#,
+};
+
+pub(super) static NO_IMAGES: Code = Code {
+    id: "E0434",
+    title: "inputs are not images",
+    explain: r#"`rotate` and `shuffled` need inputs with a height and a width: an IDX or NPY file with two axes or more for each example.
+Rows of numbers of which nobody knows the sizes cannot be turned.
+
+    x.npy of the shape (100, 784)      # wrong
+    x.npy of the shape (100, 28, 28)   # right"#,
 };

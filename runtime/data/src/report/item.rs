@@ -217,6 +217,28 @@ pub fn bad_option(path: &Path, option: &str, expected: &str, actual: f64) -> Dia
     .help(format!("change `{option}` in the data item"))
 }
 
+/// Something is to be done with images that are none.
+pub fn no_images(path: &Path, axes: &[usize]) -> Diagnostic {
+    fault(
+        &codes::NO_IMAGES,
+        At::file(path),
+        format!("only images can be turned or shuffled, but the inputs have the axes {axes:?}"),
+    )
+    .help(
+        "the file of inputs needs two axes or more for each example, and `inputs` must not choose among them",
+    )
+}
+
+/// Squares of which fewer than two fit into an image.
+pub fn large_squares(path: &Path, side: usize, axes: &[usize]) -> Diagnostic {
+    fault(
+        &codes::BAD_OPTION,
+        At::file(path),
+        format!("fewer than two squares of {side} pixels a side fit into images of the axes {axes:?}"),
+    )
+    .help("change `shuffled` in the data item")
+}
+
 /// No rows are left for training or testing.
 pub fn too_few_rows(path: &Path, kind: &str, rows: usize) -> Diagnostic {
     fault(

@@ -65,6 +65,8 @@ pub fn spec(format: Format, files: &[&Path]) -> DataSpec {
         scale: 1.0,
         limit: None,
         shared: None,
+        rotate: Vec::new(),
+        outliers: None,
     }
 }
 

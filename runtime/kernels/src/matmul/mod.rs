@@ -7,6 +7,7 @@
 //! compiled for each instruction set.
 
 mod blocked;
+pub mod dense;
 mod tile;
 mod transpose;
 mod vector;
@@ -16,8 +17,7 @@ use crate::arrays::Level;
 use crate::pool::Pool;
 use blocked::{Addresses, compute, form};
 use bnnc_base::dtype::Precision;
-pub use tile::Real;
-use tile::Update;
+pub use tile::{Real, Update};
 pub use workspace::BYTES as WORKSPACE_BYTES;
 
 /// Products below this many floating-point operations are not worth a second thread.

@@ -15,6 +15,7 @@ pub static CODES: &[&Code] = &[
     &ACCEPTANCE_OFF,
     &ROWS_NOT_LEFT_OUT,
     &NOISY_DIFFERENCES,
+    &CHAINS_WITHOUT_DRAWS,
 ];
 
 static DIVERGENCES: Code = Code {
@@ -98,6 +99,15 @@ static NOISY_DIFFERENCES: Code = Code {
               Wrong: `proposal = random_walk(0.05)` with a variance of 9.\n\nRight: `proposal = random_walk(0.005)`.",
 };
 
+static CHAINS_WITHOUT_DRAWS: Code = Code {
+    id: "E0528",
+    title: "chains without draws",
+    explain: "The run was stopped when some chains had draws and others were still in their warm-up, or had not begun because there are \
+              fewer threads than chains. Only chains with draws are reported, and with fewer of them R-hat has less to compare.\n\n\
+              Wrong: `bnnc run FILE --out DIR`, stopped, and its means taken for those of all chains.\n\n\
+              Right: `bnnc run FILE --resume DIR`, which goes on where it stopped.",
+};
+
 /// Draws of a chain whose halves can be compared.
 const LEAST_DRAWS: usize = 4;
 
@@ -111,8 +121,10 @@ pub struct Facts<'a> {
     pub infer: &'a str,
     /// The transition and its options.
     pub transition: &'a Transition,
-    /// Chains.
+    /// Chains that have draws.
     pub chains: usize,
+    /// The numbers of the others, which were stopped before.
+    pub without_draws: &'a [usize],
     /// Iterations of all chains.
     pub iterations: usize,
     /// How many of them diverged.
@@ -134,6 +146,7 @@ pub struct Facts<'a> {
 /// The warnings that are due, most serious first.
 pub fn advice(facts: &Facts<'_>) -> Vec<Diagnostic> {
     let all = [
+        chains_without_draws(facts),
         divergences(facts),
         chains_disagree(facts),
         few_effective_draws(facts),
@@ -158,6 +171,21 @@ fn warning(code: &'static Code, facts: &Facts<'_>, text: String) -> Diagnostic {
         notes: Vec::new(),
         help: Vec::new(),
     }
+}
+
+fn chains_without_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
+    if facts.without_draws.is_empty() {
+        return None;
+    }
+    let missing = facts.without_draws.len();
+    let numbers: Vec<String> = facts.without_draws.iter().map(usize::to_string).collect();
+    let text = format!(
+        "{missing} of {} chains were stopped before their first draw and are left out (counted from 0: {})",
+        facts.chains + missing,
+        numbers.join(", ")
+    );
+    let found = warning(&CHAINS_WITHOUT_DRAWS, facts, text);
+    Some(found.help("go on with `--resume`, or judge by the chains that are left"))
 }
 
 fn adaptation(transition: &Transition) -> Option<Adaptation> {

@@ -1,7 +1,6 @@
 //! What plots of real outputs need of the predictive distribution: intervals and ranks of rows, and a curve over one input.
 
 use crate::fit::{Context, Stop};
-use crate::predict::Predictor;
 use crate::run::Outcome;
 use bnnc_abi::data::DataSpec;
 use bnnc_abi::manifest::{DataSource, Infer, OutputKind};
@@ -135,8 +134,7 @@ fn forecast(
     let Some(last) = outcome.splits.last() else {
         return Ok(None);
     };
-    let mut predictor = Predictor::with_target(infer, rows, dataset, (draws, false), context)?;
-    predictor.set_parameters(last.found.values())?;
+    let mut predictor = last.found.forecaster(infer, (rows, false), dataset, (draws, context))?;
     let standardisation = dataset.preparation.target;
     let mut found = Forecast {
         observed,

@@ -1,5 +1,7 @@
 //! The page: tables and plots as one HTML file that needs nothing else.
 
+use crate::laplace::{self, Approximated};
+use crate::iterates;
 use crate::report::chain_tables;
 use crate::report::svg::{STYLE, escape};
 use crate::result::{rounded, shown};
@@ -13,7 +15,7 @@ use std::fmt::Write;
 const SMALL: usize = 16;
 
 /// What the metrics of `result.json` are.
-const METRICS: [(&str, &str); 11] = [
+const METRICS: [(&str, &str); 14] = [
     ("rmse", "root of the mean squared error of the predictive mean"),
     (
         "log_likelihood",
@@ -48,6 +50,12 @@ const METRICS: [(&str, &str); 11] = [
     (
         "ece",
         "expected calibration error: mean gap between probability and share that is right",
+    ),
+    ("entropy", "mean entropy of the predictions of test rows"),
+    ("ood_entropy", "mean entropy of the predictions of outliers"),
+    (
+        "ood_auroc",
+        "how often the entropy of an outlier is above that of a test row: 0.5 is chance, 1 tells them apart",
     ),
 ];
 
@@ -98,12 +106,14 @@ fn section(body: &mut String, infer: &Infer, outcome: &Outcome, plots: &Plots) {
         escape(&infer.data),
         last.train,
         last.test,
-        work(last),
+        work(infer, last),
         infer.precision,
     );
     metrics(body, outcome);
     figures(body, &plots.figures);
     pruning(body, infer, outcome);
+    turned(body, outcome);
+    rejection(body, outcome);
     match (last.found.sampled(), &outcome.diagnosis) {
         (Some(sampled), Some(diagnosis)) => {
             chain_tables::tables(body, sampled, diagnosis);
@@ -112,7 +122,11 @@ fn section(body: &mut String, infer: &Infer, outcome: &Outcome, plots: &Plots) {
         }
         _ => {
             posterior(body, outcome);
-            kl(body, infer);
+            match last.found {
+                Found::Collected(_) => sampled_sites(body, infer),
+                Found::Approximated(ref found) => approximation(body, infer, found, outcome),
+                Found::Fitted(_) | Found::Sampled(_) => kl(body, infer),
+            }
         }
     }
     cost(body, infer, outcome);
@@ -127,9 +141,11 @@ fn figures(body: &mut String, figures: &[String]) {
 }
 
 /// What was done, in a few words.
-fn work(split: &SplitOutcome) -> String {
+fn work(infer: &Infer, split: &SplitOutcome) -> String {
     match &split.found {
         Found::Fitted(fitted) => format!("{} epochs, {} steps", fitted.epochs, fitted.steps),
+        Found::Approximated(found) => format!("{} epochs, {} steps", found.fitted.epochs, found.fitted.steps),
+        Found::Collected(found) => iterates::report::work(infer, found),
         Found::Sampled(sampled) => format!("{} chains, {} draws", sampled.chains.len(), sampled.draws()),
     }
 }
@@ -192,6 +208,29 @@ fn pruning(body: &mut String, infer: &Infer, outcome: &Outcome) {
     }
 }
 
+fn turned(body: &mut String, outcome: &Outcome) {
+    let lines = outcome.turned();
+    let mut heads = vec!["degrees"];
+    if let Some((_, first)) = lines.first() {
+        heads.extend(first.iter().map(|(name, ..)| name.as_str()));
+    }
+    let rows = lines.iter().map(|(degrees, metrics)| {
+        let values = metrics.iter().map(|(_, mean, _)| format!("{mean:.4}"));
+        std::iter::once(degrees.to_string()).chain(values).collect()
+    });
+    table(body, "Test rows turned by other angles", &heads, rows);
+}
+
+fn rejection(body: &mut String, outcome: &Outcome) {
+    let rows = outcome.rejection().into_iter().map(|(fraction, accuracy, error)| {
+        let error = error.map(|error| format!("\u{b1} {error:.4}"));
+        let percent = format!("{} %", rounded(100.0 * fraction));
+        vec![percent, format!("{accuracy:.4}"), error.unwrap_or_default()]
+    });
+    let title = "Test rows and outliers, the most unsure rejected; answers for outliers count as wrong";
+    table(body, title, &["rejected", "accuracy of the others", ""], rows);
+}
+
 fn posterior(body: &mut String, outcome: &Outcome) {
     let small = outcome.sites.iter().filter(|site| site.elements.len() <= SMALL);
     let rows = small.flat_map(|site| {
@@ -216,6 +255,14 @@ fn sampled_sites(body: &mut String, infer: &Infer) {
         vec![name, sizes(&site.shape), escape(&site.family), ticked(&site.kl)]
     });
     table(body, "Sites", &["site", "shape", "kind", "how"], rows);
+}
+
+/// What an approximation was made of, and the sites.
+fn approximation(body: &mut String, infer: &Infer, found: &Approximated, outcome: &Outcome) {
+    let lines = laplace::report::lines(infer, found, &outcome.sites);
+    let rows = lines.into_iter().map(|(name, text)| vec![escape(&name), escape(&text)]);
+    table(body, "Approximation", &["", ""], rows);
+    sampled_sites(body, infer);
 }
 
 /// `3 × 4`.

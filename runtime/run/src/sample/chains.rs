@@ -1,7 +1,9 @@
-//! Chains on threads: each is run by one worker from its start, or from where an earlier run left it, to its end.
+//! Chains on threads: each is run by one worker from its start, or from where an earlier run left it, to its end, alone or beside
+//! others that are answered by the same runs of the density.
 
+use super::member::{Member, Patience};
 use super::target::{Model, Shared};
-use crate::checkpoint::{ChainFile, ChainId};
+use crate::checkpoint::ChainId;
 use crate::codes;
 use crate::fit::{Context, Stop};
 use crate::progress::Progress;
@@ -11,7 +13,7 @@ use bnnc_abi::sampling::Sampling;
 use bnnc_kernels::pool::Pool;
 use bnnc_mcmc::noise::{Noise, Purpose};
 use bnnc_mcmc::registry::{Setup, sampler};
-use bnnc_mcmc::seam::{self, Answers, Sampler};
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -49,23 +51,35 @@ pub struct Chain {
     pub inverse_metric: Vec<f64>,
 }
 
+/// Chains that a thread advances at a time, where a run of the density serves `abreast` and every thread has `each` to run: a divisor of
+/// `abreast`, so that they have places of their own.
+fn company(abreast: usize, each: usize) -> usize {
+    let mut company = abreast.max(1);
+    while company > each.max(1) {
+        company /= 2;
+    }
+    company
+}
+
 impl Chains<'_> {
-    /// Runs all chains, as many at a time as there are threads; threads beyond the number of chains work inside them.
+    /// Runs all chains. Every thread advances some at a time: as many as one run of the density serves, or fewer where there is a
+    /// thread for more; threads beyond the number of chains work inside them.
     ///
     /// # Errors
     /// No start with a finite density, a limit of the machine, a file that cannot be written.
     pub fn run(&self) -> Result<Vec<Chain>, Stop> {
         let chains = self.sampling.chains;
-        let threads = self.context.pool.threads();
-        let workers = threads.min(chains).max(1);
+        let threads = self.context.pool.threads().max(1);
+        let company = company(self.sampling.abreast, chains.div_ceil(threads));
+        let workers = threads.min(chains.div_ceil(company)).max(1);
         let next = AtomicUsize::new(0);
         let progress = Progress::new(
             &self.infer.name,
-            chains.saturating_mul(self.iterations()) as u64,
+            chains.saturating_mul(self.sampling.iterations()) as u64,
             self.context.progress,
         );
         let progress = Mutex::new(progress);
-        let work = || self.work(&next, threads / workers, &progress);
+        let work = || self.work(&next, company, threads / workers, &progress);
         let found = thread::scope(|scope| {
             let handles: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
             let mut found = vec![work()];
@@ -89,39 +103,61 @@ impl Chains<'_> {
         Ok(all.into_iter().map(|(_, chain)| chain).collect())
     }
 
-    fn iterations(&self) -> usize {
-        self.sampling.iterations()
-    }
-
-    /// Runs chains until none is left.
+    /// Runs `company` chains at a time until none is left.
     fn work(
         &self,
         next: &AtomicUsize,
+        company: usize,
         threads: usize,
         progress: &Mutex<Progress>,
     ) -> Result<Vec<(usize, Chain)>, Stop> {
         let pool = Arc::new(Pool::new(threads));
+        let chains = self.sampling.chains;
         let mut model = None;
         let mut done = Vec::new();
         loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= self.sampling.chains {
+            let first = next.fetch_add(company, Ordering::Relaxed);
+            if first >= chains {
                 return Ok(done);
             }
             let model = match &mut model {
                 Some(model) => model,
                 None => model.insert(Model::new(self.shared, &pool)?),
             };
-            let chain = self.chain(number, model, progress);
-            if chain.is_err() {
+            let together = self.together(first..(first + company).min(chains), model, progress);
+            if together.is_err() {
                 // The others stop at their next chain.
-                next.store(self.sampling.chains, Ordering::Relaxed);
+                next.store(chains, Ordering::Relaxed);
             }
-            done.push((number, chain?));
+            done.extend(together?);
         }
     }
 
-    fn chain(&self, number: usize, model: &mut Model<'_>, progress: &Mutex<Progress>) -> Result<Chain, Stop> {
+    /// Advances some chains to their ends: all until they wait for a density, which is then computed for them at once.
+    fn together(
+        &self,
+        numbers: Range<usize>,
+        model: &mut Model<'_>,
+        progress: &Mutex<Progress>,
+    ) -> Result<Vec<(usize, Chain)>, Stop> {
+        let started = numbers.map(|number| self.started(number, model));
+        let mut members = started.collect::<Result<Vec<_>, Stop>>()?;
+        let mut patience = Patience::default();
+        while !patience.is_over(&self.context.interrupt) {
+            let mut waiting = false;
+            for member in &mut members {
+                waiting |= member.advance(self, model, progress)?;
+            }
+            if !waiting {
+                break;
+            }
+            model.run()?;
+        }
+        members.into_iter().map(Member::finished).collect()
+    }
+
+    /// A chain at its start, or where an earlier run left it.
+    fn started(&self, number: usize, model: &mut Model<'_>) -> Result<Member, Stop> {
         let noise = Noise::new(self.context.seed, &self.infer.name, number);
         let start = self.found_start(number, noise, model)?;
         let setup = Setup {
@@ -129,11 +165,11 @@ impl Chains<'_> {
             start: &start,
             shards: self.shards,
             warmup: self.sampling.warmup,
-            draws: self.iterations() - self.sampling.warmup,
+            draws: self.sampling.iterations() - self.sampling.warmup,
             temperature: self.sampling.temperature,
             noise,
         };
-        let mut sampler = sampler(&setup);
+        let sampler = sampler(&setup);
         let id = ChainId {
             infer: &self.infer.name,
             split: self.split,
@@ -143,61 +179,8 @@ impl Chains<'_> {
             dim: start.len(),
             stats: sampler.stats().len(),
         };
-        let mut file = self.context.checkpoint.chain(id, layout, self.sampling.store)?;
-        let mut iteration = 0;
-        if let Some(resumed) = file.resumed() {
-            if sampler.restore(&resumed.sampler).is_err() {
-                return Err(file.corrupt().into());
-            }
-            iteration = resumed.iteration;
-        }
-        let iterations = self.advance(&mut *sampler, model, &mut file, iteration, progress)?;
-        Ok(Chain {
-            stats: sampler.stats(),
-            inverse_metric: sampler.inverse_metric(),
-            store: file.finish(iterations, || sampler.save())?,
-            iterations,
-        })
-    }
-
-    /// Makes iterations until the chain is complete or the user has had enough; returns how many there are.
-    fn advance(
-        &self,
-        sampler: &mut dyn Sampler,
-        model: &mut Model<'_>,
-        file: &mut ChainFile,
-        mut iteration: usize,
-        progress: &Mutex<Progress>,
-    ) -> Result<usize, Stop> {
-        let mut answers = Answers::default();
-        let (mut shown, thin) = (iteration, self.sampling.thin);
-        let diverging = sampler.stats().iter().position(|name| *name == "diverging");
-        let mut diverged = 0;
-        while iteration < self.iterations() && !self.context.interrupt.is_raised() {
-            iteration += 1;
-            let kept =
-                (iteration > self.sampling.warmup) && (iteration - self.sampling.warmup).is_multiple_of(thin);
-            seam::next(sampler, model, &mut answers, |draw| {
-                let counts = !draw.warmup && diverging.is_some_and(|at| draw.stats[at] > 0.0);
-                diverged += u64::from(counts);
-                match kept && !draw.warmup {
-                    true => file.append(draw.position, draw.stats),
-                    false => Ok(()),
-                }
-            })?;
-            model.check()?;
-            if file.is_due() {
-                file.commit(iteration, sampler.save())?;
-            }
-            // One worker at a time draws the line; the others go on.
-            if self.context.progress
-                && let Ok(mut line) = progress.try_lock()
-            {
-                line.advance((iteration - shown) as u64, diverged);
-                (shown, diverged) = (iteration, 0);
-            }
-        }
-        Ok(iteration)
+        let file = self.context.checkpoint.chain(id, layout, self.sampling.store)?;
+        Member::new(number, number % self.sampling.abreast, sampler, file)
     }
 
     /// A point near the start where the density and its gradient are finite.

@@ -84,6 +84,7 @@ pub fn diagnose(
         infer: &infer.name,
         transition: &sampling.transition,
         chains: sampled.chains.len(),
+        without_draws: &sampled.without_draws,
         iterations: sampled.draws(),
         divergences: found.divergences,
         cut: found.cut,

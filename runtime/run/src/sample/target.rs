@@ -2,11 +2,12 @@
 
 use crate::cost;
 use crate::feed::{Feed, Wanted};
+use crate::fit::Stop;
 use crate::ports;
 use crate::states::Values;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{Infer, State};
-use bnnc_abi::sampling::{Penalty, Sampling, Transition};
+use bnnc_abi::sampling::{Penalty, Prepare, Sampling, Transition};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -14,7 +15,6 @@ use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
 use bnnc_kernels::ports::Port;
-use bnnc_mcmc::seam::Target;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -121,20 +121,28 @@ impl<'a> Shared<'a> {
     /// Prepares the training rows of a dataset.
     ///
     /// # Errors
-    /// Columns that do not fit.
+    /// Columns that do not fit, a limit of the machine.
     pub fn new(
         infer: &'a Infer,
         sampling: &'a Sampling,
         dataset: &Dataset,
         start: &'a Values,
-    ) -> Result<Shared<'a>, Diagnostic> {
-        let density = feed(infer, &sampling.density, &dataset.train, dataset)?;
+        pool: &Arc<Pool>,
+    ) -> Result<Shared<'a>, Stop> {
+        let once = prepare(infer, sampling, dataset, start, pool)?;
+        let feed = |program: &Artifact| feed(infer, program, &dataset.train, dataset);
+        let mut density = feed(&sampling.density)?;
         let count = density.rows;
         let capacity = Capacity::of(&sampling.transition, count);
         let rows = match capacity.differences {
             0 => density.without_rows(),
-            _ => feed(infer, &sampling.rows, &dataset.train, dataset)?,
+            _ => {
+                let mut rows = feed(&sampling.rows)?;
+                once.iter().for_each(|once| rows.join(once.clone()));
+                rows
+            }
         };
+        once.into_iter().for_each(|once| density.join(once));
         Ok(Shared {
             infer,
             sampling,
@@ -167,10 +175,16 @@ impl<'a> Shared<'a> {
     }
 
     fn sizes(&self, rows: usize) -> Sizes {
-        Sizes::default()
-            .with(Symbol::Batch, rows.max(1))
-            .with(Symbol::Examples, self.count)
+        sizes(self.sampling, rows, self.count)
     }
+}
+
+/// The sizes of programs that are asked about some rows of `examples`.
+fn sizes(sampling: &Sampling, rows: usize, examples: usize) -> Sizes {
+    Sizes::default()
+        .with(Symbol::Batch, rows.max(1))
+        .with(Symbol::Examples, examples)
+        .with(Symbol::Draws, sampling.abreast)
 }
 
 fn feed(infer: &Infer, artifact: &Artifact, rows: &Rows, dataset: &Dataset) -> Result<Feed, Diagnostic> {
@@ -185,20 +199,57 @@ fn feed(infer: &Infer, artifact: &Artifact, rows: &Rows, dataset: &Dataset) -> R
     Feed::new(rows, dataset, &wanted, true)
 }
 
-/// The bytes of the machines of one chain, and of the rows that they read.
-pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> (u64, u64) {
-    let capacity = Capacity::of(&sampling.transition, rows);
-    let sizes = |count: usize| {
-        Sizes::default()
-            .with(Symbol::Batch, count.max(1))
-            .with(Symbol::Examples, rows)
+/// Rows per call of the preparing program.
+const ROWS: usize = 256;
+
+/// What no position changes, for all training rows, as ports of the programs that a sampler asks.
+///
+/// # Errors
+/// Columns that do not fit, a limit of the machine.
+pub fn prepare(
+    infer: &Infer,
+    sampling: &Sampling,
+    dataset: &Dataset,
+    start: &Values,
+    pool: &Arc<Pool>,
+) -> Result<Option<Feed>, Stop> {
+    let Some(Prepare { program, columns }) = &sampling.prepare else {
+        return Ok(None);
     };
-    let density = cost::machine(&sampling.density, &sizes(capacity.gradient));
-    let read = cost::feed(infer, rows);
-    match capacity.differences {
-        0 => (density, read),
-        count => (density + cost::machine(&sampling.rows, &sizes(count)), 2 * read),
+    let data = feed(infer, program, &dataset.train, dataset)?;
+    let sizes = |rows: usize| sizes(sampling, rows, data.rows);
+    let mut machine = Machine::new(program, sizes(ROWS.min(data.rows)), pool.clone())?;
+    data.write_shared(&mut machine)?;
+    for (name, values) in start {
+        ports::real(&mut machine, name, values)?;
     }
+    let mut found = Feed::of_columns(columns, data.rows, program.plan.precision);
+    let all: Vec<u32> = (0..data.rows as u32).collect();
+    for rows in all.chunks(ROWS) {
+        machine.set_sizes(&sizes(rows.len()))?;
+        data.write(&mut machine, rows)?;
+        machine.run();
+        found.append(&machine, rows.len())?;
+    }
+    Ok(Some(found))
+}
+
+/// The bytes of the machines of one chain, and of the rows that they read; or, where it is more, of what is computed before.
+pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
+    let capacity = Capacity::of(&sampling.transition, rows);
+    let sizes = |count: usize| sizes(sampling, count, rows);
+    let columns = sampling.prepare.iter().flat_map(|prepare| &prepare.columns);
+    let elements = columns.map(|column| column.width * if column.of_row { rows } else { 1 });
+    let kept = (elements.sum::<usize>() * sampling.density.plan.precision.bytes()) as u64;
+    let asked = |program: &Artifact, count: usize| match count {
+        0 => 0,
+        count => cost::machine(program, &sizes(count)) + cost::feed(infer, program, rows) + kept,
+    };
+    let before = sampling.prepare.as_ref().map_or(0, |Prepare { program, .. }| {
+        let machine = cost::machine(program, &sizes(ROWS.min(rows)));
+        machine + cost::feed(infer, program, rows) + kept + 4 * rows as u64
+    });
+    before.max(asked(&sampling.density, capacity.gradient) + asked(&sampling.rows, capacity.differences))
 }
 
 /// A state's place in a position, with its ports: none where the program does not depend on it.
@@ -208,7 +259,7 @@ struct Slot {
     gradient: Option<Port>,
 }
 
-/// A machine with the ports that every answer uses.
+/// A machine with the ports that every answer uses. Several positions have a place each.
 struct Program {
     machine: Machine,
     slots: Vec<Slot>,
@@ -233,33 +284,43 @@ impl Program {
         })
     }
 
-    /// Runs at a position.
-    fn run(&mut self, at: &[f64], scale: f64) -> Result<f64, Fault> {
+    /// Writes a position.
+    fn put(&mut self, place: usize, at: &[f64]) -> Result<(), Fault> {
         for slot in &self.slots {
             if let Some(port) = slot.state {
-                self.machine.put(port, &at[slot.range.clone()])?;
+                let values = &at[slot.range.clone()];
+                self.machine.put_part(port, place * values.len(), values)?;
             }
         }
+        Ok(())
+    }
+
+    fn run(&mut self, scale: f64) -> Result<(), Fault> {
         if let Some(port) = self.scale {
             self.machine.put(port, &[scale])?;
         }
         self.machine.run();
+        Ok(())
+    }
+
+    fn value(&self, place: usize) -> Result<f64, Fault> {
         let mut value = [0.0];
-        self.machine.take(self.value, &mut value)?;
+        self.machine.take_part(self.value, place, &mut value)?;
         Ok(value[0])
     }
 
-    fn gradient(&self, gradient: &mut [f64]) -> Result<(), Fault> {
+    fn gradient(&self, place: usize, gradient: &mut [f64]) -> Result<(), Fault> {
         for slot in &self.slots {
             if let Some(port) = slot.gradient {
-                self.machine.take(port, &mut gradient[slot.range.clone()])?;
+                let slopes = &mut gradient[slot.range.clone()];
+                self.machine.take_part(port, place * slopes.len(), slopes)?;
             }
         }
         Ok(())
     }
 }
 
-/// The machines that answer one chain at a time.
+/// The machines that answer the chains of one thread.
 pub struct Model<'a> {
     shared: &'a Shared<'a>,
     density: Program,
@@ -269,8 +330,8 @@ pub struct Model<'a> {
     all: Vec<u32>,
     before: Vec<f64>,
     after: Vec<f64>,
-    /// The first bug, if there was one: the seam has no place for it.
-    fault: Option<Fault>,
+    /// What the next run scales the rows by.
+    scale: f64,
 }
 
 impl<'a> Model<'a> {
@@ -299,11 +360,11 @@ impl<'a> Model<'a> {
             all: (0..shared.count as u32).collect(),
             before: vec![0.0; differences],
             after: vec![0.0; differences],
-            fault: None,
+            scale: 1.0,
         })
     }
 
-    /// The log density at a position, from all rows or as many as fit at once; writes its gradient.
+    /// The log density at a position, from all rows or as many as fit at once; writes its gradient. Every place gets the position.
     ///
     /// # Errors
     /// A bug of the machine.
@@ -311,20 +372,19 @@ impl<'a> Model<'a> {
         let capacity = self.shared.capacity.gradient;
         let some = self.all[..capacity.min(self.all.len())].to_vec();
         let rows = (some.len() < self.all.len()).then_some(&*some);
-        let value = self.gradient(at, rows, 1.0, gradient);
-        self.check()?;
-        Ok(value)
+        for place in 0..self.shared.sampling.abreast {
+            self.ask(place, at, rows, 1.0)?;
+        }
+        self.run()?;
+        self.gradient(0, gradient)
     }
 
-    /// The bug that made answers wrong, if there was one.
+    /// Puts the position of a chain in its place, for the next run. `rows` and `scale` as in `bnnc_mcmc::seam::Request`; chains that
+    /// share a run ask for the same.
     ///
     /// # Errors
-    /// That bug.
-    pub fn check(&mut self) -> Result<(), Fault> {
-        self.fault.take().map_or(Ok(()), Err)
-    }
-
-    fn run_density(&mut self, at: &[f64], rows: Option<&[u32]>, scale: f64) -> Result<f64, Fault> {
+    /// A bug of the machine.
+    pub fn ask(&mut self, place: usize, at: &[f64], rows: Option<&[u32]>, scale: f64) -> Result<(), Fault> {
         let machine = &mut self.density.machine;
         match rows {
             None if self.holds_all => {}
@@ -339,7 +399,33 @@ impl<'a> Model<'a> {
                 self.holds_all = false;
             }
         }
-        self.density.run(at, scale)
+        self.scale = scale;
+        self.density.put(place, at)
+    }
+
+    /// Computes the log density at all places.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn run(&mut self) -> Result<(), Fault> {
+        self.density.run(self.scale)
+    }
+
+    /// The log density that was computed for a place.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn value(&self, place: usize) -> Result<f64, Fault> {
+        self.density.value(place)
+    }
+
+    /// As [`Model::value`]; writes the gradient.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn gradient(&self, place: usize, gradient: &mut [f64]) -> Result<f64, Fault> {
+        self.density.gradient(place, gradient)?;
+        self.density.value(place)
     }
 
     /// Writes the log likelihood of each of `rows` at a position and returns `log prior + log Jacobian`.
@@ -349,17 +435,23 @@ impl<'a> Model<'a> {
                 "a sampler asks for differences that it has not announced".to_owned(),
             ));
         };
-        let prior = program.run(at, 1.0)?;
+        program.put(0, at)?;
+        program.run(1.0)?;
         let terms = if is_after {
             &mut self.after
         } else {
             &mut self.before
         };
         program.machine.read_into("log_likelihood", &mut terms[..count])?;
-        Ok(prior)
+        program.value(0)
     }
 
-    fn try_differences(
+    /// How the log likelihood of groups of rows changes between two positions: the answer to `Request::Differences`. Returns the
+    /// prior's part and writes one sum per group.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn differences(
         &mut self,
         (from, to): (&[f64], &[f64]),
         rows: &[u32],
@@ -383,37 +475,5 @@ impl<'a> Model<'a> {
             start = *end;
         }
         Ok(after - before)
-    }
-
-    fn noted(&mut self, result: Result<f64, Fault>) -> f64 {
-        result.unwrap_or_else(|fault| {
-            self.fault.get_or_insert(fault);
-            f64::NAN
-        })
-    }
-}
-
-impl Target for Model<'_> {
-    fn gradient(&mut self, at: &[f64], rows: Option<&[u32]>, scale: f64, gradient: &mut [f64]) -> f64 {
-        let value = self.run_density(at, rows, scale);
-        let value = value.and_then(|value| self.density.gradient(gradient).map(|()| value));
-        self.noted(value)
-    }
-
-    fn value(&mut self, at: &[f64], rows: Option<&[u32]>, scale: f64) -> f64 {
-        let value = self.run_density(at, rows, scale);
-        self.noted(value)
-    }
-
-    fn differences(
-        &mut self,
-        from: &[f64],
-        to: &[f64],
-        rows: &[u32],
-        ends: &[usize],
-        sums: &mut [f64],
-    ) -> f64 {
-        let value = self.try_differences((from, to), rows, ends, sums);
-        self.noted(value)
     }
 }

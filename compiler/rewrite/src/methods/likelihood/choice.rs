@@ -102,7 +102,7 @@ pub fn ways(plans: &[Plan<'_>], layers: &Layers<'_>) -> Result<Vec<Way>, Vec<Dia
 }
 
 /// Whether a name means a site: itself or a layer above it.
-fn covers(name: &str, site: &str) -> bool {
+pub fn covers(name: &str, site: &str) -> bool {
     let name = name.strip_suffix(".*").unwrap_or(name);
     let below = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
     site.strip_prefix(name).is_some_and(below)

@@ -1,4 +1,4 @@
-//! Programs of this folder, compiled and run.
+//! Programs of the examples, compiled and run.
 
 use bnnc_abi::manifest::{Infer, Manifest};
 use bnnc_driver::compile::{compile, data};
@@ -14,8 +14,14 @@ use std::sync::Arc;
 /// What to run.
 #[derive(Clone, Debug, Default)]
 pub struct Wish {
-    /// The program's file in this folder.
+    /// The program's file in the folder of examples.
     pub program: &'static str,
+    /// What is written after its end.
+    pub more: String,
+    /// Words of it that are replaced, by others.
+    pub replaced: Vec<(String, String)>,
+    /// The seed of every random number.
+    pub seed: u64,
     /// Only these infers; none is all.
     pub only: Vec<String>,
     /// `INFER.OPTION=VALUE`.
@@ -44,15 +50,16 @@ impl Wish {
             settings: self.settings.clone(),
             only: self.only.clone(),
             data: self.data.clone(),
+            seed: self.seed,
             symbols: bnnc_kernels::arrays::symbols(),
             ..Options::default()
         };
-        let path = format!(
-            "{}/../../examples/penalty/{}",
-            env!("CARGO_MANIFEST_DIR"),
-            self.program
-        );
-        let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+        let path = format!("{}/../../examples/{}", env!("CARGO_MANIFEST_DIR"), self.program);
+        let mut text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+        for (old, new) in &self.replaced {
+            text = text.replace(old, new);
+        }
+        text.push_str(&self.more);
         let program = program::load(&path, &text, &options, false);
         let words = |found: &[bnnc_base::diagnostic::Diagnostic]| -> String {
             let texts = found.iter().map(|one| render::text(one, &program.sources, false));

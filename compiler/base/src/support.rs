@@ -1,0 +1,124 @@
+//! Where numbers lie, and the way from there back to the reals.
+
+/// Where a distribution's values lie, or what a declared type promises.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Support {
+    /// All reals.
+    Real,
+    /// Reals in an interval; infinite ends allowed. `positive` is `(0, inf)`, `unit` is `(0, 1)`.
+    Interval(f64, f64),
+    /// Non-negative vectors (last axis) that sum to one.
+    Simplex,
+    /// Increasing vectors (last axis).
+    Ordered,
+    /// Integers `0..k` (`k` = 0 means unbounded, for counts; 2 for truth values).
+    Integers(usize),
+}
+
+/// How far the sum of a simplex may be from one: what rounding to single precision leaves of a few thousand elements.
+const SUM: f64 = 1e-4;
+
+impl Support {
+    /// Whether values are vectors along the last axis, whose elements restrict each other.
+    pub fn is_of_vectors(self) -> bool {
+        matches!(self, Support::Simplex | Support::Ordered)
+    }
+
+    /// The unconstrained values of `values`, which lie in the support; vectors lie along a last axis of size `last`. The bijections are those
+    /// of the language: logarithms of distances to an end, logits between two ends, log ratios to the last element of a simplex, and the first element
+    /// and the logarithms of the gaps of an increasing vector.
+    pub fn inverse(self, last: usize, values: &[f64]) -> Vec<f64> {
+        let last = last.max(1);
+        match self {
+            Support::Real | Support::Integers(_) => values.to_vec(),
+            Support::Interval(lo, hi) => values.iter().map(|w| inverse_interval(lo, hi, *w)).collect(),
+            Support::Simplex => values
+                .chunks(last)
+                .flat_map(|w| w[..w.len() - 1].iter().map(|x| (x / w[w.len() - 1]).ln()))
+                .collect(),
+            Support::Ordered => values
+                .chunks(last)
+                .flat_map(|w| {
+                    w[..1]
+                        .iter()
+                        .copied()
+                        .chain(w.windows(2).map(|pair| (pair[1] - pair[0]).ln()))
+                })
+                .collect(),
+        }
+    }
+
+    /// The first element that keeps `values` from lying inside the support, if there is one; vectors lie along a last axis of size `last`.
+    pub fn outside(self, last: usize, values: &[f64]) -> Option<usize> {
+        let last = last.max(1);
+        let first = |is_outside: &dyn Fn(f64) -> bool| values.iter().position(|value| is_outside(*value));
+        let infinite = first(&|value| !value.is_finite());
+        let of_support = match self {
+            Support::Real => None,
+            Support::Interval(lo, hi) => first(&|value| !(lo < value && value < hi)),
+            Support::Integers(count) => {
+                first(&|value| value.fract() != 0.0 || value < 0.0 || (count > 0 && value >= count as f64))
+            }
+            Support::Simplex => first(&|value| value <= 0.0).or_else(|| {
+                let is_off = |w: &[f64]| (w.iter().sum::<f64>() - 1.0).abs() > SUM;
+                values.chunks(last).position(is_off).map(|at| at * last)
+            }),
+            Support::Ordered => (1..values.len()).find(|at| at % last != 0 && values[at - 1] >= values[*at]),
+        };
+        infinite.or(of_support)
+    }
+}
+
+fn inverse_interval(lo: f64, hi: f64, w: f64) -> f64 {
+    match (lo.is_finite(), hi.is_finite()) {
+        (false, false) => w,
+        (true, false) => (w - lo).ln(),
+        (false, true) => (hi - w).ln(),
+        (true, true) => (w - lo).ln() - (hi - w).ln(),
+    }
+}
+
+impl std::fmt::Display for Support {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Support::Real => formatter.write_str("the reals"),
+            Support::Interval(lo, hi) => write!(formatter, "the interval from {lo} to {hi}"),
+            Support::Simplex => formatter.write_str("positive vectors with the sum one"),
+            Support::Ordered => formatter.write_str("increasing vectors"),
+            Support::Integers(0) => formatter.write_str("the counts"),
+            Support::Integers(count) => write!(formatter, "the integers from 0 to {}", count - 1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POSITIVE: Support = Support::Interval(0.0, f64::INFINITY);
+
+    #[test]
+    fn what_lies_outside_is_found() {
+        assert_eq!(Support::Real.outside(1, &[0.0, f64::NAN]), Some(1));
+        assert_eq!(POSITIVE.outside(1, &[1.0, 2.0, 0.0]), Some(2));
+        assert_eq!(POSITIVE.outside(1, &[1.0, 2.0]), None);
+        assert_eq!(Support::Simplex.outside(2, &[0.5, 0.5, 0.5, 0.6]), Some(2));
+        assert_eq!(Support::Simplex.outside(2, &[0.5, 0.5, 0.25, 0.75]), None);
+        assert_eq!(Support::Ordered.outside(2, &[1.0, 2.0, 0.0, 0.0]), Some(3));
+        assert_eq!(Support::Ordered.outside(2, &[1.0, 2.0, 0.0, 0.5]), None);
+        assert_eq!(Support::Integers(3).outside(1, &[0.0, 2.0, 3.0]), Some(2));
+        assert_eq!(Support::Integers(0).outside(1, &[0.0, 7.0]), None);
+    }
+
+    #[test]
+    fn values_are_carried_back() {
+        let logit = Support::Interval(-1.0, 3.0).inverse(1, &[0.0]);
+        assert_eq!(logit, [1f64.ln() - 3f64.ln()]);
+        assert_eq!(POSITIVE.inverse(1, &[1.0, 2.0]), [0.0, 2f64.ln()]);
+        assert_eq!(
+            Support::Ordered.inverse(3, &[1.0, 3.0, 3.5]),
+            [1.0, 2f64.ln(), 0.5f64.ln()]
+        );
+        assert_eq!(Support::Simplex.inverse(2, &[0.75, 0.25]), [3f64.ln()]);
+    }
+}

@@ -1,0 +1,94 @@
+//! Test rows that are unlike the training rows: turned digits, and outliers.
+
+mod support;
+
+use serde_json::Value;
+
+const TEST: &str = "examples/digits/data/test-images.gz";
+
+/// A short fit of the digits in this repository, with options of the data.
+fn fitted(settings: &[&str], outliers: Option<&str>) -> Value {
+    let folder = std::env::temp_dir().join(format!("bnnc-unlike-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let data = support::root().join("examples/digits/data");
+    let file = |name: &str| data.join(format!("{name}.gz")).display().to_string();
+    let text = format!(
+        "data digits = idx(\"{}\", \"{}\") {{ test = idx(\"{}\", \"{}\"), scale = 1 / 126, limit = 300 }}\n\
+         model Digits(x: real[d]) -> digit: index(10) {{\n  out = Dense(10, prior = Normal(0, 0.3))\n  \
+         digit ~ Categorical(logits = out(x))\n}}\n\
+         infer mode = map(Digits, digits) {{ epochs = 5 }}\n\
+         compare mode by accuracy, entropy, ood_entropy, ood_auroc\n",
+        file("train-images"),
+        file("train-labels"),
+        file("test-images"),
+        file("test-labels"),
+    );
+    let name = settings.join("_").replace(|c: char| !c.is_alphanumeric(), "_")
+        + outliers.map_or("", |_| "_outliers");
+    let program = folder.join(format!("{name}.bnn"));
+    std::fs::write(&program, text).expect("a program");
+    let mut arguments = vec![
+        "run".to_owned(),
+        program.display().to_string(),
+        "--json".to_owned(),
+    ];
+    for setting in settings {
+        arguments.extend(["--set".to_owned(), (*setting).to_owned()]);
+    }
+    arguments.extend(
+        outliers
+            .iter()
+            .flat_map(|file| ["--data".to_owned(), format!("digits.outliers={file}")]),
+    );
+    let output = support::run(&arguments);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let result: Value = serde_json::from_str(&output.stdout).expect("a result object");
+    result["infer"]["mode"].clone()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+#[test]
+fn the_test_images_are_no_outliers_of_themselves() {
+    let found = fitted(&[], Some(TEST));
+    let metrics = &found["metrics"];
+    // Every pair has its mirror image, and a pair of equals is half.
+    assert!((number(&metrics["ood_auroc"]) - 0.5).abs() < 1e-12, "{metrics}");
+    assert_eq!(metrics["ood_entropy"], metrics["entropy"]);
+    let accuracy = number(&metrics["accuracy"]);
+    let first = &found["rejection"][0];
+    assert_eq!(number(&first["fraction"]), 0.0);
+    assert!(
+        (number(&first["accuracy"]) - accuracy / 2.0).abs() < 1e-12,
+        "{first}"
+    );
+    assert_eq!(found["rejection"].as_array().map(Vec::len), Some(10));
+}
+
+#[test]
+fn digits_in_pieces_are_told_apart() {
+    let found = fitted(&["digits.outliers=shuffled(7)"], None);
+    assert!(number(&found["metrics"]["ood_auroc"]) > 0.6, "{found}");
+    let without = fitted(&[], None);
+    assert_eq!(found["metrics"]["accuracy"], without["metrics"]["accuracy"]);
+    assert!(
+        without["rejection"].is_null()
+            && without["metrics"]["ood_auroc"].is_null()
+            && without["turned"].is_null()
+    );
+}
+
+#[test]
+fn each_angle_has_the_metrics_that_it_has_alone() {
+    let all = fitted(&["digits.rotate=[0, 90, 20]"], None);
+    assert_eq!(all["metrics"], fitted(&[], None)["metrics"]);
+    for (at, degrees) in [90, 20].into_iter().enumerate() {
+        let line = &all["turned"][at];
+        assert_eq!(number(&line["degrees"]), f64::from(degrees));
+        let alone = fitted(&[&format!("digits.rotate={degrees}")], None);
+        assert_eq!(line["metrics"], alone["metrics"]);
+        assert!(number(&alone["metrics"]["accuracy"]) < number(&all["metrics"]["accuracy"]));
+    }
+}

@@ -1,0 +1,314 @@
+//! Infers that approximate the posterior by a Gaussian around a maximum: their programs and options.
+
+use crate::codes;
+use crate::infer::{Compilation, Elaborated, Failure};
+use crate::training::Programs;
+use bnnc_abi::code::Artifact;
+use bnnc_abi::data::Schema;
+use bnnc_abi::laplace as plain;
+use bnnc_abi::laplace::{
+    Curvature, Laplace, Link, Options, Over, PriorPrecision, PriorStructure, Score, Structure,
+};
+use bnnc_abi::manifest::{Cost, Train, Work};
+use bnnc_base::fault::Fault;
+use bnnc_graph::function::Function;
+use bnnc_hir::tree::SettingValue;
+use bnnc_loops::backend::Backend;
+use bnnc_rewrite::density::Densities;
+use bnnc_rewrite::methods::laplace::{self, Approximation, Wanted, choice};
+
+/// Epochs of the search where nothing is said and nothing is started from.
+const EPOCHS: usize = 100;
+
+impl Compilation<'_> {
+    /// The programs of an infer that approximates the posterior by a Gaussian around a maximum.
+    pub(crate) fn laplace_programs(
+        &mut self,
+        elaborated: &Elaborated,
+        densities: &Densities,
+        schema: &Schema,
+        backend: &dyn Backend,
+    ) -> Result<Programs, Failure> {
+        let options = self.laplace_options();
+        self.going_together(&options, schema)?;
+        let objective = self.objective(elaborated, densities)?;
+        let found = self.approximation(elaborated, densities)?;
+        let precision = self.precision(backend);
+        let names: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
+        let step = self.lower("train", &objective.train, &names, precision)?;
+        let mut steering = self.training(&elaborated.optimiser);
+        let search = match self.setting("epochs") {
+            Some(_) => steering.epochs > 0,
+            None => {
+                steering.epochs = EPOCHS;
+                self.setting("start").is_none()
+            }
+        };
+        let work = bnnc_lower::cost::cost(&step, &steering.sizes(schema.train));
+        let cost = Cost {
+            parameters: objective.parameters,
+            variational_parameters: found.weights.iter().map(|weights| weights.elements).sum(),
+            gradient_nodes: objective.gradient_nodes,
+            flops: work.flops,
+            bytes: work.bytes,
+            peak_bytes: 0,
+        };
+        let train = Train {
+            step: self.code(step, backend)?,
+            options: steering,
+            pruning: None,
+        };
+        let laplace = Laplace {
+            train,
+            search,
+            programs: self.approximating(&found, backend)?,
+            weights: found.weights,
+            parameters: found.parameters,
+            outputs: found.outputs,
+            likelihood: found.likelihood,
+            independent: found.independent,
+            blocks: found.blocks,
+            options,
+        };
+        Ok(Programs {
+            work: Work::Laplace(Box::new(laplace)),
+            predict: found.predict,
+            sites: found.sites,
+            states: objective.states,
+            reports: objective.reports,
+            cost,
+        })
+    }
+
+    /// The functions of the approximation.
+    ///
+    /// # Errors
+    /// As [`laplace::approximation`].
+    pub fn approximation(
+        &mut self,
+        elaborated: &Elaborated,
+        densities: &Densities,
+    ) -> Result<Approximation, Failure> {
+        let over = match self.setting("over") {
+            Some(SettingValue::Word(word)) if &**word == "last_layer" => choice::Over::LastLayer,
+            Some(SettingValue::Names(names)) => choice::Over::Names(names),
+            _ => choice::Over::All,
+        };
+        let wanted = wanted(&self.laplace_options());
+        let (model, posterior) = (&elaborated.model, &elaborated.posterior);
+        let result = self.timed("rewrite", |this| {
+            laplace::approximation(densities, model, posterior, (over, wanted), &mut this.context)
+        });
+        result.map_err(|refusal| self.failure(refusal))
+    }
+
+    /// Code of its programs.
+    fn approximating(
+        &mut self,
+        found: &Approximation,
+        backend: &dyn Backend,
+    ) -> Result<plain::Programs, Fault> {
+        Ok(plain::Programs {
+            rows: self.artifact("rows", &found.rows, backend)?,
+            gradient: self.artifact("gradient", &found.gradient, backend)?,
+            prior: self.artifact("prior", &found.prior, backend)?,
+            jacobian: self.wanted("jacobian", &found.jacobian, backend)?,
+            selected: self.wanted("selected", &found.selected, backend)?,
+            squares: self.wanted("squares", &found.squares, backend)?,
+            spread: self.wanted("spread", &found.spread, backend)?,
+            factors: self.wanted("factors", &found.factors, backend)?,
+            products: self.wanted("products", &found.products, backend)?,
+            prior_products: self.wanted("prior_products", &found.prior_products, backend)?,
+            inputs: self.artifact("inputs", &found.inputs, backend)?,
+            functions: self.wanted("functions", &found.functions, backend)?,
+        })
+    }
+
+    fn wanted(
+        &mut self,
+        name: &str,
+        function: &Option<Function>,
+        backend: &dyn Backend,
+    ) -> Result<Option<Artifact>, Fault> {
+        let of = |function: &Function| self.artifact(name, function, backend);
+        function.as_ref().map(of).transpose()
+    }
+
+    fn artifact(
+        &mut self,
+        name: &str,
+        function: &Function,
+        backend: &dyn Backend,
+    ) -> Result<Artifact, Fault> {
+        let precision = self.precision(backend);
+        let program = self.lower(name, function, &[], precision)?;
+        self.code(program, backend)
+    }
+
+    fn laplace_options(&self) -> Options {
+        let over = self.over();
+        Options {
+            structure: self.structure(),
+            curvature: match self.word("curvature") {
+                Some("fisher") => Curvature::Fisher,
+                Some("hessian") => Curvature::Hessian,
+                _ => Curvature::Ggn,
+            },
+            link: match self.word("link") {
+                Some("probit") => Link::Probit,
+                Some("bridge") => Link::Bridge,
+                Some("bridge_normalised") => Link::BridgeNormalised,
+                Some("monte_carlo") => Link::MonteCarlo,
+                Some("weights") => Link::Weights,
+                _ => Link::Glm,
+            },
+            prior_precision: match self.setting("prior_precision") {
+                Some(SettingValue::Real(value)) => PriorPrecision::Given(*value),
+                Some(SettingValue::Word(word)) if &**word == "validation" => PriorPrecision::Validation,
+                Some(SettingValue::Word(_)) => PriorPrecision::MarginalLikelihood,
+                _ => PriorPrecision::Given(1.0),
+            },
+            prior_structure: match self.word("prior_structure") {
+                Some("layer") => PriorStructure::Layer,
+                Some("diagonal") => PriorStructure::Diagonal,
+                _ => PriorStructure::Scalar,
+            },
+            scale_prior: self.flag("scale_prior").unwrap_or(over != Over::All),
+            online: self.flag("online").unwrap_or(false),
+            temperature: self.real("temperature").unwrap_or(1.0),
+            over,
+        }
+    }
+
+    fn flag(&self, name: &str) -> Option<bool> {
+        match self.setting(name) {
+            Some(SettingValue::Bool(value)) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn over(&self) -> Over {
+        let Some(SettingValue::Subnetwork(size, by, infer)) = self.setting("over") else {
+            return Over::All;
+        };
+        let by = match (infer, &**by) {
+            (Some(id), _) => Score::Infer(self.program.module.infers[*id].name.to_string()),
+            (None, "marginal") => Score::Marginal,
+            (None, "magnitude") => Score::Magnitude,
+            (None, "random") => Score::Random,
+            (None, _) => Score::Diagonal,
+        };
+        Over::Subnetwork { size: *size, by }
+    }
+
+    fn structure(&self) -> Structure {
+        let (name, args) = match self.setting("structure") {
+            Some(SettingValue::Call(name, args)) => (&**name, args.as_slice()),
+            _ => ("full", [].as_slice()),
+        };
+        let count = args.first().map(|value| value.max(1.0) as usize);
+        match name {
+            "diagonal" => Structure::Diagonal,
+            "kronecker" => Structure::Kronecker,
+            "low_rank" => Structure::LowRank(count.unwrap_or(1)),
+            "functional" => Structure::Functional(count),
+            _ => Structure::Full,
+        }
+    }
+
+    /// The options go together.
+    fn going_together(&self, options: &Options, schema: &Schema) -> Result<(), Failure> {
+        let refusal = apart(options)
+            .or_else(|| self.searching(options))
+            .or_else(|| unvalidated(options, schema));
+        match refusal {
+            Some((option, message, help)) => Err(Failure::Program(vec![codes::options_apart(
+                self.item, option, message, help,
+            )])),
+            None => Ok(()),
+        }
+    }
+
+    fn searching(&self, options: &Options) -> Option<Apart> {
+        let searches = match self.setting("epochs") {
+            Some(SettingValue::Int(epochs)) => *epochs > 0,
+            _ => self.setting("start").is_none(),
+        };
+        (options.online && !searches).then_some((
+            "online",
+            "`online` tunes while the maximum is searched, but the start is taken for it",
+            "set `epochs`",
+        ))
+    }
+}
+
+/// The option to point at, what is wrong, what to do.
+type Apart = (&'static str, &'static str, &'static str);
+
+/// Options that exclude each other.
+fn apart(options: &Options) -> Option<Apart> {
+    let is_subnetwork = options.over != Over::All;
+    let is_tuned = !matches!(options.prior_precision, PriorPrecision::Given(_)) || options.online;
+    let has_groups = options.prior_structure != PriorStructure::Scalar;
+    let has_matrix = matches!(options.structure, Structure::Full | Structure::Diagonal);
+    if options.curvature == Curvature::Hessian && !has_matrix {
+        return Some((
+            "curvature",
+            "`curvature = hessian` has no factors and no roots",
+            "take `structure = full` or `diagonal`, or `curvature = ggn`",
+        ));
+    }
+    if is_subnetwork && !has_matrix {
+        return Some((
+            "structure",
+            "a subnetwork has a `full` or a `diagonal` precision",
+            "take `structure = full`: it is of the chosen weights alone",
+        ));
+    }
+    if has_groups && !is_tuned {
+        return Some((
+            "prior_structure",
+            "`prior_structure` says what has a factor of its own, but no factor is tuned",
+            "add `prior_precision = marginal_likelihood`",
+        ));
+    }
+    if has_groups && options.prior_precision == PriorPrecision::Validation {
+        return Some((
+            "prior_structure",
+            "validation rows tune one factor, not several",
+            "take `prior_precision = marginal_likelihood`, or `prior_structure = scalar`",
+        ));
+    }
+    None
+}
+
+fn unvalidated(options: &Options, schema: &Schema) -> Option<Apart> {
+    let is_wanted = options.prior_precision == PriorPrecision::Validation;
+    (is_wanted && schema.validation == 0).then_some((
+        "prior_precision",
+        "`prior_precision = validation` needs validation rows, but the data hold none out",
+        "write `validation = 0.1` in the options of the data",
+    ))
+}
+
+/// The programs that the options need.
+fn wanted(options: &Options) -> Wanted {
+    let is_subnetwork = options.over != Over::All;
+    let is_diagonal = options.structure == Structure::Diagonal;
+    let by_marginal = matches!(
+        &options.over,
+        Over::Subnetwork {
+            by: Score::Marginal,
+            ..
+        }
+    );
+    Wanted {
+        jacobian: by_marginal || !is_subnetwork && !is_diagonal,
+        selected: is_subnetwork,
+        // Dead weights are those whose diagonal is zero.
+        squares: is_subnetwork || is_diagonal,
+        spread: is_diagonal && !is_subnetwork,
+        factors: options.structure == Structure::Kronecker,
+        products: options.curvature == Curvature::Hessian,
+    }
+}

@@ -1,0 +1,81 @@
+//! Test rows that are unlike the training rows: turned images, and outliers.
+
+use super::{file, integer, word};
+use crate::check::options::number;
+use crate::check::session::Session;
+use crate::check::statements::strip;
+use crate::report::infer as report;
+use bnnc_abi::data::{DataSpec, Format, Outliers, Test};
+use bnnc_base::source::Span;
+use bnnc_grammar::ast;
+
+/// `45`, or several angles in brackets.
+pub fn degrees(session: &mut Session<'_>, written: &ast::Expr) -> Vec<f64> {
+    let single;
+    let written = match &*strip(written).kind {
+        ast::ExprKind::List(angles) => angles.as_slice(),
+        _ => {
+            single = [written.clone()];
+            &single
+        }
+    };
+    let expected = "degrees between -360 and 360";
+    let mut degrees = Vec::with_capacity(written.len());
+    for one in written {
+        match number(session, "rotate", expected, one) {
+            Some(value) if value.abs() <= 360.0 => degrees.push(value),
+            Some(value) => session.diagnostics.push(report::option_value(
+                one.span,
+                "rotate",
+                &format!("{expected}, found {value}"),
+            )),
+            None => {}
+        }
+    }
+    degrees
+}
+
+/// `idx("file")`, a file of inputs, or `shuffled(7)`.
+pub fn outliers(session: &mut Session<'_>, written: &ast::Expr, format: Format) -> Option<Outliers> {
+    let own = word(format);
+    if let ast::ExprKind::Call(callee, args) = &*strip(written).kind
+        && let ast::ExprKind::Name(word) = &*callee.kind
+        && let [arg] = args.as_slice()
+    {
+        match &**word {
+            "shuffled" => return integer(session, "shuffled", &arg.value, 1).map(Outliers::Shuffled),
+            word if word == own => return file(session, &arg.value).map(Outliers::File),
+            _ => {}
+        }
+    }
+    let expected =
+        format!("`{own}(\"file\")`, one file of inputs, or `shuffled(pixels)`, the test images in pieces");
+    session
+        .diagnostics
+        .push(report::option_value(written.span, "outliers", &expected));
+    None
+}
+
+/// Whether there is something to turn and to shuffle.
+pub fn check(session: &mut Session<'_>, spec: &DataSpec, span: Span) {
+    let asked = [
+        ("rotate", !spec.rotate.is_empty()),
+        (
+            "outliers = shuffled(..)",
+            matches!(spec.outliers, Some(Outliers::Shuffled(_))),
+        ),
+    ];
+    for (name, _) in asked.into_iter().filter(|(_, asked)| *asked) {
+        if !matches!(spec.format, Format::Idx | Format::Npy) {
+            let expected = format!("used with images: `idx` or `npy`, not `{}`", word(spec.format));
+            session
+                .diagnostics
+                .push(report::option_value(span, name, &expected));
+        } else if spec.test == Test::None {
+            let expected = "given together with `test`: it changes test images";
+            session
+                .diagnostics
+                .push(report::option_value(span, name, expected));
+        }
+    }
+}

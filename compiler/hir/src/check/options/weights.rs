@@ -1,0 +1,79 @@
+//! Which weights are random: `all`, `last_layer`, names, `subnetwork(size, by = score)`.
+
+use super::{infer, number, word};
+use crate::check::posterior::path_text;
+use crate::check::session::Session;
+use crate::check::statements::strip;
+use crate::report::infer as report;
+use crate::tree::SettingValue;
+use bnnc_abi::method::OptionDef;
+use bnnc_grammar::ast;
+use std::sync::Arc;
+
+const EXPECTED: &str = "`all`, `last_layer`, names in brackets, or `subnetwork(size, by = score)`";
+
+pub(super) fn weights(
+    session: &mut Session<'_>,
+    def: &OptionDef,
+    scores: &[&str],
+    written: &ast::Expr,
+) -> Option<SettingValue> {
+    match &*strip(written).kind {
+        ast::ExprKind::Name(name) if matches!(&**name, "all" | "last_layer") => {
+            return Some(SettingValue::Word(name.clone()));
+        }
+        ast::ExprKind::List(elements) if !elements.is_empty() => {
+            let names = elements.iter().map(|element| path_text(session, element).map(Arc::from));
+            if let Some(names) = names.collect::<Option<Vec<_>>>() {
+                return Some(SettingValue::Names(names));
+            }
+        }
+        ast::ExprKind::Call(callee, args) if word(callee).as_deref() == Some("subnetwork") => {
+            return subnetwork(session, def, scores, (written, args));
+        }
+        _ => {}
+    }
+    let diagnostic = report::option_value(written.span, def.name, EXPECTED);
+    session.diagnostics.push(diagnostic);
+    None
+}
+
+fn subnetwork(
+    session: &mut Session<'_>,
+    def: &OptionDef,
+    scores: &[&str],
+    (written, args): (&ast::Expr, &[ast::Arg]),
+) -> Option<SettingValue> {
+    let wrong = |session: &mut Session<'_>, expected: &str| {
+        let diagnostic = report::option_value(written.span, def.name, expected);
+        session.diagnostics.push(diagnostic);
+        None
+    };
+    let named = |arg: &&ast::Arg| arg.name.as_ref().is_some_and(|name| &*name.name == "by");
+    let (by, rest): (Vec<&ast::Arg>, Vec<&ast::Arg>) = args.iter().partition(named);
+    let ([size], [] | [_]) = (rest.as_slice(), by.as_slice()) else {
+        return wrong(session, "`subnetwork(size, by = score)`");
+    };
+    if size.name.as_ref().is_some_and(|name| &*name.name != "size") {
+        return wrong(session, "`subnetwork(size, by = score)`");
+    }
+    let expected = "a whole number of weights, or a fraction of them below 1";
+    let size = number(session, def.name, expected, &size.value)?;
+    let whole = size >= 1.0 && size.fract() == 0.0 && size < 1e12;
+    if !(whole || size > 0.0 && size < 1.0) {
+        return wrong(session, &format!("{expected}, found {size}"));
+    }
+    let Some(by) = by.first() else {
+        return Some(SettingValue::Subnetwork(size, "diagonal".into(), None));
+    };
+    let Some(score) = word(&by.value) else {
+        return wrong(session, "the name of a score after `by =`");
+    };
+    if scores.contains(&&*score) {
+        return Some(SettingValue::Subnetwork(size, score, None));
+    }
+    match infer(session, def.name, &by.value)? {
+        SettingValue::Infer(id) => Some(SettingValue::Subnetwork(size, score, Some(id))),
+        _ => None,
+    }
+}

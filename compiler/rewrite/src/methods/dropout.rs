@@ -1,0 +1,325 @@
+//! Random masks on the inputs of layers (Srivastava et al. 2014), kept when predicting (Gal and Ghahramani 2016).
+//!
+//! In a product `w h` of weights with what an example makes of its inputs, each element of `h` is dropped with probability `p`, and the others
+//! are divided by `1 - p`: the product keeps its mean, and has the variance `p / (1 - p) sum_i (w_i h_i)^2`. A mask is a function of seed,
+//! layer, draw, example and step, so one draw has one mask per example wherever a program looks at it.
+
+use super::likelihood::choice::covers;
+use super::train::Refusal;
+use crate::density::{Densities, coordinates};
+use crate::nodes;
+use crate::pass::Context;
+use crate::{pipeline, pipelines, report};
+use bnnc_abi::symbols::NoiseKind;
+use bnnc_base::arena::Id;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_graph::analysis::dataflow;
+use bnnc_graph::attr::Attr;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::model::Model;
+use bnnc_graph::op::OpDef;
+use bnnc_graph::ops;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+/// What a user asks of the inputs of layers.
+#[derive(Clone, Copy, Debug)]
+pub struct Masks<'a> {
+    /// The layers, or weights, whose inputs are dropped; none means all but those whose inputs are data.
+    pub layers: &'a [Arc<str>],
+    /// The probability that an input is dropped.
+    pub rate: f64,
+}
+
+/// A model under masks.
+#[derive(Clone, Debug)]
+pub struct Dropped {
+    /// As before, but what is said of a row depends on `draw`, `example` and `step`, which number the masks.
+    pub densities: Densities,
+    /// The sites whose products have masks.
+    pub sites: BTreeSet<Arc<str>>,
+}
+
+/// Puts masks on the inputs of layers, wherever `densities` look at a row.
+///
+/// # Errors
+/// Names without layers, layers that multiply nothing of an example, and models where nothing can be dropped.
+pub fn dropped(
+    densities: &Densities,
+    model: &Model,
+    masks: Masks<'_>,
+    context: &mut Context,
+) -> Result<Dropped, Refusal> {
+    let mut sites = BTreeSet::new();
+    let mut treat = |function: &Function, sites: &mut BTreeSet<Arc<str>>| -> Result<Function, Refusal> {
+        // Layers are looked for after simplification, because products absorb transpositions.
+        let function = pipeline::run(function, pipelines::BEFORE_DERIVATIVE, context)?;
+        let products = products(&function, model, masks.layers);
+        sites.extend(products.iter().flat_map(|product| product.sites.iter().cloned()));
+        Ok(Masker::new(&function, masks.rate).masked(&products))
+    };
+    let row_log_likelihood = treat(&densities.row_log_likelihood, &mut sites)?;
+    check(model, masks.layers, &sites)?;
+    let mut of_row = |function: &Option<Function>| {
+        let function = function
+            .as_ref()
+            .map(|function| treat(function, &mut BTreeSet::new()));
+        function.transpose()
+    };
+    let (mean, draw) = (of_row(&densities.mean)?, of_row(&densities.draw)?);
+    let probabilities = of_row(&densities.probabilities)?;
+    Ok(Dropped {
+        densities: Densities {
+            row_log_likelihood,
+            mean,
+            draw,
+            probabilities,
+            ..densities.clone()
+        },
+        sites,
+    })
+}
+
+/// Every name means a layer with a mask, and there is at least one.
+fn check(model: &Model, layers: &[Arc<str>], masked: &BTreeSet<Arc<str>>) -> Result<(), Vec<Diagnostic>> {
+    let sites = || model.sites.iter().map(|site| &*site.name);
+    let fault = |name: &Arc<str>| {
+        let is_known = sites().any(|site| covers(name, site));
+        let is_masked = masked.iter().any(|site| covers(name, site));
+        match (is_known, is_masked) {
+            (true, true) => None,
+            (true, false) => Some(report::nothing_to_drop(&format!(
+                "`{name}` has no input to drop: no example is multiplied with its weights"
+            ))),
+            (false, _) => {
+                let layers = sites().filter_map(|site| site.rsplit_once('.').map(|(layer, _)| layer));
+                let message = format!("`layers` names `{name}`, but the model has no such layer or site");
+                Some(report::error(&report::UNKNOWN_LAYER, message).suggest(name, sites().chain(layers)))
+            }
+        }
+    };
+    let mut faults: Vec<Diagnostic> = layers.iter().filter_map(fault).collect();
+    if layers.is_empty() && masked.is_empty() {
+        let message = "no layer has an input to drop: every product of weights is with data";
+        let mut known = sites().filter_map(|site| site.rsplit_once('.').map(|(layer, _)| layer));
+        let help = match known.next_back() {
+            Some(layer) => format!("name the layers whose inputs are dropped even so: `layers = [{layer}]`"),
+            None => "add a hidden layer, or name the weights: `layers = [w]`".to_owned(),
+        };
+        faults.push(report::nothing_to_drop(message).help(help));
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+/// A product of weights with something that depends on the example.
+struct Product {
+    /// The node.
+    node: Value,
+    /// Which operand depends on the example.
+    operand: usize,
+    /// The sites that the weights are made of.
+    sites: Vec<Arc<str>>,
+}
+
+/// The products whose inputs are dropped.
+fn products(row: &Function, model: &Model, layers: &[Arc<str>]) -> Vec<Product> {
+    let named = |names: &mut dyn Iterator<Item = &Arc<str>>| -> Vec<Value> {
+        names.filter_map(|name| row.param(name)).collect()
+    };
+    let weights = named(&mut model.sites.iter().map(|site| &site.name));
+    // Where all examples share their inputs, as in a model of a whole file, these are what the layers are given.
+    let inputs = match model.inputs.is_empty() {
+        true => &model.shared,
+        false => &model.inputs,
+    };
+    let of_row = named(&mut inputs.iter().chain(&model.outputs).map(|input| &input.name));
+    let (of_weights, of_row) = (
+        dataflow::dependents(row, &weights),
+        dataflow::dependents(row, &of_row),
+    );
+    let mut found = Vec::new();
+    for node in row.nodes.ids() {
+        if !is_application(row, node, &[&ops::contract::CONTRACT]) {
+            continue;
+        }
+        let is_weights = |value: &Value| of_weights.contains(value) && !of_row.contains(value);
+        let args = row.args(node);
+        let operand = match (is_weights(&args[0]), is_weights(&args[1])) {
+            (true, false) => 1,
+            (false, true) => 0,
+            _ => continue,
+        };
+        let input = args[operand];
+        let needed = dataflow::needed_by(row, &[args[1 - operand]]);
+        let made_of = model
+            .sites
+            .iter()
+            .map(|site| &site.name)
+            .filter(|site| row.param(site).is_some_and(|param| needed.contains(&param)));
+        let sites: Vec<Arc<str>> = made_of.cloned().collect();
+        let is_named = |site: &Arc<str>| layers.iter().any(|name| covers(name, site));
+        let is_chosen = match layers {
+            [] => of_weights.contains(&input),
+            _ => sites.iter().any(is_named),
+        };
+        if of_row.contains(&input) && is_chosen {
+            found.push(Product { node, operand, sites });
+        }
+    }
+    found
+}
+
+fn is_application(row: &Function, value: Value, ops: &[&'static OpDef]) -> bool {
+    row.op(value)
+        .is_some_and(|op| ops.iter().any(|other| std::ptr::eq(*other, op.0)))
+}
+
+/// The layer of a site: `hidden` of `hidden.w`.
+fn layer(site: &str) -> &str {
+    site.rsplit_once('.').map_or(site, |(layer, _)| layer)
+}
+
+/// What an operand takes its elements from: a window that slides over a picture shows an element several times, and it is dropped in all
+/// of them or in none.
+fn source(row: &Function, value: Value) -> Value {
+    let args = row.args(value);
+    let moves = [
+        &ops::reshape::RESHAPE,
+        &ops::transpose::TRANSPOSE,
+        &ops::slice::SLICE,
+        &ops::pad::PAD,
+        &ops::broadcast::BROADCAST,
+        &ops::gather::GATHER,
+    ];
+    if is_application(row, value, &moves) {
+        return source(row, args[0]);
+    }
+    if is_application(row, value, &[&ops::concat::CONCAT]) {
+        let sources: HashSet<Value> = args.iter().map(|arg| source(row, *arg)).collect();
+        let mut sources = sources.into_iter();
+        if let (Some(only), None) = (sources.next(), sources.next()) {
+            return only;
+        }
+    }
+    value
+}
+
+/// A copy of a row function with masks.
+struct Masker<'a> {
+    row: &'a Function,
+    rate: f64,
+    builder: Builder,
+    copies: Vec<Value>,
+    coordinates: [Value; 3],
+    /// The masked copies of what layers take, by layer and value.
+    masked: HashMap<(String, Value), Value>,
+    /// How many masks a layer has.
+    counts: HashMap<String, usize>,
+}
+
+impl<'a> Masker<'a> {
+    fn new(row: &'a Function, rate: f64) -> Masker<'a> {
+        let mut builder = Builder::new(&row.name);
+        let coordinates = coordinates(&mut builder);
+        Masker {
+            row,
+            rate,
+            builder,
+            copies: vec![Value(0); row.nodes.len()],
+            coordinates,
+            masked: HashMap::new(),
+            counts: HashMap::new(),
+        }
+    }
+
+    fn masked(mut self, products: &[Product]) -> Function {
+        for value in self.row.nodes.ids() {
+            let node = &self.row.nodes[value];
+            self.copies[value.index()] = match &node.kind {
+                NodeKind::Param(name) => self.param(value, name),
+                NodeKind::Apply { op, args, attrs } => {
+                    let mut operands: Vec<Value> = args.iter().map(|arg| self.copies[arg.index()]).collect();
+                    if let Some(product) = products.iter().find(|product| product.node == value) {
+                        operands[product.operand] = self.dropped(product, args[product.operand]);
+                    }
+                    let attrs: Vec<Attr> = attrs.clone();
+                    self.builder.apply(op.0, &operands, attrs)
+                }
+            };
+            if let Some(label) = &node.label {
+                self.builder.label(self.copies[value.index()], label);
+            }
+        }
+        let results = self.row.results.iter();
+        let values: Vec<Value> = results.map(|(_, value)| self.copies[value.index()]).collect();
+        let named = nodes::named(self.row, &values);
+        self.builder.finish(named)
+    }
+
+    fn param(&mut self, value: Value, name: &str) -> Value {
+        let own = ["draw", "example", "step"].iter().position(|own| *own == name);
+        match own {
+            Some(at) => self.coordinates[at],
+            None => self.builder.param(name, self.row.ty(value).clone()),
+        }
+    }
+
+    /// The operand of a product with its source under the mask of the layer.
+    fn dropped(&mut self, product: &Product, operand: Value) -> Value {
+        let layer = product.sites.first().map_or("", |site| layer(site)).to_owned();
+        let source = source(self.row, operand);
+        let key = (layer.clone(), source);
+        let masked = match self.masked.get(&key) {
+            Some(masked) => *masked,
+            None => {
+                let count = self.counts.entry(layer.clone()).or_default();
+                let stream = match *count {
+                    0 => format!("{layer}/dropout"),
+                    more => format!("{layer}/dropout/{more}"),
+                };
+                *count += 1;
+                let masked = self.mask(self.copies[source.index()], &stream);
+                self.masked.insert(key, masked);
+                masked
+            }
+        };
+        self.moved(operand, source, masked)
+    }
+
+    /// The operand again, made of `masked` in place of `source`.
+    fn moved(&mut self, operand: Value, source: Value, masked: Value) -> Value {
+        if operand == source {
+            return masked;
+        }
+        let NodeKind::Apply { op, args, attrs } = &self.row.nodes[operand].kind else {
+            return self.copies[operand.index()];
+        };
+        let is_concat = std::ptr::eq(op.0, &ops::concat::CONCAT);
+        let moved: Vec<Value> = args
+            .iter()
+            .enumerate()
+            .map(|(at, arg)| match is_concat || at == 0 {
+                true => self.moved(*arg, source, masked),
+                false => self.copies[arg.index()],
+            })
+            .collect();
+        let attrs: Vec<Attr> = attrs.clone();
+        self.builder.apply(op.0, &moved, attrs)
+    }
+
+    /// `x` with elements dropped, and the others divided by the probability of staying.
+    fn mask(&mut self, x: Value, stream: &str) -> Value {
+        let builder = &mut self.builder;
+        let shape = builder.shape(x);
+        let uniform = builder.noise(NoiseKind::Uniform, stream, self.coordinates, &shape);
+        let rate = builder.like(self.rate, uniform);
+        let (gone, kept) = (
+            builder.like(0.0, uniform),
+            builder.like(1.0 / (1.0 - self.rate), uniform),
+        );
+        let is_dropped = builder.lt(uniform, rate);
+        let factor = builder.select(is_dropped, gone, kept);
+        builder.mul(factor, x)
+    }
+}

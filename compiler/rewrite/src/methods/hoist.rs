@@ -1,0 +1,310 @@
+//! `hoist`: what does not change while a sampler moves is computed once, before it starts.
+//!
+//! A value that depends on data and on states that stay is a constant of the run: the first layers of a network whose last layer is
+//! sampled, `lgamma` of a count, the log prior of what is fixed. The largest such values whose work outweighs reading them become
+//! results of a program of their own, and parameters of those that a sampler asks.
+
+use crate::batch::expansion_of;
+use crate::nodes;
+use crate::pass::Context;
+use crate::pipelines;
+use crate::rule::{Firing, remove_dead};
+use bnnc_base::arena::Id;
+use bnnc_base::dtype::DType;
+use bnnc_base::scalar::Scalar;
+use bnnc_base::shape::{Dim, Sizes, Symbol};
+use bnnc_graph::analysis::dataflow::{dependents, needed_by};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::labels::Labels;
+use bnnc_graph::op::{KernelKind, Lower};
+use bnnc_graph::{attr, types::Type};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Operations that an element must stand for: below, recomputing it costs less than reading it.
+const WORTH: u64 = 4;
+
+/// Operations that a value without an axis of rows must stand for: it is computed once per evaluation, not once per row.
+const SHARED_WORTH: u64 = 1 << 12;
+
+/// Elements of a row that may be kept beyond as many as its data have, which they often replace.
+const SPARE: u64 = 64;
+
+/// A function in two parts.
+#[derive(Clone, Debug)]
+pub struct Hoisted {
+    /// `(states that stay.., data..) -> hoisted/0, ..`, each `[batch, ..]`, or without that axis where all rows share it.
+    pub prepare: Function,
+    /// `(states.., data.., hoisted/0, ..)` with the results of the whole, without the data that it no longer needs.
+    pub rest: Function,
+}
+
+/// What the function's parameters are.
+pub struct Params<'a> {
+    /// Whether a sampler moves it.
+    pub moves: &'a dyn Fn(&str) -> bool,
+    /// Whether it has one element per row, along its axis 0.
+    pub is_of_row: &'a dyn Fn(&str) -> bool,
+}
+
+/// Splits a function of `[batch]` rows; `None` where nothing is worth it, or the pass is switched off.
+pub fn hoist(function: &Function, params: &Params<'_>, context: &mut Context) -> Option<Hoisted> {
+    if context.without.iter().any(|name| name == pipelines::HOIST) {
+        return None;
+    }
+    let function = remove_dead(function);
+    let chosen = Search::new(&function, params).chosen();
+    if chosen.is_empty() {
+        return None;
+    }
+    if let Some(trace) = context.trace.as_mut() {
+        trace.extend(chosen.iter().enumerate().map(|(at, value)| Firing {
+            rule: pipelines::HOIST,
+            before: nodes::describe(&function, *value),
+            after: format!("{} {}", name(at), function.ty(*value)),
+        }));
+    }
+    Some(Hoisted {
+        prepare: prepare(&function, &chosen),
+        rest: rest(&function, &chosen, params),
+    })
+}
+
+fn name(at: usize) -> Arc<str> {
+    format!("hoisted/{at}").into()
+}
+
+/// Finds what is worth hoisting, from the places where what moves uses what does not.
+struct Search<'a> {
+    function: &'a Function,
+    moving: HashSet<Value>,
+    of_rows: HashSet<Value>,
+    seen: HashSet<Value>,
+    chosen: Vec<Value>,
+    /// Elements of a row that may still be kept.
+    spare: u64,
+}
+
+impl<'a> Search<'a> {
+    fn new(function: &'a Function, params: &Params<'_>) -> Search<'a> {
+        let that = |is: &dyn Fn(&str) -> bool| -> Vec<Value> {
+            let all = function.params.iter().copied();
+            all.filter(|param| is(nodes::param_name(function, *param)))
+                .collect()
+        };
+        let rows = that(params.is_of_row);
+        let width: u64 = rows.iter().map(|row| elements(function.ty(*row))).sum();
+        Search {
+            function,
+            moving: dependents(function, &that(params.moves)),
+            of_rows: dependents(function, &rows),
+            seen: HashSet::new(),
+            chosen: Vec::new(),
+            spare: width + SPARE,
+        }
+    }
+
+    /// The chosen values, in order.
+    fn chosen(mut self) -> Vec<Value> {
+        for value in self.function.nodes.ids() {
+            if self.moving.contains(&value) {
+                for arg in self.function.args(value) {
+                    self.visit(*arg);
+                }
+            }
+        }
+        self.chosen.sort_unstable();
+        self.chosen
+    }
+
+    /// Takes a value that does not move, or what it is made of.
+    fn visit(&mut self, value: Value) {
+        if self.moving.contains(&value) || !self.seen.insert(value) {
+            return;
+        }
+        if self.pays(value) {
+            self.chosen.push(value);
+            return;
+        }
+        for arg in self.function.args(value) {
+            self.visit(*arg);
+        }
+    }
+
+    fn pays(&mut self, value: Value) -> bool {
+        let ty = self.function.ty(value);
+        let fixed = |dims: &[Dim]| dims.iter().all(|dim| dim.fixed().is_some());
+        if ty.dtype != DType::Real || self.only_moves_elements(value) {
+            return false;
+        }
+        let cone = needed_by(self.function, &[value]);
+        let elements = elements(ty);
+        match ty.dims() {
+            [Dim::Symbol(Symbol::Batch), rest @ ..] if self.of_rows.contains(&value) && fixed(rest) => {
+                let rows = || cone.iter().filter(|node| self.of_rows.contains(node));
+                let worth = rows().map(|node| work(self.function, *node)).sum::<u64>() >= WORTH * elements;
+                let is_apart = rows().all(|node| keeps_rows(self.function.ty(*node)));
+                if worth && is_apart && elements <= self.spare {
+                    self.spare -= elements;
+                    return true;
+                }
+                false
+            }
+            dims if fixed(dims) && !self.of_rows.contains(&value) => {
+                let work: u64 = cone.iter().map(|node| work(self.function, *node)).sum();
+                work >= SHARED_WORTH.max(WORTH * elements)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the value is an operand, or one repeated or in another order: then that is what may be kept.
+    fn only_moves_elements(&self, value: Value) -> bool {
+        let args = self.function.args(value);
+        let widest = args.iter().map(|arg| elements(self.function.ty(*arg))).max();
+        let is_smaller = widest.is_some_and(|widest| elements(self.function.ty(value)) < widest);
+        work(self.function, value) == 0 && !is_smaller
+    }
+}
+
+/// Elements per row, or in all where there is no axis of rows.
+fn elements(ty: &Type) -> u64 {
+    ty.shape.count(&Sizes::default()) as u64
+}
+
+/// Whether rows are still apart from each other.
+fn keeps_rows(ty: &Type) -> bool {
+    ty.dims().contains(&Dim::Symbol(Symbol::Batch))
+}
+
+/// Scalar operations of one node for one row. A static weight, not a time: divisions and roots count as four, what takes a series as
+/// sixteen.
+fn work(function: &Function, value: Value) -> u64 {
+    let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
+        return 0;
+    };
+    let of = |value: Value| elements(function.ty(value));
+    match &op.lower {
+        Lower::Scalar(scalar) => weight(*scalar) * of(value),
+        Lower::Kernel(kind) => {
+            let read: u64 = args.iter().map(|arg| of(*arg)).sum();
+            let last = |value: Value| function.ty(value).dims().last().map_or(1, |dim| dim.resolve(&Sizes::default()));
+            match kind {
+                KernelKind::Contract => products(function, args, attr::symbol(attrs, 0)),
+                KernelKind::Cholesky | KernelKind::TriangularSolve => {
+                    read * args.first().map_or(1, |matrix| last(*matrix)) as u64
+                }
+                KernelKind::GammaNoise | KernelKind::Noise => 16 * of(value),
+                KernelKind::Scan => 4 * read,
+                KernelKind::Cumsum | KernelKind::ReduceMax | KernelKind::ReduceSum | KernelKind::ScatterAdd => read,
+                KernelKind::Broadcast
+                | KernelKind::Concat
+                | KernelKind::Constant
+                | KernelKind::Gather
+                | KernelKind::Iota
+                | KernelKind::Pad
+                | KernelKind::Reshape
+                | KernelKind::Slice
+                | KernelKind::StopGradient
+                | KernelKind::Transpose => 0,
+            }
+        }
+        Lower::Expand(_) => {
+            let types = args.iter().map(|arg| function.ty(*arg).clone()).collect();
+            let expansion = expansion_of(*op, attrs, types);
+            expansion.nodes.ids().map(|node| work(&expansion, node)).sum()
+        }
+        Lower::Removed(_) => 0,
+    }
+}
+
+fn weight(scalar: Scalar) -> u64 {
+    match scalar {
+        Scalar::Abs
+        | Scalar::Add
+        | Scalar::And
+        | Scalar::Eq
+        | Scalar::Floor
+        | Scalar::Le
+        | Scalar::Lt
+        | Scalar::Max
+        | Scalar::Min
+        | Scalar::Mul
+        | Scalar::Neg
+        | Scalar::Not
+        | Scalar::Or
+        | Scalar::Select
+        | Scalar::Sign
+        | Scalar::Sub
+        | Scalar::ToInt
+        | Scalar::ToReal => 1,
+        Scalar::Div | Scalar::Sqrt => 4,
+        _ => 16,
+    }
+}
+
+/// The multiplications of a contraction: every axis of either operand once.
+fn products(function: &Function, args: &[Value], labels: &str) -> u64 {
+    let labels = Labels::checked(labels);
+    let size = |letter: &char| {
+        let operands = args.iter().zip([&labels.left, &labels.right]);
+        let found = operands.filter_map(|(arg, letters)| {
+            let at = letters.iter().position(|other| other == letter)?;
+            function.ty(*arg).dims().get(at)
+        });
+        found.map(|dim| dim.resolve(&Sizes::default()) as u64).max().unwrap_or(1)
+    };
+    labels.all().iter().map(size).product()
+}
+
+/// The chosen values as functions of what they need.
+fn prepare(function: &Function, chosen: &[Value]) -> Function {
+    let needed = needed_by(function, chosen);
+    let mut builder = Builder::new("prepare");
+    let copies = copy(&mut builder, function, |value| needed.contains(&value), &[]);
+    let values = chosen.iter().enumerate();
+    builder.finish(values.map(|(at, value)| (name(at), copies[value.index()])).collect())
+}
+
+/// The function with parameters in the places of the chosen values. States that move stay parameters whatever happens.
+fn rest(function: &Function, chosen: &[Value], params: &Params<'_>) -> Function {
+    let mut needed: HashSet<Value> = HashSet::new();
+    let mut open: Vec<Value> = function.results.iter().map(|(_, value)| *value).collect();
+    let moved = function.params.iter().copied();
+    open.extend(moved.filter(|param| (params.moves)(nodes::param_name(function, *param))));
+    while let Some(value) = open.pop() {
+        if needed.insert(value) && !chosen.contains(&value) {
+            open.extend(function.args(value));
+        }
+    }
+    let mut builder = Builder::new(&function.name);
+    let copies = copy(&mut builder, function, |value| needed.contains(&value), chosen);
+    let results: Vec<Value> = function.results.iter().map(|(_, value)| copies[value.index()]).collect();
+    builder.finish(nodes::named(function, &results))
+}
+
+/// Copies the nodes that are needed, with parameters for those in `replaced`; parameters come first.
+fn copy(builder: &mut Builder, function: &Function, is_needed: impl Fn(Value) -> bool, replaced: &[Value]) -> Vec<Value> {
+    let mut copies = vec![Value(0); function.nodes.len()];
+    for param in function.params.iter().filter(|param| is_needed(**param)) {
+        copies[param.index()] = builder.param(nodes::param_name(function, *param), function.ty(*param).clone());
+    }
+    for (at, value) in replaced.iter().enumerate() {
+        copies[value.index()] = builder.param(&name(at), function.ty(*value).clone());
+    }
+    for value in function.nodes.ids() {
+        let node = &function.nodes[value];
+        if let NodeKind::Apply { op, args, attrs } = &node.kind
+            && is_needed(value)
+            && !replaced.contains(&value)
+        {
+            let args: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
+            copies[value.index()] = builder.apply(op.0, &args, attrs.clone());
+        }
+        if let Some(label) = node.label.as_ref().filter(|_| is_needed(value)) {
+            builder.label(copies[value.index()], label);
+        }
+    }
+    copies
+}

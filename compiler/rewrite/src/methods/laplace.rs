@@ -1,0 +1,170 @@
+//! `approximation`: what Laplace's approximation asks of a model, as functions of its weights.
+//!
+//! `f`, the outputs, are those arguments of the observed distributions that depend on the row and on a site that moves (where no argument depends
+//! on the row: on such a site), each carried onto the reals by the bijection of its support, in one vector. The weights are the sites that
+//! move `f`; everything else stays at the maximum.
+
+pub mod choice;
+mod columns;
+mod gradient;
+mod inputs;
+mod jacobian;
+mod kronecker;
+mod likelihood;
+mod outputs;
+mod prior;
+mod products;
+
+use super::plan::{self, Plan, state_name, state_type};
+use super::sample;
+use super::train::Refusal;
+use crate::density::Densities;
+use crate::pass::Context;
+use crate::{kl, pipeline, pipelines};
+use bnnc_abi::laplace::{Block, Likelihood, Weights};
+use bnnc_base::shape::Sizes;
+use bnnc_graph::function::Function;
+use bnnc_graph::model::{Model, Posterior};
+use bnnc_graph::types::Type;
+use choice::Over;
+use outputs::Parts;
+use std::sync::Arc;
+
+/// Which programs are wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Jacobians of all weights.
+    pub jacobian: bool,
+    /// Jacobians of selected weights.
+    pub selected: bool,
+    /// The diagonal of products of Jacobians.
+    pub squares: bool,
+    /// Jacobians around a diagonal matrix.
+    pub spread: bool,
+    /// Kronecker factors.
+    pub factors: bool,
+    /// Products of the second derivatives of likelihood and prior.
+    pub products: bool,
+}
+
+/// The programs of one Laplace approximation; ports as in `bnnc_abi::laplace::Laplace`.
+#[derive(Clone, Debug)]
+pub struct Approximation {
+    /// What is approximated.
+    pub weights: Vec<Weights>,
+    /// Scalars that move `f`.
+    pub parameters: usize,
+    /// Elements of `f`.
+    pub outputs: usize,
+    /// What is known of the likelihood.
+    pub likelihood: Likelihood,
+    /// Whether the elements of the weights are independent under the prior.
+    pub independent: bool,
+    /// The blocks of `factors`.
+    pub blocks: Vec<Block>,
+    /// `f`, its likelihood, and the derivatives of that.
+    pub rows: Function,
+    /// The gradient of the log likelihood.
+    pub gradient: Function,
+    /// Jacobians of all weights.
+    pub jacobian: Option<Function>,
+    /// Jacobians of selected weights.
+    pub selected: Option<Function>,
+    /// The diagonal of products of Jacobians.
+    pub squares: Option<Function>,
+    /// Jacobians around a diagonal matrix.
+    pub spread: Option<Function>,
+    /// Kronecker factors.
+    pub factors: Option<Function>,
+    /// Products of the second derivative of the likelihood.
+    pub products: Option<Function>,
+    /// The log prior and its derivatives.
+    pub prior: Function,
+    /// Products of the second derivative of the prior.
+    pub prior_products: Option<Function>,
+    /// Predictions from `f`.
+    pub functions: Option<Function>,
+    /// Derivatives in the inputs.
+    pub inputs: Function,
+    /// Predictions from draws of the weights.
+    pub predict: Function,
+    /// The sites at draws of the weights.
+    pub sites: Function,
+}
+
+/// The functions of approximating the posterior of `model`, whose sites are points in `posterior`: moved by an optimiser or fixed.
+///
+/// # Errors
+/// Observations inside loops, nothing that moves the outputs, unknown names, a path without a derivative.
+pub fn approximation(
+    densities: &Densities,
+    model: &Model,
+    posterior: &Posterior,
+    (over, wanted): (Over<'_>, Wanted),
+    context: &mut Context,
+) -> Result<Approximation, Refusal> {
+    let plans = plan::plans(densities, model, posterior, kl::Options::default(), context)?;
+    let all = Parts::new(densities, model, &plans)?;
+    let parameters = all.weights.iter().map(|plan| elements(plan)).sum();
+    let chosen = choice::chosen(&all, over)?;
+    let parts = Parts { weights: chosen, ..all };
+    let drawn: Vec<Arc<str>> = parts.weights.iter().map(|plan| state(plan).into()).collect();
+    let factored = match wanted.factors {
+        true => Some(kronecker::factors(&parts)?),
+        false => None,
+    };
+    let (blocks, factors) = factored.map_or((Vec::new(), None), |(blocks, function)| (blocks, Some(function)));
+    let mut lowered = |function: &Function| pipeline::run(function, pipelines::BEFORE_LOWERING, context);
+    let mut some = |wanted: bool, function: &dyn Fn() -> Result<Function, Refusal>| match wanted {
+        true => Ok(Some(lowered(&function()?)?)),
+        false => Ok::<_, Refusal>(None),
+    };
+    let functions = likelihood::functions(&parts);
+    let (predict, sites) = sample::at_draws(densities, model, &plans, &drawn);
+    Ok(Approximation {
+        weights: parts.weights.iter().map(|plan| weights(plan)).collect(),
+        parameters,
+        outputs: parts.size,
+        likelihood: parts.likelihood(),
+        independent: prior::independent(&parts),
+        blocks,
+        jacobian: some(wanted.jacobian, &|| jacobian::jacobian(&parts))?,
+        selected: some(wanted.selected, &|| columns::selected(&parts))?,
+        squares: some(wanted.squares, &|| columns::squares(&parts))?,
+        spread: some(wanted.spread, &|| columns::spread(&parts))?,
+        products: some(wanted.products, &|| products::products(&parts))?,
+        prior_products: some(!prior::independent(&parts), &|| products::prior_products(&parts))?,
+        factors: factors.map(|function| lowered(&function)).transpose()?,
+        functions: functions.map(|function| lowered(&function)).transpose()?,
+        inputs: lowered(&inputs::inputs(&parts)?)?,
+        rows: lowered(&likelihood::rows(&parts)?)?,
+        gradient: lowered(&gradient::gradient(&parts)?)?,
+        prior: lowered(&prior::prior(&parts)?)?,
+        predict: lowered(&predict)?,
+        sites: lowered(&sites)?,
+    })
+}
+
+/// The state that holds the position of a site.
+fn state(plan: &Plan<'_>) -> String {
+    let param = plan.posterior.params.first();
+    param.map(|param| state_name(plan, param)).unwrap_or_default()
+}
+
+/// The type of that state.
+fn position_type(plan: &Plan<'_>) -> Type {
+    let param = plan.posterior.params.first();
+    param.map_or_else(Type::scalar, |param| state_type(plan, param))
+}
+
+fn elements(plan: &Plan<'_>) -> usize {
+    position_type(plan).shape.count(&Sizes::default())
+}
+
+fn weights(plan: &Plan<'_>) -> Weights {
+    Weights {
+        state: state(plan),
+        site: plan.site.name.to_string(),
+        elements: elements(plan),
+    }
+}

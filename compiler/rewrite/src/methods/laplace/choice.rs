@@ -1,0 +1,105 @@
+//! Which of the sites that move the outputs are random.
+
+use super::super::plan::Plan;
+use super::super::train::is_of_row;
+use super::outputs::Parts;
+use crate::{nodes, report};
+use bnnc_base::arena::Id;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::nearest::nearest;
+use bnnc_graph::function::{Function, Value};
+use std::sync::Arc;
+
+/// What the user says of it.
+#[derive(Clone, Copy, Debug)]
+pub enum Over<'a> {
+    /// All.
+    All,
+    /// Those of the last layer.
+    LastLayer,
+    /// Layers and sites by name.
+    Names(&'a [Arc<str>]),
+}
+
+/// The chosen ones.
+pub fn chosen<'a>(parts: &Parts<'a>, over: Over<'_>) -> Result<Vec<&'a Plan<'a>>, Vec<Diagnostic>> {
+    match over {
+        Over::All => Ok(parts.weights.clone()),
+        Over::LastLayer => last_layer(parts),
+        Over::Names(names) => named(parts, names),
+    }
+}
+
+fn named<'a>(parts: &Parts<'a>, names: &[Arc<str>]) -> Result<Vec<&'a Plan<'a>>, Vec<Diagnostic>> {
+    let stem = |name: &Arc<str>| name.trim_end_matches(".*").to_owned();
+    let is_in = |plan: &Plan<'_>, stem: &str| {
+        let rest = plan.site.name.strip_prefix(stem);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let unknown = |name: &&Arc<str>| !parts.weights.iter().any(|plan| is_in(plan, &stem(name)));
+    let faults: Vec<Diagnostic> = names
+        .iter()
+        .filter(unknown)
+        .map(|name| no_weights(parts, name))
+        .collect();
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let is_named = |plan: &&&Plan<'_>| names.iter().any(|name| is_in(plan, &stem(name)));
+    Ok(parts.weights.iter().filter(is_named).copied().collect())
+}
+
+fn no_weights(parts: &Parts<'_>, name: &str) -> Diagnostic {
+    let known: Vec<&str> = parts.weights.iter().map(|plan| &*plan.site.name).collect();
+    let message = format!("`over` names `{name}`, but no site of that name or layer moves the outputs");
+    let quoted: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+    let help = match nearest(name, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("those that do: {}", quoted.join(", ")),
+    };
+    report::error(&report::NO_WEIGHTS, message).help(help)
+}
+
+/// The sites of the layer whose weights are the last to meet what a row brings.
+fn last_layer<'a>(parts: &Parts<'a>) -> Result<Vec<&'a Plan<'a>>, Vec<Diagnostic>> {
+    let of_row = |name: &str| is_of_row(parts.model, name);
+    let rows = reached(&parts.outputs, of_row);
+    let entry = |plan: &&&Plan<'_>| {
+        let state = super::state(plan);
+        entry(&parts.outputs, &rows, &state)
+    };
+    let last = parts.weights.iter().max_by_key(entry);
+    let layer = last.and_then(|plan| plan.site.name.rsplit_once('.')).map(|(layer, _)| layer);
+    let Some(layer) = layer else {
+        let message = "`over = last_layer` needs a layer, but the last weights are sites of the model itself";
+        let names: Vec<&str> = last.iter().map(|plan| &*plan.site.name).collect();
+        let help = format!("name the sites: `over = [{}]`", names.join(", "));
+        return Err(vec![report::error(&report::NO_WEIGHTS, message).help(help)]);
+    };
+    let of_layer = |plan: &&&Plan<'_>| plan.site.name.rsplit_once('.').is_some_and(|(own, _)| own == layer);
+    Ok(parts.weights.iter().filter(of_layer).copied().collect())
+}
+
+/// Which nodes depend on the parameters of such names.
+fn reached(function: &Function, is_from: impl Fn(&str) -> bool) -> Vec<bool> {
+    let mut reached = vec![false; function.nodes.len()];
+    for param in &function.params {
+        reached[param.index()] = is_from(nodes::param_name(function, *param));
+    }
+    for value in function.nodes.ids() {
+        let from_args = function.args(value).iter().any(|arg| reached[arg.index()]);
+        reached[value.index()] |= from_args;
+    }
+    reached
+}
+
+/// The last node at which a weight meets a value of the row; 0 where it never does.
+fn entry(function: &Function, rows: &[bool], state: &str) -> usize {
+    let own = reached(function, |name| name == state);
+    let meets = |value: &Value| {
+        let args = function.args(*value);
+        let is_alone = |arg: &Value| own[arg.index()] && !rows[arg.index()];
+        args.iter().any(is_alone) && args.iter().any(|arg| rows[arg.index()])
+    };
+    function.nodes.ids().filter(meets).map(Id::index).max().unwrap_or(0)
+}

@@ -1,0 +1,92 @@
+//! What is asked of Jacobians: some of their columns, the sums of their squares, and what they spread.
+//!
+//! Each is written down plainly; rules see to it that the gradient of a weight matrix, an outer product, is not in memory as a whole where a
+//! part of it, or a sum, is asked for.
+
+use super::super::train::Refusal;
+use super::jacobian::{over_columns, over_rows, pulled};
+use super::outputs::Parts;
+use crate::nodes;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Dim, Shape, Symbol};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, Value};
+use bnnc_graph::types::Type;
+
+const ROWS: Dim = Dim::Symbol(Symbol::Batch);
+const COLUMNS: Dim = Dim::Symbol(Symbol::Columns);
+const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
+
+/// `(.., cotangents, STATE/index [selected].., STATE/chosen [selected]..) -> jacobian [batch, columns, selected]`.
+///
+/// # Errors
+/// A path without a derivative.
+pub fn selected(parts: &Parts<'_>) -> Result<Function, Refusal> {
+    let mut builder = Builder::new("selected");
+    let gradients = gradients(parts, &mut builder)?;
+    let chosen_shape = Shape(vec![SELECTED]);
+    let shape = Shape(vec![ROWS, COLUMNS, SELECTED]);
+    let mut terms = Vec::new();
+    for (weight, gradient) in parts.weights.iter().zip(gradients) {
+        let state = super::state(weight);
+        let index = builder.param(&format!("{state}/index"), Type::int(chosen_shape.clone()));
+        let chosen = builder.param(&format!("{state}/chosen"), Type::real(chosen_shape.clone()));
+        let flat = Shape(vec![ROWS, COLUMNS, Dim::Fixed(super::elements(weight))]);
+        let flat = builder.reshape(gradient, &flat);
+        let picked = builder.gather(flat, index, 2);
+        let chosen = builder.broadcast(chosen, &shape, &[2]);
+        terms.push(builder.mul(picked, chosen));
+    }
+    let sum = sum_of(&mut builder, &terms, &shape);
+    Ok(builder.finish(vec![("jacobian".into(), sum)]))
+}
+
+/// `(.., cotangents) -> STATE/squares [elements]`: sums over rows and columns.
+///
+/// # Errors
+/// A path without a derivative.
+pub fn squares(parts: &Parts<'_>) -> Result<Function, Refusal> {
+    let mut builder = Builder::new("squares");
+    let gradients = gradients(parts, &mut builder)?;
+    let mut results = Vec::new();
+    for (weight, gradient) in parts.weights.iter().zip(gradients) {
+        let squares = builder.square(gradient);
+        let sum = builder.reduce_sum(squares, &[0, 1]);
+        let flat = builder.reshape(sum, &Shape::fixed(&[super::elements(weight)]));
+        results.push((format!("{}/squares", super::state(weight)).into(), flat));
+    }
+    Ok(builder.finish(results))
+}
+
+/// `(.., cotangents, STATE/variance [elements]..) -> spread [batch, columns, columns]`.
+///
+/// # Errors
+/// A path without a derivative.
+pub fn spread(parts: &Parts<'_>) -> Result<Function, Refusal> {
+    let mut builder = Builder::new("spread");
+    let gradients = gradients(parts, &mut builder)?;
+    let mut terms = Vec::new();
+    for (weight, gradient) in parts.weights.iter().zip(gradients) {
+        let flat = Shape::fixed(&[super::elements(weight)]);
+        let variance = builder.param(&format!("{}/variance", super::state(weight)), Type::real(flat));
+        let own = Shape(builder.ty(gradient).dims()[2..].to_vec());
+        let variance = builder.reshape(variance, &own);
+        let axes: String = ('a'..='z').take(own.rank()).collect();
+        let scaled = builder.contract(gradient, variance, &format!("NK{axes},{axes}->NK{axes}"));
+        terms.push(builder.contract(scaled, gradient, &format!("NK{axes},NL{axes}->NKL")));
+    }
+    let sum = sum_of(&mut builder, &terms, &Shape(vec![ROWS, COLUMNS, COLUMNS]));
+    Ok(builder.finish(vec![("spread".into(), sum)]))
+}
+
+/// Adds the parameters for all rows and columns; gives the gradient of each of the weights, `[batch, columns, ..]`.
+fn gradients(parts: &Parts<'_>, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
+    let function = over_rows(parts, &over_columns(&pulled(parts)?));
+    let params = nodes::params_of(builder, &function);
+    Ok(builder.inline(&function, &params))
+}
+
+fn sum_of(builder: &mut Builder, terms: &[Value], shape: &Shape) -> Value {
+    let sum = terms.iter().copied().reduce(|sum, term| builder.add(sum, term));
+    sum.unwrap_or_else(|| builder.splat(0.0, shape))
+}

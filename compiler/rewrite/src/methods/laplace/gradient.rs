@@ -1,0 +1,43 @@
+//! The gradient of the log likelihood of many rows in the weights.
+
+use super::super::plan;
+use super::super::train::{Refusal, bind_data, is_of_row};
+use super::outputs::{Parts, bind_sites};
+use super::prior;
+use crate::batch::batch;
+use crate::differentiate::differentiate;
+use crate::nodes::{self, Scope};
+use bnnc_base::shape::{Dim, Symbol};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, Value};
+use std::sync::Arc;
+
+/// `(states.., data..) -> log_likelihood` of the rows, their sum.
+pub fn total(parts: &Parts<'_>) -> Function {
+    let mut builder = Builder::new("log_likelihood");
+    let mut scope = Scope::default();
+    plan::bind_states(&mut builder, parts.plans, &mut scope);
+    bind_data(&mut builder, parts.model, &mut scope);
+    bind_sites(&mut builder, parts.plans, &mut scope);
+    let row = &parts.densities.row_log_likelihood;
+    let of_row = |param: &Value| is_of_row(parts.model, nodes::param_name(row, *param));
+    let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
+    let terms = scope.call(&mut builder, &batch(row, &mapped, Dim::Symbol(Symbol::Batch)))[0].1;
+    let sum = builder.reduce_sum(terms, &[0]);
+    builder.finish(vec![("log_likelihood".into(), sum)])
+}
+
+/// `(states.., data..) -> log_likelihood, STATE/gradient..`.
+pub fn gradient(parts: &Parts<'_>) -> Result<Function, Refusal> {
+    let total = total(parts);
+    let mut builder = Builder::new("gradient");
+    let params = nodes::params_of(&mut builder, &total);
+    let value = builder.inline(&total, &params)[0];
+    let wrt = prior::weights(&mut builder, parts, &total, &params);
+    let gradients = differentiate(&mut builder, value, &wrt)?;
+    let mut results: Vec<(Arc<str>, Value)> = vec![("log_likelihood".into(), value)];
+    for (weight, gradient) in parts.weights.iter().zip(gradients) {
+        results.push((format!("{}/gradient", super::state(weight)).into(), gradient));
+    }
+    Ok(builder.finish(results))
+}

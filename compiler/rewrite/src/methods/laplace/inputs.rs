@@ -1,0 +1,66 @@
+//! Derivatives of the outputs, and of their covariance, in the inputs of a row.
+
+use super::super::train::{Refusal, is_of_row};
+use super::jacobian;
+use super::outputs::Parts;
+use crate::differentiate::{differentiate, pull_back};
+use crate::nodes::{self, Scope};
+use bnnc_base::dtype::DType;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::Symbol;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, Value};
+use std::sync::Arc;
+
+/// `(.., cotangents [batch, columns, outputs], STATE/vector.. [batch, columns, ..]) -> INPUT/slope, INPUT/bend [batch, columns, ..]` for each real
+/// input of a row: the derivatives of `cotangent . f` and of `cotangent . df/dw . vector`. The derivative of the variance `c J P^-1 J' c'` is
+/// twice the second one at the vector `P^-1 J' c'`.
+pub fn inputs(parts: &Parts<'_>) -> Result<Function, Refusal> {
+    let of_one = of_one(parts)?;
+    let has_columns = |name: &str| name == "cotangents" || name.ends_with("/vector");
+    let columns = jacobian::over(&of_one, Symbol::Columns, has_columns);
+    let of_row = |name: &str| has_columns(name) || is_of_row(parts.model, name);
+    Ok(jacobian::over(&columns, Symbol::Batch, of_row))
+}
+
+/// The same of one row and one cotangent.
+fn of_one(parts: &Parts<'_>) -> Result<Function, Fault> {
+    let pulled = jacobian::pulled(parts)?;
+    let mut builder = Builder::new("inputs");
+    let params = nodes::params_of(&mut builder, &pulled);
+    let flows = builder.inline(&pulled, &params);
+    let mut scope = Scope::default();
+    for (param, value) in pulled.params.iter().zip(&params) {
+        scope.set(nodes::param_name(&pulled, *param), *value);
+    }
+    let mut along = builder.real(0.0);
+    for (weight, flow) in parts.weights.iter().zip(flows) {
+        let name = format!("{}/vector", super::state(weight));
+        let vector = builder.param(&name, super::position_type(weight));
+        let product = builder.mul(flow, vector);
+        let sum = builder.reduce_sum_all(product);
+        along = builder.add(along, sum);
+    }
+    let f = scope.call(&mut builder, &parts.outputs)[0].1;
+    let names = reals(parts);
+    let wrt: Vec<Value> = names.iter().map(|name| scope.get(name)).collect();
+    let slopes = pull_back(&mut builder, &[(f, scope.get("cotangents"))], &wrt)?;
+    let bends = differentiate(&mut builder, along, &wrt)?;
+    let mut results = Vec::new();
+    for ((name, slope), bend) in names.iter().zip(slopes).zip(bends) {
+        results.push((format!("{name}/slope").into(), slope));
+        results.push((format!("{name}/bend").into(), bend));
+    }
+    Ok(builder.finish(results))
+}
+
+/// The real inputs of a row that the outputs depend on.
+fn reals(parts: &Parts<'_>) -> Vec<Arc<str>> {
+    let inputs = parts.model.inputs.iter();
+    let is_used = |name: &Arc<str>| parts.outputs.param(name).is_some();
+    inputs
+        .filter(|input| input.ty.dtype == DType::Real)
+        .map(|input| input.name.clone())
+        .filter(is_used)
+        .collect()
+}

@@ -1,0 +1,346 @@
+//! Kronecker factors of curvatures (Martens and Grosse 2015, section 3): of weights whose gradient is an outer product.
+//!
+//! Note [Uses]. The gradient of a weight matrix in one row is `g a'`: `g` depends on the cotangent, `a` on the row alone. A matrix that is used
+//! several times, at positions of a sequence or in several places, has a sum of such gradients. Products of different uses are then left out,
+//! and the uses are further rows ("expand", Eschenhagen et al. 2023, section 3.2): the left factor is the mean over the uses of `a a'`, the
+//! right one their sum of `g g'`.
+
+use super::super::train::Refusal;
+use super::jacobian::{over_columns, over_rows, pulled};
+use super::outputs::Parts;
+use crate::nodes::{self, Scope, application, operand};
+use crate::rules::broadcast::positions;
+use crate::rules::outer::{
+    Product, Sizes, contracted, letters_from, permuted, products, renamed, split_or_factor,
+};
+use crate::{report, rule, simplify, unroll};
+use bnnc_abi::laplace::Block;
+use bnnc_base::arena::Id;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::{Dim, Shape};
+use bnnc_graph::attr;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, Value};
+use bnnc_graph::labels::Labels;
+use bnnc_graph::ops;
+use std::sync::Arc;
+
+/// A weight whose gradient is no outer product is one block up to so many elements.
+pub const WHOLE: usize = 4096;
+
+const COTANGENTS: &str = "cotangents";
+
+/// The blocks, and `(.., cotangents) -> BLOCK/left, BLOCK/right`. See Note \[Uses\].
+///
+/// # Errors
+/// Weights that are too many for one block and whose gradient is no outer product, a path without a derivative.
+pub fn factors(parts: &Parts<'_>) -> Result<(Vec<Block>, Function), Refusal> {
+    let gradients = simplified(&pulled(parts)?);
+    let mut builder = Builder::new("factors");
+    let params = nodes::params_of(&mut builder, &gradients);
+    let values = builder.inline(&gradients, &params);
+    let cotangents = gradients.params.iter().zip(&params);
+    let cotangents = cotangents.filter(|(param, _)| nodes::param_name(&gradients, **param) == COTANGENTS);
+    let moves = dependent(
+        &builder,
+        &cotangents.map(|(_, value)| *value).collect::<Vec<Value>>(),
+    );
+    let mut forms = Vec::new();
+    let mut faults = Vec::new();
+    for (weight, value) in parts.weights.iter().zip(values) {
+        let elements = super::elements(weight);
+        let form = outer(&mut builder, value, &moves);
+        match form.filter(|form| form.block(&builder, 0, String::new()).left > 1) {
+            Some(form) => forms.push(form),
+            None if elements <= WHOLE => forms.push(Form::Whole(value)),
+            None => faults.push(too_large(&weight.site.name, elements)),
+        }
+    }
+    if !faults.is_empty() {
+        return Err(Refusal::Program(faults));
+    }
+    let blocks = parts.weights.iter().enumerate().zip(&forms);
+    let blocks: Vec<Block> = blocks
+        .map(|((at, weight), form)| form.block(&builder, at, super::state(weight)))
+        .collect();
+    let one = builder.finish(Vec::new());
+    let pieces = |values: Vec<Value>| {
+        let names = (0..values.len()).map(|at| at.to_string().into());
+        let results = names.zip(values).collect();
+        let whole = Function {
+            results,
+            ..one.clone()
+        };
+        rule::remove_dead(&whole)
+    };
+    let lefts = pieces(forms.iter().flat_map(Form::lefts).collect());
+    let rights = pieces(forms.iter().flat_map(Form::rights).collect());
+    let lefts = over_rows(parts, &nodes::without_param(&lefts, COTANGENTS));
+    let rights = over_rows(parts, &over_columns(&rights));
+    let function = sums([&lefts, &rights], &forms, &blocks);
+    Ok((blocks, function))
+}
+
+fn simplified(function: &Function) -> Function {
+    let flat = unroll::expand_expectations(&unroll::expand_maps(function));
+    simplify::simplify(&flat)
+}
+
+fn too_large(site: &str, elements: usize) -> Diagnostic {
+    let message = format!(
+        "the gradient of `{site}` in one row is no outer product, and its {elements} elements are too many for one block"
+    );
+    let help = format!(
+        "up to {WHOLE} elements are one block; `structure = diagonal`, or leave `{site}` out of `over`"
+    );
+    report::error(&report::NO_FACTORS, message).help(help)
+}
+
+/// What the gradient of a weight consists of.
+enum Form {
+    /// Outer products.
+    Outer {
+        uses: Vec<Use>,
+        /// The order of the elements.
+        swapped: bool,
+    },
+    /// Anything.
+    Whole(Value),
+}
+
+/// One outer product, or the sum of one for every position.
+struct Use {
+    /// What depends on the row alone: positions, then axes of the weight.
+    left: Value,
+    /// What depends on the cotangent: positions, then the other axes of the weight.
+    right: Value,
+    /// How many axes are positions.
+    positions: usize,
+}
+
+impl Form {
+    fn lefts(&self) -> Vec<Value> {
+        match self {
+            Form::Outer { uses, .. } => uses.iter().map(|each| each.left).collect(),
+            Form::Whole(_) => Vec::new(),
+        }
+    }
+
+    fn rights(&self) -> Vec<Value> {
+        match self {
+            Form::Outer { uses, .. } => uses.iter().map(|each| each.right).collect(),
+            Form::Whole(value) => vec![*value],
+        }
+    }
+
+    fn block(&self, builder: &Builder, weights: usize, name: String) -> Block {
+        let count = |value: Value, from: usize| size(&builder.ty(value).dims()[from..]);
+        let (left, right, swapped) = match self {
+            Form::Outer { uses, swapped } => {
+                let first = &uses[0];
+                (
+                    count(first.left, first.positions),
+                    count(first.right, first.positions),
+                    *swapped,
+                )
+            }
+            Form::Whole(value) => (1, count(*value, 0), false),
+        };
+        Block {
+            name,
+            weights,
+            left,
+            right,
+            swapped,
+        }
+    }
+}
+
+fn size(dims: &[Dim]) -> usize {
+    dims.iter().filter_map(|dim| dim.fixed()).product()
+}
+
+/// Which values depend on one of these.
+fn dependent(builder: &Builder, cotangents: &[Value]) -> Vec<bool> {
+    let function = builder.function();
+    let mut moves = vec![false; function.nodes.len()];
+    for value in function.nodes.ids() {
+        let args = function.args(value);
+        moves[value.index()] = cotangents.contains(&value) || args.iter().any(|arg| moves[arg.index()]);
+    }
+    moves
+}
+
+/// A gradient as outer products, if it is a sum of such.
+fn outer(builder: &mut Builder, value: Value, moves: &[bool]) -> Option<Form> {
+    let shape = builder.shape(value);
+    let letters = letters_from('a', shape.rank())?;
+    let mut sizes = Sizes::default();
+    sizes.add(&letters, &shape);
+    let terms = terms(builder, value, &letters, &mut sizes)?;
+    let mut uses = Vec::new();
+    let mut orders = Vec::new();
+    for term in terms {
+        let (left, right) = halves(&term, &letters, moves)?;
+        let own = |product: &Product| {
+            letters
+                .iter()
+                .filter(|l| product.has(**l))
+                .copied()
+                .collect::<Vec<char>>()
+        };
+        let (of_left, of_right) = (own(&left), own(&right));
+        let is_whole = of_left.len() + of_right.len() == letters.len();
+        if !is_whole || of_left.is_empty() || of_right.is_empty() {
+            return None;
+        }
+        let is_position = |l: &char| !letters.contains(l) && left.has(*l) && right.has(*l);
+        let positions: Vec<char> = sizes.letters().copied().filter(is_position).collect();
+        let axes = |own: &[char]| [positions.as_slice(), own].concat();
+        uses.push(Use {
+            left: contracted(builder, &left, &axes(&of_left), &sizes)?,
+            right: contracted(builder, &right, &axes(&of_right), &sizes)?,
+            positions: positions.len(),
+        });
+        orders.push((of_left, of_right));
+    }
+    let (first, second) = orders.first()?;
+    let in_order = [first.as_slice(), second].concat() == letters;
+    let swapped = [second.as_slice(), first].concat() == letters;
+    let is_one = orders.iter().all(|order| order.0 == *first);
+    (is_one && (in_order || swapped)).then_some(Form::Outer {
+        uses,
+        swapped: !in_order,
+    })
+}
+
+/// A gradient as a sum of products; letters that are summed in one of them are added to `sizes`.
+fn terms(builder: &Builder, value: Value, letters: &[char], sizes: &mut Sizes) -> Option<Vec<Product>> {
+    if let Some(source) = operand(builder, value, &ops::neg::NEG) {
+        let terms = terms(builder, source, letters, sizes)?;
+        return Some(terms.into_iter().map(|term| term.scaled(-1.0)).collect());
+    }
+    for (op, sign) in [(&ops::add::ADD, 1.0), (&ops::sub::SUB, -1.0)] {
+        if let Some((args, _)) = application(builder, value, op) {
+            let mut found = terms(builder, args[0], letters, sizes)?;
+            let others = terms(builder, args[1], letters, sizes)?;
+            found.extend(others.into_iter().map(|term| term.scaled(sign)));
+            return Some(found);
+        }
+    }
+    if let Some((args, attrs)) = application(builder, value, &ops::transpose::TRANSPOSE) {
+        return terms(builder, args[0], &permuted(attr::ints(attrs, 0), letters), sizes);
+    }
+    if let Some((args, attrs)) = application(builder, value, &ops::reduce_sum::REDUCE_SUM) {
+        let removed = positions(attr::ints(attrs, 0));
+        let shape = builder.shape(args[0]);
+        let mut kept = letters.iter().copied();
+        let inner: Option<Vec<char>> = (0..shape.rank())
+            .map(|axis| match removed.contains(&axis) {
+                true => sizes.fresh(shape.dims()[axis]),
+                false => kept.next(),
+            })
+            .collect();
+        let inner = inner?;
+        return summed(split_or_factor(builder, args[0], &inner), &inner, letters, sizes);
+    }
+    if let Some((args, attrs)) = application(builder, value, &ops::contract::CONTRACT) {
+        let labels = Labels::checked(attr::symbol(attrs, 0));
+        let (mut from, mut to) = (labels.result.clone(), letters.to_vec());
+        for letter in labels.summed() {
+            let at = |own: &[char], arg: Value| {
+                let place = own.iter().position(|known| *known == letter);
+                place.map(|at| builder.ty(arg).dims()[at])
+            };
+            let dim = at(&labels.left, args[0]).or_else(|| at(&labels.right, args[1]))?;
+            from.push(letter);
+            to.push(sizes.fresh(dim)?);
+        }
+        let left = split_or_factor(builder, args[0], &renamed(&labels.left, &from, &to));
+        let right = split_or_factor(builder, args[1], &renamed(&labels.right, &from, &to));
+        return summed(products(&left, &right), &to, letters, sizes);
+    }
+    Some(split_or_factor(builder, value, letters))
+}
+
+/// Products of which those of the letters `all` are summed that are not kept.
+fn summed(terms: Vec<Product>, all: &[char], kept: &[char], sizes: &Sizes) -> Option<Vec<Product>> {
+    let removed = || all.iter().filter(|letter| !kept.contains(letter));
+    terms
+        .into_iter()
+        .map(|term| term.repeated(removed(), sizes))
+        .collect()
+}
+
+/// The part of a product that depends on the row alone, and the part that depends on the cotangent, with what shares axes of the weight with it.
+fn halves(product: &Product, letters: &[char], moves: &[bool]) -> Option<(Product, Product)> {
+    // Values that were made since are products of others; none are factors.
+    let is_moved = |value: &Value| moves.get(value.index()).copied().unwrap_or(true);
+    let mut right: Vec<bool> = product.factors.iter().map(|(value, _)| is_moved(value)).collect();
+    loop {
+        let taken = |letter: &char| {
+            let mut factors = product.factors.iter().zip(&right);
+            letters.contains(letter) && factors.any(|((_, own), is_right)| *is_right && own.contains(letter))
+        };
+        let next = (0..right.len()).find(|at| !right[*at] && product.factors[*at].1.iter().any(taken));
+        match next {
+            Some(at) => right[at] = true,
+            None => break,
+        }
+    }
+    let part = |wanted: bool, coefficient: f64| Product {
+        factors: (0..right.len())
+            .filter(|at| right[*at] == wanted)
+            .map(|at| product.factors[at].clone())
+            .collect(),
+        coefficient,
+    };
+    let halves = (part(false, 1.0), part(true, product.coefficient));
+    (!halves.0.factors.is_empty() && !halves.1.factors.is_empty()).then_some(halves)
+}
+
+/// The sums over rows, columns and uses of the products of pieces with themselves.
+fn sums([lefts, rights]: [&Function; 2], forms: &[Form], blocks: &[Block]) -> Function {
+    let mut builder = Builder::new("factors");
+    let mut scope = Scope::default();
+    for (param, value) in rights.params.iter().zip(nodes::params_of(&mut builder, rights)) {
+        scope.set(nodes::param_name(rights, *param), value);
+    }
+    let values = |named: Vec<(Arc<str>, Value)>| named.into_iter().map(|(_, value)| value);
+    let mut lefts = values(scope.call(&mut builder, lefts));
+    let mut rights = values(scope.call(&mut builder, rights));
+    let mut results: Vec<(Arc<str>, Value)> = Vec::new();
+    for (form, block) in forms.iter().zip(blocks) {
+        let uses = form.lefts().len();
+        if uses > 0 {
+            let pieces: Vec<Value> = lefts.by_ref().take(uses).collect();
+            let elements: usize = pieces.iter().map(|piece| size(builder.ty(*piece).dims())).sum();
+            let sum = grams(&mut builder, &pieces, block.left);
+            let mean = builder.scale(sum, block.left as f64 / elements.max(1) as f64);
+            results.push((format!("{}/left", block.name).into(), mean));
+        }
+        let pieces: Vec<Value> = rights.by_ref().take(form.rights().len()).collect();
+        let sum = grams(&mut builder, &pieces, block.right);
+        results.push((format!("{}/right", block.name).into(), sum));
+    }
+    builder.finish(results)
+}
+
+/// The sum of the products of the vectors of `size` elements in `pieces` with themselves.
+fn grams(builder: &mut Builder, pieces: &[Value], size: usize) -> Value {
+    let mut sum: Option<Value> = None;
+    for piece in pieces {
+        let dims = builder.ty(*piece).dims();
+        let symbols = dims.iter().copied().filter(|dim| dim.fixed().is_none());
+        let count = self::size(dims) / size.max(1);
+        let shape = Shape(symbols.chain([Dim::Fixed(count), Dim::Fixed(size)]).collect());
+        let vectors = builder.reshape(*piece, &shape);
+        let summed: String = ('a'..='z').take(shape.rank() - 1).collect();
+        let gram = builder.contract(vectors, vectors, &format!("{summed}I,{summed}J->IJ"));
+        sum = Some(match sum {
+            Some(before) => builder.add(before, gram),
+            None => gram,
+        });
+    }
+    sum.unwrap_or_else(|| builder.splat(0.0, &Shape::fixed(&[size, size])))
+}

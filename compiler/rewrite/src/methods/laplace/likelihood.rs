@@ -1,0 +1,167 @@
+//! The likelihood of a row as a function of its outputs `f`: its derivatives, and predictions.
+
+use super::super::predict;
+use super::super::train::{Refusal, bind_data, bind_scalars, is_of_row};
+use super::super::plan;
+use super::outputs::{Parts, bind_row};
+use crate::batch::{batch, inline_batched};
+use crate::density::coordinates;
+use crate::differentiate::{differentiate, pull_back};
+use crate::nodes::{self, Scope};
+use crate::rule;
+use bnnc_base::dtype::DType;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Dim, Shape, Symbol};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, Value};
+use bnnc_graph::types::Type;
+use std::sync::Arc;
+
+const ROWS: Dim = Dim::Symbol(Symbol::Batch);
+
+/// `(states.., data..) -> outputs, log_likelihood, slope, curvature`, each with the axis of rows.
+pub fn rows(parts: &Parts<'_>) -> Result<Function, Refusal> {
+    let row = row(parts)?;
+    let of_row = |param: &Value| is_of_row(parts.model, nodes::param_name(&row, *param));
+    let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
+    Ok(batch(&row, &mapped, ROWS))
+}
+
+/// The same of one row.
+fn row(parts: &Parts<'_>) -> Result<Function, Fault> {
+    let derivatives = derivatives(parts)?;
+    let mut builder = Builder::new("rows");
+    let mut scope = Scope::default();
+    bind_row(&mut builder, parts.model, parts.plans, &mut scope);
+    let f = scope.call(&mut builder, &parts.outputs)[0].1;
+    scope.set("outputs", f);
+    let mut results = vec![("outputs".into(), f)];
+    results.extend(scope.call(&mut builder, &derivatives));
+    Ok(rule::remove_dead(&builder.finish(results)))
+}
+
+/// `(outputs, states.., shared.., inputs.., outputs of the row..) -> log_likelihood`.
+pub fn log_likelihood(parts: &Parts<'_>) -> Function {
+    let mut builder = Builder::new("log_likelihood");
+    let scope = arguments(parts, &mut builder);
+    let results = scope.call(&mut builder, &parts.densities.log_likelihood);
+    rule::remove_dead(&builder.finish(results))
+}
+
+/// Adds `outputs` and what a row has, and binds the arguments of the likelihood: those in `f` by it, the others as they are.
+fn arguments(parts: &Parts<'_>, builder: &mut Builder) -> Scope {
+    let mut scope = Scope::default();
+    let f = builder.param("outputs", Type::real(Shape::fixed(&[parts.size])));
+    bind_row(builder, parts.model, parts.plans, &mut scope);
+    let all = scope.call(builder, &parts.arguments);
+    scope.extend(all);
+    let of_f = parts.split(builder, f);
+    scope.extend(of_f);
+    scope
+}
+
+/// `(outputs, ..) -> log_likelihood, slope, curvature`.
+fn derivatives(parts: &Parts<'_>) -> Result<Function, Fault> {
+    let slope = slope(&log_likelihood(parts))?;
+    let second = second(&slope)?;
+    let mut builder = Builder::new("derivatives");
+    let params = nodes::params_of(&mut builder, &slope);
+    let values = builder.inline(&slope, &params);
+    let mut results = nodes::named(&slope, &values);
+    let size = Dim::Fixed(parts.size);
+    let square = Shape(vec![size, size]);
+    let line = builder.iota(size);
+    let identity = builder.one_hot(line, size);
+    let args: Vec<Value> = params.iter().copied().chain([identity]).collect();
+    let mut mapped = vec![false; params.len()];
+    mapped.push(true);
+    let (found, has_axis) = inline_batched(&mut builder, &second, &args, &mapped, size)[0];
+    let found = match has_axis {
+        true => found,
+        // A likelihood that is linear in its outputs has no curvature.
+        false => builder.broadcast_leading(found, size),
+    };
+    let found = builder.reshape(found, &square);
+    results.push(("curvature".into(), builder.neg(found)));
+    Ok(builder.finish(results))
+}
+
+/// `log_likelihood` with its gradient in `outputs`.
+fn slope(log_likelihood: &Function) -> Result<Function, Fault> {
+    let mut builder = Builder::new("slope");
+    let params = nodes::params_of(&mut builder, log_likelihood);
+    let value = builder.inline(log_likelihood, &params)[0];
+    let f = output(log_likelihood, &params);
+    let slope = differentiate(&mut builder, value, &[f])?[0];
+    Ok(builder.finish(vec![("log_likelihood".into(), value), ("slope".into(), slope)]))
+}
+
+/// `(the same.., cotangent) -> cotangent . d slope / d outputs`.
+fn second(slope: &Function) -> Result<Function, Fault> {
+    let mut builder = Builder::new("second");
+    let params = nodes::params_of(&mut builder, slope);
+    let values = builder.inline(slope, &params);
+    let f = output(slope, &params);
+    let ty = builder.ty(f).clone();
+    let cotangent = builder.param("cotangent", ty);
+    let flow = pull_back(&mut builder, &[(values[1], cotangent)], &[f])?[0];
+    Ok(builder.finish(vec![("second".into(), flow)]))
+}
+
+/// The parameter that `f` is.
+fn output(function: &Function, params: &[Value]) -> Value {
+    let mut names = function.params.iter().map(|param| nodes::param_name(function, *param));
+    match names.position(|name| name == "outputs") {
+        Some(at) => params[at],
+        None => unreachable!("a likelihood has its outputs"),
+    }
+}
+
+/// `(outputs [draws, batch, ..], states.., data.., draw0, row0, step) -> log_likelihood, mean, variance, draw, probabilities`.
+/// Nothing where no observation is of a whole output.
+pub fn functions(parts: &Parts<'_>) -> Option<Function> {
+    if parts.densities.predictive.results.is_empty() {
+        return None;
+    }
+    let row = predicted_row(parts);
+    let mut builder = Builder::new("functions_draw");
+    let mut scope = Scope::default();
+    let outputs = Type::real(Shape(vec![ROWS, Dim::Fixed(parts.size)]));
+    scope.set("outputs", builder.param("outputs", outputs));
+    plan::bind_states(&mut builder, parts.plans, &mut scope);
+    bind_data(&mut builder, parts.model, &mut scope);
+    let int = Type::int(Shape::scalar());
+    bind_scalars(&mut builder, &mut scope, &int, &["draw", "row0", "step"]);
+    let rows = builder.iota(ROWS);
+    let first = builder.broadcast_leading(scope.get("row0"), ROWS);
+    let example = builder.add(first, rows);
+    scope.set("example", example);
+    let of_row = |param: &Value| {
+        let name = nodes::param_name(&row, *param);
+        matches!(name, "example" | "outputs") || is_of_row(parts.model, name)
+    };
+    let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
+    let results = scope.call(&mut builder, &batch(&row, &mapped, ROWS));
+    let per_draw = builder.finish(results);
+    Some(predict::over_draws("functions", &per_draw, &["outputs".into()]))
+}
+
+/// Everything about one row from its outputs.
+fn predicted_row(parts: &Parts<'_>) -> Function {
+    let mut builder = Builder::new("row");
+    let mut scope = arguments(parts, &mut builder);
+    let [draw, example, step] = coordinates(&mut builder);
+    scope.extend([
+        ("draw".into(), draw),
+        ("example".into(), example),
+        ("step".into(), step),
+    ]);
+    let mut results: Vec<(Arc<str>, Value)> = scope.call(&mut builder, &parts.densities.log_likelihood);
+    results.extend(scope.call(&mut builder, &parts.densities.predictive));
+    for (_, value) in &mut results {
+        if builder.ty(*value).dtype != DType::Real {
+            *value = builder.to_real(*value);
+        }
+    }
+    builder.finish(results)
+}

@@ -1,0 +1,280 @@
+//! The outputs `f` of a row as a function of the states, and the weights that move them.
+
+use super::super::plan::{self, Plan, state_name};
+use super::super::train::bind_shared;
+use super::super::states;
+use crate::constrain;
+use crate::density::{Densities, dependences};
+use crate::nodes::Scope;
+use crate::{report, rule};
+use bnnc_abi::laplace::Likelihood;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::{Dim, Shape, Sizes};
+use bnnc_graph::builder::{Builder, Window};
+use bnnc_graph::dist::Support;
+use bnnc_graph::function::{Function, Value};
+use bnnc_graph::model::Model;
+use bnnc_graph::types::Type;
+use std::sync::Arc;
+
+/// An argument of an observed distribution that is a part of `f`.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// Its name among the likelihood's arguments: `0/loc`.
+    pub name: Arc<str>,
+    /// Its type on the declared scale.
+    ty: Type,
+    /// Where it lies.
+    support: Support,
+    /// Its type on the reals.
+    free: Type,
+    /// The place of its first element in `f`.
+    at: usize,
+}
+
+impl Piece {
+    fn len(&self) -> usize {
+        self.free.shape.count(&Sizes::default())
+    }
+}
+
+/// What the programs of an approximation are made from.
+pub struct Parts<'a> {
+    /// The functions of the model.
+    pub densities: &'a Densities,
+    /// The model.
+    pub model: &'a Model,
+    /// One per site.
+    pub plans: &'a [Plan<'a>],
+    /// Those of the sites that are approximated.
+    pub weights: Vec<&'a Plan<'a>>,
+    /// `(states.., shared.., inputs.., outputs..) -> arguments..` of one row.
+    pub arguments: Function,
+    /// The arguments that are in `f`, in order.
+    pub pieces: Vec<Piece>,
+    /// Elements of `f`.
+    pub size: usize,
+    /// `(states.., shared.., inputs.., outputs..) -> outputs`: `f` of one row.
+    pub outputs: Function,
+}
+
+impl<'a> Parts<'a> {
+    /// Finds `f` and what moves it.
+    pub fn new(
+        densities: &'a Densities,
+        model: &'a Model,
+        plans: &'a [Plan<'a>],
+    ) -> Result<Parts<'a>, Vec<Diagnostic>> {
+        let arguments = arguments(densities, model, plans);
+        let chosen = chosen(&arguments, model, plans);
+        let looped = chosen.iter().any(|name| name.starts_with("looped/"));
+        if looped {
+            let message = format!("`{}` observes inside a loop, which hides what its outputs are likely by", model.name);
+            let help = "`link = weights` of other methods (`vi`, `nuts`) needs no such arguments; or observe a whole array with one `~`";
+            return Err(vec![report::error(&report::UNFACTORED, message).help(help)]);
+        }
+        let mut pieces = Vec::new();
+        let mut size = 0;
+        for name in chosen {
+            let piece = piece(densities, &arguments, name, size)?;
+            size += piece.len();
+            pieces.push(piece);
+        }
+        let outputs = outputs(&arguments, &pieces);
+        let moves: Vec<Arc<str>> = dependences(&outputs, "outputs");
+        let moved = moved(plans);
+        let is_weight = |plan: &&Plan<'_>| {
+            let state = super::state(plan);
+            moved.iter().any(|name| **name == *state) && moves.iter().any(|name| **name == *state)
+        };
+        let weights: Vec<&Plan<'_>> = plans.iter().filter(is_weight).collect();
+        if weights.is_empty() {
+            let message = format!("no site that is free to move has a say in what `{}` observes", model.name);
+            return Err(vec![report::error(&report::NO_OUTPUT, message)]);
+        }
+        Ok(Parts {
+            densities,
+            model,
+            plans,
+            weights,
+            arguments,
+            pieces,
+            size,
+            outputs,
+        })
+    }
+
+    /// What is known of the likelihood.
+    pub fn likelihood(&self) -> Likelihood {
+        let [observation] = &self.densities.observations[..] else {
+            return Likelihood::Other;
+        };
+        let [piece] = &self.pieces[..] else {
+            return Likelihood::Other;
+        };
+        let is_whole = !self.densities.predictive.results.is_empty();
+        match (&*observation.name, &*piece.name) {
+            ("Normal", "0/loc") if is_whole => Likelihood::Normal,
+            ("Categorical", "0/logits") if is_whole && piece.ty.rank() == 1 => Likelihood::Categorical,
+            ("Bernoulli", "0/logit") if is_whole && piece.ty.rank() == 0 => Likelihood::Bernoulli,
+            _ => Likelihood::Other,
+        }
+    }
+
+    /// The arguments on their declared scales, from `f`.
+    pub fn split(&self, builder: &mut Builder, f: Value) -> Vec<(Arc<str>, Value)> {
+        let one = |piece: &Piece| {
+            let window = Window::full(1).with(0, piece.at, piece.at + piece.len());
+            let part = builder.slice(f, window);
+            let part = builder.reshape(part, &piece.free.shape);
+            let carried = constrain::constrain(builder, piece.support, part);
+            (piece.name.clone(), carried.map_or(part, |(value, _)| value))
+        };
+        self.pieces.iter().map(one).collect()
+    }
+}
+
+/// Names of the states that an optimiser moves.
+pub fn moved(plans: &[Plan<'_>]) -> Vec<Arc<str>> {
+    states::optimised(plans).into_iter().map(|(name, _)| name).collect()
+}
+
+/// Binds every site to its value on the declared scale; returns the log-Jacobian of each.
+pub fn bind_sites(builder: &mut Builder, plans: &[Plan<'_>], scope: &mut Scope) -> Vec<Value> {
+    let mut jacobians = Vec::new();
+    for plan in plans {
+        let position = plan.posterior.params.first().map(|param| state_name(plan, param));
+        let position = scope.get(&position.unwrap_or_default());
+        let Some((value, jacobian)) = constrain::constrain(builder, plan.site.support, position) else {
+            unreachable!("the plans refuse sites that no position stands for")
+        };
+        builder.label(value, &plan.site.name);
+        scope.set(&plan.site.name, value);
+        jacobians.push(jacobian);
+    }
+    jacobians
+}
+
+/// Adds states, shared inputs and the inputs and outputs of one row, and binds them and the sites.
+pub fn bind_row(builder: &mut Builder, model: &Model, plans: &[Plan<'_>], scope: &mut Scope) {
+    plan::bind_states(builder, plans, scope);
+    bind_shared(builder, model, scope);
+    for input in model.inputs.iter().chain(&model.outputs) {
+        let value = builder.param(&input.name, input.ty.clone());
+        scope.set(&input.name, value);
+    }
+    bind_sites(builder, plans, scope);
+}
+
+fn arguments(densities: &Densities, model: &Model, plans: &[Plan<'_>]) -> Function {
+    let mut builder = Builder::new("arguments");
+    let mut scope = Scope::default();
+    bind_row(&mut builder, model, plans, &mut scope);
+    let results = scope.call(&mut builder, &densities.likelihood_arguments);
+    rule::remove_dead(&builder.finish(results))
+}
+
+/// The names of the arguments that are in `f`.
+fn chosen(arguments: &Function, model: &Model, plans: &[Plan<'_>]) -> Vec<Arc<str>> {
+    let moved = moved(plans);
+    let is_moved = |name: &&Arc<str>| dependences(arguments, name).iter().any(|on| moved.contains(on));
+    let of_row = |name: &&Arc<str>| {
+        let mut inputs = model.inputs.iter().chain(&model.outputs);
+        let depends = dependences(arguments, name);
+        inputs.any(|input| depends.contains(&input.name))
+    };
+    let names: Vec<&Arc<str>> = arguments.results.iter().map(|(name, _)| name).collect();
+    let all: Vec<&Arc<str>> = names.into_iter().filter(is_moved).collect();
+    let rows: Vec<&Arc<str>> = all.iter().copied().filter(of_row).collect();
+    let chosen = if rows.is_empty() { all } else { rows };
+    chosen.into_iter().cloned().collect()
+}
+
+fn piece(
+    densities: &Densities,
+    arguments: &Function,
+    name: Arc<str>,
+    at: usize,
+) -> Result<Piece, Vec<Diagnostic>> {
+    let support = name.split_once('/').and_then(|(number, param)| {
+        let observation = densities.observations.get(number.parse::<usize>().ok()?)?;
+        let place = observation.params.iter().position(|(known, _)| **known == *param)?;
+        observation.supports.get(place).copied()
+    });
+    let Some(value) = arguments.result(&name) else {
+        unreachable!("names are those of the results")
+    };
+    let ty = arguments.ty(value).clone();
+    let support = match support.unwrap_or(Support::Real) {
+        support @ (Support::Real | Support::Interval(..) | Support::Simplex) => support,
+        Support::Ordered | Support::Integers(_) => {
+            let message = format!("`{name}` cannot be linearised: its values are not carried onto the reals");
+            return Err(vec![report::error(&report::UNFACTORED, message)]);
+        }
+    };
+    let free = constrain::unconstrained(support, &ty);
+    Ok(Piece {
+        name,
+        ty,
+        support,
+        free,
+        at,
+    })
+}
+
+fn outputs(arguments: &Function, pieces: &[Piece]) -> Function {
+    let mut builder = Builder::new("outputs");
+    let params = crate::nodes::params_of(&mut builder, arguments);
+    let results = builder.inline(arguments, &params);
+    let parts: Vec<Value> = pieces
+        .iter()
+        .map(|piece| {
+            let place = arguments.results.iter().position(|(name, _)| *name == piece.name);
+            let value = place.map_or(Value(0), |place| results[place]);
+            let free = unconstrained(&mut builder, piece.support, value);
+            builder.reshape(free, &Shape::fixed(&[piece.len()]))
+        })
+        .collect();
+    let all = match parts.as_slice() {
+        [only] => *only,
+        parts => builder.concat(parts, 0),
+    };
+    rule::remove_dead(&builder.finish(vec![("outputs".into(), all)]))
+}
+
+/// The inverse of [`constrain::constrain`].
+fn unconstrained(builder: &mut Builder, support: Support, value: Value) -> Value {
+    match support {
+        Support::Interval(lo, hi) => {
+            let above = lo.is_finite().then(|| {
+                let distance = builder.shift(value, -lo);
+                builder.log(distance)
+            });
+            let below = hi.is_finite().then(|| {
+                let negative = builder.neg(value);
+                let distance = builder.shift(negative, hi);
+                builder.log(distance)
+            });
+            match (above, below) {
+                (None, None) => value,
+                (Some(only), None) | (None, Some(only)) => only,
+                (Some(above), Some(below)) => builder.sub(above, below),
+            }
+        }
+        Support::Simplex => {
+            let axis = builder.rank(value) - 1;
+            let size = builder.ty(value).dims()[axis].fixed().unwrap_or(1);
+            let logs = builder.log(value);
+            let window = Window::full(axis + 1);
+            let first = builder.slice(logs, window.clone().with(axis, 0, size - 1));
+            let last = builder.slice(logs, window.with(axis, size - 1, size));
+            let mut dims = builder.ty(logs).dims().to_vec();
+            dims[axis] = Dim::Fixed(size - 1);
+            let kept: Vec<Dim> = dims[..axis].to_vec();
+            let last = builder.reshape(last, &Shape(kept));
+            let last = builder.restore_axes(last, &Shape(dims), &[axis]);
+            builder.sub(first, last)
+        }
+        Support::Real | Support::Ordered | Support::Integers(_) => value,
+    }
+}

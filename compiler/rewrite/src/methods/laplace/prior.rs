@@ -1,0 +1,96 @@
+//! The log prior of the weights and its derivatives.
+
+use super::super::plan;
+use super::super::train::{Refusal, bind_shared};
+use super::outputs::{Parts, bind_sites};
+use crate::density::dependences;
+use crate::differentiate::{differentiate, pull_back};
+use crate::nodes::{self, Scope};
+use crate::rule;
+use bnnc_base::fault::Fault;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, Value};
+use std::sync::Arc;
+
+/// `(states.., shared..) -> log_prior` of the weights, with their log-Jacobians.
+pub fn log_prior(parts: &Parts<'_>) -> Function {
+    let mut builder = Builder::new("log_prior");
+    let mut scope = Scope::default();
+    plan::bind_states(&mut builder, parts.plans, &mut scope);
+    bind_shared(&mut builder, parts.model, &mut scope);
+    let jacobians = bind_sites(&mut builder, parts.plans, &mut scope);
+    let priors = scope.call(&mut builder, &parts.densities.log_priors);
+    let mut sum = builder.real(0.0);
+    for (plan, jacobian) in parts.plans.iter().zip(jacobians) {
+        if !parts.weights.iter().any(|weight| weight.site.name == plan.site.name) {
+            continue;
+        }
+        let prior = priors.iter().find(|(name, _)| *name == plan.site.name);
+        for term in prior.map(|(_, value)| *value).into_iter().chain([jacobian]) {
+            sum = builder.add(sum, term);
+        }
+    }
+    rule::remove_dead(&builder.finish(vec![("log_prior".into(), sum)]))
+}
+
+/// `(states.., shared..) -> log_prior, STATE/slope.., STATE/precision..`: the gradient, and minus the second derivative times ones.
+pub fn prior(parts: &Parts<'_>) -> Result<Function, Refusal> {
+    let slope = slope(parts)?;
+    let mut builder = Builder::new("prior");
+    let params = nodes::params_of(&mut builder, &slope);
+    let values = builder.inline(&slope, &params);
+    let wrt = weights(&mut builder, parts, &slope, &params);
+    let mut seeds = Vec::new();
+    for value in &values[1..] {
+        seeds.push((*value, builder.like(1.0, *value)));
+    }
+    let sums = pull_back(&mut builder, &seeds, &wrt)?;
+    let mut results = nodes::named(&slope, &values);
+    for (weight, sum) in parts.weights.iter().zip(sums) {
+        let name: Arc<str> = format!("{}/precision", super::state(weight)).into();
+        results.push((name, builder.neg(sum)));
+    }
+    Ok(builder.finish(results))
+}
+
+/// `(states.., shared..) -> log_prior, STATE/slope..`.
+pub fn slope(parts: &Parts<'_>) -> Result<Function, Fault> {
+    let log_prior = log_prior(parts);
+    let mut builder = Builder::new("slope");
+    let params = nodes::params_of(&mut builder, &log_prior);
+    let value = builder.inline(&log_prior, &params)[0];
+    let wrt = weights(&mut builder, parts, &log_prior, &params);
+    let slopes = differentiate(&mut builder, value, &wrt)?;
+    let mut results: Vec<(Arc<str>, Value)> = vec![("log_prior".into(), value)];
+    for (weight, slope) in parts.weights.iter().zip(slopes) {
+        results.push((format!("{}/slope", super::state(weight)).into(), slope));
+    }
+    Ok(builder.finish(results))
+}
+
+/// The parameters of a function, copied to `params`, that hold the weights. A function that does not depend on one gets a parameter for it.
+pub fn weights(builder: &mut Builder, parts: &Parts<'_>, function: &Function, params: &[Value]) -> Vec<Value> {
+    let mut of = |weight: &&plan::Plan<'_>| {
+        let state = super::state(weight);
+        let mut names = function.params.iter().map(|param| nodes::param_name(function, *param));
+        match names.position(|name| name == state) {
+            Some(at) => params[at],
+            None => builder.param(&state, super::position_type(weight)),
+        }
+    };
+    parts.weights.iter().map(&mut of).collect()
+}
+
+/// Whether the elements of the weights are independent under the prior, given the other sites.
+pub fn independent(parts: &Parts<'_>) -> bool {
+    let names: Vec<&Arc<str>> = parts.weights.iter().map(|weight| &weight.site.name).collect();
+    parts.weights.iter().all(|weight| {
+        let arguments = &weight.prior.arguments;
+        let on_others = arguments
+            .results
+            .iter()
+            .flat_map(|(name, _)| dependences(arguments, name))
+            .any(|on| names.contains(&&on));
+        weight.prior.distribution.elementwise && !weight.site.support.is_of_vectors() && !on_others
+    })
+}

@@ -1,0 +1,99 @@
+//! Products of second derivatives with vectors: gradients of inner products of gradients with vectors (Pearlmutter 1994, section 2).
+
+use super::super::train::{Refusal, is_of_row};
+use super::outputs::{Parts, bind_row};
+use super::prior;
+use crate::batch::batch;
+use crate::differentiate::differentiate;
+use crate::nodes::{self, Scope};
+use crate::rule;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Dim, Shape, Symbol};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::Function;
+use bnnc_graph::types::Type;
+
+/// `(states.., data.., STATE/vector.. [columns, elements]) -> STATE/product.. [columns, elements]`: minus the second derivative of the sum over
+/// rows of the log likelihood, times the vectors.
+///
+/// # Errors
+/// A path without a derivative.
+pub fn products(parts: &Parts<'_>) -> Result<Function, Refusal> {
+    Ok(over_vectors(parts, &product(parts, &log_likelihood(parts))?))
+}
+
+/// As [`products`], of the log prior of the weights with their log-Jacobians.
+///
+/// # Errors
+/// A path without a derivative.
+pub fn prior_products(parts: &Parts<'_>) -> Result<Function, Refusal> {
+    Ok(over_vectors(parts, &product(parts, &prior::log_prior(parts))?))
+}
+
+/// `(states.., data..) -> log_likelihood`, the sum over rows.
+fn log_likelihood(parts: &Parts<'_>) -> Function {
+    let mut builder = Builder::new("row");
+    let mut scope = Scope::default();
+    bind_row(&mut builder, parts.model, parts.plans, &mut scope);
+    let results = scope.call(&mut builder, &parts.densities.row_log_likelihood);
+    let row = rule::remove_dead(&builder.finish(results));
+    let rows = batch(
+        &row,
+        &with_axis(&row, |name| is_of_row(parts.model, name)),
+        Dim::Symbol(Symbol::Batch),
+    );
+    let mut builder = Builder::new("log_likelihood");
+    let params = nodes::params_of(&mut builder, &rows);
+    let terms = builder.inline(&rows, &params)[0];
+    let sum = builder.reduce_sum(terms, &[0]);
+    builder.finish(vec![("log_likelihood".into(), sum)])
+}
+
+/// The product with one vector, `[elements]`, from a function to a scalar.
+fn product(parts: &Parts<'_>, function: &Function) -> Result<Function, Fault> {
+    let mut builder = Builder::new("products");
+    let params = nodes::params_of(&mut builder, function);
+    let value = builder.inline(function, &params)[0];
+    let states = prior::weights(&mut builder, parts, function, &params);
+    let gradients = differentiate(&mut builder, value, &states)?;
+    let mut inner = builder.real(0.0);
+    for (weight, gradient) in parts.weights.iter().zip(gradients) {
+        let flat = Shape::fixed(&[super::elements(weight)]);
+        let vector = builder.param(&vector(&super::state(weight)), Type::real(flat));
+        let shape = builder.shape(gradient);
+        let vector = builder.reshape(vector, &shape);
+        let terms = builder.mul(gradient, vector);
+        let term = builder.reduce_sum_all(terms);
+        inner = builder.add(inner, term);
+    }
+    let slopes = differentiate(&mut builder, inner, &states)?;
+    let mut results = Vec::new();
+    for (weight, slope) in parts.weights.iter().zip(slopes) {
+        let minus = builder.neg(slope);
+        let flat = builder.reshape(minus, &Shape::fixed(&[super::elements(weight)]));
+        results.push((format!("{}/product", super::state(weight)).into(), flat));
+    }
+    Ok(rule::remove_dead(&builder.finish(results)))
+}
+
+fn vector(state: &str) -> String {
+    format!("{state}/vector")
+}
+
+fn over_vectors(parts: &Parts<'_>, function: &Function) -> Function {
+    let vectors: Vec<String> = parts
+        .weights
+        .iter()
+        .map(|weight| vector(&super::state(weight)))
+        .collect();
+    let mapped = with_axis(function, |name| vectors.iter().any(|vector| vector == name));
+    batch(function, &mapped, Dim::Symbol(Symbol::Columns))
+}
+
+/// For each parameter, whether its name satisfies.
+fn with_axis(function: &Function, satisfies: impl Fn(&str) -> bool) -> Vec<bool> {
+    let params = function.params.iter();
+    params
+        .map(|param| satisfies(nodes::param_name(function, *param)))
+        .collect()
+}

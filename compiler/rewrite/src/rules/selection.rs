@@ -1,0 +1,450 @@
+//! Few elements of a large tensor are computed from few elements of what it is made of.
+//!
+//! Note [Selections]. An index along the symbol `selected` picks elements of a weight's gradient, whose axes are one by a reshape. That would
+//! keep the whole gradient of every row in memory. So the position is split into one along each axis, and those are carried into the
+//! gradient: through elementwise operations, repetitions and sums into the operands of a product, which have one of the axes each.
+//! What no such way leads into is picked from memory.
+
+use crate::nodes::application;
+use crate::rule::Rule;
+use crate::rules::broadcast::positions;
+use crate::rules::outer::is_outer_product;
+use bnnc_base::dtype::DType;
+use bnnc_base::shape::{Dim, Shape, Symbol};
+use bnnc_graph::attr;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::labels::Labels;
+use bnnc_graph::ops;
+use bnnc_graph::types::Type;
+use std::collections::{HashMap, HashSet};
+
+/// Elements picked from a product are products of picked elements.
+pub static SELECTION_OF_PRODUCT: Rule = Rule {
+    name: "selection-of-product",
+    about: "Elements picked from a product with merged axes are products of elements picked from its factors.",
+    apply: |builder, call| {
+        if !std::ptr::eq(call.op.0, &ops::gather::GATHER) {
+            return None;
+        }
+        let (x, index) = (call.args[0], call.args[1]);
+        let axis = *attr::int(call.attrs, 0) as usize;
+        let (args, _) = application(builder, x, &ops::reshape::RESHAPE)?;
+        let source = args[0];
+        if builder.ty(index).dims() != [SELECTED] || !is_product(builder, source, &mut HashSet::new()) {
+            return None;
+        }
+        let size = builder.ty(x).dims()[axis].fixed()?;
+        let index = clamped(builder, index, size);
+        let places = Places::new(builder, x, axis, index);
+        let inner = places.of_reshaped(builder, source, x)?;
+        if inner.0.iter().flatten().count() < 2 {
+            return None;
+        }
+        let picked = inner.pick(builder, source, &mut Known::new());
+        // The picked axis is the last one; the others are those of the source.
+        let mut kept: Vec<Dim> = builder.ty(x).dims().to_vec();
+        kept.remove(axis);
+        kept.push(SELECTED);
+        let picked = builder.reshape(picked, &Shape(kept));
+        let last = builder.rank(picked) - 1;
+        Some(builder.move_axis(picked, last, axis))
+    },
+    examples: || {
+        vec![
+            example(|b, x, y, index| {
+                let outer = b.contract(x, y, "ko,ni->nkoi");
+                let flat = b.reshape(outer, &Shape::fixed(&[2, 2, 9]));
+                b.gather(flat, index, 2)
+            }),
+            example(|b, x, y, index| {
+                let once = b.contract(x, y, "no,ni->noi");
+                let row = b.reduce_sum(x, &[1]);
+                let all = b.broadcast(row, &Shape::fixed(&[2, 3, 3]), &[0]);
+                let e = b.exp(once);
+                let sum = b.add(e, all);
+                let turned = b.transpose(sum, &[1, 2, 0]);
+                let flat = b.reshape(turned, &Shape::fixed(&[9, 2]));
+                b.gather(flat, index, 0)
+            }),
+            example(|b, x, y, index| {
+                let places = b.contract(x, y, "po,pi->poi");
+                let sum = b.reduce_sum(places, &[0]);
+                let other = b.contract(x, y, "po,pi->oi");
+                let sum = b.sub(sum, other);
+                let line = b.iota(Dim::Fixed(3));
+                let line = b.to_real(line);
+                let line = b.broadcast(line, &Shape::fixed(&[3, 3]), &[1]);
+                let scaled = b.mul(sum, line);
+                let flat = b.reshape(scaled, &Shape::fixed(&[9]));
+                b.gather(flat, index, 0)
+            }),
+        ]
+    },
+};
+
+const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
+
+/// A function of two matrices and a selection, summed over the selection, for examples.
+fn example(build: impl Fn(&mut Builder, Value, Value, Value) -> Value) -> Function {
+    let mut builder = Builder::new("example");
+    let ty = Type::real(Shape::fixed(&[2, 3]));
+    let (x, y) = (builder.param("x", ty.clone()), builder.param("y", ty));
+    let index = builder.param("index", Type::int(Shape(vec![SELECTED])));
+    let picked = build(&mut builder, x, y, index);
+    let dims = builder.ty(picked).dims();
+    let axes: Vec<usize> = (0..dims.len()).filter(|axis| dims[*axis] == SELECTED).collect();
+    let value = builder.reduce_sum(picked, &axes);
+    builder.finish(vec![("value".into(), value)])
+}
+
+/// Whether a way leads from a value into operands that are smaller; `seen` are values from which none does.
+fn is_product(builder: &Builder, value: Value, seen: &mut HashSet<Value>) -> bool {
+    if !seen.insert(value) {
+        return false;
+    }
+    let NodeKind::Apply { op, args, .. } = &builder.node(value).kind else {
+        return false;
+    };
+    let smaller = [
+        &ops::contract::CONTRACT,
+        &ops::broadcast::BROADCAST,
+        &ops::reduce_sum::REDUCE_SUM,
+    ];
+    let moves = [&ops::reshape::RESHAPE, &ops::transpose::TRANSPOSE];
+    let is_move = moves.iter().any(|known| std::ptr::eq(*known, op.0)) || op.is_elementwise();
+    smaller.iter().any(|known| std::ptr::eq(*known, op.0))
+        || is_move && args.iter().any(|arg| is_product(builder, *arg, seen))
+}
+
+/// Positions `0..size`, the ends for those outside.
+fn clamped(builder: &mut Builder, index: Value, size: usize) -> Value {
+    let (zero, last) = (
+        builder.like(0.0, index),
+        builder.like(size.saturating_sub(1) as f64, index),
+    );
+    let above = builder.max(index, zero);
+    builder.min(above, last)
+}
+
+/// What has been picked.
+type Known = HashMap<(Value, Places), Value>;
+
+/// For each axis of a tensor, the positions that are picked along it, together with those along the others.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Places(Vec<Option<Value>>);
+
+impl Places {
+    fn new(builder: &Builder, of: Value, axis: usize, index: Value) -> Places {
+        let mut places = vec![None; builder.rank(of)];
+        places[axis] = Some(index);
+        Places(places)
+    }
+
+    /// What is picked from `value`: its other axes, then the picked one.
+    fn pick(&self, builder: &mut Builder, value: Value, known: &mut Known) -> Value {
+        // One axis is picked from what is in memory, which an outer product shall never be.
+        let count = self.0.iter().flatten().count();
+        if count == 0 || count == 1 && !is_outer_product(builder, value) {
+            return self.from_memory(builder, value);
+        }
+        let key = (value, self.clone());
+        if let Some(picked) = known.get(&key) {
+            return *picked;
+        }
+        let picked = self.pick_anew(builder, value, known);
+        known.insert(key, picked);
+        picked
+    }
+
+    fn pick_anew(&self, builder: &mut Builder, value: Value, known: &mut Known) -> Value {
+        let NodeKind::Apply { op, args, attrs } = builder.node(value).kind.clone() else {
+            return self.from_memory(builder, value);
+        };
+        if op.is_elementwise() {
+            let picked: Vec<Value> = args.iter().map(|arg| self.pick(builder, *arg, known)).collect();
+            return builder.apply(op.0, &picked, attrs);
+        }
+        let is = |wanted: &'static bnnc_graph::op::OpDef| std::ptr::eq(wanted, op.0);
+        if is(&ops::constant::CONSTANT) {
+            let ty = builder.ty(value).with_shape(self.picked_shape(builder, value));
+            return builder.constant(&ty, *attr::real(&attrs, 2));
+        }
+        if is(&ops::transpose::TRANSPOSE) {
+            return self.pick_transposed(builder, args[0], &positions(attr::ints(&attrs, 0)), known);
+        }
+        if is(&ops::broadcast::BROADCAST) {
+            let shape = self.picked_shape(builder, value);
+            return self.pick_repeated(
+                builder,
+                (args[0], &shape),
+                &positions(attr::ints(&attrs, 1)),
+                known,
+            );
+        }
+        if is(&ops::reduce_sum::REDUCE_SUM) {
+            return self.pick_summed(builder, args[0], &positions(attr::ints(&attrs, 0)), known);
+        }
+        if is(&ops::contract::CONTRACT) {
+            let labels = Labels::checked(attr::symbol(&attrs, 0));
+            return self.pick_contracted(builder, [args[0], args[1]], &labels, known);
+        }
+        if is(&ops::reshape::RESHAPE)
+            && let Some(inner) = self.of_reshaped(builder, args[0], value)
+        {
+            let shape = self.picked_shape(builder, value);
+            let picked = inner.pick(builder, args[0], known);
+            return builder.reshape(picked, &shape);
+        }
+        self.from_memory(builder, value)
+    }
+
+    /// The axes where nothing is picked, then the picked one where something is.
+    fn picked_shape(&self, builder: &Builder, value: Value) -> Shape {
+        let dims = builder.ty(value).dims();
+        let kept = self.kept().into_iter().map(|axis| dims[axis]);
+        let picked = self.0.iter().any(Option::is_some).then_some(SELECTED);
+        Shape(kept.chain(picked).collect())
+    }
+
+    fn kept(&self) -> Vec<usize> {
+        (0..self.0.len()).filter(|axis| self.0[*axis].is_none()).collect()
+    }
+
+    /// Picks from a tensor that is in memory, with the axes of the picked positions as one.
+    fn from_memory(&self, builder: &mut Builder, value: Value) -> Value {
+        let picked: Vec<usize> = (0..self.0.len()).filter(|axis| self.0[*axis].is_some()).collect();
+        if picked.is_empty() {
+            return value;
+        }
+        let kept = self.kept();
+        let axes: Vec<usize> = kept.iter().chain(&picked).copied().collect();
+        let turned = builder.transpose(value, &axes);
+        let dims = builder.ty(turned).dims().to_vec();
+        let (outer, merged) = dims.split_at(kept.len());
+        let sizes: Option<Vec<usize>> = merged.iter().map(|dim| dim.fixed()).collect();
+        let sizes = sizes.unwrap_or_else(|| unreachable!("only axes of known sizes are picked from"));
+        let mut shape = outer.to_vec();
+        shape.push(Dim::Fixed(sizes.iter().product()));
+        let flat = builder.reshape(turned, &Shape(shape));
+        let places: Vec<Value> = picked.iter().filter_map(|axis| self.0[*axis]).collect();
+        let index = joined(builder, &places, &sizes);
+        builder.gather(flat, index, kept.len())
+    }
+
+    fn pick_transposed(
+        &self,
+        builder: &mut Builder,
+        source: Value,
+        axes: &[usize],
+        known: &mut Known,
+    ) -> Value {
+        let mut inner = vec![None; axes.len()];
+        for (at, axis) in axes.iter().enumerate() {
+            inner[*axis] = self.0[at];
+        }
+        let inner = Places(inner);
+        let picked = inner.pick(builder, source, known);
+        // The axes that are left, in the order that the permutation gives them.
+        let left = inner.kept();
+        let order = axes
+            .iter()
+            .filter_map(|axis| left.iter().position(|kept| kept == axis));
+        let order: Vec<usize> = order.chain(left.len()..builder.rank(picked)).collect();
+        builder.transpose(picked, &order)
+    }
+
+    fn pick_repeated(
+        &self,
+        builder: &mut Builder,
+        (source, shape): (Value, &Shape),
+        axes: &[usize],
+        known: &mut Known,
+    ) -> Value {
+        let inner = Places(axes.iter().map(|axis| self.0[*axis]).collect());
+        let picked = inner.pick(builder, source, known);
+        let kept = self.kept();
+        let mut to: Vec<usize> = axes
+            .iter()
+            .filter_map(|axis| kept.iter().position(|known| known == axis))
+            .collect();
+        if inner.0.iter().any(Option::is_some) {
+            to.push(kept.len());
+        }
+        builder.broadcast(picked, shape, &to)
+    }
+
+    fn pick_summed(
+        &self,
+        builder: &mut Builder,
+        source: Value,
+        removed: &[usize],
+        known: &mut Known,
+    ) -> Value {
+        let mut places = self.0.iter().copied();
+        let rank = builder.rank(source);
+        let inner = (0..rank).map(|axis| match removed.contains(&axis) {
+            true => None,
+            false => places.next().flatten(),
+        });
+        let inner = Places(inner.collect());
+        let picked = inner.pick(builder, source, known);
+        let kept = inner.kept();
+        let axes: Vec<usize> = (0..kept.len())
+            .filter(|at| removed.contains(&kept[*at]))
+            .collect();
+        builder.reduce_sum(picked, &axes)
+    }
+
+    /// The letters that are picked become one.
+    fn pick_contracted(
+        &self,
+        builder: &mut Builder,
+        args: [Value; 2],
+        labels: &Labels,
+        known: &mut Known,
+    ) -> Value {
+        let letter = labels.unused();
+        let place = |of: &char| {
+            let at = labels.result.iter().position(|known| known == of);
+            at.and_then(|at| self.0[at])
+        };
+        let mut of = |arg: Value, letters: &[char]| {
+            let inner = Places(letters.iter().map(place).collect());
+            let mut left: Vec<char> = inner.kept().into_iter().map(|axis| letters[axis]).collect();
+            if left.len() < letters.len() {
+                left.push(letter);
+            }
+            (inner.pick(builder, arg, known), left)
+        };
+        let (left, right) = (of(args[0], &labels.left), of(args[1], &labels.right));
+        let kept = self.kept().into_iter().map(|axis| labels.result[axis]);
+        let picked = Labels {
+            left: left.1,
+            right: right.1,
+            result: kept.chain([letter]).collect(),
+        };
+        builder.contract(left.0, right.0, &picked.to_string())
+    }
+
+    /// The places in `inner`, of which the elements are those of `outer` in another shape. `None` where an axis is picked from in part.
+    fn of_reshaped(&self, builder: &mut Builder, inner: Value, outer: Value) -> Option<Places> {
+        let (from, to) = (builder.shape(outer).0, builder.shape(inner).0);
+        let mut places = vec![None; to.len()];
+        for (outer, inner) in segments(&from, &to)? {
+            let picked: Vec<Value> = outer.clone().filter_map(|axis| self.0[axis]).collect();
+            if picked.is_empty() {
+                continue;
+            }
+            let fixed = |dims: &[Dim]| dims.iter().map(|dim| dim.fixed()).collect::<Option<Vec<usize>>>();
+            let (sizes, parts) = (fixed(&from[outer.clone()])?, fixed(&to[inner.clone()])?);
+            let whole = outer
+                .clone()
+                .all(|axis| self.0[axis].is_some() || from[axis] == Dim::Fixed(1));
+            if !whole {
+                return None;
+            }
+            let known = outer
+                .filter(|axis| self.0[*axis].is_some())
+                .map(|axis| from[axis]);
+            let known = fixed(&known.collect::<Vec<Dim>>())?;
+            debug_assert_eq!(sizes.iter().product::<usize>(), known.iter().product());
+            let index = joined(builder, &picked, &known);
+            split(builder, index, &parts)
+                .into_iter()
+                .zip(inner)
+                .for_each(|(place, axis)| places[axis] = place);
+        }
+        Some(Places(places))
+    }
+}
+
+type Run = std::ops::Range<usize>;
+
+/// Runs of axes of two shapes with as many elements each.
+fn segments(from: &[Dim], to: &[Dim]) -> Option<Vec<(Run, Run)>> {
+    let mut found = Vec::new();
+    let (mut outer, mut inner) = (0, 0);
+    while outer < from.len() || inner < to.len() {
+        let start = (outer, inner);
+        if let (Some(Dim::Symbol(x)), Some(Dim::Symbol(y))) = (from.get(outer), to.get(inner)) {
+            if x != y {
+                return None;
+            }
+            (outer, inner) = (outer + 1, inner + 1);
+        } else {
+            let (mut left, mut right) = (1, 1);
+            loop {
+                let next = |dims: &[Dim], at: usize| dims.get(at).and_then(|dim| dim.fixed());
+                match (next(from, outer), next(to, inner)) {
+                    (Some(size), _) if left < right || left == right && (size == 1 || outer == start.0) => {
+                        (left, outer) = (left * size, outer + 1);
+                    }
+                    (_, Some(size)) if right < left || right == left && (size == 1 || inner == start.1) => {
+                        (right, inner) = (right * size, inner + 1);
+                    }
+                    _ => break,
+                }
+            }
+            if left != right || (outer, inner) == start {
+                return None;
+            }
+        }
+        found.push((start.0..outer, start.1..inner));
+    }
+    Some(found)
+}
+
+/// The position along merged axes.
+fn joined(builder: &mut Builder, places: &[Value], sizes: &[usize]) -> Value {
+    let mut index = places[0];
+    for (place, size) in places.iter().zip(sizes).skip(1) {
+        let scaled = builder.scale(index, *size as f64);
+        index = builder.add(scaled, *place);
+    }
+    index
+}
+
+/// The positions along the axes that were merged; none along those of one element.
+fn split(builder: &mut Builder, index: Value, sizes: &[usize]) -> Vec<Option<Value>> {
+    let mut places = vec![None; sizes.len()];
+    let last = (0..sizes.len()).find(|at| sizes[*at] > 1);
+    let mut rest = index;
+    for at in (0..sizes.len()).rev().filter(|at| sizes[*at] > 1) {
+        if Some(at) == last {
+            places[at] = Some(rest);
+            break;
+        }
+        let above = quotient(builder, rest, sizes[at]);
+        let whole = builder.scale(above, sizes[at] as f64);
+        places[at] = Some(builder.sub(rest, whole));
+        rest = above;
+    }
+    places
+}
+
+/// The largest integers not above `index / divisor`, exactly although reals have as few as 24 digits: each step divides what the one before left,
+/// and what is left after two is off by one at most.
+fn quotient(builder: &mut Builder, index: Value, divisor: usize) -> Value {
+    let mut quotient = builder.like(0.0, index);
+    let mut rest = index;
+    for _ in 0..2 {
+        let real = builder.to_real(rest);
+        let scaled = builder.scale(real, 1.0 / divisor as f64);
+        let below = builder.floor(scaled);
+        let part = builder.to_int(below);
+        quotient = builder.add(quotient, part);
+        let whole = builder.scale(part, divisor as f64);
+        rest = builder.sub(rest, whole);
+    }
+    debug_assert_eq!(builder.ty(index).dtype, DType::Int);
+    let (zero, one, most) = (
+        builder.like(0.0, index),
+        builder.like(1.0, index),
+        builder.like(divisor as f64 - 1.0, index),
+    );
+    let (below, above) = (builder.lt(rest, zero), builder.lt(most, rest));
+    let (down, up) = (builder.select(below, one, zero), builder.select(above, one, zero));
+    let raised = builder.add(quotient, up);
+    builder.sub(raised, down)
+}

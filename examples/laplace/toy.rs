@@ -1,0 +1,186 @@
+//! Two clusters: bands of what is random, and the ratio of the uncertainty between the clusters to that at them.
+
+use crate::figure;
+use crate::runs::{Done, Wish};
+use bnnc_data::Rows;
+use bnnc_data::metrics::Draws;
+use bnnc_run::report::svg::{Axis, Plot, Swatch};
+
+/// The infers with their titles, in the order of the picture.
+const PANELS: [(&str, &str); 10] = [
+    ("mode", "maximum, its noise alone"),
+    ("full", "all 2600 weights"),
+    ("diagonal", "all weights, diagonal"),
+    ("last", "last layer"),
+    ("half_marginal", "50 %, by marginal variance"),
+    ("three_marginal", "3 %, by marginal variance"),
+    ("one_marginal", "1 %, by marginal variance"),
+    ("half_random", "50 %, at random"),
+    ("three_random", "3 %, at random"),
+    ("one_random", "1 %, at random"),
+];
+
+/// The rows of the table: how many weights, and the infers by what chooses them.
+const TABLE: [(&str, [&str; 3]); 3] = [
+    ("50 %", ["half", "half_marginal", "half_random"]),
+    ("3 %", ["three", "three_marginal", "three_random"]),
+    ("1 %", ["one", "one_marginal", "one_random"]),
+];
+
+const SIZE: (f64, f64) = (330.0, 260.0);
+
+/// The empty stretch between the clusters, and the stretches that hold them.
+const BETWEEN: (f64, f64) = (-0.6, 0.3);
+const AT: [(f64, f64); 2] = [(-1.25, -0.7), (0.4, 1.5)];
+
+/// Mean, standard deviation of the mean, and of the target, on a grid.
+struct Band {
+    mean: Vec<f64>,
+    epistemic: Vec<f64>,
+    aleatoric: Vec<f64>,
+}
+
+fn grid() -> Vec<f64> {
+    (0..=200).map(|at| -2.0 + 0.02 * f64::from(at) * 1.05).collect()
+}
+
+fn band(done: &Done, name: &str, x: &[f64]) -> Result<Band, String> {
+    let (infer, outcome) = done.infer(name)?;
+    let last = outcome.splits.last().ok_or("nothing was found")?;
+    let rows = Rows::of(1, x.to_vec(), Vec::new());
+    let words = |stop| format!("{stop:?}");
+    let how = (infer.predictive_draws, &done.context);
+    let mut forecaster = last
+        .found
+        .forecaster(infer, (&rows, false), &outcome.dataset, how)
+        .map_err(words)?;
+    let (mut mean, mut epistemic, mut aleatoric) = (Vec::new(), Vec::new(), Vec::new());
+    forecaster
+        .run(|_, block| {
+            let draws = Draws::new(&block.mean, block.rows);
+            mean.extend((0..block.rows).map(|row| draws.of_row(row).sum::<f64>() / block.draws as f64));
+            epistemic.extend_from_slice(&block.epistemic);
+            aleatoric.extend_from_slice(&block.aleatoric);
+        })
+        .map_err(words)?;
+    Ok(Band {
+        mean,
+        epistemic,
+        aleatoric,
+    })
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() % 2 {
+        0 => (values[middle - 1] + values[middle]) / 2.0,
+        _ => values[middle],
+    }
+}
+
+/// The largest deviation between the clusters over the median at them.
+fn ratio(band: &Band, x: &[f64]) -> f64 {
+    let within = |(low, high): (f64, f64)| {
+        let inside = x
+            .iter()
+            .zip(&band.epistemic)
+            .filter(move |(x, _)| (low..=high).contains(*x));
+        inside.map(|(_, sd)| *sd)
+    };
+    within(BETWEEN).fold(0.0, f64::max) / median(AT.into_iter().flat_map(within).collect())
+}
+
+fn panel(done: &Done, (name, title): (&str, &str), x: &[f64]) -> Result<Plot, String> {
+    let (_, outcome) = done.infer(name)?;
+    let train = &outcome.dataset.train;
+    let y = train.original("y").map_err(|found| found.message)?;
+    let sigma = band(done, "full", &x[..1])?.aleatoric[0];
+    let band = band(done, name, x)?;
+    let (low, high) = (Axis::between("x", -2.0, 2.2), Axis::between("y", -3.2, 3.2));
+    let mut plot = Plot::new(title, SIZE, low, high);
+    let epistemic = |at: usize| band.epistemic.get(at).copied().unwrap_or(0.0);
+    for (class, factor, noise) in [("band90", 2.0, sigma), ("band50", 2.0, 0.0)] {
+        let half: Vec<f64> = (0..x.len())
+            .map(|at| factor * epistemic(at).hypot(noise))
+            .collect();
+        let ends = |sign: f64| -> Vec<f64> {
+            band.mean
+                .iter()
+                .zip(&half)
+                .map(|(mean, half)| mean + sign * half)
+                .collect()
+        };
+        plot.band(class, x, &ends(-1.0), &ends(1.0));
+    }
+    plot.dots(
+        "data",
+        train.inputs.iter().zip(&y).step_by(2).map(|(x, y)| (*x, *y, 1.1)),
+    );
+    plot.line("mean", x.iter().copied().zip(band.mean.iter().copied()));
+    if name == "mode" {
+        plot.legend(Swatch::Box, "band50", "2 sd of f");
+        plot.legend(Swatch::Box, "band90", "and of the noise");
+    }
+    Ok(plot)
+}
+
+/// The bands of the first seed; the table over all of them.
+///
+/// # Errors
+/// What is wrong, as text.
+pub fn picture(wish: Wish, seeds: usize) -> Result<String, String> {
+    let x = grid();
+    let mut ratios: Vec<(&str, Vec<f64>)> = ["full", "diagonal", "last"]
+        .map(|name| (name, Vec::new()))
+        .to_vec();
+    ratios.extend(
+        TABLE
+            .iter()
+            .flat_map(|(_, infers)| infers.map(|name| (name, Vec::new()))),
+    );
+    let mut plots = Vec::new();
+    for seed in 0..seeds.max(1) {
+        let done = Wish {
+            program: "laplace/toy.bnn",
+            seed: seed as u64,
+            ..wish.clone()
+        }
+        .run()?;
+        if seed == 0 {
+            let panels = PANELS.iter().map(|which| panel(&done, *which, &x));
+            plots = panels.collect::<Result<_, String>>()?;
+        }
+        for (name, found) in &mut ratios {
+            found.push(ratio(&band(&done, name, &x)?, &x));
+        }
+    }
+    let of = |name: &str| {
+        let found = ratios.iter().find(|(known, _)| *known == name);
+        found.map_or(f64::NAN, |(_, found)| median(found.clone()))
+    };
+    println!(
+        "standard deviation of f: the largest between the clusters over the median at them; median over {seeds} seeds\n"
+    );
+    println!(
+        "all weights: full {:.2}, diagonal {:.2}, last layer {:.2}\n",
+        of("full"),
+        of("diagonal"),
+        of("last")
+    );
+    println!("| weights | by diagonal variance | by marginal variance | at random |\n|---|---|---|---|");
+    for (share, infers) in TABLE {
+        println!(
+            "| {share} | {:.2} | {:.2} | {:.2} |",
+            of(infers[0]),
+            of(infers[1]),
+            of(infers[2])
+        );
+    }
+    Ok(figure::page(
+        "Two clusters: which weights are random",
+        &plots,
+        SIZE,
+        4,
+    ))
+}

@@ -1,0 +1,138 @@
+//! Digits that are turned: metrics by the angle, and what is gained by rejecting the most unsure.
+
+use crate::figure::{self, CURVES};
+use crate::runs::{Done, Wish};
+use bnnc_run::report::svg::{Axis, Plot, Swatch};
+
+/// The infers that are drawn, with their titles; the table has all.
+const DRAWN: [(&str, &str); 7] = [
+    ("mode", "maximum"),
+    ("diagonal", "diagonal"),
+    ("selected_1000", "1000 selected"),
+    ("random_1000", "1000 at random"),
+    ("swag", "SWAG"),
+    ("five", "5 members"),
+    ("dropout", "dropout"),
+];
+
+const SIZE: (f64, f64) = (460.0, 320.0);
+
+/// The metrics that are drawn, with what they are.
+const METRICS: [(&str, &str); 4] = [
+    ("log_likelihood", "log likelihood"),
+    ("accuracy", "accuracy"),
+    ("ece", "calibration error"),
+    ("brier", "Brier score"),
+];
+
+/// Angles with the metrics of the test rows turned by them.
+fn angles(done: &Done, name: &str, metric: &str) -> Result<Vec<(f64, f64)>, String> {
+    let (infer, outcome) = done.infer(name)?;
+    let last = outcome.splits.last().ok_or("nothing was found")?;
+    let spec = done.manifest.data.iter().find(|spec| spec.name == infer.data);
+    let first = spec.and_then(|spec| spec.rotate.first().copied()).unwrap_or(0.0);
+    let sets = std::iter::once((first, &last.metrics))
+        .chain(last.turned.iter().map(|(degrees, set)| (*degrees, set)));
+    let value = |set: &[(String, f64)]| {
+        set.iter()
+            .find(|(name, _)| name == metric)
+            .map(|(_, value)| *value)
+    };
+    Ok(sets
+        .filter_map(|(degrees, set)| Some((degrees, value(set)?)))
+        .collect())
+}
+
+fn drawn(done: &Done) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    let curves = DRAWN.into_iter().zip(CURVES);
+    let known = |name: &str| done.infer(name).is_ok();
+    curves
+        .filter(move |((name, _), _)| known(name))
+        .map(|((name, title), class)| (name, title, class))
+}
+
+fn of_metric(done: &Done, (metric, label): (&str, &str)) -> Result<Plot, String> {
+    let mut curves = Vec::new();
+    for (name, title, class) in drawn(done) {
+        curves.push((angles(done, name, metric)?, title, class));
+    }
+    let all = curves.iter().flat_map(|(points, ..)| points.iter());
+    let x = Axis::around("degrees", all.clone().map(|(degrees, _)| *degrees));
+    let mut plot = Plot::new(label, SIZE, x, Axis::around("", all.map(|(_, value)| *value)));
+    for (points, title, class) in curves {
+        plot.line(class, points.into_iter());
+        if metric == "accuracy" || metric == "log_likelihood" {
+            let half = DRAWN.iter().position(|(_, known)| *known == title).unwrap_or(0) < 4;
+            if half == (metric == "log_likelihood") {
+                plot.legend(Swatch::Line, class, title);
+            }
+        }
+    }
+    Ok(plot)
+}
+
+fn of_rejection(done: &Done) -> Result<Plot, String> {
+    let x = Axis::between("rejected, the most unsure first", -0.02, 0.92);
+    let mut plot = Plot::new(
+        "Accuracy on digits and pieces of digits",
+        SIZE,
+        x,
+        Axis::between("", 0.4, 1.02),
+    );
+    for (name, _, class) in drawn(done) {
+        let (_, outcome) = done.infer(name)?;
+        plot.line(
+            class,
+            outcome
+                .rejection()
+                .into_iter()
+                .map(|(fraction, accuracy, _)| (fraction, accuracy)),
+        );
+    }
+    Ok(plot)
+}
+
+fn table(done: &Done) -> Result<(), String> {
+    println!(
+        "| | accuracy | log likelihood | ece | brier | 60 degrees: accuracy | log likelihood | ece | brier | AUROC | half rejected | fit s |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
+    for outcome in &done.result.outcomes {
+        let mut cells = vec![outcome.name.clone()];
+        for degrees in [0.0, 60.0] {
+            for metric in ["accuracy", "log_likelihood", "ece", "brier"] {
+                let points = angles(done, &outcome.name, metric)?;
+                let at = points.iter().find(|(angle, _)| *angle == degrees);
+                cells.push(at.map_or(String::new(), |(_, value)| format!("{value:.3}")));
+            }
+        }
+        let last = outcome.splits.last().ok_or("nothing was found")?;
+        let auroc = last.metrics.iter().find(|(name, _)| name == "ood_auroc");
+        cells.push(auroc.map_or(String::new(), |(_, value)| format!("{value:.3}")));
+        let half = outcome
+            .rejection()
+            .into_iter()
+            .find(|(fraction, ..)| *fraction == 0.5);
+        cells.push(half.map_or(String::new(), |(_, accuracy, _)| format!("{accuracy:.3}")));
+        cells.push(format!("{:.1}", last.fit_seconds));
+        println!("| {} |", cells.join(" | "));
+    }
+    Ok(())
+}
+
+/// Metrics by the angle, and rejections.
+///
+/// # Errors
+/// What is wrong, as text.
+pub fn picture(wish: Wish) -> Result<String, String> {
+    let done = Wish {
+        program: "digits/turned.bnn",
+        ..wish
+    }
+    .run()?;
+    table(&done)?;
+    let metrics = METRICS.iter().map(|metric| of_metric(&done, *metric));
+    let mut plots = metrics.collect::<Result<Vec<Plot>, String>>()?;
+    plots.push(of_rejection(&done)?);
+    Ok(figure::page("Digits turned by more and more", &plots, SIZE, 2))
+}

@@ -1,0 +1,246 @@
+//! Laplace's approximation: the programs from which a Gaussian around a maximum is built, and the options that say how.
+//!
+//! The weights `w` are the sites that move what a row is likely by: `f(x, w)`, the arguments of the observed distributions that depend on the
+//! row, each brought onto the reals by the bijection of its support and laid out in one vector of `outputs` elements. Every other
+//! site (a noise level, a hyperparameter) keeps the value that the search found.
+
+use crate::code::Artifact;
+use crate::manifest::Train;
+
+/// The part of an infer that approximates the posterior by Gaussians around maxima.
+///
+/// Programs and their ports, besides states and data ports. `n` runs over the rows of a call (symbol `batch`), `k` over cotangents
+/// (symbol `columns`):
+/// - `rows`: outputs `outputs` `[batch, outputs]`, `log_likelihood` `[batch]`, `slope` `[batch, outputs]` (`d log p / d f`) and `curvature`
+///   `[batch, outputs, outputs]` (`- d2 log p / d f2`).
+/// - `gradient`: outputs `log_likelihood` (of all rows of the call) and `STATE/gradient` `[elements]` of it.
+/// - `jacobian`: input `cotangents` `[batch, columns, outputs]`; outputs `cotangents . df/dw`: `STATE/jacobian` `[batch, columns, elements]` for
+///   each of `weights`.
+/// - `selected`: as `jacobian`, with the inputs `STATE/index` `[selected]` (int) and `STATE/chosen` `[selected]` (real, 1 where the column is an
+///   element of this state, else 0 with index 0); the only output is `jacobian` `[batch, columns, selected]`. Its memory does not depend
+///   on the number of weights.
+/// - `squares`: input `cotangents`; outputs `STATE/squares` `[elements]`: the sums over `n` and `k` of the squares of the Jacobian.
+/// - `spread`: inputs `cotangents` and `STATE/variance` `[elements]`; output `spread` `[batch, columns, columns]`: the Jacobian times the
+///   diagonal matrix of the variances times the Jacobian transposed.
+/// - `factors`: input `cotangents`; outputs `BLOCK/left` `[left, left]` and `BLOCK/right` `[right, right]`: sums over rows of `a a'`, and over rows and
+///   columns of `g g'`, where the Jacobian of a block is the outer product of `a` and `g`.
+/// - `products`: inputs `STATE/vector` `[columns, elements]`; outputs `STATE/product` `[columns, elements]`: minus the second derivative of the sum over rows of
+///   `log p`, times the vectors.
+/// - `prior`: inputs the states and what all rows share; outputs `log_prior` (with log-Jacobians), `STATE/slope` `[elements]`, its derivative, and
+///   `STATE/precision` `[elements]`: minus its second derivative times a vector of ones, which is the diagonal where the elements are independent.
+/// - `prior_products`: as `products`, of the log prior.
+/// - `functions`: inputs `outputs` `[draws, batch, outputs]`, `draw0`, `row0`, `step`; outputs as [`crate::manifest::Infer::predict`], and `variance` `[draws,
+///   batch, ..]` of the output given `f` where its distribution states one.
+/// - `inputs`: inputs `cotangents` and `STATE/vector` `[batch, columns, elements]`; outputs `INPUT/slope` and `INPUT/bend` `[batch, columns, ..]` for each real input
+///   of a row: the derivatives in it of `cotangent . f` and of `cotangent . df/dw . vector`. The derivative of the variance of `c . f` is twice the
+///   second one at the vector `P^-1 J' c'`.
+/// - [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each of `weights`.
+#[derive(Clone)]
+pub struct Laplace {
+    /// How the maximum is found; none of its epochs are run where `search` is false.
+    pub train: Train,
+    /// Whether the maximum is searched; else the start is taken for it.
+    pub search: bool,
+    /// What is approximated.
+    pub weights: Vec<Weights>,
+    /// Scalars among all sites that move the outputs, approximated or not: `D` in the scale of the prior of a subnetwork.
+    pub parameters: usize,
+    /// Elements of `f`.
+    pub outputs: usize,
+    /// What is known of the likelihood.
+    pub likelihood: Likelihood,
+    /// Whether the elements of the weights are independent under the prior, given the other sites.
+    pub independent: bool,
+    /// The programs.
+    pub programs: Programs,
+    /// The blocks of `factors`.
+    pub blocks: Vec<Block>,
+    /// What is built.
+    pub options: Options,
+}
+
+/// The programs that the options need; the others are absent.
+#[derive(Clone)]
+pub struct Programs {
+    /// `f`, its likelihood, and the derivatives of that.
+    pub rows: Artifact,
+    /// The gradient of the log likelihood.
+    pub gradient: Artifact,
+    /// Jacobians of all weights.
+    pub jacobian: Option<Artifact>,
+    /// Jacobians of selected weights.
+    pub selected: Option<Artifact>,
+    /// The diagonal of products of Jacobians.
+    pub squares: Option<Artifact>,
+    /// Jacobians around a diagonal matrix.
+    pub spread: Option<Artifact>,
+    /// Kronecker factors.
+    pub factors: Option<Artifact>,
+    /// Products of the second derivative of the likelihood.
+    pub products: Option<Artifact>,
+    /// The log prior and its curvature.
+    pub prior: Artifact,
+    /// Products of the second derivative of the prior.
+    pub prior_products: Option<Artifact>,
+    /// Derivatives in the inputs.
+    pub inputs: Artifact,
+    /// Predictions from `f`; absent where the observations cannot be separated from the sites.
+    pub functions: Option<Artifact>,
+}
+
+/// A site that is approximated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Weights {
+    /// The state that holds its position: `hidden.w/loc`.
+    pub state: String,
+    /// The site: `hidden.w`.
+    pub site: String,
+    /// Elements of the position.
+    pub elements: usize,
+}
+
+/// A diagonal block of a Kronecker-factored curvature. Element `i * right + j` of its weights has row `i` of `left` and row `j` of `right`, or the other way
+/// round where it is `swapped` (element `j * left + i`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The prefix of its outputs.
+    pub name: String,
+    /// Its number among the weights.
+    pub weights: usize,
+    /// The size of the left factor; 1 where the right one is the whole block, and there is no left output.
+    pub left: usize,
+    /// The size of the right factor.
+    pub right: usize,
+    /// The order of its elements.
+    pub swapped: bool,
+}
+
+/// What is known of the likelihood of one row given `f`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Likelihood {
+    /// Normal around `f`, with a scale that no row changes.
+    Normal,
+    /// Classes with logits `f`.
+    Categorical,
+    /// A truth value with the logit `f`.
+    Bernoulli,
+    /// Anything else.
+    Other,
+}
+
+/// What is built, and how it is used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// The form of the precision.
+    pub structure: Structure,
+    /// What stands for the curvature of the likelihood.
+    pub curvature: Curvature,
+    /// The weights that are random.
+    pub over: Over,
+    /// How predictions are made.
+    pub link: Link,
+    /// Where the factor on the precision of the prior comes from.
+    pub prior_precision: PriorPrecision,
+    /// What has a factor of its own.
+    pub prior_structure: PriorStructure,
+    /// Whether the precision of the prior of `S` of `D` weights is multiplied by `S / D`.
+    pub scale_prior: bool,
+    /// Whether the factor is tuned while the maximum is searched.
+    pub online: bool,
+    /// What the log likelihood is divided by.
+    pub temperature: f64,
+}
+
+/// The form of the precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Structure {
+    /// A whole matrix.
+    Full,
+    /// Its diagonal.
+    Diagonal,
+    /// Per site a Kronecker product.
+    Kronecker,
+    /// So many eigenvectors, besides the prior.
+    LowRank(usize),
+    /// In the space of functions: a kernel over all training rows, or so many that are chosen at random.
+    Functional(Option<usize>),
+}
+
+/// What stands for the curvature of the log likelihood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Curvature {
+    /// The generalised Gauss-Newton matrix: second derivatives in the outputs, first ones in the weights.
+    Ggn,
+    /// The empirical Fisher matrix: outer products of the gradients of rows.
+    Fisher,
+    /// The second derivative.
+    Hessian,
+}
+
+/// The weights that are random.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Over {
+    /// All of [`Laplace::weights`].
+    All,
+    /// Those with the highest scores.
+    Subnetwork {
+        /// How many, as a number from 1 on or as a fraction below 1 of all.
+        size: f64,
+        /// Their scores.
+        by: Score,
+    },
+}
+
+/// What ranks weights for a subnetwork; the highest are taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Score {
+    /// The marginal variance under a diagonal precision.
+    Diagonal,
+    /// The marginal variance under the full precision.
+    Marginal,
+    /// The absolute value.
+    Magnitude,
+    /// A random number.
+    Random,
+    /// The variance under the posterior of an earlier infer (`vi` or `swag`).
+    Infer(String),
+}
+
+/// How predictions are made from the Gaussian of the weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// Linearised: in closed form for a Normal likelihood, by the probit approximation for classes, else by draws of `f`.
+    Glm,
+    /// Linearised, with the probit approximation.
+    Probit,
+    /// Linearised, with the Laplace bridge.
+    Bridge,
+    /// Linearised, with the normalised Laplace bridge.
+    BridgeNormalised,
+    /// Linearised, by draws of `f`.
+    MonteCarlo,
+    /// By draws of the weights through the network.
+    Weights,
+}
+
+/// Where the factor on the precision of the prior comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PriorPrecision {
+    /// It is this; 1 leaves the prior as the model states it.
+    Given(f64),
+    /// It maximises the marginal likelihood.
+    MarginalLikelihood,
+    /// It maximises the predictive log likelihood of the validation rows over a grid.
+    Validation,
+}
+
+/// What has a factor of its own on the precision of the prior.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PriorStructure {
+    /// All weights together.
+    Scalar,
+    /// Each site.
+    Layer,
+    /// Each weight.
+    Diagonal,
+}

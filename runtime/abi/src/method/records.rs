@@ -1,0 +1,513 @@
+//! The record of every method.
+
+use super::{Finds, MethodDef, OptionDef, OptionKind, Phase, Takes};
+
+const fn option(
+    name: &'static str,
+    doc: &'static str,
+    kind: OptionKind,
+    default: &'static str,
+    phase: Phase,
+) -> OptionDef {
+    OptionDef {
+        name,
+        doc,
+        kind,
+        default,
+        phase,
+        built: true,
+    }
+}
+
+macro_rules! training_options {
+    ($($extra:expr),* $(,)?) => {
+        training_options!(EPOCHS, "f32"; $($extra),*)
+    };
+    ($epochs:expr, $precision:literal; $($extra:expr),* $(,)?) => {
+        &[
+            $epochs,
+            option("batch", "Rows per step; 0 takes all rows.", OptionKind::Int(0), "128", Phase::Run),
+            option("optimiser", "The optimiser and its arguments.", OptionKind::Optimiser, "Adam(1e-3)", Phase::Compile),
+            option("schedule", "The learning rate over the run: `constant`, `cosine` (to zero), `linear` (to zero), or `step(fraction, factor)`.",
+                OptionKind::Call, "constant", Phase::Run),
+            option("patience", "Stop after this many epochs without improvement on the validation rows; 0 never stops.",
+                OptionKind::Int(0), "0", Phase::Run),
+            option("predictive_draws", "Posterior draws that predictions average over.", OptionKind::Int(1), "100", Phase::Run),
+            option("start", "What the optimiser starts from: the values of an earlier infer, or `safetensors(\"FILE\")`, a file that holds sites by name.", OptionKind::Start, "", Phase::Run),
+            option("precision", "The width of reals.", OptionKind::Word(&["f32", "f64"]), $precision, Phase::Compile),
+            $($extra),*
+        ]
+    };
+}
+
+const EPOCHS: OptionDef = option(
+    "epochs",
+    "Passes over the training rows.",
+    OptionKind::Int(1),
+    "100",
+    Phase::Run,
+);
+
+const EPOCHS_OF_SEARCH: OptionDef = option(
+    "epochs",
+    "Passes over the training rows in search of the maximum; without a value 100, and none with `start`.",
+    OptionKind::Int(0),
+    "",
+    Phase::Run,
+);
+
+/// A run-time option.
+const fn run(name: &'static str, doc: &'static str, kind: OptionKind, default: &'static str) -> OptionDef {
+    option(name, doc, kind, default, Phase::Run)
+}
+
+/// Positive numbers.
+const POSITIVE: OptionKind = OptionKind::Real(0.0, f64::INFINITY);
+
+macro_rules! sampling_options {
+    ($warmup:literal, $draws:literal, $($extra:expr),* $(,)?) => {
+        &[
+            run("chains", "Independent chains.", OptionKind::Int(1), "4"),
+            run("warmup", "Iterations of each chain before draws are kept; step size and metric are adapted in them.",
+                OptionKind::Int(0), $warmup),
+            run("draws", "Draws kept of each chain.", OptionKind::Int(1), $draws),
+            run("thin", "Iterations per draw that is kept.", OptionKind::Int(1), "1"),
+            run("temperature", "What the log likelihood is divided by: 1 is the posterior, more is a tempered (safe) one.", POSITIVE, "1"),
+            run("start", "What the chains start from: the values of an earlier infer, or `safetensors(\"FILE\")`, a file that holds sites by name.", OptionKind::Start, ""),
+            run("jitter", "Chains start within plus and minus this of the start, on the unconstrained scale; without a value 2, and 0 \
+                 with `start`.", OptionKind::AtLeast(0.0), ""),
+            run("predictive_draws", "Posterior draws that predictions average over, evenly spaced over all chains.",
+                OptionKind::Int(1), "1000"),
+            run("report", "Sites whose every element is diagnosed; without names all sites of a small model, and predictions and the \
+                 norm of each site of a large one.", OptionKind::Names, ""),
+            run("loo", "Whether rows are left out one at a time by PSIS-LOO: `auto` where it takes few millions of likelihoods, \
+                 `always`, or `never`; never for a tempered posterior.", OptionKind::Word(&["auto", "always", "never"]), "auto"),
+            run("store", "Where draws are kept until the end: in `memory`, or on `disk` alone, from where the draws of one site at a time are read.",
+                OptionKind::Word(&["memory", "disk"]), "memory"),
+            option("noncentre", "Sites that are sampled as their noise: the position is `(value - loc) / scale`.",
+                OptionKind::Names, "", Phase::Compile),
+            option("precision", "The width of reals.", OptionKind::Word(&["f32", "f64"]), "f64", Phase::Compile),
+            $($extra),*
+        ]
+    };
+}
+
+const STEP_SIZE: OptionDef = run(
+    "step_size",
+    "The step size; without a value it is adapted in the warm-up.",
+    POSITIVE,
+    "",
+);
+
+const METRIC: OptionDef = run(
+    "metric",
+    "The metric that the warm-up finds: `diagonal`, or `dense` with correlations, from positions and the gradients of `nuts` and \
+     `hmc`; `windowed` and `windowed_dense` from positions alone in the windows of Stan; `unit` is none. `automatic` is `dense` for \
+     `nuts` and `hmc` of models without layers in at most 50 dimensions, else `diagonal`.",
+    OptionKind::Word(&[
+        "automatic",
+        "diagonal",
+        "dense",
+        "windowed",
+        "windowed_dense",
+        "unit",
+    ]),
+    "automatic",
+);
+
+const fn target_acceptance(default: &'static str) -> OptionDef {
+    run(
+        "target_acceptance",
+        "The mean acceptance rate that the step size is adapted to.",
+        OptionKind::Real(0.0, 1.0),
+        default,
+    )
+}
+
+const BATCH_OF_GRADIENT: OptionDef = run(
+    "batch",
+    "Rows per gradient; 0 takes all rows.",
+    OptionKind::Int(0),
+    "128",
+);
+
+const STEPS: OptionDef = run(
+    "schedule",
+    "The step size over the run: `constant`, `polynomial(b, gamma)` (times (1 + t / b)^-gamma in iteration t), or \
+     `cyclical(cycles, exploration)` (a cosine to zero in each cycle, of whose first part no draws are kept).",
+    OptionKind::Call,
+    "constant",
+);
+
+const fn given_step(default: &'static str) -> OptionDef {
+    run("step_size", "The step size.", POSITIVE, default)
+}
+
+const fn sampler(name: &'static str, doc: &'static str, options: &'static [OptionDef]) -> MethodDef {
+    MethodDef {
+        name,
+        doc,
+        options,
+        takes: Takes::ModelOrFixed,
+        finds: Finds::Chains,
+        built: true,
+    }
+}
+
+/// Sorted by name.
+pub static ALL: &[MethodDef] = &[
+    planned("collapsed", "Collapsed inference by weighted model integration."),
+    MethodDef {
+        name: "dropout",
+        doc: "The maximum of the posterior density under random masks on the inputs of layers, which predictions draw too.",
+        options: training_options![
+            option(
+                "rate",
+                "The probability that an input of a layer is dropped.",
+                OptionKind::Real(0.0, 1.0),
+                "0.1",
+                Phase::Compile
+            ),
+            option(
+                "layers",
+                "The layers whose inputs are dropped; without names all but the first.",
+                OptionKind::Names,
+                "",
+                Phase::Compile
+            ),
+        ],
+        takes: Takes::Model,
+        finds: Finds::Training,
+        built: true,
+    },
+    MethodDef {
+        name: "ensemble",
+        doc: "Several maxima of the posterior density, from different starts; predictions average over them.",
+        options: training_options![run("members", "How many.", OptionKind::Int(1), "5")],
+        takes: Takes::ModelOrFixed,
+        finds: Finds::Ensemble,
+        built: true,
+    },
+    sampler(
+        "hmc",
+        "Static Hamiltonian Monte Carlo.",
+        sampling_options![
+            "1000",
+            "1000",
+            run("steps", "Leapfrog steps per iteration.", OptionKind::Int(1), "16"),
+            target_acceptance("0.8"),
+            STEP_SIZE,
+            METRIC,
+        ],
+    ),
+    MethodDef {
+        name: "laplace",
+        doc: "A Gaussian around the maximum of the posterior.",
+        options: training_options![
+            EPOCHS_OF_SEARCH, "f64";
+            option(
+                "over",
+                "Which weights are random: `all`, `last_layer`, layers or sites in brackets, or `subnetwork(size, by = score)` with a number of \
+                 weights (or a fraction below 1) and a score: their variance under a `diagonal` approximation or under the exact `marginal`, \
+                 their `magnitude`, a `random` number, or their variance under an earlier infer, by its name. The others stay at the maximum.",
+                OptionKind::Weights(&["diagonal", "marginal", "magnitude", "random"]),
+                "all",
+                Phase::Compile
+            ),
+            option(
+                "structure",
+                "The form of the precision: `full`, `diagonal`, `kronecker` (a product of two factors per site), `low_rank(rank)` besides the prior, or \
+                 `functional` (a kernel over all training rows) and `functional(rows)` (over rows chosen at random).",
+                OptionKind::Call,
+                "full",
+                Phase::Compile
+            ),
+            option(
+                "curvature",
+                "What stands for the curvature of the log likelihood: `ggn` (generalised Gauss-Newton), `fisher` (empirical Fisher) or `hessian`.",
+                OptionKind::Word(&["ggn", "fisher", "hessian"]),
+                "ggn",
+                Phase::Compile
+            ),
+            option(
+                "link",
+                "How predictions are made: `glm` linearises, in closed form for a Normal likelihood, by `probit` for classes and by `monte_carlo` \
+                 over functions for others; `bridge` and `bridge_normalised` are the Laplace bridge; `weights` draws weights.",
+                OptionKind::Word(&["glm", "probit", "bridge", "bridge_normalised", "monte_carlo", "weights"]),
+                "glm",
+                Phase::Compile
+            ),
+            run(
+                "prior_precision",
+                "A factor on the precision of the prior: a number, or tuned by `marginal_likelihood` or on the `validation` rows.",
+                OptionKind::NumberOr(&["marginal_likelihood", "validation"]),
+                "1"
+            ),
+            run(
+                "prior_structure",
+                "What has a factor of its own: all weights (`scalar`), each site (`layer`), or each weight (`diagonal`).",
+                OptionKind::Word(&["scalar", "layer", "diagonal"]),
+                "scalar"
+            ),
+            run(
+                "scale_prior",
+                "Whether the precision of the prior of S of D weights is multiplied by S / D; without a value it is for `subnetwork`.",
+                OptionKind::Bool,
+                ""
+            ),
+            option(
+                "online",
+                "Whether the factor on the precision of the prior is tuned by the marginal likelihood while the maximum is searched.",
+                OptionKind::Bool,
+                "false",
+                Phase::Compile
+            ),
+            run(
+                "temperature",
+                "What the log likelihood is divided by: 1 is the posterior, more is a tempered (safe) one.",
+                POSITIVE,
+                "1"
+            ),
+        ],
+        takes: Takes::ModelOrFixed,
+        finds: Finds::Laplace,
+        built: true,
+    },
+    sampler(
+        "mala",
+        "Metropolis-adjusted Langevin sampling.",
+        sampling_options!["1000", "1000", target_acceptance("0.574"), STEP_SIZE, METRIC],
+    ),
+    MethodDef {
+        name: "map",
+        doc: "The maximum of the posterior density, by gradient steps.",
+        options: training_options![],
+        takes: Takes::Either,
+        finds: Finds::Training,
+        built: true,
+    },
+    sampler(
+        "nuts",
+        "The no-U-turn sampler.",
+        sampling_options![
+            "1000",
+            "1000",
+            run(
+                "max_depth",
+                "The largest number of doublings of a trajectory.",
+                OptionKind::Int(1),
+                "10"
+            ),
+            target_acceptance("0.8"),
+            STEP_SIZE,
+            METRIC,
+        ],
+    ),
+    sampler(
+        "penalty",
+        "Metropolis sampling on mini-batches with the penalty method.",
+        sampling_options![
+            "1000",
+            "10000",
+            run(
+                "batch",
+                "Rows per batch, over all files of the data; 0 takes all rows, which is exact.",
+                OptionKind::Int(0),
+                "100"
+            ),
+            run(
+                "batches",
+                "Batches per iteration, from which the variance of the loss difference is estimated.",
+                OptionKind::Int(1),
+                "10"
+            ),
+            run(
+                "loss",
+                "What the likelihood of a batch stands for: `data` (all rows: the ordinary posterior) or `batch` (itself: the \
+                 posterior tempered by batch / rows).",
+                OptionKind::Word(&["batch", "data"]),
+                "batch"
+            ),
+            run(
+                "estimator",
+                "The loss difference: `mean` over all batches, or of a `single` one, with its variance from the others.",
+                OptionKind::Word(&["mean", "single"]),
+                "mean"
+            ),
+            run(
+                "penalty",
+                "What corrects for the noise of the difference: `plain` (half its variance), `corrected` (also for the noise \
+                 of the variance) or `naive` (nothing).",
+                OptionKind::Word(&["plain", "corrected", "naive"]),
+                "plain"
+            ),
+            run(
+                "proposal",
+                "How states are proposed: `random_walk(step)` or `mala(step)`, whose gradient has a batch of its own.",
+                OptionKind::Call,
+                "random_walk(1e-3)"
+            ),
+            run(
+                "gradient_batch",
+                "Rows of the batch whose gradient proposes; 0 takes `batch`.",
+                OptionKind::Int(0),
+                "0"
+            ),
+            run(
+                "replacement",
+                "Whether a row may be in a batch more than once.",
+                OptionKind::Bool,
+                "false"
+            ),
+        ],
+    ),
+    sampler(
+        "random_walk",
+        "Random-walk Metropolis sampling.",
+        sampling_options!["1000", "10000", target_acceptance("0.234"), STEP_SIZE, METRIC],
+    ),
+    sampler(
+        "sghmc",
+        "Stochastic-gradient Hamiltonian Monte Carlo.",
+        sampling_options![
+            "1000",
+            "10000",
+            BATCH_OF_GRADIENT,
+            given_step("1e-5"),
+            run(
+                "friction",
+                "The part of the momentum that is lost in an iteration.",
+                OptionKind::Real(0.0, 1.0),
+                "0.1"
+            ),
+            STEPS,
+        ],
+    ),
+    sampler(
+        "sgld",
+        "Stochastic-gradient Langevin dynamics.",
+        sampling_options!["1000", "10000", BATCH_OF_GRADIENT, given_step("1e-5"), STEPS],
+    ),
+    MethodDef {
+        name: "swag",
+        doc: "A Gaussian fitted to the iterates of gradient descent.",
+        options: training_options![
+            run("warmup", "Epochs before the first iterate is taken.", OptionKind::Int(0), "0"),
+            run("every", "Epochs between iterates.", OptionKind::Int(1), "1"),
+            run(
+                "covariance",
+                "The form of the covariance: `diagonal`, `low_rank(rank)` (half diagonal, half the last deviations), or `point` (none: \
+                 stochastic weight averaging).",
+                OptionKind::Call,
+                "low_rank(20)"
+            ),
+            run("scale", "What the covariance is multiplied by.", POSITIVE, "1"),
+        ],
+        takes: Takes::ModelOrFixed,
+        finds: Finds::Swag,
+        built: true,
+    },
+    MethodDef {
+        name: "vi",
+        doc: "Variational inference: the posterior family that maximises the evidence lower bound.",
+        options: training_options![
+            option(
+                "samples",
+                "Weight samples per step for the likelihood.",
+                OptionKind::Int(1),
+                "1",
+                Phase::Run
+            ),
+            option(
+                "draws",
+                "Monte-Carlo draws per step for a KL that has no closed form; 0 takes the likelihood's weight samples.",
+                OptionKind::Int(0),
+                "0",
+                Phase::Compile
+            ),
+            option(
+                "kl",
+                "`auto` takes the closed form where there is one, `monte_carlo` the best estimate by draws, `direct` the plain \
+                 mean over draws.",
+                OptionKind::Word(&["auto", "monte_carlo", "direct"]),
+                "auto",
+                Phase::Compile
+            ),
+            option(
+                "kl_weight",
+                "How the KL is spread over the batches of an epoch: `exact` (every step weighs it right for its rows), `graves` \
+                 (the same share in every batch) or `blundell` (half of it in the first batch, then half of the rest).",
+                OptionKind::Word(&["exact", "graves", "blundell"]),
+                "exact",
+                Phase::Run
+            ),
+            option(
+                "statistics",
+                "How a separated KL gets the means of its noise: `law` draws them from their own law where it is known, in a \
+                 time that does not depend on `draws`; `sums` adds up the draws.",
+                OptionKind::Word(&["law", "sums"]),
+                "law",
+                Phase::Compile
+            ),
+            option(
+                "taylor",
+                "The order of the Taylor series that replaces what of a KL does not separate (biased; checked against its \
+                 radius of convergence); 0 takes no series.",
+                OptionKind::Int(0),
+                "0",
+                Phase::Compile
+            ),
+            option(
+                "local",
+                "Layers or sites whose weights the likelihood treats by local reparameterisation: every example draws the outputs \
+                 of the layer.",
+                OptionKind::Names,
+                "",
+                Phase::Compile
+            ),
+            option(
+                "flipout",
+                "Layers or sites whose weights get signs of their own for every example.",
+                OptionKind::Names,
+                "",
+                Phase::Compile
+            ),
+            option(
+                "integrate",
+                "Layers or sites over which the likelihood is integrated in closed form: it must be a polynomial in their \
+                 outputs, or logistic.",
+                OptionKind::Names,
+                "",
+                Phase::Compile
+            ),
+            option(
+                "series",
+                "The order of the Taylor series of a logistic likelihood that is integrated (biased).",
+                OptionKind::Int(2),
+                "4",
+                Phase::Compile
+            ),
+            option(
+                "prune",
+                "Fractions of weights to remove by signal-to-noise for the pruning table, such as `[0, 0.5, 0.95]`.",
+                OptionKind::Fractions,
+                "",
+                Phase::Compile
+            ),
+        ],
+        takes: Takes::Posterior,
+        finds: Finds::Training,
+        built: true,
+    },
+];
+
+const fn planned(name: &'static str, doc: &'static str) -> MethodDef {
+    MethodDef {
+        name,
+        doc,
+        options: &[],
+        takes: Takes::Either,
+        finds: Finds::Training,
+        built: false,
+    }
+}

@@ -1,0 +1,368 @@
+//! Images, held as rows of numbers: turned about their centre, or cut into squares that are put back in another order.
+
+use crate::dataset::Preparation;
+use crate::report::Faults;
+use crate::rows::Rows;
+use crate::source::{Input, Source};
+use crate::split::shuffled;
+use crate::table::Values;
+use bnnc_abi::data::Outliers;
+
+/// The images of some rows, as they are in the file.
+#[derive(Clone, Debug)]
+pub struct Images {
+    frame: Frame,
+    values: Values,
+    scale: f64,
+    degrees: Vec<f64>,
+    /// The sides of the squares that outliers are made of.
+    side: Option<usize>,
+}
+
+impl Images {
+    /// Those of `part`, where the program turns or shuffles them.
+    pub(crate) fn of(source: &Source, part: &[usize]) -> Result<Option<Images>, Faults> {
+        let Some(frame) = source.frame()? else {
+            return Ok(None);
+        };
+        let [Input::Array(place)] = source.inputs[..] else {
+            unreachable!("there is a frame only where one array is the inputs")
+        };
+        Ok(Some(Images {
+            frame,
+            values: source.table.arrays[place].rows(part),
+            scale: source.spec.scale,
+            degrees: source.spec.rotate.clone(),
+            side: match source.spec.outliers {
+                Some(Outliers::Shuffled(side)) => Some(side),
+                Some(Outliers::File(_)) | None => None,
+            },
+        }))
+    }
+
+    /// By how much they are turned, in degrees.
+    pub(crate) fn degrees(&self) -> &[f64] {
+        &self.degrees
+    }
+
+    /// The rows with images that are turned.
+    pub(crate) fn turned(&self, rows: &Rows, preparation: &Preparation, degrees: f64) -> Rows {
+        let mut turn = Turn::new(self.frame, degrees);
+        self.changed(rows, preparation, |_, image| turn.apply(image))
+    }
+
+    /// The rows with images in pieces; none where they stay whole.
+    pub(crate) fn shuffled(&self, rows: &Rows, preparation: &Preparation, key: u64) -> Rows {
+        let Some(side) = self.side else {
+            return rows.none();
+        };
+        let mut shuffle = Shuffle::new(self.frame, side, key);
+        self.changed(rows, preparation, |row, image| shuffle.apply(row, image))
+    }
+
+    /// The rows with inputs that are changed before they are scaled and standardised.
+    fn changed(
+        &self,
+        rows: &Rows,
+        preparation: &Preparation,
+        mut change: impl FnMut(usize, &mut [f64]),
+    ) -> Rows {
+        let mut inputs = Vec::with_capacity(rows.inputs.len());
+        for (at, row) in rows.index.iter().enumerate() {
+            let start = inputs.len();
+            inputs.extend((at * rows.width..(at + 1) * rows.width).map(|i| self.values.real(i)));
+            change(*row, &mut inputs[start..]);
+            for (value, map) in inputs[start..].iter_mut().zip(&preparation.inputs) {
+                *value = map.apply(*value * self.scale);
+            }
+        }
+        Rows {
+            inputs,
+            ..rows.clone()
+        }
+    }
+}
+
+/// The sizes of an image; its numbers are in row-major order, plane by plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    /// Colours, or whatever stands before the last two axes.
+    planes: usize,
+    height: usize,
+    width: usize,
+}
+
+impl Frame {
+    /// Of arrays with these axes; `None` where they have fewer than two.
+    pub(crate) fn of(axes: &[usize]) -> Option<Frame> {
+        let [planes @ .., height, width] = axes else {
+            return None;
+        };
+        Some(Frame {
+            planes: planes.iter().product(),
+            height: *height,
+            width: *width,
+        })
+    }
+
+    /// Squares of so many pixels a side that fit in.
+    pub(crate) fn squares(self, side: usize) -> usize {
+        (self.height / side.max(1)) * (self.width / side.max(1))
+    }
+
+    fn pixels(self) -> usize {
+        self.height * self.width
+    }
+}
+
+/// A rotation about the centre of an image with bilinear interpolation; outside of the image everything is zero.
+#[derive(Clone, Debug)]
+pub(crate) struct Turn {
+    frame: Frame,
+    /// For each pixel of a plane the four that it is a weighted sum of.
+    taps: Vec<[(usize, f64); 4]>,
+    plane: Vec<f64>,
+}
+
+impl Turn {
+    /// Counter-clockwise by so many degrees; by a multiple of 90 no pixel of a square image is interpolated.
+    pub(crate) fn new(frame: Frame, degrees: f64) -> Turn {
+        let (sine, cosine) = sine_cosine(degrees);
+        let centre = |size: usize| (size as f64 - 1.0) / 2.0;
+        let (middle, centre) = (centre(frame.height), centre(frame.width));
+        let tap = |pixel: usize| {
+            let down = (pixel / frame.width) as f64 - middle;
+            let right = (pixel % frame.width) as f64 - centre;
+            // The vertical axis points down, hence the signs of the inverse rotation.
+            let y = middle + right * sine + down * cosine;
+            let x = centre + right * cosine - down * sine;
+            taps(frame, (y, x))
+        };
+        Turn {
+            frame,
+            taps: (0..frame.pixels()).map(tap).collect(),
+            plane: vec![0.0; frame.pixels()],
+        }
+    }
+
+    /// Turns one image.
+    pub(crate) fn apply(&mut self, image: &mut [f64]) {
+        debug_assert_eq!(image.len(), self.frame.planes * self.frame.pixels());
+        for plane in image.chunks_exact_mut(self.frame.pixels().max(1)) {
+            self.plane.copy_from_slice(plane);
+            for (pixel, taps) in plane.iter_mut().zip(&self.taps) {
+                *pixel = taps.iter().map(|(at, weight)| weight * self.plane[*at]).sum();
+            }
+        }
+    }
+}
+
+/// Sine and cosine, exact at multiples of 90 degrees.
+fn sine_cosine(degrees: f64) -> (f64, f64) {
+    let quarters = (degrees / 90.0).round();
+    let (sine, cosine) = (degrees - 90.0 * quarters).to_radians().sin_cos();
+    match quarters.rem_euclid(4.0) as u8 {
+        0 => (sine, cosine),
+        1 => (cosine, -sine),
+        2 => (-sine, -cosine),
+        _ => (-cosine, sine),
+    }
+}
+
+/// The four pixels around a place, each with one minus its distance along each axis.
+fn taps(frame: Frame, (y, x): (f64, f64)) -> [(usize, f64); 4] {
+    let (top, left) = (y.floor(), x.floor());
+    let tap = |row: f64, column: f64| {
+        let weight = (1.0 - (y - row).abs()) * (1.0 - (x - column).abs());
+        let inside = |place: f64, size: usize| (0.0..size as f64).contains(&place);
+        match inside(row, frame.height) && inside(column, frame.width) {
+            true => (row as usize * frame.width + column as usize, weight),
+            false => (0, 0.0),
+        }
+    };
+    [
+        tap(top, left),
+        tap(top, left + 1.0),
+        tap(top + 1.0, left),
+        tap(top + 1.0, left + 1.0),
+    ]
+}
+
+/// Cuts images into squares and puts these back in an order that is random, another one for each image. What is left over at the
+/// right and at the bottom stays.
+#[derive(Clone, Debug)]
+pub(crate) struct Shuffle {
+    frame: Frame,
+    side: usize,
+    key: u64,
+    before: Vec<f64>,
+}
+
+impl Shuffle {
+    /// Squares of `side` pixels a side, in orders that `key` decides.
+    pub(crate) fn new(frame: Frame, side: usize, key: u64) -> Shuffle {
+        Shuffle {
+            frame,
+            side,
+            key,
+            before: Vec::new(),
+        }
+    }
+
+    /// Shuffles the image of this number.
+    pub(crate) fn apply(&mut self, number: usize, image: &mut [f64]) {
+        let (side, width) = (self.side, self.frame.width);
+        let across = width / side;
+        let order = shuffled(self.frame.squares(side), self.key, number);
+        let corner = |square: usize| (square / across * width + square % across) * side;
+        self.before.clear();
+        self.before.extend_from_slice(image);
+        let planes = image.chunks_exact_mut(self.frame.pixels().max(1));
+        for (plane, before) in planes.zip(self.before.chunks_exact(self.frame.pixels().max(1))) {
+            for (to, from) in order.iter().enumerate() {
+                for row in 0..side {
+                    let (to, from) = (corner(to) + row * width, corner(*from) + row * width);
+                    plane[to..to + side].copy_from_slice(&before[from..from + side]);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRAME: Frame = Frame {
+        planes: 1,
+        height: 5,
+        width: 5,
+    };
+
+    fn numbered(frame: Frame) -> Vec<f64> {
+        (0..frame.planes * frame.pixels())
+            .map(|pixel| pixel as f64 + 1.0)
+            .collect()
+    }
+
+    fn turned(frame: Frame, degrees: f64) -> Vec<f64> {
+        let mut image = numbered(frame);
+        Turn::new(frame, degrees).apply(&mut image);
+        image
+    }
+
+    #[test]
+    fn quarter_turns_only_move_pixels() {
+        for size in [4, 5] {
+            let frame = Frame {
+                planes: 2,
+                height: size,
+                width: size,
+            };
+            let before = numbered(frame);
+            let moved = |from: &dyn Fn(usize, usize) -> usize| -> Vec<f64> {
+                let pixel = |at: usize| {
+                    let (plane, pixel) = (at / (size * size), at % (size * size));
+                    before[plane * size * size + from(pixel / size, pixel % size)]
+                };
+                (0..before.len()).map(pixel).collect()
+            };
+            let last = size - 1;
+            assert_eq!(turned(frame, 0.0), before);
+            assert_eq!(turned(frame, 360.0), before);
+            // Counter-clockwise: the right column becomes the top row.
+            assert_eq!(turned(frame, 90.0), moved(&|i, j| j * size + last - i));
+            assert_eq!(turned(frame, 180.0), moved(&|i, j| (last - i) * size + last - j));
+            assert_eq!(turned(frame, 270.0), moved(&|i, j| (last - j) * size + i));
+            assert_eq!(turned(frame, -90.0), turned(frame, 270.0));
+        }
+    }
+
+    #[test]
+    fn half_a_turn_flips_what_is_no_square() {
+        let frame = Frame {
+            planes: 1,
+            height: 2,
+            width: 3,
+        };
+        assert_eq!(turned(frame, 180.0), [6.0, 5.0, 4.0, 3.0, 2.0, 1.0]);
+    }
+
+    #[test]
+    fn other_angles_interpolate_between_four_pixels() {
+        let degrees: f64 = 30.0;
+        let (sine, cosine) = degrees.to_radians().sin_cos();
+        let image = turned(FRAME, degrees);
+        // The pixel right of the centre comes from (x, y) = (2 + cos, 2 + sin); 1 + x + 5 y is linear, so interpolation is exact.
+        let expected = 1.0 + (2.0 + cosine) + 5.0 * (2.0 + sine);
+        assert!(
+            (image[2 * 5 + 3] - expected).abs() < 1e-12,
+            "{} {expected}",
+            image[13]
+        );
+        assert_eq!(image[2 * 5 + 2], 13.0, "the centre stays");
+        // A corner comes from 2 sqrt(2) - 2 above the middle of the upper edge, where the 3 fades into nothing.
+        let corner = turned(FRAME, 45.0)[0];
+        assert!((corner - 3.0 * (3.0 - 8_f64.sqrt())).abs() < 1e-12, "{corner}");
+    }
+
+    #[test]
+    fn a_turn_and_back_keeps_a_linear_image_inside() {
+        let mut image = numbered(FRAME);
+        Turn::new(FRAME, 17.0).apply(&mut image);
+        Turn::new(FRAME, -17.0).apply(&mut image);
+        // Beside the centre all pixels that matter stay inside, where interpolation of a linear image is exact.
+        assert!((image[13] - 14.0).abs() < 1e-12, "{}", image[13]);
+    }
+
+    #[test]
+    fn squares_are_moved_whole_and_leftovers_stay() {
+        let frame = Frame {
+            planes: 2,
+            height: 5,
+            width: 6,
+        };
+        assert_eq!(frame.squares(2), 6);
+        let before = numbered(frame);
+        let mut shuffle = Shuffle::new(frame, 2, 7);
+        let mut moved = 0;
+        for number in 0..20 {
+            let mut image = before.clone();
+            shuffle.apply(number, &mut image);
+            // The last row is no part of a square.
+            assert_eq!((&image[24..30], &image[54..]), (&before[24..30], &before[54..]));
+            let mut corners = Vec::new();
+            for square in 0..6 {
+                let at = square / 3 * 12 + square % 3 * 2;
+                let first = image[at];
+                let whole = [first, first + 1.0, first + 6.0, first + 7.0];
+                assert_eq!([image[at], image[at + 1], image[at + 6], image[at + 7]], whole);
+                assert_eq!(image[30 + at], first + 30.0, "the planes move together");
+                corners.push(first as usize);
+                moved += usize::from(first != before[at]);
+            }
+            corners.sort_unstable();
+            assert_eq!(corners, [1, 3, 5, 13, 15, 17]);
+        }
+        // A random order of six leaves one in its place on average: 100 of 120 move, with a deviation of sqrt(20).
+        assert!((moved as f64 - 100.0).abs() < 4.0 * 20_f64.sqrt(), "{moved}");
+        let mut again = before.clone();
+        let mut other = before;
+        Shuffle::new(frame, 2, 7).apply(3, &mut again);
+        shuffle.apply(3, &mut other);
+        assert_eq!(again, other);
+    }
+
+    #[test]
+    fn images_have_two_axes() {
+        assert_eq!(Frame::of(&[784]), None);
+        assert_eq!(
+            Frame::of(&[3, 2, 4, 5]),
+            Some(Frame {
+                planes: 6,
+                height: 4,
+                width: 5
+            })
+        );
+    }
+}

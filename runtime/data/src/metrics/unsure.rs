@@ -1,0 +1,197 @@
+//! How unsure predictions of classes are: of rows of the kind that a model was made for, and of outliers.
+
+/// The fractions of rows that the table of rejections leaves out, the most unsure first.
+pub const REJECTED: [f64; 10] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
+
+/// Predictive entropies, in nats, with what the predictions are worth.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Unsure {
+    /// Entropies of rows, and whether their most probable class is right.
+    rows: Vec<(f64, bool)>,
+    outliers: Vec<f64>,
+}
+
+impl Unsure {
+    /// Adds the predictive probabilities of a row.
+    pub fn add(&mut self, probabilities: &[f64], right: bool) {
+        self.rows.push((entropy(probabilities), right));
+    }
+
+    /// Adds those of an outlier.
+    pub fn add_outlier(&mut self, probabilities: &[f64]) {
+        self.outliers.push(entropy(probabilities));
+    }
+
+    /// The mean entropy of the rows, where there are outliers to compare it with.
+    pub fn entropy(&self) -> Option<f64> {
+        let sum: f64 = self.rows.iter().map(|(entropy, _)| entropy).sum();
+        (!self.rows.is_empty() && !self.outliers.is_empty()).then(|| sum / self.rows.len() as f64)
+    }
+
+    /// The mean entropy of the outliers.
+    pub fn outlier_entropy(&self) -> Option<f64> {
+        let sum: f64 = self.outliers.iter().sum();
+        (!self.outliers.is_empty()).then(|| sum / self.outliers.len() as f64)
+    }
+
+    /// The area under the curve of true against false alarms, where a large entropy raises the alarm: by the ranks of Mann and Whitney (1947),
+    /// equal entropies sharing the middle of theirs, so that it is exact.
+    pub fn auroc(&self) -> Option<f64> {
+        let (count, rows) = (self.outliers.len() as f64, self.rows.len() as f64);
+        if self.outliers.is_empty() || self.rows.is_empty() {
+            return None;
+        }
+        let own = self.rows.iter().map(|(entropy, _)| (*entropy, false));
+        let mut all: Vec<(f64, bool)> = own
+            .chain(self.outliers.iter().map(|entropy| (*entropy, true)))
+            .collect();
+        all.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let (mut below, mut ranks) = (0.0, 0.0);
+        for ties in all.chunk_by(|one, other| one.0 == other.0) {
+            let outliers = ties.iter().filter(|(_, outlier)| *outlier).count() as f64;
+            ranks += outliers * (below + (ties.len() as f64 + 1.0) / 2.0);
+            below += ties.len() as f64;
+        }
+        Some((ranks - count * (count + 1.0) / 2.0) / (count * rows))
+    }
+
+    /// For each fraction of [`REJECTED`] the accuracy on the rows and outliers that are left when so many of the most unsure are
+    /// rejected; no answer for an outlier is right. Of equally unsure ones any are rejected: this is the mean over all choices.
+    /// Empty without outliers.
+    pub fn rejection(&self) -> Vec<(f64, f64)> {
+        if self.outliers.is_empty() {
+            return Vec::new();
+        }
+        let outliers = self.outliers.iter().map(|entropy| (*entropy, false));
+        let mut all: Vec<(f64, bool)> = self.rows.iter().copied().chain(outliers).collect();
+        all.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let accuracy = |rejected: f64| {
+            let kept = ((1.0 - rejected) * all.len() as f64).round().max(1.0);
+            (rejected, right_of(&all, kept) / kept)
+        };
+        REJECTED.into_iter().map(accuracy).collect()
+    }
+}
+
+/// How many of the first `kept` are right; of ties that are kept in part, their share.
+fn right_of(sorted: &[(f64, bool)], kept: f64) -> f64 {
+    let (mut left, mut right) = (kept, 0.0);
+    for ties in sorted.chunk_by(|one, other| one.0 == other.0) {
+        let count = ties.len() as f64;
+        let share = (left / count).min(1.0);
+        right += share * ties.iter().filter(|(_, right)| *right).count() as f64;
+        left -= share * count;
+        if left <= 0.0 {
+            break;
+        }
+    }
+    right
+}
+
+/// Minus the sum of `p log p`.
+fn entropy(probabilities: &[f64]) -> f64 {
+    let term = |p: &f64| if *p > 0.0 { -p * p.ln() } else { 0.0 * p };
+    probabilities.iter().map(term).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bnnc_base::philox;
+
+    /// Probabilities of two classes; a larger `p` up to a half is less sure.
+    fn two(p: f64) -> [f64; 2] {
+        [p, 1.0 - p]
+    }
+
+    fn with(rows: &[(f64, bool)], outliers: &[f64]) -> Unsure {
+        let mut unsure = Unsure::default();
+        rows.iter().for_each(|(p, right)| unsure.add(&two(*p), *right));
+        outliers.iter().for_each(|p| unsure.add_outlier(&two(*p)));
+        unsure
+    }
+
+    #[test]
+    fn entropy_is_in_nats() {
+        assert!((entropy(&[0.25; 4]) - 4_f64.ln()).abs() < 1e-15);
+        assert_eq!(entropy(&[1.0, 0.0]), 0.0);
+        // A half and two quarters: 1.5 bits.
+        assert!((entropy(&[0.5, 0.25, 0.25]) - 1.5 * 2_f64.ln()).abs() < 1e-15);
+        assert!(entropy(&[f64::NAN, 0.5]).is_nan());
+    }
+
+    #[test]
+    fn areas_by_hand() {
+        let rows = [(0.1, true), (0.3, true)];
+        assert_eq!(with(&rows, &[0.4, 0.5]).auroc(), Some(1.0));
+        assert_eq!(with(&rows, &[0.01, 0.02]).auroc(), Some(0.0));
+        // Of the four pairs the outlier at 0.2 wins one and loses one, that at 0.4 wins two.
+        assert_eq!(with(&rows, &[0.2, 0.4]).auroc(), Some(0.75));
+        // A tie is half a pair.
+        assert_eq!(with(&rows, &[0.1, 0.4]).auroc(), Some(0.625));
+        assert_eq!(with(&[(0.2, true); 3], &[0.2; 5]).auroc(), Some(0.5));
+        assert_eq!(with(&rows, &[]).auroc(), None);
+        assert_eq!(with(&[], &[0.1]).auroc(), None);
+    }
+
+    #[test]
+    fn the_area_is_the_share_of_pairs() {
+        let draw =
+            |purpose: u32, at: usize| (philox::uniform(5, [0, purpose, 0], at as u64) * 20.0).floor() / 40.0;
+        let rows: Vec<(f64, bool)> = (0..211).map(|at| (draw(0, at), at % 3 > 0)).collect();
+        let outliers: Vec<f64> = (0..97).map(|at| 0.2 + 0.6 * draw(1, at)).collect();
+        let unsure = with(&rows, &outliers);
+        let pairs = unsure.outliers.iter().flat_map(|out| {
+            unsure.rows.iter().map(move |(row, _)| match out.total_cmp(row) {
+                std::cmp::Ordering::Greater => 1.0,
+                std::cmp::Ordering::Equal => 0.5,
+                std::cmp::Ordering::Less => 0.0,
+            })
+        });
+        let expected = pairs.sum::<f64>() / (211.0 * 97.0);
+        assert!((unsure.auroc().unwrap_or(f64::NAN) - expected).abs() < 1e-12);
+    }
+
+    #[test]
+    fn rejecting_by_hand() {
+        // Six rows of rising entropy, four right; four outliers, the most unsure of all.
+        let rows = [
+            (0.01, true),
+            (0.02, true),
+            (0.03, true),
+            (0.04, false),
+            (0.05, true),
+            (0.06, false),
+        ];
+        let table = with(&rows, &[0.2, 0.3, 0.4, 0.5]).rejection();
+        let expected = [
+            4.0 / 10.0,
+            4.0 / 9.0,
+            4.0 / 8.0,
+            4.0 / 7.0,
+            4.0 / 6.0,
+            4.0 / 5.0,
+            3.0 / 4.0,
+            1.0,
+            1.0,
+            1.0,
+        ];
+        for ((fraction, accuracy), (rejected, expected)) in table.iter().zip(REJECTED.iter().zip(expected)) {
+            assert!(
+                fraction == rejected && (accuracy - expected).abs() < 1e-12,
+                "{table:?}"
+            );
+        }
+        assert!(with(&rows, &[]).rejection().is_empty());
+    }
+
+    #[test]
+    fn equally_unsure_rows_are_rejected_in_shares() {
+        // All ten tie: whatever is rejected, half of what is left is right on average.
+        let table = with(&[(0.2, true); 5], &[0.2; 5]).rejection();
+        assert!(
+            table.iter().all(|(_, accuracy)| (accuracy - 0.5).abs() < 1e-12),
+            "{table:?}"
+        );
+    }
+}

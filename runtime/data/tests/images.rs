@@ -1,0 +1,254 @@
+//! Test images that are turned, and outliers: against images moved by hand.
+
+#![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
+
+mod folder;
+
+use bnnc_abi::data::{DataSpec, Format, Outliers, Test};
+use bnnc_data::{Dataset, Source};
+use folder::{Folder, idx, npy, said, spec};
+
+/// Two images of two by two pixels to train on, one of them again to test on.
+fn images(folder: &Folder) -> DataSpec {
+    let pixels = [1, 2, 3, 4, 50, 60, 70, 80];
+    let train = [
+        folder.file("x", idx(&[2, 2, 2], &pixels)),
+        folder.file("y", idx(&[2], &[0, 1])),
+    ];
+    let test = vec![
+        folder.file("tx", idx(&[1, 2, 2], &pixels[..4])),
+        folder.file("ty", idx(&[1], &[1])),
+    ];
+    DataSpec {
+        test: Test::Files(test),
+        ..spec(Format::Idx, &[&train[0], &train[1]])
+    }
+}
+
+fn cut(spec: &DataSpec) -> Dataset {
+    Source::read(spec)
+        .and_then(|source| source.dataset(0, 1))
+        .unwrap()
+}
+
+fn faults(spec: &DataSpec) -> Vec<String> {
+    Source::read(spec).unwrap_err().iter().map(said).collect()
+}
+
+#[test]
+fn only_test_images_are_turned() {
+    let folder = Folder::new();
+    let turned = |rotate: f64| {
+        cut(&DataSpec {
+            rotate: vec![rotate],
+            scale: 0.5,
+            ..images(&folder)
+        })
+    };
+    for (degrees, expected) in [
+        (0.0, [0.5, 1.0, 1.5, 2.0]),
+        (90.0, [1.0, 2.0, 0.5, 1.5]),
+        (180.0, [2.0, 1.5, 1.0, 0.5]),
+        (-90.0, [1.5, 0.5, 2.0, 1.0]),
+    ] {
+        let data = turned(degrees);
+        assert_eq!(data.test.inputs, expected, "{degrees}");
+        assert_eq!(data.train.inputs, turned(0.0).train.inputs);
+        assert_eq!(data.test.ints("target").unwrap(), [1]);
+    }
+}
+
+#[test]
+fn each_angle_is_a_test_of_its_own() {
+    let folder = Folder::new();
+    let with = |rotate: &[f64]| {
+        cut(&DataSpec {
+            rotate: rotate.to_vec(),
+            standardise_inputs: true,
+            ..images(&folder)
+        })
+    };
+    let data = with(&[90.0, 0.0, 45.0]);
+    let others: Vec<_> = data.turned().collect();
+    assert_eq!(
+        others.iter().map(|(degrees, _)| *degrees).collect::<Vec<_>>(),
+        [0.0, 45.0]
+    );
+    for (degrees, rows) in others {
+        assert_eq!(rows, with(&[degrees]).test);
+    }
+    assert_eq!(data.test, with(&[90.0]).test);
+    assert_eq!(with(&[0.0]).test, with(&[]).test);
+    assert_eq!(with(&[]).turned().count(), 0);
+}
+
+#[test]
+fn turning_comes_before_standardising() {
+    let folder = Folder::new();
+    let plain = DataSpec {
+        standardise_inputs: true,
+        ..images(&folder)
+    };
+    let data = cut(&DataSpec {
+        rotate: vec![90.0],
+        ..plain.clone()
+    });
+    let maps = &data.preparation.inputs;
+    let expected: Vec<f64> = [2.0, 4.0, 1.0, 3.0]
+        .into_iter()
+        .zip(maps)
+        .map(|(raw, map)| map.apply(raw))
+        .collect();
+    assert_eq!(data.test.inputs, expected);
+    assert_eq!(data.preparation, cut(&plain).preparation);
+}
+
+#[test]
+fn a_fraction_of_the_rows_is_turned_too() {
+    let folder = Folder::new();
+    let image: Vec<u8> = (0..16).flat_map(|row| [row, 100, 200, 250]).collect();
+    let (x, y) = (
+        npy("|u1", false, "(16, 1, 2, 2)", &image),
+        npy("|u1", false, "(16,)", &[0; 16]),
+    );
+    let plain = DataSpec {
+        test: Test::Fraction(0.5),
+        ..spec(Format::Npy, &[&folder.file("x.npy", x), &folder.file("y.npy", y)])
+    };
+    let (plain, turned) = (
+        cut(&plain),
+        cut(&DataSpec {
+            rotate: vec![180.0],
+            ..plain.clone()
+        }),
+    );
+    assert_eq!(turned.test.index, plain.test.index);
+    for row in 0..8 {
+        let number = plain.test.index[row] as f64;
+        assert_eq!(turned.test.input(row), [250.0, 200.0, 100.0, number]);
+    }
+    assert_eq!(turned.train, plain.train);
+}
+
+#[test]
+fn outliers_are_the_images_of_a_file() {
+    let folder = Folder::new();
+    let plain = DataSpec {
+        standardise_inputs: true,
+        rotate: vec![180.0],
+        ..images(&folder)
+    };
+    let file = folder.file("other", idx(&[3, 2, 2], &[9; 12]));
+    let with = DataSpec {
+        outliers: Some(Outliers::File(file)),
+        ..plain.clone()
+    };
+    let source = Source::read(&with).unwrap();
+    assert_eq!(source.schema().outliers, 3);
+    let data = source.dataset(0, 1).unwrap();
+    let expected: Vec<f64> = data.preparation.inputs.iter().map(|map| map.apply(9.0)).collect();
+    assert_eq!((data.outliers.count, data.outliers.input(2)), (3, &expected[..]));
+    let without = cut(&plain);
+    assert_eq!((data.train, data.test), (without.train, without.test));
+    assert_eq!(without.outliers.count, 0);
+    let other = folder.file("large", idx(&[1, 3, 2], &[9; 6]));
+    assert_eq!(
+        faults(&DataSpec {
+            outliers: Some(Outliers::File(other)),
+            ..plain.clone()
+        }),
+        ["E0417 large:0:0 expected [2, 2] in `inputs` as in `x`, found [3, 2]"]
+    );
+    let missing = DataSpec {
+        outliers: Some(Outliers::File(folder.0.join("none"))),
+        ..plain
+    };
+    assert_eq!(faults(&missing), ["E0401 none:0:0 the file does not exist"]);
+}
+
+#[test]
+fn outliers_are_test_images_in_pieces_that_are_not_turned() {
+    let folder = Folder::new();
+    let whole = |rotate| {
+        let outliers = Some(Outliers::Shuffled(1));
+        DataSpec {
+            rotate: vec![rotate],
+            outliers,
+            ..images(&folder)
+        }
+    };
+    let source = Source::read(&whole(0.0)).unwrap();
+    assert_eq!(source.schema().outliers, 1);
+    let data = source.dataset(0, 1).unwrap();
+    let mut pixels = data.outliers.inputs.clone();
+    assert_eq!(pixels, cut(&whole(45.0)).outliers.inputs);
+    assert_eq!(pixels, source.dataset(0, 1).unwrap().outliers.inputs);
+    pixels.sort_unstable_by(f64::total_cmp);
+    assert_eq!(pixels, [1.0, 2.0, 3.0, 4.0]);
+    let orders: Vec<Vec<f64>> = (0..20)
+        .map(|seed| source.dataset(0, seed).unwrap().outliers.inputs)
+        .collect();
+    assert!(orders.iter().any(|order| *order != orders[0]), "the seed decides");
+}
+
+#[test]
+fn rows_of_a_table_can_be_outliers() {
+    let folder = Folder::new();
+    let train = folder.file("t.csv", "x,kind,y\n0,a,1\n2,b,3\n");
+    let plain = DataSpec {
+        standardise_inputs: true,
+        inputs: vec![folder::name("x")],
+        ..spec(Format::Csv, &[&train])
+    };
+    let file = folder.file("far.csv", "kind,x\nb,9\na,11\n");
+    let data = cut(&DataSpec {
+        outliers: Some(Outliers::File(file)),
+        ..plain
+    });
+    assert_eq!(data.outliers.inputs, [8.0, 10.0]);
+    assert_eq!(data.outliers.ints("kind").unwrap(), [1, 0]);
+}
+
+#[test]
+fn what_is_no_image_is_not_changed() {
+    let folder = Folder::new();
+    let (x, y) = (
+        folder.file("x", idx(&[2, 4], &[0; 8])),
+        folder.file("y", idx(&[2], &[0, 1])),
+    );
+    let flat = DataSpec {
+        test: Test::Fraction(0.5),
+        ..spec(Format::Idx, &[&x, &y])
+    };
+    let message = ["E0434 x:0:0 only images can be turned or shuffled, but the inputs have the axes [4]"];
+    assert_eq!(
+        faults(&DataSpec {
+            rotate: vec![10.0],
+            ..flat.clone()
+        }),
+        message
+    );
+    assert_eq!(
+        faults(&DataSpec {
+            outliers: Some(Outliers::Shuffled(1)),
+            ..flat
+        }),
+        message
+    );
+    let large = DataSpec {
+        outliers: Some(Outliers::Shuffled(2)),
+        ..images(&folder)
+    };
+    assert_eq!(
+        faults(&large),
+        ["E0426 x:0:0 fewer than two squares of 2 pixels a side fit into images of the axes [2, 2]"]
+    );
+    let endless = DataSpec {
+        rotate: vec![f64::INFINITY],
+        ..images(&folder)
+    };
+    assert_eq!(
+        faults(&endless),
+        ["E0426 x:0:0 expected `rotate` finite, found inf"]
+    );
+}

@@ -1,0 +1,135 @@
+//! What the data say of the weights: the curvature of the log likelihood in one of several forms, summed over blocks of rows.
+//!
+//! `G` are the Jacobians of all rows with the roots of the curvatures of their likelihoods pulled back through them, one row of `G` per row of
+//! the data and column of its root, so that `G'G` is the curvature. With a temperature `T` and the precision `P0` of the prior, the
+//! posterior has the precision `P = G'G / T + P0`.
+
+mod gram;
+mod kronecker;
+mod low_rank;
+mod memory;
+mod prior;
+
+use crate::matrix::Matrix;
+use crate::posterior::{Posterior, Whitened};
+use bnnc_kernels::pool::Pool;
+pub use gram::{Gram, add_squares};
+pub use kronecker::Block;
+pub use low_rank::{LowRank, Passes, Search};
+pub use memory::{Bytes, bytes};
+pub use prior::Prior;
+pub(crate) use prior::PriorRoot;
+use std::fmt;
+
+/// The curvature of a log likelihood (minus its second derivative, or what stands for it) in one of the forms.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Curvature {
+    /// The whole matrix `[D, D]`, symmetric: from a [`Gram`], or of products with unit vectors after [`Matrix::symmetrise`].
+    Full(Matrix),
+    /// Its diagonal `[D]`: see [`add_squares`].
+    Diagonal(Vec<f64>),
+    /// Kronecker products along the diagonal. Elements of no block have none.
+    Kronecker {
+        /// The blocks; no element is in two.
+        blocks: Vec<Block>,
+        /// `D`.
+        elements: usize,
+    },
+    /// Its largest eigenpairs: see a [`Search`].
+    LowRank(LowRank),
+    /// The rows `G` themselves, `[M, D]`: see [`Matrix::append`].
+    Functional(Matrix),
+}
+
+/// Why there is no posterior: a precision that is not positive definite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NotPositive {
+    /// The element of the weights at which that is seen, where it is of one.
+    pub element: Option<usize>,
+    /// The pivot, precision or eigenvalue there; not above zero, or not a number.
+    pub value: f64,
+}
+
+impl fmt::Display for NotPositive {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.element {
+            Some(element) => write!(
+                to,
+                "the precision at weight {element} is {:.3e}, not above zero",
+                self.value
+            ),
+            None => write!(
+                to,
+                "the precision has an eigenvalue of {:.3e}, not above zero",
+                self.value
+            ),
+        }
+    }
+}
+
+impl std::error::Error for NotPositive {}
+
+impl NotPositive {
+    /// The first of the values that is not above zero, if any, as an error.
+    pub(crate) fn check(values: &[f64]) -> Result<(), NotPositive> {
+        match values
+            .iter()
+            .position(|value| !(*value > 0.0 && value.is_finite()))
+        {
+            None => Ok(()),
+            Some(at) => Err(NotPositive {
+                element: Some(at),
+                value: values[at],
+            }),
+        }
+    }
+}
+
+impl Curvature {
+    /// `D`: the number of weights.
+    pub fn elements(&self) -> usize {
+        match self {
+            Curvature::Full(matrix) | Curvature::Functional(matrix) => matrix.columns,
+            Curvature::Diagonal(values) => values.len(),
+            Curvature::Kronecker { elements, .. } => *elements,
+            Curvature::LowRank(pairs) => pairs.vectors.columns,
+        }
+    }
+
+    /// The diagonal `[D]` of the curvature, as the form has it.
+    pub fn diagonal(&self) -> Vec<f64> {
+        match self {
+            Curvature::Full(matrix) => matrix.diagonal(),
+            Curvature::Diagonal(values) => values.clone(),
+            Curvature::Kronecker { blocks, elements } => {
+                let mut diagonal = vec![0.0; *elements];
+                blocks
+                    .iter()
+                    .for_each(|block| block.write_diagonal(&mut diagonal));
+                diagonal
+            }
+            Curvature::LowRank(pairs) => pairs.diagonal(),
+            Curvature::Functional(rows) => {
+                let mut diagonal = vec![0.0; rows.columns];
+                add_squares(&mut diagonal, rows, 1.0);
+                diagonal
+            }
+        }
+    }
+
+    /// The Gaussian with the precision `curvature / temperature + prior`.
+    ///
+    /// # Errors
+    /// Where that is not positive definite; in the forms `LowRank` and `Functional`, where the prior is not.
+    pub fn posterior(&self, prior: &Prior, temperature: f64, pool: &Pool) -> Result<Posterior, NotPositive> {
+        Posterior::new(self, prior, temperature, pool)
+    }
+
+    /// The eigendecomposition by which posteriors with any multiple of the prior are cheap.
+    ///
+    /// # Errors
+    /// Where the prior is not positive definite.
+    pub fn whitened(&self, prior: &Prior, pool: &Pool) -> Result<Whitened, NotPositive> {
+        Whitened::new(self, prior, pool)
+    }
+}

@@ -1,0 +1,66 @@
+//! Sums of products of rows.
+
+use crate::matrix::Matrix;
+use bnnc_kernels::pool::Pool;
+
+/// Rows that are multiplied at a time.
+const ROWS: usize = 256;
+
+/// The sum `G'G` of rows that come in blocks. It does not depend on how they are cut into blocks.
+#[derive(Clone, Debug)]
+pub struct Gram {
+    sum: Matrix,
+    /// Rows that are not yet in the sum, fewer than [`ROWS`].
+    pending: Matrix,
+}
+
+impl Gram {
+    /// No rows of so many elements.
+    pub fn new(elements: usize) -> Gram {
+        Gram {
+            sum: Matrix::zeros(elements, elements),
+            pending: Matrix::zeros(0, elements),
+        }
+    }
+
+    /// Adds `weight * block' block`, for a weight that is not negative.
+    pub fn add(&mut self, block: &Matrix, weight: f64, pool: &Pool) {
+        let root = weight.sqrt();
+        let mut from = 0;
+        while from < block.rows {
+            let to = block.rows.min(from + ROWS - self.pending.rows);
+            let mut rows = block.rows_in(from..to);
+            if weight != 1.0 {
+                rows.values.iter_mut().for_each(|value| *value *= root);
+            }
+            self.pending.append(&rows);
+            if self.pending.rows == ROWS {
+                self.flush(pool);
+            }
+            from = to;
+        }
+    }
+
+    fn flush(&mut self, pool: &Pool) {
+        let empty = Matrix::zeros(0, self.sum.columns);
+        let rows = std::mem::replace(&mut self.pending, empty);
+        self.sum.add_upper_gram(&rows, &rows, pool);
+    }
+
+    /// The sum.
+    pub fn finish(mut self, pool: &Pool) -> Matrix {
+        self.flush(pool);
+        self.sum.mirror_upper();
+        self.sum
+    }
+}
+
+/// Adds to `sums` `[D]` the weighted squares of the elements of rows: the diagonal of `weight * block' block`.
+pub fn add_squares(sums: &mut [f64], block: &Matrix, weight: f64) {
+    assert_eq!(sums.len(), block.columns, "columns of a block");
+    for row in block.each_row() {
+        sums.iter_mut()
+            .zip(row)
+            .for_each(|(sum, value)| *sum += weight * value * value);
+    }
+}

@@ -1,0 +1,305 @@
+//! From a Gaussian of the outputs to predictions: closed forms, probit, the Laplace bridge, draws.
+//!
+//! A row has outputs `f` `[K]` with a `mean` and a `covariance` `[K, K]`, rows one after the other. Class probabilities are written as logarithms, normalised
+//! on that scale, so that none is lost to underflow.
+
+use crate::root::{Failure, Roots};
+use bnnc_base::dtype::Precision;
+use bnnc_base::special::{erf, softplus};
+use std::f64::consts::{FRAC_1_SQRT_2, PI, TAU};
+
+/// Where the spread of a prediction comes from, as standard deviations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Deviation {
+    /// What is not known of the weights.
+    pub epistemic: f64,
+    /// The noise of an observation whose weights are known.
+    pub aleatoric: f64,
+    /// Both.
+    pub total: f64,
+}
+
+/// The deviations of an output with these variances under the weights and under the likelihood.
+pub fn deviation(variance: f64, noise: f64) -> Deviation {
+    // A variance is a difference where precisions are factored; one that vanishes may come out negative.
+    let variance = variance.max(0.0);
+    Deviation {
+        epistemic: variance.sqrt(),
+        aleatoric: noise.sqrt(),
+        total: (variance + noise).sqrt(),
+    }
+}
+
+/// The memory of Normal densities of one size; nothing is allocated per row.
+pub struct Normal {
+    factor: Vec<f64>,
+    residual: Vec<f64>,
+}
+
+impl Normal {
+    /// Densities of `outputs` elements.
+    pub fn new(outputs: usize) -> Normal {
+        Normal {
+            factor: vec![0.0; outputs * outputs],
+            residual: vec![0.0; outputs],
+        }
+    }
+
+    /// The log density of `y` `[K]` under `N(mean, covariance + diag(noise))`, all outputs together; `noise` `[K]` are variances (equation 12 of
+    /// Daxberger et al. 2021). NaN where the sum is not positive definite.
+    pub fn log_density(&mut self, mean: &[f64], covariance: &[f64], noise: &[f64], y: &[f64]) -> f64 {
+        let n = self.residual.len();
+        for i in 0..n {
+            self.residual[i] = y[i] - mean[i];
+        }
+        let mut sum = n as f64 * TAU.ln();
+        for i in 0..n {
+            for j in 0..=i {
+                let (above, row) = self.factor.split_at_mut(i * n);
+                let earlier = if i == j {
+                    &row[..j]
+                } else {
+                    &above[j * n..j * n + j]
+                };
+                let dot: f64 = row[..j].iter().zip(earlier).map(|(a, b)| a * b).sum();
+                let rest = covariance[i * n + j] - dot;
+                row[j] = if i == j {
+                    (rest + noise[i]).sqrt()
+                } else {
+                    rest / above[j * n + j]
+                };
+            }
+            let row = &self.factor[i * n..=i * n + i];
+            let dot: f64 = row[..i].iter().zip(&self.residual).map(|(a, b)| a * b).sum();
+            self.residual[i] = (self.residual[i] - dot) / row[i];
+            sum += self.residual[i].powi(2) + 2.0 * row[i].ln();
+        }
+        -0.5 * sum
+    }
+}
+
+/// The probability that a standard Normal variable is at most `x`.
+pub fn standard_cumulative(x: f64) -> f64 {
+    0.5 * (1.0 + erf(x * FRAC_1_SQRT_2))
+}
+
+/// The quantile of the standard Normal distribution; infinite at 0 and 1, NaN outside. Probabilities below 1e-16 come out as such.
+pub fn standard_quantile(probability: f64) -> f64 {
+    invert(probability, [-9.0, 9.0], |x| {
+        (standard_cumulative(x), (-0.5 * x * x).exp() / TAU.sqrt())
+    })
+}
+
+/// The quantile of a mixture of Normal distributions with equal weights: predictions of the members of an ensemble.
+pub fn mixture_quantile(probability: f64, means: &[f64], deviations: &[f64]) -> f64 {
+    let standard = standard_quantile(probability);
+    if !standard.is_finite() {
+        return standard;
+    }
+    // The quantile lies between those of the components.
+    let each = means
+        .iter()
+        .zip(deviations)
+        .map(|(mean, deviation)| mean + standard * deviation);
+    let bracket = each.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], quantile| {
+        [low.min(quantile), high.max(quantile)]
+    });
+    if bracket[1] - bracket[0] <= 0.0 {
+        return bracket[0];
+    }
+    invert(probability, bracket, |x| {
+        let (mut below, mut slope) = (0.0, 0.0);
+        for (mean, deviation) in means.iter().zip(deviations) {
+            let z = (x - mean) / deviation;
+            if *deviation > 0.0 {
+                below += standard_cumulative(z);
+                slope += (-0.5 * z * z).exp() / (TAU.sqrt() * deviation);
+            } else {
+                below += f64::from(u8::from(x >= *mean));
+            }
+        }
+        (below / means.len() as f64, slope / means.len() as f64)
+    })
+}
+
+/// Where an increasing function with its slope reaches a probability: Newton steps inside a bracket that shrinks.
+fn invert(probability: f64, [mut low, mut high]: [f64; 2], function: impl Fn(f64) -> (f64, f64)) -> f64 {
+    if !(probability > 0.0 && probability < 1.0) {
+        return match probability {
+            0.0 => f64::NEG_INFINITY,
+            1.0 => f64::INFINITY,
+            _ => f64::NAN,
+        };
+    }
+    let near = 1e-14 * (high - low);
+    let mut x = 0.5 * (low + high);
+    for _ in 0..200 {
+        let (value, slope) = function(x);
+        if value > probability {
+            high = x;
+        } else {
+            low = x;
+        }
+        let newton = x - (value - probability) / slope;
+        let next = if newton > low && newton < high {
+            newton
+        } else {
+            0.5 * (low + high)
+        };
+        if (next - x).abs() <= near {
+            return next;
+        }
+        x = next;
+    }
+    x
+}
+
+/// The factor on a logit of this variance in the probit approximation (MacKay 1992, "The evidence framework applied to
+/// classification networks"): `(1 + pi / 8 variance)^-1/2`.
+fn moderation(variance: f64) -> f64 {
+    1.0 / (1.0 + PI / 8.0 * variance.max(0.0)).sqrt()
+}
+
+/// The log probabilities of false and true where the logit is Normal.
+pub fn probit_truth(mean: f64, variance: f64) -> [f64; 2] {
+    let logit = mean * moderation(variance);
+    [-softplus(logit), -softplus(-logit)]
+}
+
+/// Log probabilities of classes: the softmax of logits that are each divided by `(1 + pi / 8 V_kk)^1/2` (equation 13 of Daxberger et al. 2021).
+/// Only the diagonal of the covariance is used.
+pub fn probit(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
+    let k = mean.len();
+    for (i, (to, mean)) in log_probabilities.iter_mut().zip(mean).enumerate() {
+        *to = mean * moderation(covariance[i * k + i]);
+    }
+    normalise(log_probabilities);
+}
+
+/// Log probabilities of classes: the mean of the Dirichlet distribution that the Laplace bridge finds for the logits (Hobbhahn et al. 2022, "Fast
+/// predictive uncertainty for classification with Bayesian deep networks"), after they are conditioned on a sum of zero.
+/// Logits without variance have their softmax.
+pub fn bridge(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
+    through_bridge(mean, covariance, log_probabilities, |_| 1.0);
+}
+
+/// As [`bridge`], with the logits scaled so that their mean variance is `(K / 2)^1/2`, where the bridge is most accurate (ibid.).
+pub fn bridge_normalised(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
+    let k = mean.len() as f64;
+    through_bridge(mean, covariance, log_probabilities, |mean_variance| {
+        mean_variance / (k / 2.0).sqrt()
+    });
+}
+
+/// The bridge on logits whose covariance is divided by a function of the mean of its diagonal.
+fn through_bridge(mean: &[f64], covariance: &[f64], log_alpha: &mut [f64], scale: impl Fn(f64) -> f64) {
+    let k = mean.len();
+    let row_sum = |i: usize| covariance[i * k..(i + 1) * k].iter().sum::<f64>();
+    let total: f64 = (0..k).map(row_sum).sum();
+    let trace: f64 = (0..k).map(|i| covariance[i * k + i]).sum();
+    // A covariance whose elements sum to zero is one of logits that already sum to a constant.
+    let inverse = if total > 1e-14 * trace { 1.0 / total } else { 0.0 };
+    let shift = mean.iter().sum::<f64>() * inverse;
+    let variance = |i: usize| covariance[i * k + i] - row_sum(i).powi(2) * inverse;
+    let divisor = scale((0..k).map(variance).sum::<f64>() / k as f64);
+    if !(trace > 0.0 && divisor > 0.0) {
+        log_alpha.copy_from_slice(mean);
+        return normalise(log_alpha);
+    }
+    for (i, (to, mean)) in log_alpha.iter_mut().zip(mean).enumerate() {
+        *to = (mean - row_sum(i) * shift) / divisor.sqrt();
+    }
+    let inverses = log_sum(log_alpha, -1.0);
+    let constant = (1.0 - 2.0 / k as f64).max(0.0).ln();
+    for (i, to) in log_alpha.iter_mut().enumerate() {
+        let exponential = *to + inverses - 2.0 * (k as f64).ln();
+        *to = log_add(constant, exponential) - (variance(i) / divisor).max(f64::MIN_POSITIVE).ln();
+    }
+    normalise(log_alpha);
+}
+
+/// `log(exp a + exp b)`.
+fn log_add(a: f64, b: f64) -> f64 {
+    let (low, high) = if a < b { (a, b) } else { (b, a) };
+    if high == f64::NEG_INFINITY {
+        high
+    } else {
+        high + (low - high).exp().ln_1p()
+    }
+}
+
+/// `log sum exp(sign * x)`.
+fn log_sum(values: &[f64], sign: f64) -> f64 {
+    let largest = values
+        .iter()
+        .fold(f64::NEG_INFINITY, |largest, value| largest.max(sign * value));
+    if largest.is_infinite() {
+        return largest;
+    }
+    largest
+        + values
+            .iter()
+            .map(|value| (sign * value - largest).exp())
+            .sum::<f64>()
+            .ln()
+}
+
+/// Subtracts the log of the sum of exponentials.
+fn normalise(logits: &mut [f64]) {
+    let sum = log_sum(logits, 1.0);
+    logits.iter_mut().for_each(|logit| *logit -= sum);
+}
+
+/// The memory of draws of the outputs of one row; nothing is allocated per row.
+pub struct Draws {
+    roots: Roots,
+    root: Vec<f64>,
+    outputs: usize,
+}
+
+impl Draws {
+    /// Draws of `outputs` elements: those of one row, or those of several rows that are drawn jointly.
+    pub fn new(outputs: usize) -> Draws {
+        Draws {
+            roots: Roots::new(outputs, Precision::F64),
+            root: vec![0.0; outputs * outputs],
+            outputs,
+        }
+    }
+
+    /// Writes `f = mean + C' z` `[draws, rows, K]`, where `C' C` is the covariance, which may be singular. `mean` is `[rows, K]`, `covariance`
+    /// `[rows, K, K]`, and `noise` `[draws, rows, K]` holds independent standard Normal numbers. Returns in how many rows negative
+    /// eigenvalues became zero; fails where a covariance is not finite.
+    pub fn write(
+        &mut self,
+        mean: &[f64],
+        covariance: &[f64],
+        noise: &[f64],
+        out: &mut [f64],
+    ) -> Result<usize, Failure> {
+        let (k, mut clipped) = (self.outputs, 0);
+        let rows = mean.len().checked_div(k).unwrap_or(0);
+        for row in 0..rows {
+            let covariance = &covariance[row * k * k..(row + 1) * k * k];
+            clipped += self
+                .roots
+                .cotangents(covariance, &mut self.root)
+                .map_err(|failure| failure.in_row(row))?;
+            let mean = &mean[row * k..(row + 1) * k];
+            let draws = noise.chunks_exact(rows * k).zip(out.chunks_exact_mut(rows * k));
+            for (noise, out) in draws {
+                let out = &mut out[row * k..(row + 1) * k];
+                out.copy_from_slice(mean);
+                for (z, direction) in noise[row * k..(row + 1) * k]
+                    .iter()
+                    .zip(self.root.chunks_exact(k))
+                {
+                    out.iter_mut()
+                        .zip(direction)
+                        .for_each(|(to, from)| *to += z * from);
+                }
+            }
+        }
+        Ok(clipped)
+    }
+}

@@ -1,0 +1,85 @@
+//! One factor on the precision of the whole prior, from eigenvalues.
+
+use super::{Tuned, bounded, log_evidence_of_normal};
+
+/// The log marginal likelihood as a function of one factor `t`: everything else is in the eigenvalues of the curvature where the prior is standard,
+/// so that an evaluation costs as many operations as there are eigenvalues. For nonnegative eigenvalues it is strictly concave in `log t`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scalar<'a> {
+    /// The eigenvalues `mu` of `P0^-1/2 H P0^-1/2`, as [`crate::posterior::Whitened`] has them: before the temperature, and zeros may be missing.
+    pub eigenvalues: &'a [f64],
+    /// What the curvature is divided by.
+    pub temperature: f64,
+    /// `(w - m)' P0 (w - m)`.
+    pub scatter: f64,
+    /// The log likelihood at `w`, divided by the temperature.
+    pub log_likelihood: f64,
+}
+
+impl Scalar<'_> {
+    /// The log marginal likelihood with a factor; minus infinity where the precision is not positive definite.
+    pub fn log_evidence(&self, factor: f64) -> f64 {
+        let ratios = self
+            .eigenvalues
+            .iter()
+            .map(|value| (value / (self.temperature * factor)).ln_1p());
+        let ratio: f64 = ratios.sum();
+        if ratio.is_nan() {
+            return f64::NEG_INFINITY;
+        }
+        log_evidence_of_normal(self.log_likelihood, factor * self.scatter, ratio)
+    }
+
+    /// The first two derivatives by the log of the factor: half of `gamma - t scatter`, with the effective number of parameters
+    /// `gamma = sum mu / (mu + T t)` (MacKay 1992, "Bayesian interpolation"), and the derivative of that.
+    pub fn slopes(&self, factor: f64) -> [f64; 2] {
+        let scattered = factor * self.scatter;
+        let (mut first, mut second) = (-scattered, -scattered);
+        for value in self.eigenvalues {
+            let share = value / (value + self.temperature * factor);
+            first += share;
+            second -= share * (1.0 - share);
+        }
+        [0.5 * first, 0.5 * second]
+    }
+
+    /// The factor that maximises the log marginal likelihood, to 1e-8 of its logarithm: Newton steps from a start, halved until they climb.
+    /// Stays there, not converged, where the precision at the start is not positive definite.
+    pub fn maximise(&self, start: f64) -> Tuned {
+        let mut at = bounded(start.ln());
+        let before = self.log_evidence(at.exp());
+        let mut tuned = Tuned {
+            factors: vec![start],
+            before,
+            after: before,
+            steps: 0,
+            converged: false,
+        };
+        while !tuned.converged && tuned.steps < 200 && before.is_finite() {
+            let next = self.climb(at, tuned.after);
+            tuned.steps += 1;
+            tuned.converged = (next - at).abs() < 1e-8;
+            at = next;
+            tuned.after = self.log_evidence(at.exp()).max(tuned.after);
+            tuned.factors[0] = at.exp();
+        }
+        tuned
+    }
+
+    /// A step from the log of a factor.
+    fn climb(&self, at: f64, evidence: f64) -> f64 {
+        let [first, second] = self.slopes(at.exp());
+        // Where the function is not concave, which only negative eigenvalues bring about, any step uphill will do.
+        let curvature = second.abs().max(1e-12 * first.abs());
+        let newton = if first == 0.0 { 0.0 } else { first / curvature };
+        let mut step = newton.clamp(-4.0, 4.0);
+        for _ in 0..60 {
+            let next = bounded(at + step);
+            if self.log_evidence(next.exp()) >= evidence - 1e-13 * (1.0 + evidence.abs()) {
+                return next;
+            }
+            step *= 0.5;
+        }
+        at
+    }
+}

@@ -1,0 +1,203 @@
+//! Factors on the precisions of groups of weights, with whatever posterior there is.
+
+use super::{Tuned, bounded, log_evidence_of_normal};
+use crate::curvature::{Curvature, NotPositive, Prior};
+use bnnc_abi::laplace::PriorStructure;
+use bnnc_kernels::pool::Pool;
+
+/// The group of each weight, for arrays with so many weights each: the number of its factor.
+pub fn groups(structure: PriorStructure, elements: &[usize]) -> Vec<usize> {
+    match structure {
+        PriorStructure::Scalar => vec![0; elements.iter().sum()],
+        PriorStructure::Layer => {
+            let arrays = elements.iter().enumerate();
+            arrays
+                .flat_map(|(array, elements)| std::iter::repeat_n(array, *elements))
+                .collect()
+        }
+        PriorStructure::Diagonal => (0..elements.iter().sum()).collect(),
+    }
+}
+
+/// What the log marginal likelihood and its gradient need of the posterior under some precision of the prior.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluation {
+    /// The log determinant of the precision of the posterior over that of the prior.
+    pub log_determinant_ratio: f64,
+    /// The variances `[D]` of the weights.
+    pub variances: Vec<f64>,
+}
+
+/// The evaluation of [`Tuning::maximise`] by the posterior of a curvature under a prior with independent elements.
+pub fn evaluate(
+    curvature: &Curvature,
+    prior: &Prior,
+    temperature: f64,
+    pool: &Pool,
+) -> impl Fn(&[f64]) -> Result<Evaluation, NotPositive> {
+    move |factors| {
+        let posterior = curvature.posterior(&prior.scaled(factors), temperature, pool)?;
+        let ratio = posterior.log_determinant_ratio();
+        Ok(Evaluation {
+            log_determinant_ratio: ratio.ok_or(NotPositive {
+                element: None,
+                value: f64::NAN,
+            })?,
+            variances: posterior.variances(pool),
+        })
+    }
+}
+
+/// The search for factors on the precisions of groups of weights with independent Normal priors that maximise the log marginal
+/// likelihood at weights which stay where they are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tuning<'a> {
+    /// The precisions `[D]` of the prior with factors of one.
+    pub precision: &'a [f64],
+    /// `precision (w - m)^2` of each weight `[D]`, with factors of one.
+    pub scatter: &'a [f64],
+    /// The number of the factor of each weight `[D]`; see [`groups`].
+    pub groups: &'a [usize],
+    /// The log likelihood at `w`, divided by the temperature.
+    pub log_likelihood: f64,
+    /// Steps at most: 200 find a maximum, one or few follow weights that move.
+    pub steps: usize,
+}
+
+/// Steps of the log of every factor below this end the search.
+const TOLERANCE: f64 = 1e-6;
+
+/// The log marginal likelihood at some factors, and what a step from there needs.
+struct Place {
+    /// The logs of the factors.
+    logs: Vec<f64>,
+    evidence: f64,
+    /// Derivatives by the logs of the factors.
+    slope: Vec<f64>,
+    /// Minus the second derivatives, as if the weights were independent.
+    bend: Vec<f64>,
+}
+
+impl Tuning<'_> {
+    /// The log marginal likelihood with these factors `[G]`.
+    pub fn log_evidence(&self, factors: &[f64], evaluation: &Evaluation) -> f64 {
+        let scatters = self.groups.iter().zip(self.scatter);
+        let scatter = scatters.map(|(group, scatter)| factors[*group] * scatter).sum();
+        log_evidence_of_normal(self.log_likelihood, scatter, evaluation.log_determinant_ratio)
+    }
+
+    /// The derivatives of the log marginal likelihood by the logs of the factors `[G]`: half of `gamma_g - t_g scatter_g`, with the effective number
+    /// of parameters `gamma_g = sum over the group of 1 - t_g precision_d variance_d` (MacKay 1992, "Bayesian interpolation").
+    pub fn slope(&self, factors: &[f64], evaluation: &Evaluation) -> Vec<f64> {
+        self.slope_and_bend(factors, evaluation).0
+    }
+
+    fn slope_and_bend(&self, factors: &[f64], evaluation: &Evaluation) -> (Vec<f64>, Vec<f64>) {
+        let (mut slope, mut bend) = (vec![0.0; factors.len()], vec![0.0; factors.len()]);
+        for (weight, group) in self.groups.iter().enumerate() {
+            let share = factors[*group] * self.precision[weight] * evaluation.variances[weight];
+            let scattered = factors[*group] * self.scatter[weight];
+            slope[*group] += 0.5 * (1.0 - share - scattered);
+            bend[*group] += 0.5 * ((share * (1.0 - share)).max(0.0) + scattered);
+        }
+        (slope, bend)
+    }
+
+    /// Factors from which no step climbs, found from a start `[G]`. `evaluate` is given the factor of each weight `[D]`, as
+    /// [`crate::curvature::Prior::scaled`] takes them; see [`evaluate`]. Its failure is passed on where that is at the start, and elsewhere
+    /// makes the step shorter.
+    ///
+    /// A step is one of Newton's method in the logs of the factors, as if the weights were independent, which climbs for any
+    /// curvature and is exact for a diagonal one; it is halved until the log marginal likelihood does not fall. A single factor learns
+    /// from its last two slopes instead.
+    pub fn maximise<E>(
+        &self,
+        start: &[f64],
+        mut evaluate: impl FnMut(&[f64]) -> Result<Evaluation, E>,
+    ) -> Result<Tuned, E> {
+        let mut place = self.place(
+            start.iter().map(|factor| bounded(factor.ln())).collect(),
+            &mut evaluate,
+        )?;
+        let (before, mut steps, mut converged) = (place.evidence, 0, false);
+        while steps < self.steps && !converged && before.is_finite() {
+            match self.climb(&place, &mut evaluate) {
+                Some(next) => (place, steps) = (next, steps + 1),
+                None => converged = true,
+            }
+        }
+        Ok(Tuned {
+            factors: place.logs.iter().map(|log| log.exp()).collect(),
+            before,
+            after: place.evidence,
+            steps,
+            converged,
+        })
+    }
+
+    fn place<E>(
+        &self,
+        logs: Vec<f64>,
+        evaluate: &mut impl FnMut(&[f64]) -> Result<Evaluation, E>,
+    ) -> Result<Place, E> {
+        let factors: Vec<f64> = logs.iter().map(|log| log.exp()).collect();
+        let of_weights: Vec<f64> = self.groups.iter().map(|group| factors[*group]).collect();
+        let evaluation = evaluate(&of_weights)?;
+        let evidence = self.log_evidence(&factors, &evaluation);
+        let (slope, bend) = self.slope_and_bend(&factors, &evaluation);
+        Ok(Place {
+            logs,
+            evidence,
+            slope,
+            bend,
+        })
+    }
+
+    /// The next place; none where only steps below the tolerance climb.
+    fn climb<E>(
+        &self,
+        from: &Place,
+        evaluate: &mut impl FnMut(&[f64]) -> Result<Evaluation, E>,
+    ) -> Option<Place> {
+        let full: Vec<f64> = from.slope.iter().zip(&from.bend).map(step).collect();
+        let mut share = 1.0;
+        loop {
+            let steps = from.logs.iter().zip(&full);
+            let logs: Vec<f64> = steps.map(|(log, step)| bounded(log + share * step)).collect();
+            let moves = logs.iter().zip(&from.logs).map(|(next, log)| (next - log).abs());
+            if moves.fold(0.0, f64::max) < TOLERANCE {
+                return None;
+            }
+            match self.place(logs, evaluate) {
+                Ok(mut next) if next.evidence >= from.evidence - 1e-12 * (1.0 + from.evidence.abs()) => {
+                    next.learn(from);
+                    return Some(next);
+                }
+                Ok(_) | Err(_) => share *= 0.5,
+            }
+        }
+    }
+}
+
+impl Place {
+    /// Takes the second derivative of a single factor from the slopes at two places.
+    fn learn(&mut self, earlier: &Place) {
+        if let ([slope], [before], [bend]) = (&self.slope[..], &earlier.slope[..], &mut self.bend[..]) {
+            let secant = (before - slope) / (self.logs[0] - earlier.logs[0]);
+            if secant > 0.0 && secant.is_finite() {
+                *bend = secant;
+            }
+        }
+    }
+}
+
+/// A step of the log of a factor. Far from the maximum the log marginal likelihood is nearly straight, and a step is at most a factor of
+/// about fifty.
+fn step((slope, bend): (&f64, &f64)) -> f64 {
+    // A group that neither the data nor the prior say anything of has no slope but rounding errors.
+    if slope.abs() < 1e-14 {
+        0.0
+    } else {
+        (slope / bend).clamp(-4.0, 4.0)
+    }
+}

@@ -1,0 +1,195 @@
+//! The Gaussian posterior of the weights: covariances of functions, variances, draws, determinants.
+//!
+//! Note [Roots of covariances]. Each form knows one linear map `R` with `R R' = P^-1`, which takes rows `j` to `j R` and rows of noise `z` to `z R'`. All
+//! else follows: covariances of functions are products of rows `j R` and therefore never indefinite, draws are `z R'`, and `P^-1 v` is both
+//! maps, one after the other.
+
+mod arrays;
+mod cholesky;
+mod diagonal;
+mod full;
+mod kronecker;
+mod spectrum;
+mod whitened;
+mod woodbury;
+
+use crate::curvature::{Curvature, NotPositive, Prior};
+use crate::matrix::{Matrix, dot};
+pub use arrays::{Array, Malformed};
+use bnnc_kernels::pool::Pool;
+pub use cholesky::Cholesky;
+pub use spectrum::Spectrum;
+pub use whitened::{Rotated, Whitened};
+
+/// A Gaussian of the `D` weights around a maximum, by its precision `P`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Posterior {
+    form: Form,
+    log_determinant: f64,
+    /// Of the precision of the prior, as far as the form represents it.
+    prior_log_determinant: f64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Form {
+    Full(full::Full),
+    Diagonal(diagonal::Diagonal),
+    Kronecker(kronecker::Kronecker),
+    /// The forms `LowRank` and `Functional`.
+    Woodbury(woodbury::Woodbury),
+}
+
+/// A map `R` with `R R' = P^-1`.
+trait Root {
+    /// Rows of `R`: the number of weights.
+    fn elements(&self) -> usize;
+
+    /// Columns of `R`: the standard normal numbers of a draw.
+    fn noise(&self) -> usize;
+
+    /// Rows `j` `[.., elements]` to `j R` `[.., noise]`.
+    fn forward(&self, rows: Matrix, pool: &Pool) -> Matrix;
+
+    /// Rows `z` `[.., noise]` to `z R'` `[.., elements]`.
+    fn backward(&self, noise: Matrix, pool: &Pool) -> Matrix;
+
+    /// The sums of the squares of the rows of `R`.
+    fn variances(&self, pool: &Pool) -> Vec<f64>;
+}
+
+impl Posterior {
+    /// See [`Curvature::posterior`].
+    pub(crate) fn new(
+        curvature: &Curvature,
+        prior: &Prior,
+        temperature: f64,
+        pool: &Pool,
+    ) -> Result<Posterior, NotPositive> {
+        assert_eq!(prior.precision.len(), curvature.elements(), "elements of a prior");
+        if let Some((gram, prior)) = whole(curvature, prior, pool) {
+            return full::Full::posterior(&gram, &prior, temperature, pool);
+        }
+        match curvature {
+            Curvature::Full(matrix) => full::Full::posterior(matrix, prior, temperature, pool),
+            Curvature::Diagonal(values) => diagonal::Diagonal::posterior(values, prior, temperature),
+            Curvature::Kronecker { blocks, .. } => {
+                kronecker::Kronecker::posterior(blocks, prior, temperature, pool)
+            }
+            Curvature::LowRank(pairs) => {
+                woodbury::Woodbury::posterior(pairs.finite_rows()?, prior, temperature, pool)
+            }
+            Curvature::Functional(rows) => {
+                woodbury::Woodbury::posterior(rows.clone(), prior, temperature, pool)
+            }
+        }
+    }
+
+    fn root(&self) -> &dyn Root {
+        match &self.form {
+            Form::Full(form) => form,
+            Form::Diagonal(form) => form,
+            Form::Kronecker(form) => form,
+            Form::Woodbury(form) => form,
+        }
+    }
+
+    /// `D`: the number of weights.
+    pub fn elements(&self) -> usize {
+        self.root().elements()
+    }
+
+    /// How many standard normal numbers a draw takes: `D`, and in the forms `LowRank` and `Functional` mostly one more for each eigenpair or row.
+    pub fn noise(&self) -> usize {
+        self.root().noise()
+    }
+
+    /// The covariances `J_n P^-1 J_n'` `[rows, columns, columns]` of functions with the Jacobians `[rows * columns, D]`.
+    pub fn covariance(&self, jacobian: &Matrix, columns: usize, pool: &Pool) -> Vec<f64> {
+        let rooted = self.root().forward(jacobian.clone(), pool);
+        products_within(&rooted, columns, |_| 1.0)
+    }
+
+    /// The covariance `J P^-1 J'` `[M, M]` of all rows of a Jacobian `[M, D]` together.
+    pub fn joint(&self, jacobian: &Matrix, pool: &Pool) -> Matrix {
+        self.root().forward(jacobian.clone(), pool).outer(pool)
+    }
+
+    /// The covariance `J P^-1 K'` `[M, L]` of the rows of two Jacobians.
+    pub fn cross(&self, jacobian: &Matrix, other: &Matrix, pool: &Pool) -> Matrix {
+        let [left, right] = [jacobian, other].map(|rows| self.root().forward(rows.clone(), pool));
+        left.product_transposed(&right, pool)
+    }
+
+    /// `P^-1 v` for each row `v` `[.., D]`.
+    pub fn solve(&self, vectors: &Matrix, pool: &Pool) -> Matrix {
+        let rooted = self.root().forward(vectors.clone(), pool);
+        self.root().backward(rooted, pool)
+    }
+
+    /// The variances `[D]` of the weights: the diagonal of `P^-1`.
+    pub fn variances(&self, pool: &Pool) -> Vec<f64> {
+        self.root().variances(pool)
+    }
+
+    /// Deviations `[draws, D]` from the maximum, with the covariance `P^-1`, of standard normal numbers `[draws,` [`Posterior::noise`]`]`.
+    pub fn draws(&self, noise: &Matrix, pool: &Pool) -> Matrix {
+        self.root().backward(noise.clone(), pool)
+    }
+
+    /// One deviation `[D]`, as [`Posterior::draws`].
+    pub fn draw(&self, noise: &[f64], pool: &Pool) -> Vec<f64> {
+        self.draws(&Matrix::from_row(noise), pool).values
+    }
+
+    /// The log determinant of `P`.
+    pub fn log_determinant(&self) -> f64 {
+        self.log_determinant
+    }
+
+    /// The log determinant of `P` over that of the precision of the prior; none where the prior is not positive definite.
+    ///
+    /// Where the form cannot represent the prior (dense ones but for `Full`, and precisions that vary within a block of `Kronecker`),
+    /// this takes what it represents, so that without data it is zero.
+    pub fn log_determinant_ratio(&self) -> Option<f64> {
+        let ratio = self.log_determinant - self.prior_log_determinant;
+        ratio.is_finite().then_some(ratio)
+    }
+}
+
+/// The curvature of functions that are no fewer than weights, and the prior that their form knows: the whole matrix is then the smaller
+/// one, and better conditioned.
+fn whole(curvature: &Curvature, prior: &Prior, pool: &Pool) -> Option<(Matrix, Prior)> {
+    match curvature {
+        Curvature::Functional(rows) if rows.rows >= rows.columns => {
+            let mut gram = Matrix::zeros(rows.columns, rows.columns);
+            gram.add_gram(rows, 1.0, pool);
+            Some((gram, Prior::diagonal(prior.precision.clone())))
+        }
+        Curvature::Full(_)
+        | Curvature::Diagonal(_)
+        | Curvature::Kronecker { .. }
+        | Curvature::LowRank(_)
+        | Curvature::Functional(_) => None,
+    }
+}
+
+/// The products of rows within groups of `columns`, with weights of the contracted elements: `[groups, columns, columns]`.
+fn products_within(rows: &Matrix, columns: usize, weight: impl Fn(usize) -> f64) -> Vec<f64> {
+    let mut products = vec![0.0; rows.rows * columns];
+    let mut weighted = vec![0.0; rows.columns];
+    for at in 0..rows.rows {
+        let (group, i) = (at / columns, at % columns);
+        let elements = rows.row(at).iter().enumerate();
+        weighted
+            .iter_mut()
+            .zip(elements)
+            .for_each(|(to, (element, value))| *to = weight(element) * value);
+        for j in 0..=i {
+            let product = dot(&weighted, rows.row(group * columns + j));
+            let start = group * columns * columns;
+            products[start + i * columns + j] = product;
+            products[start + j * columns + i] = product;
+        }
+    }
+    products
+}

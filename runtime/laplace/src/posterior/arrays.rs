@@ -1,0 +1,182 @@
+//! Posteriors as named arrays, to be kept in files and rebuilt bit for bit.
+
+use super::diagonal::Diagonal;
+use super::full::Full;
+use super::kronecker::{EigenBlock, Kronecker};
+use super::woodbury::Woodbury;
+use super::{Cholesky, Form, Posterior};
+use crate::matrix::Matrix;
+use std::fmt;
+
+/// A name, a shape, and the elements in row-major order.
+pub type Array = (String, Vec<usize>, Vec<f64>);
+
+/// What is wrong with arrays that should be a posterior.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Malformed(String);
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "not a posterior: {}", self.0)
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+fn vector(name: impl Into<String>, values: &[f64]) -> Array {
+    (name.into(), vec![values.len()], values.to_vec())
+}
+
+fn matrix(name: impl Into<String>, matrix: &Matrix) -> Array {
+    (
+        name.into(),
+        vec![matrix.rows, matrix.columns],
+        matrix.values.clone(),
+    )
+}
+
+impl Posterior {
+    /// Arrays that hold all of the posterior; their names begin with the form.
+    pub fn arrays(&self) -> Vec<Array> {
+        let mut arrays = match &self.form {
+            Form::Full(full) => vec![matrix("full/upper", &full.factor.upper)],
+            Form::Diagonal(diagonal) => vec![vector("diagonal/deviations", &diagonal.deviations)],
+            Form::Kronecker(kronecker) => {
+                let mut arrays = vec![vector("kronecker/others", &kronecker.others)];
+                for (number, block) in kronecker.blocks.iter().enumerate() {
+                    let name = |part: &str| format!("kronecker/{number}/{part}");
+                    arrays.push(vector(name("start"), &[block.start as f64]));
+                    arrays.push(matrix(name("first"), &block.first));
+                    arrays.push(matrix(name("second"), &block.second));
+                    arrays.push(vector(name("deviations"), &block.deviations));
+                }
+                arrays
+            }
+            Form::Woodbury(woodbury) => vec![
+                vector("woodbury/scales", &woodbury.scales),
+                matrix("woodbury/rows", &woodbury.rows),
+                matrix("woodbury/upper", &woodbury.factor.upper),
+                vector("woodbury/temperature", &[woodbury.temperature]),
+            ],
+        };
+        let determinants = [self.log_determinant, self.prior_log_determinant];
+        arrays.push(vector("log_determinants", &determinants));
+        arrays
+    }
+
+    /// The posterior of [`Posterior::arrays`], in any order; arrays of other names are ignored.
+    ///
+    /// # Errors
+    /// Where an array is missing or has a shape that does not fit.
+    pub fn from_arrays(arrays: &[Array]) -> Result<Posterior, Malformed> {
+        let stored = Stored { arrays };
+        let form = if stored.find("full/upper").is_some() {
+            let upper = stored.square("full/upper", None)?;
+            Form::Full(Full {
+                factor: Cholesky::from_upper(upper),
+            })
+        } else if stored.find("diagonal/deviations").is_some() {
+            Form::Diagonal(Diagonal {
+                deviations: stored.vector("diagonal/deviations", None)?,
+            })
+        } else if stored.find("kronecker/others").is_some() {
+            Form::Kronecker(stored.kronecker()?)
+        } else if stored.find("woodbury/scales").is_some() {
+            Form::Woodbury(stored.woodbury()?)
+        } else {
+            return Err(Malformed("no form is among the names of the arrays".to_owned()));
+        };
+        let determinants = stored.vector("log_determinants", Some(2))?;
+        Ok(Posterior {
+            form,
+            log_determinant: determinants[0],
+            prior_log_determinant: determinants[1],
+        })
+    }
+}
+
+struct Stored<'a> {
+    arrays: &'a [Array],
+}
+
+impl Stored<'_> {
+    fn find(&self, name: &str) -> Option<&Array> {
+        self.arrays.iter().find(|array| array.0 == name)
+    }
+
+    /// An array of so many axes with the sizes that are given.
+    fn array(&self, name: &str, sizes: &[Option<usize>]) -> Result<&Array, Malformed> {
+        let array = self
+            .find(name)
+            .ok_or_else(|| Malformed(format!("`{name}` is missing")))?;
+        let (_, shape, values) = array;
+        let fits = shape.len() == sizes.len()
+            && shape
+                .iter()
+                .zip(sizes)
+                .all(|(size, wanted)| wanted.is_none_or(|wanted| wanted == *size))
+            && shape
+                .iter()
+                .try_fold(1usize, |count, size| count.checked_mul(*size))
+                == Some(values.len());
+        match fits {
+            true => Ok(array),
+            false => Err(Malformed(format!(
+                "`{name}` has the shape {shape:?} and {} elements",
+                values.len()
+            ))),
+        }
+    }
+
+    fn vector(&self, name: &str, size: Option<usize>) -> Result<Vec<f64>, Malformed> {
+        Ok(self.array(name, &[size])?.2.clone())
+    }
+
+    fn matrix(&self, name: &str, sizes: [Option<usize>; 2]) -> Result<Matrix, Malformed> {
+        let (_, shape, values) = self.array(name, &sizes)?;
+        Ok(Matrix::new(shape[0], shape[1], values.clone()))
+    }
+
+    fn square(&self, name: &str, size: Option<usize>) -> Result<Matrix, Malformed> {
+        let matrix = self.matrix(name, [size, size])?;
+        match matrix.rows == matrix.columns {
+            true => Ok(matrix),
+            false => Err(Malformed(format!("`{name}` is not square"))),
+        }
+    }
+
+    fn kronecker(&self) -> Result<Kronecker, Malformed> {
+        let others = self.vector("kronecker/others", None)?;
+        let mut blocks = Vec::new();
+        while self.find(&format!("kronecker/{}/start", blocks.len())).is_some() {
+            let name = |part: &str| format!("kronecker/{}/{part}", blocks.len());
+            let start = self.vector(&name("start"), Some(1))?[0];
+            let first = self.square(&name("first"), None)?;
+            let second = self.square(&name("second"), None)?;
+            let size = first.rows.saturating_mul(second.rows);
+            let deviations = self.vector(&name("deviations"), Some(size))?;
+            if !(start >= 0.0 && start.fract() == 0.0 && start + size as f64 <= others.len() as f64) {
+                return Err(Malformed(format!("`{}` is {start}", name("start"))));
+            }
+            blocks.push(EigenBlock {
+                start: start as usize,
+                first,
+                second,
+                deviations,
+            });
+        }
+        Ok(Kronecker { others, blocks })
+    }
+
+    fn woodbury(&self) -> Result<Woodbury, Malformed> {
+        let scales = self.vector("woodbury/scales", None)?;
+        let rows = self.matrix("woodbury/rows", [None, Some(scales.len())])?;
+        let upper = self.square("woodbury/upper", Some(rows.rows))?;
+        Ok(Woodbury {
+            scales,
+            rows,
+            factor: Cholesky::from_upper(upper),
+            temperature: self.vector("woodbury/temperature", Some(1))?[0],
+        })
+    }
+}

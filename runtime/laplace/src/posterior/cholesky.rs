@@ -1,0 +1,263 @@
+//! Cholesky factors of large matrices, and triangular systems with many right sides.
+//!
+//! Note [Blocks of a factor]. The factor is made block row by block row: a small factorisation, a product with the inverse of its triangle, and one
+//! product that is subtracted from all that is left. Both solvers go the same way, so that all cubic work is in products on the
+//! pool. Inverses of diagonal blocks instead of substitution cost accuracy only as far as a block of [`BLOCK`] rows is
+//! ill-conditioned (Higham, Accuracy and Stability of Numerical Algorithms, section 8.2).
+
+use crate::curvature::NotPositive;
+use crate::matrix::Matrix;
+use bnnc_kernels::matmul::dense::{Part, Product};
+use bnnc_kernels::matmul::{Extents, Update};
+use bnnc_kernels::pool::Pool;
+use std::ops::Range;
+
+/// Rows of a block.
+const BLOCK: usize = 64;
+
+/// The factor of a positive definite matrix `P = U'U`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cholesky {
+    /// `U`, upper triangular.
+    pub upper: Matrix,
+    /// The inverses of its diagonal blocks.
+    inverses: Vec<Matrix>,
+}
+
+/// The rows or columns of each block.
+fn blocks(size: usize) -> impl ExactSizeIterator<Item = Range<usize>> + DoubleEndedIterator {
+    (0..size.div_ceil(BLOCK)).map(move |block| block * BLOCK..size.min((block + 1) * BLOCK))
+}
+
+/// `c -= a b` or `c = a b` for parts of matrices: each operand from its first element, with the distances between its rows and columns.
+struct Step<'a> {
+    sizes: [usize; 3],
+    a: (&'a [f64], [usize; 2]),
+    b: (&'a [f64], [usize; 2]),
+    /// The distance between the rows of the result.
+    line: usize,
+    update: Update,
+    part: Part,
+}
+
+impl Step<'_> {
+    fn write(&self, c: &mut [f64], pool: &Pool) {
+        let [m, n, k] = self.sizes;
+        if m == 0 || n == 0 {
+            return;
+        }
+        let strides = |[x, y]: [usize; 2]| [x as isize, y as isize];
+        let product = Product {
+            extents: Extents {
+                m,
+                n,
+                k,
+                a: strides(self.a.1),
+                b: strides(self.b.1),
+                c: [self.line as isize, 1],
+            },
+            a: self.a.0,
+            b: self.b.0,
+            update: self.update,
+            part: self.part,
+        };
+        product.write(pool, c);
+    }
+}
+
+impl Cholesky {
+    /// Factors a symmetric matrix, of which the upper triangle is read.
+    ///
+    /// # Errors
+    /// At the first pivot that is not above zero.
+    pub fn new(matrix: Matrix, pool: &Pool) -> Result<Cholesky, NotPositive> {
+        let size = matrix.rows;
+        let mut upper = matrix;
+        let mut inverses = Vec::new();
+        for block in blocks(size) {
+            factor_block(&mut upper, &block)?;
+            let inverse = invert_block(&upper, &block);
+            let (end, width) = (block.end, block.len());
+            let rest = size - end;
+            let panel = columns_of(&upper, block.clone(), end..size);
+            Step {
+                sizes: [width, rest, width],
+                a: (&inverse.values, [1, width]),
+                b: (&panel.values, [rest, 1]),
+                line: size,
+                update: Update::Store,
+                part: Part::All,
+            }
+            .write(
+                upper
+                    .values
+                    .get_mut(block.start * size + end..)
+                    .unwrap_or_default(),
+                pool,
+            );
+            let panel = columns_of(&upper, block.clone(), end..size);
+            Step {
+                sizes: [rest, rest, width],
+                a: (&panel.values, [1, rest]),
+                b: (&panel.values, [rest, 1]),
+                line: size,
+                update: Update::Subtract,
+                part: Part::Upper,
+            }
+            .write(upper.values.get_mut(end * size + end..).unwrap_or_default(), pool);
+            inverses.push(inverse);
+        }
+        (0..size).for_each(|row| upper.row_mut(row)[..row].fill(0.0));
+        Ok(Cholesky { upper, inverses })
+    }
+
+    /// The factorisation with this factor.
+    pub fn from_upper(upper: Matrix) -> Cholesky {
+        let inverses = blocks(upper.rows)
+            .map(|block| invert_block(&upper, &block))
+            .collect();
+        Cholesky { upper, inverses }
+    }
+
+    /// The log determinant of `P`.
+    pub fn log_determinant(&self) -> f64 {
+        2.0 * self.upper.diagonal().iter().map(|pivot| pivot.ln()).sum::<f64>()
+    }
+
+    /// Rows `j` become `j U^-1`, so that products of rows become `j P^-1 j'`.
+    pub fn forward(&self, rows: &mut Matrix, pool: &Pool) {
+        let height = rows.rows;
+        self.forward_within(rows, |_| height, pool);
+    }
+
+    /// `U^-1`, by which `P^-1 = U^-1 U^-1'`.
+    pub fn inverse_root(&self, pool: &Pool) -> Matrix {
+        let mut rows = Matrix::identity(self.upper.rows);
+        self.forward_within(&mut rows, |block| block.end, pool);
+        rows
+    }
+
+    /// [`Cholesky::forward`] where only so many rows have elements in the columns of a block or before.
+    fn forward_within(&self, rows: &mut Matrix, height: impl Fn(&Range<usize>) -> usize, pool: &Pool) {
+        let size = self.upper.rows;
+        assert_eq!(rows.columns, size, "columns of a triangular system");
+        for (block, inverse) in blocks(size).zip(&self.inverses) {
+            let (height, width, end) = (height(&block), block.len(), block.end);
+            let solved = solved_block(rows, (height, &block), (inverse, [width, 1]), pool);
+            Step {
+                sizes: [height, size - end, width],
+                a: (&solved.values, [width, 1]),
+                b: (
+                    self.upper
+                        .values
+                        .get(block.start * size + end..)
+                        .unwrap_or_default(),
+                    [size, 1],
+                ),
+                line: size,
+                update: Update::Subtract,
+                part: Part::All,
+            }
+            .write(rows.values.get_mut(end..).unwrap_or_default(), pool);
+        }
+    }
+
+    /// Rows `z` become `z U^-1'`, so that standard normal rows get the covariance `P^-1`.
+    pub fn backward(&self, rows: &mut Matrix, pool: &Pool) {
+        let size = self.upper.rows;
+        assert_eq!(rows.columns, size, "columns of a triangular system");
+        for (block, inverse) in blocks(size).zip(&self.inverses).rev() {
+            let (height, width) = (rows.rows, block.len());
+            let solved = solved_block(rows, (height, &block), (inverse, [1, width]), pool);
+            Step {
+                sizes: [height, block.start, width],
+                a: (&solved.values, [width, 1]),
+                b: (&self.upper.values[block.start..], [1, size]),
+                line: size,
+                update: Update::Subtract,
+                part: Part::All,
+            }
+            .write(&mut rows.values, pool);
+        }
+    }
+}
+
+/// The part of some columns of the first rows, times the inverse of a block: written to these columns, and returned.
+fn solved_block(
+    rows: &mut Matrix,
+    (height, block): (usize, &Range<usize>),
+    (inverse, strides): (&Matrix, [usize; 2]),
+    pool: &Pool,
+) -> Matrix {
+    let width = block.len();
+    let old = columns_of(rows, 0..height, block.clone());
+    let mut solved = Matrix::zeros(height, width);
+    let step = Step {
+        sizes: [height, width, width],
+        a: (&old.values, [width, 1]),
+        b: (&inverse.values, strides),
+        line: width,
+        update: Update::Store,
+        part: Part::All,
+    };
+    step.write(&mut solved.values, pool);
+    for row in 0..height {
+        rows.row_mut(row)[block.clone()].copy_from_slice(solved.row(row));
+    }
+    solved
+}
+
+/// A part of a matrix.
+fn columns_of(matrix: &Matrix, rows: Range<usize>, columns: Range<usize>) -> Matrix {
+    let (height, width) = (rows.len(), columns.len());
+    let values = rows.flat_map(|row| &matrix.row(row)[columns.clone()]);
+    Matrix::new(height, width, values.copied().collect())
+}
+
+/// Factors a diagonal block in place.
+fn factor_block(upper: &mut Matrix, block: &Range<usize>) -> Result<(), NotPositive> {
+    let size = upper.columns;
+    for pivot in block.clone() {
+        let value = upper[(pivot, pivot)];
+        if !(value > 0.0 && value.is_finite()) {
+            return Err(NotPositive {
+                element: Some(pivot),
+                value,
+            });
+        }
+        let (head, tail) = upper.values.split_at_mut((pivot + 1) * size);
+        let row = &mut head[pivot * size + pivot..pivot * size + block.end];
+        let root = value.sqrt();
+        row[0] = root;
+        row[1..].iter_mut().for_each(|element| *element /= root);
+        for (offset, factor) in row.iter().enumerate().skip(1) {
+            let start = (offset - 1) * size + pivot + offset;
+            let below = &mut tail[start..start + row.len() - offset];
+            below
+                .iter_mut()
+                .zip(&row[offset..])
+                .for_each(|(element, other)| *element -= factor * other);
+        }
+    }
+    Ok(())
+}
+
+/// The inverse of a diagonal block of a triangle.
+fn invert_block(upper: &Matrix, block: &Range<usize>) -> Matrix {
+    let width = block.len();
+    let mut inverse = Matrix::identity(width);
+    // From the last row up: row i of the inverse is (unit row i - sum over k > i of u[i, k] row k) / u[i, i].
+    for row in (0..width).rev() {
+        let pivots = &upper.row(block.start + row)[block.clone()];
+        let (head, tail) = inverse.values.split_at_mut((row + 1) * width);
+        let target = &mut head[row * width..];
+        for (factor, other) in pivots[row + 1..].iter().zip(tail.chunks_exact(width)) {
+            target
+                .iter_mut()
+                .zip(other)
+                .for_each(|(element, other)| *element -= factor * other);
+        }
+        target.iter_mut().for_each(|element| *element /= pivots[row]);
+    }
+    inverse
+}

@@ -1,0 +1,230 @@
+//! Kronecker products along the diagonal of the precision.
+//!
+//! Note [Priors in an eigenbasis]. A block with the factors `A = U a U'` and `B = V b V'` has the precision `(U x V) (a x b / T + d) (U x V)'` where `d` is
+//! the precision of the prior, if that is constant within the block (Immer et al. 2021, section 4.2, without damping of factors). Where it
+//! varies, `d` of an eigenvector is its mean with the squares of the eigenvector as weights, which is the diagonal of the prior's
+//! precision in the eigenbasis.
+
+use super::spectrum::Spectrum;
+use super::{Form, Posterior, Root};
+use crate::curvature::{Block, NotPositive, Prior};
+use crate::matrix::Matrix;
+use bnnc_kernels::pool::Pool;
+
+/// `R` maps a block to its eigenbasis and divides by the roots of the eigenvalues.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kronecker {
+    /// Standard deviations under the prior of elements of no block, and 1 elsewhere.
+    pub others: Vec<f64>,
+    pub blocks: Vec<EigenBlock>,
+}
+
+/// A block in its eigenbasis. Coordinate `b * first + a` belongs to the Kronecker product of row `a` of the first and row `b` of the second
+/// eigenvectors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EigenBlock {
+    pub start: usize,
+    pub first: Matrix,
+    pub second: Matrix,
+    /// Standard deviations `[second, first]` of the coordinates.
+    pub deviations: Vec<f64>,
+}
+
+/// The eigenvalues of the curvature and the precisions of the prior in the coordinates of a block.
+pub struct Coordinates {
+    pub block: EigenBlock,
+    pub curvature: Vec<f64>,
+    pub prior: Vec<f64>,
+}
+
+impl Coordinates {
+    pub fn new(block: &Block, prior: &Prior, pool: &Pool) -> Result<Coordinates, NotPositive> {
+        let [first, second] = block.factors();
+        let (first, second) = (
+            Spectrum::of_semidefinite(first)?,
+            Spectrum::of_semidefinite(second)?,
+        );
+        let products = second
+            .values
+            .iter()
+            .flat_map(|b| first.values.iter().map(move |a| a * b));
+        let precision = &prior.precision[block.start..block.start + block.elements()];
+        let curvature = products.collect();
+        let block = EigenBlock {
+            start: block.start,
+            first: first.vectors,
+            second: second.vectors,
+            deviations: Vec::new(),
+        };
+        let prior = match precision.iter().all(|value| *value == precision[0]) {
+            true => precision.to_vec(),
+            false => block.mean_prior(precision, pool),
+        };
+        Ok(Coordinates {
+            block,
+            curvature,
+            prior,
+        })
+    }
+}
+
+impl Kronecker {
+    pub fn posterior(
+        blocks: &[Block],
+        prior: &Prior,
+        temperature: f64,
+        pool: &Pool,
+    ) -> Result<Posterior, NotPositive> {
+        let mut others = prior.scales();
+        let mut rest = prior.precision.clone();
+        let (mut log_determinant, mut prior_log_determinant) = (0.0, 0.0);
+        let mut parts = Vec::with_capacity(blocks.len());
+        for block in blocks {
+            let range = block.start..block.start + block.elements();
+            let Coordinates {
+                block: mut part,
+                curvature,
+                prior,
+            } = Coordinates::new(block, prior, pool)?;
+            let sums = curvature
+                .iter()
+                .zip(&prior)
+                .map(|(curvature, prior)| curvature / temperature + prior);
+            let precision: Vec<f64> = sums.collect();
+            if let Err(fault) = NotPositive::check(&precision) {
+                return Err(NotPositive {
+                    element: None,
+                    ..fault
+                });
+            }
+            log_determinant += precision.iter().map(|value| value.ln()).sum::<f64>();
+            prior_log_determinant += prior.iter().map(|value| value.ln()).sum::<f64>();
+            part.deviations = precision.iter().map(|value| 1.0 / value.sqrt()).collect();
+            others[range.clone()].fill(1.0);
+            rest[range].fill(1.0);
+            parts.push(part);
+        }
+        NotPositive::check(&rest)?;
+        let rest: f64 = rest.iter().map(|value| value.ln()).sum();
+        Ok(Posterior {
+            form: Form::Kronecker(Kronecker {
+                others,
+                blocks: parts,
+            }),
+            log_determinant: log_determinant + rest,
+            prior_log_determinant: prior_log_determinant + rest,
+        })
+    }
+}
+
+impl EigenBlock {
+    pub fn elements(&self) -> usize {
+        self.first.rows * self.second.rows
+    }
+
+    /// The diagonal of a diagonal matrix in the eigenbasis, by coordinate.
+    fn mean_prior(&self, precision: &[f64], pool: &Pool) -> Vec<f64> {
+        let [first, second] = [&self.first, &self.second].map(squares);
+        let elements = Matrix::new(first.rows, second.rows, precision.to_vec());
+        // [first, second] times second' gives [first, b], and second' coordinates are rows of the result.
+        let half = elements.product_transposed(&second, pool).transposed();
+        half.product_transposed(&first, pool).values
+    }
+
+    /// The sums, over coordinates with such variances, of the squares of the rows of the eigenbasis: by element.
+    fn variances(&self, pool: &Pool) -> Vec<f64> {
+        let [first, second] = [&self.first, &self.second].map(squares);
+        let variances = self.deviations.iter().map(|deviation| deviation * deviation);
+        let coordinates = Matrix::new(second.rows, first.rows, variances.collect());
+        let half = coordinates.product(&first, pool).transposed();
+        half.product(&second, pool).values
+    }
+
+    /// Rows of elements to rows of coordinates, not yet scaled.
+    fn rotate(&self, elements: Matrix, pool: &Pool) -> Matrix {
+        let (rows, [first, second]) = (elements.rows, [self.first.rows, self.second.rows]);
+        let half = Matrix::new(rows * first, second, elements.values).product_transposed(&self.second, pool);
+        let turned = turn(&half.values, first, second);
+        let whole = Matrix::new(rows * second, first, turned).product_transposed(&self.first, pool);
+        Matrix::new(rows, first * second, whole.values)
+    }
+
+    /// Rows of coordinates to rows of elements.
+    fn rotate_back(&self, coordinates: Matrix, pool: &Pool) -> Matrix {
+        let (rows, [first, second]) = (coordinates.rows, [self.first.rows, self.second.rows]);
+        let half = Matrix::new(rows * second, first, coordinates.values).product(&self.first, pool);
+        let turned = turn(&half.values, second, first);
+        let whole = Matrix::new(rows * first, second, turned).product(&self.second, pool);
+        Matrix::new(rows, first * second, whole.values)
+    }
+}
+
+/// The transposes of matrices `[rows, columns]` that follow each other.
+fn turn(values: &[f64], rows: usize, columns: usize) -> Vec<f64> {
+    let mut turned = Vec::with_capacity(values.len());
+    for matrix in values.chunks_exact(rows * columns) {
+        (0..columns).for_each(|column| turned.extend((0..rows).map(|row| matrix[row * columns + column])));
+    }
+    turned
+}
+
+fn squares(matrix: &Matrix) -> Matrix {
+    let values = matrix.values.iter().map(|value| value * value).collect();
+    Matrix::new(matrix.rows, matrix.columns, values)
+}
+
+impl Kronecker {
+    /// Replaces the columns of each block in all rows.
+    fn map_blocks(&self, rows: &mut Matrix, map: impl Fn(&EigenBlock, Matrix) -> Matrix) {
+        for block in &self.blocks {
+            let range = block.start..block.start + block.elements();
+            let values = rows.each_row().flat_map(|row| &row[range.clone()]).copied();
+            let part = map(block, Matrix::new(rows.rows, range.len(), values.collect()));
+            for row in 0..rows.rows {
+                rows.row_mut(row)[range.clone()].copy_from_slice(part.row(row));
+            }
+        }
+    }
+}
+
+impl Root for Kronecker {
+    fn elements(&self) -> usize {
+        self.others.len()
+    }
+
+    fn noise(&self) -> usize {
+        self.others.len()
+    }
+
+    fn forward(&self, mut rows: Matrix, pool: &Pool) -> Matrix {
+        rows.scale_columns(&self.others);
+        self.map_blocks(&mut rows, |block, elements| {
+            let mut coordinates = block.rotate(elements, pool);
+            coordinates.scale_columns(&block.deviations);
+            coordinates
+        });
+        rows
+    }
+
+    fn backward(&self, mut noise: Matrix, pool: &Pool) -> Matrix {
+        noise.scale_columns(&self.others);
+        self.map_blocks(&mut noise, |block, mut coordinates| {
+            coordinates.scale_columns(&block.deviations);
+            block.rotate_back(coordinates, pool)
+        });
+        noise
+    }
+
+    fn variances(&self, pool: &Pool) -> Vec<f64> {
+        let mut variances: Vec<f64> = self
+            .others
+            .iter()
+            .map(|deviation| deviation * deviation)
+            .collect();
+        for block in &self.blocks {
+            let range = block.start..block.start + block.elements();
+            variances[range].copy_from_slice(&block.variances(pool));
+        }
+        variances
+    }
+}

@@ -1,0 +1,70 @@
+//! Eigendecompositions of symmetric matrices.
+
+use crate::curvature::NotPositive;
+use crate::matrix::Matrix;
+use faer::{MatRef, Side};
+
+/// The eigenpairs of a symmetric matrix, by ascending eigenvalue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spectrum {
+    /// The eigenvalues.
+    pub values: Vec<f64>,
+    /// The eigenvectors, one in each row.
+    pub vectors: Matrix,
+}
+
+impl Spectrum {
+    /// Decomposes a symmetric matrix, of which the lower triangle is read.
+    ///
+    /// # Errors
+    /// Where an element is not finite.
+    pub fn new(matrix: &Matrix) -> Result<Spectrum, NotPositive> {
+        let size = matrix.rows;
+        check_finite(matrix)?;
+        let pairs = MatRef::from_row_major_slice(&matrix.values, size, size)
+            .self_adjoint_eigen(Side::Lower)
+            .map_err(|_| NOT_A_NUMBER)?;
+        let values = (0..size).map(|at| pairs.S()[at]).collect();
+        let vectors = pairs.U().col_iter().flat_map(|vector| vector.iter());
+        Ok(Spectrum {
+            values,
+            vectors: Matrix::new(size, size, vectors.copied().collect()),
+        })
+    }
+
+    /// Decomposes a matrix that is positive semidefinite but for rounding: eigenvalues that rounding explains are zero, and none is below.
+    ///
+    /// # Errors
+    /// As [`Spectrum::new`].
+    pub fn of_semidefinite(matrix: &Matrix) -> Result<Spectrum, NotPositive> {
+        let mut spectrum = Spectrum::new(matrix)?;
+        let greatest = spectrum.values.last().copied().unwrap_or(0.0);
+        let floor = greatest * f64::EPSILON * matrix.rows as f64;
+        let below = spectrum.values.partition_point(|value| *value <= floor);
+        spectrum.values[..below].fill(0.0);
+        Ok(spectrum)
+    }
+}
+
+/// The eigenvalues of a symmetric matrix, ascending.
+///
+/// # Errors
+/// As [`Spectrum::new`].
+pub fn eigenvalues(matrix: &Matrix) -> Result<Vec<f64>, NotPositive> {
+    check_finite(matrix)?;
+    MatRef::from_row_major_slice(&matrix.values, matrix.rows, matrix.rows)
+        .self_adjoint_eigenvalues(Side::Lower)
+        .map_err(|_| NOT_A_NUMBER)
+}
+
+const NOT_A_NUMBER: NotPositive = NotPositive {
+    element: None,
+    value: f64::NAN,
+};
+
+fn check_finite(matrix: &Matrix) -> Result<(), NotPositive> {
+    match matrix.values.iter().all(|value| value.is_finite()) {
+        true => Ok(()),
+        false => Err(NOT_A_NUMBER),
+    }
+}

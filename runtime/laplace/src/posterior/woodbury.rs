@@ -1,0 +1,126 @@
+//! A precision that is the prior's and a sum of outer products of few rows.
+//!
+//! Note [A root by residuals]. With `A = G P0^-1/2` and `B = (T I + A A')^-1 A`, the covariance is `P0^-1/2 (I - A' B) P0^-1/2` (Woodbury). That
+//! difference loses digits where the data say much, so it is written as the sum `S S' + T B' B` with `S = I - A' B`, which is the same: as
+//! `A S = T B`, `S S + T B' B = S S + B' A S = (S + A' B) S = S`. Drawing with that root is to correct a draw of the prior by its residuals
+//! (Matheron's rule).
+
+use super::{Cholesky, Form, Posterior, Root};
+use crate::curvature::{NotPositive, Prior};
+use crate::matrix::{Matrix, dot};
+use bnnc_kernels::pool::Pool;
+
+/// `R` has the `D` columns of `P0^-1/2 S` and the `M` columns of `T^1/2 P0^-1/2 B'`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Woodbury {
+    /// Standard deviations `[D]` under the prior.
+    pub scales: Vec<f64>,
+    /// `A` `[M, D]`.
+    pub rows: Matrix,
+    /// Of `T I + A A'`.
+    pub factor: Cholesky,
+    pub temperature: f64,
+}
+
+impl Woodbury {
+    /// The posterior of the rows `G` `[M, D]`.
+    pub fn posterior(
+        mut rows: Matrix,
+        prior: &Prior,
+        temperature: f64,
+        pool: &Pool,
+    ) -> Result<Posterior, NotPositive> {
+        NotPositive::check(&prior.precision)?;
+        let scales = prior.scales();
+        rows.scale_columns(&scales);
+        let mut kernel = rows.outer(pool);
+        kernel.add_diagonal(&vec![temperature; rows.rows]);
+        let factor = match Cholesky::new(kernel, pool) {
+            Ok(factor) => factor,
+            // The pivot is one of a row, not of a weight.
+            Err(fault) => {
+                return Err(NotPositive {
+                    element: None,
+                    ..fault
+                });
+            }
+        };
+        let gain = factor.log_determinant() - rows.rows as f64 * temperature.ln();
+        let prior_log_determinant = prior.log_determinant_of_diagonal();
+        Ok(Posterior {
+            log_determinant: prior_log_determinant + gain,
+            prior_log_determinant,
+            form: Form::Woodbury(Woodbury {
+                scales,
+                rows,
+                factor,
+                temperature,
+            }),
+        })
+    }
+
+    /// Rows `x` become `x (T I + A A')^-1`.
+    fn solve(&self, rows: &mut Matrix, pool: &Pool) {
+        self.factor.forward(rows, pool);
+        self.factor.backward(rows, pool);
+    }
+}
+
+impl Root for Woodbury {
+    fn elements(&self) -> usize {
+        self.scales.len()
+    }
+
+    fn noise(&self) -> usize {
+        self.scales.len() + self.rows.rows
+    }
+
+    fn forward(&self, mut rows: Matrix, pool: &Pool) -> Matrix {
+        rows.scale_columns(&self.scales);
+        let mut weights = rows.product_transposed(&self.rows, pool);
+        self.solve(&mut weights, pool);
+        let fitted = weights.product(&self.rows, pool);
+        let root = self.temperature.sqrt();
+        let mut values = Vec::with_capacity(rows.rows * self.noise());
+        for row in 0..rows.rows {
+            let residuals = rows.row(row).iter().zip(fitted.row(row)).map(|(x, y)| x - y);
+            values.extend(residuals);
+            values.extend(weights.row(row).iter().map(|weight| root * weight));
+        }
+        Matrix::new(rows.rows, self.noise(), values)
+    }
+
+    fn backward(&self, noise: Matrix, pool: &Pool) -> Matrix {
+        let elements = self.elements();
+        let root = self.temperature.sqrt();
+        let prior = noise.each_row().flat_map(|row| &row[..elements]).copied();
+        let mut prior = Matrix::new(noise.rows, elements, prior.collect());
+        let mut weights = prior.product_transposed(&self.rows, pool);
+        for row in 0..noise.rows {
+            let pairs = weights.row_mut(row).iter_mut().zip(&noise.row(row)[elements..]);
+            pairs.for_each(|(weight, noise)| *weight = root * noise - *weight);
+        }
+        self.solve(&mut weights, pool);
+        let correction = weights.product(&self.rows, pool);
+        prior
+            .values
+            .iter_mut()
+            .zip(&correction.values)
+            .for_each(|(x, y)| *x += y);
+        prior.scale_columns(&self.scales);
+        prior
+    }
+
+    fn variances(&self, pool: &Pool) -> Vec<f64> {
+        let mut columns = self.rows.transposed();
+        self.factor.forward(&mut columns, pool);
+        // No eigenvalue of S is below this.
+        let trace = dot(&self.rows.values, &self.rows.values);
+        let least = self.temperature / (self.temperature + trace);
+        let gains = columns.each_row().map(|column| dot(column, column));
+        let pairs = self.scales.iter().zip(gains);
+        pairs
+            .map(|(scale, gain)| scale * scale * (1.0 - gain).max(least))
+            .collect()
+    }
+}

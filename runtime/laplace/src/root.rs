@@ -1,0 +1,197 @@
+//! Roots of the curvature of a row's likelihood in its outputs: factors that Jacobians are pulled back through.
+//!
+//! Note \[Two ways\]. Any `C` with `C' C = H` will do, so a Cholesky factorisation with pivots comes first: it costs a third of `K^3` and
+//! stops by itself where `H` is singular, as that of the softmax always is. What it leaves over shows whether `H` has a negative
+//! eigenvalue: by the minimum property of Schur complements the smallest eigenvalue of the rest is at most that of `H`. Only such rows
+//! pay for an eigendecomposition, whose negative eigenvalues become zero.
+
+use bnnc_base::dtype::Precision;
+use faer::diag::DiagMut;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
+use faer::{MatMut, MatRef, Par, Spec};
+
+/// A matrix without a root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// An element of the matrix of this row is infinite or not a number.
+    NotFinite {
+        /// The row.
+        row: usize,
+    },
+    /// The eigenvalues of the matrix of this row were not found.
+    NoConvergence {
+        /// The row.
+        row: usize,
+    },
+}
+
+impl Failure {
+    /// The same failure, of another row.
+    pub(crate) fn in_row(self, row: usize) -> Failure {
+        match self {
+            Failure::NotFinite { .. } => Failure::NotFinite { row },
+            Failure::NoConvergence { .. } => Failure::NoConvergence { row },
+        }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failure::NotFinite { row } => write!(f, "the matrix of row {row} is not finite"),
+            Failure::NoConvergence { row } => {
+                write!(f, "the eigenvalues of the matrix of row {row} were not found")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// The memory of roots of symmetric matrices of one size; nothing is allocated per row.
+pub struct Roots {
+    size: usize,
+    tolerance: f64,
+    /// The largest magnitude on a diagonal so far. A row whose classes are certain has a curvature of rounding errors alone, which must be seen
+    /// beside that of other rows.
+    largest: f64,
+    /// The matrix, then what is left of it.
+    rest: Vec<f64>,
+    vectors: Vec<f64>,
+    eigenvalues: Vec<f64>,
+    stack: MemBuffer,
+}
+
+impl Roots {
+    /// Roots of matrices `[size, size]` whose elements were computed in this precision: negative eigenvalues up to 1e-10 (`f64`) or 1e-5 (`f32`)
+    /// of the largest magnitude on a diagonal, of all rows so far, are rounding errors.
+    pub fn new(size: usize, precision: Precision) -> Roots {
+        let tolerance = match precision {
+            Precision::F32 => 1e-5,
+            Precision::F64 => 1e-10,
+        };
+        // The size of the workspace is stated for matrices with elements.
+        let scratch =
+            self_adjoint_evd_scratch::<f64>(size.max(1), ComputeEigenvectors::Yes, Par::Seq, Spec::default());
+        Roots {
+            size,
+            tolerance,
+            largest: 0.0,
+            rest: vec![0.0; size * size],
+            vectors: vec![0.0; size * size],
+            eigenvalues: vec![0.0; size],
+            stack: MemBuffer::new(scratch),
+        }
+    }
+
+    /// Writes `C` `[rows, size, size]` with `C' C = H` for each `H` of `curvature` `[rows, size, size]`: the rows of `C` are the cotangents that
+    /// the Jacobian is multiplied by. Negative eigenvalues become zero; returns in how many rows they were more than rounding errors. Fails where
+    /// an element is not finite.
+    pub fn cotangents(&mut self, curvature: &[f64], cotangents: &mut [f64]) -> Result<usize, Failure> {
+        let square = self.size * self.size;
+        if square == 0 {
+            return Ok(0);
+        }
+        debug_assert_eq!(curvature.len(), cotangents.len());
+        let diagonals = curvature
+            .chunks_exact(square)
+            .flat_map(|row| row.iter().step_by(self.size + 1));
+        self.largest = diagonals.fold(self.largest, |largest, element| largest.max(element.abs()));
+        let mut clipped = 0;
+        let rows = curvature
+            .chunks_exact(square)
+            .zip(cotangents.chunks_exact_mut(square));
+        for (row, (curvature, cotangents)) in rows.enumerate() {
+            clipped += usize::from(self.one(row, curvature, cotangents)?);
+        }
+        Ok(clipped)
+    }
+
+    /// The root of one matrix, and whether it was clipped.
+    fn one(&mut self, row: usize, matrix: &[f64], root: &mut [f64]) -> Result<bool, Failure> {
+        if !matrix.iter().all(|element| element.is_finite()) {
+            return Err(Failure::NotFinite { row });
+        }
+        self.symmetrise(matrix);
+        if self.by_pivots(root) {
+            return Ok(false);
+        }
+        self.symmetrise(matrix);
+        self.by_eigenvalues(root).ok_or(Failure::NoConvergence { row })
+    }
+
+    /// Copies a matrix; its triangles differ by rounding errors.
+    fn symmetrise(&mut self, matrix: &[f64]) {
+        let n = self.size;
+        for i in 0..n {
+            for j in 0..=i {
+                let mean = 0.5 * matrix[i * n + j] + 0.5 * matrix[j * n + i];
+                self.rest[i * n + j] = mean;
+                self.rest[j * n + i] = mean;
+            }
+        }
+    }
+
+    /// Cholesky with the largest diagonal element as pivot; false where what is left has a negative eigenvalue. See Note \[Two ways\].
+    fn by_pivots(&mut self, root: &mut [f64]) -> bool {
+        let n = self.size;
+        root.fill(0.0);
+        let scale = (0..n).fold(0.0f64, |largest, i| largest.max(self.rest[i * n + i].abs()));
+        let negligible = n as f64 * f64::EPSILON * scale;
+        for step in root.chunks_exact_mut(n) {
+            let pivot = (1..n).fold(0, |best, i| {
+                if self.rest[i * n + i] > self.rest[best * n + best] {
+                    i
+                } else {
+                    best
+                }
+            });
+            let value = self.rest[pivot * n + pivot];
+            if value <= negligible {
+                break;
+            }
+            let factor = 1.0 / value.sqrt();
+            for (to, from) in step.iter_mut().zip(&self.rest[pivot * n..(pivot + 1) * n]) {
+                *to = from * factor;
+            }
+            for (row, scale) in self.rest.chunks_exact_mut(n).zip(step.iter()) {
+                row.iter_mut()
+                    .zip(step.iter())
+                    .for_each(|(element, other)| *element -= scale * other);
+            }
+            // Exactly zero, so that the pivot is not chosen again and the rest is judged without its rounding errors.
+            self.rest[pivot * n..(pivot + 1) * n].fill(0.0);
+            (0..n).for_each(|i| self.rest[i * n + pivot] = 0.0);
+        }
+        // The smallest eigenvalue of the rest is at least minus `n` times its largest element.
+        let bound = (self.tolerance * self.largest / n as f64).max(negligible);
+        self.rest.iter().all(|element| element.abs() <= bound)
+    }
+
+    /// Rows `sqrt(lambda) v'`; whether an eigenvalue was clipped, nothing where none were found.
+    fn by_eigenvalues(&mut self, root: &mut [f64]) -> Option<bool> {
+        let n = self.size;
+        self_adjoint_evd(
+            MatRef::from_row_major_slice(&self.rest, n, n),
+            DiagMut::from_slice_mut(&mut self.eigenvalues),
+            Some(MatMut::from_column_major_slice_mut(&mut self.vectors, n, n)),
+            Par::Seq,
+            MemStack::new(&mut self.stack),
+            Spec::default(),
+        )
+        .ok()?;
+        let vectors = self.vectors.chunks_exact(n).zip(&self.eigenvalues);
+        for (row, (vector, eigenvalue)) in root.chunks_exact_mut(n).zip(vectors) {
+            let factor = eigenvalue.max(0.0).sqrt();
+            row.iter_mut()
+                .zip(vector)
+                .for_each(|(to, from)| *to = factor * from);
+        }
+        Some(
+            self.eigenvalues
+                .iter()
+                .any(|value| *value < -self.tolerance * self.largest),
+        )
+    }
+}

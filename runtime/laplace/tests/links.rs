@@ -1,0 +1,469 @@
+//! Roots of curvatures and links: closed forms, quadrature, draws.
+#![allow(clippy::unwrap_used)]
+
+mod models;
+
+use bnnc_base::dtype::Precision;
+use bnnc_base::philox;
+use bnnc_laplace::link::{
+    Draws, Normal, bridge, bridge_normalised, deviation, mixture_quantile, probit, probit_truth,
+    standard_cumulative, standard_quantile,
+};
+use bnnc_laplace::root::{Failure, Roots};
+use models::{classification, close, diagonal, inverse, plus_diagonal, product, transposed};
+
+/// Standard normal numbers of a fixed stream.
+fn normals(site: &str, n: usize) -> Vec<f64> {
+    let key = philox::key(11, site);
+    (0..n as u64)
+        .map(|element| philox::normal(key, [0; 3], element))
+        .collect()
+}
+
+/// The root of one matrix and how many were clipped.
+fn root(matrix: &[f64], precision: Precision) -> (Vec<f64>, usize) {
+    let mut out = vec![0.0; matrix.len()];
+    let clipped = Roots::new(matrix.len().isqrt(), precision)
+        .cotangents(matrix, &mut out)
+        .unwrap();
+    (out, clipped)
+}
+
+/// `C' C` of `[k, n]`.
+fn square(c: &[f64], n: usize) -> Vec<f64> {
+    product(&transposed(c, n), c, c.len() / n)
+}
+
+#[track_caller]
+fn all_close(got: &[f64], want: &[f64], tolerance: f64) {
+    assert_eq!(got.len(), want.len());
+    got.iter()
+        .zip(want)
+        .for_each(|(got, want)| close(*got, *want, tolerance));
+}
+
+/// A matrix with these eigenvalues: `Q diag Q'`, where `Q` is a Householder reflection.
+fn with_eigenvalues(values: &[f64]) -> Vec<f64> {
+    let n = values.len();
+    let v = normals("reflection", n);
+    let norm: f64 = v.iter().map(|x| x * x).sum();
+    let q = |i: usize, j: usize| f64::from(u8::from(i == j)) - 2.0 * v[i] * v[j] / norm;
+    (0..n * n)
+        .map(|at| (0..n).map(|k| q(at / n, k) * values[k] * q(at % n, k)).sum())
+        .collect()
+}
+
+#[test]
+fn roots_of_curvatures() {
+    for n in [1, 2, 3, 10, 40] {
+        let factor = normals("factor", n * n);
+        let matrix = square(&factor, n);
+        let scale = diagonal(&matrix).iter().fold(0.0f64, |a, b| a.max(*b));
+        let (c, clipped) = root(&matrix, Precision::F64);
+        assert_eq!(clipped, 0);
+        all_close(&square(&c, n), &matrix, 1e-14 * n as f64 * scale);
+    }
+}
+
+/// The softmax: singular in the direction of ones, and nearly so in all where a class is certain.
+#[test]
+fn roots_of_softmax_curvatures() {
+    for temperature in [0.1, 1.0, 10.0] {
+        let logits: Vec<f64> = normals("logits", 10).iter().map(|x| temperature * x).collect();
+        let largest = logits.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
+        let p = classification::softmax(&logits.iter().map(|logit| logit - largest).collect::<Vec<_>>());
+        let matrix: Vec<f64> = (0..100)
+            .map(|at| f64::from(u8::from(at / 10 == at % 10)) * p[at / 10] - p[at / 10] * p[at % 10])
+            .collect();
+        let scale = diagonal(&matrix).iter().fold(0.0f64, |a, b| a.max(*b));
+        let (c, clipped) = root(&matrix, Precision::F64);
+        assert_eq!(clipped, 0, "{temperature}");
+        all_close(&square(&c, 10), &matrix, 1e-14 * scale);
+        // The Jacobian of equal logits is pulled to nothing.
+        c.chunks(10)
+            .for_each(|row| close(row.iter().sum(), 0.0, 3e-7 * scale.sqrt()));
+    }
+}
+
+/// The clipped matrix is the nearest positive semidefinite one: the difference to it has only nonnegative eigenvalues, and the
+/// products of the two vanish.
+#[test]
+fn negative_eigenvalues_become_zero() {
+    let values = [3.0, -2.0, 0.5, 0.0, -0.25];
+    let positive: Vec<f64> = values.iter().map(|value: &f64| value.max(0.0)).collect();
+    let (c, clipped) = root(&with_eigenvalues(&values), Precision::F64);
+    assert_eq!(clipped, 1);
+    all_close(&square(&c, 5), &with_eigenvalues(&positive), 1e-14);
+    for (matrix, want) in [
+        (vec![-4.0], vec![0.0]),
+        (vec![0.0, 1.0, 1.0, 0.0], vec![0.5; 4]),
+        (vec![-1.0, 0.0, 0.0, -2.0], vec![0.0; 4]),
+        (vec![4.0, 0.0, 0.0, -1.0], vec![4.0, 0.0, 0.0, 0.0]),
+    ] {
+        let (c, clipped) = root(&matrix, Precision::F64);
+        assert_eq!(clipped, 1);
+        all_close(&square(&c, matrix.len().isqrt()), &want, 1e-15);
+    }
+    assert_eq!(root(&[0.0; 9], Precision::F64), (vec![0.0; 9], 0));
+}
+
+#[test]
+fn rounding_errors_are_not_counted() {
+    let clipped = |smallest: f64, precision| root(&with_eigenvalues(&[2.0, 1.0, smallest]), precision).1;
+    assert_eq!(clipped(-1e-11, Precision::F64), 0);
+    assert_eq!(clipped(-1e-9, Precision::F64), 1);
+    assert_eq!(clipped(-1e-6, Precision::F32), 0);
+    assert_eq!(clipped(-1e-4, Precision::F32), 1);
+}
+
+/// A row of certain classes has a curvature of rounding errors; beside that of other rows it is nothing.
+#[test]
+fn negligible_rows_are_not_counted() {
+    let noise = [0.0, -1e-20, -1e-20, 1e-20];
+    assert_eq!(root(&noise, Precision::F64).1, 1);
+    let rows = [noise, [0.25, -0.25, -0.25, 0.25]].concat();
+    let (mut roots, mut out) = (Roots::new(2, Precision::F64), [0.0; 8]);
+    assert_eq!(roots.cotangents(&rows, &mut out), Ok(0));
+    // What earlier calls saw counts too.
+    assert_eq!(roots.cotangents(&noise, &mut out[..4]), Ok(0));
+}
+
+#[test]
+fn rows_are_counted_one_by_one() {
+    let rows = [
+        1.0, 0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 1.0, 4.0, 2.0, 2.0, 1.0, 1.0, 0.0, 0.0, -1.0,
+    ];
+    let mut roots = Roots::new(2, Precision::F64);
+    let mut out = [0.0; 16];
+    assert_eq!(roots.cotangents(&rows, &mut out), Ok(2));
+    all_close(&square(&out[8..12], 2), &rows[8..12], 1e-15);
+    let mut broken = rows;
+    broken[9] = f64::NAN;
+    assert_eq!(
+        roots.cotangents(&broken, &mut out),
+        Err(Failure::NotFinite { row: 2 })
+    );
+    assert_eq!(
+        Failure::NotFinite { row: 2 }.to_string(),
+        "the matrix of row 2 is not finite"
+    );
+    assert_eq!(Roots::new(0, Precision::F64).cotangents(&[], &mut []), Ok(0));
+}
+
+#[test]
+#[ignore = "a measurement, in release builds: microseconds per row of ten classes, and of ten outputs with a negative eigenvalue"]
+fn time_of_roots() {
+    let matrices = [
+        (classes(10), "softmax"),
+        (
+            with_eigenvalues(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, -1.0]),
+            "indefinite",
+        ),
+        (with_eigenvalues(&[1.0, -1.0]), "indefinite"),
+    ];
+    for (matrix, name) in matrices {
+        let n = matrix.len().isqrt();
+        let rows: Vec<f64> = matrix
+            .iter()
+            .copied()
+            .cycle()
+            .take(matrix.len() * 20_000)
+            .collect();
+        let mut out = vec![0.0; rows.len()];
+        let mut roots = Roots::new(n, Precision::F64);
+        let start = std::time::Instant::now();
+        roots.cotangents(&rows, &mut out).unwrap();
+        println!(
+            "{name} {n}: {:.2} us per row",
+            start.elapsed().as_secs_f64() / 0.02
+        );
+    }
+}
+
+/// The curvature of a softmax with random logits.
+fn classes(n: usize) -> Vec<f64> {
+    let p = classification::softmax(&normals("logits", n));
+    (0..n * n)
+        .map(|at| f64::from(u8::from(at / n == at % n)) * p[at / n] - p[at / n] * p[at % n])
+        .collect()
+}
+
+/// The mean and covariance of the logits of the classifier's new input, through the roots of the rows.
+fn prediction() -> (Vec<f64>, Vec<f64>) {
+    use classification::{NEW, X, jacobian, logits, row_curvature};
+    let mut precision = plus_diagonal(vec![0.0; 36], 1.0);
+    for x in X {
+        let (c, clipped) = root(&row_curvature(x), Precision::F64);
+        assert_eq!(clipped, 0);
+        let pulled = product(&c, &jacobian(x), 3);
+        precision
+            .iter_mut()
+            .zip(square(&pulled, 6))
+            .for_each(|(sum, term)| *sum += term);
+    }
+    let jacobian = jacobian(NEW);
+    let covariance = inverse(&precision).0;
+    (
+        logits(NEW).to_vec(),
+        product(&product(&jacobian, &covariance, 6), &transposed(&jacobian, 6), 6),
+    )
+}
+
+/// Probabilities of a link.
+fn probabilities(link: fn(&[f64], &[f64], &mut [f64]), mean: &[f64], covariance: &[f64]) -> Vec<f64> {
+    let mut out = vec![0.0; mean.len()];
+    link(mean, covariance, &mut out);
+    out.iter().map(|logarithm| logarithm.exp()).collect()
+}
+
+#[test]
+fn probabilities_of_the_classifier() {
+    let (mean, covariance) = prediction();
+    all_close(&mean, &[2.5, 0.0, -1.5], 1e-15);
+    all_close(
+        &diagonal(&covariance),
+        &[3.88178061, 3.58123412, 3.66298247],
+        5e-9,
+    );
+    all_close(
+        &classification::softmax(&mean),
+        &[0.90875992, 0.07459556, 0.01664452],
+        5e-9,
+    );
+    let got = probabilities(probit, &mean, &covariance);
+    all_close(&got, &[0.77720831, 0.16113148, 0.06166021], 5e-9);
+}
+
+/// The mean softmax of draws is the exact expectation, within four standard errors.
+#[test]
+fn probabilities_by_draws_of_functions() {
+    let (mean, covariance) = prediction();
+    let draws = 40_000;
+    let mut functions = vec![0.0; 3 * draws];
+    let noise = normals("functions", 3 * draws);
+    assert_eq!(
+        Draws::new(3).write(&mean, &covariance, &noise, &mut functions),
+        Ok(0)
+    );
+    let each: Vec<Vec<f64>> = functions.chunks(3).map(classification::softmax).collect();
+    for (k, want) in [0.74619207, 0.18579715, 0.06801079].into_iter().enumerate() {
+        let values = each.iter().map(|p| p[k]);
+        let mean = values.clone().sum::<f64>() / draws as f64;
+        let variance = values.map(|p| (p - mean).powi(2)).sum::<f64>() / draws as f64;
+        close(mean, want, 4.0 * (variance / draws as f64).sqrt());
+    }
+}
+
+/// With unit vectors for noise the deviations of the draws are the rows of a root; here of two rows, the second singular.
+#[test]
+fn draws_have_the_covariance() {
+    let covariance = [2.0, 0.5, 0.5, 1.0, 4.0, -2.0, -2.0, 1.0];
+    let mean = [1.0, -1.0, 10.0, 20.0];
+    let noise = [1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0];
+    let mut out = [0.0; 8];
+    assert_eq!(Draws::new(2).write(&mean, &covariance, &noise, &mut out), Ok(0));
+    for row in 0..2 {
+        let deviations: Vec<f64> = (0..4)
+            .map(|at| out[at / 2 * 4 + 2 * row + at % 2] - mean[2 * row + at % 2])
+            .collect();
+        all_close(&square(&deviations, 2), &covariance[4 * row..4 * row + 4], 1e-14);
+    }
+    let broken = [2.0, 0.5, 0.5, 1.0, 4.0, f64::INFINITY, -2.0, 1.0];
+    let failure = Draws::new(2).write(&mean, &broken, &noise, &mut out);
+    assert_eq!(failure, Err(Failure::NotFinite { row: 1 }));
+    let negative = [2.0, 0.5, 0.5, 1.0, 4.0, 0.0, 0.0, -1.0];
+    assert_eq!(Draws::new(2).write(&mean, &negative, &noise, &mut out), Ok(1));
+}
+
+/// The probit approximation of one logit against quadrature: its error is known to stay below 0.02.
+#[test]
+fn truth_by_probit() {
+    for (mean, variance) in [(0.0, 1.0), (0.7, 0.3), (-1.5, 4.0), (3.0, 9.0), (2.0, 0.0)] {
+        let [no, yes] = probit_truth(mean, variance).map(f64::exp);
+        close(no + yes, 1.0, 1e-15);
+        let deviation = f64::sqrt(variance);
+        let exact: f64 = (-4000..=4000)
+            .map(|i| f64::from(i) * 0.002)
+            .map(|z| {
+                0.002 * (-0.5 * z * z).exp()
+                    / std::f64::consts::TAU.sqrt()
+                    / (1.0 + (-mean - deviation * z).exp())
+            })
+            .sum();
+        close(yes, exact, 0.02);
+    }
+    let [no, yes] = probit_truth(2.0, 0.0);
+    close(yes, -(1.0 + (-2f64).exp()).ln(), 1e-15);
+    close(no, -(1.0 + 2f64.exp()).ln(), 1e-15);
+    // A logit of -1000 with variance 24 / pi: half of it.
+    let [no, yes] = probit_truth(-1000.0, 24.0 / std::f64::consts::PI);
+    close(no, 0.0, 1e-200);
+    close(yes, -500.0, 1e-10);
+}
+
+/// A Dirichlet distribution in the basis of the softmax has the Laplace approximation from which the bridge finds it again.
+fn dirichlet(alpha: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let k = alpha.len() as f64;
+    let logs: Vec<f64> = alpha.iter().map(|a| a.ln()).collect();
+    let inverses: f64 = alpha.iter().map(|a| 1.0 / a).sum();
+    let centre = logs.iter().sum::<f64>() / k;
+    let n = alpha.len();
+    let covariance = (0..n * n).map(|at| {
+        let (a, b) = (1.0 / alpha[at / n], 1.0 / alpha[at % n]);
+        f64::from(u8::from(at / n == at % n)) * a - (a + b) / k + inverses / (k * k)
+    });
+    (
+        logs.iter().map(|log| log - centre).collect(),
+        covariance.collect(),
+    )
+}
+
+#[test]
+fn the_bridge_finds_the_dirichlet() {
+    for alpha in [
+        vec![3.0, 0.5, 1.25],
+        vec![2.0; 5],
+        vec![0.1, 40.0, 7.0, 0.9],
+        vec![2.0, 3.0],
+    ] {
+        let (mean, covariance) = dirichlet(&alpha);
+        let total: f64 = alpha.iter().sum();
+        let want: Vec<f64> = alpha.iter().map(|a| a / total).collect();
+        all_close(&probabilities(bridge, &mean, &covariance), &want, 1e-13);
+        // What all logits share does not matter.
+        let shifted: Vec<f64> = mean.iter().map(|m| m + 5.0).collect();
+        let widened: Vec<f64> = covariance.iter().map(|v| v + 2.5).collect();
+        all_close(&probabilities(bridge, &shifted, &widened), &want, 1e-12);
+    }
+}
+
+/// The scaled logits, after conditioning, whose mean variance is `(K / 2)^1/2`.
+#[test]
+fn the_normalised_bridge_scales_logits() {
+    let (mean, covariance) = prediction();
+    let (sums, total): (Vec<f64>, f64) = {
+        let sums: Vec<f64> = covariance.chunks(3).map(|row| row.iter().sum()).collect();
+        (sums.clone(), sums.iter().sum())
+    };
+    let centred: Vec<f64> = mean
+        .iter()
+        .zip(&sums)
+        .map(|(m, s)| m - s * mean.iter().sum::<f64>() / total)
+        .collect();
+    let conditioned: Vec<f64> = (0..9)
+        .map(|at| covariance[at] - sums[at / 3] * sums[at % 3] / total)
+        .collect();
+    let c = diagonal(&conditioned).iter().sum::<f64>() / 3.0 / 1.5f64.sqrt();
+    let scaled_mean: Vec<f64> = centred.iter().map(|m| m / c.sqrt()).collect();
+    let scaled: Vec<f64> = conditioned.iter().map(|v| v / c).collect();
+    close(diagonal(&scaled).iter().sum::<f64>() / 3.0, 1.5f64.sqrt(), 1e-14);
+    let inverses: f64 = scaled_mean.iter().map(|m| (-m).exp()).sum();
+    let alpha: Vec<f64> = (0..3)
+        .map(|k| (1.0 / 3.0 + scaled_mean[k].exp() / 9.0 * inverses) / scaled[4 * k])
+        .collect();
+    let want: Vec<f64> = alpha.iter().map(|a| a / alpha.iter().sum::<f64>()).collect();
+    all_close(
+        &probabilities(bridge_normalised, &mean, &covariance),
+        &want,
+        1e-14,
+    );
+}
+
+#[test]
+fn extreme_logits_keep_their_probabilities() {
+    let (mean, covariance) = (
+        [900.0, -900.0, 0.0],
+        [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0],
+    );
+    for link in [probit, bridge, bridge_normalised] {
+        let mut out = [0.0; 3];
+        link(&mean, &covariance, &mut out);
+        assert!(out.iter().all(|p| p.is_finite()), "{out:?}");
+        close(out.iter().map(|p| p.exp()).sum(), 1.0, 1e-14);
+        assert!(out[0] > out[2] && out[2] >= out[1] && out[1] < -100.0, "{out:?}");
+    }
+    // Without variance every link is the softmax.
+    for link in [probit, bridge, bridge_normalised] {
+        let got = probabilities(link, &[1.0, 2.0, 3.0], &[0.0; 9]);
+        all_close(&got, &classification::softmax(&[1.0, 2.0, 3.0]), 1e-15);
+    }
+}
+
+/// Two outputs with correlated weights, by the explicit inverse; the density integrates to one.
+#[test]
+fn the_normal_density_is_joint() {
+    let (mean, noise) = ([0.3, -0.2], [0.5, 0.25]);
+    let covariance = [1.0, 0.9, 0.9, 1.2];
+    let mut normal = Normal::new(2);
+    let total = [1.5, 0.9, 0.9, 1.45];
+    let (precision, log_determinant) = inverse(&total);
+    let y = [1.0, -1.5];
+    let r = [0.7, -1.3];
+    let quadratic: f64 = (0..4).map(|at| r[at / 2] * precision[at] * r[at % 2]).sum();
+    let want = -0.5 * (quadratic + log_determinant) - std::f64::consts::TAU.ln();
+    close(normal.log_density(&mean, &covariance, &noise, &y), want, 1e-14);
+    let step = 0.1;
+    let grid = || (-100..=100).map(|i| f64::from(i) * step);
+    let integral: f64 = grid()
+        .flat_map(|a| grid().map(move |b| [a, b]))
+        .map(|y| normal.log_density(&mean, &covariance, &noise, &y).exp() * step * step)
+        .sum();
+    close(integral, 1.0, 1e-10);
+    // A covariance of rank one is no trouble beside noise; without either there is no density.
+    let flat = normal.log_density(&mean, &[1.0; 4], &noise, &y);
+    assert!(flat.is_finite());
+    assert!(normal.log_density(&mean, &[1.0; 4], &[0.0; 2], &y).is_nan());
+    // Independent outputs have the product of their densities.
+    let one = |mean: f64, variance: f64, y: f64| {
+        -0.5 * ((y - mean).powi(2) / variance + (std::f64::consts::TAU * variance).ln())
+    };
+    let separate = one(0.3, 1.5, 1.0) + one(-0.2, 1.45, -1.5);
+    close(
+        normal.log_density(&mean, &[1.0, 0.0, 0.0, 1.2], &noise, &y),
+        separate,
+        1e-14,
+    );
+}
+
+#[test]
+fn deviations_add_as_squares() {
+    let got = deviation(9.0, 16.0);
+    assert_eq!((got.epistemic, got.aleatoric, got.total), (3.0, 4.0, 5.0));
+    assert_eq!(deviation(-1e-18, 4.0).epistemic, 0.0);
+}
+
+/// Quantiles from tables (Abramowitz and Stegun 26.5), and of mixtures by what lies below them.
+#[test]
+fn quantiles() {
+    for (p, want) in [
+        (0.5, 0.0),
+        (0.975, 1.959_963_984_540_054),
+        (0.95, 1.644_853_626_951_472_2),
+        (0.025, -1.959_963_984_540_054),
+        (0.999, 3.090_232_306_167_813_5),
+        (1e-6, -4.753_424_308_822_899),
+    ] {
+        close(standard_quantile(p), want, 1e-10);
+    }
+    assert_eq!(standard_quantile(0.0), f64::NEG_INFINITY);
+    assert_eq!(standard_quantile(1.0), f64::INFINITY);
+    assert!(standard_quantile(1.5).is_nan() && standard_quantile(f64::NAN).is_nan());
+    close(standard_cumulative(1.959_963_984_540_054), 0.975, 1e-14);
+    close(
+        mixture_quantile(0.975, &[3.0], &[2.0]),
+        3.0 + 2.0 * 1.959_963_984_540_054,
+        1e-12,
+    );
+    let (means, deviations) = ([-3.0, 0.5, 10.0], [0.5, 2.0, 0.1]);
+    for p in [0.01, 0.2, 1.0 / 3.0, 0.5, 0.8, 0.99] {
+        let q = mixture_quantile(p, &means, &deviations);
+        let below: f64 = (0..3)
+            .map(|i| standard_cumulative((q - means[i]) / deviations[i]))
+            .sum();
+        close(below / 3.0, p, 1e-12);
+    }
+    // Members that agree, and members without spread.
+    assert_eq!(mixture_quantile(0.3, &[2.0, 2.0], &[0.0, 0.0]), 2.0);
+    close(mixture_quantile(0.75, &[1.0, 2.0], &[0.0, 0.0]), 2.0, 1e-12);
+    assert_eq!(mixture_quantile(0.0, &[1.0, 2.0], &[1.0, 1.0]), f64::NEG_INFINITY);
+}

@@ -1,0 +1,97 @@
+//! What predictions are worth: of the test rows, of the same rows turned, and of outliers.
+
+use crate::columns::Columns;
+use crate::feed::examples;
+use crate::fit::{Context, Stop};
+use crate::run::Found;
+use crate::score::Scorer;
+use bnnc_abi::manifest::Infer;
+use bnnc_data::metrics::{MetricSet, mean_and_standard_error, over_splits};
+use bnnc_data::write::ResultColumn;
+use bnnc_data::{Dataset, Rows};
+
+/// Predictions that are scored.
+#[derive(Clone, Debug, Default)]
+pub struct Evaluation {
+    /// Metrics of the test rows; of the training rows, where there are no test rows.
+    pub metrics: MetricSet,
+    /// Predictions for the same rows, as columns of a table.
+    pub predictions: Vec<(String, ResultColumn)>,
+    /// Metrics of the test rows turned by each further angle, in degrees.
+    pub turned: Vec<(f64, MetricSet)>,
+    /// Accuracy on test rows and outliers when a fraction of the most unsure is rejected; empty without outliers.
+    pub rejection: Vec<(f64, f64)>,
+}
+
+/// Scores what an infer found, with so many predictive draws.
+///
+/// # Errors
+/// Columns that do not fit, or a limit.
+pub fn evaluate(
+    found: &Found,
+    infer: &Infer,
+    dataset: &Dataset,
+    (draws, context): (usize, &Context),
+) -> Result<Evaluation, Stop> {
+    let rows = if dataset.test.count > 0 {
+        &dataset.test
+    } else {
+        &dataset.train
+    };
+    let examples = examples(&infer.bindings, rows);
+    let mut predictor = found.forecaster(infer, (rows, true), dataset, (draws, context))?;
+    let mut scorer = Scorer::new(rows, examples, dataset, &infer.output)?;
+    let mut columns = Columns::new(&infer.output, examples);
+    predictor.run(|range, block| {
+        block.undo(&infer.output, dataset.preparation.target);
+        scorer.add(range, block);
+        columns.add(block);
+    })?;
+    if dataset.outliers.count > 0 {
+        predictor.replace_rows(infer, &dataset.outliers, dataset)?;
+        predictor.run(|_, block| scorer.add_outliers(block))?;
+    }
+    drop(predictor);
+    let metrics = |(degrees, rows): (f64, Rows)| -> Result<(f64, MetricSet), Stop> {
+        let mut predictor = found.forecaster(infer, (&rows, true), dataset, (draws, context))?;
+        let mut scorer = Scorer::new(&rows, examples, dataset, &infer.output)?;
+        predictor.run(|range, block| {
+            block.undo(&infer.output, dataset.preparation.target);
+            scorer.add(range, block);
+        })?;
+        Ok((degrees, scorer.finish()))
+    };
+    let turned = dataset.turned().map(metrics).collect::<Result<_, Stop>>()?;
+    Ok(Evaluation {
+        turned,
+        rejection: scorer.rejection(),
+        metrics: scorer.finish(),
+        predictions: columns.finish(),
+    })
+}
+
+/// A metric over the splits: its name, mean and standard error.
+pub type Metric = (String, f64, Option<f64>);
+
+/// Metrics by angle over the splits.
+pub fn turned_over(splits: &[&[(f64, MetricSet)]]) -> Vec<(f64, Vec<Metric>)> {
+    let angles = splits.first().copied().unwrap_or_default().iter().enumerate();
+    let at = |(at, (degrees, _)): (usize, &(f64, MetricSet))| {
+        let sets = splits.iter().filter_map(|angles| angles.get(at));
+        let sets: Vec<MetricSet> = sets.map(|(_, metrics)| metrics.clone()).collect();
+        (*degrees, over_splits(&sets))
+    };
+    angles.map(at).collect()
+}
+
+/// Fractions that are rejected, with mean accuracy and standard error over the splits.
+pub fn rejection_over(splits: &[&[(f64, f64)]]) -> Vec<(f64, f64, Option<f64>)> {
+    let lines = splits.first().copied().unwrap_or_default().iter().enumerate();
+    let line = |(at, (fraction, _)): (usize, &(f64, f64))| {
+        let lines = splits.iter().filter_map(|lines| lines.get(at));
+        let accuracies: Vec<f64> = lines.map(|(_, accuracy)| *accuracy).collect();
+        let (mean, error) = mean_and_standard_error(&accuracies);
+        (*fraction, mean, error)
+    };
+    lines.map(line).collect()
+}

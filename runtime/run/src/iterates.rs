@@ -1,0 +1,390 @@
+//! Posteriors made of what training passes through: averages of iterates, and ensembles.
+
+pub mod gaussian;
+pub mod report;
+
+use crate::codes;
+use crate::fit::{Context, Fitted, Stop, fit, fit_watched};
+use crate::start::Starts;
+use crate::states::Values;
+use bnnc_abi::iterates::{Covariance, Ensemble, Swag};
+use bnnc_abi::manifest::{Infer, OutputKind, State, Work};
+use bnnc_base::fault::Fault;
+use bnnc_base::philox;
+use bnnc_base::shape::Sizes;
+use bnnc_data::Dataset;
+use gaussian::Iterates;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What was collected.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Collected {
+    /// How the last training went; of an ensemble, how its members went together.
+    pub fitted: Fitted,
+    /// For predictions: the states that move at `draws` draws (`[draws, ..]`), the others as they are.
+    pub values: Arc<Values>,
+    /// The draws in `values`.
+    pub draws: usize,
+    /// The states for infers that start from this one: the mean of the iterates, or the first member.
+    pub mean: Arc<Values>,
+    /// The variance of each element of the states that move, over the iterates; empty without them.
+    pub variances: Arc<Values>,
+    /// The states of each member of an ensemble.
+    pub members: Vec<Arc<Values>>,
+    /// How each training went.
+    pub trainings: Vec<Trained>,
+    /// The iterates that were taken, and how many deviations the covariance is made of; none of an ensemble.
+    pub iterates: (usize, usize),
+}
+
+/// How one training went.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Trained {
+    /// The seed of its start and its shuffles: `map` with this seed finds the same.
+    pub seed: u64,
+    /// The loss of the last epoch.
+    pub loss: f64,
+    /// The epochs that were run.
+    pub epochs: usize,
+    /// The epoch whose parameters were kept.
+    pub best_epoch: usize,
+    /// Steps that were run.
+    pub steps: u64,
+}
+
+impl Trained {
+    fn of(fitted: &Fitted, seed: u64) -> Trained {
+        Trained {
+            seed,
+            loss: fitted.loss,
+            epochs: fitted.epochs,
+            best_epoch: fitted.best_epoch,
+            steps: fitted.steps,
+        }
+    }
+}
+
+/// Collects iterates or members of one infer on the training rows of a dataset. What is finished of an interrupted ensemble is kept.
+///
+/// # Errors
+/// As training; fewer iterates than the covariance needs.
+pub fn collect(
+    infer: &Infer,
+    dataset: &Dataset,
+    starts: &Starts<'_>,
+    split: usize,
+    context: &Context,
+) -> Result<Collected, Stop> {
+    match &infer.work {
+        Work::Swag(swag) => gaussian(infer, swag, dataset, starts, context),
+        Work::Ensemble(ensemble) => members(infer, ensemble, (dataset, split), starts, context),
+        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) => {
+            Err(Fault::Bug(format!("`{}` collects nothing", infer.name)).into())
+        }
+    }
+}
+
+/// The states that move, with their sizes.
+fn moved<'a>(infer: &'a Infer, names: &'a [String]) -> Vec<(&'a str, usize)> {
+    let is_moved = |state: &&State| names.contains(&state.name);
+    let states = infer.states.iter().filter(is_moved);
+    states
+        .map(|state| (&*state.name, state.shape.count(&Sizes::default())))
+        .collect()
+}
+
+/// The Gaussian over the iterates of one training.
+fn gaussian(
+    infer: &Infer,
+    swag: &Swag,
+    dataset: &Dataset,
+    starts: &Starts<'_>,
+    context: &Context,
+) -> Result<Collected, Stop> {
+    let moved = moved(infer, &swag.moved);
+    let elements = moved.iter().map(|(_, size)| size).sum();
+    let mut iterates = Iterates::new(elements, swag.covariance);
+    let mut iterate = vec![0.0; elements];
+    let start = starts.of(context.seed, 0);
+    let fitted = fit_watched(infer, dataset, start, context, &mut |epoch, machine| {
+        if swag.takes(epoch) {
+            let mut rest = iterate.as_mut_slice();
+            for (name, size) in &moved {
+                let (own, others) = rest.split_at_mut(*size);
+                machine.read_into(name, own)?;
+                rest = others;
+            }
+            iterates.add(&iterate);
+        }
+        Ok(1.0)
+    })?;
+    drop(iterate);
+    if iterates.count() < swag.least() {
+        return Err(match fitted.interrupted {
+            true => Stop::Interrupted,
+            false => codes::too_few_iterates(&infer.name, iterates.count(), swag.least()).into(),
+        });
+    }
+    let mut variances = Values::new();
+    if swag.covariance != Covariance::Point {
+        let all: Vec<f64> = (0..elements).map(|element| iterates.variance(element)).collect();
+        put(&moved, &all, &mut variances);
+    }
+    let (mut mean, mut values) = (fitted.values.as_ref().clone(), fitted.values.as_ref().clone());
+    put(&moved, iterates.mean(), &mut mean);
+    let draws = draws_of(infer, swag);
+    spread(
+        &moved,
+        &iterates,
+        (swag.scale, draws),
+        key(infer, context),
+        &mut values,
+    );
+    Ok(Collected {
+        values: Arc::new(values),
+        draws,
+        mean: Arc::new(mean),
+        variances: Arc::new(variances),
+        members: Vec::new(),
+        trainings: vec![Trained::of(&fitted, context.seed)],
+        iterates: (iterates.count(), iterates.rank()),
+        fitted,
+    })
+}
+
+/// The key of the draws.
+fn key(infer: &Infer, context: &Context) -> u64 {
+    philox::key(context.seed, &format!("iterates/{}", infer.name))
+}
+
+/// The draws that are held of a Gaussian: one where it has no spread.
+fn draws_of(infer: &Infer, swag: &Swag) -> usize {
+    match swag.covariance {
+        Covariance::Point => 1,
+        _ => infer.predictive_draws,
+    }
+}
+
+/// Puts one position in the place of each state that moves.
+fn put(moved: &[(&str, usize)], position: &[f64], values: &mut Values) {
+    let mut at = 0;
+    for (name, size) in moved {
+        values.insert((*name).to_owned(), position[at..at + size].to_vec());
+        at += size;
+    }
+}
+
+/// Puts draws in the place of each state that moves.
+fn spread(
+    moved: &[(&str, usize)],
+    iterates: &Iterates,
+    (scale, draws): (f64, usize),
+    key: u64,
+    values: &mut Values,
+) {
+    let mut columns: Vec<Vec<f64>> = moved
+        .iter()
+        .map(|(_, size)| Vec::with_capacity(size * draws))
+        .collect();
+    let mut draw = Vec::new();
+    for number in 0..draws {
+        iterates.draw(scale, key, number as u32, &mut draw);
+        let mut at = 0;
+        for (column, (_, size)) in columns.iter_mut().zip(moved) {
+            column.extend_from_slice(&draw[at..at + size]);
+            at += size;
+        }
+    }
+    for ((name, _), column) in moved.iter().zip(columns) {
+        values.insert((*name).to_owned(), column);
+    }
+}
+
+/// The seed of a member. The first has that of the run, so that it is what `map` finds; those of the others are below 2^53, so that every reader of
+/// numbers can hold them.
+pub fn seed_of(seed: u64, member: usize) -> u64 {
+    match member {
+        0 => seed,
+        _ => philox::key(seed, &format!("member/{member}")) >> 11,
+    }
+}
+
+/// Several trainings from different starts.
+fn members(
+    infer: &Infer,
+    ensemble: &Ensemble,
+    (dataset, split): (&Dataset, usize),
+    starts: &Starts<'_>,
+    context: &Context,
+) -> Result<Collected, Stop> {
+    let mut found: Vec<Fitted> = Vec::new();
+    let mut interrupted = false;
+    for member in 0..ensemble.members {
+        let Some(fitted) = one_member(infer, member, (dataset, split), starts, context)? else {
+            interrupted = true;
+            break;
+        };
+        interrupted = fitted.interrupted;
+        // What was trained for a part of its epochs is no member like the others, but better than nothing.
+        if !interrupted || found.is_empty() {
+            found.push(fitted);
+        }
+        if interrupted {
+            break;
+        }
+    }
+    match found.is_empty() {
+        true => Err(Stop::Interrupted),
+        false => Ok(together(infer, ensemble, found, interrupted, context.seed)),
+    }
+}
+
+/// One training, or that of an earlier run that is continued; nothing where the user wants an end before it begins.
+fn one_member(
+    infer: &Infer,
+    member: usize,
+    (dataset, split): (&Dataset, usize),
+    starts: &Starts<'_>,
+    context: &Context,
+) -> Result<Option<Fitted>, Stop> {
+    let name = format!("{}-member{member}", infer.name);
+    if let Some(kept) = context.checkpoint.kept(&name, split) {
+        return Ok(Some(kept));
+    }
+    if context.interrupt.is_raised() {
+        return Ok(None);
+    }
+    let seed = seed_of(context.seed, member);
+    let own = Context {
+        seed,
+        ..context.clone()
+    };
+    let fitted = fit(infer, dataset, starts.of(seed, member), &own)?;
+    if !fitted.interrupted {
+        context.checkpoint.keep(&name, split, &fitted)?;
+    }
+    Ok(Some(fitted))
+}
+
+/// What several trainings found, as draws.
+fn together(
+    infer: &Infer,
+    ensemble: &Ensemble,
+    found: Vec<Fitted>,
+    interrupted: bool,
+    seed: u64,
+) -> Collected {
+    let trained = |(member, fitted): (usize, &Fitted)| Trained::of(fitted, seed_of(seed, member));
+    let trainings: Vec<Trained> = found.iter().enumerate().map(trained).collect();
+    let members: Vec<Arc<Values>> = found.iter().map(|fitted| fitted.values.clone()).collect();
+    let mean = members[0].clone();
+    let mut values = mean.as_ref().clone();
+    for (name, size) in moved(infer, &ensemble.moved) {
+        let mut column = Vec::with_capacity(size * members.len());
+        let own = members.iter().filter_map(|member| member.get(name));
+        own.for_each(|own| column.extend_from_slice(own));
+        values.insert(name.to_owned(), column);
+    }
+    Collected {
+        fitted: average(&found, mean.clone(), interrupted),
+        values: Arc::new(values),
+        draws: members.len(),
+        mean,
+        variances: Arc::default(),
+        members,
+        trainings,
+        iterates: (0, 0),
+    }
+}
+
+/// The mean losses of several trainings, and the sum of their work.
+fn average(found: &[Fitted], values: Arc<Values>, interrupted: bool) -> Fitted {
+    let longest = found.iter().map(|fitted| fitted.losses.len()).max().unwrap_or(0);
+    let mean = |of: &dyn Fn(&Fitted) -> Option<f64>| {
+        let all: Vec<f64> = found.iter().filter_map(of).collect();
+        all.iter().sum::<f64>() / all.len() as f64
+    };
+    let most = |of: fn(&Fitted) -> usize| found.iter().map(of).max().unwrap_or(0);
+    Fitted {
+        values,
+        loss: mean(&|fitted| Some(fitted.loss)),
+        losses: (0..longest)
+            .map(|epoch| mean(&|fitted| fitted.losses.get(epoch).copied()))
+            .collect(),
+        epochs: most(|fitted| fitted.epochs),
+        best_epoch: most(|fitted| fitted.best_epoch),
+        bytes: found.iter().map(|fitted| fitted.bytes).max().unwrap_or(0),
+        steps: found.iter().map(|fitted| fitted.steps).sum(),
+        interrupted,
+    }
+}
+
+/// How many draws predictions are made of where so many positions are held: at least `predictive_draws` where draws of the target say
+/// more than positions alone, each position equally often.
+pub fn predictive_draws(infer: &Infer, held: usize) -> usize {
+    let held = held.max(1);
+    match infer.output.kind {
+        OutputKind::Classes(_) | OutputKind::Bool => held,
+        OutputKind::Real | OutputKind::Count => held * infer.predictive_draws.div_ceil(held),
+    }
+}
+
+/// The draws that predictions are made of, where an infer collects.
+pub fn predicted(infer: &Infer) -> Option<usize> {
+    positions(infer).map(|held| predictive_draws(infer, held))
+}
+
+/// The positions that predictions are made at.
+fn positions(infer: &Infer) -> Option<usize> {
+    match &infer.work {
+        Work::Swag(swag) => Some(draws_of(infer, swag)),
+        Work::Ensemble(ensemble) => Some(ensemble.members),
+        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) => None,
+    }
+}
+
+/// The bytes of the positions in a program that predicts.
+pub fn drawn(infer: &Infer) -> u64 {
+    numbers(infer, positions(infer).unwrap_or(0))
+}
+
+/// The bytes that a finished infer holds besides its parameters.
+pub fn held(infer: &Infer) -> u64 {
+    match &infer.work {
+        // The mean, the variances and the draws.
+        Work::Swag(swag) => numbers(infer, 2 + draws_of(infer, swag)),
+        // Each member by itself and among the draws.
+        Work::Ensemble(ensemble) => numbers(infer, 2 * ensemble.members),
+        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) => 0,
+    }
+}
+
+/// The bytes of collecting, where one training takes so many.
+pub fn bytes(infer: &Infer, training: u64) -> u64 {
+    let meanwhile = match &infer.work {
+        Work::Swag(swag) => {
+            // Mean, sums of squares, deviations, and one iterate or draw.
+            let positions = match swag.covariance {
+                Covariance::LowRank(rank) => rank.min(swag.planned()) + 3,
+                Covariance::Diagonal => 3,
+                Covariance::Point => 2,
+            };
+            numbers(infer, positions)
+        }
+        Work::Ensemble(ensemble) => numbers(infer, ensemble.members),
+        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) => 0,
+    };
+    meanwhile + training.max(held(infer))
+}
+
+/// The bytes of so many positions.
+fn numbers(infer: &Infer, positions: usize) -> u64 {
+    let names = match &infer.work {
+        Work::Swag(swag) => &swag.moved,
+        Work::Ensemble(ensemble) => &ensemble.moved,
+        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) => return 0,
+    };
+    let elements: usize = moved(infer, names).iter().map(|(_, size)| size).sum();
+    (elements.saturating_mul(positions)).saturating_mul(size_of::<f64>()) as u64
+}

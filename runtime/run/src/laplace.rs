@@ -1,0 +1,300 @@
+//! Laplace's approximation: the maximum, the curvature around it, and predictions from both.
+//!
+//! `search` finds the maximum, `machines` and `jacobians` call the compiled programs on blocks of rows, `curve` sums the curvature, `select` chooses
+//! subnetworks, `tune` the factors on the prior; `predictor` turns the Gaussian into the blocks that every prediction gives.
+
+pub mod closed;
+pub mod curve;
+pub mod functions;
+pub mod gaussian;
+pub mod jacobians;
+pub mod machines;
+pub mod memory;
+pub mod moments;
+pub mod predictor;
+pub mod prior;
+pub mod report;
+pub mod search;
+pub mod select;
+pub mod slopes;
+pub mod spread;
+pub mod tune;
+pub mod weights;
+
+use crate::codes;
+use crate::feed::examples;
+use crate::fit::{Context, Fitted, Stop, fit_watched};
+use crate::start::Starts;
+use crate::states::Values;
+use bnnc_abi::laplace::{Laplace, PriorPrecision, Structure};
+use bnnc_abi::manifest::Infer;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_data::Dataset;
+use bnnc_kernels::executor::Machine;
+use bnnc_laplace::matrix::{Matrix, dot};
+use bnnc_laplace::{self as algebra};
+pub use gaussian::{Approximated, Gaussian};
+use gaussian::{Facts, Kept, part};
+use jacobians::Which;
+use machines::Evaluation;
+use prior::Local;
+use select::Earlier;
+use std::sync::Arc;
+use tune::Tuned;
+
+/// How often the factor on the prior is tuned while the maximum is searched, at most about.
+const TUNINGS: usize = 20;
+
+/// The log posterior may rise by this much per weight before a point counts as no maximum.
+const RISE: f64 = 0.1;
+
+/// Approximates the posterior of one infer given the training rows of a split, around the maximum that is found from each of the given starts. Several
+/// make a mixture with equal weights. What an earlier run that is continued found is taken.
+///
+/// # Errors
+/// As training; a curvature that is no precision; a subnetwork that cannot be chosen.
+pub fn laplace(
+    infer: &Infer,
+    dataset: &Dataset,
+    (starts, split): (&Starts<'_>, usize),
+    earlier: Earlier<'_>,
+    context: &Context,
+) -> Result<Approximated, Stop> {
+    let kept: Option<Kept> = context.checkpoint.kept(&infer.name, split);
+    if let Some(mut found) = kept.and_then(Kept::restore) {
+        found.warnings = warnings(infer, part(infer)?, &found.members);
+        return Ok(found);
+    }
+    if context.interrupt.is_raised() {
+        return Err(Stop::Interrupted);
+    }
+    let members = 0..starts.given().max(1);
+    let starts = members.map(|member| starts.of(context.seed, member)).collect();
+    let found = approximate(infer, dataset, starts, earlier, context)?;
+    context.checkpoint.keep(&infer.name, split, &Kept::of(&found))?;
+    Ok(found)
+}
+
+fn approximate(
+    infer: &Infer,
+    dataset: &Dataset,
+    starts: Vec<Values>,
+    earlier: Earlier<'_>,
+    context: &Context,
+) -> Result<Approximated, Stop> {
+    let laplace = part(infer)?;
+    if examples(&infer.bindings, &dataset.train) == 0 {
+        return Err(codes::no_rows(&infer.data).into());
+    }
+    if !laplace.independent && laplace.options.structure != Structure::Full {
+        return Err(codes::dependent_prior(&infer.name).into());
+    }
+    let mut members = Vec::with_capacity(starts.len());
+    let mut last = None;
+    let around = Around {
+        infer,
+        laplace,
+        dataset,
+        earlier,
+        context,
+    };
+    for start in starts {
+        let (fitted, factor) = match laplace.options.online {
+            true => around.online(start)?,
+            false => (search::maximum(infer, laplace, dataset, start, context)?, None),
+        };
+        members.push(around.gaussian(&fitted.values, factor)?);
+        last = Some(fitted);
+    }
+    let (Some(fitted), Some(first)) = (last, members.first()) else {
+        return Err(codes::no_rows(&infer.data).into());
+    };
+    Ok(Approximated {
+        values: first.values.clone(),
+        fitted,
+        warnings: warnings(infer, laplace, &members),
+        members,
+    })
+}
+
+/// What is worth knowing of Gaussians.
+fn warnings(infer: &Infer, laplace: &Laplace, members: &[Gaussian]) -> Vec<Diagnostic> {
+    let far = members.iter().filter_map(|member| {
+        let weights = member.facts.weights;
+        let rise = member.facts.rise.filter(|rise| *rise > RISE * weights as f64)?;
+        Some(codes::not_at_maximum(&infer.name, rise, weights, laplace.search))
+    });
+    far.take(1).collect()
+}
+
+/// What is approximated, given what.
+struct Around<'a> {
+    infer: &'a Infer,
+    laplace: &'a Laplace,
+    dataset: &'a Dataset,
+    earlier: Earlier<'a>,
+    context: &'a Context,
+}
+
+/// What is known around a maximum before the factors on the prior.
+struct Before<'a> {
+    tuned: Tuned<'a>,
+    facts: Facts,
+    /// The derivative of the log likelihood by the weights that are random.
+    gradient: Vec<f64>,
+    /// The Gaussian of all weights, where it was needed to choose some.
+    full: Option<algebra::posterior::Posterior>,
+}
+
+impl Around<'_> {
+    fn evaluation<'e>(&'e self, values: &'e Values) -> Result<Evaluation<'e>, Stop> {
+        let rows = (&self.dataset.train, true);
+        Evaluation::new(
+            (self.infer, self.laplace),
+            values,
+            rows,
+            self.dataset,
+            self.context,
+        )
+    }
+
+    /// The curvatures of likelihood and prior.
+    fn before<'e>(&'e self, evaluation: &'e Evaluation<'e>) -> Result<Before<'e>, Stop> {
+        let options = &self.laplace.options;
+        let local = Local::new(evaluation, options.structure == Structure::Full)?;
+        let (log_likelihood, mut gradient) = jacobians::gradient(evaluation)?;
+        let stated = match options.prior_precision {
+            PriorPrecision::Given(factor) if factor != 1.0 => {
+                local.prior.scaled(&vec![factor; local.slope.len()])
+            }
+            _ => local.prior.clone(),
+        };
+        let subnetwork = select::subnetwork(evaluation, &stated, self.earlier)?;
+        let (index, full) = subnetwork.map_or((None, None), |found| (Some(found.index), found.full));
+        let which = index.as_deref().map_or(Which::All, Which::Selected);
+        let curve::Curved { curvature, clipped } = curve::curvature(evaluation, which)?;
+        let (mut prior, mut slope) = (local.prior, local.slope);
+        if let Some(index) = &index {
+            prior = prior.select(index);
+            let chosen = |all: &[f64]| -> Vec<f64> { index.iter().map(|at| all[*at]).collect() };
+            (gradient, slope) = (chosen(&gradient), chosen(&slope));
+        }
+        let prior_scale = match options.scale_prior {
+            true => slope.len() as f64 / self.laplace.parameters.max(1) as f64,
+            false => 1.0,
+        };
+        Ok(Before {
+            tuned: Tuned {
+                evaluation,
+                dataset: self.dataset,
+                index,
+                curvature,
+                prior,
+                slope,
+                log_likelihood,
+            },
+            facts: Facts {
+                parameters: self.laplace.parameters,
+                prior_scale,
+                clipped,
+                ..Facts::default()
+            },
+            gradient,
+            full,
+        })
+    }
+
+    /// The Gaussian around a maximum, with a factor on the prior where one is given.
+    fn gaussian(&self, values: &Values, given: Option<f64>) -> Result<Gaussian, Stop> {
+        let evaluation = self.evaluation(values)?;
+        let Before {
+            mut tuned,
+            mut facts,
+            gradient,
+            full,
+        } = self.before(&evaluation)?;
+        facts.rise = self.rise(&tuned, &gradient, given.unwrap_or(1.0));
+        tuned.scale(facts.prior_scale);
+        let mut member = tuned.gaussian(given, facts)?;
+        member.facts.wasserstein = full.map(|full| self.distance(&full, &member));
+        Ok(member)
+    }
+
+    /// Searches for the maximum under a prior whose precision is multiplied by the factor that maximises the marginal likelihood there, again and
+    /// again (Immer et al. 2021, "Scalable marginal likelihood estimation for model selection in deep learning", algorithm 1); the factor and the
+    /// weights with the highest one are kept.
+    fn online(&self, start: Values) -> Result<(Fitted, Option<f64>), Stop> {
+        let epochs = self.laplace.train.options.epochs;
+        let every = (epochs / TUNINGS).max(1);
+        let mut best: Option<(f64, f64, Values)> = None;
+        let mut factor = 1.0;
+        let mut fitted = fit_watched(
+            self.infer,
+            self.dataset,
+            start,
+            self.context,
+            &mut |epoch, machine| {
+                if epoch % every != 0 && epoch != epochs {
+                    return Ok(factor);
+                }
+                let values = parameters(self.infer, machine)?;
+                let found = {
+                    let evaluation = self.evaluation(&values)?;
+                    let Before { mut tuned, facts, .. } = self.before(&evaluation)?;
+                    tuned.scale(facts.prior_scale);
+                    tuned.by_evidence()?
+                };
+                factor = found.factors.first().copied().unwrap_or(1.0);
+                if best.as_ref().is_none_or(|(evidence, ..)| found.after > *evidence) {
+                    best = Some((found.after, factor, values));
+                }
+                Ok(factor)
+            },
+        )?;
+        if fitted.interrupted {
+            return Err(Stop::Interrupted);
+        }
+        match best {
+            Some((_, factor, values)) => {
+                fitted.values = Arc::new(values);
+                Ok((fitted, Some(factor)))
+            }
+            None => Ok((fitted, None)),
+        }
+    }
+
+    /// Half the squared Newton decrement, `g' P^-1 g / 2`: how far the log posterior could rise if it were what its second derivative says.
+    fn rise(&self, tuned: &Tuned, gradient: &[f64], factor: f64) -> Option<f64> {
+        let pool = &self.context.pool;
+        let pairs = gradient.iter().zip(&tuned.slope);
+        let slope: Vec<f64> = pairs
+            .map(|(likelihood, prior)| likelihood + factor * prior)
+            .collect();
+        let prior = match factor == 1.0 {
+            true => tuned.prior.clone(),
+            false => tuned.prior.scaled(&vec![factor; slope.len()]),
+        };
+        let posterior = tuned.curvature.posterior(&prior, 1.0, pool).ok()?;
+        let step = posterior.solve(&Matrix::from_row(&slope), pool);
+        Some(0.5 * dot(step.row(0), &slope)).filter(|rise| rise.is_finite())
+    }
+
+    /// The distance from the Gaussian of all weights to that of a subnetwork.
+    fn distance(&self, full: &algebra::posterior::Posterior, member: &Gaussian) -> f64 {
+        let pool = &self.context.pool;
+        let covariance = |posterior: &algebra::posterior::Posterior| {
+            posterior
+                .solve(&Matrix::identity(posterior.elements()), pool)
+                .values
+        };
+        let index = member.index.as_deref().unwrap_or_default();
+        algebra::select::wasserstein(&covariance(full), &covariance(&member.posterior), index)
+    }
+}
+
+/// The parameters in a machine that trains.
+fn parameters(infer: &Infer, machine: &Machine) -> Result<Values, Stop> {
+    let parameters = infer.states.iter().filter(|state| state.parameter);
+    let read = parameters.map(|state| Ok((state.name.clone(), machine.read_real(&state.name)?)));
+    read.collect()
+}

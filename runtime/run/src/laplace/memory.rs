@@ -1,0 +1,165 @@
+//! How much memory an approximation takes, before it is made.
+
+use crate::laplace::machines::{self, BYTES};
+use bnnc_abi::code::Artifact;
+use bnnc_abi::laplace::{Laplace, Over, Score, Structure};
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_kernels::arena::predict_arena_bytes;
+use bnnc_laplace::curvature::bytes;
+use bnnc_laplace::select;
+
+/// A number in double precision.
+const NUMBER: u64 = 8;
+
+/// The weights that are random.
+pub fn selected(laplace: &Laplace) -> usize {
+    let all = all(laplace);
+    match &laplace.options.over {
+        Over::All => all,
+        Over::Subnetwork { size, .. } => select::size(*size, all).min(all),
+    }
+}
+
+fn all(laplace: &Laplace) -> usize {
+    laplace.weights.iter().map(|weights| weights.elements).sum()
+}
+
+/// The bytes of the matrices that the precision of an approximation takes; none where they depend on the rows of the data.
+pub fn precision(laplace: &Laplace) -> Option<u64> {
+    match laplace.options.structure {
+        Structure::Functional(_) => None,
+        structure => Some(matrices(laplace, structure, selected(laplace), 1)),
+    }
+}
+
+/// The bytes of the precision, or nothing where they depend on the rows of the data, with those of all weights where these are needed to choose.
+pub fn own(laplace: &Laplace) -> u64 {
+    match &laplace.options.over {
+        Over::Subnetwork {
+            by: Score::Marginal, ..
+        } => matrices(laplace, Structure::Full, all(laplace), 1),
+        Over::Subnetwork { .. } | Over::All => precision(laplace).unwrap_or(0),
+    }
+}
+
+/// The word for a form.
+pub fn name(structure: Structure) -> &'static str {
+    match structure {
+        Structure::Full => "full",
+        Structure::Diagonal => "diagonal",
+        Structure::Kronecker => "Kronecker-factored",
+        Structure::LowRank(_) => "low-rank",
+        Structure::Functional(_) => "functional",
+    }
+}
+
+/// The bytes of the matrices of an approximation of so many weights.
+fn matrices(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) -> u64 {
+    bytes(structure, weights, rows, laplace.outputs, &laplace.blocks).most()
+}
+
+/// The bytes that an approximation on so many rows takes besides its search and the data: matrices, machines and blocks.
+pub fn finding(laplace: &Laplace, rows: usize) -> u64 {
+    let own = matrices(laplace, laplace.options.structure, selected(laplace), rows);
+    // The exact marginal variances are those of the whole matrix.
+    let choosing = match &laplace.options.over {
+        Over::Subnetwork {
+            by: Score::Marginal, ..
+        } => matrices(laplace, Structure::Full, all(laplace), rows).saturating_add(own),
+        Over::Subnetwork { .. } | Over::All => own,
+    };
+    let programs = &laplace.programs;
+    let all = all(laplace);
+    let of_weights = |artifact: &Option<Artifact>, weights: usize| {
+        artifact
+            .as_ref()
+            .map_or(0, |artifact| calling(laplace, artifact, (weights, rows)))
+    };
+    let calls = [
+        of_weights(&programs.jacobian, all),
+        of_weights(&programs.selected, selected(laplace)),
+        of_weights(&programs.squares, 0),
+        of_weights(&programs.factors, 0),
+        of_weights(&programs.products, 0),
+        calling(laplace, &programs.gradient, (0, rows)),
+    ];
+    // Slopes, precisions and gradients of all weights.
+    let vectors = 8 * NUMBER * all as u64;
+    choosing
+        .saturating_add(vectors)
+        .saturating_add(calls.into_iter().fold(0, u64::max))
+}
+
+/// The bytes of a finished approximation on so many rows.
+pub fn held(laplace: &Laplace, rows: usize) -> u64 {
+    let weights = selected(laplace);
+    bytes(
+        laplace.options.structure,
+        weights,
+        rows,
+        laplace.outputs,
+        &laplace.blocks,
+    )
+    .posterior
+}
+
+/// The bytes that predictions for so many rows take besides the Gaussian and the data.
+pub fn predicting(laplace: &Laplace, rows: usize, draws: usize) -> u64 {
+    let programs = &laplace.programs;
+    let (artifact, weights) = match (&programs.spread, &programs.selected, &programs.jacobian) {
+        (Some(artifact), _, _) => (artifact, 0),
+        (None, Some(artifact), _) => (artifact, selected(laplace)),
+        (None, None, Some(artifact)) => (artifact, all(laplace)),
+        (None, None, None) => return 0,
+    };
+    let size = block(laplace, artifact, (weights, rows));
+    // Means, draws and covariances of a block.
+    let numbers = size * laplace.outputs * (2 * draws + 2 * laplace.outputs + 2);
+    let drawing = match &programs.functions {
+        Some(_) => BYTES.min((4 * size * draws * laplace.outputs) as u64 * NUMBER),
+        None => 0,
+    };
+    calling(laplace, artifact, (weights, rows)) + NUMBER * numbers as u64 + drawing
+}
+
+fn sizes(laplace: &Laplace, weights: usize) -> Sizes {
+    Sizes::default()
+        .with(Symbol::Columns, laplace.outputs)
+        .with(Symbol::Selected, weights)
+}
+
+/// The rows of a block.
+fn block(laplace: &Laplace, artifact: &Artifact, (weights, rows): (usize, usize)) -> usize {
+    let readers = [&laplace.programs.rows, artifact];
+    machines::rows_per_call(&readers, sizes(laplace, weights), rows, laplace.outputs * weights)
+}
+
+/// A program beside that of the likelihood on a block of rows, whose Jacobian is copied once.
+fn calling(laplace: &Laplace, artifact: &Artifact, (weights, rows): (usize, usize)) -> u64 {
+    let size = block(laplace, artifact, (weights, rows));
+    let sizes = sizes(laplace, weights).with(Symbol::Batch, size);
+    let machines =
+        [&laplace.programs.rows, artifact].map(|artifact| predict_arena_bytes(&artifact.plan, &sizes));
+    let jacobian = NUMBER * (2 * size * laplace.outputs * weights) as u64;
+    machines.iter().sum::<u64>() + jacobian
+}
+
+/// The largest subnetwork with a full precision whose matrices and blocks take no more than so many bytes.
+pub fn largest(laplace: &Laplace, limit: u64) -> usize {
+    let fits = |weights: usize| {
+        let own = matrices(laplace, Structure::Full, weights, 1);
+        // The program of selected columns is not compiled where none are selected: a row takes about its Jacobian.
+        let row = NUMBER * (4 * laplace.outputs * weights) as u64;
+        own.saturating_add(row) <= limit
+    };
+    let (mut low, mut high) = (0, all(laplace));
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    low
+}

@@ -1,0 +1,234 @@
+//! Predictions from Gaussians of the weights, as blocks of what every prediction says.
+
+use crate::fit::{Context, Stop};
+use crate::laplace::functions::Functions;
+use crate::laplace::gaussian::Gaussian;
+use crate::laplace::jacobians::{Jacobians, Which};
+use crate::laplace::machines::{Block, Evaluation, Pulled};
+use crate::laplace::moments::Moments;
+use crate::laplace::{closed, weights};
+use crate::predict::{Predictive, Predictor};
+use bnnc_abi::laplace::{Laplace, Likelihood, Link};
+use bnnc_abi::manifest::{Infer, OutputKind};
+use bnnc_base::fault::Fault;
+use bnnc_data::{Dataset, Rows};
+use bnnc_laplace::matrix::Matrix;
+use std::ops::Range;
+
+/// Predictions for rows, whatever they come from.
+pub enum Forecaster<'a> {
+    /// Draws of parameters, or one value of them.
+    Drawn(Box<Predictor>),
+    /// Linearised outputs.
+    Linear(Box<Linear<'a>>),
+}
+
+/// How linearised outputs become predictions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// In closed form, the noise included.
+    Normal,
+    /// Class probabilities.
+    Classes(closed::Classes),
+    /// A truth value, by the probit approximation.
+    Truth,
+    /// Draws of the outputs.
+    Functions,
+}
+
+/// Linearised predictions.
+pub struct Linear<'a> {
+    members: &'a [Gaussian],
+    /// Evaluations of the rows at the maxima of the members.
+    evaluations: Vec<Evaluation<'a>>,
+    way: Way,
+    /// The right classes, where they are known.
+    classes: Option<Vec<i32>>,
+    draws: usize,
+}
+
+impl<'a> Forecaster<'a> {
+    /// Prepares predictions of a mixture of Gaussians for rows whose target may be unknown.
+    ///
+    /// # Errors
+    /// Columns that do not fit, or a limit; a link that does not fit the likelihood.
+    pub fn of(
+        members: &'a [Gaussian],
+        (infer, laplace): (&'a Infer, &'a Laplace),
+        (rows, target): (&Rows, bool),
+        dataset: &Dataset,
+        (draws, context): (usize, &'a Context),
+    ) -> Result<Forecaster<'a>, Stop> {
+        let Some(first) = members.first() else {
+            return Err(Fault::Bug(format!("`{}` has no Gaussian", infer.name)).into());
+        };
+        if laplace.options.link == Link::Weights {
+            let is_weight = |name: &str| laplace.weights.iter().any(|weights| weights.state == name);
+            let mut others = first.values.iter().filter(|(name, _)| !is_weight(name));
+            let is_shared = |(name, values)| {
+                members
+                    .iter()
+                    .all(|member| member.values.get(name) == Some(values))
+            };
+            if !others.all(is_shared) {
+                let why = format!(
+                    "`{}`: members whose noise differs have no `link = weights`",
+                    infer.name
+                );
+                return Err(Fault::Limit(why).into());
+            }
+            let values = weights::drawn(members, infer, laplace, draws, context);
+            let mut predictor = Predictor::with_target(infer, rows, dataset, (draws, target), context)?;
+            predictor.set_parameters(&values)?;
+            return Ok(Forecaster::Drawn(Box::new(predictor)));
+        }
+        let way = way(infer, laplace)?;
+        let evaluation = Evaluation::new((infer, laplace), &first.values, (rows, target), dataset, context)?;
+        Ok(Forecaster::Linear(Box::new(Linear {
+            members,
+            evaluations: members
+                .iter()
+                .map(|member| evaluation.at(&member.values))
+                .collect(),
+            way,
+            classes: way.classes(infer, (rows, target), dataset)?,
+            draws,
+        })))
+    }
+
+    /// All predictive quantities, by blocks of rows in order.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn run(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
+        match self {
+            Forecaster::Drawn(predictor) => Ok(predictor.run(take)?),
+            Forecaster::Linear(linear) => linear.run(take),
+        }
+    }
+
+    /// Goes on with other rows, whose target is unknown.
+    ///
+    /// # Errors
+    /// Columns that do not fit.
+    pub fn replace_rows(&mut self, infer: &'a Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
+        match self {
+            Forecaster::Drawn(predictor) => predictor.replace_rows(infer, rows, dataset),
+            Forecaster::Linear(linear) => linear.replace_rows(rows, dataset),
+        }
+    }
+}
+
+impl Way {
+    /// The right classes of rows, where they are needed and known.
+    fn classes(
+        self,
+        infer: &Infer,
+        (rows, target): (&Rows, bool),
+        dataset: &Dataset,
+    ) -> Result<Option<Vec<i32>>, Stop> {
+        let name = dataset.target.as_ref().unwrap_or(&infer.output.name);
+        match self {
+            Way::Classes(_) | Way::Truth if target => Ok(Some(rows.ints(name)?)),
+            Way::Classes(_) | Way::Truth | Way::Normal | Way::Functions => Ok(None),
+        }
+    }
+}
+
+/// How the linearised outputs of an infer become predictions.
+fn way(infer: &Infer, laplace: &Laplace) -> Result<Way, Stop> {
+    let sizes = infer.output.shape.static_sizes().unwrap_or_default();
+    let elements: usize = sizes.iter().product();
+    let is_of_classes = match (laplace.likelihood, &infer.output.kind) {
+        (Likelihood::Categorical, OutputKind::Classes(count)) => *count == laplace.outputs && elements == 1,
+        _ => false,
+    };
+    let is_truth = laplace.likelihood == Likelihood::Bernoulli && laplace.outputs == 1 && elements == 1;
+    let is_normal = laplace.likelihood == Likelihood::Normal && laplace.outputs == elements;
+    match laplace.options.link {
+        Link::Glm if is_normal => Ok(Way::Normal),
+        Link::Glm | Link::Probit if is_of_classes => Ok(Way::Classes(closed::Classes::Probit)),
+        Link::Glm | Link::Probit if is_truth => Ok(Way::Truth),
+        Link::Bridge if is_of_classes => Ok(Way::Classes(closed::Classes::Bridge)),
+        Link::BridgeNormalised if is_of_classes => Ok(Way::Classes(closed::Classes::BridgeNormalised)),
+        Link::Glm | Link::MonteCarlo if laplace.programs.functions.is_some() => Ok(Way::Functions),
+        Link::Glm | Link::MonteCarlo => Err(crate::codes::no_link(&infer.name).into()),
+        Link::Probit | Link::Bridge | Link::BridgeNormalised => {
+            Err(crate::codes::no_link(&infer.name).into())
+        }
+        Link::Weights => unreachable!("weights are drawn, not linearised"),
+    }
+}
+
+impl Linear<'_> {
+    fn replace_rows(&mut self, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
+        for evaluation in &mut self.evaluations {
+            *evaluation = evaluation.on((rows, false), dataset)?;
+        }
+        self.classes = None;
+        Ok(())
+    }
+
+    fn run(&mut self, mut take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
+        let pairs = self.evaluations.iter().zip(self.members);
+        let mut moments = pairs
+            .map(|(evaluation, member)| Moments::new(evaluation, member))
+            .collect::<Result<Vec<_>, Stop>>()?;
+        let size = moments.iter().map(Moments::size).min().unwrap_or(1);
+        let mut functions = match (self.way, self.evaluations.first()) {
+            (Way::Functions, Some(evaluation)) => Some(Functions::new(evaluation, size, self.draws)?),
+            _ => None,
+        };
+        let normal = closed::Normals::new(self.draws);
+        let mut predictive = Predictive::default();
+        let mut from = 0;
+        loop {
+            let mut members: Vec<(&Block, &[f64])> = Vec::with_capacity(moments.len());
+            for moments in &mut moments {
+                members.extend(moments.next(size)?);
+            }
+            let Some((first, _)) = members.first() else {
+                return Ok(());
+            };
+            let rows = first.rows.clone();
+            debug_assert_eq!(rows.start, from);
+            from = rows.end;
+            let right = self.classes.as_ref().map(|classes| &classes[rows.clone()]);
+            match self.way {
+                Way::Normal => normal.write(&members, &mut predictive),
+                Way::Classes(how) => closed::classes(how, &members, right, &mut predictive),
+                Way::Truth => closed::truth(&members, right, &mut predictive),
+                Way::Functions => {
+                    if let Some(functions) = &mut functions {
+                        functions.write(&self.evaluations, &members, &mut predictive)?;
+                    }
+                }
+            }
+            take(rows, &mut predictive);
+        }
+    }
+}
+
+/// The covariance of the outputs of all rows together under one Gaussian, without noise: `[rows * outputs, rows * outputs]`.
+///
+/// # Errors
+/// Columns that do not fit, or a limit; no program of Jacobians.
+pub fn joint_covariance(
+    member: &Gaussian,
+    programs: (&Infer, &Laplace),
+    rows: &Rows,
+    dataset: &Dataset,
+    context: &Context,
+) -> Result<Matrix, Stop> {
+    let evaluation = Evaluation::new(programs, &member.values, (rows, false), dataset, context)?;
+    let which = member.index.as_deref().map_or(Which::All, Which::Selected);
+    if which.is_all() && programs.1.programs.jacobian.is_none() {
+        return Err(crate::codes::no_joint(&programs.0.name).into());
+    }
+    let mut jacobians = Jacobians::new(&evaluation, which, Pulled::Identity)?;
+    let mut all = Matrix::zeros(0, member.posterior.elements());
+    while let Some(pulls) = jacobians.next()? {
+        all.append(pulls.jacobian);
+    }
+    Ok(member.posterior.joint(&all, &context.pool))
+}

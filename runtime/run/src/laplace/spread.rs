@@ -1,0 +1,119 @@
+//! The variances of weights under an earlier infer, by which subnetworks are chosen.
+
+use crate::codes;
+use crate::fit::{Context, Stop};
+use crate::laplace::gaussian::part;
+use crate::ports;
+use crate::run::{Found, Outcome};
+use bnnc_abi::laplace::Weights;
+use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_base::special::softplus;
+use bnnc_kernels::executor::Machine;
+
+/// Draws of the sites of an infer whose variances are in no state.
+const DRAWS: usize = 1000;
+
+/// Draws that are made at once.
+const PER_CALL: usize = 20;
+
+/// The variances of all weights of `infer` under the infer of a name that was run before on the same split.
+///
+/// # Errors
+/// An infer that was not run, or without spread, or with other sites.
+pub fn of_infer(
+    infer: &Infer,
+    name: &str,
+    (manifest, outcomes, split): (&Manifest, &[Outcome], usize),
+    context: &Context,
+) -> Result<Vec<f64>, Stop> {
+    let by = manifest.infers.iter().find(|infer| infer.name == name);
+    let outcome = outcomes.iter().find(|outcome| outcome.name == name);
+    let found = outcome.and_then(|outcome| outcome.splits.iter().find(|one| one.split == split));
+    match by.zip(found) {
+        Some((by, one)) => variances(infer, (by, &one.found), context),
+        None => Err(codes::no_variances(&infer.name, name).into()),
+    }
+}
+
+/// The variances of all weights of `infer` under what an earlier infer found.
+///
+/// # Errors
+/// An earlier infer without spread, or with other sites.
+pub fn variances(infer: &Infer, (by, found): (&Infer, &Found), context: &Context) -> Result<Vec<f64>, Stop> {
+    let laplace = part(infer)?;
+    let refused = || codes::no_variances(&infer.name, &by.name);
+    let mut all = Vec::new();
+    for weights in &laplace.weights {
+        let own = match stated(weights, found) {
+            Some(own) => own,
+            None => drawn(weights, by, found, context)?.ok_or_else(refused)?,
+        };
+        all.extend(own);
+    }
+    match all.iter().any(|variance| *variance > 0.0) {
+        true => Ok(all),
+        false => Err(refused().into()),
+    }
+}
+
+/// Those that the states hold: of iterates, of draws, or the square of a scale.
+fn stated(weights: &Weights, found: &Found) -> Option<Vec<f64>> {
+    if let Found::Collected(collected) = found
+        && let Some(own) = collected.variances.get(&weights.state)
+    {
+        return (own.len() == weights.elements).then(|| own.clone());
+    }
+    let values = found.values();
+    let draws = values.get(&weights.state)?;
+    let count = draws.len().checked_div(weights.elements).unwrap_or(0);
+    if count > 1 && draws.len() == count * weights.elements {
+        return Some(
+            (0..weights.elements)
+                .map(|at| variance(draws, at, weights.elements))
+                .collect(),
+        );
+    }
+    let scale = values.get(&format!("{}/scale", weights.site))?;
+    let squared = |scale: &f64| softplus(*scale).powi(2);
+    (scale.len() == weights.elements).then(|| scale.iter().map(squared).collect())
+}
+
+/// The variance of column `at` of numbers `[draws, width]`.
+fn variance(draws: &[f64], at: usize, width: usize) -> f64 {
+    let column = || draws.iter().skip(at).step_by(width);
+    let count = column().count() as f64;
+    let mean = column().sum::<f64>() / count;
+    column().map(|value| (value - mean).powi(2)).sum::<f64>() / count
+}
+
+/// Those of draws of the site; none where the infer has no such site.
+fn drawn(weights: &Weights, by: &Infer, found: &Found, context: &Context) -> Result<Option<Vec<f64>>, Fault> {
+    let sizes = Sizes::default().with(Symbol::Draws, PER_CALL);
+    let mut machine = Machine::new(&by.sites, sizes, context.pool.clone())?;
+    if !machine.has_port(&weights.site) || machine.count(&weights.site)? != PER_CALL * weights.elements {
+        return Ok(None);
+    }
+    for (name, values) in found.values().iter() {
+        ports::real(&mut machine, name, values)?;
+    }
+    let (mut mean, mut squares) = (vec![0.0; weights.elements], vec![0.0; weights.elements]);
+    let mut values = vec![0.0; PER_CALL * weights.elements];
+    let mut seen = 0.0;
+    for first in (0..DRAWS).step_by(PER_CALL) {
+        ports::int(&mut machine, "draw0", first as i32)?;
+        ports::int(&mut machine, "step", -3)?;
+        machine.run();
+        machine.read_into(&weights.site, &mut values)?;
+        for draw in values.chunks_exact(weights.elements.max(1)) {
+            seen += 1.0;
+            for ((mean, squares), value) in mean.iter_mut().zip(&mut squares).zip(draw) {
+                let from = value - *mean;
+                *mean += from / seen;
+                *squares += from * (value - *mean);
+            }
+        }
+    }
+    Ok(Some(squares.into_iter().map(|sum| sum / seen).collect()))
+}

@@ -1,0 +1,282 @@
+//! Factors on the precision of the prior: given, by the marginal likelihood, or by validation rows.
+
+use crate::codes;
+use crate::fit::Stop;
+use crate::laplace::gaussian::{Facts, Gaussian};
+use crate::laplace::machines::Evaluation;
+use crate::laplace::predictor::Forecaster;
+use bnnc_abi::laplace::{PriorPrecision, PriorStructure};
+use bnnc_data::Dataset;
+use bnnc_data::metrics::{Draws, log_mean_exp};
+use bnnc_laplace::curvature::{Curvature, NotPositive, Prior};
+use bnnc_laplace::marginal::{self, Scalar, Tuning};
+use bnnc_laplace::posterior::{Posterior, Whitened};
+use std::sync::Arc;
+
+/// What factors are tuned for.
+pub struct Tuned<'a> {
+    /// The rows, at the maximum.
+    pub evaluation: &'a Evaluation<'a>,
+    /// All data, for validation rows.
+    pub dataset: &'a Dataset,
+    /// The numbers of the weights that are random.
+    pub index: Option<Vec<usize>>,
+    /// The curvature of the log likelihood by these weights.
+    pub curvature: Curvature,
+    /// The precision of their prior.
+    pub prior: Prior,
+    /// The derivative of their log prior.
+    pub slope: Vec<f64>,
+    /// Of all training rows.
+    pub log_likelihood: f64,
+}
+
+impl Tuned<'_> {
+    /// Multiplies the precision of the prior.
+    pub fn scale(&mut self, factor: f64) {
+        if factor != 1.0 {
+            self.prior = self.prior.scaled(&vec![factor; self.slope.len()]);
+            self.slope.iter_mut().for_each(|slope| *slope *= factor);
+        }
+    }
+
+    fn temperature(&self) -> f64 {
+        self.evaluation.laplace.options.temperature
+    }
+
+    fn failure(&self, failure: NotPositive) -> Stop {
+        codes::no_posterior(&self.evaluation.infer.name, &failure.to_string()).into()
+    }
+
+    /// The posterior with these factors of the weights.
+    fn posterior(&self, factors: &[f64]) -> Result<Posterior, NotPositive> {
+        let pool = &self.evaluation.context.pool;
+        match factors.iter().all(|factor| *factor == 1.0) {
+            true => self.curvature.posterior(&self.prior, self.temperature(), pool),
+            false => {
+                let prior = self.prior.scaled(factors);
+                self.curvature.posterior(&prior, self.temperature(), pool)
+            }
+        }
+    }
+
+    /// The Gaussian with the factors that the options ask for, or with the one that is given; and how far the log posterior of the model could rise
+    /// in it where `slope` is its derivative by all weights.
+    ///
+    /// # Errors
+    /// A precision that is not positive definite.
+    pub fn gaussian(self, given: Option<f64>, mut facts: Facts) -> Result<Gaussian, Stop> {
+        let groups = self.groups();
+        let factors = self.factors(given, &groups, &mut facts)?;
+        let weights: Vec<f64> = groups.iter().map(|group| factors[*group]).collect();
+        let posterior = self
+            .posterior(&weights)
+            .map_err(|failure| self.failure(failure))?;
+        facts.weights = weights.len();
+        facts.prior_precision = self.named(&factors);
+        facts.log_likelihood = self.log_likelihood;
+        let scatter: f64 = self
+            .scatter()
+            .iter()
+            .zip(&weights)
+            .map(|(scatter, factor)| scatter * factor)
+            .sum();
+        let ratio = posterior.log_determinant_ratio();
+        facts.log_marginal_likelihood = ratio.filter(|_| scatter.is_finite()).map(|ratio| {
+            let log_likelihood = self.log_likelihood / self.temperature();
+            marginal::log_evidence_of_normal(log_likelihood, scatter, ratio)
+        });
+        if let Curvature::LowRank(pairs) = &self.curvature {
+            facts.residual = Some(pairs.residual);
+        }
+        Ok(Gaussian {
+            values: Arc::new(self.evaluation.values.clone()),
+            index: self.index,
+            posterior,
+            facts,
+        })
+    }
+
+    /// `(w - m)' P0 (w - m)`, weight by weight: with the slope `-P0 (w - m)` of a Normal prior that is `slope' P0^-1 slope`.
+    fn scatter(&self) -> Vec<f64> {
+        let pool = &self.evaluation.context.pool;
+        match &self.prior.dense {
+            None => {
+                let pairs = self.slope.iter().zip(&self.prior.precision);
+                pairs
+                    .map(|(slope, precision)| slope * slope / precision)
+                    .collect()
+            }
+            Some(_) => {
+                let flat = Curvature::Full(bnnc_laplace::matrix::Matrix::zeros(
+                    self.slope.len(),
+                    self.slope.len(),
+                ));
+                let row = bnnc_laplace::matrix::Matrix::from_row(&self.slope);
+                match flat.posterior(&self.prior, 1.0, pool) {
+                    Ok(prior) => {
+                        let solved = prior.solve(&row, pool);
+                        self.slope
+                            .iter()
+                            .zip(solved.row(0))
+                            .map(|(slope, solved)| slope * solved)
+                            .collect()
+                    }
+                    Err(_) => vec![f64::NAN; self.slope.len()],
+                }
+            }
+        }
+    }
+
+    /// The number of the factor of each random weight.
+    fn groups(&self) -> Vec<usize> {
+        let laplace = self.evaluation.laplace;
+        let elements: Vec<usize> = laplace.weights.iter().map(|weights| weights.elements).collect();
+        let groups = match self.is_tuned() {
+            true => marginal::groups(laplace.options.prior_structure, &elements),
+            false => marginal::groups(PriorStructure::Scalar, &elements),
+        };
+        match &self.index {
+            None => groups,
+            Some(index) => match laplace.options.prior_structure {
+                PriorStructure::Diagonal if self.is_tuned() => (0..index.len()).collect(),
+                _ => index.iter().map(|at| groups[*at]).collect(),
+            },
+        }
+    }
+
+    fn is_tuned(&self) -> bool {
+        self.evaluation.laplace.options.prior_precision == PriorPrecision::MarginalLikelihood
+    }
+
+    /// The factors of the groups.
+    fn factors(&self, given: Option<f64>, groups: &[usize], facts: &mut Facts) -> Result<Vec<f64>, Stop> {
+        let options = &self.evaluation.laplace.options;
+        if let Some(given) = given {
+            return Ok(vec![given; self.count(groups)]);
+        }
+        match options.prior_precision {
+            PriorPrecision::Given(factor) => Ok(vec![factor; self.count(groups)]),
+            PriorPrecision::Validation => Ok(vec![self.by_validation(facts)?]),
+            PriorPrecision::MarginalLikelihood if options.prior_structure == PriorStructure::Scalar => {
+                Ok(self.by_evidence()?.factors)
+            }
+            PriorPrecision::MarginalLikelihood => self.by_evidence_of_groups(groups),
+        }
+    }
+
+    fn count(&self, groups: &[usize]) -> usize {
+        groups.iter().max().map_or(1, |last| last + 1)
+    }
+
+    /// The search for the factor that maximises the marginal likelihood.
+    ///
+    /// # Errors
+    /// A prior that is not positive definite.
+    pub fn by_evidence(&self) -> Result<marginal::Tuned, Stop> {
+        let pool = &self.evaluation.context.pool;
+        let eigenvalues = Whitened::values_of(&self.curvature, &self.prior, pool);
+        let eigenvalues = eigenvalues.map_err(|failure| self.failure(failure))?;
+        let scalar = Scalar {
+            eigenvalues: &eigenvalues,
+            temperature: self.temperature(),
+            scatter: self.scatter().iter().sum(),
+            log_likelihood: self.log_likelihood / self.temperature(),
+        };
+        Ok(scalar.maximise(1.0))
+    }
+
+    fn by_evidence_of_groups(&self, groups: &[usize]) -> Result<Vec<f64>, Stop> {
+        if self.prior.dense.is_some() {
+            return Err(codes::dependent_prior(&self.evaluation.infer.name).into());
+        }
+        let pool = &self.evaluation.context.pool;
+        let tuning = Tuning {
+            precision: &self.prior.precision,
+            scatter: &self.scatter(),
+            groups,
+            log_likelihood: self.log_likelihood / self.temperature(),
+            steps: STEPS,
+        };
+        let evaluate = marginal::evaluate(&self.curvature, &self.prior, self.temperature(), pool);
+        let tuned = tuning.maximise(&vec![1.0; self.count(groups)], evaluate);
+        Ok(tuned.map_err(|failure| self.failure(failure))?.factors)
+    }
+
+    /// The factor with the highest predictive log likelihood of the validation rows.
+    fn by_validation(&self, facts: &mut Facts) -> Result<f64, Stop> {
+        let evaluation = self.evaluation;
+        let values = Arc::new(evaluation.values.clone());
+        let mut score = |factor: f64| -> Result<f64, Stop> {
+            let weights = vec![factor; self.slope.len()];
+            let Ok(posterior) = self.posterior(&weights) else {
+                return Ok(f64::NAN);
+            };
+            let member = Gaussian {
+                values: values.clone(),
+                index: self.index.clone(),
+                posterior,
+                facts: Facts::default(),
+            };
+            let how = (evaluation.infer.predictive_draws, evaluation.context);
+            let members = std::slice::from_ref(&member);
+            let rows = (&self.dataset.validation, true);
+            let mut forecaster = Forecaster::of(
+                members,
+                (evaluation.infer, evaluation.laplace),
+                rows,
+                self.dataset,
+                how,
+            )?;
+            mean_log_likelihood(&mut forecaster)
+        };
+        let found = marginal::search(&mut score)?;
+        if !found.score.is_finite() {
+            return Err(codes::no_posterior(
+                &evaluation.infer.name,
+                "no factor on the prior gives finite predictions",
+            )
+            .into());
+        }
+        facts.validation = Some(found.score);
+        Ok(found.factor)
+    }
+
+    /// The factors by name.
+    fn named(&self, factors: &[f64]) -> Vec<(String, f64)> {
+        let laplace = self.evaluation.laplace;
+        if let [only] = factors {
+            return vec![(String::new(), *only)];
+        }
+        match laplace.options.prior_structure {
+            PriorStructure::Layer => {
+                let sites = laplace.weights.iter().map(|weights| weights.site.clone());
+                sites.zip(factors.iter().copied()).collect()
+            }
+            PriorStructure::Scalar | PriorStructure::Diagonal => {
+                let (low, high) = factors
+                    .iter()
+                    .fold((f64::INFINITY, 0.0f64), |(low, high), factor| {
+                        (low.min(*factor), high.max(*factor))
+                    });
+                vec![("lowest".to_owned(), low), ("highest".to_owned(), high)]
+            }
+        }
+    }
+}
+
+/// Steps of the search for factors of several groups.
+const STEPS: usize = 200;
+
+/// The mean log predictive density of the rows of a forecaster, on the model's scale.
+fn mean_log_likelihood(forecaster: &mut Forecaster) -> Result<f64, Stop> {
+    let (mut sum, mut count) = (0.0, 0);
+    forecaster.run(|_, block| {
+        let draws = Draws::new(&block.log_likelihood, block.rows);
+        sum += (0..block.rows)
+            .map(|row| log_mean_exp(draws.of_row(row)))
+            .sum::<f64>();
+        count += block.rows;
+    })?;
+    Ok(sum / count.max(1) as f64)
+}

@@ -1,0 +1,156 @@
+//! Predictions of a finished run for new rows, from what its folder holds.
+
+use crate::codes;
+use crate::columns::Columns;
+use crate::feed::examples;
+use crate::fit::{Context, Stop};
+use crate::laplace::Approximated;
+use crate::laplace::gaussian::part;
+use crate::laplace::predictor::{Forecaster, joint_covariance};
+use crate::laplace::slopes;
+use crate::out;
+use crate::predict::{Predictor, draws_in};
+use crate::states::Values;
+use bnnc_abi::manifest::{DataSource, Infer, Work};
+use bnnc_data::write::ResultColumn;
+use bnnc_data::{Dataset, Preparation, Rows};
+use bnnc_laplace::matrix::Matrix;
+use std::path::Path;
+
+/// Predictions of a fitted infer for new rows, as the columns of a table: of its values in the folder of its run.
+///
+/// # Errors
+/// Columns that do not fit, values of another program.
+pub fn predict(
+    infer: &Infer,
+    preparation: &Preparation,
+    (values, folder): (&Values, &Path),
+    rows: Rows,
+    context: &Context,
+) -> Result<Vec<(String, ResultColumn)>, Stop> {
+    let dataset = dataset(preparation, rows);
+    let found = restored(infer, (values, folder))?;
+    let mut forecaster = match &found {
+        Some(found) => {
+            let draws = (infer.predictive_draws, context);
+            found.predictor(infer, (&dataset.test, false), &dataset, draws)?
+        }
+        None => {
+            let draws = draws_in(infer, values);
+            let wanted = (draws, false);
+            let mut predictor = Predictor::with_target(infer, &dataset.test, &dataset, wanted, context)?;
+            predictor.set_parameters(values)?;
+            Forecaster::Drawn(Box::new(predictor))
+        }
+    };
+    let mut columns = Columns::new(&infer.output, dataset.test.count);
+    forecaster.run(|_, block| {
+        block.undo(&infer.output, preparation.target);
+        columns.add(block);
+    })?;
+    Ok(columns.finish())
+}
+
+/// The covariance of the outputs of all rows together under the Gaussian of the weights, without noise: `[rows * outputs, rows * outputs]`, in the
+/// target's units.
+///
+/// # Errors
+/// An infer that has no such covariance; as [`predict`].
+pub fn joint(
+    infer: &Infer,
+    preparation: &Preparation,
+    (values, folder): (&Values, &Path),
+    rows: Rows,
+    context: &Context,
+) -> Result<Matrix, Stop> {
+    let dataset = dataset(preparation, rows);
+    let found = restored(infer, (values, folder))?;
+    let Some([only]) = found.as_ref().map(|found| &found.members[..]) else {
+        return Err(codes::no_joint(&infer.name).into());
+    };
+    let mut covariance = joint_covariance(only, (infer, part(infer)?), &dataset.test, &dataset, context)?;
+    let scale = preparation.target.sd * preparation.target.sd;
+    covariance.values.iter_mut().for_each(|value| *value *= scale);
+    Ok(covariance)
+}
+
+/// The derivatives of the mean and of the variance of each output of new rows in the inputs, as the columns of a table: in the units of the target per
+/// unit of an input before it is standardised.
+///
+/// # Errors
+/// As [`joint`].
+pub fn slopes(
+    infer: &Infer,
+    preparation: &Preparation,
+    (values, folder): (&Values, &Path),
+    rows: Rows,
+    context: &Context,
+) -> Result<Vec<(String, ResultColumn)>, Stop> {
+    let dataset = dataset(preparation, rows);
+    let found = restored(infer, (values, folder))?;
+    let Some([only]) = found.as_ref().map(|found| &found.members[..]) else {
+        return Err(codes::no_joint(&infer.name).into());
+    };
+    let laplace = part(infer)?;
+    let all = slopes::slopes(only, (infer, laplace), &dataset.test, &dataset, context)?;
+    let count = examples(&infer.bindings, &dataset.test);
+    let row_numbers = ResultColumn::Int((0..count as i64).collect());
+    let mut columns = vec![("row".to_owned(), row_numbers)];
+    let unit = preparation.target.sd;
+    for slopes in &all {
+        let binding = infer.bindings.iter().find(|binding| binding.port == slopes.input);
+        let width = slopes.mean.len() / (count * laplace.outputs).max(1);
+        for output in 0..laplace.outputs {
+            for element in 0..width {
+                let sd = match binding.map(|binding| &binding.from) {
+                    Some(DataSource::Inputs) => preparation.inputs.get(element).map_or(1.0, |map| map.sd),
+                    Some(DataSource::Field(name)) => named(preparation, name, element),
+                    Some(DataSource::Row | DataSource::Shared(_)) | None => 1.0,
+                };
+                let of = |values: &[f64], unit: f64| {
+                    let at =
+                        |row: usize| values[(row * laplace.outputs + output) * width + element] * unit / sd;
+                    ResultColumn::Real((0..count).map(at).collect())
+                };
+                let name = format!("{}[{element}]/f{output}", slopes.input);
+                columns.push((format!("mean/{name}"), of(&slopes.mean, unit)));
+                columns.push((format!("variance/{name}"), of(&slopes.variance, unit * unit)));
+            }
+        }
+    }
+    Ok(columns)
+}
+
+/// The standard deviation that an element of an array was divided by.
+fn named(preparation: &Preparation, name: &str, element: usize) -> f64 {
+    let known = preparation.named.iter().find(|(known, _)| known == name);
+    let map = known.and_then(|(_, maps)| maps.get(element));
+    map.map_or(1.0, |map| map.sd)
+}
+
+/// The Gaussian of an infer that has one.
+fn restored(infer: &Infer, (values, folder): (&Values, &Path)) -> Result<Option<Approximated>, Stop> {
+    match infer.work {
+        Work::Laplace(_) => {
+            let arrays = out::gaussian(folder, &infer.name)?;
+            Approximated::restore(infer, values, &arrays, folder).map(Some)
+        }
+        Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) => Ok(None),
+    }
+}
+
+/// New rows in the place of all others.
+fn dataset(preparation: &Preparation, rows: Rows) -> Dataset {
+    Dataset {
+        train: rows.clone(),
+        validation: rows.clone(),
+        outliers: rows.none(),
+        images: None,
+        test: rows,
+        target: None,
+        preparation: preparation.clone(),
+        shared: Vec::new(),
+        shards: Vec::new(),
+        warnings: Vec::new(),
+    }
+}

@@ -1,0 +1,81 @@
+//! What infers start from: random numbers, what earlier infers found, and files.
+
+pub mod file;
+
+use crate::states::{self, Values};
+use bnnc_abi::manifest::{Infer, Start};
+use bnnc_base::diagnostic::Diagnostic;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What the infers that came before found on one split, by name.
+pub type Earlier = HashMap<String, Found>;
+
+/// What an earlier infer found.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// Its states, as a point.
+    pub point: Arc<Values>,
+    /// Those of each member, where it is an ensemble.
+    pub members: Vec<Arc<Values>>,
+}
+
+/// The starts of one infer on one split.
+pub struct Starts<'a> {
+    infer: &'a Infer,
+    earlier: HashMap<String, Arc<Values>>,
+    /// Values for the members in turn; none where the starts are those of the states.
+    given: Vec<Arc<Values>>,
+}
+
+impl<'a> Starts<'a> {
+    /// Finds what the infer is told to start from.
+    ///
+    /// # Errors
+    /// A file that cannot be read or does not fit.
+    pub fn new(infer: &'a Infer, earlier: &Earlier, split: usize) -> Result<Starts<'a>, Diagnostic> {
+        let given = match &infer.start {
+            None => Vec::new(),
+            Some(Start::File(file)) => vec![Arc::new(file::read(infer, file, split)?)],
+            Some(Start::Infer(name)) => match earlier.get(name) {
+                Some(found) if found.members.is_empty() => vec![found.point.clone()],
+                Some(found) => found.members.clone(),
+                None => Vec::new(),
+            },
+        };
+        let points = earlier.iter();
+        Ok(Starts {
+            infer,
+            earlier: points
+                .map(|(name, found)| (name.clone(), found.point.clone()))
+                .collect(),
+            given,
+        })
+    }
+
+    /// How many different starts were given: more than one where an ensemble is continued.
+    pub fn given(&self) -> usize {
+        self.given.len()
+    }
+
+    /// The start of a member, with random numbers of a seed where nothing else is said. An infer that has no members starts as the first.
+    pub fn of(&self, seed: u64, member: usize) -> Values {
+        let mut start = states::start(&self.infer.states, seed, &self.earlier);
+        if let Some(given) = self.given.get(member % self.given.len().max(1)) {
+            warm(self.infer, &mut start, given);
+        }
+        start
+    }
+}
+
+/// Takes what is given for every state of the same name and size that is not taken from another infer.
+fn warm(infer: &Infer, start: &mut Values, given: &Values) {
+    for state in infer.states.iter().filter(|state| state.from.is_none()) {
+        let (Some(own), Some(values)) = (start.get_mut(&state.name), given.get(&state.name)) else {
+            continue;
+        };
+        if own.len() == values.len() {
+            own.clone_from(values);
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Whether chains should share the runs of their density: nanoseconds per gradient of a chain, alone and abreast, as a table in Markdown.
+//! `cargo bench -p bnnc-tests --bench chains [-- PROGRAM.bnn ...]`; without programs, those of `examples/posteriors`, the network of
+//! `tests/peers/mcmc`, and regressions of several sizes, which are made in a temporary folder.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use bnnc_abi::code::Artifact;
+use bnnc_abi::manifest::Infer;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_data::Dataset;
+use bnnc_driver::options::Options;
+use bnnc_driver::{
+    backends, compile as driver,
+    infer::{Compilation, Failure},
+    program,
+};
+use bnnc_kernels::executor::Machine;
+use bnnc_kernels::pool::Pool;
+use bnnc_run::feed::examples;
+use bnnc_tests::compile;
+use bnnc_tests::step::give;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Chains abreast.
+const CHAINS: [usize; 3] = [2, 4, 8];
+/// How long a number is measured, and how often: the best counts, since other work on the machine only slows it down.
+const SPAN: Duration = Duration::from_millis(15);
+const ROUNDS: usize = 20;
+/// Rows and inputs of the regressions that are made.
+const REGRESSIONS: [(usize, usize); 5] = [(200, 10), (1_000, 5), (1_000, 20), (5_000, 50), (20_000, 20)];
+
+/// The first infer that samples in a program, with its density for one chain and for several.
+struct Subject {
+    infer: Infer,
+    dataset: Dataset,
+    rows: usize,
+    alone: Artifact,
+    abreast: Artifact,
+}
+
+impl Subject {
+    fn new(path: &Path) -> Subject {
+        let options = compile::options("cranelift", None);
+        let compiled = compile::file(path, &options);
+        let mut infers = compiled.manifest.infers.iter();
+        let infer = infers
+            .find(|infer| infer.sampling().is_some())
+            .expect("an infer that samples");
+        let dataset = compiled.dataset(&infer.data);
+        let [alone, abreast] = densities(path, &infer.name, &options);
+        Subject {
+            rows: examples(&infer.bindings, &dataset.train),
+            infer: infer.clone(),
+            dataset,
+            alone,
+            abreast,
+        }
+    }
+
+    /// A machine with all rows and a position for each of the chains from `first` on; alone where `chains` is none.
+    fn machine(&self, first: usize, chains: Option<usize>, threads: usize) -> Machine {
+        let program = if chains.is_some() {
+            &self.abreast
+        } else {
+            &self.alone
+        };
+        let chains = chains.unwrap_or(1);
+        let sizes = Sizes::default()
+            .with(Symbol::Batch, self.rows)
+            .with(Symbol::Examples, self.rows)
+            .with(Symbol::Draws, chains);
+        let mut machine = Machine::new(program, sizes, Arc::new(Pool::new(threads))).unwrap();
+        give(&self.infer, &self.dataset, &mut machine, program);
+        if machine.has_port("scale") {
+            machine.write_real("scale", &[1.0]).unwrap();
+        }
+        for (slot, name) in self.moved().iter().enumerate() {
+            if machine.has_port(name) {
+                let count = machine.count(name).unwrap() / chains;
+                let value =
+                    |chain: usize, at: usize| 0.3 * ((1 + slot * 31 + at * 7 + chain * 13) as f64).sin();
+                let values =
+                    (first..first + chains).flat_map(|chain| (0..count).map(move |at| value(chain, at)));
+                machine.write_real(name, &values.collect::<Vec<f64>>()).unwrap();
+            }
+        }
+        machine
+    }
+
+    fn moved(&self) -> &[String] {
+        self.infer.sampling().map_or(&[], |sampling| &sampling.moved)
+    }
+
+    /// The largest difference of an output from that of the chain alone, relative to the largest element of the output.
+    fn difference(&self, chains: usize) -> f64 {
+        let mut abreast = self.machine(0, Some(chains), 1);
+        abreast.run();
+        let mut worst: f64 = 0.0;
+        for chain in 0..chains {
+            let mut alone = self.machine(chain, None, 1);
+            alone.run();
+            let gradients = self.moved().iter().map(|name| format!("{name}/gradient"));
+            let outputs = gradients.chain(["log_density".to_owned()]);
+            for name in outputs.filter(|name| alone.has_port(name)) {
+                let (one, all) = (alone.read_real(&name).unwrap(), abreast.read_real(&name).unwrap());
+                let scale = one
+                    .iter()
+                    .fold(f64::MIN_POSITIVE, |most, value| most.max(value.abs()));
+                let apart = one
+                    .iter()
+                    .zip(&all[chain * one.len()..])
+                    .map(|(one, other)| (one - other).abs());
+                worst = apart.fold(worst, |worst, apart| worst.max(apart / scale));
+            }
+        }
+        worst
+    }
+}
+
+fn densities(path: &Path, infer: &str, options: &Options) -> [Artifact; 2] {
+    let text = std::fs::read_to_string(path).unwrap();
+    let program = program::load(&path.display().to_string(), &text, options, false);
+    let mut ids = program.module.infers.ids();
+    let id = ids.find(|id| &*program.module.infers[*id].name == infer).unwrap();
+    let data = &program.module.datas[program.module.infers[id].data].name;
+    let specs = driver::data(&program, options).unwrap();
+    let spec = specs.iter().find(|spec| spec.name == **data).unwrap();
+    let schema = bnnc_data::schema(spec).unwrap();
+    let backend = backends::lookup("cranelift").unwrap();
+    let mut compilation = Compilation::new(&program, id, options);
+    let elaborated = ready(compilation.elaborate(&schema));
+    let densities = ready(compilation.density(&elaborated.model));
+    let (elaborated, densities) = compilation.grouped(elaborated, densities);
+    let sampled = ready(compilation.sampled(&elaborated, &densities));
+    [false, true].map(|is_abreast| ready(compilation.density_code(&sampled, is_abreast, backend)))
+}
+
+fn ready<T>(made: Result<T, Failure>) -> T {
+    match made {
+        Ok(made) => made,
+        Err(failure) => panic!("{failure:?}"),
+    }
+}
+
+/// Seconds per run of a machine, the best of some rounds.
+fn seconds(machine: &mut Machine) -> f64 {
+    let mut best = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        let (clock, mut runs) = (Instant::now(), 0_u32);
+        while clock.elapsed() < SPAN {
+            machine.run();
+            runs += 1;
+        }
+        best = best.min(clock.elapsed().as_secs_f64() / f64::from(runs));
+    }
+    best
+}
+
+/// Seconds per gradient where two threads run a machine each.
+fn seconds_of_two(machines: &mut [Machine]) -> f64 {
+    let mut best = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        let (stop, runs) = (&AtomicBool::new(false), &AtomicU64::new(0));
+        let clock = Instant::now();
+        thread::scope(|scope| {
+            for machine in machines.iter_mut() {
+                scope.spawn(move || {
+                    while !stop.load(Ordering::Relaxed) {
+                        machine.run();
+                        runs.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+            thread::sleep(SPAN);
+            stop.store(true, Ordering::Relaxed);
+        });
+        best = best.min(clock.elapsed().as_secs_f64() / runs.load(Ordering::Relaxed) as f64);
+    }
+    best
+}
+
+fn row(path: &Path) -> String {
+    let subject = Subject::new(path);
+    let alone = seconds(&mut subject.machine(0, None, 1));
+    let mut two = [subject.machine(0, None, 1), subject.machine(1, None, 1)];
+    let mut times = vec![alone, seconds_of_two(&mut two)];
+    let mut pairs = [subject.machine(0, Some(2), 1), subject.machine(2, Some(2), 1)];
+    times.push(seconds_of_two(&mut pairs) / 2.0);
+    for chains in CHAINS {
+        times.push(seconds(&mut subject.machine(0, Some(chains), 1)) / chains as f64);
+    }
+    let times: Vec<String> = times
+        .iter()
+        .map(|seconds| format!("{:.0}", seconds * 1e9))
+        .collect();
+    let cost = &subject.infer.cost;
+    format!(
+        "| {} | {} | {} | {} | {} | {:.0e} | {} |",
+        path.file_stem().unwrap_or_default().to_string_lossy(),
+        cost.variational_parameters,
+        subject.rows,
+        cost.flops,
+        times.join(" | "),
+        subject.difference(4),
+        subject.infer.sampling().map_or(1, |sampling| sampling.abreast),
+    )
+}
+
+/// A linear regression of this size, in a temporary folder.
+fn regression((rows, inputs): (usize, usize)) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("bnnc-chains-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let name = format!("regression-{rows}x{inputs}");
+    let mut table = (0..inputs).map(|at| format!("x{at},")).collect::<String>() + "y\n";
+    for row in 0..rows {
+        let value = |at: usize| ((row * 37 + at * 101) as f64 * 0.618).fract() * 2.0 - 1.0;
+        table.extend(
+            (0..=inputs).map(|at| format!("{:.4}{}", value(at), if at < inputs { "," } else { "\n" })),
+        );
+    }
+    std::fs::write(folder.join(format!("{name}.csv")), table).unwrap();
+    let program = format!(
+        "data rows = csv(\"{name}.csv\") {{ target = y }}
+model M(x: real[d]) -> y: real {{
+  alpha ~ Normal(0, 10)
+  beta: real[d] ~ Normal(0, 1)
+  sigma: positive ~ HalfNormal(1)
+  y ~ Normal(alpha + dot(beta, x), sigma)
+}}
+infer gold = nuts(M, rows) {{ chains = 4 }}
+"
+    );
+    let path = folder.join(format!("{name}.bnn"));
+    std::fs::write(&path, program).unwrap();
+    path
+}
+
+fn main() {
+    let words = std::env::args().skip(1);
+    let mut programs: Vec<PathBuf> = words
+        .filter(|word| word.ends_with(".bnn"))
+        .map(PathBuf::from)
+        .collect();
+    if programs.is_empty() {
+        let root = bnnc_tests::root();
+        programs = bnnc_tests::files::under("examples/posteriors", &["bnn"])
+            .iter()
+            .map(|file| root.join(&file.path))
+            .collect();
+        programs.extend(["yacht", "digits"].map(|name| root.join(format!("tests/peers/mcmc/{name}.bnn"))));
+        programs.extend(REGRESSIONS.map(regression));
+    }
+    println!(
+        "| model | dimension | rows | operations | alone | alone, two threads | 2 abreast, two threads | 2 abreast | 4 | 8 | difference | chosen |"
+    );
+    println!("|---|{}", "---:|".repeat(11));
+    for program in programs {
+        println!("{}", row(&program));
+    }
+}

@@ -1,0 +1,6 @@
+//! What Laplace's approximation asks of Jacobians and second derivatives: against differences, and in little memory.
+#![allow(clippy::unwrap_used)]
+
+mod memory;
+mod programs;
+mod setup;
