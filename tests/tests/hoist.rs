@@ -70,7 +70,10 @@ fn results(function: &Function, known: &HashMap<String, Tensor>) -> HashMap<Stri
     let params = function.params.iter().map(|param| {
         let name = function.param_name(*param).unwrap();
         let shape = function.ty(*param).shape.resolve(&sizes);
-        known.get(&**name).cloned().unwrap_or_else(|| argument(name, shape))
+        known
+            .get(&**name)
+            .cloned()
+            .unwrap_or_else(|| argument(name, shape))
     });
     let params: Vec<Tensor> = params.collect();
     let values = evaluate(function, &params, &sizes);
@@ -82,7 +85,10 @@ fn results(function: &Function, known: &HashMap<String, Tensor>) -> HashMap<Stri
 fn hoisted(source: &str) -> Vec<String> {
     let (with, without) = (sampled(source, &[]), sampled(source, &["hoist"]));
     assert!(without.prepare.is_none());
-    let once = with.prepare.as_ref().map_or(HashMap::new(), |prepare| results(prepare, &HashMap::new()));
+    let once = with
+        .prepare
+        .as_ref()
+        .map_or(HashMap::new(), |prepare| results(prepare, &HashMap::new()));
     for (with, without) in [(&with.density, &without.density), (&with.rows, &without.rows)] {
         let (found, wanted) = (results(with, &once), results(without, &HashMap::new()));
         assert_eq!(found.len(), wanted.len());
@@ -102,7 +108,10 @@ fn hoisted(source: &str) -> Vec<String> {
 }
 
 fn has_param(function: &Function, name: &str) -> bool {
-    function.params.iter().any(|param| &**function.param_name(*param).unwrap() == name)
+    function
+        .params
+        .iter()
+        .any(|param| &**function.param_name(*param).unwrap() == name)
 }
 
 /// A classifier with a hidden layer of `units`, whose first layer stays where `mode` found it.
@@ -161,7 +170,10 @@ infer chain = nuts(Counts, rows)
     assert_eq!(hoisted(poisson), ["[batch]"]);
     let path = bnnc_tests::root().join("examples/posteriors/eight-schools.bnn");
     let schools = std::fs::read_to_string(path).unwrap();
-    let folder = bnnc_tests::root().join("examples/posteriors").display().to_string();
+    let folder = bnnc_tests::root()
+        .join("examples/posteriors")
+        .display()
+        .to_string();
     let schools = schools.replace("\"data/", &format!("\"{folder}/data/"));
     assert!(!hoisted(&schools).is_empty());
 }
@@ -178,9 +190,14 @@ model Line(x: real[k]) -> y: real {
 infer chain = nuts(Line, rows)
 ";
     assert_eq!(hoisted(line), Vec::<String>::new());
-    let squares = line.replace("dot(w, x)", "w[0] * a * a - w[1]").replace("x: real[k]", "a: real").replace("real[k] ~", "real[2] ~");
+    let squares = line
+        .replace("dot(w, x)", "w[0] * a * a - w[1]")
+        .replace("x: real[k]", "a: real")
+        .replace("real[k] ~", "real[2] ~");
     assert_eq!(hoisted(&squares), Vec::<String>::new());
-    let whole = network(20).replace("posterior Last of Net { first.* = mode.first.* }\n", "").replace("(Last,", "(Net,");
+    let whole = network(20)
+        .replace("posterior Last of Net { first.* = mode.first.* }\n", "")
+        .replace("(Last,", "(Net,");
     assert_eq!(hoisted(&whole), Vec::<String>::new());
 }
 
@@ -216,7 +233,10 @@ fn draws_are_those_of_the_closed_form() {
     let (ss, sl, ll) = (1.0 + sum(&|f, _| f * f), sum(&|f, _| f), 1.0 + sum(&|_, _| 1.0));
     let (rs, rl) = (sum(&|f, y| f * y), sum(&|_, y| y));
     let determinant = ss * ll - sl * sl;
-    let wanted = [(ll * rs - sl * rl) / determinant, (ss * rl - sl * rs) / determinant];
+    let wanted = [
+        (ll * rs - sl * rl) / determinant,
+        (ss * rl - sl * rs) / determinant,
+    ];
     for infer in [
         "nuts(Fixed, rows) { draws = 1000 }",
         "penalty(Fixed, rows) { batch = 0, proposal = mala(1e-2), warmup = 500, draws = 1000, thin = 10 }",
@@ -236,9 +256,15 @@ infer chain = {infer}
         let compiled = text(&path, &source, &options("cranelift", None));
         let sampling = compiled.manifest.infers[0].sampling().unwrap();
         let columns = &sampling.prepare.as_ref().unwrap().columns;
-        assert!(columns.len() == 1 && columns[0].of_row && columns[0].width == 1, "{columns:?}");
+        assert!(
+            columns.len() == 1 && columns[0].of_row && columns[0].width == 1,
+            "{columns:?}"
+        );
         for ((mean, sd, error), wanted) in means(&run(&compiled.manifest, 2)).into_iter().zip(wanted) {
-            assert!(error < 0.1 * sd && (mean - wanted).abs() < 5.0 * error, "{infer}: {mean} is not {wanted}");
+            assert!(
+                error < 0.1 * sd && (mean - wanted).abs() < 5.0 * error,
+                "{infer}: {mean} is not {wanted}"
+            );
         }
     }
 }

@@ -459,6 +459,53 @@ fn a_linear_layer_keeps_its_mean_under_masks() {
     }
 }
 
+/// A window that slides over the inputs sees each of them dropped everywhere or nowhere: `k0 x0 + k1 x1 + k0 x1 + k1 x2` has the variance of three
+/// independent masks.
+#[test]
+fn windows_share_their_masks() {
+    const DRAWS: usize = 20_000;
+    let text = "data d = csv(\"d.csv\")
+model Slide(x: real[3]) -> y: real {
+  k: real[1, 2] ~ Normal(0, 1)
+  z = [tanh((k @ [x[i], x[i + 1]])[0]) for i in 0..2]
+  y ~ Normal(sum(z), 0.5)
+}
+infer fit = dropout(Slide, d) { layers = [k], rate = 0.25 }
+";
+    let (compiled, mut states) = dropped("windows", text);
+    let k: [f64; 2] = [0.7, -0.4];
+    states.insert("k/loc".into(), k.to_vec());
+    let outputs = predictions(
+        &compiled.manifest.infers[0],
+        &compiled.dataset("d"),
+        &states,
+        (Y.len(), DRAWS),
+    );
+    let found = named(&outputs, "mean");
+    let n = DRAWS as f64;
+    for (row, x) in X.iter().enumerate() {
+        // All masks, with their probabilities.
+        let moments = |power: i32, centre: f64| -> f64 {
+            let of_mask = |mask: usize| {
+                let kept = |at: usize| mask >> at & 1 == 1;
+                let probability: f64 = (0..3).map(|at| if kept(at) { 0.75 } else { 0.25 }).product();
+                let input = |at: usize| if kept(at) { x[at] / 0.75 } else { 0.0 };
+                let window = |at: usize| (k[0] * input(at) + k[1] * input(at + 1)).tanh();
+                probability * (window(0) + window(1) - centre).powi(power)
+            };
+            (0..8).map(of_mask).sum()
+        };
+        let mean = moments(1, 0.0);
+        let (variance, fourth) = (moments(2, mean), moments(4, mean));
+        let own = (0..DRAWS).map(|draw| found[draw * Y.len() + row] - mean);
+        let (sum, squares) = own.fold((0.0, 0.0), |(sum, squares), d| (sum + d, squares + d * d));
+        let z = sum / n / (variance / n).sqrt();
+        assert!(z.abs() < 4.5, "row {row}: mean off by {z} standard errors");
+        let z = (squares / n - variance) / ((fourth - variance * variance) / n).sqrt();
+        assert!(z.abs() < 4.5, "row {row}: variance off by {z} standard errors");
+    }
+}
+
 /// The masks of a row do not depend on the rows beside it; other layers than the first are dropped where none is named.
 #[test]
 fn masks_belong_to_their_rows() {

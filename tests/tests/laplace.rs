@@ -4,12 +4,19 @@
 
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
+use bnnc_data::table::Values;
 use bnnc_data::write::ResultColumn;
-use bnnc_run::fit::Stop;
+use bnnc_kernels::pool::Pool;
+use bnnc_run::checkpoint::Checkpoint;
+use bnnc_run::fingerprint::Fingerprint;
+use bnnc_run::fit::{Context, Stop};
 use bnnc_run::laplace::Approximated;
-use bnnc_run::run::{Found, Options, Outcome, RunResult, run};
+use bnnc_run::out::{self, SavedRun};
+use bnnc_run::run::{Found, Options, Outcome, RunResult, joint, predict, run, slopes};
 use bnnc_tests::compile::{self, Compiled, options};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A folder of one test with these files.
 fn folder(name: &str, files: &[(&str, String)]) -> PathBuf {
@@ -522,4 +529,372 @@ infer l = laplace(Net, rows) {{ epochs = 1{over} }}
     assert!(size > 500 && size < 1761, "{size}");
     let smaller = compiled(&folder, &of(&format!(", over = subnetwork({size}, by = random)")));
     assert!(smaller.manifest.infers[0].cost.peak_bytes <= limit + (limit >> 3));
+}
+
+/// The rows of the line: `1` and `x`.
+fn design() -> Vec<(f64, f64)> {
+    let rows = POINTS.lines().skip(1);
+    let row = |line: &str| {
+        let (x, y) = line.split_once(',').unwrap();
+        (x.parse().unwrap(), y.parse().unwrap())
+    };
+    rows.map(row).collect()
+}
+
+/// The inverse of `[[aa, ab], [ab, bb]]`.
+fn inverse([aa, ab, bb]: [f64; 3]) -> [f64; 3] {
+    let determinant = aa * bb - ab * ab;
+    [bb / determinant, -ab / determinant, aa / determinant]
+}
+
+/// At the factors that maximise the marginal likelihood, the effective parameters of each group are what its weights scatter by (MacKay 1992).
+#[test]
+fn factors_on_the_prior_maximise_the_marginal_likelihood() {
+    let folder = folder("factors", &[("rows.csv", POINTS.to_owned())]);
+    let text = format!(
+        "{LINE}
+infer fit = map(Line, rows) {{ epochs = 3000, batch = 0, optimiser = Adam(1e-2), schedule = cosine, precision = f64 }}
+infer one = laplace(Line, rows) {{ start = fit, prior_precision = marginal_likelihood }}
+infer each = laplace(Line, rows) {{ start = fit, prior_precision = marginal_likelihood, prior_structure = layer }}
+infer given = laplace(Line, rows) {{ start = fit, prior_precision = 3 }}
+"
+    );
+    let result = compile::run(&compiled(&folder, &text).manifest, 2);
+    let found = approximated(&result, "one");
+    let (a, b) = (found.values["a/loc"][0], found.values["b/loc"][0]);
+    let sum = |of: &dyn Fn(f64) -> f64| design().iter().map(|(x, _)| of(*x)).sum::<f64>() / 0.09;
+    let curvature = [sum(&|_| 1.0), sum(&|x| x), sum(&|x| x * x)];
+    let posterior = |[s, t]: [f64; 2]| inverse([curvature[0] + s, curvature[1], curvature[2] + t]);
+    let factors = |name: &str| {
+        approximated(&result, name).members[0]
+            .facts
+            .prior_precision
+            .clone()
+    };
+    let scalar = factors("one")[0].1;
+    let [aa, _, bb] = posterior([scalar; 2]);
+    close(&[2.0 - scalar * (aa + bb)], &[scalar * (a * a + b * b)], 1e-6);
+    let [(first, s), (second, t)] = &factors("each")[..] else {
+        panic!()
+    };
+    assert_eq!((first.as_str(), second.as_str()), ("a", "b"));
+    let [aa, _, bb] = posterior([*s, *t]);
+    close(&[1.0 - s * aa, 1.0 - t * bb], &[s * a * a, t * b * b], 1e-5);
+    let sites = &outcome(&result, "given").sites;
+    let [aa, _, bb] = posterior([3.0; 2]);
+    let variances: Vec<f64> = sites.iter().map(|site| site.elements[0].sd.powi(2)).collect();
+    close(&variances, &[aa, bb], 1e-10);
+}
+
+/// Tuned while the maximum is searched, the factor maximises the exact marginal likelihood of the conjugate model.
+#[test]
+fn online_tuning_finds_the_maximum() {
+    let folder = folder("online", &[("rows.csv", POINTS.to_owned())]);
+    let text = format!(
+        "{LINE}infer l = laplace(Line, rows) {{ epochs = 4000, batch = 0, optimiser = Adam(1e-2), schedule = cosine, online = true }}\n"
+    );
+    let result = compile::run(&compiled(&folder, &text).manifest, 1);
+    let facts = &approximated(&result, "l").members[0].facts;
+    let sum = |of: &dyn Fn(f64, f64) -> f64| design().iter().map(|(x, y)| of(*x, *y)).sum::<f64>() / 0.09;
+    let (n, sx, sxx) = (sum(&|_, _| 1.0), sum(&|x, _| x), sum(&|x, _| x * x));
+    let (sy, sxy, syy) = (sum(&|_, y| y), sum(&|x, y| x * y), sum(&|_, y| y * y));
+    // The log evidence of a linear model, up to what does not depend on the factor.
+    let evidence = |t: f64| {
+        let [aa, ab, bb] = inverse([n + t, sx, sxx + t]);
+        let quadratic = aa * sy * sy + 2.0 * ab * sy * sxy + bb * sxy * sxy;
+        0.5 * (aa * bb - ab * ab).ln() + t.ln() + 0.5 * (quadratic - syy)
+    };
+    let found = facts.prior_precision[0].1;
+    let best = evidence(found);
+    for factor in [0.9, 1.1] {
+        assert!(evidence(found * factor) < best, "{found} {factor}");
+    }
+    let constant = -4.0 * (std::f64::consts::TAU * 0.09).ln();
+    close(
+        &[facts.log_marginal_likelihood.unwrap()],
+        &[best + constant],
+        1e-4,
+    );
+}
+
+#[test]
+fn validation_rows_choose_the_factor() {
+    let rows: String = (0..40)
+        .map(|at| format!("{},{}\n", at as f64 / 10.0 - 2.0, (at * 7 % 11) as f64 / 5.0))
+        .collect();
+    let folder = folder("validation", &[("rows.csv", format!("x,y\n{rows}"))]);
+    let text = "
+data rows = csv(\"rows.csv\") { target = y, validation = 0.4 }
+model Line(x: real) -> y: real {
+  a ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(a + b * x, 0.6)
+}
+infer l = laplace(Line, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2), prior_precision = validation }
+";
+    let compiled = compiled(&folder, text);
+    let result = compile::run(&compiled.manifest, 1);
+    let found = approximated(&result, "l");
+    let (a, b) = (found.values["a/loc"][0], found.values["b/loc"][0]);
+    let dataset = compiled.dataset("rows");
+    let sum = |of: &dyn Fn(f64) -> f64| dataset.train.inputs.iter().map(|x| of(*x)).sum::<f64>() / 0.36;
+    let score = |t: f64| {
+        let [aa, ab, bb] = inverse([sum(&|_| 1.0) + t, sum(&|x| x), sum(&|x| x * x) + t]);
+        let targets = dataset.validation.reals("y").unwrap();
+        let rows = dataset.validation.inputs.iter().zip(&targets);
+        let density = |(x, y): (&f64, &f64)| {
+            let variance = aa + 2.0 * ab * x + bb * x * x + 0.36;
+            -0.5 * (std::f64::consts::TAU * variance).ln() - 0.5 * (y - a - b * x).powi(2) / variance
+        };
+        rows.map(density).sum::<f64>() / targets.len() as f64
+    };
+    let facts = &found.members[0].facts;
+    let factor = facts.prior_precision[0].1;
+    close(&[facts.validation.unwrap()], &[score(factor)], 1e-9);
+    let grid = (-40..=40).map(|at| score((f64::from(at) / 40.0 * 1e4f64.ln()).exp()));
+    let best = grid.fold(f64::NEG_INFINITY, f64::max);
+    assert!(score(factor) >= best - 1e-4, "{factor}: {} {best}", score(factor));
+}
+
+/// Published digits of the softmax: three classes, four rows.
+#[test]
+fn published_digits_of_classes() {
+    let folder = folder(
+        "softmax",
+        &[
+            ("rows.csv", "u,v,y\n1,0,0\n0,1,1\n1,1,2\n-1,0.5,0\n".to_owned()),
+            ("new.csv", "u,v,y\n2,-1,0\n".to_owned()),
+        ],
+    );
+    let w = [1.0, -0.5, 0.2, 0.4, -0.6, 0.3];
+    safetensors(&folder.join("w.safetensors"), &[("w", &[3, 2], &w)]);
+    let forms = [
+        ("glm", "link = glm"),
+        ("fisher", "link = probit, curvature = fisher"),
+        ("bridge", "link = bridge"),
+        ("normalised", "link = bridge_normalised"),
+        ("drawn", "link = monte_carlo, predictive_draws = 20000"),
+        ("weights", "link = weights, predictive_draws = 20000"),
+        ("factored", "structure = kronecker"),
+        ("other", "structure = diagonal"),
+    ];
+    let infers: String = forms
+        .iter()
+        .map(|(name, option)| format!("infer {name} = laplace(Softmax, rows) {{ {option}, start = safetensors(\"w.safetensors\") }}\n"))
+        .collect();
+    let text = format!(
+        "
+data rows = csv(\"rows.csv\") {{ target = y, test = csv(\"new.csv\") }}
+model Softmax(x: real[2]) -> y: index(3) {{
+  w: real[3, 2] ~ Normal(0, 1)
+  y ~ Categorical(w @ x)
+}}
+{infers}"
+    );
+    let result = compile::run(&compiled(&folder, &text).manifest, 2);
+    let of = |infer: &str| ["p0", "p1", "p2"].map(|name| column(outcome(&result, infer), name)[0]);
+    close(&of("glm"), &[0.777_208_31, 0.161_131_48, 0.061_660_21], 1e-8);
+    let exact = [0.746_192_07, 0.185_797_15, 0.068_010_79];
+    // Probabilities have a standard deviation of at most one half.
+    close(&of("drawn"), &exact, 4.0 * 0.35 / 20000f64.sqrt());
+    close(&of("weights"), &exact, 4.0 * 0.35 / 20000f64.sqrt());
+    for (name, _) in forms {
+        let sum: f64 = of(name).iter().sum();
+        close(&[sum], &[1.0], 1e-6);
+    }
+    let metrics = &outcome(&result, "glm").splits[0].metrics;
+    let nll = metrics.iter().find(|(name, _)| name == "nll").unwrap().1;
+    close(&[nll], &[-0.777_208_31f64.ln()], 1e-8);
+}
+
+/// In a linear model with one output the Kronecker product is the whole matrix.
+#[test]
+fn factors_of_a_linear_layer_are_exact() {
+    let rows = "u,v,w,y\n1,0.5,-0.3,1\n0.2,-1,0.7,0\n-0.4,0.1,1.1,2\n0.9,0.8,0.6,1\n";
+    let folder = folder("linear", &[("rows.csv", rows.to_owned())]);
+    let text = "
+data rows = csv(\"rows.csv\") { target = y }
+model Linear(x: real[3]) -> y: real {
+  w: real[1, 3] ~ Normal(0, 1)
+  y ~ Normal((w @ x)[0], 0.4)
+}
+infer all = laplace(Linear, rows) { epochs = 10 }
+infer factored = laplace(Linear, rows) { start = all, structure = kronecker }
+";
+    let result = compile::run(&compiled(&folder, text).manifest, 1);
+    close(&variances(&result, "all"), &variances(&result, "factored"), 1e-9);
+}
+
+/// Subnetworks by the variances of other posteriors, and a mixture of Gaussians over an ensemble.
+#[test]
+fn other_infers_before() {
+    let folder = network("others");
+    let text = format!(
+        "{TANH}
+posterior Field of Net {{
+  w1 ~ Normal(0, 0.1)
+  b1 ~ Normal(0, 0.1)
+  w2 ~ Normal(0, 0.1)
+  b2 ~ Normal(0, 0.1)
+}}
+infer field = vi(Field, rows) {{ epochs = 50 }}
+infer iterates = swag(Net, rows) {{ epochs = 50, optimiser = SGD(1e-2) }}
+infer several = ensemble(Net, rows) {{ epochs = 50, members = 3 }}
+infer first = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over = subnetwork(3, by = field) }}
+infer second = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over = subnetwork(3, by = iterates) }}
+infer mixture = laplace(Net, rows) {{ start = several }}
+infer one = laplace(Net, rows) {{ start = mixture, epochs = 20 }}
+"
+    );
+    let compiled = compiled(&folder, &text);
+    let result = compile::run(&compiled.manifest, 2);
+    let highest = |variances: &[f64]| {
+        let mut order: Vec<usize> = (0..7).collect();
+        order.sort_by(|a, b| variances[*b].total_cmp(&variances[*a]));
+        let mut chosen = order[..3].to_vec();
+        chosen.sort_unstable();
+        chosen
+    };
+    let values = outcome(&result, "field").splits[0].found.values();
+    let scales = ["w1", "b1", "w2", "b2"].map(|site| values[&format!("{site}/scale")].clone());
+    let index = |name: &str| approximated(&result, name).members[0].index.clone().unwrap();
+    assert_eq!(index("first"), highest(&scales.concat()));
+    let Found::Collected(iterates) = &outcome(&result, "iterates").splits[0].found else {
+        panic!()
+    };
+    let spread = ["w1", "b1", "w2", "b2"].map(|site| iterates.variances[&format!("{site}/loc")].clone());
+    assert_eq!(index("second"), highest(&spread.concat()));
+    let mixture = approximated(&result, "mixture");
+    assert_eq!(mixture.members.len(), 3);
+    let mean = |weights: &dyn Fn(&str) -> Vec<f64>, x: f64| {
+        let (w1, b1, w2, b2) = (weights("w1"), weights("b1"), weights("w2"), weights("b2"));
+        (0..2)
+            .map(|at| w2[at] * (x * w1[at] + b1[at]).tanh())
+            .sum::<f64>()
+            + b2[0]
+    };
+    for (at, x) in [0.0, 1.0, 3.0].into_iter().enumerate() {
+        let each = mixture.members.iter();
+        let each: Vec<f64> = each
+            .map(|member| mean(&|site| member.values[&format!("{site}/loc")].clone(), x))
+            .collect();
+        let average = each.iter().sum::<f64>() / 3.0;
+        // Quantiles stand for draws: their mean is that of the mixture to a fraction of its deviation.
+        let found = column(outcome(&result, "mixture"), "mean")[at];
+        assert!((found - average).abs() < 0.01, "{found} {average}");
+        let spread = each.iter().map(|mean| (mean - average).powi(2)).sum::<f64>() / 3.0;
+        assert!(column(outcome(&result, "mixture"), "sd_epistemic")[at] >= spread.sqrt());
+    }
+    assert_eq!(approximated(&result, "one").members.len(), 3);
+}
+
+/// What a folder keeps predicts the same, for new rows together, and with derivatives in the inputs.
+#[test]
+fn a_saved_run_predicts_again() {
+    let folder = network("saved");
+    let text = format!(
+        "{TANH}
+infer whole = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\") }}
+infer part = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over = subnetwork(3) }}
+infer low = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), structure = low_rank(2) }}
+infer squares = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), structure = diagonal }}
+infer drawn = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), link = weights }}
+infer several = ensemble(Net, rows) {{ epochs = 10, members = 2 }}
+infer mixture = laplace(Net, rows) {{ start = several }}
+"
+    );
+    let compiled = compiled(&folder, &text);
+    let result = compile::run(&compiled.manifest, 2);
+    let saved = SavedRun {
+        program: PathBuf::new(),
+        settings: Vec::new(),
+        data: Vec::new(),
+        seed: 1,
+        precision: None,
+        preparations: BTreeMap::new(),
+    };
+    out::write(&folder, &compiled.manifest, &result, saved).unwrap();
+    let (_, read) = out::read(&folder).unwrap();
+    let context = Context::new(Arc::new(Pool::new(1)), 1);
+    for infer in &compiled.manifest.infers {
+        let outcome = outcome(&result, &infer.name);
+        let rows = outcome.dataset.test.clone();
+        let at = (&read[&infer.name], folder.as_path());
+        let again = predict(infer, &outcome.dataset.preparation, at, rows.clone(), &context).unwrap();
+        assert_eq!(again, outcome.predictions, "{}", infer.name);
+    }
+    let infer = compiled
+        .manifest
+        .infers
+        .iter()
+        .find(|infer| infer.name == "whole")
+        .unwrap();
+    let dataset = &outcome(&result, "whole").dataset;
+    let at = (&read["whole"], folder.as_path());
+    let together = joint(infer, &dataset.preparation, at, dataset.test.clone(), &context).unwrap();
+    close(&together.diagonal(), &FULL, 1e-8);
+    assert!((together[(0, 1)] - together[(1, 0)]).abs() < 1e-12);
+    // Central differences of the means and of the variances.
+    let shifted = |by: f64| {
+        let mut rows = dataset.test.clone();
+        for field in rows.fields.iter_mut().filter(|field| field.name == "x") {
+            let x = (0..field.values.len()).map(|at| field.values.real(at) + by);
+            field.values = Values::Real(x.collect());
+        }
+        let columns = predict(infer, &dataset.preparation, at, rows, &context).unwrap();
+        let of = |name: &str| match &columns.iter().find(|(known, _)| known == name).unwrap().1 {
+            ResultColumn::Real(values) => values.clone(),
+            _ => panic!(),
+        };
+        let variance: Vec<f64> = of("sd_epistemic").iter().map(|sd| sd * sd).collect();
+        [of("mean"), variance]
+    };
+    let (low, high) = (shifted(-1e-5), shifted(1e-5));
+    let found = slopes(infer, &dataset.preparation, at, dataset.test.clone(), &context).unwrap();
+    for (column, (low, high)) in found[1..].iter().zip(low.iter().zip(&high)) {
+        let ResultColumn::Real(values) = &column.1 else {
+            panic!()
+        };
+        let wanted: Vec<f64> = low
+            .iter()
+            .zip(high)
+            .map(|(low, high)| (high - low) / 2e-5)
+            .collect();
+        close(values, &wanted, 1e-7);
+    }
+    assert_eq!(found.len(), 3);
+    let several = compiled
+        .manifest
+        .infers
+        .iter()
+        .find(|infer| infer.name == "several")
+        .unwrap();
+    let at = (&read["several"], folder.as_path());
+    match joint(several, &dataset.preparation, at, dataset.test.clone(), &context) {
+        Err(Stop::Diagnostics(found)) => assert_eq!(found[0].code.id, "E0548"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A finished approximation is taken from its checkpoint, with its warnings.
+#[test]
+fn a_checkpoint_keeps_an_approximation() {
+    let folder = network("kept");
+    let text = format!(
+        "{TANH}infer l = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over = subnetwork(3) }}\n"
+    );
+    let compiled = compiled(&folder, &text);
+    let fingerprint = Fingerprint::of(&compiled.manifest).unwrap();
+    let results = [false, true].map(|resume| {
+        let options = Options {
+            checkpoint: Checkpoint::open(&folder.join("out"), &fingerprint, resume).unwrap(),
+            ..Options::new(1)
+        };
+        run(&compiled.manifest, &options).unwrap()
+    });
+    let [first, second] = &results;
+    assert_eq!(outcome(first, "l").predictions, outcome(second, "l").predictions);
+    let facts = |result: &RunResult| approximated(result, "l").members[0].facts.clone();
+    assert_eq!(facts(first), facts(second));
+    assert_eq!(first.warnings.len(), second.warnings.len());
 }

@@ -324,7 +324,7 @@ fn iterates_and_members() {
         "ensemble(Net, rows) { epochs = 1, members = 10, predictive_draws = 20,",
         "dropout(Net, rows) { epochs = 1, predictive_draws = 20,",
     ] {
-        let program = network(&file, 8_000, "").replace("vi(Q, rows) { epochs = 1,", infer);
+        let program = network(&file, 20_000, "").replace("vi(Q, rows) { epochs = 1,", infer);
         let path = folder.join("iterates.bnn");
         let compiled = compile::text(&path, &program, &options("cranelift", Some(Precision::F32)));
         faults.extend(check(infer, &compiled));

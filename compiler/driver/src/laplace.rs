@@ -7,7 +7,7 @@ use bnnc_abi::code::Artifact;
 use bnnc_abi::data::Schema;
 use bnnc_abi::laplace as plain;
 use bnnc_abi::laplace::{
-    Curvature, Laplace, Link, Options, Over, PriorPrecision, PriorStructure, Score, Structure,
+    Curvature, Laplace, Likelihood, Link, Options, Over, PriorPrecision, PriorStructure, Score, Structure,
 };
 use bnnc_abi::manifest::{Cost, Train, Work};
 use bnnc_base::fault::Fault;
@@ -33,6 +33,7 @@ impl Compilation<'_> {
         self.going_together(&options, schema)?;
         let objective = self.objective(elaborated, densities)?;
         let found = self.approximation(elaborated, densities)?;
+        self.linked(&options, &found)?;
         let precision = self.precision(backend);
         let names: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
         let step = self.lower("train", &objective.train, &names, precision)?;
@@ -116,6 +117,7 @@ impl Compilation<'_> {
             selected: self.wanted("selected", &found.selected, backend)?,
             squares: self.wanted("squares", &found.squares, backend)?,
             spread: self.wanted("spread", &found.spread, backend)?,
+            turned: self.wanted("turned", &found.turned, backend)?,
             factors: self.wanted("factors", &found.factors, backend)?,
             products: self.wanted("products", &found.products, backend)?,
             prior_products: self.wanted("prior_products", &found.prior_products, backend)?,
@@ -206,7 +208,7 @@ impl Compilation<'_> {
             Some(SettingValue::Call(name, args)) => (&**name, args.as_slice()),
             _ => ("full", [].as_slice()),
         };
-        let count = args.first().map(|value| value.max(1.0) as usize);
+        let count = args.first().map(|value| *value as usize);
         match name {
             "diagonal" => Structure::Diagonal,
             "kronecker" => Structure::Kronecker,
@@ -219,6 +221,7 @@ impl Compilation<'_> {
     /// The options go together.
     fn going_together(&self, options: &Options, schema: &Schema) -> Result<(), Failure> {
         let refusal = apart(options)
+            .or_else(|| self.empty())
             .or_else(|| self.searching(options))
             .or_else(|| unvalidated(options, schema));
         match refusal {
@@ -226,6 +229,37 @@ impl Compilation<'_> {
                 self.item, option, message, help,
             )])),
             None => Ok(()),
+        }
+    }
+
+    /// The link serves the likelihood.
+    fn linked(&self, options: &Options, found: &Approximation) -> Result<(), Failure> {
+        let serves = match (options.link, found.likelihood) {
+            (Link::Probit, Likelihood::Categorical | Likelihood::Bernoulli) => true,
+            (Link::Bridge | Link::BridgeNormalised, Likelihood::Categorical) => true,
+            (Link::Probit | Link::Bridge | Link::BridgeNormalised, _) => false,
+            (Link::Glm | Link::MonteCarlo | Link::Weights, _) => true,
+        };
+        if serves {
+            return Ok(());
+        }
+        let link = self.word("link").unwrap_or_default();
+        let message = format!("`link = {link}` is for outputs that are the logits of classes");
+        let help = "take `link = glm`, which does what the likelihood allows";
+        Err(Failure::Program(vec![codes::options_apart(
+            self.item, "link", &message, help,
+        )]))
+    }
+
+    /// A structure of nothing.
+    fn empty(&self) -> Option<Apart> {
+        match self.setting("structure") {
+            Some(SettingValue::Call(_, args)) if args.iter().any(|count| *count < 1.0 || count.fract() != 0.0) => Some((
+                "structure",
+                "the number in `structure` must be whole, from 1 on",
+                "such as `low_rank(20)` or `functional(500)`",
+            )),
+            _ => None,
         }
     }
 

@@ -103,7 +103,7 @@ fn pull_back_node(
     let loops = [&ops::map::MAP, &ops::expect::EXPECT];
     if loops.iter().any(|looped| std::ptr::eq(*looped, op.0)) {
         let types: Vec<Type> = args.iter().map(|arg| builder.ty(*arg).clone()).collect();
-        let pulled = pull_back_of(&unroll::carried_out(op.0, &types, &attrs))?;
+        let pulled = pull_back_of(&unroll::unrolled(op.0, &types, &attrs))?;
         let operands: Vec<Value> = args.iter().copied().chain([cotangent]).collect();
         return Ok(builder.inline(&pulled, &operands).into_iter().map(Some).collect());
     }

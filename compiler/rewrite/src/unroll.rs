@@ -54,6 +54,13 @@ fn expand(function: &Function, which: &[&'static OpDef]) -> Function {
     builder.finish(named)
 }
 
+/// As [`carried_out`], without loops inside.
+pub fn unrolled(op: &'static OpDef, types: &[Type], attrs: &[Attr]) -> Function {
+    let loops = [&ops::map::MAP, &ops::expect::EXPECT];
+    let attrs = nodes::with_functions(attrs, |inner| expand(inner, &loops));
+    expand(&carried_out(op, types, &attrs), &loops)
+}
+
 /// What a `map` or an `expect` computes, as a function of its operands.
 pub fn carried_out(op: &'static OpDef, types: &[Type], attrs: &[Attr]) -> Function {
     let mut builder = Builder::new(op.name);

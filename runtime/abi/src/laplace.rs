@@ -24,6 +24,8 @@ use crate::manifest::Train;
 ///   diagonal matrix of the variances times the Jacobian transposed.
 /// - `factors`: input `cotangents`; outputs `BLOCK/left` `[left, left]` and `BLOCK/right` `[right, right]`: sums over rows of `a a'`, and over rows and
 ///   columns of `g g'`, where the Jacobian of a block is the outer product of `a` and `g`.
+/// - `turned`: inputs `cotangents`, and for each of the blocks `BLOCK/first` `[p, p]` and `BLOCK/second` `[q, q]`, whose rows are the eigenvectors of its factors in the order of
+///   [`Block::extents`], and `BLOCK/variance` `[p, q]` of the coordinates; output `spread` as above.
 /// - `products`: inputs `STATE/vector` `[columns, elements]`; outputs `STATE/product` `[columns, elements]`: minus the second derivative of the sum over rows of
 ///   `log p`, times the vectors.
 /// - `prior`: inputs the states and what all rows share; outputs `log_prior` (with log-Jacobians), `STATE/slope` `[elements]`, its derivative, and
@@ -76,6 +78,8 @@ pub struct Programs {
     pub spread: Option<Artifact>,
     /// Kronecker factors.
     pub factors: Option<Artifact>,
+    /// Jacobians around a matrix that is diagonal in the eigenbases of Kronecker factors.
+    pub turned: Option<Artifact>,
     /// Products of the second derivative of the likelihood.
     pub products: Option<Artifact>,
     /// The log prior and its curvature.
@@ -113,6 +117,16 @@ pub struct Block {
     pub right: usize,
     /// The order of its elements.
     pub swapped: bool,
+}
+
+impl Block {
+    /// The sizes of the factor whose rows are the outer ones of the elements, and of the other.
+    pub fn extents(&self) -> (usize, usize) {
+        match self.swapped {
+            true => (self.right, self.left),
+            false => (self.left, self.right),
+        }
+    }
 }
 
 /// What is known of the likelihood of one row given `f`.

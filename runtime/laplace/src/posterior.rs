@@ -156,6 +156,29 @@ impl Posterior {
     }
 }
 
+/// A block of a Kronecker-factored posterior in its eigenbasis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turned<'a> {
+    /// The eigenvectors, as rows, of the factor whose rows are the outer ones of the elements: `[p, p]`.
+    pub first: &'a Matrix,
+    /// Those of the other factor: `[q, q]`.
+    pub second: &'a Matrix,
+    /// The variances of the coordinates `[p, q]`.
+    pub variances: Vec<f64>,
+}
+
+impl Posterior {
+    /// The blocks of a Kronecker-factored posterior that consists of blocks alone, in the order of the weights.
+    pub fn turned(&self) -> Option<Vec<Turned<'_>>> {
+        let Form::Kronecker(kronecker) = &self.form else {
+            return None;
+        };
+        let blocks = kronecker.blocks.iter();
+        let in_blocks: usize = blocks.clone().map(kronecker::EigenBlock::elements).sum();
+        (in_blocks == self.elements()).then(|| blocks.map(kronecker::EigenBlock::turned).collect())
+    }
+}
+
 /// The curvature of functions that are no fewer than weights, and the prior that their form knows: the whole matrix is then the smaller
 /// one, and better conditioned.
 fn whole(curvature: &Curvature, prior: &Prior, pool: &Pool) -> Option<(Matrix, Prior)> {

@@ -384,7 +384,7 @@ pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usi
     let text = format!(
         "`{infer}` takes a subnetwork of {wanted} weights, but only {alive} of {parameters} move an output on the training rows"
     );
-    error(&TOO_FEW_WEIGHTS, Fault::Program, text).help(&format!("take at most {alive} weights"))
+    error(&TOO_FEW_WEIGHTS, Fault::Program, text).help(format!("take at most {alive} weights"))
 }
 
 /// An earlier infer that does not rank the weights.

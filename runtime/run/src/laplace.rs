@@ -213,9 +213,21 @@ impl Around<'_> {
             gradient,
             full,
         } = self.before(&evaluation)?;
-        facts.rise = self.rise(&tuned, &gradient, given.unwrap_or(1.0));
+        let options = &self.laplace.options;
+        let searched = given.unwrap_or(1.0);
+        // The precision at which the maximum was searched is often that of the Gaussian.
+        let is_same = options.temperature == 1.0
+            && facts.prior_scale == 1.0
+            && (given.is_some() || options.prior_precision == PriorPrecision::Given(1.0));
+        let slope = tuned.log_posterior_slope(&gradient, searched);
+        if !is_same {
+            facts.rise = self.rise(tuned.searched(searched).as_ref(), &slope);
+        }
         tuned.scale(facts.prior_scale);
         let mut member = tuned.gaussian(given, facts)?;
+        if is_same {
+            member.facts.rise = self.rise(Some(&member.posterior), &slope);
+        }
         member.facts.wasserstein = full.map(|full| self.distance(&full, &member));
         Ok(member)
     }
@@ -264,19 +276,9 @@ impl Around<'_> {
     }
 
     /// Half the squared Newton decrement, `g' P^-1 g / 2`: how far the log posterior could rise if it were what its second derivative says.
-    fn rise(&self, tuned: &Tuned, gradient: &[f64], factor: f64) -> Option<f64> {
-        let pool = &self.context.pool;
-        let pairs = gradient.iter().zip(&tuned.slope);
-        let slope: Vec<f64> = pairs
-            .map(|(likelihood, prior)| likelihood + factor * prior)
-            .collect();
-        let prior = match factor == 1.0 {
-            true => tuned.prior.clone(),
-            false => tuned.prior.scaled(&vec![factor; slope.len()]),
-        };
-        let posterior = tuned.curvature.posterior(&prior, 1.0, pool).ok()?;
-        let step = posterior.solve(&Matrix::from_row(&slope), pool);
-        Some(0.5 * dot(step.row(0), &slope)).filter(|rise| rise.is_finite())
+    fn rise(&self, posterior: Option<&algebra::posterior::Posterior>, slope: &[f64]) -> Option<f64> {
+        let step = posterior?.solve(&Matrix::from_row(slope), &self.context.pool);
+        Some(0.5 * dot(step.row(0), slope)).filter(|rise| rise.is_finite())
     }
 
     /// The distance from the Gaussian of all weights to that of a subnetwork.

@@ -80,6 +80,31 @@ fn gradients_of_rows_are_not_kept() {
     }
 }
 
+/// A row moves one line of a table; the others have zeros that are nowhere written.
+#[test]
+fn tables_are_not_kept_for_every_row() {
+    let wanted = Wanted {
+        selected: true,
+        squares: true,
+        ..Wanted::default()
+    };
+    let text = "use layers::Embedding
+data rows = csv(\"rows.csv\") { target = y }
+model Net(x0: index(5000)) -> y: real {
+  code = Embedding(5000, 8)
+  w: real[8] ~ Normal(0, 1)
+  y ~ Normal(sum(w * tanh(code(x0))), 1)
+}
+infer fit = map(Net, rows) { epochs = 1 }
+";
+    let found = approximated("table", text, 1, wanted);
+    for (name, function) in [("selected", found.selected), ("squares", found.squares)] {
+        let bytes = bytes(name, &function.unwrap());
+        println!("{name} of a table: {bytes}");
+        assert!(bytes <= 8 << 20, "{name} takes {bytes} bytes");
+    }
+}
+
 /// Positions among more elements than single precision has integers for.
 #[test]
 fn positions_are_split_exactly() {

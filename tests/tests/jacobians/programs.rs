@@ -267,6 +267,17 @@ fn factors(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, sl
         let port = format!("{}/right", block.name);
         assert_close(&all[&port].data, &gram.data, 2e-8, &format!("{port} of {name}"));
     }
+    if name == "positions" {
+        // The inputs of the three uses are one, two and three times those of the row.
+        let x = state(function, "x");
+        let left = Tensor::from_fn(vec![3, 3], |at| {
+            let rows = x.data.chunks(3);
+            14.0 / 3.0 * rows.map(|row| row[at[0]] * row[at[1]]).sum::<f64>()
+        });
+        let block = found.blocks.iter().find(|block| block.left == 3).unwrap();
+        let port = format!("{}/left", block.name);
+        assert_close(&all[&port].data, &left.data, 1e-12, &port);
+    }
     let one = sizes().with(Symbol::Batch, 1).with(Symbol::Columns, 1);
     let found_factors = results(function, &one, &HashMap::new());
     let jacobian = results(found.jacobian.as_ref().unwrap(), &one, &HashMap::new());

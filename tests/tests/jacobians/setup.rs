@@ -31,7 +31,7 @@ pub const ALL: Wanted = Wanted {
     products: true,
 };
 
-/// The programs of the infer `fit` of a text, on a table with `width` inputs and a target `y` that is 0 or 1.
+/// The programs of the infer `fit` of a text, on a table with `width` inputs and a target `y` that is 0 or 1; a sole input is a whole number below 3.
 pub fn approximated(name: &str, text: &str, width: usize, wanted: Wanted) -> Approximation {
     tried(name, text, width, wanted).unwrap()
 }
@@ -44,9 +44,11 @@ pub fn tried(name: &str, text: &str, width: usize, wanted: Wanted) -> Result<App
     let columns: Vec<String> = (0..width).map(|at| format!("x{at}")).collect();
     let mut table = columns.join(",") + ",y\n";
     for row in 0..8 {
-        let cells: Vec<String> = (0..width)
-            .map(|at| format!("0.{}", (row * 7 + at * 3) % 10))
-            .collect();
+        let cell = |at: usize| match width {
+            1 => (row % 3).to_string(),
+            _ => format!("0.{}", (row * 7 + at * 3) % 10),
+        };
+        let cells: Vec<String> = (0..width).map(cell).collect();
         table += &format!("{},{}\n", cells.join(","), row % 2);
     }
     std::fs::write(folder.join("rows.csv"), table).unwrap();

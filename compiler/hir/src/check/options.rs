@@ -363,7 +363,8 @@ fn optimiser(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Opti
 /// `cosine`, `step(0.5, 0.1)`: the forms that the option's text names.
 fn call(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Option<SettingValue> {
     let forms = forms(def.doc);
-    let names: Vec<&str> = forms.iter().map(|(name, _)| *name).collect();
+    let mut names: Vec<&str> = forms.iter().map(|(name, _)| *name).collect();
+    names.dedup();
     let written = strip(written);
     let (callee, args) = match &*written.kind {
         ast::ExprKind::Call(callee, args) => (callee, args.as_slice()),

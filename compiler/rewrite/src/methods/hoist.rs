@@ -13,7 +13,7 @@ use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_base::scalar::Scalar;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
-use bnnc_graph::analysis::dataflow::{dependents, needed_by};
+use bnnc_graph::analysis::dataflow::dependents;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::labels::Labels;
@@ -107,29 +107,26 @@ impl<'a> Search<'a> {
 
     /// The chosen values, in order.
     fn chosen(mut self) -> Vec<Value> {
-        for value in self.function.nodes.ids() {
-            if self.moving.contains(&value) {
-                for arg in self.function.args(value) {
-                    self.visit(*arg);
-                }
+        let moving = self
+            .function
+            .nodes
+            .ids()
+            .filter(|value| self.moving.contains(value));
+        let mut open: Vec<Value> = moving
+            .flat_map(|value| self.function.args(value).to_vec())
+            .collect();
+        while let Some(value) = open.pop() {
+            if self.moving.contains(&value) || !self.seen.insert(value) {
+                continue;
+            }
+            match self.pays(value) {
+                true => self.chosen.push(value),
+                // What it is made of may.
+                false => open.extend(self.function.args(value)),
             }
         }
         self.chosen.sort_unstable();
         self.chosen
-    }
-
-    /// Takes a value that does not move, or what it is made of.
-    fn visit(&mut self, value: Value) {
-        if self.moving.contains(&value) || !self.seen.insert(value) {
-            return;
-        }
-        if self.pays(value) {
-            self.chosen.push(value);
-            return;
-        }
-        for arg in self.function.args(value) {
-            self.visit(*arg);
-        }
     }
 
     fn pays(&mut self, value: Value) -> bool {
@@ -138,7 +135,7 @@ impl<'a> Search<'a> {
         if ty.dtype != DType::Real || self.only_moves_elements(value) {
             return false;
         }
-        let cone = needed_by(self.function, &[value]);
+        let cone = cone(self.function, &[value]);
         let elements = elements(ty);
         match ty.dims() {
             [Dim::Symbol(Symbol::Batch), rest @ ..] if self.of_rows.contains(&value) && fixed(rest) => {
@@ -168,6 +165,18 @@ impl<'a> Search<'a> {
     }
 }
 
+/// The values that these need, themselves among them.
+fn cone(function: &Function, values: &[Value]) -> HashSet<Value> {
+    let mut found = HashSet::new();
+    let mut open = values.to_vec();
+    while let Some(value) = open.pop() {
+        if found.insert(value) {
+            open.extend(function.args(value));
+        }
+    }
+    found
+}
+
 /// Elements per row, or in all where there is no axis of rows.
 fn elements(ty: &Type) -> u64 {
     ty.shape.count(&Sizes::default()) as u64
@@ -189,15 +198,15 @@ fn work(function: &Function, value: Value) -> u64 {
         Lower::Scalar(scalar) => weight(*scalar) * of(value),
         Lower::Kernel(kind) => {
             let read: u64 = args.iter().map(|arg| of(*arg)).sum();
-            let last = |value: Value| function.ty(value).dims().last().map_or(1, |dim| dim.resolve(&Sizes::default()));
             match kind {
                 KernelKind::Contract => products(function, args, attr::symbol(attrs, 0)),
-                KernelKind::Cholesky | KernelKind::TriangularSolve => {
-                    read * args.first().map_or(1, |matrix| last(*matrix)) as u64
-                }
+                KernelKind::Cholesky | KernelKind::TriangularSolve => read * side(function, args),
                 KernelKind::GammaNoise | KernelKind::Noise => 16 * of(value),
                 KernelKind::Scan => 4 * read,
-                KernelKind::Cumsum | KernelKind::ReduceMax | KernelKind::ReduceSum | KernelKind::ScatterAdd => read,
+                KernelKind::Cumsum
+                | KernelKind::ReduceMax
+                | KernelKind::ReduceSum
+                | KernelKind::ScatterAdd => read,
                 KernelKind::Broadcast
                 | KernelKind::Concat
                 | KernelKind::Constant
@@ -244,6 +253,12 @@ fn weight(scalar: Scalar) -> u64 {
     }
 }
 
+/// The last axis of the first operand.
+fn side(function: &Function, args: &[Value]) -> u64 {
+    let dim = args.first().and_then(|matrix| function.ty(*matrix).dims().last());
+    dim.map_or(1, |dim| dim.resolve(&Sizes::default()) as u64)
+}
+
 /// The multiplications of a contraction: every axis of either operand once.
 fn products(function: &Function, args: &[Value], labels: &str) -> u64 {
     let labels = Labels::checked(labels);
@@ -253,18 +268,25 @@ fn products(function: &Function, args: &[Value], labels: &str) -> u64 {
             let at = letters.iter().position(|other| other == letter)?;
             function.ty(*arg).dims().get(at)
         });
-        found.map(|dim| dim.resolve(&Sizes::default()) as u64).max().unwrap_or(1)
+        found
+            .map(|dim| dim.resolve(&Sizes::default()) as u64)
+            .max()
+            .unwrap_or(1)
     };
     labels.all().iter().map(size).product()
 }
 
 /// The chosen values as functions of what they need.
 fn prepare(function: &Function, chosen: &[Value]) -> Function {
-    let needed = needed_by(function, chosen);
+    let needed = cone(function, chosen);
     let mut builder = Builder::new("prepare");
     let copies = copy(&mut builder, function, |value| needed.contains(&value), &[]);
     let values = chosen.iter().enumerate();
-    builder.finish(values.map(|(at, value)| (name(at), copies[value.index()])).collect())
+    builder.finish(
+        values
+            .map(|(at, value)| (name(at), copies[value.index()]))
+            .collect(),
+    )
 }
 
 /// The function with parameters in the places of the chosen values. States that move stay parameters whatever happens.
@@ -280,15 +302,25 @@ fn rest(function: &Function, chosen: &[Value], params: &Params<'_>) -> Function 
     }
     let mut builder = Builder::new(&function.name);
     let copies = copy(&mut builder, function, |value| needed.contains(&value), chosen);
-    let results: Vec<Value> = function.results.iter().map(|(_, value)| copies[value.index()]).collect();
+    let results: Vec<Value> = function
+        .results
+        .iter()
+        .map(|(_, value)| copies[value.index()])
+        .collect();
     builder.finish(nodes::named(function, &results))
 }
 
 /// Copies the nodes that are needed, with parameters for those in `replaced`; parameters come first.
-fn copy(builder: &mut Builder, function: &Function, is_needed: impl Fn(Value) -> bool, replaced: &[Value]) -> Vec<Value> {
+fn copy(
+    builder: &mut Builder,
+    function: &Function,
+    is_needed: impl Fn(Value) -> bool,
+    replaced: &[Value],
+) -> Vec<Value> {
     let mut copies = vec![Value(0); function.nodes.len()];
     for param in function.params.iter().filter(|param| is_needed(**param)) {
-        copies[param.index()] = builder.param(nodes::param_name(function, *param), function.ty(*param).clone());
+        copies[param.index()] =
+            builder.param(nodes::param_name(function, *param), function.ty(*param).clone());
     }
     for (at, value) in replaced.iter().enumerate() {
         copies[value.index()] = builder.param(&name(at), function.ty(*value).clone());

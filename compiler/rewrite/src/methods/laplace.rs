@@ -14,6 +14,7 @@ mod likelihood;
 mod outputs;
 mod prior;
 mod products;
+mod turned;
 
 use super::plan::{self, Plan, state_name, state_type};
 use super::sample;
@@ -76,6 +77,8 @@ pub struct Approximation {
     pub spread: Option<Function>,
     /// Kronecker factors.
     pub factors: Option<Function>,
+    /// Jacobians around a matrix that is diagonal in the eigenbases of Kronecker factors.
+    pub turned: Option<Function>,
     /// Products of the second derivative of the likelihood.
     pub products: Option<Function>,
     /// The log prior and its derivatives.
@@ -109,11 +112,12 @@ pub fn approximation(
     let chosen = choice::chosen(&all, over)?;
     let parts = Parts { weights: chosen, ..all };
     let drawn: Vec<Arc<str>> = parts.weights.iter().map(|plan| state(plan).into()).collect();
-    let factored = match wanted.factors {
-        true => Some(kronecker::factors(&parts)?),
-        false => None,
-    };
-    let (blocks, factors) = factored.map_or((Vec::new(), None), |(blocks, function)| (blocks, Some(function)));
+    let (mut blocks, mut factors, mut turned) = (Vec::new(), None, None);
+    if wanted.factors {
+        let (found, function) = kronecker::factors(&parts)?;
+        turned = Some(turned::turned(&parts, &found)?);
+        (blocks, factors) = (found, Some(function));
+    }
     let mut lowered = |function: &Function| pipeline::run(function, pipelines::BEFORE_LOWERING, context);
     let mut some = |wanted: bool, function: &dyn Fn() -> Result<Function, Refusal>| match wanted {
         true => Ok(Some(lowered(&function()?)?)),
@@ -135,6 +139,7 @@ pub fn approximation(
         products: some(wanted.products, &|| products::products(&parts))?,
         prior_products: some(!prior::independent(&parts), &|| products::prior_products(&parts))?,
         factors: factors.map(|function| lowered(&function)).transpose()?,
+        turned: turned.map(|function| lowered(&function)).transpose()?,
         functions: functions.map(|function| lowered(&function)).transpose()?,
         inputs: lowered(&inputs::inputs(&parts)?)?,
         rows: lowered(&likelihood::rows(&parts)?)?,

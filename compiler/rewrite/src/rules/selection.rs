@@ -146,7 +146,7 @@ impl Places {
         // One axis is picked from what is in memory, which an outer product shall never be.
         let count = self.0.iter().flatten().count();
         if count == 0 || count == 1 && !is_outer_product(builder, value) {
-            return self.from_memory(builder, value);
+            return self.pick_in_memory(builder, value);
         }
         let key = (value, self.clone());
         if let Some(picked) = known.get(&key) {
@@ -159,7 +159,7 @@ impl Places {
 
     fn pick_anew(&self, builder: &mut Builder, value: Value, known: &mut Known) -> Value {
         let NodeKind::Apply { op, args, attrs } = builder.node(value).kind.clone() else {
-            return self.from_memory(builder, value);
+            return self.pick_in_memory(builder, value);
         };
         if op.is_elementwise() {
             let picked: Vec<Value> = args.iter().map(|arg| self.pick(builder, *arg, known)).collect();
@@ -196,7 +196,7 @@ impl Places {
             let picked = inner.pick(builder, args[0], known);
             return builder.reshape(picked, &shape);
         }
-        self.from_memory(builder, value)
+        self.pick_in_memory(builder, value)
     }
 
     /// The axes where nothing is picked, then the picked one where something is.
@@ -212,7 +212,7 @@ impl Places {
     }
 
     /// Picks from a tensor that is in memory, with the axes of the picked positions as one.
-    fn from_memory(&self, builder: &mut Builder, value: Value) -> Value {
+    fn pick_in_memory(&self, builder: &mut Builder, value: Value) -> Value {
         let picked: Vec<usize> = (0..self.0.len()).filter(|axis| self.0[*axis].is_some()).collect();
         if picked.is_empty() {
             return value;

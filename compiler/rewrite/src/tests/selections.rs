@@ -31,9 +31,7 @@ fn flat(b: &mut Builder, x: Value, sizes: &[usize]) -> Value {
 }
 
 fn same(name: &str, function: &Function, fires: bool) {
-    let sizes = Sizes::default()
-        .with(Symbol::Batch, 2)
-        .with(Symbol::Selected, 11);
+    let sizes = Sizes::default().with(Symbol::Batch, 2).with(Symbol::Selected, 11);
     let mut numbers = Numbers::new(5);
     let reals = Interval::new(-1.5, 2.0);
     let mut inputs: Vec<Tensor> = function.params[..2]

@@ -6,7 +6,7 @@
 //! precision in the eigenbasis.
 
 use super::spectrum::Spectrum;
-use super::{Form, Posterior, Root};
+use super::{Form, Posterior, Root, Turned};
 use crate::curvature::{Block, NotPositive, Prior};
 use crate::matrix::Matrix;
 use bnnc_kernels::pool::Pool;
@@ -120,6 +120,17 @@ impl Kronecker {
 impl EigenBlock {
     pub fn elements(&self) -> usize {
         self.first.rows * self.second.rows
+    }
+
+    /// The same with its variances in the order of the elements.
+    pub fn turned(&self) -> Turned<'_> {
+        let variances = self.deviations.iter().map(|deviation| deviation * deviation).collect();
+        let coordinates = Matrix::new(self.second.rows, self.first.rows, variances);
+        Turned {
+            first: &self.first,
+            second: &self.second,
+            variances: coordinates.transposed().values,
+        }
     }
 
     /// The diagonal of a diagonal matrix in the eigenbasis, by coordinate.

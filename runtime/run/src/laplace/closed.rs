@@ -139,10 +139,10 @@ impl Density {
     fn of(&mut self, (block, covariance): &Member, row: usize) -> f64 {
         let outputs = self.noise.len();
         let mean = &block.outputs[row * outputs..(row + 1) * outputs];
-        for output in 0..outputs {
+        for (output, mean) in mean.iter().enumerate() {
             let at = row * outputs + output;
             self.noise[output] = 1.0 / block.curvature[at * outputs + output];
-            self.target[output] = mean[output] + block.slope[at] * self.noise[output];
+            self.target[output] = mean + block.slope[at] * self.noise[output];
         }
         let square = outputs * outputs;
         let covariance = &covariance[row * square..(row + 1) * square];

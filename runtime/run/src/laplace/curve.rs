@@ -72,7 +72,7 @@ pub fn full(evaluation: &Evaluation, which: Which) -> Result<Curved, Stop> {
     let pool = &evaluation.context.pool;
     let mut jacobians = Jacobians::new(evaluation, which, pulled(evaluation))?;
     let mut gram = Gram::new(which.count(evaluation));
-    while let Some(pulls) = jacobians.next()? {
+    while let Some(pulls) = jacobians.advance()? {
         gram.add(pulls.jacobian, 1.0, pool);
     }
     Ok(Curved {
@@ -91,7 +91,7 @@ fn diagonal(evaluation: &Evaluation, which: Which) -> Result<Curved, Stop> {
     };
     let mut jacobians = Jacobians::new(evaluation, which, pulled(evaluation))?;
     let mut sums = vec![0.0; index.len()];
-    while let Some(pulls) = jacobians.next()? {
+    while let Some(pulls) = jacobians.advance()? {
         add_squares(&mut sums, pulls.jacobian, 1.0);
     }
     Ok(Curved {
@@ -118,7 +118,7 @@ fn functional(evaluation: &Evaluation, which: Which, chosen: Option<usize>) -> R
     let weight = (all as f64 / count.max(1) as f64).sqrt();
     let mut jacobians = Jacobians::new(evaluation, which, pulled(evaluation))?;
     let mut matrix = Matrix::zeros(0, which.count(evaluation));
-    while let Some(pulls) = jacobians.next()? {
+    while let Some(pulls) = jacobians.advance()? {
         matrix.append(pulls.jacobian);
     }
     if weight != 1.0 {
@@ -158,7 +158,7 @@ fn low_rank(evaluation: &Evaluation, which: Which, rank: usize) -> Result<Curved
     let mut clipped = 0;
     let mut passes = |take: &mut dyn FnMut(&Matrix)| -> Result<(), Stop> {
         let mut jacobians = Jacobians::new(evaluation, which, pulled(evaluation))?;
-        while let Some(pulls) = jacobians.next()? {
+        while let Some(pulls) = jacobians.advance()? {
             take(pulls.jacobian);
         }
         clipped = jacobians.clipped();

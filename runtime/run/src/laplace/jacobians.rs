@@ -121,8 +121,8 @@ impl<'a> Jacobians<'a> {
     ///
     /// # Errors
     /// A curvature that is not finite.
-    pub fn next(&mut self) -> Result<Option<Pulls<'_>>, Stop> {
-        self.next_of(self.size())
+    pub fn advance(&mut self) -> Result<Option<Pulls<'_>>, Stop> {
+        self.advance_to(self.size())
     }
 
     /// Rows of a block, at most.
@@ -133,9 +133,9 @@ impl<'a> Jacobians<'a> {
     /// The next block of at most so many rows, which are not more than [`Jacobians::size`].
     ///
     /// # Errors
-    /// As [`Jacobians::next`].
-    pub fn next_of(&mut self, size: usize) -> Result<Option<Pulls<'_>>, Stop> {
-        let Some(block) = self.blocks.next_of(size)? else {
+    /// As [`Jacobians::advance`].
+    pub fn advance_to(&mut self, size: usize) -> Result<Option<Pulls<'_>>, Stop> {
+        let Some(block) = self.blocks.advance_to(size)? else {
             return Ok(None);
         };
         let count = self.matrix.columns;
@@ -202,7 +202,7 @@ fn sums(
     let mut blocks = evaluation.blocks(size, pulled)?;
     let counts = outputs.iter().map(|name| Ok(vec![0.0; machine.count(name)?]));
     let mut sums = counts.collect::<Result<Vec<_>, Fault>>()?;
-    while let Some(block) = blocks.next()? {
+    while let Some(block) = blocks.advance()? {
         machine.set_sizes(&sizes.with(Symbol::Batch, block.rows.len()))?;
         machine.write_real("cotangents", &block.cotangents)?;
         evaluation.call(&mut machine, &block.rows, sizes)?;

@@ -263,15 +263,15 @@ impl Blocks<'_> {
     ///
     /// # Errors
     /// A curvature that is not finite; a bug of the machine.
-    pub fn next(&mut self) -> Result<Option<&Block>, Stop> {
-        self.next_of(self.size)
+    pub fn advance(&mut self) -> Result<Option<&Block>, Stop> {
+        self.advance_to(self.size)
     }
 
     /// The next block of at most so many rows, which are not more than [`Blocks::size`].
     ///
     /// # Errors
-    /// As [`Blocks::next`].
-    pub fn next_of(&mut self, size: usize) -> Result<Option<&Block>, Stop> {
+    /// As [`Blocks::advance`].
+    pub fn advance_to(&mut self, size: usize) -> Result<Option<&Block>, Stop> {
         let (from, all) = (self.block.rows.end, self.evaluation.rows());
         if from >= all {
             return Ok(None);

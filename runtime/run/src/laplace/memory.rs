@@ -2,7 +2,7 @@
 
 use crate::laplace::machines::{self, BYTES};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::laplace::{Laplace, Over, Score, Structure};
+use bnnc_abi::laplace::{Laplace, Over, PriorPrecision, Score, Structure};
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_laplace::curvature::bytes;
@@ -86,8 +86,23 @@ pub fn finding(laplace: &Laplace, rows: usize) -> u64 {
     // Slopes, precisions and gradients of all weights.
     let vectors = 8 * NUMBER * all as u64;
     choosing
+        .saturating_add(decomposing(laplace))
         .saturating_add(vectors)
         .saturating_add(calls.into_iter().fold(0, u64::max))
+}
+
+/// The bytes of the eigenvalues of a whole matrix beyond those of its factor, where they are needed: a copy, and the work on it.
+fn decomposing(laplace: &Laplace) -> u64 {
+    let options = &laplace.options;
+    let is_tuned = options.online || options.prior_precision == PriorPrecision::MarginalLikelihood;
+    match options.structure {
+        Structure::Full if is_tuned => NUMBER * (selected(laplace) as u64).pow(2),
+        Structure::Full
+        | Structure::Diagonal
+        | Structure::Kronecker
+        | Structure::LowRank(_)
+        | Structure::Functional(_) => 0,
+    }
 }
 
 /// The bytes of a finished approximation on so many rows.

@@ -5,6 +5,7 @@ use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::{Jacobians, Which};
 use crate::laplace::machines::{self, Block, Blocks, Evaluation, Pulled, read};
 use bnnc_abi::laplace::Structure;
+use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_kernels::executor::Machine;
 
@@ -36,19 +37,20 @@ impl<'a> Moments<'a> {
     /// A limit of the machine.
     pub fn new(evaluation: &'a Evaluation<'a>, gaussian: &'a Gaussian) -> Result<Moments<'a>, Stop> {
         let is_diagonal = evaluation.laplace.options.structure == Structure::Diagonal;
-        let spread = evaluation.laplace.programs.spread.as_ref();
-        let source = match (&gaussian.index, spread.filter(|_| is_diagonal)) {
+        let programs = &evaluation.laplace.programs;
+        let spread = match is_diagonal {
+            true => programs.spread.as_ref(),
+            false => programs.turned.as_ref(),
+        };
+        let source = match (&gaussian.index, spread) {
             (None, Some(artifact)) => {
                 let sizes = Sizes::default().with(Symbol::Columns, evaluation.outputs());
                 let readers = [&evaluation.laplace.programs.rows, artifact];
                 let size = machines::rows_per_call(&readers, sizes, evaluation.rows(), 0);
                 let mut machine = evaluation.machine(artifact, sizes.with(Symbol::Batch, size))?;
-                let variances = gaussian.posterior.variances(&evaluation.context.pool);
-                let mut rest = variances.as_slice();
-                for weights in &evaluation.laplace.weights {
-                    let (own, others) = rest.split_at(weights.elements);
-                    machine.write_real(&format!("{}/variance", weights.state), own)?;
-                    rest = others;
+                match is_diagonal {
+                    true => write_variances(evaluation, gaussian, &mut machine)?,
+                    false => write_bases(evaluation, gaussian, &mut machine)?,
                 }
                 Source::Spread {
                     machine: Box::new(machine),
@@ -82,11 +84,11 @@ impl<'a> Moments<'a> {
     ///
     /// # Errors
     /// A bug of the machine.
-    pub fn next(&mut self, size: usize) -> Result<Option<(&Block, &[f64])>, Stop> {
+    pub fn advance(&mut self, size: usize) -> Result<Option<(&Block, &[f64])>, Stop> {
         let outputs = self.evaluation.outputs();
         match &mut self.source {
             Source::Jacobians(jacobians) => {
-                let Some(pulls) = jacobians.next_of(size)? else {
+                let Some(pulls) = jacobians.advance_to(size)? else {
                     return Ok(None);
                 };
                 let pool = &self.evaluation.context.pool;
@@ -98,7 +100,7 @@ impl<'a> Moments<'a> {
                 blocks,
                 sizes,
             } => {
-                let Some(block) = blocks.next_of(size)? else {
+                let Some(block) = blocks.advance_to(size)? else {
                     return Ok(None);
                 };
                 machine.set_sizes(&sizes.with(Symbol::Batch, block.rows.len()))?;
@@ -109,4 +111,34 @@ impl<'a> Moments<'a> {
             }
         }
     }
+}
+
+/// Writes the variances of all weights.
+fn write_variances(evaluation: &Evaluation, gaussian: &Gaussian, machine: &mut Machine) -> Result<(), Fault> {
+    let variances = gaussian.posterior.variances(&evaluation.context.pool);
+    let mut rest = variances.as_slice();
+    for weights in &evaluation.laplace.weights {
+        let (own, others) = rest.split_at(weights.elements);
+        machine.write_real(&format!("{}/variance", weights.state), own)?;
+        rest = others;
+    }
+    Ok(())
+}
+
+/// Writes the eigenbases of the blocks and the variances in them.
+fn write_bases(evaluation: &Evaluation, gaussian: &Gaussian, machine: &mut Machine) -> Result<(), Fault> {
+    let Some(turned) = gaussian.posterior.turned() else {
+        return Err(Fault::Bug("the Gaussian has no blocks".to_owned()));
+    };
+    for (block, turned) in evaluation.laplace.blocks.iter().zip(turned) {
+        machine.write_real(&format!("{}/variance", block.name), &turned.variances)?;
+        // An extent of 1 has no basis to turn to.
+        for (name, basis) in [("first", turned.first), ("second", turned.second)] {
+            let port = format!("{}/{name}", block.name);
+            if machine.has_port(&port) {
+                machine.write_real(&port, &basis.values)?;
+            }
+        }
+    }
+    Ok(())
 }

@@ -185,7 +185,7 @@ impl Linear<'_> {
         loop {
             let mut members: Vec<(&Block, &[f64])> = Vec::with_capacity(moments.len());
             for moments in &mut moments {
-                members.extend(moments.next(size)?);
+                members.extend(moments.advance(size)?);
             }
             let Some((first, _)) = members.first() else {
                 return Ok(());
@@ -227,7 +227,7 @@ pub fn joint_covariance(
     }
     let mut jacobians = Jacobians::new(&evaluation, which, Pulled::Identity)?;
     let mut all = Matrix::zeros(0, member.posterior.elements());
-    while let Some(pulls) = jacobians.next()? {
+    while let Some(pulls) = jacobians.advance()? {
         all.append(pulls.jacobian);
     }
     Ok(member.posterior.joint(&all, &context.pool))

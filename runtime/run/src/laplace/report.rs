@@ -13,6 +13,7 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_data::metrics::{Summary, sorted};
 use bnnc_kernels::executor::Machine;
 use bnnc_laplace::link;
+use bnnc_laplace::matrix::Matrix;
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 
@@ -358,14 +359,11 @@ fn exact(
     let [only] = &found.members[..] else {
         return Vec::new();
     };
-    let variances = only.posterior.variances(&context.pool);
+    let small = small_weights(laplace, only.index.as_deref(), is_real);
+    let variances = variances(laplace, only, &small, context);
     let mut all = vec![0.0; laplace.weights.iter().map(|weights| weights.elements).sum()];
-    match &only.index {
-        None => all.copy_from_slice(&variances),
-        Some(index) => index
-            .iter()
-            .zip(variances)
-            .for_each(|(at, variance)| all[*at] = variance),
+    for (at, variance) in small.iter().zip(variances) {
+        all[only.index.as_ref().map_or(*at, |index| index[*at])] = variance;
     }
     let far = link::standard_quantile(0.95);
     let summary = |(mean, variance): (f64, f64)| {
@@ -393,4 +391,39 @@ fn exact(
         }
     }
     found
+}
+
+/// The numbers, among the weights that are random, of those whose sites are small and on their own scale.
+fn small_weights(laplace: &Laplace, index: Option<&[usize]>, is_real: &[bool]) -> Vec<usize> {
+    let mut small = Vec::new();
+    let mut start = 0;
+    for (weights, is_real) in laplace.weights.iter().zip(is_real) {
+        let range = start..start + weights.elements;
+        start = range.end;
+        if !is_real || weights.elements > SMALL {
+            continue;
+        }
+        match index {
+            None => small.extend(range),
+            Some(index) => {
+                let [first, last] = [range.start, range.end].map(|end| index.partition_point(|at| *at < end));
+                small.extend(first..last);
+            }
+        }
+    }
+    small
+}
+
+/// The variances of some of the random weights. Of a whole matrix those of all would take the time of its inverse.
+fn variances(laplace: &Laplace, member: &Gaussian, some: &[usize], context: &Context) -> Vec<f64> {
+    let posterior = &member.posterior;
+    if laplace.options.structure != Structure::Full {
+        let all = posterior.variances(&context.pool);
+        return some.iter().map(|at| all[*at]).collect();
+    }
+    let mut units = Matrix::zeros(some.len(), posterior.elements());
+    some.iter()
+        .enumerate()
+        .for_each(|(row, at)| units[(row, *at)] = 1.0);
+    posterior.covariance(&units, 1, &context.pool)
 }

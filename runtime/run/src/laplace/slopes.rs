@@ -51,7 +51,7 @@ pub fn slopes(
             ..Slopes::default()
         })
         .collect();
-    while let Some(pulls) = jacobians.next_of(size)? {
+    while let Some(pulls) = jacobians.advance_to(size)? {
         let solved = member.posterior.solve(pulls.jacobian, &context.pool);
         machine.set_sizes(&sizes.with(Symbol::Batch, pulls.block.rows.len()))?;
         machine.write_real("cotangents", &pulls.block.cotangents)?;

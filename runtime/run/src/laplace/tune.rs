@@ -40,6 +40,27 @@ impl Tuned<'_> {
         }
     }
 
+    /// The derivative of the log posterior under which the maximum was searched, with a factor on the prior.
+    pub fn log_posterior_slope(&self, gradient: &[f64], factor: f64) -> Vec<f64> {
+        let pairs = gradient.iter().zip(&self.slope);
+        pairs
+            .map(|(likelihood, prior)| likelihood + factor * prior)
+            .collect()
+    }
+
+    /// The Gaussian of that posterior; none where its precision is not positive definite.
+    pub fn searched(&self, factor: f64) -> Option<Posterior> {
+        let pool = &self.evaluation.context.pool;
+        let posterior = match factor == 1.0 {
+            true => self.curvature.posterior(&self.prior, 1.0, pool),
+            false => {
+                let prior = self.prior.scaled(&vec![factor; self.slope.len()]);
+                self.curvature.posterior(&prior, 1.0, pool)
+            }
+        };
+        posterior.ok()
+    }
+
     fn temperature(&self) -> f64 {
         self.evaluation.laplace.options.temperature
     }

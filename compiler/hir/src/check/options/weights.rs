@@ -1,6 +1,7 @@
 //! Which weights are random: `all`, `last_layer`, names, `subnetwork(size, by = score)`.
 
 use super::{infer, number, word};
+use crate::check::names::Def;
 use crate::check::posterior::path_text;
 use crate::check::session::Session;
 use crate::check::statements::strip;
@@ -71,6 +72,13 @@ fn subnetwork(
     };
     if scores.contains(&&*score) {
         return Some(SettingValue::Subnetwork(size, score, None));
+    }
+    if session.find(&score).is_none() {
+        let infers = session.names.all(|def| matches!(def, Def::Infer(_)));
+        let names: Vec<&str> = scores.iter().copied().chain(infers).collect();
+        let diagnostic = report::option_word(by.value.span, "by", &score, &names);
+        session.diagnostics.push(diagnostic);
+        return None;
     }
     match infer(session, def.name, &by.value)? {
         SettingValue::Infer(id) => Some(SettingValue::Subnetwork(size, score, Some(id))),

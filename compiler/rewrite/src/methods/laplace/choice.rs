@@ -50,7 +50,10 @@ fn named<'a>(parts: &Parts<'a>, names: &[Arc<str>]) -> Result<Vec<&'a Plan<'a>>,
 }
 
 fn no_weights(parts: &Parts<'_>, name: &str) -> Diagnostic {
-    let known: Vec<&str> = parts.weights.iter().map(|plan| &*plan.site.name).collect();
+    let sites = parts.weights.iter().map(|plan| &*plan.site.name);
+    let layers = sites.clone().filter_map(|site| Some(site.rsplit_once('.')?.0));
+    let mut known: Vec<&str> = layers.chain(sites).collect();
+    known.dedup();
     let message = format!("`over` names `{name}`, but no site of that name or layer moves the outputs");
     let quoted: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
     let help = match nearest(name, known.iter().copied()) {

@@ -80,13 +80,14 @@ pub fn spread(parts: &Parts<'_>) -> Result<Function, Refusal> {
 }
 
 /// Adds the parameters for all rows and columns; gives the gradient of each of the weights, `[batch, columns, ..]`.
-fn gradients(parts: &Parts<'_>, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
+pub fn gradients(parts: &Parts<'_>, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     let function = over_rows(parts, &over_columns(&pulled(parts)?));
     let params = nodes::params_of(builder, &function);
     Ok(builder.inline(&function, &params))
 }
 
-fn sum_of(builder: &mut Builder, terms: &[Value], shape: &Shape) -> Value {
+/// The sum of some terms.
+pub fn sum_of(builder: &mut Builder, terms: &[Value], shape: &Shape) -> Value {
     let sum = terms.iter().copied().reduce(|sum, term| builder.add(sum, term));
     sum.unwrap_or_else(|| builder.splat(0.0, shape))
 }

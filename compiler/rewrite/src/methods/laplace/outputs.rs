@@ -6,7 +6,7 @@ use super::super::states;
 use crate::constrain;
 use crate::density::{Densities, dependences};
 use crate::nodes::Scope;
-use crate::{report, rule};
+use crate::{report, rule, unroll};
 use bnnc_abi::laplace::Likelihood;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::{Dim, Shape, Sizes};
@@ -171,7 +171,9 @@ fn arguments(densities: &Densities, model: &Model, plans: &[Plan<'_>]) -> Functi
     let mut scope = Scope::default();
     bind_row(&mut builder, model, plans, &mut scope);
     let results = scope.call(&mut builder, &densities.likelihood_arguments);
-    rule::remove_dead(&builder.finish(results))
+    // The function of a loop takes all that is in scope, also what it has no use for.
+    let flat = unroll::expand_expectations(&unroll::expand_maps(&builder.finish(results)));
+    rule::remove_dead(&flat)
 }
 
 /// The names of the arguments that are in `f`.

@@ -1,11 +1,11 @@
 //! Products of second derivatives with vectors: gradients of inner products of gradients with vectors (Pearlmutter 1994, section 2).
 
-use super::super::train::{Refusal, is_of_row};
-use super::outputs::{Parts, bind_row};
-use super::prior;
+use super::super::train::Refusal;
+use super::outputs::Parts;
+use super::{gradient, prior};
 use crate::batch::batch;
 use crate::differentiate::differentiate;
-use crate::nodes::{self, Scope};
+use crate::nodes;
 use crate::rule;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape, Symbol};
@@ -19,7 +19,7 @@ use bnnc_graph::types::Type;
 /// # Errors
 /// A path without a derivative.
 pub fn products(parts: &Parts<'_>) -> Result<Function, Refusal> {
-    Ok(over_vectors(parts, &product(parts, &log_likelihood(parts))?))
+    Ok(over_vectors(parts, &product(parts, &gradient::total(parts))?))
 }
 
 /// As [`products`], of the log prior of the weights with their log-Jacobians.
@@ -28,25 +28,6 @@ pub fn products(parts: &Parts<'_>) -> Result<Function, Refusal> {
 /// A path without a derivative.
 pub fn prior_products(parts: &Parts<'_>) -> Result<Function, Refusal> {
     Ok(over_vectors(parts, &product(parts, &prior::log_prior(parts))?))
-}
-
-/// `(states.., data..) -> log_likelihood`, the sum over rows.
-fn log_likelihood(parts: &Parts<'_>) -> Function {
-    let mut builder = Builder::new("row");
-    let mut scope = Scope::default();
-    bind_row(&mut builder, parts.model, parts.plans, &mut scope);
-    let results = scope.call(&mut builder, &parts.densities.row_log_likelihood);
-    let row = rule::remove_dead(&builder.finish(results));
-    let rows = batch(
-        &row,
-        &with_axis(&row, |name| is_of_row(parts.model, name)),
-        Dim::Symbol(Symbol::Batch),
-    );
-    let mut builder = Builder::new("log_likelihood");
-    let params = nodes::params_of(&mut builder, &rows);
-    let terms = builder.inline(&rows, &params)[0];
-    let sum = builder.reduce_sum(terms, &[0]);
-    builder.finish(vec![("log_likelihood".into(), sum)])
 }
 
 /// The product with one vector, `[elements]`, from a function to a scalar.

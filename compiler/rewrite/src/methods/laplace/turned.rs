@@ -1,0 +1,48 @@
+//! What Jacobians spread in the eigenbases of Kronecker factors.
+//!
+//! The Jacobian of a block is an outer product, and so is what the two bases make of it: rules see to it that only the two vectors are turned.
+
+use super::super::train::Refusal;
+use super::columns::{gradients, sum_of};
+use super::outputs::Parts;
+use bnnc_abi::laplace::Block;
+use bnnc_base::shape::{Dim, Shape, Symbol};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, Value};
+use bnnc_graph::types::Type;
+
+const ROWS: Dim = Dim::Symbol(Symbol::Batch);
+const COLUMNS: Dim = Dim::Symbol(Symbol::Columns);
+
+/// `(.., cotangents, BLOCK/first [p, p], BLOCK/second [q, q], BLOCK/variance [p, q]) -> spread [batch, columns, columns]`, where `p` is the size of the
+/// factor whose rows are the outer ones of the elements and `q` that of the other; the rows of the bases are eigenvectors.
+///
+/// # Errors
+/// A path without a derivative.
+pub fn turned(parts: &Parts<'_>, blocks: &[Block]) -> Result<Function, Refusal> {
+    let mut builder = Builder::new("turned");
+    let gradients = gradients(parts, &mut builder)?;
+    let mut terms = Vec::new();
+    for block in blocks {
+        let (first, second) = block.extents();
+        let own = Shape(vec![ROWS, COLUMNS, Dim::Fixed(first), Dim::Fixed(second)]);
+        let gradient = builder.reshape(gradients[block.weights], &own);
+        let mut port = |what: &str, sizes: [usize; 2]| {
+            builder.param(&format!("{}/{what}", block.name), Type::real(Shape::fixed(&sizes)))
+        };
+        let variance = port("variance", [first, second]);
+        let bases: [Value; 2] = [port("first", [first, first]), port("second", [second, second])];
+        let turned = match first {
+            1 => gradient,
+            _ => builder.contract(gradient, bases[0], "NKab,pa->NKpb"),
+        };
+        let turned = match second {
+            1 => turned,
+            _ => builder.contract(turned, bases[1], "NKpb,qb->NKpq"),
+        };
+        let scaled = builder.contract(turned, variance, "NKpq,pq->NKpq");
+        terms.push(builder.contract(scaled, turned, "NKpq,NLpq->NKL"));
+    }
+    let sum = sum_of(&mut builder, &terms, &Shape(vec![ROWS, COLUMNS, COLUMNS]));
+    Ok(builder.finish(vec![("spread".into(), sum)]))
+}
