@@ -41,7 +41,10 @@ fn run() -> Result<(), String> {
         }
     }
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let count = |word: &str| word.parse::<usize>().map_err(|_| format!("`{word}` is no number"));
+    let count = |word: &str| {
+        word.parse::<usize>()
+            .map_err(|_| format!("`{word}` is no number"))
+    };
     let picture = match words[..] {
         ["toy", seeds] => toy::picture(wish, count(seeds)?)?,
         ["sizes", table, kind, splits] => sizes::picture(wish, table, kind, count(splits)?)?,

@@ -22,7 +22,7 @@ const NETWORKS: [(&str, &str, usize); 4] = [
     ("Deep", "deep", 100),
 ];
 
-const SIZE: (f64, f64) = (400.0, 300.0);
+const SIZE: (f64, f64) = (460.0, 300.0);
 
 /// The log likelihoods of one network: a list over the splits for the maximum, and for each choice of weights.
 struct Found {
@@ -90,7 +90,7 @@ fn network(
             .map(|score| (score, SIZES.map(|size| (size, Vec::new())).to_vec()))
             .to_vec(),
     };
-    found.curves.push(("diagonal of all", vec![(0, Vec::new())]));
+    found.curves.push(("all, diagonal", vec![(0, Vec::new())]));
     for split in 0..splits {
         let mut settings = wish.settings.clone();
         settings.push(format!("table.test=splits(\"{file}\")"));
@@ -150,7 +150,7 @@ fn plot(found: &Found) -> Plot {
     let mean = |values: &[f64]| mean_and_standard_error(values).0;
     let curves = found.curves.iter();
     let all = curves.flat_map(|(_, sizes)| sizes.iter().map(|(_, values)| mean(values)));
-    let y = Axis::around("log likelihood", all.chain([mean(&found.mode)]));
+    let y = Axis::around("", all.chain([mean(&found.mode)]));
     let x = Axis::between("log10 of the number of random weights", 0.9, 3.3);
     let title = format!("{}, {} weights", found.title, found.parameters);
     let mut plot = Plot::new(&title, SIZE, x, y);
@@ -165,7 +165,11 @@ fn plot(found: &Found) -> Plot {
             [(0, ref values)] => plot.line(class, [(0.0, mean(values)), (9.0, mean(values))].into_iter()),
             _ => plot.line(class, sizes.iter().map(at)),
         }
-        plot.legend(Swatch::Line, class, score);
+        let words = match *score {
+            "diagonal" => "by variance",
+            other => other,
+        };
+        plot.legend(Swatch::Line, class, words);
     }
     plot
 }
@@ -193,7 +197,7 @@ fn table(found: &[Found]) {
         for ((size, chosen), (_, random)) in chosen.iter().zip(random) {
             println!("| {size} | {} | {} |", cell(chosen), cell(random));
         }
-        println!("| diagonal of all | {} | |", cell(&diagonal[0].1));
+        println!("| all, diagonal | {} | |", cell(&diagonal[0].1));
     }
 }
 

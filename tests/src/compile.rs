@@ -2,6 +2,7 @@
 
 use crate::root;
 use bnnc_abi::data::Schema;
+use bnnc_abi::laplace::{Over, Score};
 use bnnc_abi::manifest::{Infer, Manifest, Work};
 use bnnc_base::dtype::Precision;
 use bnnc_data::Dataset;
@@ -68,11 +69,12 @@ pub fn file(path: &Path, options: &Options) -> Compiled {
     text(path, &crate::files::read(&path.to_path_buf()), options)
 }
 
-/// Programs whose data are to be downloaded or are made as they run.
-const ELSEWHERE: [&str; 5] = [
+/// Programs whose data are to be downloaded or are made as they run, and those with more infers than a walk has time for.
+const ELSEWHERE: [&str; 6] = [
     "digits/mnist.bnn",
     "digits/mixture.bnn",
     "digits/radial.bnn",
+    "digits/turned.bnn",
     "bandit/mushrooms.bnn",
     "penalty/mnist.bnn",
 ];
@@ -91,7 +93,9 @@ pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String>
     let infers = file(path, &options("cranelift", None)).manifest.infers;
     let of = |infer: &Infer| {
         let work: &[(&str, usize)] = match infer.work {
-            Work::Train(_) | Work::Laplace(_) | Work::Swag(_) | Work::Ensemble(_) => &[("epochs", epochs)],
+            Work::Train(_) | Work::Laplace(_) | Work::Ensemble(_) => &[("epochs", epochs)],
+            // A covariance needs several iterates.
+            Work::Swag(_) => &[("warmup", 0), ("every", 1), ("epochs", epochs + 2)],
             Work::Sample(_) => &[("warmup", 30), ("draws", 20)],
         };
         let all = work
@@ -99,9 +103,27 @@ pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String>
             .copied()
             .chain([("predictive_draws", predictive_draws)]);
         let settings = all.map(|(key, value)| format!("{}.{key}={value}", infer.name));
-        settings.collect::<Vec<String>>()
+        settings.chain(small(infer)).collect::<Vec<String>>()
     };
     infers.iter().flat_map(of).collect()
+}
+
+/// A network that was hardly trained has few weights that move an output, so that large subnetworks of it do not exist.
+fn small(infer: &Infer) -> Option<String> {
+    let Work::Laplace(laplace) = &infer.work else {
+        return None;
+    };
+    let Over::Subnetwork { by, .. } = &laplace.options.over else {
+        return None;
+    };
+    let by = match by {
+        Score::Diagonal => "diagonal",
+        Score::Marginal => "marginal",
+        Score::Magnitude => "magnitude",
+        Score::Random => "random",
+        Score::Infer(name) => name,
+    };
+    Some(format!("{}.over=subnetwork(10, by = {by})", infer.name))
 }
 
 /// Runs everything that a manifest asks for.

@@ -185,7 +185,11 @@ pub fn sampled(infer: &Infer, dataset: &Dataset, states: &Values, rows: usize) -
         valid(feed.write(&mut machine, &chosen));
         for (name, values) in states {
             // Where chains go abreast, all are at the same position.
-            let copies = if machine.is_per_draw(name) { sampling.abreast } else { 1 };
+            let copies = if machine.is_per_draw(name) {
+                sampling.abreast
+            } else {
+                1
+            };
             valid(ports::real(&mut machine, name, &values.repeat(copies)));
         }
         valid(ports::real(&mut machine, "scale", &[0.7]));

@@ -60,7 +60,12 @@ fn results(function: &Function, ports: &Ports, sizes: &Sizes) -> Ports {
         })
         .collect();
     let found = evaluate(function, &args, sizes);
-    function.results.iter().map(|(name, _)| name.to_string()).zip(found).collect()
+    function
+        .results
+        .iter()
+        .map(|(name, _)| name.to_string())
+        .zip(found)
+        .collect()
 }
 
 fn close(found: &[f64], wanted: &[f64], error: f64) {
@@ -92,7 +97,10 @@ fn tanh_ports() -> Ports {
         ("x", port(&[3], &[-1.0, 0.5, 2.0])),
         ("y", port(&[3], &[-0.7, 1.1, 2.0])),
     ];
-    states.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    states
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 /// Published digits of the outputs, and the derivatives of a normal likelihood and prior in closed form.
@@ -107,18 +115,34 @@ fn a_network_with_normal_noise() {
     let rows = results(&found.rows, &ports, &sizes);
     let f = [-1.210_919_44, 1.043_134_11, 2.367_150_38];
     close(&rows["outputs"].data, &f, 1e-8);
-    let residuals: Vec<f64> = [-0.7, 1.1, 2.0].iter().zip(&rows["outputs"].data).map(|(y, f)| y - f).collect();
+    let residuals: Vec<f64> = [-0.7, 1.1, 2.0]
+        .iter()
+        .zip(&rows["outputs"].data)
+        .map(|(y, f)| y - f)
+        .collect();
     let slopes: Vec<f64> = residuals.iter().map(|r| r / 0.25).collect();
     close(&rows["slope"].data, &slopes, 1e-12);
     close(&rows["curvature"].data, &[4.0; 3], 1e-12);
-    close(&[rows["log_likelihood"].data.iter().sum()], &[-1.475_517_67], 1e-8);
+    close(
+        &[rows["log_likelihood"].data.iter().sum()],
+        &[-1.475_517_67],
+        1e-8,
+    );
     let prior = results(&found.prior, &ports, &sizes);
     close(&prior["w1/loc/slope"].data, &[-1.6, 1.0], 1e-12);
     for state in ["w1/loc", "b1/loc", "w2/loc", "b2/loc"] {
-        assert!(prior[&format!("{state}/precision")].data.iter().all(|value| (value - 2.0).abs() < 1e-12));
+        assert!(
+            prior[&format!("{state}/precision")]
+                .data
+                .iter()
+                .all(|value| (value - 2.0).abs() < 1e-12)
+        );
     }
     let w = [0.8, -0.5, 0.1, 0.2, 1.5, -1.0, 0.3];
-    let log_prior: f64 = w.iter().map(|w| -w * w - 0.5 * (std::f64::consts::TAU / 2.0).ln()).sum();
+    let log_prior: f64 = w
+        .iter()
+        .map(|w| -w * w - 0.5 * (std::f64::consts::TAU / 2.0).ln())
+        .sum();
     close(&prior["log_prior"].data, &[log_prior], 1e-12);
 }
 
@@ -127,7 +151,10 @@ fn a_network_with_normal_noise() {
 fn the_jacobian_of_a_network() {
     let found = approximation("jacobian", TANH, "x,y\n-1,-0.7\n0.5,1.1\n2,2\n");
     let mut ports = tanh_ports();
-    ports.insert("cotangents".to_owned(), port(&[3, 2, 1], &[1.0, -2.0, 1.0, -2.0, 1.0, -2.0]));
+    ports.insert(
+        "cotangents".to_owned(),
+        port(&[3, 2, 1], &[1.0, -2.0, 1.0, -2.0, 1.0, -2.0]),
+    );
     let sizes = Sizes::default().with(Symbol::Batch, 3).with(Symbol::Columns, 2);
     let jacobian = results(found.jacobian.as_ref().unwrap(), &ports, &sizes);
     let (w1, b1, w2) = ([0.8, -0.5], [0.1, 0.2], [1.5, -1.0]);
@@ -141,7 +168,11 @@ fn the_jacobian_of_a_network() {
                 close(&[jacobian["b1/loc/jacobian"].data[at]], &[inner], 1e-12);
                 close(&[jacobian["w2/loc/jacobian"].data[at]], &[factor * h], 1e-12);
             }
-            close(&[jacobian["b2/loc/jacobian"].data[row * 2 + column]], &[factor], 1e-12);
+            close(
+                &[jacobian["b2/loc/jacobian"].data[row * 2 + column]],
+                &[factor],
+                1e-12,
+            );
         }
     }
 }
@@ -164,7 +195,10 @@ fn derivatives_in_the_inputs() {
     let variance = |jacobian: &Ports, row: usize| -> f64 {
         let of = |tensor: &Tensor| {
             let width = tensor.data.len() / 3;
-            tensor.data[row * width..][..width].iter().map(|x| x * x).sum::<f64>()
+            tensor.data[row * width..][..width]
+                .iter()
+                .map(|x| x * x)
+                .sum::<f64>()
         };
         jacobian.values().map(of).sum()
     };
@@ -222,11 +256,41 @@ infer l = laplace(Net, rows)
 #[test]
 fn derivatives_of_likelihoods_are_those_of_differences() {
     let cases = [
-        ("poisson", "w ~ Normal(0, 1)\n  y ~ Poisson(exp(w * x))", "count", 1, "2"),
-        ("noisy", "w ~ Normal(0, 1)\n  v ~ Normal(0, 1)\n  y ~ Normal(w * x, softplus(v * x))", "real", 2, "0.8"),
-        ("heavy", "w ~ Normal(0, 1)\n  y ~ StudentT(4, w * x, 0.7)", "real", 1, "0.8"),
-        ("shape", "w ~ Normal(0, 1)\n  y ~ Gamma(exp(w * x), 2)", "positive", 1, "0.8"),
-        ("logit", "w ~ Normal(0, 1)\n  y ~ Bernoulli(w * x)", "bool", 1, "1"),
+        (
+            "poisson",
+            "w ~ Normal(0, 1)\n  y ~ Poisson(exp(w * x))",
+            "count",
+            1,
+            "2",
+        ),
+        (
+            "noisy",
+            "w ~ Normal(0, 1)\n  v ~ Normal(0, 1)\n  y ~ Normal(w * x, softplus(v * x))",
+            "real",
+            2,
+            "0.8",
+        ),
+        (
+            "heavy",
+            "w ~ Normal(0, 1)\n  y ~ StudentT(4, w * x, 0.7)",
+            "real",
+            1,
+            "0.8",
+        ),
+        (
+            "shape",
+            "w ~ Normal(0, 1)\n  y ~ Gamma(exp(w * x), 2)",
+            "positive",
+            1,
+            "0.8",
+        ),
+        (
+            "logit",
+            "w ~ Normal(0, 1)\n  y ~ Bernoulli(w * x)",
+            "bool",
+            1,
+            "1",
+        ),
     ];
     for (name, body, ty, outputs, y) in cases {
         let text = format!("model M(x: real) -> y: {ty} {{\n  {body}\n}}\ninfer l = laplace(M, rows)\n");
@@ -274,6 +338,43 @@ fn derivatives_of_likelihoods_are_those_of_differences() {
     }
 }
 
+/// A closed form is used for what a density is, not for what it is called.
+#[test]
+fn likelihoods_are_known_by_their_densities() {
+    let of = |name: &str, items: &str, ty: &str, observed: &str| {
+        let text = format!(
+            "{items}\nmodel M(x: real) -> y: {ty} {{\n  w ~ Normal(0, 1)\n  s: positive ~ HalfNormal(1)\n  y ~ {observed}\n}}\ninfer l = laplace(M, rows)\n"
+        );
+        approximation(name, &text, "x,y\n1,1\n2,0\n").likelihood
+    };
+    let gaussian = "dist Gaussian(centre: real, spread: positive) on real {
+  log_density(x) = -0.5 * ((x - centre) / spread) ^ 2 - log(spread) - 0.5 * log(2 * 3.141592653589793)
+  draw = centre + spread * standard_normal()
+  mean = centre
+}";
+    let shadow = "dist Normal(loc: real, scale: positive) on real {
+  log_density(x) = -abs(x - loc) / scale - log(2 * scale)
+  mean = loc
+}";
+    assert_eq!(
+        of("own", gaussian, "real", "Gaussian(w * x, s)"),
+        Likelihood::Normal
+    );
+    assert_eq!(
+        of("shadow", shadow, "real", "Normal(w * x, s)"),
+        Likelihood::Other
+    );
+    assert_eq!(
+        of("logit", "", "bool", "Bernoulli(w * x + 0 * s)"),
+        Likelihood::Bernoulli
+    );
+    assert_eq!(of("laplace", "", "real", "Laplace(w * x, s)"), Likelihood::Other);
+    assert_eq!(
+        of("noisy", "", "real", "Normal(w * x, s * exp(x))"),
+        Likelihood::Other
+    );
+}
+
 /// A noise level is no weight; neither is what only the prior depends on. Names and the last layer choose among the weights.
 #[test]
 fn what_is_random() {
@@ -297,7 +398,10 @@ infer l = laplace(Net, rows) {{ {options} }}
     };
     assert_eq!(sites("all", ""), ["hidden.w", "hidden.b", "out.w", "out.b"]);
     assert_eq!(sites("last", "over = last_layer"), ["out.w", "out.b"]);
-    assert_eq!(sites("named", "over = [hidden, out.b]"), ["hidden.w", "hidden.b", "out.b"]);
+    assert_eq!(
+        sites("named", "over = [hidden, out.b]"),
+        ["hidden.w", "hidden.b", "out.b"]
+    );
     let refused = |name: &str, options: &str| match attempt(name, &text(options), csv) {
         Err(Failure::Program(diagnostics)) => diagnostics[0].code.id,
         other => panic!("{name}: {other:?}"),

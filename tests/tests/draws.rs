@@ -59,6 +59,7 @@ impl Folder {
         let result = compile::run(&compiled.manifest, threads);
         let saved = SavedRun {
             program: self.0.join("curve.bnn"),
+            text: String::new(),
             settings: Vec::new(),
             data: Vec::new(),
             seed: 1,

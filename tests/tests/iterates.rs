@@ -351,6 +351,7 @@ infer members = ensemble(Net, d) {{ epochs = 3, members = 2, predictive_draws = 
     let result = compiling::run(&compiled.manifest, 1);
     let saved = SavedRun {
         program: PathBuf::new(),
+        text: String::new(),
         settings: Vec::new(),
         data: Vec::new(),
         seed: 1,
@@ -689,6 +690,7 @@ fn a_run_is_continued_from_its_file() {
     let result = compiling::run(&compiled.manifest, 1);
     let saved = SavedRun {
         program: PathBuf::new(),
+        text: String::new(),
         settings: Vec::new(),
         data: Vec::new(),
         seed: 1,

@@ -2,17 +2,26 @@
 //! posterior, links against quadrature, subnetworks, refusals.
 #![allow(clippy::unwrap_used)]
 
+use bnnc_abi::laplace::Link;
+use bnnc_abi::manifest::Work;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
 use bnnc_data::table::Values;
 use bnnc_data::write::ResultColumn;
+use bnnc_driver::compile::{compile, data};
+use bnnc_driver::infer::Failure;
+use bnnc_driver::program;
 use bnnc_kernels::pool::Pool;
 use bnnc_run::checkpoint::Checkpoint;
 use bnnc_run::fingerprint::Fingerprint;
 use bnnc_run::fit::{Context, Stop};
-use bnnc_run::laplace::Approximated;
+use bnnc_run::laplace::gaussian::part;
+use bnnc_run::laplace::jacobians::{self, Which};
+use bnnc_run::laplace::machines::Evaluation;
+use bnnc_run::laplace::{Approximated, curve, spread, weights};
 use bnnc_run::out::{self, SavedRun};
 use bnnc_run::run::{Found, Options, Outcome, RunResult, joint, predict, run, slopes};
+use bnnc_run::start::{Earlier, Starts};
 use bnnc_tests::compile::{self, Compiled, options};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -102,6 +111,22 @@ fn stopped(compiled: &Compiled, max_memory: Option<u64>) -> Diagnostic {
     match run(&compiled.manifest, &options) {
         Err(Stop::Diagnostics(found)) => found.into_iter().next().unwrap(),
         other => panic!("{other:?}"),
+    }
+}
+
+/// The diagnostic that stops a program before it is compiled.
+fn refused(folder: &Path, text: &str) -> Diagnostic {
+    let options = options("cranelift", None);
+    let program = program::load(&folder.join("p.bnn").display().to_string(), text, &options, false);
+    let specs = data(&program, &options).unwrap();
+    let schemas = specs
+        .iter()
+        .map(|spec| (spec.name.clone(), bnnc_data::schema(spec).unwrap()))
+        .collect();
+    match compile(&program, &schemas, &options) {
+        Err(Failure::Program(found)) => found.into_iter().next().unwrap(),
+        Err(Failure::Fault(fault)) => panic!("{fault}"),
+        Ok(_) => panic!("it was accepted"),
     }
 }
 
@@ -198,6 +223,11 @@ fn published_digits_of_every_form() {
     close(column(full, "sd_aleatoric"), &[0.5; 3], 1e-12);
     let total: Vec<f64> = FULL.iter().map(|variance| (variance + 0.25).sqrt()).collect();
     close(column(full, "sd"), &total, 1e-8);
+    // The quantiles are those of the Normal distribution, not of finitely many draws.
+    let normal = column(full, "mean").iter().zip(&total);
+    let far: Vec<f64> = normal.map(|(mean, sd)| mean + 1.644_853_627 * sd).collect();
+    close(column(full, "q95"), &far, 1e-8);
+    close(column(full, "q50"), column(full, "mean"), 1e-9);
     let f = |x: f64| 1.5 * (0.8 * x + 0.1).tanh() - (-0.5 * x + 0.2).tanh() + 0.3;
     close(column(full, "mean"), &[f(0.0), f(1.0), f(3.0)], 1e-9);
     // The log density of the targets 0 in closed form.
@@ -227,6 +257,10 @@ fn published_digits_of_subnetworks() {
             "squares",
             "over = subnetwork(3), structure = diagonal, scale_prior = false",
         ),
+        (
+            "tuned",
+            "over = subnetwork(3, by = marginal), prior_precision = marginal_likelihood",
+        ),
     ];
     let infers: String = forms
         .iter()
@@ -255,6 +289,8 @@ fn published_digits_of_subnetworks() {
         .wasserstein
         .unwrap();
     assert!(distance > 0.0 && distance < 10.0, "{distance}");
+    // The factor is that of the subnetwork alone.
+    assert_eq!(approximated(&result, "tuned").members[0].facts.wasserstein, None);
 }
 
 /// The points of a line with noise 0.3 and `N(0, 1)` priors of intercept and slope, whose posterior is published.
@@ -347,6 +383,19 @@ model Chain(x: real) -> y: real {
         &[bb / determinant, aa / determinant],
         1e-9,
     );
+    // The evidence of a Normal model, from the density at the maximum; the prior is known for Normal as a whole.
+    let found = approximated(&result, "l");
+    let (a, b) = (found.values["a/loc"][0], found.values["b/loc"][0]);
+    let normal = |z: f64, sd: f64| -0.5 * (z / sd).powi(2) - (sd * std::f64::consts::TAU.sqrt()).ln();
+    let log_likelihood: f64 = design().iter().map(|(x, y)| normal(y - a - b * x, 0.3)).sum();
+    let log_joint = log_likelihood + normal(a, 1.0) + normal(b - a, 0.5);
+    let evidence = log_joint + std::f64::consts::TAU.ln() - 0.5 * determinant.ln();
+    let facts = &found.members[0].facts;
+    close(&[facts.log_marginal_likelihood.unwrap()], &[evidence], 1e-9);
+    let tuned = format!(
+        "{model}infer l = laplace(Chain, rows) {{ epochs = 1, prior_precision = marginal_likelihood }}\n"
+    );
+    compile::run(&compiled(&folder, &tuned).manifest, 1);
     let refused = format!("{model}infer l = laplace(Chain, rows) {{ structure = diagonal, epochs = 1 }}\n");
     assert_eq!(stopped(&compiled(&folder, &refused), None).code.id, "E0547");
 }
@@ -433,10 +482,13 @@ model Net(x: real[1]) -> y: real {
     let stop = |text: &str| stopped(&compiled(&one, &format!("{data}{text}")), None);
     let found = stop(&format!("{dense}infer l = laplace(Net, rows) {{ epochs = 0 }}\n"));
     assert_eq!(found.code.id, "E0540");
-    let found = stop(&format!(
-        "{dense}infer l = laplace(Net, rows) {{ epochs = 1, link = bridge }}\n"
-    ));
-    assert_eq!(found.code.id, "E0545");
+    // The compiler knows which links fit; a manifest may be made otherwise.
+    let text = format!("{data}{dense}infer l = laplace(Net, rows) {{ epochs = 1 }}\n");
+    let mut other = compiled(&one, &text);
+    if let Work::Laplace(laplace) = &mut other.manifest.infers[0].work {
+        laplace.options.link = Link::Bridge;
+    }
+    assert_eq!(stopped(&other, None).code.id, "E0545");
     let found = stop(&format!(
         "{dense}infer m = map(Net, rows) {{ epochs = 1 }}\ninfer l = laplace(Net, rows) {{ start = m, over = subnetwork(1, by = m) }}\n"
     ));
@@ -460,6 +512,23 @@ model Steep(x: real) -> y: count {
 infer l = laplace(Steep, rows) { start = safetensors(\"w.safetensors\") }
 ";
     assert_eq!(stop(steep).code.id, "E0541");
+    // The second row is so far out that the variance of its output overflows.
+    std::fs::write(one.join("far.csv"), "x,y\n1,1\n1e200,1\n").unwrap();
+    let overflow = "
+data far = csv(\"rows.csv\") { target = y, test = csv(\"far.csv\") }
+model Tail(x: real) -> y: real {
+  a ~ Normal(0, 1)
+  y ~ StudentT(4, a * x, 1)
+}
+infer l = laplace(Tail, far) { epochs = 1 }
+";
+    let found = stop(overflow);
+    assert_eq!(found.code.id, "E0541");
+    assert!(
+        found.message.contains("covariance") && found.message.contains("row 2"),
+        "{}",
+        found.message
+    );
 }
 
 /// Weights behind a unit that is never active are no part of a subnetwork.
@@ -522,6 +591,9 @@ infer l = laplace(Net, rows) {{ epochs = 1{over} }}
         found.notes[0].contains("full precision of 1761 weights"),
         "{found:?}"
     );
+    // The Gaussian, its arrays and their bytes, while it is written.
+    let whole = compiled(&folder, &of("")).manifest.infers[0].cost.peak_bytes;
+    assert!(whole >= 3 * 8 * 1761 * 1761, "{whole}");
     let size: usize = found.help[0]
         .split_whitespace()
         .find_map(|word| word.parse().ok())
@@ -615,6 +687,35 @@ fn online_tuning_finds_the_maximum() {
         &[best + constant],
         1e-4,
     );
+}
+
+/// The factor is one on the prior of the weights: nothing else may move while it is tuned.
+#[test]
+fn online_tuning_moves_weights_alone() {
+    let folder = folder("alone", &[("rows.csv", POINTS.to_owned())]);
+    let text = |option: &str, posterior: &str| {
+        format!(
+            "
+data rows = csv(\"rows.csv\") {{ target = y }}
+model Line(x: real) -> y: real {{
+  a ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  sigma: positive ~ HalfNormal(1)
+  y ~ Normal(a + b * x, sigma)
+}}
+{posterior}
+infer l = laplace({}, rows) {{ epochs = 3, online = true{option} }}
+",
+            if posterior.is_empty() { "Line" } else { "Q" }
+        )
+    };
+    let found = refused(&folder, &text("", ""));
+    assert_eq!(found.code.id, "E0614");
+    assert!(found.message.contains("`sigma`"), "{found:?}");
+    let fixed = "infer m = map(Line, rows) { epochs = 1 }\nposterior Q of Line { sigma = m.sigma }";
+    compile::run(&compiled(&folder, &text("", fixed)).manifest, 1);
+    let found = refused(&folder, &text(", over = [b]", fixed));
+    assert!(found.message.contains("`a`"), "{found:?}");
 }
 
 #[test]
@@ -744,6 +845,7 @@ infer first = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over
 infer second = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over = subnetwork(3, by = iterates) }}
 infer mixture = laplace(Net, rows) {{ start = several }}
 infer one = laplace(Net, rows) {{ start = mixture, epochs = 20 }}
+infer few = laplace(Net, rows) {{ start = several, link = weights, predictive_draws = 1 }}
 "
     );
     let compiled = compiled(&folder, &text);
@@ -785,7 +887,25 @@ infer one = laplace(Net, rows) {{ start = mixture, epochs = 20 }}
         let spread = each.iter().map(|mean| (mean - average).powi(2)).sum::<f64>() / 3.0;
         assert!(column(outcome(&result, "mixture"), "sd_epistemic")[at] >= spread.sqrt());
     }
-    assert_eq!(approximated(&result, "one").members.len(), 3);
+    // A mixture stands for one point by its first member, whose search is reported.
+    let one = approximated(&result, "one");
+    assert_eq!(one.members.len(), 3);
+    assert_eq!(one.fitted.values, one.members[0].values);
+    assert_eq!(
+        outcome(&result, "one").splits[0].found.point(),
+        &one.members[0].values
+    );
+    // Each member gives a draw, however few are asked for.
+    let infer = compiled
+        .manifest
+        .infers
+        .iter()
+        .find(|infer| infer.name == "one")
+        .unwrap();
+    let context = Context::new(Arc::new(Pool::new(1)), 1);
+    let drawn = weights::drawn(&one.members, infer, part(infer).unwrap(), 1, &context);
+    assert_eq!(drawn["w1/loc"].len(), 3 * 2);
+    assert_eq!(column(outcome(&result, "few"), "mean").len(), 3);
 }
 
 /// What a folder keeps predicts the same, for new rows together, and with derivatives in the inputs.
@@ -807,6 +927,7 @@ infer mixture = laplace(Net, rows) {{ start = several }}
     let result = compile::run(&compiled.manifest, 2);
     let saved = SavedRun {
         program: PathBuf::new(),
+        text: String::new(),
         settings: Vec::new(),
         data: Vec::new(),
         seed: 1,
@@ -831,7 +952,15 @@ infer mixture = laplace(Net, rows) {{ start = several }}
         .unwrap();
     let dataset = &outcome(&result, "whole").dataset;
     let at = (&read["whole"], folder.as_path());
-    let together = joint(infer, &dataset.preparation, at, dataset.test.clone(), &context).unwrap();
+    let within = |limit| (limit, &context);
+    let together = joint(
+        infer,
+        &dataset.preparation,
+        at,
+        dataset.test.clone(),
+        within(None),
+    )
+    .unwrap();
     close(&together.diagonal(), &FULL, 1e-8);
     assert!((together[(0, 1)] - together[(1, 0)]).abs() < 1e-12);
     // Central differences of the means and of the variances.
@@ -870,10 +999,205 @@ infer mixture = laplace(Net, rows) {{ start = several }}
         .find(|infer| infer.name == "several")
         .unwrap();
     let at = (&read["several"], folder.as_path());
-    match joint(several, &dataset.preparation, at, dataset.test.clone(), &context) {
+    match joint(
+        several,
+        &dataset.preparation,
+        at,
+        dataset.test.clone(),
+        within(None),
+    ) {
         Err(Stop::Diagnostics(found)) => assert_eq!(found[0].code.id, "E0548"),
         other => panic!("{other:?}"),
     }
+    let refused = |name: &str, limit: Option<u64>| {
+        let infer = compiled.manifest.infers.iter().find(|infer| infer.name == name);
+        let (infer, rows) = (infer.unwrap(), dataset.test.clone());
+        let at = (&read[name], folder.as_path());
+        let made = match limit {
+            Some(_) => joint(infer, &dataset.preparation, at, rows, within(limit)).map(drop),
+            None => slopes(infer, &dataset.preparation, at, rows, &context).map(drop),
+        };
+        match made {
+            Err(Stop::Diagnostics(found)) => (found[0].code.id, found[0].message.clone()),
+            other => panic!("{name}: {other:?}"),
+        }
+    };
+    for (name, why) in [
+        ("several", "no Laplace"),
+        ("mixture", "mixture"),
+        ("squares", "without Jacobians"),
+    ] {
+        let (code, message) = refused(name, None);
+        assert!(code == "E0548" && message.contains(why), "{code} {message}");
+    }
+    // Three outputs by seven weights twice, and three by three: 408 bytes.
+    assert!(
+        joint(
+            infer,
+            &dataset.preparation,
+            (&read["whole"], &folder),
+            dataset.test.clone(),
+            within(Some(408))
+        )
+        .is_ok()
+    );
+    assert_eq!(refused("whole", Some(407)).0, "E0502");
+    let arrays = out::gaussian(&folder, "whole").unwrap();
+    let again = Approximated::restore(infer, &read["whole"], &arrays, &folder).unwrap();
+    close(&[again.members[0].facts.prior_scale], &[1.0], 1e-15);
+}
+
+/// Outputs that are no means of a Normal likelihood stay in the units of the model, whatever the target is divided by.
+#[test]
+fn units_of_outputs() {
+    let rows = "x,y\n0,10\n1,30\n2,35\n3,70\n4,75\n";
+    let folder = folder("units", &[("rows.csv", rows.to_owned())]);
+    let text = "
+data rows = csv(\"rows.csv\") { target = y, standardise = [target], test = csv(\"rows.csv\") }
+model Line(x: real) -> y: real {
+  a ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ StudentT(4, a + b * x, 0.5)
+}
+infer l = laplace(Line, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2), schedule = cosine }
+";
+    let compiled = compiled(&folder, text);
+    let result = compile::run(&compiled.manifest, 1);
+    let saved = SavedRun {
+        program: PathBuf::new(),
+        text: String::new(),
+        settings: Vec::new(),
+        data: Vec::new(),
+        seed: 1,
+        precision: None,
+        preparations: BTreeMap::new(),
+    };
+    out::write(&folder, &compiled.manifest, &result, saved).unwrap();
+    let (_, read) = out::read(&folder).unwrap();
+    let context = Context::new(Arc::new(Pool::new(1)), 1);
+    let (infer, outcome) = (&compiled.manifest.infers[0], outcome(&result, "l"));
+    let (preparation, test) = (&outcome.dataset.preparation, &outcome.dataset.test);
+    let at = (&read["l"], folder.as_path());
+    // Of the row x = 0 the output is the intercept.
+    let covariance = joint(infer, preparation, at, test.clone(), (None, &context)).unwrap();
+    let a = outcome.sites.iter().find(|site| site.name == "a").unwrap();
+    close(&[covariance[(0, 0)]], &[a.elements[0].sd.powi(2)], 1e-10);
+    let columns = slopes(infer, preparation, at, test.clone(), &context).unwrap();
+    assert_eq!(columns[1].0, "model_mean/x[0]/f0");
+    let ResultColumn::Real(slope) = &columns[1].1 else {
+        panic!()
+    };
+    let b = outcome.sites.iter().find(|site| site.name == "b").unwrap();
+    close(slope, &[b.elements[0].mean; 5], 1e-9);
+}
+
+/// The user's wish to stop is heard between the blocks of rows of a curvature.
+#[test]
+fn a_curvature_is_interrupted() {
+    let folder = network("interrupted");
+    let forms = ["full", "diagonal", "low_rank(2)", "functional", "kronecker"];
+    let infer = |(at, form): (usize, &&str)| {
+        format!(
+            "infer l{at} = laplace(Net, rows) {{ structure = {form}, start = safetensors(\"w.safetensors\") }}\n"
+        )
+    };
+    let infers: String = forms.iter().enumerate().map(infer).collect();
+    let second =
+        "infer second = laplace(Net, rows) { curvature = hessian, start = safetensors(\"w.safetensors\") }\n";
+    let compiled = compiled(&folder, &format!("{TANH}{infers}{second}"));
+    let dataset = compiled.dataset("rows");
+    let context = Context::new(Arc::new(Pool::new(1)), 1);
+    context.interrupt.raise();
+    for infer in &compiled.manifest.infers {
+        let starts = Starts::new(infer, &Earlier::new(), 0).unwrap();
+        let values = starts.of(1, 0);
+        let programs = (infer, part(infer).unwrap());
+        let rows = (&dataset.train, true);
+        let evaluation = Evaluation::new(programs, &values, rows, &dataset, &context).unwrap();
+        let stopped = curve::curvature(&evaluation, Which::All).map(drop);
+        assert!(matches!(stopped, Err(Stop::Interrupted)), "{}", infer.name);
+        let stopped = jacobians::gradient(&evaluation).map(drop);
+        assert!(matches!(stopped, Err(Stop::Interrupted)), "{}", infer.name);
+    }
+}
+
+/// A start must give every weight on every split; a warning of an early split is not lost.
+#[test]
+fn starts_of_splits() {
+    let splits = "{\"n_rows\": 8, \"index_base\": 0, \"test\": [[0, 1], [6, 7]]}";
+    let folder = folder(
+        "splits",
+        &[
+            ("rows.csv", POINTS.to_owned()),
+            ("splits.json", splits.to_owned()),
+        ],
+    );
+    let head = format!(
+        "{LINE}
+data several = csv(\"rows.csv\") {{ target = y, test = splits(\"splits.json\") }}
+model Constant(x: real) -> y: real {{
+  a ~ Normal(0, 1)
+  y ~ Normal(a, 0.3)
+}}
+"
+    );
+    let one = "infer m = map(Line, rows) { epochs = 1 }\ninfer l = laplace(Line, several) { start = m }\n";
+    let found = stopped(&compiled(&folder, &format!("{head}{one}")), None);
+    assert_eq!(found.code.id, "E0549");
+    assert!(found.message.ends_with("split 2"), "{}", found.message);
+    let other = "infer m = map(Constant, rows) { epochs = 1 }\ninfer l = laplace(Line, rows) { start = m }\n";
+    let found = stopped(&compiled(&folder, &format!("{head}{other}")), None);
+    assert_eq!(found.code.id, "E0540");
+    assert!(found.message.contains("`b`"), "{}", found.message);
+    let far = "infer l = laplace(Line, several) { epochs = 1, optimiser = SGD(1e-9) }\n";
+    let result = compile::run(&compiled(&folder, &format!("{head}{far}")).manifest, 1);
+    let warned = result
+        .warnings
+        .iter()
+        .filter(|warning| warning.code.id == "E0546");
+    assert_eq!(warned.count(), 2);
+}
+
+/// What a family calls a scale is its standard deviation for the Normal alone.
+#[test]
+fn variances_of_families() {
+    let folder = network("families");
+    let text = format!(
+        "{TANH}
+posterior Field of Net {{
+  w1 ~ Laplace(0, 0.1)
+  b1 ~ Normal(0, 0.2)
+  w2 ~ Normal(0, 0.1)
+  b2 ~ Normal(0, 0.1)
+}}
+infer field = vi(Field, rows) {{ epochs = 5 }}
+infer l = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over = subnetwork(3, by = field) }}
+"
+    );
+    let compiled = compiled(&folder, &text);
+    let result = compile::run(&compiled.manifest, 1);
+    let of = |name: &str| {
+        compiled
+            .manifest
+            .infers
+            .iter()
+            .find(|infer| infer.name == name)
+            .unwrap()
+    };
+    let found = &outcome(&result, "field").splits[0].found;
+    let context = Context::new(Arc::new(Pool::new(1)), 1);
+    let variances = spread::variances(of("l"), (of("field"), found), &context).unwrap();
+    let scale = |site: &str| -> Vec<f64> {
+        let position = found.values()[&format!("{site}/scale")].iter();
+        position.map(|position| position.exp().ln_1p()).collect()
+    };
+    for (variance, scale) in variances[..2].iter().zip(scale("w1")) {
+        // Twice the square; of 1000 draws with a kurtosis of 6 it has a relative deviation of (5 / 1000)^1/2.
+        let ratio = variance / (2.0 * scale * scale);
+        assert!((ratio - 1.0).abs() < 4.5 * 0.0708, "{ratio}");
+    }
+    let squares: Vec<f64> = scale("b1").iter().map(|scale| scale * scale).collect();
+    close(&variances[2..4], &squares, 1e-12);
 }
 
 /// A finished approximation is taken from its checkpoint, with its warnings.
@@ -897,4 +1221,127 @@ fn a_checkpoint_keeps_an_approximation() {
     let facts = |result: &RunResult| approximated(result, "l").members[0].facts.clone();
     assert_eq!(facts(first), facts(second));
     assert_eq!(first.warnings.len(), second.warnings.len());
+}
+
+/// A prior that is not Normal has its own normaliser in the marginal likelihood, and none for factors on its precision.
+#[test]
+fn a_prior_that_is_not_normal() {
+    let folder = folder("student", &[("rows.csv", POINTS.to_owned())]);
+    safetensors(&folder.join("b.safetensors"), &[("b", &[], &[0.5])]);
+    let model = |prior: &str, options: &str| {
+        let text = format!(
+            "
+data rows = csv(\"rows.csv\") {{ target = y, validation = 0.3 }}
+model Line(x: real) -> y: real {{
+  b{prior}
+  y ~ Normal(b * x, 0.3)
+}}
+infer l = laplace(Line, rows) {{ {options} }}
+"
+        );
+        compiled(&folder, &text)
+    };
+    let start = "start = safetensors(\"b.safetensors\")";
+    let evidence = |options: &str| {
+        let compiled = model(" ~ StudentT(3, 0, 1)", &format!("{start}{options}"));
+        let result = compile::run(&compiled.manifest, 1);
+        let facts = &approximated(&result, "l").members[0].facts;
+        (facts.log_marginal_likelihood, facts.log_likelihood, compiled)
+    };
+    let (found, log_likelihood, compiled) = evidence("");
+    let rows = compiled.dataset("rows");
+    let curvature: f64 = rows.train.inputs.iter().map(|x| x * x / 0.09).sum();
+    // The density 2 / (pi sqrt 3) (1 + w^2 / 3)^-2 and its second derivative.
+    let log_prior = (2.0 / (std::f64::consts::PI * 3f64.sqrt())).ln() - 2.0 * (1.0 + 0.25 / 3.0f64).ln();
+    let precision = curvature + 4.0 * (3.0 - 0.25) / 3.25f64.powi(2);
+    let wanted = log_likelihood + log_prior + 0.5 * (std::f64::consts::TAU / precision).ln();
+    close(&[found.unwrap()], &[wanted], 1e-9);
+    assert_eq!(evidence(", prior_precision = 2").0, None);
+    assert!(evidence(", prior_precision = validation").0.is_none());
+    for (prior, options) in [
+        (
+            " ~ StudentT(3, 0, 1)",
+            format!("{start}, prior_precision = marginal_likelihood"),
+        ),
+        (" ~ StudentT(3, 0, 1)", "epochs = 5, online = true".to_owned()),
+        (
+            " ~ Laplace(0, 1)",
+            format!("{start}, prior_precision = marginal_likelihood"),
+        ),
+        (
+            ": positive ~ HalfNormal(1)",
+            format!("{start}, prior_precision = marginal_likelihood"),
+        ),
+    ] {
+        let found = stopped(&model(prior, &options), None);
+        assert_eq!(found.code.id, "E0550", "{prior} {options}");
+    }
+    // The position of a logarithm is Normal.
+    let normal = model(
+        ": positive ~ LogNormal(0, 1)",
+        &format!("{start}, prior_precision = marginal_likelihood"),
+    );
+    compile::run(&normal.manifest, 1);
+}
+
+/// Factors without a maximum inside what is searched are told.
+#[test]
+fn a_factor_at_the_end_is_told() {
+    let folder = folder("end", &[("rows.csv", POINTS.to_owned())]);
+    let text = |sigma: f64, options: &str| {
+        format!(
+            "
+data rows = csv(\"rows.csv\") {{ target = y, validation = 0.3 }}
+model Line(x: real) -> y: real {{
+  a ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(a + b * x, {sigma})
+}}
+infer l = laplace(Line, rows) {{ start = safetensors(\"w.safetensors\"), {options} }}
+"
+        )
+    };
+    let warned = |[a, b]: [f64; 2], text: String| {
+        safetensors(
+            &folder.join("w.safetensors"),
+            &[("a", &[], &[a]), ("b", &[], &[b])],
+        );
+        let result = compile::run(&compiled(&folder, &text).manifest, 1);
+        let facts = approximated(&result, "l").members[0].facts.clone();
+        let ids: Vec<&str> = result.warnings.iter().map(|warning| warning.code.id).collect();
+        (facts.prior_precision, facts.at_end, ids.contains(&"E0551"))
+    };
+    // Weights at the mean of their prior: the evidence rises with the factor.
+    for structure in ["scalar", "layer"] {
+        let options = format!("prior_precision = marginal_likelihood, prior_structure = {structure}");
+        let (factors, at_end, is_warned) = warned([0.0, 0.0], text(0.3, &options));
+        assert!((factors[0].1 / 1e8 - 1.0).abs() < 1e-6, "{factors:?}");
+        assert!(at_end.is_some() && is_warned);
+    }
+    // A noise far above the residuals: any spread lowers the density.
+    let (factors, at_end, is_warned) = warned([0.2, 0.8], text(5.0, "prior_precision = validation"));
+    assert!(factors[0].1 > 5e3 && at_end.is_some() && is_warned, "{factors:?}");
+    let (_, at_end, is_warned) = warned([0.2, 0.8], text(0.3, "prior_precision = marginal_likelihood"));
+    assert!(at_end.is_none() && !is_warned);
+}
+
+/// The sum over many weights is known for Normal through its rounding errors.
+#[test]
+fn many_normal_weights_in_single_precision() {
+    let folder = folder("single", &[("rows.csv", POINTS.to_owned())]);
+    let text = "use layers::Dense
+data rows = csv(\"rows.csv\") { target = y }
+model Net(x: real[1]) -> y: real {
+  hidden = Dense(200)
+  more = Dense(100)
+  out = Dense(1)
+  y ~ Normal(out(relu(more(relu(hidden(x)))))[0], 0.3)
+}
+infer l = laplace(Net, rows) { epochs = 3, structure = diagonal, precision = f32, prior_precision = marginal_likelihood }
+";
+    let compiled = compile::text(&folder.join("p.bnn"), text, &options("cranelift", None));
+    assert_eq!(compiled.manifest.infers[0].precision, Precision::F32);
+    let result = compile::run(&compiled.manifest, 1);
+    let facts = &approximated(&result, "l").members[0].facts;
+    assert!(facts.log_marginal_likelihood.is_some() && facts.weights > 20_000);
 }

@@ -66,6 +66,7 @@ fn results_that_cannot_be_written() {
     let compiled = yacht(&[]);
     let saved = SavedRun {
         program: PathBuf::new(),
+        text: String::new(),
         settings: Vec::new(),
         data: Vec::new(),
         seed: 1,

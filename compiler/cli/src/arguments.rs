@@ -40,7 +40,8 @@ pub struct Compile {
     /// Set an option of an item: `--set radial.epochs=10`, `--set yacht.split=7`.
     #[arg(long = "set", value_name = "ITEM.KEY=VALUE")]
     pub set: Vec<String>,
-    /// Read a data item from this file (repeat it for shards, or for inputs and target); `NAME.test` and `NAME.outliers` name its other rows.
+    /// Read a data item from this file (repeat it for shards, or for inputs and target), and so the other rows of `NAME.test` and
+    /// `NAME.outliers`.
     #[arg(long = "data", value_name = "NAME=PATH")]
     pub data: Vec<String>,
     /// The seed of every random number.
@@ -175,7 +176,8 @@ pub struct Predict {
     /// Where to write; standard output by default.
     #[arg(short, long)]
     pub output: Option<PathBuf>,
-    /// Where to write the covariance of the outputs of all rows together (of a Laplace approximation), as an `npy` file.
+    /// Where to write the covariance of the outputs of all rows together (of a Laplace approximation), as an `npy` file: in the target's units for a Normal
+    /// likelihood, else in the model's.
     #[arg(long)]
     pub joint: Option<PathBuf>,
     /// Where to write the derivatives of the mean and the variance of predictions in the inputs (of a Laplace approximation), as a table.

@@ -129,7 +129,18 @@ pub fn read(file: &Path) -> Result<String, Box<Diagnostic>> {
 /// Reads, parses and checks a program; diagnostics are shown. `Err` is the exit status.
 pub fn load(file: &Path, options: &Options, display: Display, allow_unbuilt: bool) -> Result<Program, u8> {
     let text = read(file).map_err(|diagnostic| display.show(&[*diagnostic], &SourceMap::default()))?;
-    let program = program::load(&file.display().to_string(), &text, options, allow_unbuilt);
+    load_text(file, &text, options, display, allow_unbuilt)
+}
+
+/// The program of a text that the file holds, or held. `Err` is the exit status.
+pub fn load_text(
+    file: &Path,
+    text: &str,
+    options: &Options,
+    display: Display,
+    allow_unbuilt: bool,
+) -> Result<Program, u8> {
+    let program = program::load(&file.display().to_string(), text, options, allow_unbuilt);
     let status = display.show(&program.diagnostics, &program.sources);
     if program.has_errors() {
         Err(status)

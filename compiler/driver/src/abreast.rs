@@ -1,19 +1,33 @@
 //! Whether the chains of an infer share the runs of its log density.
 //!
-//! Note \[Chains abreast\]. Chains run on threads. Besides, one run of the density can serve several: gradients of small models take as long
-//! as their launches do, and a matrix of data times one position becomes a product of matrices, which reads the data once. Nanoseconds per
-//! gradient of a chain on one thread of a two-core EPYC (`cargo bench -p bnnc-tests --bench chains`, the best of several rounds):
+//! Note \[Chains abreast\]. Chains run on threads. Besides, one run of the density can serve several: gradients of small models take
+//! as long as their launches do, and a matrix of data times one position becomes a product of matrices, which reads the data once.
+//! Nanoseconds per gradient of a chain on one thread (`cargo bench -p bnnc-tests --bench chains`, the best of several rounds;
+//! other work went on, so that they are good to a third only):
 //!
 //! | model | dimension | rows | operations | alone | 2 abreast | 4 | 8 |
 //! |---|---:|---:|---:|---:|---:|---:|---:|
-//! TABLE
+//! | eight schools | 10 | 8 | 243 | 321 | 176 | 107 | 68 |
+//! | log-mesquite | 8 | 46 | 2,411 | 514 | 358 | 222 | 177 |
+//! | blr-independent | 6 | 100 | 3,664 | 790 | 446 | 312 | 210 |
+//! | kidscore-momiq | 3 | 434 | 9,139 | 740 | 608 | 538 | 509 |
+//! | regression | 12 | 200 | 15,297 | 2,559 | 2,378 | 1,082 | 737 |
+//! | nes-logit | 2 | 1,179 | 20,044 | 8,761 | 8,628 | 8,614 | 8,603 |
+//! | log-earnings | 5 | 1,192 | 40,544 | 6,883 | 3,435 | 2,383 | 2,021 |
+//! | regression | 7 | 1,000 | 46,062 | 11,929 | 5,983 | 3,886 | 3,473 |
+//! | regression | 22 | 1,000 | 136,167 | 21,241 | 11,832 | 8,048 | 5,540 |
+//! | yacht, 50 hidden units | 402 | 277 | 575,662 | 33,338 | 30,858 | 31,054 | 46,613 |
+//! | regression | 52 | 5,000 | 1,580,377 | 234,459 | 177,877 | 84,751 | 66,755 |
+//! | ar5, a recurrence | 7 | 195 | 2,535,077 | 4,094 | 5,638 | 4,309 | 4,170 |
+//! | regression | 22 | 20,000 | 2,720,167 | 374,705 | 264,990 | 155,114 | 102,856 |
+//! | softmax of 784 inputs | 7,850 | 2,000 | 63,320,653 | 3,073,259 | 2,542,563 | 1,928,556 | 2,057,496 |
 //!
 //! So chains go abreast where launches outweigh the arithmetic (up to [`FEW`] operations), and where alone there are no products
-//! of matrices but abreast there are; not where the time goes into elementwise functions of rows, into products that are matrices
-//! already, or into a recurrence. Products are wider abreast, so their sums are rounded otherwise than alone: which way is taken, and how many
-//! chains go abreast, follows from the program, the data and the number of chains, never from the number of threads. A thread that has
-//! fewer chains fills the places that are left, for which it pays up to 1.4 times what the gradient costs alone; so they are few where
-//! there may be a thread for every chain.
+//! of matrices but abreast there are; not where the time goes into elementwise functions of rows, into products that are of matrices
+//! already, or into a recurrence. Sums of products are rounded otherwise abreast than alone: which way is taken, and how many chains go
+//! abreast, follows from the program, the data and the number of chains, never from the number of threads. A thread that has fewer chains
+//! leaves places as they are, and pays for them: with a thread for every chain a gradient takes 1.0 to 1.9 times what it takes alone,
+//! with one for two chains 0.5 to 0.9 times. So places are few where there may be a thread for every chain.
 
 use crate::infer::{Compilation, Failure};
 use bnnc_abi::code::Artifact;

@@ -195,7 +195,10 @@ pub fn nothing_to_sample(infer: &InferItem) -> Diagnostic {
 pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
     let setting = infer.options.iter().find(|setting| &*setting.name == "start");
     let span = setting.map_or(infer.span, |setting| setting.span);
-    let text = format!("`{}` starts from `{from}`, which has no site of the same name and shape", infer.name);
+    let text = format!(
+        "`{}` starts from `{from}`, which has no site of the same name and shape",
+        infer.name
+    );
     Diagnostic::warning(&USELESS_START, span, text).label("no site starts from there")
 }
 

@@ -150,7 +150,9 @@ pub fn compile(
             .firings
             .extend(compilation.context.trace.map(|firings| (name, firings)));
     }
-    compiled.warnings.extend(useless_starts(program, &compiled.manifest.infers));
+    compiled
+        .warnings
+        .extend(useless_starts(program, &compiled.manifest.infers));
     diagnostics.extend(taken_shapes(program, &compiled.manifest.infers));
     diagnostics.dedup_by(|a, b| a == b && a.at != Place::Nowhere);
     if diagnostics.is_empty() {
@@ -163,7 +165,9 @@ pub fn compile(
 /// Infers that start from one with which they have no state in common.
 fn useless_starts(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
     let warning = |infer: &Infer| {
-        let Some(Start::Infer(name)) = &infer.start else { return None };
+        let Some(Start::Infer(name)) = &infer.start else {
+            return None;
+        };
         let source = infers.iter().find(|other| other.name == *name)?;
         let is_given = |state: &State| {
             let mut given = source.states.iter();

@@ -449,7 +449,9 @@ impl<'a> Compilation<'a> {
             Finds::Chains => self.sampling_programs(&elaborated, &densities, schema, backend)?,
             Finds::Training => self.training_programs(&elaborated, &densities, schema, backend)?,
             Finds::Laplace => self.laplace_programs(&elaborated, &densities, schema, backend)?,
-            Finds::Swag | Finds::Ensemble => self.iterates_programs(&elaborated, &densities, schema, backend)?,
+            Finds::Swag | Finds::Ensemble => {
+                self.iterates_programs(&elaborated, &densities, schema, backend)?
+            }
         };
         let precision = self.precision(backend);
         // Predictions read the parameters and change nothing.

@@ -9,13 +9,16 @@ use bnnc_abi::laplace as plain;
 use bnnc_abi::laplace::{
     Curvature, Laplace, Likelihood, Link, Options, Over, PriorPrecision, PriorStructure, Score, Structure,
 };
-use bnnc_abi::manifest::{Cost, Train, Work};
+use bnnc_abi::manifest::{Cost, State, Train, Work};
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
 use bnnc_hir::tree::SettingValue;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::laplace::{self, Approximation, Wanted, choice};
+
+/// The largest number in a structure.
+const MOST: f64 = 1e9;
 
 /// Epochs of the search where nothing is said and nothing is started from.
 const EPOCHS: usize = 100;
@@ -34,6 +37,7 @@ impl Compilation<'_> {
         let objective = self.objective(elaborated, densities)?;
         let found = self.approximation(elaborated, densities)?;
         self.linked(&options, &found)?;
+        self.scaled_apart(&options, &objective.states, &found)?;
         let precision = self.precision(backend);
         let names: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
         let step = self.lower("train", &objective.train, &names, precision)?;
@@ -251,14 +255,45 @@ impl Compilation<'_> {
         )]))
     }
 
+    /// While `online` tunes, the prior of everything that moves is multiplied, so that must be the weights alone.
+    fn scaled_apart(
+        &self,
+        options: &Options,
+        states: &[State],
+        found: &Approximation,
+    ) -> Result<(), Failure> {
+        let is_weight = |state: &State| found.weights.iter().any(|weights| weights.state == state.name);
+        let mut others = states
+            .iter()
+            .filter(|state| state.parameter && state.from.is_none() && !is_weight(state));
+        let Some(other) = others.next().filter(|_| options.online) else {
+            return Ok(());
+        };
+        let site = other.name.strip_suffix("/loc").unwrap_or(&other.name);
+        let message = format!(
+            "`online` multiplies the prior of all that moves, but `{site}`, which moves, is none of the weights"
+        );
+        let help = format!(
+            "fix `{site}` in a posterior, or take `prior_precision = marginal_likelihood`, which tunes at the maximum"
+        );
+        let refused = codes::options_apart(self.item, "online", &message, &help);
+        Err(Failure::Program(vec![refused]))
+    }
+
     /// A structure of nothing.
     fn empty(&self) -> Option<Apart> {
         match self.setting("structure") {
-            Some(SettingValue::Call(_, args)) if args.iter().any(|count| *count < 1.0 || count.fract() != 0.0) => Some((
-                "structure",
-                "the number in `structure` must be whole, from 1 on",
-                "such as `low_rank(20)` or `functional(500)`",
-            )),
+            Some(SettingValue::Call(_, args))
+                if args
+                    .iter()
+                    .any(|count| !(1.0..MOST).contains(count) || count.fract() != 0.0) =>
+            {
+                Some((
+                    "structure",
+                    "the number in `structure` must be whole, from 1 to a billion",
+                    "such as `low_rank(20)` or `functional(500)`",
+                ))
+            }
             _ => None,
         }
     }
@@ -282,7 +317,14 @@ type Apart = (&'static str, &'static str, &'static str);
 /// Options that exclude each other.
 fn apart(options: &Options) -> Option<Apart> {
     let is_subnetwork = options.over != Over::All;
-    let is_tuned = !matches!(options.prior_precision, PriorPrecision::Given(_)) || options.online;
+    let is_tuned = !matches!(options.prior_precision, PriorPrecision::Given(_));
+    if options.online && options.prior_precision != PriorPrecision::Given(1.0) {
+        return Some((
+            "prior_precision",
+            "`online` finds the factor on the prior itself",
+            "leave `prior_precision` out",
+        ));
+    }
     let has_groups = options.prior_structure != PriorStructure::Scalar;
     let has_matrix = matches!(options.structure, Structure::Full | Structure::Diagonal);
     if options.curvature == Curvature::Hessian && !has_matrix {

@@ -9,7 +9,8 @@ use crate::manifest::Train;
 pub struct Swag {
     /// How the iterates are made.
     pub train: Train,
-    /// The states that the Gaussian is over; the others keep what the last iterate has.
+    /// The states that the Gaussian is over; the others keep what the training ends with: what they have after the last epoch, or
+    /// after the best one where validation rows choose it.
     pub moved: Vec<String>,
     /// Epochs before the first iterate is taken.
     pub warmup: usize,

@@ -1,5 +1,6 @@
 //! Method records: the option schemas that the checker, the cost report, the driver and the runtime read.
 
+mod options;
 mod records;
 
 pub use records::ALL;

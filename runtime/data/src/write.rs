@@ -79,7 +79,9 @@ pub fn npy(path: &Path, sizes: &[usize], values: &[f64]) -> Result<(), Diagnosti
         writer.write_all(b"\x93NUMPY\x01\x00")?;
         writer.write_all(&(length as u16).to_le_bytes())?;
         writer.write_all(format!("{header:<width$}\n", width = length - 1).as_bytes())?;
-        values.iter().try_for_each(|value| writer.write_all(&value.to_le_bytes()))
+        values
+            .iter()
+            .try_for_each(|value| writer.write_all(&value.to_le_bytes()))
     })
 }
 

@@ -62,7 +62,8 @@ fn main() {
     timed("variances", d.powi(3) / 3.0, || posterior.variances(&pool));
     let noise = mixed(100, weights);
     timed("100 draws", 100.0 * d * d, || posterior.draws(&noise, &pool));
-    timed("1 draw", d * d, || posterior.draw(noise.row(0), &pool));
+    let one = Matrix::from_row(noise.row(0));
+    timed("1 draw", d * d, || posterior.draws(&one, &pool));
     let _ = timed("eigenvalues", 4.0 / 3.0 * d.powi(3), || {
         Whitened::values_of(&curvature, &prior, &pool)
     });

@@ -22,12 +22,17 @@ pub struct Deviation {
 /// The deviations of an output with these variances under the weights and under the likelihood.
 pub fn deviation(variance: f64, noise: f64) -> Deviation {
     // A variance is a difference where precisions are factored; one that vanishes may come out negative.
-    let variance = variance.max(0.0);
+    let variance = positive(variance);
     Deviation {
         epistemic: variance.sqrt(),
         aleatoric: noise.sqrt(),
         total: (variance + noise).sqrt(),
     }
+}
+
+/// A variance without the sign of rounding errors. What is not a number stays so, unlike in `f64::max`: it must not look like certainty.
+fn positive(variance: f64) -> f64 {
+    if variance < 0.0 { 0.0 } else { variance }
 }
 
 /// The memory of Normal densities of one size; nothing is allocated per row.
@@ -90,11 +95,15 @@ pub fn standard_quantile(probability: f64) -> f64 {
     })
 }
 
-/// The quantile of a mixture of Normal distributions with equal weights: predictions of the members of an ensemble.
+/// The quantile of a mixture of Normal distributions with equal weights: predictions of the members of an ensemble. NaN where one of them is
+/// not a number.
 pub fn mixture_quantile(probability: f64, means: &[f64], deviations: &[f64]) -> f64 {
     let standard = standard_quantile(probability);
     if !standard.is_finite() {
         return standard;
+    }
+    if means.iter().chain(deviations).any(|number| number.is_nan()) {
+        return f64::NAN;
     }
     // The quantile lies between those of the components.
     let each = means
@@ -157,7 +166,7 @@ fn invert(probability: f64, [mut low, mut high]: [f64; 2], function: impl Fn(f64
 /// The factor on a logit of this variance in the probit approximation (MacKay 1992, "The evidence framework applied to
 /// classification networks"): `(1 + pi / 8 variance)^-1/2`.
 fn moderation(variance: f64) -> f64 {
-    1.0 / (1.0 + PI / 8.0 * variance.max(0.0)).sqrt()
+    1.0 / (1.0 + PI / 8.0 * positive(variance)).sqrt()
 }
 
 /// The log probabilities of false and true where the logit is Normal.
@@ -202,7 +211,7 @@ fn through_bridge(mean: &[f64], covariance: &[f64], log_alpha: &mut [f64], scale
     let shift = mean.iter().sum::<f64>() * inverse;
     let variance = |i: usize| covariance[i * k + i] - row_sum(i).powi(2) * inverse;
     let divisor = scale((0..k).map(variance).sum::<f64>() / k as f64);
-    if !(trace > 0.0 && divisor > 0.0) {
+    if trace <= 0.0 || divisor <= 0.0 {
         log_alpha.copy_from_slice(mean);
         return normalise(log_alpha);
     }
@@ -221,7 +230,7 @@ fn through_bridge(mean: &[f64], covariance: &[f64], log_alpha: &mut [f64], scale
 /// `log(exp a + exp b)`.
 fn log_add(a: f64, b: f64) -> f64 {
     let (low, high) = if a < b { (a, b) } else { (b, a) };
-    if high == f64::NEG_INFINITY {
+    if low == f64::NEG_INFINITY {
         high
     } else {
         high + (low - high).exp().ln_1p()

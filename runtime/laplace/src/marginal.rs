@@ -28,12 +28,6 @@ pub fn log_evidence_of_normal(log_likelihood: f64, scatter: f64, log_determinant
     log_likelihood - 0.5 * (log_determinant_ratio + scatter)
 }
 
-/// The scatter `(w - m)' P0 (w - m)` of weights with independent Normal priors of these precisions, from their log density.
-pub fn scatter(log_prior: f64, precision: &[f64]) -> f64 {
-    let normalisers: f64 = precision.iter().map(|precision| (precision / TAU).ln()).sum();
-    (normalisers - 2.0 * log_prior).max(0.0)
-}
-
 /// What a search for factors found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tuned {
@@ -50,10 +44,10 @@ pub struct Tuned {
 }
 
 impl Tuned {
-    /// How many factors ran into a bound; see [`LARGEST_FACTOR`].
-    pub fn at_bounds(&self) -> usize {
-        let at_bound = |factor: &&f64| factor.ln().abs() >= LARGEST_FACTOR.ln() - 1e-9;
-        self.factors.iter().filter(at_bound).count()
+    /// The factors that ran into a bound; see [`LARGEST_FACTOR`].
+    pub fn at_bounds(&self) -> impl Iterator<Item = f64> {
+        let at_bound = |factor: &f64| factor.ln().abs() >= LARGEST_FACTOR.ln() - 1e-9;
+        self.factors.iter().copied().filter(at_bound)
     }
 }
 

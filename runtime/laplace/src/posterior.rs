@@ -114,15 +114,15 @@ impl Posterior {
         self.root().forward(jacobian.clone(), pool).outer(pool)
     }
 
-    /// The covariance `J P^-1 K'` `[M, L]` of the rows of two Jacobians.
-    pub fn cross(&self, jacobian: &Matrix, other: &Matrix, pool: &Pool) -> Matrix {
-        let [left, right] = [jacobian, other].map(|rows| self.root().forward(rows.clone(), pool));
-        left.product_transposed(&right, pool)
-    }
-
     /// `P^-1 v` for each row `v` `[.., D]`.
     pub fn solve(&self, vectors: &Matrix, pool: &Pool) -> Matrix {
         let rooted = self.root().forward(vectors.clone(), pool);
+        self.root().backward(rooted, pool)
+    }
+
+    /// The covariance `P^-1` `[D, D]` of the weights.
+    pub fn inverse(&self, pool: &Pool) -> Matrix {
+        let rooted = self.root().forward(Matrix::identity(self.elements()), pool);
         self.root().backward(rooted, pool)
     }
 
@@ -134,11 +134,6 @@ impl Posterior {
     /// Deviations `[draws, D]` from the maximum, with the covariance `P^-1`, of standard normal numbers `[draws,` [`Posterior::noise`]`]`.
     pub fn draws(&self, noise: &Matrix, pool: &Pool) -> Matrix {
         self.root().backward(noise.clone(), pool)
-    }
-
-    /// One deviation `[D]`, as [`Posterior::draws`].
-    pub fn draw(&self, noise: &[f64], pool: &Pool) -> Vec<f64> {
-        self.draws(&Matrix::from_row(noise), pool).values
     }
 
     /// The log determinant of `P`.

@@ -156,16 +156,3 @@ pub fn wasserstein(covariance: &[f64], subnetwork: &[f64], chosen: &[usize]) -> 
         Err(_) => f64::NAN,
     }
 }
-
-/// The squared 2-Wasserstein distance of equation (23), where both covariances are diagonal and agree on the chosen weights: the variances
-/// of all others.
-pub fn wasserstein_diagonal(variances: &[f64], chosen: &[usize]) -> f64 {
-    let mut left_out = vec![true; variances.len()];
-    chosen.iter().for_each(|&d| left_out[d] = false);
-    variances
-        .iter()
-        .zip(left_out)
-        .filter(|(_, out)| *out)
-        .map(|(variance, _)| variance)
-        .sum()
-}

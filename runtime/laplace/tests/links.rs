@@ -467,3 +467,26 @@ fn quantiles() {
     close(mixture_quantile(0.75, &[1.0, 2.0], &[0.0, 0.0]), 2.0, 1e-12);
     assert_eq!(mixture_quantile(0.0, &[1.0, 2.0], &[1.0, 1.0]), f64::NEG_INFINITY);
 }
+
+/// What is not a number is no certainty.
+#[test]
+fn what_is_not_a_number_stays_so() {
+    let nan = f64::NAN;
+    assert!(deviation(nan, 1.0).epistemic.is_nan() && deviation(nan, 1.0).total.is_nan());
+    assert_eq!(deviation(-1e-20, 1.0).epistemic, 0.0);
+    assert!(probit_truth(0.3, nan).iter().all(|log| log.is_nan()));
+    assert!(mixture_quantile(0.3, &[0.0, nan], &[1.0, 1.0]).is_nan());
+    assert!(mixture_quantile(0.3, &[0.0, 1.0], &[nan, 1.0]).is_nan());
+    for link in [probit, bridge, bridge_normalised] {
+        for k in [2, 3] {
+            let mut logs = vec![0.0; k];
+            link(&vec![0.5; k], &vec![nan; k * k], &mut logs);
+            assert!(logs.iter().all(|log| log.is_nan()), "{logs:?}");
+            // One element of the diagonal alone.
+            let mut covariance = plus_diagonal(vec![0.0; k * k], 1.0);
+            covariance[0] = nan;
+            link(&vec![0.5; k], &covariance, &mut logs);
+            assert!(logs.iter().all(|log| log.is_nan()), "{logs:?}");
+        }
+    }
+}

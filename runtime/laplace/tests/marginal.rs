@@ -9,7 +9,7 @@ use bnnc_kernels::pool::Pool;
 use bnnc_laplace::curvature::{Block, Curvature, LowRank, NotPositive, Prior};
 use bnnc_laplace::marginal::{
     Evaluation, LARGEST_FACTOR, Scalar, Tuned, Tuning, evaluate, groups, log_evidence,
-    log_evidence_of_normal, scatter, search,
+    log_evidence_of_normal, search,
 };
 use bnnc_laplace::matrix::Matrix;
 use bnnc_laplace::posterior::Whitened;
@@ -32,7 +32,6 @@ fn evidences(chosen: &[usize], posterior_precision: &[f64]) -> [f64; 2] {
     let (_, log_determinant) = inverse(posterior_precision);
     let of_prior: f64 = precision.iter().map(|precision| precision.ln()).sum();
     let quadratic: f64 = weights.iter().map(|w| regression::PRECISION * w * w).sum();
-    close(scatter(log_prior, &precision), quadratic, 1e-13);
     let log_likelihood = regression::log_likelihood();
     [
         log_evidence(log_likelihood, log_prior, chosen.len(), log_determinant),
@@ -542,7 +541,7 @@ fn factors_without_a_maximum_end_at_bounds() {
     assert!(tuned.converged);
     close(tuned.factors[0] / LARGEST_FACTOR, 1.0, 1e-9);
     close(tuned.factors[1], 1.0, 1e-12);
-    assert_eq!(tuned.at_bounds(), 1);
+    assert_eq!(tuned.at_bounds().count(), 1);
     let scalar = Scalar {
         eigenvalues: &[2.0, 1.0],
         temperature: 1.0,
@@ -551,7 +550,7 @@ fn factors_without_a_maximum_end_at_bounds() {
     };
     let tuned = scalar.maximise(1.0);
     assert!(tuned.converged);
-    assert_eq!(tuned.at_bounds(), 1);
+    assert_eq!(tuned.at_bounds().count(), 1);
     let none = Scalar {
         eigenvalues: &[],
         temperature: 1.0,

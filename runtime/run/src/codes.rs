@@ -1,9 +1,15 @@
 //! What may go wrong while a program runs.
 
+mod laplace;
+
 use crate::laplace::memory;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
+pub use laplace::{
+    NoJoint, dependent_prior, factor_at_end, factors_not_found, no_covariance, no_curvature, no_joint,
+    no_link, no_maximum, no_posterior, no_variances, not_at_maximum, prior_not_normal, too_few_weights,
+};
 use std::path::Path;
 
 /// Every code of this crate, sorted.
@@ -22,15 +28,18 @@ pub static CODES: &[&Code] = &[
     &NOTHING_TO_RESUME,
     &NO_START_FILE,
     &TOO_FEW_ITERATES,
-    &NO_MAXIMUM,
-    &NO_CURVATURE,
-    &NO_POSTERIOR,
-    &TOO_FEW_WEIGHTS,
-    &NO_VARIANCES,
-    &NO_LINK,
-    &NOT_AT_MAXIMUM,
-    &DEPENDENT_PRIOR,
-    &NO_JOINT,
+    &laplace::NO_MAXIMUM,
+    &laplace::NO_CURVATURE,
+    &laplace::NO_POSTERIOR,
+    &laplace::TOO_FEW_WEIGHTS,
+    &laplace::NO_VARIANCES,
+    &laplace::NO_LINK,
+    &laplace::NOT_AT_MAXIMUM,
+    &laplace::DEPENDENT_PRIOR,
+    &laplace::NO_JOINT,
+    &NOTHING_FOUND,
+    &laplace::PRIOR_NOT_NORMAL,
+    &laplace::FACTOR_AT_END,
 ];
 
 static TRAINING_DIVERGED: Code = Code {
@@ -157,79 +166,11 @@ static TOO_MANY_FILES: Code = Code {
               `batch = 30`, ten rows of each where the files are of one size.",
 };
 
-static NO_MAXIMUM: Code = Code {
-    id: "E0540",
-    title: "no maximum to approximate around",
-    explain: "With `epochs = 0` a Laplace approximation takes its start for the maximum of the posterior, but the weights start at random.\n\n\
-              Wrong: `infer l = laplace(Model, data) { epochs = 0 }`.\n\nRight: `infer l = laplace(Model, data) { start = map }` after an `infer \
-              map = map(Model, data)`, `start = \"weights.safetensors\"`, or some epochs.",
-};
-
-static NO_CURVATURE: Code = Code {
-    id: "E0541",
-    title: "a likelihood without curvature",
-    explain: "A Laplace approximation takes the second derivative of the log likelihood of every training row in the outputs of the network. In \
-              the row that is named it is infinite or not a number: the target lies outside the support of the likelihood, or the outputs are so \
-              large that the likelihood overflows. Standardise the inputs and the target, and see that scales stay positive.",
-};
-
-static NO_POSTERIOR: Code = Code {
-    id: "E0542",
-    title: "a precision that is not positive definite",
-    explain: "The precision of a Gaussian is the curvature of the log likelihood plus the precision of the prior. It must be positive in every \
-              direction. It is not where the prior curves the wrong way (far out under a prior with heavy tails) or not at all (a Laplace or \
-              uniform prior) and the data do not make up for it, and with `curvature = hessian` away from a maximum.\n\nRight: \
-              `curvature = ggn`, a Normal prior, or more epochs of search.",
-};
-
-static TOO_FEW_WEIGHTS: Code = Code {
-    id: "E0543",
-    title: "a subnetwork with more weights than move anything",
-    explain: "Weights whose gradient is zero in every training row (behind units that are never active, for instance) are never part of a \
-              subnetwork. Fewer than asked for are left.\n\nWrong: `over = subnetwork(1000)` of a network with 800 active weights.\n\nRight: \
-              `over = subnetwork(500)`, or `over = all`.",
-};
-
-static NO_VARIANCES: Code = Code {
-    id: "E0544",
-    title: "an infer without variances for these weights",
-    explain: "`over = subnetwork(size, by = infer)` ranks weights by their variance under an earlier infer. That must have been run on the \
-              same split and have the same sites, and a spread: `vi`, `swag`, or a sampler.\n\nWrong: `by = map`.\n\nRight: `by = swag` after \
-              an `infer swag = swag(Model, data)`.",
-};
-
-static NO_LINK: Code = Code {
-    id: "E0545",
-    title: "a link that does not fit the likelihood",
-    explain: "`probit`, `bridge` and `bridge_normalised` turn Gaussian logits into probabilities of classes: they need one \
-              `Categorical` (for `probit`: or `Bernoulli`) observation whose logits are the outputs. `monte_carlo`, and `glm` for other likelihoods, draw \
-              the outputs and need a likelihood that depends on the weights through them alone.\n\nRight: `link = weights`, which serves every model.",
-};
-
-/// A search that has not come to its end, or a start that is no maximum.
-static NOT_AT_MAXIMUM: Code = Code {
-    id: "E0546",
-    title: "the maximum is not reached",
-    explain: "Around a point that is no maximum of the posterior, a Gaussian has the wrong place and the wrong shape. In the approximation \
-              itself, the log posterior could still rise by half of `g' P^-1 g`, with its slope `g` and the precision `P`; this is more \
-              than a tenth per weight. Search longer, with a schedule that ends at small steps (`schedule = cosine`), or start from what another \
-              infer with the same prior and likelihood found.",
-};
-
-static DEPENDENT_PRIOR: Code = Code {
-    id: "E0547",
-    title: "a prior whose elements depend on each other",
-    explain: "Only `structure = full` represents the precision of a prior under which weights are correlated, such as one with a weight \
-              that is the mean of others. The other forms take a diagonal one.\n\nRight: `structure = full`, or a posterior that fixes what the weights \
-              share: `posterior Fixed of Model { mean = map.mean }`.",
-};
-
-static NO_JOINT: Code = Code {
-    id: "E0548",
-    title: "no joint covariance",
-    explain: "`bnnc predict RUN --joint FILE` writes the covariance of the outputs of all rows together, `J P^-1 J'`, with the Jacobian `J` of the \
-              outputs and the precision `P` of the weights. It is defined for one Laplace approximation: not for other methods, and not for \
-              a mixture over the members of an ensemble.",
+static NOTHING_FOUND: Code = Code {
+    id: "E0549",
+    title: "a start from an infer that was not run on the split",
+    explain: "`start = infer` takes what the earlier infer found on the same split of the data. An infer on data with fewer splits \
+              found nothing on the later ones.\n\nRight: run both on the same data, or on data with the same number of splits.",
 };
 
 fn error(code: &'static Code, fault: Fault, message: String) -> Diagnostic {
@@ -267,7 +208,9 @@ pub fn too_little_memory(infer: &Infer, need: u64, limit: u64) -> Diagnostic {
     );
     let help = match infer.work {
         Work::Laplace(ref laplace) => return too_large(infer, laplace, limit, text),
-        Work::Train(_) | Work::Swag(_) | Work::Ensemble(_) => "a smaller `batch` or fewer `predictive_draws` need less",
+        Work::Train(_) | Work::Swag(_) | Work::Ensemble(_) => {
+            "a smaller `batch` or fewer `predictive_draws` need less"
+        }
         Work::Sample(_) => {
             "fewer `draws` or a larger `thin` need less, and `store = disk` keeps draws out of memory"
         }
@@ -290,9 +233,13 @@ fn too_large(infer: &Infer, laplace: &Laplace, limit: u64, text: String) -> Diag
     let others = infer.cost.peak_bytes.saturating_sub(memory::own(laplace));
     match memory::largest(laplace, limit.saturating_sub(others)) {
         0 => diagnostic.help("`structure = diagonal` needs the least"),
-        largest if largest >= weights => diagnostic.help("fewer `predictive_draws` or a smaller `batch` need less"),
+        largest if largest >= weights => {
+            diagnostic.help("fewer `predictive_draws` or a smaller `batch` need less")
+        }
         largest => {
-            let fitting = format!("the largest subnetwork that would fit has {largest} weights: `over = subnetwork({largest})`");
+            let fitting = format!(
+                "the largest subnetwork that would fit has {largest} weights: `over = subnetwork({largest})`"
+            );
             diagnostic
                 .help(fitting)
                 .help("`structure = diagonal` or `kronecker` need less for all weights")
@@ -342,14 +289,15 @@ pub fn no_start(infer: &str, chain: usize, attempts: u64) -> Diagnostic {
 pub fn no_start_file(infer: &str, path: &Path, faults: &[String]) -> Diagnostic {
     let text = format!("`{infer}` cannot start from `{}`", path.display());
     let diagnostic = error(&NO_START_FILE, Fault::Data, text);
-    faults.iter().fold(diagnostic, |diagnostic, fault| diagnostic.note(fault))
+    faults
+        .iter()
+        .fold(diagnostic, |diagnostic, fault| diagnostic.note(fault))
 }
 
 /// No posterior can be made of the iterates.
 pub fn too_few_iterates(infer: &str, found: usize, least: usize) -> Diagnostic {
     let text = format!("`{infer}` took {found} iterates before it stopped, but needs {least}");
-    error(&TOO_FEW_ITERATES, Fault::Program, text)
-        .help("lower `warmup` or `every`, or raise `patience`")
+    error(&TOO_FEW_ITERATES, Fault::Program, text).help("lower `warmup` or `every`, or raise `patience`")
 }
 
 /// A batch that cannot hold a row of every file.
@@ -357,73 +305,23 @@ pub fn too_many_files(infer: &str, why: &str, help: &str) -> Diagnostic {
     error(&TOO_MANY_FILES, Fault::Program, format!("`{infer}`: {why}")).help(help)
 }
 
-/// An approximation without a maximum: the weights of a site start at random.
-pub fn no_maximum(infer: &str, site: &str) -> Diagnostic {
-    let text = format!("`{infer}` takes its start for the maximum, but `{site}` starts at random");
-    error(&NO_MAXIMUM, Fault::Program, text).help("start from another infer or a file, or search for some epochs")
-}
-
-/// The likelihood of a row, counted from 0, has no second derivative.
-pub fn no_curvature(infer: &str, row: usize, why: &str) -> Diagnostic {
+/// An infer that is told to start from another, which found nothing on a split, counted from 0.
+pub fn nothing_found(infer: &str, from: &str, split: usize) -> Diagnostic {
     let text = format!(
-        "the second derivative of the log likelihood of `{infer}` in row {} {why}",
-        row + 1
+        "`{infer}` starts from `{from}`, which found nothing on split {}",
+        split + 1
     );
-    error(&NO_CURVATURE, Fault::Program, text).help("standardise the inputs and the target")
+    error(&NOTHING_FOUND, Fault::Program, text).help(format!("run `{from}` on data with the same splits"))
 }
 
-/// The sum of curvature and prior is no precision.
-pub fn no_posterior(infer: &str, why: &str) -> Diagnostic {
-    let text = format!("`{infer}` has no Gaussian around its maximum: {why}");
-    error(&NO_POSTERIOR, Fault::Program, text)
-        .help("take `curvature = ggn` and a prior with a second derivative, such as a Normal")
-}
-
-/// A subnetwork that is too large.
-pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usize) -> Diagnostic {
+/// A joint covariance of so many outputs that is above the limit.
+pub fn too_large_together(infer: &str, outputs: usize, need: u64, limit: u64) -> Diagnostic {
     let text = format!(
-        "`{infer}` takes a subnetwork of {wanted} weights, but only {alive} of {parameters} move an output on the training rows"
+        "the joint covariance of {outputs} outputs under `{infer}` needs {} of memory, the limit is {}",
+        size(need),
+        size(limit)
     );
-    error(&TOO_FEW_WEIGHTS, Fault::Program, text).help(format!("take at most {alive} weights"))
-}
-
-/// An earlier infer that does not rank the weights.
-pub fn no_variances(infer: &str, by: &str) -> Diagnostic {
-    let text = format!("`{infer}` ranks weights by their variances under `{by}`, which has none for them");
-    error(&NO_VARIANCES, Fault::Program, text)
-}
-
-/// A link for another likelihood.
-pub fn no_link(infer: &str) -> Diagnostic {
-    let text = format!("the link of `{infer}` does not fit its likelihood");
-    error(&NO_LINK, Fault::Program, text).help("take `link = weights`, which serves every model")
-}
-
-/// A warning: the log posterior could rise by so much, over so many weights.
-pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, searched: bool) -> Diagnostic {
-    let what = match searched {
-        true => "the search ended before the maximum",
-        false => "its start is no maximum of its posterior",
-    };
-    let text = format!("`{infer}`: {what}: the log posterior could rise by {rise:.1} over {weights} weights");
-    let mut warning = error(&NOT_AT_MAXIMUM, Fault::Program, text);
-    warning.severity = Severity::Warning;
-    match searched {
-        true => warning.help("search for more epochs, with `schedule = cosine`"),
-        false => warning.help("search from there for some epochs: `epochs = 100`"),
-    }
-}
-
-/// An infer whose outputs have no covariance of all rows together.
-pub fn no_joint(infer: &str) -> Diagnostic {
-    let text = format!("`{infer}` has no covariance of the outputs of several rows");
-    error(&NO_JOINT, Fault::Usage, text).help("name a `laplace` infer with `--infer`")
-}
-
-/// A prior that a form cannot represent.
-pub fn dependent_prior(infer: &str) -> Diagnostic {
-    let text = format!("weights of `{infer}` depend on each other under the prior, which only a full precision represents");
-    error(&DEPENDENT_PRIOR, Fault::Program, text).help("take `structure = full`")
+    error(&TOO_LITTLE_MEMORY, Fault::Usage, text).help("ask for fewer rows at once")
 }
 
 /// Nothing to report on.

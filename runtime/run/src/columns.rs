@@ -105,6 +105,13 @@ impl<'a> Columns<'a> {
                 sd.extend(both.map(|(x, y)| x.hypot(*y)));
             }
         }
+        let quantiles = &predictive.quantiles;
+        if quantiles.iter().all(|exact| exact.len() == rows) {
+            for ((_, column), exact) in others.iter_mut().skip(1).zip(quantiles) {
+                column.truncate(column.len().saturating_sub(rows));
+                column.extend(exact);
+            }
+        }
     }
 
     /// The columns with their names, after the number of each row.
@@ -114,7 +121,11 @@ impl<'a> Columns<'a> {
             ResultColumn::Int((0..self.rows as i64).collect()),
         );
         let parts = NAMES.map(str::to_owned).into_iter().zip(self.parts);
-        let filled = self.reals.into_iter().chain(parts).filter(|(_, column)| !column.is_empty());
+        let filled = self
+            .reals
+            .into_iter()
+            .chain(parts)
+            .filter(|(_, column)| !column.is_empty());
         std::iter::once(rows)
             .chain(filled.map(|(name, column)| (name, ResultColumn::Real(column))))
             .collect()

@@ -83,7 +83,11 @@ fn data(spec: &DataSpec, schema: &Schema) -> Data {
     let used = (schema.train + schema.validation + schema.test + schema.outliers) as u64;
     let has_file = matches!(spec.outliers, Some(Outliers::File(_)));
     let others = [(of_files, schema.test), (has_file, schema.outliers)];
-    let others: usize = others.iter().filter(|(held, _)| *held).map(|(_, rows)| rows).sum();
+    let others: usize = others
+        .iter()
+        .filter(|(held, _)| *held)
+        .map(|(_, rows)| rows)
+        .sum();
     let all = (schema.rows + others) as u64;
     // The inputs of `idx` files stay bytes, and only become reals as inputs.
     let is_bytes = |field: &Field| spec.format == Format::Idx && field.shape.len() == 1;

@@ -127,7 +127,8 @@ impl Fingerprint {
 fn is_needed(manifest: &Manifest, name: &str) -> bool {
     manifest.infers.iter().any(|infer| {
         let mut taken = infer.states.iter().filter_map(|state| state.from.as_ref());
-        matches!(&infer.start, Some(Start::Infer(from)) if from == name) || taken.any(|(from, _)| from == name)
+        matches!(&infer.start, Some(Start::Infer(from)) if from == name)
+            || taken.any(|(from, _)| from == name)
     })
 }
 

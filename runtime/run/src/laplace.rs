@@ -68,8 +68,12 @@ pub fn laplace(
     if context.interrupt.is_raised() {
         return Err(Stop::Interrupted);
     }
-    let members = 0..starts.given().max(1);
-    let starts = members.map(|member| starts.of(context.seed, member)).collect();
+    let laplace = part(infer)?;
+    let one = |member| -> Result<Values, Stop> {
+        search::stated(infer, laplace, starts, member)?;
+        Ok(starts.of(context.seed, member))
+    };
+    let starts = (0..starts.count().max(1)).map(one).collect::<Result<_, Stop>>()?;
     let found = approximate(infer, dataset, starts, earlier, context)?;
     context.checkpoint.keep(&infer.name, split, &Kept::of(&found))?;
     Ok(found)
@@ -90,7 +94,7 @@ fn approximate(
         return Err(codes::dependent_prior(&infer.name).into());
     }
     let mut members = Vec::with_capacity(starts.len());
-    let mut last = None;
+    let mut kept = None;
     let around = Around {
         infer,
         laplace,
@@ -99,14 +103,15 @@ fn approximate(
         context,
     };
     for start in starts {
+        around.refuse(&start)?;
         let (fitted, factor) = match laplace.options.online {
             true => around.online(start)?,
             false => (search::maximum(infer, laplace, dataset, start, context)?, None),
         };
         members.push(around.gaussian(&fitted.values, factor)?);
-        last = Some(fitted);
+        kept.get_or_insert(fitted);
     }
-    let (Some(fitted), Some(first)) = (last, members.first()) else {
+    let (Some(fitted), Some(first)) = (kept, members.first()) else {
         return Err(codes::no_rows(&infer.data).into());
     };
     Ok(Approximated {
@@ -124,7 +129,11 @@ fn warnings(infer: &Infer, laplace: &Laplace, members: &[Gaussian]) -> Vec<Diagn
         let rise = member.facts.rise.filter(|rise| *rise > RISE * weights as f64)?;
         Some(codes::not_at_maximum(&infer.name, rise, weights, laplace.search))
     });
-    far.take(1).collect()
+    let ends = members.iter().filter_map(|member| member.facts.at_end);
+    let ends = ends.map(|factor| codes::factor_at_end(&infer.name, factor));
+    let is_unsettled = members.iter().any(|member| member.facts.unsettled);
+    let unsettled = is_unsettled.then(|| codes::factors_not_found(&infer.name));
+    far.take(1).chain(ends.take(1)).chain(unsettled).collect()
 }
 
 /// What is approximated, given what.
@@ -158,10 +167,27 @@ impl Around<'_> {
         )
     }
 
+    /// Refuses to maximise a marginal likelihood that is not known. Whether a prior is Normal does not depend on the weights.
+    fn refuse(&self, start: &Values) -> Result<(), Stop> {
+        let options = &self.laplace.options;
+        let option = match (options.online, options.prior_precision) {
+            (true, _) => "online = true",
+            (false, PriorPrecision::MarginalLikelihood) => "prior_precision = marginal_likelihood",
+            (false, PriorPrecision::Given(_) | PriorPrecision::Validation) => return Ok(()),
+        };
+        let evaluation = self.evaluation(start)?;
+        let local = Local::new(&evaluation, options.structure == Structure::Full)?;
+        match local.is_normal(self.infer.precision, &self.context.pool) {
+            true => Ok(()),
+            false => Err(codes::prior_not_normal(&self.infer.name, option).into()),
+        }
+    }
+
     /// The curvatures of likelihood and prior.
     fn before<'e>(&'e self, evaluation: &'e Evaluation<'e>) -> Result<Before<'e>, Stop> {
         let options = &self.laplace.options;
         let local = Local::new(evaluation, options.structure == Structure::Full)?;
+        let is_normal = local.is_normal(self.infer.precision, &self.context.pool);
         let (log_likelihood, mut gradient) = jacobians::gradient(evaluation)?;
         let stated = match options.prior_precision {
             PriorPrecision::Given(factor) if factor != 1.0 => {
@@ -173,6 +199,7 @@ impl Around<'_> {
         let (index, full) = subnetwork.map_or((None, None), |found| (Some(found.index), found.full));
         let which = index.as_deref().map_or(Which::All, Which::Selected);
         let curve::Curved { curvature, clipped } = curve::curvature(evaluation, which)?;
+        let log_prior = index.is_none().then_some(local.log_prior);
         let (mut prior, mut slope) = (local.prior, local.slope);
         if let Some(index) = &index {
             prior = prior.select(index);
@@ -192,6 +219,8 @@ impl Around<'_> {
                 prior,
                 slope,
                 log_likelihood,
+                log_prior,
+                is_normal,
             },
             facts: Facts {
                 parameters: self.laplace.parameters,
@@ -228,7 +257,10 @@ impl Around<'_> {
         if is_same {
             member.facts.rise = self.rise(Some(&member.posterior), &slope);
         }
-        member.facts.wasserstein = full.map(|full| self.distance(&full, &member));
+        // A factor that was tuned for the subnetwork is not that of the Gaussian that chose it.
+        let is_given = matches!(options.prior_precision, PriorPrecision::Given(_)) && given.is_none();
+        let distance = full.filter(|_| is_given).map(|full| self.distance(full, &member));
+        member.facts.wasserstein = distance;
         Ok(member)
     }
 
@@ -282,15 +314,13 @@ impl Around<'_> {
     }
 
     /// The distance from the Gaussian of all weights to that of a subnetwork.
-    fn distance(&self, full: &algebra::posterior::Posterior, member: &Gaussian) -> f64 {
+    fn distance(&self, full: algebra::posterior::Posterior, member: &Gaussian) -> f64 {
         let pool = &self.context.pool;
-        let covariance = |posterior: &algebra::posterior::Posterior| {
-            posterior
-                .solve(&Matrix::identity(posterior.elements()), pool)
-                .values
-        };
+        let covariance = full.inverse(pool);
+        drop(full);
+        let own = member.posterior.inverse(pool);
         let index = member.index.as_deref().unwrap_or_default();
-        algebra::select::wasserstein(&covariance(full), &covariance(&member.posterior), index)
+        algebra::select::wasserstein(&covariance.values, &own.values, index)
     }
 }
 

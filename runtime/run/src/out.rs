@@ -14,8 +14,8 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_data::Preparation;
 use bnnc_data::write::{self, ResultColumn};
-use bnnc_laplace::posterior::Array;
 use bnnc_kernels::pool::Pool;
+use bnnc_laplace::posterior::Array;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -27,6 +27,8 @@ use std::sync::Arc;
 pub struct SavedRun {
     /// The program's path.
     pub program: PathBuf,
+    /// Its text, which may have been edited since.
+    pub text: String,
     /// The options that shaped it, as given on the command line.
     pub settings: Vec<String>,
     /// `--data` options.
@@ -245,7 +247,10 @@ fn each_tensor(
     let bytes = std::fs::read(&path).map_err(|error| fail(error.to_string()))?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|error| fail(error.to_string()))?;
     let mut all = tensors.tensors();
-    let split = |name: &str| name.rsplit_once('#').and_then(|(_, split)| split.parse::<usize>().ok());
+    let split = |name: &str| {
+        name.rsplit_once('#')
+            .and_then(|(_, split)| split.parse::<usize>().ok())
+    };
     all.sort_by_key(|(name, _)| split(name));
     for (name, view) in &all {
         let Some((infer, name)) = name.split_once('/') else {

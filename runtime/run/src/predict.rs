@@ -46,13 +46,19 @@ pub struct Predictive {
     pub epistemic: Vec<f64>,
     /// Standard deviation of the target given the parameters, by row; empty where it is left to the draws.
     pub aleatoric: Vec<f64>,
+    /// The exact quantiles [`PROBABILITIES`] of the target, by row; empty where they are left to the draws.
+    pub quantiles: [Vec<f64>; 3],
 }
 
+/// The probabilities of [`Predictive::quantiles`].
+pub const PROBABILITIES: [f64; 3] = [0.05, 0.5, 0.95];
+
 impl Predictive {
-    /// Brings means and draws of a standardised target to its original units; classes have none.
+    /// Brings means, draws and quantiles of a standardised target to its original units; classes have none.
     pub fn undo(&mut self, output: &Output, standardisation: Standardisation) {
         if matches!(output.kind, OutputKind::Real | OutputKind::Count) {
-            for value in self.mean.iter_mut().chain(&mut self.draw) {
+            let quantiles = self.quantiles.iter_mut().flatten();
+            for value in self.mean.iter_mut().chain(&mut self.draw).chain(quantiles) {
                 *value = standardisation.undo(*value);
             }
             for deviation in self.epistemic.iter_mut().chain(&mut self.aleatoric) {

@@ -336,7 +336,9 @@ fn turned_table(outcome: &Outcome) -> String {
     }
     for (degrees, metrics) in &lines {
         text.push_str(&format!("\n  {degrees:<8}"));
-        metrics.iter().for_each(|(_, mean, _)| text.push_str(&format!(" {:>14}", number(*mean))));
+        metrics
+            .iter()
+            .for_each(|(_, mean, _)| text.push_str(&format!(" {:>14}", number(*mean))));
     }
     text + "\n\n"
 }
@@ -347,13 +349,15 @@ fn rejection_table(outcome: &Outcome) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let row = |name: &str, of: &dyn Fn(&(f64, f64, Option<f64>)) -> String| {
-        let cells: String = lines.iter().map(|line| format!(" {:>7}", of(line))).collect();
-        format!("  {name:<18}{cells}\n")
-    };
-    let fractions = row("most unsure", &|line| format!("-{} %", rounded(100.0 * line.0)));
-    let accuracies = row("accuracy of others", &|line| format!("{:.4}", line.1));
-    format!("{fractions}{accuracies}\n")
+    let fractions: String = lines
+        .iter()
+        .map(|line| format!(" {:>7}", format!("{} %", rounded(100.0 * line.0))))
+        .collect();
+    let accuracies: String = lines.iter().map(|line| format!(" {:>7.4}", line.1)).collect();
+    format!(
+        "  {:<18}{fractions}\n  {:<18}{accuracies}\n\n",
+        "rejected", "accuracy of others"
+    )
 }
 
 /// The metrics of a pruning table: how often or how far it errs, and how much it knows.

@@ -87,7 +87,7 @@ impl Found {
         match self {
             Found::Fitted(fitted) => &fitted.values,
             Found::Sampled(sampled) => &sampled.mean,
-            Found::Approximated(found) => &found.fitted.values,
+            Found::Approximated(found) => &found.values,
             Found::Collected(found) => &found.mean,
         }
     }
@@ -107,6 +107,14 @@ impl Found {
         match self {
             Found::Sampled(sampled) => Some(sampled),
             Found::Fitted(_) | Found::Approximated(_) | Found::Collected(_) => None,
+        }
+    }
+
+    /// What is worth knowing of an approximation.
+    fn warnings(&self) -> &[Diagnostic] {
+        match self {
+            Found::Approximated(found) => &found.warnings,
+            Found::Fitted(_) | Found::Sampled(_) | Found::Collected(_) => &[],
         }
     }
 
@@ -210,7 +218,11 @@ impl Outcome {
 
     /// The table of rejections over all splits: fraction, mean accuracy, standard error.
     pub fn rejection(&self) -> Vec<(f64, f64, Option<f64>)> {
-        let tables: Vec<_> = self.splits.iter().map(|split| split.rejection.as_slice()).collect();
+        let tables: Vec<_> = self
+            .splits
+            .iter()
+            .map(|split| split.rejection.as_slice())
+            .collect();
         rejection_over(&tables)
     }
 }
@@ -320,7 +332,8 @@ impl Run<'_> {
             });
         }
         if let Some(mut outcome) = outcome {
-            for warning in &outcome.dataset.warnings {
+            let found = outcome.splits.iter().flat_map(|split| split.found.warnings());
+            for warning in outcome.dataset.warnings.iter().chain(found) {
                 if !self.result.warnings.contains(warning) {
                     self.result.warnings.push(warning.clone());
                 }
@@ -330,7 +343,6 @@ impl Run<'_> {
                     Found::Fitted(fitted) => outcome.sites = summaries(infer, &fitted.values, &self.context)?,
                     Found::Approximated(found) => {
                         outcome.sites = laplace::report::summaries(infer, found, &self.context)?;
-                        self.result.warnings.extend(found.warnings.iter().cloned());
                     }
                     Found::Collected(found) => {
                         outcome.sites = summaries_of_draws(infer, &found.values, found.draws, &self.context)?;
@@ -388,7 +400,13 @@ impl Run<'_> {
                 let earlier = (self.manifest, &*self.result.outcomes, split);
                 let variances = |name: &str| laplace::spread::of_infer(infer, name, earlier, &self.context);
                 let given = (&starts, split);
-                Found::Approximated(Box::new(laplace(infer, &dataset, given, &variances, &self.context)?))
+                Found::Approximated(Box::new(laplace(
+                    infer,
+                    &dataset,
+                    given,
+                    &variances,
+                    &self.context,
+                )?))
             }
             Work::Swag(_) | Work::Ensemble(_) => {
                 Found::Collected(Box::new(self.collected(infer, &dataset, &starts, split)?))

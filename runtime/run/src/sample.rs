@@ -121,7 +121,9 @@ pub fn sample(
     if interrupted {
         // Nothing can be said of chains that were stopped before their first draw.
         let numbers = 0..chains.len();
-        without_draws = numbers.filter(|number| chains[*number].store.is_empty()).collect();
+        without_draws = numbers
+            .filter(|number| chains[*number].store.is_empty())
+            .collect();
         chains.retain(|chain| !chain.store.is_empty());
     }
     let all: usize = chains.iter().map(|chain| chain.store.len()).sum();

@@ -2,9 +2,11 @@
 
 pub mod file;
 
+use crate::codes;
 use crate::states::{self, Values};
 use bnnc_abi::manifest::{Infer, Start};
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::Sizes;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -32,7 +34,7 @@ impl<'a> Starts<'a> {
     /// Finds what the infer is told to start from.
     ///
     /// # Errors
-    /// A file that cannot be read or does not fit.
+    /// A file that cannot be read or does not fit; an earlier infer that found nothing on this split.
     pub fn new(infer: &'a Infer, earlier: &Earlier, split: usize) -> Result<Starts<'a>, Diagnostic> {
         let given = match &infer.start {
             None => Vec::new(),
@@ -40,7 +42,7 @@ impl<'a> Starts<'a> {
             Some(Start::Infer(name)) => match earlier.get(name) {
                 Some(found) if found.members.is_empty() => vec![found.point.clone()],
                 Some(found) => found.members.clone(),
-                None => Vec::new(),
+                None => return Err(codes::nothing_found(&infer.name, name, split)),
             },
         };
         let points = earlier.iter();
@@ -54,14 +56,32 @@ impl<'a> Starts<'a> {
     }
 
     /// How many different starts were given: more than one where an ensemble is continued.
-    pub fn given(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.given.len()
+    }
+
+    /// Whether a state of a member starts from what was given for it, in its own size, rather than as a state begins by itself.
+    pub fn gives(&self, member: usize, state: &str) -> bool {
+        let Some(state) = self.infer.states.iter().find(|known| known.name == state) else {
+            return false;
+        };
+        let values = match &state.from {
+            Some((infer, name)) => self.earlier.get(infer).and_then(|found| found.get(name)),
+            None => self.given(member).and_then(|given| given.get(&state.name)),
+        };
+        values.is_some_and(|values| values.len() == state.shape.count(&Sizes::default()))
+    }
+
+    /// What was given for a member.
+    fn given(&self, member: usize) -> Option<&Values> {
+        let given = self.given.get(member % self.given.len().max(1))?;
+        Some(given)
     }
 
     /// The start of a member, with random numbers of a seed where nothing else is said. An infer that has no members starts as the first.
     pub fn of(&self, seed: u64, member: usize) -> Values {
         let mut start = states::start(&self.infer.states, seed, &self.earlier);
-        if let Some(given) = self.given.get(member % self.given.len().max(1)) {
+        if let Some(given) = self.given(member) {
             warm(self.infer, &mut start, given);
         }
         start

@@ -38,14 +38,16 @@ def data(task, mnist):
 
 
 def train(bnnc, task, mnist, folder):
-    """Trains the network and keeps its weights under the names of the sites, on their own scale."""
+    """Trains the network and keeps its weights under the names of the sites, the noise on its own scale."""
     out = os.path.join(folder, "trained")
     command = [bnnc, "run", program(task), "--only", "mode", "--out", out, *data(task, mnist)]
     subprocess.run(command, check=True, capture_output=True)
-    sites = {}
-    for name, values in load_file(os.path.join(out, "posterior.safetensors")).items():
-        site = name.removeprefix("mode/").removesuffix("/loc")
-        sites[site] = numpy.exp(values) if site == "sigma" else values
+    sites = load_file(os.path.join(out, "posterior.safetensors"))
+    sites = {name.removeprefix("mode/").removesuffix("/loc"): values for name, values in sites.items()}
+    with open(os.path.join(out, "result.json")) as file:
+        found = json.load(file)["infer"]["mode"]["parameters"]
+    if "sigma" in sites:
+        sites["sigma"] = numpy.array(found["sigma"]["mean"])
     save_file(sites, weights(folder))
 
 

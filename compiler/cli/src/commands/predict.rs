@@ -35,7 +35,7 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
         ..Compile::default()
     };
     let options = session::options(&flags).map_err(|found| display.show(&found, &nowhere))?;
-    let program = session::load(&saved.program, &options, display, false)?;
+    let program = session::load_text(&saved.program, &saved.text, &options, display, false)?;
     let schemas = session::schemas(&program, &options, display)?;
     let compiled = compile(&program, &schemas, &options)
         .map_err(|failure| display.failure(&failure, &program.sources))?;
@@ -58,7 +58,8 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     let context = Context::new(pool, saved.seed);
     if let Some(path) = &arguments.joint {
         let at = (values, &*arguments.run);
-        let covariance = bnnc_run::run::joint(infer, preparation, at, rows.clone(), &context)
+        let within = (session::available_memory(), &context);
+        let covariance = bnnc_run::run::joint(infer, preparation, at, rows.clone(), within)
             .map_err(|stop| stopped(&stop, &program, display))?;
         let sizes = [covariance.rows, covariance.columns];
         let written = bnnc_data::write::npy(path, &sizes, &covariance.values);

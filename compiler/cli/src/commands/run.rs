@@ -67,7 +67,7 @@ fn run_inner(arguments: &Run) -> Result<u8, u8> {
     };
     session::say(&text);
     if let Some(folder) = folder(arguments) {
-        let written = bnnc_run::out::write(folder, &compiled.manifest, &result, saved(arguments));
+        let written = bnnc_run::out::write(folder, &compiled.manifest, &result, saved(arguments, &program));
         written.map_err(|diagnostic| display.show(&[diagnostic], &program.sources))?;
     }
     Ok(status(arguments, &result))
@@ -151,10 +151,11 @@ fn status(arguments: &Run, result: &RunResult) -> u8 {
 }
 
 /// What a later `bnnc predict` needs.
-fn saved(arguments: &Run) -> SavedRun {
+fn saved(arguments: &Run, program: &Program) -> SavedRun {
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     SavedRun {
         program: absolute(&arguments.file),
+        text: program.source.text.to_string(),
         settings: arguments.compile.set.clone(),
         data: arguments.compile.data.clone(),
         seed: arguments.compile.seed,

@@ -1,5 +1,6 @@
 //! Which items an item mentions: names in its text that none of its own variables hide.
 
+use bnnc_abi::method::{self, OptionKind};
 use bnnc_grammar::ast::{
     Arg, Comprehension, Definition, DefinitionKind, Expr, ExprKind, Index, ItemKind, Param, Setting, Stmt,
     StmtKind, Type,
@@ -158,7 +159,7 @@ impl Walk {
                     // The score of a subnetwork may be an infer.
                     if &*setting.name.name == "over" {
                         args.iter()
-                            .filter(|arg| arg.name.is_some())
+                            .filter(|arg| arg.name.is_some() && !is_score(&arg.value))
                             .for_each(|Arg { value, .. }| self.expr(value));
                     }
                 }
@@ -224,4 +225,14 @@ impl Walk {
             }
         }
     }
+}
+
+/// Whether a value is the name of a score that methods have themselves.
+fn is_score(value: &Expr) -> bool {
+    let options = method::ALL.iter().flat_map(|method| method.options);
+    let mut scores = options.filter_map(|option| match option.kind {
+        OptionKind::Weights(scores) => Some(scores),
+        _ => None,
+    });
+    matches!(&*value.kind, ExprKind::Name(name) if scores.any(|scores| scores.contains(&&**name)))
 }

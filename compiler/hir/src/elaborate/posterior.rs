@@ -255,7 +255,9 @@ impl<'a> Line<'a> {
     fn value_of(&self, site: &Site) -> Type {
         let is_point = &*self.item().name == POINT;
         match &self.item().on {
-            Ty::Tensor(Elem::Real(Support::Real), _) if !is_point => dist::unconstrained(site.support, &site.ty),
+            Ty::Tensor(Elem::Real(Support::Real), _) if !is_point => {
+                dist::unconstrained(site.support, &site.ty)
+            }
             _ => site.ty.clone(),
         }
     }

@@ -41,7 +41,7 @@ code!(
     "E0255",
     "a method that is not built yet",
     "The method belongs to the language, but this version cannot run it. `check` says so as a warning; `run` refuses.",
-    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = laplace(M, d)",
+    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = collapsed(M, d)",
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)"
 );
 code!(

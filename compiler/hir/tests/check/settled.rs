@@ -182,6 +182,12 @@ fn an_infer_does_not_hide_a_function() {
 }
 
 #[test]
+fn a_score_is_no_infer_of_the_same_name() {
+    let text = "data d = csv(\"d.csv\")\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\ninfer marginal = laplace(M, d) { over = subnetwork(1, by = marginal) }\ninfer other = laplace(M, d) { over = subnetwork(1, by = later) }\ninfer later = swag(M, d)";
+    assert_eq!(check(text).errors().len(), 0, "{}", check(text).text());
+}
+
+#[test]
 fn constants_that_divide_are_dims() {
     let text = "const SIZE = 50\nconst HALF = SIZE / 2\nfn f(x: real[HALF]) -> real[25] {\n  return x\n}";
     assert_eq!(check(text).text(), "");

@@ -68,6 +68,60 @@ posterior Q of N {
 
 infer q = vi(Q, d)"# => r#"E0253 13:14 `vi` needs a family for every site, but `out.w`, `out.b` has none | 9:1 `Q` is here | help: add `out.w, out.b ~ Normal(scale = 0.1)`, or another family"#;
 
+    a_subnetwork_without_a_size: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  y ~ Normal(w * x, 1)
+}
+
+infer a = laplace(M, d) { over = subnetwork() }"# => r#"E0258 8:34 `over` must be `subnetwork(size, by = score)`"#;
+
+    a_subnetwork_of_nothing: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  y ~ Normal(w * x, 1)
+}
+
+infer a = laplace(M, d) { over = subnetwork(0) }"# => r#"E0258 8:34 `over` must be a whole number of weights, or a fraction of them below 1, found 0"#;
+
+    a_subnetwork_by_nobody: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  y ~ Normal(w * x, 1)
+}
+
+infer a = laplace(M, d) { over = subnetwork(1, by = diagnal) }"# => r#"E0258 8:53 `by` must be one of `diagonal`, `marginal`, `magnitude`, `random`, `a`, found `diagnal` | help: did you mean `diagonal`?"#;
+
+    weights_by_a_number: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  y ~ Normal(w * x, 1)
+}
+
+infer a = laplace(M, d) { over = 3 }"# => r#"E0258 8:34 `over` must be `all`, `last_layer`, names in brackets, or `subnetwork(size, by = score)`"#;
+
+    a_precision_of_zero: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  y ~ Normal(w * x, 1)
+}
+
+infer a = laplace(M, d) { prior_precision = 0 }"# => r#"E0258 8:45 `prior_precision` must be a positive number or one of `marginal_likelihood`, `validation`, found 0"#;
+
+    a_start_from_no_file: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  y ~ Normal(w * x, 1)
+}
+
+infer a = map(M, d) { start = safetensors(3) }"# => r#"E0258 8:31 `start` must be the name of an infer, or a file as in `safetensors("weights.safetensors")`"#;
+
     a_misspelt_method: r#"data d = csv("d.csv")
 
 model M(x: real) -> y: real {

@@ -118,6 +118,8 @@ struct Product {
     node: Value,
     /// Which operand depends on the example.
     operand: usize,
+    /// What that takes its elements from.
+    source: Value,
     /// The sites that the weights are made of.
     sites: Vec<Arc<str>>,
 }
@@ -164,7 +166,13 @@ fn products(row: &Function, model: &Model, layers: &[Arc<str>]) -> Vec<Product> 
             _ => sites.iter().any(is_named),
         };
         if of_row.contains(&input) && is_chosen {
-            found.push(Product { node, operand, sites });
+            let source = source(row, &of_row, input);
+            found.push(Product {
+                node,
+                operand,
+                source,
+                sites,
+            });
         }
     }
     found
@@ -182,7 +190,7 @@ fn layer(site: &str) -> &str {
 
 /// What an operand takes its elements from: a window that slides over a picture shows an element several times, and it is dropped in all
 /// of them or in none.
-fn source(row: &Function, value: Value) -> Value {
+fn source(row: &Function, of_row: &HashSet<Value>, value: Value) -> Value {
     let args = row.args(value);
     let moves = [
         &ops::reshape::RESHAPE,
@@ -192,11 +200,12 @@ fn source(row: &Function, value: Value) -> Value {
         &ops::broadcast::BROADCAST,
         &ops::gather::GATHER,
     ];
-    if is_application(row, value, &moves) {
-        return source(row, args[0]);
+    // A table that no example has a say in is not dropped; what an example looks up in it is.
+    if is_application(row, value, &moves) && of_row.contains(&args[0]) {
+        return source(row, of_row, args[0]);
     }
     if is_application(row, value, &[&ops::concat::CONCAT]) {
-        let sources: HashSet<Value> = args.iter().map(|arg| source(row, *arg)).collect();
+        let sources: HashSet<Value> = args.iter().map(|arg| source(row, of_row, *arg)).collect();
         let mut sources = sources.into_iter();
         if let (Some(only), None) = (sources.next(), sources.next()) {
             return only;
@@ -268,7 +277,7 @@ impl<'a> Masker<'a> {
     /// The operand of a product with its source under the mask of the layer.
     fn dropped(&mut self, product: &Product, operand: Value) -> Value {
         let layer = product.sites.first().map_or("", |site| layer(site)).to_owned();
-        let source = source(self.row, operand);
+        let source = product.source;
         let key = (layer.clone(), source);
         let masked = match self.masked.get(&key) {
             Some(masked) => *masked,

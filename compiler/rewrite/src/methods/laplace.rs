@@ -9,6 +9,7 @@ mod columns;
 mod gradient;
 mod inputs;
 mod jacobian;
+mod known;
 mod kronecker;
 mod likelihood;
 mod outputs;
@@ -110,7 +111,10 @@ pub fn approximation(
     let all = Parts::new(densities, model, &plans)?;
     let parameters = all.weights.iter().map(|plan| elements(plan)).sum();
     let chosen = choice::chosen(&all, over)?;
-    let parts = Parts { weights: chosen, ..all };
+    let parts = Parts {
+        weights: chosen,
+        ..all
+    };
     let drawn: Vec<Arc<str>> = parts.weights.iter().map(|plan| state(plan).into()).collect();
     let (mut blocks, mut factors, mut turned) = (Vec::new(), None, None);
     if wanted.factors {

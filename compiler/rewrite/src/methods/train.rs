@@ -231,7 +231,9 @@ impl Task<'_> {
         let moved = states::optimised(self.plans);
         for plan in self.plans.iter().filter(|plan| kl::is_point(plan.posterior)) {
             let param = plan.posterior.params.first();
-            let state = param.map(|param| plan::state_name(plan, param)).unwrap_or_default();
+            let state = param
+                .map(|param| plan::state_name(plan, param))
+                .unwrap_or_default();
             if !moved.iter().any(|(name, _)| **name == *state) {
                 continue;
             }

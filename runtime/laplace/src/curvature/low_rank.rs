@@ -78,7 +78,9 @@ pub type Passes<'a, E> = &'a mut dyn FnMut(&mut dyn FnMut(&Matrix)) -> Result<()
 impl Search {
     /// How many rows of noise the search starts from: a few more than wanted, so that the last pairs converge too.
     pub fn start_rows(&self, elements: usize) -> usize {
-        (self.rank + (self.rank / 4).clamp(4, 16)).min(elements)
+        self.rank
+            .saturating_add((self.rank / 4).clamp(4, 16))
+            .min(elements)
     }
 
     /// The eigenpairs of `G'G`, from standard normal noise [[`Search::start_rows`]`, D]`.

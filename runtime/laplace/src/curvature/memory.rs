@@ -38,7 +38,7 @@ pub fn bytes(structure: Structure, elements: usize, rows: usize, columns: usize,
         Structure::Kronecker => kronecker(d, blocks),
         Structure::LowRank(rank) => {
             let rank = rank as u64;
-            let block = (rank + (rank / 4).clamp(4, 16)).min(d);
+            let block = rank.saturating_add((rank / 4).clamp(4, 16)).min(d);
             // A basis of four blocks, its products, and the vectors, residuals and products of one pass.
             let [_, decomposition, posterior, whitened] = woodbury(rank, d);
             [

@@ -1,9 +1,10 @@
 //! The precision of the prior.
 
 use super::NotPositive;
-use crate::matrix::{Matrix, dot};
+use crate::matrix::Matrix;
 use crate::posterior::Cholesky;
 use bnnc_kernels::pool::Pool;
+use std::f64::consts::TAU;
 
 /// The precision of the prior: minus the second derivative of its log density.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,21 +67,25 @@ impl Prior {
         }
     }
 
-    /// `v' P0 v`.
-    pub fn quadratic(&self, deviation: &[f64]) -> f64 {
-        match &self.dense {
-            None => self
-                .precision
-                .iter()
-                .zip(deviation)
-                .map(|(precision, v)| precision * v * v)
-                .sum(),
-            Some(matrix) => matrix
-                .each_row()
-                .zip(deviation)
-                .map(|(row, v)| v * dot(row, deviation))
-                .sum(),
-        }
+    /// Numbers `[D]` with the sum `(w - m)' P0 (w - m)`, from the slope `-P0 (w - m)` of a Normal log density; of independent elements, those of
+    /// each element.
+    ///
+    /// # Errors
+    /// Where the prior is not positive definite.
+    pub fn scatter(&self, slope: &[f64], pool: &Pool) -> Result<Vec<f64>, NotPositive> {
+        let mut rooted = Matrix::from_row(slope);
+        self.root(pool)?.forward(&mut rooted, pool);
+        Ok(rooted.values.iter().map(|value| value * value).collect())
+    }
+
+    /// The log density of a Normal distribution with this precision, where that has this slope: `(log det P0 - D log(2 pi) - scatter) / 2`.
+    ///
+    /// # Errors
+    /// Where the prior is not positive definite.
+    pub fn log_density_of_normal(&self, slope: &[f64], pool: &Pool) -> Result<f64, NotPositive> {
+        let scatter: f64 = self.scatter(slope, pool)?.iter().sum();
+        let normaliser = self.log_determinant(pool) - slope.len() as f64 * TAU.ln();
+        Ok(0.5 * (normaliser - scatter))
     }
 
     /// Its whitening.

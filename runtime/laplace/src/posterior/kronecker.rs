@@ -124,7 +124,11 @@ impl EigenBlock {
 
     /// The same with its variances in the order of the elements.
     pub fn turned(&self) -> Turned<'_> {
-        let variances = self.deviations.iter().map(|deviation| deviation * deviation).collect();
+        let variances = self
+            .deviations
+            .iter()
+            .map(|deviation| deviation * deviation)
+            .collect();
         let coordinates = Matrix::new(self.second.rows, self.first.rows, variances);
         Turned {
             first: &self.first,

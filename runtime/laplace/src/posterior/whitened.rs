@@ -96,16 +96,6 @@ impl Whitened {
         Ok(ratios.sum())
     }
 
-    /// The effective number of parameters, `sum of mu / (mu + T t)` (MacKay 1992, equation 4.9): minus the derivative of the log determinant ratio by
-    /// the log of the factor.
-    pub fn effective(&self, factor: f64, temperature: f64) -> f64 {
-        let shares = self
-            .values
-            .iter()
-            .map(|value| value / (value + temperature * factor));
-        shares.sum()
-    }
-
     /// Brings Jacobians `[rows * columns, D]` into the coordinates.
     pub fn rotate(&self, jacobian: &Matrix, columns: usize, pool: &Pool) -> Rotated {
         let mut rows = jacobian.clone();

@@ -2,7 +2,7 @@
 //! equal weights.
 
 use crate::laplace::machines::Block;
-use crate::predict::Predictive;
+use crate::predict::{PROBABILITIES, Predictive};
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_laplace::link;
 
@@ -15,6 +15,8 @@ pub struct Normals {
     probabilities: Vec<f64>,
     /// The quantiles of the standard distribution.
     quantiles: Vec<f64>,
+    /// Those at [`PROBABILITIES`].
+    exact: [f64; 3],
 }
 
 /// One output of a row under one member.
@@ -39,6 +41,7 @@ impl Normals {
         Normals {
             probabilities,
             quantiles,
+            exact: PROBABILITIES.map(link::standard_quantile),
         }
     }
 
@@ -61,6 +64,10 @@ impl Normals {
             values.clear();
             values.resize(size, 0.0);
         }
+        predictive.quantiles.iter_mut().for_each(|values| {
+            values.clear();
+            values.resize(elements, 0.0);
+        });
         let mut marginals = Vec::with_capacity(members.len());
         for element in 0..elements {
             marginals.clear();
@@ -82,6 +89,9 @@ impl Normals {
                 predictive.draw[draw * elements + at] = only.mean + z * only.total;
             }
             (predictive.epistemic[at], predictive.aleatoric[at]) = (only.epistemic, only.aleatoric);
+            for (values, z) in predictive.quantiles.iter_mut().zip(self.exact) {
+                values[at] = only.mean + z * only.total;
+            }
             return;
         }
         let all = |of: fn(&Marginal) -> f64| marginals.iter().map(of).collect::<Vec<f64>>();
@@ -94,6 +104,9 @@ impl Normals {
             let quantile = |deviations: &[f64]| link::mixture_quantile(*probability, &means, deviations);
             predictive.mean[draw * elements + at] = quantile(&epistemic);
             predictive.draw[draw * elements + at] = quantile(&total);
+        }
+        for (values, probability) in predictive.quantiles.iter_mut().zip(PROBABILITIES) {
+            values[at] = link::mixture_quantile(probability, &means, &total);
         }
         let count = marginals.len() as f64;
         let mean = means.iter().sum::<f64>() / count;

@@ -203,6 +203,7 @@ fn second_derivative(
         machine.set_sizes(&sizes(some.rows).with(Symbol::Batch, rows))?;
         write_vectors(evaluation, &mut machine, &some)?;
         for from in (0..evaluation.rows()).step_by(rows) {
+            evaluation.heed()?;
             let block = from..evaluation.rows().min(from + rows);
             evaluation.call(&mut machine, &block, sizes(some.rows))?;
             add_products(evaluation, &machine, &mut products, 0)?;
@@ -238,14 +239,7 @@ fn hessian(evaluation: &Evaluation, which: Which) -> Result<Curvature, Stop> {
             matrix.append(&products.columns_at(&units));
         })?;
     }
-    // The two triangles differ by rounding errors.
-    for row in 0..units.len() {
-        for column in 0..row {
-            let mean = 0.5 * (matrix[(row, column)] + matrix[(column, row)]);
-            matrix[(row, column)] = mean;
-            matrix[(column, row)] = mean;
-        }
-    }
+    matrix.symmetrise();
     Ok(Curvature::Full(matrix))
 }
 

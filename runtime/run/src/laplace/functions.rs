@@ -13,6 +13,7 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
 use bnnc_laplace::link::Draws;
+use bnnc_laplace::root::Failure;
 
 /// The program of predictions from outputs.
 pub struct Functions {
@@ -110,7 +111,13 @@ impl Functions {
         let made = self
             .link
             .write(&block.outputs, covariance, &self.noise, &mut self.outputs);
-        made.map_err(|_| codes::no_curvature(&evaluation.infer.name, block.rows.start, "is not finite"))?;
+        made.map_err(|failure| {
+            let (row, why) = match failure {
+                Failure::NotFinite { row } => (row, "is not finite"),
+                Failure::NoConvergence { row } => (row, "has no eigenvalues that could be found"),
+            };
+            codes::no_covariance(&evaluation.infer.name, block.rows.start + row, why)
+        })?;
         let sizes = Sizes::default().with(Symbol::Draws, count);
         let machine = &mut self.machine;
         machine.set_sizes(&sizes.with(Symbol::Batch, rows))?;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// What a Laplace approximation is: one Gaussian, or a mixture with equal weights of several.
 #[derive(Clone, Debug)]
 pub struct Approximated {
-    /// How the last maximum was found.
+    /// How the maximum was found, of several the first.
     pub fitted: Fitted,
     /// The states at the maximum, of several at the first.
     pub values: Arc<Values>,
@@ -49,7 +49,7 @@ pub struct Facts {
     pub parameters: usize,
     /// Factors on the precision of the prior: by site where there is one each, else the only one, or the lowest and the highest.
     pub prior_precision: Vec<(String, f64)>,
-    /// Whether the precision of the prior was multiplied by the share of the weights that are random, and by what.
+    /// What the precision of the prior was multiplied by besides: the share of the weights that are random, or 1.
     pub prior_scale: f64,
     /// Of all training rows, at the maximum.
     pub log_likelihood: f64,
@@ -59,12 +59,17 @@ pub struct Facts {
     pub clipped: usize,
     /// How far the log posterior could rise in the approximation, where its slope is known.
     pub rise: Option<f64>,
-    /// The squared 2-Wasserstein distance to the Gaussian of all weights, where that was computed.
+    /// The squared 2-Wasserstein distance from the Gaussian of all weights, under the prior of the model times the factor that the options give, to
+    /// this one; none where the factor was tuned for this one.
     pub wasserstein: Option<f64>,
     /// The largest residual of the eigenpairs of a low-rank form, relative to the largest eigenvalue.
     pub residual: Option<f64>,
     /// The predictive log likelihood of a validation row, where it chose the factor.
     pub validation: Option<f64>,
+    /// A factor on the prior that is the first or the last of those that were searched.
+    pub at_end: Option<f64>,
+    /// Whether the search for factors took all its steps.
+    pub unsettled: bool,
 }
 
 impl Gaussian {
@@ -215,6 +220,7 @@ fn restored(laplace: &Laplace, values: &Arc<Values>, arrays: &[Array]) -> Result
         facts: Facts {
             weights: posterior.elements(),
             parameters: laplace.parameters,
+            prior_scale: 1.0,
             ..Facts::default()
         },
         posterior,

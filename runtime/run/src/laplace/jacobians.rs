@@ -276,6 +276,7 @@ pub fn gradient(evaluation: &Evaluation) -> Result<(f64, Vec<f64>), Stop> {
     let mut machine = evaluation.machine(artifact, Sizes::default().with(Symbol::Batch, size))?;
     let (mut log_likelihood, mut sums) = (0.0, vec![0.0; weights(evaluation)]);
     for from in (0..evaluation.rows()).step_by(size) {
+        evaluation.heed()?;
         let block = from..evaluation.rows().min(from + size);
         evaluation.call(&mut machine, &block, Sizes::default())?;
         log_likelihood += ports::scalar(&machine, "log_likelihood")?;

@@ -88,6 +88,7 @@ impl<'a> Evaluation<'a> {
             programs.selected.as_ref(),
             programs.squares.as_ref(),
             programs.spread.as_ref(),
+            programs.turned.as_ref(),
             programs.factors.as_ref(),
             programs.products.as_ref(),
             programs.functions.as_ref(),
@@ -193,6 +194,17 @@ impl<'a> Evaluation<'a> {
         Ok(())
     }
 
+    /// Stops where the user wants it.
+    ///
+    /// # Errors
+    /// The user's wish.
+    pub fn heed(&self) -> Result<(), Stop> {
+        match self.context.interrupt.is_raised() {
+            true => Err(Stop::Interrupted),
+            false => Ok(()),
+        }
+    }
+
     /// Runs a machine on some rows.
     ///
     /// # Errors
@@ -262,7 +274,7 @@ impl Blocks<'_> {
     /// The next block, if there is one.
     ///
     /// # Errors
-    /// A curvature that is not finite; a bug of the machine.
+    /// A curvature that is not finite; a bug of the machine; the user's wish to stop.
     pub fn advance(&mut self) -> Result<Option<&Block>, Stop> {
         self.advance_to(self.size)
     }
@@ -275,6 +287,10 @@ impl Blocks<'_> {
         let (from, all) = (self.block.rows.end, self.evaluation.rows());
         if from >= all {
             return Ok(None);
+        }
+        // Predictions go on, so that what is finished is reported.
+        if self.pulled != Pulled::Identity {
+            self.evaluation.heed()?;
         }
         let rows = from..all.min(from + size.min(self.size));
         self.evaluation.call(&mut self.machine, &rows, Sizes::default())?;

@@ -38,7 +38,15 @@ pub fn own(laplace: &Laplace) -> u64 {
         Over::Subnetwork {
             by: Score::Marginal, ..
         } => matrices(laplace, Structure::Full, all(laplace), 1),
-        Over::Subnetwork { .. } | Over::All => precision(laplace).unwrap_or(0),
+        Over::Subnetwork { .. } | Over::All => match laplace.options.structure {
+            Structure::Functional(_) => 0,
+            structure => matrices(laplace, structure, selected(laplace), 1).max(written(
+                laplace,
+                structure,
+                selected(laplace),
+                1,
+            )),
+        },
     }
 }
 
@@ -56,6 +64,12 @@ pub fn name(structure: Structure) -> &'static str {
 /// The bytes of the matrices of an approximation of so many weights.
 fn matrices(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) -> u64 {
     bytes(structure, weights, rows, laplace.outputs, &laplace.blocks).most()
+}
+
+/// The bytes of a Gaussian while it is written: its arrays are copied, and so are their bytes.
+fn written(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) -> u64 {
+    let bytes = bytes(structure, weights, rows, laplace.outputs, &laplace.blocks);
+    bytes.posterior.saturating_mul(3)
 }
 
 /// The bytes that an approximation on so many rows takes besides its search and the data: matrices, machines and blocks.
@@ -85,10 +99,30 @@ pub fn finding(laplace: &Laplace, rows: usize) -> u64 {
     ];
     // Slopes, precisions and gradients of all weights.
     let vectors = 8 * NUMBER * all as u64;
-    choosing
+    let finding = choosing
         .saturating_add(decomposing(laplace))
+        .saturating_add(dependent(laplace))
         .saturating_add(vectors)
-        .saturating_add(calls.into_iter().fold(0, u64::max))
+        .saturating_add(calls.into_iter().fold(0, u64::max));
+    finding.max(written(
+        laplace,
+        laplace.options.structure,
+        selected(laplace),
+        rows,
+    ))
+}
+
+/// The bytes of the matrix of a prior whose elements depend on each other, and of its factor.
+fn dependent(laplace: &Laplace) -> u64 {
+    match laplace.independent {
+        true => 0,
+        false => square(all(laplace)).saturating_mul(2),
+    }
+}
+
+/// The bytes of a square matrix.
+fn square(size: usize) -> u64 {
+    NUMBER.saturating_mul(size as u64).saturating_mul(size as u64)
 }
 
 /// The bytes of the eigenvalues of a whole matrix beyond those of its factor, where they are needed: a copy, and the work on it.
@@ -96,7 +130,7 @@ fn decomposing(laplace: &Laplace) -> u64 {
     let options = &laplace.options;
     let is_tuned = options.online || options.prior_precision == PriorPrecision::MarginalLikelihood;
     match options.structure {
-        Structure::Full if is_tuned => NUMBER * (selected(laplace) as u64).pow(2),
+        Structure::Full if is_tuned => square(selected(laplace)),
         Structure::Full
         | Structure::Diagonal
         | Structure::Kronecker
@@ -121,7 +155,8 @@ pub fn held(laplace: &Laplace, rows: usize) -> u64 {
 /// The bytes that predictions for so many rows take besides the Gaussian and the data.
 pub fn predicting(laplace: &Laplace, rows: usize, draws: usize) -> u64 {
     let programs = &laplace.programs;
-    let (artifact, weights) = match (&programs.spread, &programs.selected, &programs.jacobian) {
+    let around = programs.spread.as_ref().or(programs.turned.as_ref());
+    let (artifact, weights) = match (around, &programs.selected, &programs.jacobian) {
         (Some(artifact), _, _) => (artifact, 0),
         (None, Some(artifact), _) => (artifact, selected(laplace)),
         (None, None, Some(artifact)) => (artifact, all(laplace)),
@@ -134,7 +169,9 @@ pub fn predicting(laplace: &Laplace, rows: usize, draws: usize) -> u64 {
         Some(_) => BYTES.min((4 * size * draws * laplace.outputs) as u64 * NUMBER),
         None => 0,
     };
-    calling(laplace, artifact, (weights, rows)) + NUMBER * numbers as u64 + drawing
+    // The Jacobian is multiplied by a root of the covariance.
+    let product = NUMBER * (size * laplace.outputs * weights) as u64;
+    calling(laplace, artifact, (weights, rows)) + product + NUMBER * numbers as u64 + drawing
 }
 
 fn sizes(laplace: &Laplace, weights: usize) -> Sizes {
@@ -155,7 +192,7 @@ fn calling(laplace: &Laplace, artifact: &Artifact, (weights, rows): (usize, usiz
     let sizes = sizes(laplace, weights).with(Symbol::Batch, size);
     let machines =
         [&laplace.programs.rows, artifact].map(|artifact| predict_arena_bytes(&artifact.plan, &sizes));
-    let jacobian = NUMBER * (2 * size * laplace.outputs * weights) as u64;
+    let jacobian = NUMBER * (size * laplace.outputs * weights) as u64;
     machines.iter().sum::<u64>() + jacobian
 }
 
@@ -165,7 +202,9 @@ pub fn largest(laplace: &Laplace, limit: u64) -> usize {
         let own = matrices(laplace, Structure::Full, weights, 1);
         // The program of selected columns is not compiled where none are selected: a row takes about its Jacobian.
         let row = NUMBER * (4 * laplace.outputs * weights) as u64;
-        own.saturating_add(row) <= limit
+        own.max(written(laplace, Structure::Full, weights, 1))
+            .saturating_add(row)
+            <= limit
     };
     let (mut low, mut high) = (0, all(laplace));
     while low < high {

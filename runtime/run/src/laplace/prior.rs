@@ -4,9 +4,11 @@ use crate::fit::Stop;
 use crate::laplace::jacobians::{needed, weights};
 use crate::laplace::machines::{Evaluation, Reals, reals};
 use bnnc_abi::code::Artifact;
+use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_kernels::executor::Machine;
+use bnnc_kernels::pool::Pool;
 use bnnc_laplace::curvature::Prior;
 use bnnc_laplace::matrix::Matrix;
 
@@ -49,6 +51,26 @@ impl Local {
             slope,
             prior,
         })
+    }
+
+    /// Whether the log density is that of a Normal distribution with this slope and precision, up to rounding errors. Where elements depend on
+    /// each other the whole matrix must be known.
+    pub fn is_normal(&self, precision: Precision, pool: &Pool) -> bool {
+        let Ok(of_normal) = self.prior.log_density_of_normal(&self.slope, pool) else {
+            return false;
+        };
+        let tolerance = match precision {
+            Precision::F32 => 1e-4,
+            Precision::F64 => 1e-9,
+        };
+        // Terms of both signs may cancel in the sum.
+        let logarithms: f64 = self
+            .prior
+            .precision
+            .iter()
+            .map(|value| 1.0 + value.ln().abs())
+            .sum();
+        (self.log_prior - of_normal).abs() <= tolerance * (logarithms + of_normal.abs())
     }
 }
 

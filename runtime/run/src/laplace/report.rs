@@ -289,6 +289,7 @@ impl<'a> Sites<'a> {
     fn draw(&mut self, found: &Approximated, draws: usize) -> Result<(), Stop> {
         self.draws = vec![Vec::new(); self.small.len()];
         let count = found.members.len();
+        let draws = draws.max(count);
         for (number, member) in found.members.iter().enumerate() {
             for state in self.infer.states.iter().filter(|state| state.parameter) {
                 match member.values.get(&state.name) {

@@ -3,16 +3,30 @@
 use crate::codes;
 use crate::fit::{Context, Fitted, Stop, fit};
 use crate::laplace::gaussian::found;
+use crate::start::Starts;
 use crate::states::Values;
 use bnnc_abi::laplace::Laplace;
-use bnnc_abi::manifest::{Infer, Init};
+use bnnc_abi::manifest::Infer;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::Dataset;
 use std::sync::Arc;
 
-/// The maximum from a start.
+/// Sees that the start of a member may be taken for a maximum: that somebody gave every weight.
 ///
 /// # Errors
-/// As training; a start that nobody gave where none is searched from.
+/// A weight that would be where its state begins by itself.
+pub fn stated(infer: &Infer, laplace: &Laplace, starts: &Starts, member: usize) -> Result<(), Diagnostic> {
+    let mut weights = laplace.weights.iter();
+    match weights.find(|weights| !laplace.search && !starts.gives(member, &weights.state)) {
+        Some(weights) => Err(codes::no_maximum(&infer.name, &weights.site)),
+        None => Ok(()),
+    }
+}
+
+/// The maximum from a start, or the start itself where none is searched.
+///
+/// # Errors
+/// As training.
 pub fn maximum(
     infer: &Infer,
     laplace: &Laplace,
@@ -27,19 +41,6 @@ pub fn maximum(
             true => Err(Stop::Interrupted),
             false => Ok(fitted),
         };
-    }
-    let random = |name: &str| {
-        let state = infer.states.iter().find(|state| state.name == name);
-        state.is_some_and(|state| {
-            matches!(state.init, Init::Uniform(..) | Init::Normal(..)) && state.from.is_none()
-        })
-    };
-    let mut weights = laplace.weights.iter();
-    if let Some(weights) = weights
-        .find(|weights| random(&weights.state))
-        .filter(|_| infer.start.is_none())
-    {
-        return Err(codes::no_maximum(&infer.name, &weights.site).into());
     }
     let is_parameter = |name: &String| {
         infer

@@ -2,8 +2,9 @@
 
 use crate::fit::{Context, Stop};
 use crate::laplace::gaussian::Gaussian;
-use crate::laplace::jacobians::{Jacobians, Which, weights};
+use crate::laplace::jacobians::{Jacobians, weights};
 use crate::laplace::machines::{self, Evaluation, Pulled};
+use crate::laplace::predictor::jacobians_of;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::fault::Fault;
@@ -26,7 +27,7 @@ pub struct Slopes {
 /// The derivatives in all real inputs of rows.
 ///
 /// # Errors
-/// Columns that do not fit, a limit.
+/// Columns that do not fit, a limit; no program of Jacobians.
 pub fn slopes(
     member: &Gaussian,
     (infer, laplace): (&Infer, &Laplace),
@@ -36,7 +37,7 @@ pub fn slopes(
 ) -> Result<Vec<Slopes>, Stop> {
     let programs = (infer, laplace);
     let evaluation = Evaluation::new(programs, &member.values, (rows, false), dataset, context)?;
-    let which = member.index.as_deref().map_or(Which::All, Which::Selected);
+    let which = jacobians_of(member, programs)?;
     let artifact = &laplace.programs.inputs;
     let sizes = Sizes::default().with(Symbol::Columns, laplace.outputs);
     let mut jacobians = Jacobians::new(&evaluation, which, Pulled::Identity)?;

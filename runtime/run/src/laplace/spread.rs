@@ -1,4 +1,7 @@
 //! The variances of weights under an earlier infer, by which subnetworks are chosen.
+//!
+//! Note \[Scales\]. Iterates, members, chains and Normal families state the spread of positions on the reals. Of every other family draws of the site are
+//! taken, on its declared scale: for sites on the whole line both are the same.
 
 use crate::codes;
 use crate::fit::{Context, Stop};
@@ -6,7 +9,7 @@ use crate::laplace::gaussian::part;
 use crate::ports;
 use crate::run::{Found, Outcome};
 use bnnc_abi::laplace::Weights;
-use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_abi::manifest::{Infer, Manifest, SiteReport};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_base::special::softplus;
@@ -46,7 +49,7 @@ pub fn variances(infer: &Infer, (by, found): (&Infer, &Found), context: &Context
     let refused = || codes::no_variances(&infer.name, &by.name);
     let mut all = Vec::new();
     for weights in &laplace.weights {
-        let own = match stated(weights, found) {
+        let own = match stated(weights, by, found) {
             Some(own) => own,
             None => drawn(weights, by, found, context)?.ok_or_else(refused)?,
         };
@@ -58,8 +61,9 @@ pub fn variances(infer: &Infer, (by, found): (&Infer, &Found), context: &Context
     }
 }
 
-/// Those that the states hold: of iterates, of draws, or the square of a scale.
-fn stated(weights: &Weights, found: &Found) -> Option<Vec<f64>> {
+/// Those that the states hold: of iterates, of draws, or the square of the scale of a Normal family. What other families call a scale is no
+/// standard deviation.
+fn stated(weights: &Weights, by: &Infer, found: &Found) -> Option<Vec<f64>> {
     if let Found::Collected(collected) = found
         && let Some(own) = collected.variances.get(&weights.state)
     {
@@ -74,6 +78,10 @@ fn stated(weights: &Weights, found: &Found) -> Option<Vec<f64>> {
                 .map(|at| variance(draws, at, weights.elements))
                 .collect(),
         );
+    }
+    let is_normal = |site: &SiteReport| site.name == weights.site && site.family == "Normal";
+    if !by.reports.iter().any(is_normal) {
+        return None;
     }
     let scale = values.get(&format!("{}/scale", weights.site))?;
     let squared = |scale: &f64| softplus(*scale).powi(2);

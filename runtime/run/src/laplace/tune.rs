@@ -29,6 +29,10 @@ pub struct Tuned<'a> {
     pub slope: Vec<f64>,
     /// Of all training rows.
     pub log_likelihood: f64,
+    /// The log density of the prior, where all weights are random and nothing is multiplied.
+    pub log_prior: Option<f64>,
+    /// Whether the prior of all weights is Normal.
+    pub is_normal: bool,
 }
 
 impl Tuned<'_> {
@@ -37,6 +41,7 @@ impl Tuned<'_> {
         if factor != 1.0 {
             self.prior = self.prior.scaled(&vec![factor; self.slope.len()]);
             self.slope.iter_mut().for_each(|slope| *slope *= factor);
+            self.log_prior = None;
         }
     }
 
@@ -96,17 +101,7 @@ impl Tuned<'_> {
         facts.weights = weights.len();
         facts.prior_precision = self.named(&factors);
         facts.log_likelihood = self.log_likelihood;
-        let scatter: f64 = self
-            .scatter()
-            .iter()
-            .zip(&weights)
-            .map(|(scatter, factor)| scatter * factor)
-            .sum();
-        let ratio = posterior.log_determinant_ratio();
-        facts.log_marginal_likelihood = ratio.filter(|_| scatter.is_finite()).map(|ratio| {
-            let log_likelihood = self.log_likelihood / self.temperature();
-            marginal::log_evidence_of_normal(log_likelihood, scatter, ratio)
-        });
+        facts.log_marginal_likelihood = self.log_evidence(&posterior, &weights);
         if let Curvature::LowRank(pairs) = &self.curvature {
             facts.residual = Some(pairs.residual);
         }
@@ -118,35 +113,33 @@ impl Tuned<'_> {
         })
     }
 
-    /// `(w - m)' P0 (w - m)`, weight by weight: with the slope `-P0 (w - m)` of a Normal prior that is `slope' P0^-1 slope`.
-    fn scatter(&self) -> Vec<f64> {
-        let pool = &self.evaluation.context.pool;
-        match &self.prior.dense {
-            None => {
-                let pairs = self.slope.iter().zip(&self.prior.precision);
-                pairs
-                    .map(|(slope, precision)| slope * slope / precision)
-                    .collect()
+    /// The log marginal likelihood with these factors of the weights. A prior that is not Normal has no normaliser for other factors than 1.
+    fn log_evidence(&self, posterior: &Posterior, factors: &[f64]) -> Option<f64> {
+        let log_likelihood = self.log_likelihood / self.temperature();
+        let evidence = match self.is_normal {
+            true => {
+                let scatter = self.scatter().ok()?;
+                let scatter = scatter
+                    .iter()
+                    .zip(factors)
+                    .map(|(scatter, factor)| scatter * factor);
+                let ratio = posterior.log_determinant_ratio()?;
+                marginal::log_evidence_of_normal(log_likelihood, scatter.sum(), ratio)
             }
-            Some(_) => {
-                let flat = Curvature::Full(bnnc_laplace::matrix::Matrix::zeros(
-                    self.slope.len(),
-                    self.slope.len(),
-                ));
-                let row = bnnc_laplace::matrix::Matrix::from_row(&self.slope);
-                match flat.posterior(&self.prior, 1.0, pool) {
-                    Ok(prior) => {
-                        let solved = prior.solve(&row, pool);
-                        self.slope
-                            .iter()
-                            .zip(solved.row(0))
-                            .map(|(slope, solved)| slope * solved)
-                            .collect()
-                    }
-                    Err(_) => vec![f64::NAN; self.slope.len()],
-                }
+            false => {
+                let log_prior = self
+                    .log_prior
+                    .filter(|_| factors.iter().all(|factor| *factor == 1.0))?;
+                let log_determinant = posterior.log_determinant();
+                marginal::log_evidence(log_likelihood, log_prior, factors.len(), log_determinant)
             }
-        }
+        };
+        Some(evidence).filter(|evidence| evidence.is_finite())
+    }
+
+    /// See [`Prior::scatter`].
+    fn scatter(&self) -> Result<Vec<f64>, NotPositive> {
+        self.prior.scatter(&self.slope, &self.evaluation.context.pool)
     }
 
     /// The number of the factor of each random weight.
@@ -180,9 +173,19 @@ impl Tuned<'_> {
             PriorPrecision::Given(factor) => Ok(vec![factor; self.count(groups)]),
             PriorPrecision::Validation => Ok(vec![self.by_validation(facts)?]),
             PriorPrecision::MarginalLikelihood if options.prior_structure == PriorStructure::Scalar => {
-                Ok(self.by_evidence()?.factors)
+                let tuned = self.by_evidence()?;
+                (facts.at_end, facts.unsettled) = (tuned.at_bounds().next(), !tuned.converged);
+                Ok(tuned.factors)
             }
-            PriorPrecision::MarginalLikelihood => self.by_evidence_of_groups(groups),
+            PriorPrecision::MarginalLikelihood => {
+                let tuned = self.by_evidence_of_groups(groups)?;
+                facts.unsettled = !tuned.converged;
+                // Of factors of single weights most end there: that is what they are for.
+                if options.prior_structure != PriorStructure::Diagonal {
+                    facts.at_end = tuned.at_bounds().next();
+                }
+                Ok(tuned.factors)
+            }
         }
     }
 
@@ -198,30 +201,32 @@ impl Tuned<'_> {
         let pool = &self.evaluation.context.pool;
         let eigenvalues = Whitened::values_of(&self.curvature, &self.prior, pool);
         let eigenvalues = eigenvalues.map_err(|failure| self.failure(failure))?;
+        let scatter = self.scatter().map_err(|failure| self.failure(failure))?;
         let scalar = Scalar {
             eigenvalues: &eigenvalues,
             temperature: self.temperature(),
-            scatter: self.scatter().iter().sum(),
+            scatter: scatter.iter().sum(),
             log_likelihood: self.log_likelihood / self.temperature(),
         };
         Ok(scalar.maximise(1.0))
     }
 
-    fn by_evidence_of_groups(&self, groups: &[usize]) -> Result<Vec<f64>, Stop> {
+    fn by_evidence_of_groups(&self, groups: &[usize]) -> Result<marginal::Tuned, Stop> {
         if self.prior.dense.is_some() {
             return Err(codes::dependent_prior(&self.evaluation.infer.name).into());
         }
         let pool = &self.evaluation.context.pool;
+        let scatter = self.scatter().map_err(|failure| self.failure(failure))?;
         let tuning = Tuning {
             precision: &self.prior.precision,
-            scatter: &self.scatter(),
+            scatter: &scatter,
             groups,
             log_likelihood: self.log_likelihood / self.temperature(),
             steps: STEPS,
         };
         let evaluate = marginal::evaluate(&self.curvature, &self.prior, self.temperature(), pool);
         let tuned = tuning.maximise(&vec![1.0; self.count(groups)], evaluate);
-        Ok(tuned.map_err(|failure| self.failure(failure))?.factors)
+        tuned.map_err(|failure| self.failure(failure))
     }
 
     /// The factor with the highest predictive log likelihood of the validation rows.
@@ -229,6 +234,7 @@ impl Tuned<'_> {
         let evaluation = self.evaluation;
         let values = Arc::new(evaluation.values.clone());
         let mut score = |factor: f64| -> Result<f64, Stop> {
+            evaluation.heed()?;
             let weights = vec![factor; self.slope.len()];
             let Ok(posterior) = self.posterior(&weights) else {
                 return Ok(f64::NAN);
@@ -260,6 +266,7 @@ impl Tuned<'_> {
             .into());
         }
         facts.validation = Some(found.score);
+        facts.at_end = found.at_end.then_some(found.factor);
         Ok(found.factor)
     }
 

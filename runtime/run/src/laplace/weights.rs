@@ -13,7 +13,7 @@ use std::ops::Range;
 const DRAWS: usize = 64;
 const NUMBERS: usize = 1 << 20;
 
-/// The states with `draws` draws `[draws, ..]` of the weights; each member gives as many as the others.
+/// The states with `draws` draws `[draws, ..]` of the weights; each member gives as many as the others, and one at least.
 pub fn drawn(
     members: &[Gaussian],
     infer: &Infer,
@@ -27,6 +27,7 @@ pub fn drawn(
         .unwrap_or_default();
     let mut columns: Vec<Vec<f64>> = vec![Vec::new(); laplace.weights.len()];
     let count = members.len();
+    let draws = draws.max(count);
     for (number, member) in members.iter().enumerate() {
         let range = number * draws / count..(number + 1) * draws / count;
         each(member, infer, laplace, (range, context), |column, draw| {

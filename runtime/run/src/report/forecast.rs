@@ -134,7 +134,9 @@ fn forecast(
     let Some(last) = outcome.splits.last() else {
         return Ok(None);
     };
-    let mut predictor = last.found.forecaster(infer, (rows, false), dataset, (draws, context))?;
+    let mut predictor = last
+        .found
+        .forecaster(infer, (rows, false), dataset, (draws, context))?;
     let standardisation = dataset.preparation.target;
     let mut found = Forecast {
         observed,

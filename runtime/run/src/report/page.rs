@@ -1,7 +1,7 @@
 //! The page: tables and plots as one HTML file that needs nothing else.
 
-use crate::laplace::{self, Approximated};
 use crate::iterates;
+use crate::laplace::{self, Approximated};
 use crate::report::chain_tables;
 use crate::report::svg::{STYLE, escape};
 use crate::result::{rounded, shown};
@@ -222,11 +222,14 @@ fn turned(body: &mut String, outcome: &Outcome) {
 }
 
 fn rejection(body: &mut String, outcome: &Outcome) {
-    let rows = outcome.rejection().into_iter().map(|(fraction, accuracy, error)| {
-        let error = error.map(|error| format!("\u{b1} {error:.4}"));
-        let percent = format!("{} %", rounded(100.0 * fraction));
-        vec![percent, format!("{accuracy:.4}"), error.unwrap_or_default()]
-    });
+    let rows = outcome
+        .rejection()
+        .into_iter()
+        .map(|(fraction, accuracy, error)| {
+            let error = error.map(|error| format!("\u{b1} {error:.4}"));
+            let percent = format!("{} %", rounded(100.0 * fraction));
+            vec![percent, format!("{accuracy:.4}"), error.unwrap_or_default()]
+        });
     let title = "Test rows and outliers, the most unsure rejected; answers for outliers count as wrong";
     table(body, title, &["rejected", "accuracy of the others", ""], rows);
 }
@@ -260,7 +263,9 @@ fn sampled_sites(body: &mut String, infer: &Infer) {
 /// What an approximation was made of, and the sites.
 fn approximation(body: &mut String, infer: &Infer, found: &Approximated, outcome: &Outcome) {
     let lines = laplace::report::lines(infer, found, &outcome.sites);
-    let rows = lines.into_iter().map(|(name, text)| vec![escape(&name), escape(&text)]);
+    let rows = lines
+        .into_iter()
+        .map(|(name, text)| vec![escape(&name), escape(&text)]);
     table(body, "Approximation", &["", ""], rows);
     sampled_sites(body, infer);
 }

@@ -4,13 +4,13 @@ use crate::codes;
 use crate::columns::Columns;
 use crate::feed::examples;
 use crate::fit::{Context, Stop};
-use crate::laplace::Approximated;
 use crate::laplace::gaussian::part;
 use crate::laplace::predictor::{Forecaster, joint_covariance};
-use crate::laplace::slopes;
+use crate::laplace::{Approximated, Gaussian, slopes};
 use crate::out;
 use crate::predict::{Predictor, draws_in};
 use crate::states::Values;
+use bnnc_abi::laplace::{Laplace, Likelihood};
 use bnnc_abi::manifest::{DataSource, Infer, Work};
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Dataset, Preparation, Rows};
@@ -51,31 +51,36 @@ pub fn predict(
     Ok(columns.finish())
 }
 
-/// The covariance of the outputs of all rows together under the Gaussian of the weights, without noise: `[rows * outputs, rows * outputs]`, in the
-/// target's units.
+/// The covariance of the outputs of all rows together under the Gaussian of the weights, without noise: `[rows * outputs, rows * outputs]`. In the
+/// target's units where the outputs are the means of a Normal likelihood; else in those of the model, in which they may be logits or the
+/// logarithm of a rate.
 ///
 /// # Errors
-/// An infer that has no such covariance; as [`predict`].
+/// An infer that has no such covariance, or one that takes more than `max_memory` bytes; as [`predict`].
 pub fn joint(
     infer: &Infer,
     preparation: &Preparation,
     (values, folder): (&Values, &Path),
     rows: Rows,
-    context: &Context,
+    (max_memory, context): (Option<u64>, &Context),
 ) -> Result<Matrix, Stop> {
     let dataset = dataset(preparation, rows);
     let found = restored(infer, (values, folder))?;
-    let Some([only]) = found.as_ref().map(|found| &found.members[..]) else {
-        return Err(codes::no_joint(&infer.name).into());
-    };
-    let mut covariance = joint_covariance(only, (infer, part(infer)?), &dataset.test, &dataset, context)?;
-    let scale = preparation.target.sd * preparation.target.sd;
-    covariance.values.iter_mut().for_each(|value| *value *= scale);
+    let only = only(infer, &found)?;
+    let laplace = part(infer)?;
+    let rows = (&dataset.test, max_memory);
+    let mut covariance = joint_covariance(only, (infer, laplace), rows, &dataset, context)?;
+    let unit = unit(laplace, preparation).unwrap_or(1.0);
+    covariance
+        .values
+        .iter_mut()
+        .for_each(|value| *value *= unit * unit);
     Ok(covariance)
 }
 
-/// The derivatives of the mean and of the variance of each output of new rows in the inputs, as the columns of a table: in the units of the target per
-/// unit of an input before it is standardised.
+/// The derivatives of the mean and of the variance of each output of new rows in the inputs, as the columns of a table, per unit of an input before it
+/// is standardised. In the units of the target where the outputs are the means of a Normal likelihood (`mean/..`, `variance/..`); else in those
+/// of the model, and called so (`model_mean/..`, `model_variance/..`).
 ///
 /// # Errors
 /// As [`joint`].
@@ -88,15 +93,16 @@ pub fn slopes(
 ) -> Result<Vec<(String, ResultColumn)>, Stop> {
     let dataset = dataset(preparation, rows);
     let found = restored(infer, (values, folder))?;
-    let Some([only]) = found.as_ref().map(|found| &found.members[..]) else {
-        return Err(codes::no_joint(&infer.name).into());
-    };
+    let only = only(infer, &found)?;
     let laplace = part(infer)?;
     let all = slopes::slopes(only, (infer, laplace), &dataset.test, &dataset, context)?;
     let count = examples(&infer.bindings, &dataset.test);
     let row_numbers = ResultColumn::Int((0..count as i64).collect());
     let mut columns = vec![("row".to_owned(), row_numbers)];
-    let unit = preparation.target.sd;
+    let (unit, units) = match unit(laplace, preparation) {
+        Some(unit) => (unit, ""),
+        None => (1.0, "model_"),
+    };
     for slopes in &all {
         let binding = infer.bindings.iter().find(|binding| binding.port == slopes.input);
         let width = slopes.mean.len() / (count * laplace.outputs).max(1);
@@ -113,12 +119,32 @@ pub fn slopes(
                     ResultColumn::Real((0..count).map(at).collect())
                 };
                 let name = format!("{}[{element}]/f{output}", slopes.input);
-                columns.push((format!("mean/{name}"), of(&slopes.mean, unit)));
-                columns.push((format!("variance/{name}"), of(&slopes.variance, unit * unit)));
+                columns.push((format!("{units}mean/{name}"), of(&slopes.mean, unit)));
+                columns.push((
+                    format!("{units}variance/{name}"),
+                    of(&slopes.variance, unit * unit),
+                ));
             }
         }
     }
     Ok(columns)
+}
+
+/// What a unit of an output is in those of the target; none where the outputs are something else than its mean.
+fn unit(laplace: &Laplace, preparation: &Preparation) -> Option<f64> {
+    match laplace.likelihood {
+        Likelihood::Normal => Some(preparation.target.sd),
+        Likelihood::Categorical | Likelihood::Bernoulli | Likelihood::Other => None,
+    }
+}
+
+/// The Gaussian of an infer that has one, and no more.
+fn only<'a>(infer: &Infer, found: &'a Option<Approximated>) -> Result<&'a Gaussian, Stop> {
+    match found.as_ref().map(|found| &found.members[..]) {
+        Some([only]) => Ok(only),
+        Some(_) => Err(codes::no_joint(&infer.name, codes::NoJoint::Mixture).into()),
+        None => Err(codes::no_joint(&infer.name, codes::NoJoint::NoLaplace).into()),
+    }
 }
 
 /// The standard deviation that an element of an array was divided by.

@@ -24,7 +24,9 @@ pub(super) fn weights(
             return Some(SettingValue::Word(name.clone()));
         }
         ast::ExprKind::List(elements) if !elements.is_empty() => {
-            let names = elements.iter().map(|element| path_text(session, element).map(Arc::from));
+            let names = elements
+                .iter()
+                .map(|element| path_text(session, element).map(Arc::from));
             if let Some(names) = names.collect::<Option<Vec<_>>>() {
                 return Some(SettingValue::Names(names));
             }

@@ -72,14 +72,21 @@ fn last_layer<'a>(parts: &Parts<'a>) -> Result<Vec<&'a Plan<'a>>, Vec<Diagnostic
         entry(&parts.outputs, &rows, &state)
     };
     let last = parts.weights.iter().max_by_key(entry);
-    let layer = last.and_then(|plan| plan.site.name.rsplit_once('.')).map(|(layer, _)| layer);
+    let layer = last
+        .and_then(|plan| plan.site.name.rsplit_once('.'))
+        .map(|(layer, _)| layer);
     let Some(layer) = layer else {
         let message = "`over = last_layer` needs a layer, but the last weights are sites of the model itself";
         let names: Vec<&str> = last.iter().map(|plan| &*plan.site.name).collect();
         let help = format!("name the sites: `over = [{}]`", names.join(", "));
         return Err(vec![report::error(&report::NO_WEIGHTS, message).help(help)]);
     };
-    let of_layer = |plan: &&&Plan<'_>| plan.site.name.rsplit_once('.').is_some_and(|(own, _)| own == layer);
+    let of_layer = |plan: &&&Plan<'_>| {
+        plan.site
+            .name
+            .rsplit_once('.')
+            .is_some_and(|(own, _)| own == layer)
+    };
     Ok(parts.weights.iter().filter(of_layer).copied().collect())
 }
 
@@ -104,5 +111,11 @@ fn entry(function: &Function, rows: &[bool], state: &str) -> usize {
         let is_alone = |arg: &Value| own[arg.index()] && !rows[arg.index()];
         args.iter().any(is_alone) && args.iter().any(|arg| rows[arg.index()])
     };
-    function.nodes.ids().filter(meets).map(Id::index).max().unwrap_or(0)
+    function
+        .nodes
+        .ids()
+        .filter(meets)
+        .map(Id::index)
+        .max()
+        .unwrap_or(0)
 }

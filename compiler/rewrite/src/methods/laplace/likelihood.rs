@@ -1,8 +1,8 @@
 //! The likelihood of a row as a function of its outputs `f`: its derivatives, and predictions.
 
+use super::super::plan;
 use super::super::predict;
 use super::super::train::{Refusal, bind_data, bind_scalars, is_of_row};
-use super::super::plan;
 use super::outputs::{Parts, bind_row};
 use crate::batch::{batch, inline_batched};
 use crate::density::coordinates;
@@ -110,7 +110,10 @@ fn second(slope: &Function) -> Result<Function, Fault> {
 
 /// The parameter that `f` is.
 fn output(function: &Function, params: &[Value]) -> Value {
-    let mut names = function.params.iter().map(|param| nodes::param_name(function, *param));
+    let mut names = function
+        .params
+        .iter()
+        .map(|param| nodes::param_name(function, *param));
     match names.position(|name| name == "outputs") {
         Some(at) => params[at],
         None => unreachable!("a likelihood has its outputs"),

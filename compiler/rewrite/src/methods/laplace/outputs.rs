@@ -1,8 +1,9 @@
 //! The outputs `f` of a row as a function of the states, and the weights that move them.
 
 use super::super::plan::{self, Plan, state_name};
-use super::super::train::bind_shared;
 use super::super::states;
+use super::super::train::bind_shared;
+use super::known;
 use crate::constrain;
 use crate::density::{Densities, dependences};
 use crate::nodes::Scope;
@@ -22,8 +23,6 @@ use std::sync::Arc;
 pub struct Piece {
     /// Its name among the likelihood's arguments: `0/loc`.
     pub name: Arc<str>,
-    /// Its type on the declared scale.
-    ty: Type,
     /// Where it lies.
     support: Support,
     /// Its type on the reals.
@@ -69,8 +68,11 @@ impl<'a> Parts<'a> {
         let chosen = chosen(&arguments, model, plans);
         let looped = chosen.iter().any(|name| name.starts_with("looped/"));
         if looped {
-            let message = format!("`{}` observes inside a loop, which hides what its outputs are likely by", model.name);
-            let help = "`link = weights` of other methods (`vi`, `nuts`) needs no such arguments; or observe a whole array with one `~`";
+            let message = format!(
+                "`{}` observes inside a loop, which hides what its outputs are likely by",
+                model.name
+            );
+            let help = "observe a whole array with one `~`; `vi` and `nuts` need no such arguments";
             return Err(vec![report::error(&report::UNFACTORED, message).help(help)]);
         }
         let mut pieces = Vec::new();
@@ -89,7 +91,10 @@ impl<'a> Parts<'a> {
         };
         let weights: Vec<&Plan<'_>> = plans.iter().filter(is_weight).collect();
         if weights.is_empty() {
-            let message = format!("no site that is free to move has a say in what `{}` observes", model.name);
+            let message = format!(
+                "no site that is free to move has a say in what `{}` observes",
+                model.name
+            );
             return Err(vec![report::error(&report::NO_OUTPUT, message)]);
         }
         Ok(Parts {
@@ -112,12 +117,13 @@ impl<'a> Parts<'a> {
         let [piece] = &self.pieces[..] else {
             return Likelihood::Other;
         };
-        let is_whole = !self.densities.predictive.results.is_empty();
-        match (&*observation.name, &*piece.name) {
-            ("Normal", "0/loc") if is_whole => Likelihood::Normal,
-            ("Categorical", "0/logits") if is_whole && piece.ty.rank() == 1 => Likelihood::Categorical,
-            ("Bernoulli", "0/logit") if is_whole && piece.ty.rank() == 0 => Likelihood::Bernoulli,
-            _ => Likelihood::Other,
+        let is_first = observation
+            .params
+            .first()
+            .is_some_and(|(name, _)| *piece.name == format!("0/{name}"));
+        match is_first && !self.densities.predictive.results.is_empty() {
+            true => known::likelihood(observation),
+            false => Likelihood::Other,
         }
     }
 
@@ -136,7 +142,10 @@ impl<'a> Parts<'a> {
 
 /// Names of the states that an optimiser moves.
 pub fn moved(plans: &[Plan<'_>]) -> Vec<Arc<str>> {
-    states::optimised(plans).into_iter().map(|(name, _)| name).collect()
+    states::optimised(plans)
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect()
 }
 
 /// Binds every site to its value on the declared scale; returns the log-Jacobian of each.
@@ -200,7 +209,10 @@ fn piece(
 ) -> Result<Piece, Vec<Diagnostic>> {
     let support = name.split_once('/').and_then(|(number, param)| {
         let observation = densities.observations.get(number.parse::<usize>().ok()?)?;
-        let place = observation.params.iter().position(|(known, _)| **known == *param)?;
+        let place = observation
+            .params
+            .iter()
+            .position(|(known, _)| **known == *param)?;
         observation.supports.get(place).copied()
     });
     let Some(value) = arguments.result(&name) else {
@@ -217,7 +229,6 @@ fn piece(
     let free = constrain::unconstrained(support, &ty);
     Ok(Piece {
         name,
-        ty,
         support,
         free,
         at,

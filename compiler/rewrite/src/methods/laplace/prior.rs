@@ -22,7 +22,11 @@ pub fn log_prior(parts: &Parts<'_>) -> Function {
     let priors = scope.call(&mut builder, &parts.densities.log_priors);
     let mut sum = builder.real(0.0);
     for (plan, jacobian) in parts.plans.iter().zip(jacobians) {
-        if !parts.weights.iter().any(|weight| weight.site.name == plan.site.name) {
+        if !parts
+            .weights
+            .iter()
+            .any(|weight| weight.site.name == plan.site.name)
+        {
             continue;
         }
         let prior = priors.iter().find(|(name, _)| *name == plan.site.name);
@@ -69,10 +73,18 @@ pub fn slope(parts: &Parts<'_>) -> Result<Function, Fault> {
 }
 
 /// The parameters of a function, copied to `params`, that hold the weights. A function that does not depend on one gets a parameter for it.
-pub fn weights(builder: &mut Builder, parts: &Parts<'_>, function: &Function, params: &[Value]) -> Vec<Value> {
+pub fn weights(
+    builder: &mut Builder,
+    parts: &Parts<'_>,
+    function: &Function,
+    params: &[Value],
+) -> Vec<Value> {
     let mut of = |weight: &&plan::Plan<'_>| {
         let state = super::state(weight);
-        let mut names = function.params.iter().map(|param| nodes::param_name(function, *param));
+        let mut names = function
+            .params
+            .iter()
+            .map(|param| nodes::param_name(function, *param));
         match names.position(|name| name == state) {
             Some(at) => params[at],
             None => builder.param(&state, super::position_type(weight)),

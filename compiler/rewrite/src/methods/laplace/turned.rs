@@ -28,7 +28,10 @@ pub fn turned(parts: &Parts<'_>, blocks: &[Block]) -> Result<Function, Refusal> 
         let own = Shape(vec![ROWS, COLUMNS, Dim::Fixed(first), Dim::Fixed(second)]);
         let gradient = builder.reshape(gradients[block.weights], &own);
         let mut port = |what: &str, sizes: [usize; 2]| {
-            builder.param(&format!("{}/{what}", block.name), Type::real(Shape::fixed(&sizes)))
+            builder.param(
+                &format!("{}/{what}", block.name),
+                Type::real(Shape::fixed(&sizes)),
+            )
         };
         let variance = port("variance", [first, second]);
         let bases: [Value; 2] = [port("first", [first, first]), port("second", [second, second])];

@@ -1,0 +1,94 @@
+//! Likelihoods with closed predictive forms, known by their densities and not by their names.
+
+use bnnc_abi::laplace::Likelihood;
+use bnnc_base::shape::Sizes;
+use bnnc_graph::dist::{Instance, Support};
+use bnnc_graph::eval::evaluate;
+use bnnc_graph::tensor::Tensor;
+use bnnc_graph::types::Type;
+
+/// Densities agree to this much, relatively, where they are the same.
+const ERROR: f64 = 1e-9;
+
+/// What the density of an observation is as a function of its first argument.
+pub fn likelihood(observation: &Instance) -> Likelihood {
+    let ranks: Vec<usize> = observation.params.iter().map(|(_, ty)| ty.rank()).collect();
+    let rank = observation.value.rank();
+    match (observation.support, ranks.as_slice()) {
+        (Support::Real, [first, second]) if (*first, *second) == (rank, rank) && is_normal(observation) => {
+            Likelihood::Normal
+        }
+        (Support::Integers(_), [1]) if rank == 0 && is_softmax(observation) => Likelihood::Categorical,
+        (Support::Integers(2), [0]) if rank == 0 && is_logistic(observation) => Likelihood::Bernoulli,
+        _ => Likelihood::Other,
+    }
+}
+
+/// Whether the density is that of independent normal variates around the first argument, with the second for their standard deviations.
+fn is_normal(observation: &Instance) -> bool {
+    let counts = [
+        &observation.params[0].1,
+        &observation.params[1].1,
+        &observation.value,
+    ]
+    .map(count);
+    let Some(size) = counts[0].filter(|_| counts.iter().all(|count| *count == counts[0])) else {
+        return false;
+    };
+    let sequence = |from: f64, step: f64| {
+        (0..size)
+            .map(|at| from + step * (at % 7) as f64)
+            .collect::<Vec<f64>>()
+    };
+    let cases = [(0.0, 1.0, 0.0), (0.3, 0.7, -1.1), (-2.0, 3.0, 9.0)];
+    cases.iter().all(|(loc, scale, x)| {
+        let (loc, scale, x) = (sequence(*loc, 0.2), sequence(*scale, 0.1), sequence(*x, -0.3));
+        let terms = loc.iter().zip(&scale).zip(&x).map(|((loc, scale), x)| {
+            let z = (x - loc) / scale;
+            -0.5 * z * z - scale.ln() - 0.5 * std::f64::consts::TAU.ln()
+        });
+        agrees(observation, &[&loc, &scale, &x], terms.sum())
+    })
+}
+
+/// Whether it is the logarithm of a softmax of the first argument.
+fn is_softmax(observation: &Instance) -> bool {
+    let Some(classes) = count(&observation.params[0].1).filter(|classes| *classes > 1) else {
+        return false;
+    };
+    let logits: Vec<f64> = (0..classes).map(|at| 0.4 * ((at * 5) % 7) as f64 - 0.9).collect();
+    let total = logits.iter().map(|logit| logit.exp()).sum::<f64>().ln();
+    [0, 1, classes - 1]
+        .iter()
+        .all(|class| agrees(observation, &[&logits, &[*class as f64]], logits[*class] - total))
+}
+
+/// Whether it is a logistic regression on the first argument.
+fn is_logistic(observation: &Instance) -> bool {
+    [-1.7, 0.0, 0.6].iter().all(|logit: &f64| {
+        let yes = -(-logit).exp().ln_1p();
+        let no = -logit.exp().ln_1p();
+        agrees(observation, &[&[*logit], &[1.0]], yes) && agrees(observation, &[&[*logit], &[0.0]], no)
+    })
+}
+
+fn count(ty: &Type) -> Option<usize> {
+    ty.shape.static_sizes().map(|sizes| sizes.iter().product())
+}
+
+/// Whether the log density of the arguments and the value is this.
+fn agrees(observation: &Instance, values: &[&[f64]], wanted: f64) -> bool {
+    let function = &observation.log_density;
+    let args: Vec<Tensor> = function
+        .params
+        .iter()
+        .zip(values)
+        .map(|(param, values)| {
+            let sizes = function.ty(*param).shape.static_sizes().unwrap_or_default();
+            Tensor::new(sizes, values.to_vec())
+        })
+        .collect();
+    let found = evaluate(function, &args, &Sizes::default());
+    let found = found.first().and_then(|value| value.data.first());
+    found.is_some_and(|found| (found - wanted).abs() <= ERROR * (1.0 + wanted.abs()))
+}

@@ -1,0 +1,168 @@
+//! Options that several methods have.
+
+use super::{Finds, MethodDef, OptionDef, OptionKind, Phase, Takes};
+
+pub(super) const fn option(
+    name: &'static str,
+    doc: &'static str,
+    kind: OptionKind,
+    default: &'static str,
+    phase: Phase,
+) -> OptionDef {
+    OptionDef {
+        name,
+        doc,
+        kind,
+        default,
+        phase,
+        built: true,
+    }
+}
+
+macro_rules! training_options {
+    ($($extra:expr),* $(,)?) => {
+        training_options!(EPOCHS, "f32"; $($extra),*)
+    };
+    ($epochs:expr, $precision:literal; $($extra:expr),* $(,)?) => {
+        &[
+            $epochs,
+            option("batch", "Rows per step; 0 takes all rows.", OptionKind::Int(0), "128", Phase::Run),
+            option("optimiser", "The optimiser and its arguments.", OptionKind::Optimiser, "Adam(1e-3)", Phase::Compile),
+            option("schedule", "The learning rate over the run: `constant`, `cosine` (to zero), `linear` (to zero), or `step(fraction, factor)`.",
+                OptionKind::Call, "constant", Phase::Run),
+            option("patience", "Stop after this many epochs without improvement on the validation rows; 0 never stops.",
+                OptionKind::Int(0), "0", Phase::Run),
+            option("predictive_draws", "Posterior draws that predictions average over.", OptionKind::Int(1), "100", Phase::Run),
+            option("start", "What the optimiser starts from: the values of an earlier infer, or `safetensors(\"FILE\")`, a file that holds sites by name.", OptionKind::Start, "", Phase::Run),
+            option("precision", "The width of reals.", OptionKind::Word(&["f32", "f64"]), $precision, Phase::Compile),
+            $($extra),*
+        ]
+    };
+}
+
+pub(super) const EPOCHS: OptionDef = option(
+    "epochs",
+    "Passes over the training rows.",
+    OptionKind::Int(1),
+    "100",
+    Phase::Run,
+);
+
+pub(super) const EPOCHS_OF_SEARCH: OptionDef = option(
+    "epochs",
+    "Passes over the training rows in search of the maximum; without a value 100, and none with `start`.",
+    OptionKind::Int(0),
+    "",
+    Phase::Run,
+);
+
+/// A run-time option.
+pub(super) const fn run(
+    name: &'static str,
+    doc: &'static str,
+    kind: OptionKind,
+    default: &'static str,
+) -> OptionDef {
+    option(name, doc, kind, default, Phase::Run)
+}
+
+/// Positive numbers.
+pub(super) const POSITIVE: OptionKind = OptionKind::Real(0.0, f64::INFINITY);
+
+macro_rules! sampling_options {
+    ($warmup:literal, $draws:literal, $($extra:expr),* $(,)?) => {
+        &[
+            run("chains", "Independent chains.", OptionKind::Int(1), "4"),
+            run("warmup", "Iterations of each chain before draws are kept; step size and metric are adapted in them.",
+                OptionKind::Int(0), $warmup),
+            run("draws", "Draws kept of each chain.", OptionKind::Int(1), $draws),
+            run("thin", "Iterations per draw that is kept.", OptionKind::Int(1), "1"),
+            run("temperature", "What the log likelihood is divided by: 1 is the posterior, more is a tempered (safe) one.", POSITIVE, "1"),
+            run("start", "What the chains start from: the values of an earlier infer, or `safetensors(\"FILE\")`, a file that holds sites by name.", OptionKind::Start, ""),
+            run("jitter", "Chains start within plus and minus this of the start, on the unconstrained scale; without a value 2, and 0 \
+                 with `start`.", OptionKind::AtLeast(0.0), ""),
+            run("predictive_draws", "Posterior draws that predictions average over, evenly spaced over all chains.",
+                OptionKind::Int(1), "1000"),
+            run("report", "Sites whose every element is diagnosed; without names all sites of a small model, and predictions and the \
+                 norm of each site of a large one.", OptionKind::Names, ""),
+            run("loo", "Whether rows are left out one at a time by PSIS-LOO: `auto` where it takes few millions of likelihoods, \
+                 `always`, or `never`; never for a tempered posterior.", OptionKind::Word(&["auto", "always", "never"]), "auto"),
+            run("store", "Where draws are kept until the end: in `memory`, or on `disk` alone, from where the draws of one site at a time are read.",
+                OptionKind::Word(&["memory", "disk"]), "memory"),
+            option("noncentre", "Sites that are sampled as their noise: the position is `(value - loc) / scale`.",
+                OptionKind::Names, "", Phase::Compile),
+            option("precision", "The width of reals.", OptionKind::Word(&["f32", "f64"]), "f64", Phase::Compile),
+            $($extra),*
+        ]
+    };
+}
+
+pub(super) const STEP_SIZE: OptionDef = run(
+    "step_size",
+    "The step size; without a value it is adapted in the warm-up.",
+    POSITIVE,
+    "",
+);
+
+pub(super) const METRIC: OptionDef = run(
+    "metric",
+    "The metric that the warm-up finds: `diagonal`, or `dense` with correlations, from positions and the gradients of `nuts` and \
+     `hmc`; `windowed` and `windowed_dense` from positions alone in the windows of Stan; `unit` is none. `automatic` is `dense` for \
+     `nuts` and `hmc` of models without layers in at most 50 dimensions, else `diagonal`.",
+    OptionKind::Word(&[
+        "automatic",
+        "diagonal",
+        "dense",
+        "windowed",
+        "windowed_dense",
+        "unit",
+    ]),
+    "automatic",
+);
+
+pub(super) const fn target_acceptance(default: &'static str) -> OptionDef {
+    run(
+        "target_acceptance",
+        "The mean acceptance rate that the step size is adapted to.",
+        OptionKind::Real(0.0, 1.0),
+        default,
+    )
+}
+
+pub(super) const BATCH_OF_GRADIENT: OptionDef = run(
+    "batch",
+    "Rows per gradient; 0 takes all rows.",
+    OptionKind::Int(0),
+    "128",
+);
+
+pub(super) const STEPS: OptionDef = run(
+    "schedule",
+    "The step size over the run: `constant`, `polynomial(b, gamma)` (times (1 + t / b)^-gamma in iteration t), or \
+     `cyclical(cycles, exploration)` (a cosine to zero in each cycle, of whose first part no draws are kept).",
+    OptionKind::Call,
+    "constant",
+);
+
+pub(super) const fn given_step(default: &'static str) -> OptionDef {
+    let doc = "The step size; stable below 2 over the largest curvature of the negative log density, which grows with the rows.";
+    run("step_size", doc, POSITIVE, default)
+}
+
+pub(super) const fn sampler(
+    name: &'static str,
+    doc: &'static str,
+    options: &'static [OptionDef],
+) -> MethodDef {
+    MethodDef {
+        name,
+        doc,
+        options,
+        takes: Takes::ModelOrFixed,
+        finds: Finds::Chains,
+        built: true,
+    }
+}
+
+pub(super) use sampling_options;
+pub(super) use training_options;

@@ -1,0 +1,238 @@
+//! Diagnostics of Laplace approximations.
+
+use super::error;
+use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
+
+pub(super) static NO_MAXIMUM: Code = Code {
+    id: "E0540",
+    title: "no maximum to approximate around",
+    explain: "With `epochs = 0` a Laplace approximation takes its start for the maximum of the posterior, but nothing gives the weights: there is \
+              no start, or what it starts from lacks the site or has it in another size.\n\n\
+              Wrong: `infer l = laplace(Model, data) { epochs = 0 }`.\n\nRight: `infer l = laplace(Model, data) { start = map }` after an `infer \
+              map = map(Model, data)`, `start = \"weights.safetensors\"`, or some epochs.",
+};
+
+pub(super) static NO_CURVATURE: Code = Code {
+    id: "E0541",
+    title: "a likelihood without curvature",
+    explain: "A Laplace approximation takes the second derivative of the log likelihood of every training row in the outputs of the network. In \
+              the row that is named it, or the covariance of the outputs, is infinite or not a number: the target lies outside the support of the likelihood, or the outputs are so \
+              large that the likelihood overflows. Standardise the inputs and the target, and see that scales stay positive.",
+};
+
+pub(super) static NO_POSTERIOR: Code = Code {
+    id: "E0542",
+    title: "a precision that is not positive definite",
+    explain: "The precision of a Gaussian is the curvature of the log likelihood plus the precision of the prior. It must be positive in every \
+              direction. It is not where the prior curves the wrong way (far out under a prior with heavy tails) or not at all (a Laplace or \
+              uniform prior) and the data do not make up for it, and with `curvature = hessian` away from a maximum.\n\nRight: \
+              `curvature = ggn`, a Normal prior, or more epochs of search.",
+};
+
+pub(super) static TOO_FEW_WEIGHTS: Code = Code {
+    id: "E0543",
+    title: "a subnetwork with more weights than move anything",
+    explain: "Weights whose gradient is zero in every training row (behind units that are never active, for instance) are never part of a \
+              subnetwork. Fewer than asked for are left.\n\nWrong: `over = subnetwork(1000)` of a network with 800 active weights.\n\nRight: \
+              `over = subnetwork(500)`, or `over = all`.",
+};
+
+pub(super) static NO_VARIANCES: Code = Code {
+    id: "E0544",
+    title: "an infer without variances for these weights",
+    explain: "`over = subnetwork(size, by = infer)` ranks weights by their variance under an earlier infer. That must have been run on the \
+              same split and have the same sites, and a spread: `vi`, `swag`, or a sampler.\n\nWrong: `by = map`.\n\nRight: `by = swag` after \
+              an `infer swag = swag(Model, data)`.",
+};
+
+pub(super) static NO_LINK: Code = Code {
+    id: "E0545",
+    title: "a link that does not fit the likelihood",
+    explain: "`probit`, `bridge` and `bridge_normalised` turn Gaussian logits into probabilities of classes: they need one \
+              `Categorical` (for `probit`: or `Bernoulli`) observation whose logits are the outputs. `monte_carlo`, and `glm` for other likelihoods, draw \
+              the outputs and need a likelihood that depends on the weights through them alone.\n\nRight: `link = weights`, which serves every model.",
+};
+
+/// A search that has not come to its end, or a start that is no maximum.
+pub(super) static NOT_AT_MAXIMUM: Code = Code {
+    id: "E0546",
+    title: "the maximum is not reached",
+    explain: "Around a point that is no maximum of the posterior, a Gaussian has the wrong place and the wrong shape. In the approximation \
+              itself, the log posterior could still rise by half of `g' P^-1 g`, with its slope `g` and the precision `P`; this is more \
+              than a tenth per weight. Search longer, with a schedule that ends at small steps (`schedule = cosine`), or start from what another \
+              infer with the same prior and likelihood found.",
+};
+
+pub(super) static DEPENDENT_PRIOR: Code = Code {
+    id: "E0547",
+    title: "a prior whose elements depend on each other",
+    explain: "Only `structure = full` represents the precision of a prior under which weights are correlated, such as one with a weight \
+              that is the mean of others. The other forms take a diagonal one.\n\nRight: `structure = full`, or a posterior that fixes what the weights \
+              share: `posterior Fixed of Model { mean = map.mean }`.",
+};
+
+pub(super) static NO_JOINT: Code = Code {
+    id: "E0548",
+    title: "no joint covariance and no slopes",
+    explain: "`bnnc predict RUN --joint FILE` writes the covariance of the outputs of all rows together, `J P^-1 J'`, with the Jacobian `J` of the \
+              outputs and the precision `P` of the weights, and `--slopes FILE` derivatives of its diagonal. Both are defined for one Laplace \
+              approximation: not for other methods, and not for a mixture over the members of an ensemble. Forms that never make a Jacobian, \
+              such as `structure = diagonal` of all weights, have neither.",
+};
+
+pub(super) static PRIOR_NOT_NORMAL: Code = Code {
+    id: "E0550",
+    title: "a prior that is not Normal",
+    explain: "`prior_precision = marginal_likelihood` and `online = true` maximise the marginal likelihood over a factor on the precision of \
+              the prior. What a factor makes of the density is known for Normal priors of all weights: their log density is compared with \
+              what its slope and its second derivative make of a Normal one. Others, such as `StudentT`, `Laplace` or those of constrained \
+              weights, have another normaliser.\n\nRight: `prior_precision = validation` with `validation = 0.1` in the options of the data, a \
+              number, or a `Normal` prior.",
+};
+
+pub(super) static FACTOR_AT_END: Code = Code {
+    id: "E0551",
+    title: "the factor on the prior is at the end of what was searched",
+    explain: "Factors on the precision of the prior are searched between 1e-8 and 1e8 by the marginal likelihood and between 1e-4 and 1e4 by \
+              validation rows. At an end there is no maximum inside: with a large factor the weights have no spread left, which \
+              validation rows prefer where the noise of the likelihood is too large already, and the marginal likelihood where the weights are \
+              at the mean of their prior; with a small one the prior says nothing. The same holds, as far as known, where the search for several \
+              factors did not come to its end.\n\nRight: a number, such as `prior_precision = 1`; a noise level that is learned; a start that is a maximum.",
+};
+
+/// An approximation without a maximum: nothing gives the weights of a site.
+pub fn no_maximum(infer: &str, site: &str) -> Diagnostic {
+    let text = format!("`{infer}` takes its start for the maximum, but nothing gives `{site}`");
+    error(&NO_MAXIMUM, Fault::Program, text)
+        .help("start from an infer or a file that has this site in the same size, or search for some epochs")
+}
+
+/// The likelihood of a row, counted from 0, has no second derivative.
+pub fn no_curvature(infer: &str, row: usize, why: &str) -> Diagnostic {
+    let text = format!(
+        "the second derivative of the log likelihood of `{infer}` in row {} {why}",
+        row + 1
+    );
+    error(&NO_CURVATURE, Fault::Program, text).help("standardise the inputs and the target")
+}
+
+/// The outputs of a row, counted from 0, have no covariance that could be drawn from.
+pub fn no_covariance(infer: &str, row: usize, why: &str) -> Diagnostic {
+    let text = format!(
+        "the covariance of the outputs of `{infer}` in row {} {why}",
+        row + 1
+    );
+    error(&NO_CURVATURE, Fault::Program, text).help("standardise the inputs and the target")
+}
+
+/// The sum of curvature and prior is no precision.
+pub fn no_posterior(infer: &str, why: &str) -> Diagnostic {
+    let text = format!("`{infer}` has no Gaussian around its maximum: {why}");
+    error(&NO_POSTERIOR, Fault::Program, text)
+        .help("take `curvature = ggn` and a prior with a second derivative, such as a Normal")
+}
+
+/// A subnetwork that is too large.
+pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usize) -> Diagnostic {
+    let text = format!(
+        "`{infer}` takes a subnetwork of {wanted} weights, but only {alive} of {parameters} move an output on the training rows"
+    );
+    error(&TOO_FEW_WEIGHTS, Fault::Program, text).help(format!("take at most {alive} weights"))
+}
+
+/// An earlier infer that does not rank the weights.
+pub fn no_variances(infer: &str, by: &str) -> Diagnostic {
+    let text = format!("`{infer}` ranks weights by their variances under `{by}`, which has none for them");
+    error(&NO_VARIANCES, Fault::Program, text)
+}
+
+/// A link for another likelihood.
+pub fn no_link(infer: &str) -> Diagnostic {
+    let text = format!("the link of `{infer}` does not fit its likelihood");
+    error(&NO_LINK, Fault::Program, text).help("take `link = weights`, which serves every model")
+}
+
+/// A warning: the log posterior could rise by so much, over so many weights.
+pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, searched: bool) -> Diagnostic {
+    let what = match searched {
+        true => "the search ended before the maximum",
+        false => "its start is no maximum of its posterior",
+    };
+    let text = format!("`{infer}`: {what}: the log posterior could rise by {rise:.1} over {weights} weights");
+    let mut warning = error(&NOT_AT_MAXIMUM, Fault::Program, text);
+    warning.severity = Severity::Warning;
+    match searched {
+        true => warning.help("search for more epochs, with `schedule = cosine`"),
+        false => warning.help("search from there for some epochs: `epochs = 100`"),
+    }
+}
+
+/// Why an infer has no Jacobians of the outputs around one maximum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoJoint {
+    /// It is no Laplace approximation.
+    NoLaplace,
+    /// It is one around several maxima.
+    Mixture,
+    /// Its form does without them.
+    NoJacobians,
+}
+
+/// An infer without what `--joint` and `--slopes` are made of.
+pub fn no_joint(infer: &str, why: NoJoint) -> Diagnostic {
+    let (text, help) = match why {
+        NoJoint::NoLaplace => (
+            "is no Laplace approximation",
+            "name a `laplace` infer with `--infer`",
+        ),
+        NoJoint::Mixture => (
+            "is a mixture of several Gaussians",
+            "approximate around one maximum: start from a single fit instead of an ensemble",
+        ),
+        NoJoint::NoJacobians => (
+            "has a precision that is found without Jacobians",
+            "take `structure = full`, `low_rank` or `functional`, or a subnetwork",
+        ),
+    };
+    let text = format!("`{infer}` {text}: it has no joint covariance of outputs and no slopes");
+    error(&NO_JOINT, Fault::Usage, text).help(help)
+}
+
+/// A prior that a form cannot represent.
+pub fn dependent_prior(infer: &str) -> Diagnostic {
+    let text = format!(
+        "weights of `{infer}` depend on each other under the prior, which only a full precision represents"
+    );
+    error(&DEPENDENT_PRIOR, Fault::Program, text).help("take `structure = full`")
+}
+
+/// A prior whose marginal likelihood under other factors is not known.
+pub fn prior_not_normal(infer: &str, option: &str) -> Diagnostic {
+    let text = format!(
+        "`{infer}` tunes a factor on the precision of the prior (`{option}`), but the prior is not Normal"
+    );
+    error(&PRIOR_NOT_NORMAL, Fault::Program, text)
+        .help("take `prior_precision = validation`, which asks the predictions, or a number")
+}
+
+/// A warning: the best factor on the prior is the first or the last of those that were searched, or the search ended early.
+pub fn factor_at_end(infer: &str, factor: f64) -> Diagnostic {
+    let what = match factor >= 1.0 {
+        true => "the data prefer weights without spread",
+        false => "the data prefer a prior without bound",
+    };
+    let text = format!(
+        "`{infer}`: the search for the factor on the prior ended at {factor:.3e}, the end of what is searched: {what}"
+    );
+    let mut warning = error(&FACTOR_AT_END, Fault::Program, text);
+    warning.severity = Severity::Warning;
+    warning.help("check the noise of the likelihood and whether the start is a maximum, or give a number: `prior_precision = 1`")
+}
+
+/// A warning: the search for several factors on the prior took all its steps.
+pub fn factors_not_found(infer: &str) -> Diagnostic {
+    let text = format!("`{infer}`: the search for the factors on the prior ended before the maximum");
+    let mut warning = error(&FACTOR_AT_END, Fault::Program, text);
+    warning.severity = Severity::Warning;
+    warning.help("take fewer factors: `prior_structure = layer` or `scalar`")
+}
