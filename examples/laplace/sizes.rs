@@ -29,9 +29,12 @@ struct Found {
     title: String,
     parameters: usize,
     mode: Vec<f64>,
-    /// By score, the size (all weights last) and the log likelihoods.
-    curves: Vec<(&'static str, Vec<(usize, Vec<f64>)>)>,
+    /// By score.
+    curves: Vec<(&'static str, Curve)>,
 }
+
+/// Sizes (all weights last) and the log likelihoods of each.
+type Curve = Vec<(usize, Vec<f64>)>;
 
 /// What a subnetwork is called.
 fn name(score: &str, size: usize) -> String {

@@ -252,47 +252,49 @@ infer l = laplace(Net, rows)
     close(&rows["curvature"].data, &curvature, 1e-7);
 }
 
+/// Name, statements, type of the output, elements of `f`, a value of the output.
+const CASES: [(&str, &str, &str, usize, &str); 5] = [
+    (
+        "poisson",
+        "w ~ Normal(0, 1)\n  y ~ Poisson(exp(w * x))",
+        "count",
+        1,
+        "2",
+    ),
+    (
+        "noisy",
+        "w ~ Normal(0, 1)\n  v ~ Normal(0, 1)\n  y ~ Normal(w * x, softplus(v * x))",
+        "real",
+        2,
+        "0.8",
+    ),
+    (
+        "heavy",
+        "w ~ Normal(0, 1)\n  y ~ StudentT(4, w * x, 0.7)",
+        "real",
+        1,
+        "0.8",
+    ),
+    (
+        "shape",
+        "w ~ Normal(0, 1)\n  y ~ Gamma(exp(w * x), 2)",
+        "positive",
+        1,
+        "0.8",
+    ),
+    (
+        "logit",
+        "w ~ Normal(0, 1)\n  y ~ Bernoulli(w * x)",
+        "bool",
+        1,
+        "1",
+    ),
+];
+
 /// Arguments that are positive are outputs on the logarithmic scale, and the derivatives of the likelihood are those of finite differences.
 #[test]
 fn derivatives_of_likelihoods_are_those_of_differences() {
-    let cases = [
-        (
-            "poisson",
-            "w ~ Normal(0, 1)\n  y ~ Poisson(exp(w * x))",
-            "count",
-            1,
-            "2",
-        ),
-        (
-            "noisy",
-            "w ~ Normal(0, 1)\n  v ~ Normal(0, 1)\n  y ~ Normal(w * x, softplus(v * x))",
-            "real",
-            2,
-            "0.8",
-        ),
-        (
-            "heavy",
-            "w ~ Normal(0, 1)\n  y ~ StudentT(4, w * x, 0.7)",
-            "real",
-            1,
-            "0.8",
-        ),
-        (
-            "shape",
-            "w ~ Normal(0, 1)\n  y ~ Gamma(exp(w * x), 2)",
-            "positive",
-            1,
-            "0.8",
-        ),
-        (
-            "logit",
-            "w ~ Normal(0, 1)\n  y ~ Bernoulli(w * x)",
-            "bool",
-            1,
-            "1",
-        ),
-    ];
-    for (name, body, ty, outputs, y) in cases {
+    for (name, body, ty, outputs, y) in CASES {
         let text = format!("model M(x: real) -> y: {ty} {{\n  {body}\n}}\ninfer l = laplace(M, rows)\n");
         let found = approximation(name, &text, &format!("x,y\n1,{y}\n2,{y}\n"));
         assert_eq!(found.outputs, outputs, "{name}");

@@ -3,15 +3,17 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::laplace::Link;
-use bnnc_abi::manifest::Work;
+use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
+use bnnc_data::Dataset;
 use bnnc_data::table::Values;
 use bnnc_data::write::ResultColumn;
 use bnnc_driver::compile::{compile, data};
 use bnnc_driver::infer::Failure;
 use bnnc_driver::program;
 use bnnc_kernels::pool::Pool;
+use bnnc_laplace::matrix::Matrix;
 use bnnc_run::checkpoint::Checkpoint;
 use bnnc_run::fingerprint::Fingerprint;
 use bnnc_run::fit::{Context, Stop};
@@ -22,8 +24,9 @@ use bnnc_run::laplace::{Approximated, curve, spread, weights};
 use bnnc_run::out::{self, SavedRun};
 use bnnc_run::run::{Found, Options, Outcome, RunResult, joint, predict, run, slopes};
 use bnnc_run::start::{Earlier, Starts};
+use bnnc_run::states::Values as States;
 use bnnc_tests::compile::{self, Compiled, options};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -908,12 +911,20 @@ infer few = laplace(Net, rows) {{ start = several, link = weights, predictive_dr
     assert_eq!(column(outcome(&result, "few"), "mean").len(), 3);
 }
 
-/// What a folder keeps predicts the same, for new rows together, and with derivatives in the inputs.
-#[test]
-fn a_saved_run_predicts_again() {
-    let folder = network("saved");
-    let text = format!(
-        "{TANH}
+/// A run that was written to a folder and read again.
+struct Kept {
+    folder: PathBuf,
+    compiled: Compiled,
+    result: RunResult,
+    read: HashMap<String, States>,
+    context: Context,
+}
+
+impl Kept {
+    fn new(name: &str) -> Kept {
+        let folder = network(name);
+        let text = format!(
+            "{TANH}
 infer whole = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\") }}
 infer part = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over = subnetwork(3) }}
 infer low = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), structure = low_rank(2) }}
@@ -922,55 +933,109 @@ infer drawn = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), link
 infer several = ensemble(Net, rows) {{ epochs = 10, members = 2 }}
 infer mixture = laplace(Net, rows) {{ start = several }}
 "
-    );
-    let compiled = compiled(&folder, &text);
-    let result = compile::run(&compiled.manifest, 2);
-    let saved = SavedRun {
-        program: PathBuf::new(),
-        text: String::new(),
-        settings: Vec::new(),
-        data: Vec::new(),
-        seed: 1,
-        precision: None,
-        preparations: BTreeMap::new(),
-    };
-    out::write(&folder, &compiled.manifest, &result, saved).unwrap();
-    let (_, read) = out::read(&folder).unwrap();
-    let context = Context::new(Arc::new(Pool::new(1)), 1);
-    for infer in &compiled.manifest.infers {
-        let outcome = outcome(&result, &infer.name);
+        );
+        let compiled = compiled(&folder, &text);
+        let result = compile::run(&compiled.manifest, 2);
+        let saved = SavedRun {
+            program: PathBuf::new(),
+            text: String::new(),
+            settings: Vec::new(),
+            data: Vec::new(),
+            seed: 1,
+            precision: None,
+            preparations: BTreeMap::new(),
+        };
+        out::write(&folder, &compiled.manifest, &result, saved).unwrap();
+        let (_, read) = out::read(&folder).unwrap();
+        Kept {
+            folder,
+            compiled,
+            result,
+            read,
+            context: Context::new(Arc::new(Pool::new(1)), 1),
+        }
+    }
+
+    fn infer(&self, name: &str) -> &Infer {
+        let mut infers = self.compiled.manifest.infers.iter();
+        infers.find(|infer| infer.name == name).unwrap()
+    }
+
+    fn dataset(&self) -> &Dataset {
+        &outcome(&self.result, "whole").dataset
+    }
+
+    fn at(&self, name: &str) -> (&States, &Path) {
+        (&self.read[name], self.folder.as_path())
+    }
+
+    fn joint(&self, name: &str, limit: Option<u64>) -> Result<Matrix, Stop> {
+        let dataset = self.dataset();
+        let within = (limit, &self.context);
+        let rows = dataset.test.clone();
+        joint(
+            self.infer(name),
+            &dataset.preparation,
+            self.at(name),
+            rows,
+            within,
+        )
+    }
+
+    fn slopes(&self, name: &str) -> Result<Vec<(String, ResultColumn)>, Stop> {
+        let dataset = self.dataset();
+        let rows = dataset.test.clone();
+        slopes(
+            self.infer(name),
+            &dataset.preparation,
+            self.at(name),
+            rows,
+            &self.context,
+        )
+    }
+}
+
+/// The code and the message of a refusal.
+fn refusal<T: std::fmt::Debug>(made: Result<T, Stop>) -> (&'static str, String) {
+    match made {
+        Err(Stop::Diagnostics(found)) => (found[0].code.id, found[0].message.clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What a folder keeps predicts the same, and says the same of itself.
+#[test]
+fn a_saved_run_predicts_again() {
+    let kept = Kept::new("saved");
+    for infer in &kept.compiled.manifest.infers {
+        let outcome = outcome(&kept.result, &infer.name);
         let rows = outcome.dataset.test.clone();
-        let at = (&read[&infer.name], folder.as_path());
-        let again = predict(infer, &outcome.dataset.preparation, at, rows.clone(), &context).unwrap();
+        let at = kept.at(&infer.name);
+        let again = predict(infer, &outcome.dataset.preparation, at, rows, &kept.context).unwrap();
         assert_eq!(again, outcome.predictions, "{}", infer.name);
     }
-    let infer = compiled
-        .manifest
-        .infers
-        .iter()
-        .find(|infer| infer.name == "whole")
-        .unwrap();
-    let dataset = &outcome(&result, "whole").dataset;
-    let at = (&read["whole"], folder.as_path());
-    let within = |limit| (limit, &context);
-    let together = joint(
-        infer,
-        &dataset.preparation,
-        at,
-        dataset.test.clone(),
-        within(None),
-    )
-    .unwrap();
+    let arrays = out::gaussian(&kept.folder, "whole").unwrap();
+    let again =
+        Approximated::restore(kept.infer("whole"), &kept.read["whole"], &arrays, &kept.folder).unwrap();
+    close(&[again.members[0].facts.prior_scale], &[1.0], 1e-15);
+}
+
+/// Rows together have the published variances; derivatives in the inputs are those of central differences.
+#[test]
+fn rows_together_and_derivatives_in_the_inputs() {
+    let kept = Kept::new("together");
+    let together = kept.joint("whole", None).unwrap();
     close(&together.diagonal(), &FULL, 1e-8);
     assert!((together[(0, 1)] - together[(1, 0)]).abs() < 1e-12);
-    // Central differences of the means and of the variances.
+    let dataset = kept.dataset();
     let shifted = |by: f64| {
         let mut rows = dataset.test.clone();
         for field in rows.fields.iter_mut().filter(|field| field.name == "x") {
             let x = (0..field.values.len()).map(|at| field.values.real(at) + by);
             field.values = Values::Real(x.collect());
         }
-        let columns = predict(infer, &dataset.preparation, at, rows, &context).unwrap();
+        let (infer, at) = (kept.infer("whole"), kept.at("whole"));
+        let columns = predict(infer, &dataset.preparation, at, rows, &kept.context).unwrap();
         let of = |name: &str| match &columns.iter().find(|(known, _)| known == name).unwrap().1 {
             ResultColumn::Real(values) => values.clone(),
             _ => panic!(),
@@ -979,72 +1044,34 @@ infer mixture = laplace(Net, rows) {{ start = several }}
         [of("mean"), variance]
     };
     let (low, high) = (shifted(-1e-5), shifted(1e-5));
-    let found = slopes(infer, &dataset.preparation, at, dataset.test.clone(), &context).unwrap();
+    let found = kept.slopes("whole").unwrap();
+    assert_eq!(found.len(), 3);
     for (column, (low, high)) in found[1..].iter().zip(low.iter().zip(&high)) {
         let ResultColumn::Real(values) = &column.1 else {
             panic!()
         };
-        let wanted: Vec<f64> = low
-            .iter()
-            .zip(high)
-            .map(|(low, high)| (high - low) / 2e-5)
-            .collect();
+        let pairs = low.iter().zip(high);
+        let wanted: Vec<f64> = pairs.map(|(low, high)| (high - low) / 2e-5).collect();
         close(values, &wanted, 1e-7);
     }
-    assert_eq!(found.len(), 3);
-    let several = compiled
-        .manifest
-        .infers
-        .iter()
-        .find(|infer| infer.name == "several")
-        .unwrap();
-    let at = (&read["several"], folder.as_path());
-    match joint(
-        several,
-        &dataset.preparation,
-        at,
-        dataset.test.clone(),
-        within(None),
-    ) {
-        Err(Stop::Diagnostics(found)) => assert_eq!(found[0].code.id, "E0548"),
-        other => panic!("{other:?}"),
-    }
-    let refused = |name: &str, limit: Option<u64>| {
-        let infer = compiled.manifest.infers.iter().find(|infer| infer.name == name);
-        let (infer, rows) = (infer.unwrap(), dataset.test.clone());
-        let at = (&read[name], folder.as_path());
-        let made = match limit {
-            Some(_) => joint(infer, &dataset.preparation, at, rows, within(limit)).map(drop),
-            None => slopes(infer, &dataset.preparation, at, rows, &context).map(drop),
-        };
-        match made {
-            Err(Stop::Diagnostics(found)) => (found[0].code.id, found[0].message.clone()),
-            other => panic!("{name}: {other:?}"),
-        }
-    };
+}
+
+/// What has no Jacobians says so, and so does what has no room.
+#[test]
+fn what_a_saved_run_cannot_say() {
+    let kept = Kept::new("unsaid");
     for (name, why) in [
         ("several", "no Laplace"),
         ("mixture", "mixture"),
         ("squares", "without Jacobians"),
     ] {
-        let (code, message) = refused(name, None);
-        assert!(code == "E0548" && message.contains(why), "{code} {message}");
+        for (code, message) in [refusal(kept.slopes(name)), refusal(kept.joint(name, None))] {
+            assert!(code == "E0548" && message.contains(why), "{code} {message}");
+        }
     }
     // Three outputs by seven weights twice, and three by three: 408 bytes.
-    assert!(
-        joint(
-            infer,
-            &dataset.preparation,
-            (&read["whole"], &folder),
-            dataset.test.clone(),
-            within(Some(408))
-        )
-        .is_ok()
-    );
-    assert_eq!(refused("whole", Some(407)).0, "E0502");
-    let arrays = out::gaussian(&folder, "whole").unwrap();
-    let again = Approximated::restore(infer, &read["whole"], &arrays, &folder).unwrap();
-    close(&[again.members[0].facts.prior_scale], &[1.0], 1e-15);
+    assert!(kept.joint("whole", Some(408)).is_ok());
+    assert_eq!(refusal(kept.joint("whole", Some(407))).0, "E0502");
 }
 
 /// Outputs that are no means of a Normal likelihood stay in the units of the model, whatever the target is divided by.

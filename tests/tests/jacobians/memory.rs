@@ -30,11 +30,7 @@ fn bytes(name: &str, function: &Function) -> u64 {
     let program = lowered(function, Precision::F32);
     for id in program.plan.buffers.ids() {
         let buffer = &program.plan.buffers[id];
-        let is_of_row = buffer
-            .shape
-            .dims()
-            .iter()
-            .any(|dim| *dim == Dim::Symbol(Symbol::Batch));
+        let is_of_row = buffer.shape.dims().contains(&Dim::Symbol(Symbol::Batch));
         let fixed: usize = buffer.shape.dims().iter().filter_map(|dim| dim.fixed()).product();
         assert!(
             !is_of_row || fixed < 784 * 50,
