@@ -159,7 +159,7 @@ impl Scalars<'_, '_> {
         }
     }
 
-    /// See Note [Extrema].
+    /// See Note \[Extrema\].
     fn extremum(&mut self, dtype: DType, x: Value, y: Value, (which, never_nan): (Extremum, bool)) -> Value {
         if dtype != DType::Real {
             return match which {

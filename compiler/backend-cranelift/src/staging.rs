@@ -1,6 +1,6 @@
 //! The stages of an innermost loop that calls array primitives.
 //!
-//! Note [Stages]. Array primitives take whole blocks, so an innermost loop whose body calls them is cut into stages. For
+//! Note \[Stages\]. Array primitives take whole blocks, so an innermost loop whose body calls them is cut into stages. For
 //! each block of the innermost axis, stage 0 is a loop that computes what the first calls need and stores it to scratch,
 //! then come these calls, then stage 1, and so on; outputs are written in the last stage. Everything is computed as late
 //! as its users allow, loads are repeated in each stage that uses them, other values cross stages through scratch.
@@ -77,7 +77,7 @@ pub(crate) fn rows_adjoin(strides: &[Size], length: i64) -> bool {
     strides.len() > 1 && strides[strides.len() - 2] == Size::Fixed(length)
 }
 
-/// See Note [Stages]. Times count loops and calls alternately: loop `s` is `2 s`, the calls after it `2 s + 1`.
+/// See Note \[Stages\]. Times count loops and calls alternately: loop `s` is `2 s`, the calls after it `2 s + 1`.
 pub(crate) struct Staging<'a> {
     kernel: &'a Kernel,
     precision: Precision,

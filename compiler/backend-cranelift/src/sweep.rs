@@ -1,6 +1,6 @@
 //! Sums over draws: a block of elements goes through all draws before the next block does.
 //!
-//! Note [Sweeps]. Where noise of many elements is summed over an axis, say of draws, that axis is the last but one, the
+//! Note \[Sweeps\]. Where noise of many elements is summed over an axis, say of draws, that axis is the last but one, the
 //! elements are the innermost, and the innermost axis is cut into blocks outside the loop over draws: what a block reads and
 //! adds up then stays in the nearest cache for all draws. The sums lie in scratch memory, in two levels, so that rounding
 //! errors do not grow with the number of draws: the values of a group of draws are added in the precision of the plan,

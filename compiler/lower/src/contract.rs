@@ -1,6 +1,6 @@
 //! Contractions: which become matrix products, and the strides those are called with.
 //!
-//! Note [Contractions]. A letter of both operands and the result is a batch axis, one of the left operand and the result is
+//! Note \[Contractions\]. A letter of both operands and the result is a batch axis, one of the left operand and the result is
 //! an `m` axis, one of the right operand and the result an `n` axis, one of both operands alone is a `k` axis. A
 //! contraction is a matrix product if it has all of `m`, `n` and `k` and is not tiny; then transposes and broadcasts of its
 //! operands are strides. Everything else reads each operand about as often as it has elements, so nothing is gained by
@@ -225,7 +225,7 @@ pub fn needs_copy(tensors: &Tensors, letters: &Letters, args: [TensorId; 2], res
     [!contiguous(0), !contiguous(1)]
 }
 
-/// Whether a contraction is a call of the matrix product; see Note [Contractions].
+/// Whether a contraction is a call of the matrix product; see Note \[Contractions\].
 pub fn is_product(tensors: &Tensors, letters: &Letters, args: [TensorId; 2], result: &[Dim]) -> bool {
     let operands = Operands::new(tensors, letters, args, result);
     let has = |class: Class| !operands.class(class).is_empty();

@@ -1,4 +1,4 @@
-//! Contractions as calls of the matrix product, or as multiplications with a sum; see Note [Contractions].
+//! Contractions as calls of the matrix product, or as multiplications with a sum; see Note \[Contractions\].
 
 use super::{Import, Site};
 use crate::contract::{self, Class, Letters};

@@ -1,6 +1,6 @@
 //! Few elements of a large tensor are computed from few elements of what it is made of.
 //!
-//! Note [Selections]. An index along the symbol `selected` picks elements of a weight's gradient, whose axes are one by a reshape. That would
+//! Note \[Selections\]. An index along the symbol `selected` picks elements of a weight's gradient, whose axes are one by a reshape. That would
 //! keep the whole gradient of every row in memory. So the position is split into one along each axis, and those are carried into the
 //! gradient: through elementwise operations, repetitions and sums into the operands of a product, which have one of the axes each.
 //! What no such way leads into is picked from memory.

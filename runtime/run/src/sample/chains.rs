@@ -47,7 +47,7 @@ pub struct Chain {
     pub stats: &'static [&'static str],
     /// Iterations that were made, those of the warm-up included.
     pub iterations: usize,
-    /// The sampler's inverse metric, as [`Sampler::inverse_metric`] gives it.
+    /// The sampler's inverse metric, as `Sampler::inverse_metric` gives it.
     pub inverse_metric: Vec<f64>,
 }
 

@@ -1,6 +1,6 @@
 //! Kronecker factors of curvatures (Martens and Grosse 2015, section 3): of weights whose gradient is an outer product.
 //!
-//! Note [Uses]. The gradient of a weight matrix in one row is `g a'`: `g` depends on the cotangent, `a` on the row alone. A matrix that is used
+//! Note \[Uses\]. The gradient of a weight matrix in one row is `g a'`: `g` depends on the cotangent, `a` on the row alone. A matrix that is used
 //! several times, at positions of a sequence or in several places, has a sum of such gradients. Products of different uses are then left out,
 //! and the uses are further rows ("expand", Eschenhagen et al. 2023, section 3.2): the left factor is the mean over the uses of `a a'`, the
 //! right one their sum of `g g'`.
