@@ -151,8 +151,12 @@ fn network(
 
 fn plot(found: &Found) -> Plot {
     let mean = |values: &[f64]| mean_and_standard_error(values).0;
-    let curves = found.curves.iter();
-    let all = curves.flat_map(|(_, sizes)| sizes.iter().map(|(_, values)| mean(values)));
+    // Means over some of the splits are no points of a curve over all.
+    let is_whole = |values: &[f64]| values.len() == found.mode.len();
+    let curves = found.curves.iter().flat_map(|(_, sizes)| sizes);
+    let all = curves
+        .filter(|(_, values)| is_whole(values))
+        .map(|(_, values)| mean(values));
     let y = Axis::around("", all.chain([mean(&found.mode)]));
     let x = Axis::between("log10 of the number of random weights", 0.9, 3.3);
     let title = format!("{}, {} weights", found.title, found.parameters);
@@ -166,7 +170,7 @@ fn plot(found: &Found) -> Plot {
         let at = |(size, values): &(usize, Vec<f64>)| ((*size as f64).log10(), mean(values));
         match sizes[..] {
             [(0, ref values)] => plot.line(class, [(0.0, mean(values)), (9.0, mean(values))].into_iter()),
-            _ => plot.line(class, sizes.iter().map(at)),
+            _ => plot.line(class, sizes.iter().filter(|(_, values)| is_whole(values)).map(at)),
         }
         let words = match *score {
             "diagonal" => "by variance",
@@ -178,10 +182,11 @@ fn plot(found: &Found) -> Plot {
 }
 
 fn table(found: &[Found]) {
-    let cell = |values: &[f64]| {
+    let cell = |values: &[f64], splits: usize| {
         let (mean, error) = mean_and_standard_error(values);
-        match (values.is_empty(), error) {
-            (true, _) => String::new(),
+        match (values.len() < splits, error) {
+            // Some splits have fewer active weights than that.
+            (true, _) => "–".to_owned(),
             (false, Some(error)) => format!("{mean:.3} ± {error:.3}"),
             (false, None) => format!("{mean:.3}"),
         }
@@ -191,16 +196,17 @@ fn table(found: &[Found]) {
             "\n{}, {} weights; maximum {}\n",
             found.title,
             found.parameters,
-            cell(&found.mode)
+            cell(&found.mode, 1)
         );
         println!("| random weights | by diagonal variance | at random |\n|---|---|---|");
+        let splits = found.mode.len();
         let [(_, chosen), (_, random), (_, diagonal)] = &found.curves[..] else {
             continue;
         };
         for ((size, chosen), (_, random)) in chosen.iter().zip(random) {
-            println!("| {size} | {} | {} |", cell(chosen), cell(random));
+            println!("| {size} | {} | {} |", cell(chosen, splits), cell(random, splits));
         }
-        println!("| all, diagonal | {} | |", cell(&diagonal[0].1));
+        println!("| all, diagonal | {} | |", cell(&diagonal[0].1, splits));
     }
 }
 

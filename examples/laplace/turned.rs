@@ -9,7 +9,7 @@ const DRAWN: [(&str, &str); 7] = [
     ("mode", "maximum"),
     ("diagonal", "diagonal"),
     ("selected_1000", "1000 selected"),
-    ("random_1000", "1000 at random"),
+    ("random_1000", "1000 random"),
     ("swag", "SWAG"),
     ("five", "5 members"),
     ("dropout", "dropout"),
