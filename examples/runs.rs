@@ -1,4 +1,4 @@
-//! Programs of the examples, compiled and run.
+//! Programs of the examples, compiled and run; and the command line of what draws them.
 
 use bnnc_abi::manifest::{Infer, Manifest};
 use bnnc_driver::compile::{compile, data};
@@ -9,6 +9,7 @@ use bnnc_kernels::pool::Pool;
 use bnnc_run::fit::{Context, Stop};
 use bnnc_run::run::{Outcome, RunResult};
 use std::collections::HashMap;
+use std::process::ExitCode;
 use std::sync::Arc;
 
 /// What to run.
@@ -40,6 +41,52 @@ pub struct Done {
     pub context: Context,
 }
 
+/// Draws what the command line asks for: its words, with what `--set` and `--data` say; `--svg FILE` is where the picture goes.
+pub fn show(draw: impl FnOnce(&[&str], Wish) -> Result<String, String>) -> ExitCode {
+    let shown = arguments().and_then(|(words, wish, svg)| {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let picture = draw(&words, wish)?;
+        match svg {
+            Some(path) => std::fs::write(&path, picture).map_err(|error| format!("{path}: {error}")),
+            None => Ok(()),
+        }
+    });
+    match shown {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("error: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Words, what is to be run, and the file of the picture.
+fn arguments() -> Result<(Vec<String>, Wish, Option<String>), String> {
+    let (mut words, mut wish, mut svg) = (Vec::new(), Wish::default(), None);
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--svg" => svg = arguments.next(),
+            "--set" => wish.settings.extend(arguments.next()),
+            "--data" => {
+                let pair = arguments.next().unwrap_or_default();
+                let (name, path) = pair.split_once('=').ok_or("`--data` takes `NAME=PATH`")?;
+                wish.data.push((name.to_owned(), path.into()));
+            }
+            _ => words.push(argument),
+        }
+    }
+    Ok((words, wish, svg))
+}
+
+/// A count on the command line.
+///
+/// # Errors
+/// It is none.
+pub fn count(word: &str) -> Result<usize, String> {
+    word.parse().map_err(|_| format!("`{word}` is no number"))
+}
+
 impl Wish {
     /// Compiles and runs.
     ///
@@ -60,7 +107,7 @@ impl Wish {
             text = text.replace(old, new);
         }
         text.push_str(&self.more);
-        let program = program::load(&path, &text, &options, false);
+        let program = program::load(&path, &text, &options);
         let words = |found: &[bnnc_base::diagnostic::Diagnostic]| -> String {
             let texts = found.iter().map(|one| render::text(one, &program.sources, false));
             texts.collect()
@@ -107,16 +154,32 @@ impl Done {
     /// # Errors
     /// There is no such site.
     pub fn draws(&self, infer: &str, site: &str) -> Result<Vec<f64>, String> {
+        Ok(self.columns(infer, site)?.swap_remove(0))
+    }
+
+    /// The same of every element of a site.
+    ///
+    /// # Errors
+    /// There is no such site, or it is empty.
+    pub fn columns(&self, infer: &str, site: &str) -> Result<Vec<Vec<f64>>, String> {
         let (_, outcome) = self.infer(infer)?;
         let sampled = outcome.splits.last().and_then(|split| split.found.sampled());
         let sampled = sampled.ok_or("nothing was sampled")?;
-        let own = |name: &str| name.split(['/', '.']).next() == Some(site);
+        let own = |name: &str| {
+            let rest = name.strip_prefix(site);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '.']))
+        };
         let slot = sampled.layout.slots.iter().find(|(name, _)| own(name));
-        let (_, range) = slot.ok_or_else(|| format!("no site `{site}`"))?;
-        let columns = sampled.chains.iter().map(|chain| chain.store.column(range.start));
-        let columns: Result<Vec<Vec<f64>>, _> = columns.collect();
-        columns
-            .map(|columns| columns.concat())
-            .map_err(|found| found.message)
+        let (_, range) = slot
+            .filter(|(_, range)| !range.is_empty())
+            .ok_or_else(|| format!("no site `{site}`"))?;
+        let of = |element: usize| -> Result<Vec<f64>, String> {
+            let chains = sampled.chains.iter().map(|chain| chain.store.column(element));
+            let chains: Result<Vec<Vec<f64>>, _> = chains.collect();
+            chains
+                .map(|chains| chains.concat())
+                .map_err(|found| found.message)
+        };
+        range.clone().map(of).collect()
     }
 }

@@ -53,7 +53,7 @@ pub fn compiled(seed: u64) -> Result<Manifest, String> {
         symbols: bnnc_kernels::arrays::symbols(),
         ..Options::default()
     };
-    let program = program::load("mushrooms.bnn", include_str!("mushrooms.bnn"), &options, false);
+    let program = program::load("mushrooms.bnn", include_str!("mushrooms.bnn"), &options);
     let text = |found: &bnnc_base::diagnostic::Diagnostic| render::text(found, &program.sources, false);
     if program.has_errors() {
         return Err(program.diagnostics.iter().map(text).collect());

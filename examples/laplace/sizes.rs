@@ -111,14 +111,15 @@ fn network(
         };
         if found.parameters == 0 {
             let done = Wish {
-                only: vec![mode.to_owned()],
+                only: only.clone(),
                 ..wanted.clone()
             }
             .run()?;
-            found.parameters = done.infer(mode)?.0.cost.parameters;
+            // Those that are approximated: the noise level is none of them.
+            found.parameters = done.infer("diagonal")?.0.cost.variational_parameters;
         }
         for (score, sizes) in found.curves.iter_mut().take(SCORES.len()) {
-            sizes.retain(|(size, _)| *size < found.parameters);
+            sizes.retain(|(size, _)| *size <= found.parameters);
             if found.parameters <= MOST && sizes.last().is_none_or(|(size, _)| *size != found.parameters) {
                 sizes.push((found.parameters, Vec::new()));
             }

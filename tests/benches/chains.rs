@@ -122,7 +122,7 @@ impl Subject {
 
 fn densities(path: &Path, infer: &str, options: &Options) -> [Artifact; 2] {
     let text = std::fs::read_to_string(path).unwrap();
-    let program = program::load(&path.display().to_string(), &text, options, false);
+    let program = program::load(&path.display().to_string(), &text, options);
     let mut ids = program.module.infers.ids();
     let id = ids.find(|id| &*program.module.infers[*id].name == infer).unwrap();
     let data = &program.module.datas[program.module.infers[id].data].name;

@@ -9,8 +9,9 @@ use bnnc_data::Dataset;
 use bnnc_driver::compile::{compile, data};
 use bnnc_driver::options::Options;
 use bnnc_driver::program;
+use bnnc_run::out::SavedRun;
 use bnnc_run::run::RunResult;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 /// A compiled program and what the headers of its data say.
@@ -38,7 +39,7 @@ pub fn options(backend: &str, precision: Option<Precision>) -> Options {
 /// # Panics
 /// Where the program has errors: the tests know the programs that they compile.
 pub fn text(path: &Path, text: &str, options: &Options) -> Compiled {
-    let program = program::load(&path.display().to_string(), text, options, false);
+    let program = program::load(&path.display().to_string(), text, options);
     assert!(
         !program.has_errors(),
         "{}: {:#?}",
@@ -88,14 +89,30 @@ pub fn examples() -> Vec<PathBuf> {
     here.map(|file| root().join(&file.path)).collect()
 }
 
+/// What a folder says of a run with seed 1 and without settings.
+pub fn saved(program: PathBuf) -> SavedRun {
+    SavedRun {
+        program,
+        text: String::new(),
+        settings: Vec::new(),
+        data: Vec::new(),
+        seed: 1,
+        precision: None,
+        preparations: BTreeMap::new(),
+    }
+}
+
 /// Settings that make every infer of a program short: enough for every part of a run to happen.
 pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String> {
     let infers = file(path, &options("cranelift", None)).manifest.infers;
     let of = |infer: &Infer| {
-        let work: &[(&str, usize)] = match infer.work {
+        let work: &[(&str, usize)] = match &infer.work {
+            // Iterates of an earlier infer need no training.
+            Work::Swag(swag) if swag.from.is_some() => &[],
+            Work::Collapsed(collapsed) if collapsed.iterates.from.is_some() => &[],
             Work::Train(_) | Work::Laplace(_) | Work::Ensemble(_) => &[("epochs", epochs)],
             // A covariance needs several iterates.
-            Work::Swag(_) => &[("warmup", 0), ("every", 1), ("epochs", epochs + 2)],
+            Work::Swag(_) | Work::Collapsed(_) => &[("warmup", 0), ("every", 1), ("epochs", epochs + 2)],
             Work::Sample(_) => &[("warmup", 30), ("draws", 20)],
         };
         let all = work

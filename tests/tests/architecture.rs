@@ -10,6 +10,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("clap", &["bnnc"]),
     ("cranelift-*", &["bnnc-backend-cranelift"]),
     ("csv", &["bnnc-data"]),
+    ("dashu-*", &["bnnc-wmi"]),
     ("faer", &["bnnc-laplace"]),
     ("flate2", &["bnnc-data"]),
     ("indicatif", &["bnnc-run"]),

@@ -185,9 +185,11 @@ fn compare_program(path: &Path, faults: &mut Vec<String>) {
             .zip(&native_program.manifest.infers)
         {
             let found = match native.work {
-                Work::Train(_) | Work::Laplace(_) | Work::Swag(_) | Work::Ensemble(_) => {
-                    compare(reference, native, &native_program)
-                }
+                Work::Train(_)
+                | Work::Laplace(_)
+                | Work::Swag(_)
+                | Work::Ensemble(_)
+                | Work::Collapsed(_) => compare(reference, native, &native_program),
                 Work::Sample(_) => compare_sampled(reference, native, &native_program),
             };
             let name = format!("{} {} {precision}", path.display(), native.name);

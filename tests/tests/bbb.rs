@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::manifest::Infer;
+use bnnc_abi::method::Finds;
 use bnnc_base::dtype::Precision;
 use bnnc_base::philox;
 use bnnc_driver::options::Options;
@@ -203,7 +204,9 @@ fn batches_add_up() {
         let shares_noise = |infer: &&Infer| {
             let by_row =
                 |likelihood: &str| likelihood.starts_with("local") || likelihood.starts_with("flipout");
-            infer.method != "dropout" && !infer.reports.iter().any(|site| by_row(&site.likelihood))
+            let method = bnnc_abi::method::lookup(&infer.method);
+            let is_masked = method.is_some_and(|method| method.finds == Finds::Masked);
+            !is_masked && !infer.reports.iter().any(|site| by_row(&site.likelihood))
         };
         for infer in compiled
             .manifest

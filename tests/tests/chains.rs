@@ -244,7 +244,7 @@ fn warnings(folder: &Path, program_text: &str) -> Vec<String> {
         ..options("cranelift", None)
     };
     let path = folder.join("rows.bnn");
-    let program = program::load(&path.display().to_string(), &text(program_text), &options, false);
+    let program = program::load(&path.display().to_string(), &text(program_text), &options);
     assert!(!program.has_errors(), "{:#?}", program.diagnostics);
     let specs = driver::data(&program, &options).unwrap();
     let schemas: HashMap<_, _> = specs

@@ -35,7 +35,7 @@ fn attempt(name: &str, text: &str, csv: &str) -> Result<Approximation, Failure> 
     let path = folder.join("m.bnn");
     let options = Options::default();
     let text = format!("use layers::Dense\ndata rows = csv(\"rows.csv\") {{ target = y }}\n{text}");
-    let program: Program = program::load(&path.display().to_string(), &text, &options, false);
+    let program: Program = program::load(&path.display().to_string(), &text, &options);
     assert!(!program.has_errors(), "{:#?}", program.diagnostics);
     let spec = bnnc_driver::compile::data(&program, &options).unwrap();
     let schema = bnnc_data::schema(&spec[0]).unwrap();
@@ -43,7 +43,8 @@ fn attempt(name: &str, text: &str, csv: &str) -> Result<Approximation, Failure> 
     let mut compilation = Compilation::new(&program, id, &options);
     let elaborated = compilation.elaborate(&schema).unwrap();
     let densities = compilation.density(&elaborated.model).unwrap();
-    compilation.approximation(&elaborated, &densities)
+    let options = compilation.laplace_options();
+    compilation.approximation(&elaborated, &densities, &options)
 }
 
 /// The results of a function, by name.

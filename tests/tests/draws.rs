@@ -1,7 +1,7 @@
 //! The files of draws that a sampled infer leaves for other tools: values, order, units, and the same bytes every time.
 #![allow(clippy::unwrap_used)]
 
-use bnnc_run::out::{self, SavedRun};
+use bnnc_run::out;
 use bnnc_tests::compile::{self, Compiled, options};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -57,15 +57,7 @@ impl Folder {
     /// Runs the program and returns the folder that it wrote.
     fn run(&self, compiled: &Compiled, out: &str, threads: usize) -> PathBuf {
         let result = compile::run(&compiled.manifest, threads);
-        let saved = SavedRun {
-            program: self.0.join("curve.bnn"),
-            text: String::new(),
-            settings: Vec::new(),
-            data: Vec::new(),
-            seed: 1,
-            precision: None,
-            preparations: Default::default(),
-        };
+        let saved = compile::saved(self.0.join("curve.bnn"));
         let folder = self.0.join(out);
         out::write(&folder, &compiled.manifest, &result, saved).unwrap();
         folder

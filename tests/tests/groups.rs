@@ -55,7 +55,7 @@ posterior Q of M {
 /// increasing vector, and of the sigmoid.
 #[test]
 fn the_prior_of_a_group_is_the_product_with_the_jacobians() {
-    let program = program::load("m.bnn", MIXED, &Options::default(), false);
+    let program = program::load("m.bnn", MIXED, &Options::default());
     assert!(!program.has_errors(), "{:?}", program.diagnostics);
     let module = &program.module;
     let model =
@@ -455,7 +455,7 @@ model N(x: real[4]) -> y: real {
 }
 posterior Q of N { h1.*, h2.* ~ FullRankNormal() }
 ";
-    let program = program::load("n.bnn", text, &Options::default(), false);
+    let program = program::load("n.bnn", text, &Options::default());
     let module = &program.module;
     let model =
         elaborate::model::elaborate(module, module.models.ids().next().unwrap(), &HashMap::new()).unwrap();

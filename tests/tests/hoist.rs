@@ -43,7 +43,7 @@ fn sampled(source: &str, without: &[&str]) -> Sampled {
         without: without.iter().map(|rewrite| (*rewrite).to_owned()).collect(),
         ..Options::default()
     };
-    let program = program::load(&path.display().to_string(), source, &options, false);
+    let program = program::load(&path.display().to_string(), source, &options);
     assert!(!program.has_errors(), "{:#?}", program.diagnostics);
     let spec = compile::data(&program, &options).unwrap().remove(0);
     let schema = bnnc_data::schema(&spec).unwrap();

@@ -11,12 +11,12 @@ use bnnc_run::checkpoint::Checkpoint;
 use bnnc_run::fingerprint::Fingerprint;
 use bnnc_run::fit::{Context, Stop};
 use bnnc_run::iterates::{Collected, seed_of};
-use bnnc_run::out::{self, SavedRun};
+use bnnc_run::out;
 use bnnc_run::run::{Found, Options, RunResult, predict, run};
 use bnnc_run::states::{Values, start};
 use bnnc_tests::compile::{self as compiling, Compiled, options};
 use bnnc_tests::step::{Steps, predictions};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ fn compiled(name: &str, text: &str) -> Compiled {
 fn refused(name: &str, text: &str) -> Diagnostic {
     let options = options("cranelift", None);
     let path = folder(name).join("p.bnn");
-    let program = program::load(&path.display().to_string(), text, &options, false);
+    let program = program::load(&path.display().to_string(), text, &options);
     assert!(!program.has_errors(), "{:#?}", program.diagnostics);
     let specs = data(&program, &options).unwrap();
     let schemas = specs
@@ -349,15 +349,7 @@ infer members = ensemble(Net, d) {{ epochs = 3, members = 2, predictive_draws = 
     );
     let compiled = seeded(&folder, &text, 1);
     let result = compiling::run(&compiled.manifest, 1);
-    let saved = SavedRun {
-        program: PathBuf::new(),
-        text: String::new(),
-        settings: Vec::new(),
-        data: Vec::new(),
-        seed: 1,
-        precision: None,
-        preparations: BTreeMap::new(),
-    };
+    let saved = compiling::saved(PathBuf::new());
     out::write(&folder, &compiled.manifest, &result, saved).unwrap();
     let (_, read) = out::read(&folder).unwrap();
     let context = Context::new(Arc::new(Pool::new(1)), 1);
@@ -688,15 +680,7 @@ fn a_run_is_continued_from_its_file() {
     let text = format!("{NET}infer first = map(Net, d) {{ epochs = 4 }}\n");
     let compiled = seeded(&folder, &text, 1);
     let result = compiling::run(&compiled.manifest, 1);
-    let saved = SavedRun {
-        program: PathBuf::new(),
-        text: String::new(),
-        settings: Vec::new(),
-        data: Vec::new(),
-        seed: 1,
-        precision: None,
-        preparations: BTreeMap::new(),
-    };
+    let saved = compiling::saved(PathBuf::new());
     out::write(&folder.join("run"), &compiled.manifest, &result, saved).unwrap();
     let text = format!(
         "{NET}infer fit = map(Net, d) {{ epochs = 1, optimiser = SGD(1e-300), start = \
@@ -759,4 +743,37 @@ infer fit = vi(Q, d) {{ epochs = 1, {start} }}\n"
     assert!(diagnostic.message.contains("`Normal`"), "{}", diagnostic.message);
     let noise = format!("{LINE}infer fit = nuts(Line, d) {{ noncentre = [out.w], {start} }}\n");
     assert_eq!(refused("noise", &noise).code.id, "E0620");
+}
+
+/// Steps that are too large for the curvature multiply the distance from the maximum at each of them.
+#[test]
+fn iterates_that_leave_the_data() {
+    let text = format!(
+        "{LINE}infer far = swag(Line, d) {{ epochs = 4, warmup = 0, batch = 0, optimiser = SGD(1), covariance = diagonal }}
+infer near = swag(Line, d) {{ epochs = 4, warmup = 0, batch = 0, optimiser = SGD(1e-6), covariance = diagonal }}
+"
+    );
+    let result = compiling::run(&compiled("astray", &text).manifest, 1);
+    let codes: Vec<&str> = result.warnings.iter().map(|warning| warning.code.id).collect();
+    assert_eq!(codes, ["E0532"]);
+    assert!(
+        result.warnings[0].message.contains("`far`"),
+        "{:?}",
+        result.warnings
+    );
+}
+
+/// The table says how many members an interrupted ensemble was to have.
+#[test]
+fn a_table_of_an_interrupted_ensemble() {
+    let text = format!("{LINE}infer e = ensemble(Line, d) {{ epochs = 1, members = 3 }}\n");
+    let compiled = compiled("marked", &text);
+    let result = compiling::run(&compiled.manifest, 1);
+    let mut found = collected(&result, "e").clone();
+    let table =
+        |found: &Collected| bnnc_run::iterates::report::table(&compiled.manifest.infers[0], found, (6, None));
+    assert!(!table(&found).contains("interrupted"));
+    found.members.pop();
+    found.fitted.interrupted = true;
+    assert!(table(&found).contains("2 of 3, interrupted"), "{}", table(&found));
 }

@@ -21,12 +21,12 @@ use bnnc_run::laplace::gaussian::part;
 use bnnc_run::laplace::jacobians::{self, Which};
 use bnnc_run::laplace::machines::Evaluation;
 use bnnc_run::laplace::{Approximated, curve, spread, weights};
-use bnnc_run::out::{self, SavedRun};
+use bnnc_run::out;
 use bnnc_run::run::{Found, Options, Outcome, RunResult, joint, predict, run, slopes};
 use bnnc_run::start::{Earlier, Starts};
 use bnnc_run::states::Values as States;
 use bnnc_tests::compile::{self, Compiled, options};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -120,7 +120,7 @@ fn stopped(compiled: &Compiled, max_memory: Option<u64>) -> Diagnostic {
 /// The diagnostic that stops a program before it is compiled.
 fn refused(folder: &Path, text: &str) -> Diagnostic {
     let options = options("cranelift", None);
-    let program = program::load(&folder.join("p.bnn").display().to_string(), text, &options, false);
+    let program = program::load(&folder.join("p.bnn").display().to_string(), text, &options);
     let specs = data(&program, &options).unwrap();
     let schemas = specs
         .iter()
@@ -936,15 +936,7 @@ infer mixture = laplace(Net, rows) {{ start = several }}
         );
         let compiled = compiled(&folder, &text);
         let result = compile::run(&compiled.manifest, 2);
-        let saved = SavedRun {
-            program: PathBuf::new(),
-            text: String::new(),
-            settings: Vec::new(),
-            data: Vec::new(),
-            seed: 1,
-            precision: None,
-            preparations: BTreeMap::new(),
-        };
+        let saved = compile::saved(PathBuf::new());
         out::write(&folder, &compiled.manifest, &result, saved).unwrap();
         let (_, read) = out::read(&folder).unwrap();
         Kept {
@@ -1090,15 +1082,7 @@ infer l = laplace(Line, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2)
 ";
     let compiled = compiled(&folder, text);
     let result = compile::run(&compiled.manifest, 1);
-    let saved = SavedRun {
-        program: PathBuf::new(),
-        text: String::new(),
-        settings: Vec::new(),
-        data: Vec::new(),
-        seed: 1,
-        precision: None,
-        preparations: BTreeMap::new(),
-    };
+    let saved = compile::saved(PathBuf::new());
     out::write(&folder, &compiled.manifest, &result, saved).unwrap();
     let (_, read) = out::read(&folder).unwrap();
     let context = Context::new(Arc::new(Pool::new(1)), 1);
@@ -1371,4 +1355,134 @@ infer l = laplace(Net, rows) { epochs = 3, structure = diagonal, precision = f32
     let result = compile::run(&compiled.manifest, 1);
     let facts = &approximated(&result, "l").members[0].facts;
     assert!(facts.log_marginal_likelihood.is_some() && facts.weights > 20_000);
+}
+
+/// The mode of the noise level of a line under a flat prior of its weights: with `u` the variance of the noise, the derivative of the log posterior
+/// in the logarithm of the level is `-N + S / u - u + 1`, its Jacobian included.
+#[test]
+fn a_noise_level_away_from_its_mode() {
+    const N: usize = 20;
+    let x = |at: usize| at as f64 / 10.0 - 0.95;
+    let y = |at: usize| 0.4 + 0.8 * x(at) + 0.3 * ((at * 7 % 11) as f64 / 5.0 - 1.0);
+    let mean = |of: &dyn Fn(usize) -> f64| (0..N).map(of).sum::<f64>() / N as f64;
+    let (x_mean, y_mean) = (mean(&x), mean(&y));
+    let b = mean(&|at| (x(at) - x_mean) * (y(at) - y_mean)) / mean(&|at| (x(at) - x_mean).powi(2));
+    let a = y_mean - b * x_mean;
+    let squares = N as f64 * mean(&|at| (y(at) - a - b * x(at)).powi(2));
+    let half = (N - 1) as f64 / 2.0;
+    let mode = ((half * half + squares).sqrt() - half).sqrt();
+    let rows: String = (0..N).map(|at| format!("{},{}\n", x(at), y(at))).collect();
+    let folder = folder("noise", &[("rows.csv", format!("x,y\n{rows}"))]);
+    let levels = [("near", 1.0, false), ("low", 0.3, true), ("high", 3.0, true)];
+    for (name, factor, _) in levels {
+        let path = folder.join(format!("{name}.safetensors"));
+        safetensors(
+            &path,
+            &[
+                ("a", &[], &[a]),
+                ("b", &[], &[b]),
+                ("sigma", &[], &[factor * mode]),
+            ],
+        );
+    }
+    let infers = levels.map(|(name, ..)| {
+        format!("infer {name} = laplace(Line, rows) {{ start = safetensors(\"{name}.safetensors\") }}\n")
+    });
+    let text = format!(
+        "
+data rows = csv(\"rows.csv\") {{ target = y }}
+model Line(x: real) -> y: real {{
+  a ~ Normal(0, 1e4)
+  b ~ Normal(0, 1e4)
+  sigma: positive ~ HalfNormal(1)
+  y ~ Normal(a + b * x, sigma)
+}}
+{}",
+        infers.concat()
+    );
+    let result = compile::run(&compiled(&folder, &text).manifest, 1);
+    for (name, _, is_far) in levels {
+        let facts = &approximated(&result, name).members[0].facts;
+        assert!(facts.rise.unwrap() < 1e-3, "{name}: {facts:?}");
+        assert_eq!(
+            facts.others_rise.is_some_and(|rise| rise > 1.0),
+            is_far,
+            "{name}: {facts:?}"
+        );
+        let quoted = format!("`{name}`");
+        let warned = result
+            .warnings
+            .iter()
+            .filter(|warning| warning.message.contains(&quoted));
+        let codes: Vec<&str> = warned.map(|warning| warning.code.id).collect();
+        assert_eq!(codes, if is_far { vec!["E0546"] } else { vec![] });
+    }
+}
+
+/// Names of layers cover the layers of a list.
+#[test]
+fn layers_of_a_list_by_name() {
+    let folder = network("list");
+    let program = |over: &str| {
+        format!(
+            "use layers::Dense
+data rows = csv(\"rows.csv\") {{ target = y }}
+model Deep(x: real[k]) -> y: real {{
+  hidden = [Dense(3) for l in 1..3]
+  out    = Dense(1)
+  y ~ Normal(out(tanh(hidden[1](tanh(hidden[0](x)))))[0], 0.5)
+}}
+infer l = laplace(Deep, rows) {{ epochs = 1, over = [{over}] }}
+"
+        )
+    };
+    let sites = |over: &str| -> Vec<String> {
+        let compiled = compiled(&folder, &program(over));
+        let weights = &part(&compiled.manifest.infers[0]).unwrap().weights;
+        weights.iter().map(|weights| weights.site.clone()).collect()
+    };
+    let all = sites("hidden");
+    assert_eq!(all.len(), 4, "{all:?}");
+    assert!(all.iter().all(|site| site.starts_with("hidden[")), "{all:?}");
+    assert_eq!(sites("hidden.*"), all);
+    let found = refused(&folder, &program("hiden"));
+    assert_eq!(found.code.id, "E0313");
+    assert!(found.help.concat().contains("did you mean `"), "{found:?}");
+}
+
+/// A fraction of one would be all weights, a size of one is one.
+#[test]
+fn a_whole_fraction_is_refused() {
+    let folder = network("fraction");
+    let load = |size: &str| {
+        let text = format!("{TANH}infer l = laplace(Net, rows) {{ over = subnetwork({size}) }}\n");
+        let path = folder.join("p.bnn").display().to_string();
+        program::load(&path, &text, &options("cranelift", None))
+    };
+    assert!(!load("1").has_errors());
+    assert!(!load("0.5").has_errors());
+    let refused = load("1.0");
+    assert!(refused.has_errors());
+    let text = format!("{:?}", refused.diagnostics);
+    assert!(text.contains("one weight"), "{text}");
+}
+
+/// Outliers of rows without classes change nothing, which is said.
+#[test]
+fn outliers_without_classes() {
+    let folder = network("outliers");
+    let text = TANH.replace("target = y,", "target = y, outliers = csv(\"new.csv\"),");
+    let text = format!("{text}infer m = map(Net, rows) {{ epochs = 1 }}\n");
+    let options = options("cranelift", None);
+    let path = folder.join("p.bnn").display().to_string();
+    let program = program::load(&path, &text, &options);
+    assert!(!program.has_errors(), "{:#?}", program.diagnostics);
+    let specs = data(&program, &options).unwrap();
+    let schemas = specs
+        .iter()
+        .map(|spec| (spec.name.clone(), bnnc_data::schema(spec).unwrap()))
+        .collect();
+    let compiled = compile(&program, &schemas, &options).unwrap();
+    let codes: Vec<&str> = compiled.warnings.iter().map(|warning| warning.code.id).collect();
+    assert_eq!(codes, ["E0623"]);
 }

@@ -27,7 +27,7 @@ fn model(items: &str, theta: &str) -> (Model, Densities) {
     let body = format!("mu ~ Normal(0, 5)\n  tau: positive ~ HalfNormal(1)\n  {theta}");
     let likelihood = "y ~ Normal(mu + tau + sum(theta) + 0 * x, 1)";
     let text = format!("{items}\nmodel M(x: real) -> y: real {{\n  {body}\n  {likelihood}\n}}\n");
-    let program = program::load("m.bnn", &text, &Options::default(), false);
+    let program = program::load("m.bnn", &text, &Options::default());
     assert!(!program.has_errors(), "{theta}: {:#?}", program.diagnostics);
     let id = program.module.models.ids().next().unwrap();
     let model = elaborate::model::elaborate(&program.module, id, &HashMap::new()).unwrap();
@@ -192,7 +192,7 @@ fn gold(name: &str, settings: &[&str], without: &[&str]) -> Result<Sampled, Fail
         without: without.iter().map(|rewrite| (*rewrite).to_owned()).collect(),
         ..Options::default()
     };
-    let program = program::load(&path.display().to_string(), &text, &options, false);
+    let program = program::load(&path.display().to_string(), &text, &options);
     assert!(!program.has_errors(), "{:#?}", program.diagnostics);
     let spec = compile::data(&program, &options).unwrap().remove(0);
     let schema = bnnc_data::schema(&spec).unwrap();

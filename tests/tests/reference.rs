@@ -55,7 +55,7 @@ fn programs_compile_or_fail_as_they_say() {
     assert!(blocks.iter().any(|block| !block.expected.is_empty()));
     for block in blocks {
         let place = format!("stdlib/README.md:{}", block.line);
-        let program = program::load(&place, &block.text, &Options::default(), false);
+        let program = program::load(&place, &block.text, &Options::default());
         let found: Vec<&str> = program
             .diagnostics
             .iter()
@@ -161,21 +161,18 @@ fn arguments(rule: Rule) -> &'static str {
 fn methods() -> String {
     let row = |method: &method::MethodDef| {
         let takes = match method.takes {
-            _ if !method.built => "",
             Takes::Posterior => "a posterior",
             Takes::Model => "a model",
             Takes::Either => "a model or a posterior",
             Takes::ModelOrFixed => "a model, or a posterior that fixes some of its sites",
         };
-        let built = if method.built { "yes" } else { "not yet" };
         [
             format!("`{}`", method.name),
             takes.to_owned(),
-            built.to_owned(),
             method.doc.to_owned(),
         ]
     };
-    table(["method", "takes", "runs", ""], method::ALL.iter().map(row))
+    table(["method", "takes", ""], method::ALL.iter().map(row))
 }
 
 /// Options of one name may differ between methods in what they mean and in their defaults.
@@ -184,16 +181,15 @@ fn is_same(one: &OptionDef, other: &OptionDef) -> bool {
 }
 
 fn options() -> String {
-    let built: Vec<_> = method::ALL.iter().filter(|method| method.built).collect();
     let mut seen: Vec<&OptionDef> = Vec::new();
-    for option in built.iter().flat_map(|method| method.options) {
+    for option in method::ALL.iter().flat_map(|method| method.options) {
         if !seen.iter().any(|known| is_same(known, option)) {
             seen.push(option);
         }
     }
     let row = |option: &&OptionDef| {
-        let has = |method: &&&method::MethodDef| method.options.iter().any(|known| is_same(known, option));
-        let of: Vec<String> = built
+        let has = |method: &&method::MethodDef| method.options.iter().any(|known| is_same(known, option));
+        let of: Vec<String> = method::ALL
             .iter()
             .filter(has)
             .map(|method| format!("`{}`", method.name))

@@ -121,7 +121,7 @@ fn run(duration: Duration) -> usize {
                 "{mutant}"
             );
         }
-        let checked = program::load("mutant.bnn", &mutant, &Options::default(), true);
+        let checked = program::load("mutant.bnn", &mutant, &Options::default());
         if !checked.has_errors() {
             let broken = bnnc_hir::verify::verify(&checked.module);
             assert!(broken.is_empty(), "{broken:?}\n{mutant}");

@@ -5,11 +5,11 @@ use bnnc_base::diagnostic::{Diagnostic, Fault};
 use bnnc_driver::options::Options;
 use bnnc_kernels::pool::Pool;
 use bnnc_run::fit::{Context, Stop, fit};
-use bnnc_run::out::{self, SavedRun};
+use bnnc_run::out;
 use bnnc_run::run::{RunResult, run};
 use bnnc_run::states::start;
 use bnnc_tests::compile::{self, Compiled, options};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -64,15 +64,7 @@ fn results_that_cannot_be_written() {
     let file = folder("file");
     std::fs::write(&file, "").unwrap();
     let compiled = yacht(&[]);
-    let saved = SavedRun {
-        program: PathBuf::new(),
-        text: String::new(),
-        settings: Vec::new(),
-        data: Vec::new(),
-        seed: 1,
-        precision: None,
-        preparations: BTreeMap::new(),
-    };
+    let saved = compile::saved(PathBuf::new());
     let written = out::write(
         &file.join("out"),
         &compiled.manifest,

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 /// The log prior of the only model of a program whose sites are those of `body`, or the message of what is refused.
 fn log_prior(body: &str) -> Result<Function, String> {
     let text = format!("model M(x: real) -> y: real {{\n  {body}\n  y ~ Normal(x, 1)\n}}\n");
-    let program = program::load("m.bnn", &text, &Options::default(), false);
+    let program = program::load("m.bnn", &text, &Options::default());
     if program.has_errors() {
         return Err(format!("{:?}", program.diagnostics));
     }

@@ -32,6 +32,8 @@ pub enum Command {
     Explore(Explore),
     /// Predict for new inputs with a saved run.
     Predict(Predict),
+    /// Integrate a weight over what a formula allows: weighted model integration, exactly or with a bound of the error.
+    Wmi(Wmi),
 }
 
 /// Options of every command that compiles.
@@ -191,12 +193,38 @@ pub struct Predict {
     pub threads: Option<usize>,
 }
 
+/// `bnnc wmi`.
+#[derive(Args, Debug)]
+pub struct Wmi {
+    /// The problem: JSON (an instance, several, or a density of pywmi or wmpy) or SMT-LIB 2.
+    pub file: PathBuf,
+    /// Print one JSON object per problem instead of a line.
+    #[arg(long)]
+    pub json: bool,
+    /// Calculate in rationals throughout, and print the result as a fraction.
+    #[arg(long)]
+    pub exact: bool,
+    /// The error that is allowed, relative to the result.
+    #[arg(long, default_value_t = 1e-10, value_parser = tolerance)]
+    pub tolerance: f64,
+    /// Give up after so many regions.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pub max_regions: usize,
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.parse().ok();
+    number
+        .filter(|number| *number >= 0.0 && number.is_finite())
+        .ok_or_else(|| "expected a number that is not negative, such as 1e-10".to_owned())
+}
+
 /// `bnnc FILE.bnn` means `bnnc run FILE.bnn`, wherever options stand before it.
 pub fn with_default_command(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.collect();
     let first = arguments.get(1).map(|word| word.to_string_lossy().into_owned());
     let commands = [
-        "run", "check", "emit", "fmt", "explain", "explore", "repl", "predict", "help",
+        "run", "check", "emit", "fmt", "explain", "explore", "repl", "predict", "wmi", "help",
     ];
     if let Some(first) = first {
         let names_file = first.ends_with(".bnn") || std::path::Path::new(&first).is_file();

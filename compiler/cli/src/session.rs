@@ -127,20 +127,14 @@ pub fn read(file: &Path) -> Result<String, Box<Diagnostic>> {
 }
 
 /// Reads, parses and checks a program; diagnostics are shown. `Err` is the exit status.
-pub fn load(file: &Path, options: &Options, display: Display, allow_unbuilt: bool) -> Result<Program, u8> {
+pub fn load(file: &Path, options: &Options, display: Display) -> Result<Program, u8> {
     let text = read(file).map_err(|diagnostic| display.show(&[*diagnostic], &SourceMap::default()))?;
-    load_text(file, &text, options, display, allow_unbuilt)
+    load_text(file, &text, options, display)
 }
 
 /// The program of a text that the file holds, or held. `Err` is the exit status.
-pub fn load_text(
-    file: &Path,
-    text: &str,
-    options: &Options,
-    display: Display,
-    allow_unbuilt: bool,
-) -> Result<Program, u8> {
-    let program = program::load(&file.display().to_string(), text, options, allow_unbuilt);
+pub fn load_text(file: &Path, text: &str, options: &Options, display: Display) -> Result<Program, u8> {
+    let program = program::load(&file.display().to_string(), text, options);
     let status = display.show(&program.diagnostics, &program.sources);
     if program.has_errors() {
         Err(status)
@@ -226,6 +220,7 @@ pub fn all_codes() -> Vec<&'static bnnc_base::diagnostic::Code> {
     all.extend(bnnc_data::CODES);
     all.extend(bnnc_run::codes::CODES);
     all.extend(bnnc_run::codes::of_sampling());
+    all.extend(bnnc_wmi::problem::report::CODES);
     all.sort_by_key(|code| code.id);
     all
 }

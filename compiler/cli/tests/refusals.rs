@@ -118,3 +118,28 @@ fn samplers() {
     let explores = "infer f = sgld(M, d) { warmup = 0, draws = 5, schedule = cyclical(1, 0.999) }";
     assert_refused(&run_program("explores", &program(explores)), "E0507", 1);
 }
+
+/// What collapsed inference refuses, and what it says where it draws weights.
+#[test]
+fn collapsed() {
+    let program = |mean: &str, options: &str| {
+        format!(
+            "use layers::Dense\n{DATA}model M(a: real) -> y: real {{\n out = Dense(1)\n y ~ Normal({mean}, 1)\n}}\n\
+             infer f = collapsed(M, d) {{ epochs = 3{options} }}\n"
+        )
+    };
+    let bent = run_program("bent", &program("tanh(out([a])[0])", ""));
+    assert!(bent.stderr.starts_with("warning[E0622]"), "{bent:?}");
+    assert!(
+        bent.stderr.contains("the weights pass through `tanh`"),
+        "{bent:?}"
+    );
+    assert_eq!(bent.status, 0, "{bent:?}");
+    let jump = run_program("jump", &program("if out([a])[0] > 0 { 1.0 } else { 0.0 }", ""));
+    assert!(jump.stderr.contains("where outputs may jump"), "{jump:?}");
+    let straight = |options: &str| run_program("straight", &program("out([a])[0]", options));
+    assert_eq!(straight("").stderr, "");
+    for options in [", units = 1", ", floor = 2", ", over = subnetwork(3)"] {
+        assert_refused(&straight(options), "E0614", 1);
+    }
+}

@@ -1,7 +1,8 @@
 //! Every diagnostic code of the compiler, and those of the command line.
 
 use bnnc_base::diagnostic::{Code, Diagnostic};
-use bnnc_hir::tree::InferItem;
+use bnnc_base::source::Span;
+use bnnc_hir::tree::{DataItem, InferItem};
 use std::sync::Arc;
 
 /// `--set` without an item, a key and a value.
@@ -137,7 +138,28 @@ pub static USELESS_START: Code = Code {
               names.\n\nRight: give the layers and parameters of both models the same names.",
 };
 
+/// A collapsed infer whose integral has no exact form.
+pub static NO_EXACT_INTEGRAL: Code = Code {
+    id: "E0622",
+    title: "no exact integral",
+    explain: "`collapsed` integrates over a box of weights exactly where the location of the observation is affine in them, or affine between \
+              kinks (ReLU, `max`, `abs`), and where the observation is a Normal, a class or a truth value. Otherwise weights are drawn from the \
+              box, `draws` times per iterate.\n\nSampled: `over = all` of a network with a hidden layer, whose weights multiply each \
+              other.\n\nExact: `over = last_layer`, or `over = [hidden]` behind a ReLU.",
+};
+
+/// Outliers of data whose predictions have no entropy.
+pub static USELESS_OUTLIERS: Code = Code {
+    id: "E0623",
+    title: "outliers without classes",
+    explain: "`outliers` are rows on which a classifier should be unsure: they are compared with the test rows by the entropy of their \
+              predictions. The predictions of a real or a count have none, so the option changes nothing.\n\nRight: leave `outliers` out, or \
+              look at the `sd_epistemic` of such rows with `bnnc predict`.",
+};
+
 static OWN: &[&Code] = &[
+    &USELESS_OUTLIERS,
+    &NO_EXACT_INTEGRAL,
     &USELESS_START,
     &NO_STATE_FOR_VALUE,
     &OPTIONS_APART,
@@ -184,6 +206,12 @@ pub fn no_backend(name: &str) -> Diagnostic {
         .note(format!("this build has {}", super::backends::names().join(", ")))
 }
 
+/// Where an option is set; the infer itself where it is not.
+fn span_of(infer: &InferItem, option: &str) -> Span {
+    let setting = infer.options.iter().find(|setting| &*setting.name == option);
+    setting.map_or(infer.span, |setting| setting.span)
+}
+
 /// Every site is fixed.
 pub fn nothing_to_sample(infer: &InferItem) -> Diagnostic {
     let text = format!("`{}` has nothing to sample: every site is fixed", infer.name);
@@ -193,8 +221,7 @@ pub fn nothing_to_sample(infer: &InferItem) -> Diagnostic {
 
 /// A start that gives nothing.
 pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
-    let setting = infer.options.iter().find(|setting| &*setting.name == "start");
-    let span = setting.map_or(infer.span, |setting| setting.span);
+    let span = span_of(infer, "start");
     let text = format!(
         "`{}` starts from `{from}`, which has no site of the same name and shape",
         infer.name
@@ -204,8 +231,7 @@ pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
 
 /// A quantity that cannot be reported.
 pub fn no_quantity(infer: &InferItem, name: &str, known: &[&str]) -> Diagnostic {
-    let setting = infer.options.iter().find(|setting| &*setting.name == "report");
-    let span = setting.map_or(infer.span, |setting| setting.span);
+    let span = span_of(infer, "report");
     let text = format!("`{name}` is no site and no quantity computed from sites");
     Diagnostic::error(&NO_QUANTITY, span, text)
         .suggest(name, known.iter().copied())
@@ -214,15 +240,29 @@ pub fn no_quantity(infer: &InferItem, name: &str, known: &[&str]) -> Diagnostic 
 
 /// Options that cannot run together; `option` is the one to point at.
 pub fn options_apart(infer: &InferItem, option: &str, message: &str, help: &str) -> Diagnostic {
-    let setting = infer.options.iter().find(|setting| &*setting.name == option);
-    let span = setting.map_or(infer.span, |setting| setting.span);
+    let span = span_of(infer, option);
     Diagnostic::error(&OPTIONS_APART, span, message.to_owned()).help(help)
+}
+
+/// The weights of a collapsed infer are drawn; `reason` says why, as a clause.
+pub fn no_exact_integral(infer: &InferItem, reason: &str) -> Diagnostic {
+    let span = span_of(infer, "over");
+    let text = format!("`{}` draws its weights from the box: {reason}", infer.name);
+    Diagnostic::warning(&NO_EXACT_INTEGRAL, span, text)
+}
+
+/// The outliers of the data of an infer are not used.
+pub fn useless_outliers(infer: &InferItem, data: &DataItem) -> Diagnostic {
+    let text = format!(
+        "`{}` predicts no classes: the `outliers` of `{}` are not used",
+        infer.name, data.name
+    );
+    Diagnostic::warning(&USELESS_OUTLIERS, data.span, text)
 }
 
 /// No site of the posterior has weights.
 pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> Diagnostic {
-    let span = infer.options.iter().find(|setting| &*setting.name == "prune");
-    let span = span.map_or(infer.span, |setting| setting.span);
+    let span = span_of(infer, "prune");
     let text = format!("no site of `{}` can be pruned", infer.name);
     let diagnostic = Diagnostic::error(&NOTHING_TO_PRUNE, span, text).label("asked for here");
     untouched.iter().fold(diagnostic, |diagnostic, (site, why)| {
@@ -232,8 +272,7 @@ pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> 
 
 /// A site whose state is not its value; `why` is a sentence about it.
 pub fn no_state_for_value(infer: &InferItem, why: &str) -> Diagnostic {
-    let setting = infer.options.iter().find(|setting| &*setting.name == "start");
-    let span = setting.map_or(infer.span, |setting| setting.span);
+    let span = span_of(infer, "start");
     Diagnostic::error(&NO_STATE_FOR_VALUE, span, why.to_owned())
         .help("load the file into a `map` of the same model, and start from that")
 }

@@ -5,7 +5,7 @@ use crate::options::Options;
 use crate::program::Program;
 use crate::{backends, codes};
 use bnnc_abi::data::{DataSpec, Schema};
-use bnnc_abi::manifest::{Compare, Infer, Manifest, Start, State};
+use bnnc_abi::manifest::{Compare, Infer, Manifest, OutputKind, Start, State};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_hir::tree::{InferId, SettingValue};
 use bnnc_rewrite::rule::Firing;
@@ -153,6 +153,9 @@ pub fn compile(
     compiled
         .warnings
         .extend(useless_starts(program, &compiled.manifest.infers));
+    compiled
+        .warnings
+        .extend(useless_outliers(program, &compiled.manifest.infers));
     diagnostics.extend(taken_shapes(program, &compiled.manifest.infers));
     diagnostics.dedup_by(|a, b| a == b && a.at != Place::Nowhere);
     if diagnostics.is_empty() {
@@ -176,6 +179,24 @@ fn useless_starts(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
         let mut items = program.module.infers.iter();
         let item = items.find(|item| *item.name == *infer.name)?;
         (!infer.states.iter().any(is_given)).then(|| codes::useless_start(item, name))
+    };
+    infers.iter().filter_map(warning).collect()
+}
+
+/// Outliers where predictions have no entropy.
+fn useless_outliers(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
+    let warning = |infer: &Infer| {
+        let item = program
+            .module
+            .infers
+            .iter()
+            .find(|item| *item.name == *infer.name)?;
+        let data = &program.module.datas[item.data];
+        let is_used = match infer.output.kind {
+            OutputKind::Classes(_) | OutputKind::Bool => true,
+            OutputKind::Real | OutputKind::Count => false,
+        };
+        (data.spec.outliers.is_some() && !is_used).then(|| codes::useless_outliers(item, data))
     };
     infers.iter().filter_map(warning).collect()
 }

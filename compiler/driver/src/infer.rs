@@ -447,11 +447,14 @@ impl<'a> Compilation<'a> {
         let (elaborated, densities) = self.grouped(elaborated, densities);
         let programs = match self.item.method.finds {
             Finds::Chains => self.sampling_programs(&elaborated, &densities, schema, backend)?,
-            Finds::Training => self.training_programs(&elaborated, &densities, schema, backend)?,
+            Finds::Training | Finds::Masked => {
+                self.training_programs(&elaborated, &densities, schema, backend)?
+            }
             Finds::Laplace => self.laplace_programs(&elaborated, &densities, schema, backend)?,
             Finds::Swag | Finds::Ensemble => {
                 self.iterates_programs(&elaborated, &densities, schema, backend)?
             }
+            Finds::Collapsed => self.collapsed_programs(&elaborated, &densities, schema, backend)?,
         };
         let precision = self.precision(backend);
         // Predictions read the parameters and change nothing.

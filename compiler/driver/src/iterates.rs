@@ -5,12 +5,13 @@ use crate::infer::{Compilation, Elaborated, Failure};
 use crate::training::Programs;
 use bnnc_abi::data::Schema;
 use bnnc_abi::iterates::{Covariance, Ensemble, Swag};
-use bnnc_abi::manifest::{Cost, SiteReport, Train, Work};
+use bnnc_abi::manifest::{SiteReport, Train, Work};
 use bnnc_abi::method::Finds;
 use bnnc_hir::tree::SettingValue;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::dropout::{Dropped, Masks, dropped};
+use bnnc_rewrite::methods::sample::{self, Positions};
 use bnnc_rewrite::methods::train::Objective;
 
 impl Compilation<'_> {
@@ -23,33 +24,20 @@ impl Compilation<'_> {
         schema: &Schema,
         backend: &dyn Backend,
     ) -> Result<Programs, Failure> {
-        let sampled = self.sampled(elaborated, densities)?;
-        if sampled.dimension == 0 {
+        let positions = self.positions(elaborated, densities)?;
+        if positions.moved.is_empty() {
             return Err(Failure::Program(vec![codes::nothing_to_sample(self.item)]));
         }
         let objective = self.objective(elaborated, densities)?;
-        let precision = self.precision(backend);
-        let names: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
-        let step = self.lower("train", &objective.train, &names, precision)?;
         let options = self.training(&elaborated.optimiser);
-        let work = bnnc_lower::cost::cost(&step, &options.sizes(schema.train));
-        let cost = Cost {
-            parameters: objective.parameters,
-            variational_parameters: objective.variational_parameters,
-            gradient_nodes: objective.gradient_nodes,
-            flops: work.flops,
-            bytes: work.bytes,
-            peak_bytes: 0,
-        };
-        let train = Train {
-            step: self.code(step, backend)?,
-            options,
-            pruning: None,
-        };
-        let moved: Vec<String> = sampled.moved.iter().map(|name| name.to_string()).collect();
+        let (train, cost) = self.train(&objective, options, schema, backend)?;
+        let moved: Vec<String> = positions.moved.iter().map(|name| name.to_string()).collect();
         let (work, family) = match self.item.method.finds {
             Finds::Ensemble => (self.ensemble(train, moved), "members"),
-            _ => (self.swag(train, moved)?, "Normal"),
+            _ => match self.iterates(train, moved, self.covariance())? {
+                swag if swag.covariance == Covariance::Snapshots => (Work::Swag(Box::new(swag)), "iterates"),
+                swag => (Work::Swag(Box::new(swag)), "Normal"),
+            },
         };
         let report = |site: SiteReport| SiteReport {
             family: match &*site.family {
@@ -60,12 +48,21 @@ impl Compilation<'_> {
         };
         Ok(Programs {
             work,
-            predict: sampled.predict,
-            sites: sampled.sites,
+            predict: positions.predict,
+            sites: positions.sites,
             states: objective.states,
-            reports: sampled.reports.into_iter().map(report).collect(),
+            reports: positions.reports.into_iter().map(report).collect(),
             cost,
         })
+    }
+
+    /// What the infer asks of its model at many positions.
+    fn positions(&mut self, elaborated: &Elaborated, densities: &Densities) -> Result<Positions, Failure> {
+        let (model, posterior) = (&elaborated.model, &elaborated.posterior);
+        let result = self.timed("rewrite", |this| {
+            sample::positions(densities, model, posterior, &mut this.context)
+        });
+        result.map_err(|refusal| self.failure(refusal))
     }
 
     fn ensemble(&self, train: Train, moved: Vec<String>) -> Work {
@@ -76,21 +73,31 @@ impl Compilation<'_> {
         }))
     }
 
-    fn swag(&self, train: Train, moved: Vec<String>) -> Result<Work, Failure> {
-        let covariance = self.covariance();
+    /// How iterates are collected.
+    ///
+    /// # Errors
+    /// Fewer iterates than the covariance needs.
+    pub(crate) fn iterates(
+        &self,
+        train: Train,
+        moved: Vec<String>,
+        covariance: Covariance,
+    ) -> Result<Swag, Failure> {
+        let from = match self.setting("iterates") {
+            Some(SettingValue::Infer(id)) => Some(self.program.module.infers[*id].name.to_string()),
+            _ => None,
+        };
         let swag = Swag {
             moved,
             warmup: self.int("warmup"),
             every: self.int("every").max(1),
             covariance,
             scale: self.real("scale").unwrap_or(1.0),
+            keep: self.int("keep"),
+            from,
             train,
         };
-        let apart = |option: &str, message: String, help: &str| {
-            Err(Failure::Program(vec![codes::options_apart(
-                self.item, option, &message, help,
-            )]))
-        };
+        let apart = |option: &str, message: String, help: &str| Err(self.apart(option, &message, help));
         if matches!(covariance, Covariance::LowRank(..2)) {
             return apart(
                 "covariance",
@@ -99,29 +106,49 @@ impl Compilation<'_> {
             );
         }
         let (planned, least) = (swag.planned(), swag.least());
-        if planned < least {
+        let is_trained = swag.from.is_none();
+        let training = [
+            "epochs",
+            "warmup",
+            "every",
+            "batch",
+            "optimiser",
+            "schedule",
+            "patience",
+            "start",
+        ];
+        let idle = training.into_iter().find(|option| self.setting(option).is_some());
+        if let Some(option) = idle.filter(|_| !is_trained) {
+            let text = format!("`{option}` is of a training, but the iterates are those of an earlier infer");
+            return Err(self.apart(option, &text, "leave it out, or leave out `iterates`"));
+        }
+        if swag.keep > 0 && swag.keep < least {
+            let text = format!(
+                "`keep` leaves {} iterates, but this covariance needs {least}",
+                swag.keep
+            );
+            return apart("keep", text, "raise `keep`, or take `covariance = point`");
+        }
+        if planned < least && is_trained {
             let text = format!(
                 "{} epochs with a warm-up of {} and one iterate every {} give {planned} iterates, but this covariance needs {least}",
                 swag.train.options.epochs, swag.warmup, swag.every
             );
             return apart("warmup", text, "raise `epochs`, or lower `warmup` or `every`");
         }
-        Ok(Work::Swag(Box::new(swag)))
+        Ok(swag)
     }
 
     fn covariance(&self) -> Covariance {
-        /// As in the default of the method record.
-        const RANK: f64 = 20.0;
-        let (name, args) = match self.setting("covariance") {
-            Some(SettingValue::Call(name, args)) => (&**name, args.as_slice()),
-            Some(SettingValue::Word(name)) => (&**name, [].as_slice()),
-            _ => ("low_rank", [RANK].as_slice()),
-        };
-        match (name, args) {
+        match self.call("covariance") {
             ("point", _) => Covariance::Point,
             ("diagonal", _) => Covariance::Diagonal,
-            (_, rank) => {
-                Covariance::LowRank(rank.first().map_or(RANK as usize, |rank| rank.round() as usize))
+            ("snapshots", _) => Covariance::Snapshots,
+            (_, [rank, ..]) => Covariance::LowRank(rank.round() as usize),
+            // The number in `low_rank(20)`.
+            (_, []) => {
+                let digits = |text: &'static str| text.trim_matches(|c: char| !c.is_ascii_digit());
+                Covariance::LowRank(digits(self.default("covariance")).parse().unwrap_or(1))
             }
         }
     }
@@ -132,7 +159,7 @@ impl Compilation<'_> {
         elaborated: &Elaborated,
         densities: &Densities,
     ) -> Result<Option<Dropped>, Failure> {
-        if self.item.method.name != "dropout" {
+        if self.item.method.finds != Finds::Masked {
             return Ok(None);
         }
         let masks = Masks {

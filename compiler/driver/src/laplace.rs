@@ -1,6 +1,5 @@
 //! Infers that approximate the posterior by a Gaussian around a maximum: their programs and options.
 
-use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
 use crate::training::Programs;
 use bnnc_abi::code::Artifact;
@@ -9,9 +8,10 @@ use bnnc_abi::laplace as plain;
 use bnnc_abi::laplace::{
     Curvature, Laplace, Likelihood, Link, Options, Over, PriorPrecision, PriorStructure, Score, Structure,
 };
-use bnnc_abi::manifest::{Cost, State, Train, Work};
+use bnnc_abi::manifest::{Cost, State, Work};
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
+use bnnc_graph::model::Posterior;
 use bnnc_hir::tree::SettingValue;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
@@ -35,37 +35,21 @@ impl Compilation<'_> {
         let options = self.laplace_options();
         self.going_together(&options, schema)?;
         let objective = self.objective(elaborated, densities)?;
-        let found = self.approximation(elaborated, densities)?;
+        let found = self.approximation(elaborated, densities, &options)?;
         self.linked(&options, &found)?;
-        self.scaled_apart(&options, &objective.states, &found)?;
-        let precision = self.precision(backend);
-        let names: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
-        let step = self.lower("train", &objective.train, &names, precision)?;
+        self.scaled_apart(&options, &elaborated.posterior, &objective.states, &found)?;
         let mut steering = self.training(&elaborated.optimiser);
-        let search = match self.setting("epochs") {
-            Some(_) => steering.epochs > 0,
-            None => {
-                steering.epochs = EPOCHS;
-                self.setting("start").is_none()
-            }
-        };
-        let work = bnnc_lower::cost::cost(&step, &steering.sizes(schema.train));
+        if self.setting("epochs").is_none() {
+            steering.epochs = EPOCHS;
+        }
+        let (train, cost) = self.train(&objective, steering, schema, backend)?;
         let cost = Cost {
-            parameters: objective.parameters,
             variational_parameters: found.weights.iter().map(|weights| weights.elements).sum(),
-            gradient_nodes: objective.gradient_nodes,
-            flops: work.flops,
-            bytes: work.bytes,
-            peak_bytes: 0,
-        };
-        let train = Train {
-            step: self.code(step, backend)?,
-            options: steering,
-            pruning: None,
+            ..cost
         };
         let laplace = Laplace {
             train,
-            search,
+            search: self.searches(),
             programs: self.approximating(&found, backend)?,
             weights: found.weights,
             parameters: found.parameters,
@@ -93,13 +77,14 @@ impl Compilation<'_> {
         &mut self,
         elaborated: &Elaborated,
         densities: &Densities,
+        options: &Options,
     ) -> Result<Approximation, Failure> {
         let over = match self.setting("over") {
             Some(SettingValue::Word(word)) if &**word == "last_layer" => choice::Over::LastLayer,
             Some(SettingValue::Names(names)) => choice::Over::Names(names),
             _ => choice::Over::All,
         };
-        let wanted = wanted(&self.laplace_options());
+        let wanted = wanted(options);
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
         let result = self.timed("rewrite", |this| {
             laplace::approximation(densities, model, posterior, (over, wanted), &mut this.context)
@@ -151,7 +136,8 @@ impl Compilation<'_> {
         self.code(program, backend)
     }
 
-    fn laplace_options(&self) -> Options {
+    /// What the infer says of its approximation.
+    pub fn laplace_options(&self) -> Options {
         let over = self.over();
         Options {
             structure: self.structure(),
@@ -208,10 +194,7 @@ impl Compilation<'_> {
     }
 
     fn structure(&self) -> Structure {
-        let (name, args) = match self.setting("structure") {
-            Some(SettingValue::Call(name, args)) => (&**name, args.as_slice()),
-            _ => ("full", [].as_slice()),
-        };
+        let (name, args) = self.call("structure");
         let count = args.first().map(|value| *value as usize);
         match name {
             "diagonal" => Structure::Diagonal,
@@ -229,9 +212,7 @@ impl Compilation<'_> {
             .or_else(|| self.searching(options))
             .or_else(|| unvalidated(options, schema));
         match refusal {
-            Some((option, message, help)) => Err(Failure::Program(vec![codes::options_apart(
-                self.item, option, message, help,
-            )])),
+            Some((option, message, help)) => Err(self.apart(option, message, help)),
             None => Ok(()),
         }
     }
@@ -250,15 +231,14 @@ impl Compilation<'_> {
         let link = self.word("link").unwrap_or_default();
         let message = format!("`link = {link}` is for outputs that are the logits of classes");
         let help = "take `link = glm`, which does what the likelihood allows";
-        Err(Failure::Program(vec![codes::options_apart(
-            self.item, "link", &message, help,
-        )]))
+        Err(self.apart("link", &message, help))
     }
 
     /// While `online` tunes, the prior of everything that moves is multiplied, so that must be the weights alone.
     fn scaled_apart(
         &self,
         options: &Options,
+        posterior: &Posterior,
         states: &[State],
         found: &Approximation,
     ) -> Result<(), Failure> {
@@ -269,46 +249,49 @@ impl Compilation<'_> {
         let Some(other) = others.next().filter(|_| options.online) else {
             return Ok(());
         };
-        let site = other.name.strip_suffix("/loc").unwrap_or(&other.name);
+        let site = site_of(posterior, &other.name);
         let message = format!(
             "`online` multiplies the prior of all that moves, but `{site}`, which moves, is none of the weights"
         );
         let help = format!(
             "fix `{site}` in a posterior, or take `prior_precision = marginal_likelihood`, which tunes at the maximum"
         );
-        let refused = codes::options_apart(self.item, "online", &message, &help);
-        Err(Failure::Program(vec![refused]))
+        Err(self.apart("online", &message, &help))
     }
 
     /// A structure of nothing.
     fn empty(&self) -> Option<Apart> {
-        match self.setting("structure") {
-            Some(SettingValue::Call(_, args))
-                if args
-                    .iter()
-                    .any(|count| !(1.0..MOST).contains(count) || count.fract() != 0.0) =>
-            {
-                Some((
-                    "structure",
-                    "the number in `structure` must be whole, from 1 to a billion",
-                    "such as `low_rank(20)` or `functional(500)`",
-                ))
-            }
-            _ => None,
+        let (_, counts) = self.call("structure");
+        let is_count = |count: &f64| (1.0..MOST).contains(count) && count.fract() == 0.0;
+        (!counts.iter().all(is_count)).then_some((
+            "structure",
+            "the number in `structure` must be whole, from 1 to a billion",
+            "such as `low_rank(20)` or `functional(500)`",
+        ))
+    }
+
+    /// Whether the maximum is searched; else the start is taken for it.
+    fn searches(&self) -> bool {
+        match self.setting("epochs") {
+            Some(_) => self.int("epochs") > 0,
+            None => self.setting("start").is_none(),
         }
     }
 
     fn searching(&self, options: &Options) -> Option<Apart> {
-        let searches = match self.setting("epochs") {
-            Some(SettingValue::Int(epochs)) => *epochs > 0,
-            _ => self.setting("start").is_none(),
-        };
-        (options.online && !searches).then_some((
+        (options.online && !self.searches()).then_some((
             "online",
             "`online` tunes while the maximum is searched, but the start is taken for it",
             "set `epochs`",
         ))
     }
+}
+
+/// The site that a state is of.
+fn site_of<'a>(posterior: &'a Posterior, state: &'a str) -> &'a str {
+    let is_of = |site: &&str| state.strip_prefix(site).is_some_and(|rest| rest.starts_with('/'));
+    let mut sites = posterior.sites.iter().map(|own| &*own.site);
+    sites.find(|site| is_of(site)).unwrap_or(state)
 }
 
 /// The option to point at, what is wrong, what to do.

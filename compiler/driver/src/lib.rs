@@ -4,6 +4,7 @@ mod abreast;
 mod axes;
 pub mod backends;
 pub mod codes;
+mod collapsed;
 pub mod compile;
 pub mod emit;
 pub mod explore;

@@ -40,7 +40,7 @@ pub fn library(sources: &mut SourceMap) -> Vec<ast::Module> {
 }
 
 /// Parses and checks a program. `name` is its path; files it names are relative to its folder.
-pub fn load(name: &str, text: &str, options: &Options, allow_unbuilt: bool) -> Program {
+pub fn load(name: &str, text: &str, options: &Options) -> Program {
     let mut sources = SourceMap::default();
     let source = sources.add(name, text);
     let (ast, mut diagnostics) = bnnc_grammar::parse::parse(&source);
@@ -58,7 +58,6 @@ pub fn load(name: &str, text: &str, options: &Options, allow_unbuilt: bool) -> P
         overrides,
         folder,
         data_overrides: data(options),
-        allow_unbuilt,
         library_paths,
     };
     let (module, found) = check(&library, &ast, &context);

@@ -187,10 +187,7 @@ impl Compilation<'_> {
             | Transition::RandomWalk { .. } => None,
         };
         match refusal {
-            Some((option, message, help)) => {
-                let diagnostic = codes::options_apart(self.item, option, &message, &help);
-                Err(Failure::Program(vec![diagnostic]))
-            }
+            Some((option, message, help)) => Err(self.apart(option, &message, &help)),
             None => Ok(()),
         }
     }
@@ -293,6 +290,11 @@ impl Compilation<'_> {
             Some(SettingValue::Int(value)) => Some(*value as f64),
             _ => self.default(name).parse().ok(),
         }
+    }
+
+    /// Options that cannot run together; `option` is the one to point at.
+    pub(crate) fn apart(&self, option: &str, message: &str, help: &str) -> Failure {
+        Failure::Program(vec![codes::options_apart(self.item, option, message, help)])
     }
 
     /// The word and the numbers of an option such as `step(0.5, 0.1)`.

@@ -4,14 +4,16 @@ use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{Cost, KlWeight, Pruning, Schedule, SiteReport, State, Train, Training, Work};
+use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::Optimiser;
 use bnnc_hir::tree::SettingValue;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::prune;
+use bnnc_rewrite::methods::train::Objective;
 
-/// What the two ways of finding a posterior have in common.
+/// What the ways of finding a posterior have in common.
 pub(crate) struct Programs {
     /// What finds it.
     pub work: Work,
@@ -37,10 +39,30 @@ impl Compilation<'_> {
         backend: &dyn Backend,
     ) -> Result<Programs, Failure> {
         let objective = self.objective(elaborated, densities)?;
+        let options = self.training(&elaborated.optimiser);
+        let (mut train, cost) = self.train(&objective, options, schema, backend)?;
+        train.pruning = self.pruning(elaborated, densities, backend)?;
+        Ok(Programs {
+            work: Work::Train(Box::new(train)),
+            predict: objective.predict,
+            sites: objective.sites,
+            states: objective.states,
+            reports: objective.reports,
+            cost,
+        })
+    }
+
+    /// The step of an objective, and what it costs.
+    pub(crate) fn train(
+        &mut self,
+        objective: &Objective,
+        options: Training,
+        schema: &Schema,
+        backend: &dyn Backend,
+    ) -> Result<(Train, Cost), Fault> {
         let precision = self.precision(backend);
         let names: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
         let step = self.lower("train", &objective.train, &names, precision)?;
-        let options = self.training(&elaborated.optimiser);
         let work = bnnc_lower::cost::cost(&step, &options.sizes(schema.train));
         let cost = Cost {
             parameters: objective.parameters,
@@ -53,16 +75,9 @@ impl Compilation<'_> {
         let train = Train {
             step: self.code(step, backend)?,
             options,
-            pruning: self.pruning(elaborated, densities, backend)?,
+            pruning: None,
         };
-        Ok(Programs {
-            work: Work::Train(Box::new(train)),
-            predict: objective.predict,
-            sites: objective.sites,
-            states: objective.states,
-            reports: objective.reports,
-            cost,
-        })
+        Ok((train, cost))
     }
 
     /// What the pruning table needs, if one is asked for.
@@ -117,12 +132,7 @@ impl Compilation<'_> {
     }
 
     fn schedule(&self) -> Schedule {
-        let (name, args) = match self.setting("schedule") {
-            Some(SettingValue::Call(name, args)) => (&**name, args.as_slice()),
-            Some(SettingValue::Word(name)) => (&**name, [].as_slice()),
-            _ => ("constant", [].as_slice()),
-        };
-        match (name, args) {
+        match self.call("schedule") {
             ("cosine", _) => Schedule::Cosine,
             ("linear", _) => Schedule::Linear,
             ("step", [fraction, factor]) => Schedule::Step {

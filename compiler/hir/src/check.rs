@@ -54,8 +54,6 @@ pub struct Context {
     pub folder: PathBuf,
     /// From `--data NAME=PATH`: the files that replace those of a data item, or by `NAME.test` and `NAME.outliers` these.
     pub data_overrides: Vec<(String, Vec<PathBuf>)>,
-    /// Whether a method that is not built yet is a warning instead of an error.
-    pub allow_unbuilt: bool,
     /// The paths of the library's modules in the same order (`layers/dense.bnn`), which `use` is checked against;
     /// empty where they are not known.
     pub library_paths: Vec<String>,

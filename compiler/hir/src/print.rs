@@ -296,7 +296,6 @@ impl Printer<'_> {
             SettingValue::File(path) => format!("safetensors({path:?})"),
             SettingValue::Subnetwork(size, by, _) => format!("subnetwork({}, by = {by})", real(*size)),
             SettingValue::Call(name, args) => call(name, args.iter().map(|value| real(*value)).collect()),
-            SettingValue::Raw(expr) => bnnc_grammar::print::print_expr(expr),
         }
     }
 

@@ -76,7 +76,6 @@ pub static CODES: &[&Code] = &[
     &infer::SITE_TWICE,
     &infer::SITES_MISSING,
     &infer::UNKNOWN_METHOD,
-    &infer::NOT_BUILT,
     &infer::WRONG_TARGET,
     &infer::UNKNOWN_OPTION,
     &infer::OPTION_VALUE,

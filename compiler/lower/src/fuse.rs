@@ -16,10 +16,9 @@ use crate::group::{self, Grouped, Groups};
 use crate::task::{Storage, Work};
 use crate::tensor::{CallInts, Coordinate, Kind, TensorId, Tensors};
 use bnnc_abi::plan::BufferId;
-use bnnc_abi::symbols::CALLED;
+use bnnc_abi::symbols::{NOISE_WEIGHT, weight};
 use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
-use bnnc_base::scalar::Scalar;
 use bnnc_base::shape::{Dim, Symbol};
 use std::collections::{BTreeSet, HashMap};
 
@@ -31,18 +30,6 @@ const CHEAP_REPEATED: u32 = 3;
 const DEEP: usize = 300;
 /// A tensor made from more loads than this is stored rather than made twice.
 const FEW_LOADS: usize = 2;
-
-/// The cost of one scalar operation, in additions.
-pub fn weight(scalar: Scalar) -> u32 {
-    match scalar {
-        Scalar::Div | Scalar::Sqrt => 4,
-        scalar if CALLED.contains(&scalar) => 10,
-        _ => 1,
-    }
-}
-
-/// The cost of one random number, in additions.
-pub const NOISE_WEIGHT: u32 = 20;
 
 /// Decides what is stored and in which kernels; `ports` are the results, in order, with the buffers that take them.
 pub fn fuse<'a>(

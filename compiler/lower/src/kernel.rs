@@ -4,9 +4,9 @@
 //! then of elements, and none needs a copy of a result. A backend is free to take some elements through all draws at a time.
 
 use crate::body::{Op, Place};
-use crate::fuse::{NOISE_WEIGHT, weight};
 use crate::polynomial::Polynomial;
 use bnnc_abi::plan::{Amount, BufferId, Combine, Extent, Launch, Reduce, Storage};
+use bnnc_abi::symbols::{NOISE_WEIGHT, weight};
 use bnnc_base::arena::{Arena, Id};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Dim;

@@ -3,14 +3,8 @@
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_base::special;
 use bnnc_graph::builder::{Builder, Window};
-use bnnc_graph::dist::{self, Support};
+use bnnc_graph::dist::Support;
 use bnnc_graph::function::Value;
-use bnnc_graph::types::Type;
-
-/// The type of the unconstrained values that [`constrain`] takes to values of type `ty`.
-pub fn unconstrained(support: Support, ty: &Type) -> Type {
-    dist::unconstrained(support, ty)
-}
 
 /// Carries `z` onto `support`; returns the value and the logarithm of the determinant of the Jacobian, a scalar.
 /// `None` for supports that the reals cannot be carried onto.
@@ -81,9 +75,42 @@ fn ordered(builder: &mut Builder, z: Value) -> (Value, Value) {
     (builder.cumsum(steps, last, false), builder.reduce_sum_all(rest))
 }
 
-/// The unconstrained values of `values`, which lie in `support`; vectors lie along a last axis of size `last`.
-pub fn inverse(support: Support, last: usize, values: &[f64]) -> Vec<f64> {
-    support.inverse(last, values)
+/// The values on the reals that [`constrain`] carries to `value`; `None` for vectors in order and for integers.
+pub fn free(builder: &mut Builder, support: Support, value: Value) -> Option<Value> {
+    Some(match support {
+        Support::Interval(lo, hi) => {
+            let above = lo.is_finite().then(|| {
+                let distance = builder.shift(value, -lo);
+                builder.log(distance)
+            });
+            let below = hi.is_finite().then(|| {
+                let negative = builder.neg(value);
+                let distance = builder.shift(negative, hi);
+                builder.log(distance)
+            });
+            match (above, below) {
+                (None, None) => value,
+                (Some(only), None) | (None, Some(only)) => only,
+                (Some(above), Some(below)) => builder.sub(above, below),
+            }
+        }
+        Support::Simplex => {
+            let axis = builder.rank(value) - 1;
+            let size = builder.ty(value).dims()[axis].fixed().unwrap_or(1);
+            let logs = builder.log(value);
+            let window = Window::full(axis + 1);
+            let first = builder.slice(logs, window.clone().with(axis, 0, size - 1));
+            let last = builder.slice(logs, window.with(axis, size - 1, size));
+            let mut dims = builder.ty(logs).dims().to_vec();
+            dims[axis] = Dim::Fixed(size - 1);
+            let kept: Vec<Dim> = dims[..axis].to_vec();
+            let last = builder.reshape(last, &Shape(kept));
+            let last = builder.restore_axes(last, &Shape(dims), &[axis]);
+            builder.sub(first, last)
+        }
+        Support::Real => value,
+        Support::Ordered | Support::Integers(_) => return None,
+    })
 }
 
 /// Carries an optimised number onto the support of a variational parameter. Half-infinite intervals use the softplus:
@@ -112,7 +139,7 @@ pub fn inverse_parameter(support: Support, last: usize, values: &[f64]) -> Vec<f
         Support::Interval(lo, hi) if hi.is_finite() && !lo.is_finite() => {
             values.iter().map(|w| inverse_softplus(hi - w)).collect()
         }
-        _ => inverse(support, last, values),
+        _ => support.inverse(last, values),
     }
 }
 
@@ -150,7 +177,7 @@ impl Scale {
     /// The state that stands for a parameter; vectors lie along a last axis of size `last`.
     pub fn state(self, last: usize, values: &[f64]) -> Vec<f64> {
         match self {
-            Scale::Site(support) => inverse(support, last, values),
+            Scale::Site(support) => support.inverse(last, values),
             Scale::Parameter(support) => inverse_parameter(support, last, values),
         }
     }

@@ -5,12 +5,12 @@
 //! product of the priors of the members, with the Jacobians of the bijections. What members' priors need of each other is
 //! computed inside it, so a scale and the weights that it scales may share a family.
 
-use crate::constrain::{constrain, unconstrained};
+use crate::constrain::constrain;
 use crate::density::{Densities, Prior};
 use crate::nodes::{self, Scope};
 use bnnc_base::shape::Shape;
 use bnnc_graph::builder::{Builder, Window};
-use bnnc_graph::dist::{Instance, Support};
+use bnnc_graph::dist::{Instance, Support, unconstrained};
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::{Model, Posterior, Site, SitePosterior};
 use bnnc_graph::types::Type;

@@ -12,11 +12,10 @@ pub mod finite;
 pub mod law;
 pub mod taylor;
 
-use crate::constrain;
 use crate::density::Prior;
 use crate::report;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_graph::dist::Support;
+use bnnc_graph::dist::{Support, unconstrained};
 use bnnc_graph::model::{Site, SitePosterior};
 
 /// What a user asks of divergences.
@@ -184,7 +183,7 @@ pub fn placement(site: &Site, posterior: &SitePosterior) -> Result<Placement, Bo
         let help = "choose a family on the support of the site, or one on the reals";
         return Err(Box::new(report::error(&report::INFINITE_KL, message).help(help)));
     }
-    let wanted = constrain::unconstrained(site.support, &site.ty);
+    let wanted = unconstrained(site.support, &site.ty);
     if family.value != wanted {
         let message = format!(
             "expected an approximation of `{}` with values {wanted}, which are carried onto {}, but `{}` has {}",

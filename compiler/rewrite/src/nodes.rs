@@ -7,6 +7,7 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
+use bnnc_graph::types::Type;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -42,6 +43,20 @@ pub fn without_param(function: &Function, name: &str) -> Function {
 /// The name of a parameter.
 pub fn param_name(function: &Function, param: Value) -> &str {
     function.param_name(param).map_or("", |name| name)
+}
+
+/// The parameter of this name of `function`, copied to `params`. A function that does not depend on it gets a new one.
+pub fn param_or_new(
+    builder: &mut Builder,
+    (function, params): (&Function, &[Value]),
+    name: &str,
+    ty: impl FnOnce() -> Type,
+) -> Value {
+    let mut names = function.params.iter().map(|param| param_name(function, *param));
+    match names.position(|known| known == name) {
+        Some(at) => params[at],
+        None => builder.param(name, ty()),
+    }
 }
 
 /// The names of the results of `function` with other values.

@@ -20,6 +20,10 @@ pub struct Swag {
     pub covariance: Covariance,
     /// What the covariance is multiplied by; 1 leaves it as [`Covariance`] says.
     pub scale: f64,
+    /// Only so many of the last iterates count; 0 takes all.
+    pub keep: usize,
+    /// An earlier infer whose iterates are taken; nothing is trained then.
+    pub from: Option<String>,
 }
 
 impl Swag {
@@ -30,13 +34,17 @@ impl Swag {
 
     /// How many iterates are taken where nothing stops the training.
     pub fn planned(&self) -> usize {
-        self.train.options.epochs.saturating_sub(self.warmup) / self.every.max(1)
+        let taken = self.train.options.epochs.saturating_sub(self.warmup) / self.every.max(1);
+        match self.keep {
+            0 => taken,
+            keep => taken.min(keep),
+        }
     }
 
     /// The fewest iterates that the covariance can be made of.
     pub fn least(&self) -> usize {
         match self.covariance {
-            Covariance::Point => 1,
+            Covariance::Point | Covariance::Snapshots => 1,
             Covariance::Diagonal | Covariance::LowRank(_) => 2,
         }
     }
@@ -52,6 +60,8 @@ pub enum Covariance {
     /// Half the variances, and half the outer products of the last so many deviations over their number less one. A deviation is that of
     /// an iterate from the mean of all up to it, itself among them.
     LowRank(usize),
+    /// No Gaussian: the iterates themselves, with equal weights (a snapshot ensemble, Huang et al. 2017).
+    Snapshots,
 }
 
 /// The part of an infer that trains several times from different starts (Lakshminarayanan et al. 2017). Predictions average over the members.

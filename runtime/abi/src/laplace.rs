@@ -29,7 +29,8 @@ use crate::manifest::Train;
 /// - `products`: inputs `STATE/vector` `[columns, elements]`; outputs `STATE/product` `[columns, elements]`: minus the second derivative of the sum over rows of
 ///   `log p`, times the vectors.
 /// - `prior`: inputs the states and what all rows share; outputs `log_prior` (with log-Jacobians), `STATE/slope` `[elements]`, its derivative, and
-///   `STATE/precision` `[elements]`: minus its second derivative times a vector of ones, which is the diagonal where the elements are independent.
+///   `STATE/precision` `[elements]`: minus its second derivative times a vector of ones, which is the diagonal where the elements are independent;
+///   for other states that move, `STATE/slope` of the log prior of all sites.
 /// - `prior_products`: as `products`, of the log prior.
 /// - `functions`: inputs `outputs` `[draws, batch, outputs]`, `draw0`, `row0`, `step`; outputs as [`crate::manifest::Infer::predict`], and `variance` `[draws,
 ///   batch, ..]` of the output given `f` where its distribution states one.
@@ -101,6 +102,8 @@ pub struct Weights {
     pub site: String,
     /// Elements of the position.
     pub elements: usize,
+    /// Whether the site lies on the reals, where its value is its position.
+    pub real: bool,
 }
 
 /// A diagonal block of a Kronecker-factored curvature. Element `i * right + j` of its weights has row `i` of `left` and row `j` of `right`, or the other way

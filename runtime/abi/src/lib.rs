@@ -3,6 +3,7 @@
 //! The compiler writes these, the runtime reads them; neither sees the other.
 
 pub mod code;
+pub mod collapsed;
 pub mod data;
 pub mod iterates;
 pub mod laplace;

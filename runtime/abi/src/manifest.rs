@@ -1,6 +1,7 @@
 //! Everything the runtime needs to run a compiled file: data, infers with their programs, comparisons.
 
 use crate::code::Artifact;
+use crate::collapsed::Collapsed;
 use crate::data::DataSpec;
 use crate::iterates::{Ensemble, Swag};
 use crate::laplace::Laplace;
@@ -216,6 +217,8 @@ pub enum Work {
     Swag(Box<Swag>),
     /// Several maxima.
     Ensemble(Box<Ensemble>),
+    /// A mixture over iterates, in which some weights are integrated over.
+    Collapsed(Box<Collapsed>),
 }
 
 /// The part of an infer that trains.
@@ -238,6 +241,7 @@ impl Infer {
             Work::Laplace(laplace) => Some(&laplace.train),
             Work::Swag(swag) => Some(&swag.train),
             Work::Ensemble(ensemble) => Some(&ensemble.train),
+            Work::Collapsed(collapsed) => Some(&collapsed.iterates.train),
         }
     }
 
@@ -245,7 +249,9 @@ impl Infer {
     pub fn sampling(&self) -> Option<&Sampling> {
         match &self.work {
             Work::Sample(sampling) => Some(sampling),
-            Work::Train(_) | Work::Laplace(_) | Work::Swag(_) | Work::Ensemble(_) => None,
+            Work::Train(_) | Work::Laplace(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => {
+                None
+            }
         }
     }
 
@@ -257,6 +263,7 @@ impl Infer {
             Work::Laplace(laplace) => laplace.weights.iter().map(|weights| &*weights.state).collect(),
             Work::Swag(swag) => swag.moved.iter().map(String::as_str).collect(),
             Work::Ensemble(ensemble) => ensemble.moved.iter().map(String::as_str).collect(),
+            Work::Collapsed(collapsed) => collapsed.iterates.moved.iter().map(String::as_str).collect(),
         }
     }
 }

@@ -58,8 +58,6 @@ pub struct OptionDef {
     pub default: &'static str,
     /// When it takes effect.
     pub phase: Phase,
-    /// Whether this version acts on it; otherwise `check` names it as not built yet.
-    pub built: bool,
 }
 
 /// One inference method.
@@ -75,8 +73,6 @@ pub struct MethodDef {
     pub takes: Takes,
     /// What finds the posterior.
     pub finds: Finds,
-    /// Whether this version can run it; otherwise `check` names it as not built yet.
-    pub built: bool,
 }
 
 /// What finds the posterior: the kinds of [`crate::manifest::Work`].
@@ -84,6 +80,8 @@ pub struct MethodDef {
 pub enum Finds {
     /// An optimiser.
     Training,
+    /// An optimiser under random masks, which predictions draw too.
+    Masked,
     /// Markov chains.
     Chains,
     /// A Gaussian around a maximum.
@@ -92,6 +90,8 @@ pub enum Finds {
     Swag,
     /// Several maxima.
     Ensemble,
+    /// Iterates, and integrals over some weights.
+    Collapsed,
 }
 
 /// What the first argument of a method may be.

@@ -100,3 +100,15 @@ pub struct Address {
     /// Where it is.
     pub pointer: usize,
 }
+
+/// The cost of one scalar operation, in additions.
+pub fn weight(scalar: Scalar) -> u32 {
+    match scalar {
+        Scalar::Div | Scalar::Sqrt => 4,
+        scalar if CALLED.contains(&scalar) => 10,
+        _ => 1,
+    }
+}
+
+/// The cost of one random number, in additions.
+pub const NOISE_WEIGHT: u32 = 20;

@@ -3,7 +3,7 @@
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::curvature::{Curvature, Gram, Prior};
 use bnnc_laplace::matrix::Matrix;
-use bnnc_laplace::posterior::{Cholesky, Whitened};
+use bnnc_laplace::posterior::{Cholesky, whitened};
 use std::time::Instant;
 
 /// Prints the time of a step of so many floating-point operations.
@@ -65,9 +65,6 @@ fn main() {
     let one = Matrix::from_row(noise.row(0));
     timed("1 draw", d * d, || posterior.draws(&one, &pool));
     let _ = timed("eigenvalues", 4.0 / 3.0 * d.powi(3), || {
-        Whitened::values_of(&curvature, &prior, &pool)
-    });
-    let _ = timed("eigenvectors", 9.0 * d.powi(3), || {
-        curvature.whitened(&prior, &pool)
+        whitened(&curvature, &prior, &pool)
     });
 }

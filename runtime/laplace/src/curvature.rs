@@ -11,7 +11,7 @@ mod memory;
 mod prior;
 
 use crate::matrix::Matrix;
-use crate::posterior::{Posterior, Whitened};
+use crate::posterior::Posterior;
 use bnnc_kernels::pool::Pool;
 pub use gram::{Gram, add_squares};
 pub use kronecker::Block;
@@ -53,6 +53,10 @@ pub struct NotPositive {
 impl fmt::Display for NotPositive {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.element {
+            Some(element) if self.value.is_nan() => {
+                write!(to, "the precision at weight {element} is not a number")
+            }
+            None if self.value.is_nan() => write!(to, "an eigenvalue of the precision is not a number"),
             Some(element) => write!(
                 to,
                 "the precision at weight {element} is {:.3e}, not above zero",
@@ -123,13 +127,5 @@ impl Curvature {
     /// Where that is not positive definite; in the forms `LowRank` and `Functional`, where the prior is not.
     pub fn posterior(&self, prior: &Prior, temperature: f64, pool: &Pool) -> Result<Posterior, NotPositive> {
         Posterior::new(self, prior, temperature, pool)
-    }
-
-    /// The eigendecomposition by which posteriors with any multiple of the prior are cheap.
-    ///
-    /// # Errors
-    /// Where the prior is not positive definite.
-    pub fn whitened(&self, prior: &Prior, pool: &Pool) -> Result<Whitened, NotPositive> {
-        Whitened::new(self, prior, pool)
     }
 }

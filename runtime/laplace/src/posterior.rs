@@ -19,7 +19,7 @@ pub use arrays::{Array, Malformed};
 use bnnc_kernels::pool::Pool;
 pub use cholesky::Cholesky;
 pub use spectrum::Spectrum;
-pub use whitened::{Rotated, Whitened};
+pub use whitened::whitened;
 
 /// A Gaussian of the `D` weights around a maximum, by its precision `P`.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,7 +106,7 @@ impl Posterior {
     /// The covariances `J_n P^-1 J_n'` `[rows, columns, columns]` of functions with the Jacobians `[rows * columns, D]`.
     pub fn covariance(&self, jacobian: &Matrix, columns: usize, pool: &Pool) -> Vec<f64> {
         let rooted = self.root().forward(jacobian.clone(), pool);
-        products_within(&rooted, columns, |_| 1.0)
+        products_within(&rooted, columns)
     }
 
     /// The covariance `J P^-1 J'` `[M, M]` of all rows of a Jacobian `[M, D]` together.
@@ -191,19 +191,13 @@ fn whole(curvature: &Curvature, prior: &Prior, pool: &Pool) -> Option<(Matrix, P
     }
 }
 
-/// The products of rows within groups of `columns`, with weights of the contracted elements: `[groups, columns, columns]`.
-fn products_within(rows: &Matrix, columns: usize, weight: impl Fn(usize) -> f64) -> Vec<f64> {
+/// The products of rows within groups of `columns`: `[groups, columns, columns]`.
+fn products_within(rows: &Matrix, columns: usize) -> Vec<f64> {
     let mut products = vec![0.0; rows.rows * columns];
-    let mut weighted = vec![0.0; rows.columns];
     for at in 0..rows.rows {
         let (group, i) = (at / columns, at % columns);
-        let elements = rows.row(at).iter().enumerate();
-        weighted
-            .iter_mut()
-            .zip(elements)
-            .for_each(|(to, (element, value))| *to = weight(element) * value);
         for j in 0..=i {
-            let product = dot(&weighted, rows.row(group * columns + j));
+            let product = dot(rows.row(at), rows.row(group * columns + j));
             let start = group * columns * columns;
             products[start + i * columns + j] = product;
             products[start + j * columns + i] = product;

@@ -12,7 +12,7 @@ use bnnc_laplace::marginal::{
     log_evidence_of_normal, search,
 };
 use bnnc_laplace::matrix::Matrix;
-use bnnc_laplace::posterior::Whitened;
+use bnnc_laplace::posterior::whitened;
 use models::{block, close, diagonal, inverse, plus_diagonal, product, regression, transposed};
 use std::f64::consts::TAU;
 
@@ -196,7 +196,7 @@ fn the_evidence_of_a_linear_model_is_exact() {
 #[test]
 fn one_factor_of_a_linear_model() {
     let (linear, pool) = (Linear::new(), pool());
-    let values = Whitened::values_of(&linear.full(), &linear.prior(), &pool).unwrap();
+    let values = whitened(&linear.full(), &linear.prior(), &pool).unwrap();
     let mut factor = 1.0;
     for _ in 0..200 {
         let weights = linear.mean(&[factor; 5]);
@@ -293,7 +293,7 @@ fn slopes_are_derivatives() {
             };
             close(slope[group], (moved(1e-4) - moved(-1e-4)) / 2e-4, 1e-7);
         }
-        let values = Whitened::values_of(form, &prior, &pool).unwrap();
+        let values = whitened(form, &prior, &pool).unwrap();
         let total = scatter.iter().sum();
         let scalar = Scalar {
             eigenvalues: &values,
@@ -368,7 +368,7 @@ fn one_factor_by_any_form() {
             let tuned = tuning
                 .maximise(&[1.0], evaluate(form, &linear.prior(), temperature, &pool))
                 .unwrap();
-            let values = Whitened::values_of(form, &linear.prior(), &pool).unwrap();
+            let values = whitened(form, &linear.prior(), &pool).unwrap();
             let scalar = Scalar {
                 eigenvalues: &values,
                 temperature,

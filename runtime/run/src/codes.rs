@@ -1,14 +1,17 @@
 //! What may go wrong while a program runs.
 
+mod collapsed;
 mod laplace;
 
 use crate::laplace::memory;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
+pub use collapsed::{no_iterates, other_iterates, others_held, point, shared_outputs, too_many_pieces};
 pub use laplace::{
     NoJoint, dependent_prior, factor_at_end, factors_not_found, no_covariance, no_curvature, no_joint,
-    no_link, no_maximum, no_posterior, no_variances, not_at_maximum, prior_not_normal, too_few_weights,
+    no_link, no_maximum, no_posterior, no_variances, not_at_maximum, not_positive, others_not_at_maximum,
+    prior_not_normal, too_few_weights,
 };
 use std::path::Path;
 
@@ -28,6 +31,7 @@ pub static CODES: &[&Code] = &[
     &NOTHING_TO_RESUME,
     &NO_START_FILE,
     &TOO_FEW_ITERATES,
+    &ITERATES_ASTRAY,
     &laplace::NO_MAXIMUM,
     &laplace::NO_CURVATURE,
     &laplace::NO_POSTERIOR,
@@ -40,6 +44,11 @@ pub static CODES: &[&Code] = &[
     &NOTHING_FOUND,
     &laplace::PRIOR_NOT_NORMAL,
     &laplace::FACTOR_AT_END,
+    &collapsed::NO_ITERATES,
+    &collapsed::SHARED_OUTPUTS,
+    &collapsed::TOO_MANY_PIECES,
+    &collapsed::POINT,
+    &collapsed::OTHERS_HELD,
 ];
 
 static TRAINING_DIVERGED: Code = Code {
@@ -141,6 +150,15 @@ static TOO_FEW_ITERATES: Code = Code {
               a longer `patience`, or none.",
 };
 
+/// Iterates of a training that ended far above the loss that it started with.
+static ITERATES_ASTRAY: Code = Code {
+    id: "E0532",
+    title: "iterates that left the data",
+    explain: "The last epoch of a training whose iterates become a posterior had a loss far above that of its first one, by more than one \
+              for every row: the steps are too large, and what they pass through says nothing about the posterior.\n\nWrong: `optimiser = SGD(10)`.\n\n\
+              Right: a smaller step, such as a tenth of it, until the loss stays where the start had it.",
+};
+
 static NO_DRAWS: Code = Code {
     id: "E0507",
     title: "no draws were kept",
@@ -208,7 +226,7 @@ pub fn too_little_memory(infer: &Infer, need: u64, limit: u64) -> Diagnostic {
     );
     let help = match infer.work {
         Work::Laplace(ref laplace) => return too_large(infer, laplace, limit, text),
-        Work::Train(_) | Work::Swag(_) | Work::Ensemble(_) => {
+        Work::Train(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => {
             "a smaller `batch` or fewer `predictive_draws` need less"
         }
         Work::Sample(_) => {
@@ -298,6 +316,16 @@ pub fn no_start_file(infer: &str, path: &Path, faults: &[String]) -> Diagnostic 
 pub fn too_few_iterates(infer: &str, found: usize, least: usize) -> Diagnostic {
     let text = format!("`{infer}` took {found} iterates before it stopped, but needs {least}");
     error(&TOO_FEW_ITERATES, Fault::Program, text).help("lower `warmup` or `every`, or raise `patience`")
+}
+
+/// A warning: a loss that rose by so much for every row.
+pub fn iterates_astray(infer: &str, rise: f64) -> Diagnostic {
+    let text = format!(
+        "`{infer}`: the loss of a row was {rise:.1} higher in the last epoch than in the first: its iterates left the data"
+    );
+    let mut warning = error(&ITERATES_ASTRAY, Fault::Program, text);
+    warning.severity = Severity::Warning;
+    warning.help("take a smaller step: `optimiser = SGD(..)` with a tenth of the rate")
 }
 
 /// A batch that cannot hold a row of every file.

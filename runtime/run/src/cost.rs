@@ -1,10 +1,10 @@
 //! Memory before the run: what reading, cutting, training, predicting and summing up will take.
 
 use crate::laplace::memory;
-use crate::{iterates, predict, sample, summary};
+use crate::{collapsed, iterates, predict, sample, summary};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::{DataSpec, Field, FieldKind, Format, Outliers, Schema, Test};
-use bnnc_abi::laplace::Link;
+use bnnc_abi::laplace::{Link, Weights};
 use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest, OutputKind, Pruning, Train, Work};
 use bnnc_abi::plan::Step;
 use bnnc_abi::primitive;
@@ -22,11 +22,14 @@ pub fn predict_peaks(manifest: &mut Manifest, schemas: &HashMap<String, Schema>)
     let mut kept = 0;
     let mut read = HashSet::new();
     let mut workspace = 0;
+    let mut iterates: HashMap<String, usize> = HashMap::new();
     for infer in &mut manifest.infers {
         let spec = manifest.data.iter().find(|spec| spec.name == infer.data);
         let Some((spec, schema)) = spec.zip(schemas.get(&infer.data)) else {
             continue;
         };
+        let planned = iterates::memory::planned(infer, |name| iterates.get(name).copied().unwrap_or(0));
+        iterates.insert(infer.name.clone(), planned);
         let data = data(spec, schema);
         let splits = schema.splits.max(1) as u64;
         let is_read = !read.insert(infer.data.clone());
@@ -40,21 +43,21 @@ pub fn predict_peaks(manifest: &mut Manifest, schemas: &HashMap<String, Schema>)
         }
         let results = predictions(infer, schema) + if splits > 1 { data.rows } else { 0 };
         // At the last split: what the others left, and what the one before it left for the table of results.
-        let held = kept_of(infer, examples(infer, schema.train));
+        let held = kept_of(infer, (examples(infer, schema.train), planned));
         let others = (splits - 1) * held + (splits - 1).min(1) * results;
         let cutting = match (splits > 1, is_read) {
             (true, _) => data.parts + data.rows,
             (false, false) => data.parts + data.table,
             (false, true) => 0,
         };
-        let working = workspace + computing(infer, schema) + if splits > 1 { data.rows } else { 0 };
+        let working = workspace + computing(infer, schema, planned) + if splits > 1 { data.rows } else { 0 };
         infer.cost.peak_bytes = reading.max(kept + others + cutting.max(working));
         kept += splits * held + results;
     }
 }
 
-/// The bytes that a finished infer holds: parameters, draws, or a Gaussian, of so many rows.
-fn kept_of(infer: &Infer, rows: usize) -> u64 {
+/// The bytes that a finished infer holds: parameters, draws, or a Gaussian, of so many rows and iterates.
+fn kept_of(infer: &Infer, (rows, planned): (usize, usize)) -> u64 {
     let draws = infer
         .sampling()
         .map_or(0, |sampling| sample::held(infer, sampling));
@@ -64,9 +67,9 @@ fn kept_of(infer: &Infer, rows: usize) -> u64 {
             memory::held(laplace, rows) + 2 * infer.predictive_draws as u64 * parameters(infer)
         }
         Work::Laplace(laplace) => memory::held(laplace, rows),
-        Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) => 0,
+        Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => 0,
     };
-    parameters(infer) + draws + iterates::held(infer) + gaussian
+    parameters(infer) + draws + iterates::memory::held(infer, planned) + gaussian
 }
 
 /// The bytes of a data item in its three forms.
@@ -137,8 +140,8 @@ fn per_row_copied<'a>(spec: &DataSpec, schema: &'a Schema) -> impl Iterator<Item
     per_row(schema).filter(move |field| !is_pair || Some(&field.name) == target)
 }
 
-/// The largest of training, predicting and summing up.
-fn computing(infer: &Infer, schema: &Schema) -> u64 {
+/// The largest of training, predicting and summing up, with so many iterates.
+fn computing(infer: &Infer, schema: &Schema, planned: usize) -> u64 {
     let rows = examples(infer, schema.train);
     let finding = match &infer.work {
         Work::Train(train) => training(infer, train, schema, rows),
@@ -151,17 +154,37 @@ fn computing(infer: &Infer, schema: &Schema) -> u64 {
             let around = feed(infer, &laplace.train.step, rows) + 2 * parameters(infer);
             searching.max(memory::finding(laplace, rows) + around)
         }
-        Work::Swag(swag) => iterates::bytes(infer, training(infer, &swag.train, schema, rows)),
-        Work::Ensemble(ensemble) => iterates::bytes(infer, training(infer, &ensemble.train, schema, rows)),
+        Work::Swag(swag) => {
+            iterates::memory::bytes(infer, planned, training(infer, &swag.train, schema, rows))
+        }
+        Work::Ensemble(ensemble) => {
+            iterates::memory::bytes(infer, planned, training(infer, &ensemble.train, schema, rows))
+        }
+        Work::Collapsed(collapsed) => {
+            let training = training(infer, &collapsed.iterates.train, schema, rows);
+            let choosing = collapsed::memory::choosing((infer, collapsed), rows, planned);
+            iterates::memory::bytes(infer, planned, training)
+                .max(iterates::memory::held(infer, planned) + choosing)
+        }
     };
-    let draws = iterates::predicted(infer).unwrap_or(infer.predictive_draws);
+    let draws = iterates::memory::predicted(infer, planned).unwrap_or(infer.predictive_draws);
     let predicting = match &infer.work {
         Work::Laplace(laplace) if laplace.options.link != Link::Weights => {
             let rows = scored(infer, schema);
             memory::predicting(laplace, rows, draws) + feed(infer, &laplace.train.step, rows)
         }
+        Work::Collapsed(collapsed) if collapsed::is_exact(infer, collapsed) => {
+            let rows = scored(infer, schema);
+            collapsed::memory::predicting((infer, collapsed), rows, (planned, infer.predictive_draws))
+        }
+        Work::Collapsed(collapsed) => {
+            let drawn = collapsed::memory::drawn((infer, collapsed), planned);
+            let draws = collapsed::draws(infer, collapsed, planned);
+            predicting(infer, &infer.predict, scored(infer, schema), draws) + drawn
+        }
         Work::Train(_) | Work::Sample(_) | Work::Laplace(_) | Work::Swag(_) | Work::Ensemble(_) => {
-            predicting(infer, &infer.predict, scored(infer, schema), draws) + iterates::drawn(infer)
+            predicting(infer, &infer.predict, scored(infer, schema), draws)
+                + iterates::memory::drawn(infer, planned)
         }
     };
     let pruning = infer
@@ -170,7 +193,7 @@ fn computing(infer: &Infer, schema: &Schema) -> u64 {
         .map_or(0, |table| pruning(infer, table, schema));
     let sizes = Sizes::default().with(Symbol::Draws, summary::draws_per_call(infer));
     let summing = machine(&infer.sites, &sizes) + summaries(infer);
-    let results = kept_of(infer, rows) + predictions(infer, schema);
+    let results = kept_of(infer, (rows, planned)) + predictions(infer, schema);
     finding.max(results + predicting.max(summing).max(pruning))
 }
 
@@ -237,6 +260,7 @@ fn finding(infer: &Infer) -> &Artifact {
         Work::Sample(sampling) => &sampling.density,
         Work::Laplace(laplace) => &laplace.train.step,
         Work::Swag(swag) => &swag.train.step,
+        Work::Collapsed(collapsed) => &collapsed.iterates.train.step,
         Work::Ensemble(ensemble) => &ensemble.train.step,
     }
 }
@@ -314,9 +338,21 @@ fn summaries(infer: &Infer) -> u64 {
     let sizes = infer.reports.iter().map(|site| elements(&site.shape));
     let small: Vec<u64> = sizes.filter(|size| *size <= summary::SMALL as u64).collect();
     let largest = small.iter().max().copied().unwrap_or(0);
-    // All draws of each site, and one call's of the site that is read.
-    let read = largest * summary::draws_per_call(infer) as u64;
-    NUMBER * (small.iter().sum::<u64>() * summary::DRAWS as u64 + read)
+    let (draws, weights) = match &infer.work {
+        // The quantiles of weights on the reals are known: a few draws show which these are.
+        Work::Laplace(laplace) => {
+            let is_known = |weights: &Weights| weights.real || weights.elements > summary::SMALL;
+            let is_exact = laplace.weights.iter().all(is_known);
+            let weights: usize = laplace.weights.iter().map(|weights| weights.elements).sum();
+            (if is_exact { 2 } else { summary::DRAWS }, weights as u64)
+        }
+        Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => {
+            (summary::DRAWS, 0)
+        }
+    };
+    // All draws of each site, and one call's of the site that is read and of the weights.
+    let read = (largest + weights) * summary::draws_per_call(infer).min(draws) as u64;
+    NUMBER * (small.iter().sum::<u64>() * draws as u64 + read)
 }
 
 /// The columns of predictions.

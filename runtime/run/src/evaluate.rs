@@ -1,5 +1,6 @@
 //! What predictions are worth: of the test rows, of the same rows turned, and of outliers.
 
+use crate::collapsed::tally::Tally;
 use crate::columns::Columns;
 use crate::feed::examples;
 use crate::fit::{Context, Stop};
@@ -21,6 +22,8 @@ pub struct Evaluation {
     pub turned: Vec<(f64, MetricSet)>,
     /// Accuracy on test rows and outliers when a fraction of the most unsure is rejected; empty without outliers.
     pub rejection: Vec<(f64, f64)>,
+    /// How integrals over weights were made; none where there are none.
+    pub tally: Option<Tally>,
 }
 
 /// Scores what an infer found, with so many predictive draws.
@@ -47,6 +50,7 @@ pub fn evaluate(
         scorer.add(range, block);
         columns.add(block);
     })?;
+    let tally = predictor.tally().cloned();
     if dataset.outliers.count > 0 {
         predictor.replace_rows(infer, &dataset.outliers, dataset)?;
         predictor.run(|_, block| scorer.add_outliers(block))?;
@@ -64,6 +68,7 @@ pub fn evaluate(
     let turned = dataset.turned().map(metrics).collect::<Result<_, Stop>>()?;
     Ok(Evaluation {
         turned,
+        tally,
         rejection: scorer.rejection(),
         metrics: scorer.finish(),
         predictions: columns.finish(),

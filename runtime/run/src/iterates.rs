@@ -1,11 +1,14 @@
 //! Posteriors made of what training passes through: averages of iterates, and ensembles.
 
 pub mod gaussian;
+pub mod memory;
 pub mod report;
+pub mod taken;
 
 use crate::codes;
+use crate::collapsed::choice::{self, Choice};
 use crate::fit::{Context, Fitted, Stop, fit, fit_watched};
-use crate::start::Starts;
+use crate::start::{self, Starts};
 use crate::states::Values;
 use bnnc_abi::iterates::{Covariance, Ensemble, Swag};
 use bnnc_abi::manifest::{Infer, OutputKind, State, Work};
@@ -13,9 +16,9 @@ use bnnc_base::fault::Fault;
 use bnnc_base::philox;
 use bnnc_base::shape::Sizes;
 use bnnc_data::Dataset;
-use gaussian::Iterates;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use taken::{Iterated, Taken};
 
 /// What was collected.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -36,6 +39,8 @@ pub struct Collected {
     pub trainings: Vec<Trained>,
     /// The iterates that were taken, and how many deviations the covariance is made of; none of an ensemble.
     pub iterates: (usize, usize),
+    /// Which weights are integrated over; none where none are.
+    pub choice: Choice,
 }
 
 /// How one training went.
@@ -77,7 +82,12 @@ pub fn collect(
     context: &Context,
 ) -> Result<Collected, Stop> {
     match &infer.work {
-        Work::Swag(swag) => gaussian(infer, swag, dataset, starts, context),
+        Work::Swag(swag) => iterated(infer, swag, dataset, starts, context),
+        Work::Collapsed(collapsed) => {
+            let mut found = iterated(infer, &collapsed.iterates, dataset, starts, context)?;
+            found.choice = choice::choose((infer, collapsed), &found, dataset, context)?;
+            Ok(found)
+        }
         Work::Ensemble(ensemble) => members(infer, ensemble, (dataset, split), starts, context),
         Work::Train(_) | Work::Sample(_) | Work::Laplace(_) => {
             Err(Fault::Bug(format!("`{}` collects nothing", infer.name)).into())
@@ -94,8 +104,8 @@ fn moved<'a>(infer: &'a Infer, names: &'a [String]) -> Vec<(&'a str, usize)> {
         .collect()
 }
 
-/// The Gaussian over the iterates of one training.
-fn gaussian(
+/// What is made of the iterates of one training, or of those that an earlier infer found.
+fn iterated(
     infer: &Infer,
     swag: &Swag,
     dataset: &Dataset,
@@ -104,39 +114,30 @@ fn gaussian(
 ) -> Result<Collected, Stop> {
     let moved = moved(infer, &swag.moved);
     let elements = moved.iter().map(|(_, size)| size).sum();
-    let mut iterates = Iterates::new(elements, swag.covariance);
-    let mut iterate = vec![0.0; elements];
-    let start = starts.of(context.seed, 0);
-    let fitted = fit_watched(infer, dataset, start, context, &mut |epoch, machine| {
-        if swag.takes(epoch) {
-            let mut rest = iterate.as_mut_slice();
-            for (name, size) in &moved {
-                let (own, others) = rest.split_at_mut(*size);
-                machine.read_into(name, own)?;
-                rest = others;
-            }
-            iterates.add(&iterate);
-        }
-        Ok(1.0)
-    })?;
-    drop(iterate);
-    if iterates.count() < swag.least() {
+    let mut taken = Taken::new(swag, elements);
+    let fitted = match starts.iterates() {
+        Some(found) => taken_before(infer, found, (starts, context), &moved, &mut taken)?,
+        None => trained(infer, swag, (dataset, starts, context), &moved, &mut taken)?,
+    };
+    let all = taken.finish(swag);
+    let count = all.moments.count();
+    if count < swag.least() {
         return Err(match fitted.interrupted {
             true => Stop::Interrupted,
-            false => codes::too_few_iterates(&infer.name, iterates.count(), swag.least()).into(),
+            false => codes::too_few_iterates(&infer.name, count, swag.least()).into(),
         });
     }
     let mut variances = Values::new();
     if swag.covariance != Covariance::Point {
-        let all: Vec<f64> = (0..elements).map(|element| iterates.variance(element)).collect();
+        let all: Vec<f64> = (0..elements).map(|at| all.moments.variance(at)).collect();
         put(&moved, &all, &mut variances);
     }
     let (mut mean, mut values) = (fitted.values.as_ref().clone(), fitted.values.as_ref().clone());
-    put(&moved, iterates.mean(), &mut mean);
-    let draws = draws_of(infer, swag);
+    put(&moved, all.moments.mean(), &mut mean);
+    let draws = draws_of(infer, swag, count);
     spread(
         &moved,
-        &iterates,
+        &all,
         (swag.scale, draws),
         key(infer, context),
         &mut values,
@@ -147,10 +148,112 @@ fn gaussian(
         mean: Arc::new(mean),
         variances: Arc::new(variances),
         members: Vec::new(),
-        trainings: vec![Trained::of(&fitted, context.seed)],
-        iterates: (iterates.count(), iterates.rank()),
+        trainings: match swag.from {
+            None => vec![Trained::of(&fitted, context.seed)],
+            Some(_) => Vec::new(),
+        },
+        iterates: (count, all.moments.rank()),
+        choice: Choice::default(),
         fitted,
     })
+}
+
+/// A training whose iterates are taken.
+fn trained(
+    infer: &Infer,
+    swag: &Swag,
+    (dataset, starts, context): (&Dataset, &Starts<'_>, &Context),
+    moved: &[(&str, usize)],
+    taken: &mut Taken,
+) -> Result<Fitted, Stop> {
+    let mut iterate = vec![0.0; moved.iter().map(|(_, size)| size).sum()];
+    let start = starts.of(context.seed, 0);
+    fit_watched(infer, dataset, start, context, &mut |epoch, machine| {
+        if swag.takes(epoch) {
+            let mut rest = iterate.as_mut_slice();
+            for (name, size) in moved {
+                let (own, others) = rest.split_at_mut(*size);
+                machine.read_into(name, own)?;
+                rest = others;
+            }
+            taken.take(&iterate);
+        }
+        Ok(1.0)
+    })
+}
+
+/// The iterates of an earlier infer, and what it found for the states that do not move; nothing is trained.
+///
+/// # Errors
+/// States that are not those of the earlier infer.
+fn taken_before(
+    infer: &Infer,
+    found: &start::Iterates,
+    (starts, context): (&Starts<'_>, &Context),
+    moved: &[(&str, usize)],
+    taken: &mut Taken,
+) -> Result<Fitted, Stop> {
+    let mut columns = Vec::new();
+    for (name, size) in moved {
+        let column = found
+            .values
+            .get(*name)
+            .filter(|column| column.len() == size * found.count);
+        let other = || codes::other_iterates(&infer.name, &found.infer, name);
+        columns.push((column.ok_or_else(other)?, *size));
+    }
+    let mut iterate = Vec::new();
+    for number in 0..found.count {
+        iterate.clear();
+        for (column, size) in &columns {
+            iterate.extend_from_slice(&column[number * size..(number + 1) * size]);
+        }
+        taken.take(&iterate);
+    }
+    let mut values = starts.of(context.seed, 0);
+    // What an optimiser remembers has no part in it.
+    let is_parameter = |name: &str| {
+        infer
+            .states
+            .iter()
+            .any(|state| state.parameter && state.name == name)
+    };
+    values.retain(|name, _| is_parameter(name));
+    for (name, own) in &mut values {
+        if let Some(other) = found.values.get(name).filter(|other| other.len() == own.len()) {
+            own.clone_from(other);
+        }
+    }
+    Ok(Fitted {
+        values: Arc::new(values),
+        loss: f64::NAN,
+        losses: Vec::new(),
+        epochs: 0,
+        best_epoch: 0,
+        bytes: 0,
+        steps: 0,
+        interrupted: false,
+    })
+}
+
+/// The iterates of a finished infer for those that take them; nothing where it holds none.
+pub fn found(infer: &Infer, found: &Collected) -> Option<start::Iterates> {
+    // The draws of a Gaussian are no iterates; members of an ensemble serve as well as iterates of one training.
+    let is_gaussian = swag(infer).is_some_and(|swag| swag.covariance != Covariance::Snapshots);
+    (!is_gaussian).then(|| start::Iterates {
+        infer: infer.name.clone(),
+        values: found.values.clone(),
+        count: found.draws,
+    })
+}
+
+/// How an infer takes iterates, where it does.
+pub fn swag(infer: &Infer) -> Option<&Swag> {
+    match &infer.work {
+        Work::Swag(swag) => Some(swag),
+        Work::Collapsed(collapsed) => Some(&collapsed.iterates),
+        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) | Work::Ensemble(_) => None,
+    }
 }
 
 /// The key of the draws.
@@ -158,11 +261,12 @@ fn key(infer: &Infer, context: &Context) -> u64 {
     philox::key(context.seed, &format!("iterates/{}", infer.name))
 }
 
-/// The draws that are held of a Gaussian: one where it has no spread.
-fn draws_of(infer: &Infer, swag: &Swag) -> usize {
+/// The draws that are held of so many iterates: one of a Gaussian that has no spread.
+fn draws_of(infer: &Infer, swag: &Swag, iterates: usize) -> usize {
     match swag.covariance {
         Covariance::Point => 1,
-        _ => infer.predictive_draws,
+        Covariance::Snapshots => iterates,
+        Covariance::Diagonal | Covariance::LowRank(_) => infer.predictive_draws,
     }
 }
 
@@ -175,10 +279,10 @@ fn put(moved: &[(&str, usize)], position: &[f64], values: &mut Values) {
     }
 }
 
-/// Puts draws in the place of each state that moves.
+/// Puts draws, or the iterates themselves, in the place of each state that moves.
 fn spread(
     moved: &[(&str, usize)],
-    iterates: &Iterates,
+    iterated: &Iterated,
     (scale, draws): (f64, usize),
     key: u64,
     values: &mut Values,
@@ -189,7 +293,10 @@ fn spread(
         .collect();
     let mut draw = Vec::new();
     for number in 0..draws {
-        iterates.draw(scale, key, number as u32, &mut draw);
+        match iterated.snapshots.get(number) {
+            Some(snapshot) => draw.clone_from(snapshot),
+            None => iterated.moments.draw(scale, key, number as u32, &mut draw),
+        }
         let mut at = 0;
         for (column, (_, size)) in columns.iter_mut().zip(moved) {
             column.extend_from_slice(&draw[at..at + size]);
@@ -295,6 +402,7 @@ fn together(
         members,
         trainings,
         iterates: (0, 0),
+        choice: Choice::default(),
     }
 }
 
@@ -328,63 +436,4 @@ pub fn predictive_draws(infer: &Infer, held: usize) -> usize {
         OutputKind::Classes(_) | OutputKind::Bool => held,
         OutputKind::Real | OutputKind::Count => held * infer.predictive_draws.div_ceil(held),
     }
-}
-
-/// The draws that predictions are made of, where an infer collects.
-pub fn predicted(infer: &Infer) -> Option<usize> {
-    positions(infer).map(|held| predictive_draws(infer, held))
-}
-
-/// The positions that predictions are made at.
-fn positions(infer: &Infer) -> Option<usize> {
-    match &infer.work {
-        Work::Swag(swag) => Some(draws_of(infer, swag)),
-        Work::Ensemble(ensemble) => Some(ensemble.members),
-        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) => None,
-    }
-}
-
-/// The bytes of the positions in a program that predicts.
-pub fn drawn(infer: &Infer) -> u64 {
-    numbers(infer, positions(infer).unwrap_or(0))
-}
-
-/// The bytes that a finished infer holds besides its parameters.
-pub fn held(infer: &Infer) -> u64 {
-    match &infer.work {
-        // The mean, the variances and the draws.
-        Work::Swag(swag) => numbers(infer, 2 + draws_of(infer, swag)),
-        // Each member by itself and among the draws.
-        Work::Ensemble(ensemble) => numbers(infer, 2 * ensemble.members),
-        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) => 0,
-    }
-}
-
-/// The bytes of collecting, where one training takes so many.
-pub fn bytes(infer: &Infer, training: u64) -> u64 {
-    let meanwhile = match &infer.work {
-        Work::Swag(swag) => {
-            // Mean, sums of squares, deviations, and one iterate or draw.
-            let positions = match swag.covariance {
-                Covariance::LowRank(rank) => rank.min(swag.planned()) + 3,
-                Covariance::Diagonal => 3,
-                Covariance::Point => 2,
-            };
-            numbers(infer, positions)
-        }
-        Work::Ensemble(ensemble) => numbers(infer, ensemble.members),
-        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) => 0,
-    };
-    meanwhile + training.max(held(infer))
-}
-
-/// The bytes of so many positions.
-fn numbers(infer: &Infer, positions: usize) -> u64 {
-    let names = match &infer.work {
-        Work::Swag(swag) => &swag.moved,
-        Work::Ensemble(ensemble) => &ensemble.moved,
-        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) => return 0,
-    };
-    let elements: usize = moved(infer, names).iter().map(|(_, size)| size).sum();
-    (elements.saturating_mul(positions)).saturating_mul(size_of::<f64>()) as u64
 }

@@ -11,6 +11,7 @@ pub mod jacobians;
 pub mod machines;
 pub mod memory;
 pub mod moments;
+pub mod others;
 pub mod predictor;
 pub mod prior;
 pub mod report;
@@ -129,11 +130,14 @@ fn warnings(infer: &Infer, laplace: &Laplace, members: &[Gaussian]) -> Vec<Diagn
         let rise = member.facts.rise.filter(|rise| *rise > RISE * weights as f64)?;
         Some(codes::not_at_maximum(&infer.name, rise, weights, laplace.search))
     });
+    let others = members.iter().filter_map(|member| member.facts.others_rise);
+    let others = others.map(|rise| codes::others_not_at_maximum(&infer.name, rise, laplace.search));
     let ends = members.iter().filter_map(|member| member.facts.at_end);
     let ends = ends.map(|factor| codes::factor_at_end(&infer.name, factor));
     let is_unsettled = members.iter().any(|member| member.facts.unsettled);
     let unsettled = is_unsettled.then(|| codes::factors_not_found(&infer.name));
-    far.take(1).chain(ends.take(1)).chain(unsettled).collect()
+    let far = far.take(1).chain(others.take(1));
+    far.chain(ends.take(1)).chain(unsettled).collect()
 }
 
 /// What is approximated, given what.
@@ -248,6 +252,7 @@ impl Around<'_> {
         let is_same = options.temperature == 1.0
             && facts.prior_scale == 1.0
             && (given.is_some() || options.prior_precision == PriorPrecision::Given(1.0));
+        facts.others_rise = others::rise(&evaluation)?;
         let slope = tuned.log_posterior_slope(&gradient, searched);
         if !is_same {
             facts.rise = self.rise(tuned.searched(searched).as_ref(), &slope);

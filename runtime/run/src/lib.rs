@@ -2,6 +2,7 @@
 
 pub mod checkpoint;
 pub mod codes;
+pub mod collapsed;
 pub mod columns;
 pub mod cost;
 pub mod evaluate;

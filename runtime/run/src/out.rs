@@ -2,6 +2,7 @@
 //! `bnnc predict` needs, and of infers that sample `posterior.zarr` and `stan/INFER_CHAIN.csv`.
 
 use crate::codes;
+use crate::collapsed::choice::{self, Choice};
 use crate::fit::{Context, Stop};
 use crate::laplace::gaussian;
 use crate::report;
@@ -181,11 +182,14 @@ fn posterior(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(
                 }
                 tensors.push((format!("{}/{}{suffix}", outcome.name, state.name), shape, bytes));
             }
-            if let Found::Approximated(found) = &split.found {
-                for (name, shape, values) in found.arrays(infer) {
-                    let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-                    tensors.push((format!("{}/{name}{suffix}", outcome.name), shape, bytes));
-                }
+            let arrays = match &split.found {
+                Found::Approximated(found) => found.arrays(infer),
+                Found::Collected(found) => found.choice.arrays(),
+                Found::Fitted(_) | Found::Sampled(_) => Vec::new(),
+            };
+            for (name, shape, values) in arrays {
+                let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+                tensors.push((format!("{}/{name}{suffix}", outcome.name), shape, bytes));
             }
         }
     }
@@ -214,7 +218,7 @@ pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, Values>), Diagno
         serde_json::from_str(&text).map_err(|error| fail(format!("program.json: {error}")))?;
     let mut values: HashMap<String, Values> = HashMap::new();
     each_tensor(folder, |infer, state, _, numbers| {
-        if !state.starts_with(gaussian::PREFIX) {
+        if !PREFIXES.iter().any(|prefix| state.starts_with(prefix)) {
             let of_infer = values.entry(infer.to_owned()).or_default();
             of_infer.insert(state.to_owned(), numbers.collect());
         }
@@ -222,14 +226,30 @@ pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, Values>), Diagno
     Ok((saved, values))
 }
 
+/// What tensors that are no states begin with.
+const PREFIXES: [&str; 2] = [gaussian::PREFIX, choice::PREFIX];
+
 /// Reads what a run kept of the Gaussian of an infer; see [`gaussian::Approximated::arrays`].
 ///
 /// # Errors
 /// A folder that no run wrote.
 pub fn gaussian(folder: &Path, infer: &str) -> Result<Vec<Array>, Diagnostic> {
+    arrays(folder, infer, gaussian::PREFIX)
+}
+
+/// Reads which weights an infer integrates over; see [`choice::Choice::arrays`].
+///
+/// # Errors
+/// A folder that no run wrote.
+pub fn choice(folder: &Path, infer: &str) -> Result<Choice, Diagnostic> {
+    Ok(Choice::restore(&arrays(folder, infer, choice::PREFIX)?))
+}
+
+/// The tensors of an infer that begin with a prefix.
+fn arrays(folder: &Path, infer: &str, prefix: &str) -> Result<Vec<Array>, Diagnostic> {
     let mut arrays: Vec<Array> = Vec::new();
     each_tensor(folder, |of, name, shape, numbers| {
-        if of == infer && name.starts_with(gaussian::PREFIX) {
+        if of == infer && name.starts_with(prefix) {
             arrays.retain(|(known, ..)| known != name);
             arrays.push((name.to_owned(), shape.to_vec(), numbers.collect()));
         }

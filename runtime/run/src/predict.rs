@@ -3,7 +3,7 @@
 use crate::feed::{Feed, Wanted, examples};
 use crate::fit::{Context, Stop};
 use crate::states::Values;
-use crate::{iterates, ports};
+use crate::{collapsed, iterates, ports};
 use bnnc_abi::manifest::{Infer, Output, OutputKind, Work};
 use bnnc_abi::plan::Plan;
 use bnnc_base::diagnostic::Diagnostic;
@@ -109,17 +109,23 @@ impl Drawn {
     }
 }
 
-/// How many draws predictions with these values average over: as many as they hold where they hold draws.
-pub fn draws_in(infer: &Infer, values: &Values) -> usize {
+/// How many draws or iterates these values hold; 0 where they hold one value of each state.
+pub fn held(infer: &Infer, values: &Values) -> usize {
     let held = infer.per_draw().into_iter().filter_map(|name| {
         let state = infer.states.iter().find(|state| state.name == name)?;
         let width = state.shape.count(&Sizes::default());
         values.get(name).map(|values| values.len() / width.max(1))
     });
-    match (held.min(), &infer.work) {
-        (None, _) => infer.predictive_draws,
-        (Some(held), Work::Swag(_) | Work::Ensemble(_)) => iterates::predictive_draws(infer, held),
-        (Some(held), Work::Train(_) | Work::Sample(_) | Work::Laplace(_)) => held,
+    held.min().unwrap_or(0)
+}
+
+/// How many draws predictions with these values average over: as many as they hold where they hold draws.
+pub fn draws_in(infer: &Infer, values: &Values) -> usize {
+    match (held(infer, values), &infer.work) {
+        (0, _) => infer.predictive_draws,
+        (held, Work::Swag(_) | Work::Ensemble(_)) => iterates::predictive_draws(infer, held),
+        (held, Work::Collapsed(collapsed)) => collapsed::draws(infer, collapsed, held),
+        (held, Work::Train(_) | Work::Sample(_) | Work::Laplace(_)) => held,
     }
 }
 

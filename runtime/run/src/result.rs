@@ -99,7 +99,10 @@ fn diagnostics(infer: &Infer, outcome: &Outcome) -> Value {
     };
     match &last.found {
         Found::Approximated(found) => laplace::report::diagnostics(&mut value, infer, found, &outcome.sites),
-        Found::Collected(found) => iterates::report::diagnostics(&mut value, infer, found, last.train),
+        Found::Collected(found) => {
+            let around = (last.train, last.tally.as_ref());
+            iterates::report::diagnostics(&mut value, infer, found, around);
+        }
         Found::Fitted(fitted) => {
             value["loss"] = finite(fitted.loss);
             value["elbo"] = finite(-fitted.loss);
@@ -240,7 +243,10 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
         Found::Approximated(found) => {
             text.push_str(&laplace::report::table(infer, found, &outcome.sites));
         }
-        Found::Collected(found) => text.push_str(&iterates::report::table(infer, found, last.train)),
+        Found::Collected(found) => {
+            let around = (last.train, last.tally.as_ref());
+            text.push_str(&iterates::report::table(infer, found, around));
+        }
         Found::Fitted(fitted) => text.push_str(&format!(
             "  {:<21} {:>10.4}\n\n",
             "elbo / row",

@@ -1,20 +1,20 @@
 //! Running a manifest: every infer on every split, in order.
 
+mod found;
 mod saved;
 
 use crate::checkpoint::Checkpoint;
 use crate::codes;
+use crate::collapsed::{self, tally::Tally};
 use crate::evaluate::{Metric, evaluate, rejection_over, turned_over};
 use crate::fit::{Context, Fitted, Stop, fit};
 use crate::interrupt::Interrupt;
 use crate::iterates::{self, Collected, collect};
-use crate::laplace::predictor::Forecaster;
-use crate::laplace::{self, Approximated, laplace};
-use crate::predict::Predictor;
+use crate::laplace::{self, laplace};
 use crate::prune::{self, Pruned};
 use crate::sample::diagnose::{Diagnosis, diagnose};
 use crate::sample::quantities::{Quantity, quantities};
-use crate::sample::{Sampled, sample};
+use crate::sample::sample;
 use crate::start::{self, Earlier, Starts};
 use crate::states::Values;
 use crate::summary::{SiteSummary, of_draws, summaries, summaries_of_draws};
@@ -23,8 +23,9 @@ use bnnc_abi::manifest::{Infer, Manifest, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::metrics::MetricSet;
 use bnnc_data::write::ResultColumn;
-use bnnc_data::{Dataset, Rows, Source};
+use bnnc_data::{Dataset, Source};
 use bnnc_kernels::pool::Pool;
+pub use found::Found;
 pub use saved::{joint, predict, slopes};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -58,105 +59,6 @@ impl Options {
     }
 }
 
-/// What an infer found.
-#[derive(Clone, Debug)]
-pub enum Found {
-    /// Parameters, by an optimiser.
-    Fitted(Box<Fitted>),
-    /// Draws, by Markov chains.
-    Sampled(Arc<Sampled>),
-    /// A Gaussian around a maximum.
-    Approximated(Box<Approximated>),
-    /// Iterates or members.
-    Collected(Box<Collected>),
-}
-
-impl Found {
-    /// What predictions are made with.
-    pub fn values(&self) -> &Arc<Values> {
-        match self {
-            Found::Fitted(fitted) => &fitted.values,
-            Found::Sampled(sampled) => &sampled.values,
-            Found::Approximated(found) => &found.values,
-            Found::Collected(found) => &found.values,
-        }
-    }
-
-    /// What later infers start from.
-    pub fn point(&self) -> &Arc<Values> {
-        match self {
-            Found::Fitted(fitted) => &fitted.values,
-            Found::Sampled(sampled) => &sampled.mean,
-            Found::Approximated(found) => &found.values,
-            Found::Collected(found) => &found.mean,
-        }
-    }
-
-    /// The fit, where an optimiser had a part in it.
-    pub fn fitted(&self) -> Option<&Fitted> {
-        match self {
-            Found::Fitted(fitted) => Some(fitted),
-            Found::Sampled(_) => None,
-            Found::Approximated(found) => Some(&found.fitted),
-            Found::Collected(found) => Some(&found.fitted),
-        }
-    }
-
-    /// The draws, where Markov chains made them.
-    pub fn sampled(&self) -> Option<&Sampled> {
-        match self {
-            Found::Sampled(sampled) => Some(sampled),
-            Found::Fitted(_) | Found::Approximated(_) | Found::Collected(_) => None,
-        }
-    }
-
-    /// What is worth knowing of an approximation.
-    fn warnings(&self) -> &[Diagnostic] {
-        match self {
-            Found::Approximated(found) => &found.warnings,
-            Found::Fitted(_) | Found::Sampled(_) | Found::Collected(_) => &[],
-        }
-    }
-
-    /// Whether the user stopped it before its end.
-    pub fn is_interrupted(&self) -> bool {
-        match self {
-            Found::Fitted(fitted) => fitted.interrupted,
-            Found::Sampled(sampled) => sampled.interrupted,
-            Found::Approximated(found) => found.fitted.interrupted,
-            Found::Collected(found) => found.fitted.interrupted,
-        }
-    }
-
-    /// Predictions for rows whose target may be unknown.
-    ///
-    /// # Errors
-    /// Columns that do not fit, or a limit.
-    pub fn forecaster<'a>(
-        &'a self,
-        infer: &'a Infer,
-        (rows, target): (&Rows, bool),
-        dataset: &Dataset,
-        (draws, context): (usize, &'a Context),
-    ) -> Result<Forecaster<'a>, Stop> {
-        if let Found::Approximated(found) = self {
-            return found.predictor(infer, (rows, target), dataset, (draws, context));
-        }
-        let mut predictor = Predictor::with_target(infer, rows, dataset, (draws, target), context)?;
-        predictor.set_parameters(self.values())?;
-        Ok(Forecaster::Drawn(Box::new(predictor)))
-    }
-
-    /// The number of draws that predictions average over.
-    fn predictive_draws(&self, infer: &Infer) -> usize {
-        match self {
-            Found::Fitted(_) | Found::Approximated(_) => infer.predictive_draws,
-            Found::Sampled(sampled) => sampled.predictive,
-            Found::Collected(found) => iterates::predictive_draws(infer, found.draws),
-        }
-    }
-}
-
 /// What became of one infer on one split.
 #[derive(Clone, Debug)]
 pub struct SplitOutcome {
@@ -172,6 +74,8 @@ pub struct SplitOutcome {
     pub turned: Vec<(f64, MetricSet)>,
     /// Accuracy on test rows and outliers when a fraction of the most unsure is rejected; empty without outliers.
     pub rejection: Vec<(f64, f64)>,
+    /// How integrals over weights were made; none where there are none.
+    pub tally: Option<Tally>,
     /// Training rows.
     pub train: usize,
     /// Test rows.
@@ -180,6 +84,16 @@ pub struct SplitOutcome {
     pub fit_seconds: f64,
     /// Seconds of predicting.
     pub predict_seconds: f64,
+}
+
+/// What is worth knowing of integrals over weights.
+fn of_box(infer: &Infer, split: &SplitOutcome) -> Vec<Diagnostic> {
+    match (collapsed::part(infer), &split.found) {
+        (Some(collapsed), Found::Collected(found)) => {
+            collapsed::warnings(infer, collapsed, found, split.tally.as_ref())
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// What became of one infer.
@@ -332,10 +246,19 @@ impl Run<'_> {
             });
         }
         if let Some(mut outcome) = outcome {
-            let found = outcome.splits.iter().flat_map(|split| split.found.warnings());
-            for warning in outcome.dataset.warnings.iter().chain(found) {
-                if !self.result.warnings.contains(warning) {
-                    self.result.warnings.push(warning.clone());
+            let of = |split: &SplitOutcome| split.found.warnings(infer, split.train);
+            let found = outcome.splits.iter().flat_map(of);
+            let of_boxes = outcome.splits.iter().flat_map(|split| of_box(infer, split));
+            for warning in outcome
+                .dataset
+                .warnings
+                .iter()
+                .cloned()
+                .chain(found)
+                .chain(of_boxes)
+            {
+                if !self.result.warnings.contains(&warning) {
+                    self.result.warnings.push(warning);
                 }
             }
             if let Some(last) = outcome.splits.last() {
@@ -408,7 +331,7 @@ impl Run<'_> {
                     &self.context,
                 )?))
             }
-            Work::Swag(_) | Work::Ensemble(_) => {
+            Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => {
                 Found::Collected(Box::new(self.collected(infer, &dataset, &starts, split)?))
             }
         };
@@ -424,9 +347,20 @@ impl Run<'_> {
             Found::Approximated(found) => found.maxima(),
             Found::Fitted(_) | Found::Sampled(_) => Vec::new(),
         };
-        let point = found.point().clone();
-        self.found
-            .insert((infer.name.clone(), split), start::Found { point, members });
+        let earlier = start::Found {
+            point: found.point().clone(),
+            members,
+            iterates: match &found {
+                Found::Collected(found) => iterates::found(infer, found),
+                Found::Sampled(sampled) => Some(start::Iterates {
+                    infer: infer.name.clone(),
+                    values: sampled.values.clone(),
+                    count: sampled.predictive,
+                }),
+                Found::Fitted(_) | Found::Approximated(_) => None,
+            },
+        };
+        self.found.insert((infer.name.clone(), split), earlier);
         let (train, test) = (dataset.train.count, dataset.test.count);
         let one = SplitOutcome {
             split,
@@ -435,6 +369,7 @@ impl Run<'_> {
             pruned,
             turned: evaluation.turned,
             rejection: evaluation.rejection,
+            tally: evaluation.tally,
             train,
             test,
             fit_seconds,

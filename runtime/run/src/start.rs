@@ -3,6 +3,7 @@
 pub mod file;
 
 use crate::codes;
+use crate::iterates;
 use crate::states::{self, Values};
 use bnnc_abi::manifest::{Infer, Start};
 use bnnc_base::diagnostic::Diagnostic;
@@ -20,6 +21,19 @@ pub struct Found {
     pub point: Arc<Values>,
     /// Those of each member, where it is an ensemble.
     pub members: Vec<Arc<Values>>,
+    /// Its iterates, where it holds them.
+    pub iterates: Option<Iterates>,
+}
+
+/// The iterates that an infer found.
+#[derive(Clone, Debug)]
+pub struct Iterates {
+    /// Its name.
+    pub infer: String,
+    /// The states that move as `[count, ..]`, the others as they are.
+    pub values: Arc<Values>,
+    /// How many there are.
+    pub count: usize,
 }
 
 /// The starts of one infer on one split.
@@ -28,13 +42,15 @@ pub struct Starts<'a> {
     earlier: HashMap<String, Arc<Values>>,
     /// Values for the members in turn; none where the starts are those of the states.
     given: Vec<Arc<Values>>,
+    /// Those that are taken in the place of a training.
+    iterates: Option<Iterates>,
 }
 
 impl<'a> Starts<'a> {
     /// Finds what the infer is told to start from.
     ///
     /// # Errors
-    /// A file that cannot be read or does not fit; an earlier infer that found nothing on this split.
+    /// A file that cannot be read or does not fit; an earlier infer that found nothing on this split, or has no iterates.
     pub fn new(infer: &'a Infer, earlier: &Earlier, split: usize) -> Result<Starts<'a>, Diagnostic> {
         let given = match &infer.start {
             None => Vec::new(),
@@ -45,6 +61,16 @@ impl<'a> Starts<'a> {
                 None => return Err(codes::nothing_found(&infer.name, name, split)),
             },
         };
+        let iterates = match iterates::swag(infer).and_then(|swag| swag.from.as_ref()) {
+            None => None,
+            Some(name) => match earlier.get(name) {
+                None => return Err(codes::nothing_found(&infer.name, name, split)),
+                Some(found) => match &found.iterates {
+                    None => return Err(codes::no_iterates(&infer.name, name)),
+                    found => found.clone(),
+                },
+            },
+        };
         let points = earlier.iter();
         Ok(Starts {
             infer,
@@ -52,7 +78,13 @@ impl<'a> Starts<'a> {
                 .map(|(name, found)| (name.clone(), found.point.clone()))
                 .collect(),
             given,
+            iterates,
         })
+    }
+
+    /// The iterates that are taken in the place of a training.
+    pub fn iterates(&self) -> Option<&Iterates> {
+        self.iterates.as_ref()
     }
 
     /// How many different starts were given: more than one where an ensemble is continued.

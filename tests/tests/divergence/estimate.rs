@@ -76,7 +76,7 @@ impl Table {
         std::fs::create_dir_all(&folder).expect("the folder is made");
         std::fs::write(folder.join("rows.csv"), "x,y\n1,2\n2,3\n").expect("the file is written");
         let path = folder.join("pairs.bnn").display().to_string();
-        let library = program::load(&path, text, &options, true).module;
+        let library = program::load(&path, text, &options).module;
         let has = |name: &str| library.dists.iter().any(|dist| &*dist.name == name);
         let mut text = format!("data rows = csv(\"rows.csv\") {{ target = y }}\n{text}\n");
         for (at, pair) in pairs.iter().enumerate() {
@@ -84,7 +84,7 @@ impl Table {
                 text.push_str(&pair.program(at));
             }
         }
-        let program = program::load(&path, &text, &options, false);
+        let program = program::load(&path, &text, &options);
         assert!(
             !program.has_errors(),
             "{}",

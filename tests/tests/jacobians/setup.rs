@@ -3,7 +3,7 @@
 use bnnc_abi::code::Artifact;
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_base::shape::Sizes;
-use bnnc_driver::infer::Compilation;
+use bnnc_driver::infer::{Compilation, Elaborated};
 use bnnc_driver::options::Options;
 use bnnc_driver::{backends, compile, program};
 use bnnc_graph::eval::evaluate;
@@ -13,8 +13,10 @@ use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
 use bnnc_loops::backend;
 use bnnc_loops::ir::Program;
+use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::laplace::{self, Approximation, Wanted, choice};
 use bnnc_rewrite::methods::train::Refusal;
+use bnnc_rewrite::pass::Context;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -38,6 +40,19 @@ pub fn approximated(name: &str, text: &str, width: usize, wanted: Wanted) -> App
 
 /// The same, or what stands against it.
 pub fn tried(name: &str, text: &str, width: usize, wanted: Wanted) -> Result<Approximation, Refusal> {
+    on_model(name, text, width, |densities, elaborated, context| {
+        let (model, posterior) = (&elaborated.model, &elaborated.posterior);
+        laplace::approximation(densities, model, posterior, (choice::Over::All, wanted), context)
+    })
+}
+
+/// What is made of the model of a text, on such a table.
+pub fn on_model<T>(
+    name: &str,
+    text: &str,
+    width: usize,
+    make: impl FnOnce(&Densities, &Elaborated, &mut Context) -> T,
+) -> T {
     let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
     let folder = std::env::temp_dir().join(format!("bnnc-jacobians-{}-{number}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -54,7 +69,7 @@ pub fn tried(name: &str, text: &str, width: usize, wanted: Wanted) -> Result<App
     std::fs::write(folder.join("rows.csv"), table).unwrap();
     let options = Options::default();
     let path = folder.join("program.bnn");
-    let program = program::load(&path.display().to_string(), text, &options, false);
+    let program = program::load(&path.display().to_string(), text, &options);
     assert!(!program.has_errors(), "{name}: {:#?}", program.diagnostics);
     let spec = compile::data(&program, &options).unwrap().remove(0);
     let schema = bnnc_data::schema(&spec).unwrap();
@@ -67,13 +82,7 @@ pub fn tried(name: &str, text: &str, width: usize, wanted: Wanted) -> Result<App
     let densities = compilation
         .density(&elaborated.model)
         .unwrap_or_else(|_| panic!("{name}"));
-    laplace::approximation(
-        &densities,
-        &elaborated.model,
-        &elaborated.posterior,
-        (choice::Over::All, wanted),
-        &mut compilation.context,
-    )
+    make(&densities, &elaborated, &mut compilation.context)
 }
 
 /// A layer, an activation, a layer, and what observes.

@@ -32,10 +32,10 @@ fn files_parse_and_are_formatted() {
 /// The library checks without errors and warnings, alone and beside a program that uses one of its names.
 #[test]
 fn the_library_checks() {
-    let program = bnnc_driver::program::load("empty.bnn", "", &Default::default(), false);
+    let program = bnnc_driver::program::load("empty.bnn", "", &Default::default());
     assert!(program.diagnostics.is_empty(), "{:#?}", program.diagnostics);
     let text = "fn share(x: real) -> real {\n  return 2 * x\n}\n";
-    let program = bnnc_driver::program::load("own.bnn", text, &Default::default(), false);
+    let program = bnnc_driver::program::load("own.bnn", text, &Default::default());
     assert!(program.diagnostics.is_empty(), "{:#?}", program.diagnostics);
     assert_eq!(bnnc_hir::verify::verify(&program.module), Vec::<String>::new());
 }

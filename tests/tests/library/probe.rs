@@ -27,7 +27,7 @@ const RANK: usize = 2;
 
 /// The library, and the distributions of `text`.
 pub fn module(text: &str) -> Module {
-    let program = program::load("program.bnn", text, &Options::default(), true);
+    let program = program::load("program.bnn", text, &Options::default());
     assert!(!program.has_errors(), "{:#?}", program.diagnostics);
     program.module
 }

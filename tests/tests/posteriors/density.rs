@@ -34,7 +34,7 @@ impl Posterior {
         let path = folder().join(format!("{name}.bnn"));
         let text = std::fs::read_to_string(&path).unwrap();
         let options = Options::default();
-        let program = program::load(&path.display().to_string(), &text, &options, true);
+        let program = program::load(&path.display().to_string(), &text, &options);
         assert!(!program.has_errors(), "{name}: {:#?}", program.diagnostics);
         let spec: DataSpec = compile::data(&program, &options).unwrap().remove(0);
         let schema = bnnc_data::schema(&spec).unwrap();

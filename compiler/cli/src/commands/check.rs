@@ -23,11 +23,10 @@ fn run_inner(arguments: &Check) -> Result<(), u8> {
     let limit = arguments.max_memory.as_deref().map(session::bytes).transpose();
     let limit = limit.map_err(|diagnostic| display.show(&[*diagnostic], &nowhere))?;
     let clock = std::time::Instant::now();
-    let program = session::load(&arguments.file, &options, display, true)?;
+    let program = session::load(&arguments.file, &options, display)?;
     let checked = clock.elapsed().as_secs_f64();
-    let unbuilt = program.module.infers.iter().any(|infer| !infer.method.built);
-    if program.module.infers.is_empty() || unbuilt {
-        // Declarations only, or methods that cannot be compiled yet: the types are all there is to say.
+    if program.module.infers.is_empty() {
+        // Declarations only: the types are all there is to say.
         return Ok(());
     }
     let schemas = session::schemas(&program, &options, display)?;

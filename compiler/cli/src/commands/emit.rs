@@ -35,7 +35,7 @@ fn run_inner(arguments: &Emit) -> Result<String, u8> {
     };
     let options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
     let text = session::read(&arguments.file).map_err(|diagnostic| display.show(&[*diagnostic], &nowhere))?;
-    let program = program::load(&arguments.file.display().to_string(), &text, &options, true);
+    let program = program::load(&arguments.file.display().to_string(), &text, &options);
     if stage <= Stage::Ast {
         display.show(&program.diagnostics, &program.sources);
         return Ok(syntactic(&program, stage).unwrap_or_default());

@@ -8,6 +8,7 @@ mod fmt;
 mod predict;
 mod repl;
 mod run;
+mod wmi;
 
 use crate::arguments::Command;
 
@@ -22,5 +23,6 @@ pub fn run(command: Command) -> u8 {
         Command::Explore(arguments) => explore::run(&arguments),
         Command::Repl(arguments) => repl::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
+        Command::Wmi(arguments) => wmi::run(&arguments),
     }
 }

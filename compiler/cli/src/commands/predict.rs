@@ -35,7 +35,7 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
         ..Compile::default()
     };
     let options = session::options(&flags).map_err(|found| display.show(&found, &nowhere))?;
-    let program = session::load_text(&saved.program, &saved.text, &options, display, false)?;
+    let program = session::load_text(&saved.program, &saved.text, &options, display)?;
     let schemas = session::schemas(&program, &options, display)?;
     let compiled = compile(&program, &schemas, &options)
         .map_err(|failure| display.failure(&failure, &program.sources))?;

@@ -39,7 +39,7 @@ fn run_inner(arguments: &Run) -> Result<u8, u8> {
     let limit = arguments.max_memory.as_deref().map(session::bytes).transpose();
     let max_memory = limit.map_err(|diagnostic| display.show(&[*diagnostic], &nowhere))?;
     let clock = std::time::Instant::now();
-    let program = session::load(&arguments.file, &options, display, false)?;
+    let program = session::load(&arguments.file, &options, display)?;
     let checked = clock.elapsed().as_secs_f64();
     let schemas = session::schemas(&program, &options, display)?;
     let mut compiled = compile(&program, &schemas, &options)

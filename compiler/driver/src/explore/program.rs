@@ -22,7 +22,7 @@ pub fn options(question: &Question, symbols: &[Address]) -> Options {
 
 /// The library, checked.
 pub fn library() -> Module {
-    program::load(NAME, "", &Options::default(), false).module
+    program::load(NAME, "", &Options::default()).module
 }
 
 /// The text of the program that asks a question one way.
@@ -65,7 +65,7 @@ fn on(family: &str) -> String {
 /// The diagnostics as text.
 pub fn load(question: &Question, way: Way) -> Result<Program, String> {
     let text = text(question, way);
-    let loaded = program::load(NAME, &text, &Options::default(), false);
+    let loaded = program::load(NAME, &text, &Options::default());
     if !loaded.has_errors() {
         return Ok(loaded);
     }

@@ -38,7 +38,6 @@ impl Items {
             .collect();
         let context = Context {
             folder: self.folder.clone(),
-            allow_unbuilt: true,
             library_paths,
             ..Context::default()
         };

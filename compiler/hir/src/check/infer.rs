@@ -16,17 +16,9 @@ use bnnc_grammar::ast;
 /// Checks an `infer` item.
 pub fn check(session: &mut Session<'_>, id: InferId, item: &ast::Infer) {
     let method = method::lookup(&item.method.name);
-    match method {
-        None => session
-            .diagnostics
-            .push(report::unknown_method(item.method.span, &item.method.name)),
-        Some(method) if !method.built => {
-            let allowed = session.context.allow_unbuilt;
-            session
-                .diagnostics
-                .push(report::not_built(item.method.span, method.name, allowed));
-        }
-        Some(_) => {}
+    if method.is_none() {
+        let unknown = report::unknown_method(item.method.span, &item.method.name);
+        session.diagnostics.push(unknown);
     }
     let (target, data) = arguments(session, item, method);
     let span = session.module.infers[id].span;

@@ -69,14 +69,6 @@ fn option(
         value,
         span: written.span,
     };
-    if !method.built {
-        // The schema is not known yet, but `start` means an infer everywhere: it orders the runs.
-        let value = match &**name {
-            "start" => infer(session, name, written)?,
-            _ => SettingValue::Raw(written.clone()),
-        };
-        return Some(setting(value));
-    }
     let Some(def) = method.options.iter().find(|option| option.name == &**name) else {
         let names = method.options.iter().map(|option| option.name);
         let of = format!("`{}`", method.name);
@@ -85,12 +77,6 @@ fn option(
             .push(report::unknown_option(span, &of, name, names));
         return None;
     };
-    if !def.built {
-        let allowed = session.context.allow_unbuilt;
-        session
-            .diagnostics
-            .push(report::option_not_built(span, method.name, def.name, allowed));
-    }
     value(session, def, written).map(setting)
 }
 

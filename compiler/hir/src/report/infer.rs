@@ -37,14 +37,6 @@ code!(
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)"
 );
 code!(
-    NOT_BUILT,
-    "E0255",
-    "a method that is not built yet",
-    "The method belongs to the language, but this version cannot run it. `check` says so as a warning; `run` refuses.",
-    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = collapsed(M, d)",
-    "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)"
-);
-code!(
     WRONG_TARGET,
     "E0256",
     "an infer of the wrong things",
@@ -165,29 +157,6 @@ pub fn unknown_method(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error(&UNKNOWN_METHOD, span, format!("unknown method `{name}`"))
         .suggest(name, names.clone())
         .note(format!("the methods are {}", quoted(names)))
-}
-
-/// A method that this version lacks.
-pub fn not_built(span: Span, name: &str, allowed: bool) -> Diagnostic {
-    let built = bnnc_abi::method::ALL
-        .iter()
-        .filter(|method| method.built)
-        .map(|method| method.name);
-    let message = format!("the method `{name}` is not built yet in this version");
-    let diagnostic = match allowed {
-        true => Diagnostic::warning(&NOT_BUILT, span, message),
-        false => Diagnostic::error(&NOT_BUILT, span, message),
-    };
-    diagnostic.note(format!("the methods that are built are {}", quoted(built)))
-}
-
-/// An option that this version does not act on.
-pub fn option_not_built(span: Span, method: &str, option: &str, allowed: bool) -> Diagnostic {
-    let message = format!("the option `{option}` of `{method}` is not built yet in this version");
-    match allowed {
-        true => Diagnostic::warning(&NOT_BUILT, span, message),
-        false => Diagnostic::error(&NOT_BUILT, span, message),
-    }
 }
 
 /// Arguments of an infer that are not a target and data.

@@ -3,7 +3,6 @@
 use super::{DataId, Expr, InferId, ModelId, OptimiserId, PosteriorId};
 use bnnc_abi::method::MethodDef;
 use bnnc_base::source::Span;
-use bnnc_grammar::ast;
 use std::sync::Arc;
 
 /// An infer.
@@ -68,8 +67,6 @@ pub enum SettingValue {
     File(Arc<str>),
     /// `subnetwork(size, by = score)`, with the infer where the score is one.
     Subnetwork(f64, Arc<str>, Option<InferId>),
-    /// An option of a method that is not built yet: kept as written.
-    Raw(ast::Expr),
 }
 
 /// A comparison.

@@ -56,7 +56,6 @@ pub struct Checked {
 
 pub fn context() -> Context {
     Context {
-        allow_unbuilt: true,
         library_paths: bnnc_stdlib::FILES
             .iter()
             .map(|(path, _)| (*path).to_owned())

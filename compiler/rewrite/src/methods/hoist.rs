@@ -9,11 +9,11 @@ use crate::nodes;
 use crate::pass::Context;
 use crate::pipelines;
 use crate::rule::{Firing, remove_dead};
+use bnnc_abi::symbols::{NOISE_WEIGHT, weight};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
-use bnnc_base::scalar::Scalar;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
-use bnnc_graph::analysis::dataflow::dependents;
+use bnnc_graph::analysis::dataflow::{dependents, needed_by};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::labels::Labels;
@@ -135,7 +135,7 @@ impl<'a> Search<'a> {
         if ty.dtype != DType::Real || self.only_moves_elements(value) {
             return false;
         }
-        let cone = cone(self.function, &[value]);
+        let cone = needed_by(self.function, &[value]);
         let elements = elements(ty);
         match ty.dims() {
             [Dim::Symbol(Symbol::Batch), rest @ ..] if self.of_rows.contains(&value) && fixed(rest) => {
@@ -165,18 +165,6 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The values that these need, themselves among them.
-fn cone(function: &Function, values: &[Value]) -> HashSet<Value> {
-    let mut found = HashSet::new();
-    let mut open = values.to_vec();
-    while let Some(value) = open.pop() {
-        if found.insert(value) {
-            open.extend(function.args(value));
-        }
-    }
-    found
-}
-
 /// Elements per row, or in all where there is no axis of rows.
 fn elements(ty: &Type) -> u64 {
     ty.shape.count(&Sizes::default()) as u64
@@ -195,13 +183,13 @@ fn work(function: &Function, value: Value) -> u64 {
     };
     let of = |value: Value| elements(function.ty(value));
     match &op.lower {
-        Lower::Scalar(scalar) => weight(*scalar) * of(value),
+        Lower::Scalar(scalar) => u64::from(weight(*scalar)) * of(value),
         Lower::Kernel(kind) => {
             let read: u64 = args.iter().map(|arg| of(*arg)).sum();
             match kind {
                 KernelKind::Contract => products(function, args, attr::symbol(attrs, 0)),
                 KernelKind::Cholesky | KernelKind::TriangularSolve => read * side(function, args),
-                KernelKind::GammaNoise | KernelKind::Noise => 16 * of(value),
+                KernelKind::GammaNoise | KernelKind::Noise => u64::from(NOISE_WEIGHT) * of(value),
                 KernelKind::Scan => 4 * read,
                 KernelKind::Cumsum
                 | KernelKind::ReduceMax
@@ -225,31 +213,6 @@ fn work(function: &Function, value: Value) -> u64 {
             expansion.nodes.ids().map(|node| work(&expansion, node)).sum()
         }
         Lower::Removed(_) => 0,
-    }
-}
-
-fn weight(scalar: Scalar) -> u64 {
-    match scalar {
-        Scalar::Abs
-        | Scalar::Add
-        | Scalar::And
-        | Scalar::Eq
-        | Scalar::Floor
-        | Scalar::Le
-        | Scalar::Lt
-        | Scalar::Max
-        | Scalar::Min
-        | Scalar::Mul
-        | Scalar::Neg
-        | Scalar::Not
-        | Scalar::Or
-        | Scalar::Select
-        | Scalar::Sign
-        | Scalar::Sub
-        | Scalar::ToInt
-        | Scalar::ToReal => 1,
-        Scalar::Div | Scalar::Sqrt => 4,
-        _ => 16,
     }
 }
 
@@ -278,7 +241,7 @@ fn products(function: &Function, args: &[Value], labels: &str) -> u64 {
 
 /// The chosen values as functions of what they need.
 fn prepare(function: &Function, chosen: &[Value]) -> Function {
-    let needed = cone(function, chosen);
+    let needed = needed_by(function, chosen);
     let mut builder = Builder::new("prepare");
     let copies = copy(&mut builder, function, |value| needed.contains(&value), &[]);
     let values = chosen.iter().enumerate();

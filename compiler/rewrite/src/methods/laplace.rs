@@ -9,10 +9,10 @@ mod columns;
 mod gradient;
 mod inputs;
 mod jacobian;
-mod known;
+pub(super) mod known;
 mod kronecker;
 mod likelihood;
-mod outputs;
+pub(super) mod outputs;
 mod prior;
 mod products;
 mod turned;
@@ -24,13 +24,20 @@ use crate::density::Densities;
 use crate::pass::Context;
 use crate::{kl, pipeline, pipelines};
 use bnnc_abi::laplace::{Block, Likelihood, Weights};
-use bnnc_base::shape::Sizes;
+use bnnc_base::shape::{Dim, Sizes, Symbol};
+use bnnc_graph::dist::Support;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::{Model, Posterior};
 use bnnc_graph::types::Type;
 use choice::Over;
 use outputs::Parts;
 use std::sync::Arc;
+
+/// The axis of rows.
+const ROWS: Dim = Dim::Symbol(Symbol::Batch);
+
+/// The axis of the cotangents of a row.
+const COLUMNS: Dim = Dim::Symbol(Symbol::Columns);
 
 /// Which programs are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -155,25 +162,26 @@ pub fn approximation(
 }
 
 /// The state that holds the position of a site.
-fn state(plan: &Plan<'_>) -> String {
+pub(super) fn state(plan: &Plan<'_>) -> String {
     let param = plan.posterior.params.first();
     param.map(|param| state_name(plan, param)).unwrap_or_default()
 }
 
 /// The type of that state.
-fn position_type(plan: &Plan<'_>) -> Type {
+pub(super) fn position_type(plan: &Plan<'_>) -> Type {
     let param = plan.posterior.params.first();
     param.map_or_else(Type::scalar, |param| state_type(plan, param))
 }
 
-fn elements(plan: &Plan<'_>) -> usize {
+pub(super) fn elements(plan: &Plan<'_>) -> usize {
     position_type(plan).shape.count(&Sizes::default())
 }
 
-fn weights(plan: &Plan<'_>) -> Weights {
+pub(super) fn weights(plan: &Plan<'_>) -> Weights {
     Weights {
         state: state(plan),
         site: plan.site.name.to_string(),
         elements: elements(plan),
+        real: plan.site.support == Support::Real,
     }
 }

@@ -1,5 +1,6 @@
 //! What the methods of inference compute in each step, as functions.
 
+pub mod collapse;
 pub mod divergence;
 pub mod dropout;
 pub mod elements;

@@ -9,7 +9,7 @@ use crate::pass::Context;
 use crate::{pipelines, report};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_graph::builder::Builder;
-use bnnc_graph::dist::Support;
+use bnnc_graph::dist::{Support, unconstrained};
 use bnnc_graph::function::Value;
 use bnnc_graph::model::{FamilyParam, Model, Posterior, Site, SitePosterior};
 use bnnc_graph::types::Type;
@@ -152,7 +152,7 @@ pub fn state_name(plan: &Plan<'_>, param: &FamilyParam) -> String {
 
 /// The type of the state that holds a parameter.
 pub fn state_type(plan: &Plan<'_>, param: &FamilyParam) -> Type {
-    constrain::unconstrained(scale_of(plan, param).support(), &param.ty)
+    unconstrained(scale_of(plan, param).support(), &param.ty)
 }
 
 /// Adds one parameter per state of the plans and binds it by name.

@@ -67,6 +67,48 @@ impl Sampled {
     }
 }
 
+/// What is asked of a model at many positions that something else than a sampler finds.
+#[derive(Clone, Debug)]
+pub struct Positions {
+    /// Predictions for rows at many positions.
+    pub predict: Function,
+    /// The sites at many positions, on the declared scale.
+    pub sites: Function,
+    /// The states that move.
+    pub moved: Vec<Arc<str>>,
+    /// What each site is.
+    pub reports: Vec<SiteReport>,
+}
+
+/// Predictions and sites at many positions of `model`, whose sites are points in `posterior`.
+///
+/// # Errors
+/// A site that no position stands for.
+pub fn positions(
+    densities: &Densities,
+    model: &Model,
+    posterior: &Posterior,
+    context: &mut Context,
+) -> Result<Positions, Refusal> {
+    let plans = plan::plans(densities, model, posterior, kl::Options::default(), context)?;
+    let moved = states::optimised(&plans);
+    let moved: Vec<Arc<str>> = moved.into_iter().map(|(name, _)| name).collect();
+    let (predict, sites) = at_draws(densities, model, &plans, &moved);
+    let mut lowered = |function: &Function| pipeline::run(function, pipelines::BEFORE_LOWERING, context);
+    Ok(Positions {
+        predict: lowered(&predict)?,
+        sites: lowered(&sites)?,
+        moved,
+        reports: Task {
+            densities,
+            model,
+            plans: &plans,
+            noncentred: &[],
+        }
+        .reports(),
+    })
+}
+
 /// The functions of sampling `model`, whose sites are points in `posterior`: moved by the sampler or fixed. The sites in
 /// `noncentred` are sampled as their noise.
 ///
@@ -214,7 +256,7 @@ impl Task<'_> {
         let simple = pipeline::run(&rows, pipelines::BEFORE_DERIVATIVE, context)?;
         Ok(match hoist(&simple, &params, context) {
             Some(hoisted) => (Some(hoisted.prepare), hoisted.rest),
-            None => (None, rows),
+            None => (None, simple),
         })
     }
 
@@ -257,17 +299,13 @@ impl Task<'_> {
         let value = builder.inline(density, &params)[0];
         let moved = states::optimised(self.plans);
         // A state that the density does not depend on has no parameter left, and a gradient of zeros.
-        let mut wrt = Vec::new();
-        for (name, shape) in &moved {
-            let known = density
-                .params
-                .iter()
-                .position(|param| nodes::param_name(density, *param) == &**name);
-            wrt.push(match known {
-                Some(at) => params[at],
-                None => builder.param(name, Type::real(shape.clone())),
-            });
-        }
+        let wrt: Vec<Value> = moved
+            .iter()
+            .map(|(name, shape)| {
+                let ty = || Type::real(shape.clone());
+                nodes::param_or_new(&mut builder, (density, &params), name, ty)
+            })
+            .collect();
         let gradients = differentiate(&mut builder, value, &wrt)?;
         let mut results = vec![("log_density".into(), value)];
         let named = moved.iter().zip(gradients);

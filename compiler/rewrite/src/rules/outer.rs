@@ -5,17 +5,20 @@
 //! each with letters for its axes, and put together again in pairs: at every step that pair whose contraction is smallest against what it
 //! replaces. A sum of outer products is taken apart into products of each with each.
 
+mod product;
+
 use crate::nodes::{application, constant_of, operand};
 use crate::rule::{Call, Rule};
 use crate::rules::arithmetic::of_two;
 use crate::rules::broadcast::{positions, repetition};
-use bnnc_base::shape::{Dim, Shape, Symbol};
+use bnnc_base::shape::Dim;
 use bnnc_graph::attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{NodeKind, Value};
 use bnnc_graph::infer::without_axes;
 use bnnc_graph::labels::Labels;
 use bnnc_graph::ops;
+pub use product::{Product, Sizes};
 use std::collections::HashSet;
 
 /// More products than these are not taken apart.
@@ -71,24 +74,13 @@ pub static CONTRACT_OF_OUTER_PRODUCT: Rule = Rule {
             return None;
         }
         let [x, y] = [0, 1].map(|at| call.args[at]);
-        let (left, right) = (
-            taken_apart(builder, x, &labels.left),
-            taken_apart(builder, y, &labels.right),
-        );
-        if left.is_none() && right.is_none() {
-            return None;
-        }
-        let left = left.unwrap_or_else(|| vec![factor(builder, x, &labels.left)]);
-        let right = right.unwrap_or_else(|| vec![factor(builder, y, &labels.right)]);
-        if left.len() * right.len() > MANY {
-            return None;
-        }
+        let apart = Apart::of(builder, &[x, y]);
+        let taken = apart.both((x, &labels.left), (y, &labels.right))?;
         let mut sizes = Sizes::default();
         for (letters, arg) in [(&labels.left, call.args[0]), (&labels.right, call.args[1])] {
             sizes.add(letters, &builder.shape(arg));
         }
-        put_together(builder, &products(&left, &right), &labels.result, &sizes)
-            .filter(|value| !is_call(builder, *value, call))
+        put_together(builder, &taken, &labels.result, &sizes).filter(|value| !is_call(builder, *value, call))
     },
     examples: || {
         vec![
@@ -112,96 +104,6 @@ fn is_call(builder: &Builder, value: Value, call: &Call<'_>) -> bool {
         .is_some_and(|(args, attrs)| args == call.args && attrs == call.attrs)
 }
 
-/// A product of tensors whose axes have letters.
-#[derive(Clone, Debug)]
-pub struct Product {
-    /// The tensors.
-    pub factors: Vec<(Value, Vec<char>)>,
-    /// What multiplies them.
-    pub coefficient: f64,
-}
-
-impl Product {
-    fn of(value: Value, letters: &[char]) -> Product {
-        Product {
-            factors: vec![(value, letters.to_vec())],
-            coefficient: 1.0,
-        }
-    }
-
-    /// Whether a factor has the letter.
-    pub fn has(&self, letter: char) -> bool {
-        self.factors.iter().any(|(_, letters)| letters.contains(&letter))
-    }
-
-    /// The product summed over those of the letters that no factor has; `None` where one of them has no known size.
-    pub fn repeated<'a>(self, letters: impl Iterator<Item = &'a char>, sizes: &Sizes) -> Option<Product> {
-        let mut count = 1.0;
-        for letter in letters.filter(|letter| !self.has(**letter)) {
-            count *= sizes.of(*letter).fixed()? as f64;
-        }
-        Some(self.scaled(count))
-    }
-
-    /// A multiple.
-    pub fn scaled(mut self, factor: f64) -> Product {
-        self.coefficient *= factor;
-        self
-    }
-
-    fn times(&self, other: &Product) -> Product {
-        Product {
-            factors: [self.factors.as_slice(), &other.factors].concat(),
-            coefficient: self.coefficient * other.coefficient,
-        }
-    }
-}
-
-/// The sizes of letters.
-#[derive(Clone, Debug, Default)]
-pub struct Sizes(Vec<(char, Dim)>);
-
-impl Sizes {
-    /// Adds the letters of a tensor.
-    pub fn add(&mut self, letters: &[char], shape: &Shape) {
-        for (letter, dim) in letters.iter().zip(shape.dims()) {
-            if !self.0.iter().any(|(known, _)| known == letter) {
-                self.0.push((*letter, *dim));
-            }
-        }
-    }
-
-    /// The letters, in the order in which they came.
-    pub fn letters(&self) -> impl Iterator<Item = &char> {
-        self.0.iter().map(|(letter, _)| letter)
-    }
-
-    /// A capital letter of this size that was not there; none after the last.
-    pub fn fresh(&mut self, dim: Dim) -> Option<char> {
-        let letter = ('A'..='Z').find(|letter| !self.letters().any(|known| known == letter))?;
-        self.0.push((letter, dim));
-        Some(letter)
-    }
-
-    fn of(&self, letter: char) -> Dim {
-        let known = self.0.iter().find(|(known, _)| *known == letter);
-        known.map_or(Dim::Fixed(1), |(_, dim)| *dim)
-    }
-
-    /// The number of elements of a tensor with these letters, where symbols have sizes that are usual.
-    fn count(&self, letters: &[char]) -> f64 {
-        let size = |letter: &char| match self.of(*letter) {
-            Dim::Fixed(size) => size as f64,
-            Dim::Symbol(Symbol::Columns) => 10.0,
-            Dim::Symbol(Symbol::Draws | Symbol::KlDraws) => 16.0,
-            Dim::Symbol(Symbol::Selected) => 128.0,
-            Dim::Symbol(Symbol::Batch) => 256.0,
-            Dim::Symbol(Symbol::Examples) => 4096.0,
-        };
-        letters.iter().map(size).product()
-    }
-}
-
 /// So many letters in order; `None` where the alphabet ends before.
 pub fn letters_from(first: char, count: usize) -> Option<Vec<char>> {
     let letters: Vec<char> = (first..='z').take(count).collect();
@@ -210,70 +112,122 @@ pub fn letters_from(first: char, count: usize) -> Option<Vec<char>> {
 
 /// `value` as a sum of products of which each has an outer product in it; `None` where there is none.
 pub fn taken_apart(builder: &Builder, value: Value, letters: &[char]) -> Option<Vec<Product>> {
-    if !has_outer(builder, value, &mut HashSet::new()) {
-        return None;
+    Apart::of(builder, &[value]).taken(value, letters)
+}
+
+/// A value with letters for its axes.
+type Lettered<'a> = (Value, &'a [char]);
+
+/// Takes values apart.
+struct Apart<'a> {
+    builder: &'a Builder,
+    /// The values in which there may be an outer product.
+    outer: HashSet<Value>,
+}
+
+impl<'a> Apart<'a> {
+    /// Looks for outer products in some values.
+    fn of(builder: &'a Builder, values: &[Value]) -> Apart<'a> {
+        let mut outer = HashSet::new();
+        let mut seen = HashSet::new();
+        for value in values {
+            find_outer(builder, *value, &mut seen, &mut outer);
+        }
+        Apart { builder, outer }
     }
-    let both = |x: Value, x_letters: &[char], y: Value, y_letters: &[char]| {
-        let (left, right) = (
-            taken_apart(builder, x, x_letters),
-            taken_apart(builder, y, y_letters),
-        );
+
+    /// See [`taken_apart`].
+    fn taken(&self, value: Value, letters: &[char]) -> Option<Vec<Product>> {
+        if !self.outer.contains(&value) {
+            return None;
+        }
+        let mut part = |value: Value, letters: &[char]| self.taken(value, letters);
+        if let Some(found) = of_linear(self.builder, value, letters, &mut part) {
+            return found.filter(|terms| terms.len() <= MANY);
+        }
+        if let Some((args, _)) = application(self.builder, value, &ops::mul::MUL) {
+            return self.both((args[0], letters), (args[1], letters));
+        }
+        let (args, attrs) = application(self.builder, value, &ops::contract::CONTRACT)?;
+        let labels = Labels::checked(attr::symbol(attrs, 0));
+        let [left, right] =
+            [&labels.left, &labels.right].map(|letters_of| renamed(letters_of, &labels.result, letters));
+        match is_outer(self.builder, args, &labels) {
+            true => few(&self.or_factor(args[0], &left), &self.or_factor(args[1], &right)),
+            false => self.both((args[0], &left), (args[1], &right)),
+        }
+    }
+
+    /// The products of two values of which one at least has an outer product in it.
+    fn both(&self, x: Lettered<'_>, y: Lettered<'_>) -> Option<Vec<Product>> {
+        let (left, right) = (self.taken(x.0, x.1), self.taken(y.0, y.1));
         if left.is_none() && right.is_none() {
             return None;
         }
-        let left = left.unwrap_or_else(|| vec![factor(builder, x, x_letters)]);
-        let right = right.unwrap_or_else(|| vec![factor(builder, y, y_letters)]);
-        (left.len() * right.len() <= MANY).then(|| products(&left, &right))
-    };
-    if let Some(source) = operand(builder, value, &ops::neg::NEG) {
-        let terms = taken_apart(builder, source, letters)?;
-        return Some(terms.into_iter().map(|term| term.scaled(-1.0)).collect());
+        let whole = |(value, letters): Lettered<'_>| vec![factor(self.builder, value, letters)];
+        few(
+            &left.unwrap_or_else(|| whole(x)),
+            &right.unwrap_or_else(|| whole(y)),
+        )
     }
-    if let Some((args, _)) = application(builder, value, &ops::mul::MUL) {
-        return both(args[0], letters, args[1], letters);
+
+    fn or_factor(&self, value: Value, letters: &[char]) -> Vec<Product> {
+        let taken = self.taken(value, letters);
+        taken.unwrap_or_else(|| vec![factor(self.builder, value, letters)])
+    }
+}
+
+/// The products of each with each, unless they are [`MANY`].
+fn few(left: &[Product], right: &[Product]) -> Option<Vec<Product>> {
+    (left.len() * right.len() <= MANY).then(|| products(left, right))
+}
+
+/// What a sign, a sum or an order of axes makes of the products that `part` finds in its operands; the outer `None` where `value` is none
+/// of these.
+pub fn of_linear(
+    builder: &Builder,
+    value: Value,
+    letters: &[char],
+    part: &mut dyn FnMut(Value, &[char]) -> Option<Vec<Product>>,
+) -> Option<Option<Vec<Product>>> {
+    let times = |terms: Vec<Product>, sign: f64| terms.into_iter().map(move |term| term.scaled(sign));
+    if let Some(source) = operand(builder, value, &ops::neg::NEG) {
+        return Some(part(source, letters).map(|terms| times(terms, -1.0).collect()));
     }
     for (op, sign) in [(&ops::add::ADD, 1.0), (&ops::sub::SUB, -1.0)] {
         if let Some((args, _)) = application(builder, value, op) {
-            let mut terms = taken_apart(builder, args[0], letters)?;
-            let others = taken_apart(builder, args[1], letters)?;
-            terms.extend(others.into_iter().map(|term| term.scaled(sign)));
-            return (terms.len() <= MANY).then_some(terms);
+            let terms = part(args[0], letters);
+            return Some(terms.and_then(|mut terms| {
+                terms.extend(times(part(args[1], letters)?, sign));
+                Some(terms)
+            }));
         }
     }
-    if let Some((args, attrs)) = application(builder, value, &ops::transpose::TRANSPOSE) {
-        return taken_apart(builder, args[0], &permuted(attr::ints(attrs, 0), letters));
-    }
-    let (args, attrs) = application(builder, value, &ops::contract::CONTRACT)?;
-    let labels = Labels::checked(attr::symbol(attrs, 0));
-    if !labels.summed().is_empty() {
-        return None;
-    }
-    let renamed = |letters_of: &[char]| renamed(letters_of, &labels.result, letters);
-    let (left, right) = (renamed(&labels.left), renamed(&labels.right));
-    if is_outer(builder, args, &labels) {
-        let x = split_or_factor(builder, args[0], &left);
-        let y = split_or_factor(builder, args[1], &right);
-        return (x.len() * y.len() <= MANY).then(|| products(&x, &y));
-    }
-    both(args[0], &left, args[1], &right)
+    let (args, attrs) = application(builder, value, &ops::transpose::TRANSPOSE)?;
+    Some(part(args[0], &permuted(attr::ints(attrs, 0), letters)))
 }
 
-/// Whether [`taken_apart`] may find an outer product; `seen` are values in which there is none.
-fn has_outer(builder: &Builder, value: Value, seen: &mut HashSet<Value>) -> bool {
-    if !seen.insert(value) {
-        return false;
-    }
+/// Adds the value to `outer` where [`Apart::taken`] may find an outer product in it, and so with what it is made of; `seen` are values that
+/// were looked at.
+fn find_outer(
+    builder: &Builder,
+    value: Value,
+    seen: &mut HashSet<Value>,
+    outer: &mut HashSet<Value>,
+) -> bool {
     let NodeKind::Apply { op, args, attrs } = &builder.node(value).kind else {
         return false;
     };
+    if !seen.insert(value) {
+        return outer.contains(&value);
+    }
+    let mut is_one = false;
     if std::ptr::eq(op.0, &ops::contract::CONTRACT) {
         let labels = Labels::checked(attr::symbol(attrs, 0));
         if !labels.summed().is_empty() {
             return false;
         }
-        if is_outer(builder, args, &labels) {
-            return true;
-        }
+        is_one = is_outer(builder, args, &labels);
     }
     let through = [
         &ops::add::ADD,
@@ -283,8 +237,15 @@ fn has_outer(builder: &Builder, value: Value, seen: &mut HashSet<Value>) -> bool
         &ops::sub::SUB,
         &ops::transpose::TRANSPOSE,
     ];
-    let is_known = through.iter().any(|known| std::ptr::eq(*known, op.0));
-    is_known && args.iter().any(|arg| has_outer(builder, *arg, seen))
+    if through.iter().any(|known| std::ptr::eq(*known, op.0)) {
+        for arg in args {
+            is_one |= find_outer(builder, *arg, seen, outer);
+        }
+    }
+    if is_one {
+        outer.insert(value);
+    }
+    is_one
 }
 
 /// [`taken_apart`] where there is an outer product, else one factor.

@@ -337,7 +337,7 @@ impl Places {
                 continue;
             }
             let fixed = |dims: &[Dim]| dims.iter().map(|dim| dim.fixed()).collect::<Option<Vec<usize>>>();
-            let (sizes, parts) = (fixed(&from[outer.clone()])?, fixed(&to[inner.clone()])?);
+            let parts = fixed(&to[inner.clone()])?;
             let whole = outer
                 .clone()
                 .all(|axis| self.0[axis].is_some() || from[axis] == Dim::Fixed(1));
@@ -348,7 +348,6 @@ impl Places {
                 .filter(|axis| self.0[*axis].is_some())
                 .map(|axis| from[axis]);
             let known = fixed(&known.collect::<Vec<Dim>>())?;
-            debug_assert_eq!(sizes.iter().product::<usize>(), known.iter().product());
             let index = joined(builder, &picked, &known);
             split(builder, index, &parts)
                 .into_iter()

@@ -9,6 +9,7 @@ mod models;
 mod noncentre;
 mod objectives;
 mod passes;
+mod pieces;
 mod rewrites;
 mod selections;
 mod separation;

@@ -1,10 +1,10 @@
 //! Bijections: the log-Jacobian against finite differences, and the inverse against the forward map.
 
 use super::inputs::evaluate;
-use crate::constrain::{constrain, inverse, inverse_parameter, parameter, unconstrained};
+use crate::constrain::{constrain, free, inverse_parameter, parameter};
 use bnnc_base::shape::Shape;
 use bnnc_graph::builder::Builder;
-use bnnc_graph::dist::Support;
+use bnnc_graph::dist::{Support, unconstrained};
 use bnnc_graph::function::Function;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
@@ -28,10 +28,12 @@ fn forward(support: Support, count: usize) -> Function {
     let z = b.param("z", ty);
     let (value, log_jacobian) = constrain(&mut b, support, z).unwrap();
     let optimised = parameter(&mut b, support, z).unwrap();
+    let back = free(&mut b, support, value).unwrap_or(z);
     b.finish(vec![
         ("value".into(), value),
         ("log_jacobian".into(), log_jacobian),
         ("parameter".into(), optimised),
+        ("back".into(), back),
     ])
 }
 
@@ -84,10 +86,11 @@ fn values_lie_in_the_support_and_come_back() {
             "{support:?}: {:?}",
             results[2].data
         );
-        let back = inverse(support, 4, &results[0].data);
+        let back = support.inverse(4, &results[0].data);
         let back_parameter = inverse_parameter(support, 4, &results[2].data);
         for at in 0..free {
             assert!((back[at] - z[at]).abs() < 1e-12, "{support:?}: {back:?}");
+            assert!((results[3].data[at] - z[at]).abs() < 1e-12, "{support:?}");
             assert!(
                 (back_parameter[at] - z[at]).abs() < 1e-12,
                 "{support:?}: {back_parameter:?}"

@@ -15,7 +15,6 @@ pub(super) const fn option(
         kind,
         default,
         phase,
-        built: true,
     }
 }
 
@@ -54,6 +53,30 @@ pub(super) const EPOCHS_OF_SEARCH: OptionDef = option(
     OptionKind::Int(0),
     "",
     Phase::Run,
+);
+
+pub(super) const WARMUP: OptionDef = run(
+    "warmup",
+    "Epochs before the first iterate is taken.",
+    OptionKind::Int(0),
+    "0",
+);
+
+pub(super) const EVERY: OptionDef = run("every", "Epochs between iterates.", OptionKind::Int(1), "1");
+
+pub(super) const KEEP: OptionDef = run(
+    "keep",
+    "Only so many of the last iterates count; 0 takes all.",
+    OptionKind::Int(0),
+    "0",
+);
+
+pub(super) const ITERATES: OptionDef = run(
+    "iterates",
+    "An earlier infer whose iterates are taken: `collapsed` or `swag` with `covariance = snapshots`, the members of an `ensemble`, or the \
+     `predictive_draws` of chains; nothing is trained then.",
+    OptionKind::Infer,
+    "",
 );
 
 /// A run-time option.
@@ -160,7 +183,6 @@ pub(super) const fn sampler(
         options,
         takes: Takes::ModelOrFixed,
         finds: Finds::Chains,
-        built: true,
     }
 }
 

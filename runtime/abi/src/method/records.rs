@@ -1,14 +1,88 @@
 //! The record of every method.
 
 use super::options::{
-    BATCH_OF_GRADIENT, EPOCHS, EPOCHS_OF_SEARCH, METRIC, POSITIVE, STEP_SIZE, STEPS, given_step, option, run,
-    sampler, sampling_options, target_acceptance, training_options,
+    BATCH_OF_GRADIENT, EPOCHS, EPOCHS_OF_SEARCH, EVERY, ITERATES, KEEP, METRIC, POSITIVE, STEP_SIZE, STEPS,
+    WARMUP, given_step, option, run, sampler, sampling_options, target_acceptance, training_options,
 };
 use super::{Finds, MethodDef, OptionKind, Phase, Takes};
 
 /// Sorted by name.
 pub static ALL: &[MethodDef] = &[
-    planned("collapsed", "Collapsed inference by weighted model integration."),
+    MethodDef {
+        name: "collapsed",
+        doc: "The iterates of gradient descent, with some weights integrated over a box that spans them, exactly.",
+        options: training_options![EPOCHS, "f64";
+            WARMUP,
+            EVERY,
+            KEEP,
+            ITERATES,
+            option(
+                "over",
+                "The weights that may be integrated over: `last_layer`, layers and sites by name in brackets, or `all`.",
+                OptionKind::Weights(&[]),
+                "last_layer",
+                Phase::Compile
+            ),
+            run(
+                "weights",
+                "How many of them are, in one row and output: those that move it most. 0 takes all; without a value all, and one per \
+                 class for classes.",
+                OptionKind::Int(0),
+                ""
+            ),
+            run(
+                "units",
+                "Only the weights that feed so many hidden units, those that move the outputs most; 0 asks for no units.",
+                OptionKind::Int(0),
+                "0"
+            ),
+            run(
+                "selection",
+                "Whether each row has its own choice of weights (`row`), or all rows the one that is best on average over the training rows (`fixed`).",
+                OptionKind::Word(&["row", "fixed"]),
+                "row"
+            ),
+            run(
+                "box",
+                "The box of a weight: the `range` of its iterates, or their mean plus and minus the square root of 3 standard deviations (`moments`).",
+                OptionKind::Word(&["range", "moments"]),
+                "range"
+            ),
+            run(
+                "noise",
+                "The noise of a Normal likelihood: `normal` as it is, or `triangular`.",
+                OptionKind::Word(&["normal", "triangular"]),
+                "normal"
+            ),
+            run(
+                "alpha",
+                "The radius of a triangular noise in standard deviations: a number, `variance` (the square root of 6, which keeps the variance) or \
+                 `l2` (2.2970, the closest in mean square).",
+                OptionKind::NumberOr(&["variance", "l2"]),
+                "variance"
+            ),
+            run(
+                "floor",
+                "The weight of the Normal that a triangular noise is mixed with, so that no observation is impossible.",
+                OptionKind::AtLeast(0.0),
+                "0.001"
+            ),
+            run(
+                "sigmoid",
+                "The probability of a class from its logit against the others: `exact`, or a `cubic` polynomial.",
+                OptionKind::Word(&["exact", "cubic"]),
+                "exact"
+            ),
+            run(
+                "draws",
+                "Draws from the box per iterate, where the integral has no exact form.",
+                OptionKind::Int(1),
+                "10"
+            ),
+        ],
+        takes: Takes::ModelOrFixed,
+        finds: Finds::Collapsed,
+    },
     MethodDef {
         name: "dropout",
         doc: "The maximum of the posterior density under random masks on the inputs of layers, which predictions draw too.",
@@ -29,8 +103,7 @@ pub static ALL: &[MethodDef] = &[
             ),
         ],
         takes: Takes::Model,
-        finds: Finds::Training,
-        built: true,
+        finds: Finds::Masked,
     },
     MethodDef {
         name: "ensemble",
@@ -38,7 +111,6 @@ pub static ALL: &[MethodDef] = &[
         options: training_options![run("members", "How many.", OptionKind::Int(1), "5")],
         takes: Takes::ModelOrFixed,
         finds: Finds::Ensemble,
-        built: true,
     },
     sampler(
         "hmc",
@@ -123,7 +195,6 @@ pub static ALL: &[MethodDef] = &[
         ],
         takes: Takes::ModelOrFixed,
         finds: Finds::Laplace,
-        built: true,
     },
     sampler(
         "mala",
@@ -136,7 +207,6 @@ pub static ALL: &[MethodDef] = &[
         options: training_options![],
         takes: Takes::Either,
         finds: Finds::Training,
-        built: true,
     },
     sampler(
         "nuts",
@@ -244,17 +314,14 @@ pub static ALL: &[MethodDef] = &[
         name: "swag",
         doc: "A Gaussian fitted to the iterates of gradient descent.",
         options: training_options![
-            run(
-                "warmup",
-                "Epochs before the first iterate is taken.",
-                OptionKind::Int(0),
-                "0"
-            ),
-            run("every", "Epochs between iterates.", OptionKind::Int(1), "1"),
+            WARMUP,
+            EVERY,
+            KEEP,
+            ITERATES,
             run(
                 "covariance",
-                "The form of the covariance: `diagonal`, `low_rank(rank)` (half diagonal, half the last deviations), or `point` (none: \
-                 stochastic weight averaging).",
+                "The form of the covariance: `diagonal`, `low_rank(rank)` (half diagonal, half the last deviations), `point` (none: \
+                 stochastic weight averaging), or `snapshots` (no Gaussian: the iterates themselves, a snapshot ensemble).",
                 OptionKind::Call,
                 "low_rank(20)"
             ),
@@ -262,7 +329,6 @@ pub static ALL: &[MethodDef] = &[
         ],
         takes: Takes::ModelOrFixed,
         finds: Finds::Swag,
-        built: true,
     },
     MethodDef {
         name: "vi",
@@ -354,17 +420,5 @@ pub static ALL: &[MethodDef] = &[
         ],
         takes: Takes::Posterior,
         finds: Finds::Training,
-        built: true,
     },
 ];
-
-const fn planned(name: &'static str, doc: &'static str) -> MethodDef {
-    MethodDef {
-        name,
-        doc,
-        options: &[],
-        takes: Takes::Either,
-        finds: Finds::Training,
-        built: false,
-    }
-}

@@ -11,12 +11,10 @@ pub struct Bytes {
     pub decomposition: u64,
     /// The posterior alone.
     pub posterior: u64,
-    /// While a [`crate::posterior::Whitened`] is made of the curvature.
-    pub whitened: u64,
 }
 
 impl Bytes {
-    /// The most that is needed at any time, where nothing is whitened.
+    /// The most that is needed at any time.
     pub fn most(&self) -> u64 {
         self.curvature.max(self.decomposition).max(self.posterior)
     }
@@ -26,58 +24,56 @@ impl Bytes {
 /// form `Kronecker`. Sums that do not fit are the largest number.
 pub fn bytes(structure: Structure, elements: usize, rows: usize, columns: usize, blocks: &[Block]) -> Bytes {
     let [d, n, k] = [elements, rows, columns].map(|size| size as u64);
-    // Numbers while the curvature is summed, while the posterior is made, kept, and while eigenpairs are made.
+    // Numbers while the curvature is summed, while the posterior is made, and kept.
     let numbers = match structure {
         Structure::Full => {
-            let [sum, decomposition, posterior, whitened] = full(d);
+            let [sum, decomposition, posterior] = full(d);
             // The rows that are not yet in the sum.
             let pending = d.saturating_mul(256);
-            [sum.saturating_add(pending), decomposition, posterior, whitened]
+            [sum.saturating_add(pending), decomposition, posterior]
         }
-        Structure::Diagonal => [1, 3, 1, 4].map(|count| d.saturating_mul(count)),
+        Structure::Diagonal => [1, 3, 1].map(|count| d.saturating_mul(count)),
         Structure::Kronecker => kronecker(d, blocks),
         Structure::LowRank(rank) => {
             let rank = rank as u64;
             let block = rank.saturating_add((rank / 4).clamp(4, 16)).min(d);
             // A basis of four blocks, its products, and the vectors, residuals and products of one pass.
-            let [_, decomposition, posterior, whitened] = woodbury(rank, d);
+            let [_, decomposition, posterior] = woodbury(rank, d);
             [
                 block.saturating_mul(12).saturating_mul(d),
                 decomposition,
                 posterior,
-                whitened,
             ]
         }
         Structure::Functional(chosen) => {
             let rows = (chosen.unwrap_or(usize::MAX) as u64).min(n).saturating_mul(k);
-            let [curvature, decomposition, posterior, whitened] = woodbury(rows, d);
+            let [curvature, decomposition, posterior] = woodbury(rows, d);
             match rows < d {
-                true => [curvature, decomposition, posterior, whitened],
+                true => [curvature, decomposition, posterior],
                 // The rest is that of the whole matrix.
                 false => {
-                    let [_, decomposition, posterior, whitened] = full(d);
+                    let [_, decomposition, posterior] = full(d);
                     let besides = |count: u64| curvature.saturating_add(count);
-                    [curvature, besides(decomposition), posterior, besides(whitened)]
+                    [curvature, besides(decomposition), posterior]
                 }
             }
         }
     };
-    let [curvature, decomposition, posterior, whitened] = numbers.map(|count| count.saturating_mul(8));
+    let [curvature, decomposition, posterior] = numbers.map(|count| count.saturating_mul(8));
     Bytes {
         curvature,
         decomposition,
         posterior,
-        whitened,
     }
 }
 
-/// The sum; it and what becomes its factor; the factor; besides the sum its whitening, the eigenvectors, and these in two layouts.
-fn full(d: u64) -> [u64; 4] {
-    [1, 2, 1, 5].map(|count| d.saturating_mul(d).saturating_mul(count))
+/// The sum; it and what becomes its factor; the factor.
+fn full(d: u64) -> [u64; 3] {
+    [1, 2, 1].map(|count| d.saturating_mul(d).saturating_mul(count))
 }
 
 /// The factors; besides these their eigenvectors and the numbers of each weight.
-fn kronecker(d: u64, blocks: &[Block]) -> [u64; 4] {
+fn kronecker(d: u64, blocks: &[Block]) -> [u64; 3] {
     let square = |size: usize| (size as u64).saturating_mul(size as u64);
     let each = blocks
         .iter()
@@ -85,18 +81,12 @@ fn kronecker(d: u64, blocks: &[Block]) -> [u64; 4] {
     let factors = each.fold(0, u64::saturating_add);
     let of_weights = |count: u64, factors: u64| d.saturating_mul(count).saturating_add(factors);
     let both = factors.saturating_mul(2);
-    [
-        factors,
-        of_weights(4, both),
-        of_weights(2, factors),
-        of_weights(5, both),
-    ]
+    [factors, of_weights(4, both), of_weights(2, factors)]
 }
 
-/// So many rows of `d` elements; besides these a scaled copy with the factor of its products; the latter alone; two copies and eigenvectors.
-fn woodbury(rows: u64, d: u64) -> [u64; 4] {
+/// So many rows of `d` elements; besides these a scaled copy with the factor of its products; the latter alone.
+fn woodbury(rows: u64, d: u64) -> [u64; 3] {
     let (own, kernel) = (rows.saturating_mul(d), rows.saturating_mul(rows));
     let posterior = own.saturating_add(d).saturating_add(kernel);
-    let whitened = own.saturating_mul(3).saturating_add(kernel.saturating_mul(4));
-    [own, own.saturating_add(posterior), posterior, whitened]
+    [own, own.saturating_add(posterior), posterior]
 }

@@ -6,7 +6,7 @@ use super::{Tuned, bounded, log_evidence_of_normal};
 /// so that an evaluation costs as many operations as there are eigenvalues. For nonnegative eigenvalues it is strictly concave in `log t`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scalar<'a> {
-    /// The eigenvalues `mu` of `P0^-1/2 H P0^-1/2`, as [`crate::posterior::Whitened`] has them: before the temperature, and zeros may be missing.
+    /// The eigenvalues `mu` of `P0^-1/2 H P0^-1/2`, as [`crate::posterior::whitened`] has them: before the temperature, and zeros may be missing.
     pub eigenvalues: &'a [f64],
     /// What the curvature is divided by.
     pub temperature: f64,

@@ -2,6 +2,7 @@
 
 use super::error;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
+use bnnc_laplace::curvature::NotPositive;
 
 pub(super) static NO_MAXIMUM: Code = Code {
     id: "E0540",
@@ -25,7 +26,8 @@ pub(super) static NO_POSTERIOR: Code = Code {
     title: "a precision that is not positive definite",
     explain: "The precision of a Gaussian is the curvature of the log likelihood plus the precision of the prior. It must be positive in every \
               direction. It is not where the prior curves the wrong way (far out under a prior with heavy tails) or not at all (a Laplace or \
-              uniform prior) and the data do not make up for it, and with `curvature = hessian` away from a maximum.\n\nRight: \
+              uniform prior) and the data do not make up for it, and with `curvature = hessian` away from a maximum. Where it is not a \
+              number, a derivative overflows: no curvature helps, finite weights and standardised data do.\n\nRight: \
               `curvature = ggn`, a Normal prior, or more epochs of search.",
 };
 
@@ -59,7 +61,8 @@ pub(super) static NOT_AT_MAXIMUM: Code = Code {
     title: "the maximum is not reached",
     explain: "Around a point that is no maximum of the posterior, a Gaussian has the wrong place and the wrong shape. In the approximation \
               itself, the log posterior could still rise by half of `g' P^-1 g`, with its slope `g` and the precision `P`; this is more \
-              than a tenth per weight. Search longer, with a schedule that ends at small steps (`schedule = cosine`), or start from what another \
+              than a tenth per weight. The sites that move but are none of the weights, such as a noise level, are looked at in the direction of \
+              their slope, and may rise by a tenth each and a thousandth per row. Search longer, with a schedule that ends at small steps (`schedule = cosine`), or start from what another \
               infer with the same prior and likelihood found.",
 };
 
@@ -132,6 +135,18 @@ pub fn no_posterior(infer: &str, why: &str) -> Diagnostic {
         .help("take `curvature = ggn` and a prior with a second derivative, such as a Normal")
 }
 
+/// As [`no_posterior`], with what was found in the place of a precision.
+pub fn not_positive(infer: &str, found: &NotPositive) -> Diagnostic {
+    match found.value.is_nan() {
+        false => no_posterior(infer, &found.to_string()),
+        true => {
+            let text = format!("`{infer}` has no Gaussian around its maximum: {found}");
+            error(&NO_POSTERIOR, Fault::Program, text)
+                .help("a value or a derivative overflows there: see that weights and data are finite, and standardise the data")
+        }
+    }
+}
+
 /// A subnetwork that is too large.
 pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usize) -> Diagnostic {
     let text = format!(
@@ -165,6 +180,20 @@ pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, searched: bool) ->
         true => warning.help("search for more epochs, with `schedule = cosine`"),
         false => warning.help("search from there for some epochs: `epochs = 100`"),
     }
+}
+
+/// A warning: the log posterior could rise by so much where states that are none of the weights move.
+pub fn others_not_at_maximum(infer: &str, rise: f64, searched: bool) -> Diagnostic {
+    let what = match searched {
+        true => "the search ended before the maximum",
+        false => "its start is no maximum of its posterior",
+    };
+    let text = format!(
+        "`{infer}`: {what}: the log posterior could rise by {rise:.1} if sites that are none of the weights moved, such as a noise level"
+    );
+    let mut warning = error(&NOT_AT_MAXIMUM, Fault::Program, text);
+    warning.severity = Severity::Warning;
+    warning.help("search for more epochs, with a larger step, or from there: `epochs = 100`")
 }
 
 /// Why an infer has no Jacobians of the outputs around one maximum.

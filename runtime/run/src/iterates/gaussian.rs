@@ -36,7 +36,7 @@ impl Iterates {
             mean: vec![0.0; elements],
             squares: match covariance {
                 Covariance::Point => Vec::new(),
-                Covariance::Diagonal | Covariance::LowRank(_) => vec![0.0; elements],
+                Covariance::Diagonal | Covariance::LowRank(_) | Covariance::Snapshots => vec![0.0; elements],
             },
             deviations: VecDeque::new(),
         }
@@ -90,7 +90,7 @@ impl Iterates {
     /// The factors of the standard deviations and of the deviations in a draw.
     fn factors(&self, scale: f64) -> (f64, f64) {
         match self.covariance {
-            Covariance::Point => (0.0, 0.0),
+            Covariance::Point | Covariance::Snapshots => (0.0, 0.0),
             Covariance::Diagonal => (scale.sqrt(), 0.0),
             Covariance::LowRank(_) => {
                 let freedom = self.rank().saturating_sub(1).max(1) as f64;

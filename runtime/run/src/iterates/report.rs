@@ -1,24 +1,38 @@
 //! What is said about iterates and members: diagnostics of the result object, and lines of the table for people.
 
-use super::Collected;
+use super::{Collected, swag};
+use crate::codes;
+use crate::collapsed::{self, tally::Tally};
 use crate::result::{finite, number};
 use bnnc_abi::iterates::Covariance;
 use bnnc_abi::manifest::{Infer, Work};
+use bnnc_base::diagnostic::Diagnostic;
 use serde_json::{Map, Value, json};
 
 /// Adds to the diagnostics of an infer.
-pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Collected, rows: usize) {
+pub fn diagnostics(
+    value: &mut Value,
+    infer: &Infer,
+    found: &Collected,
+    (rows, tally): (usize, Option<&Tally>),
+) {
     let fitted = &found.fitted;
     value["loss"] = finite(fitted.loss);
     value["loss_per_row"] = finite(fitted.loss / rows.max(1) as f64);
     value["epochs"] = json!(fitted.epochs);
     value["steps"] = json!(fitted.steps);
     match &infer.work {
+        Work::Collapsed(collapsed) => {
+            value["best_epoch"] = json!(fitted.best_epoch);
+            value["iterates"] = json!(found.iterates.0);
+            collapsed::report::diagnostics(value, collapsed, found, tally);
+        }
         Work::Swag(swag) => {
             let (form, rank) = match swag.covariance {
                 Covariance::Point => ("point", 0),
                 Covariance::Diagonal => ("diagonal", 0),
                 Covariance::LowRank(_) => ("low_rank", found.iterates.1),
+                Covariance::Snapshots => ("snapshots", 0),
             };
             value["best_epoch"] = json!(fitted.best_epoch);
             value["iterates"] = json!(found.iterates.0);
@@ -44,15 +58,38 @@ pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Collected, rows: us
     value["sites"] = Value::Object(sites);
 }
 
+/// A loss of a row that rises by more is no learning.
+const ASTRAY: f64 = 1.0;
+
+/// What is worth knowing of the iterates of an infer on so many rows.
+pub fn warnings(infer: &Infer, found: &Collected, rows: usize) -> Vec<Diagnostic> {
+    let losses = &found.fitted.losses;
+    let (Some(first), Some(last)) = (losses.first(), losses.last()) else {
+        return Vec::new();
+    };
+    let rise = (last - first) / rows.max(1) as f64;
+    let is_astray = swag(infer).is_some() && rise > ASTRAY;
+    let warning = is_astray.then(|| codes::iterates_astray(&infer.name, rise));
+    warning.into_iter().collect()
+}
+
 /// Lines of the table.
-pub fn table(infer: &Infer, found: &Collected, rows: usize) -> String {
+pub fn table(infer: &Infer, found: &Collected, (rows, tally): (usize, Option<&Tally>)) -> String {
     let per_row = |loss: f64| number(-loss / rows.max(1) as f64);
-    let mut text = format!(
-        "  {:<21} {:>10}\n",
-        "log posterior / row",
-        per_row(found.fitted.loss)
-    );
+    let from = swag(infer).and_then(|swag| swag.from.as_ref());
+    let mut text = match from {
+        Some(name) => format!("  {:<21} {name:>10}\n", "iterates of"),
+        None => format!(
+            "  {:<21} {:>10}\n",
+            "log posterior / row",
+            per_row(found.fitted.loss)
+        ),
+    };
     match &infer.work {
+        Work::Collapsed(collapsed) => {
+            text.push_str(&format!("  {:<21} {:>10}\n", "iterates", found.iterates.0));
+            text.push_str(&collapsed::report::table(collapsed, found, tally));
+        }
         Work::Swag(_) => {
             let (iterates, rank) = found.iterates;
             text.push_str(&format!("  {:<21} {iterates:>10}\n", "iterates"));
@@ -61,7 +98,7 @@ pub fn table(infer: &Infer, found: &Collected, rows: usize) -> String {
             }
         }
         _ => {
-            text.push_str(&format!("  {:<21} {:>10}\n", "members", found.members.len()));
+            text.push_str(&format!("  {:<21} {:>10}\n", "members", members(infer, found)));
             let losses = || found.trainings.iter().map(|training| training.loss);
             let (best, worst) = (
                 losses().fold(f64::INFINITY, f64::min),
@@ -79,10 +116,21 @@ pub fn table(infer: &Infer, found: &Collected, rows: usize) -> String {
 pub fn work(infer: &Infer, found: &Collected) -> String {
     let Collected { fitted, iterates, .. } = found;
     match &infer.work {
-        Work::Swag(_) => format!(
+        Work::Swag(_) | Work::Collapsed(_) => format!(
             "{} epochs, {} steps, {} iterates",
             fitted.epochs, fitted.steps, iterates.0
         ),
-        _ => format!("{} members, {} steps", found.members.len(), fitted.steps),
+        _ => format!("{} members, {} steps", members(infer, found), fitted.steps),
+    }
+}
+
+/// How many members there are, and of how many where the user stopped before the last.
+fn members(infer: &Infer, found: &Collected) -> String {
+    let count = found.members.len();
+    match &infer.work {
+        Work::Ensemble(ensemble) if found.fitted.interrupted => {
+            format!("{count} of {}, interrupted", ensemble.members)
+        }
+        _ => count.to_string(),
     }
 }

@@ -59,6 +59,9 @@ pub struct Facts {
     pub clipped: usize,
     /// How far the log posterior could rise in the approximation, where its slope is known.
     pub rise: Option<f64>,
+    /// How far it could rise by moving the states that are none of the weights, where that is too far.
+    #[serde(default)]
+    pub others_rise: Option<f64>,
     /// The squared 2-Wasserstein distance from the Gaussian of all weights, under the prior of the model times the factor that the options give, to
     /// this one; none where the factor was tuned for this one.
     pub wasserstein: Option<f64>,
@@ -95,10 +98,9 @@ pub fn weights(laplace: &Laplace, values: &Values) -> Vec<f64> {
 pub fn part(infer: &Infer) -> Result<&Laplace, Fault> {
     match &infer.work {
         Work::Laplace(laplace) => Ok(laplace),
-        Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) => Err(Fault::Bug(format!(
-            "`{}` is no Gaussian around a maximum",
-            infer.name
-        ))),
+        Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => Err(
+            Fault::Bug(format!("`{}` is no Gaussian around a maximum", infer.name)),
+        ),
     }
 }
 

@@ -271,24 +271,33 @@ pub fn factors(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<curvature
 /// # Errors
 /// A limit of the machine.
 pub fn gradient(evaluation: &Evaluation) -> Result<(f64, Vec<f64>), Stop> {
+    let weights = evaluation.laplace.weights.iter();
+    let states: Vec<(&str, usize)> = weights
+        .map(|weights| (&*weights.state, weights.elements))
+        .collect();
+    gradient_in(evaluation, &states)
+}
+
+/// The same in some states, by their names and sizes.
+///
+/// # Errors
+/// A limit of the machine.
+pub fn gradient_in(evaluation: &Evaluation, states: &[(&str, usize)]) -> Result<(f64, Vec<f64>), Stop> {
     let artifact = &evaluation.laplace.programs.gradient;
     let size = machines::rows_per_call(&[artifact], Sizes::default(), evaluation.rows(), 0);
     let mut machine = evaluation.machine(artifact, Sizes::default().with(Symbol::Batch, size))?;
-    let (mut log_likelihood, mut sums) = (0.0, vec![0.0; weights(evaluation)]);
+    let elements = states.iter().map(|(_, elements)| elements).sum();
+    let (mut log_likelihood, mut sums) = (0.0, vec![0.0; elements]);
     for from in (0..evaluation.rows()).step_by(size) {
         evaluation.heed()?;
         let block = from..evaluation.rows().min(from + size);
         evaluation.call(&mut machine, &block, Sizes::default())?;
         log_likelihood += ports::scalar(&machine, "log_likelihood")?;
         let mut rest = sums.as_mut_slice();
-        for weights in &evaluation.laplace.weights {
-            let (own, others) = rest.split_at_mut(weights.elements);
-            reals(
-                &machine,
-                evaluation.infer.precision,
-                &format!("{}/gradient", weights.state),
-            )?
-            .add(own);
+        for (state, elements) in states {
+            let (own, others) = rest.split_at_mut(*elements);
+            let name = format!("{state}/gradient");
+            reals(&machine, evaluation.infer.precision, &name)?.add(own);
             rest = others;
         }
     }

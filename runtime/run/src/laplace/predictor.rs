@@ -1,5 +1,7 @@
 //! Predictions from Gaussians of the weights, as blocks of what every prediction says.
 
+use crate::collapsed::integrals::Integrals;
+use crate::collapsed::tally::Tally;
 use crate::fit::{Context, Stop};
 use crate::laplace::functions::Functions;
 use crate::laplace::gaussian::Gaussian;
@@ -22,6 +24,8 @@ pub enum Forecaster<'a> {
     Drawn(Box<Predictor>),
     /// Linearised outputs.
     Linear(Box<Linear<'a>>),
+    /// Integrals over weights.
+    Integrated(Box<Integrals<'a>>),
 }
 
 /// How linearised outputs become predictions.
@@ -107,6 +111,7 @@ impl<'a> Forecaster<'a> {
         match self {
             Forecaster::Drawn(predictor) => Ok(predictor.run(take)?),
             Forecaster::Linear(linear) => linear.run(take),
+            Forecaster::Integrated(integrals) => integrals.run(take),
         }
     }
 
@@ -118,6 +123,15 @@ impl<'a> Forecaster<'a> {
         match self {
             Forecaster::Drawn(predictor) => predictor.replace_rows(infer, rows, dataset),
             Forecaster::Linear(linear) => linear.replace_rows(rows, dataset),
+            Forecaster::Integrated(integrals) => integrals.replace_rows(rows, dataset),
+        }
+    }
+
+    /// How integrals over weights were made, where there are any.
+    pub fn tally(&self) -> Option<&Tally> {
+        match self {
+            Forecaster::Integrated(integrals) => Some(integrals.tally()),
+            Forecaster::Drawn(_) | Forecaster::Linear(_) => None,
         }
     }
 }

@@ -195,7 +195,7 @@ pub fn lines(infer: &Infer, found: &Approximated, sites: &[SiteSummary]) -> Vec<
         line("clipped rows", facts.clipped.to_string());
     }
     if let Some(rise) = facts.rise {
-        line("log posterior + up to", number(rise));
+        line("could still rise by", number(rise));
     }
     if let Some(distance) = facts.wasserstein {
         line("W2 squared to full", number(distance));

@@ -73,5 +73,5 @@ fn whole(evaluation: &Evaluation, prior: &Prior) -> Result<Posterior, Stop> {
     let Curved { curvature, .. } = curve::full(evaluation, Which::All)?;
     let temperature = evaluation.laplace.options.temperature;
     let posterior = curvature.posterior(prior, temperature, pool);
-    posterior.map_err(|failure| codes::no_posterior(&evaluation.infer.name, &failure.to_string()).into())
+    posterior.map_err(|failure| codes::not_positive(&evaluation.infer.name, &failure).into())
 }

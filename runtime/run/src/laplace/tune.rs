@@ -10,7 +10,7 @@ use bnnc_data::Dataset;
 use bnnc_data::metrics::{Draws, log_mean_exp};
 use bnnc_laplace::curvature::{Curvature, NotPositive, Prior};
 use bnnc_laplace::marginal::{self, Scalar, Tuning};
-use bnnc_laplace::posterior::{Posterior, Whitened};
+use bnnc_laplace::posterior::{Posterior, whitened};
 use std::sync::Arc;
 
 /// What factors are tuned for.
@@ -71,7 +71,7 @@ impl Tuned<'_> {
     }
 
     fn failure(&self, failure: NotPositive) -> Stop {
-        codes::no_posterior(&self.evaluation.infer.name, &failure.to_string()).into()
+        codes::not_positive(&self.evaluation.infer.name, &failure).into()
     }
 
     /// The posterior with these factors of the weights.
@@ -199,7 +199,7 @@ impl Tuned<'_> {
     /// A prior that is not positive definite.
     pub fn by_evidence(&self) -> Result<marginal::Tuned, Stop> {
         let pool = &self.evaluation.context.pool;
-        let eigenvalues = Whitened::values_of(&self.curvature, &self.prior, pool);
+        let eigenvalues = whitened(&self.curvature, &self.prior, pool);
         let eigenvalues = eigenvalues.map_err(|failure| self.failure(failure))?;
         let scatter = self.scatter().map_err(|failure| self.failure(failure))?;
         let scalar = Scalar {

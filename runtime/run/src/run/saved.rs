@@ -1,6 +1,7 @@
 //! Predictions of a finished run for new rows, from what its folder holds.
 
 use crate::codes;
+use crate::collapsed;
 use crate::columns::Columns;
 use crate::feed::examples;
 use crate::fit::{Context, Stop};
@@ -8,7 +9,7 @@ use crate::laplace::gaussian::part;
 use crate::laplace::predictor::{Forecaster, joint_covariance};
 use crate::laplace::{Approximated, Gaussian, slopes};
 use crate::out;
-use crate::predict::{Predictor, draws_in};
+use crate::predict::{Predictor, draws_in, held};
 use crate::states::Values;
 use bnnc_abi::laplace::{Laplace, Likelihood};
 use bnnc_abi::manifest::{DataSource, Infer, Work};
@@ -30,12 +31,18 @@ pub fn predict(
 ) -> Result<Vec<(String, ResultColumn)>, Stop> {
     let dataset = dataset(preparation, rows);
     let found = restored(infer, (values, folder))?;
-    let mut forecaster = match &found {
-        Some(found) => {
+    let mut forecaster = match (&found, collapsed::part(infer)) {
+        (_, Some(collapsed)) => {
+            let iterates = held(infer, values);
+            let known = (values, iterates, &out::choice(folder, &infer.name)?);
+            let draws = (collapsed::draws(infer, collapsed, iterates), context);
+            collapsed::forecaster((infer, collapsed), known, (&dataset.test, false), &dataset, draws)?
+        }
+        (Some(found), None) => {
             let draws = (infer.predictive_draws, context);
             found.predictor(infer, (&dataset.test, false), &dataset, draws)?
         }
-        None => {
+        (None, None) => {
             let draws = draws_in(infer, values);
             let wanted = (draws, false);
             let mut predictor = Predictor::with_target(infer, &dataset.test, &dataset, wanted, context)?;
@@ -161,7 +168,7 @@ fn restored(infer: &Infer, (values, folder): (&Values, &Path)) -> Result<Option<
             let arrays = out::gaussian(folder, &infer.name)?;
             Approximated::restore(infer, values, &arrays, folder).map(Some)
         }
-        Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) => Ok(None),
+        Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => Ok(None),
     }
 }
 

@@ -54,14 +54,26 @@ fn subnetwork(
     };
     let named = |arg: &&ast::Arg| arg.name.as_ref().is_some_and(|name| &*name.name == "by");
     let (by, rest): (Vec<&ast::Arg>, Vec<&ast::Arg>) = args.iter().partition(named);
-    let ([size], [] | [_]) = (rest.as_slice(), by.as_slice()) else {
+    let ([size_written], [] | [_]) = (rest.as_slice(), by.as_slice()) else {
         return wrong(session, "`subnetwork(size, by = score)`");
     };
-    if size.name.as_ref().is_some_and(|name| &*name.name != "size") {
+    if size_written
+        .name
+        .as_ref()
+        .is_some_and(|name| &*name.name != "size")
+    {
         return wrong(session, "`subnetwork(size, by = score)`");
     }
     let expected = "a whole number of weights, or a fraction of them below 1";
-    let size = number(session, def.name, expected, &size.value)?;
+    let size = number(session, def.name, expected, &size_written.value)?;
+    // Who writes a fraction means all weights by 1.0, but a size of 1 is one weight.
+    let is_fraction = matches!(&*strip(&size_written.value).kind, ast::ExprKind::Real(..));
+    if is_fraction && size == 1.0 {
+        return wrong(
+            session,
+            &format!("{expected}: `1` is one weight, and `over = all` is all of them"),
+        );
+    }
     let whole = size >= 1.0 && size.fract() == 0.0 && size < 1e12;
     if !(whole || size > 0.0 && size < 1.0) {
         return wrong(session, &format!("{expected}, found {size}"));

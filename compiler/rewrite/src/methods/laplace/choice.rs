@@ -1,13 +1,15 @@
 //! Which of the sites that move the outputs are random.
 
+use super::super::likelihood::choice::covers;
 use super::super::plan::Plan;
 use super::super::train::is_of_row;
 use super::outputs::Parts;
 use crate::{nodes, report};
 use bnnc_base::arena::Id;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_base::nearest::nearest;
+use bnnc_graph::analysis::dataflow::dependents;
 use bnnc_graph::function::{Function, Value};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// What the user says of it.
@@ -31,12 +33,7 @@ pub fn chosen<'a>(parts: &Parts<'a>, over: Over<'_>) -> Result<Vec<&'a Plan<'a>>
 }
 
 fn named<'a>(parts: &Parts<'a>, names: &[Arc<str>]) -> Result<Vec<&'a Plan<'a>>, Vec<Diagnostic>> {
-    let stem = |name: &Arc<str>| name.trim_end_matches(".*").to_owned();
-    let is_in = |plan: &Plan<'_>, stem: &str| {
-        let rest = plan.site.name.strip_prefix(stem);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    let unknown = |name: &&Arc<str>| !parts.weights.iter().any(|plan| is_in(plan, &stem(name)));
+    let unknown = |name: &&Arc<str>| !parts.weights.iter().any(|plan| covers(name, &plan.site.name));
     let faults: Vec<Diagnostic> = names
         .iter()
         .filter(unknown)
@@ -45,22 +42,21 @@ fn named<'a>(parts: &Parts<'a>, names: &[Arc<str>]) -> Result<Vec<&'a Plan<'a>>,
     if !faults.is_empty() {
         return Err(faults);
     }
-    let is_named = |plan: &&&Plan<'_>| names.iter().any(|name| is_in(plan, &stem(name)));
+    let is_named = |plan: &&&Plan<'_>| names.iter().any(|name| covers(name, &plan.site.name));
     Ok(parts.weights.iter().filter(is_named).copied().collect())
 }
 
 fn no_weights(parts: &Parts<'_>, name: &str) -> Diagnostic {
     let sites = parts.weights.iter().map(|plan| &*plan.site.name);
     let layers = sites.clone().filter_map(|site| Some(site.rsplit_once('.')?.0));
-    let mut known: Vec<&str> = layers.chain(sites).collect();
+    let lists = layers.clone().filter_map(|layer| Some(layer.rsplit_once('[')?.0));
+    let mut known: Vec<&str> = lists.chain(layers).chain(sites).collect();
     known.dedup();
     let message = format!("`over` names `{name}`, but no site of that name or layer moves the outputs");
     let quoted: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
-    let help = match nearest(name, known.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("those that do: {}", quoted.join(", ")),
-    };
-    report::error(&report::NO_WEIGHTS, message).help(help)
+    report::error(&report::NO_WEIGHTS, message)
+        .suggest(name, known.iter().copied())
+        .help(format!("those that do: {}", quoted.join(", ")))
 }
 
 /// The sites of the layer whose weights are the last to meet what a row brings.
@@ -90,26 +86,22 @@ fn last_layer<'a>(parts: &Parts<'a>) -> Result<Vec<&'a Plan<'a>>, Vec<Diagnostic
     Ok(parts.weights.iter().filter(of_layer).copied().collect())
 }
 
-/// Which nodes depend on the parameters of such names.
-fn reached(function: &Function, is_from: impl Fn(&str) -> bool) -> Vec<bool> {
-    let mut reached = vec![false; function.nodes.len()];
-    for param in &function.params {
-        reached[param.index()] = is_from(nodes::param_name(function, *param));
-    }
-    for value in function.nodes.ids() {
-        let from_args = function.args(value).iter().any(|arg| reached[arg.index()]);
-        reached[value.index()] |= from_args;
-    }
-    reached
+/// The values that depend on the parameters of such names.
+fn reached(function: &Function, is_from: impl Fn(&str) -> bool) -> HashSet<Value> {
+    let params = function.params.iter().copied();
+    let from: Vec<Value> = params
+        .filter(|param| is_from(nodes::param_name(function, *param)))
+        .collect();
+    dependents(function, &from)
 }
 
 /// The last node at which a weight meets a value of the row; 0 where it never does.
-fn entry(function: &Function, rows: &[bool], state: &str) -> usize {
+fn entry(function: &Function, rows: &HashSet<Value>, state: &str) -> usize {
     let own = reached(function, |name| name == state);
     let meets = |value: &Value| {
         let args = function.args(*value);
-        let is_alone = |arg: &Value| own[arg.index()] && !rows[arg.index()];
-        args.iter().any(is_alone) && args.iter().any(|arg| rows[arg.index()])
+        let is_alone = |arg: &Value| own.contains(arg) && !rows.contains(arg);
+        args.iter().any(is_alone) && args.iter().any(|arg| rows.contains(arg))
     };
     function
         .nodes

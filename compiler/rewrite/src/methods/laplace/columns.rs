@@ -6,6 +6,7 @@
 use super::super::train::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};
 use super::outputs::Parts;
+use super::{COLUMNS, ROWS};
 use crate::nodes;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape, Symbol};
@@ -13,8 +14,6 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
 
-const ROWS: Dim = Dim::Symbol(Symbol::Batch);
-const COLUMNS: Dim = Dim::Symbol(Symbol::Columns);
 const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 
 /// `(.., cotangents, STATE/index [selected].., STATE/chosen [selected]..) -> jacobian [batch, columns, selected]`.

@@ -2,12 +2,12 @@
 
 use super::super::plan;
 use super::super::train::{Refusal, bind_data, is_of_row};
+use super::jacobian::over;
 use super::outputs::{Parts, bind_sites};
 use super::prior;
-use crate::batch::batch;
 use crate::differentiate::differentiate;
 use crate::nodes::{self, Scope};
-use bnnc_base::shape::{Dim, Symbol};
+use bnnc_base::shape::Symbol;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use std::sync::Arc;
@@ -20,24 +20,24 @@ pub fn total(parts: &Parts<'_>) -> Function {
     bind_data(&mut builder, parts.model, &mut scope);
     bind_sites(&mut builder, parts.plans, &mut scope);
     let row = &parts.densities.row_log_likelihood;
-    let of_row = |param: &Value| is_of_row(parts.model, nodes::param_name(row, *param));
-    let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
-    let terms = scope.call(&mut builder, &batch(row, &mapped, Dim::Symbol(Symbol::Batch)))[0].1;
+    let rows = over(row, Symbol::Batch, |name| is_of_row(parts.model, name));
+    let terms = scope.call(&mut builder, &rows)[0].1;
     let sum = builder.reduce_sum(terms, &[0]);
     builder.finish(vec![("log_likelihood".into(), sum)])
 }
 
-/// `(states.., data..) -> log_likelihood, STATE/gradient..`.
+/// `(states.., data..) -> log_likelihood, STATE/gradient..`, for the weights and then for the other states that move.
 pub fn gradient(parts: &Parts<'_>) -> Result<Function, Refusal> {
     let total = total(parts);
     let mut builder = Builder::new("gradient");
     let params = nodes::params_of(&mut builder, &total);
     let value = builder.inline(&total, &params)[0];
-    let wrt = prior::weights(&mut builder, parts, &total, &params);
+    let moved: Vec<_> = parts.weights.iter().copied().chain(parts.others()).collect();
+    let wrt = prior::states(&mut builder, &moved, &total, &params);
     let gradients = differentiate(&mut builder, value, &wrt)?;
     let mut results: Vec<(Arc<str>, Value)> = vec![("log_likelihood".into(), value)];
-    for (weight, gradient) in parts.weights.iter().zip(gradients) {
-        results.push((format!("{}/gradient", super::state(weight)).into(), gradient));
+    for (plan, gradient) in moved.iter().zip(gradients) {
+        results.push((format!("{}/gradient", super::state(plan)).into(), gradient));
     }
     Ok(builder.finish(results))
 }

@@ -15,7 +15,9 @@ pub fn likelihood(observation: &Instance) -> Likelihood {
     let ranks: Vec<usize> = observation.params.iter().map(|(_, ty)| ty.rank()).collect();
     let rank = observation.value.rank();
     match (observation.support, ranks.as_slice()) {
-        (Support::Real, [first, second]) if (*first, *second) == (rank, rank) && is_normal(observation) => {
+        (Support::Real, [first, second])
+            if *first == rank && (*second == rank || *second == 0) && is_normal(observation) =>
+        {
             Likelihood::Normal
         }
         (Support::Integers(_), [1]) if rank == 0 && is_softmax(observation) => Likelihood::Categorical,
@@ -24,7 +26,7 @@ pub fn likelihood(observation: &Instance) -> Likelihood {
     }
 }
 
-/// Whether the density is that of independent normal variates around the first argument, with the second for their standard deviations.
+/// Whether the density is that of independent normal variates around the first argument, with the second for their standard deviations, or that of all.
 fn is_normal(observation: &Instance) -> bool {
     let counts = [
         &observation.params[0].1,
@@ -32,21 +34,29 @@ fn is_normal(observation: &Instance) -> bool {
         &observation.value,
     ]
     .map(count);
-    let Some(size) = counts[0].filter(|_| counts.iter().all(|count| *count == counts[0])) else {
+    let (Some(size), Some(scales)) = (counts[0].filter(|_| counts[0] == counts[2]), counts[1]) else {
         return false;
     };
-    let sequence = |from: f64, step: f64| {
-        (0..size)
+    if scales != size && scales != 1 {
+        return false;
+    }
+    let sequence = |count: usize, from: f64, step: f64| {
+        (0..count)
             .map(|at| from + step * (at % 7) as f64)
             .collect::<Vec<f64>>()
     };
     let cases = [(0.0, 1.0, 0.0), (0.3, 0.7, -1.1), (-2.0, 3.0, 9.0)];
     cases.iter().all(|(loc, scale, x)| {
-        let (loc, scale, x) = (sequence(*loc, 0.2), sequence(*scale, 0.1), sequence(*x, -0.3));
-        let terms = loc.iter().zip(&scale).zip(&x).map(|((loc, scale), x)| {
-            let z = (x - loc) / scale;
-            -0.5 * z * z - scale.ln() - 0.5 * std::f64::consts::TAU.ln()
-        });
+        let (loc, x) = (sequence(size, *loc, 0.2), sequence(size, *x, -0.3));
+        let scale = sequence(scales, *scale, 0.1);
+        let terms = loc
+            .iter()
+            .zip(scale.iter().cycle())
+            .zip(&x)
+            .map(|((loc, scale), x)| {
+                let z = (x - loc) / scale;
+                -0.5 * z * z - scale.ln() - 0.5 * std::f64::consts::TAU.ln()
+            });
         agrees(observation, &[&loc, &scale, &x], terms.sum())
     })
 }

@@ -8,21 +8,22 @@
 use super::super::train::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};
 use super::outputs::Parts;
-use crate::nodes::{self, Scope, application, operand};
+use crate::nodes::{self, Scope, application};
 use crate::rules::broadcast::positions;
 use crate::rules::outer::{
-    Product, Sizes, contracted, letters_from, permuted, products, renamed, split_or_factor,
+    Product, Sizes, contracted, letters_from, of_linear, products, renamed, split_or_factor,
 };
 use crate::{report, rule, simplify, unroll};
 use bnnc_abi::laplace::Block;
-use bnnc_base::arena::Id;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::{Dim, Shape};
+use bnnc_graph::analysis::dataflow::dependents;
 use bnnc_graph::attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::labels::Labels;
 use bnnc_graph::ops;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// A weight whose gradient is no outer product is one block up to so many elements.
@@ -41,10 +42,8 @@ pub fn factors(parts: &Parts<'_>) -> Result<(Vec<Block>, Function), Refusal> {
     let values = builder.inline(&gradients, &params);
     let cotangents = gradients.params.iter().zip(&params);
     let cotangents = cotangents.filter(|(param, _)| nodes::param_name(&gradients, **param) == COTANGENTS);
-    let moves = dependent(
-        &builder,
-        &cotangents.map(|(_, value)| *value).collect::<Vec<Value>>(),
-    );
+    let cotangents: Vec<Value> = cotangents.map(|(_, value)| *value).collect();
+    let moves = dependents(builder.function(), &cotangents);
     let mut forms = Vec::new();
     let mut faults = Vec::new();
     for (weight, value) in parts.weights.iter().zip(values) {
@@ -160,19 +159,8 @@ fn size(dims: &[Dim]) -> usize {
     dims.iter().filter_map(|dim| dim.fixed()).product()
 }
 
-/// Which values depend on one of these.
-fn dependent(builder: &Builder, cotangents: &[Value]) -> Vec<bool> {
-    let function = builder.function();
-    let mut moves = vec![false; function.nodes.len()];
-    for value in function.nodes.ids() {
-        let args = function.args(value);
-        moves[value.index()] = cotangents.contains(&value) || args.iter().any(|arg| moves[arg.index()]);
-    }
-    moves
-}
-
 /// A gradient as outer products, if it is a sum of such.
-fn outer(builder: &mut Builder, value: Value, moves: &[bool]) -> Option<Form> {
+fn outer(builder: &mut Builder, value: Value, moves: &HashSet<Value>) -> Option<Form> {
     let shape = builder.shape(value);
     let letters = letters_from('a', shape.rank())?;
     let mut sizes = Sizes::default();
@@ -216,20 +204,9 @@ fn outer(builder: &mut Builder, value: Value, moves: &[bool]) -> Option<Form> {
 
 /// A gradient as a sum of products; letters that are summed in one of them are added to `sizes`.
 fn terms(builder: &Builder, value: Value, letters: &[char], sizes: &mut Sizes) -> Option<Vec<Product>> {
-    if let Some(source) = operand(builder, value, &ops::neg::NEG) {
-        let terms = terms(builder, source, letters, sizes)?;
-        return Some(terms.into_iter().map(|term| term.scaled(-1.0)).collect());
-    }
-    for (op, sign) in [(&ops::add::ADD, 1.0), (&ops::sub::SUB, -1.0)] {
-        if let Some((args, _)) = application(builder, value, op) {
-            let mut found = terms(builder, args[0], letters, sizes)?;
-            let others = terms(builder, args[1], letters, sizes)?;
-            found.extend(others.into_iter().map(|term| term.scaled(sign)));
-            return Some(found);
-        }
-    }
-    if let Some((args, attrs)) = application(builder, value, &ops::transpose::TRANSPOSE) {
-        return terms(builder, args[0], &permuted(attr::ints(attrs, 0), letters), sizes);
+    let mut part = |value: Value, letters: &[char]| terms(builder, value, letters, sizes);
+    if let Some(found) = of_linear(builder, value, letters, &mut part) {
+        return found;
     }
     if let Some((args, attrs)) = application(builder, value, &ops::reduce_sum::REDUCE_SUM) {
         let removed = positions(attr::ints(attrs, 0));
@@ -273,10 +250,9 @@ fn summed(terms: Vec<Product>, all: &[char], kept: &[char], sizes: &Sizes) -> Op
 }
 
 /// The part of a product that depends on the row alone, and the part that depends on the cotangent, with what shares axes of the weight with it.
-fn halves(product: &Product, letters: &[char], moves: &[bool]) -> Option<(Product, Product)> {
-    // Values that were made since are products of others; none are factors.
-    let is_moved = |value: &Value| moves.get(value.index()).copied().unwrap_or(true);
-    let mut right: Vec<bool> = product.factors.iter().map(|(value, _)| is_moved(value)).collect();
+fn halves(product: &Product, letters: &[char], moves: &HashSet<Value>) -> Option<(Product, Product)> {
+    let factors = product.factors.iter();
+    let mut right: Vec<bool> = factors.map(|(value, _)| moves.contains(value)).collect();
     loop {
         let taken = |letter: &char| {
             let mut factors = product.factors.iter().zip(&right);

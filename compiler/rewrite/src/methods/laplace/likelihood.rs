@@ -3,8 +3,10 @@
 use super::super::plan;
 use super::super::predict;
 use super::super::train::{Refusal, bind_data, bind_scalars, is_of_row};
+use super::ROWS;
+use super::jacobian::over;
 use super::outputs::{Parts, bind_row};
-use crate::batch::{batch, inline_batched};
+use crate::batch::inline_batched;
 use crate::density::coordinates;
 use crate::differentiate::{differentiate, pull_back};
 use crate::nodes::{self, Scope};
@@ -17,14 +19,10 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-const ROWS: Dim = Dim::Symbol(Symbol::Batch);
-
 /// `(states.., data..) -> outputs, log_likelihood, slope, curvature`, each with the axis of rows.
 pub fn rows(parts: &Parts<'_>) -> Result<Function, Refusal> {
     let row = row(parts)?;
-    let of_row = |param: &Value| is_of_row(parts.model, nodes::param_name(&row, *param));
-    let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
-    Ok(batch(&row, &mapped, ROWS))
+    Ok(over(&row, Symbol::Batch, |name| is_of_row(parts.model, name)))
 }
 
 /// The same of one row.
@@ -135,16 +133,14 @@ pub fn functions(parts: &Parts<'_>) -> Option<Function> {
     bind_data(&mut builder, parts.model, &mut scope);
     let int = Type::int(Shape::scalar());
     bind_scalars(&mut builder, &mut scope, &int, &["draw", "row0", "step"]);
-    let rows = builder.iota(ROWS);
+    let line = builder.iota(ROWS);
     let first = builder.broadcast_leading(scope.get("row0"), ROWS);
-    let example = builder.add(first, rows);
+    let example = builder.add(first, line);
     scope.set("example", example);
-    let of_row = |param: &Value| {
-        let name = nodes::param_name(&row, *param);
+    let rows = over(&row, Symbol::Batch, |name| {
         matches!(name, "example" | "outputs") || is_of_row(parts.model, name)
-    };
-    let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
-    let results = scope.call(&mut builder, &batch(&row, &mapped, ROWS));
+    });
+    let results = scope.call(&mut builder, &rows);
     let per_draw = builder.finish(results);
     Some(predict::over_draws("functions", &per_draw, &["outputs".into()]))
 }

@@ -10,9 +10,9 @@ use crate::nodes::Scope;
 use crate::{report, rule, unroll};
 use bnnc_abi::laplace::Likelihood;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_base::shape::{Dim, Shape, Sizes};
+use bnnc_base::shape::{Shape, Sizes};
 use bnnc_graph::builder::{Builder, Window};
-use bnnc_graph::dist::Support;
+use bnnc_graph::dist::{Support, unconstrained};
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::Model;
 use bnnc_graph::types::Type;
@@ -107,6 +107,17 @@ impl<'a> Parts<'a> {
             size,
             outputs,
         })
+    }
+
+    /// The sites that move and are none of the weights.
+    pub fn others(&self) -> Vec<&'a Plan<'a>> {
+        let moved = moved(self.plans);
+        let is_other = |plan: &&Plan<'_>| {
+            let state = super::state(plan);
+            let is_weight = self.weights.iter().any(|weight| super::state(weight) == state);
+            moved.iter().any(|name| **name == *state) && !is_weight
+        };
+        self.plans.iter().filter(is_other).collect()
     }
 
     /// What is known of the likelihood.
@@ -226,7 +237,7 @@ fn piece(
             return Err(vec![report::error(&report::UNFACTORED, message)]);
         }
     };
-    let free = constrain::unconstrained(support, &ty);
+    let free = unconstrained(support, &ty);
     Ok(Piece {
         name,
         support,
@@ -244,7 +255,7 @@ fn outputs(arguments: &Function, pieces: &[Piece]) -> Function {
         .map(|piece| {
             let place = arguments.results.iter().position(|(name, _)| *name == piece.name);
             let value = place.map_or(Value(0), |place| results[place]);
-            let free = unconstrained(&mut builder, piece.support, value);
+            let free = constrain::free(&mut builder, piece.support, value).unwrap_or(value);
             builder.reshape(free, &Shape::fixed(&[piece.len()]))
         })
         .collect();
@@ -253,41 +264,4 @@ fn outputs(arguments: &Function, pieces: &[Piece]) -> Function {
         parts => builder.concat(parts, 0),
     };
     rule::remove_dead(&builder.finish(vec![("outputs".into(), all)]))
-}
-
-/// The inverse of [`constrain::constrain`].
-fn unconstrained(builder: &mut Builder, support: Support, value: Value) -> Value {
-    match support {
-        Support::Interval(lo, hi) => {
-            let above = lo.is_finite().then(|| {
-                let distance = builder.shift(value, -lo);
-                builder.log(distance)
-            });
-            let below = hi.is_finite().then(|| {
-                let negative = builder.neg(value);
-                let distance = builder.shift(negative, hi);
-                builder.log(distance)
-            });
-            match (above, below) {
-                (None, None) => value,
-                (Some(only), None) | (None, Some(only)) => only,
-                (Some(above), Some(below)) => builder.sub(above, below),
-            }
-        }
-        Support::Simplex => {
-            let axis = builder.rank(value) - 1;
-            let size = builder.ty(value).dims()[axis].fixed().unwrap_or(1);
-            let logs = builder.log(value);
-            let window = Window::full(axis + 1);
-            let first = builder.slice(logs, window.clone().with(axis, 0, size - 1));
-            let last = builder.slice(logs, window.with(axis, size - 1, size));
-            let mut dims = builder.ty(logs).dims().to_vec();
-            dims[axis] = Dim::Fixed(size - 1);
-            let kept: Vec<Dim> = dims[..axis].to_vec();
-            let last = builder.reshape(last, &Shape(kept));
-            let last = builder.restore_axes(last, &Shape(dims), &[axis]);
-            builder.sub(first, last)
-        }
-        Support::Real | Support::Ordered | Support::Integers(_) => value,
-    }
 }

@@ -37,7 +37,8 @@ pub fn log_prior(parts: &Parts<'_>) -> Function {
     rule::remove_dead(&builder.finish(vec![("log_prior".into(), sum)]))
 }
 
-/// `(states.., shared..) -> log_prior, STATE/slope.., STATE/precision..`: the gradient, and minus the second derivative times ones.
+/// `(states.., shared..) -> log_prior, STATE/slope.., STATE/precision..`: the gradient, and minus the second derivative times ones. Other states
+/// that move have the slope of the log prior of all sites.
 pub fn prior(parts: &Parts<'_>) -> Result<Function, Refusal> {
     let slope = slope(parts)?;
     let mut builder = Builder::new("prior");
@@ -54,6 +55,15 @@ pub fn prior(parts: &Parts<'_>) -> Result<Function, Refusal> {
         let name: Arc<str> = format!("{}/precision", super::state(weight)).into();
         results.push((name, builder.neg(sum)));
     }
+    let others = others(parts)?;
+    let mut arguments = Vec::new();
+    for param in &others.params {
+        let ty = || others.ty(*param).clone();
+        let name = nodes::param_name(&others, *param);
+        arguments.push(nodes::param_or_new(&mut builder, (&slope, &params), name, ty));
+    }
+    let values = builder.inline(&others, &arguments);
+    results.extend(nodes::named(&others, &values));
     Ok(builder.finish(results))
 }
 
@@ -72,25 +82,47 @@ pub fn slope(parts: &Parts<'_>) -> Result<Function, Fault> {
     Ok(builder.finish(results))
 }
 
-/// The parameters of a function, copied to `params`, that hold the weights. A function that does not depend on one gets a parameter for it.
+/// The parameters of a function, copied to `params`, that hold the weights.
 pub fn weights(
     builder: &mut Builder,
     parts: &Parts<'_>,
     function: &Function,
     params: &[Value],
 ) -> Vec<Value> {
-    let mut of = |weight: &&plan::Plan<'_>| {
-        let state = super::state(weight);
-        let mut names = function
-            .params
-            .iter()
-            .map(|param| nodes::param_name(function, *param));
-        match names.position(|name| name == state) {
-            Some(at) => params[at],
-            None => builder.param(&state, super::position_type(weight)),
-        }
+    states(builder, &parts.weights, function, params)
+}
+
+/// The parameters of a function, copied to `params`, that hold the positions of some sites.
+pub fn states(
+    builder: &mut Builder,
+    plans: &[&plan::Plan<'_>],
+    function: &Function,
+    params: &[Value],
+) -> Vec<Value> {
+    let mut of = |plan: &&plan::Plan<'_>| {
+        let ty = || super::position_type(plan);
+        nodes::param_or_new(builder, (function, params), &super::state(plan), ty)
     };
-    parts.weights.iter().map(&mut of).collect()
+    plans.iter().map(&mut of).collect()
+}
+
+/// `(states.., shared..) -> STATE/slope..`: the derivative of the log prior of all sites by the states that move and are none of the weights.
+fn others(parts: &Parts<'_>) -> Result<Function, Fault> {
+    let mut builder = Builder::new("others");
+    let mut scope = Scope::default();
+    plan::bind_states(&mut builder, parts.plans, &mut scope);
+    bind_shared(&mut builder, parts.model, &mut scope);
+    let jacobians = bind_sites(&mut builder, parts.plans, &mut scope);
+    let prior = scope.call(&mut builder, &parts.densities.log_prior)[0].1;
+    let sum = jacobians
+        .into_iter()
+        .fold(prior, |sum, jacobian| builder.add(sum, jacobian));
+    let others = parts.others();
+    let wrt: Vec<Value> = others.iter().map(|plan| scope.get(&super::state(plan))).collect();
+    let slopes = differentiate(&mut builder, sum, &wrt)?;
+    let named = others.iter().zip(slopes);
+    let results = named.map(|(plan, slope)| (format!("{}/slope", super::state(plan)).into(), slope));
+    Ok(rule::remove_dead(&builder.finish(results.collect())))
 }
 
 /// Whether the elements of the weights are independent under the prior, given the other sites.

@@ -1,14 +1,14 @@
 //! Products of second derivatives with vectors: gradients of inner products of gradients with vectors (Pearlmutter 1994, section 2).
 
 use super::super::train::Refusal;
+use super::jacobian::over;
 use super::outputs::Parts;
 use super::{gradient, prior};
-use crate::batch::batch;
 use crate::differentiate::differentiate;
 use crate::nodes;
 use crate::rule;
 use bnnc_base::fault::Fault;
-use bnnc_base::shape::{Dim, Shape, Symbol};
+use bnnc_base::shape::{Shape, Symbol};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Function;
 use bnnc_graph::types::Type;
@@ -67,14 +67,7 @@ fn over_vectors(parts: &Parts<'_>, function: &Function) -> Function {
         .iter()
         .map(|weight| vector(&super::state(weight)))
         .collect();
-    let mapped = with_axis(function, |name| vectors.iter().any(|vector| vector == name));
-    batch(function, &mapped, Dim::Symbol(Symbol::Columns))
-}
-
-/// For each parameter, whether its name satisfies.
-fn with_axis(function: &Function, satisfies: impl Fn(&str) -> bool) -> Vec<bool> {
-    let params = function.params.iter();
-    params
-        .map(|param| satisfies(nodes::param_name(function, *param)))
-        .collect()
+    over(function, Symbol::Columns, |name| {
+        vectors.iter().any(|vector| vector == name)
+    })
 }

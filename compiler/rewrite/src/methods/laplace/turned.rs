@@ -5,14 +5,12 @@
 use super::super::train::Refusal;
 use super::columns::{gradients, sum_of};
 use super::outputs::Parts;
+use super::{COLUMNS, ROWS};
 use bnnc_abi::laplace::Block;
-use bnnc_base::shape::{Dim, Shape, Symbol};
+use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
-
-const ROWS: Dim = Dim::Symbol(Symbol::Batch);
-const COLUMNS: Dim = Dim::Symbol(Symbol::Columns);
 
 /// `(.., cotangents, BLOCK/first [p, p], BLOCK/second [q, q], BLOCK/variance [p, q]) -> spread [batch, columns, columns]`, where `p` is the size of the
 /// factor whose rows are the outer ones of the elements and `q` that of the other; the rows of the bases are eigenvectors.

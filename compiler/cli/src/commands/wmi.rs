@@ -1,0 +1,112 @@
+//! `bnnc wmi`: weighted model integration of problems in files.
+
+use crate::arguments::Wmi;
+use crate::session::{self, Display, OK};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::source::SourceMap;
+use bnnc_wmi::integral::Effort;
+use bnnc_wmi::problem::{Problem, read, report};
+use bnnc_wmi::rational::Rational;
+use bnnc_wmi::solve::{Solution, Status, solve};
+use std::time::Instant;
+
+/// Runs the command.
+pub fn run(arguments: &Wmi) -> u8 {
+    let display = Display { json: arguments.json };
+    let file = arguments.file.display().to_string();
+    let problems = session::read(&arguments.file).and_then(|text| read(&file, &text));
+    let problems = match problems {
+        Ok(problems) => problems,
+        Err(diagnostic) => return display.show(&[*diagnostic], &SourceMap::default()),
+    };
+    let effort = Effort {
+        tolerance: arguments.tolerance,
+        exact: arguments.exact,
+        regions: arguments.max_regions,
+        ..Effort::default()
+    };
+    let mut faults = Vec::new();
+    for problem in &problems {
+        let started = Instant::now();
+        let solution = solve(problem, &effort);
+        let seconds = started.elapsed().as_secs_f64();
+        session::say(&match arguments.json {
+            true => object(problem, &solution, seconds),
+            false => line(problem, &solution, seconds, arguments.exact),
+        });
+        faults.extend(fault(&file, problem, &solution));
+    }
+    match faults.is_empty() {
+        true => OK,
+        false => display.show(&faults, &SourceMap::default()),
+    }
+}
+
+fn word(status: &Status) -> &'static str {
+    match status {
+        Status::Ok => "ok",
+        Status::Empty => "empty",
+        Status::Degenerate => "degenerate",
+        Status::Unbounded(_) => "unbounded",
+        Status::GaveUp(_) => "gave_up",
+    }
+}
+
+fn fault(file: &str, problem: &Problem, solution: &Solution) -> Option<Diagnostic> {
+    match &solution.status {
+        Status::Ok | Status::Empty | Status::Degenerate => None,
+        Status::Unbounded(direction) => {
+            let shown = |(name, step): &(String, Rational)| (name.clone(), fraction(step));
+            let direction: Vec<(String, String)> = direction.iter().map(shown).collect();
+            Some(report::unbounded(file, &problem.name, &direction))
+        }
+        Status::GaveUp(reason) => Some(report::gave_up(file, &problem.name, reason)),
+    }
+}
+
+/// `3/4`; whole numbers without a denominator.
+fn fraction(number: &Rational) -> String {
+    match number.is_int() {
+        true => number.numerator().to_string(),
+        false => format!("{}/{}", number.numerator(), number.denominator()),
+    }
+}
+
+fn line(problem: &Problem, solution: &Solution, seconds: f64, is_exact: bool) -> String {
+    let mut line = String::new();
+    if !problem.name.is_empty() {
+        line.push_str(&format!("{}: ", problem.name));
+    }
+    if !matches!(solution.status, Status::Unbounded(_)) {
+        let exact = solution.exact.as_ref().filter(|_| is_exact);
+        let exact = exact.map_or(String::new(), |exact| format!(" = {}", fraction(exact)));
+        line.push_str(&format!(
+            "{:?} ± {:.1e}{exact}, ",
+            solution.value, solution.error_bound
+        ));
+    }
+    let regions = match solution.regions {
+        1 => "1 region".to_owned(),
+        count => format!("{count} regions"),
+    };
+    let (word, method) = (word(&solution.status), &solution.method);
+    line.push_str(&format!("{word}, {regions}, {method}, {seconds:.3e} s\n"));
+    line
+}
+
+fn object(problem: &Problem, solution: &Solution, seconds: f64) -> String {
+    let known = |number: f64| Some(number).filter(|number| number.is_finite());
+    let mut object = serde_json::json!({
+        "status": word(&solution.status),
+        "value": known(solution.value),
+        "error_bound": known(solution.error_bound),
+        "exact": solution.exact.as_ref().map(fraction),
+        "regions": solution.regions,
+        "method": solution.method,
+        "seconds": seconds,
+    });
+    if !problem.name.is_empty() {
+        object["name"] = problem.name.as_str().into();
+    }
+    format!("{object}\n")
+}

@@ -1,0 +1,120 @@
+//! `bnnc wmi`: what it prints, and its exit statuses.
+
+mod support;
+
+use std::path::PathBuf;
+use support::{Output, run};
+
+const INSTANCES: &str = "runtime/wmi/tests/data/instances.json";
+
+/// Runs the command on a text.
+fn solve(name: &str, text: &str, options: &[&str]) -> Output {
+    let folder = std::env::temp_dir().join(format!("bnnc-wmi-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("the folder is made");
+    let file = folder.join("problem");
+    std::fs::write(&file, text).expect("the file is written");
+    let mut arguments = vec![PathBuf::from("wmi"), file];
+    arguments.extend(options.iter().map(PathBuf::from));
+    let output = run(arguments);
+    std::fs::remove_dir_all(&folder).expect("the folder goes");
+    output
+}
+
+fn instance(reals: &str, weight: &str) -> String {
+    format!(r#"{{"reals": [{reals}], "formula": true, "weight": {weight}}}"#)
+}
+
+const SQUARE: &str = r#"["x", "0", "1"], ["y", "0", "1"]"#;
+
+#[test]
+fn one_problem() {
+    let output = solve("one", &instance(SQUARE, r#"["*", "x", "1/3"]"#), &["--exact"]);
+    assert_eq!(output.status, 0, "{output:?}");
+    assert!(output.stdout.starts_with("0.16666666666666666 ± "), "{output:?}");
+    assert!(output.stdout.contains(" = 1/6, ok, "), "{output:?}");
+    assert_eq!(output.stdout.lines().count(), 1, "{output:?}");
+}
+
+#[test]
+fn json() {
+    let output = solve("json", &instance(SQUARE, r#"["*", "x", "1/3"]"#), &["--json"]);
+    assert_eq!(output.status, 0, "{output:?}");
+    let object: serde_json::Value = serde_json::from_str(&output.stdout).expect("an object");
+    assert_eq!(object["status"], "ok");
+    assert_eq!(object["value"], 1.0 / 6.0);
+    assert_eq!(object["exact"], "1/6");
+    assert!(
+        object["error_bound"].as_f64().is_some_and(|bound| bound < 1e-16),
+        "{object}"
+    );
+    for key in ["regions", "method", "seconds"] {
+        assert!(!object[key].is_null(), "{key}");
+    }
+}
+
+/// A line for each instance; one that is unbounded is an error at the end.
+#[test]
+fn several_problems() {
+    let output = run(["wmi", INSTANCES]);
+    assert_eq!(output.status, 1, "{output:?}");
+    assert_eq!(output.stdout.lines().count(), 38, "{output:?}");
+    assert!(output.stdout.contains("warmup_a245_Ey: 0.75 ± "), "{output:?}");
+    assert!(
+        output
+            .stderr
+            .starts_with("error[E0705]: the region of `unb_halfline`"),
+        "{output:?}"
+    );
+    assert!(output.stderr.contains("the direction is x by 1"), "{output:?}");
+}
+
+/// Empty and degenerate problems have the value 0, which is no error.
+#[test]
+fn nothing() {
+    let empty = solve("empty", &instance(r#"["x", "1", "0"]"#, "\"1\""), &[]);
+    assert_eq!((empty.status, empty.stderr.as_str()), (0, ""), "{empty:?}");
+    assert!(
+        empty.stdout.starts_with("0.0 ± 0.0e0, empty, 0 regions"),
+        "{empty:?}"
+    );
+    let degenerate = solve("degenerate", &instance(r#"["x", "1", "1"]"#, "\"1\""), &[]);
+    assert_eq!(degenerate.status, 0, "{degenerate:?}");
+    assert!(degenerate.stdout.contains("degenerate"), "{degenerate:?}");
+}
+
+#[test]
+fn refusals() {
+    let refused = |output: Output, code: &str, status: i32| {
+        assert!(output.stderr.contains(&format!("error[{code}]")), "{output:?}");
+        assert_eq!(output.status, status, "{output:?}");
+    };
+    refused(solve("broken", "{\"reals\": [", &[]), "E0701", 1);
+    refused(solve("senseless", "{\"formula\": \"z\"}", &[]), "E0702", 1);
+    refused(
+        solve(
+            "product",
+            "(declare-fun x () Real)\n(assert (<= (* x x) 1.0))",
+            &[],
+        ),
+        "E0703",
+        1,
+    );
+    refused(
+        solve("large", &instance(SQUARE, r#"["^", "x", "9999"]"#), &[]),
+        "E0704",
+        1,
+    );
+    refused(
+        solve("unbounded", &instance(r#"["x", "0", null]"#, "\"1\""), &[]),
+        "E0705",
+        1,
+    );
+    refused(
+        solve("given-up", &instance(SQUARE, "\"x\""), &["--max-regions", "0"]),
+        "E0706",
+        1,
+    );
+    refused(run(["wmi", "nowhere.json"]), "E0605", 3);
+    let usage = solve("usage", &instance(SQUARE, "\"x\""), &["--tolerance", "-1"]);
+    assert_eq!(usage.status, 2, "{usage:?}");
+}

@@ -1,0 +1,238 @@
+//! Infers that integrate over some weights: their programs and options.
+
+use crate::codes;
+use crate::infer::{Compilation, Elaborated, Failure};
+use crate::training::Programs;
+use bnnc_abi::collapsed::{Collapsed, Extent, Form, Noise, Options, Sigmoid};
+use bnnc_abi::data::Schema;
+use bnnc_abi::iterates::Covariance;
+use bnnc_abi::laplace::Likelihood;
+use bnnc_abi::manifest::{Cost, SiteReport, Work};
+use bnnc_base::dtype::Precision;
+use bnnc_hir::tree::SettingValue;
+use bnnc_loops::backend::Backend;
+use bnnc_rewrite::density::Densities;
+use bnnc_rewrite::methods::collapse::{Collapse, collapse};
+use bnnc_rewrite::methods::laplace::choice::Over;
+
+/// The radius of the triangle that is closest to the standard normal density in mean square, as `bnnc_wmi::head::ALPHA_L2`; the compiler
+/// does not see the runtime.
+const ALPHA_L2: f64 = 2.297_003_764_578_612_9;
+
+impl Compilation<'_> {
+    /// The programs of an infer that integrates over some weights, between iterates.
+    pub(crate) fn collapsed_programs(
+        &mut self,
+        elaborated: &Elaborated,
+        densities: &Densities,
+        schema: &Schema,
+        backend: &dyn Backend,
+    ) -> Result<Programs, Failure> {
+        let found = self.collapse(elaborated, densities)?;
+        let options = self.collapsing(&found)?;
+        if let Form::Sampled(reason) = &found.form {
+            let warning = codes::no_exact_integral(self.item, reason);
+            self.context.warnings.push(warning);
+        }
+        let objective = self.objective(elaborated, densities)?;
+        let steering = self.training(&elaborated.optimiser);
+        let (train, cost) = self.train(&objective, steering, schema, backend)?;
+        let moved: Vec<String> = found.moved.iter().map(|name| name.to_string()).collect();
+        let iterates = self.iterates(train, moved, Covariance::Snapshots)?;
+        let local = match &found.local {
+            Some(function) => {
+                // Pieces are told apart by signs near zero, which single precision does not keep.
+                let program = self.lower("local", function, &[], Precision::F64)?;
+                Some(self.code(program, backend)?)
+            }
+            None => None,
+        };
+        let reports = objective.reports.into_iter();
+        let reports = reports.map(|site| report(site, &found, &options));
+        Ok(Programs {
+            predict: found.predict.clone(),
+            sites: found.sites.clone(),
+            states: objective.states,
+            reports: reports.collect(),
+            cost: Cost {
+                variational_parameters: found.weights.iter().map(|weights| weights.elements).sum(),
+                ..cost
+            },
+            work: Work::Collapsed(Box::new(Collapsed {
+                iterates,
+                weights: found.weights,
+                outputs: found.outputs,
+                likelihood: found.likelihood,
+                form: found.form,
+                held: found.held,
+                local,
+                options,
+            })),
+        })
+    }
+
+    /// The functions of collapsing.
+    ///
+    /// # Errors
+    /// As [`collapse`].
+    fn collapse(&mut self, elaborated: &Elaborated, densities: &Densities) -> Result<Collapse, Failure> {
+        let over = match self.setting("over") {
+            Some(SettingValue::Word(word)) if &**word == "all" => Over::All,
+            Some(SettingValue::Names(names)) => Over::Names(names),
+            Some(SettingValue::Subnetwork(..)) => {
+                let message = "a collapsed network has no `subnetwork`";
+                let help = "write `weights = K` for the K weights that move a prediction most";
+                return Err(self.apart("over", message, help));
+            }
+            _ => Over::LastLayer,
+        };
+        let (model, posterior) = (&elaborated.model, &elaborated.posterior);
+        let result = self.timed("rewrite", |this| {
+            collapse(densities, model, posterior, over, &mut this.context)
+        });
+        result.map_err(|refusal| self.failure(refusal))
+    }
+
+    fn collapsing(&self, found: &Collapse) -> Result<Options, Failure> {
+        let apart = |option: &str, message: &str, help: &str| Err(self.apart(option, message, help));
+        let floor = self.real("floor").unwrap_or(0.0);
+        if floor > 1.0 {
+            return apart(
+                "floor",
+                "`floor` is the weight of a mixture, at most 1",
+                "such as 0.001",
+            );
+        }
+        if let Some((option, message, help)) = self.idle(found) {
+            return apart(option, &message, help);
+        }
+        let units = self.int("units");
+        if units > 0 && found.form == Form::Affine {
+            let help = "name the layer before it: `over = [hidden]`";
+            return apart(
+                "units",
+                "the chosen weights feed no unit: nothing bends behind them",
+                help,
+            );
+        }
+        let is_of_classes = matches!(found.likelihood, Likelihood::Categorical | Likelihood::Bernoulli);
+        let is_triangular = self.word("noise") == Some("triangular");
+        if is_triangular && is_of_classes {
+            return apart(
+                "noise",
+                "classes have no noise",
+                "leave `noise` out, or take `sigmoid = cubic`",
+            );
+        }
+        Ok(Options {
+            extent: match self.word("box") {
+                Some("moments") => Extent::Moments,
+                _ => Extent::Range,
+            },
+            weights: match self.setting("weights") {
+                None if found.likelihood == Likelihood::Categorical => 1,
+                _ => self.int("weights"),
+            },
+            units,
+            fixed: self.word("selection") == Some("fixed"),
+            noise: match is_triangular {
+                true => Noise::Triangular {
+                    alpha: self.alpha(),
+                    floor,
+                },
+                false => Noise::Normal,
+            },
+            sigmoid: match self.word("sigmoid") {
+                Some("cubic") => Sigmoid::Cubic,
+                _ => Sigmoid::Exact,
+            },
+            draws: self.int("draws").max(1),
+        })
+    }
+
+    /// An option that is set but has nothing to say, and why.
+    fn idle(&self, found: &Collapse) -> Option<(&'static str, String, &'static str)> {
+        let is_set = |option: &&&str| self.setting(option).is_some();
+        let one = |options: &[&'static str]| options.iter().find(is_set).copied();
+        let is_sampled = matches!(found.form, Form::Sampled(_));
+        if let Some(option) =
+            one(&["weights", "units", "selection", "noise", "sigmoid"]).filter(|_| is_sampled)
+        {
+            let message =
+                format!("`{option}` is for exact integrals, but these weights are drawn from their box");
+            return Some((
+                option,
+                message,
+                "leave it out; the warning says why there is no exact integral",
+            ));
+        }
+        if self.setting("draws").is_some() && !is_sampled {
+            let message = "`draws` are taken where there is no exact integral, and here is one".to_owned();
+            return Some(("draws", message, "leave it out"));
+        }
+        let is_triangular = self.word("noise") == Some("triangular");
+        if let Some(option) = one(&["alpha", "floor"]).filter(|_| !is_triangular) {
+            let message = format!("`{option}` is of a triangle, but the noise is none");
+            return Some((option, message, "add `noise = triangular`"));
+        }
+        if self.setting("sigmoid").is_some() && found.likelihood == Likelihood::Normal {
+            let message = "a Normal observation has no sigmoid".to_owned();
+            return Some(("sigmoid", message, "leave it out"));
+        }
+        None
+    }
+
+    fn alpha(&self) -> f64 {
+        match self.setting("alpha") {
+            Some(SettingValue::Real(value)) => *value,
+            Some(SettingValue::Int(value)) => *value as f64,
+            Some(SettingValue::Word(word)) if &**word == "l2" => ALPHA_L2,
+            _ => 6.0_f64.sqrt(),
+        }
+    }
+}
+
+/// Says how a site is treated.
+fn report(site: SiteReport, found: &Collapse, options: &Options) -> SiteReport {
+    let is_moved = found
+        .moved
+        .iter()
+        .any(|name| name.strip_suffix("/loc") == Some(&site.name));
+    let is_collapsed = found.weights.iter().any(|weights| weights.site == site.name);
+    SiteReport {
+        family: match is_moved {
+            true => "iterates".to_owned(),
+            false => site.family,
+        },
+        likelihood: match is_collapsed {
+            true => treated(found, options),
+            false => site.likelihood,
+        },
+        ..site
+    }
+}
+
+/// How the sites that may be collapsed are treated.
+fn treated(found: &Collapse, options: &Options) -> String {
+    let form = match &found.form {
+        Form::Affine => "the location is affine in it".to_owned(),
+        Form::Piecewise { kinks, .. } => format!("the location is affine in it between {kinks} kinks"),
+        Form::Sampled(reason) => return format!("drawn from its box: {reason}"),
+    };
+    let which = match options.weights {
+        0 => "integrated over its box".to_owned(),
+        1 => "the weight that moves a row most is integrated over its box".to_owned(),
+        count => format!("the {count} weights that move a row most are integrated over their box"),
+    };
+    let how = match (found.likelihood, options.sigmoid, options.noise) {
+        (Likelihood::Categorical, Sigmoid::Exact, _) => {
+            "each class against the others as the iterate has them"
+        }
+        (Likelihood::Categorical | Likelihood::Bernoulli, Sigmoid::Cubic, _) => {
+            "with a cubic for the sigmoid"
+        }
+        (Likelihood::Normal, _, Noise::Triangular { .. }) => "with a triangle for the noise",
+        (Likelihood::Normal | Likelihood::Bernoulli | Likelihood::Other, _, _) => "exactly",
+    };
+    format!("{which}, {how}: {form}")
+}

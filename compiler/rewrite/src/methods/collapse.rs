@@ -1,0 +1,220 @@
+//! `collapse`: how an observation depends on weights that are integrated over.
+//!
+//! The location of an observation (the mean of a Normal, or logits) is a function of one row and of the weights. Where it is affine in the chosen
+//! weights, or affine between kinks, integrals over a box of them have exact forms; `pieces` proves which it is from the derivative alone.
+
+mod local;
+pub(crate) mod pieces;
+
+use super::laplace::choice::{self, Over};
+use super::laplace::outputs::Parts;
+use super::laplace::{elements, known, state, weights};
+use super::plan::{self, Plan};
+use super::train::Refusal;
+use super::{sample, states};
+use crate::density::{Densities, dependences};
+use crate::nodes;
+use crate::pass::Context;
+use crate::{kl, pipeline, pipelines, rule};
+use bnnc_abi::collapsed::Form;
+use bnnc_abi::laplace::{Likelihood, Weights};
+use bnnc_base::shape::{Shape, Sizes};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::Function;
+use bnnc_graph::model::{Input, Model, Posterior};
+use pieces::Found;
+use std::sync::Arc;
+
+/// The programs of one collapsed infer; ports as in `bnnc_abi::collapsed::Collapsed`.
+#[derive(Clone, Debug)]
+pub struct Collapse {
+    /// The sites whose elements may be collapsed.
+    pub weights: Vec<Weights>,
+    /// Elements of the location.
+    pub outputs: usize,
+    /// What the observation is given its location.
+    pub likelihood: Likelihood,
+    /// How the location depends on those sites.
+    pub form: Form,
+    /// Whether the scale of a Normal depends on them too.
+    pub held: bool,
+    /// The location and its derivatives, where the form is exact.
+    pub local: Option<Function>,
+    /// Predictions for rows at many positions.
+    pub predict: Function,
+    /// The sites at many positions.
+    pub sites: Function,
+    /// The states that move.
+    pub moved: Vec<Arc<str>>,
+}
+
+/// An observation whose location is known.
+struct Observed<'a> {
+    likelihood: Likelihood,
+    /// `(states.., shared.., inputs.., outputs..) -> outputs`: the location of one row.
+    location: Function,
+    size: usize,
+    /// The name of the scale among the likelihood's arguments, and what is observed; of a Normal.
+    normal: Option<(Arc<str>, &'a Input)>,
+}
+
+/// The functions of collapsing weights of `model`, whose sites are points in `posterior`: moved by an optimiser or fixed.
+///
+/// # Errors
+/// Observations inside loops, nothing that moves the outputs, unknown names, a path without a derivative.
+pub fn collapse(
+    densities: &Densities,
+    model: &Model,
+    posterior: &Posterior,
+    over: Over<'_>,
+    context: &mut Context,
+) -> Result<Collapse, Refusal> {
+    let plans = plan::plans(densities, model, posterior, kl::Options::default(), context)?;
+    let all = Parts::new(densities, model, &plans)?;
+    let moved: Vec<Arc<str>> = states::optimised(&plans)
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    let (predict, sites) = sample::at_draws(densities, model, &plans, &moved);
+    let predict = pipeline::run(&predict, pipelines::BEFORE_LOWERING, context)?;
+    let sites = pipeline::run(&sites, pipelines::BEFORE_LOWERING, context)?;
+    let sampled = |weights: &[&Plan<'_>], outputs: usize, reason: String| Collapse {
+        weights: weights.iter().map(|plan| self::weights(plan)).collect(),
+        outputs,
+        likelihood: Likelihood::Other,
+        form: Form::Sampled(reason),
+        held: false,
+        local: None,
+        predict: predict.clone(),
+        sites: sites.clone(),
+        moved: moved.clone(),
+    };
+    let observed = match observed(&all) {
+        Ok(observed) => observed,
+        Err(reason) => return Ok(sampled(&choice::chosen(&all, over)?, all.size, reason)),
+    };
+    let parts = located(&all, &observed, over);
+    let chosen = choice::chosen(&parts, over)?;
+    let scale_moves = |plan: &&Plan<'_>| moves_scale(&all, &observed, plan);
+    let held = chosen.iter().any(|plan| scale_moves(&plan));
+    let names: Vec<String> = chosen.iter().map(|plan| state(plan)).collect();
+    let found = match pieces::pieces(&observed.location, &names, context)? {
+        Ok(found) => found,
+        Err(reason) => return Ok(sampled(&chosen, observed.size, reason)),
+    };
+    let form = match found.kinks {
+        0 => Form::Affine,
+        kinks => Form::Piecewise {
+            kinks,
+            nested: found.nested,
+        },
+    };
+    let parts = Parts {
+        weights: chosen,
+        ..parts
+    };
+    let local = local::local(&parts, &observed, &found)?;
+    Ok(Collapse {
+        weights: parts.weights.iter().map(|plan| weights(plan)).collect(),
+        outputs: observed.size,
+        likelihood: observed.likelihood,
+        form,
+        held,
+        local: Some(pipeline::run(&local, pipelines::BEFORE_LOWERING, context)?),
+        predict,
+        sites,
+        moved,
+    })
+}
+
+/// The observation of a model that has one with a known location, or why there is none.
+fn observed<'a>(all: &Parts<'a>) -> Result<Observed<'a>, String> {
+    let [observation] = &all.densities.observations[..] else {
+        return Err("there are several observations".to_owned());
+    };
+    let [output] = &all.model.outputs[..] else {
+        return Err("there are several outputs".to_owned());
+    };
+    if all.densities.predictive.results.is_empty() {
+        return Err("the observation is of a part of the output".to_owned());
+    }
+    let likelihood = known::likelihood(observation);
+    let first = match (likelihood, observation.params.first()) {
+        (Likelihood::Other, _) | (_, None) => {
+            return Err(format!(
+                "an observation that is `{}` has no exact integral",
+                observation.name
+            ));
+        }
+        (_, Some((name, _))) => format!("0/{name}"),
+    };
+    let is_location = |name: &str| name == first;
+    if !all.pieces.iter().any(|piece| is_location(&piece.name)) {
+        return Err(format!("no weight moves `{}` row by row", &first[2..]));
+    }
+    let Some(value) = all.arguments.result(&first) else {
+        return Err(format!("`{}` is unknown", &first[2..]));
+    };
+    let size = all.arguments.ty(value).shape.count(&Sizes::default());
+    let normal = observation
+        .params
+        .get(1)
+        .filter(|_| likelihood == Likelihood::Normal);
+    Ok(Observed {
+        likelihood,
+        location: location(&all.arguments, &first, size),
+        size,
+        normal: normal.map(|(name, _)| (format!("0/{name}").into(), output)),
+    })
+}
+
+/// One of the arguments of the likelihood as a vector.
+fn location(arguments: &Function, name: &str, size: usize) -> Function {
+    let mut builder = Builder::new("location");
+    let params = nodes::params_of(&mut builder, arguments);
+    let results = builder.inline(arguments, &params);
+    let mut named = arguments.results.iter().zip(results);
+    let Some((_, value)) = named.find(|((found, _), _)| **found == *name) else {
+        unreachable!("the name is that of a result")
+    };
+    let flat = builder.reshape(value, &Shape::fixed(&[size]));
+    rule::remove_dead(&builder.finish(vec![("outputs".into(), flat)]))
+}
+
+/// The parts of a model with the location alone for outputs, and the weights that move it. The last layer is that of weights which move nothing
+/// else, where there are any: a network with a head for its noise has two last layers.
+fn located<'a>(all: &Parts<'a>, observed: &Observed<'_>, over: Over<'_>) -> Parts<'a> {
+    let moving = dependences(&observed.location, "outputs");
+    let moves = |plan: &&&Plan<'_>| moving.iter().any(|name| **name == *state(plan));
+    let movers: Vec<&Plan<'_>> = all.weights.iter().filter(moves).copied().collect();
+    let alone = |plan: &&&Plan<'_>| !moves_scale(all, observed, plan);
+    let alone: Vec<&Plan<'_>> = movers.iter().filter(alone).copied().collect();
+    let weights = match over {
+        Over::LastLayer if !alone.is_empty() => alone,
+        Over::LastLayer | Over::All | Over::Names(_) => movers,
+    };
+    Parts {
+        densities: all.densities,
+        model: all.model,
+        plans: all.plans,
+        weights,
+        arguments: all.arguments.clone(),
+        pieces: all.pieces.clone(),
+        size: observed.size,
+        outputs: observed.location.clone(),
+    }
+}
+
+/// Whether a site moves the scale of a Normal.
+fn moves_scale(all: &Parts<'_>, observed: &Observed<'_>, plan: &Plan<'_>) -> bool {
+    observed.normal.as_ref().is_some_and(|(scale, _)| {
+        let moving = dependences(&all.arguments, scale);
+        moving.iter().any(|name| **name == *state(plan))
+    })
+}
+
+/// The elements of the sites that may be collapsed.
+fn columns(parts: &Parts<'_>) -> Vec<(String, usize)> {
+    let weights = parts.weights.iter();
+    weights.map(|plan| (state(plan), elements(plan))).collect()
+}

@@ -1,0 +1,184 @@
+//! The program that gives the location of each row with its derivatives in the collapsed weights.
+
+use super::super::laplace::outputs::{Parts, bind_row};
+use super::super::train::{Refusal, is_of_row};
+use super::{Found, Observed, columns};
+use crate::batch::{batch, inline_batched};
+use crate::differentiate::pull_back;
+use crate::nodes::{self, Scope};
+use crate::rule;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Dim, Shape, Symbol};
+use bnnc_graph::builder::{Builder, Window};
+use bnnc_graph::function::{Function, Value};
+use bnnc_graph::types::Type;
+use std::sync::Arc;
+
+const ROWS: Dim = Dim::Symbol(Symbol::Batch);
+const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
+
+/// `(states.., data.., STATE/index.., STATE/chosen.., moves) -> location, scale, target, location/slope, kinks, kinks/slope` of rows.
+///
+/// # Errors
+/// A path without a derivative.
+pub fn local(parts: &Parts<'_>, observed: &Observed<'_>, found: &Found) -> Result<Function, Refusal> {
+    let row = row(parts, observed, found)?;
+    let of_row = |param: &Value| {
+        let name = nodes::param_name(&row, *param);
+        name == "moves" || is_of_row(parts.model, name)
+    };
+    let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
+    Ok(batch(&row, &mapped, ROWS))
+}
+
+/// The same of one row.
+fn row(parts: &Parts<'_>, observed: &Observed<'_>, found: &Found) -> Result<Function, Fault> {
+    let slopes = slopes(parts, found)?;
+    let mut builder = Builder::new("local");
+    let mut scope = Scope::default();
+    bind_row(&mut builder, parts.model, parts.plans, &mut scope);
+    // What `slopes` takes besides what is bound: the columns, and the moves.
+    let known = found.all.params.len();
+    for param in slopes.params.iter().skip(known) {
+        let name = nodes::param_name(&slopes, *param);
+        if name != "cotangents" {
+            let value = builder.param(name, slopes.ty(*param).clone());
+            scope.set(name, value);
+        }
+    }
+    let total = observed.size + found.kinks;
+    let line = builder.iota(Dim::Fixed(total));
+    let identity = builder.one_hot(line, Dim::Fixed(total));
+    scope.set("cotangents", identity);
+    let is_cotangent = |param: &Value| nodes::param_name(&slopes, *param) == "cotangents";
+    let mapped: Vec<bool> = slopes.params.iter().map(is_cotangent).collect();
+    let args = scope.arguments(&slopes);
+    let both = inline_batched(&mut builder, &slopes, &args, &mapped, Dim::Fixed(total));
+    let [(value, _), (slope, has_axis)] = both[..] else {
+        unreachable!("a value and its slope")
+    };
+    let slope = match has_axis {
+        true => slope,
+        false => builder.broadcast_leading(slope, Dim::Fixed(total)),
+    };
+    let part = |builder: &mut Builder, value: Value, from: usize, to: usize| {
+        let window = Window::full(builder.rank(value)).with(0, from, to);
+        builder.slice(value, window)
+    };
+    let mut results: Vec<(Arc<str>, Value)> = vec![
+        ("location".into(), part(&mut builder, value, 0, observed.size)),
+        (
+            "location/slope".into(),
+            part(&mut builder, slope, 0, observed.size),
+        ),
+    ];
+    if found.kinks > 0 {
+        results.push(("kinks".into(), part(&mut builder, value, observed.size, total)));
+        results.push((
+            "kinks/slope".into(),
+            part(&mut builder, slope, observed.size, total),
+        ));
+    }
+    if let Some((scale, output)) = &observed.normal {
+        let arguments = scope.call(&mut builder, &parts.arguments);
+        let scale = arguments
+            .iter()
+            .find(|(name, _)| name == scale)
+            .map(|(_, value)| *value);
+        let flat = Shape::fixed(&[observed.size]);
+        let pairs = [("scale", scale), ("target", Some(scope.get(&output.name)))];
+        for (name, value) in pairs {
+            if let Some(value) = value {
+                // One scale may serve all elements.
+                let all = match builder.rank(value) {
+                    0 => builder.broadcast_to(value, &flat),
+                    _ => builder.reshape(value, &flat),
+                };
+                results.push((name.into(), all));
+            }
+        }
+    }
+    Ok(rule::remove_dead(&builder.finish(results)))
+}
+
+/// `(row.., STATE/index.., STATE/chosen.., [moves,] cotangents) -> outputs, slope [selected]` of one cotangent.
+fn slopes(parts: &Parts<'_>, found: &Found) -> Result<Function, Fault> {
+    let mut builder = Builder::new("slopes");
+    let mut scope = Scope::default();
+    for param in &found.all.params {
+        let name = nodes::param_name(&found.all, *param);
+        let value = builder.param(name, found.all.ty(*param).clone());
+        scope.set(name, value);
+    }
+    let flat = Shape(vec![SELECTED]);
+    let mut picks = Vec::new();
+    for (state, elements) in columns(parts) {
+        let index = builder.param(&format!("{state}/index"), Type::int(flat.clone()));
+        let chosen = builder.param(&format!("{state}/chosen"), Type::real(flat.clone()));
+        picks.push(Pick {
+            state,
+            elements,
+            index,
+            chosen,
+        });
+    }
+    let (value, slope) = match found.kinks {
+        0 => picked(&mut builder, &scope, found, &picks)?,
+        _ => moved(&mut builder, scope, found, &picks)?,
+    };
+    Ok(builder.finish(vec![("outputs".into(), value), ("slope".into(), slope)]))
+}
+
+/// The columns that are elements of one state.
+struct Pick {
+    state: String,
+    elements: usize,
+    index: Value,
+    chosen: Value,
+}
+
+/// The derivative of an affine function: that in all elements, of which some are picked.
+fn picked(
+    builder: &mut Builder,
+    scope: &Scope,
+    found: &Found,
+    picks: &[Pick],
+) -> Result<(Value, Value), Fault> {
+    let value = scope.call(builder, &found.all)[0].1;
+    let ty = builder.ty(value).clone();
+    let cotangent = builder.param("cotangents", ty);
+    let wrt: Vec<Value> = picks.iter().map(|pick| scope.get(&pick.state)).collect();
+    let flows = pull_back(builder, &[(value, cotangent)], &wrt)?;
+    let mut sum = builder.splat(0.0, &Shape(vec![SELECTED]));
+    for (pick, flow) in picks.iter().zip(flows) {
+        let flat = builder.reshape(flow, &Shape::fixed(&[pick.elements]));
+        let picked = builder.gather(flat, pick.index, 0);
+        let own = builder.mul(picked, pick.chosen);
+        sum = builder.add(sum, own);
+    }
+    Ok((value, sum))
+}
+
+/// The derivative where each row has weights of its own: `moves` are added to those of all rows.
+fn moved(
+    builder: &mut Builder,
+    mut scope: Scope,
+    found: &Found,
+    picks: &[Pick],
+) -> Result<(Value, Value), Fault> {
+    let moves = builder.param("moves", Type::real(Shape(vec![SELECTED])));
+    for pick in picks {
+        let own = builder.mul(moves, pick.chosen);
+        let spread = builder.scatter_add(pick.index, own, 0, Dim::Fixed(pick.elements));
+        let state = scope.get(&pick.state);
+        let shape = builder.shape(state);
+        let spread = builder.reshape(spread, &shape);
+        let sum = builder.add(state, spread);
+        scope.set(&pick.state, sum);
+    }
+    let value = scope.call(builder, &found.all)[0].1;
+    let ty = builder.ty(value).clone();
+    let cotangent = builder.param("cotangents", ty);
+    let slope = pull_back(builder, &[(value, cotangent)], &[moves])?[0];
+    Ok((value, slope))
+}

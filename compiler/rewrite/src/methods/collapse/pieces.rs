@@ -1,0 +1,255 @@
+//! Proves that a function is affine in some of its parameters, or affine between kinks, and finds the kinks.
+//!
+//! A function is affine where its derivative does not change. The derivative is there as a graph, so what it depends on can be read off: if it depends on
+//! the parameters not at all, the function is affine; if only through comparisons, it is affine wherever no comparison changes its mind. What is
+//! compared are the kinks. A function that compares by itself may jump, and is refused: only derivatives of continuous operations compare. No
+//! operation is known here but the comparisons themselves.
+
+use crate::differentiate::pull_back;
+use crate::nodes;
+use crate::pass::Context;
+use crate::{pipeline, pipelines};
+use bnnc_abi::symbols::CALLED;
+use bnnc_base::fault::Fault;
+use bnnc_base::scalar::Scalar;
+use bnnc_base::shape::{Shape, Sizes};
+use bnnc_graph::analysis::dataflow;
+use bnnc_graph::builder::{Builder, Window};
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::op::{Lower, OpDef, Vjp};
+use std::collections::HashSet;
+
+/// Rounds in which kinks may turn out to have kinks themselves.
+const ROUNDS: usize = 8;
+
+/// A function that is affine between kinks.
+pub struct Found {
+    /// `(as before..) -> outputs`: the function and then the kinks, in one vector.
+    pub all: Function,
+    /// How many of its elements are kinks.
+    pub kinks: usize,
+    /// Whether some kinks depend on others.
+    pub nested: bool,
+}
+
+/// The pieces of a function with the one result `outputs`, a vector, as it depends on the named parameters; or the reason why it has none.
+///
+/// # Errors
+/// A path without a derivative.
+pub fn pieces(
+    function: &Function,
+    names: &[String],
+    context: &mut Context,
+) -> Result<Result<Found, String>, Fault> {
+    let size = size(function);
+    let mut kinks = None;
+    let mut all = pipeline::run(function, pipelines::BEFORE_DERIVATIVE, context)?;
+    let mut known = 0;
+    for _ in 0..ROUNDS {
+        let derivative = derivative(&all, names)?;
+        let derivative = pipeline::run(&derivative, pipelines::BEFORE_DERIVATIVE, context)?;
+        let walk = Walk::new(&derivative, names);
+        if let Some(reason) = walk.jump(&all, names).or_else(|| walk.curved(&all, names)) {
+            return Ok(Err(reason));
+        }
+        if walk.switches.len() == known {
+            let nested = match &kinks {
+                Some(kinks) => bends(kinks, names, context)?,
+                None => false,
+            };
+            return Ok(Ok(Found {
+                kinks: self::size(&all) - size,
+                all,
+                nested,
+            }));
+        }
+        known = walk.switches.len();
+        let compared = compared(&derivative, &walk.switches);
+        all = with_kinks(&derivative, size, &compared);
+        kinks = Some(compared);
+    }
+    Ok(Err("its kinks have kinks without an end".to_owned()))
+}
+
+/// Elements of the first result.
+fn size(function: &Function) -> usize {
+    let result = function.results.first();
+    result.map_or(0, |(_, value)| function.ty(*value).shape.count(&Sizes::default()))
+}
+
+/// `(as before.., cotangents) -> outputs, one derivative per name`.
+fn derivative(function: &Function, names: &[String]) -> Result<Function, Fault> {
+    let mut builder = Builder::new("derivative");
+    let params = nodes::params_of(&mut builder, function);
+    let value = builder.inline(function, &params)[0];
+    let ty = builder.ty(value).clone();
+    let cotangent = builder.param("cotangents", ty);
+    let is_named = |param: &&Value| {
+        let name = builder.function().param_name(**param);
+        name.is_some_and(|name| names.iter().any(|known| **known == **name))
+    };
+    let wrt: Vec<Value> = params.iter().filter(is_named).copied().collect();
+    let flows = pull_back(&mut builder, &[(value, cotangent)], &wrt)?;
+    let mut results = vec![("outputs".into(), value)];
+    results.extend(
+        flows
+            .into_iter()
+            .enumerate()
+            .map(|(at, flow)| (format!("{at}").into(), flow)),
+    );
+    Ok(builder.finish(results))
+}
+
+/// Whether the derivative of a function changes where something is compared.
+fn bends(function: &Function, names: &[String], context: &mut Context) -> Result<bool, Fault> {
+    let flat = pipeline::run(function, pipelines::BEFORE_DERIVATIVE, context)?;
+    let derivative = derivative(&flat, names)?;
+    let derivative = pipeline::run(&derivative, pipelines::BEFORE_DERIVATIVE, context)?;
+    Ok(!Walk::new(&derivative, names).switches.is_empty())
+}
+
+/// `(as before..) -> outputs`: the differences of what is compared, in one vector.
+fn compared(derivative: &Function, switches: &[(Value, Option<Value>)]) -> Function {
+    let mut whole = derivative.clone();
+    whole.results.clear();
+    for (at, (left, right)) in switches.iter().enumerate() {
+        whole.results.push((format!("{at}/left").into(), *left));
+        let right = right.map(|right| (format!("{at}/right").into(), right));
+        whole.results.extend(right);
+    }
+    let whole = nodes::without_param(&whole, "cotangents");
+    let mut builder = Builder::new("kinks");
+    let params = nodes::params_of(&mut builder, &whole);
+    let mut values = builder.inline(&whole, &params).into_iter();
+    let mut parts = Vec::new();
+    for (_, right) in switches {
+        let Some(left) = values.next() else {
+            unreachable!("each comparison has a result")
+        };
+        let kink = match right.and_then(|_| values.next()) {
+            Some(right) => builder.sub(left, right),
+            None => left,
+        };
+        let elements = builder.ty(kink).shape.count(&Sizes::default());
+        parts.push(builder.reshape(kink, &Shape::fixed(&[elements])));
+    }
+    let all = joined(&mut builder, &parts);
+    builder.finish(vec![("outputs".into(), all)])
+}
+
+/// The first elements of the outputs, and kinks.
+fn with_kinks(derivative: &Function, size: usize, kinks: &Function) -> Function {
+    let mut first = derivative.clone();
+    first.results.truncate(1);
+    let first = nodes::without_param(&first, "cotangents");
+    let mut builder = Builder::new("pieces");
+    let params = nodes::params_of(&mut builder, &first);
+    let value = builder.inline(&first, &params)[0];
+    let value = builder.slice(value, Window::full(1).with(0, 0, size));
+    let kinks = builder.inline(kinks, &params)[0];
+    let all = builder.concat(&[value, kinks], 0);
+    builder.finish(vec![("outputs".into(), all)])
+}
+
+fn joined(builder: &mut Builder, parts: &[Value]) -> Value {
+    match parts {
+        [only] => *only,
+        parts => builder.concat(parts, 0),
+    }
+}
+
+/// What of a derivative depends on some parameters, other than through comparisons.
+struct Walk<'a> {
+    derivative: &'a Function,
+    dependent: HashSet<Value>,
+    /// What comparisons compare that depend on the parameters, each pair once.
+    switches: Vec<(Value, Option<Value>)>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(derivative: &'a Function, names: &[String]) -> Walk<'a> {
+        let mut walk = Walk {
+            derivative,
+            dependent: sources(derivative, names),
+            switches: Vec::new(),
+        };
+        for value in derivative.nodes.ids() {
+            let args = derivative.args(value);
+            if !args.iter().any(|arg| walk.dependent.contains(arg)) {
+                continue;
+            }
+            match switch(derivative, value) {
+                Some(pair) if !walk.switches.contains(&pair) => walk.switches.push(pair),
+                Some(_) => {}
+                None => {
+                    walk.dependent.insert(value);
+                }
+            }
+        }
+        walk
+    }
+
+    /// Why the function is not affine between its kinks, if its derivative says so.
+    fn curved(&self, function: &Function, names: &[String]) -> Option<String> {
+        let mut flows = self.derivative.results.iter().skip(1);
+        if !flows.any(|(_, flow)| self.dependent.contains(flow)) {
+            return None;
+        }
+        let mut reached = dependents(function, names).into_iter();
+        let called = reached.find_map(|value| {
+            let op = op(function, value)?;
+            matches!(op.lower, Lower::Scalar(scalar) if CALLED.contains(&scalar)).then_some(op.name)
+        });
+        Some(match called {
+            Some(name) => format!("the weights pass through `{name}`"),
+            None => "the weights are multiplied or divided with each other".to_owned(),
+        })
+    }
+
+    /// Why the derivative does not tell all of the function: it may jump where its derivative is zero. The comparisons that are looked for
+    /// are those of the derivative alone, of functions that are continuous.
+    fn jump(&self, function: &Function, names: &[String]) -> Option<String> {
+        dependents(function, names).into_iter().find_map(|value| {
+            let op = op(function, value)?;
+            let is_silent = matches!(op.vjp, Vjp::Zero(_) | Vjp::None(_));
+            is_silent.then(|| format!("the weights pass through `{}`, where outputs may jump", op.name))
+        })
+    }
+}
+
+/// The parameters of such names.
+fn sources(function: &Function, names: &[String]) -> HashSet<Value> {
+    let is_named = |param: &&Value| {
+        let name = nodes::param_name(function, **param);
+        names.iter().any(|known| **known == *name)
+    };
+    function.params.iter().filter(is_named).copied().collect()
+}
+
+/// The values that change with those parameters, in order.
+fn dependents(function: &Function, names: &[String]) -> Vec<Value> {
+    let from: Vec<Value> = sources(function, names).into_iter().collect();
+    let found = dataflow::dependents(function, &from);
+    function
+        .nodes
+        .ids()
+        .filter(|value| found.contains(value))
+        .collect()
+}
+
+/// What a comparison of reals compares; a sign is a comparison with zero.
+fn switch(function: &Function, value: Value) -> Option<(Value, Option<Value>)> {
+    let args = function.args(value);
+    match (&op(function, value)?.lower, args) {
+        (Lower::Scalar(Scalar::Le | Scalar::Lt), [left, right]) => Some((*left, Some(*right))),
+        (Lower::Scalar(Scalar::Sign), [only]) => Some((*only, None)),
+        _ => None,
+    }
+}
+
+fn op(function: &Function, value: Value) -> Option<&'static OpDef> {
+    match &function.nodes[value].kind {
+        NodeKind::Apply { op, .. } => Some(op.0),
+        NodeKind::Param(_) => None,
+    }
+}

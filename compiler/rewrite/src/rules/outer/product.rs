@@ -1,0 +1,97 @@
+//! Products of tensors whose axes have letters.
+
+use bnnc_base::shape::{Dim, Shape, Symbol};
+use bnnc_graph::function::Value;
+
+/// A product of tensors whose axes have letters.
+#[derive(Clone, Debug)]
+pub struct Product {
+    /// The tensors.
+    pub factors: Vec<(Value, Vec<char>)>,
+    /// What multiplies them.
+    pub coefficient: f64,
+}
+
+impl Product {
+    /// One factor.
+    pub fn of(value: Value, letters: &[char]) -> Product {
+        Product {
+            factors: vec![(value, letters.to_vec())],
+            coefficient: 1.0,
+        }
+    }
+
+    /// Whether a factor has the letter.
+    pub fn has(&self, letter: char) -> bool {
+        self.factors.iter().any(|(_, letters)| letters.contains(&letter))
+    }
+
+    /// The product summed over those of the letters that no factor has; `None` where one of them has no known size.
+    pub fn repeated<'a>(self, letters: impl Iterator<Item = &'a char>, sizes: &Sizes) -> Option<Product> {
+        let mut count = 1.0;
+        for letter in letters.filter(|letter| !self.has(**letter)) {
+            count *= sizes.of(*letter).fixed()? as f64;
+        }
+        Some(self.scaled(count))
+    }
+
+    /// A multiple.
+    pub fn scaled(mut self, factor: f64) -> Product {
+        self.coefficient *= factor;
+        self
+    }
+
+    /// The product of two.
+    pub fn times(&self, other: &Product) -> Product {
+        Product {
+            factors: [self.factors.as_slice(), &other.factors].concat(),
+            coefficient: self.coefficient * other.coefficient,
+        }
+    }
+}
+
+/// The sizes of letters.
+#[derive(Clone, Debug, Default)]
+pub struct Sizes(Vec<(char, Dim)>);
+
+impl Sizes {
+    /// Adds the letters of a tensor.
+    pub fn add(&mut self, letters: &[char], shape: &Shape) {
+        for (letter, dim) in letters.iter().zip(shape.dims()) {
+            if !self.0.iter().any(|(known, _)| known == letter) {
+                self.0.push((*letter, *dim));
+            }
+        }
+    }
+
+    /// The letters, in the order in which they came.
+    pub fn letters(&self) -> impl Iterator<Item = &char> {
+        self.0.iter().map(|(letter, _)| letter)
+    }
+
+    /// A capital letter of this size that was not there; none after the last.
+    pub fn fresh(&mut self, dim: Dim) -> Option<char> {
+        let letter = ('A'..='Z').find(|letter| !self.letters().any(|known| known == letter))?;
+        self.0.push((letter, dim));
+        Some(letter)
+    }
+
+    /// The size of a letter; 1 for an unknown one.
+    pub fn of(&self, letter: char) -> Dim {
+        let known = self.0.iter().find(|(known, _)| *known == letter);
+        known.map_or(Dim::Fixed(1), |(_, dim)| *dim)
+    }
+
+    /// The number of elements of a tensor with these letters, where symbols have sizes that are usual.
+    pub fn count(&self, letters: &[char]) -> f64 {
+        let size = |letter: &char| match self.of(*letter) {
+            Dim::Fixed(size) => size as f64,
+            Dim::Symbol(Symbol::Columns) => 10.0,
+            Dim::Symbol(Symbol::Draws | Symbol::KlDraws) => 16.0,
+            Dim::Symbol(Symbol::Selected) => 128.0,
+            Dim::Symbol(Symbol::Batch) => 256.0,
+            Dim::Symbol(Symbol::Examples) => 4096.0,
+        };
+        letters.iter().map(size).product()
+    }
+}

@@ -1,0 +1,70 @@
+//! What collapsed inference is worth: `cargo run --release --example collapsed -- line 100 --svg line.svg`.
+//!
+//! `line TRIALS` is how far predictives of Bayesian linear regression from a few draws are from the true one; `sigmoid TRIALS` the error of means
+//! of a sigmoid; `cubic SEEDS` bands of a network on twenty rows, from 2000 draws, from ten, and from the same ten collapsed, of `cubic.bnn`;
+//! `tables NAME ..` yacht, energy, concrete (all without a name) over their standard splits, of their `collapsed.bnn`.
+//! Options: `--svg FILE`, `--data NAME=PATH` and `--set ITEM.OPTION=VALUE` as of `bnnc run`.
+
+mod cubic;
+#[path = "../laplace/figure.rs"]
+mod figure;
+mod line;
+#[allow(dead_code, reason = "nothing is predicted at other rows")]
+#[path = "../runs.rs"]
+mod runs;
+mod sigmoid;
+mod tables;
+
+use bnnc_data::metrics::mean_and_standard_error;
+use bnnc_wmi::head::Term;
+use runs::{count, show};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    show(|words, wish| match *words {
+        ["line", trials] => line::picture(count(trials)?),
+        ["sigmoid", trials] => sigmoid::picture(count(trials)?),
+        ["cubic", seeds] => cubic::picture(wish, count(seeds)?),
+        ["tables", ref names @ ..] => tables::picture(&wish, names),
+        _ => Err("what? `line TRIALS`, `sigmoid TRIALS`, `cubic SEEDS` or `tables NAME ..`".into()),
+    })
+}
+
+/// The boxes of weights, as in `box = range` and `box = moments`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    Range,
+    Moments,
+}
+
+/// A slope times a weight that is uniform over the box of its draws.
+fn term(slope: f64, draws: impl Iterator<Item = f64> + Clone, extent: Extent) -> Term {
+    let (lower, upper) = match extent {
+        Extent::Range => (
+            draws.clone().fold(f64::INFINITY, f64::min),
+            draws.fold(f64::NEG_INFINITY, f64::max),
+        ),
+        Extent::Moments => {
+            let count = draws.clone().count() as f64;
+            let mean = draws.clone().sum::<f64>() / count;
+            let variance = draws.map(|draw| (draw - mean).powi(2)).sum::<f64>() / count;
+            // A uniform on mean +- half has the variance half^2 / 3.
+            let half = (3.0 * variance).sqrt();
+            (mean - half, mean + half)
+        }
+    };
+    Term { slope, lower, upper }
+}
+
+/// A mean with its standard error.
+fn cell(values: &[f64]) -> String {
+    match mean_and_standard_error(values) {
+        (mean, Some(error)) => format!("{mean:.4} ± {error:.4}"),
+        (mean, None) => format!("{mean:.4}"),
+    }
+}
+
+/// Differences, pair by pair.
+fn differences(of: &[f64], from: &[f64]) -> Vec<f64> {
+    of.iter().zip(from).map(|(of, from)| of - from).collect()
+}

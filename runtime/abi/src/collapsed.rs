@@ -1,0 +1,109 @@
+//! Collapsed inference: the program that says how an observation depends on weights that are integrated over, and the options that say how (Zeng and Van den Broeck
+//! 2023, "Collapsed Inference for Bayesian Deep Learning").
+//!
+//! The posterior is a mixture over the iterates of gradient descent. Within each component the collapsed weights are independent uniforms on one box, which
+//! all components share and which spans what the iterates did; the other sites have the values of the iterate.
+
+use crate::code::Artifact;
+use crate::iterates::Swag;
+use crate::laplace::{Likelihood, Weights};
+
+/// The part of an infer that integrates over some weights.
+///
+/// `local` has, besides states and data ports, the inputs `STATE/index` `[selected]` (int) and `STATE/chosen` `[selected]` (real, 1 where the column is an
+/// element of this state, else 0 with index 0) for each of `weights`; a column is one of the collapsed weights. Where `kinks` is not zero, it also has the
+/// input `moves` `[batch, selected]`, which is added to those weights, row by row. Its outputs are, at those weights:
+/// - `location` `[batch, outputs]`: the mean of a Normal, or logits.
+/// - `scale` `[batch, outputs]`: the standard deviation of a Normal at the iterate (at no moves); absent for classes.
+/// - `target` `[batch, outputs]`: the observed value of a Normal, on the model's scale; absent for classes.
+/// - `location/slope` `[batch, outputs, selected]`: its derivatives in the collapsed weights.
+/// - `kinks` `[batch, kinks]` and `kinks/slope` `[batch, kinks, selected]`: what the pieces are divided by. Between two points where no element changes its
+///   sign, `location` and `kinks` are affine in the collapsed weights.
+///
+/// [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each state that moves: the iterates.
+#[derive(Clone)]
+pub struct Collapsed {
+    /// How the iterates are made. Its covariance is [`crate::iterates::Covariance::Snapshots`].
+    pub iterates: Swag,
+    /// The sites whose elements may be collapsed.
+    pub weights: Vec<Weights>,
+    /// Elements of `location`.
+    pub outputs: usize,
+    /// What the observation is, given `location`: [`Likelihood::Other`] where `form` is [`Form::Sampled`].
+    pub likelihood: Likelihood,
+    /// How the location depends on the collapsed weights.
+    pub form: Form,
+    /// Whether the scale of a Normal depends on weights that may be collapsed. It is held at the iterate.
+    pub held: bool,
+    /// The program; absent where the form is [`Form::Sampled`].
+    pub local: Option<Artifact>,
+    /// What is collapsed and how.
+    pub options: Options,
+}
+
+/// How the location depends on the weights that may be collapsed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Affine: sums of uniforms, in closed form.
+    Affine,
+    /// Affine between kinks.
+    Piecewise {
+        /// How many there are.
+        kinks: usize,
+        /// Whether some of them depend on others; where not, each is affine over the whole box.
+        nested: bool,
+    },
+    /// Otherwise, with the reason in words: the weights are drawn from the box.
+    Sampled(String),
+}
+
+/// What is collapsed and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// The box.
+    pub extent: Extent,
+    /// How many weights are integrated over in one row and output, those that move it most; 0 takes all. The others have the values of the iterate.
+    pub weights: usize,
+    /// How many units (kinks) keep their weights among those that may be collapsed; 0 takes all.
+    pub units: usize,
+    /// Whether the choice of weights is one for all rows, by the mean over the training rows; else each row has its own.
+    pub fixed: bool,
+    /// What the noise of a Normal is.
+    pub noise: Noise,
+    /// What the sigmoid of classes is.
+    pub sigmoid: Sigmoid,
+    /// Draws from the box per iterate, where the form is [`Form::Sampled`].
+    pub draws: usize,
+}
+
+/// The box of a weight from its iterates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// From the smallest to the largest.
+    Range,
+    /// The mean plus and minus the square root of 3 standard deviations, which keeps the variance.
+    Moments,
+}
+
+/// The noise of a Normal likelihood.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Noise {
+    /// As it is.
+    Normal,
+    /// A triangle of radius `alpha` standard deviations, mixed with the Normal of its mean and variance.
+    Triangular {
+        /// The radius over the standard deviation.
+        alpha: f64,
+        /// The weight of the Normal in the mixture.
+        floor: f64,
+    },
+}
+
+/// The probability of a class from its logit against the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sigmoid {
+    /// As it is.
+    Exact,
+    /// The cubic that is closest in mean square among those with continuous slope.
+    Cubic,
+}

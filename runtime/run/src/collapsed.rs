@@ -1,0 +1,113 @@
+//! Predictions with some weights integrated over a box that spans the iterates (Zeng and Van den Broeck 2023).
+//!
+//! The posterior is a mixture over the iterates: within each, the chosen weights are uniform on the box, and all others have the values of the
+//! iterate. Where the location of an observation is affine in the chosen weights, or affine between kinks, the integrals are exact.
+
+pub mod boxes;
+pub mod choice;
+pub mod classes;
+pub mod function;
+pub mod integrals;
+pub mod local;
+pub mod memory;
+pub mod mixture;
+pub mod moves;
+pub mod normals;
+pub mod pieces;
+pub mod report;
+pub mod sampled;
+pub mod tally;
+
+use crate::codes;
+use crate::fit::{Context, Stop};
+use crate::iterates::{self, Collected};
+use crate::laplace::predictor::Forecaster;
+use crate::predict::Predictor;
+use crate::states::Values;
+use bnnc_abi::collapsed::{Collapsed, Form};
+use bnnc_abi::laplace::Likelihood;
+use bnnc_abi::manifest::{Infer, OutputKind, Work};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_data::{Dataset, Rows};
+use boxes::Boxes;
+use choice::Choice;
+use integrals::Integrals;
+use tally::Tally;
+
+/// The part of an infer that integrates over weights, where it does.
+pub fn part(infer: &Infer) -> Option<&Collapsed> {
+    match &infer.work {
+        Work::Collapsed(collapsed) => Some(collapsed),
+        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) | Work::Swag(_) | Work::Ensemble(_) => None,
+    }
+}
+
+/// Whether the integrals have exact forms. Else the weights are drawn from the box.
+pub fn is_exact(infer: &Infer, collapsed: &Collapsed) -> bool {
+    let sizes = infer.output.shape.static_sizes().unwrap_or_default();
+    let elements: usize = sizes.iter().product();
+    let fits = match (collapsed.likelihood, &infer.output.kind) {
+        (Likelihood::Normal, _) => collapsed.outputs == elements,
+        (Likelihood::Categorical, OutputKind::Classes(count)) => *count == collapsed.outputs && elements == 1,
+        (Likelihood::Bernoulli, _) => collapsed.outputs == 1 && elements == 1,
+        (Likelihood::Categorical | Likelihood::Other, _) => false,
+    };
+    fits && collapsed.local.is_some() && !matches!(collapsed.form, Form::Sampled(_))
+}
+
+/// The draws that predictions are made of, with so many iterates: quantiles, where integrals are exact.
+pub fn draws(infer: &Infer, collapsed: &Collapsed, iterates: usize) -> usize {
+    match is_exact(infer, collapsed) {
+        true => infer.predictive_draws,
+        false => iterates::predictive_draws(infer, iterates * collapsed.options.draws.max(1)),
+    }
+}
+
+/// Predictions for rows whose target may be unknown, from the states at so many iterates.
+///
+/// # Errors
+/// Columns that do not fit, or a limit.
+pub fn forecaster<'a>(
+    (infer, collapsed): (&'a Infer, &'a Collapsed),
+    (values, iterates, choice): (&'a Values, usize, &Choice),
+    (rows, is_known): (&Rows, bool),
+    dataset: &Dataset,
+    (draws, context): (usize, &'a Context),
+) -> Result<Forecaster<'a>, Stop> {
+    if is_exact(infer, collapsed) {
+        let found = (values, iterates, choice);
+        let rows = (rows, is_known);
+        let integrals = Integrals::new((infer, collapsed), found, rows, dataset, (draws, context))?;
+        return Ok(Forecaster::Integrated(Box::new(integrals)));
+    }
+    let boxes = Boxes::new(collapsed, values, iterates);
+    let drawn = sampled::drawn((infer, collapsed), (values, &boxes), context);
+    let mut predictor = Predictor::with_target(infer, rows, dataset, (draws, is_known), context)?;
+    predictor.set_parameters(&drawn)?;
+    Ok(Forecaster::Drawn(Box::new(predictor)))
+}
+
+/// What is worth knowing of iterates that a box is made of, and of integrals over it.
+pub fn warnings(
+    infer: &Infer,
+    collapsed: &Collapsed,
+    found: &Collected,
+    tally: Option<&Tally>,
+) -> Vec<Diagnostic> {
+    let mut warnings = Vec::new();
+    let is_point = found.choice.columns.is_empty();
+    if found.draws < 2 {
+        warnings.push(codes::point(&infer.name, "there is one iterate"));
+    } else if is_point {
+        let why = format!(
+            "the {} iterates agree in every weight that may be collapsed",
+            found.draws
+        );
+        warnings.push(codes::point(&infer.name, &why));
+    }
+    let is_shared = tally.is_some_and(|tally| tally.is_shared);
+    if is_shared && collapsed.likelihood == Likelihood::Categorical {
+        warnings.push(codes::others_held(&infer.name));
+    }
+    warnings
+}

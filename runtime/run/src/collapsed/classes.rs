@@ -1,0 +1,326 @@
+//! Predictions of classes and truth values: means of sigmoids over weights, averaged over the iterates.
+//!
+//! The probability of a class is that of its logit against the others, whose logits are held at the iterate; so the probabilities of all classes are
+//! normalised at the end.
+
+use crate::collapsed::function::Part;
+use crate::collapsed::integrals::Around;
+use crate::predict::Predictive;
+use bnnc_abi::collapsed::Sigmoid;
+use bnnc_kernels::pool::Pool;
+use bnnc_wmi::head::{CUBIC_END_L2, Head, Noise, mean_sigmoid, mean_sigmoid_cubic};
+use std::sync::OnceLock;
+
+/// Halvings of an interval of integration, at most.
+const DEEPEST: usize = 40;
+/// What integrals without a closed form are accurate to, relative to their size.
+const ACCURACY: f64 = 1e-10;
+/// Intervals that are integrated over apart.
+const PANELS: usize = 32;
+/// What a probability may differ from 0 or 1 at the ends of a law.
+const ALL: f64 = 1e-15;
+/// Doublings of the standard deviation within which the ends of a law are looked for.
+const DOUBLINGS: u32 = 20;
+
+/// Writes the probabilities of so many classes; the log likelihood where the right ones are known. The sum over rows of the probabilities before
+/// they are normalised.
+pub fn write(
+    all: &[Around],
+    (classes, sigmoid, right): (usize, Sigmoid, Option<&[i32]>),
+    pool: &Pool,
+    predictive: &mut Predictive,
+) -> f64 {
+    let rows = predictive.rows;
+    let raw = each(rows, pool, &|row| match raw(all, (row, classes), sigmoid) {
+        // The cubic gives nothing to logits far below the others, and so to all of very many equal ones.
+        none if none.iter().sum::<f64>() == 0.0 => self::raw(all, (row, classes), Sigmoid::Exact),
+        found => found,
+    });
+    predictive.draws = 1;
+    predictive.mean.clear();
+    predictive.draw.clear();
+    predictive.probabilities.clear();
+    predictive.log_likelihood.clear();
+    let mut sum = 0.0;
+    for (row, raw) in raw.iter().enumerate() {
+        let total: f64 = raw.iter().sum();
+        sum += total;
+        predictive.probabilities.extend(raw.iter().map(|p| p / total));
+        let class = right.and_then(|right| usize::try_from(right[row]).ok());
+        let known = class.filter(|class| *class < classes);
+        let log = known.map_or(f64::NAN, |class| raw[class].ln() - total.ln());
+        predictive.log_likelihood.push(log);
+    }
+    sum
+}
+
+/// Writes the probability of a truth value; the log likelihood where the right one is known.
+pub fn truth(
+    all: &[Around],
+    (sigmoid, right): (Sigmoid, Option<&[i32]>),
+    pool: &Pool,
+    predictive: &mut Predictive,
+) {
+    let rows = predictive.rows;
+    let both = each(rows, pool, &|row| {
+        let mean = |sign: f64| {
+            let each = all
+                .iter()
+                .map(|around| mean(&around.parts[row], (sign, 0.0), sigmoid));
+            each.sum::<f64>() / all.len().max(1) as f64
+        };
+        vec![mean(-1.0), mean(1.0)]
+    });
+    predictive.draws = 1;
+    predictive.draw.clear();
+    predictive.probabilities.clear();
+    predictive.mean = both.iter().map(|both| both[1]).collect();
+    let log = |(row, both): (usize, &Vec<f64>)| {
+        let value = right.map(|right| usize::from(right[row] != 0));
+        value.map_or(f64::NAN, |value| both[value].ln())
+    };
+    predictive.log_likelihood = both.iter().enumerate().map(log).collect();
+}
+
+/// Computes something for each row, on all threads.
+fn each(rows: usize, pool: &Pool, of: &(dyn Fn(usize) -> Vec<f64> + Sync)) -> Vec<Vec<f64>> {
+    let found: Vec<OnceLock<Vec<f64>>> = (0..rows).map(|_| OnceLock::new()).collect();
+    pool.run(rows, &|_, row| {
+        let _ = found[row].set(of(row));
+    });
+    found.into_iter().filter_map(OnceLock::into_inner).collect()
+}
+
+/// The probability of each class against the others, averaged over the iterates.
+fn raw(all: &[Around], (row, classes): (usize, usize), sigmoid: Sigmoid) -> Vec<f64> {
+    let mut sums = vec![0.0; classes];
+    for around in all {
+        let logits = &around.location[row * classes..(row + 1) * classes];
+        for (class, sum) in sums.iter_mut().enumerate() {
+            let part = &around.parts[row * classes + class];
+            *sum += mean(part, (1.0, -others(logits, class)), sigmoid);
+        }
+    }
+    sums.iter().map(|sum| sum / all.len().max(1) as f64).collect()
+}
+
+/// The log of the sum of the exponentials of all logits but one.
+fn others(logits: &[f64], class: usize) -> f64 {
+    let all = || {
+        logits
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| *at != class)
+            .map(|(_, logit)| *logit)
+    };
+    let largest = all().fold(f64::NEG_INFINITY, f64::max);
+    match largest.is_finite() {
+        true => largest + all().map(|logit| (logit - largest).exp()).sum::<f64>().ln(),
+        false => largest,
+    }
+}
+
+/// The mean of the sigmoid of a function of uniform weights, times a sign, plus a number.
+pub fn mean(part: &Part, (sign, more): (f64, f64), sigmoid: Sigmoid) -> f64 {
+    if let Part::Head(Head { offset, terms, units }) = part
+        && units.is_empty()
+    {
+        let mut terms = terms.clone();
+        terms.iter_mut().for_each(|term| term.slope *= sign);
+        let offset = sign * offset + more;
+        return match sigmoid {
+            Sigmoid::Exact => mean_sigmoid(&terms, offset),
+            Sigmoid::Cubic => mean_sigmoid_cubic(&terms, offset, CUBIC_END_L2),
+        };
+    }
+    let law = part.law(Noise::Normal { sd: 0.0 });
+    let (centre, sd) = (sign * law.mean() + more, law.variance().max(0.0).sqrt());
+    match sign > 0.0 {
+        true => mean_of_law(&|y| 1.0 - law.cdf(y - more), (centre, sd), sigmoid),
+        false => mean_of_law(&|y| law.cdf(more - y), (centre, sd), sigmoid),
+    }
+}
+
+/// The mean of a sigmoid `s` of a variable on an interval `[a, b]` that is above `y` with the probability `above(y)`: `s(a)` and the integral of `s' above`
+/// from `a` to `b`, none of whose terms is negative, so that small means are as accurate as large ones.
+fn mean_of_law(above: &dyn Fn(f64) -> f64, (centre, sd): (f64, f64), sigmoid: Sigmoid) -> f64 {
+    if sd == 0.0 {
+        return value(sigmoid, centre);
+    }
+    let end = |sign: f64, probability: f64| {
+        let places = (0..DOUBLINGS).map(|power| centre + sign * sd * f64::from(1_u32 << power));
+        let mut reached = places.filter(|y| (above(*y) - probability).abs() <= ALL);
+        reached
+            .next()
+            .unwrap_or(centre + sign * sd * f64::from(1_u32 << DOUBLINGS))
+    };
+    let (from, to) = (end(-1.0, 1.0), end(1.0, 0.0));
+    let of = |y: f64| slope(sigmoid, y) * above(y);
+    let least = value(sigmoid, from);
+    let width = (to - from) / PANELS as f64;
+    let panel = |at: usize| {
+        let (low, high) = (from + at as f64 * width, from + (at + 1) as f64 * width);
+        ((low, high), (of(low), of(0.5 * (low + high)), of(high)))
+    };
+    let rough = |((low, high), (first, middle, last)): ((f64, f64), (f64, f64, f64))| {
+        (high - low) * (first + 4.0 * middle + last) / 6.0
+    };
+    let total = least + (0..PANELS).map(|at| rough(panel(at))).sum::<f64>();
+    let accuracy = ACCURACY * total.max(f64::MIN_POSITIVE) / PANELS as f64;
+    let parts = (0..PANELS).map(|at| {
+        let (ends, values) = panel(at);
+        simpson(&of, ends, values, (accuracy, DEEPEST))
+    });
+    least + parts.sum::<f64>()
+}
+
+/// A sigmoid.
+fn value(sigmoid: Sigmoid, y: f64) -> f64 {
+    match sigmoid {
+        Sigmoid::Exact => mean_sigmoid(&[], y),
+        Sigmoid::Cubic => mean_sigmoid_cubic(&[], y, CUBIC_END_L2),
+    }
+}
+
+/// Its derivative.
+fn slope(sigmoid: Sigmoid, y: f64) -> f64 {
+    match sigmoid {
+        Sigmoid::Exact => {
+            let small = (-y.abs()).exp();
+            small / (1.0 + small).powi(2)
+        }
+        // That of (1 + s)^2 (2 - s) / 4 with s = y / end.
+        Sigmoid::Cubic => {
+            let s = (y / CUBIC_END_L2).clamp(-1.0, 1.0);
+            0.75 * (1.0 - s * s) / CUBIC_END_L2
+        }
+    }
+}
+
+/// The integral of a function between two places, by Simpson's rule on halves until it agrees with itself.
+fn simpson(
+    of: &dyn Fn(f64) -> f64,
+    (from, to): (f64, f64),
+    (first, middle, last): (f64, f64, f64),
+    (accuracy, depth): (f64, usize),
+) -> f64 {
+    let (width, centre) = (to - from, 0.5 * (from + to));
+    let (left, right) = (of(0.5 * (from + centre)), of(0.5 * (centre + to)));
+    let whole = width * (first + 4.0 * middle + last) / 6.0;
+    let halves = width * (first + 4.0 * left + 2.0 * middle + 4.0 * right + last) / 12.0;
+    if depth == 0 || (halves - whole).abs() <= 15.0 * accuracy {
+        return halves + (halves - whole) / 15.0;
+    }
+    let half = (0.5 * accuracy, depth - 1);
+    simpson(of, (from, centre), (first, left, middle), half)
+        + simpson(of, (centre, to), (middle, right, last), half)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bnnc_base::special::softplus;
+    use bnnc_wmi::head::{Term, Unit};
+
+    /// `relu(w)` with `w` uniform on `[-1, 1]`: half of it is 0, half uniform on `[0, 1]`.
+    fn rectified(outgoing: f64) -> Part {
+        let terms = vec![Term {
+            slope: 1.0,
+            lower: -1.0,
+            upper: 1.0,
+        }];
+        let units = vec![Unit {
+            outgoing,
+            bias: 0.0,
+            terms,
+        }];
+        Part::Head(Head {
+            offset: 0.0,
+            terms: Vec::new(),
+            units,
+        })
+    }
+
+    /// The mean of the logistic function over `[low, high]`.
+    fn between(low: f64, high: f64) -> f64 {
+        (softplus(high) - softplus(low)) / (high - low)
+    }
+
+    #[test]
+    fn a_unit_in_a_sigmoid() {
+        for (outgoing, more) in [(1.0, 0.0), (3.0, -2.0), (-2.0, 0.7), (40.0, -20.0)] {
+            let want = 0.5 * bnnc_base::special::sigmoid(more)
+                + 0.5 * between(more.min(more + outgoing), more.max(more + outgoing));
+            let got = mean(&rectified(outgoing), (1.0, more), Sigmoid::Exact);
+            assert!((got - want).abs() < 1e-9, "{got} is not {want}");
+            let other = mean(&rectified(outgoing), (-1.0, -more), Sigmoid::Exact);
+            assert!((got + other - 1.0).abs() < 1e-9, "{got} and {other}");
+        }
+    }
+
+    /// Small probabilities are as accurate as large ones, relative to their size: their logarithms are what counts.
+    #[test]
+    fn a_unit_far_below() {
+        for more in [-25.0, -40.0, -300.0] {
+            let want = 0.5 * bnnc_base::special::sigmoid(more) + 0.5 * between(more, more + 1.0);
+            let got = mean(&rectified(1.0), (1.0, more), Sigmoid::Exact);
+            assert!((got / want - 1.0).abs() < 1e-8, "{got} is not {want}");
+        }
+    }
+
+    #[test]
+    fn slopes_of_sigmoids() {
+        for (sigmoid, y) in [
+            (Sigmoid::Exact, 0.7),
+            (Sigmoid::Exact, -3.0),
+            (Sigmoid::Cubic, 1.1),
+            (Sigmoid::Cubic, -2.0),
+        ] {
+            let difference = (value(sigmoid, y + 1e-5) - value(sigmoid, y - 1e-5)) / 2e-5;
+            assert!((slope(sigmoid, y) - difference).abs() < 1e-9);
+        }
+        assert_eq!(slope(Sigmoid::Cubic, 9.0), 0.0);
+    }
+
+    /// Very many equal logits are below the reach of the cubic, each against the others.
+    #[test]
+    fn a_cubic_without_any_probability() {
+        let classes = 64;
+        let around = Around {
+            parts: vec![Part::Head(Head::default()); classes],
+            location: vec![0.0; classes],
+            ..Around::default()
+        };
+        let mut predictive = Predictive {
+            rows: 1,
+            ..Predictive::default()
+        };
+        let right = [3];
+        write(
+            &[around],
+            (classes, Sigmoid::Cubic, Some(&right)),
+            &Pool::new(1),
+            &mut predictive,
+        );
+        assert!((predictive.log_likelihood[0] + 64f64.ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_cubic() {
+        let cubic = |t: f64| {
+            let s: f64 = (t / CUBIC_END_L2).clamp(-1.0, 1.0);
+            0.25 * (1.0 + s).powi(2) * (2.0 - s)
+        };
+        let all = (0..200_000).map(|at| cubic(2.0 * (f64::from(at) + 0.5) / 200_000.0 - 0.3));
+        let want = 0.5 * cubic(-0.3) + 0.5 * all.sum::<f64>() / 200_000.0;
+        let got = mean(&rectified(2.0), (1.0, -0.3), Sigmoid::Cubic);
+        assert!((got - want).abs() < 1e-9, "{got} is not {want}");
+    }
+
+    #[test]
+    fn the_others_of_a_class() {
+        let logits = [1.0, -2.0, 800.0];
+        assert!((others(&logits, 2) - (1f64.exp() + (-2f64).exp()).ln()).abs() < 1e-12);
+        assert!((others(&logits, 0) - 800.0).abs() < 1e-12);
+    }
+}

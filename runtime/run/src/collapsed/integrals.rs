@@ -1,0 +1,392 @@
+//! Predictions with integrals over weights, as blocks of what every prediction says.
+
+use crate::codes;
+use crate::collapsed::boxes::Boxes;
+use crate::collapsed::choice::{Choice, most, scores};
+use crate::collapsed::function::{Function, Part, Spot, tolerance};
+use crate::collapsed::local::{Block, Local, program};
+use crate::collapsed::moves::{Sets, across, to_base};
+use crate::collapsed::normals::Normals;
+use crate::collapsed::pieces::{self, Failure, Place};
+use crate::collapsed::tally::Tally;
+use crate::collapsed::{classes, memory};
+use crate::fit::{Context, Stop};
+use crate::predict::Predictive;
+use crate::states::Values;
+use bnnc_abi::collapsed::{Collapsed, Form};
+use bnnc_abi::laplace::Likelihood;
+use bnnc_abi::manifest::Infer;
+use bnnc_base::fault::Fault;
+use bnnc_data::{Dataset, Rows};
+use bnnc_wmi::head::Head;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Rows of a block where the location has kinks.
+const PIECED_ROWS: usize = 16;
+
+/// Predictions of rows.
+pub struct Integrals<'a> {
+    infer: &'a Infer,
+    collapsed: &'a Collapsed,
+    values: &'a Values,
+    boxes: Boxes,
+    /// The places in the box of the weights of each output, where one choice serves all rows.
+    fixed: Vec<Vec<usize>>,
+    local: Local<'a>,
+    /// The right classes, where they are known.
+    classes: Option<Vec<i32>>,
+    is_known: bool,
+    draws: usize,
+    context: &'a Context,
+    tally: Tally,
+    /// What rounding may make of a slope, relative to the largest.
+    tolerance: f64,
+}
+
+/// What is known of a block of rows around one iterate.
+#[derive(Clone, Debug, Default)]
+pub struct Around {
+    /// The law of the location of each row and output over the box: `[rows, outputs]`.
+    pub parts: Vec<Part>,
+    /// The location at the iterate itself: `[rows, outputs]`.
+    pub location: Vec<f64>,
+    /// The standard deviation of the noise: `[rows, outputs]`.
+    pub scale: Vec<f64>,
+    /// What was observed: `[rows, outputs]`.
+    pub target: Vec<f64>,
+}
+
+impl<'a> Integrals<'a> {
+    /// Prepares predictions of rows whose target may be unknown, by so many quantiles in the place of draws.
+    ///
+    /// # Errors
+    /// Columns that do not fit, or a limit.
+    pub fn new(
+        (infer, collapsed): (&'a Infer, &'a Collapsed),
+        (values, iterates, choice): (&'a Values, usize, &Choice),
+        (rows, is_known): (&Rows, bool),
+        dataset: &Dataset,
+        (draws, context): (usize, &'a Context),
+    ) -> Result<Integrals<'a>, Stop> {
+        let boxes = Boxes::new(collapsed, values, iterates).only(collapsed, values, &choice.columns);
+        let place = |number: &u32| boxes.columns.iter().position(|column| column.number == *number);
+        let places = |numbers: &Vec<u32>| numbers.iter().filter_map(place).collect();
+        let fixed = choice.fixed.iter().map(places).collect();
+        let numbers = memory::per_row(collapsed, boxes.columns.len(), (iterates, draws));
+        let around = (values, &boxes);
+        let local = Local::new(
+            (infer, collapsed),
+            around,
+            (rows, is_known),
+            (dataset, numbers),
+            context,
+        )?;
+        Ok(Integrals {
+            infer,
+            collapsed,
+            values,
+            fixed,
+            local,
+            classes: right(infer, collapsed, (rows, is_known), dataset)?,
+            is_known,
+            draws,
+            context,
+            tally: Tally::of(&boxes),
+            tolerance: tolerance(program(infer, collapsed)?.plan.precision),
+            boxes,
+        })
+    }
+
+    /// How the integrals were made, so far.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Goes on with other rows, whose target is unknown.
+    ///
+    /// # Errors
+    /// Columns that do not fit.
+    pub fn replace_rows(&mut self, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
+        let numbers = memory::per_row(
+            self.collapsed,
+            self.boxes.columns.len(),
+            (self.boxes.iterates, self.draws),
+        );
+        let around = (self.values, &self.boxes);
+        let programs = (self.infer, self.collapsed);
+        self.local = Local::new(programs, around, (rows, false), (dataset, numbers), self.context)?;
+        (self.classes, self.is_known) = (None, false);
+        Ok(())
+    }
+
+    /// All predictive quantities, by blocks of rows in order.
+    ///
+    /// # Errors
+    /// A bug of the machine; outputs that share weights, or too many pieces.
+    pub fn run(&mut self, mut take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
+        let most = match self.collapsed.form {
+            Form::Affine | Form::Sampled(_) => usize::MAX,
+            // All iterates of a block are held at once, and each may be cut into many pieces.
+            Form::Piecewise { .. } => PIECED_ROWS,
+        };
+        let (rows, size) = (self.local.rows(), self.local.rows_per_call.clamp(1, most));
+        let normals = Normals::new(self.collapsed, self.draws);
+        let mut predictive = Predictive::default();
+        for first in (0..rows).step_by(size) {
+            let range = first..rows.min(first + size);
+            let iterates = 0..self.boxes.iterates;
+            let all = iterates
+                .map(|iterate| self.around(iterate, &range))
+                .collect::<Result<Vec<Around>, Stop>>()?;
+            let (outputs, pool) = (self.collapsed.outputs, &self.context.pool);
+            predictive.rows = range.len();
+            match self.collapsed.likelihood {
+                Likelihood::Normal => normals.write(&all, (outputs, self.is_known), pool, &mut predictive),
+                Likelihood::Categorical => {
+                    let right = self.classes.as_ref().map(|classes| &classes[range.clone()]);
+                    let sigmoid = self.collapsed.options.sigmoid;
+                    self.tally.raw += classes::write(&all, (outputs, sigmoid, right), pool, &mut predictive);
+                }
+                Likelihood::Bernoulli => {
+                    let right = self.classes.as_ref().map(|classes| &classes[range.clone()]);
+                    let sigmoid = self.collapsed.options.sigmoid;
+                    classes::truth(&all, (sigmoid, right), pool, &mut predictive);
+                }
+                Likelihood::Other => {
+                    let why = format!("`{}` has no exact integral", self.infer.name);
+                    return Err(Fault::Bug(why).into());
+                }
+            }
+            self.tally.rows += range.len() as u64;
+            take(range, &mut predictive);
+        }
+        Ok(())
+    }
+
+    /// The functions of a block of rows around an iterate.
+    fn around(&mut self, iterate: usize, rows: &Range<usize>) -> Result<Around, Stop> {
+        let mut here = Block::default();
+        match self.collapsed.form {
+            Form::Affine => self.local.evaluate(iterate, rows, None, &mut here)?,
+            Form::Piecewise { .. } | Form::Sampled(_) => self.local.values(iterate, rows, &mut here)?,
+        }
+        let mut around = Around {
+            parts: vec![Part::Head(Head::default()); here.location.len()],
+            ..Around::default()
+        };
+        let mut used = Used::new(rows.len(), self.collapsed.outputs);
+        match self.collapsed.form {
+            Form::Affine => self.affine(iterate, &here, &mut around, &mut used),
+            Form::Piecewise { nested, .. } => {
+                self.piecewise((iterate, rows), nested, &mut around, &mut used)?
+            }
+            Form::Sampled(_) => {
+                let why = format!("`{}` has no exact integral", self.infer.name);
+                return Err(Fault::Bug(why).into());
+            }
+        }
+        if let Some((one, other)) = used.shared() {
+            match self.collapsed.likelihood {
+                Likelihood::Normal => {
+                    return Err(codes::shared_outputs(&self.infer.name, (one, other)).into());
+                }
+                Likelihood::Categorical | Likelihood::Bernoulli | Likelihood::Other => {
+                    self.tally.is_shared = true;
+                }
+            }
+        }
+        (around.location, around.scale, around.target) = (here.location, here.scale, here.target);
+        Ok(around)
+    }
+
+    fn affine(&mut self, iterate: usize, here: &Block, around: &mut Around, used: &mut Used) {
+        let values = self.boxes.at(iterate);
+        for output in 0..self.collapsed.outputs {
+            let sets = self.sets([here, here], output);
+            for row in 0..here.rows {
+                let spot = self.spot(&sets, row, output);
+                let head = spot.affine(here, |place| values[place]);
+                around.parts[row * self.collapsed.outputs + output] = Part::Head(head);
+                used.add(&spot, &[here]);
+            }
+        }
+        self.tally.affine += around.parts.len() as u64;
+    }
+
+    fn piecewise(
+        &mut self,
+        (iterate, rows): (usize, &Range<usize>),
+        is_nested: bool,
+        around: &mut Around,
+        used: &mut Used,
+    ) -> Result<(), Stop> {
+        let all = Sets::all(&self.boxes);
+        let (mut base, mut other) = (Block::default(), Block::default());
+        let moves = to_base(&self.boxes, iterate, &all, rows.len());
+        self.local.evaluate(iterate, rows, Some(&moves), &mut base)?;
+        let is_chosen = self.is_chosen();
+        if is_chosen {
+            let moves = across(&self.boxes, iterate, &all, &base);
+            self.local.evaluate(iterate, rows, Some(&moves), &mut other)?;
+        }
+        let all_sets = (0..self.collapsed.outputs).map(|output| self.sets([&base, &other], output));
+        let all_sets: Vec<Sets> = all_sets.collect();
+        let mut chosen = Block::default();
+        for (output, sets) in all_sets.iter().enumerate() {
+            if is_chosen {
+                let moves = to_base(&self.boxes, iterate, sets, rows.len());
+                self.local.evaluate(iterate, rows, Some(&moves), &mut chosen)?;
+            }
+            let here = if is_chosen { &chosen } else { &base };
+            let crosses = (0..rows.len()).any(|row| self.spot(sets, row, output).crosses(here));
+            if crosses && !is_nested && (is_chosen || output == 0) {
+                let moves = across(&self.boxes, iterate, sets, here);
+                self.local.evaluate(iterate, rows, Some(&moves), &mut other)?;
+            }
+            let across = if crosses && !is_nested { &other } else { here };
+            for row in 0..rows.len() {
+                let spot = self.spot(sets, row, output);
+                used.add(&spot, &[here, across]);
+                let part = match spot.function(here, across, is_nested) {
+                    Function::Head(head) if head.units.is_empty() => {
+                        self.tally.affine += 1;
+                        Part::Head(head)
+                    }
+                    Function::Head(head) => {
+                        self.tally.units += 1;
+                        Part::Head(head)
+                    }
+                    Function::Pieces => {
+                        let place = Place {
+                            boxes: &self.boxes,
+                            places: sets.of(row),
+                            iterate,
+                            row: rows.start + row,
+                            output,
+                            is_nested,
+                            tolerance: self.tolerance,
+                        };
+                        used.add_all(&spot);
+                        self.tally.pieces += 1;
+                        let law = pieces::law(&place, &mut self.local, (here, row));
+                        Part::Pieces(law.map_err(|failure| failed(&self.infer.name, &place, failure))?)
+                    }
+                };
+                around.parts[row * self.collapsed.outputs + output] = part;
+            }
+        }
+        Ok(())
+    }
+
+    fn spot<'b>(&'b self, sets: &'b Sets, row: usize, output: usize) -> Spot<'b> {
+        Spot {
+            boxes: &self.boxes,
+            places: sets.of(row),
+            row,
+            output,
+            tolerance: self.tolerance,
+        }
+    }
+
+    /// Whether some weights of the box keep the values of the iterate.
+    fn is_chosen(&self) -> bool {
+        let count = self.collapsed.options.weights;
+        !self.fixed.is_empty() || (count > 0 && count < self.boxes.columns.len())
+    }
+
+    /// The weights that are integrated over for one output: those of all rows, or those that move it most in each.
+    fn sets(&self, blocks: [&Block; 2], output: usize) -> Sets {
+        if !self.is_chosen() {
+            return Sets::all(&self.boxes);
+        }
+        if let Some(places) = self.fixed.get(output) {
+            return Sets::same(places.clone());
+        }
+        let of_row = |row: usize| {
+            let scores = scores(&self.boxes, (row, output), blocks);
+            most(&scores, self.collapsed.options.weights)
+        };
+        Sets::of_rows((0..blocks[0].rows).map(of_row).collect())
+    }
+}
+
+/// Why a row has no integral.
+fn failed(infer: &str, place: &Place<'_>, failure: Failure) -> Stop {
+    match failure {
+        Failure::TooMany(too_many) => {
+            let why = format!("has kinks that depend on each other or share weights: {too_many}");
+            codes::too_many_pieces(infer, place.row, &why).into()
+        }
+        Failure::Apart(count) => {
+            let why = format!(
+                "has pieces that are bent in other ways than a ReLU, beside {count} weights that bend nothing"
+            );
+            codes::too_many_pieces(infer, place.row, &why).into()
+        }
+        Failure::Fault(fault) => fault.into(),
+    }
+}
+
+/// Which weights move which outputs of which rows, as far as they are integrated over.
+struct Used {
+    outputs: usize,
+    /// `[rows, outputs]`.
+    places: Vec<Vec<usize>>,
+}
+
+impl Used {
+    fn new(rows: usize, outputs: usize) -> Used {
+        let count = if outputs > 1 { rows * outputs } else { 0 };
+        Used {
+            outputs,
+            places: vec![Vec::new(); count],
+        }
+    }
+
+    fn add(&mut self, spot: &Spot<'_>, blocks: &[&Block]) {
+        if self.outputs < 2 {
+            return;
+        }
+        let moves = |place: &usize| {
+            let mut blocks = blocks.iter();
+            blocks.any(|block| block.slope_of(spot.row, spot.output)[*place] != 0.0)
+        };
+        let places = spot.places.iter().copied().filter(moves);
+        self.places[spot.row * self.outputs + spot.output] = places.collect();
+    }
+
+    /// All weights, where pieces are not known.
+    fn add_all(&mut self, spot: &Spot<'_>) {
+        if self.outputs > 1 {
+            self.places[spot.row * self.outputs + spot.output] = spot.places.to_vec();
+        }
+    }
+
+    /// Two outputs of a row that a weight moves.
+    fn shared(&self) -> Option<(usize, usize)> {
+        let mut rows = self.places.chunks(self.outputs.max(1));
+        rows.find_map(|outputs| {
+            let mut owners = HashMap::new();
+            let of = |(output, places): (usize, &'_ Vec<usize>)| {
+                places.iter().map(move |at| (output, *at)).collect::<Vec<_>>()
+            };
+            let mut all = outputs.iter().enumerate().flat_map(of);
+            all.find_map(|(output, place)| owners.insert(place, output).map(|before| (before, output)))
+        })
+    }
+}
+
+/// The right classes of rows, where they are needed and known.
+fn right(
+    infer: &Infer,
+    collapsed: &Collapsed,
+    (rows, is_known): (&Rows, bool),
+    dataset: &Dataset,
+) -> Result<Option<Vec<i32>>, Stop> {
+    let name = dataset.target.as_ref().unwrap_or(&infer.output.name);
+    match collapsed.likelihood {
+        Likelihood::Categorical | Likelihood::Bernoulli if is_known => Ok(Some(rows.ints(name)?)),
+        Likelihood::Categorical | Likelihood::Bernoulli | Likelihood::Normal | Likelihood::Other => Ok(None),
+    }
+}

@@ -1,0 +1,276 @@
+//! Mixtures of laws with equal weights: their moments, their density, and their quantiles by root finding.
+
+use bnnc_data::metrics::log_mean_exp;
+use bnnc_wmi::head::Law;
+
+/// What a part of a distribution may differ from a line in its middle, relative to its probability, before it is divided.
+const BENT: f64 = 0.02;
+/// Where two places are one, in standard deviations.
+const NEAR: f64 = 1e-9;
+/// What exact quantiles are accurate to, in standard deviations.
+const EXACT: f64 = 1e-12;
+/// Steps of a root finder, at most.
+const STEPS: usize = 200;
+
+/// A mixture with equal weights.
+#[derive(Clone, Debug)]
+pub struct Mixture {
+    parts: Vec<Law>,
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation.
+    pub sd: f64,
+}
+
+impl Mixture {
+    /// Of one law at least.
+    pub fn new(parts: Vec<Law>) -> Mixture {
+        let count = parts.len().max(1) as f64;
+        let mean = parts.iter().map(Law::mean).sum::<f64>() / count;
+        // The mean of the variances, and the variance of the means.
+        let spread = parts
+            .iter()
+            .map(|part| part.variance() + (part.mean() - mean).powi(2));
+        let sd = (spread.sum::<f64>() / count).max(0.0).sqrt();
+        // What the mean of equal means is off by is no spread.
+        let sd = if sd <= 8.0 * f64::EPSILON * mean.abs() {
+            0.0
+        } else {
+            sd
+        };
+        Mixture { parts, mean, sd }
+    }
+
+    /// The laws.
+    pub fn parts(&self) -> &[Law] {
+        &self.parts
+    }
+
+    /// The log density.
+    pub fn log_density(&self, y: f64) -> f64 {
+        log_mean_exp(self.parts.iter().map(|part| part.log_density(y)))
+    }
+
+    /// The probability of at most `y`.
+    pub fn cdf(&self, y: f64) -> f64 {
+        self.parts.iter().map(|part| part.cdf(y)).sum::<f64>() / self.parts.len().max(1) as f64
+    }
+
+    /// Where quantiles lie that have at least the first probability and at most the second (Cantelli's inequality).
+    fn bracket(&self, first: f64, last: f64) -> (f64, f64) {
+        let reach = |odds: f64| self.sd * odds.sqrt() * (1.0 + 1e-9);
+        (
+            self.mean - reach((1.0 - first) / first),
+            self.mean + reach(last / (1.0 - last)),
+        )
+    }
+
+    /// The quantiles of probabilities that grow, about as exact as linear interpolation between many points.
+    pub fn quantiles(&self, probabilities: &[f64]) -> Table {
+        let mut table = Table {
+            quantiles: vec![self.mean; probabilities.len()],
+            knots: Vec::new(),
+        };
+        let (Some(first), Some(last)) = (probabilities.first(), probabilities.last()) else {
+            return table;
+        };
+        if self.sd > 0.0 {
+            let (low, high) = self.bracket(*first, *last);
+            let ends = [low, high].map(|y| (y, self.cdf(y)));
+            table.knots.push(ends[0]);
+            self.divide(ends, probabilities, 0, &mut table);
+            table.knots.push(ends[1]);
+        }
+        table
+    }
+
+    /// Finds the quantiles of some probabilities, the first of which has the number `first`, between two places.
+    fn divide(&self, ends: [(f64, f64); 2], probabilities: &[f64], first: usize, table: &mut Table) {
+        let [(low, below), (high, above)] = ends;
+        if probabilities.is_empty() {
+            return;
+        }
+        let width = high - low;
+        if width <= NEAR * self.sd {
+            table.quantiles[first..first + probabilities.len()].fill(high);
+            return;
+        }
+        let middle = 0.5 * (low + high);
+        if middle <= low || middle >= high {
+            table.quantiles[first..first + probabilities.len()].fill(high);
+            return;
+        }
+        let inside = self.cdf(middle);
+        let bend = (inside - 0.5 * (below + above)).abs();
+        if bend <= BENT * (above - below) && width <= self.sd {
+            table.knots.push((middle, inside));
+            for (at, probability) in probabilities.iter().enumerate() {
+                table.quantiles[first + at] =
+                    inverse([(low, below), (middle, inside), (high, above)], *probability);
+            }
+            return;
+        }
+        let split = probabilities.partition_point(|probability| *probability <= inside);
+        let (left, right) = probabilities.split_at(split);
+        self.divide([(low, below), (middle, inside)], left, first, table);
+        table.knots.push((middle, inside));
+        self.divide([(middle, inside), (high, above)], right, first + split, table);
+    }
+
+    /// A quantile, exact but for rounding; `knots` are places with their probabilities in order, between which it is looked for.
+    pub fn quantile(&self, probability: f64, knots: &[(f64, f64)]) -> f64 {
+        if self.sd <= 0.0 {
+            return self.mean;
+        }
+        let wide = self.bracket(probability, probability);
+        let at = knots.partition_point(|(_, found)| *found < probability);
+        let low = at.checked_sub(1).and_then(|at| knots.get(at)).copied();
+        let high = knots.get(at).copied();
+        let low = low.unwrap_or_else(|| (wide.0, self.cdf(wide.0)));
+        let high = high.unwrap_or_else(|| (wide.1, self.cdf(wide.1)));
+        let off = |(y, found): (f64, f64)| (y, found - probability);
+        root(
+            &|y| self.cdf(y) - probability,
+            off(low),
+            off(high),
+            EXACT * self.sd,
+        )
+    }
+}
+
+/// Quantiles, and the places where the distribution was asked.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// The quantiles.
+    pub quantiles: Vec<f64>,
+    /// Places with their probabilities, in order.
+    pub knots: Vec<(f64, f64)>,
+}
+
+/// Where a monotone function through three points has a value: by the quadratic of the inverse, where it is monotone too, else by lines.
+fn inverse(points: [(f64, f64); 3], value: f64) -> f64 {
+    let [(x0, f0), (x1, f1), (x2, f2)] = points;
+    let ((xa, fa), (xb, fb)) = if value <= f1 {
+        ((x0, f0), (x1, f1))
+    } else {
+        ((x1, f1), (x2, f2))
+    };
+    if fb <= fa {
+        return xb;
+    }
+    let line = xa + (value - fa) / (fb - fa) * (xb - xa);
+    if f1 <= f0 || f2 <= f1 {
+        return line.clamp(xa, xb);
+    }
+    // Newton's form through (f0, x0), (f1, x1), (f2, x2).
+    let (first, second) = ((x1 - x0) / (f1 - f0), (x2 - x1) / (f2 - f1));
+    let bend = (second - first) / (f2 - f0);
+    let quadratic = x0 + (value - f0) * (first + (value - f1) * bend);
+    quadratic.clamp(xa, xb)
+}
+
+/// The place where a function that grows from at most 0 to at least 0 crosses it (Chandrupatla 1997: inverse quadratic steps where they are
+/// safe, else halving).
+fn root(of: &dyn Fn(f64) -> f64, low: (f64, f64), high: (f64, f64), near: f64) -> f64 {
+    let ((mut a, mut fa), (mut b, mut fb)) = (high, low);
+    if fa == 0.0 || fa.signum() == fb.signum() {
+        // The ends are exact but for rounding; what lies outside them is nearest to one of them.
+        return if fa.abs() <= fb.abs() { a } else { b };
+    }
+    let mut part = 0.5;
+    for _ in 0..STEPS {
+        let x = a + part * (b - a);
+        let fx = of(x);
+        let (c, fc) = match fx.signum() == fa.signum() {
+            true => (a, fa),
+            false => {
+                let before = (b, fb);
+                (b, fb) = (a, fa);
+                before
+            }
+        };
+        (a, fa) = (x, fx);
+        let best = if fa.abs() < fb.abs() { a } else { b };
+        let tolerance = near.max(4.0 * f64::EPSILON * best.abs());
+        let limit = tolerance / (b - c).abs().max(f64::MIN_POSITIVE);
+        if fa == 0.0 || (b - a).abs() <= 2.0 * tolerance {
+            return best;
+        }
+        let (xi, phi) = ((a - b) / (c - b), (fa - fb) / (fc - fb));
+        let is_safe = phi * phi < xi && (1.0 - phi).powi(2) < 1.0 - xi;
+        part = match is_safe {
+            true => fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb),
+            false => 0.5,
+        };
+        let limit = limit.min(0.5);
+        part = part.clamp(limit, 1.0 - limit);
+    }
+    if fa.abs() < fb.abs() { a } else { b }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bnnc_wmi::head::{Head, Noise, Term};
+
+    fn law(offset: f64, width: f64, sd: f64) -> Law {
+        let term = Term {
+            slope: 1.0,
+            lower: 0.0,
+            upper: width,
+        };
+        let head = Head {
+            offset,
+            terms: vec![term],
+            units: Vec::new(),
+        };
+        Law::new(&head, Noise::Normal { sd })
+    }
+
+    /// Two uniforms far apart: the distribution is a line on each, and flat between them.
+    #[test]
+    fn uniforms_far_apart() {
+        let mixture = Mixture::new(vec![law(0.0, 1.0, 0.0), law(10.0, 2.0, 0.0)]);
+        assert!((mixture.mean - 5.75).abs() < 1e-12);
+        let variance = (1.0 / 12.0 + 4.0 / 12.0) / 2.0 + 5.25f64.powi(2);
+        assert!((mixture.sd - variance.sqrt()).abs() < 1e-12);
+        let probabilities: Vec<f64> = (0..50).map(|at| (f64::from(at) + 0.5) / 50.0).collect();
+        let table = mixture.quantiles(&probabilities);
+        for (p, got) in probabilities.iter().zip(&table.quantiles) {
+            let want = if *p < 0.5 { 2.0 * p } else { 10.0 + 4.0 * (p - 0.5) };
+            assert!((got - want).abs() < 0.02, "{p}: {got} is not {want}");
+            let exact = mixture.quantile(*p, &table.knots);
+            assert!((exact - want).abs() < 1e-10, "{p}: {exact} is not {want}");
+            let alone = mixture.quantile(*p, &[]);
+            assert!((alone - want).abs() < 1e-10, "{p}: {alone} is not {want}");
+        }
+    }
+
+    /// Laws without width are steps.
+    #[test]
+    fn points() {
+        let mixture = Mixture::new(vec![law(-1.0, 0.0, 0.0), law(3.0, 0.0, 0.0), law(3.0, 0.0, 0.0)]);
+        let table = mixture.quantiles(&[0.1, 0.3, 0.4, 0.9]);
+        for (got, want) in table.quantiles.iter().zip([-1.0, -1.0, 3.0, 3.0]) {
+            assert!((got - want).abs() < 1e-6, "{got} is not {want}");
+        }
+        // The mean of equal numbers may be off by rounding.
+        let same = Mixture::new(vec![law(0.1, 0.0, 0.0); 3]);
+        assert_eq!(same.quantiles(&[0.05, 0.5]).quantiles, [same.mean; 2]);
+        assert_eq!(same.quantile(0.95, &[]), same.mean);
+        let single = Mixture::new(vec![law(2.0, 0.0, 0.0)]);
+        assert_eq!(single.quantiles(&[0.5]).quantiles, [2.0]);
+        assert_eq!(single.quantile(0.05, &[]), 2.0);
+    }
+
+    /// A Normal alone has the quantile 1.6448536269514722 at 0.95.
+    #[test]
+    fn a_normal() {
+        let mixture = Mixture::new(vec![law(1.0, 0.0, 2.0); 3]);
+        let want = 1.0 + 2.0 * 1.644_853_626_951_472_2;
+        assert!((mixture.quantile(0.95, &[]) - want).abs() < 1e-10);
+        let table = mixture.quantiles(&[0.05, 0.5, 0.95]);
+        assert!((table.quantiles[2] - want).abs() < 5e-3, "{:?}", table.quantiles);
+        assert!((mixture.log_density(1.0) + (2.0 * (2.0 * std::f64::consts::PI).sqrt()).ln()).abs() < 1e-12);
+    }
+}

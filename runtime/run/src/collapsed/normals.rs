@@ -1,0 +1,138 @@
+//! Predictions of Normal observations whose mean is integrated over weights: mixtures over the iterates, given by quantiles in the place of draws.
+//! Draw `d` of `D` is the `(d + 1/2) / D` quantile.
+
+use crate::collapsed::integrals::Around;
+use crate::collapsed::mixture::Mixture;
+use crate::predict::{PROBABILITIES, Predictive};
+use bnnc_abi::collapsed::{self, Collapsed};
+use bnnc_data::metrics::log_mean_exp;
+use bnnc_kernels::pool::Pool;
+use bnnc_wmi::head::Noise;
+use std::sync::OnceLock;
+
+/// What is the same for all rows.
+pub struct Normals {
+    noise: collapsed::Noise,
+    /// The probabilities of the quantiles.
+    probabilities: Vec<f64>,
+}
+
+/// What is said of one row.
+#[derive(Clone, Debug, Default)]
+struct Row {
+    /// `[outputs, draws]`.
+    mean: Vec<f64>,
+    draw: Vec<f64>,
+    epistemic: Vec<f64>,
+    aleatoric: Vec<f64>,
+    quantiles: Vec<[f64; 3]>,
+    log_likelihood: f64,
+}
+
+impl Normals {
+    /// So many quantiles.
+    pub fn new(collapsed: &Collapsed, draws: usize) -> Normals {
+        let probability = |draw: usize| (draw as f64 + 0.5) / draws as f64;
+        Normals {
+            noise: collapsed.options.noise,
+            probabilities: (0..draws).map(probability).collect(),
+        }
+    }
+
+    /// Writes the predictions of a block of rows around all iterates.
+    pub fn write(
+        &self,
+        all: &[Around],
+        (outputs, is_known): (usize, bool),
+        pool: &Pool,
+        predictive: &mut Predictive,
+    ) {
+        let rows = predictive.rows;
+        let found: Vec<OnceLock<Row>> = (0..rows).map(|_| OnceLock::new()).collect();
+        pool.run(rows, &|_, row| {
+            let _ = found[row].set(self.row(all, (row, outputs), is_known));
+        });
+        let found: Vec<Row> = found.into_iter().filter_map(OnceLock::into_inner).collect();
+        let (draws, elements) = (self.probabilities.len(), rows * outputs);
+        predictive.draws = draws;
+        predictive.probabilities.clear();
+        predictive.log_likelihood = found.iter().map(|row| row.log_likelihood).collect();
+        let spread = |of: fn(&Row) -> &Vec<f64>| -> Vec<f64> {
+            let mut values = vec![0.0; draws * elements];
+            for (row, found) in found.iter().enumerate() {
+                for (at, value) in of(found).iter().enumerate() {
+                    values[at % draws * elements + row * outputs + at / draws] = *value;
+                }
+            }
+            values
+        };
+        (predictive.mean, predictive.draw) = (spread(|row| &row.mean), spread(|row| &row.draw));
+        predictive.epistemic = found
+            .iter()
+            .flat_map(|row| row.epistemic.iter().copied())
+            .collect();
+        predictive.aleatoric = found
+            .iter()
+            .flat_map(|row| row.aleatoric.iter().copied())
+            .collect();
+        for (at, values) in predictive.quantiles.iter_mut().enumerate() {
+            *values = found
+                .iter()
+                .flat_map(|row| row.quantiles.iter().map(|exact| exact[at]))
+                .collect();
+        }
+    }
+
+    fn row(&self, all: &[Around], (row, outputs): (usize, usize), is_known: bool) -> Row {
+        let mut found = Row::default();
+        let mut densities = vec![0.0; all.len()];
+        for output in 0..outputs {
+            let at = row * outputs + output;
+            let noises: Vec<Noise> = all.iter().map(|around| self.noise(around.scale[at])).collect();
+            let law = |(around, noise): (&Around, &Noise)| around.parts[at].law(*noise);
+            let plain = |around: &Around| around.parts[at].law(Noise::Normal { sd: 0.0 });
+            let location = Mixture::new(all.iter().map(plain).collect());
+            let observed = Mixture::new(all.iter().zip(&noises).map(law).collect());
+            let mut means = location.quantiles(&self.probabilities).quantiles;
+            // The mean over quantiles is that of the distribution, exactly.
+            let shift = location.mean - means.iter().sum::<f64>() / means.len().max(1) as f64;
+            means.iter_mut().for_each(|mean| *mean += shift);
+            found.mean.extend(means);
+            let table = observed.quantiles(&self.probabilities);
+            found
+                .quantiles
+                .push(PROBABILITIES.map(|p| observed.quantile(p, &table.knots)));
+            found.draw.extend(table.quantiles);
+            found.epistemic.push(location.sd);
+            let variance = noises.iter().map(variance).sum::<f64>() / noises.len().max(1) as f64;
+            found.aleatoric.push(variance.sqrt());
+            if is_known {
+                let parts = densities.iter_mut().zip(observed.parts()).zip(all);
+                parts.for_each(|((density, part), around)| *density += part.log_density(around.target[at]));
+            }
+        }
+        found.log_likelihood = match is_known {
+            true => log_mean_exp(densities.into_iter()),
+            false => f64::NAN,
+        };
+        found
+    }
+
+    fn noise(&self, scale: f64) -> Noise {
+        match self.noise {
+            collapsed::Noise::Normal => Noise::Normal { sd: scale },
+            collapsed::Noise::Triangular { alpha, floor } => Noise::Triangular {
+                radius: alpha * scale,
+                floor,
+            },
+        }
+    }
+}
+
+/// The variance of a noise. The Normal that is mixed into a triangular one leaves that of the whole as it is.
+fn variance(noise: &Noise) -> f64 {
+    match noise {
+        Noise::Normal { sd } => sd * sd,
+        Noise::Triangular { radius, .. } => radius * radius / 6.0,
+    }
+}

@@ -1,0 +1,136 @@
+//! The law of a location whose kinks depend on each other or share weights: over the pieces of the box on which it is affine.
+
+use crate::collapsed::boxes::Boxes;
+use crate::collapsed::local::{Block, Local};
+use crate::collapsed::moves::span;
+use bnnc_base::fault::Fault;
+use bnnc_wmi::head::measure::Measure;
+use bnnc_wmi::head::twofold::Twofold;
+use bnnc_wmi::head::{Cells, NoCells};
+
+/// Simplices that the box may be cut into.
+const MOST: usize = 20_000;
+/// What rounding may make of the value of a kink, in parts of what it may make of a slope.
+const KINK: f64 = 0.01;
+
+/// Weights apart from the pieces that move the location: each doubles the pieces of its law.
+const MOST_APART: usize = 8;
+
+/// A row and an output at an iterate, with the weights that are integrated over.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The box.
+    pub boxes: &'a Boxes,
+    /// The places of the weights.
+    pub places: &'a [usize],
+    /// The iterate.
+    pub iterate: usize,
+    /// The row.
+    pub row: usize,
+    /// The output.
+    pub output: usize,
+    /// Whether some kinks depend on others.
+    pub is_nested: bool,
+    /// What rounding may make of a slope, relative to the largest.
+    pub tolerance: f64,
+}
+
+/// Why there is no law.
+#[derive(Debug)]
+pub enum Failure {
+    /// The work is too much.
+    TooMany(NoCells),
+    /// So many weights move the location apart from its pieces.
+    Apart(usize),
+    /// A bug of the machine.
+    Fault(Fault),
+}
+
+/// The law of the location, from the program and from what it says at the base of the box in row `at` of its block.
+///
+/// # Errors
+/// Too many pieces; a bug of the machine.
+pub fn law(
+    place: &Place<'_>,
+    local: &mut Local<'_>,
+    (base, at): (&Block, usize),
+) -> Result<Measure, Failure> {
+    let boxes = place.boxes;
+    let crossed: Vec<(f64, &[f64])> = base
+        .kinks_of(at)
+        .filter(|(value, slope)| {
+            let (low, high) = span(boxes, place.places, *value, slope);
+            low < 0.0 && high > 0.0
+        })
+        .collect();
+    // Where no kink depends on another, weights that move none of those which the box crosses are apart.
+    let is_bent = |at: &usize| place.is_nested || crossed.iter().any(|(_, slope)| slope[*at] != 0.0);
+    let (bent, mut rest): (Vec<usize>, Vec<usize>) = place.places.iter().partition(|at| is_bent(at));
+    let straight = base.slope_of(at, place.output);
+    rest.retain(|at| straight[*at] != 0.0);
+    if rest.len() > MOST_APART {
+        return Err(Failure::Apart(rest.len()));
+    }
+    let values = boxes.at(place.iterate);
+    let mut moves = vec![0.0; boxes.columns.len().max(1)];
+    place
+        .places
+        .iter()
+        .for_each(|&at| moves[at] = boxes.columns[at].base() - values[at]);
+    let (mut block, mut fault) = (Block::default(), None);
+    let mut function = |point: &[f64], found: &mut bnnc_wmi::head::Local| {
+        bent.iter()
+            .zip(point)
+            .for_each(|(&at, value)| moves[at] = value - values[at]);
+        let rows = place.row..place.row + 1;
+        if let Err(error) = local.evaluate(place.iterate, &rows, Some(&moves), &mut block) {
+            fault.get_or_insert(error);
+            // The walk goes on to its end; what it finds is not used.
+            found.value = 0.0;
+            found.slope.clear();
+            found.slope.resize(bent.len(), 0.0);
+            found.kinks.clear();
+            return;
+        }
+        found.value = block.location.get(place.output).copied().unwrap_or(0.0);
+        found.slope.clear();
+        let slope = block.slope_of(0, place.output);
+        found.slope.extend(bent.iter().map(|&at| slope[at]));
+        found.kinks.clear();
+        let picked = |slope: &[f64]| bent.iter().map(|&at| slope[at]).collect::<Vec<f64>>();
+        match place.is_nested {
+            true => found
+                .kinks
+                .extend(block.kinks_of(0).map(|(value, slope)| (value, picked(slope)))),
+            // Affine on the whole box: the values there have no more rounding than those at the base.
+            false => found.kinks.extend(crossed.iter().map(|(value, slope)| {
+                let moved = bent.iter().zip(point);
+                let moved = moved.map(|(&at, point)| slope[at] * (point - boxes.columns[at].base()));
+                (value + moved.sum::<f64>(), picked(slope))
+            })),
+        }
+    };
+    let end = |of: fn(&crate::collapsed::boxes::Column) -> f64| {
+        bent.iter()
+            .map(|&at| of(&boxes.columns[at]))
+            .collect::<Vec<f64>>()
+    };
+    let (lower, upper) = (end(|column| column.lower), end(|column| column.upper));
+    let cells = Cells::with_tolerance(&mut function, (&lower, &upper), MOST, KINK * place.tolerance);
+    if let Some(fault) = fault {
+        return Err(Failure::Fault(fault));
+    }
+    let measure = cells.map_err(Failure::TooMany)?.measure().clone();
+    Ok(with_rest(measure, boxes, &rest, straight))
+}
+
+/// Adds weights that the location is affine in, independent of the others, which were at their base.
+fn with_rest(measure: Measure, boxes: &Boxes, rest: &[usize], slope: &[f64]) -> Measure {
+    rest.iter().fold(measure, |measure, &at| {
+        let column = &boxes.columns[at];
+        let (low, high) = (column.lower - column.base(), column.upper - column.base());
+        let start = (slope[at] * low).min(slope[at] * high);
+        let width = (slope[at] * column.width()).abs();
+        measure.plus_uniform(width).shifted(Twofold::from(start))
+    })
+}

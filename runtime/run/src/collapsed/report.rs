@@ -1,0 +1,93 @@
+//! What is said about collapsed inference: diagnostics of the result object, and lines of the table for people.
+
+use crate::collapsed::tally::Tally;
+use crate::iterates::Collected;
+use crate::result::{finite, number};
+use bnnc_abi::collapsed::{Collapsed, Extent, Form, Noise, Sigmoid};
+use bnnc_abi::laplace::Likelihood;
+use serde_json::{Value, json};
+
+/// The integrals by form, with their names.
+fn forms(tally: &Tally) -> [(&'static str, u64); 3] {
+    [
+        ("affine", tally.affine),
+        ("units", tally.units),
+        ("pieces", tally.pieces),
+    ]
+}
+
+/// The mean over rows of the sum of the probabilities of all classes before they are normalised.
+fn raw(tally: &Tally) -> f64 {
+    tally.raw / tally.rows.max(1) as f64
+}
+
+/// Adds to the diagnostics of an infer.
+pub fn diagnostics(value: &mut Value, collapsed: &Collapsed, found: &Collected, tally: Option<&Tally>) {
+    let options = &collapsed.options;
+    value["collapsed"] = json!(found.choice.columns.len());
+    value["weights"] = json!(options.weights);
+    value["box"] = json!(match options.extent {
+        Extent::Range => "range",
+        Extent::Moments => "moments",
+    });
+    if let Noise::Triangular { alpha, floor } = options.noise {
+        value["noise"] = json!({"alpha": alpha, "floor": floor});
+    }
+    value["form"] = match &collapsed.form {
+        Form::Affine => json!("affine"),
+        Form::Piecewise { kinks, nested } => json!({"kinks": kinks, "nested": nested}),
+        Form::Sampled(reason) => json!({"sampled": reason}),
+    };
+    value["scale_held"] = json!(collapsed.held);
+    let Some(tally) = tally else {
+        value["draws"] = json!(options.draws);
+        return;
+    };
+    for (name, count) in forms(tally) {
+        value["integrals"][name] = json!(count);
+    }
+    if collapsed.likelihood == Likelihood::Categorical {
+        value["raw_sum"] = finite(raw(tally));
+        value["others_held"] = json!(tally.is_shared);
+        value["sigmoid"] = json!(match options.sigmoid {
+            Sigmoid::Exact => "exact",
+            Sigmoid::Cubic => "cubic",
+        });
+    }
+}
+
+/// Lines of the table.
+pub fn table(collapsed: &Collapsed, found: &Collected, tally: Option<&Tally>) -> String {
+    let mut text = format!(
+        "  {:<21} {:>10}\n",
+        "collapsed weights",
+        found.choice.columns.len()
+    );
+    match tally {
+        None => {
+            text.push_str(&format!(
+                "  {:<21} {:>10}\n",
+                "draws per iterate", collapsed.options.draws
+            ));
+        }
+        Some(tally) => {
+            let made = forms(tally).into_iter().filter(|(_, count)| *count > 0);
+            for (name, count) in made {
+                let percent = 100.0 * count as f64 / tally.integrals().max(1) as f64;
+                let line = format!(
+                    "  {:<21} {count:>10}  ({percent:.0} %)\n",
+                    format!("{name} integrals")
+                );
+                text.push_str(&line);
+            }
+            if collapsed.likelihood == Likelihood::Categorical {
+                let line = format!("  {:<21} {:>10}\n", "sum before normalised", number(raw(tally)));
+                text.push_str(&line);
+            }
+        }
+    }
+    if collapsed.held {
+        text.push_str("  the scale is held at the iterate\n");
+    }
+    text
+}

@@ -1,0 +1,37 @@
+//! Draws from the box, where the integral has no exact form.
+
+use crate::collapsed::boxes::Boxes;
+use crate::fit::Context;
+use crate::states::Values;
+use bnnc_abi::collapsed::Collapsed;
+use bnnc_abi::manifest::Infer;
+use bnnc_base::philox;
+
+/// The states with `draws` draws from the box for each iterate, `[iterates * draws, ..]`; the weights that are not in the box have the value of the
+/// iterate.
+pub fn drawn(
+    (infer, collapsed): (&Infer, &Collapsed),
+    (values, boxes): (&Values, &Boxes),
+    context: &Context,
+) -> Values {
+    let key = philox::key(context.seed, &format!("box/{}", infer.name));
+    let draws = collapsed.options.draws.max(1);
+    let mut drawn = values.clone();
+    for name in &collapsed.iterates.moved {
+        let Some(own) = values.get(name) else { continue };
+        let size = own.len() / boxes.iterates.max(1);
+        let mut all = Vec::with_capacity(own.len() * draws);
+        for iterate in own.chunks_exact(size.max(1)) {
+            (0..draws).for_each(|_| all.extend_from_slice(iterate));
+        }
+        let is_here = |site: usize| collapsed.weights[site].state == *name;
+        for column in boxes.columns.iter().filter(|column| is_here(column.site)) {
+            for (number, position) in all.chunks_exact_mut(size.max(1)).enumerate() {
+                let uniform = philox::uniform(key, [number as u32, 0, 0], u64::from(column.number));
+                position[column.element] = column.lower + uniform * column.width();
+            }
+        }
+        drawn.insert(name.clone(), all);
+    }
+    drawn
+}

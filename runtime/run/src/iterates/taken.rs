@@ -1,0 +1,66 @@
+//! Iterates as they are taken: moments of all of them, or the last of them as they are.
+
+use super::gaussian::Iterates;
+use bnnc_abi::iterates::{Covariance, Swag};
+use std::collections::VecDeque;
+
+/// Iterates, one after the other.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    /// How many of the last are held; 0 holds all.
+    keep: usize,
+    /// Whether iterates are held rather than summed up.
+    holds: bool,
+    held: VecDeque<Vec<f64>>,
+    moments: Iterates,
+}
+
+/// What so many iterates are.
+#[derive(Clone, Debug)]
+pub struct Iterated {
+    /// Their moments.
+    pub moments: Iterates,
+    /// The iterates themselves; empty where only the moments matter.
+    pub snapshots: Vec<Vec<f64>>,
+}
+
+impl Taken {
+    /// No iterate of so many elements yet.
+    pub fn new(swag: &Swag, elements: usize) -> Taken {
+        Taken {
+            keep: swag.keep,
+            holds: swag.keep > 0 || swag.covariance == Covariance::Snapshots,
+            held: VecDeque::new(),
+            moments: Iterates::new(elements, swag.covariance),
+        }
+    }
+
+    /// Adds an iterate.
+    pub fn take(&mut self, iterate: &[f64]) {
+        if !self.holds {
+            self.moments.add(iterate);
+            return;
+        }
+        let is_full = self.keep > 0 && self.held.len() == self.keep;
+        let mut place = match is_full {
+            true => self.held.pop_front().unwrap_or_default(),
+            false => Vec::with_capacity(iterate.len()),
+        };
+        place.clear();
+        place.extend_from_slice(iterate);
+        self.held.push_back(place);
+    }
+
+    /// What those that count are.
+    pub fn finish(mut self, swag: &Swag) -> Iterated {
+        self.held.iter().for_each(|iterate| self.moments.add(iterate));
+        let snapshots = match swag.covariance {
+            Covariance::Snapshots => self.held.into(),
+            Covariance::Point | Covariance::Diagonal | Covariance::LowRank(_) => Vec::new(),
+        };
+        Iterated {
+            moments: self.moments,
+            snapshots,
+        }
+    }
+}

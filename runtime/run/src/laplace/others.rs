@@ -1,0 +1,85 @@
+//! Whether the states that move and are none of the weights, such as a noise level, are at the maximum too.
+
+use crate::fit::Stop;
+use crate::laplace::jacobians::gradient_in;
+use crate::laplace::machines::Evaluation;
+use bnnc_base::dtype::Precision;
+use bnnc_base::shape::Sizes;
+
+/// The log posterior may rise by this much per state, and per row, before these states count as away from their maximum.
+const RISE: (f64, f64) = (0.1, 1e-3);
+
+/// How far the log posterior could rise by moving the other states in the direction of its slope, where that is too far: by the second
+/// derivative in that direction, but by no more than one on the unconstrained scale.
+///
+/// # Errors
+/// A limit of the machine.
+pub fn rise(evaluation: &Evaluation) -> Result<Option<f64>, Stop> {
+    let states = states(evaluation);
+    let elements: usize = states.iter().map(|(_, elements)| elements).sum();
+    if elements == 0 {
+        return Ok(None);
+    }
+    let slope = slope(evaluation, &states)?;
+    let norm = slope.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
+    if norm == 0.0 {
+        return Ok(None);
+    }
+    let step = match evaluation.infer.precision {
+        Precision::F32 => 1e-2,
+        Precision::F64 => 1e-4,
+    };
+    let mut values = evaluation.values.clone();
+    let mut rest = slope.as_slice();
+    for (state, elements) in &states {
+        let (own, others) = rest.split_at(*elements);
+        if let Some(values) = values.get_mut(*state) {
+            let moves = values.iter_mut().zip(own);
+            moves.for_each(|(value, slope)| *value += step * slope / norm);
+        }
+        rest = others;
+    }
+    let further = self::slope(&evaluation.at(&values), &states)?;
+    let along: f64 = slope
+        .iter()
+        .zip(&further)
+        .map(|(here, there)| here * there / norm)
+        .sum();
+    let curvature = (norm - along) / step;
+    let length = if curvature > norm { norm / curvature } else { 1.0 };
+    let rise = length * norm - 0.5 * curvature.max(0.0) * length * length;
+    let most = RISE.0 * elements as f64 + RISE.1 * evaluation.rows() as f64;
+    Ok((rise.is_finite() && rise > most).then_some(rise))
+}
+
+/// The states that move and are none of the weights, with their sizes.
+fn states<'a>(evaluation: &Evaluation<'a>) -> Vec<(&'a str, usize)> {
+    let (infer, laplace) = (evaluation.infer, evaluation.laplace);
+    let is_weight = |name: &str| laplace.weights.iter().any(|weights| weights.state == name);
+    let has_slope = |name: &str| {
+        let plan = &laplace.programs.gradient.plan;
+        plan.port(&format!("{name}/gradient")).is_some()
+    };
+    let states = infer.states.iter();
+    states
+        .filter(|state| has_slope(&state.name) && !is_weight(&state.name))
+        .map(|state| (&*state.name, state.shape.count(&Sizes::default())))
+        .collect()
+}
+
+/// The derivative of the log posterior by some states.
+fn slope(evaluation: &Evaluation, states: &[(&str, usize)]) -> Result<Vec<f64>, Stop> {
+    let (_, mut slope) = gradient_in(evaluation, states)?;
+    let mut machine = evaluation.machine(&evaluation.laplace.programs.prior, Sizes::default())?;
+    machine.run();
+    let mut rest = slope.as_mut_slice();
+    for (state, elements) in states {
+        let (own, others) = rest.split_at_mut(*elements);
+        let prior = machine.read_real(&format!("{state}/slope"))?;
+        own.iter_mut()
+            .zip(prior)
+            .for_each(|(slope, prior)| *slope += prior);
+        rest = others;
+    }
+    Ok(slope)
+}

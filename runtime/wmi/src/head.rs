@@ -1,0 +1,102 @@
+//! What a network predicts whose weights are independent uniforms: the law of a piecewise affine
+//! function of them, and of a noisy observation of it.
+//!
+//! Sums of uniforms are box splines. They are held as exact pieces, as Fourier series, or as both
+//! ([`shape::Shape`]), whichever is cheapest for the widths at hand; none of them loses digits to
+//! cancellation, and tails keep their relative accuracy.
+
+pub mod bernstein;
+pub mod blend;
+pub mod cell;
+pub mod cells;
+pub mod cumulant;
+pub mod grid;
+pub mod law;
+pub mod measure;
+pub mod normal;
+pub mod quadrature;
+pub mod series;
+pub mod shape;
+pub mod sigmoid;
+pub mod simplex;
+pub mod transform;
+pub mod triangle;
+pub mod twofold;
+pub mod unit;
+pub mod window;
+
+pub use cells::{Cells, Local, NoCells, PiecewiseAffine};
+pub use law::Law;
+pub use sigmoid::{CUBIC_END_L2, mean_sigmoid, mean_sigmoid_cubic};
+pub use transform::Segment;
+
+/// The ratio of a triangle's radius to the standard deviation of the Normal that it is nearest to in
+/// `L2` (of densities).
+pub const ALPHA_L2: f64 = 2.297_003_764_578_613;
+/// The same for equal variances: `sqrt 6`.
+pub const ALPHA_VARIANCE: f64 = 2.449_489_742_783_178;
+
+/// `slope * w`, `w` uniform on `[lower, upper]`. Either may be trivial: then it is a constant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Term {
+    /// What the weight is multiplied with.
+    pub slope: f64,
+    /// The least weight.
+    pub lower: f64,
+    /// The largest weight.
+    pub upper: f64,
+}
+
+/// `outgoing * relu(bias + sum terms)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unit {
+    /// The fixed weight of the unit in the sum.
+    pub outgoing: f64,
+    /// The fixed part of its input.
+    pub bias: f64,
+    /// The uniform part of its input.
+    pub terms: Vec<Term>,
+}
+
+/// `f = offset + sum terms + sum units`, all weights independent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Head {
+    /// The fixed part.
+    pub offset: f64,
+    /// Weights that `f` is linear in.
+    pub terms: Vec<Term>,
+    /// Units with weights of their own.
+    pub units: Vec<Unit>,
+}
+
+/// A piecewise linear function of `offset + sum terms`, all weights independent: a unit at any depth
+/// whose incoming weights are uniform.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ridge {
+    /// The fixed part of the linear form.
+    pub offset: f64,
+    /// Its uniform part.
+    pub terms: Vec<Term>,
+    /// The function, on segments that cover all values of the form and overlap in ends only.
+    pub segments: Vec<Segment>,
+}
+
+/// The noise of an observation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Noise {
+    /// A Normal around 0; exact.
+    Normal {
+        /// Its standard deviation; 0 for none.
+        sd: f64,
+    },
+    /// The density `(1 - |u| / radius) / radius`, mixed with a Normal so that no observation is impossible.
+    Triangular {
+        /// Half the width of its support.
+        radius: f64,
+        /// The weight, from 0 to below 1, of the Normal that has the mean and variance of the whole law.
+        floor: f64,
+    },
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! Sums whose summands have very different scales: few wide uniforms as exact pieces, all others and
+//! the noise as a Fourier series.
+//!
+//! `p(y) = integral m(u) k(y - u) du`, pieces `m`, kernel `k`. In the tails both are tilted by the
+//! saddle of the whole sum, which leaves every term of moderate size.
+
+use super::bernstein::Piece;
+use super::cumulant::Summands;
+use super::measure::Measure;
+use super::quadrature::rule;
+use super::series::Series;
+use super::twofold::Twofold;
+
+/// Pieces and the kernel they are smoothed with.
+#[derive(Clone, Debug)]
+pub struct Blend {
+    /// The law of the wide part.
+    pub measure: Measure,
+    /// The other summands.
+    pub narrow: Summands,
+    /// The series of `narrow` itself.
+    pub kernel: Series,
+    /// All summands around 0, for the saddle.
+    pub all: Summands,
+    /// The centre of the whole law.
+    pub centre: Twofold,
+}
+
+impl Blend {
+    /// The density at a position, with absolute accuracy.
+    pub fn density(&self, position: Twofold) -> f64 {
+        let (value, exponent) = self.integral(position, &self.kernel);
+        value * exponent.exp()
+    }
+
+    /// An estimate of the error of [`Blend::density`]: the kernel's, times the mass it meets.
+    pub fn error(&self, y: f64) -> f64 {
+        let reach = Twofold::from(self.kernel.below + self.kernel.above);
+        let position = Twofold::from(y);
+        let met = self.measure.below(position + reach) - self.measure.below(position - reach);
+        met * self.kernel.error() + 256.0 * f64::EPSILON * self.density(position)
+    }
+
+    /// The log density with relative accuracy.
+    pub fn log_density(&self, position: Twofold) -> Option<f64> {
+        let theta = self.all.saddle((position - self.centre).value())?;
+        let kernel = Series::new(&self.narrow, theta)?;
+        let (value, exponent) = self.integral(position, &kernel);
+        Some(kernel.log_scale + exponent + value.ln())
+    }
+
+    /// The integral without the kernel's scale, as a value and an exponent.
+    fn integral(&self, position: Twofold, kernel: &Series) -> (f64, f64) {
+        let origin = position - Twofold::from(kernel.centre);
+        let ends = self.pieces_within(origin, kernel);
+        let top = ends.map(|(_, from, to)| kernel.theta * if kernel.theta > 0.0 { to } else { from });
+        let atoms = self.atoms_within(origin, kernel).map(|(u, _)| kernel.theta * u);
+        let exponent = top.chain(atoms).fold(f64::NEG_INFINITY, f64::max);
+        if exponent == f64::NEG_INFINITY {
+            return (0.0, 0.0);
+        }
+        let spread = (kernel.below + kernel.above) / 12.0;
+        let length = if kernel.theta == 0.0 {
+            spread
+        } else {
+            spread.min(8.0 / kernel.theta.abs())
+        };
+        let weight = |u: f64| kernel.density(-u) * (kernel.theta * u - exponent).exp();
+        let mut sum: f64 = self
+            .atoms_within(origin, kernel)
+            .map(|(u, mass)| mass * weight(u))
+            .sum();
+        for (piece, from, to) in self.pieces_within(origin, kernel) {
+            sum += panels(piece, origin, from, to, length, weight);
+        }
+        (sum, exponent)
+    }
+
+    /// The pieces that the kernel reaches, with the ends of what it reaches, relative to `origin`.
+    fn pieces_within(&self, origin: Twofold, kernel: &Series) -> impl Iterator<Item = (&Piece, f64, f64)> {
+        let (low, high) = (-kernel.above, kernel.below);
+        self.measure.pieces.iter().filter_map(move |piece| {
+            let from = (piece.start - origin).value().max(low);
+            let to = (piece.end - origin).value().min(high);
+            (from < to).then_some((piece, from, to))
+        })
+    }
+
+    /// The atoms that the kernel reaches, relative to `origin`, with their masses.
+    fn atoms_within(&self, origin: Twofold, kernel: &Series) -> impl Iterator<Item = (f64, f64)> {
+        let (low, high) = (-kernel.above, kernel.below);
+        self.measure.atoms.iter().filter_map(move |atom| {
+            let u = (atom.at - origin).value();
+            (low < u && u < high).then_some((u, atom.mass))
+        })
+    }
+
+    /// The probability of at most `position`.
+    pub fn below(&self, position: Twofold) -> f64 {
+        let kernel = &self.kernel;
+        let origin = position - Twofold::from(kernel.centre);
+        let length = (kernel.below + kernel.above) / 12.0;
+        let atoms = self.measure.atoms.iter();
+        let mut sum: f64 = atoms
+            .map(|atom| atom.mass * kernel.mass_below((origin - atom.at).value()))
+            .sum();
+        for piece in &self.measure.pieces {
+            let left = (piece.start - origin).value();
+            let right = (piece.end - origin).value();
+            if right < -kernel.above {
+                sum += piece.mass();
+            } else if left < kernel.below {
+                let (from, to) = (left.max(-kernel.above), right.min(kernel.below));
+                if from > left {
+                    sum += piece.mass_below(piece.start + Twofold::from(from - left));
+                }
+                sum += panels(piece, origin, from, to, length, |u| kernel.mass_below(-u));
+            }
+        }
+        sum.min(1.0)
+    }
+}
+
+/// The integral of the piece times a function of the distance from `origin`, over distances `from..to`,
+/// by panels no longer than `length`. Distances are counted from `from`, lest the width of the piece
+/// cost them digits; of slivers narrower than the digits of a distance they are no longer than the piece.
+fn panels(piece: &Piece, origin: Twofold, from: f64, to: f64, length: f64, of: impl Fn(f64) -> f64) -> f64 {
+    let whole = (to - from).min(piece.width);
+    if whole <= 0.0 {
+        return 0.0;
+    }
+    let count = (whole / length).ceil().max(1.0);
+    let panel = whole / count;
+    let rule = rule(piece.degree() / 2 + 14);
+    let (behind, ahead) = (
+        from - (piece.start - origin).value(),
+        (piece.end - origin).value() - from,
+    );
+    let mut sum = 0.0;
+    for index in 0..count as usize {
+        for node in rule {
+            let along = panel * (index as f64 + node.at);
+            let (t, rest) = ((behind + along) / piece.width, (ahead - along) / piece.width);
+            sum += node.weight * piece.at(t.clamp(0.0, 1.0), rest.clamp(0.0, 1.0)) * of(from + along);
+        }
+    }
+    sum * panel
+}

@@ -1,0 +1,283 @@
+//! Laws of piecewise affine functions of a few uniforms: the box is cut into cells on which the
+//! function is affine.
+//!
+//! A cell is cut in two at the first kink that changes sign on it, until none does: kinks of a layer
+//! are affine where no kink of an earlier layer changes sign, so that no cell is cut at a place where
+//! the function has no kink. Kinks that do not change sign on the box never cut. The cells are then
+//! triangulated, once for all questions asked of the law.
+
+use super::cell::{Cell, Vertex};
+use super::law::Law;
+use super::measure::Measure;
+use super::unit::Linear;
+use super::{Noise, Term, simplex};
+use std::fmt;
+
+/// Kinks this far from 0, relative to the sizes they are computed from, are 0 in a function of `f64`.
+const ROUNDING: f64 = 1e-13;
+/// What the masses of all cells may differ from 1 together, at least.
+const LOST: f64 = 1e-9;
+
+/// A piecewise affine function as seen from a point.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Local {
+    /// The value at the point.
+    pub value: f64,
+    /// The gradient at the point.
+    pub slope: Vec<f64>,
+    /// The arguments of all its ReLUs, layer by layer: values at the point and gradients. As affine
+    /// functions they hold where none of an earlier layer changes sign.
+    pub kinks: Vec<(f64, Vec<f64>)>,
+}
+
+/// A continuous piecewise affine function, such as a ReLU network of some of its weights, where these
+/// do not multiply each other.
+pub trait PiecewiseAffine {
+    /// Writes what the function looks like from a point.
+    fn at(&mut self, point: &[f64], local: &mut Local);
+}
+
+impl<F: FnMut(&[f64], &mut Local)> PiecewiseAffine for F {
+    fn at(&mut self, point: &[f64], local: &mut Local) {
+        self(point, local);
+    }
+}
+
+/// Why there are no cells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NoCells {
+    /// The function has more cells than there may be.
+    TooMany {
+        /// How many simplices were allowed.
+        most: usize,
+        /// The number of weights.
+        dimension: usize,
+    },
+    /// Cuts so near to corners of cells that rounding decided them: the cells do not fill the box.
+    Lost {
+        /// What they fill of it; 1 were all.
+        mass: f64,
+    },
+}
+
+impl fmt::Display for NoCells {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            NoCells::TooMany { most, dimension } => write!(
+                out,
+                "the function of {dimension} weights has more than {most} affine pieces (simplices)"
+            ),
+            NoCells::Lost { mass } => write!(
+                out,
+                "the affine pieces fill {mass} of the box of weights: kinks meet more closely than rounding tells"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for NoCells {}
+
+/// The law of a piecewise affine function of independent uniforms.
+#[derive(Clone, Debug)]
+pub struct Cells {
+    measure: Measure,
+    count: usize,
+}
+
+impl Cells {
+    /// [`Cells::with_tolerance`] for a function that is computed in `f64`.
+    pub fn new(
+        function: &mut dyn PiecewiseAffine,
+        lower: &[f64],
+        upper: &[f64],
+        most: usize,
+    ) -> Result<Cells, NoCells> {
+        Cells::with_tolerance(function, (lower, upper), most, ROUNDING)
+    }
+
+    /// The law over the box between two corners, the lower one first; sides of length 0 are constants.
+    /// `tolerance` is what rounding may make of a kink, relative to the sizes it is computed from: nearer to
+    /// 0 it is 0, lest rounding is cut along.
+    ///
+    /// # Errors
+    /// The function takes more than `most` simplices or has more than [`super::cell::MOST_DIMENSIONS`] weights that kinks
+    /// depend on, or the cells do not fill the box.
+    pub fn with_tolerance(
+        function: &mut dyn PiecewiseAffine,
+        (lower, upper): (&[f64], &[f64]),
+        most: usize,
+        tolerance: f64,
+    ) -> Result<Cells, NoCells> {
+        let sides: Vec<usize> = (0..lower.len())
+            .filter(|&index| lower[index] < upper[index])
+            .collect();
+        let middle: Vec<f64> = lower
+            .iter()
+            .zip(upper)
+            .map(|(low, high)| 0.5 * (low + high))
+            .collect();
+        let mut local = Local::default();
+        function.at(&middle, &mut local);
+        if let Some(measure) = affine(&local, lower, upper, &middle) {
+            return Ok(Cells { measure, count: 1 });
+        }
+        let error = NoCells::TooMany {
+            most,
+            dimension: sides.len(),
+        };
+        let cube = Cell::cube(sides.len(), most).ok_or(error)?;
+        let mut cutter = Cutter {
+            lower,
+            upper,
+            sides: &sides,
+            function,
+            local,
+            tolerance,
+        };
+        let mut cells = Cells {
+            measure: Measure::default(),
+            count: 0,
+        };
+        cutter.cut_all(cube, most, &mut cells).ok_or(error)?;
+        let mass = cells.measure.mass();
+        // What is taken to be on a cut may be off it by the tolerance.
+        if !((mass - 1.0).abs() < LOST.max(100.0 * tolerance)) {
+            return Err(NoCells::Lost { mass });
+        }
+        cells.measure = cells.measure.gathered().scaled(1.0 / mass);
+        Ok(cells)
+    }
+
+    /// The number of simplices; 1 where the function is affine on the whole box.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The law of the function.
+    pub fn measure(&self) -> &Measure {
+        &self.measure
+    }
+
+    /// The law of the function with noise.
+    pub fn law(&self, noise: Noise) -> Law {
+        Law::of_measure(self.measure.clone(), noise)
+    }
+}
+
+/// The law of a function none of whose kinks changes sign on the box, if it has not too many pieces.
+fn affine(local: &Local, lower: &[f64], upper: &[f64], middle: &[f64]) -> Option<Measure> {
+    let spread = |slope: &[f64]| -> f64 {
+        slope
+            .iter()
+            .zip(lower.iter().zip(upper))
+            .map(|(s, (low, high))| 0.5 * s.abs() * (high - low))
+            .sum()
+    };
+    if local
+        .kinks
+        .iter()
+        .any(|(value, slope)| value.abs() < spread(slope))
+    {
+        return None;
+    }
+    let ends = lower.iter().zip(upper).zip(middle);
+    let terms = local
+        .slope
+        .iter()
+        .zip(ends)
+        .map(|(&slope, ((low, high), middle))| Term {
+            slope,
+            lower: low - middle,
+            upper: high - middle,
+        });
+    let terms: Vec<Term> = terms.collect();
+    Some(Linear::new(local.value, &terms, 1.0).measure(f64::NEG_INFINITY, f64::INFINITY))
+}
+
+/// What cutting needs.
+struct Cutter<'a> {
+    lower: &'a [f64],
+    upper: &'a [f64],
+    sides: &'a [usize],
+    function: &'a mut dyn PiecewiseAffine,
+    local: Local,
+    /// See [`Cells::with_tolerance`].
+    tolerance: f64,
+}
+
+impl Cutter<'_> {
+    /// Cuts until the function is affine on every cell, and adds their laws; `None` where there get to
+    /// be more than `most` simplices.
+    fn cut_all(&mut self, cube: Cell, most: usize, cells: &mut Cells) -> Option<()> {
+        let mut open = vec![cube];
+        while let Some(cell) = open.pop() {
+            let centre = cell.centre();
+            self.function.at(&self.weights(&centre), &mut self.local);
+            if let Some(values) = self.first_kink(&cell, &centre) {
+                open.extend(cell.cut(&values)?);
+            } else {
+                self.add(&cell, &centre, most, cells);
+            }
+            if cells.count + open.len() > most {
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    /// The weights at a point of the unit cube.
+    fn weights(&self, point: &[f64]) -> Vec<f64> {
+        let mut weights = self.lower.to_vec();
+        for (&side, part) in self.sides.iter().zip(point) {
+            weights[side] = (1.0 - part) * self.lower[side] + part * self.upper[side];
+        }
+        weights
+    }
+
+    /// An affine function at the vertices of a cell, from its value and gradient at the centre; and the
+    /// sizes that rounding is relative to.
+    fn at_vertices(&self, value: f64, slope: &[f64], cell: &Cell, centre: &[f64]) -> (Vec<f64>, f64) {
+        let steps: Vec<f64> = self
+            .sides
+            .iter()
+            .map(|&side| slope[side] * (self.upper[side] - self.lower[side]))
+            .collect();
+        let at = |vertex: &Vertex| {
+            let parts = vertex.point.iter().zip(centre).map(|(to, from)| to - from);
+            steps
+                .iter()
+                .zip(parts)
+                .fold(value, |sum, (step, part)| sum + step * part)
+        };
+        let size = value.abs() + steps.iter().map(|step| step.abs()).sum::<f64>();
+        (cell.vertices.iter().map(at).collect(), size)
+    }
+
+    /// The values at the vertices of the first kink that changes sign, if one does. Values that may be
+    /// rounding are 0.
+    fn first_kink(&self, cell: &Cell, centre: &[f64]) -> Option<Vec<f64>> {
+        self.local.kinks.iter().find_map(|(value, slope)| {
+            let (mut values, size) = self.at_vertices(*value, slope, cell, centre);
+            values
+                .iter_mut()
+                .filter(|value| value.abs() <= self.tolerance * size)
+                .for_each(|value| *value = 0.0);
+            let both = values.iter().any(|&value| value > 0.0) && values.iter().any(|&value| value < 0.0);
+            both.then_some(values)
+        })
+    }
+
+    /// Adds the law of the function on a cell.
+    fn add(&self, cell: &Cell, centre: &[f64], most: usize, cells: &mut Cells) {
+        let (values, _) = self.at_vertices(self.local.value, &self.local.slope, cell, centre);
+        let orders: f64 = (1..=self.sides.len()).map(|n| n as f64).product();
+        for simplex in cell.simplices(most) {
+            cells.count += 1;
+            let mass = cell.determinant(&simplex) / orders;
+            if mass > 0.0 {
+                let mut values: Vec<f64> = simplex.iter().map(|&index| values[index]).collect();
+                simplex::add(&mut values, mass, &mut cells.measure);
+            }
+        }
+    }
+}

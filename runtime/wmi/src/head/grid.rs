@@ -1,0 +1,219 @@
+//! Sums of independent laws on a grid, for those that have too many pieces to be convolved exactly and no
+//! short Fourier series: the work depends on the grid and the number of laws only.
+//!
+//! Every law becomes masses at equidistant positions by integrals against cubic Lagrange weights, which
+//! keep its mass and first three moments (Monaghan, "Extrapolating B splines for interpolation", 1985,
+//! on the order of such assignments), and the masses are convolved by the fast Fourier transform. A law
+//! has its own origin, its first atom, so that atoms of units stay where they are.
+
+use super::bernstein::Piece;
+use super::cumulant::Summands;
+use super::measure::{Atom, Measure};
+use super::quadrature::{nodes_for_degree, rule};
+use super::twofold::Twofold;
+use std::f64::consts::PI;
+
+/// Positions of the grid.
+const POSITIONS: usize = 1 << 13;
+/// `-log` of the part of the largest density beyond which the grid does not reach.
+const CUT: f64 = 40.0;
+/// Masses below this part of the largest are rounding of the transform.
+const FAINT: f64 = 1e-15;
+
+/// The law of the sum of independent laws and uniforms on `[0, width]`: at most one atom, that of all first
+/// atoms together, and a density that is linear between positions of a grid. What it differs from the exact
+/// one is below the distance of two positions, about a four-hundredth of the standard deviation, nearly
+/// everywhere; smooth densities are nearer, to the fourth order in the assignment and to the second in the
+/// lines between positions. Far tails, below about `1e-15` of the peak, are cut off.
+pub fn sum(laws: &[Measure], widths: &[f64]) -> Measure {
+    let uniforms = widths
+        .iter()
+        .map(|&width| Measure::point(Twofold::default()).plus_uniform(width));
+    let laws: Vec<Measure> = laws.iter().cloned().chain(uniforms).collect();
+    let origins: Vec<Twofold> = laws.iter().map(origin).collect();
+    let origin = origins
+        .iter()
+        .fold(Twofold::default(), |sum, &next| sum + next);
+    let (low, high) = reach(&laws, &origins);
+    let step = (high - low) / (POSITIONS - 16) as f64;
+    if !(step > 0.0 && step.is_finite()) {
+        return Measure::point(origin);
+    }
+    let first = (low / step).floor() - 8.0;
+    let mut product = vec![(1.0, 0.0); POSITIONS];
+    for (law, origin) in laws.iter().zip(&origins) {
+        let mut masses = vec![(0.0, 0.0); POSITIONS];
+        assign(law, *origin, step, &mut masses);
+        transform(&mut masses, 1.0);
+        product
+            .iter_mut()
+            .zip(&masses)
+            .for_each(|(sum, x)| *sum = (sum.0 * x.0 - sum.1 * x.1, sum.0 * x.1 + sum.1 * x.0));
+    }
+    transform(&mut product, -1.0);
+    let atom = atom(&laws);
+    let place = |index: usize| ((first as i64 + index as i64).rem_euclid(POSITIONS as i64)) as usize;
+    product[0].0 -= atom * POSITIONS as f64;
+    let masses: Vec<f64> = (0..POSITIONS)
+        .map(|index| product[place(index)].0 / POSITIONS as f64)
+        .collect();
+    let mut law = lines(&masses, origin + Twofold::from(first * step), step, 1.0 - atom);
+    if atom > 0.0 {
+        law.atoms.push(Atom { at: origin, mass: atom });
+    }
+    let spread = law.moments().1.sqrt();
+    let rounding: f64 = laws.iter().map(|law| law.accuracy).sum();
+    law.accuracy = rounding + laws.len() as f64 * (step / spread) * (step / spread);
+    law
+}
+
+/// Where a law begins on the grid: at its first atom if it has one.
+fn origin(law: &Measure) -> Twofold {
+    let start = law.pieces.first().map(|piece| piece.start);
+    law.atoms
+        .first()
+        .map(|atom| atom.at)
+        .or(start)
+        .unwrap_or_default()
+}
+
+/// The mass of the sum at the sum of all origins, where every law has an atom.
+fn atom(laws: &[Measure]) -> f64 {
+    laws.iter()
+        .map(|law| law.atoms.first().map_or(0.0, |atom| atom.mass))
+        .product()
+}
+
+/// The ends of the sum relative to its origin: of its support, or of where its density is above about
+/// `exp(-CUT)` of the largest. Not shorter than any of the laws.
+fn reach(laws: &[Measure], origins: &[Twofold]) -> (f64, f64) {
+    let supports: Vec<(f64, f64)> = laws
+        .iter()
+        .zip(origins)
+        .map(|(law, origin)| law.clone().shifted(-*origin).support())
+        .collect();
+    let (from, to) = supports
+        .iter()
+        .fold((0.0, 0.0), |sum, ends| (sum.0 + ends.0, sum.1 + ends.1));
+    let masses = laws.iter().zip(origins);
+    let all = Summands {
+        masses: masses
+            .map(|(law, origin)| law.masses(*origin, f64::INFINITY, 4))
+            .collect(),
+        ..Summands::default()
+    };
+    let here = all.cumulant(0.0);
+    if !(here.variance > 0.0) {
+        return (from, to);
+    }
+    let low = from.max(here.mean - all.reach(0.0, &here, -1.0, CUT));
+    let high = to.min(here.mean + all.reach(0.0, &here, 1.0, CUT));
+    let longest = supports.iter().map(|ends| ends.1 - ends.0).fold(0.0, f64::max);
+    let more = 0.5 * (longest - (high - low)).max(0.0);
+    (low - more, high + more)
+}
+
+/// Adds the masses of a law around its origin, positions counted modulo their number.
+fn assign(law: &Measure, origin: Twofold, step: f64, masses: &mut [(f64, f64)]) {
+    for atom in &law.atoms {
+        add((atom.at - origin).value() / step, atom.mass, masses);
+    }
+    for piece in &law.pieces {
+        let start = (piece.start - origin).value();
+        let mut from = 0.0;
+        while from < piece.width {
+            let next = ((start + from) / step).floor() + 1.0;
+            let to = (next * step - start).min(piece.width);
+            // A sliver at a position belongs to what follows.
+            let to = if to - from > 1e-9 * step {
+                to
+            } else {
+                (to + step).min(piece.width)
+            };
+            assign_part(piece, start, (from, to), step, masses);
+            from = to;
+        }
+    }
+}
+
+/// Adds what a piece has between two positions, counted from its start.
+fn assign_part(piece: &Piece, start: f64, (from, to): (f64, f64), step: f64, masses: &mut [(f64, f64)]) {
+    for node in rule(nodes_for_degree(piece.degree() + 3)) {
+        let at = from + (to - from) * node.at;
+        let t = at / piece.width;
+        let mass = node.weight * (to - from) * piece.at(t, (1.0 - t).max(0.0));
+        add((start + at) / step, mass, masses);
+    }
+}
+
+/// Adds a mass at a multiple of the step by the cubic through four positions around it.
+fn add(at: f64, mass: f64, masses: &mut [(f64, f64)]) {
+    let whole = at.floor();
+    let t = at - whole;
+    let weights = [
+        -t * (t - 1.0) * (t - 2.0) / 6.0,
+        (t + 1.0) * (t - 1.0) * (t - 2.0) / 2.0,
+        -(t + 1.0) * t * (t - 2.0) / 2.0,
+        (t + 1.0) * t * (t - 1.0) / 6.0,
+    ];
+    for (offset, weight) in (-1i64..).zip(weights) {
+        let place = (whole as i64).saturating_add(offset).rem_euclid(POSITIONS as i64);
+        masses[place as usize].0 += weight * mass;
+    }
+}
+
+/// The density that is linear between equidistant positions from `start` on, of this mass in all.
+fn lines(masses: &[f64], start: Twofold, step: f64, whole: f64) -> Measure {
+    let top = masses.iter().copied().fold(0.0, f64::max);
+    let value = |index: usize| {
+        if masses[index] > FAINT * top {
+            masses[index]
+        } else {
+            0.0
+        }
+    };
+    let total: f64 = (0..masses.len()).map(value).sum();
+    let scale = if total > 0.0 { whole / total / step } else { 0.0 };
+    let at = |index: usize| start + Twofold::product(index as f64, step);
+    let pieces = (0..masses.len() - 1)
+        .map(|index| (index, [scale * value(index), scale * value(index + 1)]))
+        .filter(|(_, ends)| ends[0] + ends[1] > 0.0);
+    Measure {
+        pieces: pieces
+            .map(|(index, ends)| Piece::new(at(index), at(index + 1), ends.to_vec()))
+            .collect(),
+        ..Measure::default()
+    }
+}
+
+/// The discrete Fourier transform in place, not scaled (Cooley and Tukey 1965, radix 2). `sign` is that of
+/// the exponent.
+fn transform(values: &mut [(f64, f64)], sign: f64) {
+    let count = values.len();
+    let bits = count.trailing_zeros();
+    for index in 0..count {
+        let other = index.reverse_bits() >> (usize::BITS - bits);
+        if index < other {
+            values.swap(index, other);
+        }
+    }
+    let turns: Vec<(f64, f64)> = (0..count / 2)
+        .map(|index| {
+            let (sin, cos) = (sign * 2.0 * PI * index as f64 / count as f64).sin_cos();
+            (cos, sin)
+        })
+        .collect();
+    let mut half = 1;
+    while half < count {
+        let stride = count / (2 * half);
+        for block in values.chunks_mut(2 * half) {
+            let (low, high) = block.split_at_mut(half);
+            for (index, (a, b)) in low.iter_mut().zip(high).enumerate() {
+                let turn = turns[index * stride];
+                let moved = (b.0 * turn.0 - b.1 * turn.1, b.0 * turn.1 + b.1 * turn.0);
+                (*b, *a) = ((a.0 - moved.0, a.1 - moved.1), (a.0 + moved.0, a.1 + moved.1));
+            }
+        }
+        half *= 2;
+    }
+}

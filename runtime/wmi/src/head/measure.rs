@@ -1,0 +1,206 @@
+//! Laws on the line made of atoms and piecewise polynomial densities.
+
+use super::bernstein::{Piece, bernstein};
+use super::quadrature::{nodes_for_degree, rule};
+use super::twofold::Twofold;
+
+/// Mass at one position.
+#[derive(Clone, Copy, Debug)]
+pub struct Atom {
+    /// Where.
+    pub at: Twofold,
+    /// How much.
+    pub mass: f64,
+}
+
+/// Atoms and pieces of a density. Pieces may overlap; the density is their sum.
+#[derive(Clone, Debug, Default)]
+pub struct Measure {
+    /// Masses at positions.
+    pub atoms: Vec<Atom>,
+    /// Pieces of the density, by their left ends once [`Measure::sorted`].
+    pub pieces: Vec<Piece>,
+    /// A bound on the relative error that pieces have beyond rounding, of interpolated ones.
+    pub accuracy: f64,
+}
+
+impl Measure {
+    /// All mass at one position.
+    pub fn point(at: Twofold) -> Measure {
+        Measure {
+            atoms: vec![Atom { at, mass: 1.0 }],
+            ..Measure::default()
+        }
+    }
+
+    /// The sum of independent uniforms on `[0, width]` and a position: the box spline of the widths, by one
+    /// window average per width.
+    pub fn uniforms(start: Twofold, widths: &[f64]) -> Measure {
+        widths
+            .iter()
+            .fold(Measure::point(start), |sum, &width| sum.plus_uniform(width))
+    }
+
+    /// The same, pieces and atoms by their left ends.
+    pub fn sorted(mut self) -> Measure {
+        self.pieces.sort_by(|a, b| a.start.order(b.start));
+        self.atoms.sort_by(|a, b| a.at.order(b.at));
+        self
+    }
+
+    /// The density at a position, atoms left out; at a jump the mean of both sides.
+    pub fn density(&self, position: Twofold) -> f64 {
+        self.pieces
+            .iter()
+            .map(|piece| piece.part(position) * piece.value(position))
+            .sum()
+    }
+
+    /// Whether an atom is at a position.
+    pub fn has_atom(&self, position: Twofold) -> bool {
+        self.atoms.iter().any(|atom| atom.at == position)
+    }
+
+    /// The mass at and below a position.
+    pub fn below(&self, position: Twofold) -> f64 {
+        let atoms = self
+            .atoms
+            .iter()
+            .filter(|atom| (position - atom.at).value() >= 0.0)
+            .map(|atom| atom.mass);
+        let pieces = self.pieces.iter().map(|piece| {
+            if (position - piece.end).value() >= 0.0 {
+                piece.mass()
+            } else if (position - piece.start).value() <= 0.0 {
+                0.0
+            } else {
+                piece.mass_below(position)
+            }
+        });
+        atoms.chain(pieces).sum()
+    }
+
+    /// The mass above a position.
+    pub fn above(&self, position: Twofold) -> f64 {
+        let atoms = self
+            .atoms
+            .iter()
+            .filter(|atom| (position - atom.at).value() < 0.0)
+            .map(|atom| atom.mass);
+        let pieces = self.pieces.iter().map(|piece| {
+            let (t, rest) = piece.local(position);
+            if t <= 0.0 {
+                piece.mass()
+            } else if rest <= 0.0 {
+                0.0
+            } else {
+                bernstein(&piece.to_end(), t, rest)
+            }
+        });
+        atoms.chain(pieces).sum()
+    }
+
+    /// All mass.
+    pub fn mass(&self) -> f64 {
+        let atoms: f64 = self.atoms.iter().map(|atom| atom.mass).sum();
+        atoms + self.pieces.iter().map(Piece::mass).sum::<f64>()
+    }
+
+    /// The integral of a function that is a polynomial of at most this degree between the knots.
+    pub fn expectation(&self, degree: usize, of: impl Fn(f64) -> f64) -> f64 {
+        let atoms: f64 = self
+            .atoms
+            .iter()
+            .map(|atom| atom.mass * of(atom.at.value()))
+            .sum();
+        let pieces = self.pieces.iter().map(|piece| {
+            let rule = rule(nodes_for_degree(piece.degree() + degree));
+            let at = |t: f64| of(piece.start.value() + t * piece.width);
+            piece.width
+                * rule
+                    .iter()
+                    .map(|n| n.weight * piece.at(n.at, 1.0 - n.at) * at(n.at))
+                    .sum::<f64>()
+        });
+        atoms + pieces.sum::<f64>()
+    }
+
+    /// Mean and variance of the law, its mass being 1.
+    pub fn moments(&self) -> (f64, f64) {
+        let mass = self.mass();
+        let mean = self.expectation(1, |x| x) / mass;
+        (mean, self.expectation(2, |x| (x - mean) * (x - mean)) / mass)
+    }
+
+    /// The ends of the support.
+    pub fn support(&self) -> (f64, f64) {
+        let atoms = self.atoms.iter().map(|atom| (atom.at.value(), atom.at.value()));
+        let pieces = self
+            .pieces
+            .iter()
+            .map(|piece| (piece.start.value(), piece.end.value()));
+        atoms
+            .chain(pieces)
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), (from, to)| {
+                (low.min(from), high.max(to))
+            })
+    }
+
+    /// The mirror image at 0.
+    pub fn mirrored(&self) -> Measure {
+        let atoms = self
+            .atoms
+            .iter()
+            .map(|atom| Atom {
+                at: -atom.at,
+                mass: atom.mass,
+            })
+            .collect();
+        Measure {
+            atoms,
+            pieces: self.pieces.iter().map(Piece::mirrored).collect(),
+            accuracy: self.accuracy,
+        }
+        .sorted()
+    }
+
+    /// Everything moved by a distance.
+    pub fn shifted(mut self, by: Twofold) -> Measure {
+        self.atoms.iter_mut().for_each(|atom| atom.at = atom.at + by);
+        self.pieces.iter_mut().for_each(|piece| {
+            piece.start = piece.start + by;
+            piece.end = piece.end + by;
+        });
+        self
+    }
+
+    /// The measure times a number.
+    pub fn scaled(mut self, factor: f64) -> Measure {
+        self.atoms.iter_mut().for_each(|atom| atom.mass *= factor);
+        self.pieces
+            .iter_mut()
+            .flat_map(|piece| &mut piece.coefficients)
+            .for_each(|c| *c *= factor);
+        self
+    }
+}
+
+impl Piece {
+    /// The part of the way a position is from the left end, and the rest of the way.
+    pub fn local(&self, position: Twofold) -> (f64, f64) {
+        (
+            (position - self.start).value() / self.width,
+            (self.end - position).value() / self.width,
+        )
+    }
+
+    /// 1 inside, one half at an end, 0 outside.
+    fn part(&self, position: Twofold) -> f64 {
+        let (t, rest) = self.local(position);
+        match t.min(rest) {
+            inside if inside > 0.0 => 1.0,
+            0.0 => 0.5,
+            _ => 0.0,
+        }
+    }
+}

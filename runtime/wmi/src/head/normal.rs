@@ -1,0 +1,210 @@
+//! Laws with Normal noise: integrals of pieces against a Normal kernel.
+//!
+//! All terms are non-negative and exponents are taken relative to the largest, so densities keep their
+//! relative accuracy however far out.
+
+use super::bernstein::Piece;
+use super::measure::Measure;
+use super::quadrature::{nodes_for_degree, rule};
+use super::twofold::Twofold;
+use bnnc_base::special::erf;
+use std::f64::consts::{PI, SQRT_2};
+
+/// `log sqrt(2 pi)`.
+pub const LOG_ROOT_TWO_PI: f64 = 0.918_938_533_204_672_7;
+
+/// `P(Z <= x)` of a standard Normal; relative accuracy in the lower tail (series and continued fraction
+/// of `erfc`, Abramowitz and Stegun 7.1.6, 7.1.14).
+pub fn normal_below(x: f64) -> f64 {
+    if x > -2.5 {
+        return if x > 8.5 { 1.0 } else { 0.5 + 0.5 * erf(x / SQRT_2) };
+    }
+    if x < -39.0 {
+        return 0.0;
+    }
+    let a = -x / SQRT_2;
+    let levels = (200.0 / (a * a)).ceil() as i32 + 8;
+    let fraction = (1..=levels)
+        .rev()
+        .fold(0.0, |fraction, k| f64::from(k) / 2.0 / (a + fraction));
+    0.5 * (-a * a).exp() / (PI.sqrt() * (a + fraction))
+}
+
+/// `log` of the density of `Normal(0, sd)` at `x`.
+pub fn normal_log_density(x: f64, sd: f64) -> f64 {
+    let scaled = x / sd;
+    -0.5 * scaled * scaled - sd.ln() - LOG_ROOT_TWO_PI
+}
+
+impl Measure {
+    /// The log density of the sum with an independent `Normal(0, sd)`, `sd` positive.
+    pub fn smoothed_log_density(&self, position: Twofold, sd: f64) -> f64 {
+        let top = self.nearest(position, sd);
+        let atoms = self.atoms.iter().map(|atom| {
+            let scaled = (position - atom.at).value() / sd;
+            atom.mass * (-0.5 * scaled * scaled - top).exp()
+        });
+        let pieces = self.pieces.iter().map(|piece| {
+            let (left, right) = ((position - piece.start).value(), (piece.end - position).value());
+            let mut sum = 0.0;
+            if right > 0.0 {
+                sum += Ray {
+                    near: (-left).max(0.0),
+                    room: right.min(piece.width),
+                    forward: true,
+                    sd,
+                    top,
+                }
+                .integral(piece);
+            }
+            if left > 0.0 {
+                sum += Ray {
+                    near: (-right).max(0.0),
+                    room: left.min(piece.width),
+                    forward: false,
+                    sd,
+                    top,
+                }
+                .integral(piece);
+            }
+            sum
+        });
+        let sum: f64 = atoms.chain(pieces).sum();
+        sum.ln() + top - sd.ln() - LOG_ROOT_TWO_PI
+    }
+
+    /// The largest exponent of the kernel at the nearest point of an atom or a piece, with the log of its
+    /// mass: a point that is nearer than all others counts as little as it weighs.
+    fn nearest(&self, position: Twofold, sd: f64) -> f64 {
+        let exponent = |distance: f64, mass: f64| {
+            let scaled = distance / sd;
+            (mass > 0.0).then(|| -0.5 * scaled * scaled + mass.max(LEAST).ln())
+        };
+        let atoms = self
+            .atoms
+            .iter()
+            .map(|atom| exponent((position - atom.at).value(), atom.mass));
+        let pieces = self.pieces.iter().map(|piece| {
+            let (left, right) = ((position - piece.start).value(), (piece.end - position).value());
+            exponent((-left).max(-right).max(0.0), piece.mass())
+        });
+        atoms
+            .chain(pieces)
+            .flatten()
+            .fold(f64::MIN, f64::max)
+    }
+
+    /// The probability that the sum with an independent `Normal(0, sd)` is at most `position`.
+    pub fn smoothed_below(&self, position: Twofold, sd: f64) -> f64 {
+        let atoms = self
+            .atoms
+            .iter()
+            .map(|atom| atom.mass * normal_below((position - atom.at).value() / sd));
+        let pieces = self.pieces.iter().map(|piece| {
+            let (left, right) = ((position - piece.start).value(), (piece.end - position).value());
+            if left < -REACH * sd {
+                0.0
+            } else if -right > REACH * sd {
+                piece.mass()
+            } else {
+                piece.smoothed_below(left, right, sd)
+            }
+        });
+        atoms.chain(pieces).sum()
+    }
+}
+
+/// Masses below this count as this: the exponential of what is above it is finite.
+const LEAST: f64 = 1e-280;
+/// Standard deviations beyond which a Normal has no mass in `f64`.
+const REACH: f64 = 9.0;
+
+impl Piece {
+    /// The part of `Measure::smoothed_below` where the kernel's cumulative probability is neither 0 nor
+    /// 1, by panels of a standard deviation and a half, and the mass below that.
+    fn smoothed_below(&self, left: f64, right: f64, sd: f64) -> f64 {
+        let from = (left - REACH * sd).max(0.0);
+        let to = (left + REACH * sd).min(self.width);
+        let whole = if from > 0.0 {
+            self.mass_below(self.start + Twofold::from(from))
+        } else {
+            0.0
+        };
+        let panels = ((to - from) / (1.5 * sd)).ceil().max(1.0);
+        let length = (to - from) / panels;
+        let rule = rule(self.degree() / 2 + 12);
+        let mut sum = 0.0;
+        for panel in 0..panels as usize {
+            for node in rule {
+                let at = from + length * (panel as f64 + node.at);
+                let t = at / self.width;
+                let gap = if t < 0.5 {
+                    left - at
+                } else {
+                    (self.width - at) - right
+                };
+                sum += node.weight * self.at(t, 1.0 - t) * normal_below(gap / sd);
+            }
+        }
+        whole + length * sum
+    }
+}
+
+/// One side of a piece as seen from the position of a kernel: the exponent falls from the nearest point on.
+struct Ray {
+    near: f64,
+    room: f64,
+    forward: bool,
+    sd: f64,
+    top: f64,
+}
+
+impl Ray {
+    /// The integral of the piece times `exp(-distance^2 / (2 sd^2) - top)`.
+    fn integral(&self, piece: &Piece) -> f64 {
+        let (near, sd) = (self.near / self.sd, self.sd);
+        let drop = 42.0 + 4.0 * piece.degree() as f64;
+        let start = -0.5 * near * near - self.top;
+        if start < -drop {
+            return 0.0;
+        }
+        let full = 2.0 * drop / (near + (near * near + 2.0 * drop).sqrt());
+        let length = full.min(self.room / sd);
+        let fall = length * (near + 0.5 * length);
+        let panels = (fall / 12.0).ceil().max(1.0);
+        let extra = match fall / panels {
+            fall if fall < 0.1 => 4,
+            fall if fall < 1.0 => 6,
+            fall if fall < 3.0 => 8,
+            _ => 13,
+        };
+        let rule = rule(nodes_for_degree(piece.degree()) + extra);
+        let panel = length / panels;
+        let origin = self.origin(piece);
+        let mut sum = 0.0;
+        for index in 0..panels as usize {
+            for node in rule {
+                let s = panel * (index as f64 + node.at);
+                let value = self.value(piece, origin, s * sd);
+                sum += node.weight * value * (start - s * (near + 0.5 * s)).exp();
+            }
+        }
+        sum * panel * sd
+    }
+
+    /// The distance of the ray's start from the end of the piece behind it.
+    fn origin(&self, piece: &Piece) -> f64 {
+        piece.width - self.room
+    }
+
+    /// The piece at a distance along the ray.
+    fn value(&self, piece: &Piece, origin: f64, along: f64) -> f64 {
+        let behind = (origin + along) / piece.width;
+        let ahead = ((self.room - along) / piece.width).max(0.0);
+        if self.forward {
+            piece.at(behind, ahead)
+        } else {
+            piece.at(ahead, behind)
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Gauss-Legendre rules on `[0, 1]`.
+
+use std::f64::consts::PI;
+use std::sync::OnceLock;
+
+/// The most nodes of a rule.
+pub const MOST_NODES: usize = 48;
+
+/// A node of a rule and its weight.
+#[derive(Clone, Copy, Debug)]
+pub struct Node {
+    /// In `(0, 1)`.
+    pub at: f64,
+    /// Positive; the weights of a rule sum to 1.
+    pub weight: f64,
+}
+
+/// The rule of `count` nodes (clamped to `1..=MOST_NODES`): exact for polynomials of degree `2 count - 1`.
+pub fn rule(count: usize) -> &'static [Node] {
+    static RULES: OnceLock<Vec<Vec<Node>>> = OnceLock::new();
+    let rules = RULES.get_or_init(|| (1..=MOST_NODES).map(legendre).collect());
+    &rules[count.clamp(1, MOST_NODES) - 1]
+}
+
+/// The least count of nodes whose rule is exact for polynomials of this degree.
+pub fn nodes_for_degree(degree: usize) -> usize {
+    degree / 2 + 1
+}
+
+/// Newton's method on the Legendre polynomial from the usual asymptotic guess.
+fn legendre(count: usize) -> Vec<Node> {
+    let n = count as f64;
+    (0..count)
+        .map(|index| {
+            let mut x = (PI * (index as f64 + 0.75) / (n + 0.5)).cos();
+            for _ in 0..6 {
+                let (value, derivative) = legendre_at(count, x);
+                x -= value / derivative;
+            }
+            let slope = legendre_at(count, x).1;
+            Node {
+                at: 0.5 * (1.0 - x),
+                weight: 1.0 / ((1.0 - x * x) * slope * slope),
+            }
+        })
+        .collect()
+}
+
+/// The Legendre polynomial of degree `count` and its derivative.
+fn legendre_at(count: usize, x: f64) -> (f64, f64) {
+    let (mut before, mut value) = (1.0, x);
+    for k in 2..=count {
+        let k = k as f64;
+        (before, value) = (value, ((2.0 * k - 1.0) * x * value - (k - 1.0) * before) / k);
+    }
+    (value, count as f64 * (x * value - before) / (x * x - 1.0))
+}

@@ -1,0 +1,285 @@
+//! Laws by Fourier series of their tilted densities.
+//!
+//! A density that is negligible outside an interval of length `P` is there its own Fourier series of
+//! period `P`, whose coefficients are the characteristic function at multiples of `2 pi / P`: for
+//! compact support without any error, else with an aliasing error that Chernoff's bound keeps below the
+//! rounding. The error of cutting the series is bounded by the envelope of the characteristic function.
+
+use super::cumulant::Summands;
+use std::f64::consts::PI;
+
+/// Terms beyond which a series is not made.
+pub const MOST_TERMS: usize = 1 << 18;
+/// `-log` of what is neglected.
+const CUT: f64 = 40.0;
+/// Terms after which rotations are made afresh.
+const FRESH: usize = 64;
+
+/// The Fourier series of a density tilted by `theta`, around its mean.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// The mean of the tilted law: the origin of the series.
+    pub centre: f64,
+    /// The density is negligible beyond `centre - below` and `centre + above`.
+    pub below: f64,
+    /// See `below`.
+    pub above: f64,
+    /// `log E exp(theta (x - centre))`.
+    pub log_scale: f64,
+    /// The tilt.
+    pub theta: f64,
+    /// A bound on the sum of the terms left out, relative to `1 / period`.
+    pub truncation: f64,
+    /// The number of factors of a coefficient.
+    factors: usize,
+    /// `below + above`.
+    period: f64,
+    /// Real and imaginary parts of the coefficients from 1 on.
+    coefficients: Vec<(f64, f64)>,
+}
+
+/// What a series needs.
+struct Plan {
+    period: f64,
+    below: f64,
+    above: f64,
+    terms: usize,
+    truncation: f64,
+}
+
+impl Series {
+    /// The series of the sum tilted by `theta`; `None` where it needs more than [`MOST_TERMS`] terms.
+    pub fn new(summands: &Summands, theta: f64) -> Option<Series> {
+        let plan = plan(summands, theta)?;
+        let here = summands.cumulant(theta);
+        let coefficients = transform(summands, theta, here.mean, 2.0 * PI / plan.period, plan.terms);
+        let half = summands.half_width();
+        let log_scale = here.bounded + theta.abs() * (half - here.mean * theta.signum());
+        Some(Series {
+            centre: here.mean,
+            below: plan.below,
+            above: plan.above,
+            log_scale,
+            theta,
+            truncation: plan.truncation,
+            factors: summands.halves.len() + summands.masses.len(),
+            period: plan.period,
+            coefficients,
+        })
+    }
+
+    /// The number of terms and the period that [`Series::new`] would have.
+    pub fn size_needed(summands: &Summands) -> Option<(usize, f64)> {
+        plan(summands, 0.0).map(|plan| (plan.terms, plan.period))
+    }
+
+    /// A length over which the tilted law is smooth: a twelfth of what it is spread over.
+    pub fn spread(&self) -> f64 {
+        self.period / 12.0
+    }
+
+    /// The period.
+    pub fn period(&self) -> f64 {
+        self.period
+    }
+
+    /// The number of terms.
+    pub fn terms(&self) -> usize {
+        self.coefficients.len()
+    }
+
+    /// The tilted density at `centre + x`.
+    pub fn density(&self, x: f64) -> f64 {
+        if x < -self.below || x > self.above {
+            return 0.0;
+        }
+        let mut sum = 0.0;
+        self.rotate(x, |_, (re, im), (cos, sin)| sum += re * cos + im * sin);
+        (1.0 + 2.0 * sum) / self.period
+    }
+
+    /// The mass of the tilted law below `centre + x`.
+    pub fn mass_below(&self, x: f64) -> f64 {
+        if x <= -self.below {
+            return 0.0;
+        }
+        if x >= self.above {
+            return 1.0;
+        }
+        ((x + self.below) / self.period + (self.primitive(x) - self.primitive(-self.below)) / PI)
+            .clamp(0.0, 1.0)
+    }
+
+    /// The periodic part of the integral, up to a constant.
+    fn primitive(&self, x: f64) -> f64 {
+        let mut sum = 0.0;
+        self.rotate(x, |k, (re, im), (cos, sin)| {
+            sum += (re * sin - im * cos) / k as f64
+        });
+        sum
+    }
+
+    /// The log of the density before tilting, at `centre + x`.
+    pub fn log_density(&self, x: f64) -> f64 {
+        self.log_scale - self.theta * x + self.density(x).ln()
+    }
+
+    /// A bound on the error of the tilted density: truncation, aliasing and rounding.
+    pub fn error(&self) -> f64 {
+        let sizes: f64 = self.coefficients.iter().map(|(re, im)| re.abs() + im.abs()).sum();
+        (self.truncation + (-CUT).exp() + f64::EPSILON * (8.0 + (16.0 + 2.0 * self.factors as f64) * sizes))
+            / self.period
+    }
+
+    /// Visits every term with `cos` and `sin` of its angle at `x`.
+    fn rotate(&self, x: f64, mut visit: impl FnMut(usize, (f64, f64), (f64, f64))) {
+        let step = 2.0 * PI / self.period * x;
+        let (turn_sin, turn_cos) = step.sin_cos();
+        for (block, coefficients) in self.coefficients.chunks(FRESH).enumerate() {
+            let (mut sin, mut cos) = (step * (block * FRESH + 1) as f64).sin_cos();
+            for (index, &coefficient) in coefficients.iter().enumerate() {
+                visit(block * FRESH + index + 1, coefficient, (cos, sin));
+                (cos, sin) = (cos * turn_cos - sin * turn_sin, sin * turn_cos + cos * turn_sin);
+            }
+        }
+    }
+}
+
+/// Period and number of terms for a tilt.
+fn plan(summands: &Summands, theta: f64) -> Option<Plan> {
+    let here = summands.cumulant(theta);
+    if here.variance <= 0.0 || !here.variance.is_finite() {
+        return None;
+    }
+    let below = summands.reach(theta, &here, -1.0, CUT);
+    let above = summands.reach(theta, &here, 1.0, CUT);
+    let (below, above) = match summands.support() {
+        Some((low, high)) => (below.min(here.mean - low), above.min(high - here.mean)),
+        None => (below, above),
+    };
+    let period = below + above;
+    let tops = summands.tops(theta);
+    let left_out = |terms: usize| {
+        let (envelope, falling) = summands.envelope(theta, &tops, 2.0 * PI / period * terms as f64);
+        let decay = if summands.sd > 0.0 {
+            falling.max(2)
+        } else {
+            falling
+        };
+        if decay < 2 {
+            1.0
+        } else {
+            2.0 * envelope * terms as f64 / (decay - 1) as f64
+        }
+    };
+    let mut high = 4;
+    while left_out(high) > 1e-16 {
+        high *= 2;
+        if high > MOST_TERMS {
+            return None;
+        }
+    }
+    let mut low = high / 2;
+    while low + 1 < high {
+        let middle = usize::midpoint(low, high);
+        if left_out(middle) > 1e-16 {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(Plan {
+        period,
+        below,
+        above,
+        terms: high,
+        truncation: left_out(high),
+    })
+}
+
+impl Summands {
+    /// The ends of the support, where it is bounded and known.
+    fn support(&self) -> Option<(f64, f64)> {
+        (self.sd == 0.0 && self.masses.is_empty()).then(|| {
+            let half = self.half_width();
+            (-half, half)
+        })
+    }
+}
+
+/// The tilted characteristic function of the sum less `centre`, at multiples of `step`.
+fn transform(summands: &Summands, theta: f64, centre: f64, step: f64, terms: usize) -> Vec<(f64, f64)> {
+    let square = summands.sd * summands.sd;
+    let drift = theta * square - centre;
+    let mut values: Vec<(f64, f64)> = (1..=terms)
+        .map(|k| {
+            let t = step * k as f64;
+            let (sin, cos) = (t * drift).sin_cos();
+            let size = (-0.5 * square * t * t).exp();
+            (size * cos, size * sin)
+        })
+        .collect();
+    for &half in &summands.halves {
+        times_uniform(&mut values, half * theta, half * step);
+    }
+    for masses in &summands.masses {
+        let mut factor = vec![(0.0, 0.0); terms];
+        let top = masses
+            .iter()
+            .map(|mass| theta * mass.at)
+            .fold(f64::NEG_INFINITY, f64::max);
+        let weight = |mass: &super::cumulant::Mass| mass.mass * (theta * mass.at - top).exp();
+        let total: f64 = masses.iter().map(weight).sum();
+        for mass in masses {
+            let part = weight(mass) / total;
+            turn(&mut factor, step * mass.at, |value, (cos, sin)| {
+                value.0 += part * cos;
+                value.1 += part * sin;
+            });
+        }
+        values
+            .iter_mut()
+            .zip(factor)
+            .for_each(|(value, factor)| *value = times(*value, factor));
+    }
+    values
+}
+
+/// Visits every value with `cos` and `sin` of its multiple of `angle`.
+fn turn(values: &mut [(f64, f64)], angle: f64, mut visit: impl FnMut(&mut (f64, f64), (f64, f64))) {
+    let (turn_sin, turn_cos) = angle.sin_cos();
+    for (block, values) in values.chunks_mut(FRESH).enumerate() {
+        let (mut sin, mut cos) = (angle * (block * FRESH + 1) as f64).sin_cos();
+        for value in values {
+            visit(value, (cos, sin));
+            (cos, sin) = (cos * turn_cos - sin * turn_sin, sin * turn_cos + cos * turn_sin);
+        }
+    }
+}
+
+/// Multiplies by `[sinh(a + i b) / (a + i b)] / [sinh a / a]`, `b` the multiples of `angle`.
+fn times_uniform(values: &mut [(f64, f64)], a: f64, angle: f64) {
+    let mut k = 0.0;
+    if a.abs() < 1e-8 {
+        turn(values, angle, |value, (_, sin)| {
+            k += 1.0;
+            let factor = if k * angle < 1e-8 { 1.0 } else { sin / (k * angle) };
+            *value = (value.0 * factor, value.1 * factor);
+        });
+        return;
+    }
+    let cotangent = 1.0 / a.tanh();
+    turn(values, angle, |value, (cos, sin)| {
+        k += 1.0;
+        let b = k * angle;
+        let scale = a / (a * a + b * b);
+        let top = (cos, cotangent * sin);
+        let factor = (scale * (top.0 * a + top.1 * b), scale * (top.1 * a - top.0 * b));
+        *value = times(*value, factor);
+    });
+}
+
+/// The product of two complex numbers.
+fn times(x: (f64, f64), y: (f64, f64)) -> (f64, f64) {
+    (x.0 * y.0 - x.1 * y.1, x.0 * y.1 + x.1 * y.0)
+}

@@ -1,0 +1,388 @@
+//! The law of a sum of independent uniforms and a Normal, in the representation that is cheapest for
+//! its widths.
+
+use super::blend::Blend;
+use super::bernstein::MOST_DEGREE;
+use super::cumulant::{Mass, Summands};
+use super::grid;
+use super::measure::Measure;
+use super::series::Series;
+use super::twofold::Twofold;
+use std::f64::consts::PI;
+
+/// How a law is held.
+#[derive(Clone, Debug)]
+pub enum Shape {
+    /// Exact pieces, and the standard deviation of Normal noise that is added when asked (0: none).
+    Pieces(Measure, f64),
+    /// A Fourier series around `centre`; tails by tilting.
+    Series {
+        /// An estimate of the relative error of what is summed.
+        accuracy: f64,
+        /// The centre of the law of `summands`' origin.
+        centre: Twofold,
+        /// What is summed.
+        summands: Summands,
+        /// The series without tilt.
+        series: Series,
+    },
+    /// Both.
+    Blend(Box<Blend>),
+    /// Very many pieces and Normal noise: a series for where most of the mass is, the pieces for the tails.
+    Tabulated {
+        /// An estimate of the relative error of the series' masses.
+        accuracy: f64,
+        /// The law without noise.
+        measure: Measure,
+        /// The standard deviation of the noise.
+        sd: f64,
+        /// The origin of the series.
+        centre: Twofold,
+        /// The series of the sum.
+        series: Series,
+    },
+    /// Pieces and triangular noise of this radius.
+    Triangular(Measure, f64),
+}
+
+/// The most wide uniforms that become pieces where a series would do as well.
+const MOST_WIDE: usize = 13;
+/// The most pieces that a sum becomes.
+const MOST_PIECES: f64 = 8192.0;
+/// Products of a mass and a term of a series beyond which it is not made.
+const MOST_INNER: f64 = 1e7;
+/// Radians that a rule with 16 nodes more than polynomials need resolves to rounding.
+const RESOLVED: f64 = 8.6;
+/// What such rules are accurate to, as an estimate, relative to the density.
+const QUADRATURE: f64 = 1e-14;
+/// Pieces that are so many that a series pays.
+const MANY: usize = 400;
+/// Tilted series have this part of their peak at their centre at least; below it the series without
+/// tilt is not used.
+const TAIL: f64 = 1e-3;
+
+impl Shape {
+    /// The law of the sum of a variable with the law `base`, uniforms on `[0, width]` and `Normal(0, sd)`.
+    pub fn new(base: Measure, mut widths: Vec<f64>, sd: f64) -> Shape {
+        widths.retain(|&width| width > 0.0);
+        widths.sort_by(|a, b| b.total_cmp(a));
+        let knots = base.atoms.len() + 2 * base.pieces.len();
+        let single = knots == 1 && base.pieces.is_empty();
+        let best = (0..=widths.len().min(MOST_WIDE))
+            .filter_map(|wide| Some((wide, cost(&widths, wide, sd, (!single).then_some(knots))?)))
+            .min_by(|a, b| a.1.total_cmp(&b.1));
+        let degree = base.pieces.iter().map(|piece| piece.degree()).max().unwrap_or(0);
+        let many = pieces(&widths).max(1.0) * knots as f64 > MOST_PIECES || degree + widths.len() > MOST_DEGREE;
+        if best.is_none() && many {
+            return Shape::smoothed(grid::sum(&[base], &widths), sd);
+        }
+        let wide = best.map_or(widths.len(), |(wide, _)| wide);
+        let smooth = wide < widths.len();
+        let series = smooth.then(|| {
+            let narrow = summands(&widths[wide..], sd);
+            Series::new(&narrow, 0.0).map(|series| (narrow, series))
+        });
+        let half_of = |widths: &[f64]| {
+            widths
+                .iter()
+                .fold(Twofold::default(), |sum, width| sum + Twofold::from(0.5 * width))
+        };
+        let add =
+            |measure: Measure, widths: &[f64]| widths.iter().fold(measure, |sum, &w| sum.plus_uniform(w));
+        match series.flatten() {
+            Some((summands, series)) if single && wide == 0 => Shape::Series {
+                accuracy: 0.0,
+                centre: base.atoms[0].at + half_of(&widths),
+                summands,
+                series,
+            },
+            Some((narrow, kernel)) => {
+                let origin = Twofold::from(base.moments().0);
+                let length = base.support().1 - base.support().0;
+                let mut all = self::summands(&widths, sd);
+                all.masses = vec![base.masses(origin, length.max(f64::MIN_POSITIVE), 2)];
+                let centre = origin + half_of(&widths);
+                // The narrow uniforms are around 0 in the kernel, hence their half widths belong to the
+                // pieces' position.
+                let measure = add(base.shifted(half_of(&widths[wide..])), &widths[..wide]);
+                Shape::Blend(Box::new(Blend {
+                    measure,
+                    narrow,
+                    kernel,
+                    all,
+                    centre,
+                }))
+            }
+            None if many => Shape::smoothed(grid::sum(&[base], &widths), sd),
+            None => Shape::Pieces(add(base, &widths), sd),
+        }
+    }
+
+    /// The law of the sum of a variable with the law `base` and `Normal(0, sd)`: with a series if there
+    /// are very many pieces and it is short, `sd` positive.
+    pub fn smoothed(base: Measure, sd: f64) -> Shape {
+        if sd > 0.0 && base.pieces.len() > MANY {
+            let centre = Twofold::from(base.moments().0);
+            if let Some((_, series)) = series(&[base.clone()], &[centre], (&[], sd), MOST_INNER) {
+                return Shape::Tabulated {
+                    accuracy: base.accuracy + QUADRATURE,
+                    measure: base,
+                    sd,
+                    centre,
+                    series,
+                };
+            }
+        }
+        Shape::Pieces(base, sd)
+    }
+
+    /// The law of a sum of independent variables with these laws, uniforms on `[0, width]` and a Normal, by
+    /// the series of the product of their characteristic functions; `None` where making it has more inner
+    /// terms than `most`, or where neither uniforms nor the Normal end it.
+    pub fn of_many(laws: &[Measure], widths: &[f64], sd: f64, most: f64) -> Option<Shape> {
+        let origins: Vec<Twofold> = laws.iter().map(|law| Twofold::from(law.moments().0)).collect();
+        let (summands, series) = series(laws, &origins, (widths, sd), most)?;
+        let centre = widths
+            .iter()
+            .map(|width| Twofold::from(0.5 * width))
+            .chain(origins)
+            .fold(Twofold::default(), |sum, next| sum + next);
+        Some(Shape::Series {
+            accuracy: laws.iter().map(|law| law.accuracy).sum::<f64>() + QUADRATURE,
+            centre,
+            summands,
+            series,
+        })
+    }
+
+    /// The density; infinite at an atom.
+    pub fn density(&self, y: f64) -> f64 {
+        let position = Twofold::from(y);
+        match self {
+            Shape::Pieces(measure, sd) if *sd > 0.0 => measure.smoothed_log_density(position, *sd).exp(),
+            Shape::Pieces(measure, _) if measure.has_atom(position) => f64::INFINITY,
+            Shape::Pieces(measure, _) => measure.density(position),
+            Shape::Triangular(measure, radius) => measure.triangular_density(position, *radius),
+            Shape::Series { .. } | Shape::Blend(_) | Shape::Tabulated { .. } => {
+                let density = self.plain_density(y);
+                if self.is_central(density) {
+                    density
+                } else {
+                    self.log_density(y).exp()
+                }
+            }
+        }
+    }
+
+    /// The density near a position, for many askings: one tilted series serves all of them.
+    pub fn near(&self, y: f64) -> impl Fn(f64) -> f64 + '_ {
+        let tilted = match self {
+            Shape::Series {
+                centre,
+                summands,
+                series,
+                ..
+            } => {
+                let position = (Twofold::from(y) - *centre).value();
+                let central = self.is_central(series.density(position - series.centre));
+                let theta = if central { None } else { summands.saddle(position) };
+                theta.and_then(|theta| Some((*centre, Series::new(summands, theta)?)))
+            }
+            Shape::Pieces(..) | Shape::Triangular(..) | Shape::Blend(_) | Shape::Tabulated { .. } => None,
+        };
+        move |y| {
+            if let Some((centre, series)) = &tilted {
+                let x = (Twofold::from(y) - *centre).value() - series.centre;
+                let density = series.density(x);
+                if density * series.period() > TAIL {
+                    return density * (series.log_scale - series.theta * x).exp();
+                }
+            }
+            self.density(y)
+        }
+    }
+
+    /// The density with absolute accuracy only: no tilting in the tails.
+    pub fn plain_density(&self, y: f64) -> f64 {
+        let position = Twofold::from(y);
+        match self {
+            Shape::Pieces(..) | Shape::Triangular(..) => self.density(y),
+            Shape::Series { centre, series, .. } | Shape::Tabulated { centre, series, .. } => {
+                series.density((position - *centre).value() - series.centre)
+            }
+            Shape::Blend(blend) => blend.density(position),
+        }
+    }
+
+    /// The log of the density.
+    pub fn log_density(&self, y: f64) -> f64 {
+        let position = Twofold::from(y);
+        let outside = f64::NEG_INFINITY;
+        match self {
+            Shape::Pieces(measure, sd) if *sd > 0.0 => measure.smoothed_log_density(position, *sd),
+            Shape::Pieces(..) | Shape::Triangular(..) => self.density(y).ln(),
+            Shape::Tabulated { measure, sd, .. } => {
+                let density = self.plain_density(y);
+                if self.is_central(density) {
+                    density.ln()
+                } else {
+                    measure.smoothed_log_density(position, *sd)
+                }
+            }
+            Shape::Series {
+                centre,
+                summands,
+                series,
+                ..
+            } => {
+                let from_centre = (position - *centre).value();
+                let density = series.density(from_centre - series.centre);
+                if self.is_central(density) {
+                    return density.ln();
+                }
+                let tilted = summands
+                    .saddle(from_centre)
+                    .and_then(|theta| Series::new(summands, theta));
+                tilted.map_or(outside, |series| series.log_density(from_centre - series.centre))
+            }
+            Shape::Blend(blend) => {
+                let density = blend.density(position);
+                if self.is_central(density) {
+                    return density.ln();
+                }
+                blend.log_density(position).unwrap_or(outside)
+            }
+        }
+    }
+
+    /// The probability of at most `y`.
+    pub fn below(&self, y: f64) -> f64 {
+        let position = Twofold::from(y);
+        match self {
+            Shape::Pieces(measure, sd) if *sd > 0.0 => measure.smoothed_below(position, *sd),
+            Shape::Pieces(measure, _) => measure.below(position),
+            Shape::Triangular(measure, radius) => measure.triangular_below(position, *radius),
+            Shape::Series { centre, series, .. } | Shape::Tabulated { centre, series, .. } => {
+                series.mass_below((position - *centre).value() - series.centre)
+            }
+            Shape::Blend(blend) => blend.below(position),
+        }
+    }
+
+    /// An estimate of the error of the density at `y`, which is `density`: rounding, what series leave out,
+    /// and what is known of the laws that were interpolated or made masses.
+    pub fn error(&self, y: f64, density: f64) -> f64 {
+        match self {
+            Shape::Pieces(measure, _) | Shape::Triangular(measure, _) => {
+                let degree = measure
+                    .pieces
+                    .iter()
+                    .map(|piece| piece.degree())
+                    .max()
+                    .unwrap_or(0) as f64;
+                (measure.accuracy + 64.0 * (degree + 4.0) * f64::EPSILON) * density
+            }
+            Shape::Series { accuracy, series, .. } | Shape::Tabulated { accuracy, series, .. }
+                if self.is_central(density) =>
+            {
+                accuracy * density + series.error()
+            }
+            Shape::Blend(blend) if self.is_central(density) => {
+                blend.measure.accuracy * density + blend.error(y)
+            }
+            // In the tails the exponent is rounded too.
+            Shape::Series { .. } | Shape::Blend(_) | Shape::Tabulated { .. } => {
+                // Below the least number the value is 0.
+                let log = density.max(f64::MIN_POSITIVE).ln().abs();
+                (self.accuracy() + 1e-11 + 32.0 * f64::EPSILON * log) * density + f64::MIN_POSITIVE
+            }
+        }
+    }
+
+    /// An estimate of the relative error of the laws that are summed.
+    fn accuracy(&self) -> f64 {
+        match self {
+            Shape::Pieces(measure, _) | Shape::Triangular(measure, _) => measure.accuracy,
+            Shape::Series { accuracy, .. } | Shape::Tabulated { accuracy, .. } => *accuracy,
+            Shape::Blend(blend) => blend.measure.accuracy,
+        }
+    }
+
+    /// Whether a density that was computed with absolute accuracy is large enough to be relatively
+    /// accurate.
+    fn is_central(&self, density: f64) -> bool {
+        let spread = match self {
+            Shape::Pieces(..) | Shape::Triangular(..) => return true,
+            Shape::Tabulated { series, .. } => series.spread(),
+            Shape::Series { summands, .. } => summands.slopes(0.0).1.sqrt(),
+            Shape::Blend(blend) => blend.all.slopes(0.0).1.sqrt(),
+        };
+        density * spread > TAIL
+    }
+}
+
+/// The series of the sum of laws around their origins, uniforms of these widths around 0 and a Normal,
+/// with masses that resolve its highest frequency; `None` where that is more than `most` products.
+fn series(
+    laws: &[Measure],
+    origins: &[Twofold],
+    (widths, sd): (&[f64], f64),
+    most: f64,
+) -> Option<(Summands, Series)> {
+    let masses = |length: f64, extra: usize| -> Vec<Vec<Mass>> {
+        laws.iter()
+            .zip(origins)
+            .map(|(law, origin)| law.masses(*origin, length, extra))
+            .collect()
+    };
+    let mut all = summands(widths, sd);
+    all.masses = masses(f64::INFINITY, 4);
+    let (terms, period) = Series::size_needed(&all)?;
+    // Panels over which the fastest wave turns by about as much as a rule with 16 nodes more resolves.
+    let length = RESOLVED * period / (2.0 * PI * terms as f64);
+    let nodes = |law: &Measure| law.count_masses(length, 16);
+    if terms as f64 * laws.iter().map(nodes).sum::<f64>() > most {
+        return None;
+    }
+    all.masses = masses(length, 16);
+    let series = Series::new(&all, 0.0)?;
+    Some((all, series))
+}
+
+/// Uniforms around 0 of these widths and `Normal(0, sd)`.
+fn summands(widths: &[f64], sd: f64) -> Summands {
+    Summands {
+        halves: widths.iter().map(|width| 0.5 * width).collect(),
+        sd,
+        masses: Vec::new(),
+    }
+}
+
+/// About how many nanoseconds a density takes with the first `wide` of the falling widths as pieces;
+/// `None` where that is not possible. `knots` is the number of knots of the law they are added to, if
+/// it is not a point.
+fn cost(widths: &[f64], wide: usize, sd: f64, knots: Option<usize>) -> Option<f64> {
+    let pieces = pieces(&widths[..wide]).max(1.0) * knots.unwrap_or(1) as f64;
+    if wide > 0 && pieces > MOST_PIECES {
+        return None;
+    }
+    let narrow = &widths[wide..];
+    if narrow.is_empty() && (wide > 0 || knots.is_some()) {
+        return Some(if sd > 0.0 { 300.0 * pieces } else { 5.0 * pieces });
+    }
+    let kernel = summands(narrow, sd);
+    let terms = Series::size_needed(&kernel)?.0 as f64;
+    // A tail makes a series of its own.
+    let making = 0.5 * terms * narrow.len() as f64;
+    if wide == 0 && knots.is_none() {
+        return Some(3.0 * terms + making);
+    }
+    let smooth = sd > 0.05 * kernel.slopes(0.0).1.sqrt() || narrow.len() >= 10;
+    smooth.then_some(pieces.min(40.0) * 300.0 * terms + making)
+}
+
+/// The number of pieces of a box spline; equal widths share knots.
+fn pieces(widths: &[f64]) -> f64 {
+    let groups = widths.chunk_by(|a, b| a == b);
+    groups.map(|group| group.len() as f64 + 1.0).product::<f64>() - 1.0
+}

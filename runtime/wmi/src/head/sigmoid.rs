@@ -1,0 +1,205 @@
+//! Means of sigmoids of linear forms with uniform weights: class probabilities.
+
+use super::Term;
+use super::bernstein::Piece;
+use super::cumulant::Summands;
+use super::measure::Measure;
+use super::quadrature::rule;
+use super::series::Series;
+use super::shape::Shape;
+use super::twofold::Twofold;
+use super::unit::Linear;
+use bnnc_base::special::{sigmoid, softplus};
+
+/// The end `d` of the cubic that is nearest to the logistic function in `L2` among those with `p(d) =
+/// 1` and `p'(d) = 0`.
+pub const CUBIC_END_L2: f64 = 3.522_769;
+/// Uniforms whose exact spline is used; more have a series, if it is short.
+const MOST_EXACT: usize = 4;
+/// Terms of a short series.
+const SHORT: usize = 2000;
+/// Uniforms whose exact spline is used where the series is long.
+const MOST_EXACT_LONG: usize = 9;
+/// Beyond this the logistic function is 1 in `f64`.
+const SATURATED: f64 = 38.0;
+/// What is this far below the largest logit, or below saturation, adds nothing to a mean in `f64` but where
+/// all of it is smaller than the least number.
+const FADED: f64 = 800.0;
+
+/// `E sigma(offset + sum terms)`, `sigma` the logistic function. One term: `log1p(expm1(D) sigma(v)) /
+/// D` for the form on `[v, v + D]`, the mean of `sigma` in closed form, to rounding. More: a
+/// Gauss-Legendre rule on panels over the law's density, relative error about 1e-14 up to eight terms
+/// and 1e-12 for more.
+pub fn mean_sigmoid(terms: &[Term], offset: f64) -> f64 {
+    let form = Linear::new(offset, terms, 1.0);
+    match form.widths[..] {
+        [] => sigmoid(form.start.value()),
+        [width] => mean_over_interval(form.start.value(), width),
+        _ => tilted_mean(&form).unwrap_or_else(|| Form::new(&form).mean_sigmoid()),
+    }
+}
+
+/// `E p(offset + sum terms)` with the surrogate `p(t) = 1/2 + 3 t / (4 d) - t^3 / (4 d^3)` on `[-d,
+/// d]`, 0 below and 1 above; `d` is `end`. The integral is exact but for rounding up to eight terms.
+pub fn mean_sigmoid_cubic(terms: &[Term], offset: f64, end: f64) -> f64 {
+    let cubic = |t: f64| {
+        // (1 + s)^2 (2 - s) / 4 with s = t / d: no digits cancel at the left end.
+        let s = (t / end).clamp(-1.0, 1.0);
+        0.25 * (1.0 + s) * (1.0 + s) * (2.0 - s)
+    };
+    let form = Linear::new(offset, terms, 1.0);
+    if form.widths.is_empty() {
+        return cubic(form.start.value());
+    }
+    let form = Form::new(&form);
+    form.above(end) + form.integral(-end, end, 2.0 * end, cubic)
+}
+
+/// The mean of the logistic function over `[low, low + width]`.
+fn mean_over_interval(low: f64, width: f64) -> f64 {
+    if width < 1e-9 {
+        return sigmoid(low + 0.5 * width);
+    }
+    if width > 700.0 || low > 30.0 {
+        return (softplus(low + width) - softplus(low)) / width;
+    }
+    (width.exp_m1() * sigmoid(low)).ln_1p() / width
+}
+
+/// The mean by the series of the law tilted so that its mean is as near 0 as a tilt in `[0, 1]` makes
+/// it: there the logistic function times `exp(-theta x)` is bounded, and the result has relative
+/// accuracy however small it is. `None` where exact pieces are better.
+fn tilted_mean(form: &Linear) -> Option<f64> {
+    let halves: Vec<f64> = form.widths.iter().map(|width| 0.5 * width).collect();
+    let summands = Summands {
+        halves,
+        ..Summands::default()
+    };
+    if form.widths.len() <= MOST_EXACT || Series::size_needed(&summands)?.0 > SHORT {
+        return None;
+    }
+    let middle = form.moments().0;
+    let theta = if middle >= 0.0 {
+        0.0
+    } else if middle + summands.slopes(1.0).0 <= 0.0 {
+        1.0
+    } else {
+        summands.saddle(-middle)?.clamp(0.0, 1.0)
+    };
+    let series = Series::new(&summands, theta)?;
+    let centre = middle + series.centre;
+    let count = (series.period() / series.spread().min(2.0)).ceil();
+    let panel = series.period() / count;
+    let term = |x: f64| series.density(x) * (series.log_scale - theta * x).exp() * sigmoid(centre + x);
+    let on = |index: usize| {
+        let start = panel * index as f64 - series.below;
+        rule(16)
+            .iter()
+            .map(|node| node.weight * term(start + panel * node.at))
+            .sum::<f64>()
+    };
+    Some((panel * (0..count as usize).map(on).sum::<f64>()).min(1.0))
+}
+
+/// The law of a linear form.
+struct Form {
+    shape: Shape,
+    low: f64,
+    high: f64,
+    sd: f64,
+}
+
+impl Form {
+    fn new(form: &Linear) -> Form {
+        let point = Measure::point(form.start);
+        let shape = if form.widths.len() <= MOST_EXACT_LONG {
+            Shape::Pieces(
+                form.widths
+                    .iter()
+                    .fold(point, |sum, &width| sum.plus_uniform(width)),
+                0.0,
+            )
+        } else {
+            Shape::new(point, form.widths.clone(), 0.0)
+        };
+        Form {
+            shape,
+            low: form.start.value(),
+            high: form.end(),
+            sd: form.moments().1.sqrt(),
+        }
+    }
+
+    /// The probability of more than `bound`.
+    fn above(&self, bound: f64) -> f64 {
+        match &self.shape {
+            Shape::Pieces(measure, _) => measure.above(Twofold::from(bound)),
+            other => 1.0 - other.below(bound),
+        }
+    }
+
+    /// The part above saturation is mass.
+    fn mean_sigmoid(&self) -> f64 {
+        let saturated = if self.high > SATURATED {
+            self.above(SATURATED)
+        } else {
+            0.0
+        };
+        let high = self.high.min(SATURATED);
+        saturated + self.integral(self.low.max(high - FADED), high, 2.0, sigmoid)
+    }
+
+    /// The integral of the density times a function over `[from, to]`, by panels no longer than `longest`.
+    fn integral(&self, from: f64, to: f64, longest: f64, of: impl Fn(f64) -> f64) -> f64 {
+        if let Shape::Pieces(measure, _) = &self.shape {
+            return measure
+                .pieces
+                .iter()
+                .map(|piece| on_piece(piece, from, to, longest, &of))
+                .sum();
+        }
+        let (from, to) = (from.max(self.low), to.min(self.high));
+        let whole = self.panels(from, to, longest, |x| self.shape.plain_density(x) * of(x));
+        if whole > 1e-4 || to <= from {
+            return whole;
+        }
+        self.panels(from, to, longest, |x| self.shape.density(x) * of(x))
+    }
+
+    /// The integral of a function over `[from, to]`, by panels that resolve the law.
+    fn panels(&self, from: f64, to: f64, longest: f64, of: impl Fn(f64) -> f64) -> f64 {
+        if to <= from {
+            return 0.0;
+        }
+        let count = ((to - from) / longest.min(self.sd)).ceil().max(1.0);
+        let panel = (to - from) / count;
+        let on = |index: usize| {
+            let start = from + panel * index as f64;
+            rule(16)
+                .iter()
+                .map(|node| node.weight * of(start + panel * node.at))
+                .sum::<f64>()
+        };
+        panel * (0..count as usize).map(on).sum::<f64>()
+    }
+}
+
+/// The integral of a piece times a function over what `[from, to]` has of it.
+fn on_piece(piece: &Piece, from: f64, to: f64, longest: f64, of: &impl Fn(f64) -> f64) -> f64 {
+    let origin = piece.start.value();
+    let low = (Twofold::from(from) - piece.start).value().max(0.0);
+    let high = (Twofold::from(to) - piece.start).value().min(piece.width);
+    if high <= low {
+        return 0.0;
+    }
+    let count = ((high - low) / longest).ceil();
+    let panel = (high - low) / count;
+    let rule = rule(piece.degree() / 2 + 12);
+    let on = |index: usize| {
+        let term = |at: f64| piece.at(at / piece.width, (1.0 - at / piece.width).max(0.0)) * of(origin + at);
+        rule.iter()
+            .map(|node| node.weight * term(low + panel * (index as f64 + node.at)))
+            .sum::<f64>()
+    };
+    panel * (0..count as usize).map(on).sum::<f64>()
+}

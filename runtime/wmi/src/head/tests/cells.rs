@@ -1,0 +1,181 @@
+//! Networks of several units that share weights, and deeper ones.
+
+use super::{affine, check_law, close, term, triangle};
+use crate::head::{Cells, Law, Local, NoCells, Noise};
+
+type Layer = (Vec<Vec<f64>>, Vec<f64>);
+
+/// A dense ReLU network of its inputs.
+fn network(layers: &[Layer], outgoing: &[f64], offset: f64) -> impl FnMut(&[f64], &mut Local) {
+    move |point, local| {
+        let count = point.len();
+        local.kinks.clear();
+        let unit = |index: usize| {
+            (0..count)
+                .map(|k| f64::from(u8::from(k == index)))
+                .collect::<Vec<f64>>()
+        };
+        let mut values: Vec<(f64, Vec<f64>)> = (0..count).map(|index| (point[index], unit(index))).collect();
+        let affine = |row: &[f64], bias: f64, values: &[(f64, Vec<f64>)]| {
+            let value = row.iter().zip(values).fold(bias, |sum, (w, (x, _))| sum + w * x);
+            let slope = |k: usize| row.iter().zip(values).map(|(w, (_, slope))| w * slope[k]).sum();
+            (value, (0..count).map(slope).collect::<Vec<f64>>())
+        };
+        for (rows, biases) in layers {
+            let inputs: Vec<_> = rows
+                .iter()
+                .zip(biases)
+                .map(|(row, &bias)| affine(row, bias, &values))
+                .collect();
+            local.kinks.extend(inputs.iter().cloned());
+            let relu = |(value, slope)| {
+                if value > 0.0 {
+                    (value, slope)
+                } else {
+                    (0.0, vec![0.0; count])
+                }
+            };
+            values = inputs.into_iter().map(relu).collect();
+        }
+        (local.value, local.slope) = affine(outgoing, offset, &values);
+    }
+}
+
+#[test]
+fn two_units_that_share_weights() {
+    let layers = [(vec![vec![1.0, 0.5], vec![-0.7, 1.3]], vec![0.1, -0.2])];
+    let cells = Cells::new(
+        &mut network(&layers, &[1.4, -0.9], 0.3),
+        &[-1.0; 2],
+        &[1.0; 2],
+        1000,
+    )
+    .unwrap();
+    let law = cells.law(triangle(0.8));
+    close(law.density(0.6), 119_211_122_311.0 / 237_015_979_200.0, 1e-14);
+    close(cells.measure().mass(), 1.0, 1e-14);
+    check_law(&law, 8.0, 1e-5);
+    check_law(&cells.law(Noise::Normal { sd: 0.3 }), 9.0, 1e-10);
+}
+
+#[test]
+fn two_layers() {
+    let layers = [
+        (vec![vec![1.0, -0.5, 0.3], vec![-0.6, 0.9, 0.8]], vec![0.2, -0.1]),
+        (vec![vec![1.2, -1.0], vec![-0.7, 1.1]], vec![0.1, 0.05]),
+    ];
+    let cells = Cells::new(
+        &mut network(&layers, &[1.0, 0.8], -0.2),
+        &[-1.0; 3],
+        &[1.0; 3],
+        1000,
+    )
+    .unwrap();
+    close(
+        cells.measure().moments().0,
+        128_074_754_680_631.0 / 253_293_713_971_200.0,
+        1e-14,
+    );
+    check_law(&cells.law(Noise::Normal { sd: 0.2 }), 9.0, 1e-10);
+}
+
+/// Without kinks in the box the law is that of the affine head, also where a side has no length.
+#[test]
+fn no_kinks() {
+    let layers = [(vec![vec![1.0, 0.5, -0.3]], vec![5.0])];
+    let (lower, upper) = ([-1.0, 0.25, 0.0], [1.0, 0.25, 0.4]);
+    let cells = Cells::new(&mut network(&layers, &[0.7], 0.1), &lower, &upper, 10).unwrap();
+    assert_eq!(cells.count(), 1);
+    let head = affine(
+        3.6,
+        &[
+            term(0.7, -1.0, 1.0),
+            term(0.35, 0.25, 0.25),
+            term(-0.21, 0.0, 0.4),
+        ],
+    );
+    let noise = Noise::Normal { sd: 0.1 };
+    for y in [2.9, 3.6, 4.4] {
+        close(
+            cells.law(noise).density(y),
+            Law::new(&head, noise).density(y),
+            1e-12,
+        );
+    }
+}
+
+/// Many cells: the series of the law agrees with its pieces, and the mean with draws.
+#[test]
+fn many_cells() {
+    let mut state = 1u64;
+    let mut random = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    };
+    let mut layer = |inputs: usize, outputs: usize| -> Layer {
+        let rows = (0..outputs)
+            .map(|_| (0..inputs).map(|_| random()).collect())
+            .collect();
+        (rows, (0..outputs).map(|_| 0.5 * random()).collect())
+    };
+    let layers = [layer(3, 6), layer(6, 5)];
+    let outgoing = [1.0, -0.7, 0.4, 0.9, -1.2];
+    let mut function = network(&layers, &outgoing, 0.0);
+    let cells = Cells::new(&mut function, &[-1.0; 3], &[1.0; 3], 20_000).unwrap();
+    close(cells.measure().mass(), 1.0, 1e-12);
+    let law = cells.law(Noise::Normal { sd: 0.2 });
+    check_law(&law, 9.0, 1e-9);
+    let mut local = Local::default();
+    let draws = 20_000;
+    let mean: f64 = (0..draws)
+        .map(|_| {
+            function(&[random(), random(), random()], &mut local);
+            local.value / f64::from(draws)
+        })
+        .sum();
+    let error = (cells.measure().moments().1 / f64::from(draws)).sqrt();
+    assert!(
+        (mean - law.mean()).abs() < 4.5 * error,
+        "{mean} is not {} +- {error}",
+        law.mean()
+    );
+    let few = Cells::new(&mut function, &[-1.0; 3], &[1.0; 3], 20).unwrap_err();
+    assert_eq!(
+        few.to_string(),
+        "the function of 3 weights has more than 20 affine pieces (simplices)"
+    );
+}
+
+/// Nine weights that a kink depends on are refused before any work is done.
+#[test]
+fn too_many_weights() {
+    let layers = [(vec![vec![1.0; 9]], vec![0.1])];
+    let found = Cells::new(&mut network(&layers, &[1.0], 0.0), &[-1.0; 9], &[1.0; 9], usize::MAX);
+    assert!(matches!(found, Err(NoCells::TooMany { dimension: 9, .. })), "{found:?}");
+}
+
+/// Kinks of one place with noise of `f32`: with a tolerance above the noise they are one, and no mass is lost.
+#[test]
+fn kinks_with_noise() {
+    let mut count = 0u32;
+    let mut function = move |point: &[f64], local: &mut Local| {
+        count += 1;
+        let value = point[0] - point[1];
+        let noise = 3e-7 * f64::from(count % 7) - 1e-6;
+        local.kinks = vec![(value + noise, vec![1.0, -1.0]), (value - noise, vec![1.0, -1.0])];
+        let sign = f64::from(u8::from(value > 0.0));
+        (local.value, local.slope) = (value * sign, vec![sign, -sign]);
+    };
+    let cells = Cells::with_tolerance(&mut function, (&[-1.0; 2], &[1.0; 2]), 100, 1e-5).unwrap();
+    assert_eq!(cells.count(), 2);
+    close(cells.measure().mass(), 1.0, 1e-14);
+    // E relu(u - v) of uniforms on [-1, 1]: a sixth of the side of 2, once over.
+    close(cells.measure().moments().0, 1.0 / 3.0, 1e-5);
+    let lost = NoCells::Lost { mass: 0.9 }.to_string();
+    assert_eq!(
+        lost,
+        "the affine pieces fill 0.9 of the box of weights: kinks meet more closely than rounding tells"
+    );
+}

@@ -1,0 +1,170 @@
+//! Several units, units of many weights, and units in deeper layers.
+
+use super::{check_law, close, term, units};
+use crate::head::{Head, Law, Noise, Ridge, Segment, Term, Unit};
+
+/// Units that their bounds decide are linear or nothing.
+#[test]
+fn decided_units() {
+    let on = Unit {
+        outgoing: -2.0,
+        bias: 1.0,
+        terms: vec![term(0.5, -1.0, 1.0), term(0.3, 0.0, 1.0)],
+    };
+    let off = Unit {
+        outgoing: 3.0,
+        bias: -1.0,
+        terms: vec![term(0.5, -1.0, 1.0)],
+    };
+    let noise = Noise::Normal { sd: 0.2 };
+    let law = Law::new(&units(0.1, &[on, off]), noise);
+    let linear = Head {
+        offset: -1.9,
+        terms: vec![term(-1.0, -1.0, 1.0), term(-0.6, 0.0, 1.0)],
+        units: Vec::new(),
+    };
+    let want = Law::new(&linear, noise);
+    for y in [-3.0, -2.0, -0.5] {
+        close(law.density(y), want.density(y), 1e-13);
+    }
+    close(law.mean(), want.mean(), 1e-14);
+}
+
+fn many(count: usize) -> Head {
+    let unit = |index: usize| {
+        let terms = (0..3).map(|k| term(0.4 + 0.1 * k as f64, -0.5, 0.5)).collect();
+        Unit {
+            outgoing: [0.8, -0.5, 1.1, 0.3][index % 4],
+            bias: 0.05 * index as f64 - 0.1,
+            terms,
+        }
+    };
+    Head {
+        offset: 0.1,
+        terms: vec![term(0.3, -1.0, 1.0)],
+        units: (0..count).map(unit).collect(),
+    }
+}
+
+/// One to five units, convolved exactly or by characteristic functions; means are of the units' own splines.
+#[test]
+fn several_units_are_laws() {
+    for count in [1, 2, 3, 5] {
+        check_law(&Law::new(&many(count), Noise::Normal { sd: 0.2 }), 6.5, 1e-8);
+    }
+}
+
+/// A unit's kernel is the integral over its atom and density: the second unit by quadrature over the first.
+#[test]
+fn two_units_by_quadrature() {
+    let head = many(2);
+    let noise = Noise::Normal { sd: 0.1 };
+    let law = Law::new(&head, noise);
+    let rest = Head {
+        units: vec![head.units[1].clone()],
+        ..head.clone()
+    };
+    let rest = Law::new(&rest, noise);
+    let bare = Law::new(
+        &Head {
+            units: vec![head.units[0].clone()],
+            ..Head::default()
+        },
+        Noise::Normal { sd: 0.0 },
+    );
+    let atom = bare.cdf(0.0);
+    for y in [-0.3, 0.2, 1.1] {
+        let count = 6_000;
+        let step = 0.8 / f64::from(count);
+        let at = |index: i32| step * (f64::from(index) + 0.5);
+        let spread: f64 = (0..count)
+            .map(|index| step * bare.density(at(index)) * rest.density(y - at(index)))
+            .sum();
+        close(law.density(y), atom * rest.density(y) + spread, 1e-6);
+    }
+}
+
+/// Two more weights make a unit one whose spline is interpolated. As constants they change nothing, as
+/// uniforms of hardly any width nearly nothing.
+#[test]
+fn units_of_many_weights() {
+    let terms: Vec<Term> = (0..9)
+        .map(|index| term(0.3 + 0.1 * index as f64, -0.5, 0.6))
+        .collect();
+    let noise = Noise::Normal { sd: 0.2 };
+    let unit = |terms: Vec<Term>| {
+        units(
+            0.1,
+            &[Unit {
+                outgoing: 0.7,
+                bias: -0.2,
+                terms,
+            }],
+        )
+    };
+    let exact = Law::new(&unit(terms.clone()), noise);
+    let more = [terms, vec![term(1.0, -1e-7, 1e-7); 2]].concat();
+    let interpolated = Law::new(&unit(more), noise);
+    for y in [-1.0, 0.1, 1.5, 3.5] {
+        let (got, want) = (interpolated.log_density(y), exact.log_density(y));
+        assert!((got - want).abs() < 1e-9, "{y}: {got} is not {want}");
+    }
+    close(interpolated.mean(), exact.mean(), 1e-10);
+    check_law(&interpolated, 8.0, 1e-9);
+}
+
+/// `relu(relu(u) - 1/2) - relu(u) / 4 + 1`, `u` uniform on `[-1, 1]` less a uniform on `[0, 1]`:
+/// moments by integrals over the triangle-shaped density.
+#[test]
+fn a_unit_below_other_layers() {
+    let segment = |from, to, offset, slope| Segment {
+        from,
+        to,
+        offset,
+        slope,
+    };
+    let ridge = Ridge {
+        offset: 0.0,
+        terms: vec![term(1.0, -1.0, 1.0), term(-1.0, 0.0, 1.0)],
+        segments: vec![
+            segment(f64::NEG_INFINITY, 0.0, 1.0, 0.0),
+            segment(0.0, 0.5, 1.0, -0.25),
+            segment(0.5, f64::INFINITY, 0.5, 0.75),
+        ],
+    };
+    let law = Law::of_ridge(&ridge, Noise::Normal { sd: 0.1 });
+    // The density on [0, 1] is (1 - u) / 2: E relu(u) = 1/12 and E relu(u - 1/2) = 1/96.
+    close(law.mean(), 1.0 + 1.0 / 96.0 - 1.0 / 48.0, 1e-14);
+    check_law(&law, 9.0, 1e-11);
+}
+
+/// A unit of many weights so far from 0 that its spread is less than the digits of its position.
+#[test]
+fn a_narrow_unit_far_out() {
+    let unit = Unit {
+        outgoing: 1.0,
+        bias: 1e6,
+        terms: vec![term(1.0, -1e-11, 1e-11); 12],
+    };
+    let crossed = Unit { bias: 0.0, ..unit.clone() };
+    let law = Law::new(&units(0.0, &[unit, crossed]), Noise::Normal { sd: 0.1 });
+    close(law.mean(), 1e6, 1e-14);
+    let far = crate::head::unit::Linear::new(1e6, &[term(1.0, -1e-12, 1e-12); 12], 1.0);
+    let (mean, variance) = far.measure(f64::NEG_INFINITY, f64::INFINITY).moments();
+    assert!((mean - 1e6).abs() < 1e-9 && variance < 1e-18, "{mean} {variance}");
+}
+
+/// A point of hardly any mass is the nearest: what is beyond counts by its mass.
+#[test]
+fn a_light_atom_is_nearest() {
+    use crate::head::measure::{Atom, Measure};
+    use crate::head::twofold::Twofold;
+    let at = |at: f64, mass: f64| Atom { at: Twofold::from(at), mass };
+    let uniform = Measure::uniforms(Twofold::default(), &[1.0]);
+    let mixed = Measure { atoms: vec![at(11.0, 1e-200)], ..uniform.clone() };
+    let (got, want) = (
+        mixed.smoothed_log_density(Twofold::from(11.0), 1.0),
+        uniform.smoothed_log_density(Twofold::from(11.0), 1.0),
+    );
+    assert!((got - want).abs() < 1e-12, "{got} is not {want}");
+}

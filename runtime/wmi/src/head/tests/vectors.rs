@@ -1,0 +1,98 @@
+//! Sums of uniforms and a Normal against sums over the corners of the box with hundreds of digits
+//! (iterated normal integrals), and, for very many widths, contour integrals with forty digits.
+
+use super::{affine, close, term};
+use crate::head::{Law, Noise, Term};
+
+/// A case: name, widths by counts, start, standard deviation, y, log density, probability of at most y.
+const CASES: &str = include_str!("vectors.txt");
+
+struct Case<'a> {
+    name: &'a str,
+    terms: Vec<Term>,
+    start: f64,
+    sd: f64,
+    y: f64,
+    log_density: f64,
+    below: f64,
+}
+
+fn cases() -> Vec<Case<'static>> {
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    let case = |line: &'static str| {
+        let fields: Vec<&str> = line.split('|').collect();
+        let terms = fields[1].split(',').flat_map(|group| {
+            let (width, count) = group.split_once('x').unwrap();
+            vec![term(1.0, 0.0, number(width)); count.parse().unwrap()]
+        });
+        Case {
+            name: fields[0],
+            terms: terms.collect(),
+            start: number(fields[2]),
+            sd: number(fields[3]),
+            y: number(fields[4]),
+            log_density: number(fields[5]),
+            below: number(fields[6]),
+        }
+    };
+    CASES.lines().map(case).collect()
+}
+
+/// Log densities down to -690 with absolute accuracy 1e-9 (relative accuracy of the density), widths
+/// from 1e-8 to 1.
+#[test]
+fn densities_and_their_tails() {
+    for case in cases() {
+        let law = Law::new(&affine(case.start, &case.terms), Noise::Normal { sd: case.sd });
+        let got = law.log_density(case.y);
+        let off = (got - case.log_density).abs();
+        assert!(
+            off < 3e-12 + (3e-14 + 1e-16 * case.terms.len() as f64) * case.log_density.abs(),
+            "{} at {}: {got}, off by {off:e}",
+            case.name,
+            case.y
+        );
+        close(law.density(case.y), case.log_density.exp(), 1e-10);
+        let (value, bound) = law.density_with_error(case.y);
+        let error = (value - case.log_density.exp()).abs();
+        assert!(
+            error <= bound,
+            "{} at {}: error {error:e}, bound {bound:e}",
+            case.name,
+            case.y
+        );
+    }
+}
+
+#[test]
+fn probabilities() {
+    for case in cases().into_iter().filter(|case| !case.below.is_nan()) {
+        let law = Law::new(&affine(case.start, &case.terms), Noise::Normal { sd: case.sd });
+        let got = law.cdf(case.y);
+        assert!(
+            (got - case.below).abs() < 2e-14,
+            "{} at {}: {got} is not {}",
+            case.name,
+            case.y,
+            case.below
+        );
+    }
+}
+
+/// The law is the same whichever end of a weight is called lower and whatever the sign of the slope,
+/// and is symmetric.
+#[test]
+fn symmetries() {
+    for case in cases() {
+        let noise = Noise::Normal { sd: case.sd };
+        let law = Law::new(&affine(case.start, &case.terms), noise);
+        let flipped: Vec<Term> = case.terms.iter().map(|t| term(-1.0, 0.0, t.upper)).collect();
+        let mirrored = Law::new(&affine(-case.start, &flipped), noise);
+        let (a, b) = (law.log_density(case.y), mirrored.log_density(-case.y));
+        assert!(
+            (a - b).abs() <= 1e-11 * (1.0 + a.abs()),
+            "{}: {a} against {b}",
+            case.name
+        );
+    }
+}

@@ -1,0 +1,314 @@
+//! Piecewise linear images and convolutions of laws.
+
+use super::bernstein::{Piece, binomials, interpolate, node};
+use super::cumulant::Mass;
+use super::measure::{Atom, Measure};
+use super::quadrature::{nodes_for_degree, rule};
+use super::twofold::Twofold;
+use super::window::merged;
+
+/// The affine function `offset + slope x` on `[from, to]`, either of which may be infinite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Segment {
+    /// The left end.
+    pub from: f64,
+    /// The right end.
+    pub to: f64,
+    /// The value of the function's line at 0.
+    pub offset: f64,
+    /// Its slope.
+    pub slope: f64,
+}
+
+impl Segment {
+    /// The value of the line at a position.
+    fn image(&self, position: Twofold) -> Twofold {
+        position.times(self.slope) + Twofold::from(self.offset)
+    }
+
+    /// Adds the image of what a piece has on the segment.
+    fn push(&self, piece: &Piece, image: &mut Measure) {
+        let low = Twofold::from(self.from.max(f64::MIN));
+        let high = Twofold::from(self.to.min(f64::MAX));
+        let start = if piece.start.order(low).is_lt() {
+            low
+        } else {
+            piece.start
+        };
+        let end = if piece.end.order(high).is_gt() {
+            high
+        } else {
+            piece.end
+        };
+        if (end - start).value() <= 0.0 {
+            return;
+        }
+        let part = Piece::new(start, end, piece.restrict(&piece.coefficients, start, end));
+        if self.slope == 0.0 {
+            image.atoms.push(Atom {
+                at: Twofold::from(self.offset),
+                mass: part.mass(),
+            });
+            return;
+        }
+        let mut coefficients: Vec<f64> = part.coefficients.iter().map(|c| c / self.slope.abs()).collect();
+        let (mut from, mut to) = (self.image(start), self.image(end));
+        if self.slope < 0.0 {
+            (from, to) = (to, from);
+            coefficients.reverse();
+        }
+        image.pieces.push(Piece::new(from, to, coefficients));
+    }
+}
+
+impl Measure {
+    /// The law of a piecewise linear function of a variable with this law. The segments cover the
+    /// support and overlap in ends only.
+    pub fn mapped(&self, segments: &[Segment]) -> Measure {
+        let mut image = Measure {
+            accuracy: self.accuracy,
+            ..Measure::default()
+        };
+        for atom in &self.atoms {
+            let at = atom.at.value();
+            if let Some(segment) = segments
+                .iter()
+                .find(|segment| segment.from <= at && at <= segment.to)
+            {
+                image.atoms.push(Atom {
+                    at: segment.image(atom.at),
+                    mass: atom.mass,
+                });
+            }
+        }
+        for segment in segments {
+            for piece in &self.pieces {
+                segment.push(piece, &mut image);
+            }
+        }
+        image.gathered()
+    }
+
+    /// The same law, one atom per position.
+    pub fn gathered(self) -> Measure {
+        let mut sorted = self.sorted();
+        sorted.atoms.dedup_by(|right, left| {
+            let same = right.at == left.at;
+            if same {
+                left.mass += right.mass;
+            }
+            same
+        });
+        sorted
+    }
+
+    /// The law of the sum of independent variables with these laws.
+    pub fn convolved(&self, other: &Measure) -> Measure {
+        let mut sum = Measure {
+            accuracy: self.accuracy + other.accuracy,
+            ..Measure::default()
+        };
+        for atom in &self.atoms {
+            let moved = other.clone().shifted(atom.at).scaled(atom.mass);
+            sum.atoms.extend(moved.atoms);
+            sum.pieces.extend(moved.pieces);
+        }
+        for atom in &other.atoms {
+            let pieces = Measure {
+                pieces: self.pieces.clone(),
+                ..Measure::default()
+            };
+            sum.pieces
+                .extend(pieces.shifted(atom.at).scaled(atom.mass).pieces);
+        }
+        for left in &self.pieces {
+            for right in &other.pieces {
+                sum.pieces.extend(convolution(left, right));
+            }
+        }
+        sum.gathered()
+    }
+
+    /// The same law with pieces that do not overlap. Their degree is the highest of the old ones.
+    pub fn flattened(&self) -> Measure {
+        let knots = merged(
+            self.pieces
+                .iter()
+                .flat_map(|piece| [piece.start, piece.end])
+                .collect(),
+        );
+        let degree = self.pieces.iter().map(Piece::degree).max().unwrap_or(0);
+        let mut pieces = Vec::new();
+        let mut active: Vec<&Piece> = Vec::new();
+        let mut coming = self.pieces.iter().peekable();
+        for ends in knots.windows(2) {
+            let middle = ends[0].midpoint(ends[1]);
+            while let Some(piece) = coming.next_if(|piece| (middle - piece.start).value() > 0.0) {
+                active.push(piece);
+            }
+            active.retain(|piece| (piece.end - middle).value() > 0.0);
+            if active.is_empty() {
+                continue;
+            }
+            let mut sums = vec![0.0; degree + 1];
+            for piece in &active {
+                let part = piece.restrict(&piece.coefficients, ends[0], ends[1]);
+                let raised = super::bernstein::elevated(&part, degree);
+                sums.iter_mut()
+                    .zip(raised)
+                    .for_each(|(sum, coefficient)| *sum += coefficient);
+            }
+            pieces.push(Piece::new(ends[0], ends[1], sums));
+        }
+        Measure {
+            atoms: self.atoms.clone(),
+            pieces,
+            accuracy: self.accuracy,
+        }
+    }
+
+    /// The law as point masses relative to `origin`: a Gauss-Legendre rule on panels no longer than
+    /// `length`, which have `extra` nodes above what polynomials need; short ones have fewer. There are
+    /// [`Measure::count_masses`] of them: ask before.
+    pub fn masses(&self, origin: Twofold, length: f64, extra: usize) -> Vec<Mass> {
+        let atoms = self.atoms.iter().map(|atom| Mass {
+            at: (atom.at - origin).value(),
+            mass: atom.mass,
+        });
+        let pieces = self.pieces.iter().flat_map(|piece| {
+            let (panels, nodes) = resolution(piece, length, extra);
+            let start = (piece.start - origin).value();
+            let rule = rule(nodes);
+            (0..panels as usize).flat_map(move |panel| {
+                rule.iter().map(move |node| {
+                    let t = (panel as f64 + node.at) / panels;
+                    let mass = node.weight * piece.width / panels * piece.at(t, 1.0 - t);
+                    Mass {
+                        at: start + t * piece.width,
+                        mass,
+                    }
+                })
+            })
+        });
+        atoms.chain(pieces).filter(|mass| mass.mass > 0.0).collect()
+    }
+
+    /// At most so many masses does [`Measure::masses`] make.
+    pub fn count_masses(&self, length: f64, extra: usize) -> f64 {
+        let pieces = self.pieces.iter().map(|piece| {
+            let (panels, nodes) = resolution(piece, length, extra);
+            panels * nodes as f64
+        });
+        self.atoms.len() as f64 + pieces.sum::<f64>()
+    }
+
+    /// A density as pieces between two positions: panels are halved until interpolation has the
+    /// relative accuracy given. `near` gives the density near a position.
+    pub fn interpolated<D: Fn(f64) -> f64>(
+        near: impl Fn(f64) -> D,
+        from: f64,
+        to: f64,
+        accuracy: f64,
+    ) -> Measure {
+        let mut pieces = Vec::new();
+        let mut open = vec![(from, to, 14)];
+        while let Some((from, to, left)) = open.pop() {
+            let density = near(0.5 * (from + to));
+            let at = |t: f64| density(from + t * (to - from));
+            let values: Vec<f64> = (0..INTERPOLATION)
+                .map(|index| at(node(index, INTERPOLATION)))
+                .collect();
+            let piece = Piece::new(Twofold::from(from), Twofold::from(to), interpolate(&values));
+            let fits = [0.01, 0.3, 0.77, 0.99].iter().all(|&t| {
+                let value = at(t);
+                (piece.at(t, 1.0 - t) - value).abs() <= accuracy * value
+            });
+            if fits || left == 0 {
+                pieces.push(piece);
+            } else {
+                let middle = 0.5 * (from + to);
+                open.push((middle, to, left - 1));
+                open.push((from, middle, left - 1));
+            }
+        }
+        Measure {
+            atoms: Vec::new(),
+            pieces,
+            accuracy: 10.0 * accuracy,
+        }
+        .sorted()
+    }
+}
+
+/// The number of panels of a piece that are no longer than `length`, and of nodes on each of them.
+fn resolution(piece: &Piece, length: f64, extra: usize) -> (f64, usize) {
+    let part = piece.width / length;
+    let fewer = match part {
+        part if part < 0.05 => 3,
+        part if part < 0.3 => 6,
+        _ => extra,
+    };
+    (part.ceil().max(1.0), nodes_for_degree(piece.degree()) + extra.min(fewer))
+}
+
+/// Nodes of an interpolated panel.
+const INTERPOLATION: usize = 14;
+
+/// The convolution of two pieces: three pieces, every coefficient a sum of non-negative terms.
+///
+/// On a piece, the overlap runs from the larger to the smaller of two ends each of which stands still
+/// or moves along. For a fixed part of the overlap both factors are polynomials of the position, and
+/// the parts are averaged by an exact rule.
+fn convolution(left: &Piece, right: &Piece) -> Vec<Piece> {
+    let corners = [
+        left.start + right.start,
+        left.start + right.end,
+        left.end + right.start,
+        left.end + right.end,
+    ];
+    let knots = merged(corners.to_vec());
+    let larger = |a: Twofold, b: Twofold| if a.order(b).is_lt() { b } else { a };
+    let smaller = |a: Twofold, b: Twofold| if a.order(b).is_lt() { a } else { b };
+    let low = |y: Twofold| larger(left.start, y - right.end);
+    let high = |y: Twofold| smaller(left.end, y - right.start);
+    let degree = left.degree() + right.degree();
+    let on = |ends: &[Twofold]| {
+        let mut sums = vec![0.0; degree + 2];
+        let (low, high) = ([low(ends[0]), low(ends[1])], [high(ends[0]), high(ends[1])]);
+        let room = [
+            (high[0] - low[0]).value().max(0.0),
+            (high[1] - low[1]).value().max(0.0),
+        ];
+        for node in rule(nodes_for_degree(degree)) {
+            let u = [
+                low[0] + Twofold::from(room[0] * node.at),
+                low[1] + Twofold::from(room[1] * node.at),
+            ];
+            let first = left.restrict(&left.coefficients, u[0], u[1]);
+            let second = right.restrict(&right.coefficients, ends[0] - u[0], ends[1] - u[1]);
+            let product = product(&product(&first, &second), &room);
+            sums.iter_mut()
+                .zip(product)
+                .for_each(|(sum, term)| *sum += node.weight * term);
+        }
+        Piece::new(ends[0], ends[1], sums)
+    };
+    knots.windows(2).map(on).collect()
+}
+
+/// The product of two polynomials by Bernstein coefficients.
+fn product(a: &[f64], b: &[f64]) -> Vec<f64> {
+    let (m, n) = (a.len() - 1, b.len() - 1);
+    let (rows, columns, all) = (binomials(m), binomials(n), binomials(m + n));
+    let mut result = vec![0.0; m + n + 1];
+    for (i, x) in a.iter().enumerate() {
+        for (j, y) in b.iter().enumerate() {
+            result[i + j] += rows[i] * x * columns[j] * y;
+        }
+    }
+    result
+        .iter_mut()
+        .zip(all)
+        .for_each(|(coefficient, binomial)| *coefficient /= binomial);
+    result
+}

@@ -1,0 +1,186 @@
+//! What an integration ends with.
+
+use crate::rational::{Rational, to_f64};
+use crate::region::ball::Ball;
+use std::borrow::Borrow;
+
+/// A number with a bound on its error.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Integral {
+    /// The number.
+    pub value: f64,
+    /// At most so far from the true one, rounding of `value` itself included.
+    pub error_bound: f64,
+    /// The true one, where it was computed exactly.
+    pub exact: Option<Rational>,
+}
+
+/// What is known of a region and of the integral over it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// It has a volume.
+    Integral(Integral),
+    /// No point is in it; the integral is 0.
+    Empty,
+    /// It has points but no volume; the integral is 0.
+    Degenerate,
+    /// It reaches to infinity in this direction, where the weight is not zero.
+    Unbounded(Vec<Rational>),
+    /// The work on it would take more than [`Effort::steps`], or more memory than such steps have;
+    /// nothing is known of the integral.
+    GaveUp,
+}
+
+/// How exact a result must be, and how much work it may take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effort {
+    /// Where the bound of a floating-point result is above this part of it, the result is made in rationals.
+    pub tolerance: f64,
+    /// Whether rationals are wanted from the start.
+    pub exact: bool,
+    /// Regions that may be integrated before the work is given up.
+    pub regions: usize,
+    /// Steps in one region before the work on it is given up. A step compares two rays of the cone over
+    /// it, or adds up one term of the integral over one of its faces; in rationals such a term counts as
+    /// 32.
+    pub steps: u64,
+}
+
+impl Default for Effort {
+    /// A relative tolerance of 1e-12, rationals where needed, a million regions, and a billion steps in
+    /// each: less than a minute in floating point.
+    fn default() -> Effort {
+        Effort {
+            tolerance: 1e-12,
+            exact: false,
+            regions: 1_000_000,
+            steps: 1_000_000_000,
+        }
+    }
+}
+
+impl Integral {
+    /// A number known exactly.
+    pub fn exactly(number: Rational) -> Integral {
+        let ball = Ball::around(&number);
+        Integral {
+            value: ball.value,
+            error_bound: ball.error,
+            exact: Some(number),
+        }
+    }
+
+    /// The number 0.
+    pub fn zero() -> Integral {
+        Integral::exactly(Rational::ZERO)
+    }
+
+    /// The sum, exact where all of `parts` are. Its bound holds for any order of addition: it covers the
+    /// bounds of the parts and every rounding of the sum (Higham, Accuracy and Stability of Numerical
+    /// Algorithms, section 3.3, running error bounds).
+    pub fn sum<I: Borrow<Integral>>(parts: impl IntoIterator<Item = I>) -> Integral {
+        parts.into_iter().fold(Integral::zero(), |sum, part| {
+            sum.combine(part.borrow(), Ball::plus, |a, b| a + b)
+        })
+    }
+
+    /// The product, exact where all of `parts` are; 1 for none of them. Its bound covers as that of
+    /// [`Integral::sum`] does.
+    pub fn product<I: Borrow<Integral>>(parts: impl IntoIterator<Item = I>) -> Integral {
+        let one = Integral::exactly(Rational::ONE);
+        parts.into_iter().fold(one, |product, part| {
+            product.combine(part.borrow(), Ball::times, |a, b| a * b)
+        })
+    }
+
+    /// Itself times an exact number.
+    pub fn scaled(&self, factor: &Rational) -> Integral {
+        self.combine(&Integral::exactly(factor.clone()), Ball::times, |a, b| a * b)
+    }
+
+    fn combine(
+        &self,
+        other: &Integral,
+        rounded: fn(Ball, Ball) -> Ball,
+        exact: fn(&Rational, &Rational) -> Rational,
+    ) -> Integral {
+        match (&self.exact, &other.exact) {
+            (Some(a), Some(b)) => Integral::exactly(exact(a, b)),
+            _ => rounded(self.ball(), other.ball()).into(),
+        }
+    }
+
+    fn ball(&self) -> Ball {
+        Ball {
+            value: self.value,
+            error: self.error_bound,
+        }
+    }
+}
+
+impl From<Ball> for Integral {
+    fn from(ball: Ball) -> Integral {
+        Integral {
+            value: ball.value,
+            error_bound: ball.error,
+            exact: None,
+        }
+    }
+}
+
+/// The nearest floating-point number to the true value where it is known, else `value`.
+impl From<&Integral> for f64 {
+    fn from(integral: &Integral) -> f64 {
+        integral.exact.as_ref().map_or(integral.value, to_f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::rational::parse;
+
+    fn rounded(text: &str) -> Integral {
+        let exact = Integral::exactly(parse(text).unwrap());
+        Integral {
+            error_bound: exact.error_bound * 2.0 + 1e-18,
+            exact: None,
+            ..exact
+        }
+    }
+
+    fn error(integral: &Integral, expected: &str) -> f64 {
+        to_f64(&(Rational::try_from(integral.value).unwrap() - parse(expected).unwrap())).abs()
+    }
+
+    #[test]
+    fn exact_parts_stay_exact() {
+        let parts = ["1/3", "0.25", "-2/7"].map(|text| Integral::exactly(parse(text).unwrap()));
+        assert_eq!(Integral::sum(&parts).exact, parse("25/84"));
+        assert_eq!(Integral::product(&parts).exact, parse("-1/42"));
+        assert_eq!(Integral::exactly(parse("0.25").unwrap()).error_bound, 0.0);
+        assert_eq!(Integral::sum(Vec::<Integral>::new()), Integral::zero());
+        assert_eq!(
+            Integral::product(Vec::<Integral>::new()).exact,
+            Some(Rational::ONE)
+        );
+    }
+
+    #[test]
+    fn bounds_cover_every_rounding() {
+        // Ten thousand roundings of numbers that are not representable, with a cancellation at the end.
+        let mut parts = vec![rounded("0.1"); 10_000];
+        parts.push(rounded("-999.7"));
+        let sum = Integral::sum(&parts);
+        assert!(
+            error(&sum, "0.3") <= sum.error_bound && sum.error_bound < 1e-8,
+            "{sum:?}"
+        );
+        let product = Integral::product([rounded("1/3"), rounded("3/7"), rounded("-7/1000")]);
+        assert!(
+            error(&product, "-0.001") <= product.error_bound && product.error_bound < 1e-17,
+            "{product:?}"
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! Linear constraints.
+
+use crate::rational::{Rational, primitive_integers};
+use dashu_base::Abs;
+
+/// The half-space `coefficients . x <= bound`. As sets are only integrated over, whether its edge belongs to
+/// it does not matter.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct HalfSpace {
+    /// One per variable.
+    pub coefficients: Vec<Rational>,
+    /// The right-hand side.
+    pub bound: Rational,
+}
+
+/// The intersection of half-spaces in `dimension` variables.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Polytope {
+    /// The number of variables.
+    pub dimension: usize,
+    /// What bounds it.
+    pub rows: Vec<HalfSpace>,
+}
+
+impl HalfSpace {
+    /// `coefficients . x <= bound`.
+    pub fn new(coefficients: Vec<Rational>, bound: Rational) -> HalfSpace {
+        HalfSpace { coefficients, bound }
+    }
+
+    /// `x[variable] <= bound` in `dimension` variables.
+    pub fn upper(dimension: usize, variable: usize, bound: Rational) -> HalfSpace {
+        HalfSpace {
+            coefficients: unit(dimension, variable, Rational::ONE),
+            bound,
+        }
+    }
+
+    /// `x[variable] >= bound` in `dimension` variables.
+    pub fn lower(dimension: usize, variable: usize, bound: Rational) -> HalfSpace {
+        HalfSpace {
+            coefficients: unit(dimension, variable, Rational::NEG_ONE),
+            bound: -bound,
+        }
+    }
+
+    /// The half-space on the other side; their intersection has measure zero.
+    pub fn complement(&self) -> HalfSpace {
+        HalfSpace {
+            coefficients: self.coefficients.iter().map(|c| -c).collect(),
+            bound: -&self.bound,
+        }
+    }
+
+    /// Whether no variable occurs: all of space, or nothing of it.
+    pub fn is_constant(&self) -> bool {
+        self.coefficients.iter().all(Rational::is_zero)
+    }
+
+    /// The one row among its positive multiples whose entries are integers without a common factor. Equal
+    /// half-spaces have equal ones, except where no variable occurs.
+    pub fn primitive(&self) -> HalfSpace {
+        let mut integers = primitive_integers(self.coefficients.iter().chain([&self.bound]))
+            .into_iter()
+            .map(Rational::from);
+        let coefficients = integers.by_ref().take(self.coefficients.len()).collect();
+        HalfSpace {
+            coefficients,
+            bound: integers.next().unwrap_or_default(),
+        }
+    }
+
+    /// The positive multiple whose first coefficient that is not zero is 1 or -1: rows that bound the same
+    /// form have the same coefficients.
+    pub(crate) fn monic(&self) -> HalfSpace {
+        match self.coefficients.iter().find(|c| !c.is_zero()) {
+            Some(leading) if !leading.numerator().is_one() || !leading.is_int() => {
+                let size = leading.clone().abs();
+                HalfSpace {
+                    coefficients: self.coefficients.iter().map(|c| c / &size).collect(),
+                    bound: &self.bound / &size,
+                }
+            }
+            _ => self.clone(),
+        }
+    }
+
+    /// `bound - coefficients . point`: not negative inside.
+    pub fn slack(&self, point: &[Rational]) -> Rational {
+        let products = self
+            .coefficients
+            .iter()
+            .zip(point)
+            .filter(|(c, x)| !c.is_zero() && !x.is_zero());
+        products.fold(self.bound.clone(), |slack, (c, x)| slack - c * x)
+    }
+
+    /// The variables that occur, in order.
+    pub fn support(&self) -> impl Iterator<Item = usize> + '_ {
+        self.coefficients
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| !c.is_zero())
+            .map(|(variable, _)| variable)
+    }
+}
+
+impl Polytope {
+    /// All of space, as long as no row is added.
+    pub fn whole(dimension: usize) -> Polytope {
+        Polytope {
+            dimension,
+            rows: Vec::new(),
+        }
+    }
+
+    /// `lower <= x <= upper` for each variable; `None` leaves a side open.
+    pub fn boxed(bounds: &[(Option<Rational>, Option<Rational>)]) -> Polytope {
+        let mut polytope = Polytope::whole(bounds.len());
+        for (variable, (lower, upper)) in bounds.iter().enumerate() {
+            let lower = lower
+                .iter()
+                .map(|bound| HalfSpace::lower(bounds.len(), variable, bound.clone()));
+            let upper = upper
+                .iter()
+                .map(|bound| HalfSpace::upper(bounds.len(), variable, bound.clone()));
+            polytope.rows.extend(lower.chain(upper));
+        }
+        polytope
+    }
+
+    /// The part of it in one more half-space.
+    pub fn cut(&self, row: HalfSpace) -> Polytope {
+        let mut cut = self.clone();
+        cut.rows.push(row);
+        cut
+    }
+
+    /// Whether `point` is in it, its surface included.
+    pub fn contains(&self, point: &[Rational]) -> bool {
+        self.rows.iter().all(|row| row.slack(point) >= Rational::ZERO)
+    }
+
+    /// Whether `point` is in it and not on its surface. Rows without variables count as surface where they
+    /// hold with equality.
+    pub fn contains_inside(&self, point: &[Rational]) -> bool {
+        self.rows.iter().all(|row| row.slack(point) > Rational::ZERO)
+    }
+
+    /// The variables in groups such that no row mentions two groups: in the order of their first members. A
+    /// variable that no row mentions is a group of its own.
+    pub fn blocks(&self) -> Vec<Vec<usize>> {
+        let mut group: Vec<usize> = (0..self.dimension).collect();
+        for row in &self.rows {
+            let members: Vec<usize> = row.support().map(|variable| group[variable]).collect();
+            if let Some(&first) = members.iter().min() {
+                group
+                    .iter_mut()
+                    .filter(|label| members.contains(label))
+                    .for_each(|label| *label = first);
+            }
+        }
+        let labels = (0..self.dimension).filter(|&variable| group[variable] == variable);
+        labels
+            .map(|label| {
+                (0..self.dimension)
+                    .filter(|&variable| group[variable] == label)
+                    .collect()
+            })
+            .collect()
+    }
+}
+
+fn unit(dimension: usize, variable: usize, entry: Rational) -> Vec<Rational> {
+    (0..dimension)
+        .map(|column| {
+            if column == variable {
+                entry.clone()
+            } else {
+                Rational::ZERO
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::rational::parse;
+
+    fn row(coefficients: &[&str], bound: &str) -> HalfSpace {
+        HalfSpace::new(
+            coefficients.iter().map(|c| parse(c).unwrap()).collect(),
+            parse(bound).unwrap(),
+        )
+    }
+
+    #[test]
+    fn rows_that_are_multiples_have_one_primitive_form() {
+        let expected = row(&["2", "-3"], "6");
+        for multiple in [
+            row(&["1/3", "-1/2"], "1"),
+            row(&["4", "-6"], "12"),
+            row(&["0.2", "-0.3"], "0.6"),
+        ] {
+            assert_eq!(multiple.primitive(), expected);
+        }
+        assert_eq!(row(&["0", "0"], "-1/3").primitive(), row(&["0", "0"], "-1"));
+        assert_eq!(row(&["0", "0"], "0").primitive(), row(&["0", "0"], "0"));
+    }
+
+    #[test]
+    fn complements_share_the_edge_only() {
+        let half = row(&["1", "2"], "3");
+        for (point, inside, outside) in [
+            (["0", "0"], true, false),
+            (["1", "1"], true, true),
+            (["2", "1"], false, true),
+        ] {
+            let point: Vec<Rational> = point.iter().map(|x| parse(x).unwrap()).collect();
+            assert_eq!(half.slack(&point) >= Rational::ZERO, inside);
+            assert_eq!(half.complement().slack(&point) >= Rational::ZERO, outside);
+        }
+    }
+
+    #[test]
+    fn blocks_follow_shared_rows_transitively() {
+        let rows = vec![
+            row(&["1", "0", "0", "1", "0"], "1"),
+            row(&["0", "1", "0", "1", "0"], "1"),
+            row(&["0", "0", "2", "0", "0"], "1"),
+        ];
+        assert_eq!(
+            Polytope { dimension: 5, rows }.blocks(),
+            vec![vec![0, 1, 3], vec![2], vec![4]]
+        );
+    }
+}

@@ -1,0 +1,121 @@
+//! Problems of weighted model integration, and the three notations that they are read from.
+//!
+//! A problem is a formula over Booleans and reals, whose atoms compare piecewise linear terms, and a
+//! weight, a piecewise polynomial. Its value is the integral of the weight over the reals that fulfil the
+//! formula, summed over both values of every declared Boolean, whether it is used or not. Strict and weak
+//! comparisons are the same, and an equation between terms has measure zero.
+//!
+//! * An **instance** (`wmi-instances/1`): a JSON object with `reals` (name, lower bound or null, upper
+//!   bound or null), `bools`, `defs` (names of terms, which are substituted), `given` (values of reals
+//!   that are not integrated), `formula` and `weight`, both in prefix form; or an object with a list of
+//!   them under `instances`.
+//! * A **density** of pywmi or wmpy: a JSON object with `domain`, `formula`, `weights` and `queries`, the
+//!   last three in their S-expressions. Each query is a problem of its own: the formula and the query
+//!   hold.
+//! * **SMT-LIB 2**: `declare-fun` and `declare-const` of `Real` and `Bool`, `define-fun` without
+//!   parameters, `assert`. The weight is the definition called `weight` of sort `Real`, or an asserted
+//!   term, as pywmi writes it; without one it is 1.
+//!
+//! Numbers are kept as they are written: `0.1` is a tenth.
+
+pub mod form;
+pub mod report;
+pub mod store;
+
+mod build;
+mod density;
+mod instance;
+mod json;
+mod number;
+mod smtlib;
+mod symbols;
+mod tree;
+
+use crate::rational::Rational;
+use bnnc_base::diagnostic::Diagnostic;
+use form::{LinearForm, Row};
+use report::Flaw;
+use store::{FormulaId, Store, TermId};
+
+/// A problem of weighted model integration.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// What it is called in its file; empty where it has no name.
+    pub name: String,
+    /// The variables that are integrated over.
+    pub reals: Vec<String>,
+    /// The variables that are summed over.
+    pub bools: Vec<String>,
+    /// Where the formula and the weight are kept.
+    pub store: Store,
+    /// What must hold, bounds of the variables included.
+    pub formula: FormulaId,
+    /// What is integrated.
+    pub weight: TermId,
+}
+
+/// Reads the problems of a text; the notation is found out. `file` is its name in messages.
+///
+/// # Errors
+///
+/// What is wrong first, with its line and column.
+pub fn read(file: &str, text: &str) -> Result<Vec<Problem>, Box<Diagnostic>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let problems = if text.trim_start().starts_with(['{', '[']) {
+        json(text)
+    } else {
+        smtlib::read(text).map(|problem| vec![problem])
+    };
+    problems.map_err(|flaw| flaw.diagnostic(file))
+}
+
+/// What the keys of a JSON object say about its form.
+fn json(text: &str) -> Result<Vec<Problem>, Flaw> {
+    let tree = json::read(text)?;
+    if let Some(list) = tree.key("instances") {
+        if let Some(format) = tree
+            .key("format")
+            .filter(|format| format.word() != Some("wmi-instances/1"))
+        {
+            let text = format!("expected the format `wmi-instances/1`, found {}", format.shown());
+            return Err(Flaw::problem(format.at, text));
+        }
+        let parts = list.list().ok_or_else(|| {
+            Flaw::problem(
+                list.at,
+                format!("expected a list of instances, found {}", list.shown()),
+            )
+        })?;
+        if parts.is_empty() {
+            return Err(Flaw::problem(list.at, "expected an instance in the list, found none"));
+        }
+        return parts.iter().map(instance::read).collect();
+    }
+    if tree.key("domain").is_some() {
+        return density::read(&tree);
+    }
+    if tree.key("formula").is_some() || tree.key("reals").is_some() {
+        return Ok(vec![instance::read(&tree)?]);
+    }
+    let text = "expected an object with `instances`, with `reals`, `formula` and `weight`, or with `domain`, `formula` and `weights`";
+    Err(Flaw::problem(tree.at, format!("{text}; found {}", tree.shown())))
+}
+
+/// `lower <= variable <= upper`.
+fn between(
+    store: &mut Store,
+    variable: usize,
+    lower: Option<Rational>,
+    upper: Option<Rational>,
+) -> Vec<FormulaId> {
+    let mut parts = Vec::new();
+    if let Some(lower) = lower {
+        let form = LinearForm::number(lower).plus(&Rational::from(-1), &LinearForm::variable(variable));
+        let term = store.linear(form);
+        parts.push(store.not_positive(term));
+    }
+    if let Some(upper) = upper {
+        parts.push(store.at_most(Row::variable(variable), upper));
+    }
+    parts
+}

@@ -1,0 +1,283 @@
+//! From trees to terms and formulas. The notations differ in the names of operators only, so that one
+//! table serves them all.
+
+mod formulas;
+mod operators;
+mod terms;
+
+use super::form::LinearForm;
+use super::number;
+use super::report::{Flaw, NOT_LINEAR};
+use super::store::{FormulaId, Store, TermId};
+use super::tree::{Node, Position, Tree, short};
+use bnnc_base::nearest::nearest;
+use operators::{Call, OPERATORS, Operator};
+use std::collections::BTreeMap;
+
+/// The deepest that terms and formulas may be nested, definitions included.
+const DEEPEST: u32 = 400;
+
+/// What a name or a tree stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// A real.
+    Term(TermId),
+    /// A truth value.
+    Formula(FormulaId),
+}
+
+/// Builds terms and formulas in a store.
+#[derive(Default)]
+pub(super) struct Builder {
+    /// Where they are kept.
+    pub store: Store,
+    /// In the order of the alphabet, so that the nearest of them is the same one every time.
+    names: BTreeMap<String, Meaning>,
+    /// Names of `let`, the innermost last.
+    local: Vec<(String, Meaning)>,
+    depth: u32,
+}
+
+impl Builder {
+    /// Gives a name a meaning.
+    pub(super) fn define(&mut self, name: &str, at: Position, meaning: Meaning) -> Result<(), Flaw> {
+        if number::looks_like_number(name) || name.is_empty() || matches!(name, "true" | "false") {
+            let text = format!("expected a name, found `{}`", short(name));
+            return Err(Flaw::problem(at, text));
+        }
+        match self.names.insert(name.to_owned(), meaning) {
+            None => Ok(()),
+            Some(_) => Err(Flaw::problem(at, format!("`{}` is declared twice", short(name)))),
+        }
+    }
+
+    /// A real variable.
+    pub(super) fn real(&mut self, variable: usize) -> Meaning {
+        Meaning::Term(self.store.linear(LinearForm::variable(variable)))
+    }
+
+    /// A term.
+    pub(super) fn term(&mut self, tree: &Tree) -> Result<TermId, Flaw> {
+        match self.value(tree)? {
+            Meaning::Term(id) => Ok(id),
+            Meaning::Formula(_) => {
+                let text = format!("expected a term, found {}, which is a formula", described(tree));
+                Err(Flaw::problem(tree.at, text))
+            }
+        }
+    }
+
+    /// A formula.
+    pub(super) fn formula(&mut self, tree: &Tree) -> Result<FormulaId, Flaw> {
+        match self.value(tree)? {
+            Meaning::Formula(id) => Ok(id),
+            Meaning::Term(_) => {
+                let text = format!("expected a formula, found {}, which is a term", described(tree));
+                Err(Flaw::problem(tree.at, text))
+            }
+        }
+    }
+
+    /// Either.
+    pub(super) fn value(&mut self, tree: &Tree) -> Result<Meaning, Flaw> {
+        let parts = match &tree.node {
+            Node::Word(word) => return self.word(word, tree.at),
+            Node::List(parts) => parts,
+            Node::Null | Node::Table(_) => {
+                let text = format!("expected a term or a formula, found {}", tree.shown());
+                return Err(Flaw::problem(tree.at, text));
+            }
+        };
+        let Some((head, arguments)) = parts.split_first() else {
+            return Err(Flaw::problem(
+                tree.at,
+                "expected a term or a formula, found an empty list",
+            ));
+        };
+        let Some(name) = head.word() else {
+            let text = format!("expected the name of an operator, found {}", head.shown());
+            return Err(Flaw::problem(head.at, text));
+        };
+        let Some((_, operator)) = OPERATORS.iter().find(|(known, _)| *known == name) else {
+            return Err(unknown_operator(name, head.at));
+        };
+        if self.depth >= DEEPEST {
+            return Err(too_deep(tree.at));
+        }
+        self.depth += 1;
+        let at = tree.at;
+        let value = self.apply(*operator, Call { name, at, arguments });
+        self.depth -= 1;
+        let value = value?;
+        let depth = match value {
+            Meaning::Term(id) => self.store.term_depth(id),
+            Meaning::Formula(id) => self.store.formula_depth(id),
+        };
+        if depth > DEEPEST {
+            return Err(too_deep(tree.at));
+        }
+        Ok(value)
+    }
+
+    fn word(&mut self, word: &str, at: Position) -> Result<Meaning, Flaw> {
+        let local = self.local.iter().rev().find(|(name, _)| name == word);
+        if let Some(meaning) = local.map(|(_, meaning)| meaning).or(self.names.get(word)) {
+            return Ok(*meaning);
+        }
+        match word {
+            "true" | "True" => Ok(Meaning::Formula(self.store.constant(true))),
+            "false" | "False" => Ok(Meaning::Formula(self.store.constant(false))),
+            _ if number::looks_like_number(word) => {
+                let number = number::read(word, at)?;
+                Ok(Meaning::Term(self.store.number(number)))
+            }
+            _ => Err(self.unknown_name(word, at)),
+        }
+    }
+
+    fn unknown_name(&self, word: &str, at: Position) -> Flaw {
+        let flaw = Flaw::problem(at, format!("`{}` is not declared", short(word)));
+        match nearest(word, self.names.keys().map(String::as_str)) {
+            Some(name) => flaw.help(format!("did you mean `{name}`?")),
+            None => flaw,
+        }
+    }
+
+    fn apply(&mut self, operator: Operator, call: Call<'_>) -> Result<Meaning, Flaw> {
+        match operator {
+            Operator::Add
+            | Operator::Subtract
+            | Operator::Negate
+            | Operator::Multiply
+            | Operator::Divide
+            | Operator::Power
+            | Operator::Relu
+            | Operator::Absolute
+            | Operator::Largest
+            | Operator::Smallest => self.arithmetic(operator, call).map(Meaning::Term),
+            Operator::And
+            | Operator::Or
+            | Operator::Not
+            | Operator::Implies
+            | Operator::Same
+            | Operator::Different
+            | Operator::AtMost
+            | Operator::Below
+            | Operator::AtLeast
+            | Operator::Above => self.logic(operator, call).map(Meaning::Formula),
+            Operator::Equal => self.equal(call).map(Meaning::Formula),
+            Operator::Distinct => self.distinct(call).map(Meaning::Formula),
+            Operator::Choose => self.choose(call),
+            Operator::Boolean => match call.arguments {
+                [name] => self.formula(name).map(Meaning::Formula),
+                _ => Err(call.wants("the name of a Boolean")),
+            },
+            Operator::Constant | Operator::Variable => self.typed(operator, call),
+            Operator::Itself => match call.arguments {
+                [inner] => self.term(inner).map(Meaning::Term),
+                _ => Err(call.wants("one term")),
+            },
+            Operator::Let => self.bind(call),
+        }
+    }
+
+    /// `(const real 0.5)`, `(const bool True)`, `(var real x)`, `(var bool a)`.
+    fn typed(&mut self, operator: Operator, call: Call<'_>) -> Result<Meaning, Flaw> {
+        let [sort, name] = call.arguments else {
+            return Err(call.wants("`real` or `bool`, and a value"));
+        };
+        if operator == Operator::Constant && sort.word() == Some("real") {
+            let number = number::read(name.word().unwrap_or_default(), name.at)?;
+            return Ok(Meaning::Term(self.store.number(number)));
+        }
+        match sort.word() {
+            Some("real") => self.term(name).map(Meaning::Term),
+            Some("bool") => self.formula(name).map(Meaning::Formula),
+            _ => Err(Flaw::problem(
+                sort.at,
+                format!("expected `real` or `bool`, found {}", sort.shown()),
+            )),
+        }
+    }
+
+    fn choose(&mut self, call: Call<'_>) -> Result<Meaning, Flaw> {
+        let [condition, one, other] = call.arguments else {
+            return Err(call.wants("a formula and two values"));
+        };
+        let condition = self.formula(condition)?;
+        match self.value(one)? {
+            Meaning::Term(one) => {
+                let other = self.term(other)?;
+                Ok(Meaning::Term(self.store.choose(condition, one, other)))
+            }
+            Meaning::Formula(one) => {
+                let other = self.formula(other)?;
+                let chosen = self.store.choose_formula(condition, one, other);
+                Ok(Meaning::Formula(chosen))
+            }
+        }
+    }
+
+    /// `(let ((name value) ..) body)`. A chain of them is read in a loop, as machines write long ones.
+    fn bind(&mut self, call: Call<'_>) -> Result<Meaning, Flaw> {
+        let before = self.local.len();
+        let mut arguments = call.arguments;
+        let result = loop {
+            let [bindings, body] = arguments else {
+                break Err(call.wants("bindings and a body"));
+            };
+            if let Err(flaw) = self.bindings(bindings) {
+                break Err(flaw);
+            }
+            match body.list() {
+                Some([head, rest @ ..]) if head.word() == Some("let") => arguments = rest,
+                _ => break self.value(body),
+            }
+        };
+        self.local.truncate(before);
+        result
+    }
+
+    fn bindings(&mut self, tree: &Tree) -> Result<(), Flaw> {
+        let expected = |tree: &Tree| {
+            let text = format!("expected bindings `((name value) ..)`, found {}", tree.shown());
+            Flaw::problem(tree.at, text)
+        };
+        let mut bound = Vec::new();
+        for binding in tree.list().ok_or_else(|| expected(tree))? {
+            let Some([name, value]) = binding.list() else {
+                return Err(expected(binding));
+            };
+            let name = name.word().ok_or_else(|| expected(name))?;
+            bound.push((name.to_owned(), self.value(value)?));
+        }
+        self.local.extend(bound);
+        Ok(())
+    }
+}
+
+fn described(tree: &Tree) -> String {
+    match tree.list() {
+        Some([head, ..]) => format!("`({} ..)`", head.word().map_or_else(String::new, short)),
+        _ => tree.shown(),
+    }
+}
+
+fn too_deep(at: Position) -> Flaw {
+    Flaw::large(at, format!("nested more than {DEEPEST} deep"))
+}
+
+fn unknown_operator(name: &str, at: Position) -> Flaw {
+    if matches!(
+        name,
+        "exp" | "log" | "ln" | "sqrt" | "sin" | "cos" | "tanh" | "sigmoid"
+    ) {
+        let text = format!("`{name}` is no polynomial");
+        return Flaw::new(&NOT_LINEAR, at, text).help("only piecewise polynomials have an exact integral");
+    }
+    let flaw = Flaw::problem(at, format!("there is no operator `{}`", short(name)));
+    match nearest(name, OPERATORS.iter().map(|(known, _)| *known)) {
+        Some(known) => flaw.help(format!("did you mean `{known}`?")),
+        None => flaw,
+    }
+}

@@ -1,0 +1,98 @@
+//! The operators of all notations.
+
+use super::super::report::Flaw;
+use super::super::tree::{Position, Tree};
+
+/// The operators, as the notations write them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operator {
+    Add,
+    Subtract,
+    Negate,
+    Multiply,
+    Divide,
+    Power,
+    Relu,
+    Absolute,
+    Largest,
+    Smallest,
+    Choose,
+    And,
+    Or,
+    Not,
+    Implies,
+    Same,
+    Different,
+    Equal,
+    Distinct,
+    AtMost,
+    Below,
+    AtLeast,
+    Above,
+    Boolean,
+    Constant,
+    Variable,
+    Itself,
+    Let,
+}
+
+/// Every name that an operator has in one of the notations.
+pub(super) const OPERATORS: &[(&str, Operator)] = &[
+    ("+", Operator::Add),
+    ("-", Operator::Subtract),
+    ("neg", Operator::Negate),
+    ("*", Operator::Multiply),
+    ("/", Operator::Divide),
+    ("^", Operator::Power),
+    ("pow", Operator::Power),
+    ("relu", Operator::Relu),
+    ("abs", Operator::Absolute),
+    ("max", Operator::Largest),
+    ("min", Operator::Smallest),
+    ("ite", Operator::Choose),
+    ("and", Operator::And),
+    ("&", Operator::And),
+    ("or", Operator::Or),
+    ("|", Operator::Or),
+    ("not", Operator::Not),
+    ("~", Operator::Not),
+    ("=>", Operator::Implies),
+    ("->", Operator::Implies),
+    ("iff", Operator::Same),
+    ("<->", Operator::Same),
+    ("xor", Operator::Different),
+    ("distinct", Operator::Distinct),
+    ("=", Operator::Equal),
+    ("<=", Operator::AtMost),
+    ("<", Operator::Below),
+    (">=", Operator::AtLeast),
+    (">", Operator::Above),
+    ("b", Operator::Boolean),
+    ("const", Operator::Constant),
+    ("var", Operator::Variable),
+    ("to_real", Operator::Itself),
+    ("let", Operator::Let),
+];
+
+/// An application that is being read.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'a> {
+    /// Its name as it was written.
+    pub name: &'a str,
+    /// Where it is.
+    pub at: Position,
+    /// What it is applied to.
+    pub arguments: &'a [Tree],
+}
+
+impl Call<'_> {
+    /// It has another number of arguments.
+    pub(super) fn wants(&self, what: &str) -> Flaw {
+        let text = format!(
+            "`{}` takes {what}, found {} arguments",
+            self.name,
+            self.arguments.len()
+        );
+        Flaw::problem(self.at, text)
+    }
+}

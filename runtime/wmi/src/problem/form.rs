@@ -1,0 +1,142 @@
+//! Linear forms over the variables of a problem.
+
+use crate::rational::{Rational, primitive_integers};
+use dashu_base::Signed;
+
+/// `constant + sum of coefficient * variable`. Coefficients are ordered by variable and none is zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LinearForm {
+    /// What does not depend on a variable.
+    pub constant: Rational,
+    /// Variables (positions among the reals of the problem) with their coefficients.
+    pub coefficients: Vec<(usize, Rational)>,
+}
+
+impl LinearForm {
+    /// A number.
+    pub fn number(constant: Rational) -> LinearForm {
+        let coefficients = Vec::new();
+        LinearForm {
+            constant,
+            coefficients,
+        }
+    }
+
+    /// A variable.
+    pub fn variable(variable: usize) -> LinearForm {
+        LinearForm {
+            constant: Rational::ZERO,
+            coefficients: vec![(variable, Rational::ONE)],
+        }
+    }
+
+    /// Whether it is a number.
+    pub fn is_number(&self) -> bool {
+        self.coefficients.is_empty()
+    }
+
+    /// The number that it is.
+    pub fn as_number(&self) -> Option<&Rational> {
+        self.is_number().then_some(&self.constant)
+    }
+
+    /// `self + factor * other`.
+    pub fn plus(&self, factor: &Rational, other: &LinearForm) -> LinearForm {
+        if factor.is_zero() {
+            return self.clone();
+        }
+        let mut coefficients = Vec::with_capacity(self.coefficients.len() + other.coefficients.len());
+        let mut left = self.coefficients.iter().peekable();
+        let mut right = other.coefficients.iter().peekable();
+        loop {
+            match (left.peek(), right.peek()) {
+                (Some(one), Some(two)) if one.0 == two.0 => {
+                    let sum = &one.1 + factor * &two.1;
+                    if !sum.is_zero() {
+                        coefficients.push((one.0, sum));
+                    }
+                    left.next();
+                    right.next();
+                }
+                (Some(one), two) if two.is_none_or(|two| one.0 < two.0) => {
+                    coefficients.push((*one).clone());
+                    left.next();
+                }
+                (_, Some(two)) => {
+                    coefficients.push((two.0, factor * &two.1));
+                    right.next();
+                }
+                (_, None) => break,
+            }
+        }
+        LinearForm {
+            constant: &self.constant + factor * &other.constant,
+            coefficients,
+        }
+    }
+
+    /// `factor * self`.
+    pub fn scaled(&self, factor: &Rational) -> LinearForm {
+        LinearForm::default().plus(factor, self)
+    }
+
+    /// The coefficient of a variable.
+    pub fn coefficient(&self, variable: usize) -> Option<&Rational> {
+        let at = self
+            .coefficients
+            .binary_search_by_key(&variable, |entry| entry.0)
+            .ok()?;
+        Some(&self.coefficients[at].1)
+    }
+
+    /// Its variables, in order.
+    pub fn variables(&self) -> impl Iterator<Item = usize> + '_ {
+        self.coefficients.iter().map(|entry| entry.0)
+    }
+}
+
+/// A linear form without a constant whose coefficients are integers without a common factor, the first
+/// one positive: the one row that stands for all its multiples.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Row(Vec<(usize, Rational)>);
+
+impl Row {
+    /// The row and the factor by which it must be multiplied to give the variable part of `form`; nothing
+    /// for a number.
+    pub fn of(form: &LinearForm) -> Option<(Row, Rational)> {
+        let (_, first) = form.coefficients.first()?;
+        let integers = primitive_integers(form.coefficients.iter().map(|entry| &entry.1));
+        let (sign, leading) = match first.is_negative() {
+            true => (Rational::NEG_ONE, -integers.first()?),
+            false => (Rational::ONE, integers.first()?.clone()),
+        };
+        let factor = first / Rational::from(leading);
+        let variables = form.variables().zip(integers);
+        let entries = variables.map(|(variable, entry)| (variable, &sign * Rational::from(entry)));
+        Some((Row(entries.collect()), factor))
+    }
+
+    /// The row of one variable.
+    pub fn variable(variable: usize) -> Row {
+        Row(vec![(variable, Rational::ONE)])
+    }
+
+    /// Variables with their coefficients.
+    pub fn entries(&self) -> &[(usize, Rational)] {
+        &self.0
+    }
+
+    /// The variable that it is.
+    pub fn as_variable(&self) -> Option<usize> {
+        match self.0.as_slice() {
+            [(variable, _)] => Some(*variable),
+            _ => None,
+        }
+    }
+
+    /// The coefficient of a variable.
+    pub fn coefficient(&self, variable: usize) -> Option<&Rational> {
+        let at = self.0.binary_search_by_key(&variable, |entry| entry.0).ok()?;
+        Some(&self.0[at].1)
+    }
+}

@@ -1,0 +1,30 @@
+//! Numbers as they are written, exactly: `1/3`, `-0.1`, `1e-9`.
+
+use super::report::Flaw;
+use super::tree::{Position, short};
+use crate::rational::{self, Rational};
+
+/// The most digits of a number.
+const DIGITS: usize = 1000;
+
+/// Whether a word is meant as a number, well written or not.
+pub(super) fn looks_like_number(word: &str) -> bool {
+    let digits = word.trim_start_matches(['+', '-']);
+    digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+}
+
+/// A number: a decimal with or without an exponent, or a quotient of two.
+pub(super) fn read(word: &str, at: Position) -> Result<Rational, Flaw> {
+    if word.len() > DIGITS {
+        return Err(Flaw::large(at, format!("a number of more than {DIGITS} digits")));
+    }
+    let Some(number) = rational::parse(word) else {
+        let text = format!(
+            "expected a number such as `1/3`, `0.1` or `1e-9`, found `{}`",
+            short(word)
+        );
+        return Err(Flaw::problem(at, text)
+            .help("quotients need a denominator that is not 0, and exponents go up to 4096"));
+    };
+    Ok(number)
+}

@@ -1,0 +1,160 @@
+//! What can be wrong with a problem, with codes for `bnnc explain`.
+
+use super::tree::Position;
+use bnnc_base::diagnostic::{Code, Diagnostic, Fault};
+
+/// All codes of this crate, in order.
+pub static CODES: &[&Code] = &[
+    &BAD_TEXT,
+    &BAD_PROBLEM,
+    &NOT_LINEAR,
+    &TOO_LARGE,
+    &UNBOUNDED,
+    &GAVE_UP,
+];
+
+/// A text that is neither JSON nor SMT-LIB.
+pub static BAD_TEXT: Code = Code {
+    id: "E0701",
+    title: "a problem that cannot be parsed",
+    explain: "A problem of weighted model integration is a JSON file (an instance, a list of instances, or \
+              the density of pywmi and wmpy) or an SMT-LIB 2 file. Here the text itself breaks off or \
+              breaks its own rules: a bracket or a quote that is not closed, a comma too many, an escape \
+              that does not exist.\n\nWrong: `{\"formula\": [\"<=\", \"x\", \"1\"}`.\n\nRight: \
+              `{\"formula\": [\"<=\", \"x\", \"1\"]}`.",
+};
+
+/// A well-formed text that is no problem.
+pub static BAD_PROBLEM: Code = Code {
+    id: "E0702",
+    title: "a problem that does not make sense",
+    explain: "The text can be read, but something in it is not what stands there in a problem: a name that \
+              is not declared, an operator that does not exist or has too few arguments, a number where a \
+              formula belongs, a missing key.\n\nWrong: `[\"<=\", \"x\", true]`.\n\nRight: `[\"<=\", \
+              \"x\", \"1/2\"]`, with `x` among the `reals`.\n\nIn JSON a Boolean is `[\"b\", \"name\"]`, a \
+              real its name, and a number a string such as `\"1/3\"`, `\"0.1\"` or `\"1e-9\"`, which is \
+              kept exactly.",
+};
+
+/// A constraint or a weight outside what can be integrated exactly.
+pub static NOT_LINEAR: Code = Code {
+    id: "E0703",
+    title: "a constraint that is not linear, or a weight that is no polynomial",
+    explain: "Constraints compare piecewise linear terms; weights are piecewise polynomials. Products of \
+              variables in a constraint, and quotients and functions of variables anywhere, have no exact \
+              integral here.\n\nWrong: `(assert (<= (* x y) 1.0))`.\n\nRight: `(assert (<= (+ x y) 1.0))`, \
+              or the product in the weight.",
+};
+
+/// More than the readers take.
+pub static TOO_LARGE: Code = Code {
+    id: "E0704",
+    title: "a problem beyond the bounds of the reader",
+    explain: "Numbers may have 1000 digits, powers may go up to 512, and terms and formulas may be nested \
+              400 deep. Definitions that are used several times count once.\n\nWrong: `[\"^\", \"x\", \
+              \"100000\"]`.\n\nRight: `[\"^\", \"x\", \"100\"]`.",
+};
+
+/// An integral over a region without an end.
+pub static UNBOUNDED: Code = Code {
+    id: "E0705",
+    title: "an unbounded problem",
+    explain: "The region reaches to infinity in the direction that is named, and the weight is not zero \
+              there, so that the integral is infinite or does not exist. Parts of zero weight may be \
+              unbounded.\n\nWrong: `\"reals\": [[\"x\", \"0\", null]]` with `\"weight\": \"1\"`.\n\nRight: \
+              `\"reals\": [[\"x\", \"0\", \"10\"]]`, or a weight such as `[\"ite\", [\"<=\", \"x\", \
+              \"1\"], \"1\", \"0\"]`.",
+};
+
+/// A result that is a part only.
+pub static GAVE_UP: Code = Code {
+    id: "E0706",
+    title: "a problem that is more work than allowed",
+    explain: "The work was given up: after `--max-regions` regions, or after many more cases; where cases are \
+              nested too deep; or where one region has too many faces, or its weight too many monomials, for \
+              an exact integral. The value is that of what was done, and its bound holds for the whole: what \
+              is left out contributes at most the volume of its box times the largest weight there.\n\nWrong: \
+              `bnnc wmi problem.json --max-regions 10` for a problem of 12 regions.\n\nRight: a larger \
+              `--max-regions`. The other bounds are fixed: fewer variables in one constraint, lower powers or \
+              a formula in several parts are less work.",
+};
+
+/// A fault in a text, before the name of its file is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Flaw {
+    /// What kind it is.
+    pub code: &'static Code,
+    /// Where.
+    pub at: Position,
+    /// What is wrong, and what was expected.
+    pub message: String,
+    /// What to do, where there is advice.
+    pub help: Option<String>,
+}
+
+impl Flaw {
+    /// A flaw without advice.
+    pub(super) fn new(code: &'static Code, at: Position, message: impl Into<String>) -> Flaw {
+        let message = message.into();
+        Flaw {
+            code,
+            at,
+            message,
+            help: None,
+        }
+    }
+
+    /// A well-formed text that is no problem.
+    pub(super) fn problem(at: Position, message: impl Into<String>) -> Flaw {
+        Flaw::new(&BAD_PROBLEM, at, message)
+    }
+
+    /// More than the readers take.
+    pub(super) fn large(at: Position, message: impl Into<String>) -> Flaw {
+        Flaw::new(&TOO_LARGE, at, message)
+    }
+
+    /// Adds advice.
+    pub(super) fn help(mut self, text: impl Into<String>) -> Flaw {
+        self.help = Some(text.into());
+        self
+    }
+
+    /// The message to the user.
+    pub(super) fn diagnostic(self, file: &str) -> Box<Diagnostic> {
+        let (line, column) = (self.at.line as usize, self.at.column as usize);
+        let mut diagnostic = Diagnostic::data(self.code, file, line, column, self.message);
+        diagnostic.fault = Fault::Program;
+        diagnostic.help.extend(self.help);
+        Box::new(diagnostic)
+    }
+}
+
+/// An integral that is infinite or does not exist. `direction` says where to, variable by variable.
+pub fn unbounded(file: &str, problem: &str, direction: &[(String, String)]) -> Diagnostic {
+    let steps: Vec<String> = direction
+        .iter()
+        .map(|(name, step)| format!("{name} by {step}"))
+        .collect();
+    let text = match problem {
+        "" => "the region reaches to infinity where the weight is not zero".to_owned(),
+        _ => format!("the region of `{problem}` reaches to infinity where the weight is not zero"),
+    };
+    let mut diagnostic = Diagnostic::data(&UNBOUNDED, file, 0, 0, text)
+        .note(format!("the direction is {}", steps.join(", ")))
+        .help("bound these variables, or make the weight zero far out");
+    diagnostic.fault = Fault::Program;
+    diagnostic
+}
+
+/// A result that is a part only.
+pub fn gave_up(file: &str, problem: &str, reason: &str) -> Diagnostic {
+    let text = match problem {
+        "" => format!("given up: {reason}"),
+        _ => format!("`{problem}` was given up: {reason}"),
+    };
+    let mut diagnostic = Diagnostic::data(&GAVE_UP, file, 0, 0, text)
+        .help("`--max-regions` allows more regions and cases; the bound holds for the whole integral");
+    diagnostic.fault = Fault::Program;
+    diagnostic
+}

@@ -1,0 +1,457 @@
+//! Terms and formulas, each kept once: what is built twice is the same node, so that shared parts of
+//! networks stay shared.
+
+use super::form::{LinearForm, Row};
+use crate::rational::Rational;
+use dashu_base::Signed;
+use std::collections::HashMap;
+
+/// A term of a [`Store`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TermId(u32);
+
+/// A formula of a [`Store`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FormulaId(u32);
+
+/// A real-valued piecewise polynomial.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Term {
+    /// A linear form; every term of degree one without a condition is one.
+    Linear(LinearForm),
+    /// A linear form and multiples of other terms, ordered by term.
+    Sum(LinearForm, Vec<(Rational, TermId)>),
+    /// Powers of terms, ordered by term; none is a number.
+    Product(Vec<(TermId, u32)>),
+    /// The first term where the formula holds, else the second.
+    Choice(FormulaId, TermId, TermId),
+}
+
+/// A statement about Booleans and reals, up to sets of measure zero.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Formula {
+    /// True or false.
+    Constant(bool),
+    /// A Boolean variable.
+    Boolean(usize),
+    /// `row <= bound`.
+    AtMost(Row, Rational),
+    /// `term <= 0` of a term that is not a linear form yet.
+    Sign(TermId),
+    /// `term = 0`.
+    Zero(TermId),
+    /// The opposite.
+    Not(FormulaId),
+    /// All of several.
+    All(Vec<FormulaId>),
+    /// At least one of several.
+    Any(Vec<FormulaId>),
+    /// The second where the first holds, else the third.
+    Choice(FormulaId, FormulaId, FormulaId),
+}
+
+/// What a store knows of a node beside its content.
+#[derive(Clone, Copy, Debug, Default)]
+struct Facts {
+    /// The longest way down.
+    depth: u32,
+    /// The highest degree that a term can have.
+    degree: u64,
+    /// How many numbers and variables are multiplied in it at most, a number counting as one.
+    factors: u64,
+    /// Whether a condition is somewhere in it.
+    has_choice: bool,
+}
+
+impl Facts {
+    /// Takes in a part.
+    fn above(&mut self, part: Facts) {
+        self.depth = self.depth.max(part.depth + 1);
+        self.has_choice |= part.has_choice;
+    }
+
+    /// Takes in a part that stands beside others, not multiplied by them.
+    fn alternative(&mut self, part: Facts) {
+        self.above(part);
+        self.degree = self.degree.max(part.degree);
+        self.factors = self.factors.max(part.factors);
+    }
+}
+
+/// Terms and formulas, each once.
+#[derive(Clone, Debug, Default)]
+pub struct Store {
+    terms: Vec<(Term, Facts)>,
+    formulas: Vec<(Formula, Facts)>,
+    term_ids: HashMap<Term, TermId>,
+    formula_ids: HashMap<Formula, FormulaId>,
+}
+
+impl Store {
+    /// The content of a term.
+    pub fn term(&self, id: TermId) -> &Term {
+        &self.terms[id.0 as usize].0
+    }
+
+    /// The content of a formula.
+    pub fn formula(&self, id: FormulaId) -> &Formula {
+        &self.formulas[id.0 as usize].0
+    }
+
+    /// The number of terms and formulas.
+    pub fn len(&self) -> usize {
+        self.terms.len() + self.formulas.len()
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A bound on the degree of a term.
+    pub fn degree(&self, id: TermId) -> u64 {
+        self.terms[id.0 as usize].1.degree
+    }
+
+    /// How many numbers and variables a term multiplies at most, a number counting as one: what powers of
+    /// powers grow with.
+    pub fn factors(&self, id: TermId) -> u64 {
+        self.terms[id.0 as usize].1.factors
+    }
+
+    /// Whether a term has conditions, so that it is not a polynomial yet.
+    pub fn has_choice(&self, id: TermId) -> bool {
+        self.terms[id.0 as usize].1.has_choice
+    }
+
+    /// The longest way from a term down to a leaf.
+    pub fn term_depth(&self, id: TermId) -> u32 {
+        self.terms[id.0 as usize].1.depth
+    }
+
+    /// The longest way from a formula down to a leaf.
+    pub fn formula_depth(&self, id: FormulaId) -> u32 {
+        self.formulas[id.0 as usize].1.depth
+    }
+
+    fn intern_term(&mut self, term: Term) -> TermId {
+        if let Some(id) = self.term_ids.get(&term) {
+            return *id;
+        }
+        let facts = self.term_facts(&term);
+        let id = TermId(self.terms.len() as u32);
+        self.term_ids.insert(term.clone(), id);
+        self.terms.push((term, facts));
+        id
+    }
+
+    fn intern_formula(&mut self, formula: Formula) -> FormulaId {
+        if let Some(id) = self.formula_ids.get(&formula) {
+            return *id;
+        }
+        let depth = self.depth_of(&formula);
+        let id = FormulaId(self.formulas.len() as u32);
+        self.formula_ids.insert(formula.clone(), id);
+        let facts = Facts {
+            depth,
+            ..Facts::default()
+        };
+        self.formulas.push((formula, facts));
+        id
+    }
+
+    fn term_facts(&self, term: &Term) -> Facts {
+        let of = |id: TermId| self.terms[id.0 as usize].1;
+        let mut facts = Facts {
+            factors: 1,
+            ..Facts::default()
+        };
+        match term {
+            Term::Linear(form) => facts.degree = u64::from(!form.is_number()),
+            Term::Sum(form, rest) => {
+                facts.degree = u64::from(!form.is_number());
+                for (_, id) in rest {
+                    facts.alternative(of(*id));
+                }
+            }
+            Term::Product(parts) => {
+                facts.factors = 0;
+                for (id, power) in parts {
+                    let part = of(*id);
+                    facts.above(part);
+                    let times = |count: u64| count.saturating_mul(u64::from(*power));
+                    facts.degree = facts.degree.saturating_add(times(part.degree));
+                    facts.factors = facts.factors.saturating_add(times(part.factors));
+                }
+            }
+            Term::Choice(condition, one, other) => {
+                facts.alternative(of(*one));
+                facts.alternative(of(*other));
+                facts.depth = facts.depth.max(self.formula_depth(*condition) + 1);
+                facts.has_choice = true;
+            }
+        }
+        facts
+    }
+
+    fn depth_of(&self, formula: &Formula) -> u32 {
+        let deepest = |parts: &[FormulaId]| parts.iter().map(|id| self.formula_depth(*id)).max();
+        match formula {
+            Formula::Constant(_) | Formula::Boolean(_) | Formula::AtMost(..) => 0,
+            Formula::Sign(term) | Formula::Zero(term) => self.term_depth(*term) + 1,
+            Formula::Not(inner) => self.formula_depth(*inner) + 1,
+            Formula::All(parts) | Formula::Any(parts) => deepest(parts).unwrap_or(0) + 1,
+            Formula::Choice(one, two, three) => deepest(&[*one, *two, *three]).unwrap_or(0) + 1,
+        }
+    }
+}
+
+/// Terms.
+impl Store {
+    /// A number.
+    pub fn number(&mut self, number: Rational) -> TermId {
+        self.linear(LinearForm::number(number))
+    }
+
+    /// A linear form.
+    pub fn linear(&mut self, form: LinearForm) -> TermId {
+        self.intern_term(Term::Linear(form))
+    }
+
+    /// The number that a term is.
+    pub fn as_number(&self, id: TermId) -> Option<&Rational> {
+        match self.term(id) {
+            Term::Linear(form) => form.as_number(),
+            Term::Sum(..) | Term::Product(_) | Term::Choice(..) => None,
+        }
+    }
+
+    /// `form + sum of factor * term`.
+    pub fn sum(&mut self, form: LinearForm, parts: &[(Rational, TermId)]) -> TermId {
+        let mut form = form;
+        let mut rest: Vec<(Rational, TermId)> = Vec::new();
+        for (factor, id) in parts {
+            match self.term(*id) {
+                Term::Linear(inner) => form = form.plus(factor, inner),
+                Term::Sum(inner, inner_rest) => {
+                    form = form.plus(factor, inner);
+                    rest.extend(inner_rest.iter().map(|(inner, id)| (factor * inner, *id)));
+                }
+                Term::Product(_) | Term::Choice(..) => rest.push((factor.clone(), *id)),
+            }
+        }
+        rest.sort_by_key(|(_, id)| *id);
+        let mut merged: Vec<(Rational, TermId)> = Vec::with_capacity(rest.len());
+        for (factor, id) in rest {
+            match merged.last_mut() {
+                Some(last) if last.1 == id => last.0 += factor,
+                _ => merged.push((factor, id)),
+            }
+        }
+        merged.retain(|(factor, _)| !factor.is_zero());
+        if merged.is_empty() {
+            return self.linear(form);
+        }
+        if let ([(factor, id)], true) = (merged.as_slice(), form == LinearForm::default())
+            && factor.is_one()
+        {
+            return *id;
+        }
+        self.intern_term(Term::Sum(form, merged))
+    }
+
+    /// A multiple of a term.
+    pub fn scaled(&mut self, factor: &Rational, id: TermId) -> TermId {
+        self.sum(LinearForm::default(), &[(factor.clone(), id)])
+    }
+
+    /// The product of powers of terms. Numbers, and factors that every part of a sum has, become one
+    /// factor in front.
+    pub fn product(&mut self, parts: &[(TermId, u32)]) -> TermId {
+        let mut factor = Rational::ONE;
+        let mut rest: Vec<(TermId, u32)> = Vec::new();
+        for (id, power) in parts {
+            if *power == 0 {
+                continue;
+            }
+            match self.term(*id) {
+                Term::Linear(form) if form.is_number() => factor *= form.constant.pow(*power as isize),
+                Term::Sum(form, inner) if *form == LinearForm::default() && inner.len() == 1 => {
+                    factor *= inner[0].0.pow(*power as isize);
+                    self.push_powers(&mut rest, inner[0].1, *power);
+                }
+                Term::Linear(_) | Term::Sum(..) | Term::Product(_) | Term::Choice(..) => {
+                    self.push_powers(&mut rest, *id, *power);
+                }
+            }
+        }
+        if factor.is_zero() || rest.is_empty() {
+            return self.number(factor);
+        }
+        rest.sort_by_key(|(id, _)| *id);
+        rest.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 = kept.1.saturating_add(next.1);
+            }
+            same
+        });
+        let product = match rest.as_slice() {
+            [(id, 1)] => *id,
+            _ => self.intern_term(Term::Product(rest)),
+        };
+        self.scaled(&factor, product)
+    }
+
+    fn push_powers(&self, rest: &mut Vec<(TermId, u32)>, id: TermId, power: u32) {
+        match self.term(id) {
+            Term::Product(parts) => {
+                rest.extend(parts.iter().map(|(id, inner)| (*id, inner.saturating_mul(power))));
+            }
+            Term::Linear(_) | Term::Sum(..) | Term::Choice(..) => rest.push((id, power)),
+        }
+    }
+
+    /// `one` where `condition` holds, else `other`.
+    pub fn choose(&mut self, condition: FormulaId, one: TermId, other: TermId) -> TermId {
+        match self.formula(condition) {
+            Formula::Constant(true) => one,
+            Formula::Constant(false) => other,
+            _ if one == other => one,
+            Formula::Not(inner) => self.intern_term(Term::Choice(*inner, other, one)),
+            _ => self.intern_term(Term::Choice(condition, one, other)),
+        }
+    }
+}
+
+/// Formulas.
+impl Store {
+    /// True or false.
+    pub fn constant(&mut self, value: bool) -> FormulaId {
+        self.intern_formula(Formula::Constant(value))
+    }
+
+    /// The value of a formula that is true or false.
+    pub fn as_constant(&self, id: FormulaId) -> Option<bool> {
+        match self.formula(id) {
+            Formula::Constant(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// A Boolean variable.
+    pub fn boolean(&mut self, variable: usize) -> FormulaId {
+        self.intern_formula(Formula::Boolean(variable))
+    }
+
+    /// `row <= bound`.
+    pub fn at_most(&mut self, row: Row, bound: Rational) -> FormulaId {
+        self.intern_formula(Formula::AtMost(row, bound))
+    }
+
+    /// `term <= 0`.
+    pub fn not_positive(&mut self, term: TermId) -> FormulaId {
+        let Term::Linear(form) = self.term(term) else {
+            return self.intern_formula(Formula::Sign(term));
+        };
+        match Row::of(form) {
+            None => {
+                // Zero counts as positive here: `is_positive` looks at the sign alone.
+                let value = form.constant.is_zero() || form.constant.is_negative();
+                self.constant(value)
+            }
+            Some((row, factor)) => {
+                let bound = -&form.constant / &factor;
+                let negative = factor.is_negative();
+                let atom = self.at_most(row, bound);
+                if negative { self.not(atom) } else { atom }
+            }
+        }
+    }
+
+    /// `term = 0`.
+    pub fn zero(&mut self, term: TermId) -> FormulaId {
+        match self.as_number(term) {
+            Some(number) => {
+                let value = number.is_zero();
+                self.constant(value)
+            }
+            None => self.intern_formula(Formula::Zero(term)),
+        }
+    }
+
+    /// The opposite.
+    pub fn not(&mut self, id: FormulaId) -> FormulaId {
+        match self.formula(id) {
+            Formula::Constant(value) => {
+                let value = !*value;
+                self.constant(value)
+            }
+            Formula::Not(inner) => *inner,
+            _ => self.intern_formula(Formula::Not(id)),
+        }
+    }
+
+    /// All of `parts`.
+    pub fn all(&mut self, parts: &[FormulaId]) -> FormulaId {
+        self.many(parts, true)
+    }
+
+    /// At least one of `parts`.
+    pub fn any(&mut self, parts: &[FormulaId]) -> FormulaId {
+        self.many(parts, false)
+    }
+
+    /// `all` with `neutral` true, `any` with `neutral` false.
+    fn many(&mut self, parts: &[FormulaId], neutral: bool) -> FormulaId {
+        let mut flat = Vec::with_capacity(parts.len());
+        for id in parts {
+            match self.formula(*id) {
+                Formula::Constant(value) if *value == neutral => {}
+                Formula::Constant(_) => return *id,
+                Formula::All(inner) if neutral => flat.extend_from_slice(inner),
+                Formula::Any(inner) if !neutral => flat.extend_from_slice(inner),
+                _ => flat.push(*id),
+            }
+        }
+        let mut seen = std::collections::HashSet::with_capacity(flat.len());
+        flat.retain(|id| seen.insert(*id));
+        // A comparison and its opposite have an edge in common: no volume, but not nothing.
+        let is_sharp = |id: &FormulaId| !neutral || matches!(self.formula(*id), Formula::Boolean(_));
+        let opposed = |id: &FormulaId| match self.formula(*id) {
+            Formula::Not(inner) => is_sharp(inner) && seen.contains(inner),
+            _ => false,
+        };
+        if flat.iter().any(opposed) {
+            return self.constant(!neutral);
+        }
+        match flat.as_slice() {
+            [] => self.constant(neutral),
+            [one] => *one,
+            _ if neutral => self.intern_formula(Formula::All(flat)),
+            _ => self.intern_formula(Formula::Any(flat)),
+        }
+    }
+
+    /// `one` where `condition` holds, else `other`.
+    pub fn choose_formula(&mut self, condition: FormulaId, one: FormulaId, other: FormulaId) -> FormulaId {
+        let (first, second) = (self.as_constant(one), self.as_constant(other));
+        match (self.formula(condition).clone(), first, second) {
+            (Formula::Constant(true), ..) => one,
+            (Formula::Constant(false), ..) => other,
+            _ if one == other => one,
+            (_, Some(true), _) => self.any(&[condition, other]),
+            (_, _, Some(false)) => self.all(&[condition, one]),
+            (_, Some(false), _) => {
+                let not = self.not(condition);
+                self.all(&[not, other])
+            }
+            (_, _, Some(true)) => {
+                let not = self.not(condition);
+                self.any(&[not, one])
+            }
+            (Formula::Not(inner), ..) => self.choose_formula(inner, other, one),
+            _ => self.intern_formula(Formula::Choice(condition, one, other)),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! A reader of S-expressions, those of SMT-LIB 2 and of the densities of pywmi.
+
+use super::report::{BAD_TEXT, Flaw};
+use super::tree::{Characters, Node, Position, Tree};
+
+/// The deepest that lists may be nested. Chains of `let` nest without need, so it is more than formulas may.
+const DEEPEST: usize = 2000;
+
+/// What words may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Words {
+    /// SMT-LIB: `|a b|` and `"a b"` are quoted, `;` begins a comment.
+    Quoted,
+    /// pywmi: anything but blanks and brackets, so that `|` is a word.
+    Plain,
+}
+
+/// Reads all lists of a text that begins at `at`.
+pub(super) fn read(text: &str, at: Position, words: Words) -> Result<Vec<Tree>, Flaw> {
+    let is_special = |c: char| words == Words::Quoted && matches!(c, '|' | '"' | ';');
+    let is_plain = |c: char| !c.is_whitespace() && !matches!(c, '(' | ')') && !is_special(c);
+    let mut characters = Characters::new(text, at);
+    let mut open: Vec<(Position, Vec<Tree>)> = Vec::new();
+    let mut done = Vec::new();
+    loop {
+        characters.run(char::is_whitespace);
+        let at = characters.at;
+        let Some(character) = characters.peek() else { break };
+        let node = match character {
+            ';' if is_special(character) => {
+                characters.run(|character| character != '\n');
+                continue;
+            }
+            '(' => {
+                characters.next();
+                if open.len() >= DEEPEST {
+                    return Err(Flaw::large(at, format!("nested more than {DEEPEST} deep")));
+                }
+                open.push((at, Vec::new()));
+                continue;
+            }
+            ')' => {
+                characters.next();
+                let Some((opened, parts)) = open.pop() else {
+                    return Err(Flaw::new(
+                        &BAD_TEXT,
+                        at,
+                        "this `)` closes nothing; expected `(` or the end",
+                    ));
+                };
+                let tree = Tree {
+                    at: opened,
+                    node: Node::List(parts),
+                };
+                add(tree, &mut open, &mut done);
+                continue;
+            }
+            '|' | '"' if is_special(character) => Node::Word(quoted(&mut characters, character)?),
+            _ => Node::Word(characters.run(is_plain)),
+        };
+        add(Tree { at, node }, &mut open, &mut done);
+    }
+    match open.pop() {
+        None => Ok(done),
+        Some((at, _)) => Err(Flaw::new(
+            &BAD_TEXT,
+            at,
+            "this `(` is not closed; expected `)` before the end",
+        )),
+    }
+}
+
+fn add(tree: Tree, open: &mut [(Position, Vec<Tree>)], done: &mut Vec<Tree>) {
+    match open.last_mut() {
+        Some((_, parts)) => parts.push(tree),
+        None => done.push(tree),
+    }
+}
+
+fn quoted(characters: &mut Characters<'_>, quote: char) -> Result<String, Flaw> {
+    let at = characters.at;
+    characters.next();
+    let word = characters.run(|character| character != quote);
+    match characters.next() {
+        Some(_) => Ok(word),
+        None => Err(Flaw::new(&BAD_TEXT, at, format!("this `{quote}` is not closed"))),
+    }
+}

@@ -1,0 +1,132 @@
+//! What the readers of JSON and of S-expressions have in common: nested lists with places.
+
+/// A place in a text, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Position {
+    /// The line.
+    pub line: u32,
+    /// The column, in characters.
+    pub column: u32,
+}
+
+/// A piece of text that was understood as far as its brackets go.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Tree {
+    /// Where it begins.
+    pub at: Position,
+    /// What it is.
+    pub node: Node,
+}
+
+/// The kinds of pieces.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Node {
+    /// A symbol, a number, or a JSON string, `true` or `false`.
+    Word(String),
+    /// JSON's `null`.
+    Null,
+    /// A list.
+    List(Vec<Tree>),
+    /// A JSON object: keys in order.
+    Table(Vec<(String, Tree)>),
+}
+
+impl Tree {
+    /// A few words on it for messages.
+    pub(super) fn shown(&self) -> String {
+        match &self.node {
+            Node::Word(word) => format!("`{}`", short(word)),
+            Node::Null => "`null`".to_owned(),
+            Node::List(parts) if parts.is_empty() => "an empty list".to_owned(),
+            Node::List(_) => "a list".to_owned(),
+            Node::Table(_) => "an object".to_owned(),
+        }
+    }
+
+    /// The word that it is.
+    pub(super) fn word(&self) -> Option<&str> {
+        match &self.node {
+            Node::Word(word) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// The list that it is.
+    pub(super) fn list(&self) -> Option<&[Tree]> {
+        match &self.node {
+            Node::List(parts) => Some(parts),
+            _ => None,
+        }
+    }
+
+    /// The value of a key.
+    pub(super) fn key(&self, name: &str) -> Option<&Tree> {
+        match &self.node {
+            Node::Table(entries) => entries
+                .iter()
+                .find(|(key, _)| key == name)
+                .map(|(_, value)| value),
+            _ => None,
+        }
+    }
+}
+
+/// A word as a message may show it: on one line, never long.
+pub(super) fn short(word: &str) -> String {
+    let mut line: String = word
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(40)
+        .collect();
+    if word.chars().nth(40).is_some() {
+        line.push_str("..");
+    }
+    line
+}
+
+/// The characters of a text, with the place of the next one.
+pub(super) struct Characters<'a> {
+    rest: std::iter::Peekable<std::str::Chars<'a>>,
+    /// The place of the next character.
+    pub at: Position,
+}
+
+impl<'a> Characters<'a> {
+    /// A text that begins at `at`.
+    pub(super) fn new(text: &'a str, at: Position) -> Characters<'a> {
+        Characters {
+            rest: text.chars().peekable(),
+            at,
+        }
+    }
+
+    /// The next character, which stays.
+    pub(super) fn peek(&mut self) -> Option<char> {
+        self.rest.peek().copied()
+    }
+
+    /// Takes characters as long as they fit.
+    pub(super) fn run(&mut self, fits: impl Fn(char) -> bool) -> String {
+        let mut taken = String::new();
+        while let Some(character) = self.peek().filter(|character| fits(*character)) {
+            taken.push(character);
+            self.next();
+        }
+        taken
+    }
+}
+
+impl Iterator for Characters<'_> {
+    type Item = char;
+
+    fn next(&mut self) -> Option<char> {
+        let character = self.rest.next()?;
+        if character == '\n' {
+            self.at.line += 1;
+            self.at.column = 1;
+        } else {
+            self.at.column += 1;
+        }
+        Some(character)
+    }
+}

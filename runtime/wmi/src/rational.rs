@@ -1,0 +1,156 @@
+//! Exact numbers.
+
+use dashu_base::Gcd;
+use dashu_int::{IBig, UBig};
+pub use dashu_ratio::RBig as Rational;
+
+/// Powers of ten beyond this one are refused by [`parse`], so that a short text cannot ask for a long number.
+const LARGEST_EXPONENT: u64 = 4096;
+
+/// The nearest floating-point number.
+pub fn to_f64(number: &Rational) -> f64 {
+    number.to_f64().value()
+}
+
+/// The rational that `number` is, where it is finite.
+pub fn from_f64(number: f64) -> Option<Rational> {
+    Rational::try_from(number).ok()
+}
+
+/// `"3"`, `"-1.25"`, `"2.5e-3"`, `"49/20"`: an integer or decimal, or a quotient of two of them; exact,
+/// without a detour through floating point. `None` for anything else, for a zero below the line, and for
+/// exponents beyond 4096.
+pub fn parse(text: &str) -> Option<Rational> {
+    match text.split_once('/') {
+        None => parse_decimal(text.trim()),
+        Some((above, below)) => {
+            let below = parse_decimal(below.trim())?;
+            if below.is_zero() {
+                None
+            } else {
+                Some(parse_decimal(above.trim())? / below)
+            }
+        }
+    }
+}
+
+/// The smallest number that makes all of `numbers` whole.
+pub(crate) fn common_denominator<'a>(numbers: impl Iterator<Item = &'a Rational>) -> UBig {
+    numbers.fold(UBig::ONE, |all, number| {
+        let below = number.denominator();
+        if below.is_one() {
+            all
+        } else {
+            &all / (&all).gcd(below) * below
+        }
+    })
+}
+
+/// The positive multiple of `numbers` that consists of integers without a common factor; all zero where they
+/// are.
+pub(crate) fn primitive_integers<'a>(numbers: impl Iterator<Item = &'a Rational> + Clone) -> Vec<IBig> {
+    let denominator = common_denominator(numbers.clone());
+    let mut integers: Vec<IBig> = numbers
+        .map(|number| number.numerator() * (&denominator / number.denominator()))
+        .collect();
+    make_primitive(&mut integers);
+    integers
+}
+
+/// Divides by the greatest common divisor.
+pub(crate) fn make_primitive(integers: &mut [IBig]) {
+    let mut common = UBig::ZERO;
+    for integer in integers.iter().filter(|integer| !integer.is_zero()) {
+        common = common.gcd(integer);
+        if common.is_one() {
+            return;
+        }
+    }
+    if !common.is_zero() {
+        integers.iter_mut().for_each(|integer| *integer /= &common);
+    }
+}
+
+fn parse_decimal(text: &str) -> Option<Rational> {
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
+        None => (text, 0),
+    };
+    let (negative, digits) = match mantissa.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, mantissa.strip_prefix('+').unwrap_or(mantissa)),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all = [whole, fraction].concat();
+    if all.is_empty() || !all.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let shift = exponent.checked_sub(i64::try_from(fraction.len()).ok()?)?;
+    if shift.unsigned_abs() > LARGEST_EXPONENT {
+        return None;
+    }
+    let magnitude = IBig::from(UBig::from_str_radix(&all, 10).ok()?);
+    let power = UBig::from(10u8).pow(usize::try_from(shift.unsigned_abs()).ok()?);
+    let signed = if negative { -magnitude } else { magnitude };
+    Some(if shift < 0 {
+        Rational::from_parts(signed, power)
+    } else {
+        Rational::from(signed * IBig::from(power))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn ratio(above: i64, below: u64) -> Rational {
+        Rational::from_parts(above.into(), below.into())
+    }
+
+    #[test]
+    fn decimals_and_quotients_are_exact() {
+        for (text, expected) in [
+            ("3", ratio(3, 1)),
+            ("-1.25", ratio(-5, 4)),
+            (".5", ratio(1, 2)),
+            ("+2.", ratio(2, 1)),
+            ("2.5e-3", ratio(1, 400)),
+            ("1E3", ratio(1000, 1)),
+            ("49/20", ratio(49, 20)),
+            (" -0.1 / 0.3 ", ratio(-1, 3)),
+            ("0.1", ratio(1, 10)),
+        ] {
+            assert_eq!(parse(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_refused() {
+        for text in [
+            "",
+            "-",
+            ".",
+            "1/0",
+            "1/",
+            "x",
+            "1e",
+            "1e99999",
+            "1_0",
+            "0x1",
+            "--1",
+            "inf",
+            "1/2/3",
+            "1e-9223372036854775808",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn floating_point_numbers_keep_their_value() {
+        assert_eq!(from_f64(0.375), Some(ratio(3, 8)));
+        assert_eq!(from_f64(f64::NAN), None);
+        assert_eq!(to_f64(&ratio(1, 3)), 1.0 / 3.0);
+    }
+}

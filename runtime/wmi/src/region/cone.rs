@@ -1,0 +1,205 @@
+//! The extreme rays of a cone, exactly: the double description method.
+
+use super::bits::Bits;
+use super::budget::{Budget, Spent};
+use crate::rational::make_primitive;
+use dashu_base::Signed;
+use dashu_int::IBig;
+
+/// A direction along which a cone is sharp.
+#[derive(Clone, Debug)]
+pub(crate) struct Ray {
+    /// Integers without a common factor.
+    pub direction: Vec<IBig>,
+    /// The rows that are zero along it.
+    pub tight: Bits,
+}
+
+/// The extreme rays of `{z : row . z >= 0 for all rows}`, or `None` where the cone contains a line. Their
+/// number may grow exponentially with that of the rows (McMullen, The maximum numbers of faces of a
+/// convex polytope, 1970): each pair of rays that is compared, and each ray that such a pair is compared
+/// with, is a step of `budget`.
+///
+/// Motzkin, Raiffa, Thompson and Thrall, The double description method, 1953, with the combinatorial test of
+/// adjacency of Fukuda and Prodon, Double description method revisited, 1996, proposition 7: two rays span a
+/// face of dimension two where no third ray is zero on all rows on which both are.
+pub(crate) fn extreme_rays(rows: &[Vec<IBig>], budget: &mut Budget) -> Result<Option<Vec<Ray>>, Spent> {
+    let Some((mut rays, first)) = simplicial_start(rows) else {
+        return Ok(None);
+    };
+    for (row, normal) in rows.iter().enumerate().filter(|(row, _)| !first.contains(row)) {
+        rays = cut(rays, row, normal, budget)?;
+    }
+    Ok(Some(rays))
+}
+
+/// The rays of the cone of the first linearly independent rows, and these rows.
+fn simplicial_start(rows: &[Vec<IBig>]) -> Option<(Vec<Ray>, Vec<usize>)> {
+    let dimension = rows.first().map_or(0, Vec::len);
+    // Gauss-Jordan elimination on columns: `basis` spans all of space; each chosen row becomes zero on all
+    // but one of its vectors.
+    let mut basis: Vec<Vec<IBig>> = (0..dimension).map(|one| unit(dimension, one)).collect();
+    let mut chosen = Vec::new();
+    for (row, normal) in rows.iter().enumerate() {
+        let mut values: Vec<IBig> = basis.iter().map(|vector| dot(normal, vector)).collect();
+        let Some(pivot) = (chosen.len()..dimension).find(|&place| !values[place].is_zero()) else {
+            continue;
+        };
+        basis.swap(chosen.len(), pivot);
+        values.swap(chosen.len(), pivot);
+        eliminate(&mut basis, &values, chosen.len());
+        chosen.push(row);
+        if chosen.len() == dimension {
+            break;
+        }
+    }
+    if chosen.len() < dimension {
+        return None;
+    }
+    let rays = basis.into_iter().enumerate().map(|(place, direction)| {
+        let mut tight = Bits::none(rows.len());
+        chosen
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != place)
+            .for_each(|(_, &row)| tight.insert(row));
+        Ray { direction, tight }
+    });
+    Some((rays.collect(), chosen))
+}
+
+/// Makes the row whose `values` on the basis are given positive on the vector at `pivot` and zero on all
+/// others.
+fn eliminate(basis: &mut [Vec<IBig>], values: &[IBig], pivot: usize) {
+    let mut leading = basis[pivot].clone();
+    let mut size = values[pivot].clone();
+    if size.is_negative() {
+        leading.iter_mut().for_each(|entry| *entry = -&*entry);
+        size = -size;
+    }
+    for (vector, value) in basis.iter_mut().zip(values).filter(|(_, value)| !value.is_zero()) {
+        *vector = combination(&size, vector, value, &leading);
+    }
+    basis[pivot] = leading;
+}
+
+/// The rays of a cone after one more row.
+fn cut(mut rays: Vec<Ray>, row: usize, normal: &[IBig], budget: &mut Budget) -> Result<Vec<Ray>, Spent> {
+    let values: Vec<IBig> = rays.iter().map(|ray| dot(normal, &ray.direction)).collect();
+    let mut above = Vec::new();
+    let mut below = Vec::new();
+    for (place, value) in values.iter().enumerate() {
+        match (value.is_zero(), value.is_negative()) {
+            (true, _) => rays[place].tight.insert(row),
+            (_, true) => below.push(place),
+            _ => above.push(place),
+        }
+    }
+    if below.is_empty() {
+        return Ok(rays);
+    }
+    budget.spend(above.len() as u64 * below.len() as u64)?;
+    let mut new = Vec::new();
+    for &inside in &above {
+        for &outside in &below {
+            if adjacent(&rays, inside, outside, budget)? {
+                let mut tight = rays[inside].tight.and(&rays[outside].tight);
+                tight.insert(row);
+                // Positive on both, as the value outside is negative.
+                let direction = combination(
+                    &values[inside],
+                    &rays[outside].direction,
+                    &values[outside],
+                    &rays[inside].direction,
+                );
+                new.push(Ray { direction, tight });
+            }
+        }
+    }
+    let mut values = values.into_iter();
+    rays.retain(|_| values.next().is_some_and(|value| !value.is_negative()));
+    rays.extend(new);
+    Ok(rays)
+}
+
+/// Whether two rays span a face of dimension two.
+fn adjacent(rays: &[Ray], one: usize, other: usize, budget: &mut Budget) -> Result<bool, Spent> {
+    let (a, b) = (&rays[one], &rays[other]);
+    let dimension = a.direction.len();
+    let shared = a.tight.shared(&b.tight);
+    if shared + 2 < dimension {
+        return Ok(false);
+    }
+    // A ray on the fewest rows possible is on linearly independent ones: all but one of these leave a face of
+    // dimension two.
+    if shared + 2 == dimension && (a.tight.len() + 1 == dimension || b.tight.len() + 1 == dimension) {
+        return Ok(true);
+    }
+    budget.spend(rays.len() as u64)?;
+    let common = a.tight.and(&b.tight);
+    let third = |(place, ray): (usize, &Ray)| place != one && place != other && common.within(&ray.tight);
+    Ok(!rays.iter().enumerate().any(third))
+}
+
+/// `a x - b y` without common factors.
+fn combination(a: &IBig, x: &[IBig], b: &IBig, y: &[IBig]) -> Vec<IBig> {
+    let mut result: Vec<IBig> = x.iter().zip(y).map(|(x, y)| a * x - b * y).collect();
+    make_primitive(&mut result);
+    result
+}
+
+/// The sum of products.
+pub(crate) fn dot(a: &[IBig], b: &[IBig]) -> IBig {
+    let products = a.iter().zip(b).filter(|(x, y)| !x.is_zero() && !y.is_zero());
+    products.fold(IBig::ZERO, |sum, (x, y)| sum + x * y)
+}
+
+fn unit(dimension: usize, one: usize) -> Vec<IBig> {
+    (0..dimension)
+        .map(|place| IBig::from(u8::from(place == one)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(rows: &[&[i64]]) -> Vec<Vec<IBig>> {
+        rows.iter()
+            .map(|row| row.iter().map(|&entry| IBig::from(entry)).collect())
+            .collect()
+    }
+
+    fn all_rays(rows: &[Vec<IBig>]) -> Option<Vec<Ray>> {
+        extreme_rays(rows, &mut Budget::of(u64::MAX)).ok().flatten()
+    }
+
+    #[test]
+    fn a_square_pyramid_has_four_rays() {
+        // z >= |x|, z >= |y|: the sharp edges are those over the corners of the square.
+        let cone = rows(&[&[1, 0, 1], &[-1, 0, 1], &[0, 1, 1], &[0, -1, 1], &[0, 0, 1]]);
+        let mut found: Vec<Vec<IBig>> = all_rays(&cone)
+            .into_iter()
+            .flatten()
+            .map(|ray| ray.direction)
+            .collect();
+        found.sort();
+        assert_eq!(found, rows(&[&[-1, -1, 1], &[-1, 1, 1], &[1, -1, 1], &[1, 1, 1]]));
+    }
+
+    #[test]
+    fn a_cone_with_a_line_has_none() {
+        assert!(all_rays(&rows(&[&[1, 0, 0], &[0, 1, 0], &[1, 1, 0]])).is_none());
+    }
+
+    #[test]
+    fn cyclic_polytopes_have_the_numbers_of_gale() {
+        // The cone over the dual of the cyclic polytope with 8 corners in dimension 4: 20 facets become 20
+        // rays (Ziegler, Lectures on Polytopes, theorem 0.7 and corollary 0.8: n (n - 3) / 2 facets).
+        let moment: Vec<Vec<IBig>> = (0..8)
+            .map(|t: i64| (0..5).map(|power| IBig::from((2 * t - 7).pow(power))).collect())
+            .collect();
+        assert_eq!(all_rays(&moment).map(|rays| rays.len()), Some(20));
+        assert!(extreme_rays(&moment, &mut Budget::of(50)).is_err());
+    }
+}

@@ -1,0 +1,122 @@
+//! Coordinates in which a polytope is about one wide and near the origin.
+
+use super::budget::Spent;
+use super::skeleton::Skeleton;
+use crate::polynomial::Polynomial;
+use crate::rational::{Rational, make_primitive, to_f64};
+use dashu_int::IBig;
+
+/// The most monomials of a weight in new coordinates: some 200 bytes each.
+const MOST_MONOMIALS: u64 = 1 << 20;
+
+/// New coordinates `(x - origin) / scale`, one pair per variable. The scales are powers of two.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    origin: Vec<Rational>,
+    scale: Vec<Rational>,
+}
+
+impl Frame {
+    /// The origin is the point of the bounding box that is closest to 0, so that monomials keep their signs
+    /// and products of powers do not cancel.
+    pub fn around(skeleton: &Skeleton) -> Frame {
+        let points: Vec<Vec<Rational>> = (0..skeleton.vertices.len())
+            .map(|corner| skeleton.point(corner))
+            .collect();
+        let mut frame = Frame {
+            origin: Vec::new(),
+            scale: Vec::new(),
+        };
+        for variable in 0..skeleton.dimension {
+            let entries = || points.iter().map(|point| &point[variable]);
+            let (Some(lower), Some(upper)) = (entries().min(), entries().max()) else {
+                unreachable!("a bounded polytope has corners");
+            };
+            let origin = Rational::ZERO.clamp(lower.clone(), upper.clone());
+            let reach = (upper - &origin).max(&origin - lower);
+            frame.origin.push(origin);
+            frame.scale.push(power_of_two(&reach));
+        }
+        frame
+    }
+
+    /// Brings a polytope to the new coordinates.
+    pub fn apply(&self, skeleton: &mut Skeleton) {
+        for (variable, (origin, scale)) in self.origin.iter().zip(&self.scale).enumerate() {
+            if origin.is_zero() && scale.is_one() {
+                continue;
+            }
+            for vertex in &mut skeleton.vertices {
+                // x becomes (x - origin) / scale.
+                change(
+                    vertex,
+                    variable + 1,
+                    &(Rational::ONE / scale),
+                    &(-(origin / scale)),
+                    Moves::Entry,
+                );
+            }
+            for facet in &mut skeleton.facets {
+                // c x becomes c scale u + c origin.
+                change(facet, variable + 1, scale, origin, Moves::First);
+            }
+        }
+        skeleton
+            .vertices
+            .iter_mut()
+            .for_each(|vertex| make_primitive(vertex));
+        skeleton.facets.iter_mut().for_each(|facet| make_primitive(facet));
+    }
+
+    /// The weight in the new coordinates of `variables`, and of the others as before, times the volume of one
+    /// unit of the new coordinates; an error where it has too many terms.
+    pub fn weight(&self, weight: &Polynomial, variables: &[usize]) -> Result<Polynomial, Spent> {
+        let mut moved = weight.clone();
+        let mut unit = Rational::ONE;
+        for ((&variable, origin), scale) in variables.iter().zip(&self.origin).zip(&self.scale) {
+            unit *= scale;
+            if !moved.mentions(variable) || (origin.is_zero() && scale.is_one()) {
+                continue;
+            }
+            let expanded = |exponents: &Vec<u32>| u64::from(exponents[variable]) + 1;
+            if !origin.is_zero() && moved.terms.keys().map(expanded).sum::<u64>() > MOST_MONOMIALS {
+                return Err(Spent);
+            }
+            let form = Polynomial::variable(weight.variables, variable).scaled(scale);
+            let form = &form + &Polynomial::constant(weight.variables, origin.clone());
+            moved = moved.substitute(variable, &form);
+        }
+        Ok(moved.scaled(&unit))
+    }
+}
+
+/// What a translation changes: the moved coordinate of a point, or the constant of a row.
+enum Moves {
+    Entry,
+    First,
+}
+
+/// Multiplies the entry at `place` by `scale` and adds `shift` times the first entry to it, or `shift` times
+/// the old entry to the first; up to a positive factor of all entries.
+fn change(entries: &mut [IBig], place: usize, scale: &Rational, shift: &Rational, moves: Moves) {
+    let common = IBig::from(scale.denominator() * shift.denominator());
+    let (first, old) = (entries[0].clone(), entries[place].clone());
+    entries.iter_mut().for_each(|entry| *entry *= &common);
+    entries[place] = &old * scale.numerator() * shift.denominator();
+    let shift = shift.numerator() * scale.denominator();
+    match moves {
+        Moves::Entry => entries[place] += shift * first,
+        Moves::First => entries[0] += shift * old,
+    }
+}
+
+/// A power of two within a factor of two of a positive number.
+fn power_of_two(number: &Rational) -> Rational {
+    let approximate = to_f64(number);
+    let power = if approximate.is_normal() {
+        2f64.powi(approximate.log2().ceil() as i32)
+    } else {
+        1.0
+    };
+    Rational::try_from(power).unwrap_or(Rational::ONE)
+}

@@ -1,0 +1,287 @@
+//! The deepest point of a polytope by the simplex method, in floating point or exactly.
+
+use crate::rational::Rational;
+use dashu_base::{Abs, Signed};
+
+/// What the simplex method computes with.
+pub(crate) trait Field: Clone + PartialOrd {
+    const ZERO: Self;
+    const ONE: Self;
+    /// Whether the answer is beyond doubt: then the first interior point is good enough, and the choice of
+    /// pivots must exclude cycles.
+    const EXACT: bool;
+    /// -1, 0 or 1; 0 for what may be 0 but for rounding.
+    fn sign(&self) -> i32;
+    fn minus(&self, other: &Self) -> Self;
+    fn times(&self, other: &Self) -> Self;
+    fn over(&self, other: &Self) -> Self;
+    fn magnitude(&self) -> Self;
+}
+
+impl Field for f64 {
+    const ZERO: f64 = 0.0;
+    const ONE: f64 = 1.0;
+    const EXACT: bool = false;
+
+    fn sign(&self) -> i32 {
+        i32::from(*self > 1e-11) - i32::from(*self < -1e-11)
+    }
+
+    fn minus(&self, other: &f64) -> f64 {
+        self - other
+    }
+
+    fn times(&self, other: &f64) -> f64 {
+        self * other
+    }
+
+    fn over(&self, other: &f64) -> f64 {
+        self / other
+    }
+
+    fn magnitude(&self) -> f64 {
+        self.abs()
+    }
+}
+
+impl Field for Rational {
+    const ZERO: Rational = Rational::ZERO;
+    const ONE: Rational = Rational::ONE;
+    const EXACT: bool = true;
+
+    fn sign(&self) -> i32 {
+        match (self.is_zero(), self.is_negative()) {
+            (true, _) => 0,
+            (false, true) => -1,
+            (false, false) => 1,
+        }
+    }
+
+    fn minus(&self, other: &Rational) -> Rational {
+        self - other
+    }
+
+    fn times(&self, other: &Rational) -> Rational {
+        if self.is_zero() || other.is_zero() {
+            Rational::ZERO
+        } else {
+            self * other
+        }
+    }
+
+    fn over(&self, other: &Rational) -> Rational {
+        self / other
+    }
+
+    fn magnitude(&self) -> Rational {
+        self.clone().abs()
+    }
+}
+
+/// A point of greatest margin.
+#[derive(Clone, Debug)]
+pub(crate) struct Deepest<T> {
+    /// The largest `t <= 1` with `coefficients . x + t <= bound` for each row; where the method is exact,
+    /// possibly a smaller positive one.
+    pub margin: T,
+    /// A point with this margin.
+    pub point: Vec<T>,
+    /// One per row, not negative: where the margin is negative, the rows times these add up to `0 . x <=
+    /// margin` (Farkas).
+    pub multipliers: Vec<T>,
+}
+
+/// The deepest point of `coefficients . x <= bound` for all `(coefficients, bound)` in `rows`, in `dimension`
+/// variables without signs. `None` where floating point did not come to an end.
+///
+/// The primal simplex method on the dictionary of Chvatal, Linear Programming, 1983, chapters 2 and 3; the
+/// margin itself is the artificial variable of its first phase. Exactly: with the rule of Bland, so it ends.
+pub(crate) fn deepest<T: Field>(rows: &[(Vec<T>, T)], dimension: usize) -> Option<Deepest<T>> {
+    let mut dictionary = Dictionary::new(rows, dimension);
+    let margin_column = dimension;
+    let mut margin_row = dictionary.lowest();
+    dictionary.pivot(margin_row, margin_column);
+    let limit = 50 + 10 * (rows.len() + dimension);
+    for step in 0.. {
+        if T::EXACT && dictionary.constant(margin_row).sign() > 0 {
+            break;
+        }
+        if !T::EXACT && step > limit {
+            return None;
+        }
+        let Some(entering) = dictionary.entering(margin_row) else {
+            break;
+        };
+        let leaving = dictionary.leaving(entering, margin_row)?;
+        dictionary.pivot(leaving, entering);
+        debug_assert!(leaving != margin_row);
+        margin_row = dictionary.row_of_margin();
+    }
+    Some(dictionary.read(margin_row, rows.len()))
+}
+
+/// Which variable stands in a row or column: the coordinates are numbered first, then the slacks of the rows,
+/// then that of `t <= 1`, then `t`.
+struct Dictionary<T> {
+    /// How many coordinates there are.
+    dimension: usize,
+    /// The number of `t`.
+    margin: usize,
+    /// The variables that are expressed by others, one per row.
+    basic: Vec<usize>,
+    /// The variables that express them, one per column: zero in the current solution.
+    free: Vec<usize>,
+    /// By row: a coefficient per column, then the constant.
+    entries: Vec<Vec<T>>,
+}
+
+impl<T: Field> Dictionary<T> {
+    /// Each slack in terms of the coordinates and the margin.
+    fn new(rows: &[(Vec<T>, T)], dimension: usize) -> Dictionary<T> {
+        let margin = dimension + rows.len() + 1;
+        let less_one = || T::ZERO.minus(&T::ONE);
+        let slack = |(coefficients, bound): &(Vec<T>, T)| {
+            let negated = coefficients.iter().map(|c| T::ZERO.minus(c));
+            negated.chain([less_one(), bound.clone()]).collect()
+        };
+        let cap: Vec<T> = vec![T::ZERO; dimension]
+            .into_iter()
+            .chain([less_one(), T::ONE])
+            .collect();
+        Dictionary {
+            dimension,
+            margin,
+            basic: (dimension..margin).collect(),
+            free: (0..dimension).chain([margin]).collect(),
+            entries: rows.iter().map(slack).chain([cap]).collect(),
+        }
+    }
+
+    fn constant(&self, row: usize) -> &T {
+        &self.entries[row][self.free.len()]
+    }
+
+    /// The row of the smallest constant.
+    fn lowest(&self) -> usize {
+        (1..self.entries.len()).fold(0, |lowest, row| {
+            if self.constant(row) < self.constant(lowest) {
+                row
+            } else {
+                lowest
+            }
+        })
+    }
+
+    fn row_of_margin(&self) -> usize {
+        self.basic
+            .iter()
+            .position(|&variable| variable == self.margin)
+            .unwrap_or_else(|| unreachable!("the margin never leaves the basis"))
+    }
+
+    /// A column whose variable makes the margin larger when it moves; a coordinate may move both ways.
+    fn entering(&self, margin_row: usize) -> Option<usize> {
+        let rate = |column: usize| &self.entries[margin_row][column];
+        let improves = |column: &usize| match rate(*column).sign() {
+            0 => false,
+            sign => sign > 0 || self.free[*column] < self.dimension,
+        };
+        let candidates = (0..self.free.len()).filter(improves);
+        if T::EXACT {
+            return candidates.min_by_key(|&column| self.free[column]);
+        }
+        candidates.reduce(|best, column| {
+            if rate(column).magnitude() > rate(best).magnitude() {
+                column
+            } else {
+                best
+            }
+        })
+    }
+
+    /// The row of the slack that reaches zero first when the variable of `column` makes the margin larger.
+    fn leaving(&self, column: usize, margin_row: usize) -> Option<usize> {
+        let direction = self.entries[margin_row][column].sign();
+        let mut best: Option<(usize, T)> = None;
+        for (row, entries) in self.entries.iter().enumerate() {
+            let variable = self.basic[row];
+            if variable < self.dimension || variable == self.margin || entries[column].sign() * direction >= 0
+            {
+                continue;
+            }
+            let reach = self.constant(row).over(&entries[column]).magnitude();
+            let better = best.as_ref().is_none_or(|(other, least)| {
+                reach < *least || (reach == *least && self.preferred(row, *other, column))
+            });
+            if better {
+                best = Some((row, reach));
+            }
+        }
+        best.map(|(row, _)| row)
+    }
+
+    /// Which of two rows that reach zero together is to leave.
+    fn preferred(&self, row: usize, other: usize, column: usize) -> bool {
+        if T::EXACT {
+            return self.basic[row] < self.basic[other];
+        }
+        self.entries[row][column].magnitude() > self.entries[other][column].magnitude()
+    }
+
+    /// Exchanges the variable of `row` with that of `column`.
+    fn pivot(&mut self, row: usize, column: usize) {
+        let pivot = self.entries[row][column].clone();
+        // In the order y = c x + rest, x = (1/c) y - rest/c.
+        let solved: Vec<T> = (0..=self.free.len())
+            .map(|place| match place == column {
+                true => T::ONE.over(&pivot),
+                false => T::ZERO.minus(&self.entries[row][place]).over(&pivot),
+            })
+            .collect();
+        for (_, entries) in self
+            .entries
+            .iter_mut()
+            .enumerate()
+            .filter(|(other, _)| *other != row)
+        {
+            let factor = std::mem::replace(&mut entries[column], T::ZERO);
+            if factor == T::ZERO {
+                continue;
+            }
+            let negated = T::ZERO.minus(&factor);
+            for (entry, solved) in entries
+                .iter_mut()
+                .zip(&solved)
+                .filter(|(_, solved)| **solved != T::ZERO)
+            {
+                *entry = entry.minus(&negated.times(solved));
+            }
+        }
+        self.entries[row] = solved;
+        std::mem::swap(&mut self.basic[row], &mut self.free[column]);
+    }
+
+    /// The current solution.
+    fn read(&self, margin_row: usize, rows: usize) -> Deepest<T> {
+        let mut point = vec![T::ZERO; self.dimension];
+        for (row, &variable) in self
+            .basic
+            .iter()
+            .enumerate()
+            .filter(|(_, variable)| **variable < self.dimension)
+        {
+            point[variable] = self.constant(row).clone();
+        }
+        let mut multipliers = vec![T::ZERO; rows];
+        for (column, &variable) in self.free.iter().enumerate() {
+            if (self.dimension..self.dimension + rows).contains(&variable) {
+                multipliers[variable - self.dimension] = T::ZERO.minus(&self.entries[margin_row][column]);
+            }
+        }
+        Deepest {
+            margin: self.constant(margin_row).clone(),
+            point,
+            multipliers,
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The corners of a polytope and the facets on which they lie, exactly.
+
+use super::bits::Bits;
+use super::budget::{Budget, Spent};
+use super::cone::{Ray, dot, extreme_rays};
+use super::echelon::Echelon;
+use crate::linear::{HalfSpace, Polytope};
+use crate::rational::{Rational, primitive_integers};
+use dashu_int::IBig;
+
+/// A bounded polytope with a volume, by its corners and facets, in coordinates with a first one that scales
+/// the others: a corner is a ray, a facet is `(bound, -coefficients)`, and the product of the two over the
+/// first coordinate of the corner is the slack of the corner.
+#[derive(Clone, Debug)]
+pub(crate) struct Skeleton {
+    pub dimension: usize,
+    /// The corners; those on the most facets first.
+    pub vertices: Vec<Vec<IBig>>,
+    /// The rows of the facets; no other row is among them, and none twice.
+    pub facets: Vec<Vec<IBig>>,
+    /// The facets that each corner is on.
+    pub facets_of: Vec<Bits>,
+    /// The corners that each facet has.
+    pub corners_of: Vec<Bits>,
+}
+
+impl Skeleton {
+    /// A corner by its coordinates.
+    pub fn point(&self, corner: usize) -> Vec<Rational> {
+        let (scale, entries) = (&self.vertices[corner][0], &self.vertices[corner][1..]);
+        entries
+            .iter()
+            .map(|entry| Rational::from_parts_signed(entry.clone(), scale.clone()))
+            .collect()
+    }
+
+    /// How far a corner is from a facet, in units of the row of the facet.
+    pub fn slack(&self, facet: usize, corner: usize) -> Rational {
+        let vertex = &self.vertices[corner];
+        Rational::from_parts_signed(dot(&self.facets[facet], vertex), vertex[0].clone())
+    }
+}
+
+/// Why there is no skeleton.
+pub(crate) enum Obstacle {
+    /// The polytope reaches to infinity in this direction.
+    Unbounded(Vec<Rational>),
+    /// It has too many corners.
+    Spent,
+}
+
+impl From<Spent> for Obstacle {
+    fn from(Spent: Spent) -> Obstacle {
+        Obstacle::Spent
+    }
+}
+
+/// The skeleton of a polytope with a volume.
+pub(crate) fn skeleton(polytope: &Polytope, budget: &mut Budget) -> Result<Skeleton, Obstacle> {
+    let dimension = polytope.dimension;
+    let infinity: Vec<IBig> = (0..=dimension)
+        .map(|place| IBig::from(u8::from(place == 0)))
+        .collect();
+    let cone: Vec<Vec<IBig>> = std::iter::once(infinity)
+        .chain(polytope.rows.iter().map(homogeneous))
+        .collect();
+    let Some(mut rays) = extreme_rays(&cone, budget)? else {
+        return Err(Obstacle::Unbounded(line_within(&cone, dimension)));
+    };
+    if let Some(ray) = rays.iter().find(|ray| ray.direction[0].is_zero()) {
+        let direction = ray.direction[1..].iter();
+        let direction = direction.map(|entry| Rational::from(entry.clone())).collect();
+        return Err(Obstacle::Unbounded(direction));
+    }
+    // Corners on many facets are good origins: few facets are left to look at from there.
+    rays.sort_by(|a, b| {
+        b.tight
+            .len()
+            .cmp(&a.tight.len())
+            .then_with(|| a.direction.cmp(&b.direction))
+    });
+    Ok(assemble(dimension, &cone, rays))
+}
+
+/// `(bound, -coefficients)` as integers without a common factor.
+fn homogeneous(row: &HalfSpace) -> Vec<IBig> {
+    let mut integers = primitive_integers(std::iter::once(&row.bound).chain(&row.coefficients));
+    integers[1..].iter_mut().for_each(|entry| *entry = -&*entry);
+    integers
+}
+
+/// Keeps the rows whose corners are not all on another row as well: these are the facets.
+fn assemble(dimension: usize, rows: &[Vec<IBig>], corners: Vec<Ray>) -> Skeleton {
+    let on_row = |row: usize| {
+        let mut on = Bits::none(corners.len());
+        let corners = corners.iter().enumerate();
+        corners
+            .filter(|(_, corner)| corner.tight.contains(row))
+            .for_each(|(place, _)| on.insert(place));
+        on
+    };
+    let on_rows: Vec<Bits> = (0..rows.len()).map(on_row).collect();
+    let is_facet = |row: &usize| {
+        let on = &on_rows[*row];
+        let repeated = |other: usize| on.within(&on_rows[other]) && (other < *row || *on != on_rows[other]);
+        !on.is_empty() && !(0..on_rows.len()).any(|other| other != *row && repeated(other))
+    };
+    let kept: Vec<usize> = (0..on_rows.len()).filter(is_facet).collect();
+    let facets_of = (0..corners.len()).map(|corner| {
+        let mut facets = Bits::none(kept.len());
+        let on = kept
+            .iter()
+            .enumerate()
+            .filter(|(_, row)| on_rows[**row].contains(corner));
+        on.for_each(|(facet, _)| facets.insert(facet));
+        facets
+    });
+    Skeleton {
+        dimension,
+        facets_of: facets_of.collect(),
+        corners_of: kept.iter().map(|&row| on_rows[row].clone()).collect(),
+        facets: kept.iter().map(|&row| rows[row].clone()).collect(),
+        vertices: corners.into_iter().map(|corner| corner.direction).collect(),
+    }
+}
+
+/// A direction that is orthogonal to all rows, which do not span the space.
+fn line_within(rows: &[Vec<IBig>], dimension: usize) -> Vec<Rational> {
+    let extend = |echelon: Echelon, row: &Vec<IBig>| match echelon.reduce(&row[1..]) {
+        Some(reduced) => echelon.with(reduced),
+        None => echelon,
+    };
+    rows.iter()
+        .fold(Echelon::default(), extend)
+        .kernel_vector(dimension)
+}

@@ -1,0 +1,162 @@
+//! Weighted model integration.
+//!
+//! The search decides comparisons and Booleans only as far as the formula and the weight need them
+//! (partial assignments as in structure-aware encodings, Spallitta et al., UAI 2022), multiplies over
+//! parts that share no variable, and integrates out variables that one form bounds from either side
+//! (message passing as in Zeng et al., ICML 2020, where the primal graph is a tree). What remains are
+//! polytopes, which [`crate::region`] integrates.
+
+mod amount;
+mod bounds;
+mod ranges;
+mod search;
+mod simplify;
+mod slab;
+mod sparse;
+mod state;
+mod touch;
+
+use crate::integral::{Effort, Integral};
+use crate::problem::Problem;
+use crate::rational::Rational;
+use crate::region::ball::Ball;
+use amount::Part;
+use ranges::Ranges;
+use search::{Search, Tally};
+use state::State;
+
+/// How the work on a problem ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Status {
+    /// The integral is known. Where it is 0, why it is may not be.
+    Ok,
+    /// Nothing fulfils the formula; the integral is 0.
+    Empty,
+    /// What fulfils the formula has no volume; the integral is 0.
+    Degenerate,
+    /// The region reaches to infinity where the weight is not zero, in this direction: variables with the
+    /// steps that they take.
+    Unbounded(Vec<(String, Rational)>),
+    /// More work than allowed, for this reason. The value is that of what was done, and its bound holds
+    /// for the whole.
+    GaveUp(String),
+}
+
+/// The value of a problem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Solution {
+    /// The integral.
+    pub value: f64,
+    /// At most so far from the true one.
+    pub error_bound: f64,
+    /// The true one, where it is known.
+    pub exact: Option<Rational>,
+    /// How it ended.
+    pub status: Status,
+    /// Cells that were integrated.
+    pub regions: usize,
+    /// How, in a few words.
+    pub method: String,
+}
+
+/// Solves a problem. A stack of 32 MiB is enough for cases as deep as they may be nested. Where parts
+/// cancel so much that the bound of the sum is above the tolerance, all is done again in rationals.
+pub fn solve(problem: &Problem, effort: &Effort) -> Solution {
+    let solution = attempt(problem, effort);
+    let ball = Ball {
+        value: solution.value,
+        error: solution.error_bound,
+    };
+    let is_within = ball.is_within(effort.tolerance);
+    if effort.exact || solution.status != Status::Ok || is_within {
+        return solution;
+    }
+    let effort = Effort {
+        exact: true,
+        ..*effort
+    };
+    let exact = attempt(problem, &effort);
+    match exact.status {
+        // Rationals take more work; what is known without them stays.
+        Status::GaveUp(_) if exact.error_bound > solution.error_bound => Solution {
+            status: exact.status,
+            ..solution
+        },
+        _ => exact,
+    }
+}
+
+fn attempt(problem: &Problem, effort: &Effort) -> Solution {
+    let mut search = Search::new(problem.store.clone(), *effort);
+    let state = State {
+        ranges: Ranges::default(),
+        conjuncts: vec![problem.formula],
+        weight: problem.weight,
+        reals: (0..problem.reals.len()).collect(),
+        bools: (0..problem.bools.len()).collect(),
+    };
+    let inside = vec![Rational::ZERO; problem.reals.len()];
+    let part = search.integral(state.clone(), &inside);
+    let (integral, status) = match part {
+        Part::Number(integral) => (integral, search.gave_up.take().map_or(Status::Ok, Status::GaveUp)),
+        Part::Nothing => (Integral::zero(), nothing(problem, &mut search, state, &inside)),
+        Part::Unbounded(direction) => {
+            let named = |(at, step): (usize, Rational)| (problem.reals[at].clone(), step);
+            let direction = direction.into_iter().map(named).collect();
+            let nowhere = Integral {
+                value: f64::NAN,
+                error_bound: f64::INFINITY,
+                exact: None,
+            };
+            (nowhere, Status::Unbounded(direction))
+        }
+    };
+    Solution {
+        value: integral.value,
+        error_bound: integral.error_bound,
+        exact: integral.exact,
+        status,
+        regions: search.tally.regions,
+        method: method(&search.tally),
+    }
+}
+
+/// Why nothing was integrated: no point, no volume, or no weight. Where that takes too much work it is
+/// left open: the integral is known to be 0.
+fn nothing(problem: &Problem, search: &mut Search, mut state: State, inside: &[Rational]) -> Status {
+    state.weight = search.store.number(Rational::ONE);
+    if search.has_region(state, inside) || search.gave_up.is_some() {
+        return Status::Ok;
+    }
+    match touch::holds_somewhere(problem) {
+        Some(false) => Status::Empty,
+        Some(true) => Status::Degenerate,
+        None => Status::Ok,
+    }
+}
+
+fn method(tally: &Tally) -> String {
+    let counted = |count: usize, one: &str, many: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        _ => Some(format!("{count} {many}")),
+    };
+    let words: Vec<String> = [
+        counted(tally.polytopes, "polytope", "polytopes"),
+        counted(tally.slabs, "box between planes", "boxes between planes"),
+        counted(
+            tally.eliminated,
+            "variable integrated out",
+            "variables integrated out",
+        ),
+        counted(tally.products, "product of parts", "products of parts"),
+        counted(tally.repeated, "repetition", "repetitions"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    match words.is_empty() {
+        true => "nothing to integrate".to_owned(),
+        false => words.join(", "),
+    }
+}

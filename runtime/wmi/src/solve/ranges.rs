@@ -1,0 +1,163 @@
+//! What is known of the rows of a state: the constraints that hold.
+
+use crate::problem::form::{LinearForm, Row};
+use crate::rational::Rational;
+use dashu_base::Signed;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+
+/// Bounds of a row.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Range {
+    /// It is at least this.
+    pub lower: Option<Rational>,
+    /// It is at most this.
+    pub upper: Option<Rational>,
+}
+
+/// The position of a row among all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct RowId(u32);
+
+/// Every row that was met, each once.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    rows: Vec<Rc<Row>>,
+    ids: HashMap<Rc<Row>, RowId>,
+}
+
+impl Rows {
+    /// The number of a row.
+    pub(super) fn id(&mut self, row: &Row) -> RowId {
+        if let Some(id) = self.ids.get(row) {
+            return *id;
+        }
+        let id = RowId(self.rows.len() as u32);
+        let row = Rc::new(row.clone());
+        self.rows.push(Rc::clone(&row));
+        self.ids.insert(row, id);
+        id
+    }
+
+    /// The number of a row that was met before.
+    fn known(&self, row: &Row) -> Option<RowId> {
+        self.ids.get(row).copied()
+    }
+
+    /// A row.
+    pub(super) fn row(&self, id: RowId) -> &Row {
+        &self.rows[id.0 as usize]
+    }
+}
+
+/// The constraints of a state.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Ranges(BTreeMap<RowId, Range>);
+
+impl Ranges {
+    /// Adds `row <= bound`, or `row >= bound` where `is_lower`. Returns whether a volume may be left.
+    pub(super) fn add(&mut self, id: RowId, bound: Rational, is_lower: bool) -> bool {
+        let range = self.0.entry(id).or_default();
+        let (side, tighter): (_, fn(&Rational, &Rational) -> bool) = match is_lower {
+            true => (&mut range.lower, |new, old| new > old),
+            false => (&mut range.upper, |new, old| new < old),
+        };
+        if side.as_ref().is_none_or(|old| tighter(&bound, old)) {
+            *side = Some(bound);
+        }
+        range
+            .lower
+            .as_ref()
+            .zip(range.upper.as_ref())
+            .is_none_or(|(lower, upper)| lower < upper)
+    }
+
+    /// All of them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (RowId, &Range)> {
+        self.0.iter().map(|(id, range)| (*id, range))
+    }
+
+    /// Those whose rows fit.
+    pub(super) fn only(&self, fits: impl Fn(RowId) -> bool) -> Ranges {
+        let entries = self.0.iter().filter(|(id, _)| fits(**id));
+        Ranges(entries.map(|(id, range)| (*id, range.clone())).collect())
+    }
+
+    /// Whether `row <= bound` holds everywhere (true), nowhere but on an edge (false), or neither is seen
+    /// without much work: from the bounds of the row itself, or from those of its variables.
+    pub(super) fn truth(&self, rows: &Rows, row: &Row, bound: &Rational) -> Option<bool> {
+        let decided = |lower: Option<&Rational>, upper: Option<&Rational>| {
+            if upper.is_some_and(|upper| upper <= bound) {
+                return Some(true);
+            }
+            lower.is_some_and(|lower| lower >= bound).then_some(false)
+        };
+        let own = rows.known(row).and_then(|id| self.0.get(&id));
+        let known = own.and_then(|range| decided(range.lower.as_ref(), range.upper.as_ref()));
+        if known.is_some() || row.as_variable().is_some() {
+            return known;
+        }
+        let lower = self.extreme(rows, row, false);
+        let upper = self.extreme(rows, row, true);
+        decided(lower.as_ref(), upper.as_ref())
+    }
+
+    /// The largest or smallest value that a row has for all that the bounds of single variables say.
+    fn extreme(&self, rows: &Rows, row: &Row, largest: bool) -> Option<Rational> {
+        row.entries()
+            .iter()
+            .try_fold(Rational::ZERO, |sum, (variable, coefficient)| {
+                let range = self.of_variable(rows, *variable)?;
+                let bound = match coefficient.is_positive() == largest {
+                    true => range.upper.as_ref()?,
+                    false => range.lower.as_ref()?,
+                };
+                Some(sum + coefficient * bound)
+            })
+    }
+
+    /// The bounds of a variable.
+    pub(super) fn of_variable(&self, rows: &Rows, variable: usize) -> Option<&Range> {
+        self.0.get(&rows.known(&Row::variable(variable))?)
+    }
+
+    /// The number of other variables that constraints connect a variable with.
+    pub(super) fn neighbours(&self, rows: &Rows, variable: usize) -> usize {
+        let mine = self.0.keys().map(|id| rows.row(*id));
+        let mine = mine.filter(|row| row.coefficient(variable).is_some());
+        let others: BTreeSet<usize> = mine
+            .flat_map(|row| row.entries().iter().map(|entry| entry.0))
+            .collect();
+        others.len().saturating_sub(1)
+    }
+
+    /// What bounds a variable from below and from above, as linear forms in the others.
+    pub(super) fn around(&self, rows: &Rows, variable: usize) -> (Vec<LinearForm>, Vec<LinearForm>) {
+        let (mut lower, mut upper) = (Vec::new(), Vec::new());
+        for (id, range) in &self.0 {
+            let row = rows.row(*id);
+            let Some(coefficient) = row.coefficient(variable) else {
+                continue;
+            };
+            let inverse = Rational::ONE / coefficient;
+            let others = row.entries().iter().filter(|(other, _)| *other != variable);
+            let others = others
+                .map(|(other, factor)| (*other, -factor * &inverse))
+                .collect();
+            let form = |bound: &Rational, coefficients: &Vec<_>| LinearForm {
+                constant: bound * &inverse,
+                coefficients: Vec::clone(coefficients),
+            };
+            let others: Vec<(usize, Rational)> = others;
+            let from_below = range.lower.as_ref().map(|bound| form(bound, &others));
+            let from_above = range.upper.as_ref().map(|bound| form(bound, &others));
+            let (from_below, from_above) = match coefficient.is_positive() {
+                true => (from_below, from_above),
+                false => (from_above, from_below),
+            };
+            lower.extend(from_below);
+            upper.extend(from_above);
+        }
+        (lower, upper)
+    }
+}

@@ -1,0 +1,461 @@
+//! The search: case distinctions until what is left can be integrated.
+//!
+//! A state is simplified by what is known, taken apart into states that share no variable, and then
+//! either a variable is integrated out, or, where nothing is left to decide, the polytope is integrated,
+//! or a comparison or a Boolean is decided both ways. What is undecided and does not matter is never
+//! decided, so that few regions arise; equal states are solved once.
+
+use super::amount::{Part, product, scaled, sum};
+use super::bounds;
+use super::ranges::{Ranges, Rows};
+use super::simplify::{Simplifier, factors, undecided, undecided_in_term};
+use super::slab;
+use super::sparse::Sparse;
+use super::state::{State, Variable, Variables, conditioned, split};
+use crate::integral::{Effort, Integral, Outcome};
+use crate::problem::form::LinearForm;
+use crate::problem::store::{Formula, FormulaId, Store, Term, TermId};
+use crate::rational::Rational;
+use crate::region::{Feasibility, feasible_near, integrate};
+use std::collections::HashMap;
+
+/// The most solved states that are remembered.
+const REMEMBERED: usize = 200_000;
+
+/// Case distinctions that are made per region that is allowed, before the work is given up.
+const DECISIONS_PER_REGION: usize = 50;
+
+/// Case distinctions that are always allowed.
+const FREE_DECISIONS: usize = 10_000;
+
+/// The most nodes of formulas and terms.
+const MOST_NODES: usize = 5_000_000;
+
+/// The largest polynomial that elimination makes.
+const LARGEST_ELIMINATED: usize = 2_000;
+
+/// The most case distinctions and eliminations within one another. Each takes some three thousand bytes
+/// of the stack, and several times that where nothing is optimised.
+pub(super) const DEEPEST: usize = 1_500;
+
+/// What the search did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Tally {
+    /// Cells that were integrated.
+    pub regions: usize,
+    /// Those of them that were polytopes.
+    pub polytopes: usize,
+    /// Those of them that were boxes between parallel planes.
+    pub slabs: usize,
+    /// Variables that were integrated out symbolically.
+    pub eliminated: usize,
+    /// States that fell into parts without common variables.
+    pub products: usize,
+    /// States that had been solved before.
+    pub repeated: usize,
+    decisions: usize,
+}
+
+/// The search and all that it remembers.
+pub(super) struct Search {
+    pub store: Store,
+    pub rows: Rows,
+    pub tally: Tally,
+    /// Why the work was given up, if it was.
+    pub gave_up: Option<String>,
+    effort: Effort,
+    depth: usize,
+    variables: Variables,
+    solved: HashMap<State, Part>,
+}
+
+/// A state whose simple consequences are drawn.
+enum Settled {
+    /// No volume or no weight is left.
+    Nothing,
+    /// This is left.
+    State(State),
+}
+
+impl Search {
+    /// A search in these terms and formulas.
+    pub(super) fn new(store: Store, effort: Effort) -> Search {
+        Search {
+            store,
+            rows: Rows::default(),
+            tally: Tally::default(),
+            gave_up: None,
+            effort,
+            depth: 0,
+            variables: Variables::default(),
+            solved: HashMap::new(),
+        }
+    }
+
+    /// The integral of a state. `inside` is a point that was inside of a state around it, one coordinate
+    /// per real of the problem.
+    pub(super) fn integral(&mut self, state: State, inside: &[Rational]) -> Part {
+        let mut inside = inside.to_vec();
+        let Settled::State(state) = self.settled(state, &mut inside) else {
+            return Part::Nothing;
+        };
+        if let Some(known) = self.solved.get(&state) {
+            self.tally.repeated += 1;
+            return known.clone();
+        }
+        self.depth += 1;
+        let part = self.integral_of_settled(&state, &inside);
+        self.depth -= 1;
+        if self.solved.len() < REMEMBERED {
+            self.solved.insert(state, part.clone());
+        }
+        part
+    }
+
+    fn integral_of_settled(&mut self, state: &State, inside: &[Rational]) -> Part {
+        let split = split(state, &mut self.store, &self.rows, &mut self.variables);
+        let factor = split.factor * Rational::from(2).pow(split.free as isize);
+        self.tally.products += usize::from(split.parts.len() > 1);
+        let mut parts = Vec::with_capacity(split.parts.len());
+        for part in split.parts {
+            let part = match part == *state {
+                true => self.connected(&part, inside),
+                false => self.remembered(part, inside),
+            };
+            if part == Part::Nothing {
+                return Part::Nothing;
+            }
+            parts.push(part);
+        }
+        scaled(&factor, product(parts))
+    }
+
+    fn remembered(&mut self, state: State, inside: &[Rational]) -> Part {
+        if let Some(known) = self.solved.get(&state) {
+            self.tally.repeated += 1;
+            return known.clone();
+        }
+        let part = self.connected(&state, inside);
+        if self.solved.len() < REMEMBERED {
+            self.solved.insert(state, part.clone());
+        }
+        part
+    }
+
+    /// The integral of a state whose variables hang together.
+    fn connected(&mut self, state: &State, inside: &[Rational]) -> Part {
+        if self.gave_up.is_none() {
+            self.check_work();
+        }
+        if self.gave_up.is_some() {
+            return bounds::anything(&self.store, &self.rows, state);
+        }
+        let is_decided = state.conjuncts.is_empty() && !self.store.has_choice(state.weight);
+        if let Some(integral) = is_decided
+            .then(|| slab::integral(state, &self.store, &self.rows))
+            .flatten()
+        {
+            self.tally.regions += 1;
+            self.tally.slabs += 1;
+            return Part::Number(Integral::exactly(integral));
+        }
+        if let Some(smaller) = self.without_one_variable(state) {
+            self.tally.eliminated += 1;
+            self.tally.regions += usize::from(state.reals.len() == 1 && state.conjuncts.is_empty());
+            return self.integral(smaller, inside);
+        }
+        let Some(atom) = self.to_decide(state) else {
+            return self.region(state);
+        };
+        self.tally.decisions += 1;
+        let opposite = self.store.not(atom);
+        let cases = [atom, opposite].map(|literal| {
+            let mut case = state.clone();
+            case.conjuncts.push(literal);
+            self.integral(case, inside)
+        });
+        sum(cases.into())
+    }
+
+    fn check_work(&mut self) {
+        let decisions =
+            FREE_DECISIONS.saturating_add(self.effort.regions.saturating_mul(DECISIONS_PER_REGION));
+        if self.tally.regions >= self.effort.regions {
+            self.gave_up = Some(format!("{} regions were integrated", self.tally.regions));
+        } else if self.tally.decisions >= decisions {
+            self.gave_up = Some(format!("{} cases were distinguished", self.tally.decisions));
+        } else if self.depth > DEEPEST {
+            self.gave_up = Some(format!("the cases are nested more than {DEEPEST} deep"));
+        } else if self.store.len() > MOST_NODES {
+            self.gave_up = Some(format!("the cases have {} terms and formulas", self.store.len()));
+        }
+    }
+
+    fn to_decide(&self, state: &State) -> Option<FormulaId> {
+        let mut conjuncts = state.conjuncts.iter();
+        conjuncts
+            .find_map(|conjunct| undecided(&self.store, *conjunct))
+            .or_else(|| undecided_in_term(&self.store, state.weight))
+    }
+
+    /// The integral over a polytope.
+    fn region(&mut self, state: &State) -> Part {
+        self.tally.regions += 1;
+        self.tally.polytopes += 1;
+        let Some(weight) = Sparse::of(&self.store, state.weight) else {
+            self.gave_up = Some("the weight has too many monomials".to_owned());
+            return bounds::anything(&self.store, &self.rows, state);
+        };
+        let polytope = state.polytope(&self.rows);
+        match integrate(&polytope, &weight.polynomial(&state.reals), &self.effort) {
+            Outcome::Integral(integral) => Part::Number(integral),
+            Outcome::Empty | Outcome::Degenerate => Part::Nothing,
+            Outcome::GaveUp => {
+                self.gave_up = Some(format!(
+                    "a region in {} variables has too many faces, or too many monomials in its weight",
+                    state.reals.len()
+                ));
+                bounds::anything(&self.store, &self.rows, state)
+            }
+            Outcome::Unbounded(direction) => {
+                let steps = state.reals.iter().copied().zip(direction);
+                Part::Unbounded(steps.filter(|(_, step)| !step.is_zero()).collect())
+            }
+        }
+    }
+}
+
+/// Simplification.
+impl Search {
+    /// Draws simple consequences: comparisons and Booleans that must hold are taken as known, and what
+    /// they decide is simplified. `inside` becomes a point inside of the constraints.
+    fn settled(&mut self, mut state: State, inside: &mut [Rational]) -> Settled {
+        let mut has_new_rows = false;
+        loop {
+            let mut bools = HashMap::new();
+            let mut rest = Vec::with_capacity(state.conjuncts.len());
+            for conjunct in std::mem::take(&mut state.conjuncts) {
+                for part in self.flattened(conjunct) {
+                    match self.assume(part, &mut state.ranges, &mut bools) {
+                        Assumed::Contradiction => return Settled::Nothing,
+                        Assumed::Known => has_new_rows = true,
+                        Assumed::Kept => rest.push(part),
+                    }
+                }
+            }
+            state.bools.retain(|variable| !bools.contains_key(variable));
+            let before = rest.clone();
+            let weight_before = state.weight;
+            let mut simplifier = Simplifier::new(&mut self.store, &self.rows, &state.ranges, &bools);
+            state.conjuncts = rest.into_iter().map(|id| simplifier.formula(id)).collect();
+            state.weight = simplifier.term(state.weight);
+            self.move_conditions(&mut state);
+            if state.conjuncts == before && state.weight == weight_before {
+                break;
+            }
+        }
+        if self.store.as_number(state.weight).is_some_and(Rational::is_zero) {
+            return Settled::Nothing;
+        }
+        state.conjuncts.sort_unstable();
+        state.conjuncts.dedup();
+        match has_new_rows && !self.has_volume(&state, inside) {
+            true => Settled::Nothing,
+            false => Settled::State(state),
+        }
+    }
+
+    fn flattened(&self, id: FormulaId) -> Vec<FormulaId> {
+        match self.store.formula(id) {
+            Formula::All(parts) => parts.clone(),
+            _ => vec![id],
+        }
+    }
+
+    /// Takes a formula that must hold as known, where it is simple enough.
+    fn assume(&mut self, id: FormulaId, ranges: &mut Ranges, bools: &mut HashMap<usize, bool>) -> Assumed {
+        let (inner, value) = match self.store.formula(id) {
+            Formula::Not(inner) => (self.store.formula(*inner), false),
+            formula => (formula, true),
+        };
+        let fits = match inner {
+            Formula::Constant(constant) => *constant == value,
+            Formula::Boolean(variable) => *bools.entry(*variable).or_insert(value) == value,
+            Formula::AtMost(row, bound) => ranges.add(self.rows.id(row), bound.clone(), !value),
+            Formula::Sign(_)
+            | Formula::Zero(_)
+            | Formula::Not(_)
+            | Formula::All(_)
+            | Formula::Any(_)
+            | Formula::Choice(..) => return Assumed::Kept,
+        };
+        match fits {
+            true => Assumed::Known,
+            false => Assumed::Contradiction,
+        }
+    }
+
+    /// A factor that is zero unless a condition holds makes the condition one of the formulas that must.
+    fn move_conditions(&mut self, state: &mut State) {
+        let (factor, all) = factors(&self.store, state.weight);
+        let mut parts = Vec::with_capacity(all.len());
+        let mut has_moved = false;
+        for (part, power) in all {
+            let is_zero = |store: &Store, id: TermId| store.as_number(id).is_some_and(Rational::is_zero);
+            match *self.store.term(part) {
+                Term::Choice(condition, one, other) if is_zero(&self.store, other) => {
+                    state.conjuncts.push(condition);
+                    parts.push((one, power));
+                    has_moved = true;
+                }
+                Term::Choice(condition, one, other) if is_zero(&self.store, one) => {
+                    state.conjuncts.push(self.store.not(condition));
+                    parts.push((other, power));
+                    has_moved = true;
+                }
+                _ => parts.push((part, power)),
+            }
+        }
+        if has_moved {
+            let product = self.store.product(&parts);
+            state.weight = self.store.scaled(&factor, product);
+        }
+    }
+
+    /// Whether the constraints of a state have a volume. `inside` becomes a point inside of them.
+    fn has_volume(&mut self, state: &State, inside: &mut [Rational]) -> bool {
+        let guess: Vec<Rational> = state.reals.iter().map(|at| inside[*at].clone()).collect();
+        match feasible_near(&state.polytope(&self.rows), &guess) {
+            Feasibility::Interior(point) => {
+                for (at, value) in state.reals.iter().zip(point) {
+                    inside[*at] = value;
+                }
+                true
+            }
+            Feasibility::Flat | Feasibility::Empty => false,
+        }
+    }
+
+    /// Whether the formulas of a state hold in some volume, whatever the weight is.
+    pub(super) fn has_region(&mut self, state: State, inside: &[Rational]) -> bool {
+        let mut inside = inside.to_vec();
+        let Settled::State(state) = self.settled(state, &mut inside) else {
+            return false;
+        };
+        let Some(atom) = self.to_decide(&state) else {
+            return true;
+        };
+        self.tally.decisions += 1;
+        if self.gave_up.is_none() {
+            self.check_work();
+        }
+        if self.gave_up.is_some() {
+            return false;
+        }
+        let opposite = self.store.not(atom);
+        self.depth += 1;
+        let has_region = [atom, opposite].into_iter().any(|literal| {
+            let mut case = state.clone();
+            case.conjuncts.push(literal);
+            self.has_region(case, &inside)
+        });
+        self.depth -= 1;
+        has_region
+    }
+}
+
+/// What became of a formula that must hold.
+enum Assumed {
+    /// It cannot.
+    Contradiction,
+    /// It is one of the known constraints now.
+    Known,
+    /// It is not simple.
+    Kept,
+}
+
+/// Elimination.
+impl Search {
+    /// Integrates out a variable that nothing undecided mentions and that one linear form bounds from
+    /// either side. The integral is a polynomial in the other variables, and what was above what stays a
+    /// constraint on them.
+    fn without_one_variable(&mut self, state: &State) -> Option<State> {
+        let (mentioned, all) = conditioned(state, &self.store, &mut self.variables);
+        let mut candidates: Vec<(usize, usize)> = Vec::new();
+        for real in &state.reals {
+            if !mentioned.contains(&Variable::Real(*real)) {
+                candidates.push((state.ranges.neighbours(&self.rows, *real), *real));
+            }
+        }
+        candidates.sort_unstable();
+        candidates
+            .into_iter()
+            .find_map(|(_, real)| self.eliminated(state, real, &all))
+    }
+
+    fn eliminated(&mut self, state: &State, real: usize, all: &[(TermId, u32)]) -> Option<State> {
+        let (lower, upper) = state.ranges.around(&self.rows, real);
+        let lower = self.tightest(&state.ranges, lower, true)?;
+        let upper = self.tightest(&state.ranges, upper, false)?;
+        let mut own = Vec::new();
+        let mut rest = Vec::new();
+        for (part, power) in all {
+            let variables = self.variables.of_term(&self.store, *part);
+            match variables.contains(&Variable::Real(real)) {
+                true => own.push((*part, *power)),
+                false => rest.push((*part, *power)),
+            }
+        }
+        let own = self.store.product(&own);
+        let integrand = Sparse::of(&self.store, own)?;
+        let integral = integrand.integral(real, &lower, &upper)?;
+        if integral.len() > LARGEST_ELIMINATED.max(4 * integrand.len()) {
+            return None;
+        }
+        let (factor, _) = factors(&self.store, state.weight);
+        rest.push((integral.term(&mut self.store), 1));
+        let product = self.store.product(&rest);
+        let mut next = state.clone();
+        next.weight = self.store.scaled(&factor, product);
+        next.reals.retain(|other| *other != real);
+        next.ranges = state
+            .ranges
+            .only(|id| self.rows.row(id).coefficient(real).is_none());
+        let gap = self.store.linear(lower.plus(&Rational::NEG_ONE, &upper));
+        next.conjuncts.push(self.store.not_positive(gap));
+        Some(next)
+    }
+
+    /// The one bound that is the tightest everywhere, where the bounds of the other variables show that
+    /// there is one.
+    fn tightest(&mut self, ranges: &Ranges, bounds: Vec<LinearForm>, is_lower: bool) -> Option<LinearForm> {
+        let mut kept: Vec<LinearForm> = Vec::new();
+        for bound in bounds {
+            let implies = |search: &mut Search, one: &LinearForm, other: &LinearForm| {
+                let gap = match is_lower {
+                    true => other.plus(&Rational::NEG_ONE, one),
+                    false => one.plus(&Rational::NEG_ONE, other),
+                };
+                search.holds(ranges, &gap)
+            };
+            if kept.iter().any(|other| implies(self, other, &bound)) {
+                continue;
+            }
+            kept.retain(|other| !implies(self, &bound, other));
+            kept.push(bound);
+        }
+        match kept.len() {
+            1 => kept.pop(),
+            _ => None,
+        }
+    }
+
+    /// Whether `form <= 0` is seen to hold everywhere.
+    fn holds(&mut self, ranges: &Ranges, form: &LinearForm) -> bool {
+        let term = self.store.linear(form.clone());
+        let atom = self.store.not_positive(term);
+        let none = HashMap::new();
+        let simple = Simplifier::new(&mut self.store, &self.rows, ranges, &none).formula(atom);
+        self.store.as_constant(simple) == Some(true)
+    }
+}

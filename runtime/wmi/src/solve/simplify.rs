@@ -1,0 +1,176 @@
+//! What formulas and terms become where constraints are known to hold.
+
+use super::ranges::{Ranges, Rows};
+use crate::problem::form::LinearForm;
+use crate::problem::store::{Formula, FormulaId, Store, Term, TermId};
+use crate::rational::Rational;
+use std::collections::HashMap;
+
+/// Simplifies under fixed knowledge, each node once.
+pub(super) struct Simplifier<'a> {
+    store: &'a mut Store,
+    rows: &'a Rows,
+    ranges: &'a Ranges,
+    /// Booleans with known values.
+    bools: &'a HashMap<usize, bool>,
+    formulas: HashMap<FormulaId, FormulaId>,
+    terms: HashMap<TermId, TermId>,
+}
+
+impl<'a> Simplifier<'a> {
+    /// Knows what `ranges` and `bools` say.
+    pub(super) fn new(
+        store: &'a mut Store,
+        rows: &'a Rows,
+        ranges: &'a Ranges,
+        bools: &'a HashMap<usize, bool>,
+    ) -> Simplifier<'a> {
+        let (formulas, terms) = (HashMap::new(), HashMap::new());
+        Simplifier {
+            store,
+            rows,
+            ranges,
+            bools,
+            formulas,
+            terms,
+        }
+    }
+
+    /// A formula that is the same where the knowledge holds, up to measure zero.
+    pub(super) fn formula(&mut self, id: FormulaId) -> FormulaId {
+        if let Some(known) = self.formulas.get(&id) {
+            return *known;
+        }
+        let simple = match self.store.formula(id).clone() {
+            Formula::Constant(_) => id,
+            Formula::Boolean(variable) => match self.bools.get(&variable) {
+                Some(value) => self.store.constant(*value),
+                None => id,
+            },
+            Formula::AtMost(row, bound) => match self.ranges.truth(self.rows, &row, &bound) {
+                Some(value) => self.store.constant(value),
+                None => id,
+            },
+            Formula::Sign(term) => {
+                let term = self.term(term);
+                let sign = self.store.not_positive(term);
+                match self.store.formula(sign) {
+                    Formula::Sign(_) => sign,
+                    _ => self.formula(sign),
+                }
+            }
+            Formula::Zero(term) => {
+                let term = self.term(term);
+                match self.store.has_choice(term) {
+                    true => self.store.zero(term),
+                    // What is not zero everywhere is zero nowhere but on a set of measure zero.
+                    false => {
+                        let value = self.store.as_number(term).is_some_and(Rational::is_zero);
+                        self.store.constant(value)
+                    }
+                }
+            }
+            Formula::Not(inner) => {
+                let inner = self.formula(inner);
+                self.store.not(inner)
+            }
+            Formula::All(parts) => {
+                let parts: Vec<_> = parts.iter().map(|part| self.formula(*part)).collect();
+                self.store.all(&parts)
+            }
+            Formula::Any(parts) => {
+                let parts: Vec<_> = parts.iter().map(|part| self.formula(*part)).collect();
+                self.store.any(&parts)
+            }
+            Formula::Choice(condition, one, other) => {
+                let condition = self.formula(condition);
+                let one = self.formula(one);
+                let other = self.formula(other);
+                self.store.choose_formula(condition, one, other)
+            }
+        };
+        self.formulas.insert(id, simple);
+        simple
+    }
+
+    /// A term that is the same where the knowledge holds, up to measure zero.
+    pub(super) fn term(&mut self, id: TermId) -> TermId {
+        if !self.store.has_choice(id) {
+            return id;
+        }
+        if let Some(known) = self.terms.get(&id) {
+            return *known;
+        }
+        let simple = match self.store.term(id).clone() {
+            Term::Linear(_) => id,
+            Term::Sum(form, rest) => {
+                let parts: Vec<_> = rest
+                    .into_iter()
+                    .map(|(factor, part)| (factor, self.term(part)))
+                    .collect();
+                self.store.sum(form, &parts)
+            }
+            Term::Product(parts) => {
+                let parts: Vec<_> = parts
+                    .into_iter()
+                    .map(|(part, power)| (self.term(part), power))
+                    .collect();
+                self.store.product(&parts)
+            }
+            Term::Choice(condition, one, other) => {
+                let condition = self.formula(condition);
+                match self.store.as_constant(condition) {
+                    Some(true) => self.term(one),
+                    Some(false) => self.term(other),
+                    None => {
+                        let (one, other) = (self.term(one), self.term(other));
+                        self.store.choose(condition, one, other)
+                    }
+                }
+            }
+        };
+        self.terms.insert(id, simple);
+        simple
+    }
+}
+
+/// The first Boolean or comparison in a formula that must be decided before it has a value.
+pub(super) fn undecided(store: &Store, id: FormulaId) -> Option<FormulaId> {
+    match store.formula(id) {
+        Formula::Constant(_) => None,
+        Formula::Boolean(_) | Formula::AtMost(..) => Some(id),
+        Formula::Sign(term) | Formula::Zero(term) => undecided_in_term(store, *term),
+        Formula::Not(inner) => undecided(store, *inner),
+        Formula::All(parts) | Formula::Any(parts) => parts.iter().find_map(|part| undecided(store, *part)),
+        Formula::Choice(condition, one, other) => {
+            let parts = [*condition, *one, *other];
+            parts.into_iter().find_map(|part| undecided(store, part))
+        }
+    }
+}
+
+/// The first condition in a term that must be decided before it is a polynomial.
+pub(super) fn undecided_in_term(store: &Store, id: TermId) -> Option<FormulaId> {
+    if !store.has_choice(id) {
+        return None;
+    }
+    match store.term(id) {
+        Term::Linear(_) => None,
+        Term::Sum(_, rest) => rest.iter().find_map(|(_, part)| undecided_in_term(store, *part)),
+        Term::Product(parts) => parts.iter().find_map(|(part, _)| undecided_in_term(store, *part)),
+        Term::Choice(condition, ..) => undecided(store, *condition),
+    }
+}
+
+/// A weight taken apart: a number and the factors that it multiplies.
+pub(super) fn factors(store: &Store, weight: TermId) -> (Rational, Vec<(TermId, u32)>) {
+    match store.term(weight) {
+        Term::Linear(form) if form.is_number() => (form.constant.clone(), Vec::new()),
+        Term::Sum(form, rest) if *form == LinearForm::default() && rest.len() == 1 => {
+            let (factor, part) = &rest[0];
+            (factor.clone(), factors(store, *part).1)
+        }
+        Term::Product(parts) => (Rational::ONE, parts.clone()),
+        Term::Linear(_) | Term::Sum(..) | Term::Choice(..) => (Rational::ONE, vec![(weight, 1)]),
+    }
+}

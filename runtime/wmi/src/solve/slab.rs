@@ -1,0 +1,160 @@
+//! A box between two parallel planes, with a weight that depends on the distance from them only: what a
+//! sum of independent uniforms leads to.
+//!
+//! For `s = a . x` the box has the density `1 / prod |a_i| * sum over corners of (-1)^k (s - c)_+^(n-1) /
+//! (n-1)!`, where `c` is the value of `s` in the corner and `k` counts the coordinates in which it is not
+//! the lowest corner (Curry and Schoenberg, On Polya frequency functions IV, 1966). In integers its
+//! cancellation does no harm.
+
+use super::ranges::Rows;
+use super::sparse::Sparse;
+use super::state::State;
+use crate::problem::form::{LinearForm, Row};
+use crate::problem::store::Store;
+use crate::rational::{Rational, common_denominator};
+use dashu_base::{Abs, Signed};
+use dashu_int::{IBig, UBig};
+use std::collections::BTreeMap;
+
+/// The most corners with different values.
+const MOST_CORNERS: usize = 1 << 17;
+
+/// The integral, where the state is of this kind.
+pub(super) fn integral(state: &State, store: &Store, rows: &Rows) -> Option<Rational> {
+    let slab = Slab::of(state, rows)?;
+    let weight = Sparse::of(store, state.weight)?;
+    let weight = along(&weight, slab.row)?;
+    slab.integral(&weight)
+}
+
+/// `lower <= row <= upper` in a box.
+struct Slab<'a> {
+    row: &'a Row,
+    /// The smallest value of the row in the box.
+    start: Rational,
+    /// What each coordinate adds to it at most.
+    widths: Vec<Rational>,
+    lower: Rational,
+    upper: Rational,
+}
+
+impl<'a> Slab<'a> {
+    fn of(state: &State, rows: &'a Rows) -> Option<Slab<'a>> {
+        let mut longer = state
+            .ranges
+            .iter()
+            .filter(|(id, _)| rows.row(*id).as_variable().is_none());
+        let (id, range) = longer.next().filter(|_| longer.next().is_none())?;
+        let row = rows.row(id);
+        if row.entries().len() != state.reals.len() {
+            return None;
+        }
+        let (mut start, mut widths) = (Rational::ZERO, Vec::new());
+        for (variable, coefficient) in row.entries() {
+            let side = state.ranges.of_variable(rows, *variable)?;
+            let (lower, upper) = (side.lower.as_ref()?, side.upper.as_ref()?);
+            start += coefficient * if coefficient.is_positive() { lower } else { upper };
+            widths.push((upper - lower) * coefficient.clone().abs());
+        }
+        let end = widths.iter().fold(start.clone(), |sum, width| sum + width);
+        let lower = range
+            .lower
+            .clone()
+            .unwrap_or_else(|| start.clone())
+            .max(start.clone());
+        let upper = range.upper.clone().unwrap_or_else(|| end.clone()).min(end);
+        Some(Slab {
+            row,
+            start,
+            widths,
+            lower,
+            upper,
+        })
+    }
+
+    /// The integral of a polynomial in the value of the row, its coefficients from the constant up.
+    fn integral(&self, weight: &[Rational]) -> Option<Rational> {
+        let numbers = self.widths.iter().chain([&self.start, &self.lower, &self.upper]);
+        let scale = common_denominator(numbers);
+        let whole = |number: &Rational| number.numerator() * (&scale / number.denominator());
+        let (lower, upper) = (whole(&self.lower), whole(&self.upper));
+        let corners = corners(whole(&self.start), self.widths.iter().map(whole), &upper)?;
+        let count = self.widths.len();
+        // In units of 1 / scale, the weight's coefficients fall with the power.
+        let falling =
+            |(power, coefficient): (usize, &Rational)| coefficient / Rational::from(scale.pow(power));
+        let weight: Vec<Rational> = weight.iter().enumerate().map(falling).collect();
+        let denominator = common_denominator(weight.iter());
+        let weight: Vec<IBig> = weight
+            .iter()
+            .map(|number| number.numerator() * (&denominator / number.denominator()))
+            .collect();
+        let powers = count..count + weight.len();
+        let multiple = powers.fold(UBig::ONE, |product, power| product * UBig::from(power));
+        let mut sum = IBig::ZERO;
+        for (corner, sign) in corners {
+            let above = &upper - &corner;
+            let below = (&lower - &corner).max(IBig::ZERO);
+            for (power, coefficient) in around(&weight, &corner).into_iter().enumerate() {
+                let step = above.pow(count + power) - below.pow(count + power);
+                sum += &sign * coefficient * step * IBig::from(&multiple / UBig::from(count + power));
+            }
+        }
+        let factorial = (1..count).fold(UBig::ONE, |product, factor| product * UBig::from(factor));
+        let sizes = self.row.entries().iter().map(|entry| entry.1.clone().abs());
+        let jacobian = sizes.fold(Rational::ONE, |product, size| product * size);
+        let below = multiple * factorial * denominator * scale.pow(count);
+        Some(Rational::from_parts(sum, below) / jacobian)
+    }
+}
+
+/// The values in the corners below `upper`, with the sums of their signs.
+fn corners(start: IBig, widths: impl Iterator<Item = IBig>, upper: &IBig) -> Option<BTreeMap<IBig, IBig>> {
+    let mut corners = BTreeMap::from([(start, IBig::ONE)]);
+    for width in widths {
+        let moved: Vec<(IBig, IBig)> = corners
+            .iter()
+            .map(|(corner, sign)| (corner + &width, -sign))
+            .collect();
+        for (corner, sign) in moved.into_iter().filter(|(corner, _)| corner < upper) {
+            *corners.entry(corner).or_default() += sign;
+        }
+        corners.retain(|_, sign| !sign.is_zero());
+        if corners.len() > MOST_CORNERS {
+            return None;
+        }
+    }
+    Some(corners)
+}
+
+/// The coefficients of a polynomial around another centre (Horner's scheme, repeated).
+fn around(polynomial: &[IBig], centre: &IBig) -> Vec<IBig> {
+    let mut shifted = polynomial.to_vec();
+    for start in 0..shifted.len() {
+        for at in (start..shifted.len() - 1).rev() {
+            let carried = &shifted[at + 1] * centre;
+            shifted[at] += carried;
+        }
+    }
+    shifted
+}
+
+/// A weight as a polynomial in the value of a row, where it is one.
+fn along(weight: &Sparse, row: &Row) -> Option<Vec<Rational>> {
+    let (variable, coefficient) = row.entries().first()?;
+    let coefficients = weight.on_axis(*variable);
+    let scaled = coefficients.iter().enumerate();
+    let polynomial: Vec<Rational> = scaled
+        .map(|(power, value)| value / coefficient.pow(power as isize))
+        .collect();
+    let form = Sparse::linear(&LinearForm {
+        constant: Rational::ZERO,
+        coefficients: row.entries().to_vec(),
+    });
+    let mut composed = Sparse::default();
+    for value in polynomial.iter().rev() {
+        composed = composed.times(&form)?;
+        composed.add(value, &Sparse::one());
+    }
+    (composed == *weight).then_some(polynomial)
+}

@@ -1,0 +1,273 @@
+//! What is left to be integrated at some point of the search.
+
+use super::ranges::{Range, Ranges, RowId, Rows};
+use super::simplify::factors;
+use crate::linear::{HalfSpace, Polytope};
+use crate::problem::store::{Formula, FormulaId, Store, Term, TermId};
+use crate::rational::Rational;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+/// A part of the problem: constraints that hold, formulas that must, a weight, and the variables.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct State {
+    /// Constraints on rows.
+    pub ranges: Ranges,
+    /// What must hold beside them.
+    pub conjuncts: Vec<FormulaId>,
+    /// What is integrated.
+    pub weight: TermId,
+    /// The variables that are integrated over, in order.
+    pub reals: Vec<usize>,
+    /// The variables that are summed over, in order.
+    pub bools: Vec<usize>,
+}
+
+impl State {
+    /// The constraints as a polytope in the variables of the state.
+    pub(super) fn polytope(&self, rows: &Rows) -> Polytope {
+        let mut polytope = Polytope::whole(self.reals.len());
+        for (id, Range { lower, upper }) in self.ranges.iter() {
+            let mut coefficients = vec![Rational::ZERO; self.reals.len()];
+            for (variable, coefficient) in rows.row(id).entries() {
+                if let Ok(at) = self.reals.binary_search(variable) {
+                    coefficients[at] = coefficient.clone();
+                }
+            }
+            if let Some(lower) = lower {
+                let opposite = coefficients.iter().map(|coefficient| -coefficient).collect();
+                polytope.rows.push(HalfSpace::new(opposite, -lower));
+            }
+            if let Some(upper) = upper {
+                polytope.rows.push(HalfSpace::new(coefficients, upper.clone()));
+            }
+        }
+        polytope
+    }
+}
+
+/// A variable of either kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Variable {
+    Real(usize),
+    Bool(usize),
+}
+
+/// The variables of terms and formulas, found once.
+#[derive(Debug, Default)]
+pub(super) struct Variables {
+    formulas: HashMap<FormulaId, Rc<[Variable]>>,
+    terms: HashMap<TermId, Rc<[Variable]>>,
+}
+
+impl Variables {
+    /// The variables of a formula.
+    pub(super) fn of_formula(&mut self, store: &Store, id: FormulaId) -> Rc<[Variable]> {
+        if let Some(known) = self.formulas.get(&id) {
+            return Rc::clone(known);
+        }
+        let mut all = BTreeSet::new();
+        match store.formula(id) {
+            Formula::Constant(_) => {}
+            Formula::Boolean(variable) => {
+                all.insert(Variable::Bool(*variable));
+            }
+            Formula::AtMost(row, _) => {
+                all.extend(row.entries().iter().map(|entry| Variable::Real(entry.0)));
+            }
+            Formula::Sign(term) | Formula::Zero(term) => {
+                all.extend(self.of_term(store, *term).iter());
+            }
+            Formula::Not(inner) => all.extend(self.of_formula(store, *inner).iter()),
+            Formula::All(parts) | Formula::Any(parts) => {
+                for part in parts {
+                    all.extend(self.of_formula(store, *part).iter());
+                }
+            }
+            Formula::Choice(condition, one, other) => {
+                for part in [condition, one, other] {
+                    all.extend(self.of_formula(store, *part).iter());
+                }
+            }
+        }
+        let all: Rc<[Variable]> = all.into_iter().collect();
+        self.formulas.insert(id, Rc::clone(&all));
+        all
+    }
+
+    /// The variables of a term.
+    pub(super) fn of_term(&mut self, store: &Store, id: TermId) -> Rc<[Variable]> {
+        if let Some(known) = self.terms.get(&id) {
+            return Rc::clone(known);
+        }
+        let mut all = BTreeSet::new();
+        match store.term(id) {
+            Term::Linear(form) => all.extend(form.variables().map(Variable::Real)),
+            Term::Sum(form, rest) => {
+                all.extend(form.variables().map(Variable::Real));
+                for (_, part) in rest {
+                    all.extend(self.of_term(store, *part).iter());
+                }
+            }
+            Term::Product(parts) => {
+                for (part, _) in parts {
+                    all.extend(self.of_term(store, *part).iter());
+                }
+            }
+            Term::Choice(condition, one, other) => {
+                all.extend(self.of_formula(store, *condition).iter());
+                all.extend(self.of_term(store, *one).iter());
+                all.extend(self.of_term(store, *other).iter());
+            }
+        }
+        let all: Rc<[Variable]> = all.into_iter().collect();
+        self.terms.insert(id, Rc::clone(&all));
+        all
+    }
+}
+
+/// A state taken apart into states that share no variable. Its value is `factor`, times a factor 2 for
+/// each of `free` Booleans that nothing mentions, times theirs.
+pub(super) struct Split {
+    pub factor: Rational,
+    pub free: usize,
+    pub parts: Vec<State>,
+}
+
+/// Groups of variables that constraints, formulas and factors of the weight connect.
+pub(super) fn split(state: &State, store: &mut Store, rows: &Rows, variables: &mut Variables) -> Split {
+    let (factor, all) = factors(store, state.weight);
+    let mut groups = Groups::new(state);
+    for (id, _) in state.ranges.iter() {
+        groups.join(rows.row(id).entries().iter().map(|entry| Variable::Real(entry.0)));
+    }
+    for conjunct in &state.conjuncts {
+        groups.join(variables.of_formula(store, *conjunct).iter().copied());
+    }
+    for (part, _) in &all {
+        groups.join(variables.of_term(store, *part).iter().copied());
+    }
+    let (mut parts, mut free) = (Vec::new(), 0);
+    for members in groups.sets() {
+        let has = |variable: Option<&Variable>| variable.is_some_and(|one| members.contains(one));
+        let conjuncts: Vec<FormulaId> = state
+            .conjuncts
+            .iter()
+            .copied()
+            .filter(|id| has(variables.of_formula(store, *id).first()))
+            .collect();
+        let own: Vec<(TermId, u32)> = all
+            .iter()
+            .copied()
+            .filter(|(id, _)| has(variables.of_term(store, *id).first()))
+            .collect();
+        let reals: Vec<usize> = members.iter().filter_map(real).collect();
+        let bools: Vec<usize> = members.iter().filter_map(boolean).collect();
+        if reals.is_empty() && conjuncts.is_empty() && own.is_empty() {
+            free += bools.len();
+            continue;
+        }
+        parts.push(State {
+            ranges: state.ranges.only(|id: RowId| {
+                has(rows
+                    .row(id)
+                    .entries()
+                    .first()
+                    .map(|e| Variable::Real(e.0))
+                    .as_ref())
+            }),
+            conjuncts,
+            weight: store.product(&own),
+            reals,
+            bools,
+        });
+    }
+    Split { factor, free, parts }
+}
+
+fn real(variable: &Variable) -> Option<usize> {
+    match variable {
+        Variable::Real(at) => Some(*at),
+        Variable::Bool(_) => None,
+    }
+}
+
+fn boolean(variable: &Variable) -> Option<usize> {
+    match variable {
+        Variable::Bool(at) => Some(*at),
+        Variable::Real(_) => None,
+    }
+}
+
+/// Sets of variables, joined where something mentions several.
+struct Groups {
+    all: Vec<Variable>,
+    parent: Vec<usize>,
+}
+
+impl Groups {
+    fn new(state: &State) -> Groups {
+        let reals = state.reals.iter().map(|at| Variable::Real(*at));
+        let bools = state.bools.iter().map(|at| Variable::Bool(*at));
+        let all: Vec<Variable> = reals.chain(bools).collect();
+        Groups {
+            parent: (0..all.len()).collect(),
+            all,
+        }
+    }
+
+    fn root(&mut self, mut at: usize) -> usize {
+        while self.parent[at] != at {
+            self.parent[at] = self.parent[self.parent[at]];
+            at = self.parent[at];
+        }
+        at
+    }
+
+    fn join(&mut self, together: impl Iterator<Item = Variable>) {
+        let mut first = None;
+        for variable in together {
+            let Ok(at) = self.all.binary_search(&variable) else {
+                continue;
+            };
+            let root = self.root(at);
+            match first {
+                None => first = Some(root),
+                Some(first) => self.parent[root] = first,
+            }
+        }
+    }
+
+    /// The sets, in the order of their first members.
+    fn sets(mut self) -> Vec<BTreeSet<Variable>> {
+        let mut sets: Vec<(usize, BTreeSet<Variable>)> = Vec::new();
+        for at in 0..self.all.len() {
+            let root = self.root(at);
+            let variable = self.all[at];
+            match sets.iter_mut().find(|(known, _)| *known == root) {
+                Some((_, set)) => {
+                    set.insert(variable);
+                }
+                None => sets.push((root, BTreeSet::from([variable]))),
+            }
+        }
+        sets.into_iter().map(|(_, set)| set).collect()
+    }
+}
+
+/// Variables that a formula or a condition of the weight still mentions, and the factors of the weight.
+pub(super) fn conditioned(
+    state: &State,
+    store: &Store,
+    variables: &mut Variables,
+) -> (HashSet<Variable>, Vec<(TermId, u32)>) {
+    let mut mentioned = HashSet::new();
+    for conjunct in &state.conjuncts {
+        mentioned.extend(variables.of_formula(store, *conjunct).iter().copied());
+    }
+    let (_, all) = factors(store, state.weight);
+    for (part, _) in all.iter().filter(|(part, _)| store.has_choice(*part)) {
+        mentioned.extend(variables.of_term(store, *part).iter().copied());
+    }
+    (mentioned, all)
+}

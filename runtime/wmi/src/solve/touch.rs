@@ -1,0 +1,204 @@
+//! Whether a formula without volume holds anywhere at all: on an edge, or in a point.
+
+use super::search::DEEPEST;
+use crate::linear::{HalfSpace, Polytope};
+use crate::problem::Problem;
+use crate::problem::form::{LinearForm, Row};
+use crate::problem::store::{Formula, FormulaId, Store, Term, TermId};
+use crate::rational::Rational;
+use crate::region::{Feasibility, feasible};
+use std::collections::HashMap;
+
+/// Steps before the question is left open.
+const STEPS: usize = 20_000;
+
+/// Whether the formula of a problem holds somewhere, comparisons being weak; nothing where that takes too
+/// many steps.
+pub(super) fn holds_somewhere(problem: &Problem) -> Option<bool> {
+    let mut search = Touch {
+        store: problem.store.clone(),
+        dimension: problem.reals.len(),
+        steps: 0,
+        depth: 0,
+    };
+    let start = Case {
+        duties: vec![(problem.formula, true)],
+        polytope: Polytope::whole(problem.reals.len()),
+        decided: HashMap::new(),
+    };
+    search.some(start)
+}
+
+struct Touch {
+    store: Store,
+    dimension: usize,
+    steps: usize,
+    depth: usize,
+}
+
+/// What must hold still, and what was taken to hold.
+#[derive(Clone)]
+struct Case {
+    duties: Vec<(FormulaId, bool)>,
+    polytope: Polytope,
+    /// Booleans and conditions that were decided.
+    decided: HashMap<FormulaId, bool>,
+}
+
+impl Touch {
+    fn some(&mut self, case: Case) -> Option<bool> {
+        self.depth += 1;
+        let answer = self.depth <= DEEPEST && self.steps <= STEPS;
+        let answer = answer.then(|| self.fulfilled(case)).flatten();
+        self.depth -= 1;
+        answer
+    }
+
+    fn fulfilled(&mut self, mut case: Case) -> Option<bool> {
+        while let Some((id, value)) = case.duties.pop() {
+            self.steps += 1;
+            if self.steps > STEPS {
+                return None;
+            }
+            match self.store.formula(id).clone() {
+                Formula::Constant(constant) if constant == value => {}
+                Formula::Constant(_) => return Some(false),
+                Formula::Boolean(_) => {
+                    if *case.decided.entry(id).or_insert(value) != value {
+                        return Some(false);
+                    }
+                }
+                Formula::AtMost(row, bound) => {
+                    self.cut(&mut case.polytope, &row, &bound, value);
+                    if feasible(&case.polytope) == Feasibility::Empty {
+                        return Some(false);
+                    }
+                }
+                Formula::Not(inner) => case.duties.push((inner, !value)),
+                Formula::All(parts) if value => case.duties.extend(parts.iter().map(|part| (*part, true))),
+                Formula::Any(parts) if !value => case.duties.extend(parts.iter().map(|part| (*part, false))),
+                Formula::All(parts) | Formula::Any(parts) => return self.one_of(&case, &parts, value),
+                Formula::Choice(condition, one, other) => {
+                    return self.either(&case, condition, [(one, value), (other, value)]);
+                }
+                Formula::Sign(term) | Formula::Zero(term) => {
+                    if let Some(answer) = self.compare(&mut case, (id, value), term) {
+                        return answer;
+                    }
+                }
+            }
+        }
+        Some(true)
+    }
+
+    /// `row <= bound`, or `row >= bound`.
+    fn cut(&self, polytope: &mut Polytope, row: &Row, bound: &Rational, is_upper: bool) {
+        let mut coefficients = vec![Rational::ZERO; self.dimension];
+        for (variable, coefficient) in row.entries() {
+            coefficients[*variable] = coefficient.clone();
+        }
+        let upper = HalfSpace::new(coefficients, bound.clone());
+        polytope.rows.push(match is_upper {
+            true => upper,
+            false => upper.complement(),
+        });
+    }
+
+    /// One of `parts` must have `value`.
+    fn one_of(&mut self, case: &Case, parts: &[FormulaId], value: bool) -> Option<bool> {
+        for part in parts {
+            let mut next = case.clone();
+            next.duties.push((*part, value));
+            if self.some(next)? {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+
+    /// The first duty where `condition` holds, or the second where it does not.
+    fn either(&mut self, case: &Case, condition: FormulaId, duties: [(FormulaId, bool); 2]) -> Option<bool> {
+        for (value, duty) in [true, false].into_iter().zip(duties) {
+            let mut next = case.clone();
+            if *next.decided.entry(condition).or_insert(value) != value {
+                continue;
+            }
+            next.duties.extend([duty, (condition, value)]);
+            if self.some(next)? {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+
+    /// A comparison of a piecewise linear term: its conditions are decided first. The answer, or nothing
+    /// where the comparison was taken as a duty.
+    fn compare(
+        &mut self,
+        case: &mut Case,
+        (id, value): (FormulaId, bool),
+        term: TermId,
+    ) -> Option<Option<bool>> {
+        if let Some(condition) = condition_of(&self.store, term, &case.decided) {
+            return Some(self.either(case, condition, [(id, value), (id, value)]));
+        }
+        let linear = resolved(&mut self.store, term, &case.decided);
+        let below = self.store.not_positive(linear);
+        if matches!(self.store.formula(id), Formula::Sign(_)) {
+            case.duties.push((below, value));
+            return None;
+        }
+        let opposite = self.store.scaled(&Rational::NEG_ONE, linear);
+        let above = self.store.not_positive(opposite);
+        if value {
+            case.duties.extend([(below, true), (above, true)]);
+        } else if self.store.as_number(linear).is_some_and(Rational::is_zero) {
+            return Some(Some(false));
+        }
+        None
+    }
+}
+
+/// A condition in a term that is not decided.
+fn condition_of(store: &Store, id: TermId, decided: &HashMap<FormulaId, bool>) -> Option<FormulaId> {
+    match store.term(id) {
+        Term::Linear(_) => None,
+        Term::Sum(_, rest) => rest
+            .iter()
+            .find_map(|(_, part)| condition_of(store, *part, decided)),
+        Term::Product(parts) => parts
+            .iter()
+            .find_map(|(part, _)| condition_of(store, *part, decided)),
+        Term::Choice(condition, one, other) => match decided.get(condition) {
+            None => Some(*condition),
+            Some(true) => condition_of(store, *one, decided),
+            Some(false) => condition_of(store, *other, decided),
+        },
+    }
+}
+
+/// A term all of whose conditions are decided, without them.
+fn resolved(store: &mut Store, id: TermId, decided: &HashMap<FormulaId, bool>) -> TermId {
+    match store.term(id).clone() {
+        Term::Linear(_) => id,
+        Term::Sum(form, rest) => {
+            let form: LinearForm = form;
+            let parts: Vec<_> = rest
+                .into_iter()
+                .map(|(factor, part)| (factor, resolved(store, part, decided)))
+                .collect();
+            store.sum(form, &parts)
+        }
+        Term::Product(parts) => {
+            let parts: Vec<_> = parts
+                .into_iter()
+                .map(|(part, power)| (resolved(store, part, decided), power))
+                .collect();
+            store.product(&parts)
+        }
+        Term::Choice(condition, one, other) => match decided.get(&condition) {
+            Some(false) => resolved(store, other, decided),
+            Some(true) | None => resolved(store, one, decided),
+        },
+    }
+}

@@ -1,0 +1,561 @@
+//! Texts that are no problems, and problems that are too large: a clear answer, always.
+
+#![allow(clippy::unwrap_used)]
+
+use bnnc_base::diagnostic::{Diagnostic, Fault, Place};
+use bnnc_wmi::integral::Effort;
+use bnnc_wmi::problem::read;
+use bnnc_wmi::solve::{Solution, Status, solve};
+
+fn refused(text: &str) -> Box<Diagnostic> {
+    match read("problem", text) {
+        Ok(_) => panic!("not refused: {}", &text[..text.len().min(200)]),
+        Err(diagnostic) => {
+            assert_eq!(diagnostic.fault, Fault::Program);
+            diagnostic
+        }
+    }
+}
+
+/// The text is refused with this code, at this line and column, for a reason that has these words.
+fn assert_refused(text: &str, code: &str, place: (usize, usize), words: &str) {
+    let diagnostic = refused(text);
+    let Place::File { row, column, .. } = diagnostic.at else {
+        panic!("no place: {diagnostic:?}");
+    };
+    assert_eq!(
+        (diagnostic.code.id, row, column),
+        (code, place.0, place.1),
+        "{text}: {diagnostic:?}"
+    );
+    assert!(
+        diagnostic.message.contains(words),
+        "{text}: {}",
+        diagnostic.message
+    );
+}
+
+/// An instance over `x` and `y` in the unit square and the Boolean `a`.
+fn instance(formula: &str, weight: &str) -> String {
+    format!(
+        r#"{{"reals": [["x", "0", "1"], ["y", "0", "1"]], "bools": ["a"], "formula":
+{formula}, "weight":
+{weight}}}"#
+    )
+}
+
+fn solved(text: &str) -> Solution {
+    solve(&read("problem", text).unwrap()[0], &Effort::default())
+}
+
+#[test]
+fn broken_texts() {
+    assert_refused("", "E0702", (1, 1), "found nothing");
+    assert_refused("{", "E0701", (1, 2), "the end of the file");
+    assert_refused(
+        "{\"formula\": [\"<=\", \"x\", \"1\"}",
+        "E0701",
+        (1, 28),
+        "expected `,` or `]`",
+    );
+    assert_refused("{\"formula\": true,}", "E0701", (1, 18), "a key in quotes");
+    assert_refused("{\"a\": 1, \"a\": 2}", "E0701", (1, 10), "twice");
+    assert_refused("{\"a\": \"\\q\"}", "E0701", (1, 8), "escape");
+    assert_refused("{\"a\": \"\\ud800\"}", "E0701", (1, 8), "escape");
+    assert_refused("{\"a\": \"x", "E0701", (1, 7), "not closed");
+    assert_refused("{\"a\": x}", "E0701", (1, 7), "names stand in quotes");
+    assert_refused("{} {}", "E0701", (1, 4), "the end of the file");
+    assert_refused("(assert true", "E0701", (1, 1), "not closed");
+    assert_refused("(assert true))\n", "E0701", (1, 14), "closes nothing");
+    assert_refused("(declare-fun |x () Real)", "E0701", (1, 14), "not closed");
+}
+
+#[test]
+fn texts_that_are_no_problems() {
+    assert_refused("{}", "E0702", (1, 1), "expected an object with `instances`");
+    assert_refused("[1, 2]", "E0702", (1, 1), "found a list");
+    assert_refused("{\"instances\": 3}", "E0702", (1, 15), "a list of instances");
+    assert_refused(
+        "{\"format\": \"other/2\", \"instances\": []}",
+        "E0702",
+        (1, 12),
+        "wmi-instances/1",
+    );
+    assert_refused("{\"instances\": [3]}", "E0702", (1, 16), "an instance");
+    assert_refused("{\"reals\": []}", "E0702", (1, 1), "the key `formula`");
+    assert_refused(
+        "{\"reals\": [[\"x\"]], \"formula\": true}",
+        "E0702",
+        (1, 12),
+        "a real `[name, lower, upper]`",
+    );
+    assert_refused(
+        "{\"reals\": [[\"x\", \"0\", \"one\"]], \"formula\": true}",
+        "E0702",
+        (1, 23),
+        "`1/3`",
+    );
+    assert_refused(
+        "{\"reals\": [[\"x\", \"0\", \"1/0\"]], \"formula\": true}",
+        "E0702",
+        (1, 23),
+        "found `1/0`",
+    );
+    assert_refused(
+        "{\"reals\": [[\"3\", null, null]], \"formula\": true}",
+        "E0702",
+        (1, 13),
+        "a name",
+    );
+    assert_refused(
+        "{\"reals\": [], \"bools\": [\"a\", \"a\"], \"formula\": true}",
+        "E0702",
+        (1, 30),
+        "twice",
+    );
+    assert_refused(
+        "{\"reals\": [], \"given\": {\"z\": \"1\"}, \"formula\": true}",
+        "E0702",
+        (1, 30),
+        "`z`",
+    );
+    assert_refused(
+        "{\"domain\": [[\"x\", \"int\", null]], \"formula\": \"(const bool True)\"}",
+        "E0702",
+        (1, 19),
+        "`real` or `bool`",
+    );
+    assert_refused(
+        "{\"domain\": [], \"formula\": \"(const bool True) 3\"}",
+        "E0702",
+        (1, 27),
+        "one S-expression",
+    );
+    assert_refused(
+        "{\"domain\": [], \"formula\": \"(& (var bool a))\"}",
+        "E0702",
+        (1, 41),
+        "`a` is not declared",
+    );
+    assert_refused("assert", "E0702", (1, 1), "a command");
+    assert_refused("(push 1)", "E0702", (1, 2), "no other command");
+    assert_refused("(declare-fun f (Real) Real)", "E0702", (1, 16), "parameters");
+    assert_refused("(declare-fun n () Int)", "E0702", (1, 19), "`Int`");
+    assert_refused("(assert 1.0)\n(assert 2.0)", "E0702", (2, 9), "a second weight");
+}
+
+#[test]
+fn formulas_and_terms_that_are_none() {
+    let formula = |formula: &str| instance(formula, "\"1\"");
+    assert_refused(
+        &formula("[\"<=\", \"x\", true]"),
+        "E0702",
+        (2, 13),
+        "expected a term",
+    );
+    assert_refused(&formula("\"x\""), "E0702", (2, 1), "expected a formula");
+    assert_refused(
+        &formula("[\"<=\", \"x\", \"z\"]"),
+        "E0702",
+        (2, 13),
+        "`z` is not declared",
+    );
+    assert_refused(&formula("[\"<=\", \"x\"]"), "E0702", (2, 1), "takes two terms");
+    assert_refused(&formula("[\"ant\", true]"), "E0702", (2, 2), "no operator `ant`");
+    assert_refused(&formula("[]"), "E0702", (2, 1), "an empty list");
+    assert_refused(
+        &formula("[[\"and\"], true]"),
+        "E0702",
+        (2, 2),
+        "the name of an operator",
+    );
+    assert_refused(&formula("null"), "E0702", (2, 1), "`null`");
+    assert_refused(&formula("{}"), "E0702", (2, 1), "an object");
+    assert_refused(&formula("[\"not\", true, true]"), "E0702", (2, 1), "one formula");
+    assert_refused(
+        &formula("[\"ite\", true, true, \"x\"]"),
+        "E0702",
+        (2, 21),
+        "expected a formula",
+    );
+    assert_refused(
+        &formula("[\"<=\", [\"*\", \"x\", \"y\"], \"1\"]"),
+        "E0703",
+        (2, 8),
+        "a linear term",
+    );
+    assert_refused(
+        &formula("[\"=\", [\"^\", \"x\", \"2\"], \"1\"]"),
+        "E0703",
+        (2, 7),
+        "a linear term",
+    );
+    let weight = |weight: &str| instance("true", weight);
+    assert_refused(
+        &weight("[\"/\", \"x\", \"y\"]"),
+        "E0703",
+        (3, 12),
+        "a number to divide by",
+    );
+    assert_refused(
+        &weight("[\"/\", \"x\", \"0\"]"),
+        "E0702",
+        (3, 12),
+        "division by zero",
+    );
+    assert_refused(&weight("[\"exp\", \"x\"]"), "E0703", (3, 2), "no polynomial");
+    assert_refused(
+        &weight("[\"^\", \"x\", \"y\"]"),
+        "E0703",
+        (3, 12),
+        "a number as exponent",
+    );
+    assert_refused(
+        &weight("[\"^\", \"x\", \"-1\"]"),
+        "E0703",
+        (3, 12),
+        "a whole exponent",
+    );
+    assert_refused(
+        &weight("[\"^\", \"x\", \"1/2\"]"),
+        "E0703",
+        (3, 12),
+        "a whole exponent",
+    );
+    assert_refused(&weight("[\"+\"]"), "E0702", (3, 1), "at least one term");
+    let help = &refused(&formula("[\"and\", [\"<=\", \"xx\", \"1\"]]")).help;
+    assert_eq!(help.as_slice(), ["did you mean `x`?"]);
+    // Among names that are equally near, the first in the alphabet, every time.
+    let reals = ["xe", "xc", "xf", "xb", "xd"].map(|name| format!(r#"["{name}", "0", "1"]"#));
+    let text = format!(
+        r#"{{"reals": [{}], "formula": ["<=", "xx", "1"]}}"#,
+        reals.join(", ")
+    );
+    for _ in 0..20 {
+        assert_eq!(refused(&text).help, ["did you mean `xb`?"]);
+    }
+}
+
+#[test]
+fn sizes() {
+    let weight = |weight: &str| instance("true", weight);
+    assert_refused(&weight("\"1e999999999\""), "E0702", (3, 1), "a number such as");
+    let smallest = format!("\"1e{}\"", i64::MIN);
+    assert_refused(&weight(&smallest), "E0702", (3, 1), "a number such as");
+    assert_refused(&weight(&"9".repeat(2000)), "E0704", (3, 1), "digits");
+    assert_refused(
+        &weight("[\"^\", \"x\", \"100000\"]"),
+        "E0704",
+        (3, 12),
+        "exponent up to",
+    );
+    let towers = (0..4).fold("\"x\"".to_owned(), |base, _| format!("[\"^\", {base}, \"500\"]"));
+    assert_eq!(refused(&weight(&towers)).code.id, "E0704");
+    let choices = r#"["^", ["^", ["+", ["^", ["ite", ["b", "a"], "2", "3"], "500"], "1"], "500"], "500"]"#;
+    assert_eq!(refused(&weight(choices)).code.id, "E0704");
+    let numbers = "[\"^\", \"1e300\", \"512\"]";
+    assert_eq!(refused(&weight(numbers)).code.id, "E0704");
+}
+
+#[test]
+fn nesting() {
+    for depth in [600, 5_000, 200_000] {
+        let json = format!("{}true{}", "[\"not\", ".repeat(depth), "]".repeat(depth));
+        assert_eq!(refused(&instance(&json, "\"1\"")).code.id, "E0704", "{depth}");
+        let lists = format!("(assert {}true{})", "(not ".repeat(depth), ")".repeat(depth));
+        assert_eq!(refused(&lists).code.id, "E0704", "{depth}");
+        assert!(["E0701", "E0704"].contains(&refused(&"(".repeat(depth)).code.id));
+        assert!(["E0701", "E0704"].contains(&refused(&"[".repeat(depth)).code.id));
+    }
+    // Definitions on definitions are as deep as what they stand for.
+    let mut script = String::from("(declare-fun x0 () Real)\n(assert (and (<= 0.0 x0) (<= x0 1.0)))\n");
+    for at in 1..2000 {
+        let before = at - 1;
+        script.push_str(&format!(
+            "(define-fun x{at} () Real (ite (<= x{before} 0.5) (* 2.0 x{before}) 1.0))\n"
+        ));
+    }
+    assert_eq!(refused(&script).code.id, "E0704");
+}
+
+/// What is as deep as allowed is solved, on the stack of a test.
+#[test]
+fn deep_problems() {
+    let depth = 390;
+    let mut formula = String::from("[\"<=\", \"x\", \"1/2\"]");
+    for level in 0..depth / 2 {
+        let bound = level + 2;
+        formula = format!(r#"["or", ["and", {formula}, ["<=", "y", "1/{bound}"]], ["<=", "x", "-{bound}"]]"#);
+    }
+    let solution = solved(&instance(&formula, "\"1\""));
+    assert_eq!(solution.status, Status::Ok);
+    // All bounds on `y` hold together, and the last one counts; the Boolean doubles it.
+    let expected = 1.0 / (depth / 2 + 1) as f64;
+    assert!((solution.value - expected).abs() < 1e-15, "{solution:?}");
+    // A chain of `let`, as solvers print formulas.
+    let mut script = String::from("(declare-fun x () Real)\n(assert (and (<= 0.0 x) (<= x 1.0)))\n(assert ");
+    for at in 0..900 {
+        let inner = if at == 0 {
+            "x".to_owned()
+        } else {
+            format!(".def_{}", at - 1)
+        };
+        script.push_str(&format!("(let ((.def_{at} (+ {inner} 0.001))) "));
+    }
+    script.push_str(&format!("(<= .def_899 1.4){})", ")".repeat(900)));
+    let solution = solved(&script);
+    // x + 0.9 <= 1.4.
+    assert_eq!(solution.value, 0.5, "{solution:?}");
+}
+
+/// Shared parts stay shared: `n` definitions that each use the one before twice.
+#[test]
+fn sharing() {
+    let mut script = String::from("(declare-fun x0 () Real)\n(assert (and (<= 0.0 x0) (<= x0 1.0)))\n");
+    for at in 1..=100 {
+        let before = at - 1;
+        script.push_str(&format!(
+            "(define-fun x{at} () Real (ite (<= x{before} 2.0) x{before} (+ x{before} x{before})))\n"
+        ));
+    }
+    script.push_str("(define-fun weight () Real x100)\n");
+    assert_eq!(solved(&script).value, 0.5);
+}
+
+/// A bound on the work: the value is that of what was done, and the bound holds for the whole.
+#[test]
+fn given_up() {
+    let text = include_str!("data/densities/nr4-1.json");
+    let problem = read("problem", text).unwrap().remove(0);
+    let truth = 60.85540875454947;
+    for regions in [0, 1, 7, 20] {
+        let effort = Effort {
+            regions,
+            ..Effort::default()
+        };
+        let solution = solve(&problem, &effort);
+        assert!(
+            matches!(solution.status, Status::GaveUp(_)),
+            "{regions}: {solution:?}"
+        );
+        assert!(solution.regions <= regions, "{regions}: {solution:?}");
+        assert!(solution.error_bound.is_finite());
+        assert!(
+            (solution.value - truth).abs() <= solution.error_bound,
+            "{regions}: {solution:?}"
+        );
+    }
+}
+
+/// Where a side of the box is open, nothing is known of what was given up; the bound says so.
+#[test]
+fn given_up_without_an_end() {
+    let text = r#"{"reals": [["x", null, null], ["y", "0", "1"]], "bools": ["a"], "weight": "y",
+                   "formula": ["or", ["and", [">=", "x", "1"], ["<=", "x", "2"]], ["b", "a"]]}"#;
+    let effort = Effort {
+        regions: 0,
+        ..Effort::default()
+    };
+    let solution = solve(&read("problem", text).unwrap()[0], &effort);
+    assert!(matches!(solution.status, Status::GaveUp(_)), "{solution:?}");
+    assert_eq!((solution.value, solution.error_bound), (0.0, f64::INFINITY));
+}
+
+/// Where one region alone would take too long, it is given up as many regions are: with its box as the bound.
+#[test]
+fn regions_that_are_too_large() {
+    let names = ["x", "y", "z", "w"];
+    let solve_on = |lower: &str, weight: &str| {
+        let reals = names
+            .map(|name| format!(r#"["{name}", "{lower}", "2"]"#))
+            .join(", ");
+        solved(&format!(
+            r#"{{"reals": [{reals}], "weight": {weight}, "formula": ["and",
+                 ["<=", ["+", "x", ["*", "2", "y"], "z", "w"], "8"],
+                 ["<=", ["+", "x", "y", ["*", "3", "z"], ["*", "-1", "w"]], "7"]]}}"#
+        ))
+    };
+    let given_up = |solution: &Solution| {
+        let Status::GaveUp(reason) = &solution.status else {
+            panic!("not given up: {solution:?}");
+        };
+        assert!(reason.contains("monomials"), "{reason}");
+    };
+    let powers = names.map(|name| format!(r#"["^", "{name}", "100"]"#)).join(", ");
+    let weight = format!(r#"["*", {powers}]"#);
+    // No part of the box has a larger integral than the box: (2^101 / 101)^4 from 0 to 2.
+    let whole = (2f64.powi(101) / 101.0).powi(4);
+    for lower in ["0", "1"] {
+        let solution = solve_on(lower, &weight);
+        given_up(&solution);
+        assert!(solution.error_bound > whole && solution.error_bound < 2f64.powi(404) * 1.0001);
+    }
+    // Below the bound on monomials: the volume of the box cuts what the planes leave.
+    let solution = solve_on("0", r#"["*", ["^", "x", "3"], ["^", "y", "2"], "z", "w"]"#);
+    assert_eq!(solution.status, Status::Ok);
+    assert!(solution.value < 4.0 * (8.0 / 3.0) * 2.0 * 2.0, "{solution:?}");
+}
+
+/// A case for each of many Booleans is too deep for the stack: what is left at some depth is given up.
+#[test]
+fn deep_searches() {
+    let booleans = |part: fn(usize) -> String| (0..1_550).map(part).collect::<Vec<_>>().join(", ");
+    let (names, parts) = (
+        booleans(|at| format!(r#""a{at}""#)),
+        booleans(|at| format!(r#"["b", "a{at}"]"#)),
+    );
+    let search = format!(r#"{{"reals": [], "bools": [{names}], "formula": ["or", {parts}], "weight": "1"}}"#);
+    let roomy = std::thread::Builder::new().stack_size(32 << 20);
+    let solution = roomy.spawn(move || solved(&search)).unwrap().join().unwrap();
+    let Status::GaveUp(reason) = solution.status else {
+        panic!("not given up: {solution:?}");
+    };
+    assert!(reason.contains("deep"), "{reason}");
+}
+
+/// Whether a formula without volume holds anywhere may be too hard to say; the integral is 0 all the same.
+#[test]
+fn zeros_without_a_reason() {
+    // Nine pigeons, eight holes: each pigeon sits in one of them, and no two in the same.
+    let sits = |pigeon: usize, hole: usize| format!(r#"["b", "p{pigeon}h{hole}"]"#);
+    let (mut names, mut parts) = (Vec::new(), Vec::new());
+    for pigeon in 0..9 {
+        names.extend((0..8).map(|hole| format!(r#""p{pigeon}h{hole}""#)));
+        let holes: Vec<String> = (0..8).map(|hole| sits(pigeon, hole)).collect();
+        parts.push(format!(r#"["or", {}]"#, holes.join(", ")));
+        for (other, hole) in (0..pigeon).flat_map(|other| (0..8).map(move |hole| (other, hole))) {
+            parts.push(format!(
+                r#"["not", ["and", {}, {}]]"#,
+                sits(pigeon, hole),
+                sits(other, hole)
+            ));
+        }
+    }
+    let text = format!(
+        r#"{{"reals": [["x", "0", "1"]], "bools": [{}], "formula": ["and", ["<=", "x", "0"], {}], "weight": "1"}}"#,
+        names.join(", "),
+        parts.join(", ")
+    );
+    let solution = solved(&text);
+    assert_eq!(
+        (&solution.status, solution.value),
+        (&Status::Ok, 0.0),
+        "{solution:?}"
+    );
+    // No work is allowed, and none is needed: only why the integral is 0 is left open.
+    let text = instance(r#"["or", ["<=", "x", "1/4"], ["<=", "y", "1/4"]]"#, "\"0\"");
+    let effort = Effort {
+        regions: 0,
+        ..Effort::default()
+    };
+    let solution = solve(&read("problem", &text).unwrap()[0], &effort);
+    assert_eq!((solution.status, solution.error_bound), (Status::Ok, 0.0));
+}
+
+/// Empty comes before degenerate, degenerate before unbounded, and what has no weight does not count.
+#[test]
+fn order_of_statuses() {
+    let reals = r#""reals": [["x", null, null], ["y", "0", "1"]]"#;
+    let status = |formula: &str, weight: &str| {
+        solved(&format!(
+            r#"{{{reals}, "formula": {formula}, "weight": {weight}}}"#
+        ))
+        .status
+    };
+    assert_eq!(status(r#"["<=", "y", "-1"]"#, "\"1\""), Status::Empty);
+    assert_eq!(status(r#"["<=", "y", "0"]"#, "\"1\""), Status::Degenerate);
+    assert_eq!(status(r#"["=", "x", "y"]"#, "\"1\""), Status::Degenerate);
+    assert_eq!(
+        status(r#"["and", ["=", "x", "y"], [">=", "x", "2"]]"#, "\"1\""),
+        Status::Empty
+    );
+    assert_eq!(status("true", "\"0\""), Status::Ok);
+    assert_eq!(
+        status("true", r#"["ite", [">=", "y", "3"], "1", "0"]"#),
+        Status::Ok
+    );
+    let Status::Unbounded(direction) = status("true", "\"y\"") else {
+        panic!("the strip has an end");
+    };
+    assert!(direction.iter().all(|(name, _)| name == "x"), "{direction:?}");
+}
+
+/// An equation with a piecewise linear term has measure zero, its negation is everywhere else.
+#[test]
+fn equations() {
+    let text = |formula: &str| instance(formula, "\"1\"");
+    assert_eq!(
+        solved(&text(r#"["=", "y", ["relu", ["-", "x", "1/2"]]]"#)).status,
+        Status::Degenerate
+    );
+    assert_eq!(
+        solved(&text(r#"["not", ["=", "y", ["relu", ["-", "x", "1/2"]]]]"#)).value,
+        2.0
+    );
+    // Where the rectified term is zero, this one holds on a set of positive measure.
+    assert_eq!(
+        solved(&text(r#"["=", "0", ["relu", ["-", "x", "1/4"]]]"#)).value,
+        0.5
+    );
+    assert_eq!(solved(&text(r#"["=", "x", "x"]"#)).value, 2.0);
+    assert_eq!(
+        solved(&text(r#"["iff", ["b", "a"], ["<=", "x", "y"]]"#)).value,
+        1.0
+    );
+}
+
+/// Bytes that mean nothing never end in a panic.
+#[test]
+fn noise() {
+    let sources = [
+        include_str!("data/densities/nr2-3.json").to_owned(),
+        instance(r#"["<=", ["max", "x", "y"], "1/2"]"#, r#"["^", "x", "2"]"#),
+        "(declare-fun x () Real)\n(assert (and (<= 0.0 x) (<= x 1.0)))\n(define-fun weight () Real (* x 2.0))".to_owned(),
+    ];
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = move |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) as usize) % below
+    };
+    for round in 0..600 {
+        let mut text: Vec<char> = sources[round % sources.len()].chars().collect();
+        for _ in 0..=next(4) {
+            let at = next(text.len());
+            match next(4) {
+                0 => text.truncate(at.max(1)),
+                1 => text[at] = ['(', ')', '[', '"', '-', '9', ' ', '|'][next(8)],
+                2 => {
+                    text.remove(at);
+                }
+                _ => text.insert(at, ['(', ']', ',', '\\', 'e', '/', '0', '\u{1f600}'][next(8)]),
+            }
+            if text.is_empty() {
+                text.push('(');
+            }
+        }
+        let text: String = text.into_iter().collect();
+        if let Ok(problems) = read("noise", &text) {
+            for problem in problems {
+                let _ = solve(
+                    &problem,
+                    &Effort {
+                        regions: 50,
+                        ..Effort::default()
+                    },
+                );
+            }
+        }
+    }
+}
+
+/// Nothing is ignored silently.
+#[test]
+fn unknown_keys() {
+    let misspelt = r#"{"reals": [["x", "0", "1"]], "formula": true, "wieght": "x"}"#;
+    let found = refused(misspelt);
+    assert!(found.message.contains("an instance has no `wieght`"), "{found:?}");
+    let none = refused(r#"{"format": "wmi-instances/1", "instances": []}"#);
+    assert!(none.message.contains("found none"), "{none:?}");
+}

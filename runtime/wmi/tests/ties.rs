@@ -1,0 +1,49 @@
+//! Comparisons whose sides are the same on a region: there, weak and strict ones differ.
+#![allow(clippy::unwrap_used)]
+
+use bnnc_wmi::integral::Effort;
+use bnnc_wmi::problem::read;
+use bnnc_wmi::solve::solve;
+
+/// The measure of what a formula allows, of `x` in `[0, 1]` and the Booleans `a`, `b` and `c`, divided by the eight values of these.
+fn part(formula: &str) -> f64 {
+    let text = format!(
+        "(declare-const x Real)(declare-const a Bool)(declare-const b Bool)(declare-const c Bool)
+         (assert (and (<= 0 x 1) {formula}))"
+    );
+    let problem = read("ties.smt2", &text).unwrap_or_else(|flaw| panic!("{formula}: {flaw:?}"));
+    let effort = Effort {
+        exact: true,
+        ..Effort::default()
+    };
+    let found = solve(&problem[0], &effort);
+    assert_eq!(found.exact.map(|exact| exact.to_f64().value()), Some(found.value));
+    found.value / 8.0
+}
+
+#[test]
+fn sides_that_are_the_same() {
+    let cases = [
+        ("(<= (relu (- x 0.5)) 0)", 0.5),
+        ("(< (relu (- x 0.5)) 0)", 0.0),
+        ("(>= (relu (- x 2)) 0)", 1.0),
+        ("(> (relu (- x 2)) 0)", 0.0),
+        ("(>= (ite (< x 0.5) 1.0 2.0) 2.0)", 0.5),
+        ("(> (ite (< x 0.5) 1.0 2.0) 1.0)", 0.5),
+        ("(<= (max x 2) 2)", 1.0),
+        ("(<= x x)", 1.0),
+        ("(< x x)", 0.0),
+        ("(not (<= x x))", 0.0),
+        ("(>= 1 1)", 1.0),
+        ("(> 1 1)", 0.0),
+        ("(= (relu (- x 0.25)) 0)", 0.25),
+        ("(distinct x 1)", 1.0),
+        ("(distinct (max x 2) 2)", 0.0),
+        ("(distinct a b c)", 0.0),
+        ("(distinct a b)", 0.5),
+        ("(xor a b c)", 0.5),
+    ];
+    for (formula, want) in cases {
+        assert_eq!(part(formula), want, "{formula}");
+    }
+}

@@ -1,0 +1,758 @@
+//! Collapsed inference: integrals over a box that spans the iterates, against closed forms and brute force; iterates that other infers found.
+#![allow(clippy::unwrap_used)]
+
+use bnnc_abi::collapsed::Collapsed;
+use bnnc_abi::manifest::{Infer, Work};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::dtype::Precision;
+use bnnc_base::special::{erf, sigmoid};
+use bnnc_kernels::pool::Pool;
+use bnnc_run::checkpoint::Checkpoint;
+use bnnc_run::fingerprint::Fingerprint;
+use bnnc_run::fit::{Context, Stop};
+use bnnc_run::iterates::Collected;
+use bnnc_run::out;
+use bnnc_run::predict::{PROBABILITIES, Predictive};
+use bnnc_run::run::{Found, Options, RunResult, predict, run};
+use bnnc_tests::compile::{self as compiling, Compiled, options};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+const X: [f64; 6] = [1.0, -0.4, 0.7, -1.3, 0.2, 1.9];
+const Y: [f64; 6] = [0.4, 1.1, 0.2, -0.3, 0.9, 1.5];
+const CLASSES: [usize; 6] = [0, 1, 2, 1, 0, 2];
+const SD: f64 = 0.5;
+
+const LINE: &str = "model M(x: real[1]) -> y: real {
+  out = Dense(1)
+  y ~ Normal(out(x)[0], 0.5)
+}
+";
+
+/// One hidden unit.
+const UNIT: &str = "model M(x: real[1]) -> y: real {
+  hidden = Dense(1, prior = Normal(1, 1))
+  out    = Dense(1)
+  y ~ Normal(out(relu(hidden(x)))[0], 0.5)
+}
+";
+
+/// Two units behind one: kinks that depend on another, and share its weights.
+const DEEP: &str = "model M(x: real[1]) -> y: real {
+  hidden = Dense(1, prior = Normal(1, 1))
+  second = Dense(2, prior = Normal(0.5, 1))
+  out    = Dense(1)
+  y ~ Normal(out(relu(second(relu(hidden(x)))))[0], 0.5)
+}
+";
+
+const DIGIT: &str = "model M(x: real[1]) -> c: index(3) {
+  hidden = Dense(2, prior = Normal(1, 1))
+  out    = Dense(3)
+  c ~ Categorical(logits = out(tanh(hidden(x))))
+}
+";
+
+/// How iterates are made that are far apart.
+const FAR: &str = "epochs = 9, warmup = 4, batch = 3, optimiser = SGD(0.05), predictive_draws = 40";
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("bnnc-collapsed-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let table = |header: &str, line: &dyn Fn(usize) -> String| {
+        let rows: String = (0..X.len())
+            .map(|row| format!("{},{}\n", X[row], line(row)))
+            .collect();
+        format!("{header}\n{rows}")
+    };
+    std::fs::write(folder.join("d.csv"), table("a,y", &|row| Y[row].to_string())).unwrap();
+    std::fs::write(
+        folder.join("c.csv"),
+        table("a,c", &|row| CLASSES[row].to_string()),
+    )
+    .unwrap();
+    std::fs::write(
+        folder.join("t.csv"),
+        table("a,y", &|row| (CLASSES[row] % 2).to_string()),
+    )
+    .unwrap();
+    std::fs::write(folder.join("x.npy"), npy(1, &X)).unwrap();
+    let both: Vec<f64> = Y.iter().flat_map(|y| [*y, -y]).collect();
+    std::fs::write(folder.join("y.npy"), npy(2, &both)).unwrap();
+    folder
+}
+
+/// An array of rows of this width, as numpy writes it.
+fn npy(width: usize, values: &[f64]) -> Vec<u8> {
+    let shape = (values.len() / width, width);
+    let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape:?}, }}");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend_from_slice(&118u16.to_le_bytes());
+    bytes.extend_from_slice(format!("{header:<117}\n").as_bytes());
+    bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    bytes
+}
+
+fn compiled(name: &str, text: &str) -> Compiled {
+    let options = options("cranelift", None);
+    let text = format!(
+        "use layers::Dense\ndata d = csv(\"d.csv\")\ndata classes = csv(\"c.csv\")\ndata truths = csv(\"t.csv\")\n{text}"
+    );
+    compiling::text(&folder(name).join("p.bnn"), &text, &options)
+}
+
+fn stopped(compiled: &Compiled) -> Diagnostic {
+    match run(&compiled.manifest, &Options::new(1)) {
+        Err(Stop::Diagnostics(found)) => found.into_iter().next().unwrap(),
+        Err(other) => panic!("{other:?}"),
+        Ok(_) => panic!("it was run"),
+    }
+}
+
+/// A finished run with one infer at hand.
+struct Done {
+    compiled: Compiled,
+    result: RunResult,
+    infer: Infer,
+    found: Collected,
+    predictive: Predictive,
+}
+
+fn done(name: &str, text: &str, infer: &str) -> Done {
+    let compiled = compiled(name, text);
+    let result = compiling::run(&compiled.manifest, 2);
+    let infer = compiled
+        .manifest
+        .infers
+        .iter()
+        .find(|known| known.name == infer)
+        .unwrap()
+        .clone();
+    let outcome = result
+        .outcomes
+        .iter()
+        .find(|outcome| outcome.name == infer.name)
+        .unwrap();
+    let found = &outcome.splits.last().unwrap().found;
+    let context = Context::new(Arc::new(Pool::new(2)), 1);
+    let rows = (&outcome.dataset.train, true);
+    let draws = match &infer.work {
+        Work::Collapsed(collapsed) => bnnc_run::collapsed::draws(&infer, collapsed, collected(found).draws),
+        _ => bnnc_run::iterates::predictive_draws(&infer, collected(found).draws),
+    };
+    let mut forecaster = found
+        .forecaster(&infer, rows, &outcome.dataset, (draws, &context))
+        .unwrap();
+    let mut predictive = Predictive::default();
+    forecaster.run(|_, block| predictive = block.clone()).unwrap();
+    drop(forecaster);
+    let found = collected(found).clone();
+    Done {
+        compiled,
+        result,
+        infer,
+        found,
+        predictive,
+    }
+}
+
+fn collected(found: &Found) -> &Collected {
+    match found {
+        Found::Collected(found) => found,
+        other => panic!("{other:?}"),
+    }
+}
+
+impl Done {
+    fn part(&self) -> &Collapsed {
+        match &self.infer.work {
+            Work::Collapsed(collapsed) => collapsed,
+            _ => panic!("not collapsed"),
+        }
+    }
+
+    /// The elements of a site at every iterate.
+    fn site(&self, site: &str) -> Vec<Vec<f64>> {
+        let values = &self.found.values[&format!("{site}/loc")];
+        let size = values.len() / self.found.draws;
+        values.chunks_exact(size).map(<[f64]>::to_vec).collect()
+    }
+
+    /// The range of an element over the iterates.
+    fn range(&self, site: &str, element: usize) -> (f64, f64) {
+        let all = self.site(site);
+        let column = || all.iter().map(|values| values[element]);
+        (
+            column().fold(f64::INFINITY, f64::min),
+            column().fold(f64::NEG_INFINITY, f64::max),
+        )
+    }
+
+    fn codes(&self) -> Vec<&str> {
+        self.result
+            .warnings
+            .iter()
+            .map(|warning| warning.code.id)
+            .collect()
+    }
+}
+
+fn close(got: f64, want: f64, tolerance: f64) {
+    assert!(
+        (got - want).abs() <= tolerance * (1.0 + want.abs()),
+        "{got} is not {want}"
+    );
+}
+
+fn normal_cdf(z: f64) -> f64 {
+    0.5 * (1.0 + erf(z / std::f64::consts::SQRT_2))
+}
+
+fn density(z: f64) -> f64 {
+    (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt()
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+    sum / count
+}
+
+/// A table of midpoints of an interval.
+fn midpoints((low, high): (f64, f64), count: usize) -> Vec<f64> {
+    (0..count)
+        .map(|at| low + (high - low) * (at as f64 + 0.5) / count as f64)
+        .collect()
+}
+
+/// One weight on an interval, and Normal noise: differences of the Normal distribution function and of its integral.
+#[test]
+fn one_weight_is_a_closed_form() {
+    let done = done(
+        "one",
+        &format!("{LINE}infer c = collapsed(M, d) {{ weights = 1, {FAR} }}\n"),
+        "c",
+    );
+    assert_eq!(done.found.draws, 5);
+    let weights = done.range("out.w", 0);
+    let biases = done.range("out.b", 0);
+    for row in 0..X.len() {
+        let by_weight = (weights.1 - weights.0) * X[row].abs() >= biases.1 - biases.0;
+        let ends: Vec<(f64, f64)> = done
+            .site("out.w")
+            .iter()
+            .zip(done.site("out.b"))
+            .map(|(w, b)| match by_weight {
+                true => {
+                    let (p, q) = (b[0] + weights.0 * X[row], b[0] + weights.1 * X[row]);
+                    (p.min(q), p.max(q))
+                }
+                false => (w[0] * X[row] + biases.0, w[0] * X[row] + biases.1),
+            })
+            .collect();
+        let law = |(low, high): &(f64, f64), y: f64| {
+            (normal_cdf((y - low) / SD) - normal_cdf((y - high) / SD)) / (high - low)
+        };
+        let want = mean(ends.iter().map(|ends| law(ends, Y[row]))).ln();
+        close(done.predictive.log_likelihood[row], want, 1e-10);
+        let middle = mean(ends.iter().map(|(low, high)| 0.5 * (low + high)));
+        let square = ends
+            .iter()
+            .map(|(low, high)| (high - low).powi(2) / 12.0 + (0.5 * (low + high) - middle).powi(2));
+        close(done.predictive.epistemic[row], mean(square).sqrt(), 1e-10);
+        close(done.predictive.aleatoric[row], SD, 1e-12);
+        let draws = done.predictive.draws;
+        let of_row = (0..draws).map(|draw| done.predictive.mean[draw * X.len() + row]);
+        close(mean(of_row), middle, 1e-10);
+        let below = |(low, high): &(f64, f64), y: f64| {
+            let integral = |t: f64| t * normal_cdf(t) + density(t);
+            SD * (integral((y - low) / SD) - integral((y - high) / SD)) / (high - low)
+        };
+        for (values, probability) in done.predictive.quantiles.iter().zip(PROBABILITIES) {
+            close(
+                mean(ends.iter().map(|ends| below(ends, values[row]))),
+                probability,
+                1e-9,
+            );
+        }
+        for draw in 0..draws {
+            let y = done.predictive.draw[draw * X.len() + row];
+            let want = (draw as f64 + 0.5) / draws as f64;
+            close(mean(ends.iter().map(|ends| below(ends, y))), want, 2e-3);
+        }
+    }
+}
+
+/// Two weights, every one of them: the sum of two uniforms, by brute force. Nothing else moves, so that all iterates say the same.
+#[test]
+fn all_weights_of_a_line() {
+    for (noise, options) in [
+        ("normal", ""),
+        ("triangular", ", noise = triangular, alpha = l2, floor = 0"),
+    ] {
+        let text = format!("{LINE}infer c = collapsed(M, d) {{ {FAR}{options} }}\n");
+        let done = done(&format!("all-{noise}"), &text, "c");
+        let (weights, biases) = (
+            midpoints(done.range("out.w", 0), 1500),
+            midpoints(done.range("out.b", 0), 1500),
+        );
+        for row in 0..X.len() {
+            let of = |f: f64| match noise {
+                "normal" => density((Y[row] - f) / SD) / SD,
+                _ => {
+                    let radius = 2.297_003_764_578_612_6 * SD;
+                    (1.0 - (Y[row] - f).abs() / radius).max(0.0) / radius
+                }
+            };
+            let want = mean(
+                weights
+                    .iter()
+                    .flat_map(|w| biases.iter().map(move |b| w * X[row] + b))
+                    .map(of),
+            );
+            close(done.predictive.log_likelihood[row], want.ln(), 1e-6);
+        }
+    }
+}
+
+/// The density and the mean of a network of one input over the weights of its first layer, by brute force.
+fn brute(done: &Done, row: usize, location: &dyn Fn(usize, f64) -> f64) -> (f64, f64) {
+    let weights = midpoints(done.range("hidden.w", 0), 700);
+    let biases = midpoints(done.range("hidden.b", 0), 700);
+    let (mut likelihood, mut middle) = (0.0, 0.0);
+    for iterate in 0..done.found.draws {
+        for w in &weights {
+            for b in &biases {
+                let f = location(iterate, (w * X[row] + b).max(0.0));
+                likelihood += density((Y[row] - f) / SD) / SD;
+                middle += f;
+            }
+        }
+    }
+    let count = (done.found.draws * weights.len() * biases.len()) as f64;
+    (likelihood / count, middle / count)
+}
+
+#[test]
+fn one_hidden_unit() {
+    let text = format!("{UNIT}infer c = collapsed(M, d) {{ over = [hidden], {FAR} }}\n");
+    let done = done("unit", &text, "c");
+    let (outgoing, offsets) = (done.site("out.w"), done.site("out.b"));
+    for row in 0..X.len() {
+        let location = |iterate: usize, unit: f64| outgoing[iterate][0] * unit + offsets[iterate][0];
+        let (likelihood, middle) = brute(&done, row, &location);
+        close(done.predictive.log_likelihood[row], likelihood.ln(), 1e-5);
+        let draws = done.predictive.draws;
+        let of_row = (0..draws).map(|draw| done.predictive.mean[draw * X.len() + row]);
+        close(mean(of_row), middle, 1e-5);
+    }
+    let tally = done.result.outcomes[0].splits[0].tally.clone().unwrap();
+    assert!(tally.units > 0, "no kink was crossed: {tally:?}");
+    assert_eq!(tally.integrals(), (X.len() * done.found.draws) as u64);
+}
+
+/// Kinks behind kinks are integrated piece by piece.
+#[test]
+fn units_behind_units() {
+    let text = format!("{DEEP}infer c = collapsed(M, d) {{ over = [hidden], {FAR} }}\n");
+    let done = done("deep", &text, "c");
+    let names = ["second.w", "second.b", "out.w", "out.b"];
+    let [second, shifts, outgoing, offsets] = names.map(|name| done.site(name));
+    for row in 0..X.len() {
+        let location = |iterate: usize, unit: f64| {
+            let of = |at: usize| {
+                (second[iterate][at] * unit + shifts[iterate][at]).max(0.0) * outgoing[iterate][at]
+            };
+            of(0) + of(1) + offsets[iterate][0]
+        };
+        let (likelihood, middle) = brute(&done, row, &location);
+        close(done.predictive.log_likelihood[row], likelihood.ln(), 1e-5);
+        let draws = done.predictive.draws;
+        let of_row = (0..draws).map(|draw| done.predictive.mean[draw * X.len() + row]);
+        close(mean(of_row), middle, 1e-5);
+    }
+    let tally = done.result.outcomes[0].splits[0].tally.clone().unwrap();
+    assert!(tally.pieces > 0, "{tally:?}");
+}
+
+/// Training in single precision leaves integrals in double precision: pieces are found there too.
+#[test]
+fn iterates_in_single_precision() {
+    let text = format!("{DEEP}infer c = collapsed(M, d) {{ over = [hidden], precision = f32, {FAR} }}\n");
+    let done = done("single", &text, "c");
+    assert_eq!(done.infer.precision, Precision::F32);
+    assert!(
+        done.predictive
+            .log_likelihood
+            .iter()
+            .all(|value| value.is_finite())
+    );
+}
+
+/// A rectifier behind a rectifier changes nothing, but its kinks depend on each other: pieces and units agree.
+#[test]
+fn pieces_and_units_agree() {
+    let twice = UNIT.replace("relu(hidden(x))", "relu(relu(hidden(x)) - 0.1)");
+    let once = UNIT.replace("relu(hidden(x))", "relu(hidden(x) - 0.1)");
+    let of = |model: &str, name: &str| {
+        let text = format!(
+            "{model}infer s = swag(M, d) {{ covariance = snapshots, {FAR} }}\ninfer c = collapsed(M, d) {{ over = [hidden], iterates = s }}\n"
+        );
+        done(name, &text, "c")
+    };
+    let (one, other) = (of(&once, "once"), of(&twice, "twice"));
+    let tally = |done: &Done| done.result.outcomes[1].splits[0].tally.clone().unwrap();
+    assert!(
+        tally(&one).pieces == 0 && tally(&one).units > 0,
+        "{:?}",
+        tally(&one)
+    );
+    assert!(tally(&other).pieces > 0, "{:?}", tally(&other));
+    for (one, other) in one
+        .predictive
+        .log_likelihood
+        .iter()
+        .zip(&other.predictive.log_likelihood)
+    {
+        close(*one, *other, 1e-9);
+    }
+}
+
+/// One weight per class, the largest mover of its logit; each probability by quadrature, all of them normalised.
+#[test]
+fn classes_by_quadrature() {
+    let text = DIGIT.to_owned() + &format!("infer c = collapsed(M, classes) {{ {FAR} }}\n");
+    let done = done("classes", &text, "c");
+    let [w1, b1, w2, b2] = ["hidden.w", "hidden.b", "out.w", "out.b"].map(|name| done.site(name));
+    let weights = done
+        .part()
+        .weights
+        .iter()
+        .find(|weights| weights.site == "out.w")
+        .unwrap();
+    assert_eq!(weights.elements, 6);
+    // Weights are `[units, classes]` or `[classes, units]`: whichever the layer has.
+    let place = |unit: usize, class: usize| {
+        if is_units_first(&done) {
+            unit * 3 + class
+        } else {
+            class * 2 + unit
+        }
+    };
+    for row in 0..X.len() {
+        let mut raw = [0.0; 3];
+        for iterate in 0..done.found.draws {
+            let unit = |at: usize| (w1[iterate][at] * X[row] + b1[iterate][at]).tanh();
+            let units = [unit(0), unit(1), 1.0];
+            let weight = |at: usize, class: usize| {
+                if at == 2 {
+                    b2[iterate][class]
+                } else {
+                    w2[iterate][place(at, class)]
+                }
+            };
+            let logit = |class: usize| (0..3).map(|at| weight(at, class) * units[at]).sum::<f64>();
+            for (class, raw) in raw.iter_mut().enumerate() {
+                let range = |at: usize| match at {
+                    2 => done.range("out.b", class),
+                    _ => done.range("out.w", place(at, class)),
+                };
+                let width = |at: usize| (range(at).1 - range(at).0) * units[at].abs();
+                let best = (0..3).max_by(|a, b| width(*a).total_cmp(&width(*b))).unwrap();
+                let others: f64 = (0..3)
+                    .filter(|other| *other != class)
+                    .map(|other| logit(other).exp())
+                    .sum();
+                let rest = logit(class) - weight(best, class) * units[best] - others.ln();
+                let all = midpoints(range(best), 4000);
+                *raw += mean(all.iter().map(|value| sigmoid(rest + value * units[best])))
+                    / done.found.draws as f64;
+            }
+        }
+        let total: f64 = raw.iter().sum();
+        for (class, raw) in raw.iter().enumerate() {
+            close(done.predictive.probabilities[row * 3 + class], raw / total, 1e-7);
+        }
+        close(
+            done.predictive.log_likelihood[row],
+            (raw[CLASSES[row]] / total).ln(),
+            1e-7,
+        );
+    }
+    let json = bnnc_run::result::json(&done.compiled.manifest, &done.result);
+    let diagnostics = &json["infer"]["c"]["diagnostics"];
+    assert!(
+        (diagnostics["raw_sum"].as_f64().unwrap() - 1.0).abs() < 0.2,
+        "{diagnostics}"
+    );
+    assert_eq!(diagnostics["others_held"], false);
+}
+
+/// Whether the weights of a layer are `[inputs, units]`.
+fn is_units_first(done: &Done) -> bool {
+    let site = done
+        .infer
+        .reports
+        .iter()
+        .find(|site| site.name == "out.w")
+        .unwrap();
+    site.shape.resolve(&Default::default())[0] == 2
+}
+
+/// The sigmoid of one logit that two weights move, by brute force.
+#[test]
+fn a_truth_value() {
+    let model = "model M(x: real[1]) -> y: bool {
+  out = Dense(1)
+  y ~ Bernoulli(out(x)[0])
+}
+";
+    let text = format!("{model}infer c = collapsed(M, truths) {{ {FAR} }}\n");
+    let done = done("truth", &text, "c");
+    let (weights, biases) = (
+        midpoints(done.range("out.w", 0), 1000),
+        midpoints(done.range("out.b", 0), 1000),
+    );
+    for row in 0..X.len() {
+        let all = weights
+            .iter()
+            .flat_map(|w| biases.iter().map(move |b| sigmoid(w * X[row] + b)));
+        let want = mean(all);
+        close(done.predictive.mean[row], want, 1e-7);
+        let right = if CLASSES[row] % 2 == 1 { want } else { 1.0 - want };
+        close(done.predictive.log_likelihood[row], right.ln(), 1e-7);
+    }
+}
+
+/// A box without width changes nothing: the predictions are those of the iterate, and the user is told.
+#[test]
+fn a_point_is_the_iterate() {
+    let text = format!(
+        "{UNIT}infer s = swag(M, d) {{ covariance = snapshots, {FAR} }}
+infer last = swag(M, d) {{ iterates = s, keep = 1, covariance = point }}
+infer c = collapsed(M, d) {{ iterates = s, keep = 1 }}\n"
+    );
+    let done = done("point", &text, "c");
+    assert_eq!(done.found.draws, 1);
+    assert!(done.codes().contains(&"E0563"), "{:?}", done.codes());
+    let (w1, b1, w2, b2) = (
+        done.site("hidden.w"),
+        done.site("hidden.b"),
+        done.site("out.w"),
+        done.site("out.b"),
+    );
+    for row in 0..X.len() {
+        let f = w2[0][0] * (w1[0][0] * X[row] + b1[0][0]).max(0.0) + b2[0][0];
+        close(
+            done.predictive.log_likelihood[row],
+            (density((Y[row] - f) / SD) / SD).ln(),
+            1e-10,
+        );
+    }
+    let values = |name: &str| {
+        let outcome = done
+            .result
+            .outcomes
+            .iter()
+            .find(|outcome| outcome.name == name)
+            .unwrap();
+        collected(&outcome.splits[0].found).values.clone()
+    };
+    let snapshots = &values("s")["hidden.w/loc"];
+    assert_eq!(values("last")["hidden.w/loc"], snapshots[snapshots.len() - 1..]);
+    assert_eq!(values("c")["hidden.w/loc"], snapshots[snapshots.len() - 1..]);
+}
+
+/// Several iterates and a choice of no weight at all are the plain ensemble: what one weight at a time adds is of second order.
+#[test]
+fn iterates_of_another_infer() {
+    let text = format!(
+        "{UNIT}infer s = swag(M, d) {{ covariance = snapshots, {FAR} }}
+infer c = collapsed(M, d) {{ iterates = s }}
+infer g = swag(M, d) {{ iterates = s, covariance = diagonal, predictive_draws = 10 }}\n"
+    );
+    let done = done("others", &text, "c");
+    let of = |name: &str| {
+        let outcome = done
+            .result
+            .outcomes
+            .iter()
+            .find(|outcome| outcome.name == name)
+            .unwrap();
+        collected(&outcome.splits[0].found).clone()
+    };
+    let (snapshots, own, gaussian) = (of("s"), of("c"), of("g"));
+    assert_eq!(snapshots.values, own.values);
+    assert_eq!((own.fitted.steps, own.iterates.0), (0, 5));
+    let all = &snapshots.values["out.b/loc"];
+    let middle = mean(all.iter().copied());
+    close(gaussian.mean["out.b/loc"][0], middle, 1e-12);
+    close(
+        gaussian.variances["out.b/loc"][0],
+        mean(all.iter().map(|b| (b - middle).powi(2))),
+        1e-12,
+    );
+    let table = bnnc_run::result::table(&done.compiled.manifest, &done.result);
+    assert!(table.contains("iterates of"), "{table}");
+}
+
+#[test]
+fn iterates_that_cannot_be_taken() {
+    let text =
+        format!("{LINE}infer s = map(M, d) {{ epochs = 2 }}\ninfer c = collapsed(M, d) {{ iterates = s }}\n");
+    let found = stopped(&compiled("none", &text));
+    assert_eq!(
+        (found.code.id, found.message.contains("holds none")),
+        ("E0560", true)
+    );
+    let other = UNIT
+        .replace("model M", "model Other")
+        .replace("out  ", "exit ")
+        .replace("out(", "exit(");
+    let text = format!(
+        "{UNIT}{other}infer s = swag(M, d) {{ covariance = snapshots, {FAR} }}\ninfer c = collapsed(Other, d) {{ iterates = s }}\n"
+    );
+    let found = stopped(&compiled("other", &text));
+    assert_eq!(
+        (found.code.id, found.message.contains("no `exit")),
+        ("E0560", true),
+        "{}",
+        found.message
+    );
+}
+
+/// Two Normal outputs that move with the same weights.
+#[test]
+fn outputs_that_share_weights() {
+    let model = "data two = npy(\"x.npy\", \"y.npy\")
+model M(x: real[1]) -> y: real[2] {
+  hidden = Dense(2, prior = Normal(1, 1))
+  out    = Dense(2)
+  y ~ Normal(out(relu(hidden(x))), 0.5)
+}
+";
+    let text = format!("{model}infer c = collapsed(M, two) {{ over = [hidden], {FAR} }}\n");
+    assert_eq!(stopped(&compiled("shared", &text)).code.id, "E0561");
+    let text = format!("{model}infer c = collapsed(M, two) {{ {FAR} }}\n");
+    let done = done("apart", &text, "c");
+    assert!(
+        done.predictive
+            .log_likelihood
+            .iter()
+            .all(|value| value.is_finite())
+    );
+    assert_eq!(done.predictive.mean.len(), 2 * X.len() * done.predictive.draws);
+}
+
+/// Twelve weights behind two layers are too many pieces; fewer at a time are not.
+#[test]
+fn too_many_pieces() {
+    let model = "model M(x: real[1]) -> y: real {
+  hidden = Dense(6)
+  second = Dense(6)
+  out    = Dense(1)
+  y ~ Normal(out(relu(second(relu(hidden(x)))))[0], 0.5)
+}
+";
+    let with =
+        |options: &str| format!("{model}infer c = collapsed(M, d) {{ over = [hidden], {FAR}{options} }}\n");
+    assert_eq!(stopped(&compiled("pieces", &with(""))).code.id, "E0562");
+    let done = done("fewer", &with(", weights = 2"), "c");
+    assert!(
+        done.predictive
+            .log_likelihood
+            .iter()
+            .all(|value| value.is_finite())
+    );
+}
+
+#[test]
+fn classes_that_share_weights() {
+    let model = DIGIT.replace("tanh", "relu");
+    let text = format!("{model}infer c = collapsed(M, classes) {{ over = [hidden], weights = 0, {FAR} }}\n");
+    let done = done("held", &text, "c");
+    assert!(done.codes().contains(&"E0564"), "{:?}", done.codes());
+    for row in done.predictive.probabilities.chunks_exact(3) {
+        close(row.iter().sum(), 1.0, 1e-12);
+    }
+}
+
+/// Weights that bend the outputs smoothly are drawn from the box.
+#[test]
+fn draws_from_the_box() {
+    let model = UNIT.replace("relu", "tanh");
+    let text = format!("{model}infer c = collapsed(M, d) {{ over = [hidden], draws = 400, {FAR} }}\n");
+    let done = done("drawn", &text, "c");
+    assert_eq!(done.predictive.draws, 2000);
+    let (outgoing, offsets) = (done.site("out.w"), done.site("out.b"));
+    for row in 0..X.len() {
+        let mut all = Vec::new();
+        for w in midpoints(done.range("hidden.w", 0), 100) {
+            for b in midpoints(done.range("hidden.b", 0), 100) {
+                let unit = (w * X[row] + b).tanh();
+                all.extend(outgoing.iter().zip(&offsets).map(|(v, c)| v[0] * unit + c[0]));
+            }
+        }
+        let middle = mean(all.iter().copied());
+        let sd = mean(all.iter().map(|f| (f - middle).powi(2))).sqrt();
+        let of_row = (0..2000).map(|draw| done.predictive.mean[draw * X.len() + row]);
+        // The mean of n draws has the standard deviation sd / sqrt(n).
+        assert!((mean(of_row) - middle).abs() < 4.5 * sd / 2000f64.sqrt() + 1e-9);
+    }
+}
+
+/// One choice for all rows, and the weights of one unit, are found again in the folder of the run.
+#[test]
+fn a_saved_run_predicts_the_same() {
+    let model = UNIT.replace("Dense(1, prior", "Dense(4, prior");
+    let text = format!(
+        "{model}infer units = collapsed(M, d) {{ over = [hidden], units = 2, {FAR} }}
+infer fixed = collapsed(M, d) {{ selection = fixed, weights = 2, {FAR} }}
+infer row = collapsed(M, d) {{ weights = 2, {FAR} }}\n"
+    );
+    let done = done("saved", &text, "units");
+    // Two units of one input have four weights.
+    assert_eq!(done.found.choice.columns.len(), 4);
+    let folder = folder("saved-out");
+    let saved = compiling::saved(PathBuf::new());
+    out::write(&folder, &done.compiled.manifest, &done.result, saved).unwrap();
+    let (_, read) = out::read(&folder).unwrap();
+    let context = Context::new(Arc::new(Pool::new(1)), 1);
+    for (infer, outcome) in done.compiled.manifest.infers.iter().zip(&done.result.outcomes) {
+        let dataset = &outcome.dataset;
+        let again = predict(
+            infer,
+            &dataset.preparation,
+            (&read[&outcome.name], folder.as_path()),
+            dataset.train.clone(),
+            &context,
+        )
+        .unwrap();
+        let same = again.iter().zip(&outcome.predictions);
+        same.for_each(|(again, first)| {
+            assert_eq!(format!("{again:?}"), format!("{first:?}"), "{}", infer.name)
+        });
+    }
+}
+
+/// A finished infer of a run that is continued is not trained again.
+#[test]
+fn a_run_goes_on() {
+    let compiled = compiled(
+        "resumed",
+        &format!("{LINE}infer c = collapsed(M, d) {{ weights = 1, {FAR} }}\n"),
+    );
+    let folder = folder("resumed-out");
+    let with = |resumes: bool| {
+        let fingerprint = Fingerprint::of(&compiled.manifest).unwrap();
+        let checkpoint = Checkpoint::open(&folder, &fingerprint, resumes).unwrap();
+        let options = Options {
+            checkpoint,
+            ..Options::new(1)
+        };
+        run(&compiled.manifest, &options).unwrap()
+    };
+    let (first, again) = (with(false), with(true));
+    let metrics = |result: &RunResult| format!("{:?}", result.outcomes[0].splits[0].metrics);
+    assert_eq!(metrics(&first), metrics(&again));
+}
