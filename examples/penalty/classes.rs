@@ -47,12 +47,11 @@ fn bins(done: &Done, name: &str) -> Result<Vec<(f64, f64, f64)>, String> {
 ///
 /// # Errors
 /// What is wrong, as text.
-pub fn reliability(infers: &[&str], settings: Vec<String>) -> Result<String, String> {
+pub fn reliability(infers: &[&str], wish: Wish) -> Result<String, String> {
     let done = Wish {
         program: "penalty/digits.bnn",
         only: infers.iter().map(|infer| (*infer).to_owned()).collect(),
-        settings,
-        ..Wish::default()
+        ..wish
     };
     let done = done.run()?;
     let axis = |label: &str| Axis::between(label, -0.02, 1.02);

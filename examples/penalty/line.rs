@@ -78,12 +78,11 @@ fn quantiles([a, b]: &[Vec<f64>; 2], x: &[f64]) -> [Vec<f64>; 2] {
 ///
 /// # Errors
 /// What is wrong, as text.
-pub fn bands(settings: Vec<String>) -> Result<String, String> {
+pub fn bands(wish: Wish) -> Result<String, String> {
     let done = Wish {
         program: "penalty/penalty.bnn",
         only: ["naive", "penalised", "mean"].map(str::to_owned).to_vec(),
-        settings,
-        ..Wish::default()
+        ..wish
     };
     let done = done.run()?;
     let data = rows(&done, "penalised")?;
@@ -126,7 +125,7 @@ pub fn bands(settings: Vec<String>) -> Result<String, String> {
 ///
 /// # Errors
 /// What is wrong, as text.
-pub fn steps(settings: Vec<String>) -> Result<String, String> {
+pub fn steps(wish: Wish) -> Result<String, String> {
     let powers: Vec<f64> = (0..=10).map(|at| f64::from(at) / 2.0 - 6.0).collect();
     let curves = [
         ("langevin", "other", "SGLD"),
@@ -153,8 +152,8 @@ pub fn steps(settings: Vec<String>) -> Result<String, String> {
             let done = Wish {
                 program: "penalty/steps.bnn",
                 only: vec![infer.to_owned()],
-                settings: [settings.clone(), vec![option]].concat(),
-                ..Wish::default()
+                settings: [wish.settings.clone(), vec![option]].concat(),
+                ..wish.clone()
             };
             let spread = match done.run() {
                 Ok(done) => Law::of(&rows(&done, infer)?).spread(&draws(&done, infer)?),

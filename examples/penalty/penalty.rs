@@ -2,14 +2,17 @@
 //!
 //! `line` is the posterior of a line from batches of two rows; `steps` how two samplers depend on their step; `wave INFER EXACT` a
 //! predictive band beside that of another infer, and `reliability INFER ..` how often targets lie in their intervals, both of
-//! `wave.bnn`; `digits INFER ..` how often classes are right, of `digits.bnn`. Options: `--svg FILE`, and `--set INFER.OPTION=VALUE` as of `bnnc run`.
+//! `wave.bnn`; `digits INFER ..` how often classes are right, of `digits.bnn`. Options: `--svg FILE`, `--data NAME=PATH` and `--set ITEM.OPTION=VALUE` as of
+//! `bnnc run`.
 
 mod classes;
 mod line;
+#[allow(dead_code, reason = "no word is a count")]
 #[path = "../runs.rs"]
 mod runs;
 mod wave;
 
+use runs::show;
 use std::process::ExitCode;
 
 /// The colours that no report has: orange and green of the palette of Okabe and Ito.
@@ -20,40 +23,19 @@ const COLOURS: &str = ".plot path.other90, .plot .other90 { fill: #d55e00; fill-
                        @media screen and (prefers-color-scheme: dark) { .plot .exact { stroke: #fff; } }\n</style>";
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            eprintln!("error: {why}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run() -> Result<(), String> {
-    let (mut words, mut settings, mut svg) = (Vec::new(), Vec::new(), None);
-    let mut arguments = std::env::args().skip(1);
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--svg" => svg = arguments.next(),
-            "--set" => settings.extend(arguments.next()),
-            _ => words.push(argument),
-        }
-    }
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let picture = match words[..] {
-        ["line"] => line::bands(settings)?,
-        ["steps"] => line::steps(settings)?,
-        ["wave", infer, exact] => wave::band(infer, exact, settings)?,
-        ["reliability", ref infers @ ..] if !infers.is_empty() => wave::reliability(infers, settings)?,
-        ["digits", ref infers @ ..] if !infers.is_empty() => classes::reliability(infers, settings)?,
-        _ => {
-            let known = "`line`, `steps`, `wave INFER EXACT`, `reliability INFER ..` or `digits INFER ..`";
-            return Err(format!("what? {known}"));
-        }
-    };
-    let picture = bnnc_run::report::svg::standalone(&picture).replacen("</style>", COLOURS, 1);
-    match svg {
-        Some(path) => std::fs::write(&path, picture).map_err(|error| format!("{path}: {error}")),
-        None => Ok(()),
-    }
+    show(|words, wish| {
+        let picture = match *words {
+            ["line"] => line::bands(wish)?,
+            ["steps"] => line::steps(wish)?,
+            ["wave", infer, exact] => wave::band(infer, exact, wish)?,
+            ["reliability", ref infers @ ..] if !infers.is_empty() => wave::reliability(infers, wish)?,
+            ["digits", ref infers @ ..] if !infers.is_empty() => classes::reliability(infers, wish)?,
+            _ => {
+                let known =
+                    "`line`, `steps`, `wave INFER EXACT`, `reliability INFER ..` or `digits INFER ..`";
+                return Err(format!("what? {known}"));
+            }
+        };
+        Ok(bnnc_run::report::svg::standalone(&picture).replacen("</style>", COLOURS, 1))
+    })
 }

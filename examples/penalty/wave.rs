@@ -8,12 +8,11 @@ use bnnc_run::report::svg::{Axis, Plot, Swatch};
 /// The classes of curves, in turn.
 const CLASSES: [&str; 4] = ["mean", "other", "third", "exact"];
 
-fn run(infers: &[&str], settings: Vec<String>) -> Result<Done, String> {
+fn run(infers: &[&str], wish: Wish) -> Result<Done, String> {
     Wish {
         program: "penalty/wave.bnn",
         only: infers.iter().map(|infer| (*infer).to_owned()).collect(),
-        settings,
-        ..Wish::default()
+        ..wish
     }
     .run()
 }
@@ -28,8 +27,8 @@ fn of_rows(done: &Done, name: &str) -> Result<Forecast, String> {
 ///
 /// # Errors
 /// What is wrong, as text.
-pub fn band(name: &str, exact: &str, settings: Vec<String>) -> Result<String, String> {
-    let done = run(&[name, exact], settings)?;
+pub fn band(name: &str, exact: &str, wish: Wish) -> Result<String, String> {
+    let done = run(&[name, exact], wish)?;
     let (infer, outcome) = done.infer(name)?;
     let train = &outcome.dataset.train;
     let column = |name: &str| train.original(name).map_err(|found| found.message);
@@ -66,8 +65,8 @@ pub fn band(name: &str, exact: &str, settings: Vec<String>) -> Result<String, St
 ///
 /// # Errors
 /// What is wrong, as text.
-pub fn reliability(infers: &[&str], settings: Vec<String>) -> Result<String, String> {
-    let done = run(infers, settings)?;
+pub fn reliability(infers: &[&str], wish: Wish) -> Result<String, String> {
+    let done = run(infers, wish)?;
     let axis = |label: &str| Axis::between(label, -0.02, 1.02);
     let mut plot = Plot::new(
         "Reliability of intervals, test rows",
