@@ -204,7 +204,7 @@ fn batches_add_up() {
         let shares_noise = |infer: &&Infer| {
             let by_row =
                 |likelihood: &str| likelihood.starts_with("local") || likelihood.starts_with("flipout");
-            let method = bnnc_abi::method::lookup(&infer.method);
+            let method = bnnc_abi::method::lookup(infer.method);
             let is_masked = method.is_some_and(|method| method.finds == Finds::Masked);
             !is_masked && !infer.reports.iter().any(|site| by_row(&site.likelihood))
         };

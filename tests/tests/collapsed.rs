@@ -685,11 +685,11 @@ fn draws_from_the_box() {
     let done = done("drawn", &text, "c");
     assert_eq!(done.predictive.draws, 2000);
     let (outgoing, offsets) = (done.site("out.w"), done.site("out.b"));
-    for row in 0..X.len() {
+    for (row, x) in X.iter().enumerate() {
         let mut all = Vec::new();
         for w in midpoints(done.range("hidden.w", 0), 100) {
             for b in midpoints(done.range("hidden.b", 0), 100) {
-                let unit = (w * X[row] + b).tanh();
+                let unit = (w * x + b).tanh();
                 all.extend(outgoing.iter().zip(&offsets).map(|(v, c)| v[0] * unit + c[0]));
             }
         }

@@ -17,7 +17,7 @@ use bnnc_rewrite::methods::laplace::choice::Over;
 
 /// The radius of the triangle that is closest to the standard normal density in mean square, as `bnnc_wmi::head::ALPHA_L2`; the compiler
 /// does not see the runtime.
-const ALPHA_L2: f64 = 2.297_003_764_578_612_9;
+const ALPHA_L2: f64 = 2.297_003_764_578_613;
 
 impl Compilation<'_> {
     /// The programs of an infer that integrates over some weights, between iterates.

@@ -312,7 +312,15 @@ fn predicting(infer: &Infer, program: &Artifact, rows: usize, draws: usize) -> u
     let block: u64 = outputs
         .map(|id| NUMBER * plan.buffers[id].shape.count(&block) as u64)
         .sum();
-    machine(program, &sizes) + feed(infer, program, rows) + block + rows as u64 * 4
+    // The states of the draws of one call.
+    let per_draw = infer.per_draw();
+    let drawn = infer
+        .states
+        .iter()
+        .filter(|state| per_draw.contains(&&*state.name));
+    let drawn: usize = drawn.map(|state| state.shape.count(&Sizes::default())).sum();
+    let chosen = NUMBER * (drawn * sizes.get(Symbol::Draws)) as u64;
+    machine(program, &sizes) + feed(infer, program, rows) + block + chosen + rows as u64 * 4
 }
 
 /// The ranking of the weights, then predictions with their masks.

@@ -102,6 +102,7 @@ impl Drawn {
     fn choose(&mut self, draws: Range<usize>, all: usize) {
         let held = self.values.len() / self.width.max(1);
         self.chosen.clear();
+        self.chosen.reserve_exact(draws.len() * self.width);
         for draw in draws {
             let at = draw * held / all.max(1) * self.width;
             self.chosen.extend_from_slice(&self.values[at..at + self.width]);

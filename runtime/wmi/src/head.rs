@@ -81,7 +81,7 @@ pub struct Ridge {
     pub segments: Vec<Segment>,
 }
 
-/// The noise of an observation.
+/// The noise of an observation. A negative or undefined spread counts as none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Noise {
     /// A Normal around 0; exact.

@@ -87,7 +87,10 @@ fn json(text: &str) -> Result<Vec<Problem>, Flaw> {
             )
         })?;
         if parts.is_empty() {
-            return Err(Flaw::problem(list.at, "expected an instance in the list, found none"));
+            return Err(Flaw::problem(
+                list.at,
+                "expected an instance in the list, found none",
+            ));
         }
         return parts.iter().map(instance::read).collect();
     }

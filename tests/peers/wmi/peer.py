@@ -97,8 +97,12 @@ def wmpy(reader):
     from wmpy.integration import LattEIntegrator
     from wmpy.solvers import WMISolver
 
+    weight = reader.weight
+    if weight.is_constant():
+        # wmpy fails on a weight without variables.
+        weight = smt.Plus(weight, smt.Times(smt.Real(0), reader.reals[0][0]))
     started = time.perf_counter()
-    solver = WMISolver(TotalEnumerator(reader.support, reader.weight), integrator=LattEIntegrator())
+    solver = WMISolver(TotalEnumerator(reader.support, weight), integrator=LattEIntegrator())
     result = solver.compute(smt.Bool(True), [symbol for symbol, *_ in reader.reals])
     return float(result["wmi"]), time.perf_counter() - started
 

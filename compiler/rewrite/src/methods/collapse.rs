@@ -95,8 +95,7 @@ pub fn collapse(
     };
     let parts = located(&all, &observed, over);
     let chosen = choice::chosen(&parts, over)?;
-    let scale_moves = |plan: &&Plan<'_>| moves_scale(&all, &observed, plan);
-    let held = chosen.iter().any(|plan| scale_moves(&plan));
+    let held = chosen.iter().any(|plan| moves_scale(&all, &observed, plan));
     let names: Vec<String> = chosen.iter().map(|plan| state(plan)).collect();
     let found = match pieces::pieces(&observed.location, &names, context)? {
         Ok(found) => found,

@@ -182,13 +182,16 @@ fn few(left: &[Product], right: &[Product]) -> Option<Vec<Product>> {
     (left.len() * right.len() <= MANY).then(|| products(left, right))
 }
 
+/// Finds the products in a value whose axes have such letters.
+pub type Finder<'a> = dyn FnMut(Value, &[char]) -> Option<Vec<Product>> + 'a;
+
 /// What a sign, a sum or an order of axes makes of the products that `part` finds in its operands; the outer `None` where `value` is none
 /// of these.
 pub fn of_linear(
     builder: &Builder,
     value: Value,
     letters: &[char],
-    part: &mut dyn FnMut(Value, &[char]) -> Option<Vec<Product>>,
+    part: &mut Finder<'_>,
 ) -> Option<Option<Vec<Product>>> {
     let times = |terms: Vec<Product>, sign: f64| terms.into_iter().map(move |term| term.scaled(sign));
     if let Some(source) = operand(builder, value, &ops::neg::NEG) {

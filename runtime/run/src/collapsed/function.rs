@@ -257,8 +257,9 @@ mod tests {
         }
     }
 
-    /// What a program says of one row at a point: `value(w)` and its slope, kinks with theirs.
-    type At = fn(&[f64]) -> (f64, [f64; 4], Vec<(f64, [f64; 4])>);
+    /// What a program says of one row at a point: the value and its slope, kinks with theirs.
+    type Said = (f64, [f64; 4], Vec<(f64, [f64; 4])>);
+    type At = fn(&[f64]) -> Said;
 
     fn block(at: At, point: &[f64]) -> Block {
         let (value, slope, kinks) = at(point);
@@ -322,7 +323,7 @@ mod tests {
     ];
 
     /// `1 + 2 relu(w0 - w1 / 2 + 0.1) - relu(-w2) + 0.3 w3`, and a kink twice.
-    fn apart(w: &[f64]) -> (f64, [f64; 4], Vec<(f64, [f64; 4])>) {
+    fn apart(w: &[f64]) -> Said {
         let (one, two) = (w[0] - 0.5 * w[1] + 0.1, -w[2]);
         let (a, b) = (f64::from(one > 0.0), f64::from(two > 0.0));
         let value = 1.0 + 2.0 * one.max(0.0) - two.max(0.0) + 0.3 * w[3];

@@ -141,7 +141,8 @@ impl Cells {
         cutter.cut_all(cube, most, &mut cells).ok_or(error)?;
         let mass = cells.measure.mass();
         // What is taken to be on a cut may be off it by the tolerance.
-        if !((mass - 1.0).abs() < LOST.max(100.0 * tolerance)) {
+        let lost = (mass - 1.0).abs();
+        if lost.is_nan() || lost > LOST.max(100.0 * tolerance) {
             return Err(NoCells::Lost { mass });
         }
         cells.measure = cells.measure.gathered().scaled(1.0 / mass);

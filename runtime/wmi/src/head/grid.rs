@@ -31,9 +31,7 @@ pub fn sum(laws: &[Measure], widths: &[f64]) -> Measure {
         .map(|&width| Measure::point(Twofold::default()).plus_uniform(width));
     let laws: Vec<Measure> = laws.iter().cloned().chain(uniforms).collect();
     let origins: Vec<Twofold> = laws.iter().map(origin).collect();
-    let origin = origins
-        .iter()
-        .fold(Twofold::default(), |sum, &next| sum + next);
+    let origin = origins.iter().fold(Twofold::default(), |sum, &next| sum + next);
     let (low, high) = reach(&laws, &origins);
     let step = (high - low) / (POSITIONS - 16) as f64;
     if !(step > 0.0 && step.is_finite()) {
@@ -59,7 +57,10 @@ pub fn sum(laws: &[Measure], widths: &[f64]) -> Measure {
         .collect();
     let mut law = lines(&masses, origin + Twofold::from(first * step), step, 1.0 - atom);
     if atom > 0.0 {
-        law.atoms.push(Atom { at: origin, mass: atom });
+        law.atoms.push(Atom {
+            at: origin,
+            mass: atom,
+        });
     }
     let spread = law.moments().1.sqrt();
     let rounding: f64 = laws.iter().map(|law| law.accuracy).sum();
@@ -103,7 +104,7 @@ fn reach(laws: &[Measure], origins: &[Twofold]) -> (f64, f64) {
         ..Summands::default()
     };
     let here = all.cumulant(0.0);
-    if !(here.variance > 0.0) {
+    if here.variance.is_nan() || here.variance <= 0.0 {
         return (from, to);
     }
     let low = from.max(here.mean - all.reach(0.0, &here, -1.0, CUT));

@@ -63,8 +63,9 @@ impl Kernel {
 
 impl Law {
     /// The law of a head and its noise. Units that interval bounds decide are linear; the others are
-    /// independent of each other, and their laws (mass at 0 and a spline) are convolved, exactly where
-    /// that is little work and by their characteristic functions else.
+    /// independent of each other, and their laws (mass at 0 and a spline) are convolved: exactly where
+    /// that is little work, by their characteristic functions where these fall soon, and on a grid else
+    /// ([`super::grid::sum`]), so that the work is bounded. Mean and variance are of the exact law always.
     pub fn new(head: &Head, noise: Noise) -> Law {
         let kernel = Kernel::new(noise);
         let mut linear = Linear::new(head.offset, &head.terms, 1.0);
@@ -156,8 +157,9 @@ impl Law {
         self.variance
     }
 
-    /// The density at `y` and a bound on its error: of the series what is cut off and aliased and a
-    /// bound on rounding; of pieces a bound on rounding, all their terms being of one sign.
+    /// The density at `y` and an estimate of its error: of the series what is cut off and aliased and
+    /// rounding; of pieces rounding, all their terms being of one sign; of what was interpolated, made
+    /// masses or held on a grid the size of that error, which is not proven.
     pub fn density_with_error(&self, y: f64) -> (f64, f64) {
         let density = self.density(y);
         (

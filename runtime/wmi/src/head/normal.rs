@@ -88,10 +88,7 @@ impl Measure {
             let (left, right) = ((position - piece.start).value(), (piece.end - position).value());
             exponent((-left).max(-right).max(0.0), piece.mass())
         });
-        atoms
-            .chain(pieces)
-            .flatten()
-            .fold(f64::MIN, f64::max)
+        atoms.chain(pieces).flatten().fold(f64::MIN, f64::max)
     }
 
     /// The probability that the sum with an independent `Normal(0, sd)` is at most `position`.

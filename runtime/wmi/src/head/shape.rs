@@ -1,8 +1,8 @@
 //! The law of a sum of independent uniforms and a Normal, in the representation that is cheapest for
 //! its widths.
 
-use super::blend::Blend;
 use super::bernstein::MOST_DEGREE;
+use super::blend::Blend;
 use super::cumulant::{Mass, Summands};
 use super::grid;
 use super::measure::Measure;
@@ -72,7 +72,8 @@ impl Shape {
             .filter_map(|wide| Some((wide, cost(&widths, wide, sd, (!single).then_some(knots))?)))
             .min_by(|a, b| a.1.total_cmp(&b.1));
         let degree = base.pieces.iter().map(|piece| piece.degree()).max().unwrap_or(0);
-        let many = pieces(&widths).max(1.0) * knots as f64 > MOST_PIECES || degree + widths.len() > MOST_DEGREE;
+        let many =
+            pieces(&widths).max(1.0) * knots as f64 > MOST_PIECES || degree + widths.len() > MOST_DEGREE;
         if best.is_none() && many {
             return Shape::smoothed(grid::sum(&[base], &widths), sd);
         }
@@ -123,7 +124,7 @@ impl Shape {
     pub fn smoothed(base: Measure, sd: f64) -> Shape {
         if sd > 0.0 && base.pieces.len() > MANY {
             let centre = Twofold::from(base.moments().0);
-            if let Some((_, series)) = series(&[base.clone()], &[centre], (&[], sd), MOST_INNER) {
+            if let Some((_, series)) = series(std::slice::from_ref(&base), &[centre], (&[], sd), MOST_INNER) {
                 return Shape::Tabulated {
                     accuracy: base.accuracy + QUADRATURE,
                     measure: base,

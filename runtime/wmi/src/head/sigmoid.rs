@@ -20,6 +20,8 @@ const MOST_EXACT: usize = 4;
 const SHORT: usize = 2000;
 /// Uniforms whose exact spline is used where the series is long.
 const MOST_EXACT_LONG: usize = 9;
+/// Panels over a whole law, at most; a wider law is integrated where the logistic function bends only.
+const MOST_PANELS: f64 = 2000.0;
 /// Beyond this the logistic function is 1 in `f64`.
 const SATURATED: f64 = 38.0;
 /// What is this far below the largest logit, or below saturation, adds nothing to a mean in `f64` but where
@@ -89,6 +91,9 @@ fn tilted_mean(form: &Linear) -> Option<f64> {
     let series = Series::new(&summands, theta)?;
     let centre = middle + series.centre;
     let count = (series.period() / series.spread().min(2.0)).ceil();
+    if count > MOST_PANELS {
+        return None;
+    }
     let panel = series.period() / count;
     let term = |x: f64| series.density(x) * (series.log_scale - theta * x).exp() * sigmoid(centre + x);
     let on = |index: usize| {

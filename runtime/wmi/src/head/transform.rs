@@ -248,7 +248,10 @@ fn resolution(piece: &Piece, length: f64, extra: usize) -> (f64, usize) {
         part if part < 0.3 => 6,
         _ => extra,
     };
-    (part.ceil().max(1.0), nodes_for_degree(piece.degree()) + extra.min(fewer))
+    (
+        part.ceil().max(1.0),
+        nodes_for_degree(piece.degree()) + extra.min(fewer),
+    )
 }
 
 /// Nodes of an interpolated panel.

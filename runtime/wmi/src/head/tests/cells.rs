@@ -152,8 +152,16 @@ fn many_cells() {
 #[test]
 fn too_many_weights() {
     let layers = [(vec![vec![1.0; 9]], vec![0.1])];
-    let found = Cells::new(&mut network(&layers, &[1.0], 0.0), &[-1.0; 9], &[1.0; 9], usize::MAX);
-    assert!(matches!(found, Err(NoCells::TooMany { dimension: 9, .. })), "{found:?}");
+    let found = Cells::new(
+        &mut network(&layers, &[1.0], 0.0),
+        &[-1.0; 9],
+        &[1.0; 9],
+        usize::MAX,
+    );
+    assert!(
+        matches!(found, Err(NoCells::TooMany { dimension: 9, .. })),
+        "{found:?}"
+    );
 }
 
 /// Kinks of one place with noise of `f32`: with a tolerance above the noise they are one, and no mass is lost.

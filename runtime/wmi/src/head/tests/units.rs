@@ -146,7 +146,10 @@ fn a_narrow_unit_far_out() {
         bias: 1e6,
         terms: vec![term(1.0, -1e-11, 1e-11); 12],
     };
-    let crossed = Unit { bias: 0.0, ..unit.clone() };
+    let crossed = Unit {
+        bias: 0.0,
+        ..unit.clone()
+    };
     let law = Law::new(&units(0.0, &[unit, crossed]), Noise::Normal { sd: 0.1 });
     close(law.mean(), 1e6, 1e-14);
     let far = crate::head::unit::Linear::new(1e6, &[term(1.0, -1e-12, 1e-12); 12], 1.0);
@@ -159,9 +162,15 @@ fn a_narrow_unit_far_out() {
 fn a_light_atom_is_nearest() {
     use crate::head::measure::{Atom, Measure};
     use crate::head::twofold::Twofold;
-    let at = |at: f64, mass: f64| Atom { at: Twofold::from(at), mass };
+    let at = |at: f64, mass: f64| Atom {
+        at: Twofold::from(at),
+        mass,
+    };
     let uniform = Measure::uniforms(Twofold::default(), &[1.0]);
-    let mixed = Measure { atoms: vec![at(11.0, 1e-200)], ..uniform.clone() };
+    let mixed = Measure {
+        atoms: vec![at(11.0, 1e-200)],
+        ..uniform.clone()
+    };
     let (got, want) = (
         mixed.smoothed_log_density(Twofold::from(11.0), 1.0),
         uniform.smoothed_log_density(Twofold::from(11.0), 1.0),
