@@ -145,7 +145,7 @@ fn texts_that_are_no_problems() {
 }
 
 #[test]
-fn formulas_and_terms_that_are_none() {
+fn formulas_that_are_none() {
     let formula = |formula: &str| instance(formula, "\"1\"");
     assert_refused(
         &formula("[\"<=\", \"x\", true]"),
@@ -190,6 +190,10 @@ fn formulas_and_terms_that_are_none() {
         (2, 7),
         "a linear term",
     );
+}
+
+#[test]
+fn terms_that_are_none() {
     let weight = |weight: &str| instance("true", weight);
     assert_refused(
         &weight("[\"/\", \"x\", \"y\"]"),
@@ -223,6 +227,11 @@ fn formulas_and_terms_that_are_none() {
         "a whole exponent",
     );
     assert_refused(&weight("[\"+\"]"), "E0702", (3, 1), "at least one term");
+}
+
+#[test]
+fn names_that_are_near() {
+    let formula = |formula: &str| instance(formula, "\"1\"");
     let help = &refused(&formula("[\"and\", [\"<=\", \"xx\", \"1\"]]")).help;
     assert_eq!(help.as_slice(), ["did you mean `x`?"]);
     // Among names that are equally near, the first in the alphabet, every time.
