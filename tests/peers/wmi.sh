@@ -8,30 +8,13 @@
 # without what pywmi asks for, since its list cannot be installed; the others come from PyPI.
 set -euo pipefail
 
-python=
-arguments=()
-while [ $# -gt 0 ]; do
-  case $1 in
-    --python) python=$2; shift 2 ;;
-    *) arguments+=("$1"); shift ;;
-  esac
-done
-
 here=$(cd "$(dirname "$0")" && pwd)
-target=${CARGO_TARGET_DIR:-$here/../../target}
-if [ -z "$python" ]; then
-  python=$target/peers/wmi/bin/python
-  if [ ! -x "$python" ]; then
-    python3 -m venv "$target/peers/wmi"
-    "$python" -m pip install -q 'passagemath-latte-4ti2==10.8.13' passagemath-cddlib 'pysmt>=0.9.7.dev333' 'z3-solver==5.4.0.0' 'sympy==1.14.0' \
-      numpy scipy networkx matplotlib graphviz tabulate polytope antlr4-python3-runtime sortedcollections deprecated pysdd
-    "$python" -m pip install -q --no-deps "${WMPY:-git+https://github.com/unitn-sml/wmpy@80282a9}" \
-      "${PYWMI:-git+https://github.com/weighted-model-integration/pywmi@727ba1b}"
-  fi
-fi
-if [ -z "${BNNC:-}" ]; then
-  (cd "$here/../.." && cargo build --release -q -p bnnc)
-  BNNC=$target/release/bnnc
-fi
-export PYTHONDONTWRITEBYTECODE=1
+name=wmi
+packages() {
+  "$python" -m pip install -q 'passagemath-latte-4ti2==10.8.13' passagemath-cddlib 'pysmt>=0.9.7.dev333' 'z3-solver==5.4.0.0' 'sympy==1.14.0' \
+    numpy scipy networkx matplotlib graphviz tabulate polytope antlr4-python3-runtime sortedcollections deprecated pysdd
+  "$python" -m pip install -q --no-deps "${WMPY:-git+https://github.com/unitn-sml/wmpy@80282a9}" \
+    "${PYWMI:-git+https://github.com/weighted-model-integration/pywmi@727ba1b}"
+}
+. "$here/start.sh"
 exec "$python" "$here/wmi/compare.py" --bnnc "$BNNC" ${arguments[@]+"${arguments[@]}"}

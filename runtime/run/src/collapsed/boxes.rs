@@ -107,15 +107,6 @@ impl Boxes {
         let size = self.columns.len();
         iterate * size..(iterate + 1) * size
     }
-
-    /// How many different iterates there are, as far as these weights tell; counting ends at 2.
-    pub fn distinct(&self) -> usize {
-        match self.columns.is_empty() {
-            true => self.iterates.min(1),
-            // A box that is no point has two ends.
-            false => 2,
-        }
-    }
 }
 
 /// The ends of the box of a weight.
