@@ -91,3 +91,31 @@ pub fn live(kernel: &Kernel) -> Vec<bool> {
     }
     live
 }
+
+/// Every number that a kernel mentions: its trip counts, and those of loads, noise and outputs.
+pub fn sizes(kernel: &Kernel) -> Vec<Size> {
+    let access = |access: &Access| {
+        let computed = access.dynamic.iter();
+        let computed = computed.flat_map(|dynamic| [dynamic.stride, dynamic.limit]);
+        access
+            .strides
+            .iter()
+            .copied()
+            .chain([access.offset])
+            .chain(computed)
+            .collect::<Vec<Size>>()
+    };
+    let mut sizes = kernel.dims.clone();
+    for inst in kernel.body.iter() {
+        match &inst.op {
+            InstOp::Load(load) => sizes.extend(access(load)),
+            InstOp::Noise {
+                key, offset, strides, ..
+            } => sizes.extend(strides.iter().chain([key, offset])),
+            InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) => {}
+        }
+    }
+    let outputs = kernel.outputs.iter();
+    sizes.extend(outputs.flat_map(|output| access(&output.access)));
+    sizes
+}
