@@ -1,15 +1,16 @@
 //! Calls of runtime primitives, on one element or on a block.
 
 use crate::access::{LINE, SINGLE_BYTES};
+use crate::approximation::Approximation;
 use crate::func::Emitter;
-use crate::schedule::{Schedule, is_called};
+use crate::schedule::Schedule;
 use crate::text::{Type, Value, commas};
-use bnnc_abi::symbols;
+use bnnc_abi::symbols::{self, NoiseKind};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
-use bnnc_base::scalar::Scalar;
 use bnnc_loops::analysis::staging::BLOCK;
-use bnnc_loops::ir::{InstId, InstOp, Kernel};
+use bnnc_loops::ir::{InstId, InstOp};
+use std::collections::BTreeMap;
 
 /// The runtime function that an instruction calls, and the types of its parameters.
 fn callee(op: &InstOp, precision: Precision) -> Option<(String, Vec<Type>)> {
@@ -26,22 +27,6 @@ fn callee(op: &InstOp, precision: Precision) -> Option<(String, Vec<Type>)> {
         }
         InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => None,
     }
-}
-
-/// The runtime functions that a kernel calls: their symbols and declarations.
-pub(crate) fn callees(kernel: &Kernel, schedule: &Schedule, precision: Precision) -> Vec<(String, String)> {
-    let called = kernel
-        .body
-        .ids()
-        .filter(|id| schedule.live[id.index()] && is_called(&kernel.body[*id]));
-    let callee = |id: InstId| callee(&kernel.body[id].op, precision);
-    called
-        .filter_map(callee)
-        .map(|(symbol, parameters)| {
-            let declaration = format!("llvm.func @{symbol}({})", commas(parameters));
-            (symbol, declaration)
-        })
-        .collect()
 }
 
 /// Scratch memory of one invocation.
@@ -107,8 +92,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Calls a scalar operation on one element.
-    pub fn call_once(&mut self, scalar: Scalar, operands: &[Value]) -> Value {
+    /// A called scalar operation on one element.
+    pub fn call_once(&mut self, op: &InstOp, operands: &[Value]) -> Value {
         let mut arguments = vec![self.scratch];
         for (at, operand) in operands.iter().enumerate() {
             let address = self.text.skip(self.scratch, LINE * (at + 1));
@@ -116,19 +101,59 @@ impl Emitter<'_> {
             arguments.push(address);
         }
         arguments.push(self.text.long(1));
-        let op = InstOp::Apply(scalar, vec![InstId(0); operands.len()]);
-        self.call(&op, &arguments);
+        self.call(op, &arguments);
         self.single_result()
     }
 
     /// One element of a noise stream.
     pub fn noise_once(&mut self, id: InstId, coordinates: [Value; 3], shape: Option<Value>) -> Value {
-        let one = self.text.long(1);
-        if let Some(shape) = shape {
-            self.text.store(shape, self.scratch, "");
+        let InstOp::Noise { kind, .. } = &self.source.kernel.body[id].op else {
+            unreachable!("{id} is noise")
+        };
+        match (kind, shape) {
+            (NoiseKind::Gamma, shape) => {
+                let one = self.text.long(1);
+                if let Some(shape) = shape {
+                    self.text.store(shape, self.scratch, "");
+                }
+                self.noise(id, (self.scratch, self.scratch, one), coordinates);
+                self.single_result()
+            }
+            (NoiseKind::Uniform | NoiseKind::Normal, _) => self.noise_inline(id, *kind, coordinates),
         }
-        self.noise(id, (self.scratch, self.scratch, one), coordinates);
-        self.single_result()
+    }
+
+    /// One element of a stream whose law is arithmetic.
+    fn noise_inline(&mut self, id: InstId, kind: NoiseKind, coordinates: [Value; 3]) -> Value {
+        let (key, element) = self.key_and_element(id);
+        let half = |emitter: &mut Self, long: Value, bits: i64| {
+            let bits = emitter.text.long(bits);
+            let shifted = emitter.text.alike("arith.shrui", &[long, bits]);
+            emitter.text.convert("arith.trunci", shifted, Type::Int)
+        };
+        let (low, high) = (half(self, key, 0), half(self, key, 32));
+        let block = half(self, element, 2);
+        let three = self.text.long(3);
+        let lane = self.text.alike("arith.andi", &[element, three]);
+        let lane = self.text.convert("arith.trunci", lane, Type::Int);
+        let [draw, example, step] = coordinates;
+        let inputs = [low, high, block, draw, example, step, lane];
+        self.inlined(Approximation::Noise(kind), &inputs)
+    }
+
+    /// A function that the module defines.
+    pub fn inlined(&mut self, function: Approximation, operands: &[Value]) -> Value {
+        if !self.needs.approximations.contains(&function) {
+            self.needs.approximations.push(function);
+        }
+        let precision = self.source.precision;
+        let types = commas(operands.iter().map(|operand| operand.ty));
+        let real = Type::Real(precision);
+        let (symbol, operands) = (function.symbol(precision), commas(operands));
+        self.text.value(
+            real,
+            format_args!("llvm.call @{symbol}({operands}) : ({types}) -> {real}"),
+        )
     }
 
     fn single_result(&mut self) -> Value {
@@ -136,17 +161,20 @@ impl Emitter<'_> {
             .load(Type::Real(self.source.precision), self.scratch, "")
     }
 
-    fn noise(&mut self, id: InstId, (out, shapes, count): (Value, Value, Value), coordinates: [Value; 3]) {
-        let op = &self.source.kernel.body[id].op;
+    fn key_and_element(&mut self, id: InstId) -> (Value, Value) {
         let InstOp::Noise {
             key, offset, strides, ..
-        } = op
+        } = &self.source.kernel.body[id].op
         else {
             unreachable!("{id} is noise")
         };
-        let key = self.size(*key);
-        let first = self.linear(*offset, strides);
+        (self.size(*key), self.linear(*offset, strides))
+    }
+
+    fn noise(&mut self, id: InstId, (out, shapes, count): (Value, Value, Value), coordinates: [Value; 3]) {
+        let (key, first) = self.key_and_element(id);
         let [draw, example, step] = coordinates;
+        let op = &self.source.kernel.body[id].op;
         self.call(op, &[out, shapes, count, key, first, draw, example, step]);
     }
 
@@ -154,10 +182,24 @@ impl Emitter<'_> {
         let Some((symbol, parameters)) = callee(op, self.source.precision) else {
             unreachable!("only calls are called")
         };
+        let parameters = commas(parameters);
+        let (arguments, name) = (commas(arguments), &self.source.kernel.name);
         self.text.line(format_args!(
-            "llvm.call @{symbol}({}) : ({}) -> ()",
-            commas(arguments),
-            commas(parameters)
+            "llvm.call @{symbol}({arguments}) : ({parameters}) -> ()"
         ));
+        let declaration = format!("llvm.func @{symbol}({parameters})");
+        self.needs
+            .runtime
+            .entry(symbol)
+            .or_insert_with(|| (declaration, name.clone()));
     }
+}
+
+/// Functions that kernels use.
+#[derive(Default)]
+pub(crate) struct Needs {
+    /// Those of the runtime, by symbol: the declaration, and the name of a kernel that calls it.
+    pub runtime: BTreeMap<String, (String, String)>,
+    /// Those to be inlined.
+    pub approximations: Vec<Approximation>,
 }

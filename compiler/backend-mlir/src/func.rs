@@ -1,5 +1,7 @@
 //! One kernel as a function: its arguments, its loops, and what is computed between them.
 
+use crate::approximation::{Approximation, is_inlined};
+use crate::call::Needs;
 use crate::scalar;
 use crate::schedule::{Schedule, is_called};
 use crate::text::{Text, Type, Value, commas};
@@ -40,6 +42,8 @@ pub(crate) struct Emitter<'a> {
     pub bases: Vec<Value>,
     /// Scratch memory of this invocation.
     pub scratch: Value,
+    /// The functions it uses.
+    pub needs: &'a mut Needs,
     range: (Value, Value),
     ints: Vec<Option<Value>>,
 }
@@ -49,7 +53,7 @@ pub(crate) type Body<'b, 'a> = &'b mut dyn FnMut(&mut Emitter<'a>, Value);
 
 impl<'a> Emitter<'a> {
     /// Writes the function `name`.
-    pub fn emit(source: &'a Source<'a>, text: &'a mut Text, name: &str) {
+    pub fn emit(source: &'a Source<'a>, (text, needs): (&'a mut Text, &'a mut Needs), name: &str) {
         text.restart();
         text.open(format_args!(
             "llvm.func @{name}(%args: !llvm.ptr {{llvm.noalias, llvm.readonly}}) attributes {{passthrough = [\"nounwind\", \"no-builtins\"]}} {{"
@@ -79,12 +83,13 @@ impl<'a> Emitter<'a> {
             indices: Vec::new(),
             bases,
             scratch,
+            needs,
             range: (start, end),
             ints,
         };
         emitter.unless_empty();
-        text.line("llvm.return");
-        text.close("}");
+        emitter.text.line("llvm.return");
+        emitter.text.close("}");
     }
 
     /// Everything, where no axis is empty: what is read outside loops exists only then.
@@ -219,7 +224,8 @@ impl<'a> Emitter<'a> {
                     Scalar::ToReal => {
                         scalar::real_of(self.text, operands[0], Type::Real(self.source.precision))
                     }
-                    _ if is_called(inst) => self.call_once(*scalar, &operands),
+                    scalar if is_inlined(*scalar) => self.inlined(Approximation::Unary(*scalar), &operands),
+                    _ if is_called(inst) => self.call_once(&inst.op, &operands),
                     _ => scalar::apply(self.text, *scalar, &operands, never_nan),
                 }
             }

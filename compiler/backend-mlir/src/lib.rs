@@ -5,6 +5,7 @@
 //! of runtime primitives. The text goes to a worker process (`process`), because LLVM may abort or take all memory.
 
 mod access;
+mod approximation;
 mod call;
 mod func;
 #[cfg(feature = "llvm")]

@@ -1,6 +1,6 @@
 //! A program as the text of one MLIR module: a function per kernel, with the arguments that the runtime passes.
 
-use crate::call::{callees, scratch_bytes};
+use crate::call::{Needs, scratch_bytes};
 use crate::func::{Emitter, Source};
 use crate::schedule::Schedule;
 use crate::text::{Text, commas};
@@ -36,18 +36,7 @@ pub fn module(program: &Program) -> Module {
     let mut text = Text::default();
     scopes(&mut text, &drafts);
     text.open("module {");
-    let (mut symbols, mut declarations) = (BTreeMap::new(), BTreeMap::new());
-    for draft in &drafts {
-        for (symbol, declaration) in callees(&draft.kernel, &draft.schedule, precision) {
-            symbols
-                .entry(symbol.clone())
-                .or_insert_with(|| draft.name.to_owned());
-            declarations.insert(symbol, declaration);
-        }
-    }
-    declarations
-        .into_values()
-        .for_each(|declaration| text.line(declaration));
+    let mut needs = Needs::default();
     let mut kernels = Vec::new();
     for (at, draft) in drafts.iter().enumerate() {
         let symbol = format!("kernel_{at}");
@@ -59,14 +48,35 @@ pub fn module(program: &Program) -> Module {
             distinct: draft.distinct,
         };
         text.line(format_args!("// kernel {at} {:?}", draft.name));
-        Emitter::emit(&source, &mut text, &symbol);
+        Emitter::emit(&source, (&mut text, &mut needs), &symbol);
         kernels.push((symbol, scratch_bytes(&draft.schedule, precision)));
+    }
+    let fused = has_fused_products();
+    for function in &needs.approximations {
+        function.define(&mut text, precision, fused);
+    }
+    let mut symbols = BTreeMap::new();
+    for (symbol, (declaration, kernel)) in needs.runtime {
+        text.line(declaration);
+        symbols.insert(symbol, kernel);
     }
     text.close("}");
     Module {
         text: text.finish(),
         kernels,
         symbols,
+    }
+}
+
+/// Whether this processor multiplies and adds in one instruction; functions are evaluated in another way where it does not.
+fn has_fused_products() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        std::arch::is_x86_feature_detected!("fma")
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        cfg!(target_arch = "aarch64")
     }
 }
 

@@ -1,5 +1,6 @@
 //! Where each instruction of a kernel is computed, and which reductions stay in registers through which loops.
 
+use crate::approximation::is_inlined;
 use bnnc_abi::symbols::CALLED;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
@@ -64,7 +65,7 @@ impl Schedule {
 /// Whether generated code calls the runtime for this operation.
 pub(crate) fn is_called(inst: &Inst) -> bool {
     match &inst.op {
-        InstOp::Apply(scalar, _) => CALLED.contains(scalar),
+        InstOp::Apply(scalar, _) => CALLED.contains(scalar) && !is_inlined(*scalar),
         InstOp::Noise { .. } => true,
         InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => false,
     }
