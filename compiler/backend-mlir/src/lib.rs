@@ -11,7 +11,7 @@ mod call;
 mod func;
 #[cfg(feature = "llvm")]
 mod llvm;
-pub mod module;
+mod module;
 pub mod passes;
 pub mod process;
 pub mod protocol;
@@ -19,8 +19,10 @@ mod reduce;
 mod scalar;
 mod schedule;
 mod stmt;
+mod sweep;
 mod text;
 #[cfg(feature = "llvm")]
 pub mod worker;
 
 pub use backend::{Mlir, WORKER};
+pub use module::{Module, module};

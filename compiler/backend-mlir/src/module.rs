@@ -6,6 +6,7 @@ use crate::schedule::Schedule;
 use crate::text::{Text, commas};
 use bnnc_abi::plan::Step;
 use bnnc_loops::analysis::collapse::collapse;
+use bnnc_loops::analysis::sweep::order;
 use bnnc_loops::ir::{Kernel, Program};
 use std::collections::BTreeMap;
 
@@ -24,6 +25,7 @@ struct Draft<'a> {
     name: &'a str,
     kernel: Kernel,
     factor: i64,
+    divided: usize,
     schedule: Schedule,
     distinct: bool,
 }
@@ -43,6 +45,7 @@ pub fn module(program: &Program) -> Module {
         let source = Source {
             kernel: &draft.kernel,
             factor: draft.factor,
+            divided: draft.divided,
             schedule: &draft.schedule,
             precision,
             distinct: draft.distinct,
@@ -82,11 +85,13 @@ fn has_fused_products() -> bool {
 
 fn draft<'a>(program: &Program, at: usize, original: &'a Kernel) -> Draft<'a> {
     let (kernel, factor) = collapse(original);
+    let (kernel, divided) = order(kernel);
     let schedule = Schedule::of(&kernel, program.plan.precision);
     Draft {
         name: &original.name,
         kernel,
         factor,
+        divided,
         schedule,
         distinct: binds_distinct(&program.plan.steps, at as u32),
     }
@@ -107,7 +112,8 @@ fn binds_distinct(steps: &[Step], kernel: u32) -> bool {
 /// Names for the memory of each slot and each scratch block, and for all but it.
 fn scopes(text: &mut Text, drafts: &[Draft<'_>]) {
     let slots = drafts.iter().map(|draft| draft.kernel.slots.len()).max();
-    let homes = drafts.iter().map(|draft| draft.schedule.homes).max();
+    let blocks = |draft: &Draft<'_>| draft.schedule.homes + draft.schedule.sums.len();
+    let homes = drafts.iter().map(blocks).max();
     let slots = (0..slots.unwrap_or(0)).map(|at| format!("slot{at}"));
     let names: Vec<String> = slots
         .chain((0..homes.unwrap_or(0)).map(|at| format!("block{at}")))
