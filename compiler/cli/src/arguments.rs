@@ -53,7 +53,7 @@ pub struct Compile {
     #[arg(long, value_parser = ["f32", "f64"])]
     pub precision: Option<String>,
     /// The code generator: cranelift or reference.
-    #[arg(long, default_value = "cranelift")]
+    #[arg(long, default_value = bnnc_driver::backends::DEFAULT)]
     pub backend: String,
     /// Only these infers, and those that they need.
     #[arg(long, value_delimiter = ',')]

@@ -4,6 +4,9 @@ use bnnc_backend_cranelift::Cranelift;
 use bnnc_loops::backend::Backend;
 use bnnc_loops::reference::Reference;
 
+/// What generates code where nothing is said.
+pub const DEFAULT: &str = "cranelift";
+
 /// Every backend of this build, the default first.
 pub static ALL: &[&(dyn Backend + Sync)] = &[&Cranelift, &Reference];
 
