@@ -210,6 +210,9 @@ pub struct Wmi {
     /// Give up after so many regions.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub max_regions: usize,
+    /// Give up on a region after so many steps: comparisons of two rays, or terms of an integral over a face.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000_000)]
+    pub max_steps: u64,
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {
