@@ -30,7 +30,6 @@ mod statements;
 pub mod types;
 
 pub use expr::Want;
-pub use operators::symbol;
 
 use crate::tree::Module;
 
