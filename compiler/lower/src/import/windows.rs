@@ -27,7 +27,11 @@ impl Import<'_> {
     pub(super) fn overlap_add(&mut self, site: &Site) -> TensorId {
         let (parts, strides) = (self.dims(site.args[0]), attr::ints(site.attrs, 1));
         let first = site.ty.rank() - strides.len();
-        let fits = |at: usize| parts[first + at].fixed().is_some_and(|size| size as i64 <= strides[at]);
+        let fits = |at: usize| {
+            parts[first + at]
+                .fixed()
+                .is_some_and(|size| size as i64 <= strides[at])
+        };
         if !(0..strides.len()).all(fits) {
             let padded = self.padded_windows(site.args[0], first, strides);
             return self.summed_windows(padded, first, site.ty.dims());
@@ -74,12 +78,7 @@ impl Import<'_> {
     }
 
     /// Zeros, and a tensor at its places among them.
-    pub(super) fn placed(
-        &mut self,
-        arg: TensorId,
-        to: Vec<Coordinate>,
-        ty: &Type,
-    ) -> TensorId {
+    pub(super) fn placed(&mut self, arg: TensorId, to: Vec<Coordinate>, ty: &Type) -> TensorId {
         let zeros = self.push(Kind::Const(0.0), ty.dims(), ty.dtype);
         let part = |value: TensorId, to: Vec<Coordinate>| Part {
             value,
