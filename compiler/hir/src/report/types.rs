@@ -184,8 +184,8 @@ pub fn window(op: &str, whole: (&str, Span), window: (&str, Span)) -> Diagnostic
         whole.0, window.0
     );
     Diagnostic::error(&WINDOW, window.1, message)
-        .label(format!("this is {} wide", window.0))
-        .also(whole.1, format!("this is {} wide", whole.0))
+        .label(format!("this has a side of {}", window.0))
+        .also(whole.1, format!("this has a side of {}", whole.0))
 }
 
 /// Dims for another number of elements.
