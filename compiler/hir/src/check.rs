@@ -12,6 +12,7 @@ mod data;
 mod dist;
 mod expr;
 pub mod fit;
+mod images;
 mod infer;
 mod items;
 mod layer;
