@@ -2,7 +2,7 @@
 
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_base::fault::Fault;
-use bnnc_loops::backend::Form;
+use bnnc_loops::backend::{Form, ObjectFormat};
 use cranelift_codegen::ir::{Type, types};
 use cranelift_codegen::isa::{self, OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
@@ -26,7 +26,7 @@ const FLAGS: &[(&str, &str)] = &[
 pub(crate) fn host(form: &Form) -> Result<OwnedTargetIsa, Fault> {
     let (pic, elf) = match form {
         Form::Memory => ("false", false),
-        Form::Object { elf, .. } => ("true", *elf),
+        Form::Object { format, .. } => ("true", *format == ObjectFormat::Elf),
     };
     let mut flags = settings::builder();
     for (name, value) in FLAGS.iter().chain(&[("is_pic", pic)]) {

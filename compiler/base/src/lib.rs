@@ -10,6 +10,7 @@ pub mod fault;
 pub mod gamma;
 pub mod nearest;
 pub mod philox;
+pub mod render;
 pub mod scalar;
 pub mod shape;
 pub mod source;

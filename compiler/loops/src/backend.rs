@@ -27,9 +27,18 @@ pub enum Form {
     Object {
         /// Kernel `n` is the global symbol that is this and `n`.
         prefix: String,
-        /// Whether the object is ELF whatever the system's own form is; `bnnc_object::load` reads no other.
-        elf: bool,
+        /// Who will read it.
+        format: ObjectFormat,
     },
+}
+
+/// The format of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectFormat {
+    /// The system's own, for its linker.
+    Native,
+    /// ELF, for the runtime, which reads no other.
+    Elf,
 }
 
 /// The integer slots of a kernel that hold keys of noise sites, each once: what [`ObjectKernel::keys`] says.

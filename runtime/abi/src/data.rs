@@ -1,5 +1,6 @@
 //! What a `data` item asks for, resolved from the program and the command line; and what its header answers.
 
+use crate::settings::Files;
 use bnnc_base::source::Span;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -101,6 +102,27 @@ pub enum FieldKind {
     Int(i64, i64),
     /// Strings, with their levels in order of first appearance.
     Levels(Vec<String>),
+}
+
+impl DataSpec {
+    /// Takes the files that `--data NAME=PATH`, `--data NAME.test=PATH` and `--data NAME.outliers=PATH` give.
+    ///
+    /// # Errors
+    /// More than one file of outliers, by their number.
+    pub fn take(&mut self, files: &Files) -> Result<(), usize> {
+        for (item, given) in files {
+            match item.strip_prefix(&*self.name) {
+                Some("") => self.files.clone_from(given),
+                Some(".test") => self.test = Test::Files(given.clone()),
+                Some(".outliers") => match given.as_slice() {
+                    [file] => self.outliers = Some(Outliers::File(file.clone())),
+                    several => return Err(several.len()),
+                },
+                _ => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What the elements of a model's input or output are.

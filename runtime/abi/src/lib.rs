@@ -13,4 +13,5 @@ pub mod method;
 pub mod plan;
 pub mod primitive;
 pub mod sampling;
+pub mod settings;
 pub mod symbols;
