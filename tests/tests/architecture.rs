@@ -18,6 +18,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("lalrpop-util", &["bnnc-grammar"]),
     ("logos", &["bnnc-grammar"]),
     ("melior", &["bnnc-backend-mlir"]),
+    ("mlir-sys", &["bnnc-backend-mlir"]),
     ("object", &["bnnc-object"]),
     ("parquet", &["bnnc-data"]),
     ("petgraph", &["bnnc-graph", "bnnc-hir"]),

@@ -2,7 +2,7 @@
 
 use crate::access::Accesses;
 use crate::call::{callee, calls, scratch_bytes, signature};
-use crate::collapse::collapse;
+use bnnc_loops::analysis::collapse::collapse;
 use crate::func::{Emitter, Source};
 use crate::schedule::Schedule;
 use crate::sweep::order;
