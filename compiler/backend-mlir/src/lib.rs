@@ -14,6 +14,7 @@ mod llvm;
 mod module;
 pub mod passes;
 pub mod process;
+mod processor;
 pub mod protocol;
 mod reduce;
 mod scalar;
@@ -24,5 +25,5 @@ mod text;
 #[cfg(feature = "llvm")]
 pub mod worker;
 
-pub use backend::{Mlir, WORKER};
+pub use backend::{Mlir, PREFIX, WORKER};
 pub use module::{Module, module};

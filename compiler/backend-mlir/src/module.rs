@@ -2,6 +2,7 @@
 
 use crate::call::{Needs, scratch_bytes};
 use crate::func::{Emitter, Source};
+use crate::processor;
 use crate::schedule::Schedule;
 use crate::text::{Text, commas};
 use bnnc_abi::plan::Step;
@@ -30,8 +31,8 @@ struct Draft<'a> {
     distinct: bool,
 }
 
-/// Writes every kernel.
-pub fn module(program: &Program) -> Module {
+/// Writes every kernel; kernel `n` is the function `prefix` and `n`.
+pub fn module(program: &Program, prefix: &str) -> Module {
     let precision = program.plan.precision;
     let kernels = program.kernels.iter().enumerate();
     let drafts: Vec<Draft<'_>> = kernels.map(|(at, kernel)| draft(program, at, kernel)).collect();
@@ -41,7 +42,7 @@ pub fn module(program: &Program) -> Module {
     let mut needs = Needs::default();
     let mut kernels = Vec::new();
     for (at, draft) in drafts.iter().enumerate() {
-        let symbol = format!("kernel_{at}");
+        let symbol = format!("{prefix}{at}");
         let source = Source {
             kernel: &draft.kernel,
             factor: draft.factor,
@@ -54,7 +55,7 @@ pub fn module(program: &Program) -> Module {
         Emitter::emit(&source, (&mut text, &mut needs), &symbol);
         kernels.push((symbol, scratch_bytes(&draft.schedule, precision)));
     }
-    let fused = has_fused_products();
+    let fused = processor::has_fused_products();
     for function in &needs.approximations {
         function.define(&mut text, precision, fused);
     }
@@ -68,18 +69,6 @@ pub fn module(program: &Program) -> Module {
         text: text.finish(),
         kernels,
         symbols,
-    }
-}
-
-/// Whether this processor multiplies and adds in one instruction; functions are evaluated in another way where it does not.
-fn has_fused_products() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        std::arch::is_x86_feature_detected!("fma")
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        cfg!(target_arch = "aarch64")
     }
 }
 

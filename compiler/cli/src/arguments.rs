@@ -59,7 +59,7 @@ pub struct Compile {
     #[arg(long, value_parser = ["f32", "f64"])]
     pub precision: Option<String>,
     /// The code generator: cranelift, reference, or mlir in a build with the feature `mlir`.
-    #[arg(long, default_value = "cranelift")]
+    #[arg(long, default_value = bnnc_driver::backends::DEFAULT)]
     pub backend: String,
     /// Only these infers, and those that they need.
     #[arg(long, value_delimiter = ',')]
@@ -216,6 +216,9 @@ pub struct Wmi {
     /// Give up after so many regions.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub max_regions: usize,
+    /// Give up on a region after so many steps: comparisons of two rays, or terms of an integral over a face.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000_000)]
+    pub max_steps: u64,
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {

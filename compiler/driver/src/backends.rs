@@ -5,6 +5,9 @@ use bnnc_backend_mlir::Mlir;
 use bnnc_loops::backend::Backend;
 use bnnc_loops::reference::Reference;
 
+/// What generates code where nothing is said.
+pub const DEFAULT: &str = "cranelift";
+
 /// Every backend, the default first. `mlir` says so where this build has no worker for it.
 pub static ALL: &[&(dyn Backend + Sync)] = &[&Cranelift, &Reference, &MLIR];
 

@@ -97,10 +97,11 @@ pub fn emit(
         return Ok(loops.to_string());
     }
     if stage == Stage::Mlir {
-        return Ok(bnnc_backend_mlir::module(&loops).text);
+        return Ok(bnnc_backend_mlir::module(&loops, bnnc_backend_mlir::PREFIX).text);
     }
     let options = backend::Options {
         symbols: options.symbols.clone(),
+        ..backend::Options::default()
     };
     Ok(backend.compile(&loops, &options)?.text())
 }
