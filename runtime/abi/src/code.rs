@@ -1,5 +1,6 @@
 //! Compiled kernels behind one trait.
 
+use crate::accelerator::Accelerator;
 use crate::plan::Plan;
 use std::sync::Arc;
 
@@ -35,6 +36,11 @@ pub trait Code: Send + Sync {
 
     /// The generated code as text, for `bnnc emit`.
     fn text(&self) -> String;
+
+    /// The device that runs the kernels instead of [`Code::launch`], where there is one.
+    fn accelerator(&self) -> Option<&dyn Accelerator> {
+        None
+    }
 }
 
 /// A plan and its code.

@@ -2,9 +2,11 @@
 //!
 //! The compiler writes these, the runtime reads them; neither sees the other.
 
+pub mod accelerator;
 pub mod code;
 pub mod collapsed;
 pub mod data;
+pub mod device;
 pub mod iterates;
 pub mod laplace;
 pub mod manifest;
