@@ -1,5 +1,6 @@
 //! Compiled kernels behind one trait.
 
+use crate::accelerator::Accelerator;
 use crate::plan::{Amount, Extent, Plan};
 use bnnc_base::philox;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
@@ -37,6 +38,11 @@ pub trait Code: Send + Sync {
 
     /// The generated code as text, for `bnnc emit`.
     fn text(&self) -> String;
+
+    /// The device that runs the kernels instead of [`Code::launch`], where there is one.
+    fn accelerator(&self) -> Option<&dyn Accelerator> {
+        None
+    }
 
     /// The code as it can leave this process, where it was asked for in that form.
     fn object(&self) -> Option<&Object> {
