@@ -5,7 +5,7 @@ use crate::process::Worker;
 use crate::protocol::Target;
 use bnnc_abi::code::{Code, KernelArgs, Object, ObjectKernel};
 use bnnc_base::fault::Fault;
-use bnnc_loops::backend::{Backend, Options};
+use bnnc_loops::backend::{Backend, Options, keys};
 use bnnc_loops::ir::Program;
 use bnnc_object::LoadedCode;
 use std::collections::HashSet;
@@ -79,10 +79,15 @@ impl Backend for Mlir {
         let module = module(program);
         every_symbol_is_known(&module, options)?;
         let bytes = self.worker()?.lower(&module.text, Target::Object)?;
-        let kernels = module.kernels.into_iter();
-        let kernels = kernels.map(|(symbol, scratch)| ObjectKernel { symbol, scratch });
+        let kernels = module.kernels.into_iter().zip(&program.kernels);
+        let kernels = kernels.map(|((symbol, scratch), kernel)| ObjectKernel {
+            symbol,
+            scratch,
+            keys: keys(kernel),
+        });
         let object = Object {
             bytes,
+            features: features(),
             kernels: kernels.collect(),
         };
         Ok(Arc::new(Compiled {
@@ -104,6 +109,27 @@ fn every_symbol_is_known(module: &Module, options: &Options) -> Result<(), Fault
         ))),
         None => Ok(()),
     }
+}
+
+/// The extensions of this processor that LLVM may use, as `std::arch` names them.
+#[cfg(target_arch = "x86_64")]
+fn features() -> Vec<String> {
+    macro_rules! detected {
+        ($($name:tt)*) => {
+            [$(($name, std::arch::is_x86_feature_detected!($name)),)*]
+        };
+    }
+    let all = detected! {
+        "sse3" "ssse3" "sse4.1" "sse4.2" "popcnt" "lzcnt" "bmi1" "bmi2" "avx" "avx2" "fma" "f16c"
+        "avx512f" "avx512vl" "avx512dq" "avx512bw" "avx512cd"
+    };
+    let has = all.into_iter().filter(|(_, has)| *has);
+    has.map(|(name, _)| name.to_owned()).collect()
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn features() -> Vec<String> {
+    Vec::new()
 }
 
 /// Kernels in memory, and the module that they were made of.
