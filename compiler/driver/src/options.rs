@@ -1,5 +1,6 @@
 //! What the command line says about a compilation.
 
+use bnnc_abi::code::Attach;
 use bnnc_abi::symbols::Address;
 use bnnc_base::dtype::Precision;
 use std::path::PathBuf;
@@ -25,6 +26,8 @@ pub struct Options {
     pub trace: bool,
     /// The runtime's array primitives.
     pub symbols: Vec<Address>,
+    /// What puts compiled code on a device, if it is to run on one.
+    pub attach: Option<Attach>,
 }
 
 impl Default for Options {
@@ -39,6 +42,7 @@ impl Default for Options {
             without: Vec::new(),
             trace: false,
             symbols: Vec::new(),
+            attach: None,
         }
     }
 }

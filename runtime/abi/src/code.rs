@@ -1,7 +1,9 @@
 //! Compiled kernels behind one trait.
 
 use crate::accelerator::Accelerator;
+use crate::device;
 use crate::plan::Plan;
+use bnnc_base::fault::Fault;
 use std::sync::Arc;
 
 /// The arguments of one kernel invocation over `start..end` of its outermost axis.
@@ -37,11 +39,19 @@ pub trait Code: Send + Sync {
     /// The generated code as text, for `bnnc emit`.
     fn text(&self) -> String;
 
+    /// The kernels for a device, where they were compiled for one; [`Attach`] brings them there.
+    fn device(&self) -> Option<&device::Program> {
+        None
+    }
+
     /// The device that runs the kernels instead of [`Code::launch`], where there is one.
     fn accelerator(&self) -> Option<&dyn Accelerator> {
         None
     }
 }
+
+/// Puts code on a device: the result runs the same plan there. Whoever compiles is told how by whoever has devices.
+pub type Attach = fn(Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault>;
 
 /// A plan and its code.
 #[derive(Clone)]
