@@ -6,26 +6,20 @@ use bnnc_base::philox;
 
 /// What `cublasDgemmStridedBatched` documents, with alpha 1 and beta 0.
 fn carry_out(product: &Product, buffers: &mut [Vec<f64>]) {
-    let [m, n, k] = product.sizes.map(|size| size as i64);
-    let (rows, columns) = |operand: &Operand, rows: i64, columns: i64| -> (i64, i64) {
-        if operand.transposed {
-            (columns, rows)
-        } else {
-            (rows, columns)
-        }
-    }
-    .pipe(|of| (of(&product.a, m, k), of(&product.b, k, n)));
-    assert!(product.a.leading as i64 >= rows.0.max(1) && product.b.leading as i64 >= columns.0.max(1));
-    assert!(product.c.leading as i64 >= m && !product.c.transposed);
+    let [m, n, k] = product.sizes.map(i64::from);
+    let least = |operand: &Operand, rows, columns| if operand.transposed { columns } else { rows };
+    assert!(i64::from(product.a.leading) >= least(&product.a, m, k).max(1));
+    assert!(i64::from(product.b.leading) >= least(&product.b, k, n).max(1));
+    assert!(i64::from(product.c.leading) >= m && !product.c.transposed);
     let at = |operand: &Operand, batch: i64, row: i64, column: i64| {
         let (row, column) = if operand.transposed {
             (column, row)
         } else {
             (row, column)
         };
-        (operand.offset + batch * operand.stride + row + column * operand.leading as i64) as usize
+        (operand.offset + batch * operand.stride + row + column * i64::from(operand.leading)) as usize
     };
-    for batch in 0..product.batch as i64 {
+    for batch in 0..i64::from(product.batch) {
         for row in 0..m {
             for column in 0..n {
                 let term = |inner: i64| {
@@ -38,14 +32,6 @@ fn carry_out(product: &Product, buffers: &mut [Vec<f64>]) {
         }
     }
 }
-
-trait Pipe: Sized {
-    fn pipe<R>(self, with: impl FnOnce(Self) -> R) -> R {
-        with(self)
-    }
-}
-
-impl<T> Pipe for T {}
 
 /// The products of the call do what the reference does; whether there are any.
 fn check(ints: &[i64], elements: [usize; 3]) -> bool {
