@@ -106,6 +106,7 @@ pub fn options(compile: &Compile) -> Result<Options, Vec<Diagnostic>> {
         trace: false,
         symbols: bnnc_kernels::arrays::symbols(),
         objects: None,
+        attach: None,
     };
     if diagnostics.is_empty() {
         Ok(options)
