@@ -16,6 +16,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("indicatif", &["bnnc-run"]),
     ("lalrpop", &["bnnc-grammar"]),
     ("lalrpop-util", &["bnnc-grammar"]),
+    ("libloading", &["bnnc-cuda"]),
     ("logos", &["bnnc-grammar"]),
     ("melior", &["bnnc-backend-mlir"]),
     ("mlir-sys", &["bnnc-backend-mlir"]),
