@@ -42,29 +42,15 @@ impl Mlir {
         }
     }
 
-    /// The worker.
-    ///
-    /// # Errors
-    /// Where this build has none.
-    fn worker(&self) -> Result<Worker, Fault> {
+    /// The executable that is started, if there is one.
+    pub fn program(&self) -> Option<PathBuf> {
         let named = || std::env::var_os(WORKER).map(PathBuf::from);
         let own = || {
             cfg!(feature = "llvm")
                 .then(|| std::env::current_exe().ok())
                 .flatten()
         };
-        let program = self.worker.clone().or_else(named).or_else(own);
-        let program = program.ok_or_else(|| {
-            Fault::Limit(format!(
-                "this `bnnc` was built without MLIR: build it with `cargo build --release --features mlir` where LLVM 22 \
-                 is installed, or name one that was in the environment variable {WORKER}"
-            ))
-        })?;
-        Ok(Worker {
-            program,
-            memory: self.memory,
-            time: self.time,
-        })
+        self.worker.clone().or_else(named).or_else(own)
     }
 }
 
@@ -86,7 +72,13 @@ impl Backend for Mlir {
         };
         let module = module(program, prefix);
         every_symbol_is_known(&module, options)?;
-        let bytes = self.worker()?.lower(&module.text, Target::Object)?;
+        let executable = self.program();
+        let worker = Worker {
+            program: executable.ok_or_else(|| Fault::Limit("this build has no MLIR worker".to_owned()))?,
+            memory: self.memory,
+            time: self.time,
+        };
+        let bytes = worker.lower(&module.text, Target::Object)?;
         let kernels = module.kernels.into_iter().zip(&program.kernels);
         let object = Object {
             bytes,

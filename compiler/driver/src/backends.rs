@@ -1,7 +1,9 @@
 //! The list of backends.
 
+use crate::codes;
 use bnnc_backend_cranelift::Cranelift;
 use bnnc_backend_mlir::Mlir;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_loops::backend::Backend;
 use bnnc_loops::reference::Reference;
 
@@ -12,6 +14,17 @@ pub const DEFAULT: &str = "cranelift";
 pub static ALL: &[&(dyn Backend + Sync)] = &[&Cranelift, &Reference, &MLIR];
 
 static MLIR: Mlir = Mlir::new();
+
+/// The backend of a compilation.
+///
+/// # Errors
+/// A name that none has, or one that cannot work in this build.
+pub fn chosen(name: &str) -> Result<&'static (dyn Backend + Sync), Diagnostic> {
+    if name == MLIR.name() && MLIR.program().is_none() {
+        return Err(codes::no_worker());
+    }
+    lookup(name).ok_or_else(|| codes::no_backend(name))
+}
 
 /// The backend with this name.
 pub fn lookup(name: &str) -> Option<&'static (dyn Backend + Sync)> {
