@@ -2,7 +2,6 @@
 
 use crate::access::Accesses;
 use crate::call::{callee, calls, scratch_bytes, signature};
-use crate::collapse::collapse;
 use crate::func::{Emitter, Source};
 use crate::isa::host;
 use crate::schedule::Schedule;
@@ -10,6 +9,7 @@ use crate::sweep::order;
 use bnnc_abi::code::{Code, KernelArgs};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
+use bnnc_loops::analysis::collapse::collapse;
 use bnnc_loops::backend::Options;
 use bnnc_loops::ir::{Kernel, Program};
 use cranelift_codegen::Context;

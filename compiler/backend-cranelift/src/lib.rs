@@ -1,19 +1,17 @@
 //! The backend `cranelift`: kernels of the loop IR as machine code of the host.
 //!
-//! `jit` compiles a program. For each kernel `collapse` merges axes, `schedule` and `staging` decide what is computed
+//! `jit` compiles a program. For each kernel axes are merged, `schedule` decides what is computed
 //! where, `func` emits the outer loops, `stmt` the innermost one, `tile` the innermost one of several rows at once,
 //! `sweep` sums over draws, `reduce` reductions, `scalar` single operations and `call` calls of runtime primitives.
 
 mod access;
 mod call;
-mod collapse;
 mod func;
 mod isa;
 mod jit;
 mod reduce;
 mod scalar;
 mod schedule;
-mod staging;
 mod stmt;
 mod sweep;
 mod tile;
