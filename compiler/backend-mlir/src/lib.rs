@@ -6,6 +6,7 @@
 
 mod access;
 mod approximation;
+mod backend;
 mod call;
 mod func;
 #[cfg(feature = "llvm")]
@@ -21,3 +22,5 @@ mod stmt;
 mod text;
 #[cfg(feature = "llvm")]
 pub mod worker;
+
+pub use backend::{Mlir, WORKER};

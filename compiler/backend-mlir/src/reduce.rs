@@ -22,6 +22,7 @@ impl<'a> Emitter<'a> {
             let combine = described
                 .combine
                 .unwrap_or_else(|| unreachable!("only reductions are carried"));
+            let ty = scalar::register_type(combine, ty);
             self.held[*output] = Some(scalar::identity(self.text, combine, ty));
         }
         inside(self);
@@ -40,6 +41,7 @@ impl<'a> Emitter<'a> {
         match (output.combine, self.held[number]) {
             (None, _) => self.write(&output.access, value, within),
             (Some(combine), Some(held)) => {
+                let value = scalar::resized(self.text, value, held.ty);
                 self.held[number] = Some(scalar::combine(self.text, combine, held, value));
             }
             (Some(_), None) => self.merge(number, value, within),
@@ -53,7 +55,10 @@ impl<'a> Emitter<'a> {
             .combine
             .unwrap_or_else(|| unreachable!("only reductions are merged"));
         let before = self.read(&output.access, within);
+        let stored = before.ty;
+        let before = scalar::resized(self.text, before, value.ty);
         let after = scalar::combine(self.text, combine, before, value);
+        let after = scalar::resized(self.text, after, stored);
         self.write(&output.access, after, within);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::text::{Text, Type, Value};
 use bnnc_abi::plan::Combine;
+use bnnc_base::dtype::Precision;
 use bnnc_base::scalar::Scalar;
 
 /// Emits `scalar` on `x`; `never_nan` says of each of the first two operands whether it cannot be NaN.
@@ -70,6 +71,24 @@ pub(crate) fn identity(text: &mut Text, combine: Combine, ty: Type) -> Value {
     }
 }
 
+/// The type in which a reduction is kept outside memory. Sums of reals are wide, so that their rounding errors do not grow
+/// with the number of terms.
+pub(crate) fn register_type(combine: Combine, stored: Type) -> Type {
+    match (combine, stored) {
+        (Combine::Sum, Type::Real(_)) => Type::Real(Precision::F64),
+        _ => stored,
+    }
+}
+
+/// A real of another width.
+pub(crate) fn resized(text: &mut Text, x: Value, to: Type) -> Value {
+    match (x.ty, to) {
+        (Type::Real(Precision::F32), Type::Real(Precision::F64)) => text.convert("arith.extf", x, to),
+        (Type::Real(Precision::F64), Type::Real(Precision::F32)) => text.convert("arith.truncf", x, to),
+        _ => x,
+    }
+}
+
 /// An integer or truth value as a real number.
 pub(crate) fn real_of(text: &mut Text, x: Value, real: Type) -> Value {
     match x.ty {
@@ -114,7 +133,7 @@ fn int_of(text: &mut Text, x: Value) -> Value {
     match x.ty {
         Type::Real(_) => text.value(
             Type::Int,
-            format_args!("llvm.intr.fptosi.sat({x}) : ({}) -> i32", x.ty),
+            format_args!("llvm.call_intrinsic \"llvm.fptosi.sat\"({x}) : ({}) -> i32", x.ty),
         ),
         Type::Truth => text.convert("arith.extui", x, Type::Int),
         Type::Int | Type::Long | Type::Pointer => x,

@@ -35,6 +35,29 @@ pub trait Code: Send + Sync {
 
     /// The generated code as text, for `bnnc emit`.
     fn text(&self) -> String;
+
+    /// The code as it can leave this process, where it was asked for in that form.
+    fn object(&self) -> Option<&Object> {
+        None
+    }
+}
+
+/// Kernels as a relocatable object, which calls the runtime's functions by name ([`crate::symbols`]).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Object {
+    /// The object file; empty where the kernels are linked into an executable.
+    pub bytes: Vec<u8>,
+    /// The plan's kernels, in their order.
+    pub kernels: Vec<ObjectKernel>,
+}
+
+/// One kernel of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectKernel {
+    /// Its global symbol; a function of the address of [`KernelArgs`].
+    pub symbol: String,
+    /// What [`Code::scratch_bytes`] gives.
+    pub scratch: usize,
 }
 
 /// A plan and its code.
