@@ -5,6 +5,7 @@
 pub mod code;
 pub mod collapsed;
 pub mod data;
+pub mod device;
 pub mod iterates;
 pub mod laplace;
 pub mod manifest;
