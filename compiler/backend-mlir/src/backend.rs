@@ -2,10 +2,11 @@
 
 use crate::module::{Module, module};
 use crate::process::Worker;
+use crate::processor;
 use crate::protocol::Target;
-use bnnc_abi::code::{Code, KernelArgs, Object, ObjectKernel};
+use bnnc_abi::code::{Code, Detached, KernelArgs, Object, ObjectKernel};
 use bnnc_base::fault::Fault;
-use bnnc_loops::backend::{Backend, Options};
+use bnnc_loops::backend::{Backend, Form, Options, keys};
 use bnnc_loops::ir::Program;
 use bnnc_object::LoadedCode;
 use std::collections::HashSet;
@@ -15,6 +16,9 @@ use std::time::Duration;
 
 /// Names an executable that is a worker.
 pub const WORKER: &str = "BNNC_MLIR_WORKER";
+
+/// Kernel `n` of a program that stays in this process is this and `n`.
+pub const PREFIX: &str = "kernel_";
 
 /// Compiles through MLIR and LLVM for the machine it runs on.
 #[derive(Clone, Debug)]
@@ -76,15 +80,28 @@ impl Backend for Mlir {
     }
 
     fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn Code>, Fault> {
-        let module = module(program);
+        let prefix = match &options.form {
+            Form::Memory => PREFIX,
+            Form::Object { prefix, .. } => prefix,
+        };
+        let module = module(program, prefix);
         every_symbol_is_known(&module, options)?;
         let bytes = self.worker()?.lower(&module.text, Target::Object)?;
-        let kernels = module.kernels.into_iter();
-        let kernels = kernels.map(|(symbol, scratch)| ObjectKernel { symbol, scratch });
+        let kernels = module.kernels.into_iter().zip(&program.kernels);
         let object = Object {
             bytes,
-            kernels: kernels.collect(),
+            features: processor::features(),
+            kernels: kernels
+                .map(|((symbol, scratch), kernel)| ObjectKernel {
+                    symbol,
+                    scratch,
+                    keys: keys(kernel),
+                })
+                .collect(),
         };
+        if options.form != Form::Memory {
+            return Ok(Arc::new(Detached(object)));
+        }
         Ok(Arc::new(Compiled {
             code: LoadedCode::load(&object, &options.symbols)?,
             text: module.text,

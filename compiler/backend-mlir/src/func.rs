@@ -19,6 +19,8 @@ pub(crate) struct Source<'a> {
     pub kernel: &'a Kernel,
     /// Iterations of the kernel's outermost axis for one of the launch's.
     pub factor: i64,
+    /// The axis of which launches give a part: the outermost, unless axes were exchanged.
+    pub divided: usize,
     /// Where everything is computed.
     pub schedule: &'a Schedule,
     /// The width of reals.
@@ -121,8 +123,8 @@ impl<'a> Emitter<'a> {
     fn unless_empty(&mut self) {
         let (start, end) = self.range;
         let mut some = self.text.compare("slt", start, end);
-        for dim in &self.source.kernel.dims[1..] {
-            if !matches!(dim, Size::Fixed(size) if *size > 0) {
+        for (axis, dim) in self.source.kernel.dims.iter().enumerate() {
+            if axis != self.source.divided && !matches!(dim, Size::Fixed(size) if *size > 0) {
                 let (zero, size) = (self.text.long(0), self.size(*dim));
                 let positive = self.text.compare("slt", zero, size);
                 some = self.text.alike("arith.andi", &[some, positive]);
@@ -143,9 +145,9 @@ impl<'a> Emitter<'a> {
 
     /// First iteration of an axis, and one past the last.
     pub fn axis_range(&mut self, axis: usize) -> (Value, Value) {
-        match axis {
-            0 => self.range,
-            _ => (self.text.long(0), self.size(self.source.kernel.dims[axis])),
+        match axis == self.source.divided {
+            true => self.range,
+            false => (self.text.long(0), self.size(self.source.kernel.dims[axis])),
         }
     }
 
@@ -193,6 +195,9 @@ impl<'a> Emitter<'a> {
         let staged = self.source.schedule.stages.len() > 1;
         self.reduce(axis, &mut |emitter| {
             let (from, to) = emitter.axis_range(axis);
+            if emitter.source.schedule.swept && axis + 2 == rank {
+                return emitter.sweep((from, to));
+            }
             if staged && emitter.source.schedule.tile.is_some() && axis + 2 == rank {
                 return emitter.tiles((from, to));
             }

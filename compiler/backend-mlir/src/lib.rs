@@ -12,16 +12,19 @@ mod func;
 pub mod gpu;
 #[cfg(feature = "llvm")]
 mod llvm;
-pub mod module;
+mod module;
 pub mod passes;
 pub mod process;
+mod processor;
 pub mod protocol;
 mod reduce;
 mod scalar;
 mod schedule;
 mod stmt;
+mod sweep;
 mod text;
 #[cfg(feature = "llvm")]
 pub mod worker;
 
-pub use backend::{Mlir, WORKER};
+pub use backend::{Mlir, PREFIX, WORKER};
+pub use module::{Module, module};

@@ -4,12 +4,14 @@
 
 pub mod approx;
 pub mod arena;
+pub mod checksum;
 pub mod diagnostic;
 pub mod dtype;
 pub mod fault;
 pub mod gamma;
 pub mod nearest;
 pub mod philox;
+pub mod render;
 pub mod scalar;
 pub mod shape;
 pub mod source;

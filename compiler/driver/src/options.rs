@@ -2,6 +2,7 @@
 
 use bnnc_abi::symbols::Address;
 use bnnc_base::dtype::Precision;
+pub use bnnc_loops::backend::ObjectFormat;
 use std::path::PathBuf;
 
 /// Options of a compilation.
@@ -25,6 +26,8 @@ pub struct Options {
     pub trace: bool,
     /// The runtime's array primitives.
     pub symbols: Vec<Address>,
+    /// Code as objects of this format, instead of in memory of this process.
+    pub objects: Option<ObjectFormat>,
 }
 
 impl Default for Options {
@@ -39,6 +42,7 @@ impl Default for Options {
             without: Vec::new(),
             trace: false,
             symbols: Vec::new(),
+            objects: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! The compiler writes these, the runtime reads them; neither sees the other.
 
+pub mod artefact;
 pub mod code;
 pub mod collapsed;
 pub mod data;
@@ -13,4 +14,5 @@ pub mod method;
 pub mod plan;
 pub mod primitive;
 pub mod sampling;
+pub mod settings;
 pub mod symbols;

@@ -152,9 +152,11 @@ fn what_is_missing_is_named() {
     assert!(message.contains("`twice`"), "{message}");
     let object = Object {
         bytes: sample(true),
+        features: Vec::new(),
         kernels: vec![ObjectKernel {
             symbol: "kernel".to_owned(),
             scratch: 0,
+            keys: Vec::new(),
         }],
     };
     let message = LoadedCode::load(&object, &symbols()).err().unwrap().to_string();
@@ -259,9 +261,11 @@ fn kernels_run_behind_the_trait() {
     // `affine` ignores what its address argument is; called as a kernel it must return.
     let object = Object {
         bytes: sample(true),
+        features: Vec::new(),
         kernels: vec![ObjectKernel {
             symbol: "affine".to_owned(),
             scratch: 192,
+            keys: Vec::new(),
         }],
     };
     let code = LoadedCode::load(&object, &symbols()).unwrap();
