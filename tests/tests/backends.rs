@@ -240,7 +240,11 @@ mod mlir {
         let mut faults = Vec::new();
         for path in examples() {
             let [want, got] = ["cranelift", "mlir"].map(|backend| short_run(&path, backend));
-            faults.extend(apart(&want, &got).into_iter().map(|fault| format!("{}: {fault}", path.display())));
+            faults.extend(
+                apart(&want, &got)
+                    .into_iter()
+                    .map(|fault| format!("{}: {fault}", path.display())),
+            );
         }
         assert!(faults.is_empty(), "\n{}", faults.join("\n"));
     }

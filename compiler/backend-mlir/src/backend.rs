@@ -46,7 +46,7 @@ impl Mlir {
     ///
     /// # Errors
     /// Where this build has none.
-    fn worker(&self) -> Result<Worker, Fault> {
+    pub(crate) fn worker(&self) -> Result<Worker, Fault> {
         let named = || std::env::var_os(WORKER).map(PathBuf::from);
         let own = || {
             cfg!(feature = "llvm")
