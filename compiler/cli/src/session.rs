@@ -105,6 +105,8 @@ pub fn options(compile: &Compile) -> Result<Options, Vec<Diagnostic>> {
         without: compile.without.clone(),
         trace: false,
         symbols: bnnc_kernels::arrays::symbols(),
+        objects: None,
+        attach: None,
     };
     if diagnostics.is_empty() {
         Ok(options)

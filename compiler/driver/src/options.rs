@@ -1,7 +1,9 @@
 //! What the command line says about a compilation.
 
+use bnnc_abi::code::Attach;
 use bnnc_abi::symbols::Address;
 use bnnc_base::dtype::Precision;
+pub use bnnc_loops::backend::ObjectFormat;
 use std::path::PathBuf;
 
 /// Options of a compilation.
@@ -25,6 +27,10 @@ pub struct Options {
     pub trace: bool,
     /// The runtime's array primitives.
     pub symbols: Vec<Address>,
+    /// Code as objects of this format, instead of in memory of this process.
+    pub objects: Option<ObjectFormat>,
+    /// What puts compiled code on a device, if it is to run on one.
+    pub attach: Option<Attach>,
 }
 
 impl Default for Options {
@@ -39,6 +45,8 @@ impl Default for Options {
             without: Vec::new(),
             trace: false,
             symbols: Vec::new(),
+            objects: None,
+            attach: None,
         }
     }
 }

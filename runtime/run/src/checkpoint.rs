@@ -12,9 +12,10 @@
 //! run ends, there is a state whose draws are all there; draws that came after it are cut off and drawn again.
 
 use crate::codes;
-use crate::fingerprint::{Checksum, Fingerprint};
+use crate::fingerprint::Fingerprint;
 use crate::store::{self, ChainStore, Layout};
 use bnnc_abi::sampling::Store;
+use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::write;
 use serde::de::DeserializeOwned;

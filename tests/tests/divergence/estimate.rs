@@ -204,6 +204,7 @@ impl Subject<'_> {
         let backend = backends::lookup(backend).expect("the backend is built in");
         let options = backend::Options {
             symbols: bnnc_kernels::arrays::symbols(),
+            ..backend::Options::default()
         };
         let code = backend.compile(&program, &options).expect("the program compiles");
         let artifact = Artifact {
@@ -237,7 +238,7 @@ impl Estimate {
             ports::real(&mut self.machine, name, values).expect("the state has the port's shape");
         }
         ports::int(&mut self.machine, "step", step).expect("the port is a scalar");
-        self.machine.run();
+        self.machine.run().unwrap();
         let read = |name: &String| {
             let values = self.machine.read_real(name).expect("the result has a port");
             (name.trim_start_matches("result ").to_owned(), values)

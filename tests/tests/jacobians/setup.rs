@@ -166,6 +166,7 @@ pub fn compiled(
     let program = lowered(function, precision);
     let options = backend::Options {
         symbols: bnnc_kernels::arrays::symbols(),
+        ..backend::Options::default()
     };
     let code = backends::ALL[0].compile(&program, &options).unwrap();
     let artifact = Artifact {
@@ -183,7 +184,7 @@ pub fn compiled(
             DType::Real | DType::Bool => machine.write_real(name, &value.data).unwrap(),
         }
     }
-    machine.run();
+    machine.run().unwrap();
     let names = function.results.iter().map(|(name, _)| name.to_string());
     names
         .map(|name| (name.clone(), machine.read_real(&name).unwrap()))

@@ -3,6 +3,7 @@
 use crate::arguments::Run;
 use crate::session::{self, Display, OK};
 use bnnc_abi::manifest::Manifest;
+use bnnc_driver::backends;
 use bnnc_driver::compile::{Compiled, compile};
 use bnnc_driver::program::Program;
 use bnnc_run::checkpoint::Checkpoint;
@@ -70,7 +71,10 @@ fn run_inner(arguments: &Run) -> Result<u8, u8> {
         let written = bnnc_run::out::write(folder, &compiled.manifest, &result, saved(arguments, &program));
         written.map_err(|diagnostic| display.show(&[diagnostic], &program.sources))?;
     }
-    Ok(status(arguments, &result))
+    match &result.stopped {
+        Some(stop) => Ok(stopped(stop, &program, display)),
+        None => Ok(status(arguments, &result)),
+    }
 }
 
 /// The folder of the results.
@@ -135,11 +139,7 @@ fn status(arguments: &Run, result: &RunResult) -> u8 {
     }
     if result.interrupted {
         session::complain(&match folder(arguments) {
-            Some(folder) => format!(
-                "interrupted: `bnnc run {} --resume {}` goes on from here",
-                arguments.file.display(),
-                folder.display()
-            ),
+            Some(folder) => format!("interrupted: `{}` goes on from here", again(arguments, folder)),
             None => "interrupted: with `--out DIR` a run can be continued".to_owned(),
         });
         return INTERRUPTED;
@@ -147,6 +147,47 @@ fn status(arguments: &Run, result: &RunResult) -> u8 {
     match arguments.strict && result.warnings.iter().any(codes::is_of_sampling) {
         true => WARNED,
         false => OK,
+    }
+}
+
+/// The command that goes on with a run: everything that its numbers depend on is said again.
+fn again(arguments: &Run, folder: &Path) -> String {
+    let compile = &arguments.compile;
+    let mut words = vec![
+        "bnnc".to_owned(),
+        "run".to_owned(),
+        arguments.file.display().to_string(),
+    ];
+    let repeated = [
+        ("--set", &compile.set),
+        ("--data", &compile.data),
+        ("--only", &compile.only),
+        ("--without", &compile.without),
+    ];
+    for (name, values) in repeated {
+        let pairs = values.iter().flat_map(|value| [name.to_owned(), value.clone()]);
+        words.extend(pairs);
+    }
+    if compile.seed != 0 {
+        words.extend(["--seed".to_owned(), compile.seed.to_string()]);
+    }
+    if let Some(precision) = &compile.precision {
+        words.extend(["--precision".to_owned(), precision.clone()]);
+    }
+    if compile.backend != backends::DEFAULT {
+        words.extend(["--backend".to_owned(), compile.backend.clone()]);
+    }
+    words.extend(["--resume".to_owned(), folder.display().to_string()]);
+    let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    quoted.join(" ")
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=,:+@%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 
