@@ -90,8 +90,8 @@ static NO_ROWS: Code = Code {
 static CHECKPOINT_DAMAGED: Code = Code {
     id: "E0510",
     title: "a checkpoint is damaged",
-    explain: "A file of the folder `checkpoint` in the output folder is not what a run wrote there: it is cut off, changed, or \
-              gone. A run that is killed, even while it writes, leaves a checkpoint that can be continued; so something else \
+    explain: "A file of the folder `checkpoint` in the output folder is not what a run wrote there: it is cut off, changed, \
+              gone, or the file of another chain or run. A run that is killed, even while it writes, leaves a checkpoint that can be continued; so something else \
               changed the file. Run with `--out DIR` instead of `--resume DIR` to start again.",
 };
 
