@@ -106,7 +106,7 @@ fn settings(options: &Options, sources: &mut SourceMap, diagnostics: &mut Vec<Di
             continue;
         };
         let source = sources.add(&format!("--set {item}.{key}"), value);
-        let (expr, found) = bnnc_grammar::parse::parse_expr(&source);
+        let (expr, found) = bnnc_grammar::parse::parse_option(&source);
         diagnostics.extend(found);
         overrides.push(Override {
             item: item.trim().to_owned(),

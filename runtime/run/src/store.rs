@@ -177,6 +177,11 @@ impl ChainStore {
         self.len
     }
 
+    /// Whether all records are in memory.
+    pub fn is_in_memory(&self) -> bool {
+        self.memory.is_some()
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
