@@ -1,34 +1,16 @@
 //! A program as machine code in this process.
 
-use crate::access::Accesses;
-use crate::call::{callee, calls, scratch_bytes, signature};
-use crate::collapse::collapse;
-use crate::func::{Emitter, Source};
+use crate::compile::{Draft, Listing, bug, define};
 use crate::isa::host;
-use crate::schedule::Schedule;
-use crate::sweep::order;
 use bnnc_abi::code::{Code, KernelArgs};
-use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_loops::backend::Options;
-use bnnc_loops::ir::{Kernel, Program};
-use cranelift_codegen::Context;
-use cranelift_codegen::ir::{FuncRef, Function, types};
-use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use bnnc_loops::ir::Program;
+use cranelift_codegen::ir::Function;
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{FuncId, Linkage, Module, ModuleError, default_libcall_names};
-use std::collections::{HashMap, HashSet};
+use cranelift_module::default_libcall_names;
 use std::fmt::Write;
 use std::sync::Mutex;
-
-/// What [`Code::text`] shows.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Listing {
-    /// Cranelift's intermediate form.
-    Clif,
-    /// Machine instructions.
-    Assembly,
-}
 
 /// Compiled kernels and the memory they lie in.
 pub(crate) struct Compiled {
@@ -85,46 +67,21 @@ impl Drop for Compiled {
 
 /// Compiles every kernel.
 pub(crate) fn compile(program: &Program, options: &Options, listing: Listing) -> Result<Compiled, Fault> {
-    let mut builder = JITBuilder::with_isa(host()?, default_libcall_names());
+    let mut builder = JITBuilder::with_isa(host(&options.form)?, default_libcall_names());
     for symbol in &options.symbols {
         builder.symbol(&symbol.name, symbol.pointer as *const u8);
     }
-    let known = options
-        .symbols
-        .iter()
-        .map(|symbol| symbol.name.as_str())
-        .collect();
-    let module = JITModule::new(builder);
-    let precision = program.plan.precision;
-    let functions = FunctionBuilderContext::new();
-    let mut compiler = Compiler {
-        context: module.make_context(),
-        module,
-        functions,
-        known,
-        precision,
-        listing,
-    };
-    let drafts = program
-        .kernels
-        .iter()
-        .map(|kernel| compiler.kernel(kernel))
-        .collect::<Result<Vec<_>, _>>();
-    let drafts = match drafts.and_then(|drafts| {
-        compiler
-            .module
-            .finalize_definitions()
-            .map_err(bug)
-            .map(|()| drafts)
-    }) {
+    let mut module = JITModule::new(builder);
+    let drafts = define(&mut module, program, options, (listing, None))
+        .and_then(|drafts| module.finalize_definitions().map_err(bug).map(|()| drafts));
+    let drafts = match drafts {
         Ok(drafts) => drafts,
         Err(fault) => {
             // SAFETY: no address of this memory has been handed out.
-            unsafe { compiler.module.free_memory() };
+            unsafe { module.free_memory() };
             return Err(fault);
         }
     };
-    let module = compiler.module;
     let entry = |draft: Draft| Entry {
         // SAFETY: the function was declared with this signature.
         function: unsafe {
@@ -140,94 +97,4 @@ pub(crate) fn compile(program: &Program, options: &Options, listing: Listing) ->
         kernels,
         module: Mutex::new(Some(module)),
     })
-}
-
-/// A kernel whose address is not known yet.
-struct Draft {
-    function: FuncId,
-    name: String,
-    scratch: usize,
-    clif: Function,
-    assembly: Option<String>,
-}
-
-struct Compiler<'a> {
-    context: Context,
-    module: JITModule,
-    functions: FunctionBuilderContext,
-    known: HashSet<&'a str>,
-    precision: Precision,
-    listing: Listing,
-}
-
-impl Compiler<'_> {
-    fn kernel(&mut self, kernel: &Kernel) -> Result<Draft, Fault> {
-        let (kernel, factor) = collapse(kernel);
-        let (kernel, divided) = &order(kernel);
-        let schedule = &Schedule::of(kernel, self.precision);
-        let accesses = &Accesses::of(kernel, &schedule.live);
-        self.context.func.signature = signature(self.module.make_signature(), &[types::I64]);
-        let callees = &self.callees(kernel, schedule)?;
-        let source = Source {
-            kernel,
-            factor,
-            divided: *divided,
-            schedule,
-            accesses,
-            precision: self.precision,
-            callees,
-        };
-        let builder = FunctionBuilder::new(&mut self.context.func, &mut self.functions);
-        Emitter::emit(&source, builder).finalize(self.module.target_config());
-        let function = self
-            .module
-            .declare_anonymous_function(&self.context.func.signature)
-            .map_err(bug)?;
-        let assembly = self.listing == Listing::Assembly;
-        self.context.set_disasm(assembly);
-        self.module
-            .define_function(function, &mut self.context)
-            .map_err(bug)?;
-        let assembly = self
-            .context
-            .compiled_code()
-            .filter(|_| assembly)
-            .and_then(|code| code.vcode.clone());
-        let clif = std::mem::replace(&mut self.context.func, Function::new());
-        self.module.clear_context(&mut self.context);
-        let scratch = scratch_bytes(schedule, self.precision);
-        Ok(Draft {
-            function,
-            name: kernel.name.clone(),
-            scratch,
-            clif,
-            assembly,
-        })
-    }
-
-    /// The runtime functions that a kernel calls.
-    fn callees(&mut self, kernel: &Kernel, schedule: &Schedule) -> Result<HashMap<String, FuncRef>, Fault> {
-        let mut callees = HashMap::new();
-        for id in calls(kernel, schedule) {
-            let (symbol, parameters) = callee(kernel, id, self.precision);
-            if !self.known.contains(symbol.as_str()) {
-                return Err(Fault::Bug(format!(
-                    "kernel `{}` needs `{symbol}`, which has no address",
-                    kernel.name
-                )));
-            }
-            let signature = signature(self.module.make_signature(), &parameters);
-            let function = self
-                .module
-                .declare_function(&symbol, Linkage::Import, &signature)
-                .map_err(bug)?;
-            let reference = self.module.declare_func_in_func(function, &mut self.context.func);
-            callees.insert(symbol, reference);
-        }
-        Ok(callees)
-    }
-}
-
-fn bug(error: ModuleError) -> Fault {
-    Fault::Bug(format!("Cranelift: {error}"))
 }

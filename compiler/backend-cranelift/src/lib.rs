@@ -1,27 +1,29 @@
 //! The backend `cranelift`: kernels of the loop IR as machine code of the host.
 //!
-//! `jit` compiles a program. For each kernel `collapse` merges axes, `schedule` and `staging` decide what is computed
+//! `compile` makes functions of a program's kernels, which `jit` puts into memory and `object` into an object. For each
+//! kernel axes are merged, `schedule` decides what is computed
 //! where, `func` emits the outer loops, `stmt` the innermost one, `tile` the innermost one of several rows at once,
 //! `sweep` sums over draws, `reduce` reductions, `scalar` single operations and `call` calls of runtime primitives.
 
 mod access;
 mod call;
-mod collapse;
+mod compile;
 mod func;
 mod isa;
 mod jit;
+mod object;
 mod reduce;
 mod scalar;
 mod schedule;
-mod staging;
 mod stmt;
 mod sweep;
 mod tile;
 
-use bnnc_abi::code::Code;
+use bnnc_abi::code::{Code, Detached};
 use bnnc_base::fault::Fault;
-use bnnc_loops::backend::{Backend, Options};
+use bnnc_loops::backend::{Backend, Form, Options};
 use bnnc_loops::ir::Program;
+use compile::Listing;
 use std::sync::Arc;
 
 /// Compiles in process for the machine it runs on.
@@ -33,7 +35,10 @@ impl Backend for Cranelift {
     }
 
     fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn Code>, Fault> {
-        Ok(Arc::new(jit::compile(program, options, jit::Listing::Clif)?))
+        match &options.form {
+            Form::Memory => Ok(Arc::new(jit::compile(program, options, Listing::Clif)?)),
+            Form::Object { prefix, .. } => Ok(Arc::new(Detached(object::compile(program, options, prefix)?))),
+        }
     }
 }
 
@@ -43,6 +48,6 @@ impl Cranelift {
     /// # Errors
     /// As for [`Backend::compile`].
     pub fn assembly(&self, program: &Program, options: &Options) -> Result<String, Fault> {
-        Ok(jit::compile(program, options, jit::Listing::Assembly)?.text())
+        Ok(jit::compile(program, options, Listing::Assembly)?.text())
     }
 }

@@ -6,12 +6,12 @@
 //! errors do not grow with the number of draws: the values of a group of draws are added in the precision of the plan,
 //! the groups in `f64`, and what they come to is added to the output once.
 
-use crate::access::element_bytes;
 use crate::func::{Emitter, memory, replaced};
 use crate::schedule::Schedule;
-use crate::staging::row_length;
 use bnnc_abi::plan::{Combine, Storage};
 use bnnc_base::dtype::Precision;
+use bnnc_loops::analysis::motion::element_bytes;
+use bnnc_loops::analysis::staging::row_length;
 use bnnc_loops::ir::{InstOp, Kernel, Output, Size};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 

@@ -1,5 +1,6 @@
 //! Typed `u32` indices and the arenas they index.
 
+use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
@@ -37,9 +38,11 @@ macro_rules! id {
 }
 
 /// A growing list whose elements are named by typed ids.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Arena<I, T> {
     items: Vec<T>,
+    #[serde(skip)]
     marker: PhantomData<I>,
 }
 

@@ -1,5 +1,6 @@
 //! Scalar kinds and the precision of a run.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What one element is. `Real` becomes `f32` or `f64` when a run chooses its precision.
@@ -24,7 +25,7 @@ impl fmt::Display for DType {
 }
 
 /// The width of `real` in one run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Precision {
     /// 32 bits.
     F32,

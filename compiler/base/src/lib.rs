@@ -2,13 +2,16 @@
 //!
 //! Nothing here knows about syntax, graphs or backends.
 
+pub mod approx;
 pub mod arena;
+pub mod checksum;
 pub mod diagnostic;
 pub mod dtype;
 pub mod fault;
 pub mod gamma;
 pub mod nearest;
 pub mod philox;
+pub mod render;
 pub mod scalar;
 pub mod shape;
 pub mod source;

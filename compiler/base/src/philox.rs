@@ -45,6 +45,12 @@ pub fn key(seed: u64, site: &str) -> u64 {
     mix(hash.wrapping_add(seed.wrapping_mul(GOLDEN)))
 }
 
+/// The key under seed `to` of the site whose key under seed `from` is `key`.
+pub fn with_seed(key: u64, from: u64, to: u64) -> u64 {
+    let site = unmix(key).wrapping_sub(from.wrapping_mul(GOLDEN));
+    mix(site.wrapping_add(to.wrapping_mul(GOLDEN)))
+}
+
 /// The key of an attempt at an element of a stream: the first takes the stream's own, a rejected one changes it.
 pub fn attempt(key: u64, number: u64) -> u64 {
     if number == 0 {
@@ -62,6 +68,13 @@ fn mix(mut mixed: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     mixed ^ (mixed >> 31)
+}
+
+/// What [`mix`] made `mixed` of: its steps in reverse, with the inverses of its factors modulo 2^64.
+fn unmix(mut mixed: u64) -> u64 {
+    mixed = (mixed ^ (mixed >> 31) ^ (mixed >> 62)).wrapping_mul(0x3196_42B2_D24D_8EC3);
+    mixed = (mixed ^ (mixed >> 27) ^ (mixed >> 54)).wrapping_mul(0x96DE_1B17_3F11_9089);
+    mixed ^ (mixed >> 30) ^ (mixed >> 60)
 }
 
 /// The block that holds `element` at coordinates `(draw, example, step)`.
@@ -102,6 +115,15 @@ mod tests {
     use super::*;
 
     /// The known-answer vectors published with Random123 1.09 (`kat_vectors`).
+    #[test]
+    fn a_key_follows_its_seed() {
+        for site in ["", "hidden.w", "a site with a long name/chain 3"] {
+            for (from, to) in [(0, 1), (17, 0), (u64::MAX, 12_345), (5, 5)] {
+                assert_eq!(with_seed(key(from, site), from, to), key(to, site));
+            }
+        }
+    }
+
     #[test]
     fn known_answers() {
         let ones = u32::MAX;

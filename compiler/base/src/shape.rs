@@ -1,9 +1,10 @@
 //! Dimensions and shapes: static sizes, and the few symbolic ones that a run decides.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A size that is known only when a run starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Symbol {
     /// Rows in this step.
     Batch,
@@ -76,7 +77,7 @@ impl Sizes {
 }
 
 /// One axis of a tensor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Dim {
     /// Known at compile time.
     Fixed(usize),
@@ -112,7 +113,7 @@ impl fmt::Display for Dim {
 }
 
 /// The axes of a tensor, outermost first; a scalar has none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Shape(pub Vec<Dim>);
 
 impl Shape {

@@ -1,13 +1,14 @@
 //! Program texts and byte spans into them.
 
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Which text a span points into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SourceId(pub u32);
 
 /// A half-open range of bytes in one source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Span {
     /// The text.
     pub source: SourceId,

@@ -1,7 +1,9 @@
 //! Where numbers lie, and the way from there back to the reals.
 
+use serde::{Deserialize, Serialize};
+
 /// Where a distribution's values lie, or what a declared type promises.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Support {
     /// All reals.
     Real,

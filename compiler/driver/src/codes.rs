@@ -1,17 +1,10 @@
 //! Every diagnostic code of the compiler, and those of the command line.
 
+pub use bnnc_abi::settings::BAD_SETTING;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
 use bnnc_hir::tree::{DataItem, InferItem};
 use std::sync::Arc;
-
-/// `--set` without an item, a key and a value.
-pub static BAD_SETTING: Code = Code {
-    id: "E0601",
-    title: "bad setting",
-    explain: "`--set` takes `ITEM.KEY=VALUE`: the name of an `infer` or `data` item, one of its options, and a value as it \
-              would be written in the file.\n\n```\nbnnc model.bnn --set radial.epochs=10 --set yacht.split=7\n```",
-};
 
 /// A backend that this build does not have.
 pub static NO_BACKEND: Code = Code {

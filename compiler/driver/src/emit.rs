@@ -98,6 +98,7 @@ pub fn emit(
     }
     let options = backend::Options {
         symbols: options.symbols.clone(),
+        ..backend::Options::default()
     };
     Ok(backend.compile(&loops, &options)?.text())
 }

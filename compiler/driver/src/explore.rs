@@ -195,6 +195,7 @@ impl Prepared<'_> {
         };
         let options = backend::Options {
             symbols: symbols.to_vec(),
+            ..backend::Options::default()
         };
         let code = backend.compile(&loops, &options)?;
         Ok(Artifact {

@@ -17,7 +17,7 @@ use bnnc_hir::elaborate;
 use bnnc_hir::elaborate::bind::{Bound, bind};
 use bnnc_hir::elaborate::posterior::Rest;
 use bnnc_hir::tree::{InferId, InferItem, ModelId, ModelItem, SettingValue, Target};
-use bnnc_loops::backend::{self, Backend};
+use bnnc_loops::backend::{self, Backend, Form};
 use bnnc_loops::ir;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::group::group;
@@ -63,6 +63,8 @@ pub struct Compilation<'a> {
     pub context: Context,
     /// The time of each stage.
     pub timings: Timings,
+    /// Programs that have code.
+    programs: usize,
 }
 
 /// What elaboration gives.
@@ -93,6 +95,7 @@ impl<'a> Compilation<'a> {
             item: &program.module.infers[id],
             context,
             timings: Vec::new(),
+            programs: 0,
         }
     }
 
@@ -426,8 +429,14 @@ impl<'a> Compilation<'a> {
 
     /// Machine code of a program.
     pub(crate) fn code(&mut self, program: ir::Program, backend: &dyn Backend) -> Result<Artifact, Fault> {
+        let form = self.options.objects.map_or(Form::Memory, |format| Form::Object {
+            prefix: format!("bnnc_{}_{}_", self.item.name, self.programs),
+            format,
+        });
+        self.programs += 1;
         let options = backend::Options {
             symbols: self.options.symbols.clone(),
+            form,
         };
         let mut code = self.timed("code", |_| backend.compile(&program, &options))?;
         if let Some(attach) = self.options.attach {

@@ -3,6 +3,7 @@
 use bnnc_abi::code::Attach;
 use bnnc_abi::symbols::Address;
 use bnnc_base::dtype::Precision;
+pub use bnnc_loops::backend::ObjectFormat;
 use std::path::PathBuf;
 
 /// Options of a compilation.
@@ -28,6 +29,8 @@ pub struct Options {
     pub symbols: Vec<Address>,
     /// What puts compiled code on a device, if it is to run on one.
     pub attach: Option<Attach>,
+    /// Code as objects of this format, instead of in memory of this process.
+    pub objects: Option<ObjectFormat>,
 }
 
 impl Default for Options {
@@ -43,6 +46,7 @@ impl Default for Options {
             trace: false,
             symbols: Vec::new(),
             attach: None,
+            objects: None,
         }
     }
 }

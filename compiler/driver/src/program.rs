@@ -2,12 +2,13 @@
 
 use crate::codes;
 use crate::options::Options;
+use bnnc_abi::settings;
 use bnnc_base::diagnostic::{Diagnostic, Fault, Place};
 use bnnc_base::source::{Source, SourceMap};
 use bnnc_grammar::ast;
 use bnnc_hir::check::{Context, Override, check};
 use bnnc_hir::tree::Module;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A checked program.
 pub struct Program {
@@ -45,7 +46,7 @@ pub fn load(name: &str, text: &str, options: &Options) -> Program {
     let source = sources.add(name, text);
     let (ast, mut diagnostics) = bnnc_grammar::parse::parse(&source);
     let library = library(&mut sources);
-    let overrides = settings(options, &mut sources, &mut diagnostics);
+    let overrides = overrides(options, &mut sources, &mut diagnostics);
     let folder = Path::new(name)
         .parent()
         .map(Path::to_path_buf)
@@ -57,7 +58,7 @@ pub fn load(name: &str, text: &str, options: &Options) -> Program {
     let context = Context {
         overrides,
         folder,
-        data_overrides: data(options),
+        data_overrides: settings::by_name(&options.data),
         library_paths,
     };
     let (module, found) = check(&library, &ast, &context);
@@ -81,20 +82,8 @@ pub fn load(name: &str, text: &str, options: &Options) -> Program {
     }
 }
 
-/// `--data` by name.
-fn data(options: &Options) -> Vec<(String, Vec<PathBuf>)> {
-    let mut all: Vec<(String, Vec<PathBuf>)> = Vec::new();
-    for (name, path) in &options.data {
-        match all.iter_mut().find(|(known, _)| known == name) {
-            Some((_, paths)) => paths.push(path.clone()),
-            None => all.push((name.clone(), vec![path.clone()])),
-        }
-    }
-    all
-}
-
 /// `--set`, with each value parsed as an expression of its own source.
-fn settings(options: &Options, sources: &mut SourceMap, diagnostics: &mut Vec<Diagnostic>) -> Vec<Override> {
+fn overrides(options: &Options, sources: &mut SourceMap, diagnostics: &mut Vec<Diagnostic>) -> Vec<Override> {
     let mut overrides = Vec::new();
     for setting in &options.settings {
         let parts = setting

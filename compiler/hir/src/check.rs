@@ -1,5 +1,6 @@
 //! From syntax trees to the resolved, typed tree.
 
+use bnnc_abi::settings::Files;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_grammar::ast;
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ mod data;
 mod dist;
 mod expr;
 pub mod fit;
+mod images;
 mod infer;
 mod items;
 mod layer;
@@ -30,7 +32,6 @@ mod statements;
 pub mod types;
 
 pub use expr::Want;
-pub use operators::symbol;
 
 use crate::tree::Module;
 
@@ -53,7 +54,7 @@ pub struct Context {
     /// The folder against which file names in data items are resolved.
     pub folder: PathBuf,
     /// From `--data NAME=PATH`: the files that replace those of a data item, or by `NAME.test` and `NAME.outliers` these.
-    pub data_overrides: Vec<(String, Vec<PathBuf>)>,
+    pub data_overrides: Files,
     /// The paths of the library's modules in the same order (`layers/dense.bnn`), which `use` is checked against;
     /// empty where they are not known.
     pub library_paths: Vec<String>,

@@ -1,7 +1,9 @@
 //! What a code generator is: from a program to code behind [`bnnc_abi::code::Code`].
 
-use crate::ir::Program;
+use crate::ir::{InstOp, Kernel, Program, Size};
 use bnnc_abi::code::Code;
+#[cfg(doc)]
+use bnnc_abi::code::ObjectKernel;
 use bnnc_abi::symbols::Address;
 use bnnc_base::fault::Fault;
 use std::sync::Arc;
@@ -11,6 +13,48 @@ use std::sync::Arc;
 pub struct Options {
     /// The runtime's array primitives (see [`bnnc_abi::symbols`]).
     pub symbols: Vec<Address>,
+    /// Where the code goes.
+    pub form: Form,
+}
+
+/// Where code goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// Into memory of this process.
+    #[default]
+    Memory,
+    /// Into a relocatable object: [`Code::object`] gives it, and [`Code::launch`] must not be called.
+    Object {
+        /// Kernel `n` is the global symbol that is this and `n`.
+        prefix: String,
+        /// Who will read it.
+        format: ObjectFormat,
+    },
+}
+
+/// The format of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectFormat {
+    /// The system's own, for its linker.
+    Native,
+    /// ELF, for the runtime, which reads no other.
+    Elf,
+}
+
+/// The integer slots of a kernel that hold keys of noise sites, each once: what [`ObjectKernel::keys`] says.
+pub fn keys(kernel: &Kernel) -> Vec<u32> {
+    let mut keys = Vec::new();
+    for inst in kernel.body.iter() {
+        if let InstOp::Noise {
+            key: Size::Slot(slot),
+            ..
+        } = &inst.op
+            && !keys.contains(slot)
+        {
+            keys.push(*slot);
+        }
+    }
+    keys
 }
 
 /// A code generator.

@@ -2,8 +2,10 @@
 
 use crate::accelerator::Accelerator;
 use crate::device;
-use crate::plan::Plan;
+use crate::plan::{Amount, Extent, Plan};
 use bnnc_base::fault::Fault;
+use bnnc_base::philox;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use std::sync::Arc;
 
 /// The arguments of one kernel invocation over `start..end` of its outermost axis.
@@ -48,6 +50,59 @@ pub trait Code: Send + Sync {
     fn accelerator(&self) -> Option<&dyn Accelerator> {
         None
     }
+
+    /// The code as it can leave this process, where it was asked for in that form.
+    fn object(&self) -> Option<&Object> {
+        None
+    }
+}
+
+/// Kernels as a relocatable object, which calls the runtime's functions by name ([`crate::symbols`]).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Object {
+    /// The object file; empty where the kernels are linked into an executable.
+    pub bytes: Vec<u8>,
+    /// What the processor needs beyond its architecture, as `std::arch` names it: `avx2`.
+    pub features: Vec<String>,
+    /// The plan's kernels, in their order.
+    pub kernels: Vec<ObjectKernel>,
+}
+
+/// One kernel of an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectKernel {
+    /// Its global symbol; a function of the address of [`KernelArgs`].
+    pub symbol: String,
+    /// What [`Code::scratch_bytes`] gives.
+    pub scratch: usize,
+    /// The integer slots that hold keys of noise sites, which are functions of the seed.
+    pub keys: Vec<u32>,
+}
+
+/// The code of an object that is not in memory yet: it can be stored, and be loaded by what knows how, but not run.
+pub struct Detached(pub Object);
+
+impl Code for Detached {
+    unsafe fn launch(&self, _: usize, _: &KernelArgs) {
+        unreachable!("an object is loaded before its kernels are launched")
+    }
+
+    fn scratch_bytes(&self, kernel: usize) -> usize {
+        self.0.kernels[kernel].scratch
+    }
+
+    fn is_reference(&self) -> bool {
+        false
+    }
+
+    fn text(&self) -> String {
+        let symbols = self.0.kernels.iter().map(|kernel| &*kernel.symbol);
+        symbols.collect::<Vec<_>>().join("\n")
+    }
+
+    fn object(&self) -> Option<&Object> {
+        Some(&self.0)
+    }
 }
 
 /// Puts code on a device: the result runs the same plan there. Whoever compiles is told how by whoever has devices.
@@ -60,4 +115,49 @@ pub struct Artifact {
     pub plan: Arc<Plan>,
     /// What does it.
     pub code: Arc<dyn Code>,
+}
+
+impl Artifact {
+    /// Gives every noise site the key that it has under another seed.
+    ///
+    /// The code must be an [`Object`]: it knows which integers are keys.
+    pub fn reseed(&mut self, from: u64, to: u64) {
+        let Some(object) = self.code.object() else { return };
+        Arc::make_mut(&mut self.plan).each_launch(&mut |launch| {
+            let keys = object
+                .kernels
+                .get(launch.kernel as usize)
+                .map(|kernel| &kernel.keys);
+            for slot in keys.into_iter().flatten() {
+                let Some(amount) = launch.ints.get_mut(*slot as usize) else {
+                    continue;
+                };
+                if let Some(key) = amount.as_fixed() {
+                    let key = philox::with_seed(key.cast_unsigned(), from, to);
+                    *amount = Amount::one(Extent::fixed(key.cast_signed()));
+                }
+            }
+        });
+    }
+}
+
+/// A plan and the object of its code.
+impl Serialize for Artifact {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let object = self.code.object();
+        let object = object.ok_or_else(|| ser::Error::custom("its code cannot leave this process"))?;
+        (&self.plan, object).serialize(serializer)
+    }
+}
+
+/// The code is [`Detached`].
+impl<'de> Deserialize<'de> for Artifact {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Artifact, D::Error> {
+        let (plan, object) = <(Arc<Plan>, Object)>::deserialize(deserializer)?;
+        if plan.kernels != object.kernels.len() {
+            return Err(de::Error::custom("a plan and its code have different kernels"));
+        }
+        let code = Arc::new(Detached(object));
+        Ok(Artifact { plan, code })
+    }
 }

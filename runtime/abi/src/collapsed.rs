@@ -7,6 +7,7 @@
 use crate::code::Artifact;
 use crate::iterates::Swag;
 use crate::laplace::{Likelihood, Weights};
+use serde::{Deserialize, Serialize};
 
 /// The part of an infer that integrates over some weights.
 ///
@@ -21,7 +22,7 @@ use crate::laplace::{Likelihood, Weights};
 ///   sign, `location` and `kinks` are affine in the collapsed weights.
 ///
 /// [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each state that moves: the iterates.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Collapsed {
     /// How the iterates are made. Its covariance is [`crate::iterates::Covariance::Snapshots`].
     pub iterates: Swag,
@@ -42,7 +43,7 @@ pub struct Collapsed {
 }
 
 /// How the location depends on the weights that may be collapsed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Form {
     /// Affine: sums of uniforms, in closed form.
     Affine,
@@ -58,7 +59,7 @@ pub enum Form {
 }
 
 /// What is collapsed and how.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
     /// The box.
     pub extent: Extent,
@@ -77,7 +78,7 @@ pub struct Options {
 }
 
 /// The box of a weight from its iterates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Extent {
     /// From the smallest to the largest.
     Range,
@@ -86,7 +87,7 @@ pub enum Extent {
 }
 
 /// The noise of a Normal likelihood.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Noise {
     /// As it is.
     Normal,
@@ -100,7 +101,7 @@ pub enum Noise {
 }
 
 /// The probability of a class from its logit against the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sigmoid {
     /// As it is.
     Exact,

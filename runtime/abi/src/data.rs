@@ -1,10 +1,12 @@
 //! What a `data` item asks for, resolved from the program and the command line; and what its header answers.
 
+use crate::settings::Files;
 use bnnc_base::source::Span;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// File formats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Format {
     /// Comma-separated values with a header line; `.gz` is unpacked.
     Csv,
@@ -19,7 +21,7 @@ pub enum Format {
 }
 
 /// How test rows are chosen.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Test {
     /// No test rows.
     None,
@@ -37,7 +39,7 @@ pub enum Test {
 }
 
 /// Rows that are unlike those a model was made for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Outliers {
     /// The rows of a file of the same format: of its inputs alone, where inputs and targets are files of their own.
     File(PathBuf),
@@ -46,7 +48,7 @@ pub enum Outliers {
 }
 
 /// A column expression: `log(earn) * male`, `zscore(age)`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Column {
     /// A column of the file.
     Name(String, Span),
@@ -57,7 +59,7 @@ pub enum Column {
 }
 
 /// A `data` item.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DataSpec {
     /// Its name in the program.
     pub name: String,
@@ -92,7 +94,7 @@ pub struct DataSpec {
 }
 
 /// What the elements of a field are.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FieldKind {
     /// Reals.
     Real,
@@ -102,8 +104,82 @@ pub enum FieldKind {
     Levels(Vec<String>),
 }
 
+impl DataSpec {
+    /// Takes the files that `--data NAME=PATH`, `--data NAME.test=PATH` and `--data NAME.outliers=PATH` give.
+    ///
+    /// # Errors
+    /// More than one file of outliers, by their number.
+    pub fn take(&mut self, files: &Files) -> Result<(), usize> {
+        for (item, given) in files {
+            match item.strip_prefix(&*self.name) {
+                Some("") => self.files.clone_from(given),
+                Some(".test") => self.test = Test::Files(given.clone()),
+                Some(".outliers") => match given.as_slice() {
+                    [file] => self.outliers = Some(Outliers::File(file.clone())),
+                    several => return Err(several.len()),
+                },
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the elements of a model's input or output are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Elements {
+    /// Reals.
+    Real,
+    /// Integers.
+    Int,
+    /// Integers from 0.
+    Count,
+    /// 0 and 1.
+    Bool,
+    /// Integers from 0 to below this, or so many levels of text.
+    Index(usize),
+}
+
+impl Elements {
+    /// Why a column of this name and kind does not hold such elements; nothing where it does.
+    pub fn refusal(self, name: &str, kind: &FieldKind) -> Option<String> {
+        match (self, kind) {
+            (Elements::Index(_), FieldKind::Int(low, _)) if *low < 0 => {
+                Some(format!("`index` counts from 0, but `{name}` holds {low}"))
+            }
+            (Elements::Index(size), FieldKind::Int(_, high)) => {
+                let fits = usize::try_from(*high).is_ok_and(|high| high < size);
+                let last = size.saturating_sub(1);
+                (!fits).then(|| format!("`index({size})` holds 0 to {last}, but `{name}` holds {high}"))
+            }
+            (Elements::Index(size), FieldKind::Levels(levels)) => {
+                (levels.len() != size).then(|| format!("`{name}` has {} levels, not {size}", levels.len()))
+            }
+            (Elements::Index(_), FieldKind::Real) => {
+                Some(format!("`index` needs integers, but `{name}` holds fractions"))
+            }
+            (Elements::Bool, FieldKind::Int(low, high)) if *low >= 0 && *high <= 1 => None,
+            (Elements::Bool, FieldKind::Int(..) | FieldKind::Real) => {
+                Some(format!("`bool` needs 0 and 1, but `{name}` holds other numbers"))
+            }
+            (Elements::Count, FieldKind::Int(low, _)) if *low < 0 => Some(format!(
+                "`count` needs non-negative integers, but `{name}` holds {low}"
+            )),
+            (Elements::Count | Elements::Int, FieldKind::Real) => {
+                Some(format!("integers are needed, but `{name}` holds fractions"))
+            }
+            (Elements::Real | Elements::Count | Elements::Int | Elements::Bool, FieldKind::Levels(_)) => {
+                Some(format!(
+                    "numbers are needed, but `{name}` holds text; text fits `index` only"
+                ))
+            }
+            (Elements::Real, _) | (Elements::Count | Elements::Int, FieldKind::Int(..)) => None,
+        }
+    }
+}
+
 /// One named field: a column, or an array of a JSON file.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Field {
     /// Its name.
     pub name: String,
@@ -116,7 +192,7 @@ pub struct Field {
 }
 
 /// What the header (and a scan of the rows) of a data item says.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Schema {
     /// The data item.
     pub name: String,

@@ -1,11 +1,12 @@
 //! Posteriors made of what training passes through: averages of iterates, and ensembles.
 
 use crate::manifest::Train;
+use serde::{Deserialize, Serialize};
 
 /// The part of an infer that fits a Gaussian to the iterates of gradient descent (Maddox et al. 2019).
 ///
 /// [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each state in `moved`.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Swag {
     /// How the iterates are made.
     pub train: Train,
@@ -51,7 +52,7 @@ impl Swag {
 }
 
 /// The covariance of a Gaussian over iterates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Covariance {
     /// None: the mean alone (stochastic weight averaging).
     Point,
@@ -67,7 +68,7 @@ pub enum Covariance {
 /// The part of an infer that trains several times from different starts (Lakshminarayanan et al. 2017). Predictions average over the members.
 ///
 /// [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each state in `moved`.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Ensemble {
     /// How one member is trained.
     pub train: Train,

@@ -6,6 +6,7 @@
 
 use crate::code::Artifact;
 use crate::manifest::Train;
+use serde::{Deserialize, Serialize};
 
 /// The part of an infer that approximates the posterior by Gaussians around maxima.
 ///
@@ -38,7 +39,7 @@ use crate::manifest::Train;
 ///   of a row: the derivatives in it of `cotangent . f` and of `cotangent . df/dw . vector`. The derivative of the variance of `c . f` is twice the
 ///   second one at the vector `P^-1 J' c'`.
 /// - [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each of `weights`.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Laplace {
     /// How the maximum is found; none of its epochs are run where `search` is false.
     pub train: Train,
@@ -62,8 +63,43 @@ pub struct Laplace {
     pub options: Options,
 }
 
+impl Laplace {
+    pub(crate) fn artifacts(&mut self) -> Vec<&mut Artifact> {
+        let Programs {
+            rows,
+            gradient,
+            jacobian,
+            selected,
+            squares,
+            spread,
+            factors,
+            turned,
+            products,
+            prior,
+            prior_products,
+            inputs,
+            functions,
+        } = &mut self.programs;
+        let mut all = self.train.artifacts();
+        all.extend([rows, gradient, prior, inputs]);
+        let some = [
+            jacobian,
+            selected,
+            squares,
+            spread,
+            factors,
+            turned,
+            products,
+            prior_products,
+            functions,
+        ];
+        all.extend(some.into_iter().flatten());
+        all
+    }
+}
+
 /// The programs that the options need; the others are absent.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Programs {
     /// `f`, its likelihood, and the derivatives of that.
     pub rows: Artifact,
@@ -94,7 +130,7 @@ pub struct Programs {
 }
 
 /// A site that is approximated.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Weights {
     /// The state that holds its position: `hidden.w/loc`.
     pub state: String,
@@ -108,7 +144,7 @@ pub struct Weights {
 
 /// A diagonal block of a Kronecker-factored curvature. Element `i * right + j` of its weights has row `i` of `left` and row `j` of `right`, or the other way
 /// round where it is `swapped` (element `j * left + i`).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     /// The prefix of its outputs.
     pub name: String,
@@ -133,7 +169,7 @@ impl Block {
 }
 
 /// What is known of the likelihood of one row given `f`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Likelihood {
     /// Normal around `f`, with a scale that no row changes.
     Normal,
@@ -146,7 +182,7 @@ pub enum Likelihood {
 }
 
 /// What is built, and how it is used.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
     /// The form of the precision.
     pub structure: Structure,
@@ -169,7 +205,7 @@ pub struct Options {
 }
 
 /// The form of the precision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Structure {
     /// A whole matrix.
     Full,
@@ -184,7 +220,7 @@ pub enum Structure {
 }
 
 /// What stands for the curvature of the log likelihood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Curvature {
     /// The generalised Gauss-Newton matrix: second derivatives in the outputs, first ones in the weights.
     Ggn,
@@ -195,7 +231,7 @@ pub enum Curvature {
 }
 
 /// The weights that are random.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Over {
     /// All of [`Laplace::weights`].
     All,
@@ -209,7 +245,7 @@ pub enum Over {
 }
 
 /// What ranks weights for a subnetwork; the highest are taken.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Score {
     /// The marginal variance under a diagonal precision.
     Diagonal,
@@ -224,7 +260,7 @@ pub enum Score {
 }
 
 /// How predictions are made from the Gaussian of the weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Link {
     /// Linearised: in closed form for a Normal likelihood, by the probit approximation for classes, else by draws of `f`.
     Glm,
@@ -241,7 +277,7 @@ pub enum Link {
 }
 
 /// Where the factor on the precision of the prior comes from.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum PriorPrecision {
     /// It is this; 1 leaves the prior as the model states it.
     Given(f64),
@@ -252,7 +288,7 @@ pub enum PriorPrecision {
 }
 
 /// What has a factor of its own on the precision of the prior.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PriorStructure {
     /// All weights together.
     Scalar,

@@ -3,6 +3,7 @@
 //! The compiler writes these, the runtime reads them; neither sees the other.
 
 pub mod accelerator;
+pub mod artefact;
 pub mod code;
 pub mod collapsed;
 pub mod data;
@@ -14,4 +15,5 @@ pub mod method;
 pub mod plan;
 pub mod primitive;
 pub mod sampling;
+pub mod settings;
 pub mod symbols;

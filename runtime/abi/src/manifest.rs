@@ -2,17 +2,19 @@
 
 use crate::code::Artifact;
 use crate::collapsed::Collapsed;
-use crate::data::DataSpec;
+use crate::data::{DataSpec, Elements};
 use crate::iterates::{Ensemble, Swag};
 use crate::laplace::Laplace;
+use crate::method::{self, MethodName};
 use crate::sampling::Sampling;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
 use bnnc_base::support::Support;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// A compiled file.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Manifest {
     /// The program's path or name.
     pub program: String,
@@ -29,7 +31,7 @@ pub struct Manifest {
 }
 
 /// A `compare` item.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Compare {
     /// The infers in the rows.
     pub infers: Vec<String>,
@@ -38,7 +40,7 @@ pub struct Compare {
 }
 
 /// How a state tensor starts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Init {
     /// Every element this value.
     Constant(f64),
@@ -51,7 +53,7 @@ pub enum Init {
 }
 
 /// One tensor that an optimiser moves or keeps: a variational parameter or an optimiser's state.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// The buffer's name in the programs, for example `hidden.w/loc` or `hidden.w/loc/m`.
     pub name: String,
@@ -66,7 +68,7 @@ pub struct State {
 }
 
 /// A site of the posterior, for reports.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SiteReport {
     /// `hidden.w`.
     pub name: String,
@@ -81,7 +83,7 @@ pub struct SiteReport {
 }
 
 /// What the outputs of a model are.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum OutputKind {
     /// Real values (regression): rmse, log_likelihood, coverage, crps.
     Real,
@@ -94,7 +96,7 @@ pub enum OutputKind {
 }
 
 /// The output of a model.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Output {
     /// The name of the program's input buffer that holds it.
     pub name: String,
@@ -105,16 +107,20 @@ pub struct Output {
 }
 
 /// An input buffer that holds data.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Binding {
     /// The name of the program's input buffer.
     pub port: String,
     /// Where its values come from.
     pub from: DataSource,
+    /// What its elements are.
+    pub elements: Elements,
+    /// Its axes; without that of examples, where there is one value per example.
+    pub shape: Vec<usize>,
 }
 
 /// Where the values of an input come from.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum DataSource {
     /// The data item's inputs in order, as one vector per example.
     Inputs,
@@ -137,12 +143,13 @@ pub enum DataSource {
 ///   `probabilities` `[draws, batch, classes]` for classes; those that do not exist are absent. Where the infer samples, the
 ///   states that move are `[draws, ..]`: one position per draw.
 /// - `sites`: inputs `draw0`, `step`; symbol `draws`; one output per site, `[draws, ..]`, on the declared scale.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Infer {
     /// Its name.
     pub name: String,
     /// The method's name.
-    pub method: &'static str,
+    #[serde(deserialize_with = "method::read_name")]
+    pub method: MethodName,
     /// The data item's name.
     pub data: String,
     /// The width of reals.
@@ -172,7 +179,7 @@ pub struct Infer {
 }
 
 /// What an infer starts from.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Start {
     /// What an earlier infer found.
     Infer(String),
@@ -181,7 +188,7 @@ pub enum Start {
 }
 
 /// A safetensors file that holds sites by name on the declared scale, or states as [`Infer::states`] names them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartFile {
     /// Where it is.
     pub path: PathBuf,
@@ -190,7 +197,7 @@ pub struct StartFile {
 }
 
 /// A site whose value a state stands for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartSite {
     /// `hidden.w`.
     pub site: String,
@@ -205,7 +212,7 @@ pub struct StartSite {
 }
 
 /// What finds a posterior.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub enum Work {
     /// An optimiser.
     Train(Box<Train>),
@@ -222,7 +229,7 @@ pub enum Work {
 }
 
 /// The part of an infer that trains.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Train {
     /// One training step.
     pub step: Artifact,
@@ -232,7 +239,40 @@ pub struct Train {
     pub pruning: Option<Pruning>,
 }
 
+impl Manifest {
+    /// Every program, in an order that depends on the manifest alone.
+    pub fn artifacts(&mut self) -> Vec<&mut Artifact> {
+        self.infers.iter_mut().flat_map(Infer::artifacts).collect()
+    }
+
+    /// Makes this what it would be with another seed. The code must be objects.
+    pub fn reseed(&mut self, seed: u64) {
+        let from = std::mem::replace(&mut self.seed, seed);
+        self.artifacts()
+            .into_iter()
+            .for_each(|artifact| artifact.reseed(from, seed));
+    }
+}
+
 impl Infer {
+    /// Every program, in an order that depends on the infer alone.
+    fn artifacts(&mut self) -> Vec<&mut Artifact> {
+        let mut all = match &mut self.work {
+            Work::Train(train) => train.artifacts(),
+            Work::Sample(sampling) => sampling.artifacts(),
+            Work::Laplace(laplace) => laplace.artifacts(),
+            Work::Swag(swag) => swag.train.artifacts(),
+            Work::Ensemble(ensemble) => ensemble.train.artifacts(),
+            Work::Collapsed(collapsed) => {
+                let mut all = collapsed.iterates.train.artifacts();
+                all.extend(&mut collapsed.local);
+                all
+            }
+        };
+        all.extend([&mut self.predict, &mut self.sites]);
+        all
+    }
+
     /// The part that trains, where an optimiser has a part in finding the posterior.
     pub fn training(&self) -> Option<&Train> {
         match &self.work {
@@ -268,10 +308,20 @@ impl Infer {
     }
 }
 
+impl Train {
+    pub(crate) fn artifacts(&mut self) -> Vec<&mut Artifact> {
+        let mut all = vec![&mut self.step];
+        if let Some(pruning) = &mut self.pruning {
+            all.extend([&mut pruning.moments, &mut pruning.predict]);
+        }
+        all
+    }
+}
+
 /// What a pruning table is made with.
 ///
 /// Weights are the elements of `sites`; they are ranked by their signal-to-noise ratio, abs(mean) over standard deviation.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Pruning {
     /// The fractions of the weights to remove.
     pub fractions: Vec<f64>,
@@ -286,7 +336,7 @@ pub struct Pruning {
 }
 
 /// Run-time options of the methods that train.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Training {
     /// Passes over the training rows.
     pub epochs: usize,
@@ -309,7 +359,7 @@ pub struct Training {
 /// How the KL is spread over the batches of an epoch. `N` is all rows, `M` the number of batches, `n` the rows of one.
 ///
 /// A step minimises `kl_weight KL - N/n sum log p(row)`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KlWeight {
     /// Weight 1: every step is an unbiased estimate of the negative evidence lower bound, whatever the batch.
     #[default]
@@ -340,7 +390,7 @@ impl Training {
 }
 
 /// The learning rate over a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Schedule {
     /// The same.
     Constant,
@@ -358,7 +408,7 @@ pub enum Schedule {
 }
 
 /// The cost report of one infer.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Scalar parameters of the model.
     pub parameters: usize,

@@ -4,6 +4,7 @@ mod options;
 mod records;
 
 pub use records::ALL;
+use serde::{Deserialize, Deserializer, de};
 
 /// What an option's value must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -110,4 +111,17 @@ pub enum Takes {
 /// The method with this name.
 pub fn lookup(name: &str) -> Option<&'static MethodDef> {
     ALL.iter().find(|method| method.name == name)
+}
+
+/// The name of a method of [`ALL`].
+pub type MethodName = &'static str;
+
+/// Reads the name of a method.
+///
+/// # Errors
+/// There is no such method.
+pub fn read_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MethodName, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let method = lookup(&name).ok_or_else(|| de::Error::custom(format!("there is no method `{name}`")))?;
+    Ok(method.name)
 }

@@ -6,17 +6,19 @@ use crate::primitive::Primitive;
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Dim, Shape, Sizes, Symbol};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
 bnnc_base::id!(
     /// A buffer of the arena.
+    #[derive(Serialize, Deserialize)]
     BufferId,
     "b"
 );
 
 /// A product of a number and symbols.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Extent {
     /// The number.
     pub factor: i64,
@@ -83,7 +85,7 @@ impl fmt::Display for Extent {
 }
 
 /// A sum of extents: an offset, a stride, a trip count.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Amount(pub Vec<Extent>);
 
 impl Amount {
@@ -104,7 +106,7 @@ impl Amount {
 }
 
 /// How elements lie in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Storage {
     /// `f32` or `f64`, as the plan's precision says. Truth values are stored so too, as 0 and 1.
     Real,
@@ -113,7 +115,7 @@ pub enum Storage {
 }
 
 /// Who owns a buffer and when it holds a value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Role {
     /// Written by the host before a run of the plan.
     Input,
@@ -128,7 +130,7 @@ pub enum Role {
 }
 
 /// A row-major tensor in the arena.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Buffer {
     /// For people, and for ports.
     pub name: Arc<str>,
@@ -141,7 +143,7 @@ pub struct Buffer {
 }
 
 /// How a reducing output combines a new element with what is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Combine {
     /// `out + x`, from 0.
     Sum,
@@ -169,7 +171,7 @@ impl Combine {
 
 /// One kernel over its whole domain. The executor splits the outermost domain axis into chunks whose number depends on
 /// `work` alone, never on the number of threads, so that results do not either.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Launch {
     /// Which kernel of the program.
     pub kernel: u32,
@@ -187,7 +189,7 @@ pub struct Launch {
 }
 
 /// A reducing output of a launch.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reduce {
     /// The buffer slot.
     pub slot: u32,
@@ -198,7 +200,7 @@ pub struct Reduce {
 }
 
 /// A call of a library primitive.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Call {
     /// Which primitive.
     pub primitive: Primitive,
@@ -209,7 +211,7 @@ pub struct Call {
 }
 
 /// One thing to do.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Step {
     /// Run a kernel.
     Launch(Launch),
@@ -227,7 +229,7 @@ pub enum Step {
 }
 
 /// The program a runtime executes; kernels are named by number and live in the code that belongs to the plan.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// For people.
     pub name: String,
@@ -248,5 +250,20 @@ impl Plan {
             let buffer = &self.buffers[*id];
             &*buffer.name == name && !matches!(buffer.role, Role::Scratch | Role::Constant(_))
         })
+    }
+
+    /// Visits every launch, in order.
+    pub fn each_launch(&mut self, visit: &mut dyn FnMut(&mut Launch)) {
+        each_launch(&mut self.steps, visit);
+    }
+}
+
+fn each_launch(steps: &mut [Step], visit: &mut dyn FnMut(&mut Launch)) {
+    for step in steps {
+        match step {
+            Step::Launch(launch) => visit(launch),
+            Step::Call(_) => {}
+            Step::Repeat { body, .. } => each_launch(body, visit),
+        }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! The fast versions live in the `kernels` crate under the same names.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::ops::Deref;
 
@@ -40,6 +41,20 @@ impl Deref for Primitive {
 impl fmt::Debug for Primitive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
+    }
+}
+
+/// Its name.
+impl Serialize for Primitive {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name)
+    }
+}
+
+impl<'de> Deserialize<'de> for Primitive {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Primitive, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        lookup(&name).ok_or_else(|| de::Error::custom(format!("there is no primitive `{name}`")))
     }
 }
 

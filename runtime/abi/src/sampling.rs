@@ -3,6 +3,7 @@
 pub mod penalty;
 
 use crate::code::Artifact;
+use serde::{Deserialize, Serialize};
 
 /// The part of an infer that samples.
 ///
@@ -14,7 +15,7 @@ use crate::code::Artifact;
 ///   `log_likelihood` `[batch]`.
 /// - both take as inputs what [`Prepare`] computed, where there is any, and lack the data and states that only it needs.
 /// - [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each state that moves.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Sampling {
     /// What no position changes, computed once before the chains.
     pub prepare: Option<Prepare>,
@@ -54,7 +55,7 @@ pub struct Sampling {
 }
 
 /// Values that depend on data and on states that stay.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Prepare {
     /// Inputs the states that stay and the data ports; symbol `batch`; outputs the columns.
     pub program: Artifact,
@@ -63,7 +64,7 @@ pub struct Prepare {
 }
 
 /// A value of [`Prepare`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
     /// The port, an output there and an input of the other programs.
     pub name: String,
@@ -74,7 +75,7 @@ pub struct Column {
 }
 
 /// What the axes of sites are called.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Axes {
     /// Sites and what is computed from them, each with the name of every axis; `None` where it is no single dim.
     pub sites: Vec<(String, Vec<Option<String>>)>,
@@ -83,6 +84,11 @@ pub struct Axes {
 }
 
 impl Sampling {
+    pub(crate) fn artifacts(&mut self) -> Vec<&mut Artifact> {
+        let prepare = self.prepare.iter_mut().map(|prepare| &mut prepare.program);
+        prepare.chain([&mut self.density, &mut self.rows]).collect()
+    }
+
     /// Iterations of each chain, those of the warm-up included.
     pub fn iterations(&self) -> usize {
         self.warmup.saturating_add(self.draws.saturating_mul(self.thin))
@@ -90,7 +96,7 @@ impl Sampling {
 }
 
 /// Whether PSIS-LOO and WAIC are computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LeaveOneOut {
     /// Where it takes less than a few million log likelihoods.
     Automatic,
@@ -101,7 +107,7 @@ pub enum LeaveOneOut {
 }
 
 /// Where the draws of a run are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Store {
     /// In memory (and on disk as they come, where there is an output folder).
     Memory,
@@ -111,7 +117,7 @@ pub enum Store {
 }
 
 /// What diagnostics are computed for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Report {
     /// Every element of every site where there are few; else predictions and the norm of each site.
     Automatic,
@@ -120,7 +126,7 @@ pub enum Report {
 }
 
 /// One iteration of a chain.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Transition {
     /// The no-U-turn sampler with multinomial trajectories (Hoffman and Gelman 2014; Betancourt 2017).
     Nuts {
@@ -184,7 +190,7 @@ impl Transition {
 }
 
 /// How step size and metric are found during the warm-up.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Adaptation {
     /// The step size; where there is none it is adapted.
     pub step_size: Option<f64>,
@@ -195,7 +201,7 @@ pub struct Adaptation {
 }
 
 /// The shape of a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Metric {
     /// The identity; never adapted.
     Unit,
@@ -210,7 +216,7 @@ pub enum Metric {
 }
 
 /// The step sizes of methods without an acceptance step. `t` counts iterations from 0.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Steps {
     /// The same.
     Constant,
@@ -232,7 +238,7 @@ pub enum Steps {
 }
 
 /// Options of the penalty method.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Penalty {
     /// Rows per batch, over all shards; 0 takes all (exact Metropolis-Hastings).
     pub batch: usize,
@@ -254,7 +260,7 @@ pub struct Penalty {
 }
 
 /// What the likelihood of a batch stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Loss {
     /// Itself: the target is tempered by batch / rows.
     Batch,
@@ -263,7 +269,7 @@ pub enum Loss {
 }
 
 /// How a noisy difference is estimated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Estimator {
     /// The difference on one batch; its variance from further batches.
     Single,
@@ -272,7 +278,7 @@ pub enum Estimator {
 }
 
 /// How the noise of the estimated difference is corrected for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Correction {
     /// Not at all: the naive replacement, for comparison.
     Naive,
@@ -283,7 +289,7 @@ pub enum Correction {
 }
 
 /// How states are proposed.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Proposal {
     /// `theta' = theta + sqrt(2 eta) noise`.
     RandomWalk {

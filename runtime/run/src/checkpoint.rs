@@ -12,7 +12,8 @@
 //! run ends, there is a state whose draws are all there; draws that came after it are cut off and drawn again.
 
 use crate::codes;
-use crate::fingerprint::{Checksum, Fingerprint};
+use crate::fingerprint::Fingerprint;
+use bnnc_base::checksum::Checksum;
 use crate::store::{self, ChainStore, Layout};
 use bnnc_abi::sampling::Store;
 use bnnc_base::diagnostic::Diagnostic;

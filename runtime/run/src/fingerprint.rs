@@ -3,10 +3,10 @@
 use bnnc_abi::data::{DataSpec, Outliers, Test};
 use bnnc_abi::manifest::{Manifest, Start, Work};
 use bnnc_abi::sampling::{Sampling, Steps, Transition};
+use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -174,43 +174,6 @@ fn is_stretched(transition: &Transition) -> bool {
         | Transition::Penalty(_) => Steps::Constant,
     };
     matches!(steps, Steps::Cyclical { .. })
-}
-
-/// The 64-bit FNV-1a hash (Fowler, Noll and Vo), a guard against accidents and not against intent.
-#[derive(Clone, Copy, Debug)]
-pub struct Checksum(u64);
-
-impl Default for Checksum {
-    fn default() -> Checksum {
-        Checksum(0xCBF2_9CE4_8422_2325)
-    }
-}
-
-impl Checksum {
-    /// Takes in more bytes.
-    pub fn add(&mut self, bytes: &[u8]) {
-        self.0 = bytes.iter().fold(self.0, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)
-        });
-    }
-
-    /// The hash of some bytes.
-    pub fn of(bytes: &[u8]) -> Checksum {
-        let mut checksum = Checksum::default();
-        checksum.add(bytes);
-        checksum
-    }
-
-    /// The hash of all bytes so far.
-    pub fn value(self) -> u64 {
-        self.0
-    }
-}
-
-impl fmt::Display for Checksum {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:016x}", self.0)
-    }
 }
 
 fn checksum_of(path: &Path) -> Result<Checksum, Diagnostic> {

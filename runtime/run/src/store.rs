@@ -5,7 +5,7 @@
 //! number and its bytes behind it, so that a damaged record is noticed whenever it is read.
 
 use crate::codes;
-use crate::fingerprint::Checksum;
+use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};

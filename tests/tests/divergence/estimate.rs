@@ -204,6 +204,7 @@ impl Subject<'_> {
         let backend = backends::lookup(backend).expect("the backend is built in");
         let options = backend::Options {
             symbols: bnnc_kernels::arrays::symbols(),
+            ..backend::Options::default()
         };
         let code = backend.compile(&program, &options).expect("the program compiles");
         let artifact = Artifact {

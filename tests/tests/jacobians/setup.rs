@@ -166,6 +166,7 @@ pub fn compiled(
     let program = lowered(function, precision);
     let options = backend::Options {
         symbols: bnnc_kernels::arrays::symbols(),
+        ..backend::Options::default()
     };
     let code = backends::ALL[0].compile(&program, &options).unwrap();
     let artifact = Artifact {

@@ -7,7 +7,7 @@ use super::session::Session;
 use super::statements::strip;
 use crate::report::infer as report;
 use crate::tree::{DataId, DataItem};
-use bnnc_abi::data::{Column, DataSpec, Format, Outliers, Test};
+use bnnc_abi::data::{Column, DataSpec, Format, Test};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 use std::collections::HashMap;
@@ -75,15 +75,6 @@ pub fn check(session: &mut Session<'_>, id: DataId, item: &ast::Data) {
         spec.format = format;
         spec.files = files;
     }
-    let given = session
-        .context
-        .data_overrides
-        .iter()
-        .filter(|(name, _)| **name == *item.name.name);
-    let given: Vec<PathBuf> = given.flat_map(|(_, files)| files.iter().cloned()).collect();
-    if !given.is_empty() {
-        spec.files = given;
-    }
     let mut split: Option<(Split, Span)> = None;
     let mut seen: HashMap<Arc<str>, Span> = HashMap::new();
     for setting in &item.options {
@@ -102,7 +93,11 @@ pub fn check(session: &mut Session<'_>, id: DataId, item: &ast::Data) {
         );
     }
     let context = session.context;
-    replaced_files(session, &item.name.name, &mut spec);
+    if let Err(count) = spec.take(&context.data_overrides) {
+        let expected = format!("one file of inputs, found {count}");
+        let diagnostic = report::option_value(span, "outliers", &expected);
+        session.diagnostics.push(diagnostic);
+    }
     for one in context
         .overrides
         .iter()
@@ -137,30 +132,6 @@ pub fn check(session: &mut Session<'_>, id: DataId, item: &ast::Data) {
         spec,
         span,
     };
-}
-
-/// Takes the files that `--data NAME.test=PATH` and `--data NAME.outliers=PATH` give.
-fn replaced_files(session: &mut Session<'_>, name: &str, spec: &mut DataSpec) {
-    let context = session.context;
-    let given = |part: &str| -> Vec<PathBuf> {
-        let own = |item: &str| item.split_once('.') == Some((name, part));
-        let own = context.data_overrides.iter().filter(|(item, _)| own(item));
-        own.flat_map(|(_, files)| files.iter().cloned()).collect()
-    };
-    let test = given("test");
-    if !test.is_empty() {
-        spec.test = Test::Files(test);
-    }
-    match given("outliers").as_slice() {
-        [] => {}
-        [file] => spec.outliers = Some(Outliers::File(file.clone())),
-        files => {
-            let expected = format!("one file of inputs, found {}", files.len());
-            session
-                .diagnostics
-                .push(report::option_value(spec.span, "outliers", &expected));
-        }
-    }
 }
 
 /// `csv("a.csv", "b.csv")`.
@@ -419,10 +390,7 @@ fn column(session: &mut Session<'_>, written: &ast::Expr) -> Option<Column> {
                 BinaryOp::Pow => "pow",
                 BinaryOp::Eq => "eq",
                 _ => {
-                    let message = format!(
-                        "columns cannot be combined with `{}`",
-                        super::operators::symbol(*op)
-                    );
+                    let message = format!("columns cannot be combined with `{}`", op);
                     session.diagnostics.push(report::column(span, message));
                     return None;
                 }

@@ -3,7 +3,7 @@
 use crate::dims::{Atom, Dim};
 use crate::tree::{Binding, ExprKind, LocalId, LocalKind, ModelItem};
 use crate::types::{Elem, Ty};
-use bnnc_abi::data::{Field, FieldKind, Schema};
+use bnnc_abi::data::{Elements, Field, FieldKind, Schema};
 use bnnc_abi::manifest::{Binding as PortBinding, DataSource, Output, OutputKind};
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::shape::Shape;
@@ -60,6 +60,15 @@ pub fn bind(model: &ModelItem, schema: &Schema) -> (Bound, Vec<Diagnostic>) {
     (binder.bound, binder.diagnostics)
 }
 
+/// The smallest size of an `index` that holds the values of a column.
+fn needed(kind: &FieldKind) -> usize {
+    match kind {
+        FieldKind::Int(_, high) => usize::try_from(*high).unwrap_or(0).saturating_add(1),
+        FieldKind::Levels(levels) => levels.len(),
+        FieldKind::Real => 0,
+    }
+}
+
 struct Binder<'a> {
     model: &'a ModelItem,
     schema: &'a Schema,
@@ -99,9 +108,15 @@ impl Binder<'_> {
     }
 
     fn port(&mut self, binding: &Binding, from: DataSource) {
+        let Ty::Tensor(elem, dims) = &binding.param.ty else {
+            return;
+        };
+        // What is not known has been reported.
         self.bound.ports.push(PortBinding {
             port: binding.param.name.to_string(),
             from,
+            elements: self.elements(elem).unwrap_or(Elements::Real),
+            shape: dims.iter().filter_map(|dim| self.evaluate(dim)).collect(),
         });
     }
 
@@ -239,59 +254,30 @@ impl Binder<'_> {
         let Ty::Tensor(elem, _) = &binding.param.ty else {
             return;
         };
-        let (span, name) = (self.span(binding), &field.name);
-        match (elem, &field.kind) {
-            (Elem::Index(size), FieldKind::Int(low, high)) => {
-                if *low < 0 {
-                    let text = format!("`index` counts from 0, but `{name}` holds {low}");
-                    return self.wrong(span, text);
-                }
-                let need = usize::try_from(*high).unwrap_or(usize::MAX).saturating_add(1);
-                match self.evaluate(size) {
-                    Some(known) if known < need => {
-                        self.wrong(
-                            span,
-                            format!(
-                                "`index({known})` holds 0 to {}, but `{name}` holds {high}",
-                                known.saturating_sub(1)
-                            ),
-                        );
-                    }
-                    Some(_) => {}
-                    None => self.fit_size(size, need, span, &binding.param.name),
-                }
-            }
-            (Elem::Index(size), FieldKind::Levels(levels)) => {
-                self.fit_size(size, levels.len(), span, &binding.param.name)
-            }
-            (Elem::Index(_), FieldKind::Real) => self.wrong(
-                span,
-                format!("`index` needs integers, but `{name}` holds fractions"),
-            ),
-            (Elem::Bool, FieldKind::Int(low, high)) if *low >= 0 && *high <= 1 => {}
-            (Elem::Bool, FieldKind::Int(..) | FieldKind::Real) => {
-                self.wrong(
-                    span,
-                    format!("`bool` needs 0 and 1, but `{name}` holds other numbers"),
-                );
-            }
-            (Elem::Count, FieldKind::Int(low, _)) if *low < 0 => {
-                self.wrong(
-                    span,
-                    format!("`count` needs non-negative integers, but `{name}` holds {low}"),
-                );
-            }
-            (Elem::Count | Elem::Int, FieldKind::Real) => {
-                self.wrong(span, format!("integers are needed, but `{name}` holds fractions"));
-            }
-            (Elem::Real(_) | Elem::Count | Elem::Int | Elem::Bool, FieldKind::Levels(_)) => {
-                self.wrong(
-                    span,
-                    format!("numbers are needed, but `{name}` holds text; text fits `index` only"),
-                );
-            }
-            (Elem::Real(_) | Elem::Count | Elem::Int, _) => {}
+        let span = self.span(binding);
+        if let Elem::Index(size) = elem
+            && self.evaluate(size).is_none()
+        {
+            // A size that nothing else fixes is what the values need.
+            self.fit_size(size, needed(&field.kind), span, &binding.param.name);
         }
+        let refusal = self
+            .elements(elem)
+            .and_then(|elements| elements.refusal(&field.name, &field.kind));
+        if let Some(text) = refusal {
+            self.wrong(span, text);
+        }
+    }
+
+    /// What the elements of a type are; nothing where its size is not known.
+    fn elements(&self, elem: &Elem) -> Option<Elements> {
+        Some(match elem {
+            Elem::Real(_) => Elements::Real,
+            Elem::Int => Elements::Int,
+            Elem::Count => Elements::Count,
+            Elem::Bool => Elements::Bool,
+            Elem::Index(size) => Elements::Index(self.evaluate(size)?),
+        })
     }
 
     fn fit_dims(&mut self, binding: &Binding, shape: &[usize]) {

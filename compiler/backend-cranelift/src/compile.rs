@@ -1,0 +1,152 @@
+//! From kernels to functions of a Cranelift module, wherever that module keeps them.
+
+use crate::access::Accesses;
+use crate::call::{callee, calls, scratch_bytes, signature};
+use bnnc_loops::analysis::collapse::collapse;
+use crate::func::{Emitter, Source};
+use crate::schedule::Schedule;
+use crate::sweep::order;
+use bnnc_base::dtype::Precision;
+use bnnc_base::fault::Fault;
+use bnnc_loops::backend::Options;
+use bnnc_loops::ir::{Kernel, Program};
+use cranelift_codegen::Context;
+use cranelift_codegen::ir::{FuncRef, Function, Signature, types};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_module::{FuncId, Linkage, Module, ModuleError};
+use std::collections::{HashMap, HashSet};
+
+/// What the text of code shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listing {
+    /// Cranelift's intermediate form.
+    Clif,
+    /// Machine instructions.
+    Assembly,
+}
+
+/// A kernel whose address is not known yet.
+pub(crate) struct Draft {
+    /// What the module calls it.
+    pub function: FuncId,
+    /// The kernel's name.
+    pub name: String,
+    /// Scratch memory of one invocation.
+    pub scratch: usize,
+    /// The function in Cranelift's form.
+    pub clif: Function,
+    /// The same as instructions, where they were asked for.
+    pub assembly: Option<String>,
+}
+
+/// Defines every kernel of a program in `module`; where there is a `prefix`, kernel `n` is the global symbol `prefix` and `n`.
+pub(crate) fn define<M: Module>(
+    module: &mut M,
+    program: &Program,
+    options: &Options,
+    (listing, prefix): (Listing, Option<&str>),
+) -> Result<Vec<Draft>, Fault> {
+    let known = options.symbols.iter().map(|symbol| symbol.name.as_str());
+    let mut compiler = Compiler {
+        context: module.make_context(),
+        module,
+        functions: FunctionBuilderContext::new(),
+        known: known.collect(),
+        precision: program.plan.precision,
+        listing,
+    };
+    let kernels = program.kernels.iter().enumerate();
+    kernels
+        .map(|(number, kernel)| compiler.kernel(kernel, prefix.map(|prefix| format!("{prefix}{number}"))))
+        .collect()
+}
+
+struct Compiler<'a, M> {
+    context: Context,
+    module: &'a mut M,
+    functions: FunctionBuilderContext,
+    known: HashSet<&'a str>,
+    precision: Precision,
+    listing: Listing,
+}
+
+impl<M: Module> Compiler<'_, M> {
+    fn kernel(&mut self, kernel: &Kernel, symbol: Option<String>) -> Result<Draft, Fault> {
+        let (kernel, factor) = collapse(kernel);
+        let (kernel, divided) = &order(kernel);
+        let schedule = &Schedule::of(kernel, self.precision);
+        let accesses = &Accesses::of(kernel, &schedule.live);
+        self.context.func.signature = signature(self.module.make_signature(), &[types::I64]);
+        let callees = &self.callees(kernel, schedule)?;
+        let source = Source {
+            kernel,
+            factor,
+            divided: *divided,
+            schedule,
+            accesses,
+            precision: self.precision,
+            callees,
+        };
+        let builder = FunctionBuilder::new(&mut self.context.func, &mut self.functions);
+        Emitter::emit(&source, builder).finalize(self.module.target_config());
+        let function = declare(self.module, symbol.as_deref(), &self.context.func.signature).map_err(bug)?;
+        let assembly = self.listing == Listing::Assembly;
+        self.context.set_disasm(assembly);
+        self.module
+            .define_function(function, &mut self.context)
+            .map_err(bug)?;
+        let assembly = self
+            .context
+            .compiled_code()
+            .filter(|_| assembly)
+            .and_then(|code| code.vcode.clone());
+        let clif = std::mem::replace(&mut self.context.func, Function::new());
+        self.module.clear_context(&mut self.context);
+        let scratch = scratch_bytes(schedule, self.precision);
+        Ok(Draft {
+            function,
+            name: kernel.name.clone(),
+            scratch,
+            clif,
+            assembly,
+        })
+    }
+
+    /// The runtime functions that a kernel calls.
+    fn callees(&mut self, kernel: &Kernel, schedule: &Schedule) -> Result<HashMap<String, FuncRef>, Fault> {
+        let mut callees = HashMap::new();
+        for id in calls(kernel, schedule) {
+            let (symbol, parameters) = callee(kernel, id, self.precision);
+            if !self.known.contains(symbol.as_str()) {
+                return Err(Fault::Bug(format!(
+                    "kernel `{}` needs `{symbol}`, which has no address",
+                    kernel.name
+                )));
+            }
+            let signature = signature(self.module.make_signature(), &parameters);
+            let function = self
+                .module
+                .declare_function(&symbol, Linkage::Import, &signature)
+                .map_err(bug)?;
+            let reference = self.module.declare_func_in_func(function, &mut self.context.func);
+            callees.insert(symbol, reference);
+        }
+        Ok(callees)
+    }
+}
+
+fn declare(
+    module: &mut impl Module,
+    symbol: Option<&str>,
+    signature: &Signature,
+) -> Result<FuncId, ModuleError> {
+    match symbol {
+        Some(symbol) => module.declare_function(symbol, Linkage::Export, signature),
+        None => module.declare_anonymous_function(signature),
+    }
+}
+
+/// An error of a module that its input cannot cause.
+pub(crate) fn bug(error: ModuleError) -> Fault {
+    Fault::Bug(format!("Cranelift: {error}"))
+}

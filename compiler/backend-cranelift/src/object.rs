@@ -1,0 +1,33 @@
+//! A program as a relocatable object, for executables that hold no compiler.
+
+use crate::compile::{Listing, define};
+use crate::isa::{features, host};
+use bnnc_abi::code::{Object, ObjectKernel};
+use bnnc_base::fault::Fault;
+use bnnc_loops::backend::{Options, keys};
+use bnnc_loops::ir::Program;
+use cranelift_module::default_libcall_names;
+use cranelift_object::{ObjectBuilder, ObjectModule};
+
+/// Compiles every kernel; the symbols begin with `prefix`.
+pub(crate) fn compile(program: &Program, options: &Options, prefix: &str) -> Result<Object, Fault> {
+    let isa = host(&options.form)?;
+    let features = features(&*isa);
+    let limit = |error: &dyn std::fmt::Display| Fault::Limit(format!("no object can be made: {error}"));
+    let builder = ObjectBuilder::new(isa, &*program.plan.name, default_libcall_names());
+    let mut module = ObjectModule::new(builder.map_err(|error| limit(&error))?);
+    let drafts = define(&mut module, program, options, (Listing::Clif, Some(prefix)))?;
+    let bytes = module.finish().emit().map_err(|error| limit(&error))?;
+    let kernels = drafts.iter().zip(&program.kernels).enumerate();
+    Ok(Object {
+        bytes,
+        features,
+        kernels: kernels
+            .map(|(number, (draft, kernel))| ObjectKernel {
+                symbol: format!("{prefix}{number}"),
+                scratch: draft.scratch,
+                keys: keys(kernel),
+            })
+            .collect(),
+    })
+}

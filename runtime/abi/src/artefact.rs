@@ -1,0 +1,199 @@
+//! A compiled file as bytes: what `bnnc build` writes and built executables read.
+//!
+//! `MAGIC`, the layout as a `u64`, the length of the rest and its checksum (`u64` each, little endian), then [`Head`] and [`Built`] in
+//! postcard's form. An executable that carries one behind its own bytes ends in a [`TRAILER`].
+
+use crate::manifest::Manifest;
+use bnnc_base::checksum::Checksum;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::PathBuf;
+
+/// The first bytes.
+const MAGIC: &[u8; 8] = b"bnnc-run";
+
+/// The last bytes of an executable that carries an artefact behind its own bytes; before them stands its length as a `u64`.
+const TRAILER: &[u8; 8] = b"nur-cnnb";
+
+/// Bytes before the head.
+const FIXED: usize = 32;
+
+/// The texts that decide how an artefact is laid out and how compiled code and the runtime meet.
+const LAYOUT: &[&str] = &[
+    include_str!("artefact.rs"),
+    include_str!("code.rs"),
+    include_str!("collapsed.rs"),
+    include_str!("data.rs"),
+    include_str!("iterates.rs"),
+    include_str!("laplace.rs"),
+    include_str!("manifest.rs"),
+    include_str!("method.rs"),
+    include_str!("method/options.rs"),
+    include_str!("method/records.rs"),
+    include_str!("plan.rs"),
+    include_str!("primitive.rs"),
+    include_str!("sampling.rs"),
+    include_str!("sampling/penalty.rs"),
+    include_str!("symbols.rs"),
+];
+
+/// What a machine must be, readable before anything else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The version of the compiler.
+    pub version: String,
+    /// The architecture, as `std::env::consts::ARCH` names it.
+    pub architecture: String,
+    /// What its processor must have beyond that, as `std::arch` names it.
+    pub features: Vec<String>,
+}
+
+/// A compiled file, and what it was compiled from.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Built {
+    /// What to run; its code is objects, without bytes where they are linked into the executable.
+    pub manifest: Manifest,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// What a file was compiled from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The program's file.
+    pub file: PathBuf,
+    /// Its text.
+    pub text: String,
+    /// The checksum of the library.
+    pub library: u64,
+    /// `ITEM.KEY=VALUE` settings of the command line.
+    pub settings: Vec<String>,
+    /// `NAME=PATH` pairs of the command line.
+    pub data: Vec<String>,
+    /// The precision that the command line asked for.
+    pub precision: Option<String>,
+    /// The rewrites that were switched off.
+    pub without: Vec<String>,
+}
+
+/// Why bytes are no artefact that can be read here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// They do not begin as one.
+    Unknown,
+    /// Bytes are missing or too many.
+    Truncated,
+    /// They are not what was written.
+    Damaged(String),
+    /// It was written by another build of the compiler, of this version where that can be read.
+    OtherLayout,
+    /// It needs a processor of this architecture.
+    OtherArchitecture(String),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Unknown => f.write_str("there is no compiled program in it"),
+            Refusal::Truncated => f.write_str("the compiled program in it is cut off"),
+            Refusal::Damaged(what) => write!(f, "the compiled program in it is damaged: {what}"),
+            Refusal::OtherLayout => {
+                f.write_str("the compiled program in it is of another build of bnnc than its runtime")
+            }
+            Refusal::OtherArchitecture(name) => {
+                write!(
+                    f,
+                    "it is compiled for {name}, and this is {}",
+                    std::env::consts::ARCH
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// What has to be the same where an artefact is written and where it is read.
+fn layout() -> u64 {
+    let mut checksum = Checksum::default();
+    LAYOUT.iter().for_each(|text| checksum.add(text.as_bytes()));
+    checksum.value()
+}
+
+/// An artefact for this machine's architecture, and the features that `head` names.
+///
+/// # Errors
+/// Code that cannot leave the process it was compiled in.
+pub fn encode(built: &Built, features: Vec<String>) -> Result<Vec<u8>, Refusal> {
+    let head = Head {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        architecture: std::env::consts::ARCH.to_owned(),
+        features,
+    };
+    let body = postcard::to_allocvec(&(head, built)).map_err(damaged)?;
+    let mut bytes = MAGIC.to_vec();
+    for number in [layout(), body.len() as u64, Checksum::of(&body).value()] {
+        bytes.extend(number.to_le_bytes());
+    }
+    bytes.extend(body);
+    Ok(bytes)
+}
+
+/// Reads an artefact; what its processor must have is in the head.
+///
+/// # Errors
+/// Bytes that are none, or that cannot be run here.
+pub fn decode(bytes: &[u8]) -> Result<(Head, Built), Refusal> {
+    if bytes.len() < FIXED || &bytes[..8] != MAGIC {
+        return Err(Refusal::Unknown);
+    }
+    let number = |at: usize| word(&bytes[at..]);
+    let body = &bytes[FIXED..];
+    if number(16) != body.len() as u64 {
+        return Err(Refusal::Truncated);
+    }
+    if number(24) != Checksum::of(body).value() {
+        return Err(Refusal::Damaged("its checksum is another".to_owned()));
+    }
+    if number(8) != layout() {
+        return Err(Refusal::OtherLayout);
+    }
+    let (head, rest): (Head, _) = postcard::take_from_bytes(body).map_err(damaged)?;
+    if head.architecture != std::env::consts::ARCH {
+        return Err(Refusal::OtherArchitecture(head.architecture));
+    }
+    let (built, rest) = postcard::take_from_bytes(rest).map_err(damaged)?;
+    match rest {
+        [] => Ok((head, built)),
+        _ => Err(Refusal::Damaged("bytes are left over".to_owned())),
+    }
+}
+
+/// What goes behind the bytes of an executable so that it carries an artefact.
+pub fn appended(artefact: &[u8]) -> Vec<u8> {
+    let length = artefact.len() as u64;
+    [artefact, &length.to_le_bytes(), TRAILER].concat()
+}
+
+/// The artefact that an executable carries, given its bytes.
+///
+/// # Errors
+/// There is none, or it is cut off.
+pub fn carried(executable: &[u8]) -> Result<&[u8], Refusal> {
+    let (rest, trailer) = executable.split_last_chunk::<16>().ok_or(Refusal::Unknown)?;
+    if &trailer[8..] != TRAILER {
+        return Err(Refusal::Unknown);
+    }
+    let length = usize::try_from(word(trailer)).ok();
+    let start = length.and_then(|length| rest.len().checked_sub(length));
+    start.map(|start| &rest[start..]).ok_or(Refusal::Truncated)
+}
+
+/// The first eight bytes as a number.
+fn word(bytes: &[u8]) -> u64 {
+    bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+fn damaged(error: postcard::Error) -> Refusal {
+    Refusal::Damaged(error.to_string())
+}

@@ -1,0 +1,74 @@
+//! What command lines say of data and sizes: `NAME=PATH` and `500M`.
+
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use std::path::PathBuf;
+
+/// An option of the command line that cannot be read.
+pub static BAD_SETTING: Code = Code {
+    id: "E0601",
+    title: "bad setting",
+    explain: "`--set` takes `ITEM.KEY=VALUE`: the name of an `infer` or `data` item, one of its options, and a value as it \
+              would be written in the file.\n\n```\nbnnc model.bnn --set radial.epochs=10 --set yacht.split=7\n```",
+};
+
+/// Files by the name of a data item, in order; several of one name are shards, or inputs and target.
+pub type Files = Vec<(String, Vec<PathBuf>)>;
+
+/// The name and the path of each `NAME=PATH`.
+///
+/// # Errors
+/// Words that are none.
+pub fn pairs(words: &[String]) -> Result<Vec<(String, PathBuf)>, Vec<Diagnostic>> {
+    let mut pairs = Vec::new();
+    let mut diagnostics = Vec::new();
+    for word in words {
+        match word.split_once('=') {
+            Some((name, path)) => pairs.push((name.to_owned(), path.into())),
+            None => {
+                let text = format!("`--data {word}` is not `NAME=PATH`");
+                diagnostics.push(Diagnostic::usage(&BAD_SETTING, text));
+            }
+        }
+    }
+    if diagnostics.is_empty() {
+        Ok(pairs)
+    } else {
+        Err(diagnostics)
+    }
+}
+
+/// The files of each name.
+pub fn by_name(pairs: &[(String, PathBuf)]) -> Files {
+    let mut all = Files::new();
+    for (name, path) in pairs {
+        match all.iter_mut().find(|(known, _)| known == name) {
+            Some((_, paths)) => paths.push(path.clone()),
+            None => all.push((name.clone(), vec![path.clone()])),
+        }
+    }
+    all
+}
+
+/// A number of bytes: `500M`, `2G`, `1048576`.
+///
+/// # Errors
+/// A text that is none.
+pub fn bytes(text: &str) -> Result<u64, Box<Diagnostic>> {
+    let trimmed = text
+        .trim()
+        .trim_end_matches(['B', 'b'])
+        .trim_end_matches(['i', 'I']);
+    let (digits, unit) = match trimmed.char_indices().last() {
+        Some((at, unit)) if unit.is_ascii_alphabetic() => (&trimmed[..at], unit.to_ascii_uppercase()),
+        _ => (trimmed, ' '),
+    };
+    let power = [' ', 'K', 'M', 'G', 'T'].iter().position(|known| *known == unit);
+    let number: Option<f64> = digits.trim().parse().ok().filter(|number: &f64| *number >= 0.0);
+    match (number, power) {
+        (Some(number), Some(power)) => Ok((number * 1024f64.powi(power as i32)) as u64),
+        _ => Err(Box::new(Diagnostic::usage(
+            &BAD_SETTING,
+            format!("`{text}` is not a size such as `500M` or `2G`"),
+        ))),
+    }
+}

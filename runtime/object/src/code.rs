@@ -1,0 +1,89 @@
+//! Kernels of a loaded object, or of this executable itself, as the runtime calls them.
+
+use crate::load::{Loaded, load};
+use bnnc_abi::code::{Code, KernelArgs, Object};
+use bnnc_abi::symbols::Address;
+use bnnc_base::fault::Fault;
+
+type KernelFunction = unsafe extern "C" fn(*const KernelArgs);
+
+/// Kernels with their addresses.
+pub struct LoadedCode {
+    object: Object,
+    functions: Vec<KernelFunction>,
+    /// Only to be freed; nothing where the code is part of this executable.
+    _memory: Option<Loaded>,
+}
+
+impl LoadedCode {
+    /// Loads the code of a program; `symbols` are the runtime's functions.
+    ///
+    /// # Errors
+    /// As [`load`], and kernels that the object does not define.
+    pub fn load(object: &Object, symbols: &[Address]) -> Result<LoadedCode, Fault> {
+        let memory = load(&object.bytes, symbols)?;
+        let function = |symbol: &str| {
+            let address = memory
+                .function(symbol)
+                .ok_or_else(|| Fault::Limit(format!("this object does not define `{symbol}`")))?;
+            // SAFETY: kernels are compiled with this signature; an object with other functions of these names breaks the
+            // promise that its maker gives with it.
+            Ok(unsafe { std::mem::transmute::<*const u8, KernelFunction>(address) })
+        };
+        let functions = object
+            .kernels
+            .iter()
+            .map(|kernel| function(&kernel.symbol))
+            .collect::<Result<_, Fault>>()?;
+        Ok(LoadedCode {
+            object: object.clone(),
+            functions,
+            _memory: Some(memory),
+        })
+    }
+
+    /// Kernels that were linked into this executable.
+    ///
+    /// # Safety
+    /// `functions` are the addresses of the object's kernels, in their order, and stay valid.
+    ///
+    /// # Errors
+    /// Another number of addresses than of kernels.
+    pub unsafe fn linked(object: &Object, functions: &[*const u8]) -> Result<LoadedCode, Fault> {
+        if functions.len() != object.kernels.len() || functions.iter().any(|address| address.is_null()) {
+            return Err(Fault::Limit("not every kernel has an address".to_owned()));
+        }
+        // SAFETY: the caller's promise.
+        let function =
+            |address: &*const u8| unsafe { std::mem::transmute::<*const u8, KernelFunction>(*address) };
+        Ok(LoadedCode {
+            object: object.clone(),
+            functions: functions.iter().map(function).collect(),
+            _memory: None,
+        })
+    }
+}
+
+impl Code for LoadedCode {
+    unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
+        // SAFETY: the caller's promise is that of the generated code, which lives as long as `self`.
+        unsafe { (self.functions[kernel])(args) }
+    }
+
+    fn scratch_bytes(&self, kernel: usize) -> usize {
+        self.object.kernels[kernel].scratch
+    }
+
+    fn is_reference(&self) -> bool {
+        false
+    }
+
+    fn text(&self) -> String {
+        let symbols = self.object.kernels.iter().map(|kernel| &*kernel.symbol);
+        symbols.collect::<Vec<_>>().join("\n")
+    }
+
+    fn object(&self) -> Option<&Object> {
+        Some(&self.object)
+    }
+}

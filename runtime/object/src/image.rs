@@ -1,0 +1,131 @@
+//! Where the sections of an object lie in memory: code, constants and data, each from a page boundary.
+
+use bnnc_base::fault::Fault;
+use object::read::elf::{ElfFile64, ElfSection64};
+use object::{Endianness, Object, ObjectSection, SectionFlags, SectionIndex, elf};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// An object file being read.
+pub(crate) type File<'a> = ElfFile64<'a, Endianness>;
+
+/// A section of it.
+pub(crate) type Section<'a, 'f> = ElfSection64<'a, 'f, Endianness>;
+
+/// More than any program of ours needs; sizes beyond are those of a damaged file.
+const LARGEST_IMAGE: u64 = 1 << 30;
+
+/// What a part of memory may be used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    /// To run.
+    Code,
+    /// To read.
+    Constants,
+    /// To read and write.
+    Data,
+}
+
+/// A section in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placed {
+    /// From the start of the image.
+    pub offset: usize,
+    /// Its size.
+    pub bytes: usize,
+}
+
+/// Where everything is, in bytes from the start of the image.
+#[derive(Debug, Default)]
+pub(crate) struct Layout {
+    /// Sections by number.
+    pub sections: HashMap<SectionIndex, Placed>,
+    /// Room for stubs, behind the code.
+    pub stubs: usize,
+    /// Room for cells that hold addresses, behind the constants.
+    pub cells: usize,
+    /// Whole pages of code.
+    pub code: Range<usize>,
+    /// Whole pages of constants.
+    pub constants: Range<usize>,
+    /// All bytes.
+    pub bytes: usize,
+}
+
+impl Layout {
+    /// Gives every section that is needed a place, with room for `stubs` and `cells` bytes.
+    pub fn of(file: &File<'_>, stubs: usize, cells: usize) -> Result<Layout, Fault> {
+        let page = region::page::size();
+        let mut layout = Layout::default();
+        let mut end = 0;
+        layout.place(file, Use::Code, &mut end)?;
+        layout.stubs = advance(&mut end, stubs as u64, 16)?;
+        layout.code = 0..advance(&mut end, 0, page)?;
+        layout.place(file, Use::Constants, &mut end)?;
+        layout.cells = advance(&mut end, cells as u64, 8)?;
+        layout.constants = layout.code.end..advance(&mut end, 0, page)?;
+        layout.place(file, Use::Data, &mut end)?;
+        layout.bytes = end;
+        Ok(layout)
+    }
+
+    fn place(&mut self, file: &File<'_>, wanted: Use, end: &mut usize) -> Result<(), Fault> {
+        for section in file.sections() {
+            if usage(&section)? != Some(wanted) {
+                continue;
+            }
+            let align = usize::try_from(section.align().max(1)).unwrap_or(usize::MAX);
+            if !align.is_power_of_two() || align > region::page::size() {
+                return Err(malformed(format!("a section is aligned to {align} bytes")));
+            }
+            let offset = advance(end, section.size(), align)?;
+            let bytes = *end - offset;
+            self.sections.insert(section.index(), Placed { offset, bytes });
+        }
+        Ok(())
+    }
+}
+
+/// Takes the next `bytes` from a multiple of `align` on; returns where they begin.
+fn advance(end: &mut usize, bytes: u64, align: usize) -> Result<usize, Fault> {
+    let start = end.next_multiple_of(align);
+    if bytes > LARGEST_IMAGE || start as u64 + bytes > LARGEST_IMAGE {
+        return Err(Fault::Limit(format!(
+            "an object takes more than {LARGEST_IMAGE} bytes in memory"
+        )));
+    }
+    *end = start + bytes as usize;
+    Ok(start)
+}
+
+/// The use of a section, if it is needed in memory at all.
+fn usage(section: &Section<'_, '_>) -> Result<Option<Use>, Fault> {
+    let SectionFlags::Elf { sh_flags } = section.flags() else {
+        return Ok(None);
+    };
+    let name = section.name_bytes().map_err(unreadable)?;
+    let has = |flag: u32| sh_flags & u64::from(flag) != 0;
+    // Nothing unwinds through kernels.
+    if !has(elf::SHF_ALLOC) || name.starts_with(b".note") || name == b".eh_frame" {
+        return Ok(None);
+    }
+    if has(elf::SHF_TLS) {
+        return Err(malformed("it has thread-local storage".to_owned()));
+    }
+    match (has(elf::SHF_EXECINSTR), has(elf::SHF_WRITE)) {
+        (true, true) => Err(malformed("a section is both writable and executable".to_owned())),
+        (true, false) => Ok(Some(Use::Code)),
+        (false, true) => Ok(Some(Use::Data)),
+        (false, false) => Ok(Some(Use::Constants)),
+    }
+}
+
+/// An object that says what cannot be.
+pub(crate) fn malformed(reason: String) -> Fault {
+    Fault::Limit(format!("this object cannot be loaded: {reason}"))
+}
+
+/// An object whose tables cannot be read.
+pub(crate) fn unreadable(error: object::Error) -> Fault {
+    malformed(error.to_string())
+}

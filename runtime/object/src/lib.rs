@@ -1,0 +1,15 @@
+//! Relocatable objects as code of this process: sections into memory, relocations, and kernels behind the `Code` trait.
+//!
+//! [`load`] reads an ELF object for the processor it runs on. Nothing in it is trusted: every offset, size and number is
+//! checked, and what does not fit is a [`bnnc_base::fault::Fault`]. What its instructions do is the promise of whoever made it.
+//! No page is ever writable and executable at once.
+
+mod code;
+mod image;
+mod load;
+mod math;
+mod memory;
+mod target;
+
+pub use code::LoadedCode;
+pub use load::{Loaded, load};

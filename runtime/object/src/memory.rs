@@ -1,0 +1,73 @@
+//! Memory of an image: written first, then closed, some pages to run and some to read.
+
+use bnnc_base::fault::Fault;
+use region::{Allocation, Protection};
+use std::ops::Range;
+
+/// Pages that can be written.
+pub(crate) struct Open {
+    pages: Allocation,
+}
+
+/// The same pages, protected; freed when dropped.
+pub(crate) struct Closed {
+    pages: Allocation,
+}
+
+impl Open {
+    /// `bytes` zeros, page-aligned.
+    pub fn new(bytes: usize) -> Result<Open, Fault> {
+        let pages = region::alloc(bytes.max(1), Protection::READ_WRITE).map_err(refused)?;
+        Ok(Open { pages })
+    }
+
+    /// The address of the first byte.
+    pub fn base(&self) -> u64 {
+        self.pages.as_ptr::<u8>() as u64
+    }
+
+    /// All of it.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: the pages are ours alone, readable, writable and zeroed by the system.
+        unsafe { std::slice::from_raw_parts_mut(self.pages.as_mut_ptr(), self.pages.len()) }
+    }
+
+    /// Makes `code` executable and `constants` readable, neither writable; the rest stays writable. Both ranges are whole pages.
+    pub fn close(self, code: Range<usize>, constants: Range<usize>) -> Result<Closed, Fault> {
+        self.protect(code, Protection::READ_EXECUTE)?;
+        self.protect(constants, Protection::READ)?;
+        Ok(Closed { pages: self.pages })
+    }
+
+    fn protect(&self, range: Range<usize>, protection: Protection) -> Result<(), Fault> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        debug_assert!(range.end <= self.pages.len());
+        // SAFETY: the range lies in the allocation, and nothing runs in it or holds a reference to it.
+        unsafe {
+            region::protect(
+                self.pages.as_ptr::<u8>().add(range.start),
+                range.len(),
+                protection,
+            )
+        }
+        .map_err(refused)
+    }
+}
+
+// SAFETY: the pages belong to this value alone and are freed with it, and no method writes them.
+unsafe impl Send for Closed {}
+// SAFETY: as above; a shared reference gives addresses only.
+unsafe impl Sync for Closed {}
+
+impl Closed {
+    /// The address of a byte.
+    pub fn address(&self, offset: usize) -> *const u8 {
+        self.pages.as_ptr::<u8>().wrapping_add(offset)
+    }
+}
+
+fn refused(error: region::Error) -> Fault {
+    Fault::Limit(format!("the system gives no memory for code: {error}"))
+}

@@ -1,0 +1,140 @@
+//! What relocations mean on the processor this is built for.
+
+use object::elf;
+
+/// How a relocation changes the bytes at its place. `S` is the symbol, `A` the addend, `P` the place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Patch {
+    /// Nothing.
+    Nothing,
+    /// `S + A` in 64 bits.
+    Absolute64,
+    /// `S + A` in 32 bits without sign.
+    Absolute32,
+    /// `S + A` in 32 bits with sign.
+    Absolute32Signed,
+    /// `S + A - P` in 32 bits.
+    Relative32,
+    /// `S + A - P` in 64 bits.
+    Relative64,
+    /// As [`Patch::Relative32`], from the address of a cell that holds `S`.
+    Cell32,
+}
+
+/// Why a value cannot be stored.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct OutOfReach;
+
+/// The machine of an ELF header that this build can run.
+pub(crate) const MACHINE: Option<object::Architecture> = if cfg!(target_arch = "x86_64") {
+    Some(object::Architecture::X86_64)
+} else {
+    None
+};
+
+/// Bytes of [`stub`].
+pub(crate) const STUB_BYTES: usize = 16;
+
+/// Instructions that jump to an address wherever it is: `jmp [rip + 0]` and the address.
+pub(crate) fn stub(address: u64) -> [u8; STUB_BYTES] {
+    let mut code = [0xCC; STUB_BYTES];
+    code[..6].copy_from_slice(&[0xFF, 0x25, 0, 0, 0, 0]);
+    code[6..14].copy_from_slice(&address.to_le_bytes());
+    code
+}
+
+impl Patch {
+    /// The meaning of a relocation type of x86-64, if code of ours may contain it.
+    pub fn of(kind: u32) -> Option<Patch> {
+        Some(match kind {
+            elf::R_X86_64_NONE => Patch::Nothing,
+            elf::R_X86_64_64 => Patch::Absolute64,
+            elf::R_X86_64_32 => Patch::Absolute32,
+            elf::R_X86_64_32S => Patch::Absolute32Signed,
+            elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 => Patch::Relative32,
+            elf::R_X86_64_PC64 => Patch::Relative64,
+            elf::R_X86_64_GOTPCREL | elf::R_X86_64_GOTPCRELX | elf::R_X86_64_REX_GOTPCRELX => Patch::Cell32,
+            _ => return None,
+        })
+    }
+
+    /// Bytes it changes.
+    pub fn width(self) -> usize {
+        match self {
+            Patch::Nothing => 0,
+            Patch::Absolute64 | Patch::Relative64 => 8,
+            Patch::Absolute32 | Patch::Absolute32Signed | Patch::Relative32 | Patch::Cell32 => 4,
+        }
+    }
+
+    /// Whether a symbol that is too far away may be reached through a [`stub`].
+    pub fn may_take_stub(self) -> bool {
+        self == Patch::Relative32
+    }
+
+    /// Writes `target + addend`, seen from `place`, into `bytes`, which are as many as [`Patch::width`] says.
+    pub fn write(self, bytes: &mut [u8], (target, addend, place): (u64, i64, u64)) -> Result<(), OutOfReach> {
+        let absolute = target.wrapping_add_signed(addend);
+        let relative = absolute.wrapping_sub(place).cast_signed();
+        match self {
+            Patch::Nothing => {}
+            Patch::Absolute64 => bytes.copy_from_slice(&absolute.to_le_bytes()),
+            Patch::Relative64 => bytes.copy_from_slice(&relative.to_le_bytes()),
+            Patch::Absolute32 => {
+                let value = u32::try_from(absolute).map_err(|_| OutOfReach)?;
+                bytes.copy_from_slice(&value.to_le_bytes());
+            }
+            Patch::Absolute32Signed => {
+                let value = i32::try_from(absolute.cast_signed()).map_err(|_| OutOfReach)?;
+                bytes.copy_from_slice(&value.to_le_bytes());
+            }
+            Patch::Relative32 | Patch::Cell32 => {
+                let value = i32::try_from(relative).map_err(|_| OutOfReach)?;
+                bytes.copy_from_slice(&value.to_le_bytes());
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patches_are_what_the_processor_supplement_says() {
+        let mut four = [0; 4];
+        assert_eq!(Patch::Relative32.write(&mut four, (0x2000, -4, 0x1000)), Ok(()));
+        assert_eq!(i32::from_le_bytes(four), 0x0FFC);
+        assert_eq!(Patch::Relative32.write(&mut four, (0x1000, -4, 0x2000)), Ok(()));
+        assert_eq!(i32::from_le_bytes(four), -0x1004);
+        assert_eq!(Patch::Absolute32.write(&mut four, (0xFFFF_FFFF, 0, 0)), Ok(()));
+        assert_eq!(four, [0xFF; 4]);
+        let mut eight = [0; 8];
+        assert_eq!(Patch::Absolute64.write(&mut eight, (1 << 40, 7, 99)), Ok(()));
+        assert_eq!(u64::from_le_bytes(eight), (1 << 40) + 7);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let mut four = [0; 4];
+        let far = (1_u64 << 40, 0, 0);
+        for patch in [
+            Patch::Relative32,
+            Patch::Cell32,
+            Patch::Absolute32,
+            Patch::Absolute32Signed,
+        ] {
+            assert_eq!(patch.write(&mut four, far), Err(OutOfReach), "{patch:?}");
+        }
+        assert_eq!(
+            Patch::Absolute32Signed.write(&mut four, (0xFFFF_FFFF, 0, 0)),
+            Err(OutOfReach)
+        );
+        assert_eq!(
+            Patch::Relative32.write(&mut four, (1 << 31, 0, 0)),
+            Err(OutOfReach)
+        );
+        assert_eq!(Patch::Relative32.write(&mut four, ((1 << 31) - 1, 0, 0)), Ok(()));
+    }
+}
