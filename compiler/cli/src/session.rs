@@ -14,6 +14,9 @@ use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
+/// The backend whose code runs on a device.
+const DEVICE: &str = "cuda";
+
 /// The exit status of success.
 pub const OK: u8 = 0;
 
@@ -105,6 +108,7 @@ pub fn options(compile: &Compile) -> Result<Options, Vec<Diagnostic>> {
         without: compile.without.clone(),
         trace: false,
         symbols: bnnc_kernels::arrays::symbols(),
+        attach: (compile.backend == DEVICE).then_some(bnnc_cuda::attach),
         objects: None,
     };
     if diagnostics.is_empty() {
