@@ -14,6 +14,9 @@ use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
+/// The backend whose code runs on a device.
+const DEVICE: &str = "cuda";
+
 /// The exit status of success.
 pub const OK: u8 = 0;
 
@@ -105,8 +108,8 @@ pub fn options(compile: &Compile) -> Result<Options, Vec<Diagnostic>> {
         without: compile.without.clone(),
         trace: false,
         symbols: bnnc_kernels::arrays::symbols(),
+        attach: (compile.backend == DEVICE).then_some(bnnc_cuda::attach),
         objects: None,
-        attach: None,
     };
     if diagnostics.is_empty() {
         Ok(options)

@@ -30,6 +30,10 @@ pub fn json(manifest: &Manifest, result: &RunResult) -> Value {
         "backend": manifest.backend,
         "infer": infers,
     });
+    let device = |infer: &Infer| infer.predict.code.accelerator().map(|device| device.describe());
+    if let Some(device) = manifest.infers.iter().find_map(device) {
+        value["device"] = json!(device);
+    }
     if result.interrupted {
         value["interrupted"] = json!(true);
     }
