@@ -13,9 +13,9 @@
 
 use crate::codes;
 use crate::fingerprint::Fingerprint;
-use bnnc_base::checksum::Checksum;
 use crate::store::{self, ChainStore, Layout};
 use bnnc_abi::sampling::Store;
+use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::write;
 use serde::de::DeserializeOwned;
