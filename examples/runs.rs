@@ -125,12 +125,12 @@ impl Wish {
             Failure::Fault(fault) => fault.to_string(),
         })?;
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let result = bnnc_run::run::run(&compiled.manifest, &bnnc_run::run::Options::new(threads));
+        let result = bnnc_run::run::run(&compiled.manifest, &bnnc_run::run::Options::new(threads))
+            .and_then(RunResult::whole);
         Ok(Done {
             result: result.map_err(|stop| match stop {
                 Stop::Diagnostics(found) => words(&found),
-                Stop::Fault(fault) => fault.to_string(),
-                Stop::Interrupted => "interrupted".into(),
+                Stop::Fault(_) | Stop::Interrupted => stop.to_string(),
             })?,
             context: Context::new(Arc::new(Pool::new(threads)), compiled.manifest.seed),
             manifest: compiled.manifest,

@@ -41,6 +41,24 @@ pub struct Item {
     pub doc: Vec<Arc<str>>,
 }
 
+impl Item {
+    /// Its name, if it has one.
+    pub fn name(&self) -> Option<&Ident> {
+        match &self.kind {
+            ItemKind::Use(_) | ItemKind::Compare(_) | ItemKind::Error => None,
+            ItemKind::Const(it) => Some(&it.name),
+            ItemKind::Fn(it) => Some(&it.name),
+            ItemKind::Layer(it) => Some(&it.name),
+            ItemKind::Dist(it) => Some(&it.name),
+            ItemKind::Optimiser(it) => Some(&it.name),
+            ItemKind::Data(it) => Some(&it.name),
+            ItemKind::Model(it) => Some(&it.name),
+            ItemKind::Posterior(it) => Some(&it.name),
+            ItemKind::Infer(it) => Some(&it.name),
+        }
+    }
+}
+
 /// The kinds of items, and no more.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ItemKind {

@@ -149,7 +149,7 @@ fn small(infer: &Infer) -> Option<String> {
 /// Where the run stops.
 pub fn run(manifest: &Manifest, threads: usize) -> RunResult {
     let options = bnnc_run::run::Options::new(threads);
-    match bnnc_run::run::run(manifest, &options) {
+    match bnnc_run::run::run(manifest, &options).and_then(RunResult::whole) {
         Ok(result) => result,
         Err(stop) => panic!("{}: {stop:?}", manifest.program),
     }

@@ -93,7 +93,7 @@ fn refused(name: &str, text: &str) -> Diagnostic {
 }
 
 fn stopped(compiled: &Compiled) -> Diagnostic {
-    match run(&compiled.manifest, &Options::new(1)) {
+    match run(&compiled.manifest, &Options::new(1)).and_then(RunResult::whole) {
         Err(Stop::Diagnostics(found)) => found.into_iter().next().unwrap(),
         Err(other) => panic!("{other:?}"),
         Ok(_) => panic!("it was run"),

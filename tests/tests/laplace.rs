@@ -111,7 +111,7 @@ fn stopped(compiled: &Compiled, max_memory: Option<u64>) -> Diagnostic {
         max_memory,
         ..Options::new(1)
     };
-    match run(&compiled.manifest, &options) {
+    match run(&compiled.manifest, &options).and_then(RunResult::whole) {
         Err(Stop::Diagnostics(found)) => found.into_iter().next().unwrap(),
         other => panic!("{other:?}"),
     }

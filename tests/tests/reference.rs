@@ -129,7 +129,10 @@ fn builtins() -> String {
 }
 
 fn call(builtin: &Builtin) -> String {
-    let more = if matches!(builtin.rule, Rule::Concat | Rule::Filled) {
+    let more = if matches!(
+        builtin.rule,
+        Rule::Concat | Rule::Filled | Rule::Repeat | Rule::Reshape
+    ) {
         ", .."
     } else {
         ""
@@ -152,6 +155,8 @@ fn arguments(rule: Rule) -> &'static str {
         Rule::Noise => "nothing, or dims",
         Rule::Conv => "an image, a kernel, a static stride",
         Rule::Pad => "an image, a static width",
+        Rule::Pool => "an image, a static size, a static stride",
+        Rule::Repeat | Rule::Reshape => "an array, dims",
         Rule::Same => "a scalar or an array",
         Rule::Eye => "a dim",
         Rule::Diag => "a vector",

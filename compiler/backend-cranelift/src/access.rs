@@ -1,9 +1,7 @@
 //! The element addresses of a kernel, each listed once.
 
-use bnnc_abi::plan::Storage;
 use bnnc_base::arena::Id;
-use bnnc_base::dtype::Precision;
-use bnnc_loops::ir::{Access, InstId, InstOp, Kernel, Size};
+use bnnc_loops::ir::{Access, InstId, InstOp, Kernel};
 
 /// The distinct accesses of a kernel.
 pub(crate) struct Accesses<'a> {
@@ -53,35 +51,5 @@ impl<'a> Accesses<'a> {
     /// The number of an output's access.
     pub fn output(&self, output: usize) -> usize {
         self.outputs[output]
-    }
-}
-
-/// How an address moves along the innermost axis.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Motion {
-    /// Not at all.
-    Still,
-    /// By one real per iteration, so that one byte counter serves all such accesses.
-    Unit,
-    /// Otherwise, or by a stride that only a run knows.
-    Moving,
-}
-
-/// The motion of `access` along the innermost axis.
-pub(crate) fn motion(kernel: &Kernel, access: &Access, precision: Precision) -> Motion {
-    match access.strides.last() {
-        Some(Size::Fixed(0)) => Motion::Still,
-        Some(Size::Fixed(1)) if element_bytes(kernel, access, precision) == precision.bytes() as i64 => {
-            Motion::Unit
-        }
-        _ => Motion::Moving,
-    }
-}
-
-/// Bytes of one element of the accessed buffer.
-pub(crate) fn element_bytes(kernel: &Kernel, access: &Access, precision: Precision) -> i64 {
-    match kernel.slots[access.slot as usize] {
-        Storage::Real => precision.bytes() as i64,
-        Storage::Int => 4,
     }
 }

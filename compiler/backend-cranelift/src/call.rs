@@ -2,17 +2,25 @@
 
 use crate::func::{Emitter, memory};
 use crate::schedule::Schedule;
-use crate::staging::is_called;
 use crate::sweep;
 use bnnc_abi::symbols;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
-use bnnc_loops::ir::{InstId, InstOp, Kernel};
+use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel};
 use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Type, Value, types};
 
 /// Scratch bytes in front of the blocks: a result and two operands of a call on one element, a cache line each.
 pub(crate) const SINGLE_BYTES: i64 = 3 * LINE;
 const LINE: i64 = 64;
+
+/// Whether generated code calls the runtime for this operation.
+pub(crate) fn is_called(inst: &Inst) -> bool {
+    match &inst.op {
+        InstOp::Apply(scalar, _) => symbols::CALLED.contains(scalar),
+        InstOp::Noise { .. } => true,
+        InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => false,
+    }
+}
 
 /// A runtime function: its symbol and its parameters.
 pub(crate) fn callee(kernel: &Kernel, id: InstId, precision: Precision) -> (String, Vec<Type>) {

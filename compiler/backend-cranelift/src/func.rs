@@ -1,13 +1,14 @@
 //! One kernel as a function: arguments, the loops around the innermost one, and what is computed between them.
 
-use crate::access::{Accesses, element_bytes};
+use crate::access::Accesses;
+use crate::call::is_called;
 use crate::isa::Lanes;
 use crate::scalar::Scalars;
 use crate::schedule::Schedule;
-use crate::staging::is_called;
 use bnnc_abi::code::KernelArgs;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
+use bnnc_loops::analysis::motion::element_bytes;
 use bnnc_loops::ir::{Access, InstId, InstOp, Kernel, Size};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, BlockArg, FuncRef, InstBuilder, MemFlagsData, Value, types};

@@ -1,11 +1,11 @@
 //! Reductions over the innermost axis: accumulators in registers, combined in a fixed order, written once.
 
-use crate::access::{Motion, motion};
 use crate::func::{Emitter, memory};
 use crate::isa::Lanes;
 use crate::stmt::Span;
 use bnnc_abi::plan::{Combine, Storage};
 use bnnc_base::dtype::DType;
+use bnnc_loops::analysis::motion::{Motion, motion};
 use bnnc_loops::ir::Output;
 use cranelift_codegen::ir::{InstBuilder, Value};
 

@@ -1,13 +1,14 @@
 //! Where each instruction is computed: under how many loops, and in which stage of the innermost one.
 
-use crate::access::{Motion, motion};
+use crate::call::is_called;
 use crate::isa::Lanes;
-use crate::staging::{BLOCK, Stage, Staging, is_array_noise, operands, row_length};
-use crate::sweep;
 use bnnc_abi::plan::Storage;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
-use bnnc_loops::ir::{Access, InstId, InstOp, Kernel, Size};
+use bnnc_loops::analysis::motion::{Motion, depths, innermost_size, live, motion};
+use bnnc_loops::analysis::staging::{self, BLOCK, Stage, Staging, is_array_noise, operands, row_length};
+use bnnc_loops::analysis::sweep;
+use bnnc_loops::ir::{Access, InstId, InstOp, Kernel};
 
 /// Decisions for one kernel.
 pub(crate) struct Schedule {
@@ -42,7 +43,7 @@ impl Schedule {
         let depth = depths(kernel);
         let live = live(kernel);
         let vector = is_vectorisable(kernel, (&depth, &live), precision);
-        let plan = Staging::of(kernel, (&depth, &live), precision);
+        let plan = Staging::of(kernel, (&depth, &live), precision, is_called);
         let (stages, home, homes) = plan.finish();
         let longest = stages.iter().map(|stage| stage.body.len()).max().unwrap_or(0);
         let unroll = match longest {
@@ -80,54 +81,17 @@ impl Schedule {
 
     /// What the loop of a stage uses, directly or not, per instruction.
     pub fn needs(&self, kernel: &Kernel, stage: usize) -> Vec<bool> {
-        let mut roots = self.stages[stage].body.clone();
-        roots.extend(&self.stages[stage].store);
-        if stage + 1 == self.stages.len() {
-            roots.extend(kernel.outputs.iter().map(|output| output.value));
-        }
-        let accesses = kernel
-            .body
-            .ids()
-            .filter(|id| self.live[id.index()])
-            .map(|id| &kernel.body[id]);
-        let loads = accesses.filter(|inst| matches!(inst.op, InstOp::Load(_)));
-        roots.extend(loads.flat_map(operands));
-        roots.extend(
-            kernel
-                .outputs
-                .iter()
-                .flat_map(|output| &output.access.dynamic)
-                .map(|dynamic| dynamic.index),
-        );
-        self.closure(kernel, &roots)
+        staging::needs(kernel, (&self.depth, &self.live), &self.stages, stage)
     }
 
     /// What `roots` use outside the innermost loop, directly or not, and they themselves.
     pub fn closure(&self, kernel: &Kernel, roots: &[InstId]) -> Vec<bool> {
-        let mut needed = vec![false; kernel.body.len()];
-        roots.iter().for_each(|id| needed[id.index()] = true);
-        for id in kernel.body.ids().rev() {
-            // What other stages compute inside the loop is read from scratch.
-            if needed[id.index()] && (self.is_hoisted(kernel, id) || roots.contains(&id)) {
-                operands(&kernel.body[id])
-                    .iter()
-                    .for_each(|operand| needed[operand.index()] = true);
-            }
-        }
-        needed
+        staging::closure(kernel, &self.depth, roots)
     }
 
     /// Whether `id` is computed outside the innermost loop.
     pub fn is_hoisted(&self, kernel: &Kernel, id: InstId) -> bool {
         self.depth[id.index()] < kernel.dims.len()
-    }
-}
-
-/// The size of the innermost axis where it is known. A launch may be given less of an outermost one.
-pub(crate) fn innermost_size(kernel: &Kernel) -> Option<i64> {
-    match kernel.dims.last() {
-        Some(Size::Fixed(size)) => Some(*size),
-        Some(Size::Slot(_)) | None => None,
     }
 }
 
@@ -148,52 +112,6 @@ fn splats(kernel: &Kernel, stages: &[Stage]) -> Vec<bool> {
 
 fn lanes(precision: Precision) -> i64 {
     Lanes::vector(precision).count()
-}
-
-fn depths(kernel: &Kernel) -> Vec<usize> {
-    let mut depths = vec![0; kernel.body.len()];
-    let moved = |strides: &[Size]| {
-        strides
-            .iter()
-            .rposition(|s| *s != Size::Fixed(0))
-            .map_or(0, |axis| axis + 1)
-    };
-    for id in kernel.body.ids() {
-        let inst = &kernel.body[id];
-        let own = match &inst.op {
-            InstOp::Const(_) | InstOp::Apply(..) => 0,
-            InstOp::Index(axis) => *axis as usize + 1,
-            InstOp::Load(access) => moved(&access.strides),
-            InstOp::Noise { strides, .. } => moved(strides),
-        };
-        let inherited = operands(inst)
-            .iter()
-            .map(|operand| depths[operand.index()])
-            .max()
-            .unwrap_or(0);
-        depths[id.index()] = own.max(inherited);
-    }
-    depths
-}
-
-fn live(kernel: &Kernel) -> Vec<bool> {
-    let mut live = vec![false; kernel.body.len()];
-    for output in &kernel.outputs {
-        live[output.value.index()] = true;
-        output
-            .access
-            .dynamic
-            .iter()
-            .for_each(|dynamic| live[dynamic.index.index()] = true);
-    }
-    for id in kernel.body.ids().rev() {
-        if live[id.index()] {
-            operands(&kernel.body[id])
-                .iter()
-                .for_each(|operand| live[operand.index()] = true);
-        }
-    }
-    live
 }
 
 fn is_vectorisable(kernel: &Kernel, (depth, live): (&[usize], &[bool]), precision: Precision) -> bool {
@@ -227,4 +145,65 @@ fn is_vectorisable(kernel: &Kernel, (depth, live): (&[usize], &[bool]), precisio
         motion && fixed_place(&output.access) && (!int || ints)
     });
     !short && inside && outputs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Schedule;
+    use bnnc_base::arena::Id;
+    use bnnc_base::dtype::Precision;
+    use bnnc_loops::analysis::staging::BLOCK;
+    use bnnc_loops::parse::parse;
+
+    fn schedule(body: &str, output: u32) -> Schedule {
+        let program = parse(&format!(
+            "plan \"p\" f32 1 {{ }} kernel \"k\" [$0, 300] (real, real) {{ {body} store v{output} -> 1 at 0 [300, 1] }}"
+        ))
+        .unwrap();
+        Schedule::of(&program.kernels[0], Precision::F32)
+    }
+
+    fn bodies(schedule: &Schedule) -> Vec<Vec<usize>> {
+        schedule
+            .stages
+            .iter()
+            .map(|stage| stage.body.iter().map(|id| id.index()).collect())
+            .collect()
+    }
+
+    #[test]
+    fn a_call_reads_a_load_where_it_lies() {
+        let chain = "v0: real = load 0 at 0 [300, 1] v1: real = exp v0 v2: real = tanh v1";
+        let schedule = schedule(chain, 2);
+        assert_eq!(bodies(&schedule), [[], [], []]);
+        assert_eq!(schedule.home, [None, Some(0), Some(1)]);
+    }
+
+    #[test]
+    fn values_are_computed_late_and_loads_repeated() {
+        let body = "v0: real = load 0 at 0 [300, 1] v1: real = mul v0 v0 v2: real = exp v1
+                    v3: real = neg v0 v4: real = mul v2 v3";
+        let schedule = schedule(body, 4);
+        assert_eq!(bodies(&schedule), [vec![0, 1], vec![0, 3, 4]]);
+        assert_eq!(schedule.homes, 2);
+        assert!(schedule.vector);
+    }
+
+    #[test]
+    fn slots_are_shared_by_values_that_do_not_meet() {
+        let chain: String = (1..9)
+            .map(|at| format!("v{at}: real = exp v{} ", at - 1))
+            .collect();
+        let schedule = schedule(&format!("v0: real = load 0 at 0 [300, 1] {chain}"), 8);
+        assert_eq!((schedule.stages.len(), schedule.homes), (9, 2));
+    }
+
+    #[test]
+    fn calls_on_what_the_inner_loop_does_not_change_stay_outside() {
+        let body = "v0: real = load 0 at 0 [1, 0] v1: real = exp v0 v2: real = load 0 at 0 [300, 1]
+                    v3: real = mul v1 v2";
+        let schedule = schedule(body, 3);
+        assert_eq!(bodies(&schedule), [[2, 3]]);
+        assert_eq!((schedule.depth[1], schedule.homes, schedule.block), (1, 0, BLOCK));
+    }
 }

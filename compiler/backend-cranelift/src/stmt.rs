@@ -1,12 +1,12 @@
 //! The innermost loop: blocks, stages, vectors and their remainders.
 
-use crate::access::{Motion, element_bytes, motion};
 use crate::func::{Emitter, memory};
 use crate::isa::{Lanes, VECTOR_BYTES};
 use crate::reduce::Reduction;
-use crate::staging::Stage;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
+use bnnc_loops::analysis::motion::{Motion, element_bytes, motion};
+use bnnc_loops::analysis::staging::Stage;
 use bnnc_loops::ir::{Access, InstId, InstOp, Size};
 use cranelift_codegen::ir::{ConstantData, InstBuilder, Value, types};
 

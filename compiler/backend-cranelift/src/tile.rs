@@ -1,8 +1,8 @@
 //! Kernels that call array primitives along a short axis: several rows share each call.
 
 use crate::func::{Emitter, replaced};
-use crate::staging::rows_adjoin;
 use bnnc_base::arena::Id;
+use bnnc_loops::analysis::staging::rows_adjoin;
 use bnnc_loops::ir::{InstId, InstOp, Kernel};
 use cranelift_codegen::ir::{InstBuilder, Value};
 

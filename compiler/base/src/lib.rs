@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows about syntax, graphs or backends.
 
+pub mod approx;
 pub mod arena;
 pub mod checksum;
 pub mod diagnostic;

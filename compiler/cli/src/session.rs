@@ -56,6 +56,7 @@ pub fn options(compile: &Compile) -> Result<Options, Vec<Diagnostic>> {
         trace: false,
         symbols: bnnc_kernels::arrays::symbols(),
         objects: None,
+        attach: None,
     })
 }
 

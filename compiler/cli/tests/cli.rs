@@ -173,6 +173,39 @@ fn ranges_that_are_empty_or_endless_are_refused() {
     );
 }
 
+/// Sizes that are known with the data only, or inside a layer.
+#[test]
+fn windows_that_do_not_fit_are_refused() {
+    let image = |layer: &str, f: &str| {
+        let lines = format!("  c = {layer}\n  y ~ Normal(sum({f}), 1)");
+        program(&lines, "  c.* ~ Normal()", "epochs = 1")
+    };
+    let wide = bnnc(
+        "wide",
+        "run",
+        &image("Conv(1, 2, 1)", "c(reshape(x, 1, 1, length(x)))"),
+        &[],
+    );
+    refused(
+        &wide,
+        1,
+        "E0227",
+        "`conv` needs windows of 1 to 1 elements, found 2",
+    );
+    let still = bnnc(
+        "still",
+        "run",
+        &image("Conv(1, 1, 1, stride = 0)", "c(reshape(x, 1, 1, length(x)))"),
+        &[],
+    );
+    refused(
+        &still,
+        1,
+        "E0214",
+        "the stride must be one or more, but this is 0",
+    );
+}
+
 /// Each of thirty functions calls the one before twice: a billion calls.
 #[test]
 fn calls_that_multiply_are_refused() {

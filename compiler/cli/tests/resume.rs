@@ -245,6 +245,27 @@ fn an_interrupted_run_keeps_what_it_has() {
     }
 }
 
+/// An infer that fails takes nothing away from those that were finished before it.
+#[test]
+fn a_failure_keeps_what_was_finished() {
+    let workshop = workshop("failure");
+    let program = workshop.join("line.bnn");
+    let steep = "\ninfer steep = map(Line, rows) {\n  epochs = 5\n  optimiser = SGD(1e200)\n}\n";
+    fs::write(&program, format!("{PROGRAM}{steep}")).unwrap();
+    let out = workshop.join("out");
+    let mut words = arguments(&workshop, "--out", &out);
+    words.extend(["--only", "found,steep"].map(str::to_owned));
+    let output = run(words);
+    assert_eq!(output.status, 1, "{}", output.stderr);
+    assert!(output.stderr.contains("E0501"), "{}", output.stderr);
+    assert!(output.stdout.contains("found"), "{}", output.stdout);
+    let text = fs::read_to_string(out.join("result.json")).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(result["infer"]["found"]["seconds"].is_object());
+    assert!(result["infer"]["steep"].is_null());
+    assert!(result["stopped"].as_str().unwrap().starts_with("E0501"));
+}
+
 #[test]
 fn a_second_signal_ends_the_process() {
     let workshop = workshop("twice");
@@ -274,7 +295,18 @@ fn training_stops_after_an_epoch() {
     assert_eq!(second.status, 3);
     assert!(second.stderr.contains("E0512"), "{}", second.stderr);
     signal(&child, "-INT");
-    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    let again = format!(
+        "`bnnc run {} --set found.epochs=100000000 --only found --resume {}`",
+        workshop.join("line.bnn").display(),
+        out.display()
+    );
+    assert!(
+        said.contains(&again),
+        "what the numbers depend on is said again: {said}"
+    );
     let text = fs::read_to_string(out.join("result.json")).unwrap();
     let result: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(result["interrupted"], true);

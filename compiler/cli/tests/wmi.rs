@@ -114,6 +114,10 @@ fn refusals() {
         "E0706",
         1,
     );
+    let dense = r#"{"reals": [["x", "0", "1"], ["y", "0", "1"], ["z", "0", "1"]],
+        "formula": ["and", ["<=", ["+", "x", "y", "z"], "1"],
+                           ["<=", ["+", ["*", "3", "x"], ["*", "-1", "y"], "z"], "1"]], "weight": "x"}"#;
+    refused(solve("few-steps", dense, &["--max-steps", "0"]), "E0706", 1);
     refused(run(["wmi", "nowhere.json"]), "E0605", 3);
     let usage = solve("usage", &instance(SQUARE, "\"x\""), &["--tolerance", "-1"]);
     assert_eq!(usage.status, 2, "{usage:?}");

@@ -438,7 +438,10 @@ impl<'a> Compilation<'a> {
             symbols: self.options.symbols.clone(),
             form,
         };
-        let code = self.timed("code", |_| backend.compile(&program, &options))?;
+        let mut code = self.timed("code", |_| backend.compile(&program, &options))?;
+        if let Some(attach) = self.options.attach {
+            code = attach(code)?;
+        }
         Ok(Artifact {
             plan: Arc::new(program.plan),
             code,

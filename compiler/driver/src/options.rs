@@ -1,5 +1,6 @@
 //! What the command line says about a compilation.
 
+use bnnc_abi::code::Attach;
 use bnnc_abi::symbols::Address;
 use bnnc_base::dtype::Precision;
 pub use bnnc_loops::backend::ObjectFormat;
@@ -28,6 +29,8 @@ pub struct Options {
     pub symbols: Vec<Address>,
     /// Code as objects of this format, instead of in memory of this process.
     pub objects: Option<ObjectFormat>,
+    /// What puts compiled code on a device, if it is to run on one.
+    pub attach: Option<Attach>,
 }
 
 impl Default for Options {
@@ -43,6 +46,7 @@ impl Default for Options {
             trace: false,
             symbols: Vec::new(),
             objects: None,
+            attach: None,
         }
     }
 }

@@ -160,8 +160,12 @@ pub enum KernelKind {
     Iota,
     /// Counter-based random numbers.
     Noise,
+    /// Windows added where they overlap.
+    OverlapAdd,
     /// Zeros around and between elements.
     Pad,
+    /// All windows of a size.
+    Patches,
     /// The largest element along axes.
     ReduceMax,
     /// The sum along axes.

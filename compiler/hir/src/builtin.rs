@@ -31,10 +31,16 @@ pub enum Rule {
     Filled,
     /// `standard_normal()`, `standard_uniform()`, `standard_gamma(shape)`: noise of the shape that the context asks for; only in `draw`.
     Noise,
-    /// `conv(x, kernel, stride = s)`, `pad(x, k)`: declared for later methods; typed, not elaborated yet.
+    /// `conv(x, kernel, stride = 1)`: `x: real[c, h, w]`, `kernel: real[o, c, a, b]`, to one value per output channel and window.
     Conv,
-    /// See [`Rule::Conv`].
+    /// `pad(x, width)`: `x: real[c, h, w]` with zeros around each channel.
     Pad,
+    /// `max_pool(x, size, stride = size)`, `mean_pool`: `x: real[c, h, w]`, to one value per channel and window.
+    Pool,
+    /// `repeat(x, n, ..)`: new last axes.
+    Repeat,
+    /// `reshape(x, n, ..)`: the same elements in row-major order.
+    Reshape,
     /// `stop_gradient(x)`: the same.
     Same,
     /// `eye(n)`: the identity matrix.
@@ -50,7 +56,7 @@ pub struct Builtin {
     pub name: &'static str,
     /// One sentence.
     pub doc: &'static str,
-    /// Names of its parameters; the last one of `concat`, `zeros`, `ones` repeats.
+    /// Names of its parameters; the last one of `concat`, `zeros`, `ones`, `repeat`, `reshape` may come several times.
     pub params: &'static [&'static str],
     /// How its type follows.
     pub rule: Rule,
@@ -82,7 +88,7 @@ pub static ALL: &[Builtin] = &[
     ),
     f(
         "conv",
-        "A convolution without padding.",
+        "For each output channel and window of the image, the sum of products with the kernel; no stride is a stride of 1.",
         &["x", "kernel", "stride"],
         Rule::Conv,
     ),
@@ -159,7 +165,19 @@ pub static ALL: &[Builtin] = &[
         &["a", "b"],
         Rule::Elementwise,
     ),
+    f(
+        "max_pool",
+        "The largest element of each window of each channel; without a stride, windows lie side by side.",
+        &["x", "size", "stride"],
+        Rule::Pool,
+    ),
     f("mean", "The mean of all elements.", &["x"], Rule::Reduce),
+    f(
+        "mean_pool",
+        "The mean of each window of each channel; without a stride, windows lie side by side.",
+        &["x", "size", "stride"],
+        Rule::Pool,
+    ),
     f(
         "min",
         "The smaller of two, or the smallest element of one array.",
@@ -180,6 +198,18 @@ pub static ALL: &[Builtin] = &[
         Rule::Pad,
     ),
     f("prod", "The product of all elements.", &["x"], Rule::Reduce),
+    f(
+        "repeat",
+        "The same along new last axes of these dims.",
+        &["x", "dims"],
+        Rule::Repeat,
+    ),
+    f(
+        "reshape",
+        "The same elements in row-major order under other dims.",
+        &["x", "dims"],
+        Rule::Reshape,
+    ),
     f("sigmoid", "`1 / (1 + exp(-x))`.", &["x"], Rule::Elementwise),
     f("sign", "-1, 0 or 1.", &["x"], Rule::Elementwise),
     f("sin", "The sine.", &["x"], Rule::Elementwise),

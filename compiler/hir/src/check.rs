@@ -13,6 +13,7 @@ mod data;
 mod dist;
 mod expr;
 pub mod fit;
+mod images;
 mod infer;
 mod items;
 mod layer;
@@ -31,7 +32,6 @@ mod statements;
 pub mod types;
 
 pub use expr::Want;
-pub use operators::symbol;
 
 use crate::tree::Module;
 

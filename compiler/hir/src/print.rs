@@ -425,7 +425,7 @@ impl Printer<'_> {
             ExprKind::Unary(UnaryOp::Neg, operand) => format!("(-{})", recur(operand)),
             ExprKind::Unary(UnaryOp::Not, operand) => format!("(!{})", recur(operand)),
             ExprKind::Binary(op, left, right) => {
-                format!("({} {} {})", recur(left), crate::check::symbol(*op), recur(right))
+                format!("({} {} {})", recur(left), op, recur(right))
             }
             ExprKind::If(condition, yes, no) => {
                 format!(

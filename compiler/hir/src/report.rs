@@ -55,6 +55,8 @@ pub static CODES: &[&Code] = &[
     &types::NOISE,
     &types::TOO_DEEP,
     &types::NOT_CONSTANT,
+    &types::WINDOW,
+    &types::RESHAPE,
     &statements::WRONG_PLACE,
     &statements::NO_RETURN,
     &statements::AFTER_RETURN,

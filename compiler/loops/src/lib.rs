@@ -1,5 +1,6 @@
 //! The loop IR: kernels over rectangular domains, and the plan that launches them.
 
+pub mod analysis;
 pub mod backend;
 pub mod interp;
 pub mod ir;

@@ -3,6 +3,7 @@
 mod contraction;
 mod flatten;
 mod movement;
+mod windows;
 
 use crate::polynomial::{Polynomial, row_major};
 use crate::tensor::{Call, CallInts, Coordinate, Kind, Loop, Tensor, TensorId, Tensors};
@@ -146,7 +147,9 @@ impl<'a> Import<'a> {
             KernelKind::GammaNoise => self.gamma_noise(site),
             KernelKind::Iota => self.push(Kind::Index(0), dims, DType::Int),
             KernelKind::Noise => self.noise(site)?,
+            KernelKind::OverlapAdd => self.overlap_add(site),
             KernelKind::Pad => self.pad(site),
+            KernelKind::Patches => self.patches(site),
             KernelKind::ReduceMax => self.reduce(site.args[0], &axes(site.attrs), Combine::Max),
             KernelKind::ReduceSum => self.reduce(site.args[0], &axes(site.attrs), Combine::Sum),
             KernelKind::Reshape => self.reshape(site.args[0], dims),

@@ -21,10 +21,12 @@ const FIXED: usize = 32;
 
 /// The texts that decide how an artefact is laid out and how compiled code and the runtime meet.
 const LAYOUT: &[&str] = &[
+    include_str!("accelerator.rs"),
     include_str!("artefact.rs"),
     include_str!("code.rs"),
     include_str!("collapsed.rs"),
     include_str!("data.rs"),
+    include_str!("device.rs"),
     include_str!("iterates.rs"),
     include_str!("laplace.rs"),
     include_str!("manifest.rs"),

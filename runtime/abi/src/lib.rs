@@ -2,10 +2,12 @@
 //!
 //! The compiler writes these, the runtime reads them; neither sees the other.
 
+pub mod accelerator;
 pub mod artefact;
 pub mod code;
 pub mod collapsed;
 pub mod data;
+pub mod device;
 pub mod iterates;
 pub mod laplace;
 pub mod manifest;

@@ -25,8 +25,8 @@ pub struct Job<'a> {
     pub manifest: &'a Manifest,
     /// What it was compiled from.
     pub origin: &'a Origin,
-    /// The command that runs it again, for messages.
-    pub command: &'a str,
+    /// The words of the command that runs it again, for messages.
+    pub command: Vec<String>,
     /// Shows diagnostics and returns the exit status that they ask for.
     pub show: &'a dyn Fn(&[Diagnostic]) -> u8,
 }
@@ -62,7 +62,10 @@ impl Job<'_> {
             let written = bnnc_run::out::write(folder, self.manifest, &result, self.saved());
             written.map_err(|diagnostic| (self.show)(&[diagnostic]))?;
         }
-        Ok(self.status(running, &result))
+        match &result.stopped {
+            Some(stop) => Ok(stopped(stop, self.show)),
+            None => Ok(self.status(running, &result)),
+        }
     }
 
     /// The checkpoint in the folder of the results. `Err` is the exit status.
@@ -121,13 +124,23 @@ impl Job<'_> {
     /// How an interrupted run goes on.
     fn advice(&self, folder: Option<&Path>) -> String {
         match folder {
-            Some(folder) => format!(
-                "interrupted: `{} --resume {}` goes on from here",
-                self.command,
-                folder.display()
-            ),
+            Some(folder) => {
+                let resume = ["--resume".to_owned(), folder.display().to_string()];
+                let words = self.command.iter().chain(&resume);
+                let quoted: Vec<String> = words.map(|word| quoted(word)).collect();
+                format!("interrupted: `{}` goes on from here", quoted.join(" "))
+            }
             None => "interrupted: with `--out DIR` a run can be continued".to_owned(),
         }
+    }
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=,:+@%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 

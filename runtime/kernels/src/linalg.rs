@@ -2,9 +2,9 @@
 //!
 //! The cubic parts go through matrix products on blocks of `BLOCK` rows; what is left is plain loops along rows.
 
-use crate::arrays::lane::{Lane, Plain};
 use crate::matmul::{Extents, Real, subtract_product};
 use crate::pool::Pool;
+use bnnc_base::approx::{Number, Plain};
 use bnnc_base::dtype::Precision;
 
 /// Rows per block.
@@ -52,7 +52,7 @@ by_precision! {
 
 /// The sum of products of two rows, in eight lanes.
 #[inline(always)]
-fn dot<T: Lane>(x: &[T], y: &[T]) -> T {
+fn dot<T: Number>(x: &[T], y: &[T]) -> T {
     let mut lanes = [T::ZERO; 8];
     let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<8>(), y.as_chunks::<8>());
     for (x, y) in xs.iter().zip(ys) {
@@ -114,7 +114,7 @@ fn factor<T: Real>(l: &mut [T], n: usize) {
 }
 
 /// Columns `block` of the factor, given that earlier columns are already subtracted.
-fn factor_columns<T: Lane>(l: &mut [T], n: usize, block: std::ops::Range<usize>) {
+fn factor_columns<T: Number>(l: &mut [T], n: usize, block: std::ops::Range<usize>) {
     for i in block.start..n {
         for j in block.start..block.end.min(i + 1) {
             let row = |at: usize| &l[at * n + block.start..at * n + j];
@@ -189,7 +189,7 @@ fn solve<T: Real>(l: &[T], x: &mut [T], n: usize, transposed: bool) {
 }
 
 /// Solves against one block on the diagonal.
-fn solve_block<T: Lane>(
+fn solve_block<T: Number>(
     l: &[T],
     x: &mut [T],
     (n, columns, transposed): (usize, usize, bool),
@@ -225,7 +225,7 @@ fn solve_block<T: Lane>(
 
 /// # Safety
 /// As [`cumsum`].
-unsafe fn sums<T: Lane>(_pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
+unsafe fn sums<T: Number>(_pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
     let [outer, length, inner] = [0, 1, 2].map(|at| ints[at].max(0) as usize);
     let count = outer * length * inner;
     // SAFETY: both arrays hold `count` elements and do not overlap.

@@ -16,6 +16,7 @@ use bnnc_data::Dataset;
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::sync::Arc;
 
 /// What a run shares between its infers.
@@ -55,6 +56,22 @@ pub enum Stop {
     Fault(Fault),
     /// The user's wish, before there was anything to report.
     Interrupted,
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stop::Diagnostics(diagnostics) => {
+                let lines: Vec<String> = diagnostics
+                    .iter()
+                    .map(|diagnostic| format!("{}: {}", diagnostic.code.id, diagnostic.message))
+                    .collect();
+                f.write_str(&lines.join("\n"))
+            }
+            Stop::Fault(fault) => fault.fmt(f),
+            Stop::Interrupted => f.write_str("interrupted"),
+        }
+    }
 }
 
 impl From<Diagnostic> for Stop {

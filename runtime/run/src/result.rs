@@ -33,6 +33,9 @@ pub fn json(manifest: &Manifest, result: &RunResult) -> Value {
     if result.interrupted {
         value["interrupted"] = json!(true);
     }
+    if let Some(stop) = &result.stopped {
+        value["stopped"] = json!(stop.to_string());
+    }
     value
 }
 

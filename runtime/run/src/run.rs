@@ -150,12 +150,27 @@ pub struct RunResult {
     pub warnings: Vec<Diagnostic>,
     /// Whether the user stopped the run before its end.
     pub interrupted: bool,
+    /// What else stopped it. The outcomes are those of the infers and splits that were finished by then.
+    pub stopped: Option<Stop>,
+}
+
+impl RunResult {
+    /// The result of a run that nothing but the user stopped.
+    ///
+    /// # Errors
+    /// What stopped it.
+    pub fn whole(mut self) -> Result<RunResult, Stop> {
+        match self.stopped.take() {
+            Some(stop) => Err(stop),
+            None => Ok(self),
+        }
+    }
 }
 
 /// Runs every infer.
 ///
 /// # Errors
-/// The first thing that stops the run; what was finished before is lost unless it was written by then.
+/// What stops the run before anything is finished; later on it is [`RunResult::stopped`], beside what was.
 pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
     let pool = Arc::new(Pool::new(options.threads));
     let context = Context {
@@ -177,9 +192,10 @@ pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
         match run.infer(infer) {
             Ok(()) => {}
             Err(Stop::Interrupted) => run.result.interrupted = true,
-            Err(stop) => return Err(stop),
+            Err(stop) if run.result.outcomes.is_empty() => return Err(stop),
+            Err(stop) => run.result.stopped = Some(stop),
         }
-        if run.result.interrupted {
+        if run.result.interrupted || run.result.stopped.is_some() {
             break;
         }
     }
@@ -222,17 +238,20 @@ impl Run<'_> {
         };
         let splits = self.splits(spec)?;
         let mut outcome: Option<Outcome> = None;
+        let mut stopped = Ok(());
         for split in 0..splits {
             if self.result.interrupted {
                 break;
             }
-            let dataset = self.dataset(spec, split)?;
-            let one = match self.split(infer, split, dataset) {
-                Err(Stop::Interrupted) => {
-                    self.result.interrupted = true;
+            let found = self
+                .dataset(spec, split)
+                .and_then(|dataset| self.split(infer, split, dataset));
+            let one = match found {
+                Ok(one) => one,
+                Err(stop) => {
+                    stopped = Err(stop);
                     break;
                 }
-                other => other?,
             };
             outcome = Some(match outcome.take() {
                 None => one,
@@ -245,43 +264,43 @@ impl Run<'_> {
                 }
             });
         }
-        if let Some(mut outcome) = outcome {
-            let of = |split: &SplitOutcome| split.found.warnings(infer, split.train);
-            let found = outcome.splits.iter().flat_map(of);
-            let of_boxes = outcome.splits.iter().flat_map(|split| of_box(infer, split));
-            for warning in outcome
-                .dataset
-                .warnings
-                .iter()
-                .cloned()
-                .chain(found)
-                .chain(of_boxes)
-            {
-                if !self.result.warnings.contains(&warning) {
-                    self.result.warnings.push(warning);
-                }
-            }
-            if let Some(last) = outcome.splits.last() {
-                match &last.found {
-                    Found::Fitted(fitted) => outcome.sites = summaries(infer, &fitted.values, &self.context)?,
-                    Found::Approximated(found) => {
-                        outcome.sites = laplace::report::summaries(infer, found, &self.context)?;
-                    }
-                    Found::Collected(found) => {
-                        outcome.sites = summaries_of_draws(infer, &found.values, found.draws, &self.context)?;
-                    }
-                    Found::Sampled(sampled) => {
-                        let found = quantities(infer, sampled, &outcome.dataset, &self.context)?;
-                        let diagnosis = diagnose(infer, sampled, &found, &outcome.dataset, &self.context)?;
-                        self.result.warnings.extend(diagnosis.warnings.iter().cloned());
-                        outcome.sites = of_draws(infer, &found);
-                        outcome.quantities = found;
-                        outcome.diagnosis = Some(diagnosis);
-                    }
-                }
-            }
-            self.result.outcomes.push(outcome);
+        if let Some(outcome) = outcome {
+            self.finish(infer, outcome)?;
         }
+        stopped
+    }
+
+    /// Adds the outcome of an infer to the result, with its summaries and warnings.
+    fn finish(&mut self, infer: &Infer, mut outcome: Outcome) -> Result<(), Stop> {
+        let of = |split: &SplitOutcome| split.found.warnings(infer, split.train);
+        let found = outcome.splits.iter().flat_map(of);
+        let of_boxes = outcome.splits.iter().flat_map(|split| of_box(infer, split));
+        let warnings = outcome.dataset.warnings.iter().cloned();
+        for warning in warnings.chain(found).chain(of_boxes) {
+            if !self.result.warnings.contains(&warning) {
+                self.result.warnings.push(warning);
+            }
+        }
+        if let Some(last) = outcome.splits.last() {
+            match &last.found {
+                Found::Fitted(fitted) => outcome.sites = summaries(infer, &fitted.values, &self.context)?,
+                Found::Approximated(found) => {
+                    outcome.sites = laplace::report::summaries(infer, found, &self.context)?;
+                }
+                Found::Collected(found) => {
+                    outcome.sites = summaries_of_draws(infer, &found.values, found.draws, &self.context)?;
+                }
+                Found::Sampled(sampled) => {
+                    let found = quantities(infer, sampled, &outcome.dataset, &self.context)?;
+                    let diagnosis = diagnose(infer, sampled, &found, &outcome.dataset, &self.context)?;
+                    self.result.warnings.extend(diagnosis.warnings.iter().cloned());
+                    outcome.sites = of_draws(infer, &found);
+                    outcome.quantities = found;
+                    outcome.diagnosis = Some(diagnosis);
+                }
+            }
+        }
+        self.result.outcomes.push(outcome);
         Ok(())
     }
 

@@ -5,11 +5,11 @@
 use bnnc_abi::data::{DataSpec, Format, Test};
 use bnnc_abi::manifest::Manifest;
 use bnnc_abi::sampling::Store;
+use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::philox;
 use bnnc_base::source::{SourceId, Span};
 use bnnc_run::checkpoint::{ChainFile, ChainId, Checkpoint};
-use bnnc_base::checksum::Checksum;
 use bnnc_run::fingerprint::Fingerprint;
 use bnnc_run::store::{ChainStore, Layout};
 use std::fs;

@@ -118,10 +118,20 @@ fn execute(
     let job = Job {
         manifest,
         origin: &built.origin,
-        command: &executable.display().to_string(),
+        command: again(executable, arguments),
         show: &|found| display.show(found),
     };
     Ok(job.run(&arguments.running, memory))
+}
+
+/// The command that makes a run again.
+fn again(executable: &Path, arguments: &Arguments) -> Vec<String> {
+    let mut words = vec![executable.display().to_string()];
+    let pairs = arguments.data.iter();
+    words.extend(pairs.flat_map(|pair| ["--data".to_owned(), pair.clone()]));
+    let seed = arguments.seed.iter();
+    words.extend(seed.flat_map(|seed| ["--seed".to_owned(), seed.to_string()]));
+    words
 }
 
 /// Replaces the files of data items by those of the command line.

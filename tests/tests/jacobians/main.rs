@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod collapsed;
+mod convolutions;
 mod memory;
 mod programs;
 mod setup;

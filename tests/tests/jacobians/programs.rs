@@ -37,6 +37,10 @@ infer fit = map(Net, rows) {{ epochs = 1 }}
 "
         )
     };
+    let images = |sites: &str, f: &str| {
+        let sites = format!("{sites}\n  image = reshape(x, 1, 3, 4)");
+        shared(&sites, &format!("sum(tanh({f}))")).replace("real[3])", "real[12])")
+    };
     vec![
         (
             "classes",
@@ -67,6 +71,22 @@ infer fit = map(Net, rows) {{ epochs = 1 }}
                 "sum(v * tanh(w @ x))",
             ),
             3,
+        ),
+        (
+            "convolutions",
+            images(
+                "  a: real[2, 1, 2, 3] ~ Normal(0, 1)\n  b: real[2, 2, 2, 2] ~ Normal(0, 1)",
+                "conv(tanh(conv(pad(image, 1), a)), b, stride = 2)",
+            ),
+            12,
+        ),
+        (
+            "pools",
+            images(
+                "  a: real[2, 1, 2, 2] ~ Normal(0, 1)\n  b: real[2] ~ Normal(0, 1)",
+                "max_pool(mean_pool(add_to_channels(conv(pad(image, 1), a), b), 2, 1), 2)",
+            ),
+            12,
         ),
         (
             "positive",
@@ -243,7 +263,7 @@ fn spread(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, slo
 /// one outer product; whole blocks are so for any number.
 fn factors(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, slopes: &[Tensor]) {
     let function = found.factors.as_ref().unwrap();
-    let exact = !matches!(name, "twice" | "positions");
+    let exact = !matches!(name, "twice" | "positions" | "convolutions" | "pools");
     let whole: Vec<&str> = found
         .blocks
         .iter()
@@ -253,7 +273,8 @@ fn factors(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, sl
     match name {
         "classes" | "normal" => assert_eq!(whole, ["hidden.b/loc", "last.b/loc"], "{name}"),
         "twice" | "dependent" => assert_eq!(whole, ["v/loc"], "{name}"),
-        "positions" => assert!(whole.is_empty(), "{whole:?}"),
+        "positions" | "convolutions" => assert!(whole.is_empty(), "{whole:?}"),
+        "pools" => assert_eq!(whole, ["b/loc"]),
         _ => assert_eq!(whole, ["w/loc", "v/loc"]),
     }
     let all = results(function, &sizes(), base);

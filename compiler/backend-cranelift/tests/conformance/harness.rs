@@ -1,9 +1,9 @@
-//! Runs one program on the reference interpreter and as machine code, on the same numbers, and compares.
+//! Runs programs on the reference interpreter and as machine code, on the same numbers, and compares.
 
+use crate::BACKEND;
 use bnnc_abi::code::{Code, KernelArgs};
 use bnnc_abi::plan::{Launch, Role, Step, Storage};
 use bnnc_abi::symbols::{Address, CALLED, NoiseKind, noise_symbol, scalar_symbol};
-use bnnc_backend_cranelift::Cranelift;
 use bnnc_base::dtype::Precision;
 use bnnc_base::gamma;
 use bnnc_base::philox;
@@ -131,7 +131,10 @@ fn addresses_of<T: Real>(precision: Precision) -> Vec<Address> {
 pub fn options() -> Options {
     let mut symbols = addresses_of::<f32>(Precision::F32);
     symbols.extend(addresses_of::<f64>(Precision::F64));
-    Options { symbols, ..Options::default() }
+    Options {
+        symbols,
+        ..Options::default()
+    }
 }
 
 /// The only launch of a program.
@@ -142,21 +145,69 @@ pub fn launch(program: &Program) -> &Launch {
     }
 }
 
-/// The outputs of both, given the contents of every buffer; `chunks` are the ends of consecutive invocations.
+/// A program of one kernel, the contents of every buffer, and the ends of consecutive invocations.
+pub struct Case {
+    pub program: Program,
+    pub contents: Vec<Elements>,
+    pub chunks: Vec<i64>,
+}
+
+/// The outputs of both.
 pub fn run_both(program: &Program, contents: &[Elements], chunks: &[i64]) -> (Vec<Elements>, Vec<Elements>) {
-    verify(program).unwrap();
-    let compiled = Cranelift
-        .compile(program, &options())
-        .unwrap_or_else(|fault| panic!("{fault}\n{program}"));
-    let mut exact = program.clone();
-    exact.plan.precision = Precision::F64;
-    let reference = Reference.compile(&exact, &Options::default()).unwrap();
-    let outer = launch(program).outer.resolve(&Sizes::default());
-    let found = match program.plan.precision {
-        Precision::F32 => run::<f32>(&*compiled, program, contents, chunks),
-        Precision::F64 => run::<f64>(&*compiled, program, contents, chunks),
+    let case = Case {
+        program: program.clone(),
+        contents: contents.to_vec(),
+        chunks: chunks.to_vec(),
     };
-    (found, run::<f64>(&*reference, program, contents, &[outer]))
+    run_all(&[case]).remove(0)
+}
+
+/// The outputs of both for each case; cases of one precision are compiled together.
+pub fn run_all(cases: &[Case]) -> Vec<(Vec<Elements>, Vec<Elements>)> {
+    let mut results: Vec<_> = cases.iter().map(|_| (Vec::new(), Vec::new())).collect();
+    for precision in [Precision::F32, Precision::F64] {
+        let chosen = (0..cases.len()).filter(|at| cases[*at].program.plan.precision == precision);
+        let chosen: Vec<usize> = chosen.collect();
+        let together: Vec<&Program> = chosen.iter().map(|at| &cases[*at].program).collect();
+        if together.is_empty() {
+            continue;
+        }
+        let compiled = BACKEND
+            .compile(&merged(&together), &options())
+            .unwrap_or_else(|fault| panic!("{fault}\n{}", merged(&together)));
+        for (kernel, at) in chosen.into_iter().enumerate() {
+            let Case {
+                program,
+                contents,
+                chunks,
+            } = &cases[at];
+            let mut exact = program.clone();
+            exact.plan.precision = Precision::F64;
+            let reference = Reference.compile(&exact, &Options::default()).unwrap();
+            let outer = launch(program).outer.resolve(&Sizes::default());
+            let found = match precision {
+                Precision::F32 => run::<f32>((&*compiled, kernel), program, contents, chunks),
+                Precision::F64 => run::<f64>((&*compiled, kernel), program, contents, chunks),
+            };
+            results[at] = (found, run::<f64>((&*reference, 0), program, contents, &[outer]));
+        }
+    }
+    results
+}
+
+/// One program with the kernels of all, each of which is verified.
+fn merged(programs: &[&Program]) -> Program {
+    let mut merged = programs[0].clone();
+    (merged.kernels, merged.plan.steps) = (Vec::new(), Vec::new());
+    for program in programs {
+        verify(program).unwrap();
+        let mut launch = launch(program).clone();
+        launch.kernel = merged.kernels.len() as u32;
+        merged.plan.steps.push(Step::Launch(launch));
+        merged.kernels.extend(program.kernels.iter().cloned());
+    }
+    merged.plan.kernels = merged.kernels.len();
+    merged
 }
 
 enum Memory<T> {
@@ -168,7 +219,12 @@ enum Memory<T> {
 const MARGIN: usize = 16;
 const GUARD: f64 = -77.0;
 
-fn run<T: Real>(code: &dyn Code, program: &Program, contents: &[Elements], chunks: &[i64]) -> Vec<Elements> {
+fn run<T: Real>(
+    (code, kernel): (&dyn Code, usize),
+    program: &Program,
+    contents: &[Elements],
+    chunks: &[i64],
+) -> Vec<Elements> {
     let guarded = |elements: &Elements| {
         let guard = [GUARD; MARGIN];
         [&guard, elements.as_slice(), &guard].concat()
@@ -192,7 +248,7 @@ fn run<T: Real>(code: &dyn Code, program: &Program, contents: &[Elements], chunk
         .iter()
         .map(|amount| amount.resolve(&Sizes::default()))
         .collect();
-    let mut scratch = vec![0u128; code.scratch_bytes(0) / 16 + 8];
+    let mut scratch = vec![0u128; code.scratch_bytes(kernel) / 16 + 8];
     let aligned = scratch.as_mut_ptr().cast::<u8>();
     // SAFETY: eight spare words make room for the alignment.
     let aligned = unsafe { aligned.add(aligned.align_offset(64)) };
@@ -206,7 +262,7 @@ fn run<T: Real>(code: &dyn Code, program: &Program, contents: &[Elements], chunk
             scratch: aligned,
         };
         // SAFETY: a verified program stays inside its buffers.
-        unsafe { code.launch(0, &args) }
+        unsafe { code.launch(kernel, &args) }
         start = *end;
     }
     memory.iter().map(|memory| elements(memory, program)).collect()

@@ -1,12 +1,14 @@
 //! Random kernels: machine code against the reference interpreter.
 
-use crate::harness;
+use crate::RANDOM_KERNELS;
+use crate::harness::{self, Case};
 use crate::random::{self, Dice};
 use bnnc_abi::plan::Storage;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;
 
-fn check(seed: u64, precision: Precision, tolerance: f64) {
+/// The program of a seed on numbers of that seed.
+fn case(seed: u64, precision: Precision) -> Case {
     let program = random::program(seed, precision);
     let mut dice = Dice(!seed);
     let contents = harness::initial(&program, |storage| match storage {
@@ -20,16 +22,26 @@ fn check(seed: u64, precision: Precision, tolerance: f64) {
         .collect();
     chunks.sort_unstable();
     chunks.push(outer);
-    let (found, wanted) = harness::run_both(&program, &contents, &chunks);
-    harness::compare(&program, &found, &wanted, tolerance);
+    Case {
+        program,
+        contents,
+        chunks,
+    }
+}
+
+fn check(seeds: std::ops::Range<u64>, precision: Precision, tolerance: f64) {
+    let cases: Vec<Case> = seeds.map(|seed| case(seed, precision)).collect();
+    for (case, (found, wanted)) in cases.iter().zip(harness::run_all(&cases)) {
+        harness::compare(&case.program, &found, &wanted, tolerance);
+    }
 }
 
 #[test]
 fn agree_in_f64() {
-    (0..1000).for_each(|seed| check(seed, Precision::F64, 1e-12));
+    check(0..RANDOM_KERNELS, Precision::F64, 1e-12);
 }
 
 #[test]
 fn agree_in_f32() {
-    (10_000..11_000).for_each(|seed| check(seed, Precision::F32, 1e-5));
+    check(10_000..10_000 + RANDOM_KERNELS, Precision::F32, 1e-5);
 }

@@ -105,8 +105,15 @@ fn cost_text(infer: &Infer) -> String {
     line("predicted peak memory", size(cost.peak_bytes));
     for site in &infer.reports {
         text.push_str(&format!(
-            "  {:<26} {} ({}): {}; likelihood: {}\n",
-            site.name, site.family, site.shape, site.kl, site.likelihood
+            "  {:<26} {} ({}): {}{}\n",
+            site.name,
+            site.family,
+            site.shape,
+            site.kl,
+            match site.likelihood.is_empty() {
+                true => String::new(),
+                false => format!("; likelihood: {}", site.likelihood),
+            }
         ));
     }
     text.push('\n');

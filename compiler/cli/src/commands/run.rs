@@ -6,6 +6,7 @@ use bnnc_abi::artefact::Origin;
 use bnnc_base::checksum::Checksum;
 use bnnc_command::execute::Job;
 use bnnc_command::terminal;
+use bnnc_driver::backends;
 use bnnc_driver::compile::{Compiled, compile};
 use bnnc_driver::program::Program;
 use std::path::Path;
@@ -40,10 +41,40 @@ fn run_inner(arguments: &Run) -> Result<u8, u8> {
     let job = Job {
         manifest: &compiled.manifest,
         origin: &origin(&arguments.file, &arguments.compile, &program),
-        command: &format!("bnnc run {}", arguments.file.display()),
+        command: again(arguments),
         show: &|found| display.show(found, &program.sources),
     };
     Ok(job.run(&arguments.running, max_memory))
+}
+
+/// The command that makes a run again: everything that its numbers depend on is said again.
+fn again(arguments: &Run) -> Vec<String> {
+    let compile = &arguments.compile;
+    let mut words = vec![
+        "bnnc".to_owned(),
+        "run".to_owned(),
+        arguments.file.display().to_string(),
+    ];
+    let repeated = [
+        ("--set", &compile.set),
+        ("--data", &compile.data),
+        ("--only", &compile.only),
+        ("--without", &compile.without),
+    ];
+    for (name, values) in repeated {
+        let pairs = values.iter().flat_map(|value| [name.to_owned(), value.clone()]);
+        words.extend(pairs);
+    }
+    if compile.seed != 0 {
+        words.extend(["--seed".to_owned(), compile.seed.to_string()]);
+    }
+    if let Some(precision) = &compile.precision {
+        words.extend(["--precision".to_owned(), precision.clone()]);
+    }
+    if compile.backend != backends::DEFAULT {
+        words.extend(["--backend".to_owned(), compile.backend.clone()]);
+    }
+    words
 }
 
 /// What a program is compiled from.

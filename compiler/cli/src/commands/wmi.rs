@@ -24,7 +24,7 @@ pub fn run(arguments: &Wmi) -> u8 {
         tolerance: arguments.tolerance,
         exact: arguments.exact,
         regions: arguments.max_regions,
-        ..Effort::default()
+        steps: arguments.max_steps,
     };
     let mut faults = Vec::new();
     for problem in &problems {

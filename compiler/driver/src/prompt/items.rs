@@ -2,7 +2,7 @@
 
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::source::SourceMap;
-use bnnc_grammar::ast::{Ident, Item, ItemKind, Module};
+use bnnc_grammar::ast::{Item, ItemKind, Module};
 use bnnc_hir::check::{Context, check};
 use bnnc_hir::tree;
 use std::path::{Path, PathBuf};
@@ -52,14 +52,14 @@ impl Items {
         };
         let mut changes = Vec::new();
         for item in new {
-            let Some(name) = name(item) else {
+            let Some(name) = item.name() else {
                 program.items.push(item.clone());
                 continue;
             };
             let known = program
                 .items
                 .iter_mut()
-                .find(|known| self::name(known).is_some_and(|own| own.name == name.name));
+                .find(|known| known.name().is_some_and(|own| own.name == name.name));
             let what = if known.is_some() { "redefined" } else { "defined" };
             changes.push(format!("{what} {} {}", kind(item), name.name));
             match known {
@@ -93,7 +93,7 @@ impl Items {
     pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         let all = self.library.iter().chain([&self.program]);
         all.flat_map(|module| &module.items)
-            .filter_map(name)
+            .filter_map(Item::name)
             .map(|ident| &ident.name)
     }
 
@@ -101,29 +101,13 @@ impl Items {
     pub fn find(&self, wanted: &str) -> Option<&Item> {
         let all = std::iter::once(&self.program).chain(&self.library);
         all.flat_map(|module| &module.items)
-            .find(|item| name(item).is_some_and(|ident| &*ident.name == wanted))
+            .find(|item| item.name().is_some_and(|ident| &*ident.name == wanted))
     }
 
     /// The text of all items, one after another.
     pub fn text(&self, sources: &SourceMap) -> String {
         let texts = self.program.items.iter().filter_map(|item| text(item, sources));
         texts.map(|text| format!("{text}\n\n")).collect()
-    }
-}
-
-/// The name of an item.
-pub fn name(item: &Item) -> Option<&Ident> {
-    match &item.kind {
-        ItemKind::Use(_) | ItemKind::Compare(_) | ItemKind::Error => None,
-        ItemKind::Const(it) => Some(&it.name),
-        ItemKind::Fn(it) => Some(&it.name),
-        ItemKind::Layer(it) => Some(&it.name),
-        ItemKind::Dist(it) => Some(&it.name),
-        ItemKind::Optimiser(it) => Some(&it.name),
-        ItemKind::Data(it) => Some(&it.name),
-        ItemKind::Model(it) => Some(&it.name),
-        ItemKind::Posterior(it) => Some(&it.name),
-        ItemKind::Infer(it) => Some(&it.name),
     }
 }
 

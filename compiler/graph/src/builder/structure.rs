@@ -123,6 +123,12 @@ impl Builder {
         self.apply(&ops::pad::PAD, &[x], attrs)
     }
 
+    /// All windows of `sizes` over the last axes, `strides` apart: positions in a window, then positions of windows.
+    pub fn patches(&mut self, x: Value, sizes: &[usize], strides: &[usize]) -> Value {
+        let attrs = vec![Attr::positions(sizes), Attr::positions(strides)];
+        self.apply(&ops::patches::PATCHES, &[x], attrs)
+    }
+
     /// Joins along an axis.
     pub fn concat(&mut self, parts: &[Value], axis: usize) -> Value {
         self.apply(&ops::concat::CONCAT, parts, vec![Attr::Int(axis as i64)])

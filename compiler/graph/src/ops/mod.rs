@@ -43,7 +43,9 @@ pub mod not;
 pub mod observe;
 pub mod one_hot;
 pub mod or;
+pub mod overlap_add;
 pub mod pad;
+pub mod patches;
 pub mod pow;
 pub mod reduce_max;
 pub mod reduce_sum;
@@ -113,7 +115,9 @@ pub static ALL: &[&OpDef] = &[
     &observe::OBSERVE,
     &one_hot::ONE_HOT,
     &or::OR,
+    &overlap_add::OVERLAP_ADD,
     &pad::PAD,
+    &patches::PATCHES,
     &pow::POW,
     &reduce_max::REDUCE_MAX,
     &reduce_sum::REDUCE_SUM,

@@ -13,7 +13,7 @@ use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 use bnnc_graph::dist::Support;
 
-fn real(dims: Vec<Dim>) -> Ty {
+pub(super) fn real(dims: Vec<Dim>) -> Ty {
     Ty::Tensor(Elem::Real(Support::Real), dims)
 }
 
@@ -27,12 +27,14 @@ impl Body<'_> {
             true => Ty::Error,
             false => self.builtin_type(builtin, &values, span).unwrap_or(Ty::Error),
         };
-        if builtin.rule == Rule::Conv && values.len() == 2 {
-            values.push(Expr {
+        match (builtin.rule, values.as_slice()) {
+            (Rule::Conv, [_, _]) => values.push(Expr {
                 kind: ExprKind::Int(1),
                 ty: Ty::int(),
                 span,
-            });
+            }),
+            (Rule::Pool, [_, size]) => values.push(size.clone()),
+            _ => {}
         }
         Expr {
             kind: ExprKind::Builtin(builtin, values),
@@ -42,9 +44,12 @@ impl Body<'_> {
     }
 
     fn builtin_arguments(&mut self, builtin: &'static Builtin, args: &[ast::Arg], span: Span) -> Vec<Expr> {
-        let repeats = matches!(builtin.rule, Rule::Concat | Rule::Filled | Rule::Noise);
+        let repeats = matches!(
+            builtin.rule,
+            Rule::Concat | Rule::Filled | Rule::Noise | Rule::Repeat | Rule::Reshape
+        );
         let fewest = match (builtin.rule, builtin.name) {
-            (Rule::Conv, _) => 2,
+            (Rule::Conv | Rule::Pool, _) => 2,
             (_, "max" | "min") => 1,
             _ => builtin.params.len(),
         };
@@ -87,6 +92,7 @@ impl Body<'_> {
         }
         let want = |at: usize| match (builtin.rule, at) {
             (Rule::Filled | Rule::Eye, _) | (Rule::Pad, 1) | (Rule::Conv, 2) => Want::Int,
+            (Rule::Pool | Rule::Repeat | Rule::Reshape, 1..) => Want::Int,
             (Rule::Noise, at) if at >= builtin.params.len() => Want::Int,
             _ => Want::Any,
         };
@@ -189,27 +195,31 @@ impl Body<'_> {
             (Rule::Conv, [x, kernel, stride @ ..]) => {
                 self.convolution(x, kernel, stride.first(), builtin, span)
             }
-            (Rule::Pad, [x, width]) => {
-                let mut dims = self.array(x, Some(3), builtin)?.1;
-                let width = self.static_dim(width, "the width of a padding")?;
-                for dim in &mut dims[1..] {
-                    *dim = dim.plus(&width, 2);
-                }
-                Some(real(dims))
+            (Rule::Pad, [x, width]) => self.padded(x, width, builtin),
+            (Rule::Pool, [x, size, stride @ ..]) => self.pooled(x, size, stride.first(), builtin),
+            (Rule::Repeat, [x, sizes @ ..]) => {
+                let (elem, dims) = self.array(x, None, builtin)?;
+                Some(Ty::Tensor(elem, [dims, self.sizes(sizes)?].concat()))
             }
+            (Rule::Reshape, [x, sizes @ ..]) => self.reshaped(x, sizes, span),
             // The number of arguments is checked before.
             _ => None,
         }
     }
 
-    fn wrong(&mut self, value: &Expr, expected: &str) -> Option<Ty> {
+    pub(super) fn wrong(&mut self, value: &Expr, expected: &str) -> Option<Ty> {
         let found = show::ty(&value.ty, &self.locals);
         self.report(report::mismatch(value.span, expected, &found));
         None
     }
 
     /// An array of numbers, of this rank if one is given.
-    fn array(&mut self, value: &Expr, rank: Option<usize>, builtin: &Builtin) -> Option<(Elem, Vec<Dim>)> {
+    pub(super) fn array(
+        &mut self,
+        value: &Expr,
+        rank: Option<usize>,
+        builtin: &Builtin,
+    ) -> Option<(Elem, Vec<Dim>)> {
         let expected = match rank {
             None => "a number or an array of numbers",
             Some(1) => "a vector",
@@ -245,7 +255,13 @@ impl Body<'_> {
         self.some_axes(value, builtin).map(|_| Ty::real())
     }
 
-    fn same_dim(&mut self, builtin: &Builtin, a: (&Dim, Span), b: (&Dim, Span), span: Span) -> Option<()> {
+    pub(super) fn same_dim(
+        &mut self,
+        builtin: &Builtin,
+        a: (&Dim, Span),
+        b: (&Dim, Span),
+        span: Span,
+    ) -> Option<()> {
         if equal(a.0, b.0) {
             return Some(());
         }
@@ -280,7 +296,7 @@ impl Body<'_> {
         Some(real(dims))
     }
 
-    fn sizes(&mut self, values: &[Expr]) -> Option<Vec<Dim>> {
+    pub(super) fn sizes(&mut self, values: &[Expr]) -> Option<Vec<Dim>> {
         values
             .iter()
             .map(|value| self.static_dim(value, "a dimension"))
@@ -298,33 +314,5 @@ impl Body<'_> {
             self.expect(value, &positive);
         }
         Some(real(self.sizes(sizes)?))
-    }
-
-    fn convolution(
-        &mut self,
-        x: &Expr,
-        kernel: &Expr,
-        stride: Option<&Expr>,
-        builtin: &Builtin,
-        span: Span,
-    ) -> Option<Ty> {
-        let image = self.array(x, Some(3), builtin)?.1;
-        let Ty::Tensor(_, weights) = &kernel.ty else {
-            return self.wrong(kernel, "an array with four axes");
-        };
-        let [out, channels, height, width] = weights.as_slice() else {
-            return self.wrong(kernel, "an array with four axes");
-        };
-        self.same_dim(builtin, (&image[0], x.span), (channels, kernel.span), span)?;
-        let stride = match stride {
-            Some(stride) => self.static_dim(stride, "the stride")?,
-            None => Dim::number(1),
-        };
-        let steps = |size: &Dim, k: &Dim| size.plus(k, -1).divided(&stride).plus(&Dim::number(1), 1);
-        Some(real(vec![
-            out.clone(),
-            steps(&image[1], height),
-            steps(&image[2], width),
-        ]))
     }
 }

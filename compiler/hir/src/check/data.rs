@@ -390,10 +390,7 @@ fn column(session: &mut Session<'_>, written: &ast::Expr) -> Option<Column> {
                 BinaryOp::Pow => "pow",
                 BinaryOp::Eq => "eq",
                 _ => {
-                    let message = format!(
-                        "columns cannot be combined with `{}`",
-                        super::operators::symbol(*op)
-                    );
+                    let message = format!("columns cannot be combined with `{}`", op);
                     session.diagnostics.push(report::column(span, message));
                     return None;
                 }

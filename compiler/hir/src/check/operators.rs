@@ -51,8 +51,8 @@ impl Body<'_> {
     ) -> Expr {
         let inner = if is_arithmetic(op) { want } else { Want::Any };
         let text = match (&*left.kind, &*right.kind) {
-            (ast::ExprKind::Name(a), ast::ExprKind::Name(b)) => format!("{a} {} {b}", symbol(op)),
-            _ => symbol(op).to_owned(),
+            (ast::ExprKind::Name(a), ast::ExprKind::Name(b)) => format!("{a} {op} {b}"),
+            _ => op.to_string(),
         };
         let (left, right) = (self.expr(left, inner), self.expr(right, inner));
         let ty = match (&left.ty, &right.ty) {
@@ -439,25 +439,5 @@ pub fn column_hint(a: &[Dim], b: &[Dim]) -> Option<&'static str> {
             "take the column or row of the right side by an index: `x[i, 0]`, `x[0]`, or `[x[i, 0] for i in 0..n]`",
         ),
         (false, false) => None,
-    }
-}
-
-/// An operator as it is written.
-pub fn symbol(op: BinaryOp) -> &'static str {
-    match op {
-        BinaryOp::Or => "||",
-        BinaryOp::And => "&&",
-        BinaryOp::Eq => "==",
-        BinaryOp::Ne => "!=",
-        BinaryOp::Lt => "<",
-        BinaryOp::Le => "<=",
-        BinaryOp::Gt => ">",
-        BinaryOp::Ge => ">=",
-        BinaryOp::Add => "+",
-        BinaryOp::Sub => "-",
-        BinaryOp::Mul => "*",
-        BinaryOp::Div => "/",
-        BinaryOp::MatMul => "@",
-        BinaryOp::Pow => "^",
     }
 }

@@ -211,7 +211,7 @@ impl<'a> Session<'a> {
                 let here =
                     place.is_none_or(|place| place == prefix || place.starts_with(&format!("{prefix}/")));
                 if here && !folders.is_empty() {
-                    names.extend(file.items.iter().filter_map(|item| Some(&*item_name(item)?.name)));
+                    names.extend(file.items.iter().filter_map(|item| Some(&*item.name()?.name)));
                 }
             }
             if !names.contains(&&*last.name) {
@@ -275,22 +275,6 @@ impl<'a> Session<'a> {
     pub fn find(&self, name: &str) -> Option<(Option<Def>, Option<Span>)> {
         let (def, span) = self.names.find(name, false)?;
         Some(((!self.names.broken.contains(&def)).then_some(def), span))
-    }
-}
-
-/// The name of an item that has one.
-pub fn item_name(item: &ast::Item) -> Option<&Ident> {
-    match &item.kind {
-        ItemKind::Use(_) | ItemKind::Compare(_) | ItemKind::Error => None,
-        ItemKind::Const(it) => Some(&it.name),
-        ItemKind::Fn(it) => Some(&it.name),
-        ItemKind::Layer(it) => Some(&it.name),
-        ItemKind::Dist(it) => Some(&it.name),
-        ItemKind::Optimiser(it) => Some(&it.name),
-        ItemKind::Data(it) => Some(&it.name),
-        ItemKind::Model(it) => Some(&it.name),
-        ItemKind::Posterior(it) => Some(&it.name),
-        ItemKind::Infer(it) => Some(&it.name),
     }
 }
 

@@ -225,7 +225,9 @@ impl Body<'_> {
             return None;
         }
         if value.ty != Ty::int() {
-            self.expect(value, &Ty::int());
+            if self.expect(value, &Ty::int()) {
+                self.report(report_types::not_static(value.span, what));
+            }
             return None;
         }
         match self.dim_of(value) {

@@ -235,11 +235,20 @@ impl<'a> Elaborator<'a> {
                 self.eye(shape.dims().first().copied().unwrap_or(Dim::Fixed(1)), span)?
             }
             Rule::Diag => self.diag(&args, span)?,
-            Rule::Conv | Rule::Pad => {
-                return Err(limit(
-                    span,
-                    format!("`{name}` type-checks but cannot be compiled yet"),
-                ));
+            Rule::Conv => self.convolution(&args, span)?,
+            Rule::Pad => self.padded(&args, span)?,
+            Rule::Pool => self.pooled(name, &args, span)?,
+            Rule::Repeat => {
+                let x = self.real(&args[0], span)?;
+                let (mut shape, axes) = (self.ty(x).shape, self.ty(x).rank() as i64);
+                shape.0.extend(self.static_shape(&args[1..], span)?.0);
+                let attrs = vec![Attr::Shape(shape), Attr::Ints((0..axes).collect())];
+                self.apply("broadcast", &[x], attrs, span)?
+            }
+            Rule::Reshape => {
+                let x = self.real(&args[0], span)?;
+                let shape = self.static_shape(&args[1..], span)?;
+                self.apply("reshape", &[x], vec![Attr::Shape(shape)], span)?
             }
         };
         Ok(Datum::Tensor(result))

@@ -6,6 +6,7 @@ pub mod datum;
 pub mod dist;
 pub mod expr;
 pub mod frame;
+mod images;
 pub mod index;
 mod joint;
 pub mod model;

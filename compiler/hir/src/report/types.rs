@@ -132,6 +132,22 @@ code!(
     "const A = [1, 2]",
     "const A = 1 + 2"
 );
+code!(
+    WINDOW,
+    "E0227",
+    "a window that does not fit",
+    "The windows of a convolution or a pool lie inside the image, so that a kernel is not larger than it. `pad` makes it larger.",
+    "fn f(x: real[1, 4, 4], kernel: real[2, 1, 5, 5]) -> real[2, 1, 1] {\n  return conv(x, kernel)\n}",
+    "fn f(x: real[1, 4, 4], kernel: real[2, 1, 5, 5]) -> real[2, 2, 2] {\n  return conv(pad(x, 1), kernel)\n}"
+);
+code!(
+    RESHAPE,
+    "E0228",
+    "a reshape to another number of elements",
+    "`reshape` gives the elements that there are other dims, so the products of the dims are equal.",
+    "fn f(x: real[6]) -> real[2, 2] {\n  return reshape(x, 2, 2)\n}",
+    "fn f(x: real[6]) -> real[2, 3] {\n  return reshape(x, 2, 3)\n}"
+);
 
 /// A value of the wrong type.
 pub fn mismatch(span: Span, expected: &str, found: &str) -> Diagnostic {
@@ -159,6 +175,26 @@ pub fn dims(span: Span, op: &str, left: (&str, Span), right: (&str, Span)) -> Di
     .label("nothing is broadcast")
     .also(left.1, format!("this has dims {}", left.0))
     .also(right.1, format!("this has dims {}", right.0))
+}
+
+/// A window that is larger than the axis that it is on.
+pub fn window(op: &str, whole: (&str, Span), window: (&str, Span)) -> Diagnostic {
+    let message = format!(
+        "`{op}` needs windows of 1 to {} elements, found {}",
+        whole.0, window.0
+    );
+    Diagnostic::error(&WINDOW, window.1, message)
+        .label(format!("this has a side of {}", window.0))
+        .also(whole.1, format!("this has a side of {}", whole.0))
+}
+
+/// Dims for another number of elements.
+pub fn reshape(span: Span, from: (&str, Span), to: &str) -> Diagnostic {
+    let message = format!(
+        "`reshape` keeps the number of elements, found dims {} and {to}",
+        from.0
+    );
+    Diagnostic::error(&RESHAPE, span, message).also(from.1, format!("this has dims {}", from.0))
 }
 
 /// A matrix product whose inner dims differ.

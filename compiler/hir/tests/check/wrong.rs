@@ -312,4 +312,32 @@ fn f(x: real[3]) -> real[3] {
   z = y * 2
   return z @ x
 }"# => r#"E0202 2:7 unknown name `zz` | not declared here"#;
+
+    a_kernel_larger_than_the_image: r#"fn f(x: real[1, 4, 6], kernel: real[2, 1, 3, 7]) -> real[2, 2, 1] {
+  return conv(x, kernel)
+}"# => r#"E0227 2:18 `conv` needs windows of 1 to 6 elements, found 7 | this has a side of 7 | 2:15 this has a side of 6"#;
+
+    a_kernel_for_other_channels: r#"fn f(x: real[3, 4, 4], kernel: real[2, 1, 3, 3]) -> real[2, 2, 2] {
+  return conv(x, kernel)
+}"# => r#"E0212 2:10 `conv` needs equal dims, found (3) and (1) | nothing is broadcast | 2:15 this has dims (3) | 2:18 this has dims (1)"#;
+
+    a_stride_of_zero: r#"fn f(x: real[1, 4, 4], kernel: real[2, 1, 3, 3]) -> real[2, 2, 2] {
+  return conv(x, kernel, stride = 0)
+}"# => r#"E0214 2:35 the stride must be one or more, but this is 0 | this is 0"#;
+
+    a_pool_of_nothing: r#"fn f(x: real[1, 4, 4]) -> real[1, 4, 4] {
+  return max_pool(x, 0)
+}"# => r#"E0214 2:22 the size of a window must be one or more, but this is 0 | this is 0"#;
+
+    a_pool_wider_than_the_image: r#"fn f(x: real[1, 4, n]) -> real[1, 1, n - 4] {
+  return mean_pool(x, 5, 1)
+}"# => r#"E0227 2:23 `mean_pool` needs windows of 1 to 4 elements, found 5 | this has a side of 5 | 2:20 this has a side of 4"#;
+
+    a_reshape_that_loses_elements: r#"fn f(x: real[n, 4]) -> real[n] {
+  return reshape(x, n, 3)[0]
+}"# => r#"E0228 2:10 `reshape` keeps the number of elements, found dims (n, 4) and (n, 3) | 2:18 this has dims (n, 4)"#;
+
+    a_repetition_of_unknown_length: r#"fn f(x: real[3], k: count) -> real[3, 2] {
+  return repeat(x, k)
+}"# => r#"E0221 2:20 a dimension must be known before the run | not static | help: use a number, a `const`, the name of a dim, an integer parameter or a counter"#;
 }

@@ -84,25 +84,11 @@ impl Import<'_> {
         if self.tensors[arg].dims == dims {
             return arg;
         }
-        let zeros = self.push(Kind::Const(0.0), dims, site.ty.dtype);
-        let fill = Part {
-            value: zeros,
-            to: (0..dims.len()).map(Coordinate::axis).collect(),
-            combine: None,
-        };
         let window = low.iter().zip(interior).enumerate();
         let to = window
             .map(|(axis, (low, gap))| strided(axis, *low, gap + 1))
             .collect();
-        let parts = vec![
-            fill,
-            Part {
-                value: arg,
-                to,
-                combine: None,
-            },
-        ];
-        self.push(Kind::Assembled { parts, ordered: true }, dims, site.ty.dtype)
+        self.placed(arg, to, site.ty)
     }
 
     pub(super) fn reduce(&mut self, arg: TensorId, axes: &[usize], combine: Combine) -> TensorId {

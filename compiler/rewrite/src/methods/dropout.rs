@@ -197,6 +197,7 @@ fn source(row: &Function, of_row: &HashSet<Value>, value: Value) -> Value {
         &ops::transpose::TRANSPOSE,
         &ops::slice::SLICE,
         &ops::pad::PAD,
+        &ops::patches::PATCHES,
         &ops::broadcast::BROADCAST,
         &ops::gather::GATHER,
     ];

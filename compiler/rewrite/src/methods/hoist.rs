@@ -192,6 +192,7 @@ fn work(function: &Function, value: Value) -> u64 {
                 KernelKind::GammaNoise | KernelKind::Noise => u64::from(NOISE_WEIGHT) * of(value),
                 KernelKind::Scan => 4 * read,
                 KernelKind::Cumsum
+                | KernelKind::OverlapAdd
                 | KernelKind::ReduceMax
                 | KernelKind::ReduceSum
                 | KernelKind::ScatterAdd => read,
@@ -201,6 +202,7 @@ fn work(function: &Function, value: Value) -> u64 {
                 | KernelKind::Gather
                 | KernelKind::Iota
                 | KernelKind::Pad
+                | KernelKind::Patches
                 | KernelKind::Reshape
                 | KernelKind::Slice
                 | KernelKind::StopGradient

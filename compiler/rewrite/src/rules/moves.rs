@@ -69,6 +69,7 @@ pub static MOVE_OF_CONSTANT: Rule = Rule {
             &ops::transpose::TRANSPOSE,
             &ops::reshape::RESHAPE,
             &ops::slice::SLICE,
+            &ops::patches::PATCHES,
         ];
         if !moves.iter().any(|op| std::ptr::eq(*op, call.op.0)) {
             return None;

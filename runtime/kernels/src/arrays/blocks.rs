@@ -1,13 +1,13 @@
 //! The loops over blocks, compiled once per instruction set.
 
-use super::functions::Elementwise;
-use super::lane::{Arch, Fused, Lane, Plain};
+use bnnc_base::approx::functions::Elementwise;
+use bnnc_base::approx::{Arch, Fused, Number, Plain};
 
 /// Elements per block: a few of the widest vectors, so that the loop over it becomes straight vector code.
 const BLOCK: usize = 16;
 
 #[inline(always)]
-fn apply<F: Elementwise, A: Arch, T: Lane>(block: &[T; BLOCK]) -> [T; BLOCK] {
+fn apply<F: Elementwise, A: Arch, T: Number>(block: &[T; BLOCK]) -> [T; BLOCK] {
     let mut result = [T::ZERO; BLOCK];
     for (value, x) in result.iter_mut().zip(block) {
         *value = F::apply::<A, T>(*x);
@@ -15,7 +15,7 @@ fn apply<F: Elementwise, A: Arch, T: Lane>(block: &[T; BLOCK]) -> [T; BLOCK] {
     if block.iter().fold(false, |any, x| any | F::is_beyond::<A, T>(*x)) {
         for (value, x) in result.iter_mut().zip(block) {
             if F::is_beyond::<A, T>(*x) {
-                *value = F::beyond(*x);
+                *value = T::number(F::beyond(x.to_f64()));
             }
         }
     }
@@ -25,7 +25,7 @@ fn apply<F: Elementwise, A: Arch, T: Lane>(block: &[T; BLOCK]) -> [T; BLOCK] {
 /// # Safety
 /// `out` and `x` must point to `n` elements; they are the same or do not overlap.
 #[inline(always)]
-unsafe fn map<F: Elementwise, A: Arch, T: Lane>(out: *mut u8, x: *const u8, n: i64) {
+unsafe fn map<F: Elementwise, A: Arch, T: Number>(out: *mut u8, x: *const u8, n: i64) {
     let (out, x, n) = (out.cast::<T>(), x.cast::<T>(), n.max(0) as usize);
     let whole = n - n % BLOCK;
     for at in (0..whole).step_by(BLOCK) {
@@ -51,7 +51,7 @@ unsafe fn map<F: Elementwise, A: Arch, T: Lane>(out: *mut u8, x: *const u8, n: i
 ///
 /// # Safety
 /// As [`bnnc_abi::symbols::Unary`] says.
-pub unsafe extern "C" fn plain<F: Elementwise, T: Lane>(out: *mut u8, x: *const u8, n: i64) {
+pub unsafe extern "C" fn plain<F: Elementwise, T: Number>(out: *mut u8, x: *const u8, n: i64) {
     // SAFETY: the caller's promise.
     unsafe { map::<F, Plain, T>(out, x, n) }
 }
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn plain<F: Elementwise, T: Lane>(out: *mut u8, x: *const 
 /// As [`bnnc_abi::symbols::Unary`] says, on a processor with these features.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-pub unsafe extern "C" fn avx2<F: Elementwise, T: Lane>(out: *mut u8, x: *const u8, n: i64) {
+pub unsafe extern "C" fn avx2<F: Elementwise, T: Number>(out: *mut u8, x: *const u8, n: i64) {
     // SAFETY: the caller's promise.
     unsafe { map::<F, Fused, T>(out, x, n) }
 }
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn avx2<F: Elementwise, T: Lane>(out: *mut u8, x: *const u
 /// As [`bnnc_abi::symbols::Unary`] says, on a processor with these features.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
-pub unsafe extern "C" fn avx512<F: Elementwise, T: Lane>(out: *mut u8, x: *const u8, n: i64) {
+pub unsafe extern "C" fn avx512<F: Elementwise, T: Number>(out: *mut u8, x: *const u8, n: i64) {
     // SAFETY: the caller's promise.
     unsafe { map::<F, Fused, T>(out, x, n) }
 }

@@ -1,17 +1,17 @@
 //! Array primitives: what generated code calls on blocks of elements, in the best version for this processor.
 
 pub mod blocks;
-mod coefficients;
-pub mod functions;
-pub mod lane;
 pub mod noise;
 mod rare;
 
 use bnnc_abi::symbols::{self, Address, Binary, Callable, Noise, NoiseKind, Unary};
+use bnnc_base::approx::Number;
+use bnnc_base::approx::functions::{
+    Cos, Elementwise, Erf, Exp, Expm1, Log, Log1p, LogSigmoid, Sigmoid, Sin, Softplus, Tanh,
+};
+use bnnc_base::approx::noise as law;
 use bnnc_base::dtype::Precision;
 use bnnc_base::scalar::Scalar;
-use functions::{Cos, Elementwise, Erf, Exp, Expm1, Log, Log1p, LogSigmoid, Sigmoid, Sin, Softplus, Tanh};
-use lane::Lane;
 
 /// Instruction sets that primitives are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ pub fn unary_at(level: Level, scalar: Scalar, precision: Precision) -> Option<Un
 /// A scalar operation and its version for a level.
 type Versions = (Scalar, fn(Level) -> Unary);
 
-fn vectorised<T: Lane>(level: Level, scalar: Scalar) -> Option<Unary> {
+fn vectorised<T: Number>(level: Level, scalar: Scalar) -> Option<Unary> {
     let table: &[Versions] = &[
         (Scalar::Cos, version::<Cos, T>),
         (Scalar::Erf, version::<Erf, T>),
@@ -114,7 +114,7 @@ fn vectorised<T: Lane>(level: Level, scalar: Scalar) -> Option<Unary> {
         .map(|(_, version)| version(level))
 }
 
-fn version<F: Elementwise, T: Lane>(level: Level) -> Unary {
+fn version<F: Elementwise, T: Number>(level: Level) -> Unary {
     match level {
         Level::Portable => blocks::plain::<F, T>,
         #[cfg(target_arch = "x86_64")]
@@ -129,16 +129,16 @@ fn version<F: Elementwise, T: Lane>(level: Level) -> Unary {
 /// [`noise()`] for a chosen level, which must be among [`Level::supported`].
 pub fn noise_at(level: Level, kind: NoiseKind, precision: Precision) -> Noise {
     match (kind, precision) {
-        (NoiseKind::Uniform, Precision::F32) => stream::<noise::Uniform, f32>(level),
-        (NoiseKind::Uniform, Precision::F64) => stream::<noise::Uniform, f64>(level),
-        (NoiseKind::Normal, Precision::F32) => stream::<noise::Normal, f32>(level),
-        (NoiseKind::Normal, Precision::F64) => stream::<noise::Normal, f64>(level),
+        (NoiseKind::Uniform, Precision::F32) => stream::<law::Uniform, f32>(level),
+        (NoiseKind::Uniform, Precision::F64) => stream::<law::Uniform, f64>(level),
+        (NoiseKind::Normal, Precision::F32) => stream::<law::Normal, f32>(level),
+        (NoiseKind::Normal, Precision::F64) => stream::<law::Normal, f64>(level),
         (NoiseKind::Gamma, Precision::F32) => noise::gamma::<f32>,
         (NoiseKind::Gamma, Precision::F64) => noise::gamma::<f64>,
     }
 }
 
-fn stream<N: noise::Law, T: Lane>(level: Level) -> Noise {
+fn stream<N: law::Law, T: Number>(level: Level) -> Noise {
     match level {
         Level::Portable => noise::plain::<N, T>,
         #[cfg(target_arch = "x86_64")]

@@ -1,7 +1,7 @@
 //! Functions that programs call seldom: element by element through the `f64` references.
 
-use super::lane::Lane;
 use bnnc_abi::symbols::{Binary, Unary};
+use bnnc_base::approx::Number;
 use bnnc_base::dtype::Precision;
 use bnnc_base::gamma;
 use bnnc_base::scalar::Scalar;
@@ -67,7 +67,7 @@ pub fn binary(scalar: Scalar, precision: Precision) -> Option<Binary> {
     }
 }
 
-fn two<T: Lane>(scalar: Scalar) -> Option<Binary> {
+fn two<T: Number>(scalar: Scalar) -> Option<Binary> {
     let table: [(Scalar, Binary); 2] = [
         (Scalar::GammaGradient, map_two::<GammaGradient, T>),
         (Scalar::Pow, map_two::<Pow, T>),
@@ -78,7 +78,7 @@ fn two<T: Lane>(scalar: Scalar) -> Option<Binary> {
         .map(|(_, function)| function)
 }
 
-fn one<T: Lane>(scalar: Scalar) -> Option<Unary> {
+fn one<T: Number>(scalar: Scalar) -> Option<Unary> {
     let table: [(Scalar, Unary); 3] = [
         (Scalar::Digamma, map::<Digamma, T>),
         (Scalar::Lgamma, map::<Lgamma, T>),
@@ -92,23 +92,23 @@ fn one<T: Lane>(scalar: Scalar) -> Option<Unary> {
 
 /// # Safety
 /// As [`Unary`] says.
-unsafe extern "C" fn map<F: Rare, T: Lane>(out: *mut u8, x: *const u8, n: i64) {
+unsafe extern "C" fn map<F: Rare, T: Number>(out: *mut u8, x: *const u8, n: i64) {
     let (out, x) = (out.cast::<T>(), x.cast::<T>());
     for at in 0..n.max(0) as usize {
         // SAFETY: `at < n`, and each element is read before it is written.
-        unsafe { out.add(at).write(T::from_f64(F::at(x.add(at).read().to_f64()))) };
+        unsafe { out.add(at).write(T::number(F::at(x.add(at).read().to_f64()))) };
     }
 }
 
 /// # Safety
 /// As [`Binary`] says.
-unsafe extern "C" fn map_two<F: RarePair, T: Lane>(out: *mut u8, x: *const u8, y: *const u8, n: i64) {
+unsafe extern "C" fn map_two<F: RarePair, T: Number>(out: *mut u8, x: *const u8, y: *const u8, n: i64) {
     let (out, x, y) = (out.cast::<T>(), x.cast::<T>(), y.cast::<T>());
     for at in 0..n.max(0) as usize {
         // SAFETY: `at < n`, and both elements are read before one is written.
         unsafe {
             let (x, y) = (x.add(at).read().to_f64(), y.add(at).read().to_f64());
-            out.add(at).write(T::from_f64(F::at(x, y)));
+            out.add(at).write(T::number(F::at(x, y)));
         };
     }
 }

@@ -14,7 +14,7 @@ use super::transpose::transpose_plain;
 use super::transpose::{transpose_f32, transpose_f64};
 use super::vector::{Array, Vector};
 use crate::arrays::Level;
-use crate::arrays::lane::Lane;
+use bnnc_base::approx::Number;
 
 /// What happens to the old contents of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Update {
     /// # Safety
     /// `to` must be valid for reads and writes.
     #[inline(always)]
-    pub unsafe fn apply<T: Lane>(self, to: *mut T, value: T) {
+    pub unsafe fn apply<T: Number>(self, to: *mut T, value: T) {
         // SAFETY: the caller's promise.
         unsafe {
             to.write(match self {
@@ -97,7 +97,7 @@ pub struct Kernels<T: 'static> {
 }
 
 /// An element of products.
-pub trait Real: Lane {
+pub trait Real: Number {
     /// Its kernels for an instruction set, which the processor must have.
     fn kernels(level: Level) -> &'static Kernels<Self>;
 }

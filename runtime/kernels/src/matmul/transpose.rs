@@ -1,12 +1,12 @@
 //! Squares copied from columns to rows.
 
-use crate::arrays::lane::Lane;
+use bnnc_base::approx::Number;
 
 /// A square of four: `to[i, j] = from[j, i]`, where `from` has columns `stride` apart and `to` rows `to_stride` apart.
 ///
 /// # Safety
 /// Both must hold the square.
-pub unsafe fn transpose_plain<T: Lane>(from: *const T, stride: isize, to: *mut T, to_stride: usize) {
+pub unsafe fn transpose_plain<T: Number>(from: *const T, stride: isize, to: *mut T, to_stride: usize) {
     for j in 0..4 {
         // SAFETY: the caller's promise.
         unsafe {

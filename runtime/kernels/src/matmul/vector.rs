@@ -2,12 +2,12 @@
 //!
 //! Every function is inlined into a kernel that is compiled for the vector's instruction set, and must be called only there.
 
-use crate::arrays::lane::{Lane, Plain};
+use bnnc_base::approx::{Number, Plain};
 
 /// One vector.
 pub trait Vector: Copy {
     /// What it holds.
-    type Element: Lane;
+    type Element: Number;
     /// Which lanes a masked access touches.
     type Mask: Copy;
     /// How many elements it holds.
@@ -42,14 +42,14 @@ pub trait Vector: Copy {
 #[derive(Clone, Copy)]
 pub struct Array<T, const N: usize>([T; N]);
 
-impl<T: Lane, const N: usize> Array<T, N> {
+impl<T: Number, const N: usize> Array<T, N> {
     #[inline(always)]
     fn from_fn(lane: impl Fn(usize) -> T) -> Self {
         Array(std::array::from_fn(lane))
     }
 }
 
-impl<T: Lane, const N: usize> Vector for Array<T, N> {
+impl<T: Number, const N: usize> Vector for Array<T, N> {
     type Element = T;
     type Mask = usize;
     const LANES: usize = N;

@@ -75,8 +75,8 @@ pub static GAVE_UP: Code = Code {
               an exact integral. The value is that of what was done, and its bound holds for the whole: what \
               is left out contributes at most the volume of its box times the largest weight there.\n\nWrong: \
               `bnnc wmi problem.json --max-regions 10` for a problem of 12 regions.\n\nRight: a larger \
-              `--max-regions`. The other bounds are fixed: fewer variables in one constraint, lower powers or \
-              a formula in several parts are less work.",
+              `--max-regions`, and `--max-steps` where one region is too much work. The other bounds are fixed: \
+              fewer variables in one constraint, lower powers or a formula in several parts are less work.",
 };
 
 /// A fault in a text, before the name of its file is known.
@@ -154,7 +154,7 @@ pub fn gave_up(file: &str, problem: &str, reason: &str) -> Diagnostic {
         _ => format!("`{problem}` was given up: {reason}"),
     };
     let mut diagnostic = Diagnostic::data(&GAVE_UP, file, 0, 0, text)
-        .help("`--max-regions` allows more regions and cases; the bound holds for the whole integral");
+        .help("`--max-regions` allows more regions and cases, `--max-steps` more work on one; the bound holds for the whole integral");
     diagnostic.fault = Fault::Program;
     diagnostic
 }

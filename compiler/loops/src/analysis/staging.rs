@@ -6,19 +6,17 @@
 //! as its users allow, loads are repeated in each stage that uses them, other values cross stages through scratch.
 //! Where the innermost axis is short, a block is a tile of several whole rows, so that calls are long all the same.
 
-use crate::access::{Motion, motion};
-use crate::schedule::innermost_size;
-use bnnc_abi::symbols;
+use super::motion::{Motion, innermost_size, motion};
+use crate::ir::{Inst, InstId, InstOp, Kernel, Size};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
-use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel, Size};
 
 /// The longest block.
-pub(crate) const BLOCK: i64 = 256;
+pub const BLOCK: i64 = 256;
 
 /// One loop over a block, and the calls after it.
 #[derive(Default)]
-pub(crate) struct Stage {
+pub struct Stage {
     /// What the loop computes, in order.
     pub body: Vec<InstId>,
     /// What it stores to scratch afterwards.
@@ -28,21 +26,12 @@ pub(crate) struct Stage {
 }
 
 /// The length of rows of which several make a block.
-pub(crate) fn row_length(kernel: &Kernel) -> Option<i64> {
+pub fn row_length(kernel: &Kernel) -> Option<i64> {
     innermost_size(kernel).filter(|size| kernel.dims.len() > 1 && (1..=BLOCK / 2).contains(size))
 }
 
-/// Whether generated code calls the runtime for this operation.
-pub(crate) fn is_called(inst: &Inst) -> bool {
-    match &inst.op {
-        InstOp::Apply(scalar, _) => symbols::CALLED.contains(scalar),
-        InstOp::Noise { .. } => true,
-        InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => false,
-    }
-}
-
 /// Every instruction that `inst` reads.
-pub(crate) fn operands(inst: &Inst) -> Vec<InstId> {
+pub fn operands(inst: &Inst) -> Vec<InstId> {
     match &inst.op {
         InstOp::Const(_) | InstOp::Index(_) => Vec::new(),
         InstOp::Load(access) => access.dynamic.iter().map(|dynamic| dynamic.index).collect(),
@@ -63,7 +52,7 @@ fn block_operands(inst: &Inst) -> &[InstId] {
 }
 
 /// Whether the elements of a noise stream lie side by side along the innermost axis.
-pub(crate) fn is_array_noise(inst: &Inst, varies: impl Fn(InstId) -> bool) -> bool {
+pub fn is_array_noise(inst: &Inst, varies: impl Fn(InstId) -> bool) -> bool {
     match &inst.op {
         InstOp::Noise {
             coordinates, strides, ..
@@ -73,12 +62,50 @@ pub(crate) fn is_array_noise(inst: &Inst, varies: impl Fn(InstId) -> bool) -> bo
 }
 
 /// Whether a row begins where the one before it ends.
-pub(crate) fn rows_adjoin(strides: &[Size], length: i64) -> bool {
+pub fn rows_adjoin(strides: &[Size], length: i64) -> bool {
     strides.len() > 1 && strides[strides.len() - 2] == Size::Fixed(length)
 }
 
+/// What `roots` use outside the innermost loop, directly or not, and they themselves, per instruction.
+pub fn closure(kernel: &Kernel, depth: &[usize], roots: &[InstId]) -> Vec<bool> {
+    let mut needed = vec![false; kernel.body.len()];
+    roots.iter().for_each(|id| needed[id.index()] = true);
+    for id in kernel.body.ids().rev() {
+        // What other stages compute inside the loop is read from scratch.
+        let hoisted = depth[id.index()] < kernel.dims.len();
+        if needed[id.index()] && (hoisted || roots.contains(&id)) {
+            operands(&kernel.body[id])
+                .iter()
+                .for_each(|operand| needed[operand.index()] = true);
+        }
+    }
+    needed
+}
+
+/// What the loop of a stage uses, directly or not, per instruction, given depths and whether outputs need it.
+pub fn needs(
+    kernel: &Kernel,
+    (depth, live): (&[usize], &[bool]),
+    stages: &[Stage],
+    stage: usize,
+) -> Vec<bool> {
+    let mut roots = stages[stage].body.clone();
+    roots.extend(&stages[stage].store);
+    if stage + 1 == stages.len() {
+        roots.extend(kernel.outputs.iter().map(|output| output.value));
+    }
+    let alive = kernel.body.ids().filter(|id| live[id.index()]);
+    let loads = alive
+        .map(|id| &kernel.body[id])
+        .filter(|inst| matches!(inst.op, InstOp::Load(_)));
+    roots.extend(loads.flat_map(operands));
+    let positions = kernel.outputs.iter().flat_map(|output| &output.access.dynamic);
+    roots.extend(positions.map(|dynamic| dynamic.index));
+    closure(kernel, depth, &roots)
+}
+
 /// See Note \[Stages\]. Times count loops and calls alternately: loop `s` is `2 s`, the calls after it `2 s + 1`.
-pub(crate) struct Staging<'a> {
+pub struct Staging<'a> {
     kernel: &'a Kernel,
     precision: Precision,
     varies: Vec<bool>,
@@ -93,7 +120,14 @@ pub(crate) struct Staging<'a> {
 }
 
 impl<'a> Staging<'a> {
-    pub fn of(kernel: &'a Kernel, (depth, live): (&[usize], &[bool]), precision: Precision) -> Staging<'a> {
+    /// Plans a kernel, given the depth of each instruction, whether an output needs it, and whether it is a call of a
+    /// runtime primitive.
+    pub fn of(
+        kernel: &'a Kernel,
+        (depth, live): (&[usize], &[bool]),
+        precision: Precision,
+        is_called: impl Fn(&Inst) -> bool,
+    ) -> Staging<'a> {
         let count = kernel.body.len();
         let varies: Vec<bool> = (0..count)
             .map(|at| live[at] && depth[at] == kernel.dims.len())
@@ -234,6 +268,7 @@ impl<'a> Staging<'a> {
         adjacent && inst.dtype == DType::Real && self.is_repeatable(id)
     }
 
+    /// The stages, the scratch slot of each value that has one, and the number of slots.
     pub fn finish(self) -> (Vec<Stage>, Vec<Option<usize>>, usize) {
         let mut stages: Vec<Stage> = (0..=self.last).map(|_| Stage::default()).collect();
         for id in self.kernel.body.ids() {
@@ -284,66 +319,5 @@ impl<'a> Staging<'a> {
             home[at] = Some(free);
         }
         (home, busy.len())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::BLOCK;
-    use crate::schedule::Schedule;
-    use bnnc_base::arena::Id;
-    use bnnc_base::dtype::Precision;
-    use bnnc_loops::parse::parse;
-
-    fn schedule(body: &str, output: u32) -> Schedule {
-        let program = parse(&format!(
-            "plan \"p\" f32 1 {{ }} kernel \"k\" [$0, 300] (real, real) {{ {body} store v{output} -> 1 at 0 [300, 1] }}"
-        ))
-        .unwrap();
-        Schedule::of(&program.kernels[0], Precision::F32)
-    }
-
-    fn bodies(schedule: &Schedule) -> Vec<Vec<usize>> {
-        schedule
-            .stages
-            .iter()
-            .map(|stage| stage.body.iter().map(|id| id.index()).collect())
-            .collect()
-    }
-
-    #[test]
-    fn a_call_reads_a_load_where_it_lies() {
-        let chain = "v0: real = load 0 at 0 [300, 1] v1: real = exp v0 v2: real = tanh v1";
-        let schedule = schedule(chain, 2);
-        assert_eq!(bodies(&schedule), [[], [], []]);
-        assert_eq!(schedule.home, [None, Some(0), Some(1)]);
-    }
-
-    #[test]
-    fn values_are_computed_late_and_loads_repeated() {
-        let body = "v0: real = load 0 at 0 [300, 1] v1: real = mul v0 v0 v2: real = exp v1
-                    v3: real = neg v0 v4: real = mul v2 v3";
-        let schedule = schedule(body, 4);
-        assert_eq!(bodies(&schedule), [vec![0, 1], vec![0, 3, 4]]);
-        assert_eq!(schedule.homes, 2);
-        assert!(schedule.vector);
-    }
-
-    #[test]
-    fn slots_are_shared_by_values_that_do_not_meet() {
-        let chain: String = (1..9)
-            .map(|at| format!("v{at}: real = exp v{} ", at - 1))
-            .collect();
-        let schedule = schedule(&format!("v0: real = load 0 at 0 [300, 1] {chain}"), 8);
-        assert_eq!((schedule.stages.len(), schedule.homes), (9, 2));
-    }
-
-    #[test]
-    fn calls_on_what_the_inner_loop_does_not_change_stay_outside() {
-        let body = "v0: real = load 0 at 0 [1, 0] v1: real = exp v0 v2: real = load 0 at 0 [300, 1]
-                    v3: real = mul v1 v2";
-        let schedule = schedule(body, 3);
-        assert_eq!(bodies(&schedule), [[2, 3]]);
-        assert_eq!((schedule.depth[1], schedule.homes, schedule.block), (1, 0, BLOCK));
     }
 }

@@ -1,10 +1,10 @@
 //! Merges neighbouring axes that every access walks as one, so that innermost loops are long.
 
+use crate::ir::{InstOp, Kernel, Size};
 use bnnc_base::arena::Arena;
-use bnnc_loops::ir::{InstOp, Kernel, Size};
 
 /// The kernel with as few axes as possible, and how many of its outermost iterations stand for one of the original's.
-pub(crate) fn collapse(kernel: &Kernel) -> (Kernel, i64) {
+pub fn collapse(kernel: &Kernel) -> (Kernel, i64) {
     let mut merged = kernel.clone();
     let mut factor = 1;
     for axis in (0..kernel.dims.len().saturating_sub(1)).rev() {

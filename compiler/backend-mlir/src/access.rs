@@ -1,0 +1,144 @@
+//! Elements of buffers and of scratch memory, with what tells LLVM that they are different memory.
+
+use crate::func::{Emitter, plus, times};
+use crate::text::{Type, Value};
+use bnnc_abi::plan::Storage;
+use bnnc_base::arena::Id;
+use bnnc_base::dtype::DType;
+use bnnc_loops::analysis::staging::BLOCK;
+use bnnc_loops::ir::{Access, InstId, Size};
+
+/// Scratch bytes in front of the blocks: a result and two operands of a call on one element, a cache line each.
+pub(crate) const SINGLE_BYTES: usize = 3 * LINE;
+/// Bytes between single elements.
+pub(crate) const LINE: usize = 64;
+
+impl Emitter<'_> {
+    /// `offset + sum strides * index` over the loops around this point; axes without a loop are at 0.
+    pub fn linear(&mut self, offset: Size, strides: &[Size]) -> Value {
+        let mut position = (offset != Size::Fixed(0)).then(|| self.size(offset));
+        for (stride, index) in strides.iter().zip(self.indices.clone()) {
+            let skipped = match stride {
+                Size::Fixed(0) => continue,
+                Size::Fixed(1) => index,
+                stride => {
+                    let stride = self.size(*stride);
+                    times(self.text, index, stride)
+                }
+            };
+            position = Some(match position {
+                Some(position) => plus(self.text, position, skipped),
+                None => skipped,
+            });
+        }
+        position.unwrap_or_else(|| self.text.long(0))
+    }
+
+    /// Where an access reaches.
+    pub fn address(&mut self, access: &Access, within: Option<Value>) -> Value {
+        let mut position = self.linear(access.offset, &access.strides);
+        for dynamic in &access.dynamic {
+            let index = self.value(dynamic.index, within);
+            let index = self.text.convert("arith.extsi", index, Type::Long);
+            let (limit, zero, one) = (self.size(dynamic.limit), self.text.long(0), self.text.long(1));
+            let last = self.text.alike("arith.subi", &[limit, one]);
+            let below = self.text.alike("arith.minsi", &[index, last]);
+            let clamped = self.text.alike("arith.maxsi", &[below, zero]);
+            let stride = self.size(dynamic.stride);
+            let skipped = times(self.text, clamped, stride);
+            position = plus(self.text, position, skipped);
+        }
+        let ty = self.element_type(access);
+        self.text.element(self.bases[access.slot as usize], position, ty)
+    }
+
+    fn element_type(&self, access: &Access) -> Type {
+        match self.source.kernel.slots[access.slot as usize] {
+            Storage::Real => Type::Real(self.source.precision),
+            Storage::Int => Type::Int,
+        }
+    }
+
+    /// Reads an element of a buffer.
+    pub fn read(&mut self, access: &Access, within: Option<Value>) -> Value {
+        let address = self.address(access, within);
+        let (ty, scope) = (self.element_type(access), self.slot_scope(access));
+        self.text.load(ty, address, &scope)
+    }
+
+    /// Writes an element of a buffer.
+    pub fn write(&mut self, access: &Access, value: Value, within: Option<Value>) {
+        let address = self.address(access, within);
+        let scope = self.slot_scope(access);
+        self.text.store(value, address, &scope);
+    }
+
+    fn slot_scope(&self, access: &Access) -> String {
+        match self.source.distinct {
+            true => scope("slot", access.slot as usize),
+            false => String::new(),
+        }
+    }
+
+    pub fn home_scope(&self, home: usize) -> String {
+        match self.source.distinct {
+            true => scope("block", home),
+            false => String::new(),
+        }
+    }
+
+    /// The address of a scratch slot that holds a block.
+    pub fn home(&mut self, home: usize) -> Value {
+        let block = BLOCK as usize * self.source.precision.bytes();
+        self.text.skip(self.scratch, SINGLE_BYTES + home * block)
+    }
+
+    /// The scratch slot of an instruction's values.
+    pub fn home_of(&self, id: InstId) -> usize {
+        self.source.schedule.home[id.index()].unwrap_or_else(|| unreachable!("{id} has a scratch slot"))
+    }
+
+    /// Reads the value of an instruction `within` elements into the block at hand.
+    pub fn recall(&mut self, id: InstId, within: Value) -> Value {
+        let (home, dtype) = (self.home_of(id), self.source.kernel.body[id].dtype);
+        let ty = self.stored_type(dtype);
+        let base = self.home(home);
+        let address = self.text.element(base, within, ty);
+        let scope = self.home_scope(home);
+        let stored = self.text.load(ty, address, &scope);
+        match dtype {
+            DType::Bool => crate::scalar::truth(self.text, stored),
+            DType::Real | DType::Int => stored,
+        }
+    }
+
+    /// Writes the value of an instruction to its scratch slot.
+    pub fn remember(&mut self, id: InstId, within: Value) {
+        let home = self.home_of(id);
+        let value = self.value(id, None);
+        let value = self.storable(value);
+        let base = self.home(home);
+        let address = self.text.element(base, within, value.ty);
+        let scope = self.home_scope(home);
+        self.text.store(value, address, &scope);
+    }
+
+    /// The value as memory holds it: truth values are reals.
+    pub fn storable(&mut self, value: Value) -> Value {
+        match value.ty {
+            Type::Truth => crate::scalar::real_of(self.text, value, Type::Real(self.source.precision)),
+            Type::Real(_) | Type::Int | Type::Long | Type::Pointer => value,
+        }
+    }
+
+    fn stored_type(&self, dtype: DType) -> Type {
+        match dtype {
+            DType::Int => Type::Int,
+            DType::Real | DType::Bool => Type::Real(self.source.precision),
+        }
+    }
+}
+
+fn scope(name: &str, number: usize) -> String {
+    format!(" {{alias_scopes = [#{name}{number}], noalias_scopes = #not_{name}{number}}}")
+}

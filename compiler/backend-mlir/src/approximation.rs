@@ -1,0 +1,162 @@
+//! Elementary functions and noise as functions of MLIR, from the recordings of what the runtime's primitives do: the same
+//! numbers, but inlined into loops, and so as wide as the loops become.
+
+use crate::text::{Text, Type, Value, commas};
+use bnnc_abi::symbols::NoiseKind;
+use bnnc_base::approx::recorded::{self, Kind, Op, Operand, Recording, Step};
+use bnnc_base::dtype::Precision;
+use bnnc_base::scalar::Scalar;
+
+/// Whether a scalar operation is inlined where the runtime can be called: not those that are long or need exact products.
+pub(crate) fn is_inlined(scalar: Scalar) -> bool {
+    let short = !matches!(
+        scalar,
+        Scalar::Cos | Scalar::Digamma | Scalar::Lgamma | Scalar::Sin | Scalar::Trigamma
+    );
+    short && recorded::unary(scalar, Precision::F32, true).is_some()
+}
+
+/// A function to be inlined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Approximation {
+    /// Of one or two operands.
+    Function(Scalar),
+    /// An element of a stream, by its inputs.
+    Noise(NoiseKind),
+}
+
+impl Approximation {
+    /// Its name in a module.
+    pub fn symbol(self, precision: Precision) -> String {
+        match self {
+            Approximation::Function(scalar) => format!("{}_{precision}", scalar.name()),
+            Approximation::Noise(kind) => format!("noise_{}_{precision}", kind.name()),
+        }
+    }
+
+    fn recording(self, precision: Precision, fused: bool) -> Option<Recording> {
+        match self {
+            Approximation::Function(scalar) => {
+                recorded::unary(scalar, precision, fused).or_else(|| recorded::binary(scalar, precision))
+            }
+            Approximation::Noise(NoiseKind::Uniform) => Some(recorded::uniform(precision, fused)),
+            Approximation::Noise(NoiseKind::Normal) => Some(recorded::normal(precision, fused)),
+            Approximation::Noise(NoiseKind::Gamma) => None,
+        }
+    }
+
+    /// Writes the function.
+    pub fn define(self, text: &mut Text, precision: Precision, fused: bool) {
+        let Some(recording) = self.recording(precision, fused) else {
+            unreachable!("only what is recorded is inlined")
+        };
+        text.restart();
+        let inputs: Vec<Value> = recording
+            .inputs
+            .iter()
+            .map(|kind| text.fresh(type_of(*kind)))
+            .collect();
+        let parameters = inputs.iter().map(|input| format!("{input}: {}", input.ty));
+        let result = Type::Real(precision);
+        text.open(format_args!(
+            "llvm.func internal @{}({}) -> {result} attributes {{passthrough = [\"alwaysinline\", \"nounwind\", \"no-builtins\"]}} {{",
+            self.symbol(precision),
+            commas(parameters)
+        ));
+        let mut results: Vec<Value> = Vec::new();
+        for each in &recording.steps {
+            let operands: Vec<Value> = each
+                .operands
+                .iter()
+                .map(|operand| value(text, *operand, &inputs, &results))
+                .collect();
+            results.push(step(text, each, &operands));
+        }
+        let value = value(text, recording.result, &inputs, &results);
+        text.line(format_args!("llvm.return {value} : {result}"));
+        text.close("}");
+    }
+}
+
+fn type_of(kind: Kind) -> Type {
+    match kind {
+        Kind::Truth => Type::Truth,
+        Kind::Bits32 => Type::Int,
+        Kind::Bits64 => Type::Long,
+        Kind::Single => Type::Real(Precision::F32),
+        Kind::Double => Type::Real(Precision::F64),
+    }
+}
+
+fn value(text: &mut Text, operand: Operand, inputs: &[Value], results: &[Value]) -> Value {
+    match operand {
+        Operand::Input(at) => inputs[at],
+        Operand::Step(at) => results[at],
+        Operand::Known(kind, bits) => {
+            let number = match kind {
+                Kind::Single => f64::from(f32::from_bits(bits as u32)),
+                Kind::Double => f64::from_bits(bits),
+                Kind::Truth => bits as f64,
+                Kind::Bits32 => f64::from(bits as u32 as i32),
+                Kind::Bits64 => return text.long(bits as i64),
+            };
+            text.literal(type_of(kind), number)
+        }
+    }
+}
+
+fn step(text: &mut Text, step: &Step, x: &[Value]) -> Value {
+    let ty = type_of(step.kind);
+    match step.op {
+        Op::Add => text.alike("arith.addf", x),
+        Op::Sub => text.alike("arith.subf", x),
+        Op::Mul => text.alike("arith.mulf", x),
+        Op::Div => text.alike("arith.divf", x),
+        Op::Neg => text.alike("arith.negf", x),
+        Op::Fma => text.intrinsic("fma", x),
+        Op::Magnitude => text.intrinsic("fabs", x),
+        Op::WithSign => text.intrinsic("copysign", x),
+        Op::Root => text.intrinsic("sqrt", x),
+        Op::Less => text.compare("olt", x[0], x[1]),
+        Op::AtMost => text.compare("ole", x[0], x[1]),
+        Op::Equals => text.compare("oeq", x[0], x[1]),
+        Op::Select => text.select(x[0], x[1], x[2]),
+        Op::Bits | Op::FromBits => text.convert("arith.bitcast", x[0], ty),
+        Op::FromUnsigned => text.convert("arith.uitofp", x[0], ty),
+        Op::FromSigned => text.convert("arith.sitofp", x[0], ty),
+        Op::Widen => text.convert("arith.extf", x[0], ty),
+        Op::Narrow => text.convert("arith.truncf", x[0], ty),
+        Op::And => text.alike("arith.andi", x),
+        Op::Or => text.alike("arith.ori", x),
+        Op::Xor => text.alike("arith.xori", x),
+        Op::Plus => text.alike("arith.addi", x),
+        Op::Below => text.compare("ult", x[0], x[1]),
+        Op::ShiftLeft(bits) => with_number(text, "arith.shli", x[0], i64::from(bits)),
+        Op::ShiftRight(bits) => with_number(text, "arith.shrui", x[0], i64::from(bits)),
+        Op::Has(bit) => {
+            let masked = with_number(text, "arith.andi", x[0], 1 << bit);
+            let zero = integer(text, x[0].ty, 0);
+            text.compare("ne", masked, zero)
+        }
+        Op::ProductHigh(factor) => {
+            let wide = text.convert("arith.extui", x[0], Type::Long);
+            let product = with_number(text, "arith.muli", wide, i64::from(factor));
+            let high = with_number(text, "arith.shrui", product, 32);
+            text.convert("arith.trunci", high, Type::Int)
+        }
+        Op::ProductLow(factor) => with_number(text, "arith.muli", x[0], i64::from(factor)),
+    }
+}
+
+fn with_number(text: &mut Text, name: &str, x: Value, number: i64) -> Value {
+    let number = integer(text, x.ty, number);
+    text.alike(name, &[x, number])
+}
+
+/// A number of an integer type, wrapped to it.
+fn integer(text: &mut Text, ty: Type, number: i64) -> Value {
+    match ty {
+        Type::Int => text.literal(ty, f64::from(number as i32)),
+        Type::Real(_) | Type::Truth | Type::Long | Type::Pointer => text.long(number),
+    }
+}

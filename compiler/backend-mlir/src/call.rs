@@ -1,0 +1,207 @@
+//! Calls of runtime primitives, on one element or on a block.
+
+use crate::access::{LINE, SINGLE_BYTES};
+use crate::approximation::Approximation;
+use crate::func::Emitter;
+use crate::schedule::Schedule;
+use crate::text::{Type, Value, commas};
+use bnnc_abi::symbols::{self, NoiseKind};
+use bnnc_base::arena::Id;
+use bnnc_base::dtype::Precision;
+use bnnc_loops::analysis::staging::BLOCK;
+use bnnc_loops::ir::{InstId, InstOp};
+use std::collections::BTreeMap;
+
+/// The runtime function that an instruction calls, and the types of its parameters.
+fn callee(op: &InstOp, precision: Precision) -> Option<(String, Vec<Type>)> {
+    match op {
+        InstOp::Apply(scalar, operands) => {
+            let mut parameters = vec![Type::Pointer; 1 + operands.len()];
+            parameters.push(Type::Long);
+            Some((symbols::scalar_symbol(*scalar, precision), parameters))
+        }
+        InstOp::Noise { kind, .. } => {
+            let (pointer, long, int) = (Type::Pointer, Type::Long, Type::Int);
+            let parameters = vec![pointer, pointer, long, long, long, int, int, int];
+            Some((symbols::noise_symbol(*kind, precision), parameters))
+        }
+        InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => None,
+    }
+}
+
+/// Scratch memory of one invocation.
+pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize {
+    let narrow = schedule.homes * precision.bytes();
+    let wide = schedule.sums.len() * Precision::F64.bytes();
+    SINGLE_BYTES + (narrow + wide) * BLOCK as usize
+}
+
+impl Emitter<'_> {
+    /// Calls `id` on the block of `count` elements that begins at the current indices.
+    pub fn call_block(&mut self, id: InstId, count: Value) {
+        let InstOp::Apply(_, operands) = &self.source.kernel.body[id].op else {
+            return self.noise_block(id, count, None);
+        };
+        let mut arguments = vec![self.home(self.home_of(id))];
+        for operand in operands {
+            arguments.push(self.block_of(*operand));
+        }
+        arguments.push(count);
+        self.call(&self.source.kernel.body[id].op, &arguments);
+    }
+
+    /// Where a call finds the values of its operand at a block.
+    fn block_of(&mut self, operand: InstId) -> Value {
+        match (
+            self.source.schedule.home[operand.index()],
+            &self.source.kernel.body[operand].op,
+        ) {
+            (Some(home), _) => self.home(home),
+            (None, InstOp::Load(access)) => self.address(access, None),
+            (None, _) => unreachable!("{operand} is stored for the call that reads it"),
+        }
+    }
+
+    /// A block of a noise stream that begins at the current indices, its values `skipped` elements after the start of
+    /// their scratch slots.
+    pub fn noise_block(&mut self, id: InstId, count: Value, skipped: Option<Value>) {
+        let InstOp::Noise {
+            coordinates, shape, ..
+        } = &self.source.kernel.body[id].op
+        else {
+            unreachable!("{id} is noise")
+        };
+        let coordinates = coordinates.map(|coordinate| self.value(coordinate, None));
+        let out = self.home(self.home_of(id));
+        let out = self.skipped(out, skipped);
+        let shapes = match shape {
+            Some(shape) => {
+                let block = self.block_of(*shape);
+                let in_scratch = self.source.schedule.home[shape.index()].is_some();
+                self.skipped(block, skipped.filter(|_| in_scratch))
+            }
+            None => out,
+        };
+        self.noise(id, (out, shapes, count), coordinates);
+    }
+
+    fn skipped(&mut self, address: Value, elements: Option<Value>) -> Value {
+        match elements {
+            Some(elements) => self
+                .text
+                .element(address, elements, Type::Real(self.source.precision)),
+            None => address,
+        }
+    }
+
+    /// A called scalar operation on one element.
+    pub fn call_once(&mut self, op: &InstOp, operands: &[Value]) -> Value {
+        let mut arguments = vec![self.scratch];
+        for (at, operand) in operands.iter().enumerate() {
+            let address = self.text.skip(self.scratch, LINE * (at + 1));
+            self.text.store(*operand, address, "");
+            arguments.push(address);
+        }
+        arguments.push(self.text.long(1));
+        self.call(op, &arguments);
+        self.single_result()
+    }
+
+    /// One element of a noise stream.
+    pub fn noise_once(&mut self, id: InstId, coordinates: [Value; 3], shape: Option<Value>) -> Value {
+        let InstOp::Noise { kind, .. } = &self.source.kernel.body[id].op else {
+            unreachable!("{id} is noise")
+        };
+        match (kind, shape) {
+            (NoiseKind::Gamma, shape) => {
+                let one = self.text.long(1);
+                if let Some(shape) = shape {
+                    self.text.store(shape, self.scratch, "");
+                }
+                self.noise(id, (self.scratch, self.scratch, one), coordinates);
+                self.single_result()
+            }
+            (NoiseKind::Uniform | NoiseKind::Normal, _) => self.noise_inline(id, *kind, coordinates),
+        }
+    }
+
+    /// One element of a stream whose law is arithmetic.
+    fn noise_inline(&mut self, id: InstId, kind: NoiseKind, coordinates: [Value; 3]) -> Value {
+        let (key, element) = self.key_and_element(id);
+        let half = |emitter: &mut Self, long: Value, bits: i64| {
+            let bits = emitter.text.long(bits);
+            let shifted = emitter.text.alike("arith.shrui", &[long, bits]);
+            emitter.text.convert("arith.trunci", shifted, Type::Int)
+        };
+        let (low, high) = (half(self, key, 0), half(self, key, 32));
+        let block = half(self, element, 2);
+        let three = self.text.long(3);
+        let lane = self.text.alike("arith.andi", &[element, three]);
+        let lane = self.text.convert("arith.trunci", lane, Type::Int);
+        let [draw, example, step] = coordinates;
+        let inputs = [low, high, block, draw, example, step, lane];
+        self.inlined(Approximation::Noise(kind), &inputs)
+    }
+
+    /// A function that the module defines.
+    pub fn inlined(&mut self, function: Approximation, operands: &[Value]) -> Value {
+        if !self.needs.approximations.contains(&function) {
+            self.needs.approximations.push(function);
+        }
+        let precision = self.source.precision;
+        let types = commas(operands.iter().map(|operand| operand.ty));
+        let real = Type::Real(precision);
+        let (symbol, operands) = (function.symbol(precision), commas(operands));
+        self.text.value(
+            real,
+            format_args!("llvm.call @{symbol}({operands}) : ({types}) -> {real}"),
+        )
+    }
+
+    fn single_result(&mut self) -> Value {
+        self.text
+            .load(Type::Real(self.source.precision), self.scratch, "")
+    }
+
+    fn key_and_element(&mut self, id: InstId) -> (Value, Value) {
+        let InstOp::Noise {
+            key, offset, strides, ..
+        } = &self.source.kernel.body[id].op
+        else {
+            unreachable!("{id} is noise")
+        };
+        (self.size(*key), self.linear(*offset, strides))
+    }
+
+    fn noise(&mut self, id: InstId, (out, shapes, count): (Value, Value, Value), coordinates: [Value; 3]) {
+        let (key, first) = self.key_and_element(id);
+        let [draw, example, step] = coordinates;
+        let op = &self.source.kernel.body[id].op;
+        self.call(op, &[out, shapes, count, key, first, draw, example, step]);
+    }
+
+    fn call(&mut self, op: &InstOp, arguments: &[Value]) {
+        let Some((symbol, parameters)) = callee(op, self.source.precision) else {
+            unreachable!("only calls are called")
+        };
+        let parameters = commas(parameters);
+        let (arguments, name) = (commas(arguments), &self.source.kernel.name);
+        self.text.line(format_args!(
+            "llvm.call @{symbol}({arguments}) : ({parameters}) -> ()"
+        ));
+        let declaration = format!("llvm.func @{symbol}({parameters})");
+        self.needs
+            .runtime
+            .entry(symbol)
+            .or_insert_with(|| (declaration, name.clone()));
+    }
+}
+
+/// Functions that kernels use.
+#[derive(Default)]
+pub(crate) struct Needs {
+    /// Those of the runtime, by symbol: the declaration, and the name of a kernel that calls it.
+    pub runtime: BTreeMap<String, (String, String)>,
+    /// Those to be inlined.
+    pub approximations: Vec<Approximation>,
+}

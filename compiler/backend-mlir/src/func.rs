@@ -1,0 +1,338 @@
+//! One kernel as a function: its arguments, its loops, and what is computed between them.
+
+use crate::approximation::{Approximation, is_inlined};
+use crate::call::Needs;
+use crate::scalar;
+use crate::schedule::{Schedule, is_called};
+use crate::text::{Text, Type, Value, commas};
+use bnnc_abi::code::KernelArgs;
+use bnnc_abi::symbols::CALLED;
+use bnnc_base::arena::Id;
+use bnnc_base::dtype::{DType, Precision};
+use bnnc_base::scalar::Scalar;
+use bnnc_loops::ir::{InstId, InstOp, Kernel, Size};
+use std::mem::offset_of;
+
+/// What one kernel is made from.
+pub(crate) struct Source<'a> {
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// Iterations of the kernel's outermost axis for one of the launch's.
+    pub factor: i64,
+    /// The axis of which launches give a part: the outermost, unless axes were exchanged.
+    pub divided: usize,
+    /// Where everything is computed.
+    pub schedule: &'a Schedule,
+    /// The width of reals.
+    pub precision: Precision,
+    /// Whether the kernel's slots are different buffers in every launch.
+    pub distinct: bool,
+    /// Whether the function is for a graphics processor, where no runtime can be called.
+    pub device: bool,
+}
+
+/// A function that is being written.
+pub(crate) struct Emitter<'a> {
+    /// What from.
+    pub source: &'a Source<'a>,
+    /// Where to.
+    pub text: &'a mut Text,
+    /// The values known at this point, by instruction.
+    pub values: Vec<Option<Value>>,
+    /// What reductions have come to, by output; only inside the loops through which they are carried.
+    pub held: Vec<Option<Value>>,
+    /// The current index of each loop around this point.
+    pub indices: Vec<Value>,
+    /// The base address of each slot.
+    pub bases: Vec<Value>,
+    /// Scratch memory of this invocation.
+    pub scratch: Value,
+    /// The functions it uses.
+    pub needs: &'a mut Needs,
+    range: (Value, Value),
+    ints: Vec<Option<Value>>,
+}
+
+/// The inside of a loop, given its counter.
+pub(crate) type Body<'b, 'a> = &'b mut dyn FnMut(&mut Emitter<'a>, Value);
+
+impl<'a> Emitter<'a> {
+    /// Writes the function `name`.
+    pub fn emit(source: &'a Source<'a>, (text, needs): (&'a mut Text, &'a mut Needs), name: &str) {
+        text.restart();
+        text.open(format_args!(
+            "llvm.func @{name}(%args: !llvm.ptr {{llvm.noalias, llvm.readonly}}) attributes {{passthrough = [\"nounwind\", \"no-builtins\"]}} {{"
+        ));
+        let kernel = source.kernel;
+        let buffers = argument(text, offset_of!(KernelArgs, buffers), Type::Pointer);
+        let ints = argument(text, offset_of!(KernelArgs, ints), Type::Pointer);
+        let mut start = argument(text, offset_of!(KernelArgs, start), Type::Long);
+        let mut end = argument(text, offset_of!(KernelArgs, end), Type::Long);
+        let scratch = argument(text, offset_of!(KernelArgs, scratch), Type::Pointer);
+        if source.factor != 1 {
+            let factor = text.long(source.factor);
+            start = times(text, start, factor);
+            end = times(text, end, factor);
+        }
+        let ints = read_ints(kernel, text, ints);
+        let element = |(at, _): (usize, _)| {
+            let address = text.skip(buffers, at * size_of::<*mut u8>());
+            text.load(Type::Pointer, address, " invariant")
+        };
+        let bases = kernel.slots.iter().enumerate().map(element).collect();
+        let mut emitter = Emitter {
+            source,
+            text,
+            values: vec![None; kernel.body.len()],
+            held: vec![None; kernel.outputs.len()],
+            indices: Vec::new(),
+            bases,
+            scratch,
+            needs,
+            range: (start, end),
+            ints,
+        };
+        emitter.unless_empty();
+        emitter.text.line("llvm.return");
+        emitter.text.close("}");
+    }
+
+    /// Inside a function of a graphics processor, given the addresses of buffers and the integers that it mentions, by slot.
+    pub fn on_device(
+        source: &'a Source<'a>,
+        (text, needs): (&'a mut Text, &'a mut Needs),
+        bases: Vec<Value>,
+        ints: Vec<Option<Value>>,
+    ) -> Emitter<'a> {
+        let zero = text.long(0);
+        Emitter {
+            source,
+            text,
+            values: vec![None; source.kernel.body.len()],
+            held: vec![None; source.kernel.outputs.len()],
+            indices: vec![zero; source.kernel.dims.len()],
+            bases,
+            scratch: zero,
+            needs,
+            range: (zero, zero),
+            ints,
+        }
+    }
+
+    /// Everything, where no axis is empty: what is read outside loops exists only then.
+    fn unless_empty(&mut self) {
+        let (start, end) = self.range;
+        let mut some = self.text.compare("slt", start, end);
+        for (axis, dim) in self.source.kernel.dims.iter().enumerate() {
+            if axis != self.source.divided && !matches!(dim, Size::Fixed(size) if *size > 0) {
+                let (zero, size) = (self.text.long(0), self.size(*dim));
+                let positive = self.text.compare("slt", zero, size);
+                some = self.text.alike("arith.andi", &[some, positive]);
+            }
+        }
+        self.text.open(format_args!("scf.if {some} {{"));
+        self.nest(0);
+        self.text.close("}");
+    }
+
+    /// A size.
+    pub fn size(&mut self, size: Size) -> Value {
+        match size {
+            Size::Fixed(size) => self.text.long(size),
+            Size::Slot(slot) => self.ints[slot as usize].unwrap_or_else(|| unreachable!("read at entry")),
+        }
+    }
+
+    /// First iteration of an axis, and one past the last.
+    pub fn axis_range(&mut self, axis: usize) -> (Value, Value) {
+        match axis == self.source.divided {
+            true => self.range,
+            false => (self.text.long(0), self.size(self.source.kernel.dims[axis])),
+        }
+    }
+
+    /// `for counter in (from..to).step_by(step)`; what reductions have come to is carried through it.
+    pub fn count(&mut self, (from, to, step): (Value, Value, i64), body: Body<'_, 'a>) {
+        let step = self.text.long(step);
+        let carried: Vec<Value> = self.held.iter().copied().flatten().collect();
+        let types: Vec<Type> = carried.iter().map(|value| value.ty).collect();
+        let (results, name) = self.text.several(&types);
+        let counter = self.text.fresh(Type::Long);
+        let inside: Vec<Value> = types.iter().map(|ty| self.text.fresh(*ty)).collect();
+        let head = format!("scf.for {counter} = {from} to {to} step {step}");
+        if carried.is_empty() {
+            self.text.open(format_args!("{head} : i64 {{"));
+        } else {
+            let pairs = inside.iter().zip(&carried);
+            let pairs = commas(pairs.map(|(inside, before)| format!("{inside} = {before}")));
+            let types = commas(&types);
+            self.text.open(format_args!(
+                "{name} = {head} iter_args({pairs}) -> ({types}) : i64 {{"
+            ));
+        }
+        let known = self.values.clone();
+        self.replace_held(&inside);
+        body(self, counter);
+        self.values = known;
+        if !carried.is_empty() {
+            let after: Vec<Value> = self.held.iter().copied().flatten().collect();
+            self.text
+                .line(format_args!("scf.yield {} : {}", commas(&after), commas(&types)));
+        }
+        self.text.close("}");
+        self.replace_held(&results);
+    }
+
+    fn replace_held(&mut self, by: &[Value]) {
+        let held = self.held.iter_mut().filter_map(Option::as_mut);
+        held.zip(by).for_each(|(held, by)| *held = *by);
+    }
+
+    /// The loop over `axis` and everything in it.
+    fn nest(&mut self, axis: usize) {
+        self.hoist(axis, None);
+        let rank = self.source.kernel.dims.len();
+        let staged = self.source.schedule.stages.len() > 1;
+        self.reduce(axis, &mut |emitter| {
+            let (from, to) = emitter.axis_range(axis);
+            if emitter.source.schedule.swept && axis + 2 == rank {
+                return emitter.sweep((from, to));
+            }
+            if staged && emitter.source.schedule.tile.is_some() && axis + 2 == rank {
+                return emitter.tiles((from, to));
+            }
+            if staged && axis + 1 == rank {
+                return emitter.blocks((from, to));
+            }
+            emitter.count((from, to, 1), &mut |emitter, index| {
+                emitter.indices.push(index);
+                match axis + 1 == rank {
+                    true => emitter.point(0, None),
+                    false => emitter.nest(axis + 1),
+                }
+                emitter.indices.pop();
+            });
+        });
+    }
+
+    /// Computes what varies with the axes before `depth` only, if it is among the `needed`.
+    pub fn hoist(&mut self, depth: usize, needed: Option<&[bool]>) {
+        let Source { kernel, schedule, .. } = self.source;
+        for id in kernel.body.ids() {
+            let wanted = needed.is_none_or(|needed| needed[id.index()]) && schedule.live[id.index()];
+            if wanted && schedule.depth[id.index()] == depth {
+                let value = self.compute(id, None);
+                self.values[id.index()] = Some(value);
+            }
+        }
+    }
+
+    /// The value of an instruction whose operands are known, `within` elements into the block at hand.
+    pub fn compute(&mut self, id: InstId, within: Option<Value>) -> Value {
+        let inst = &self.source.kernel.body[id];
+        let ty = Type::of(inst.dtype, self.source.precision);
+        match &inst.op {
+            InstOp::Const(value) => self.text.literal(ty, *value),
+            InstOp::Index(axis) => {
+                let index = self.indices[*axis as usize];
+                self.text.convert("arith.trunci", index, Type::Int)
+            }
+            InstOp::Load(access) => {
+                let value = self.read(access, within);
+                match inst.dtype {
+                    DType::Bool => scalar::truth(self.text, value),
+                    DType::Real | DType::Int => value,
+                }
+            }
+            InstOp::Apply(scalar, operands) => {
+                let never_nan = self.never_nan(operands);
+                let operands: Vec<Value> = operands
+                    .iter()
+                    .map(|operand| self.value(*operand, within))
+                    .collect();
+                match scalar {
+                    Scalar::ToReal => {
+                        scalar::real_of(self.text, operands[0], Type::Real(self.source.precision))
+                    }
+                    scalar if self.inlines(*scalar) => {
+                        self.inlined(Approximation::Function(*scalar), &operands)
+                    }
+                    _ if is_called(inst) => self.call_once(&inst.op, &operands),
+                    _ => scalar::apply(self.text, *scalar, &operands, never_nan),
+                }
+            }
+            InstOp::Noise {
+                coordinates, shape, ..
+            } => {
+                let coordinates = coordinates.map(|coordinate| self.value(coordinate, within));
+                let shape = shape.map(|shape| self.value(shape, within));
+                self.noise_once(id, coordinates, shape)
+            }
+        }
+    }
+
+    /// Whether the arithmetic of a scalar operation is written out.
+    fn inlines(&self, scalar: Scalar) -> bool {
+        is_inlined(scalar) || (self.source.device && CALLED.contains(&scalar))
+    }
+
+    /// Of each of the first two operands, whether it cannot be NaN.
+    fn never_nan(&self, operands: &[InstId]) -> [bool; 2] {
+        let number = |at: usize| {
+            let operand = operands.get(at).map(|id| &self.source.kernel.body[*id].op);
+            matches!(operand, Some(InstOp::Const(value)) if !value.is_nan())
+        };
+        [number(0), number(1)]
+    }
+
+    /// The value of an instruction: known at this point, or `within` elements into the block at hand.
+    pub fn value(&mut self, id: InstId, within: Option<Value>) -> Value {
+        match (self.values[id.index()], within) {
+            (Some(value), _) => value,
+            (None, Some(within)) => self.recall(id, within),
+            (None, None) => unreachable!("{id} is computed before its users"),
+        }
+    }
+}
+
+/// A field of the arguments.
+fn argument(text: &mut Text, offset: usize, ty: Type) -> Value {
+    let address = text.value(
+        Type::Pointer,
+        format_args!("llvm.getelementptr inbounds %args[{offset}] : (!llvm.ptr) -> !llvm.ptr, i8"),
+    );
+    text.load(ty, address, " invariant")
+}
+
+/// The integers that a kernel mentions, by slot.
+fn read_ints(kernel: &Kernel, text: &mut Text, ints: Value) -> Vec<Option<Value>> {
+    let mut read: Vec<Option<Value>> = Vec::new();
+    for size in bnnc_loops::analysis::motion::sizes(kernel) {
+        let Size::Slot(slot) = size else { continue };
+        let slot = slot as usize;
+        if slot >= read.len() {
+            read.resize(slot + 1, None);
+        }
+        if read[slot].is_none() {
+            let address = text.skip(ints, slot * size_of::<i64>());
+            read[slot] = Some(text.load(Type::Long, address, " invariant"));
+        }
+    }
+    read
+}
+
+/// The product of indices and sizes, which addresses memory and so does not overflow.
+pub(crate) fn times(text: &mut Text, x: Value, y: Value) -> Value {
+    text.value(
+        Type::Long,
+        format_args!("arith.muli {x}, {y} overflow<nsw> : i64"),
+    )
+}
+
+/// The sum of indices and sizes, which addresses memory and so does not overflow.
+pub(crate) fn plus(text: &mut Text, x: Value, y: Value) -> Value {
+    text.value(
+        Type::Long,
+        format_args!("arith.addi {x}, {y} overflow<nsw> : i64"),
+    )
+}

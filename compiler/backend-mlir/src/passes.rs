@@ -1,0 +1,71 @@
+//! The pass pipelines, as lists with reasons.
+
+/// A pass by its name in MLIR or LLVM, and what it is there for.
+pub struct Pass {
+    /// As in a textual pipeline, with options.
+    pub name: &'static str,
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// From the text of a module to the LLVM dialect.
+pub const TO_LLVM: &[Pass] = &[
+    Pass {
+        name: "convert-scf-to-cf",
+        reason: "loops and conditionals become blocks and branches, which LLVM's loop passes look for",
+    },
+    Pass {
+        name: "convert-arith-to-llvm",
+        reason: "arithmetic becomes that of LLVM, with the same rounding and the same flags",
+    },
+    Pass {
+        name: "convert-cf-to-llvm",
+        reason: "branches become those of LLVM",
+    },
+    Pass {
+        name: "reconcile-unrealized-casts",
+        reason: "the three conversions meet in casts that must cancel; one that does not is an error here and not later",
+    },
+];
+
+/// From the text of a module for graphics processors to assembly. Kernels are functions of the LLVM dialect already: the
+/// conversion from the `gpu` dialect would turn square roots and the like into calls of a library.
+pub const TO_PTX: &[Pass] = &[
+    Pass {
+        name: "convert-scf-to-cf",
+        reason: "loops and conditionals become blocks and branches",
+    },
+    Pass {
+        name: "convert-arith-to-llvm",
+        reason: "arithmetic becomes that of LLVM, with the same rounding and the same flags",
+    },
+    Pass {
+        name: "convert-cf-to-llvm",
+        reason: "branches become those of LLVM",
+    },
+    Pass {
+        name: "reconcile-unrealized-casts",
+        reason: "the conversions meet in casts that must cancel",
+    },
+    Pass {
+        name: "gpu-module-to-binary{format=isa}",
+        reason: "LLVM optimises the module and writes assembly, which the driver of the processor at hand assembles",
+    },
+];
+
+/// From LLVM's form to what machine code is made of.
+pub const OPTIMISE: &[Pass] = &[Pass {
+    name: "default<O3>",
+    reason: "invariants leave loops, loops become vectors of the host's width, the rest is unrolled and cleaned up",
+}];
+
+/// The passes of a module, as text.
+pub fn pipeline(passes: &[Pass]) -> String {
+    format!("builtin.module({})", names(passes))
+}
+
+/// The passes, with commas.
+pub fn names(passes: &[Pass]) -> String {
+    let names: Vec<&str> = passes.iter().map(|pass| pass.name).collect();
+    names.join(",")
+}

@@ -1,0 +1,164 @@
+//! The worker process, seen from the compiler: started, fed, watched, and its end explained.
+
+use crate::protocol::{Request, unframe};
+use bnnc_base::fault::Fault;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// The longest answer that is read.
+const LONGEST_ANSWER: u64 = 1 << 30;
+/// How much of a worker's diagnostics is kept.
+const LONGEST_COMPLAINT: u64 = 1 << 16;
+/// What of it a message quotes.
+const QUOTED: usize = 600;
+
+/// A worker and the bounds within which it works.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    /// The executable; it understands [`crate::protocol::SUBCOMMAND`].
+    pub program: PathBuf,
+    /// Bytes of addresses that it may use.
+    pub memory: u64,
+    /// How long it may take.
+    pub time: Duration,
+}
+
+/// What a worker left behind.
+struct Outcome {
+    status: ExitStatus,
+    answer: Vec<u8>,
+    complaint: String,
+}
+
+impl Worker {
+    /// Lowers a module.
+    ///
+    /// # Errors
+    /// Where the worker cannot be started, refuses the module, ends early, runs out of memory or time, or says what is no
+    /// answer. Whatever happens in it stays there.
+    pub fn lower(&self, text: &str, target: crate::protocol::Target) -> Result<Vec<u8>, Fault> {
+        let request = Request {
+            target,
+            memory: self.memory,
+        };
+        let mut child = Command::new(&self.program)
+            .args(request.arguments())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| {
+                Fault::Limit(format!(
+                    "cannot start the MLIR worker {}: {error}",
+                    self.program.display()
+                ))
+            })?;
+        let outcome = self.converse(&mut child, text)?;
+        if !outcome.status.success() {
+            return Err(self.ended(&outcome));
+        }
+        let artefact = unframe(&outcome.answer).map(<[u8]>::to_vec);
+        artefact.ok_or_else(|| {
+            Fault::Bug(format!(
+                "the MLIR worker {} said what is no answer{}",
+                self.program.display(),
+                quoted(&outcome.complaint)
+            ))
+        })
+    }
+
+    /// Feeds the worker and waits for its end, or ends it.
+    fn converse(&self, child: &mut Child, text: &str) -> Result<Outcome, Fault> {
+        if let Some(mut input) = child.stdin.take() {
+            let text = text.to_owned();
+            // A worker that ends early closes the pipe; its status says why.
+            std::thread::spawn(move || input.write_all(text.as_bytes()));
+        }
+        let answer = child.stdout.take().map(|pipe| drain(pipe, LONGEST_ANSWER));
+        let complaint = child.stderr.take().map(|pipe| drain(pipe, LONGEST_COMPLAINT));
+        let (Some(answer), Some(complaint)) = (answer, complaint) else {
+            return Err(Fault::Bug("the MLIR worker was started without pipes".to_owned()));
+        };
+        let answer = answer.recv_timeout(self.time);
+        if answer == Err(RecvTimeoutError::Timeout) {
+            // It may have ended just now; then there is nothing to end.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(Fault::Limit(format!(
+                "MLIR did not lower a program in {} seconds",
+                self.time.as_secs_f64()
+            )));
+        }
+        let status = child
+            .wait()
+            .map_err(|error| Fault::Limit(format!("the MLIR worker was lost: {error}")))?;
+        let complaint = complaint.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+        Ok(Outcome {
+            status,
+            answer: answer.unwrap_or_default(),
+            complaint: String::from_utf8_lossy(&complaint).into_owned(),
+        })
+    }
+
+    /// Why there is no answer.
+    fn ended(&self, outcome: &Outcome) -> Fault {
+        let said = quoted(&outcome.complaint);
+        let exhausted = [
+            "out of memory",
+            "bad_alloc",
+            "memory allocation of",
+            "Cannot allocate",
+        ];
+        if exhausted.iter().any(|words| outcome.complaint.contains(words)) {
+            let mebibytes = self.memory >> 20;
+            return Fault::Limit(format!(
+                "MLIR needs more than {mebibytes} MiB to lower a program{said}"
+            ));
+        }
+        match (signal(outcome.status), outcome.status.code()) {
+            (Some(signal), _) => Fault::Bug(format!(
+                "MLIR crashed while lowering a program: signal {signal}{said}"
+            )),
+            (None, Some(code)) => Fault::Bug(format!("MLIR refused a module: status {code}{said}")),
+            (None, None) => Fault::Bug(format!("the MLIR worker ended without a status{said}")),
+        }
+    }
+}
+
+/// Reads a pipe to its end on a thread, so that neither side waits for the other.
+fn drain(pipe: impl Read + Send + 'static, most: u64) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let mut pipe = pipe;
+        // What cannot be read is missing from the answer, which then is none.
+        let _ = pipe.by_ref().take(most).read_to_end(&mut bytes);
+        // Nobody listens after a time-out.
+        let _ = sender.send(bytes);
+        let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+    });
+    receiver
+}
+
+fn quoted(complaint: &str) -> String {
+    let complaint = complaint.trim();
+    match complaint.char_indices().nth(QUOTED) {
+        _ if complaint.is_empty() => String::new(),
+        Some((end, _)) => format!(": {} ...", &complaint[..end]),
+        None => format!(": {complaint}"),
+    }
+}
+
+#[cfg(unix)]
+fn signal(status: ExitStatus) -> Option<i32> {
+    use std::os::unix::process::ExitStatusExt;
+    status.signal()
+}
+
+#[cfg(not(unix))]
+fn signal(_: ExitStatus) -> Option<i32> {
+    None
+}

@@ -1,0 +1,178 @@
+//! One scalar operation as operations of MLIR, and how a reduction combines.
+
+use crate::text::{Text, Type, Value};
+use bnnc_abi::plan::Combine;
+use bnnc_base::dtype::Precision;
+use bnnc_base::scalar::Scalar;
+
+/// Emits `scalar` on `x`; `never_nan` says of each of the first two operands whether it cannot be NaN.
+pub(crate) fn apply(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bool; 2]) -> Value {
+    match scalar {
+        Scalar::Add => text.alike(of(x, "arith.addf", "arith.addi"), x),
+        Scalar::Sub => text.alike(of(x, "arith.subf", "arith.subi"), x),
+        Scalar::Mul => text.alike(of(x, "arith.mulf", "arith.muli"), x),
+        Scalar::Div => text.alike("arith.divf", x),
+        Scalar::Abs => abs(text, x[0]),
+        Scalar::Neg => neg(text, x[0]),
+        Scalar::Sqrt => text.intrinsic("sqrt", x),
+        Scalar::Floor => text.intrinsic("floor", x),
+        Scalar::Max | Scalar::Min => extremum(text, scalar, x, never_nan),
+        Scalar::Sign => sign(text, x[0]),
+        Scalar::Eq => text.compare(of(x, "oeq", "eq"), x[0], x[1]),
+        Scalar::Lt => text.compare(of(x, "olt", "slt"), x[0], x[1]),
+        Scalar::Le => text.compare(of(x, "ole", "sle"), x[0], x[1]),
+        Scalar::And => text.alike("arith.andi", x),
+        Scalar::Or => text.alike("arith.ori", x),
+        Scalar::Not => {
+            let yes = text.literal(Type::Truth, 1.0);
+            text.alike("arith.xori", &[x[0], yes])
+        }
+        Scalar::Select => text.select(x[0], x[1], x[2]),
+        Scalar::ToInt => int_of(text, x[0]),
+        Scalar::ToReal => unreachable!("the width of reals is needed for it: see `real_of`"),
+        Scalar::Cos
+        | Scalar::Digamma
+        | Scalar::Erf
+        | Scalar::Exp
+        | Scalar::Expm1
+        | Scalar::GammaGradient
+        | Scalar::Lgamma
+        | Scalar::Log
+        | Scalar::Log1p
+        | Scalar::LogSigmoid
+        | Scalar::Pow
+        | Scalar::Sigmoid
+        | Scalar::Sin
+        | Scalar::Softplus
+        | Scalar::Tanh
+        | Scalar::Trigamma => unreachable!("the staging makes these calls of array primitives"),
+    }
+}
+
+/// Combines what a reduction holds with a new element. The order of sums is free, so that they become vectors.
+pub(crate) fn combine(text: &mut Text, combine: Combine, held: Value, new: Value) -> Value {
+    let operands = [held, new];
+    match (combine, held.ty) {
+        (Combine::Sum, Type::Real(_)) => text.value(
+            held.ty,
+            format_args!("arith.addf {held}, {new} fastmath<reassoc> : {}", held.ty),
+        ),
+        (Combine::Sum, _) => text.alike("arith.addi", &operands),
+        (Combine::Max, Type::Real(_)) => text.alike("arith.maximumf", &operands),
+        (Combine::Max, _) => text.alike("arith.maxsi", &operands),
+    }
+}
+
+/// What a reduction begins with.
+pub(crate) fn identity(text: &mut Text, combine: Combine, ty: Type) -> Value {
+    match ty {
+        Type::Int => text.literal(ty, combine.identity().max(f64::from(i32::MIN))),
+        _ => text.literal(ty, combine.identity()),
+    }
+}
+
+/// The type in which a reduction is kept outside memory. Sums of reals are wide, so that their rounding errors do not grow
+/// with the number of terms.
+pub(crate) fn register_type(combine: Combine, stored: Type) -> Type {
+    match (combine, stored) {
+        (Combine::Sum, Type::Real(_)) => Type::Real(Precision::F64),
+        _ => stored,
+    }
+}
+
+/// A real of another width.
+pub(crate) fn resized(text: &mut Text, x: Value, to: Type) -> Value {
+    match (x.ty, to) {
+        (Type::Real(Precision::F32), Type::Real(Precision::F64)) => text.convert("arith.extf", x, to),
+        (Type::Real(Precision::F64), Type::Real(Precision::F32)) => text.convert("arith.truncf", x, to),
+        _ => x,
+    }
+}
+
+/// An integer or truth value as a real number.
+pub(crate) fn real_of(text: &mut Text, x: Value, real: Type) -> Value {
+    match x.ty {
+        Type::Real(_) => x,
+        Type::Truth => text.convert("arith.uitofp", x, real),
+        Type::Int | Type::Long | Type::Pointer => text.convert("arith.sitofp", x, real),
+    }
+}
+
+/// Whether an element read from memory is a true one.
+pub(crate) fn truth(text: &mut Text, stored: Value) -> Value {
+    let zero = text.literal(stored.ty, 0.0);
+    text.compare("une", stored, zero)
+}
+
+fn of<'a>(x: &[Value], real: &'a str, int: &'a str) -> &'a str {
+    match x[x.len() - 1].ty {
+        Type::Real(_) => real,
+        Type::Truth | Type::Int | Type::Long | Type::Pointer => int,
+    }
+}
+
+fn abs(text: &mut Text, x: Value) -> Value {
+    if x.ty != Type::Int {
+        return text.intrinsic("fabs", &[x]);
+    }
+    let zero = text.literal(Type::Int, 0.0);
+    let (negative, negated) = (text.compare("slt", x, zero), text.alike("arith.subi", &[zero, x]));
+    text.select(negative, negated, x)
+}
+
+fn neg(text: &mut Text, x: Value) -> Value {
+    if x.ty != Type::Int {
+        return text.alike("arith.negf", &[x]);
+    }
+    let zero = text.literal(Type::Int, 0.0);
+    text.alike("arith.subi", &[zero, x])
+}
+
+/// Truncates, saturates, and makes NaN zero.
+fn int_of(text: &mut Text, x: Value) -> Value {
+    match x.ty {
+        Type::Real(_) => text.value(
+            Type::Int,
+            format_args!("llvm.call_intrinsic \"llvm.fptosi.sat\"({x}) : ({}) -> i32", x.ty),
+        ),
+        Type::Truth => text.convert("arith.extui", x, Type::Int),
+        Type::Int | Type::Long | Type::Pointer => x,
+    }
+}
+
+/// See Note \[Extrema\].
+fn extremum(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bool; 2]) -> Value {
+    let max = scalar == Scalar::Max;
+    if x[0].ty == Type::Int {
+        let name = if max { "arith.maxsi" } else { "arith.minsi" };
+        return text.alike(name, x);
+    }
+    // The constant in front, where there is one.
+    let (x, y, never_nan) = match never_nan {
+        [false, true] => (x[1], x[0], true),
+        [never_nan, _] => (x[0], x[1], never_nan),
+    };
+    let x_wins = match max {
+        true => text.compare("olt", y, x),
+        false => text.compare("olt", x, y),
+    };
+    let winner = text.select(x_wins, x, y);
+    if never_nan {
+        return winner;
+    }
+    let x_is_nan = text.compare("uno", x, x);
+    text.select(x_is_nan, x, winner)
+}
+
+/// -1 or 1 where `x` is negative or positive, else `x` itself: a zero, or NaN.
+fn sign(text: &mut Text, x: Value) -> Value {
+    let [one, minus_one, zero] = [1.0, -1.0, 0.0].map(|value| text.literal(x.ty, value));
+    let less = of(&[x], "olt", "slt");
+    let negative = text.compare(less, x, zero);
+    let positive = text.compare(less, zero, x);
+    let signed = text.select(negative, minus_one, x);
+    text.select(positive, one, signed)
+}
+
+// Note [Extrema]. `select (lt y x) x y` is one machine instruction whose result is `y` where either operand is NaN. So
+// only a NaN in `x` needs more work, and none at all where `x` is a constant.

@@ -1,0 +1,129 @@
+//! Where each instruction of a kernel is computed, and which reductions stay in registers through which loops.
+
+use crate::approximation::is_inlined;
+use bnnc_abi::symbols::CALLED;
+use bnnc_base::arena::Id;
+use bnnc_base::dtype::Precision;
+use bnnc_loops::analysis::motion::{depths, live};
+use bnnc_loops::analysis::staging::{self, BLOCK, Stage, Staging, row_length};
+use bnnc_loops::analysis::sweep::{is_swept, sums};
+use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel, Output, Size};
+
+/// Decisions for one kernel.
+pub(crate) struct Schedule {
+    /// Per instruction: the number of loops around it.
+    pub depth: Vec<usize>,
+    /// Per instruction: whether an output needs it.
+    pub live: Vec<bool>,
+    /// The stages of the innermost loop.
+    pub stages: Vec<Stage>,
+    /// Per instruction: the scratch slot that holds a block of its values.
+    pub home: Vec<Option<usize>>,
+    /// The number of scratch slots.
+    pub homes: usize,
+    /// Rows and their length, where blocks hold several whole rows.
+    pub tile: Option<(i64, i64)>,
+    /// The outputs with a sum for each element in scratch memory, where the last two axes are swept.
+    pub sums: Vec<usize>,
+    /// Whether they are.
+    pub swept: bool,
+    /// Per output: the axis through whose loop, and all loops in it, what it reduces to stays in a register.
+    pub carried: Vec<Option<usize>>,
+}
+
+impl Schedule {
+    /// Plans a kernel.
+    pub fn of(kernel: &Kernel, precision: Precision) -> Schedule {
+        let (depth, live) = (depths(kernel), live(kernel));
+        let plan = Staging::of(kernel, (&depth, &live), precision, is_called);
+        let (stages, home, homes) = plan.finish();
+        let tile = row_length(kernel)
+            .filter(|_| stages.len() > 1)
+            .map(|length| (BLOCK / length, length));
+        let swept = is_swept(kernel);
+        let by_element = |at: &usize| kernel.outputs[*at].access.strides.last() == Some(&Size::Fixed(1));
+        let sums = match swept {
+            true => sums(kernel).into_iter().filter(by_element).collect(),
+            false => Vec::new(),
+        };
+        let carried = kernel
+            .outputs
+            .iter()
+            .map(|output| carried(kernel, &depth, output))
+            .collect();
+        Schedule {
+            depth,
+            live,
+            stages,
+            home,
+            homes,
+            tile,
+            sums,
+            swept,
+            carried,
+        }
+    }
+
+    /// For whoever decides otherwise.
+    pub fn without_loops(kernel: &Kernel) -> Schedule {
+        let count = kernel.body.len();
+        Schedule {
+            depth: vec![0; count],
+            live: vec![false; count],
+            stages: Vec::new(),
+            home: vec![None; count],
+            homes: 0,
+            tile: None,
+            sums: Vec::new(),
+            swept: false,
+            carried: vec![None; kernel.outputs.len()],
+        }
+    }
+
+    /// What the loop of a stage uses, directly or not, per instruction.
+    pub fn needs(&self, kernel: &Kernel, stage: usize) -> Vec<bool> {
+        staging::needs(kernel, (&self.depth, &self.live), &self.stages, stage)
+    }
+
+    /// What `roots` use outside the innermost loop, directly or not, and they themselves.
+    pub fn closure(&self, kernel: &Kernel, roots: &[InstId]) -> Vec<bool> {
+        staging::closure(kernel, &self.depth, roots)
+    }
+}
+
+/// Whether generated code calls the runtime for this operation.
+pub(crate) fn is_called(inst: &Inst) -> bool {
+    match &inst.op {
+        InstOp::Apply(scalar, _) => CALLED.contains(scalar) && !is_inlined(*scalar),
+        InstOp::Noise { .. } => true,
+        InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => false,
+    }
+}
+
+/// The outermost axis from which on a reducing output stays where it is, if any, and nothing else looks at it.
+fn carried(kernel: &Kernel, depth: &[usize], output: &Output) -> Option<usize> {
+    output.combine?;
+    let slot = output.access.slot;
+    let loaded = kernel
+        .body
+        .iter()
+        .any(|inst| matches!(&inst.op, InstOp::Load(access) if access.slot == slot));
+    let outputs = kernel.outputs.iter().filter(|other| other.access.slot == slot);
+    if loaded || outputs.count() > 1 {
+        return None;
+    }
+    let moves = |stride: &Size| *stride != Size::Fixed(0);
+    let still = output
+        .access
+        .strides
+        .iter()
+        .rposition(moves)
+        .map_or(0, |axis| axis + 1);
+    let computed = output
+        .access
+        .dynamic
+        .iter()
+        .map(|dynamic| depth[dynamic.index.index()]);
+    let from = computed.fold(still, usize::max);
+    (from < kernel.dims.len()).then_some(from)
+}

@@ -1,0 +1,120 @@
+//! The inside of a worker process: a module's text in, an artefact out.
+
+use crate::llvm;
+use crate::passes::{TO_LLVM, TO_PTX, pipeline};
+use crate::protocol::{Request, Target, frame};
+use melior::Context;
+use melior::dialect::DialectRegistry;
+use melior::ir::operation::OperationLike;
+use melior::ir::{AttributeLike, BlockLike, Module};
+use melior::pass::PassManager;
+use melior::utility::{
+    parse_pass_pipeline, register_all_dialects, register_all_llvm_translations, register_all_passes,
+};
+use mlir_sys::{
+    mlirArrayAttrGetElement, mlirArrayAttrGetNumElements, mlirAttributeIsAArray, mlirGPUObjectAttrGetObject,
+};
+use std::io::{Read, Write};
+
+/// Does what the arguments after the subcommand say; returns the exit status.
+pub fn run(arguments: &[String]) -> u8 {
+    let Some(request) = Request::parse(arguments) else {
+        eprintln!("an MLIR worker takes a target and a number of bytes");
+        return 2;
+    };
+    limit_addresses(request.memory);
+    match answer(request.target) {
+        Ok(()) => 0,
+        Err(complaint) => {
+            eprintln!("{complaint}");
+            1
+        }
+    }
+}
+
+fn answer(target: Target) -> Result<(), String> {
+    let mut text = String::new();
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .map_err(|error| format!("cannot read the module: {error}"))?;
+    let artefact = lower(&text, target)?;
+    let mut out = std::io::stdout().lock();
+    out.write_all(&frame(&artefact))
+        .and_then(|()| out.flush())
+        .map_err(|error| format!("cannot answer: {error}"))
+}
+
+/// Lowers a module in this process.
+///
+/// # Errors
+/// What MLIR or LLVM complain about.
+pub fn lower(text: &str, target: Target) -> Result<Vec<u8>, String> {
+    let registry = DialectRegistry::new();
+    register_all_dialects(&registry);
+    register_all_passes();
+    let context = Context::new_with_registry(&registry, false);
+    register_all_llvm_translations(&context);
+    context.attach_diagnostic_handler(|diagnostic| {
+        eprintln!("{}: {diagnostic}", diagnostic.location());
+        true
+    });
+    context.load_all_available_dialects();
+    let mut module = Module::parse(&context, text).ok_or("MLIR does not accept the module")?;
+    let passes = match target {
+        Target::Object => TO_LLVM,
+        Target::Ptx => TO_PTX,
+    };
+    let manager = PassManager::new(&context);
+    manager.enable_verifier(true);
+    parse_pass_pipeline(manager.as_operation_pass_manager(), &pipeline(passes))
+        .map_err(|error| error.to_string())?;
+    manager.run(&mut module).map_err(|error| error.to_string())?;
+    match target {
+        Target::Object => llvm::object(module.as_operation().to_raw()),
+        Target::Ptx => assembly(&module),
+    }
+}
+
+/// The assembly inside the binaries of a module.
+fn assembly(module: &Module<'_>) -> Result<Vec<u8>, String> {
+    let mut operation = module.body().first_operation();
+    while let Some(each) = operation {
+        if let Ok(objects) = each.attribute("objects") {
+            // SAFETY: the attribute of a binary is a list of objects; lists are asked within their length, and the text is
+            // copied while the module is alive.
+            unsafe {
+                let objects = objects.to_raw();
+                if mlirAttributeIsAArray(objects) && mlirArrayAttrGetNumElements(objects) == 1 {
+                    let text = mlirGPUObjectAttrGetObject(mlirArrayAttrGetElement(objects, 0));
+                    let bytes = std::slice::from_raw_parts(text.data.cast::<u8>(), text.length);
+                    return Ok(bytes.strip_suffix(&[0]).unwrap_or(bytes).to_vec());
+                }
+            }
+        }
+        operation = each.next_in_block();
+    }
+    Err("MLIR made no assembly".to_owned())
+}
+
+/// Beyond this many bytes allocations fail, here and not in the whole machine.
+#[cfg(unix)]
+fn limit_addresses(bytes: u64) {
+    #[repr(C)]
+    struct Limits {
+        soft: u64,
+        hard: u64,
+    }
+    unsafe extern "C" {
+        fn setrlimit(resource: i32, limits: *const Limits) -> i32;
+    }
+    const ADDRESS_SPACE: i32 = if cfg!(target_os = "linux") { 9 } else { 5 };
+    let limits = Limits {
+        soft: bytes,
+        hard: bytes,
+    };
+    // SAFETY: the function only reads the two numbers. Where it fails there is no limit, which is no error.
+    unsafe { setrlimit(ADDRESS_SPACE, &raw const limits) };
+}
+
+#[cfg(not(unix))]
+fn limit_addresses(_: u64) {}

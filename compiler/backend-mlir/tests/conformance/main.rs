@@ -1,0 +1,32 @@
+//! Code of MLIR against the reference interpreter: the tests of the other backend, with functions inlined.
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod faults;
+#[path = "../../../backend-cranelift/tests/conformance/harness.rs"]
+mod harness;
+#[path = "../../../loops/tests/random/mod.rs"]
+mod random;
+#[path = "../../../backend-cranelift/tests/conformance/random_kernels.rs"]
+mod random_kernels;
+#[path = "../../../backend-cranelift/tests/conformance/scalars.rs"]
+mod scalars;
+#[path = "../../../backend-cranelift/tests/conformance/sweeps.rs"]
+mod sweeps;
+
+use bnnc_backend_mlir::Mlir;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+/// The backend under test.
+pub static BACKEND: LazyLock<Mlir> = LazyLock::new(|| Mlir {
+    worker: Some(PathBuf::from(env!("CARGO_BIN_EXE_bnnc-mlir-worker"))),
+    ..Mlir::new()
+});
+
+/// How many random kernels are compared in each precision.
+pub const RANDOM_KERNELS: u64 = 150;
+
+/// Relative errors of single operations: those of the inlined approximations, as the array primitives' own tests bound them.
+pub const TOLERANCE_F32: f64 = 1e-6;
+/// The same in double precision.
+pub const TOLERANCE_F64: f64 = 4e-15;

@@ -1,0 +1,249 @@
+//! The elementwise functions, one element at a time and without branches; see Note \[One source\] in [`super`].
+
+use super::format::Format;
+use super::lane::{Arch, Lane, Mask, Word};
+use super::noise::cos_sin;
+use crate::scalar::Scalar;
+
+/// A function of one element.
+pub trait Elementwise {
+    /// Its value.
+    fn apply<A: Arch, T: Lane>(x: T) -> T;
+
+    /// Whether [`Elementwise::apply`] does not hold for `x`, and [`Elementwise::beyond`] has the value.
+    #[inline(always)]
+    fn is_beyond<A: Arch, T: Lane>(_: T) -> T::Mask {
+        T::Mask::known(false)
+    }
+
+    /// The value, slowly.
+    #[inline(always)]
+    fn beyond(x: f64) -> f64 {
+        x
+    }
+}
+
+/// `n` and `r` with `x = n log 2 + r`; `n` comes with [`Lane::rounder`] added.
+#[inline(always)]
+fn reduce<A: Arch, T: Lane>(x: T) -> (T, T) {
+    let rounded = x.fma::<A>(T::number(std::f64::consts::LOG2_E), T::rounder());
+    let n = rounded - T::rounder();
+    let r = (-n).fma::<A>(
+        T::number(T::Format::LN2_LOW),
+        (-n).fma::<A>(T::number(T::Format::LN2_HIGH), x),
+    );
+    (rounded, r)
+}
+
+/// `x`, or `low` where it is below; NaN is kept.
+#[inline(always)]
+fn above<T: Lane>(x: T, low: f64) -> T {
+    let low = T::number(low);
+    low.when(x.less(low), x)
+}
+
+/// `x`, or `high` where it is above; NaN is kept.
+#[inline(always)]
+fn below<T: Lane>(x: T, high: f64) -> T {
+    let high = T::number(high);
+    high.when(high.less(x), x)
+}
+
+/// The exponential.
+#[inline(always)]
+pub fn exp<A: Arch, T: Lane>(x: T) -> T {
+    exp_clamped::<A, T>(below(above(x, T::Format::EXP_LOWEST), T::Format::EXP_LARGEST))
+}
+
+/// The exponential between [`Format::EXP_LOWEST`] and [`Format::EXP_LARGEST`]. The power of two is applied in halves, so that
+/// results near both ends of the range round once.
+#[inline(always)]
+fn exp_clamped<A: Arch, T: Lane>(x: T) -> T {
+    let (rounded, r) = reduce::<A, T>(x);
+    let n = rounded - T::rounder();
+    let half = n.fma::<A>(T::number(0.5), T::rounder());
+    let rest = n - (half - T::rounder());
+    let power = (r * r).fma::<A>(T::Format::exp_rest::<A, T>(r), r) + T::one();
+    power * T::power_of_two(half) * T::power_of_two(rest + T::rounder())
+}
+
+/// `exp x - 1`: `2 (s p + (s - 1/2))` with `p = exp r - 1` and `s = 2^(n-1)`, which stays finite.
+#[inline(always)]
+pub fn expm1<A: Arch, T: Lane>(x: T) -> T {
+    let (rounded, r) = reduce::<A, T>(below(above(x, T::Format::EXPM1_LOWEST), T::Format::EXP_LARGEST));
+    let scale = T::power_of_two(rounded - T::one());
+    let p = (r * r).fma::<A>(T::Format::exp_rest::<A, T>(r), r);
+    let value = T::number(2.0) * scale.fma::<A>(p, scale - T::number(0.5));
+    x.when(x.magnitude().less(T::number(T::Format::TINY)), value)
+}
+
+/// The natural logarithm.
+#[inline(always)]
+pub fn log<A: Arch, T: Lane>(x: T) -> T {
+    let (m, k) = x.split_any();
+    edges(x, x, T::Format::log_reduced::<A, T>(m - T::one(), k))
+}
+
+/// The limits of a logarithm of `u`, for an argument `x` that is infinite where `u` is.
+#[inline(always)]
+fn edges<T: Lane>(x: T, u: T, value: T) -> T {
+    let value = x.when(u.equals(T::number(f64::INFINITY)), value);
+    let value = T::number(f64::NEG_INFINITY).when(u.equals(T::zero()), value);
+    value.when(T::zero().at_most(u), T::number(f64::NAN))
+}
+
+/// `log (1 + x)`: the logarithm of the rounded sum, with what the rounding lost added to the reduced argument.
+#[inline(always)]
+pub fn log1p<A: Arch, T: Lane>(x: T) -> T {
+    let u = T::one() + x;
+    let lost = (T::one() - (u - x)).when(T::one().less(x), x - (u - T::one()));
+    let (m, k) = u.split();
+    let scale = T::power_of_two(T::rounder() - below(k, T::Format::CORRECTED));
+    let value = T::Format::log_reduced::<A, T>(lost.fma::<A>(scale, m - T::one()), k);
+    x.when(x.magnitude().less(T::number(T::Format::TINY)), edges(x, u, value))
+}
+
+/// The exponential of `-|x|`.
+#[inline(always)]
+fn exp_below<A: Arch, T: Lane>(x: T) -> T {
+    exp_clamped::<A, T>(above(-x.magnitude(), T::Format::EXP_LOWEST))
+}
+
+/// `log (1 + exp(-|x|))`.
+#[inline(always)]
+fn softplus_rest<A: Arch, T: Lane>(x: T) -> T {
+    let e = exp_below::<A, T>(x);
+    e * T::Format::log1p_slope::<A, T>(e)
+}
+
+/// The sine of `x + shift pi / 2`, by the quadrant and the angle within it.
+#[inline(always)]
+fn sin_shifted<A: Arch, T: Lane>(x: T, shift: T) -> T {
+    let rounded = x.fma::<A>(T::number(std::f64::consts::FRAC_2_PI), T::rounder());
+    let n = T::rounder() - rounded;
+    let angle = T::Format::HALF_PI
+        .into_iter()
+        .fold(x, |rest, part| n.fma::<A>(T::number(part), rest));
+    let (cos, sin) = cos_sin::<A, T>(angle);
+    let quadrant = (rounded + shift).bits();
+    let value = cos.when(quadrant.has(0), sin);
+    (-value).when(quadrant.has(1), value)
+}
+
+/// Reducing an angle needs the exact products of fused multiply-add.
+#[inline(always)]
+fn is_beyond_reduction<A: Arch, T: Lane>(x: T) -> T::Mask {
+    let inside = x.magnitude().at_most(T::number(T::Format::ANGLE_LARGEST));
+    T::Mask::known(!A::FUSED) | !inside
+}
+
+/// The cosine.
+pub struct Cos;
+
+impl Elementwise for Cos {
+    #[inline(always)]
+    fn apply<A: Arch, T: Lane>(x: T) -> T {
+        sin_shifted::<A, T>(x, T::one())
+    }
+
+    #[inline(always)]
+    fn is_beyond<A: Arch, T: Lane>(x: T) -> T::Mask {
+        is_beyond_reduction::<A, T>(x)
+    }
+
+    fn beyond(x: f64) -> f64 {
+        x.cos()
+    }
+}
+
+/// The sine.
+pub struct Sin;
+
+impl Elementwise for Sin {
+    #[inline(always)]
+    fn apply<A: Arch, T: Lane>(x: T) -> T {
+        x.when(
+            x.magnitude().less(T::number(T::Format::TINY)),
+            sin_shifted::<A, T>(x, T::zero()),
+        )
+    }
+
+    #[inline(always)]
+    fn is_beyond<A: Arch, T: Lane>(x: T) -> T::Mask {
+        is_beyond_reduction::<A, T>(x)
+    }
+
+    fn beyond(x: f64) -> f64 {
+        x.sin()
+    }
+}
+
+/// The tags under which functions are compiled into loops.
+macro_rules! functions {
+    ($($(#[$meta:meta])* $tag:ident |$x:ident| $body:expr;)*) => {$(
+        $(#[$meta])*
+        pub struct $tag;
+
+        impl Elementwise for $tag {
+            #[inline(always)]
+            fn apply<A: Arch, T: Lane>($x: T) -> T {
+                $body
+            }
+        }
+    )*};
+}
+
+functions! {
+    /// The error function: an odd polynomial below 1, the complement above.
+    Erf |x| {
+        let a = x.magnitude();
+        let square = a * a;
+        let b = below(a, T::Format::ERF_LARGEST);
+        let t = (b - T::number(2.0)) / (b + T::number(2.0));
+        let complement = exp::<A, T>(-(b * b)) * T::Format::erfc_scaled::<A, T>(t);
+        (a * T::Format::erf_slope::<A, T>(square)).when(a.less(T::one()), T::one() - complement).with_sign(x)
+    };
+    /// The exponential.
+    Exp |x| exp::<A, T>(x);
+    /// `exp x - 1`.
+    Expm1 |x| expm1::<A, T>(x);
+    /// The natural logarithm.
+    Log |x| log::<A, T>(x);
+    /// `log (1 + x)`.
+    Log1p |x| log1p::<A, T>(x);
+    /// `log (sigmoid x)`.
+    LogSigmoid |x| x.when(x.less(T::zero()), T::zero()) - softplus_rest::<A, T>(x);
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid |x| {
+        let e = exp_below::<A, T>(x);
+        T::one().when(T::zero().at_most(x), e) / (T::one() + e)
+    };
+    /// `log (1 + exp x)`.
+    Softplus |x| x.when(T::zero().less(x), T::zero()) + softplus_rest::<A, T>(x);
+    /// The hyperbolic tangent, through `exp(2 |x|) - 1`.
+    Tanh |x| {
+        let a = x.magnitude();
+        let e = expm1::<A, T>(T::number(2.0) * below(a, -T::Format::EXPM1_LOWEST));
+        (e / (e + T::number(2.0))).with_sign(x)
+    };
+}
+
+/// A scalar operation and the function that computes it.
+pub type Entry<T> = (Scalar, fn(T) -> T);
+
+/// Every function. Some do not hold everywhere: see [`Elementwise::is_beyond`].
+pub fn table<A: Arch, T: Lane>() -> [Entry<T>; 11] {
+    [
+        (Scalar::Cos, Cos::apply::<A, T>),
+        (Scalar::Erf, Erf::apply::<A, T>),
+        (Scalar::Exp, Exp::apply::<A, T>),
+        (Scalar::Expm1, Expm1::apply::<A, T>),
+        (Scalar::Log, Log::apply::<A, T>),
+        (Scalar::Log1p, Log1p::apply::<A, T>),
+        (Scalar::LogSigmoid, LogSigmoid::apply::<A, T>),
+        (Scalar::Sigmoid, Sigmoid::apply::<A, T>),
+        (Scalar::Sin, Sin::apply::<A, T>),
+        (Scalar::Softplus, Softplus::apply::<A, T>),
+        (Scalar::Tanh, Tanh::apply::<A, T>),
+    ]
+}

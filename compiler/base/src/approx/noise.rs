@@ -1,0 +1,119 @@
+//! Random numbers: the words of Philox 4x32-10, and numbers from words.
+//!
+//! The streams are defined in [`crate::philox`].
+
+use super::format::Format;
+use super::lane::{Arch, Lane, Word};
+use std::ops::BitXor;
+
+/// Something that holds a word of a counter, 32 bits.
+pub trait Carrier: Copy + BitXor<Output = Self> {
+    /// The sum, wrapping.
+    fn plus(self, number: u32) -> Self;
+    /// The upper and the lower word of the product.
+    fn product(self, factor: u32) -> (Self, Self);
+}
+
+/// The words of the block with this counter.
+#[inline(always)]
+pub fn philox<W: Carrier>(counter: [W; 4], key: [W; 2]) -> [W; 4] {
+    let (mut x, mut key) = (counter, key);
+    for _ in 0..10 {
+        let (first_high, first_low) = x[0].product(0xD251_1F53);
+        let (second_high, second_low) = x[2].product(0xCD9E_8D57);
+        x = [
+            second_high ^ x[1] ^ key[0],
+            second_low,
+            first_high ^ x[3] ^ key[1],
+            first_low,
+        ];
+        key = [key[0].plus(0x9E37_79B9), key[1].plus(0xBB67_AE85)];
+    }
+    x
+}
+
+/// The law of a stream.
+pub trait Law {
+    /// Elements 0 and 1, or 2 and 3, of a block, from their words.
+    fn pair<A: Arch, T: Lane>(first: T::Half, second: T::Half) -> (T, T);
+}
+
+/// Uniform on (0, 1).
+pub struct Uniform;
+
+/// Standard normal.
+pub struct Normal;
+
+impl Law for Uniform {
+    #[inline(always)]
+    fn pair<A: Arch, T: Lane>(first: T::Half, second: T::Half) -> (T, T) {
+        (unit::<A, T>(first), unit::<A, T>(second))
+    }
+}
+
+impl Law for Normal {
+    #[inline(always)]
+    fn pair<A: Arch, T: Lane>(first: T::Half, second: T::Half) -> (T, T) {
+        let radius = (T::number(-2.0) * log_unit::<A, T>(first)).root();
+        let (cos, sin) = turn::<A, T>(second);
+        (radius * cos, radius * sin)
+    }
+}
+
+/// `2^-32`.
+#[inline(always)]
+fn ulp<T: Lane>() -> T {
+    T::number(1.0 / 4_294_967_296.0)
+}
+
+/// `word + 1/2` over `2^32`.
+#[inline(always)]
+fn fraction<A: Arch, T: Lane>(word: T::Half) -> T {
+    T::Format::middle::<A, T>(word) * ulp::<T>()
+}
+
+/// The uniform number of a word, below 1 after rounding too.
+#[inline(always)]
+fn unit<A: Arch, T: Lane>(word: T::Half) -> T {
+    let number = fraction::<A, T>(word);
+    // The largest f32 below 1; in f64 every word is below it or exact.
+    let largest = T::number(1.0 - f64::from(f32::EPSILON) / 2.0);
+    largest.when(number.equals(T::one()), number)
+}
+
+/// The logarithm of a word's uniform number. Above `sqrt(1/2)` its distance from 1 is taken from the complement of the
+/// word, which keeps the relative accuracy that rounding to `f32` would lose.
+#[inline(always)]
+fn log_unit<A: Arch, T: Lane>(word: T::Half) -> T {
+    let (m, k) = fraction::<A, T>(word).split();
+    let upper = !word.below(T::Half::known(0xB504_F334));
+    let f = (-fraction::<A, T>(!word)).when(upper, m - T::one());
+    T::Format::log_reduced::<A, T>(f, T::zero().when(upper, k))
+}
+
+/// `(cos, sin)` of `2 pi` times a word's uniform number: the quadrant comes from the top bits, without rounding.
+#[inline(always)]
+fn turn<A: Arch, T: Lane>(word: T::Half) -> (T, T) {
+    const EIGHTH: u32 = 1 << 29;
+    let shifted = word.plus(T::Half::known(u64::from(EIGHTH)));
+    let quadrant = shifted >> 30;
+    let within = shifted & T::Half::known(u64::from(2 * EIGHTH - 1));
+    let centred = within.plus(T::Half::known(u64::from(EIGHTH.wrapping_neg())));
+    let ulp = T::number(std::f64::consts::TAU / 4_294_967_296.0);
+    let (cos, sin) = cos_sin::<A, T>((T::from_signed(centred) + T::number(0.5)) * ulp);
+    let odd = quadrant.has(0);
+    let (x, y) = (sin.when(odd, cos), cos.when(odd, sin));
+    let next = quadrant.plus(T::Half::known(1));
+    ((-x).when(next.has(1), x), (-y).when(quadrant.has(1), y))
+}
+
+/// `(cos, sin)` for angles of at most a quarter of pi.
+#[inline(always)]
+pub fn cos_sin<A: Arch, T: Lane>(angle: T) -> (T, T) {
+    let z = angle * angle;
+    let (sin, cos) = T::Format::turn_rests::<A, T>(z);
+    (
+        (z * z).fma::<A>(cos, z.fma::<A>(T::number(-0.5), T::one())),
+        (angle * z).fma::<A>(sin, angle),
+    )
+}

@@ -1,0 +1,253 @@
+//! Elements that record what is done to them: a function of [`super::functions`] applied to one becomes a list of operations.
+//!
+//! Operations on values that are the same for every element are carried out at once, so that a recording holds no more than
+//! what depends on its inputs.
+
+mod evaluate;
+mod values;
+
+pub use values::{Bits32, Bits64, Truth, Value};
+
+use super::format::{Double, Single};
+use super::functions::{self, Cos, Elementwise, Sin};
+use super::lane::{Arch, Fused, Lane, Plain, Word};
+use super::noise::{self, Law};
+use super::rare;
+use crate::dtype::Precision;
+use crate::scalar::Scalar;
+use std::cell::RefCell;
+use values::Real;
+
+/// What a recorded value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A truth value.
+    Truth,
+    /// An unsigned integer of 32 bits.
+    Bits32,
+    /// An unsigned integer of 64 bits.
+    Bits64,
+    /// A real number of 32 bits.
+    Single,
+    /// A real number of 64 bits.
+    Double,
+}
+
+impl Kind {
+    /// The kind of real numbers of this precision.
+    pub fn real(precision: Precision) -> Kind {
+        match precision {
+            Precision::F32 => Kind::Single,
+            Precision::F64 => Kind::Double,
+        }
+    }
+}
+
+/// An operation. Reals are rounded to nearest, comparisons with NaN are false, integers wrap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// The sum of reals.
+    Add,
+    /// The difference of reals.
+    Sub,
+    /// The product of reals.
+    Mul,
+    /// The quotient of reals.
+    Div,
+    /// A real with the other sign.
+    Neg,
+    /// `a * b + c` of reals, rounded once.
+    Fma,
+    /// The absolute value of a real.
+    Magnitude,
+    /// The absolute value of the first with the sign of the second.
+    WithSign,
+    /// The square root.
+    Root,
+    /// `a < b` for reals.
+    Less,
+    /// `a <= b` for reals.
+    AtMost,
+    /// `a == b` for reals.
+    Equals,
+    /// The second if the first, a truth value, holds, else the third.
+    Select,
+    /// The bits of a real.
+    Bits,
+    /// The real with these bits.
+    FromBits,
+    /// The real nearest to an unsigned integer.
+    FromUnsigned,
+    /// The real nearest to an integer in two's complement.
+    FromSigned,
+    /// A real of 32 bits in 64.
+    Widen,
+    /// The real of 32 bits nearest to one of 64.
+    Narrow,
+    /// Bits set in both integers or truth values.
+    And,
+    /// Bits set in either.
+    Or,
+    /// Bits set in one of them.
+    Xor,
+    /// An integer shifted up.
+    ShiftLeft(u32),
+    /// An integer shifted down, filled with zeros.
+    ShiftRight(u32),
+    /// The sum of integers.
+    Plus,
+    /// `a < b` for unsigned integers.
+    Below,
+    /// Whether this bit of an integer is set.
+    Has(u32),
+    /// The upper half of the product with a number, of 32 bits.
+    ProductHigh(u32),
+    /// The lower half of it.
+    ProductLow(u32),
+}
+
+/// An operand or a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// The same for every element: its bits.
+    Known(Kind, u64),
+    /// An input, by position.
+    Input(usize),
+    /// The result of a step, by position.
+    Step(usize),
+}
+
+/// One operation and what it is done to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The operation.
+    pub op: Op,
+    /// Its operands.
+    pub operands: Vec<Operand>,
+    /// What the result is.
+    pub kind: Kind,
+}
+
+/// A function as operations in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recording {
+    /// What it takes.
+    pub inputs: Vec<Kind>,
+    /// What is done.
+    pub steps: Vec<Step>,
+    /// What it gives.
+    pub result: Operand,
+}
+
+/// What values write their steps to.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    steps: RefCell<Vec<Step>>,
+}
+
+impl Recorder {
+    /// An input.
+    pub fn input<K: values::Kinded>(&self, at: usize) -> Value<'_, K> {
+        Value::new(Some(self), Operand::Input(at))
+    }
+
+    fn push(&self, step: Step) -> Operand {
+        let mut steps = self.steps.borrow_mut();
+        if let Some(at) = steps.iter().position(|known| *known == step) {
+            return Operand::Step(at);
+        }
+        steps.push(step);
+        Operand::Step(steps.len() - 1)
+    }
+
+    fn finish(self, inputs: Vec<Kind>, result: Operand) -> Recording {
+        Recording {
+            inputs,
+            steps: self.steps.into_inner(),
+            result,
+        }
+    }
+}
+
+/// A function of one operand, everywhere on its domain, on processors with or without fused multiply-add; `None` for scalar
+/// operations that are not approximated. The functions of [`rare`] take exact products from fused multiply-adds on all.
+pub fn unary(scalar: Scalar, precision: Precision, fused: bool) -> Option<Recording> {
+    let recorder = Recorder::default();
+    let result = match (precision, fused) {
+        (Precision::F32, true) => one::<Fused, Single>(&recorder, scalar),
+        (Precision::F32, false) => one::<Plain, Single>(&recorder, scalar),
+        (Precision::F64, true) => one::<Fused, Double>(&recorder, scalar),
+        (Precision::F64, false) => one::<Plain, Double>(&recorder, scalar),
+    }?;
+    Some(recorder.finish(vec![Kind::real(precision)], result))
+}
+
+fn one<'r, A: Arch, F: Real>(recorder: &'r Recorder, scalar: Scalar) -> Option<Operand> {
+    let x: Value<'r, F> = recorder.input(0);
+    let wide = |function: fn(Value<'r, Double>) -> Value<'r, Double>| F::narrow(function(F::widen(x)));
+    let value = match scalar {
+        Scalar::Cos => wide(|x| rare::turn(x).0).when(Cos::is_beyond::<A, _>(x), Cos::apply::<A, _>(x)),
+        Scalar::Sin => wide(|x| rare::turn(x).1).when(Sin::is_beyond::<A, _>(x), Sin::apply::<A, _>(x)),
+        Scalar::Digamma => wide(rare::digamma),
+        Scalar::Lgamma => wide(rare::lgamma),
+        Scalar::Trigamma => wide(rare::trigamma),
+        _ => {
+            let table = functions::table::<A, Value<'_, F>>();
+            let (_, function) = table.into_iter().find(|(known, _)| *known == scalar)?;
+            function(x)
+        }
+    };
+    Some(value.operand())
+}
+
+/// A function of two operands, like [`unary`].
+pub fn binary(scalar: Scalar, precision: Precision) -> Option<Recording> {
+    if scalar != Scalar::Pow {
+        return None;
+    }
+    let recorder = Recorder::default();
+    let result = match precision {
+        Precision::F32 => power::<Single>(&recorder),
+        Precision::F64 => power::<Double>(&recorder),
+    };
+    Some(recorder.finish(vec![Kind::real(precision); 2], result))
+}
+
+fn power<F: Real>(recorder: &Recorder) -> Operand {
+    let input = |at| F::widen(recorder.input::<F>(at));
+    F::narrow(rare::pow(input(0), input(1))).operand()
+}
+
+/// Uniform noise on (0, 1). Inputs of 32 bits: the lower and the upper word of the key, the element's number by 4, draw, example,
+/// step, and the element's number modulo 4.
+pub fn uniform(precision: Precision, fused: bool) -> Recording {
+    stream::<noise::Uniform>(precision, fused)
+}
+
+/// Standard normal noise, with the inputs of [`uniform`].
+pub fn normal(precision: Precision, fused: bool) -> Recording {
+    stream::<noise::Normal>(precision, fused)
+}
+
+fn stream<N: Law>(precision: Precision, fused: bool) -> Recording {
+    let recorder = Recorder::default();
+    let result = match (precision, fused) {
+        (Precision::F32, true) => element::<N, Fused, Single>(&recorder),
+        (Precision::F32, false) => element::<N, Plain, Single>(&recorder),
+        (Precision::F64, true) => element::<N, Fused, Double>(&recorder),
+        (Precision::F64, false) => element::<N, Plain, Double>(&recorder),
+    };
+    recorder.finish(vec![Kind::Bits32; 7], result)
+}
+
+fn element<N: Law, A: Arch, F: Real>(recorder: &Recorder) -> Operand {
+    let word = |at| recorder.input::<Bits32>(at);
+    let words = noise::philox([word(2), word(3), word(4), word(5)], [word(0), word(1)]);
+    let late = word(6).has(1);
+    let (first, second) = (words[2].when(late, words[0]), words[3].when(late, words[1]));
+    let (even, odd) = N::pair::<A, Value<'_, F>>(first, second);
+    odd.when(word(6).has(0), even).operand()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,324 @@
+//! Recorded values: handles that append to their recorder, or numbers that are known.
+
+use super::{Kind, Op, Operand, Recorder, Step, evaluate};
+use crate::approx::format::{Double, Format, Single};
+use crate::approx::lane::{Arch, Lane, Mask, Word};
+use crate::approx::noise::Carrier;
+use std::marker::PhantomData;
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
+
+/// Truth values.
+pub struct Truth;
+
+/// Unsigned integers of 32 bits.
+pub struct Bits32;
+
+/// Unsigned integers of 64 bits.
+pub struct Bits64;
+
+/// A type that stands for a [`Kind`].
+pub trait Kinded {
+    /// The kind.
+    const KIND: Kind;
+}
+
+/// Unsigned integers.
+pub trait Integer: Kinded {}
+
+/// Real numbers.
+pub trait Real: Kinded + Format {
+    /// Integers of the same width.
+    type Bits: Integer;
+
+    /// The same number in 64 bits.
+    fn widen(value: Value<'_, Self>) -> Value<'_, Double>
+    where
+        Self: Sized;
+    /// The nearest number.
+    fn narrow(value: Value<'_, Double>) -> Value<'_, Self>
+    where
+        Self: Sized;
+}
+
+macro_rules! kinds {
+    ($($tag:ident)*) => {$(
+        impl Kinded for $tag {
+            const KIND: Kind = Kind::$tag;
+        }
+    )*};
+}
+
+kinds!(Truth Bits32 Bits64 Single Double);
+
+impl Integer for Bits32 {}
+impl Integer for Bits64 {}
+
+impl Real for Single {
+    type Bits = Bits32;
+
+    fn widen(value: Value<'_, Single>) -> Value<'_, Double> {
+        value.one(Op::Widen)
+    }
+
+    fn narrow(value: Value<'_, Double>) -> Value<'_, Single> {
+        value.one(Op::Narrow)
+    }
+}
+
+impl Real for Double {
+    type Bits = Bits64;
+
+    fn widen(value: Value<'_, Double>) -> Value<'_, Double> {
+        value
+    }
+
+    fn narrow(value: Value<'_, Double>) -> Value<'_, Double> {
+        value
+    }
+}
+
+/// A value of kind `K`.
+pub struct Value<'r, K> {
+    recorder: Option<&'r Recorder>,
+    operand: Operand,
+    kind: PhantomData<K>,
+}
+
+impl<K> Clone for Value<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Value<'_, K> {}
+
+impl<'r, K: Kinded> Value<'r, K> {
+    pub(super) fn new(recorder: Option<&'r Recorder>, operand: Operand) -> Value<'r, K> {
+        Value {
+            recorder,
+            operand,
+            kind: PhantomData,
+        }
+    }
+
+    /// What it is to those that read the recording.
+    pub fn operand(self) -> Operand {
+        self.operand
+    }
+
+    fn bits(bits: u64) -> Value<'r, K> {
+        Value::new(None, Operand::Known(K::KIND, bits))
+    }
+
+    /// The operation on this value and others, whose recorders are given.
+    fn record<R: Kinded>(
+        self,
+        op: Op,
+        others: &[Operand],
+        recorders: &[Option<&'r Recorder>],
+    ) -> Value<'r, R> {
+        let operands = [&[self.operand], others].concat();
+        let recorder = recorders.iter().fold(self.recorder, |one, other| one.or(*other));
+        let operand = match recorder {
+            Some(recorder) => recorder.push(Step {
+                op,
+                operands,
+                kind: R::KIND,
+            }),
+            None => Operand::Known(R::KIND, evaluate::known(op, R::KIND, &operands)),
+        };
+        Value::new(recorder, operand)
+    }
+
+    fn one<R: Kinded>(self, op: Op) -> Value<'r, R> {
+        self.record(op, &[], &[])
+    }
+
+    fn two<L: Kinded, R: Kinded>(self, op: Op, other: Value<'r, L>) -> Value<'r, R> {
+        self.record(op, &[other.operand], &[other.recorder])
+    }
+
+    fn three<L: Kinded, R: Kinded>(self, op: Op, second: Value<'r, L>, third: Value<'r, L>) -> Value<'r, R> {
+        let recorders = [second.recorder, third.recorder];
+        self.record(op, &[second.operand, third.operand], &recorders)
+    }
+}
+
+impl<'r> Value<'r, Truth> {
+    fn select<K: Kinded>(self, one: Value<'r, K>, other: Value<'r, K>) -> Value<'r, K> {
+        match self.operand {
+            Operand::Known(_, 0) => other,
+            Operand::Known(..) => one,
+            Operand::Input(_) | Operand::Step(_) => self.three(Op::Select, one, other),
+        }
+    }
+}
+
+macro_rules! operators {
+    ($($trait:ident $method:ident $bound:ident $op:ident;)*) => {$(
+        impl<'r, K: $bound> $trait for Value<'r, K> {
+            type Output = Value<'r, K>;
+
+            fn $method(self, other: Value<'r, K>) -> Value<'r, K> {
+                self.two(Op::$op, other)
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add add Real Add;
+    Sub sub Real Sub;
+    Mul mul Real Mul;
+    Div div Real Div;
+    BitAnd bitand Kinded And;
+    BitOr bitor Kinded Or;
+    BitXor bitxor Kinded Xor;
+}
+
+impl<'r, K: Real> Neg for Value<'r, K> {
+    type Output = Value<'r, K>;
+
+    fn neg(self) -> Value<'r, K> {
+        self.one(Op::Neg)
+    }
+}
+
+impl<'r, K: Kinded> Not for Value<'r, K> {
+    type Output = Value<'r, K>;
+
+    fn not(self) -> Value<'r, K> {
+        self.two(Op::Xor, Value::<K>::bits(ones(K::KIND)))
+    }
+}
+
+/// Every bit set.
+fn ones(kind: Kind) -> u64 {
+    match kind {
+        Kind::Truth => 1,
+        Kind::Bits32 | Kind::Single => u64::from(u32::MAX),
+        Kind::Bits64 | Kind::Double => u64::MAX,
+    }
+}
+
+impl<'r, K: Integer> Shl<u32> for Value<'r, K> {
+    type Output = Value<'r, K>;
+
+    fn shl(self, bits: u32) -> Value<'r, K> {
+        self.one(Op::ShiftLeft(bits))
+    }
+}
+
+impl<'r, K: Integer> Shr<u32> for Value<'r, K> {
+    type Output = Value<'r, K>;
+
+    fn shr(self, bits: u32) -> Value<'r, K> {
+        self.one(Op::ShiftRight(bits))
+    }
+}
+
+impl Mask for Value<'_, Truth> {
+    fn known(value: bool) -> Self {
+        Value::bits(u64::from(value))
+    }
+}
+
+impl<'r, K: Integer> Word for Value<'r, K> {
+    type Mask = Value<'r, Truth>;
+
+    fn known(value: u64) -> Self {
+        Value::bits(value & ones(K::KIND))
+    }
+
+    fn plus(self, other: Self) -> Self {
+        self.two(Op::Plus, other)
+    }
+
+    fn below(self, other: Self) -> Value<'r, Truth> {
+        self.two(Op::Below, other)
+    }
+
+    fn has(self, bit: u32) -> Value<'r, Truth> {
+        self.one(Op::Has(bit))
+    }
+
+    fn when(self, condition: Value<'r, Truth>, other: Self) -> Self {
+        condition.select(self, other)
+    }
+}
+
+impl Carrier for Value<'_, Bits32> {
+    fn plus(self, number: u32) -> Self {
+        self.two(Op::Plus, Self::bits(u64::from(number)))
+    }
+
+    fn product(self, factor: u32) -> (Self, Self) {
+        (
+            self.one(Op::ProductHigh(factor)),
+            self.one(Op::ProductLow(factor)),
+        )
+    }
+}
+
+impl<'r, F: Real> Lane for Value<'r, F> {
+    type Format = F;
+    type Mask = Value<'r, Truth>;
+    type Bits = Value<'r, F::Bits>;
+    type Half = Value<'r, Bits32>;
+
+    fn number(value: f64) -> Self {
+        Value::bits(evaluate::nearest(F::KIND, value))
+    }
+
+    fn fma<A: Arch>(self, factor: Self, term: Self) -> Self {
+        if A::FUSED {
+            self.three(Op::Fma, factor, term)
+        } else {
+            self * factor + term
+        }
+    }
+
+    fn magnitude(self) -> Self {
+        self.one(Op::Magnitude)
+    }
+
+    fn with_sign(self, sign: Self) -> Self {
+        self.two(Op::WithSign, sign)
+    }
+
+    fn root(self) -> Self {
+        self.one(Op::Root)
+    }
+
+    fn less(self, other: Self) -> Self::Mask {
+        self.two(Op::Less, other)
+    }
+
+    fn at_most(self, other: Self) -> Self::Mask {
+        self.two(Op::AtMost, other)
+    }
+
+    fn equals(self, other: Self) -> Self::Mask {
+        self.two(Op::Equals, other)
+    }
+
+    fn when(self, condition: Self::Mask, other: Self) -> Self {
+        condition.select(self, other)
+    }
+
+    fn bits(self) -> Self::Bits {
+        self.one(Op::Bits)
+    }
+
+    fn from_bits(bits: Self::Bits) -> Self {
+        bits.one(Op::FromBits)
+    }
+
+    fn from_unsigned(word: Self::Half) -> Self {
+        word.one(Op::FromUnsigned)
+    }
+
+    fn from_signed(word: Self::Half) -> Self {
+        word.one(Op::FromSigned)
+    }
+}

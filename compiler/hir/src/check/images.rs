@@ -1,0 +1,117 @@
+//! Types of what is done to images: arrays of channels, rows and columns.
+
+use super::body::Body;
+use super::builtins::real;
+use super::solve::equal;
+use crate::builtin::Builtin;
+use crate::dims::Dim;
+use crate::report::types as report;
+use crate::show;
+use crate::tree::Expr;
+use crate::types::Ty;
+use bnnc_base::source::Span;
+
+/// Windows over one axis: the axis, the size of a window, and where both come from.
+type Along<'a> = (&'a Dim, &'a Dim, [Span; 2]);
+
+impl Body<'_> {
+    /// `conv(x, kernel, stride)`.
+    pub(super) fn convolution(
+        &mut self,
+        x: &Expr,
+        kernel: &Expr,
+        stride: Option<&Expr>,
+        builtin: &Builtin,
+        span: Span,
+    ) -> Option<Ty> {
+        let image = self.array(x, Some(3), builtin)?.1;
+        let Ty::Tensor(_, weights) = &kernel.ty else {
+            return self.wrong(kernel, "an array with four axes");
+        };
+        let [out, channels, height, width] = weights.as_slice() else {
+            return self.wrong(kernel, "an array with four axes");
+        };
+        self.same_dim(builtin, (&image[0], x.span), (channels, kernel.span), span)?;
+        let stride = match stride {
+            Some(stride) => self.positive(stride, "the stride")?,
+            None => Dim::number(1),
+        };
+        let spans = [x.span, kernel.span];
+        let rows = self.windows((&image[1], height, spans), &stride, builtin)?;
+        let columns = self.windows((&image[2], width, spans), &stride, builtin)?;
+        Some(real(vec![out.clone(), rows, columns]))
+    }
+
+    /// `pad(x, width)`.
+    pub(super) fn padded(&mut self, x: &Expr, width: &Expr, builtin: &Builtin) -> Option<Ty> {
+        let mut dims = self.array(x, Some(3), builtin)?.1;
+        let width = self.static_dim(width, "the width of a padding")?;
+        for dim in &mut dims[1..] {
+            *dim = dim.plus(&width, 2);
+        }
+        Some(real(dims))
+    }
+
+    /// `max_pool(x, size, stride)`, `mean_pool(x, size, stride)`.
+    pub(super) fn pooled(
+        &mut self,
+        x: &Expr,
+        size: &Expr,
+        stride: Option<&Expr>,
+        builtin: &Builtin,
+    ) -> Option<Ty> {
+        let image = self.array(x, Some(3), builtin)?.1;
+        let window = self.positive(size, "the size of a window")?;
+        let stride = match stride {
+            Some(stride) => self.positive(stride, "the stride")?,
+            None => window.clone(),
+        };
+        let spans = [x.span, size.span];
+        let rows = self.windows((&image[1], &window, spans), &stride, builtin)?;
+        let columns = self.windows((&image[2], &window, spans), &stride, builtin)?;
+        Some(real(vec![image[0].clone(), rows, columns]))
+    }
+
+    /// `reshape(x, n, ..)`.
+    pub(super) fn reshaped(&mut self, x: &Expr, sizes: &[Expr], span: Span) -> Option<Ty> {
+        let Ty::Tensor(elem, dims) = &x.ty else {
+            return self.wrong(x, "an array");
+        };
+        let wanted = self.sizes(sizes)?;
+        let count = |dims: &[Dim]| {
+            dims.iter()
+                .fold(Dim::number(1), |product, dim| product.times(dim))
+        };
+        if !equal(&count(dims), &count(&wanted)) {
+            let text = |dims: &[Dim]| format!("({})", show::list(dims, &self.locals));
+            self.report(report::reshape(span, (&text(dims), x.span), &text(&wanted)));
+            return None;
+        }
+        Some(Ty::Tensor(elem.clone(), wanted))
+    }
+
+    /// An integer above zero that is known when the program is compiled.
+    fn positive(&mut self, value: &Expr, what: &str) -> Option<Dim> {
+        let dim = self.static_dim(value, what)?;
+        if dim.as_number() == Some(0) {
+            self.report(report::support(value.span, what, "one or more", "0"));
+            return None;
+        }
+        Some(dim)
+    }
+
+    /// How many windows fit into an axis.
+    fn windows(&mut self, (whole, window, spans): Along<'_>, stride: &Dim, builtin: &Builtin) -> Option<Dim> {
+        let room = whole.plus(window, -1);
+        if room.as_number().is_some_and(|room| room < 0) || window.as_number() == Some(0) {
+            let (size, window) = (show::dim(whole, &self.locals), show::dim(window, &self.locals));
+            self.report(report::window(
+                builtin.name,
+                (&size, spans[0]),
+                (&window, spans[1]),
+            ));
+            return None;
+        }
+        Some(room.divided(stride).plus(&Dim::number(1), 1))
+    }
+}

@@ -1,0 +1,121 @@
+//! How values and addresses depend on the axes of a kernel.
+
+use super::staging::operands;
+use crate::ir::{Access, InstOp, Kernel, Size};
+use bnnc_abi::plan::Storage;
+use bnnc_base::arena::Id;
+use bnnc_base::dtype::Precision;
+
+/// How an address moves along the innermost axis.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Motion {
+    /// Not at all.
+    Still,
+    /// By one real per iteration, so that one byte counter serves all such accesses.
+    Unit,
+    /// Otherwise, or by a stride that only a run knows.
+    Moving,
+}
+
+/// The motion of `access` along the innermost axis.
+pub fn motion(kernel: &Kernel, access: &Access, precision: Precision) -> Motion {
+    match access.strides.last() {
+        Some(Size::Fixed(0)) => Motion::Still,
+        Some(Size::Fixed(1)) if element_bytes(kernel, access, precision) == precision.bytes() as i64 => {
+            Motion::Unit
+        }
+        _ => Motion::Moving,
+    }
+}
+
+/// Bytes of one element of the accessed buffer.
+pub fn element_bytes(kernel: &Kernel, access: &Access, precision: Precision) -> i64 {
+    match kernel.slots[access.slot as usize] {
+        Storage::Real => precision.bytes() as i64,
+        Storage::Int => 4,
+    }
+}
+
+/// The size of the innermost axis where it is known. A launch may be given less of an outermost one.
+pub fn innermost_size(kernel: &Kernel) -> Option<i64> {
+    match kernel.dims.last() {
+        Some(Size::Fixed(size)) => Some(*size),
+        Some(Size::Slot(_)) | None => None,
+    }
+}
+
+/// Per instruction: the number of loops around it, where it is computed as far out as it can be.
+pub fn depths(kernel: &Kernel) -> Vec<usize> {
+    let mut depths = vec![0; kernel.body.len()];
+    let moved = |strides: &[Size]| {
+        strides
+            .iter()
+            .rposition(|s| *s != Size::Fixed(0))
+            .map_or(0, |axis| axis + 1)
+    };
+    for id in kernel.body.ids() {
+        let inst = &kernel.body[id];
+        let own = match &inst.op {
+            InstOp::Const(_) | InstOp::Apply(..) => 0,
+            InstOp::Index(axis) => *axis as usize + 1,
+            InstOp::Load(access) => moved(&access.strides),
+            InstOp::Noise { strides, .. } => moved(strides),
+        };
+        let inherited = operands(inst)
+            .iter()
+            .map(|operand| depths[operand.index()])
+            .max()
+            .unwrap_or(0);
+        depths[id.index()] = own.max(inherited);
+    }
+    depths
+}
+
+/// Per instruction: whether an output needs it.
+pub fn live(kernel: &Kernel) -> Vec<bool> {
+    let mut live = vec![false; kernel.body.len()];
+    for output in &kernel.outputs {
+        live[output.value.index()] = true;
+        output
+            .access
+            .dynamic
+            .iter()
+            .for_each(|dynamic| live[dynamic.index.index()] = true);
+    }
+    for id in kernel.body.ids().rev() {
+        if live[id.index()] {
+            operands(&kernel.body[id])
+                .iter()
+                .for_each(|operand| live[operand.index()] = true);
+        }
+    }
+    live
+}
+
+/// Every number that a kernel mentions: its trip counts, and those of loads, noise and outputs.
+pub fn sizes(kernel: &Kernel) -> Vec<Size> {
+    let access = |access: &Access| {
+        let computed = access.dynamic.iter();
+        let computed = computed.flat_map(|dynamic| [dynamic.stride, dynamic.limit]);
+        access
+            .strides
+            .iter()
+            .copied()
+            .chain([access.offset])
+            .chain(computed)
+            .collect::<Vec<Size>>()
+    };
+    let mut sizes = kernel.dims.clone();
+    for inst in kernel.body.iter() {
+        match &inst.op {
+            InstOp::Load(load) => sizes.extend(access(load)),
+            InstOp::Noise {
+                key, offset, strides, ..
+            } => sizes.extend(strides.iter().chain([key, offset])),
+            InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) => {}
+        }
+    }
+    let outputs = kernel.outputs.iter();
+    sizes.extend(outputs.flat_map(|output| access(&output.access)));
+    sizes
+}

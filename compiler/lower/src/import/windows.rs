@@ -1,0 +1,104 @@
+//! Windows over axes: reads at strides, and sums of what overlaps.
+//!
+//! Note \[Overlapping windows\]. An element of `overlap_add` is a sum over the positions `k` in a window: of the window at `(i - k) / stride`,
+//! where there is one. No index map divides or leaves out, so the windows are first padded along the axis of their positions: by zeros at the
+//! ends, where there is no window, and between neighbours `stride` apart. Then `i - k` plus the padding before is a position, and each element
+//! of the result is made by one kernel in one order, however that is split between threads.
+
+use super::{Import, Site, movement};
+use crate::polynomial::Polynomial;
+use crate::tensor::{Coordinate, Kind, Part, TensorId};
+use bnnc_abi::plan::Combine;
+use bnnc_base::shape::{Dim, Shape};
+use bnnc_graph::attr;
+use bnnc_graph::types::Type;
+
+impl Import<'_> {
+    /// The windows of a tensor are reads of it.
+    pub(super) fn patches(&mut self, site: &Site) -> TensorId {
+        let strides = attr::ints(site.attrs, 1);
+        let first = self.dims(site.args[0]).len() - strides.len();
+        let mut at: Vec<Coordinate> = (0..first).map(Coordinate::axis).collect();
+        at.extend(window(first, strides));
+        self.view(site.args[0], at, site.ty.dims())
+    }
+
+    /// See Note \[Overlapping windows\]; where no windows overlap, each of their elements is written to its place.
+    pub(super) fn overlap_add(&mut self, site: &Site) -> TensorId {
+        let (parts, strides) = (self.dims(site.args[0]), attr::ints(site.attrs, 1));
+        let first = site.ty.rank() - strides.len();
+        let fits = |at: usize| {
+            parts[first + at]
+                .fixed()
+                .is_some_and(|size| size as i64 <= strides[at])
+        };
+        if !(0..strides.len()).all(fits) {
+            let padded = self.padded_windows(site.args[0], first, strides);
+            return self.summed_windows(padded, first, site.ty.dims());
+        }
+        let mut to: Vec<Coordinate> = (0..first).map(Coordinate::axis).collect();
+        to.extend(window(first, strides));
+        self.placed(site.args[0], to, site.ty)
+    }
+
+    /// Windows with zeros around and between their positions.
+    fn padded_windows(&mut self, arg: TensorId, first: usize, strides: &[i64]) -> TensorId {
+        let mut dims = self.dims(arg);
+        let mut to: Vec<Coordinate> = (0..first + strides.len()).map(Coordinate::axis).collect();
+        for (at, stride) in strides.iter().enumerate() {
+            let (size, axis) = (dims[first + at].fixed().unwrap_or(1), first + strides.len() + at);
+            let count = dims[axis].fixed().unwrap_or(1);
+            dims[axis] = Dim::Fixed((count - 1) * *stride as usize + 2 * size - 1);
+            to.push(movement::strided(axis, size as i64 - 1, *stride));
+        }
+        let ty = Type::real(Shape(dims));
+        self.placed(arg, to, &ty)
+    }
+
+    /// The sums over the positions in a window, of padded windows.
+    fn summed_windows(&mut self, padded: TensorId, first: usize, dims: &[Dim]) -> TensorId {
+        let (windows, count) = (self.dims(padded), dims.len() - first);
+        let mut domain = windows[..first + count].to_vec();
+        domain.extend(&dims[first..]);
+        let mut at: Vec<Coordinate> = (0..first + count).map(Coordinate::axis).collect();
+        for axis in first..first + count {
+            let size = windows[axis].fixed().unwrap_or(1) as i64;
+            at.push(Coordinate {
+                offset: Polynomial::fixed(size - 1),
+                terms: vec![
+                    (axis + count, Polynomial::fixed(1)),
+                    (axis, Polynomial::fixed(-1)),
+                ],
+                dynamic: None,
+            });
+        }
+        let shifted = self.view(padded, at, &domain);
+        let axes: Vec<usize> = (first..first + count).collect();
+        self.reduce(shifted, &axes, Combine::Sum)
+    }
+
+    /// Zeros, and a tensor at its places among them.
+    pub(super) fn placed(&mut self, arg: TensorId, to: Vec<Coordinate>, ty: &Type) -> TensorId {
+        let zeros = self.push(Kind::Const(0.0), ty.dims(), ty.dtype);
+        let part = |value: TensorId, to: Vec<Coordinate>| Part {
+            value,
+            to,
+            combine: None,
+        };
+        let everywhere = (0..ty.rank()).map(Coordinate::axis).collect();
+        let parts = vec![part(zeros, everywhere), part(arg, to)];
+        self.push(Kind::Assembled { parts, ordered: true }, ty.dims(), ty.dtype)
+    }
+}
+
+/// The coordinates of windows: an element of one, and `stride` times its number.
+fn window(first: usize, strides: &[i64]) -> impl Iterator<Item = Coordinate> {
+    let count = strides.len();
+    strides.iter().enumerate().map(move |(at, stride)| Coordinate {
+        terms: vec![
+            (first + at, Polynomial::fixed(1)),
+            (first + count + at, Polynomial::fixed(*stride)),
+        ],
+        ..Coordinate::default()
+    })
+}

@@ -1,0 +1,382 @@
+//! A program for a device with memory of its own: the images of its kernels, and how each of them is launched.
+//!
+//! Note [What entries owe]. A launch of a plan is whole on a device: it is never cut into chunks. The entries of its kernel run in
+//! order and leave in every output what the executor on the host leaves there, up to rounding. Reducing outputs start from the
+//! identity of their [`crate::plan::Combine`], also where the domain is empty: nobody but an entry before fills them. What an output held is
+//! never read unless the body loads it. Results are the same in every run, so floating-point sums by atomic operations in global
+//! memory are no way to reduce. A primitive has the meaning of its naive reference.
+
+use crate::plan::{Call, Launch, Plan, Step};
+use crate::primitive::Primitive;
+use bnnc_base::fault::Fault;
+use std::fmt;
+use std::sync::Arc;
+
+/// The kernels of one plan for devices of one maker.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Program {
+    /// The same entries for several architectures.
+    pub images: Vec<Image>,
+    /// What carries out each kernel of the plan, by its number.
+    pub kernels: Vec<Work>,
+    /// What carries out the plan's library calls.
+    pub routines: Vec<Routine>,
+}
+
+/// All entries as text for one architecture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Ten times the compute capability that it needs: 80 for 8.0.
+    pub capability: u32,
+    /// Whether it runs on that capability alone (`sm_90a`) rather than on this and later ones.
+    pub exact: bool,
+    /// PTX.
+    pub ptx: Arc<str>,
+}
+
+/// Entries that run one after the other. See Note [What entries owe].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Work {
+    /// In order.
+    pub entries: Vec<Entry>,
+    /// Bytes of device memory that the entries share with each other and with nobody else while they run; what it holds before is
+    /// anything.
+    pub scratch: Count,
+}
+
+/// Carries out the calls of one primitive that have so many integers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Routine {
+    /// Which primitive.
+    pub primitive: Primitive,
+    /// The number of integers of the calls that it serves: products with different numbers of batch axes have routines of their own.
+    pub ints: usize,
+    /// What to run. Buffer slots are the operands and the result, integer slots those of the call, and `Outer` is 1.
+    pub work: Work,
+}
+
+/// One launch of a function of the images.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The function's name.
+    pub name: String,
+    /// Blocks by axis; nothing is launched where one is not positive.
+    pub grid: [Count; 3],
+    /// Threads of a block by axis.
+    pub block: [u32; 3],
+    /// Bytes of shared memory that the image declares.
+    pub static_shared: u32,
+    /// Bytes of shared memory beside those.
+    pub dynamic_shared: Count,
+    /// The function's parameters in order, 64 bits each.
+    pub parameters: Vec<Parameter>,
+}
+
+/// One parameter of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parameter {
+    /// The device address of what a buffer slot is bound to, aligned to 64 bytes.
+    Buffer(u32),
+    /// The integer slot's number, as `i64`.
+    Int(u32),
+    /// The number of elements of what a buffer slot is bound to, as `i64`.
+    Elements(u32),
+    /// The first iteration of the outermost axis: 0, as `i64`.
+    Start,
+    /// One past its last iteration, as `i64`.
+    End,
+    /// The device address of the scratch memory, aligned to 64 bytes.
+    Scratch,
+}
+
+/// A number that the integers of a launch decide: a size of a grid or of memory. Never less for greater integers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// Known.
+    Fixed(i64),
+    /// An integer slot.
+    Int(u32),
+    /// The elements of what a buffer slot is bound to.
+    Elements(u32),
+    /// The trip count of the outermost axis.
+    Outer,
+    /// A sum; 0 of nothing.
+    Sum(Vec<Count>),
+    /// A product; 1 of nothing.
+    Product(Vec<Count>),
+    /// A quotient by a positive number, rounded up.
+    Quotient(Box<Count>, i64),
+    /// The lesser of the two.
+    AtMost(Box<Count>, i64),
+}
+
+/// What the slots of one launch are bound to, as far as counts ask.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound<'a> {
+    /// The integers by slot.
+    pub ints: &'a [i64],
+    /// The elements of the buffers by slot.
+    pub elements: &'a [i64],
+    /// The trip count of the outermost axis.
+    pub outer: i64,
+}
+
+impl Count {
+    /// Its value; numbers too large to count are the largest.
+    pub fn value(&self, bound: Bound<'_>) -> i64 {
+        let value = |count: &Count| count.value(bound);
+        let of = |numbers: &[i64], slot: &u32| numbers.get(*slot as usize).copied().unwrap_or(0);
+        match self {
+            Count::Fixed(number) => *number,
+            Count::Int(slot) => of(bound.ints, slot),
+            Count::Elements(slot) => of(bound.elements, slot),
+            Count::Outer => bound.outer,
+            Count::Sum(terms) => terms.iter().map(value).fold(0, i64::saturating_add),
+            Count::Product(factors) => factors.iter().map(value).fold(1, i64::saturating_mul),
+            Count::Quotient(count, by) => {
+                let (count, by) = (value(count), (*by).max(1));
+                count / by + i64::from(count % by > 0)
+            }
+            Count::AtMost(count, most) => value(count).min(*most),
+        }
+    }
+
+    /// Whether every slot that it names is one of so many.
+    fn is_bound(&self, buffers: usize, ints: usize) -> bool {
+        match self {
+            Count::Fixed(_) | Count::Outer => true,
+            Count::Int(slot) => (*slot as usize) < ints,
+            Count::Elements(slot) => (*slot as usize) < buffers,
+            Count::Sum(counts) | Count::Product(counts) => {
+                counts.iter().all(|count| count.is_bound(buffers, ints))
+            }
+            Count::Quotient(count, _) | Count::AtMost(count, _) => count.is_bound(buffers, ints),
+        }
+    }
+}
+
+/// The most threads of a block on every device.
+const THREADS: u64 = 1024;
+
+impl Program {
+    /// The image for a device of this compute capability (ten times): one made for it alone, else the latest that it can run.
+    pub fn image(&self, capability: u32) -> Option<&Image> {
+        let runs = |image: &&Image| match image.exact {
+            true => image.capability == capability,
+            false => image.capability <= capability,
+        };
+        self.images
+            .iter()
+            .filter(runs)
+            .max_by_key(|image| (image.exact, image.capability))
+    }
+
+    /// What carries out a call.
+    pub fn routine(&self, call: &Call) -> Option<&Routine> {
+        self.routines
+            .iter()
+            .find(|routine| routine.primitive == call.primitive && routine.ints == call.ints.len())
+    }
+
+    /// Checks that every launch and call of the plan binds what the entries name. A call without a routine is no fault.
+    ///
+    /// # Errors
+    /// A bug: what made the program and what made the plan disagree.
+    pub fn verify(&self, plan: &Plan) -> Result<(), Fault> {
+        let bug = |what: String| Err(Fault::Bug(format!("device code of {}: {what}", plan.name)));
+        if self.kernels.len() != plan.kernels {
+            return bug(format!("{} kernels, not {}", self.kernels.len(), plan.kernels));
+        }
+        let works = self
+            .kernels
+            .iter()
+            .chain(self.routines.iter().map(|routine| &routine.work));
+        for entry in works.flat_map(|work| &work.entries) {
+            let threads: u64 = entry.block.iter().map(|size| u64::from(*size)).product();
+            if !(1..=THREADS).contains(&threads) || entry.name.is_empty() || entry.name.contains('\0') {
+                return bug(format!("entry {:?} in blocks of {threads}", entry.name));
+            }
+        }
+        self.verify_steps(&plan.steps).or_else(bug)
+    }
+
+    fn verify_steps(&self, steps: &[Step]) -> Result<(), String> {
+        steps.iter().try_for_each(|step| match step {
+            Step::Launch(Launch {
+                kernel,
+                buffers,
+                ints,
+                ..
+            }) => {
+                let work = self.kernels.get(*kernel as usize);
+                work.map_or_else(
+                    || Err(format!("no kernel {kernel}")),
+                    |work| work.verify(buffers.len(), ints.len()),
+                )
+            }
+            Step::Call(call) => self.routine(call).map_or(Ok(()), |routine| {
+                routine.work.verify(call.buffers.len(), call.ints.len())
+            }),
+            Step::Repeat { body, .. } => self.verify_steps(body),
+        })
+    }
+}
+
+impl Work {
+    /// Checks that no entry names a slot that is not bound.
+    fn verify(&self, buffers: usize, ints: usize) -> Result<(), String> {
+        let is_bound = |count: &Count| count.is_bound(buffers, ints);
+        for entry in &self.entries {
+            let counts = entry.grid.iter().chain([&entry.dynamic_shared, &self.scratch]);
+            let parameters = entry.parameters.iter().all(|parameter| match parameter {
+                Parameter::Buffer(slot) | Parameter::Elements(slot) => (*slot as usize) < buffers,
+                Parameter::Int(slot) => (*slot as usize) < ints,
+                Parameter::Start | Parameter::End | Parameter::Scratch => true,
+            });
+            if !(parameters && counts.into_iter().all(is_bound)) {
+                return Err(format!("entry {} names a slot that is not bound", entry.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Program {
+    /// What is launched, a comment for each entry.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, work) in self.kernels.iter().enumerate() {
+            let mut entries = work.entries.iter();
+            entries.try_for_each(|entry| writeln!(f, "// kernel {at}: {entry}"))?;
+        }
+        for Routine {
+            primitive,
+            ints,
+            work,
+        } in &self.routines
+        {
+            let mut entries = work.entries.iter();
+            entries.try_for_each(|entry| writeln!(f, "// {} of {ints} integers: {entry}", primitive.name))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = &self.grid;
+        let [width, height, depth] = self.block;
+        write!(f, "{}<<<{x}", self.name)?;
+        if [y, z] != [&Count::Fixed(1), &Count::Fixed(1)] {
+            write!(f, " x {y} x {z}")?;
+        }
+        write!(f, ", {width}")?;
+        if [height, depth] != [1, 1] {
+            write!(f, " x {height} x {depth}")?;
+        }
+        let parameters: Vec<String> = self.parameters.iter().map(Parameter::to_string).collect();
+        write!(
+            f,
+            ">>>({}), {} bytes shared",
+            parameters.join(", "),
+            self.static_shared
+        )?;
+        match &self.dynamic_shared {
+            Count::Fixed(0) => Ok(()),
+            dynamic => write!(f, " and {dynamic}"),
+        }
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joined = |counts: &[Count], between: &str| {
+            let texts: Vec<String> = counts.iter().map(Count::to_string).collect();
+            texts.join(between)
+        };
+        match self {
+            Count::Fixed(number) => number.fmt(f),
+            Count::Int(slot) => write!(f, "int {slot}"),
+            Count::Elements(slot) => write!(f, "elements of buffer {slot}"),
+            Count::Outer => f.write_str("outer"),
+            Count::Sum(counts) => write!(f, "({})", joined(counts, " + ")),
+            Count::Product(counts) => f.write_str(&joined(counts, " * ")),
+            Count::Quotient(count, by) => write!(f, "ceil({count} / {by})"),
+            Count::AtMost(count, most) => write!(f, "min({count}, {most})"),
+        }
+    }
+}
+
+impl fmt::Display for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Parameter::Buffer(slot) => write!(f, "buffer {slot}"),
+            Parameter::Int(slot) => write!(f, "int {slot}"),
+            Parameter::Elements(slot) => write!(f, "elements of buffer {slot}"),
+            Parameter::Start => f.write_str("start"),
+            Parameter::End => f.write_str("end"),
+            Parameter::Scratch => f.write_str("scratch"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_follow_the_integers() {
+        let blocks = Count::AtMost(
+            Box::new(Count::Quotient(
+                Box::new(Count::Product(vec![Count::Outer, Count::Int(1)])),
+                256,
+            )),
+            40,
+        );
+        let value = |count: &Count, ints: &[i64], outer| {
+            let elements = &[5];
+            count.value(Bound {
+                ints,
+                elements,
+                outer,
+            })
+        };
+        assert_eq!(value(&blocks, &[7, 100], 3), 2);
+        assert_eq!(value(&blocks, &[7, 256], 2), 2);
+        assert_eq!(value(&blocks, &[7, 257], 256), 40);
+        assert_eq!(value(&blocks, &[7, 0], 3), 0);
+        assert_eq!(value(&blocks, &[7, i64::MAX], 3), 40);
+        assert!(blocks.is_bound(0, 2) && !blocks.is_bound(0, 1));
+        let sum = Count::Sum(vec![Count::Fixed(3), Count::Int(0), Count::Elements(0)]);
+        assert_eq!(value(&sum, &[4], 0), 12);
+        assert!(sum.is_bound(1, 1) && !sum.is_bound(0, 1));
+        assert_eq!(blocks.to_string(), "min(ceil(outer * int 1 / 256), 40)");
+    }
+
+    #[test]
+    fn the_latest_image_that_runs_is_chosen() {
+        let image = |capability, exact| Image {
+            capability,
+            exact,
+            ptx: "".into(),
+        };
+        let program = Program {
+            images: vec![
+                image(90, true),
+                image(80, false),
+                image(90, false),
+                image(100, false),
+            ],
+            kernels: Vec::new(),
+            routines: Vec::new(),
+        };
+        let chosen = |capability| {
+            let image = program.image(capability);
+            image.map(|image| (image.capability, image.exact))
+        };
+        assert_eq!(chosen(75), None);
+        assert_eq!(chosen(80), Some((80, false)));
+        assert_eq!(chosen(86), Some((80, false)));
+        assert_eq!(chosen(90), Some((90, true)));
+        assert_eq!(chosen(103), Some((100, false)));
+    }
+}
