@@ -2,7 +2,7 @@
 //!
 //! What a machine computes through it must be what it computes without, to the last bit; what it copies is counted.
 
-use bnnc_abi::accelerator::{Accelerator, Arena, Place, Session};
+use bnnc_abi::accelerator::{Accelerator, Arena, Place, Rows, Session};
 use bnnc_abi::code::{Artifact, Code, KernelArgs};
 use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;
@@ -10,6 +10,7 @@ use bnnc_base::shape::Sizes;
 use bnnc_kernels::arena::layout;
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,6 +25,10 @@ pub enum Asked {
     Run,
     /// Bytes from another arena.
     Copy(Range<usize>),
+    /// Rows to be kept, so many bytes of them.
+    Keep(usize),
+    /// Bytes from rows that are kept.
+    Gather(Range<usize>),
 }
 
 static ASKED: Mutex<Vec<Asked>> = Mutex::new(Vec::new());
@@ -79,6 +84,7 @@ impl Accelerator for Emulated {
         Ok(Box::new(Memory {
             machine,
             bytes: arena.bytes,
+            tables: HashMap::new(),
         }))
     }
 
@@ -96,6 +102,8 @@ fn machine(plan: &Arc<Plan>, code: Arc<dyn Code>, capacity: Sizes) -> Result<Mac
 struct Memory {
     machine: Machine,
     bytes: usize,
+    /// By place: the stamp of rows and, from their second use on, the rows.
+    tables: HashMap<usize, (u64, Vec<u8>)>,
 }
 
 impl Memory {
@@ -122,6 +130,23 @@ impl Session for Memory {
         note(Asked::Run);
         self.machine.set_sizes(sizes)?;
         self.machine.run()
+    }
+
+    fn gather(&mut self, at: usize, rows: &Rows, chosen: &[u32]) -> Result<bool, Fault> {
+        let table = self.tables.entry(at).or_insert((!rows.stamp, Vec::new()));
+        if table.0 != rows.stamp {
+            *table = (rows.stamp, Vec::new());
+            return Ok(false);
+        }
+        if table.1.is_empty() {
+            table.1 = rows.bytes.to_vec();
+            note(Asked::Keep(rows.bytes.len()));
+        }
+        let row = |row: &u32| &table.1[*row as usize * rows.width..][..rows.width];
+        let gathered: Vec<u8> = chosen.iter().flat_map(row).copied().collect();
+        self.part(at, gathered.len()).copy_from_slice(&gathered);
+        note(Asked::Gather(at..at + gathered.len()));
+        Ok(true)
     }
 
     fn place(&mut self, at: usize) -> Result<Place<'_>, Fault> {

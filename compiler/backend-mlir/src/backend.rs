@@ -52,6 +52,19 @@ impl Mlir {
         };
         self.worker.clone().or_else(named).or_else(own)
     }
+
+    /// The worker.
+    ///
+    /// # Errors
+    /// Where this build has none.
+    pub(crate) fn worker(&self) -> Result<Worker, Fault> {
+        let program = self.program();
+        Ok(Worker {
+            program: program.ok_or_else(|| Fault::Limit("this build has no MLIR worker".to_owned()))?,
+            memory: self.memory,
+            time: self.time,
+        })
+    }
 }
 
 impl Default for Mlir {
@@ -72,13 +85,7 @@ impl Backend for Mlir {
         };
         let module = module(program, prefix);
         every_symbol_is_known(&module, options)?;
-        let executable = self.program();
-        let worker = Worker {
-            program: executable.ok_or_else(|| Fault::Limit("this build has no MLIR worker".to_owned()))?,
-            memory: self.memory,
-            time: self.time,
-        };
-        let bytes = worker.lower(&module.text, Target::Object)?;
+        let bytes = self.worker()?.lower(&module.text, Target::Object)?;
         let kernels = module.kernels.into_iter().zip(&program.kernels);
         let object = Object {
             bytes,

@@ -6,6 +6,7 @@ use crate::scalar;
 use crate::schedule::{Schedule, is_called};
 use crate::text::{Text, Type, Value, commas};
 use bnnc_abi::code::KernelArgs;
+use bnnc_abi::symbols::CALLED;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_base::scalar::Scalar;
@@ -26,6 +27,8 @@ pub(crate) struct Source<'a> {
     pub precision: Precision,
     /// Whether the kernel's slots are different buffers in every launch.
     pub distinct: bool,
+    /// Whether the function is for a graphics processor, where no runtime can be called.
+    pub device: bool,
 }
 
 /// A function that is being written.
@@ -92,6 +95,28 @@ impl<'a> Emitter<'a> {
         emitter.unless_empty();
         emitter.text.line("llvm.return");
         emitter.text.close("}");
+    }
+
+    /// Inside a function of a graphics processor, given the addresses of buffers and the integers that it mentions, by slot.
+    pub fn on_device(
+        source: &'a Source<'a>,
+        (text, needs): (&'a mut Text, &'a mut Needs),
+        bases: Vec<Value>,
+        ints: Vec<Option<Value>>,
+    ) -> Emitter<'a> {
+        let zero = text.long(0);
+        Emitter {
+            source,
+            text,
+            values: vec![None; source.kernel.body.len()],
+            held: vec![None; source.kernel.outputs.len()],
+            indices: vec![zero; source.kernel.dims.len()],
+            bases,
+            scratch: zero,
+            needs,
+            range: (zero, zero),
+            ints,
+        }
     }
 
     /// Everything, where no axis is empty: what is read outside loops exists only then.
@@ -229,7 +254,9 @@ impl<'a> Emitter<'a> {
                     Scalar::ToReal => {
                         scalar::real_of(self.text, operands[0], Type::Real(self.source.precision))
                     }
-                    scalar if is_inlined(*scalar) => self.inlined(Approximation::Unary(*scalar), &operands),
+                    scalar if self.inlines(*scalar) => {
+                        self.inlined(Approximation::Function(*scalar), &operands)
+                    }
                     _ if is_called(inst) => self.call_once(&inst.op, &operands),
                     _ => scalar::apply(self.text, *scalar, &operands, never_nan),
                 }
@@ -242,6 +269,11 @@ impl<'a> Emitter<'a> {
                 self.noise_once(id, coordinates, shape)
             }
         }
+    }
+
+    /// Whether the arithmetic of a scalar operation is written out.
+    fn inlines(&self, scalar: Scalar) -> bool {
+        is_inlined(scalar) || (self.source.device && CALLED.contains(&scalar))
     }
 
     /// Of each of the first two operands, whether it cannot be NaN.

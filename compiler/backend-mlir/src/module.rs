@@ -50,6 +50,7 @@ pub fn module(program: &Program, prefix: &str) -> Module {
             schedule: &draft.schedule,
             precision,
             distinct: draft.distinct,
+            device: false,
         };
         text.line(format_args!("// kernel {at} {:?}", draft.name));
         Emitter::emit(&source, (&mut text, &mut needs), &symbol);

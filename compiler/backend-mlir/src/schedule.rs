@@ -64,6 +64,22 @@ impl Schedule {
         }
     }
 
+    /// For whoever decides otherwise.
+    pub fn without_loops(kernel: &Kernel) -> Schedule {
+        let count = kernel.body.len();
+        Schedule {
+            depth: vec![0; count],
+            live: vec![false; count],
+            stages: Vec::new(),
+            home: vec![None; count],
+            homes: 0,
+            tile: None,
+            sums: Vec::new(),
+            swept: false,
+            carried: vec![None; kernel.outputs.len()],
+        }
+    }
+
     /// What the loop of a stage uses, directly or not, per instruction.
     pub fn needs(&self, kernel: &Kernel, stage: usize) -> Vec<bool> {
         staging::needs(kernel, (&self.depth, &self.live), &self.stages, stage)

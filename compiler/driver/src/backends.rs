@@ -2,6 +2,7 @@
 
 use crate::codes;
 use bnnc_backend_cranelift::Cranelift;
+pub use bnnc_backend_cranelift::entry;
 use bnnc_backend_mlir::Mlir;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_loops::backend::Backend;

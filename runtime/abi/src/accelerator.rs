@@ -54,6 +54,16 @@ pub trait Session: Send {
     /// A fault of the device.
     fn run(&mut self, sizes: &Sizes) -> Result<(), Fault>;
 
+    /// Copies the chosen of these rows into the arena, one after the other, from `at` on; the rows themselves travel once. Returns false,
+    /// having done nothing, where rows are not kept on the device.
+    ///
+    /// # Errors
+    /// A fault of the device; a row that there is not, bytes outside the arena.
+    fn gather(&mut self, at: usize, rows: &Rows, chosen: &[u32]) -> Result<bool, Fault> {
+        let _ = (at, rows, chosen);
+        Ok(false)
+    }
+
     /// Where a byte of the arena lies, for a copy by another session; everything asked for before has happened then.
     ///
     /// # Errors
@@ -66,6 +76,17 @@ pub trait Session: Send {
     /// # Errors
     /// A fault of the device; bytes outside the arena.
     fn copy(&mut self, at: usize, from: Place, bytes: usize) -> Result<bool, Fault>;
+}
+
+/// Rows that a device may keep.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    /// Other rows for one place in an arena have another stamp.
+    pub stamp: u64,
+    /// All rows, one after the other.
+    pub bytes: &'a [u8],
+    /// Bytes of one row, a multiple of 4.
+    pub width: usize,
 }
 
 /// An address in the memory of a device that stays valid for `'a`.

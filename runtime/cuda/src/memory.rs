@@ -10,6 +10,8 @@ pub struct Allocation {
     device: Arc<Device>,
     /// Its first byte there.
     pub address: u64,
+    /// Its size.
+    pub bytes: usize,
 }
 
 impl Allocation {
@@ -37,6 +39,7 @@ impl Allocation {
         Ok(Allocation {
             device: device.clone(),
             address,
+            bytes,
         })
     }
 }

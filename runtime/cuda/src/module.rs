@@ -2,6 +2,7 @@
 
 use crate::device::Device;
 use crate::driver::{Function, Module};
+use crate::gather;
 use bnnc_abi::device::{Program, Work};
 use bnnc_base::fault::Fault;
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ const LOG_BYTES: usize = 16 << 10;
 /// Loaded code with its functions by name.
 pub struct Loaded {
     device: Arc<Device>,
-    module: Module,
+    modules: Vec<Module>,
     functions: HashMap<String, Function>,
 }
 
@@ -39,9 +40,12 @@ impl Loaded {
         };
         let mut loaded = Loaded {
             device: device.clone(),
-            module: compile(device, &image.ptx)?,
+            modules: Vec::new(),
             functions: HashMap::new(),
         };
+        loaded.modules.push(compile(device, gather::PTX)?);
+        loaded.find(gather::ENTRY)?;
+        loaded.modules.push(compile(device, &image.ptx)?);
         let routines = program.routines.iter().map(|routine| &routine.work);
         for work in program.kernels.iter().chain(routines) {
             loaded.add(work)?;
@@ -52,20 +56,25 @@ impl Loaded {
     /// Finds the functions of some entries.
     fn add(&mut self, work: &Work) -> Result<(), Fault> {
         for entry in &work.entries {
-            if self.functions.contains_key(&entry.name) {
-                continue;
+            if !self.functions.contains_key(&entry.name) {
+                self.find(&entry.name)?;
             }
-            let name = CString::new(entry.name.as_str())
-                .map_err(|_| Fault::Bug(format!("an entry with the name {:?}", entry.name)))?;
-            let mut function = Function::NONE;
-            // SAFETY: the module is loaded, the name ends with 0, and the call writes to the place.
-            let status = unsafe {
-                (self.device.driver().symbols.module_function)(&mut function, self.module, name.as_ptr())
-            };
-            self.device
-                .check(&format!("cuModuleGetFunction of {}", entry.name), status)?;
-            self.functions.insert(entry.name.clone(), function);
         }
+        Ok(())
+    }
+
+    /// Finds a function in the module that was loaded last.
+    fn find(&mut self, entry: &str) -> Result<(), Fault> {
+        let name =
+            CString::new(entry).map_err(|_| Fault::Bug(format!("an entry with the name {entry:?}")))?;
+        let module = self.modules.last().copied().unwrap_or(Module::NONE);
+        let mut function = Function::NONE;
+        // SAFETY: the module is loaded, the name ends with 0, and the call writes to the place.
+        let status =
+            unsafe { (self.device.driver().symbols.module_function)(&mut function, module, name.as_ptr()) };
+        self.device
+            .check(&format!("cuModuleGetFunction of {entry}"), status)?;
+        self.functions.insert(entry.to_owned(), function);
         Ok(())
     }
 
@@ -82,8 +91,10 @@ impl Loaded {
 impl Drop for Loaded {
     fn drop(&mut self) {
         let _ = self.device.enter();
-        // SAFETY: loaded in `new`; who launches its functions keeps it.
-        let _ = unsafe { (self.device.driver().symbols.module_unload)(self.module) };
+        for module in &self.modules {
+            // SAFETY: loaded in `new`; who launches its functions keeps it.
+            let _ = unsafe { (self.device.driver().symbols.module_unload)(*module) };
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::device::Device;
 use crate::driver::{Function, Stream};
 use crate::module::Loaded;
 use crate::products::{Product, products};
-use bnnc_abi::device::{Entry, Parameter, Program, Work};
+use bnnc_abi::device::{Entry, Numbers, Parameter, Program, Work};
 use bnnc_abi::plan::{Amount, BufferId, Call, Launch, Plan, Step};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
@@ -62,27 +62,67 @@ pub struct Schedule {
     precision: Precision,
 }
 
+/// A launch or a call: what its slots are bound to, and the numbers of its sizes.
+struct Bound<'a> {
+    buffers: &'a [BufferId],
+    ints: Vec<i64>,
+    outer: i64,
+    elements: Vec<i64>,
+}
+
+impl Bound<'_> {
+    fn new<'a>(
+        plan: &Plan,
+        (buffers, ints): (&'a [BufferId], &[Amount]),
+        outer: i64,
+        sizes: &Sizes,
+    ) -> Bound<'a> {
+        let elements = |id: &BufferId| {
+            let dims = plan.buffers[*id].shape.dims();
+            dims.iter().fold(1, |count: i64, dim| {
+                count.saturating_mul(dim.resolve(sizes) as i64)
+            })
+        };
+        Bound {
+            buffers,
+            ints: ints.iter().map(|amount| amount.resolve(sizes)).collect(),
+            outer,
+            elements: buffers.iter().map(elements).collect(),
+        }
+    }
+
+    fn launch<'a>(plan: &Plan, launch: &'a Launch, sizes: &Sizes) -> Bound<'a> {
+        let outer = launch.outer.resolve(sizes);
+        Bound::new(plan, (&launch.buffers, &launch.ints), outer, sizes)
+    }
+
+    fn call<'a>(plan: &Plan, call: &'a Call, sizes: &Sizes) -> Bound<'a> {
+        Bound::new(plan, (&call.buffers, &call.ints), 1, sizes)
+    }
+
+    fn numbers(&self) -> Numbers<'_> {
+        Numbers {
+            ints: &self.ints,
+            outer: self.outer,
+            elements: &self.elements,
+        }
+    }
+}
+
 /// The bytes of scratch memory that the most demanding step needs.
-pub fn scratch_bytes(program: &Program, steps: &[Step], sizes: &Sizes) -> usize {
-    let of = |work: &Work, ints: &[Amount], outer: i64| {
-        let ints = numbers(ints, sizes);
-        work.scratch.value(&ints, outer).max(0) as usize
-    };
+pub fn scratch_bytes(program: &Program, plan: &Plan, steps: &[Step], sizes: &Sizes) -> usize {
+    let of = |work: &Work, bound: &Bound| work.scratch.value(&bound.numbers()).max(0) as usize;
     let one = |step: &Step| match step {
         Step::Launch(launch) => program
             .kernels
             .get(launch.kernel as usize)
-            .map_or(0, |work| of(work, &launch.ints, launch.outer.resolve(sizes))),
+            .map_or(0, |work| of(work, &Bound::launch(plan, launch, sizes))),
         Step::Call(call) => program
             .routine(call)
-            .map_or(0, |routine| of(&routine.work, &call.ints, 1)),
-        Step::Repeat { body, .. } => scratch_bytes(program, body, sizes),
+            .map_or(0, |routine| of(&routine.work, &Bound::call(plan, call, sizes))),
+        Step::Repeat { body, .. } => scratch_bytes(program, plan, body, sizes),
     };
     steps.iter().map(one).max().unwrap_or(0)
-}
-
-fn numbers(amounts: &[Amount], sizes: &Sizes) -> Vec<i64> {
-    amounts.iter().map(|amount| amount.resolve(sizes)).collect()
 }
 
 impl Resolver<'_> {
@@ -118,17 +158,16 @@ impl Resolver<'_> {
     }
 
     fn launch(&self, launch: &Launch, sizes: &Sizes, ops: &mut Vec<Op>) -> Result<(), Fault> {
-        let ints = numbers(&launch.ints, sizes);
         let kernel = self.program.kernels.get(launch.kernel as usize);
         let work = kernel.ok_or_else(|| Fault::Bug(format!("no device kernel {}", launch.kernel)))?;
-        self.work(work, &launch.buffers, &ints, launch.outer.resolve(sizes), ops)
+        self.work(work, &Bound::launch(self.plan, launch, sizes), ops)
     }
 
     fn call(&self, call: &Call, sizes: &Sizes, ops: &mut Vec<Op>) -> Result<(), Fault> {
-        let ints = numbers(&call.ints, sizes);
+        let bound = Bound::call(self.plan, call, sizes);
         let is_product = call.primitive.name == bnnc_abi::primitive::MATMUL.name;
         let found = match (self.blas && is_product, &call.buffers[..]) {
-            (true, [a, b, c]) => products(&ints).map(|found| (found, [*a, *b, *c])),
+            (true, [a, b, c]) => products(&bound.ints).map(|found| (found, [*a, *b, *c])),
             _ => None,
         };
         if let Some((found, buffers)) = found {
@@ -142,22 +181,16 @@ impl Resolver<'_> {
         }
         let Some(routine) = self.program.routine(call) else {
             return Err(Fault::Limit(format!(
-                "{} of {} with the integers {ints:?} has no kernel for devices",
-                call.primitive.name, self.plan.name
+                "{} of {} with the integers {:?} has no kernel for devices",
+                call.primitive.name, self.plan.name, bound.ints
             )));
         };
-        self.work(&routine.work, &call.buffers, &ints, 1, ops)
+        self.work(&routine.work, &bound, ops)
     }
 
-    fn work(
-        &self,
-        work: &Work,
-        buffers: &[BufferId],
-        ints: &[i64],
-        outer: i64,
-        ops: &mut Vec<Op>,
-    ) -> Result<(), Fault> {
-        let scratch = work.scratch.value(ints, outer);
+    fn work(&self, work: &Work, bound: &Bound, ops: &mut Vec<Op>) -> Result<(), Fault> {
+        let numbers = bound.numbers();
+        let scratch = work.scratch.value(&numbers);
         if scratch > self.scratch.1 as i64 {
             return Err(Fault::Bug(format!(
                 "scratch memory of {} grew to {scratch} bytes from {}",
@@ -165,12 +198,14 @@ impl Resolver<'_> {
             )));
         }
         for entry in &work.entries {
-            if let Some(grid) = self.grid(entry, ints, outer)? {
+            if let Some(grid) = self.grid(entry, &numbers)? {
                 let parameter = |parameter: &Parameter| match parameter {
-                    Parameter::Buffer(slot) => self.address(buffers[*slot as usize]),
-                    Parameter::Int(slot) => ints[*slot as usize] as u64,
+                    Parameter::Buffer(slot) => self.address(bound.buffers[*slot as usize]),
+                    Parameter::Int(slot) => bound.ints[*slot as usize] as u64,
                     Parameter::Start => 0,
-                    Parameter::End => outer as u64,
+                    Parameter::End => bound.outer as u64,
+                    Parameter::Elements(slot) => bound.elements[*slot as usize] as u64,
+                    Parameter::Number(number) => *number as u64,
                     Parameter::Scratch => self.scratch.0,
                 };
                 let function = self.loaded.function(&entry.name)?;
@@ -179,7 +214,7 @@ impl Resolver<'_> {
                     name: entry.name.clone(),
                     grid,
                     block: entry.block,
-                    shared: self.shared(entry, function, ints, outer)?,
+                    shared: self.shared(entry, function, &numbers)?,
                     parameters: entry.parameters.iter().map(parameter).collect(),
                 }));
             }
@@ -188,8 +223,8 @@ impl Resolver<'_> {
     }
 
     /// The blocks of a launch; none where there is nothing to do.
-    fn grid(&self, entry: &Entry, ints: &[i64], outer: i64) -> Result<Option<[u32; 3]>, Fault> {
-        let sizes = entry.grid.each_ref().map(|count| count.value(ints, outer));
+    fn grid(&self, entry: &Entry, numbers: &Numbers) -> Result<Option<[u32; 3]>, Fault> {
+        let sizes = entry.grid.each_ref().map(|count| count.value(numbers));
         if sizes.iter().any(|size| *size <= 0) {
             return Ok(None);
         }
@@ -203,8 +238,8 @@ impl Resolver<'_> {
     }
 
     /// The dynamic shared memory of a launch, which the function is allowed.
-    fn shared(&self, entry: &Entry, function: Function, ints: &[i64], outer: i64) -> Result<u32, Fault> {
-        let dynamic = entry.dynamic_shared.value(ints, outer).max(0);
+    fn shared(&self, entry: &Entry, function: Function, numbers: &Numbers) -> Result<u32, Fault> {
+        let dynamic = entry.dynamic_shared.value(numbers).max(0);
         let all = dynamic.saturating_add(i64::from(entry.static_shared));
         if all > i64::from(self.device.shared_bytes) {
             return Err(Fault::Limit(format!(

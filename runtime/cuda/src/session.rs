@@ -7,10 +7,11 @@
 use crate::blas::Products;
 use crate::capture::Captured;
 use crate::device::{Device, OwnStream};
+use crate::gather::{self, Need, Tables};
 use crate::memory::{Allocation, Staging};
 use crate::module::Loaded;
 use crate::schedule::{Resolver, Schedule, scratch_bytes};
-use bnnc_abi::accelerator::{Arena, Place, Session};
+use bnnc_abi::accelerator::{Arena, Place, Rows, Session};
 use bnnc_abi::device::Program;
 use bnnc_abi::plan::{Plan, Step};
 use bnnc_base::fault::Fault;
@@ -40,6 +41,7 @@ pub struct OnDevice {
 pub struct CudaSession {
     runs: Vec<Run>,
     products: Option<Products>,
+    tables: Tables,
     on: OnDevice,
     plan: Arc<Plan>,
     offsets: Vec<usize>,
@@ -68,7 +70,7 @@ impl CudaSession {
         let plan = arena.plan.clone();
         let uses_blas = device.blas.as_ref().filter(|_| has_products(&plan.steps));
         let workspace = uses_blas.map_or(0, |_| Products::workspace_bytes(&device));
-        let scratch = scratch_bytes(&on.program, &plan.steps, arena.capacity);
+        let scratch = scratch_bytes(&on.program, &plan, &plan.steps, arena.capacity);
         let start = arena.bytes.next_multiple_of(ALIGN);
         let end = start.saturating_add(scratch);
         let after = end.checked_next_multiple_of(ALIGN).unwrap_or(usize::MAX);
@@ -89,6 +91,7 @@ impl CudaSession {
         let session = CudaSession {
             runs: Vec::new(),
             products,
+            tables: Tables::default(),
             on,
             plan,
             offsets: arena.offsets.to_vec(),
@@ -147,6 +150,39 @@ impl CudaSession {
         Ok(self.staging.take(bytes))
     }
 
+    fn send(&mut self, to: u64, bytes: &[u8]) -> Result<(), Fault> {
+        match self.stage(bytes.len())? {
+            Some(part) => {
+                // SAFETY: the part has so many bytes, which no copy under way uses.
+                let staged = unsafe {
+                    std::ptr::copy_nonoverlapping(bytes.as_ptr(), part, bytes.len());
+                    std::slice::from_raw_parts(part, bytes.len())
+                };
+                self.copy_in(to, staged)
+            }
+            None => self.copy_in(to, bytes),
+        }
+    }
+
+    /// The address of these row numbers on the device.
+    fn choose(&mut self, chosen: &[u32]) -> Result<u64, Fault> {
+        if self.tables.indices(chosen).is_none() {
+            self.synchronise()?;
+            let device = self.on.device.clone();
+            self.tables.make_room(&device, chosen)?;
+        }
+        let found = self.tables.indices(chosen);
+        let (address, known) = found.ok_or_else(|| Fault::Bug("no room for row numbers".to_owned()))?;
+        if !known {
+            // SAFETY: numbers without padding.
+            let bytes = unsafe { std::slice::from_raw_parts(chosen.as_ptr().cast(), size_of_val(chosen)) };
+            self.tables.remember(&[]);
+            self.send(address, bytes)?;
+            self.tables.remember(chosen);
+        }
+        Ok(address)
+    }
+
     fn copy_in(&self, to: u64, from: &[u8]) -> Result<(), Fault> {
         let copy = self.on.device.driver().symbols.copy_in;
         // SAFETY: the target was checked; page-locked memory is left alone until the stream is through with it, and of other memory the
@@ -201,17 +237,7 @@ impl Session for CudaSession {
             return Ok(());
         }
         self.on.device.enter()?;
-        match self.stage(bytes.len())? {
-            Some(part) => {
-                // SAFETY: the part has so many bytes, which no copy under way uses.
-                let staged = unsafe {
-                    std::ptr::copy_nonoverlapping(bytes.as_ptr(), part, bytes.len());
-                    std::slice::from_raw_parts(part, bytes.len())
-                };
-                self.copy_in(to, staged)
-            }
-            None => self.copy_in(to, bytes),
-        }
+        self.send(to, bytes)
     }
 
     fn download(&mut self, at: usize, bytes: &mut [u8]) -> Result<(), Fault> {
@@ -247,6 +273,38 @@ impl Session for CudaSession {
                     .issue(&self.on.device, stream, self.products.as_ref())
             },
         }
+    }
+
+    /// See Note [Rows that stay] in `gather`.
+    fn gather(&mut self, at: usize, rows: &Rows, chosen: &[u32]) -> Result<bool, Fault> {
+        let to = self.address(at, chosen.len() * rows.width)?;
+        let count = rows.bytes.len() / rows.width.max(1);
+        if let Some(row) = chosen.iter().find(|row| **row as usize >= count) {
+            return Err(Fault::Bug(format!("row {row} of {count}")));
+        }
+        let device = self.on.device.clone();
+        device.enter()?;
+        if self.tables.is_other(at, rows.stamp) {
+            self.synchronise()?;
+        }
+        let table = match self.tables.need(&device, at, rows)? {
+            Need::Host => return Ok(false),
+            Need::Kept(table) => table,
+            Need::Rows(table) => {
+                if let Err(fault) = self.copy_in(table, rows.bytes) {
+                    self.tables.forget(at);
+                    return Err(fault);
+                }
+                table
+            }
+        };
+        let indices = self.choose(chosen)?;
+        let words = (rows.width / 4) as u64;
+        let parameters = [to, table, indices, words, words * chosen.len() as u64];
+        let function = self.on.loaded.function(gather::ENTRY)?;
+        // SAFETY: the target was checked, and so was that the table has the rows; the row numbers were sent.
+        unsafe { gather::launch(&device, function, self.stream.stream, parameters)? };
+        Ok(true)
     }
 
     fn place(&mut self, at: usize) -> Result<Place<'_>, Fault> {

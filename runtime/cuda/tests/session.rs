@@ -37,12 +37,26 @@ fn scenario(stub: &Stub) -> Result<(), Fault> {
             machine.write_real("total", &[0.5])?;
         }
     }
+    let all = inputs(20, 4);
+    for chosen in [[3, 4], [5, 19], [7, 0]] {
+        machine.set_sizes(&sizes(2))?;
+        let rows: Vec<f64> = chosen
+            .iter()
+            .flat_map(|row| &all[3 * *row as usize..][..3])
+            .copied()
+            .collect();
+        if !machine.gather("x", (1, &all[..], 3), &chosen)? {
+            machine.write_real("x", &rows)?;
+        }
+        machine.run()?;
+        assert_eq!(machine.read_real("y")?, expected(&rows));
+    }
     let mut other = stub.machine(&device)?;
     for name in ["total", "w"] {
         other.copy_state_from(&machine, name)?;
     }
     run(&mut other, 3, 9)?;
-    assert_eq!(other.read_real("total")?, [15.5]);
+    assert_eq!(other.read_real("total")?, [24.5]);
     Ok(())
 }
 
@@ -78,7 +92,7 @@ fn a_step_is_captured_once_and_replayed() {
     }
     assert_eq!(counts(), [2, 16, 38 + 20]);
     assert_eq!(machine.read_real("total").unwrap(), [180.0]);
-    assert_eq!(stub.calls("cuModuleLoadDataEx"), 1);
+    assert_eq!(stub.calls("cuModuleLoadDataEx"), 2);
 }
 
 #[test]
@@ -136,6 +150,58 @@ fn only_what_changed_is_sent() {
     machine.read_real("y").unwrap();
     machine.read_real("x").unwrap();
     assert_eq!(copies(), before.map(|count| count + 5));
+}
+
+/// Rows travel at their second use; later batches send row numbers only.
+#[test]
+fn rows_stay_on_the_device() {
+    let Some(stub) = Stub::with_blas() else { return };
+    let device = stub.device().unwrap();
+    let mut machine = stub.machine(&device).unwrap();
+    machine.write_real("w", &WEIGHTS).unwrap();
+    let all: Vec<f64> = inputs(100, 3);
+    let mut step = |stamp: u64, values: &[f64], chosen: &[u32]| {
+        machine.set_sizes(&sizes(chosen.len())).unwrap();
+        let rows: Vec<f64> = chosen
+            .iter()
+            .flat_map(|row| &values[3 * *row as usize..][..3])
+            .copied()
+            .collect();
+        let gathered = machine.gather("x", (stamp, values, 3), chosen).unwrap();
+        if !gathered {
+            machine.write_real("x", &rows).unwrap();
+        }
+        machine.run().unwrap();
+        assert_eq!(machine.read_real("y").unwrap(), expected(&rows));
+        assert_eq!(machine.read_real("x").unwrap(), rows);
+        gathered
+    };
+    let copies = || stub.calls("cuMemcpyHtoDAsync_v2");
+    assert!(!step(1, &all, &[5, 7]));
+    let before = copies();
+    // The rows and their numbers.
+    assert!(step(1, &all, &[99, 0, 50, 50]));
+    assert_eq!(copies(), before + 2);
+    assert!(step(1, &all, &[1, 2, 3, 4]));
+    assert_eq!(copies(), before + 3);
+    assert!(step(1, &all, &[1, 2, 3, 4]));
+    assert_eq!(copies(), before + 3);
+    // More numbers than there is room for, then other rows.
+    assert!(step(1, &all, &[9, 8, 7, 6, 5, 4, 3, 2]));
+    let other: Vec<f64> = inputs(60, 8);
+    let found = [7, 3, 1].map(|row| step(2, &other, &[row, 59]));
+    assert_eq!(found, [false, true, true]);
+    assert!(!step(1, &all, &[5, 7]));
+    assert!(
+        !step(3, &all[..6], &[0, 1]),
+        "all rows are as well written by the host"
+    );
+    step(2, &other, &[1]);
+    let fault = machine.gather("x", (2, &other[..], 3), &[60]).unwrap_err();
+    assert!(fault.to_string().contains("row 60 of 60"), "{fault}");
+    drop(machine);
+    drop(device);
+    assert_eq!(stub.live(), 0);
 }
 
 /// Contexts are per thread.

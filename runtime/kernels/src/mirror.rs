@@ -6,7 +6,7 @@
 //! unless another machine's were copied into them on the device.
 
 use crate::arena::ALIGN;
-use bnnc_abi::accelerator::Session;
+use bnnc_abi::accelerator::{Rows, Session};
 use bnnc_abi::plan::{BufferId, Plan, Role};
 use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
@@ -184,6 +184,29 @@ impl Mirror {
     /// Says that sizes change, which brings bytes into sight.
     pub fn resize(&mut self) {
         self.now += 1;
+    }
+
+    /// Puts the chosen of these rows into a buffer on the device; false, with nothing done, where the host is to do it.
+    ///
+    /// # Errors
+    /// A fault of the device.
+    ///
+    /// # Safety
+    /// The span must be that of the machine's memory, and nobody writes to it now.
+    pub unsafe fn gather(
+        &mut self,
+        (id, span): (BufferId, &Span),
+        rows: &Rows,
+        chosen: &[u32],
+    ) -> Result<bool, Fault> {
+        // SAFETY: the caller's promise.
+        unsafe { self.send(id, span.start)? };
+        let gathered = self.session.gather(span.range.start, rows, chosen)?;
+        if gathered {
+            let state = &mut self.states[id.index()];
+            (state.computed, state.seen) = (true, 0);
+        }
+        Ok(gathered)
     }
 
     /// Copies a buffer of another machine on the device; false, with nothing done, where that cannot be.

@@ -199,7 +199,7 @@ impl Machine {
         Element::of(self.plan.buffers[id].storage, self.plan.precision)
     }
 
-    fn stored_as<T: Stored>(&self, name: &str) -> Result<BufferId, Fault> {
+    pub(crate) fn stored_as<T: Stored>(&self, name: &str) -> Result<BufferId, Fault> {
         let id = self.port(name)?;
         let (element, asked) = (self.element(id), T::ELEMENT);
         if element == asked {
@@ -211,7 +211,7 @@ impl Machine {
         )))
     }
 
-    fn check_count(&self, id: BufferId, given: usize) -> Result<(), Fault> {
+    pub(crate) fn check_count(&self, id: BufferId, given: usize) -> Result<(), Fault> {
         let count = self.count_of(id);
         if count == given {
             return Ok(());

@@ -3,7 +3,9 @@
 use crate::arena::element_bytes;
 use crate::executor::Machine;
 use crate::mirror::{Mirror, Span};
+use crate::ports::Stored;
 use crate::resolved::Element;
+use bnnc_abi::accelerator::Rows;
 use bnnc_abi::plan::BufferId;
 use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
@@ -92,6 +94,37 @@ impl Machine {
         self.mirror_mut().map_or(Ok(false), |mirror| {
             // SAFETY: the spans are in the machines' memories, have as many elements of one form, and nobody writes to them now.
             unsafe { mirror.copy((to, &target), &mut lock(theirs), (from, &source)) }
+        })
+    }
+
+    /// Puts the chosen of these rows into a port on the device that runs the steps; false, with nothing done, where the host is to do
+    /// it. The rows travel once for each port and stamp.
+    ///
+    /// # Errors
+    /// Where there is no such port, it is stored otherwise or has another number of elements; a fault of the device.
+    pub fn gather<T: Stored>(
+        &mut self,
+        name: &str,
+        (stamp, values, width): (u64, &[T], usize),
+        chosen: &[u32],
+    ) -> Result<bool, Fault> {
+        let asked = chosen.len() * width;
+        if self.mirror.is_none() || asked == 0 || asked >= values.len() {
+            return Ok(false);
+        }
+        let id = self.stored_as::<T>(name)?;
+        self.check_count(id, asked)?;
+        let span = self.span(id, 0, asked);
+        // SAFETY: elements are plain numbers without padding.
+        let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) };
+        let rows = Rows {
+            stamp,
+            bytes,
+            width: width * size_of::<T>(),
+        };
+        self.mirror_mut().map_or(Ok(false), |mirror| {
+            // SAFETY: the span is in this machine's memory, which is borrowed alone.
+            unsafe { mirror.gather((id, &span), &rows, chosen) }
         })
     }
 

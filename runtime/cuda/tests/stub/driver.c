@@ -96,8 +96,15 @@ static void multiply(const uint64_t *parameters, long thread) {
   for (long at = 0; at < k; at++) *sum += REAL(0)[thread / n * k + at] * REAL(1)[at * n + thread % n];
   REAL(2)[thread] = *sum;
 }
+/* to[i, :] = table[indices[i], :]: to, table, indices, words of a row, words in all */
+static void gather(const uint64_t *parameters, long thread) {
+  long width = parameters[3];
+  if (thread >= (long)parameters[4]) return;
+  uint32_t row = ((uint32_t *)parameters[2])[thread / width];
+  ((uint32_t *)parameters[0])[thread] = ((uint32_t *)parameters[1])[row * width + thread % width];
+}
 static struct { const char *name; Body body; int parameters; } kernels[] = {
-  {"scale", scale, 6}, {"add_counter", add_counter, 2}, {"multiply", multiply, 7},
+  {"scale", scale, 6}, {"add_counter", add_counter, 2}, {"multiply", multiply, 7}, {"bnnc_gather", gather, 5},
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
