@@ -1,10 +1,14 @@
 //! What the command line says about a compilation.
 
-use bnnc_abi::code::Attach;
+use bnnc_abi::code::{Artifact, Attach};
 use bnnc_abi::symbols::Address;
 use bnnc_base::dtype::Precision;
+use bnnc_base::fault::Fault;
 pub use bnnc_loops::backend::ObjectFormat;
+use bnnc_loops::backend::{self, Backend, Form};
+use bnnc_loops::ir;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Options of a compilation.
 #[derive(Clone, Debug)]
@@ -48,5 +52,28 @@ impl Default for Options {
             objects: None,
             attach: None,
         }
+    }
+}
+
+impl Options {
+    /// Machine code of a program; where it becomes an object, the symbols of its kernels begin with `prefix`.
+    pub(crate) fn code(
+        &self,
+        program: ir::Program,
+        backend: &dyn Backend,
+        prefix: String,
+    ) -> Result<Artifact, Fault> {
+        let form = self
+            .objects
+            .map_or(Form::Memory, |format| Form::Object { prefix, format });
+        let symbols = self.symbols.clone();
+        let mut code = backend.compile(&program, &backend::Options { symbols, form })?;
+        if let Some(attach) = self.attach {
+            code = attach(code)?;
+        }
+        Ok(Artifact {
+            plan: Arc::new(program.plan),
+            code,
+        })
     }
 }

@@ -95,6 +95,12 @@ pub fn report_panics() {
     }));
 }
 
+/// Lets writes to a closed pipe fail instead of ending the process, as Rust's own `main` does.
+pub fn outlive_readers() {
+    #[cfg(unix)]
+    let _ = signal_hook::flag::register(signal_hook::consts::signal::SIGPIPE, Default::default());
+}
+
 /// Does the work of a process on a thread with room for deep recursion, and returns its exit status.
 pub fn work(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     let worker = std::thread::Builder::new().stack_size(64 << 20).spawn(work);

@@ -32,6 +32,7 @@ pub unsafe extern "C" fn bnnc_run_linked(
     linked: *const Linked,
 ) -> c_int {
     terminal::report_panics();
+    terminal::outlive_readers();
     // SAFETY: the caller's promise.
     let (words, parts) = unsafe { (words(argc, argv), parts(&*linked)) };
     let status = terminal::work(move || run(words, parts));
