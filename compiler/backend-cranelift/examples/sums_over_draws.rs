@@ -60,7 +60,10 @@ fn least(mut work: impl FnMut()) -> f64 {
 
 /// Nanoseconds per element and draw.
 fn cost(program: &Program, threads: usize, draws: usize) -> f64 {
-    let options = Options { symbols: arrays::symbols(), ..Options::default() };
+    let options = Options {
+        symbols: arrays::symbols(),
+        ..Options::default()
+    };
     let artifact = Artifact {
         plan: Arc::new(program.plan.clone()),
         code: Cranelift

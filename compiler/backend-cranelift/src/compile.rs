@@ -2,12 +2,12 @@
 
 use crate::access::Accesses;
 use crate::call::{callee, calls, scratch_bytes, signature};
-use bnnc_loops::analysis::collapse::collapse;
 use crate::func::{Emitter, Source};
 use crate::schedule::Schedule;
-use crate::sweep::order;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
+use bnnc_loops::analysis::collapse::collapse;
+use bnnc_loops::analysis::sweep::order;
 use bnnc_loops::backend::Options;
 use bnnc_loops::ir::{Kernel, Program};
 use cranelift_codegen::Context;

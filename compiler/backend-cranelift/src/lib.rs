@@ -1,9 +1,9 @@
 //! The backend `cranelift`: kernels of the loop IR as machine code of the host.
 //!
 //! `compile` makes functions of a program's kernels, which `jit` puts into memory and `object` into an object. For each
-//! kernel axes are merged, `schedule` decides what is computed
-//! where, `func` emits the outer loops, `stmt` the innermost one, `tile` the innermost one of several rows at once,
-//! `sweep` sums over draws, `reduce` reductions, `scalar` single operations and `call` calls of runtime primitives.
+//! kernel axes are merged, `schedule` decides what is computed where, `func` emits the outer loops, `stmt` the innermost one,
+//! `tile` the innermost one of several rows at once, `sweep` sums over draws, `reduce` reductions, `scalar` single operations
+//! and `call` calls of runtime primitives.
 
 mod access;
 mod call;

@@ -2,12 +2,12 @@
 
 use crate::call::is_called;
 use crate::isa::Lanes;
-use crate::sweep;
 use bnnc_abi::plan::Storage;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_loops::analysis::motion::{Motion, depths, innermost_size, live, motion};
 use bnnc_loops::analysis::staging::{self, BLOCK, Stage, Staging, is_array_noise, operands, row_length};
+use bnnc_loops::analysis::sweep;
 use bnnc_loops::ir::{Access, InstId, InstOp, Kernel};
 
 /// Decisions for one kernel.

@@ -80,7 +80,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn home_scope(&self, home: usize) -> String {
+    pub fn home_scope(&self, home: usize) -> String {
         match self.source.distinct {
             true => scope("block", home),
             false => String::new(),

@@ -7,17 +7,20 @@ use bnnc_base::approx::recorded::{self, Kind, Op, Operand, Recording, Step};
 use bnnc_base::dtype::Precision;
 use bnnc_base::scalar::Scalar;
 
-/// Whether a scalar operation is inlined. Angles are reduced by it up to a bound only, so sine and cosine are not.
+/// Whether a scalar operation is inlined where the runtime can be called: not those that are long or need exact products.
 pub(crate) fn is_inlined(scalar: Scalar) -> bool {
-    let everywhere = !matches!(scalar, Scalar::Cos | Scalar::Sin);
-    everywhere && recorded::unary(scalar, Precision::F32, true).is_some()
+    let short = !matches!(
+        scalar,
+        Scalar::Cos | Scalar::Digamma | Scalar::Lgamma | Scalar::Sin | Scalar::Trigamma
+    );
+    short && recorded::unary(scalar, Precision::F32, true).is_some()
 }
 
 /// A function to be inlined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Approximation {
-    /// Of one operand.
-    Unary(Scalar),
+    /// Of one or two operands.
+    Function(Scalar),
     /// An element of a stream, by its inputs.
     Noise(NoiseKind),
 }
@@ -26,14 +29,16 @@ impl Approximation {
     /// Its name in a module.
     pub fn symbol(self, precision: Precision) -> String {
         match self {
-            Approximation::Unary(scalar) => format!("{}_{precision}", scalar.name()),
+            Approximation::Function(scalar) => format!("{}_{precision}", scalar.name()),
             Approximation::Noise(kind) => format!("noise_{}_{precision}", kind.name()),
         }
     }
 
     fn recording(self, precision: Precision, fused: bool) -> Option<Recording> {
         match self {
-            Approximation::Unary(scalar) => recorded::unary(scalar, precision, fused),
+            Approximation::Function(scalar) => {
+                recorded::unary(scalar, precision, fused).or_else(|| recorded::binary(scalar, precision))
+            }
             Approximation::Noise(NoiseKind::Uniform) => Some(recorded::uniform(precision, fused)),
             Approximation::Noise(NoiseKind::Normal) => Some(recorded::normal(precision, fused)),
             Approximation::Noise(NoiseKind::Gamma) => None,

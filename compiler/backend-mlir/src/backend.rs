@@ -2,10 +2,11 @@
 
 use crate::module::{Module, module};
 use crate::process::Worker;
+use crate::processor;
 use crate::protocol::Target;
-use bnnc_abi::code::{Code, KernelArgs, Object, ObjectKernel};
+use bnnc_abi::code::{Code, Detached, KernelArgs, Object, ObjectKernel};
 use bnnc_base::fault::Fault;
-use bnnc_loops::backend::{Backend, Options, keys};
+use bnnc_loops::backend::{Backend, Form, Options, keys};
 use bnnc_loops::ir::Program;
 use bnnc_object::LoadedCode;
 use std::collections::HashSet;
@@ -15,6 +16,9 @@ use std::time::Duration;
 
 /// Names an executable that is a worker.
 pub const WORKER: &str = "BNNC_MLIR_WORKER";
+
+/// Kernel `n` of a program that stays in this process is this and `n`.
+pub const PREFIX: &str = "kernel_";
 
 /// Compiles through MLIR and LLVM for the machine it runs on.
 #[derive(Clone, Debug)]
@@ -42,7 +46,7 @@ impl Mlir {
     ///
     /// # Errors
     /// Where this build has none.
-    fn worker(&self) -> Result<Worker, Fault> {
+    pub(crate) fn worker(&self) -> Result<Worker, Fault> {
         let named = || std::env::var_os(WORKER).map(PathBuf::from);
         let own = || {
             cfg!(feature = "llvm")
@@ -76,20 +80,28 @@ impl Backend for Mlir {
     }
 
     fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn Code>, Fault> {
-        let module = module(program);
+        let prefix = match &options.form {
+            Form::Memory => PREFIX,
+            Form::Object { prefix, .. } => prefix,
+        };
+        let module = module(program, prefix);
         every_symbol_is_known(&module, options)?;
         let bytes = self.worker()?.lower(&module.text, Target::Object)?;
         let kernels = module.kernels.into_iter().zip(&program.kernels);
-        let kernels = kernels.map(|((symbol, scratch), kernel)| ObjectKernel {
-            symbol,
-            scratch,
-            keys: keys(kernel),
-        });
         let object = Object {
             bytes,
-            features: features(),
-            kernels: kernels.collect(),
+            features: processor::features(),
+            kernels: kernels
+                .map(|((symbol, scratch), kernel)| ObjectKernel {
+                    symbol,
+                    scratch,
+                    keys: keys(kernel),
+                })
+                .collect(),
         };
+        if options.form != Form::Memory {
+            return Ok(Arc::new(Detached(object)));
+        }
         Ok(Arc::new(Compiled {
             code: LoadedCode::load(&object, &options.symbols)?,
             text: module.text,
@@ -109,27 +121,6 @@ fn every_symbol_is_known(module: &Module, options: &Options) -> Result<(), Fault
         ))),
         None => Ok(()),
     }
-}
-
-/// The extensions of this processor that LLVM may use, as `std::arch` names them.
-#[cfg(target_arch = "x86_64")]
-fn features() -> Vec<String> {
-    macro_rules! detected {
-        ($($name:tt)*) => {
-            [$(($name, std::arch::is_x86_feature_detected!($name)),)*]
-        };
-    }
-    let all = detected! {
-        "sse3" "ssse3" "sse4.1" "sse4.2" "popcnt" "lzcnt" "bmi1" "bmi2" "avx" "avx2" "fma" "f16c"
-        "avx512f" "avx512vl" "avx512dq" "avx512bw" "avx512cd"
-    };
-    let has = all.into_iter().filter(|(_, has)| *has);
-    has.map(|(name, _)| name.to_owned()).collect()
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn features() -> Vec<String> {
-    Vec::new()
 }
 
 /// Kernels in memory, and the module that they were made of.

@@ -31,7 +31,9 @@ fn callee(op: &InstOp, precision: Precision) -> Option<(String, Vec<Type>)> {
 
 /// Scratch memory of one invocation.
 pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize {
-    SINGLE_BYTES + schedule.homes * BLOCK as usize * precision.bytes()
+    let narrow = schedule.homes * precision.bytes();
+    let wide = schedule.sums.len() * Precision::F64.bytes();
+    SINGLE_BYTES + (narrow + wide) * BLOCK as usize
 }
 
 impl Emitter<'_> {

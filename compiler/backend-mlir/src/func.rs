@@ -6,6 +6,7 @@ use crate::scalar;
 use crate::schedule::{Schedule, is_called};
 use crate::text::{Text, Type, Value, commas};
 use bnnc_abi::code::KernelArgs;
+use bnnc_abi::symbols::CALLED;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_base::scalar::Scalar;
@@ -18,12 +19,16 @@ pub(crate) struct Source<'a> {
     pub kernel: &'a Kernel,
     /// Iterations of the kernel's outermost axis for one of the launch's.
     pub factor: i64,
+    /// The axis of which launches give a part: the outermost, unless axes were exchanged.
+    pub divided: usize,
     /// Where everything is computed.
     pub schedule: &'a Schedule,
     /// The width of reals.
     pub precision: Precision,
     /// Whether the kernel's slots are different buffers in every launch.
     pub distinct: bool,
+    /// Whether the function is for a graphics processor, where no runtime can be called.
+    pub device: bool,
 }
 
 /// A function that is being written.
@@ -92,12 +97,34 @@ impl<'a> Emitter<'a> {
         emitter.text.close("}");
     }
 
+    /// Inside a function of a graphics processor, given the addresses of buffers and the integers that it mentions, by slot.
+    pub fn on_device(
+        source: &'a Source<'a>,
+        (text, needs): (&'a mut Text, &'a mut Needs),
+        bases: Vec<Value>,
+        ints: Vec<Option<Value>>,
+    ) -> Emitter<'a> {
+        let zero = text.long(0);
+        Emitter {
+            source,
+            text,
+            values: vec![None; source.kernel.body.len()],
+            held: vec![None; source.kernel.outputs.len()],
+            indices: vec![zero; source.kernel.dims.len()],
+            bases,
+            scratch: zero,
+            needs,
+            range: (zero, zero),
+            ints,
+        }
+    }
+
     /// Everything, where no axis is empty: what is read outside loops exists only then.
     fn unless_empty(&mut self) {
         let (start, end) = self.range;
         let mut some = self.text.compare("slt", start, end);
-        for dim in &self.source.kernel.dims[1..] {
-            if !matches!(dim, Size::Fixed(size) if *size > 0) {
+        for (axis, dim) in self.source.kernel.dims.iter().enumerate() {
+            if axis != self.source.divided && !matches!(dim, Size::Fixed(size) if *size > 0) {
                 let (zero, size) = (self.text.long(0), self.size(*dim));
                 let positive = self.text.compare("slt", zero, size);
                 some = self.text.alike("arith.andi", &[some, positive]);
@@ -118,9 +145,9 @@ impl<'a> Emitter<'a> {
 
     /// First iteration of an axis, and one past the last.
     pub fn axis_range(&mut self, axis: usize) -> (Value, Value) {
-        match axis {
-            0 => self.range,
-            _ => (self.text.long(0), self.size(self.source.kernel.dims[axis])),
+        match axis == self.source.divided {
+            true => self.range,
+            false => (self.text.long(0), self.size(self.source.kernel.dims[axis])),
         }
     }
 
@@ -168,6 +195,9 @@ impl<'a> Emitter<'a> {
         let staged = self.source.schedule.stages.len() > 1;
         self.reduce(axis, &mut |emitter| {
             let (from, to) = emitter.axis_range(axis);
+            if emitter.source.schedule.swept && axis + 2 == rank {
+                return emitter.sweep((from, to));
+            }
             if staged && emitter.source.schedule.tile.is_some() && axis + 2 == rank {
                 return emitter.tiles((from, to));
             }
@@ -224,7 +254,9 @@ impl<'a> Emitter<'a> {
                     Scalar::ToReal => {
                         scalar::real_of(self.text, operands[0], Type::Real(self.source.precision))
                     }
-                    scalar if is_inlined(*scalar) => self.inlined(Approximation::Unary(*scalar), &operands),
+                    scalar if self.inlines(*scalar) => {
+                        self.inlined(Approximation::Function(*scalar), &operands)
+                    }
                     _ if is_called(inst) => self.call_once(&inst.op, &operands),
                     _ => scalar::apply(self.text, *scalar, &operands, never_nan),
                 }
@@ -237,6 +269,11 @@ impl<'a> Emitter<'a> {
                 self.noise_once(id, coordinates, shape)
             }
         }
+    }
+
+    /// Whether the arithmetic of a scalar operation is written out.
+    fn inlines(&self, scalar: Scalar) -> bool {
+        is_inlined(scalar) || (self.source.device && CALLED.contains(&scalar))
     }
 
     /// Of each of the first two operands, whether it cannot be NaN.

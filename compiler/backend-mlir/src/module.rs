@@ -2,10 +2,12 @@
 
 use crate::call::{Needs, scratch_bytes};
 use crate::func::{Emitter, Source};
+use crate::processor;
 use crate::schedule::Schedule;
 use crate::text::{Text, commas};
 use bnnc_abi::plan::Step;
 use bnnc_loops::analysis::collapse::collapse;
+use bnnc_loops::analysis::sweep::order;
 use bnnc_loops::ir::{Kernel, Program};
 use std::collections::BTreeMap;
 
@@ -24,12 +26,13 @@ struct Draft<'a> {
     name: &'a str,
     kernel: Kernel,
     factor: i64,
+    divided: usize,
     schedule: Schedule,
     distinct: bool,
 }
 
-/// Writes every kernel.
-pub fn module(program: &Program) -> Module {
+/// Writes every kernel; kernel `n` is the function `prefix` and `n`.
+pub fn module(program: &Program, prefix: &str) -> Module {
     let precision = program.plan.precision;
     let kernels = program.kernels.iter().enumerate();
     let drafts: Vec<Draft<'_>> = kernels.map(|(at, kernel)| draft(program, at, kernel)).collect();
@@ -39,19 +42,21 @@ pub fn module(program: &Program) -> Module {
     let mut needs = Needs::default();
     let mut kernels = Vec::new();
     for (at, draft) in drafts.iter().enumerate() {
-        let symbol = format!("kernel_{at}");
+        let symbol = format!("{prefix}{at}");
         let source = Source {
             kernel: &draft.kernel,
             factor: draft.factor,
+            divided: draft.divided,
             schedule: &draft.schedule,
             precision,
             distinct: draft.distinct,
+            device: false,
         };
         text.line(format_args!("// kernel {at} {:?}", draft.name));
         Emitter::emit(&source, (&mut text, &mut needs), &symbol);
         kernels.push((symbol, scratch_bytes(&draft.schedule, precision)));
     }
-    let fused = has_fused_products();
+    let fused = processor::has_fused_products();
     for function in &needs.approximations {
         function.define(&mut text, precision, fused);
     }
@@ -68,25 +73,15 @@ pub fn module(program: &Program) -> Module {
     }
 }
 
-/// Whether this processor multiplies and adds in one instruction; functions are evaluated in another way where it does not.
-fn has_fused_products() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        std::arch::is_x86_feature_detected!("fma")
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        cfg!(target_arch = "aarch64")
-    }
-}
-
 fn draft<'a>(program: &Program, at: usize, original: &'a Kernel) -> Draft<'a> {
     let (kernel, factor) = collapse(original);
+    let (kernel, divided) = order(kernel);
     let schedule = Schedule::of(&kernel, program.plan.precision);
     Draft {
         name: &original.name,
         kernel,
         factor,
+        divided,
         schedule,
         distinct: binds_distinct(&program.plan.steps, at as u32),
     }
@@ -107,7 +102,8 @@ fn binds_distinct(steps: &[Step], kernel: u32) -> bool {
 /// Names for the memory of each slot and each scratch block, and for all but it.
 fn scopes(text: &mut Text, drafts: &[Draft<'_>]) {
     let slots = drafts.iter().map(|draft| draft.kernel.slots.len()).max();
-    let homes = drafts.iter().map(|draft| draft.schedule.homes).max();
+    let blocks = |draft: &Draft<'_>| draft.schedule.homes + draft.schedule.sums.len();
+    let homes = drafts.iter().map(blocks).max();
     let slots = (0..slots.unwrap_or(0)).map(|at| format!("slot{at}"));
     let names: Vec<String> = slots
         .chain((0..homes.unwrap_or(0)).map(|at| format!("block{at}")))

@@ -28,6 +28,31 @@ pub const TO_LLVM: &[Pass] = &[
     },
 ];
 
+/// From the text of a module for graphics processors to assembly. Kernels are functions of the LLVM dialect already: the
+/// conversion from the `gpu` dialect would turn square roots and the like into calls of a library.
+pub const TO_PTX: &[Pass] = &[
+    Pass {
+        name: "convert-scf-to-cf",
+        reason: "loops and conditionals become blocks and branches",
+    },
+    Pass {
+        name: "convert-arith-to-llvm",
+        reason: "arithmetic becomes that of LLVM, with the same rounding and the same flags",
+    },
+    Pass {
+        name: "convert-cf-to-llvm",
+        reason: "branches become those of LLVM",
+    },
+    Pass {
+        name: "reconcile-unrealized-casts",
+        reason: "the conversions meet in casts that must cancel",
+    },
+    Pass {
+        name: "gpu-module-to-binary{format=isa}",
+        reason: "LLVM optimises the module and writes assembly, which the driver of the processor at hand assembles",
+    },
+];
+
 /// From LLVM's form to what machine code is made of.
 pub const OPTIMISE: &[Pass] = &[Pass {
     name: "default<O3>",

@@ -12,16 +12,19 @@ pub const HEADER: &[u8] = b"bnnc-mlir-worker 1\n";
 pub enum Target {
     /// A relocatable object for the processor at hand, with every extension that it has.
     Object,
+    /// The assembly of a module for graphics processors, which names its processor.
+    Ptx,
 }
 
 impl Target {
     /// Every target.
-    pub const ALL: [Target; 1] = [Target::Object];
+    pub const ALL: [Target; 2] = [Target::Object, Target::Ptx];
 
     /// As an argument.
     pub fn name(self) -> &'static str {
         match self {
             Target::Object => "object",
+            Target::Ptx => "ptx",
         }
     }
 

@@ -38,6 +38,11 @@ impl<'a> Emitter<'a> {
         let output = &self.source.kernel.outputs[number];
         let value = self.value(output.value, within);
         let value = self.storable(value);
+        if let Some(within) = within
+            && self.add_to_sum(number, value, within)
+        {
+            return;
+        }
         match (output.combine, self.held[number]) {
             (None, _) => self.write(&output.access, value, within),
             (Some(combine), Some(held)) => {
@@ -49,7 +54,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Combines what memory holds with a value.
-    fn merge(&mut self, number: usize, value: Value, within: Option<Value>) {
+    pub fn merge(&mut self, number: usize, value: Value, within: Option<Value>) {
         let output = &self.source.kernel.outputs[number];
         let combine = output
             .combine

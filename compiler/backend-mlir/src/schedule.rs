@@ -6,6 +6,7 @@ use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
 use bnnc_loops::analysis::motion::{depths, live};
 use bnnc_loops::analysis::staging::{self, BLOCK, Stage, Staging, row_length};
+use bnnc_loops::analysis::sweep::{is_swept, sums};
 use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel, Output, Size};
 
 /// Decisions for one kernel.
@@ -22,6 +23,10 @@ pub(crate) struct Schedule {
     pub homes: usize,
     /// Rows and their length, where blocks hold several whole rows.
     pub tile: Option<(i64, i64)>,
+    /// The outputs with a sum for each element in scratch memory, where the last two axes are swept.
+    pub sums: Vec<usize>,
+    /// Whether they are.
+    pub swept: bool,
     /// Per output: the axis through whose loop, and all loops in it, what it reduces to stays in a register.
     pub carried: Vec<Option<usize>>,
 }
@@ -35,6 +40,12 @@ impl Schedule {
         let tile = row_length(kernel)
             .filter(|_| stages.len() > 1)
             .map(|length| (BLOCK / length, length));
+        let swept = is_swept(kernel);
+        let by_element = |at: &usize| kernel.outputs[*at].access.strides.last() == Some(&Size::Fixed(1));
+        let sums = match swept {
+            true => sums(kernel).into_iter().filter(by_element).collect(),
+            false => Vec::new(),
+        };
         let carried = kernel
             .outputs
             .iter()
@@ -47,7 +58,25 @@ impl Schedule {
             home,
             homes,
             tile,
+            sums,
+            swept,
             carried,
+        }
+    }
+
+    /// For whoever decides otherwise.
+    pub fn without_loops(kernel: &Kernel) -> Schedule {
+        let count = kernel.body.len();
+        Schedule {
+            depth: vec![0; count],
+            live: vec![false; count],
+            stages: Vec::new(),
+            home: vec![None; count],
+            homes: 0,
+            tile: None,
+            sums: Vec::new(),
+            swept: false,
+            carried: vec![None; kernel.outputs.len()],
         }
     }
 

@@ -37,23 +37,26 @@ impl<'a> Emitter<'a> {
     pub fn blocks(&mut self, (from, to): (Value, Value)) {
         self.count((from, to, BLOCK), &mut |emitter, first| {
             let count = emitter.rest((first, to), BLOCK);
-            let stages = &emitter.source.schedule.stages;
-            for (number, stage) in stages.iter().enumerate() {
-                if emitter.has_loop(number) {
-                    emitter.part(number, count, &mut |emitter, within| {
-                        let index = crate::func::plus(emitter.text, first, within);
-                        emitter.indices.push(index);
-                        emitter.point(number, Some(within));
-                        emitter.indices.pop();
-                    });
-                }
-                emitter.indices.push(first);
-                for id in &stage.calls {
-                    emitter.call_block(*id, count);
-                }
-                emitter.indices.pop();
-            }
+            emitter.block((first, count));
         });
+    }
+
+    /// All stages of a block: where it begins, and its length.
+    pub fn block(&mut self, (first, count): (Value, Value)) {
+        let stages = &self.source.schedule.stages;
+        for (number, stage) in stages.iter().enumerate() {
+            if self.has_loop(number) {
+                self.part(number, count, &mut |emitter, within| {
+                    let index = crate::func::plus(emitter.text, first, within);
+                    emitter.indices.push(index);
+                    emitter.point(number, Some(within));
+                    emitter.indices.pop();
+                });
+            }
+            self.indices.push(first);
+            stage.calls.iter().for_each(|id| self.call_block(*id, count));
+            self.indices.pop();
+        }
     }
 
     /// The last two axes in tiles.
@@ -156,7 +159,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// `to - first`, but at most `most`.
-    fn rest(&mut self, (first, to): (Value, Value), most: i64) -> Value {
+    pub fn rest(&mut self, (first, to): (Value, Value), most: i64) -> Value {
         let rest = self.text.alike("arith.subi", &[to, first]);
         let most = self.text.long(most);
         self.text.alike("arith.minsi", &[rest, most])

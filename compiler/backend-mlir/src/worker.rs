@@ -1,14 +1,18 @@
 //! The inside of a worker process: a module's text in, an artefact out.
 
 use crate::llvm;
-use crate::passes::{TO_LLVM, pipeline};
+use crate::passes::{TO_LLVM, TO_PTX, pipeline};
 use crate::protocol::{Request, Target, frame};
 use melior::Context;
 use melior::dialect::DialectRegistry;
-use melior::ir::Module;
+use melior::ir::operation::OperationLike;
+use melior::ir::{AttributeLike, BlockLike, Module};
 use melior::pass::PassManager;
 use melior::utility::{
     parse_pass_pipeline, register_all_dialects, register_all_llvm_translations, register_all_passes,
+};
+use mlir_sys::{
+    mlirArrayAttrGetElement, mlirArrayAttrGetNumElements, mlirAttributeIsAArray, mlirGPUObjectAttrGetObject,
 };
 use std::io::{Read, Write};
 
@@ -58,6 +62,7 @@ pub fn lower(text: &str, target: Target) -> Result<Vec<u8>, String> {
     let mut module = Module::parse(&context, text).ok_or("MLIR does not accept the module")?;
     let passes = match target {
         Target::Object => TO_LLVM,
+        Target::Ptx => TO_PTX,
     };
     let manager = PassManager::new(&context);
     manager.enable_verifier(true);
@@ -66,7 +71,29 @@ pub fn lower(text: &str, target: Target) -> Result<Vec<u8>, String> {
     manager.run(&mut module).map_err(|error| error.to_string())?;
     match target {
         Target::Object => llvm::object(module.as_operation().to_raw()),
+        Target::Ptx => assembly(&module),
     }
+}
+
+/// The assembly inside the binaries of a module.
+fn assembly(module: &Module<'_>) -> Result<Vec<u8>, String> {
+    let mut operation = module.body().first_operation();
+    while let Some(each) = operation {
+        if let Ok(objects) = each.attribute("objects") {
+            // SAFETY: the attribute of a binary is a list of objects; lists are asked within their length, and the text is
+            // copied while the module is alive.
+            unsafe {
+                let objects = objects.to_raw();
+                if mlirAttributeIsAArray(objects) && mlirArrayAttrGetNumElements(objects) == 1 {
+                    let text = mlirGPUObjectAttrGetObject(mlirArrayAttrGetElement(objects, 0));
+                    let bytes = std::slice::from_raw_parts(text.data.cast::<u8>(), text.length);
+                    return Ok(bytes.strip_suffix(&[0]).unwrap_or(bytes).to_vec());
+                }
+            }
+        }
+        operation = each.next_in_block();
+    }
+    Err("MLIR made no assembly".to_owned())
 }
 
 /// Beyond this many bytes allocations fail, here and not in the whole machine.

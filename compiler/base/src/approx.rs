@@ -12,6 +12,7 @@ pub mod functions;
 pub mod lane;
 pub mod noise;
 pub mod numbers;
+pub mod rare;
 pub mod recorded;
 
 pub use lane::{Arch, Fused, Lane, Mask, Plain, Word};

@@ -87,7 +87,7 @@ fn lgamma_near_one(t: f64) -> f64 {
 }
 
 /// The Riemann zeta function at integers above 1, by direct sum and Euler-Maclaurin tail.
-fn zeta(k: i32) -> f64 {
+pub(crate) fn zeta(k: i32) -> f64 {
     const CUT: i32 = 40;
     let s = f64::from(k);
     let n = f64::from(CUT);

@@ -34,6 +34,12 @@ pub enum Command {
     Predict(Predict),
     /// Integrate a weight over what a formula allows: weighted model integration, exactly or with a bound of the error.
     Wmi(Wmi),
+    /// Lower a module that is on standard input: what this executable starts for the backend `mlir`.
+    #[command(name = "__mlir-worker", hide = true)]
+    MlirWorker {
+        /// Target and bounds.
+        arguments: Vec<String>,
+    },
 }
 
 /// Options of every command that compiles.
@@ -52,7 +58,7 @@ pub struct Compile {
     /// The width of reals.
     #[arg(long, value_parser = ["f32", "f64"])]
     pub precision: Option<String>,
-    /// The code generator: cranelift or reference.
+    /// The code generator: cranelift, reference, or mlir in a build with the feature `mlir`.
     #[arg(long, default_value = bnnc_driver::backends::DEFAULT)]
     pub backend: String,
     /// Only these infers, and those that they need.
@@ -117,7 +123,7 @@ pub struct Check {
 /// `bnnc emit`.
 #[derive(Args, Debug)]
 pub struct Emit {
-    /// tokens, ast, hir, graph, density, loops, clif or dot.
+    /// tokens, ast, hir, graph, density, loops, clif, mlir or dot.
     pub stage: String,
     /// The program.
     pub file: PathBuf,
@@ -227,7 +233,17 @@ pub fn with_default_command(arguments: impl Iterator<Item = OsString>) -> Vec<Os
     let mut arguments: Vec<OsString> = arguments.collect();
     let first = arguments.get(1).map(|word| word.to_string_lossy().into_owned());
     let commands = [
-        "run", "check", "emit", "fmt", "explain", "explore", "repl", "predict", "wmi", "help",
+        "run",
+        "check",
+        "emit",
+        "fmt",
+        "explain",
+        "explore",
+        "repl",
+        "predict",
+        "wmi",
+        "help",
+        "__mlir-worker",
     ];
     if let Some(first) = first {
         let names_file = first.ends_with(".bnn") || std::path::Path::new(&first).is_file();

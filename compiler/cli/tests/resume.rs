@@ -469,6 +469,19 @@ fn only_the_same_run_is_continued() {
     assert_eq!(damaged.status, 3);
     assert!(damaged.stderr.contains("E0510"), "{}", damaged.stderr);
     assert_eq!(only("--out", &[]).status, 0, "a new run does not care");
+    let checkpoint = out.join("checkpoint");
+    fs::copy(
+        checkpoint.join("turning-0-0.draws"),
+        checkpoint.join("turning-0-1.draws"),
+    )
+    .unwrap();
+    let swapped = only("--resume", &[]);
+    assert_eq!(swapped.status, 3);
+    assert!(
+        swapped.stderr.contains("E0510") && swapped.stderr.contains("the draws of another chain"),
+        "{}",
+        swapped.stderr
+    );
 }
 
 #[test]

@@ -1,14 +1,17 @@
 //! The list of backends.
 
 use bnnc_backend_cranelift::Cranelift;
+use bnnc_backend_mlir::Mlir;
 use bnnc_loops::backend::Backend;
 use bnnc_loops::reference::Reference;
 
 /// What generates code where nothing is said.
 pub const DEFAULT: &str = "cranelift";
 
-/// Every backend of this build, the default first.
-pub static ALL: &[&(dyn Backend + Sync)] = &[&Cranelift, &Reference];
+/// Every backend, the default first. `mlir` says so where this build has no worker for it.
+pub static ALL: &[&(dyn Backend + Sync)] = &[&Cranelift, &Reference, &MLIR];
+
+static MLIR: Mlir = Mlir::new();
 
 /// The backend with this name.
 pub fn lookup(name: &str) -> Option<&'static (dyn Backend + Sync)> {

@@ -21,7 +21,7 @@ pub fn syntactic(program: &Program, stage: Stage) -> Option<String> {
             Err(_) => format!("{:#?}\n", program.ast),
         }),
         Stage::Hir => Some(bnnc_hir::print::print(&program.module, Some(program.source.id))),
-        Stage::Graph | Stage::Density | Stage::Loops | Stage::Clif | Stage::Dot => None,
+        Stage::Graph | Stage::Density | Stage::Loops | Stage::Clif | Stage::Mlir | Stage::Dot => None,
     }
 }
 
@@ -95,6 +95,9 @@ pub fn emit(
     let loops = loops(&mut compilation, elaborated, &densities, backend)?;
     if stage == Stage::Loops {
         return Ok(loops.to_string());
+    }
+    if stage == Stage::Mlir {
+        return Ok(bnnc_backend_mlir::module(&loops, bnnc_backend_mlir::PREFIX).text);
     }
     let options = backend::Options {
         symbols: options.symbols.clone(),

@@ -27,10 +27,10 @@ pub struct Options {
     pub trace: bool,
     /// The runtime's array primitives.
     pub symbols: Vec<Address>,
-    /// What puts compiled code on a device, if it is to run on one.
-    pub attach: Option<Attach>,
     /// Code as objects of this format, instead of in memory of this process.
     pub objects: Option<ObjectFormat>,
+    /// What puts compiled code on a device, if it is to run on one.
+    pub attach: Option<Attach>,
 }
 
 impl Default for Options {
@@ -45,8 +45,8 @@ impl Default for Options {
             without: Vec::new(),
             trace: false,
             symbols: Vec::new(),
-            attach: None,
             objects: None,
+            attach: None,
         }
     }
 }

@@ -17,13 +17,15 @@ pub enum Stage {
     Loops,
     /// Cranelift's text of it.
     Clif,
+    /// MLIR of it.
+    Mlir,
     /// The graph for graphviz.
     Dot,
 }
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Stage; 8] = [
+    pub const ALL: [Stage; 9] = [
         Stage::Tokens,
         Stage::Ast,
         Stage::Hir,
@@ -31,6 +33,7 @@ impl Stage {
         Stage::Density,
         Stage::Loops,
         Stage::Clif,
+        Stage::Mlir,
         Stage::Dot,
     ];
 
@@ -44,6 +47,7 @@ impl Stage {
             Stage::Density => "density",
             Stage::Loops => "loops",
             Stage::Clif => "clif",
+            Stage::Mlir => "mlir",
             Stage::Dot => "dot",
         }
     }

@@ -3,3 +3,4 @@
 pub mod collapse;
 pub mod motion;
 pub mod staging;
+pub mod sweep;

@@ -237,6 +237,30 @@ pub enum Steps {
     },
 }
 
+impl Steps {
+    /// Iterations of a cycle in a run of so many, warm-up included: all of them where there are no cycles.
+    pub fn cycle(self, iterations: usize) -> usize {
+        let cycles = match self {
+            Steps::Constant | Steps::Polynomial { .. } => 1,
+            Steps::Cyclical { cycles, .. } => cycles.max(1),
+        };
+        iterations.div_ceil(cycles).max(1)
+    }
+
+    /// Whether an iteration, counted from 0, only looks for a mode; `cycle` is that of the run.
+    pub fn explores(self, iteration: u64, cycle: u64) -> bool {
+        match self {
+            Steps::Constant | Steps::Polynomial { .. } => false,
+            Steps::Cyclical { exploration, .. } => part(iteration, cycle) < exploration,
+        }
+    }
+}
+
+/// How much of its cycle is over when an iteration begins.
+fn part(iteration: u64, cycle: u64) -> f64 {
+    (iteration % cycle) as f64 / cycle as f64
+}
+
 /// Options of the penalty method.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Penalty {

@@ -104,6 +104,18 @@ impl Fingerprint {
         self.draws.insert(infer.to_owned(), draws);
     }
 
+    /// The checksum of all that has to stay the same: what may grow is not in it.
+    pub fn checksum(&self) -> Checksum {
+        let mut checksum = Checksum::default();
+        for (name, value) in self.facts.iter().chain(&self.contents) {
+            for text in [name, value] {
+                checksum.add(&(text.len() as u64).to_le_bytes());
+                checksum.add(text.as_bytes());
+            }
+        }
+        checksum
+    }
+
     /// What keeps a run with the fingerprint `self` from being continued by one with the fingerprint `now`, a line each.
     pub fn differences(&self, now: &Fingerprint) -> Vec<String> {
         let facts = changes(&self.facts, &now.facts)

@@ -131,7 +131,10 @@ fn addresses_of<T: Real>(precision: Precision) -> Vec<Address> {
 pub fn options() -> Options {
     let mut symbols = addresses_of::<f32>(Precision::F32);
     symbols.extend(addresses_of::<f64>(Precision::F64));
-    Options { symbols, ..Options::default() }
+    Options {
+        symbols,
+        ..Options::default()
+    }
 }
 
 /// The only launch of a program.

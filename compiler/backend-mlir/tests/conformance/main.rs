@@ -1,6 +1,7 @@
 //! Code of MLIR against the reference interpreter: the tests of the other backend, with functions inlined.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+mod faults;
 #[path = "../../../backend-cranelift/tests/conformance/harness.rs"]
 mod harness;
 #[path = "../../../loops/tests/random/mod.rs"]

@@ -9,12 +9,14 @@ mod values;
 pub use values::{Bits32, Bits64, Truth, Value};
 
 use super::format::{Double, Single};
-use super::functions;
+use super::functions::{self, Cos, Elementwise, Sin};
 use super::lane::{Arch, Fused, Lane, Plain, Word};
 use super::noise::{self, Law};
+use super::rare;
 use crate::dtype::Precision;
 use crate::scalar::Scalar;
 use std::cell::RefCell;
+use values::Real;
 
 /// What a recorded value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,24 +169,53 @@ impl Recorder {
     }
 }
 
-/// An elementwise function of one operand, on processors with or without fused multiply-add; `None` for scalar operations that
-/// are not approximated.
+/// A function of one operand, everywhere on its domain, on processors with or without fused multiply-add; `None` for scalar
+/// operations that are not approximated. The functions of [`rare`] take exact products from fused multiply-adds on all.
 pub fn unary(scalar: Scalar, precision: Precision, fused: bool) -> Option<Recording> {
     let recorder = Recorder::default();
     let result = match (precision, fused) {
-        (Precision::F32, true) => apply::<Fused, Single>(&recorder, scalar),
-        (Precision::F32, false) => apply::<Plain, Single>(&recorder, scalar),
-        (Precision::F64, true) => apply::<Fused, Double>(&recorder, scalar),
-        (Precision::F64, false) => apply::<Plain, Double>(&recorder, scalar),
+        (Precision::F32, true) => one::<Fused, Single>(&recorder, scalar),
+        (Precision::F32, false) => one::<Plain, Single>(&recorder, scalar),
+        (Precision::F64, true) => one::<Fused, Double>(&recorder, scalar),
+        (Precision::F64, false) => one::<Plain, Double>(&recorder, scalar),
     }?;
     Some(recorder.finish(vec![Kind::real(precision)], result))
 }
 
-fn apply<A: Arch, F: values::Real>(recorder: &Recorder, scalar: Scalar) -> Option<Operand> {
-    functions::table::<A, Value<'_, F>>()
-        .into_iter()
-        .find(|(known, _)| *known == scalar)
-        .map(|(_, function)| function(recorder.input(0)).operand())
+fn one<'r, A: Arch, F: Real>(recorder: &'r Recorder, scalar: Scalar) -> Option<Operand> {
+    let x: Value<'r, F> = recorder.input(0);
+    let wide = |function: fn(Value<'r, Double>) -> Value<'r, Double>| F::narrow(function(F::widen(x)));
+    let value = match scalar {
+        Scalar::Cos => wide(|x| rare::turn(x).0).when(Cos::is_beyond::<A, _>(x), Cos::apply::<A, _>(x)),
+        Scalar::Sin => wide(|x| rare::turn(x).1).when(Sin::is_beyond::<A, _>(x), Sin::apply::<A, _>(x)),
+        Scalar::Digamma => wide(rare::digamma),
+        Scalar::Lgamma => wide(rare::lgamma),
+        Scalar::Trigamma => wide(rare::trigamma),
+        _ => {
+            let table = functions::table::<A, Value<'_, F>>();
+            let (_, function) = table.into_iter().find(|(known, _)| *known == scalar)?;
+            function(x)
+        }
+    };
+    Some(value.operand())
+}
+
+/// A function of two operands, like [`unary`].
+pub fn binary(scalar: Scalar, precision: Precision) -> Option<Recording> {
+    if scalar != Scalar::Pow {
+        return None;
+    }
+    let recorder = Recorder::default();
+    let result = match precision {
+        Precision::F32 => power::<Single>(&recorder),
+        Precision::F64 => power::<Double>(&recorder),
+    };
+    Some(recorder.finish(vec![Kind::real(precision); 2], result))
+}
+
+fn power<F: Real>(recorder: &Recorder) -> Operand {
+    let input = |at| F::widen(recorder.input::<F>(at));
+    F::narrow(rare::pow(input(0), input(1))).operand()
 }
 
 /// Uniform noise on (0, 1). Inputs of 32 bits: the lower and the upper word of the key, the element's number by 4, draw, example,
@@ -209,7 +240,7 @@ fn stream<N: Law>(precision: Precision, fused: bool) -> Recording {
     recorder.finish(vec![Kind::Bits32; 7], result)
 }
 
-fn element<N: Law, A: Arch, F: values::Real>(recorder: &Recorder) -> Operand {
+fn element<N: Law, A: Arch, F: Real>(recorder: &Recorder) -> Operand {
     let word = |at| recorder.input::<Bits32>(at);
     let words = noise::philox([word(2), word(3), word(4), word(5)], [word(0), word(1)]);
     let late = word(6).has(1);

@@ -5,6 +5,7 @@ mod emit;
 mod explain;
 mod explore;
 mod fmt;
+mod mlir_worker;
 mod predict;
 mod repl;
 mod run;
@@ -24,5 +25,6 @@ pub fn run(command: Command) -> u8 {
         Command::Repl(arguments) => repl::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Wmi(arguments) => wmi::run(&arguments),
+        Command::MlirWorker { arguments } => mlir_worker::run(&arguments),
     }
 }

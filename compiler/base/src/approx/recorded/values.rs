@@ -29,6 +29,15 @@ pub trait Integer: Kinded {}
 pub trait Real: Kinded + Format {
     /// Integers of the same width.
     type Bits: Integer;
+
+    /// The same number in 64 bits.
+    fn widen(value: Value<'_, Self>) -> Value<'_, Double>
+    where
+        Self: Sized;
+    /// The nearest number.
+    fn narrow(value: Value<'_, Double>) -> Value<'_, Self>
+    where
+        Self: Sized;
 }
 
 macro_rules! kinds {
@@ -46,10 +55,26 @@ impl Integer for Bits64 {}
 
 impl Real for Single {
     type Bits = Bits32;
+
+    fn widen(value: Value<'_, Single>) -> Value<'_, Double> {
+        value.one(Op::Widen)
+    }
+
+    fn narrow(value: Value<'_, Double>) -> Value<'_, Single> {
+        value.one(Op::Narrow)
+    }
 }
 
 impl Real for Double {
     type Bits = Bits64;
+
+    fn widen(value: Value<'_, Double>) -> Value<'_, Double> {
+        value
+    }
+
+    fn narrow(value: Value<'_, Double>) -> Value<'_, Double> {
+        value
+    }
 }
 
 /// A value of kind `K`.
@@ -116,6 +141,16 @@ impl<'r, K: Kinded> Value<'r, K> {
     fn three<L: Kinded, R: Kinded>(self, op: Op, second: Value<'r, L>, third: Value<'r, L>) -> Value<'r, R> {
         let recorders = [second.recorder, third.recorder];
         self.record(op, &[second.operand, third.operand], &recorders)
+    }
+}
+
+impl<'r> Value<'r, Truth> {
+    fn select<K: Kinded>(self, one: Value<'r, K>, other: Value<'r, K>) -> Value<'r, K> {
+        match self.operand {
+            Operand::Known(_, 0) => other,
+            Operand::Known(..) => one,
+            Operand::Input(_) | Operand::Step(_) => self.three(Op::Select, one, other),
+        }
     }
 }
 
@@ -208,7 +243,7 @@ impl<'r, K: Integer> Word for Value<'r, K> {
     }
 
     fn when(self, condition: Value<'r, Truth>, other: Self) -> Self {
-        condition.three(Op::Select, self, other)
+        condition.select(self, other)
     }
 }
 
@@ -268,7 +303,7 @@ impl<'r, F: Real> Lane for Value<'r, F> {
     }
 
     fn when(self, condition: Self::Mask, other: Self) -> Self {
-        condition.three(Op::Select, self, other)
+        condition.select(self, other)
     }
 
     fn bits(self) -> Self::Bits {

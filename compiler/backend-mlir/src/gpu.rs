@@ -1,0 +1,115 @@
+//! Programs for graphics processors: kernels and primitives as the text of one `gpu.module`, and how they are launched.
+//!
+//! `mapping` shares the points of a kernel among threads, `kernel` writes its parts as functions, `primitives` those that plans
+//! call. Functions are of the LLVM dialect from the beginning, with the few intrinsics that tell a thread where it is, and
+//! elementary functions are inlined from their recordings: nothing is left that a library would have to provide.
+
+pub mod chip;
+mod kernel;
+mod mapping;
+mod primitives;
+
+use crate::backend::Mlir;
+use crate::call::Needs;
+use crate::protocol::Target;
+use crate::text::Text;
+use bnnc_abi::device::{self, Image, Work};
+use bnnc_abi::symbols::NoiseKind;
+use bnnc_base::fault::Fault;
+use bnnc_base::scalar::Scalar;
+use bnnc_loops::ir::{InstOp, Program};
+use chip::Chip;
+use kernel::Function;
+
+/// The text of a module for this processor, and what is launched; there is no image yet.
+///
+/// # Errors
+/// [`Fault::Limit`] where the program needs what is not made for graphics processors.
+pub fn module(program: &Program, chip: Chip) -> Result<(String, device::Program), Fault> {
+    check(program)?;
+    let mut text = Text::default();
+    let mut needs = Needs::default();
+    text.open("module attributes {gpu.container_module} {");
+    text.open(format_args!(
+        "gpu.module @kernels [#nvvm.target<chip = \"{}\", features = \"{}\", O = 3>] {{",
+        chip.name, chip.features
+    ));
+    let mut kernels = Vec::new();
+    for (number, kernel) in program.kernels.iter().enumerate() {
+        text.line(format_args!("// kernel {number} {:?}", kernel.name));
+        let shared = mapping::shared(&program.plan, number as u32);
+        let parts = mapping::parts(kernel, &shared);
+        let several = parts.len() > 1;
+        let part = |(at, part)| {
+            let symbol = match several {
+                true => format!("kernel_{number}_{at}"),
+                false => format!("kernel_{number}"),
+            };
+            let function = Function {
+                kernel,
+                part,
+                precision: program.plan.precision,
+                distinct: shared.is_empty(),
+            };
+            function.emit((&mut text, &mut needs), symbol)
+        };
+        let entries: Vec<_> = parts.iter().enumerate().flat_map(part).collect();
+        kernels.push(Work {
+            entries,
+            scratch: device::Count::Fixed(0),
+        });
+    }
+    let routines = primitives::emit(&program.plan, &mut text);
+    kernel::fills(&kernels, program.plan.precision, &mut text);
+    for function in &needs.approximations {
+        function.define(&mut text, program.plan.precision, true);
+    }
+    text.close("}");
+    text.close("}");
+    let launched = device::Program {
+        images: Vec::new(),
+        kernels,
+        routines: routines?,
+    };
+    Ok((text.finish(), launched))
+}
+
+/// A program for this processor and later ones, through a worker.
+///
+/// # Errors
+/// As [`module`], and those of the worker.
+pub fn compile(mlir: &Mlir, program: &Program, chip: Chip) -> Result<device::Program, Fault> {
+    let (text, mut launched) = module(program, chip)?;
+    let assembly = mlir.worker()?.lower(&text, Target::Ptx)?;
+    let ptx = String::from_utf8(assembly)
+        .map_err(|_| Fault::Bug("the assembly of a graphics processor is no text".to_owned()))?;
+    launched.images.push(Image {
+        capability: chip.capability,
+        exact: false,
+        ptx: ptx.into(),
+    });
+    launched.verify(&program.plan)?;
+    Ok(launched)
+}
+
+/// Loops with an end that only data decides are not made for graphics processors.
+fn check(program: &Program) -> Result<(), Fault> {
+    for kernel in &program.kernels {
+        for inst in kernel.body.iter() {
+            let what = match &inst.op {
+                InstOp::Apply(Scalar::GammaGradient, _) => "the derivative of gamma variates",
+                InstOp::Noise {
+                    kind: NoiseKind::Gamma,
+                    ..
+                } => "gamma variates",
+                InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => continue,
+                InstOp::Apply(..) | InstOp::Noise { .. } => continue,
+            };
+            return Err(Fault::Limit(format!(
+                "kernel `{}` needs {what}, which are not made for graphics processors",
+                kernel.name
+            )));
+        }
+    }
+    Ok(())
+}

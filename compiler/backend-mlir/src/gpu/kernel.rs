@@ -1,0 +1,435 @@
+//! A part of a kernel as a function of the device.
+
+use super::mapping::{self, Part, THREADS, Team};
+use crate::call::Needs;
+use crate::func::{Emitter, Source, times};
+use crate::scalar;
+use crate::schedule::Schedule;
+use crate::text::{Text, Type, Value, commas};
+use bnnc_abi::device::{Count, Entry, Parameter, Work};
+use bnnc_abi::plan::{Combine, Storage};
+use bnnc_base::arena::Id;
+use bnnc_base::dtype::Precision;
+use bnnc_loops::analysis::motion::sizes;
+use bnnc_loops::ir::{Kernel, Size};
+use std::collections::BTreeSet;
+
+/// Bytes of shared memory in which a block combines one number of each thread.
+const SHARED: u32 = 8 * THREADS as u32;
+
+/// What a function is made from.
+pub(super) struct Function<'a> {
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// Which of its outputs, and who computes them.
+    pub part: &'a Part,
+    /// The width of reals.
+    pub precision: Precision,
+    /// Whether the kernel's slots are different buffers in every launch.
+    pub distinct: bool,
+}
+
+impl Function<'_> {
+    /// Writes the function, and says what is launched: entries that fill what is reduced in memory, then it.
+    pub fn emit(&self, (text, needs): (&mut Text, &mut Needs), symbol: String) -> Vec<Entry> {
+        let schedule = Schedule::without_loops(self.kernel);
+        let source = Source {
+            kernel: self.kernel,
+            factor: 1,
+            divided: 0,
+            schedule: &schedule,
+            precision: self.precision,
+            distinct: false,
+            device: true,
+        };
+        let ints = self.ints();
+        let team = self.part.team;
+        if team == Team::Block {
+            text.line(format_args!(
+                "llvm.mlir.global internal @shared_{symbol}() {{addr_space = 3 : i32, alignment = 16 : i64}} : !llvm.array<{SHARED} x i8>"
+            ));
+        }
+        text.restart();
+        let bases: Vec<Value> = self
+            .kernel
+            .slots
+            .iter()
+            .map(|_| text.fresh(Type::Pointer))
+            .collect();
+        let numbers: Vec<Value> = ints.iter().map(|_| text.fresh(Type::Long)).collect();
+        let addresses = bases.iter().enumerate();
+        let addresses = addresses.map(|(slot, base)| format!("{base}: !llvm.ptr{}", self.promises(slot)));
+        let parameters: Vec<String> = addresses
+            .chain(numbers.iter().map(|number| format!("{number}: i64")))
+            .collect();
+        begin(text, &symbol, &parameters, THREADS);
+        let mut slots = vec![None; ints.last().map_or(0, |last| *last as usize + 1)];
+        ints.iter()
+            .zip(&numbers)
+            .for_each(|(slot, number)| slots[*slot as usize] = Some(*number));
+        let mut emitter = Emitter::on_device(&source, (text, needs), bases, slots);
+        match team {
+            Team::Thread | Team::Alone => self.by_threads(&mut emitter),
+            Team::Block => self.by_blocks(&mut emitter, &symbol),
+        }
+        end(text);
+        self.launch(symbol, &ints)
+    }
+
+    fn launch(&self, name: String, ints: &[u32]) -> Vec<Entry> {
+        let team = self.part.team;
+        let buffers = (0..self.kernel.slots.len() as u32).map(Parameter::Buffer);
+        let kept = self.axes(true).into_iter().map(|axis| self.kernel.dims[axis]);
+        let counts = kept.map(|dim| match dim {
+            Size::Fixed(size) => Count::Fixed(size),
+            Size::Slot(slot) => Count::Int(slot),
+        });
+        let points = Count::Product(counts.collect());
+        let own = entry(
+            (name, if team == Team::Block { SHARED } else { 0 }),
+            match team {
+                Team::Block => points,
+                Team::Thread | Team::Alone => over_threads(points),
+            },
+            buffers
+                .chain(ints.iter().map(|slot| Parameter::Int(*slot)))
+                .collect(),
+        );
+        self.fills().into_iter().chain([own]).collect()
+    }
+
+    /// What fills the outputs whose reductions are combined in memory.
+    fn fills(&self) -> Vec<Entry> {
+        let outputs = self.part.outputs.iter().filter(|at| !self.in_register(**at));
+        let outputs = outputs.map(|at| &self.kernel.outputs[*at]);
+        outputs
+            .filter_map(|output| {
+                let (slot, combine) = (output.access.slot, output.combine?);
+                let storage = self.kernel.slots[slot as usize];
+                Some(entry(
+                    (fill_symbol(storage, combine), 0),
+                    over_threads(Count::Elements(slot)),
+                    vec![Parameter::Buffer(slot), Parameter::Elements(slot)],
+                ))
+            })
+            .collect()
+    }
+
+    /// The integer slots that the kernel mentions, in order.
+    fn ints(&self) -> Vec<u32> {
+        let slots = sizes(self.kernel).into_iter().filter_map(|size| match size {
+            Size::Slot(slot) => Some(slot),
+            Size::Fixed(_) => None,
+        });
+        slots.collect::<BTreeSet<u32>>().into_iter().collect()
+    }
+
+    /// What LLVM may believe of the memory of a slot.
+    fn promises(&self, slot: usize) -> &'static str {
+        let written = self
+            .kernel
+            .outputs
+            .iter()
+            .any(|output| output.access.slot as usize == slot);
+        match (self.distinct, written) {
+            (true, false) => " {llvm.noalias, llvm.readonly}",
+            (true, true) => " {llvm.noalias}",
+            (false, _) => "",
+        }
+    }
+
+    /// The axes that are, or are not, kept; those of length 1 are at 0.
+    fn axes(&self, kept: bool) -> Vec<usize> {
+        let dims = self.kernel.dims.iter().enumerate();
+        dims.filter(|(axis, dim)| **dim != Size::Fixed(1) && self.part.kept[*axis] == kept)
+            .map(|(axis, _)| axis)
+            .collect()
+    }
+
+    /// A thread for each kept point.
+    fn by_threads(&self, emitter: &mut Emitter<'_>) {
+        let (thread, block) = place(emitter.text);
+        let threads = emitter.text.long(THREADS);
+        let first = times(emitter.text, block, threads);
+        let flat = crate::func::plus(emitter.text, first, thread);
+        let kept = self.axes(true);
+        let total = self.total(emitter, &kept);
+        let inside = emitter.text.compare("slt", flat, total);
+        emitter.text.open(format_args!("scf.if {inside} {{"));
+        self.go_to(emitter, flat, &kept);
+        let walk = Walk::of(self);
+        walk.begin(emitter);
+        walk.through(emitter, &self.axes(false));
+        walk.end(emitter);
+        emitter.text.close("}");
+    }
+
+    /// A block for each kept point.
+    fn by_blocks(&self, emitter: &mut Emitter<'_>, symbol: &str) {
+        let (thread, block) = place(emitter.text);
+        self.go_to(emitter, block, &self.axes(true));
+        let reduced = self.axes(false);
+        let total = self.total(emitter, &reduced);
+        let walk = Walk::of(self);
+        walk.begin(emitter);
+        walk.compute(emitter, &reduced);
+        emitter.count((thread, total, THREADS), &mut |emitter, flat| {
+            self.go_to(emitter, flat, &reduced);
+            walk.through(emitter, &[]);
+        });
+        let shared = emitter.text.value(
+            Type::Pointer,
+            format_args!("llvm.mlir.addressof @shared_{symbol} : !llvm.ptr<3>"),
+        );
+        let shared = emitter.text.value(
+            Type::Pointer,
+            format_args!("llvm.addrspacecast {shared} : !llvm.ptr<3> to !llvm.ptr"),
+        );
+        for at in &self.part.outputs {
+            walk.gather(emitter, *at, (shared, thread));
+        }
+    }
+
+    /// The number of points along some axes.
+    fn total(&self, emitter: &mut Emitter<'_>, axes: &[usize]) -> Value {
+        let mut total = emitter.text.long(1);
+        for axis in axes {
+            let size = emitter.size(self.kernel.dims[*axis]);
+            total = times(emitter.text, total, size);
+        }
+        total
+    }
+
+    /// The indices along some axes of the point with this number.
+    fn go_to(&self, emitter: &mut Emitter<'_>, flat: Value, axes: &[usize]) {
+        let fixed = axes.iter().map(|axis| match self.kernel.dims[*axis] {
+            Size::Fixed(size) => Some(size),
+            Size::Slot(_) => None,
+        });
+        // Division of 32 bits takes a fraction of the time.
+        let short = fixed
+            .product::<Option<i64>>()
+            .is_some_and(|total| total <= i64::from(i32::MAX));
+        let mut rest = match short {
+            true => emitter.text.convert("arith.trunci", flat, Type::Int),
+            false => flat,
+        };
+        for (at, axis) in axes.iter().enumerate().rev() {
+            let mut index = rest;
+            if at > 0 {
+                let size = match (short, self.kernel.dims[*axis]) {
+                    (true, Size::Fixed(size)) => emitter.text.literal(Type::Int, size as f64),
+                    (_, size) => emitter.size(size),
+                };
+                index = emitter.text.alike("arith.remui", &[rest, size]);
+                rest = emitter.text.alike("arith.divui", &[rest, size]);
+            }
+            emitter.indices[*axis] = match short {
+                true => emitter.text.convert("arith.extui", index, Type::Long),
+                false => index,
+            };
+        }
+    }
+
+    /// Whether a reduction is carried in a register to its end.
+    fn in_register(&self, output: usize) -> bool {
+        let described = &self.kernel.outputs[output];
+        let reduces = described.combine.is_some() && described.access.dynamic.is_empty();
+        reduces && self.part.team != Team::Alone
+    }
+}
+
+/// The way of a thread through the points that are its own.
+struct Walk<'a> {
+    function: &'a Function<'a>,
+    needed: Vec<bool>,
+    varies: Vec<Vec<bool>>,
+}
+
+impl<'a> Walk<'a> {
+    fn of(function: &'a Function<'a>) -> Walk<'a> {
+        Walk {
+            function,
+            needed: mapping::needed(function.kernel, &function.part.outputs),
+            varies: mapping::varies(function.kernel),
+        }
+    }
+
+    /// What reductions start from.
+    fn begin(&self, emitter: &mut Emitter<'_>) {
+        for at in &self.function.part.outputs {
+            let output = &self.function.kernel.outputs[*at];
+            if let Some(combine) = output.combine
+                && self.function.in_register(*at)
+            {
+                let ty = self.stored(*at);
+                emitter.held[*at] = Some(scalar::identity(emitter.text, combine, ty));
+            }
+        }
+    }
+
+    /// Everything that does not vary along these axes.
+    fn compute(&self, emitter: &mut Emitter<'_>, open: &[usize]) {
+        for id in self.function.kernel.body.ids() {
+            let here = self.needed[id.index()] && emitter.values[id.index()].is_none();
+            if here && !open.iter().any(|axis| self.varies[id.index()][*axis]) {
+                let value = emitter.compute(id, None);
+                emitter.values[id.index()] = Some(value);
+            }
+        }
+    }
+
+    /// The loops over these axes, and what is done at each point.
+    fn through(&self, emitter: &mut Emitter<'_>, axes: &[usize]) {
+        self.compute(emitter, axes);
+        let Some((axis, inner)) = axes.split_first() else {
+            return self
+                .function
+                .part
+                .outputs
+                .iter()
+                .for_each(|at| emitter.output(*at, None));
+        };
+        let zero = emitter.text.long(0);
+        let size = emitter.size(self.function.kernel.dims[*axis]);
+        emitter.count((zero, size, 1), &mut |emitter, index| {
+            emitter.indices[*axis] = index;
+            self.through(emitter, inner);
+        });
+    }
+
+    /// What reductions have come to goes to memory.
+    fn end(&self, emitter: &mut Emitter<'_>) {
+        for at in &self.function.part.outputs {
+            if let Some(held) = emitter.held[*at].take() {
+                emitter.write(&self.function.kernel.outputs[*at].access, held, None);
+            }
+        }
+    }
+
+    /// What the threads of a block have come to is combined by halves, and the first writes it.
+    fn gather(&self, emitter: &mut Emitter<'_>, at: usize, (shared, thread): (Value, Value)) {
+        let output = &self.function.kernel.outputs[at];
+        let (Some(combine), Some(held)) = (output.combine, emitter.held[at].take()) else {
+            unreachable!("blocks have reductions in registers")
+        };
+        let ty = self.stored(at);
+        let own = emitter.text.element(shared, thread, ty);
+        emitter.text.store(held, own, "");
+        emitter.text.line("nvvm.barrier0");
+        let mut half = THREADS / 2;
+        while half > 0 {
+            let limit = emitter.text.long(half);
+            let first = emitter.text.compare("slt", thread, limit);
+            emitter.text.open(format_args!("scf.if {first} {{"));
+            let other = crate::func::plus(emitter.text, thread, limit);
+            let other = emitter.text.element(shared, other, ty);
+            let (mine, theirs) = (emitter.text.load(ty, own, ""), emitter.text.load(ty, other, ""));
+            let both = scalar::combine(emitter.text, combine, mine, theirs);
+            emitter.text.store(both, own, "");
+            emitter.text.close("}");
+            emitter.text.line("nvvm.barrier0");
+            half /= 2;
+        }
+        let zero = emitter.text.long(0);
+        let first = emitter.text.compare("eq", thread, zero);
+        emitter.text.open(format_args!("scf.if {first} {{"));
+        let result = emitter.text.load(ty, own, "");
+        emitter.write(&output.access, result, None);
+        emitter.text.close("}");
+    }
+
+    fn stored(&self, output: usize) -> Type {
+        let slot = self.function.kernel.outputs[output].access.slot as usize;
+        stored(self.function.kernel.slots[slot], self.function.precision)
+    }
+}
+
+fn stored(storage: Storage, precision: Precision) -> Type {
+    match storage {
+        Storage::Real => Type::Real(precision),
+        Storage::Int => Type::Int,
+    }
+}
+
+/// An entry with a grid along one axis, of blocks of [`THREADS`] threads.
+pub(super) fn entry((name, shared): (String, u32), blocks: Count, parameters: Vec<Parameter>) -> Entry {
+    Entry {
+        name,
+        grid: [blocks, Count::Fixed(1), Count::Fixed(1)],
+        block: [THREADS as u32, 1, 1],
+        static_shared: shared,
+        dynamic_shared: Count::Fixed(0),
+        parameters,
+    }
+}
+
+/// The blocks that have a thread for each of so many.
+pub(super) fn over_threads(count: Count) -> Count {
+    Count::Quotient(Box::new(count), THREADS)
+}
+
+/// Begins an entry.
+pub(super) fn begin(text: &mut Text, symbol: &str, parameters: &[String], threads: i64) {
+    text.open(format_args!(
+        "llvm.func @{symbol}({}) attributes {{nvvm.kernel, nvvm.maxntid = array<i32: {threads}>, passthrough = [\"nounwind\", \"no-builtins\"]}} {{",
+        commas(parameters)
+    ));
+}
+
+/// Ends an entry.
+pub(super) fn end(text: &mut Text) {
+    text.line("llvm.return");
+    text.close("}");
+}
+
+/// The number of this thread in its block, and of the block.
+pub(super) fn place(text: &mut Text) -> (Value, Value) {
+    let [thread, block] = ["tid", "ctaid"].map(|register| {
+        let short = text.value(Type::Int, format_args!("nvvm.read.ptx.sreg.{register}.x : i32"));
+        text.convert("arith.extui", short, Type::Long)
+    });
+    (thread, block)
+}
+
+fn fill_symbol(storage: Storage, combine: Combine) -> String {
+    let storage = match storage {
+        Storage::Real => "reals",
+        Storage::Int => "ints",
+    };
+    format!("fill_{storage}_{}", combine.name())
+}
+
+/// The functions that fill buffers for these kernels.
+pub(super) fn fills(kernels: &[Work], precision: Precision, text: &mut Text) {
+    let entries = kernels.iter().flat_map(|work| &work.entries);
+    let wanted: BTreeSet<&str> = entries.map(|entry| entry.name.as_str()).collect();
+    for storage in [Storage::Real, Storage::Int] {
+        for combine in [Combine::Sum, Combine::Max] {
+            let symbol = fill_symbol(storage, combine);
+            if !wanted.contains(symbol.as_str()) {
+                continue;
+            }
+            text.restart();
+            let (base, count) = (text.fresh(Type::Pointer), text.fresh(Type::Long));
+            begin(
+                text,
+                &symbol,
+                &[format!("{base}: !llvm.ptr"), format!("{count}: i64")],
+                THREADS,
+            );
+            let (thread, block) = place(text);
+            let threads = text.long(THREADS);
+            let first = times(text, block, threads);
+            let at = crate::func::plus(text, first, thread);
+            let inside = text.compare("slt", at, count);
+            text.open(format_args!("scf.if {inside} {{"));
+            let ty = stored(storage, precision);
+            let identity = scalar::identity(text, combine, ty);
+            let address = text.element(base, at, ty);
+            text.store(identity, address, "");
+            text.close("}");
+            end(text);
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! How the points of a kernel's domain are shared among threads: static rules.
+//!
+//! Note \[Parts\]. An output moves along some axes of the domain, which are kept, and stands still along the others, over which
+//! it reduces. Outputs with the same kept axes make one part of the kernel, a function of its own that computes what these outputs
+//! need. A thread has one kept point and goes through the others in order; where few points are kept and many are not, a block has
+//! one, its threads take every 256th of the others, and what they have come to is combined by halves. Either order depends on
+//! the domain alone. Reductions come first, because plain outputs may overwrite in place what reductions read.
+
+use bnnc_abi::plan::{Plan, Step};
+use bnnc_base::arena::Id;
+use bnnc_loops::analysis::staging::operands;
+use bnnc_loops::ir::{Access, InstOp, Kernel, Output, Size};
+
+/// Threads of a block.
+pub const THREADS: i64 = 256;
+/// So many points that stand still are worth a block.
+const MANY: i64 = 128;
+/// So many threads keep the processor busy.
+const BUSY: i64 = 65_536;
+
+/// Who goes through the points that belong to one kept point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Team {
+    /// A thread.
+    Thread,
+    /// A block.
+    Block,
+    /// One thread has all points, because the order matters.
+    Alone,
+}
+
+/// A part of a kernel; see Note \[Parts\].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The outputs, by position.
+    pub outputs: Vec<usize>,
+    /// Per axis: whether it is kept.
+    pub kept: Vec<bool>,
+    /// Who has a kept point.
+    pub team: Team,
+}
+
+/// The parts of a kernel, given which slots share a buffer in some launch.
+pub fn parts(kernel: &Kernel, shared: &[(u32, u32)]) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    let reductions = |reduces: bool| {
+        let of = move |at: &usize| kernel.outputs[*at].combine.is_some() == reduces;
+        (0..kernel.outputs.len()).filter(of)
+    };
+    for at in reductions(true).chain(reductions(false)) {
+        let (output, kept) = (&kernel.outputs[at], kept(kernel, &kernel.outputs[at]));
+        let same = |part: &&mut Part| {
+            part.kept == kept && kernel.outputs[part.outputs[0]].combine.is_some() == output.combine.is_some()
+        };
+        match parts.iter_mut().find(same) {
+            Some(part) => part.outputs.push(at),
+            None => parts.push(Part {
+                outputs: vec![at],
+                kept,
+                team: Team::Thread,
+            }),
+        }
+    }
+    if !is_independent(kernel, &parts, shared) {
+        return vec![Part {
+            outputs: (0..kernel.outputs.len()).collect(),
+            kept: vec![false; kernel.dims.len()],
+            team: Team::Alone,
+        }];
+    }
+    for part in &mut parts {
+        part.team = team(kernel, part);
+    }
+    parts
+}
+
+fn kept(kernel: &Kernel, output: &Output) -> Vec<bool> {
+    let axes = output.access.strides.iter().zip(&kernel.dims);
+    axes.map(|(stride, dim)| *stride != Size::Fixed(0) || *dim == Size::Fixed(1))
+        .collect()
+}
+
+/// The number of points along the axes that are, or are not, kept; `None` where a launch decides.
+fn points(kernel: &Kernel, part: &Part, kept: bool) -> Option<i64> {
+    let axes = kernel.dims.iter().zip(&part.kept).filter(|(_, k)| **k == kept);
+    axes.map(|(dim, _)| match dim {
+        Size::Fixed(size) => Some(*size),
+        Size::Slot(_) => None,
+    })
+    .product()
+}
+
+fn team(kernel: &Kernel, part: &Part) -> Team {
+    let in_registers = part.outputs.iter().all(|at| {
+        let output = &kernel.outputs[*at];
+        output.combine.is_some() && output.access.dynamic.is_empty()
+    });
+    let many = points(kernel, part, false).is_none_or(|points| points >= MANY);
+    let few = points(kernel, part, true).is_none_or(|points| points < BUSY);
+    match in_registers && many && few {
+        true => Team::Block,
+        false => Team::Thread,
+    }
+}
+
+/// Whether the parts may run one after another, and the threads of each in any order.
+fn is_independent(kernel: &Kernel, parts: &[Part], shared: &[(u32, u32)]) -> bool {
+    let same = |a: u32, b: u32| a == b || shared.contains(&(a.min(b), a.max(b)));
+    let moved = |a: &Access, b: &Access| {
+        (a.offset, &a.strides) != (b.offset, &b.strides) || !(a.dynamic.is_empty() && b.dynamic.is_empty())
+    };
+    let loads = |outputs: &[usize]| {
+        let needed = needed(kernel, outputs);
+        let body = kernel.body.ids().filter(move |id| needed[id.index()]);
+        body.filter_map(|id| match &kernel.body[id].op {
+            InstOp::Load(access) => Some(access),
+            InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) | InstOp::Noise { .. } => None,
+        })
+    };
+    for (at, output) in kernel.outputs.iter().enumerate() {
+        let others = kernel.outputs[..at].iter();
+        if others
+            .into_iter()
+            .any(|other| same(other.access.slot, output.access.slot))
+        {
+            return false;
+        }
+    }
+    parts.iter().enumerate().all(|(number, part)| {
+        part.outputs.iter().all(|at| {
+            let output = &kernel.outputs[*at];
+            let own = loads(&part.outputs).all(|load| {
+                !same(load.slot, output.access.slot)
+                    || (output.combine.is_none() && !moved(load, &output.access))
+            });
+            let later = parts[number + 1..]
+                .iter()
+                .all(|later| loads(&later.outputs).all(|load| !same(load.slot, output.access.slot)));
+            own && later
+        })
+    })
+}
+
+/// What some outputs need, per instruction.
+pub fn needed(kernel: &Kernel, outputs: &[usize]) -> Vec<bool> {
+    let mut needed = vec![false; kernel.body.len()];
+    for output in outputs.iter().map(|at| &kernel.outputs[*at]) {
+        needed[output.value.index()] = true;
+        let positions = output.access.dynamic.iter();
+        positions.for_each(|dynamic| needed[dynamic.index.index()] = true);
+    }
+    for id in kernel.body.ids().rev() {
+        if needed[id.index()] {
+            operands(&kernel.body[id])
+                .iter()
+                .for_each(|operand| needed[operand.index()] = true);
+        }
+    }
+    needed
+}
+
+/// Per instruction and axis: whether its value varies along it.
+pub fn varies(kernel: &Kernel) -> Vec<Vec<bool>> {
+    let mut varies: Vec<Vec<bool>> = Vec::with_capacity(kernel.body.len());
+    let moves = |strides: &[Size]| strides.iter().map(|stride| *stride != Size::Fixed(0)).collect();
+    for inst in kernel.body.iter() {
+        let mut own: Vec<bool> = match &inst.op {
+            InstOp::Const(_) | InstOp::Apply(..) => vec![false; kernel.dims.len()],
+            InstOp::Index(axis) => (0..kernel.dims.len())
+                .map(|other| other == *axis as usize)
+                .collect(),
+            InstOp::Load(access) => moves(&access.strides),
+            InstOp::Noise { strides, .. } => moves(strides),
+        };
+        for operand in operands(inst) {
+            let inherited = &varies[operand.index()];
+            own.iter_mut()
+                .zip(inherited)
+                .for_each(|(own, other)| *own |= other);
+        }
+        varies.push(own);
+    }
+    varies
+}
+
+/// The pairs of slots of a kernel that share a buffer in some launch, each in order.
+pub fn shared(plan: &Plan, kernel: u32) -> Vec<(u32, u32)> {
+    let mut pairs = Vec::new();
+    collect(&plan.steps, kernel, &mut pairs);
+    pairs
+}
+
+fn collect(steps: &[Step], kernel: u32, pairs: &mut Vec<(u32, u32)>) {
+    for step in steps {
+        match step {
+            Step::Launch(launch) if launch.kernel == kernel => {
+                for (second, buffer) in launch.buffers.iter().enumerate() {
+                    let firsts = launch.buffers[..second].iter().enumerate();
+                    let firsts = firsts.filter(|(_, other)| *other == buffer);
+                    pairs.extend(firsts.map(|(first, _)| (first as u32, second as u32)));
+                }
+            }
+            Step::Launch(_) | Step::Call(_) => {}
+            Step::Repeat { body, .. } => collect(body, kernel, pairs),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The primitives that plans call, as functions of the device: products in tiles, the rest simple.
+
+mod matmul;
+mod solve;
+
+use crate::text::{Text, Type, Value, commas};
+use bnnc_abi::device::{self, Count, Parameter, Routine, Work};
+use bnnc_abi::plan::{Plan, Step};
+use bnnc_abi::primitive;
+use bnnc_base::dtype::Precision;
+use bnnc_base::fault::Fault;
+use std::collections::BTreeSet;
+
+/// Writes what the calls of a plan need.
+///
+/// # Errors
+/// [`Fault::Limit`] for a primitive that is not made for graphics processors.
+pub(super) fn emit(plan: &Plan, text: &mut Text) -> Result<Vec<Routine>, Fault> {
+    let mut calls = BTreeSet::new();
+    collect(&plan.steps, &mut calls);
+    let precision = plan.precision;
+    let routine = |(primitive, ints): (&'static str, usize)| {
+        let entry = match primitive {
+            "cholesky" => solve::cholesky(text, precision),
+            "cumsum" => solve::cumsum(text, precision),
+            "matmul" => matmul::emit(text, precision, ints),
+            "triangular_solve" => solve::triangular(text, precision),
+            other => {
+                return Err(Fault::Limit(format!(
+                    "`{other}` is not made for graphics processors"
+                )));
+            }
+        };
+        let primitive = primitive::lookup(primitive)
+            .ok_or_else(|| Fault::Bug(format!("`{primitive}` is no primitive")))?;
+        Ok(Routine {
+            primitive,
+            ints,
+            work: Work {
+                entries: vec![entry],
+                scratch: Count::Fixed(0),
+            },
+        })
+    };
+    calls.into_iter().map(routine).collect()
+}
+
+fn collect(steps: &[Step], calls: &mut BTreeSet<(&'static str, usize)>) {
+    for step in steps {
+        match step {
+            Step::Call(call) => {
+                calls.insert((call.primitive.name, call.ints.len()));
+            }
+            Step::Launch(_) => {}
+            Step::Repeat { body, .. } => collect(body, calls),
+        }
+    }
+}
+
+/// A function of some addresses and integers.
+struct Entry {
+    symbol: String,
+    addresses: Vec<Value>,
+    ints: Vec<Value>,
+}
+
+impl Entry {
+    fn begin(text: &mut Text, symbol: String, (addresses, ints): (usize, usize)) -> Entry {
+        text.restart();
+        let addresses: Vec<Value> = (0..addresses).map(|_| text.fresh(Type::Pointer)).collect();
+        let ints: Vec<Value> = (0..ints).map(|_| text.fresh(Type::Long)).collect();
+        let pointers = addresses.iter().map(|address| format!("{address}: !llvm.ptr"));
+        let parameters: Vec<String> = pointers
+            .chain(ints.iter().map(|int| format!("{int}: i64")))
+            .collect();
+        super::kernel::begin(text, &symbol, &parameters, super::mapping::THREADS);
+        Entry {
+            symbol,
+            addresses,
+            ints,
+        }
+    }
+
+    /// The parameters: every buffer, then every integer.
+    fn parameters(&self) -> Vec<Parameter> {
+        let buffers = (0..self.addresses.len() as u32).map(Parameter::Buffer);
+        buffers
+            .chain((0..self.ints.len() as u32).map(Parameter::Int))
+            .collect()
+    }
+
+    fn end(self, text: &mut Text, shared: u32, blocks: Count) -> device::Entry {
+        super::kernel::end(text);
+        let parameters = self.parameters();
+        super::kernel::entry((self.symbol, shared), blocks, parameters)
+    }
+}
+
+/// The inside of a loop: from its counter and what it carries to what the next iteration gets.
+type Body<'a> = &'a mut dyn FnMut(&mut Text, Value, &[Value]) -> Vec<Value>;
+
+/// `for counter in (from..to).step_by(step)`: what `body` makes of the carried values goes into the next iteration.
+fn repeat(
+    text: &mut Text,
+    (from, to, step): (Value, Value, i64),
+    carried: &[Value],
+    body: Body<'_>,
+) -> Vec<Value> {
+    let step = text.long(step);
+    let types: Vec<Type> = carried.iter().map(|value| value.ty).collect();
+    let (results, name) = text.several(&types);
+    let counter = text.fresh(Type::Long);
+    let inside: Vec<Value> = types.iter().map(|ty| text.fresh(*ty)).collect();
+    let head = format!("scf.for {counter} = {from} to {to} step {step}");
+    if carried.is_empty() {
+        text.open(format_args!("{head} : i64 {{"));
+        body(text, counter, &[]);
+        text.close("}");
+        return Vec::new();
+    }
+    let pairs = inside.iter().zip(carried);
+    let pairs = commas(pairs.map(|(inside, before)| format!("{inside} = {before}")));
+    text.open(format_args!(
+        "{name} = {head} iter_args({pairs}) -> ({}) : i64 {{",
+        commas(&types)
+    ));
+    let after = body(text, counter, &inside);
+    text.line(format_args!("scf.yield {} : {}", commas(&after), commas(&types)));
+    text.close("}");
+    results
+}
+
+/// What is done where a condition holds.
+fn when(text: &mut Text, condition: Value, body: &mut dyn FnMut(&mut Text)) {
+    text.open(format_args!("scf.if {condition} {{"));
+    body(text);
+    text.close("}");
+}
+
+/// Sums, products and the like of indices and sizes.
+fn long(text: &mut Text, name: &str, x: Value, y: Value) -> Value {
+    text.alike(&format!("arith.{name}"), &[x, y])
+}
+
+/// The same with a number.
+fn with(text: &mut Text, name: &str, x: Value, y: i64) -> Value {
+    let y = text.long(y);
+    long(text, name, x, y)
+}
+
+/// `x y + z` of indices and sizes.
+fn at(text: &mut Text, x: Value, y: Value, z: Value) -> Value {
+    let product = long(text, "muli", x, y);
+    long(text, "addi", product, z)
+}
+
+/// The element of an array of reals.
+fn read(text: &mut Text, precision: Precision, base: Value, position: Value) -> Value {
+    let address = text.element(base, position, Type::Real(precision));
+    text.load(Type::Real(precision), address, "")
+}
+
+/// Writes an element of an array of reals.
+fn write(text: &mut Text, base: Value, position: Value, value: Value) {
+    let address = text.element(base, position, value.ty);
+    text.store(value, address, "");
+}
+
+/// The number of this thread in the grid.
+fn flat(text: &mut Text) -> Value {
+    let (thread, block) = super::kernel::place(text);
+    let threads = text.long(super::mapping::THREADS);
+    at(text, block, threads, thread)
+}

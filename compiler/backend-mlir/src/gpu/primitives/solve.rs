@@ -1,0 +1,141 @@
+//! Running sums, triangular systems and Cholesky factors: a thread, or for factors a block, for each independent problem.
+
+use super::{Entry, at, flat, long, read, repeat, when, with, write};
+use crate::gpu::kernel::{over_threads, place};
+use crate::gpu::mapping::THREADS;
+use crate::text::{Text, Type};
+use bnnc_abi::device::{self, Count};
+use bnnc_base::dtype::Precision;
+
+/// The primitive `cumsum`: a thread for each line.
+pub(super) fn cumsum(text: &mut Text, precision: Precision) -> device::Entry {
+    let entry = Entry::begin(text, "cumsum".to_owned(), (2, 4));
+    let ([x, y], [outer, length, inner, reverse]) = (
+        [entry.addresses[0], entry.addresses[1]],
+        [entry.ints[0], entry.ints[1], entry.ints[2], entry.ints[3]],
+    );
+    let line = flat(text);
+    let lines = long(text, "muli", outer, inner);
+    let inside = text.compare("slt", line, lines);
+    when(text, inside, &mut |text| {
+        let (o, i) = (long(text, "divui", line, inner), long(text, "remui", line, inner));
+        let last = with(text, "subi", length, 1);
+        let backwards = with(text, "muli", reverse, -2);
+        let step = with(text, "addi", backwards, 1);
+        let first = long(text, "muli", reverse, last);
+        let (zero, sum) = (text.long(0), text.literal(Type::Real(precision), 0.0));
+        repeat(text, (zero, length, 1), &[sum], &mut |text, number, sums| {
+            let t = at(text, number, step, first);
+            let row = at(text, o, length, t);
+            let position = at(text, row, inner, i);
+            let value = read(text, precision, x, position);
+            let sum = text.alike("arith.addf", &[sums[0], value]);
+            write(text, y, position, sum);
+            vec![sum]
+        });
+    });
+    let counts = Count::Product(vec![Count::Int(0), Count::Int(2)]);
+    entry.end(text, 0, over_threads(counts))
+}
+
+/// The primitive `triangular_solve`: a thread for each right-hand side.
+pub(super) fn triangular(text: &mut Text, precision: Precision) -> device::Entry {
+    let entry = Entry::begin(text, "triangular_solve".to_owned(), (3, 4));
+    let ([l, b, x], [batch, n, columns, transposed]) = (
+        [entry.addresses[0], entry.addresses[1], entry.addresses[2]],
+        [entry.ints[0], entry.ints[1], entry.ints[2], entry.ints[3]],
+    );
+    let column = flat(text);
+    let all = long(text, "muli", batch, columns);
+    let inside = text.compare("slt", column, all);
+    when(text, inside, &mut |text| {
+        let (s, c) = (
+            long(text, "divui", column, columns),
+            long(text, "remui", column, columns),
+        );
+        let (zero, one) = (text.long(0), text.long(1));
+        let is_transposed = text.compare("ne", transposed, zero);
+        // Entry (i, j) of the matrix that is solved with lies `i` times one stride and `j` times the other from its first.
+        let row_stride = text.select(is_transposed, one, n);
+        let column_stride = text.select(is_transposed, n, one);
+        let square = long(text, "muli", n, n);
+        let matrix = long(text, "muli", s, square);
+        let first_row = long(text, "muli", s, n);
+        let last = with(text, "subi", n, 1);
+        repeat(text, (zero, n, 1), &[], &mut |text, number, _| {
+            let mirrored = long(text, "subi", last, number);
+            let i = text.select(is_transposed, mirrored, number);
+            let above = with(text, "addi", i, 1);
+            let from = text.select(is_transposed, above, zero);
+            let to = text.select(is_transposed, n, i);
+            let row = at(text, i, row_stride, matrix);
+            let nothing = text.literal(Type::Real(precision), 0.0);
+            let known = repeat(text, (from, to, 1), &[nothing], &mut |text, j, sums| {
+                let position = at(text, j, column_stride, row);
+                let factor = read(text, precision, l, position);
+                let solved = long(text, "addi", first_row, j);
+                let solved = at(text, solved, columns, c);
+                let solved = read(text, precision, x, solved);
+                vec![text.intrinsic("fma", &[factor, solved, sums[0]])]
+            });
+            let diagonal = at(text, i, column_stride, row);
+            let diagonal = read(text, precision, l, diagonal);
+            let position = long(text, "addi", first_row, i);
+            let position = at(text, position, columns, c);
+            let right = read(text, precision, b, position);
+            let rest = text.alike("arith.subf", &[right, known[0]]);
+            let value = text.alike("arith.divf", &[rest, diagonal]);
+            write(text, x, position, value);
+            Vec::new()
+        });
+    });
+    let counts = Count::Product(vec![Count::Int(0), Count::Int(2)]);
+    entry.end(text, 0, over_threads(counts))
+}
+
+/// The primitive `cholesky`: a block for each matrix, whose threads share the rows below the diagonal of each column in turn.
+pub(super) fn cholesky(text: &mut Text, precision: Precision) -> device::Entry {
+    let entry = Entry::begin(text, "cholesky".to_owned(), (2, 2));
+    let ([a, l], n) = ([entry.addresses[0], entry.addresses[1]], entry.ints[1]);
+    let (thread, block) = place(text);
+    let square = long(text, "muli", n, n);
+    let matrix = long(text, "muli", block, square);
+    let (zero, real) = (text.long(0), Type::Real(precision));
+    repeat(text, (zero, n, 1), &[], &mut |text, j, _| {
+        let pivot_row = at(text, j, n, matrix);
+        let pivot = long(text, "addi", pivot_row, j);
+        // `a[i, j]` less the product of what is known of rows `i` and `j`.
+        let rest = |text: &mut Text, row| {
+            let nothing = text.literal(real, 0.0);
+            let dot = repeat(text, (zero, j, 1), &[nothing], &mut |text, k, sums| {
+                let (own, other) = (long(text, "addi", row, k), long(text, "addi", pivot_row, k));
+                let (own, other) = (read(text, precision, l, own), read(text, precision, l, other));
+                vec![text.intrinsic("fma", &[own, other, sums[0]])]
+            });
+            let position = long(text, "addi", row, j);
+            let entry = read(text, precision, a, position);
+            (position, text.alike("arith.subf", &[entry, dot[0]]))
+        };
+        let (_, square) = rest(text, pivot_row);
+        let root = text.intrinsic("sqrt", &[square]);
+        // Every thread has read the pivot before one overwrites it, where the matrix is factored in place.
+        text.line("nvvm.barrier0");
+        let is_first = text.compare("eq", thread, zero);
+        when(text, is_first, &mut |text| write(text, l, pivot, root));
+        let below = with(text, "addi", j, 1);
+        let mine = long(text, "addi", below, thread);
+        repeat(text, (mine, n, THREADS), &[], &mut |text, i, _| {
+            let row = at(text, i, n, matrix);
+            let (position, value) = rest(text, row);
+            let value = text.alike("arith.divf", &[value, root]);
+            write(text, l, position, value);
+            let above = long(text, "addi", pivot_row, i);
+            let nothing = text.literal(real, 0.0);
+            write(text, l, above, nothing);
+            Vec::new()
+        });
+        text.line("nvvm.barrier0");
+        Vec::new()
+    });
+    entry.end(text, 0, Count::Int(0))
+}

@@ -1,0 +1,90 @@
+//! Sums over draws: a block of elements goes through all draws before the next block does.
+//!
+//! Note \[Sweeps\]. Where noise of many elements is summed over an axis, say of draws, that axis is the last but one, the
+//! elements are the innermost, and the innermost axis is cut into blocks outside the loop over draws: what a block reads and
+//! adds up then stays in the nearest cache for all draws. The sums lie in scratch memory, in `f64`, so that rounding errors
+//! do not grow with the number of draws, and are added to the output once.
+
+use crate::func::Emitter;
+use crate::scalar;
+use crate::text::{Type, Value};
+use bnnc_abi::plan::Combine;
+use bnnc_base::dtype::Precision;
+use bnnc_loops::analysis::staging::BLOCK;
+
+const WIDE: Type = Type::Real(Precision::F64);
+
+impl<'a> Emitter<'a> {
+    /// The last two axes, given the range of draws.
+    pub fn sweep(&mut self, (from, to): (Value, Value)) {
+        let elements = self.source.kernel.dims.len() - 1;
+        let (first, last) = self.axis_range(elements);
+        let sums = &self.source.schedule.sums;
+        self.count((first, last, BLOCK), &mut |emitter, first| {
+            let count = emitter.rest((first, last), BLOCK);
+            for sum in 0..sums.len() {
+                emitter.every_element(count, &mut |emitter, within| {
+                    let zero = emitter.text.literal(WIDE, 0.0);
+                    emitter.write_sum(sum, within, zero);
+                });
+            }
+            emitter.count((from, to, 1), &mut |emitter, draw| {
+                emitter.indices.push(draw);
+                emitter.hoist(elements, None);
+                emitter.reduce(elements, &mut |emitter| emitter.block((first, count)));
+                emitter.indices.pop();
+            });
+            for (sum, output) in sums.iter().enumerate() {
+                emitter.every_element(count, &mut |emitter, within| {
+                    let zero = emitter.text.long(0);
+                    let index = crate::func::plus(emitter.text, first, within);
+                    emitter.indices.extend([zero, index]);
+                    let value = emitter.read_sum(sum, within);
+                    emitter.merge(*output, value, None);
+                    emitter.indices.truncate(emitter.indices.len() - 2);
+                });
+            }
+        });
+    }
+
+    /// Adds to the sum of an element, if the output is summed so.
+    pub fn add_to_sum(&mut self, output: usize, value: Value, within: Value) -> bool {
+        let sums = &self.source.schedule.sums;
+        let Some(sum) = sums.iter().position(|sum| *sum == output) else {
+            return false;
+        };
+        let before = self.read_sum(sum, within);
+        let value = scalar::resized(self.text, value, WIDE);
+        let after = scalar::combine(self.text, Combine::Sum, before, value);
+        self.write_sum(sum, within, after);
+        true
+    }
+
+    /// A loop over a block that carries nothing.
+    fn every_element(&mut self, count: Value, body: crate::func::Body<'_, 'a>) {
+        let zero = self.text.long(0);
+        let held = self.held.iter_mut().map(Option::take).collect();
+        self.count((zero, count, 1), body);
+        self.held = held;
+    }
+
+    fn read_sum(&mut self, sum: usize, within: Value) -> Value {
+        let (address, scope) = self.sum(sum, within);
+        self.text.load(WIDE, address, &scope)
+    }
+
+    fn write_sum(&mut self, sum: usize, within: Value, value: Value) {
+        let (address, scope) = self.sum(sum, within);
+        self.text.store(value, address, &scope);
+    }
+
+    fn sum(&mut self, sum: usize, within: Value) -> (Value, String) {
+        let homes = self.source.schedule.homes;
+        let base = self.home(homes);
+        let base = self
+            .text
+            .skip(base, sum * BLOCK as usize * Precision::F64.bytes());
+        let address = self.text.element(base, within, WIDE);
+        (address, self.home_scope(homes + sum))
+    }
+}

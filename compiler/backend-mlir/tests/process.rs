@@ -1,0 +1,97 @@
+//! Whatever a worker process does, the compiler gets an answer or a fault.
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+#![cfg(unix)]
+
+use bnnc_backend_mlir::process::Worker;
+use bnnc_backend_mlir::protocol::Target;
+use bnnc_base::fault::Fault;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// What comes of a worker that is this shell script.
+fn script(name: &str, body: &str, time: Duration) -> Result<Vec<u8>, Fault> {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let program = folder.join(format!("{name}.sh"));
+    std::fs::write(&program, format!("#!/bin/sh\n{body}\n")).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let worker = Worker {
+        program,
+        memory: 1 << 30,
+        time,
+    };
+    worker.lower("module {}", Target::Object)
+}
+
+const LONG: Duration = Duration::from_secs(60);
+
+#[test]
+fn an_answer_is_taken_whole() {
+    let body = r#"cat >/dev/null; printf 'bnnc-mlir-worker 1\n\004\000\000\000\000\000\000\000code'"#;
+    assert_eq!(script("answer", body, LONG).unwrap(), b"code");
+}
+
+#[test]
+fn a_crash_is_a_bug_with_what_was_said() {
+    let fault = script("crash", "echo LLVM ERROR: oh dear >&2; kill -ABRT $$", LONG).unwrap_err();
+    let wanted = "MLIR crashed while lowering a program: signal 6: LLVM ERROR: oh dear";
+    assert_eq!(fault, Fault::Bug(wanted.to_owned()));
+}
+
+#[test]
+fn a_refusal_is_a_bug_with_its_reason() {
+    let fault = script("refusal", "echo no such op >&2; exit 1", LONG).unwrap_err();
+    let wanted = "MLIR refused a module: status 1: no such op";
+    assert_eq!(fault, Fault::Bug(wanted.to_owned()));
+}
+
+#[test]
+fn want_of_memory_is_a_limit() {
+    let body = "echo LLVM ERROR: out of memory >&2; kill -ABRT $$";
+    let fault = script("memory", body, LONG).unwrap_err();
+    let wanted = "MLIR needs more than 1024 MiB to lower a program: LLVM ERROR: out of memory";
+    assert_eq!(fault, Fault::Limit(wanted.to_owned()));
+}
+
+#[test]
+fn garbage_is_no_answer() {
+    for (name, body) in [
+        ("nonsense", "echo nonsense"),
+        ("silence", "exit 0"),
+        (
+            "half",
+            r"printf 'bnnc-mlir-worker 1\n\005\000\000\000\000\000\000\000code'",
+        ),
+    ] {
+        let fault = script(name, body, LONG).unwrap_err();
+        assert!(
+            matches!(&fault, Fault::Bug(text) if text.contains("said what is no answer")),
+            "{fault}"
+        );
+    }
+}
+
+#[test]
+fn a_worker_that_takes_too_long_is_ended() {
+    let clock = Instant::now();
+    let fault = script("sleep", "exec sleep 600", Duration::from_millis(300)).unwrap_err();
+    let wanted = "MLIR did not lower a program in 0.3 seconds";
+    assert_eq!(fault, Fault::Limit(wanted.to_owned()));
+    assert!(clock.elapsed() < LONG);
+}
+
+#[test]
+fn a_worker_that_does_not_exist_is_a_limit() {
+    let worker = Worker {
+        program: PathBuf::from("/nowhere/worker"),
+        memory: 1 << 30,
+        time: LONG,
+    };
+    let fault = worker.lower("module {}", Target::Object).unwrap_err();
+    assert!(
+        fault
+            .to_string()
+            .contains("cannot start the MLIR worker /nowhere/worker"),
+        "{fault}"
+    );
+}

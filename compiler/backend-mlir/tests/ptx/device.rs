@@ -1,0 +1,123 @@
+//! A backend that runs plans as a runtime of a graphics processor would: from an image, on the machine of these tests.
+
+use crate::machine::Machine;
+use bnnc_abi::code::{Code, KernelArgs};
+use bnnc_abi::device::{self, Bound, Parameter, Work};
+use bnnc_backend_mlir::Mlir;
+use bnnc_backend_mlir::gpu::{self, chip};
+use bnnc_base::fault::Fault;
+use bnnc_loops::backend::{Backend, Options};
+use bnnc_loops::ir::Program;
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+
+/// What lowers modules.
+pub static MLIR: LazyLock<Mlir> = LazyLock::new(|| Mlir {
+    worker: Some(PathBuf::from(env!("CARGO_BIN_EXE_bnnc-mlir-worker"))),
+    ..Mlir::new()
+});
+
+/// Compiles for a graphics processor and runs on the machine.
+pub struct Emulated;
+
+/// An image and the machine that read it.
+pub struct Device {
+    pub program: device::Program,
+    machine: Machine,
+}
+
+impl Device {
+    pub fn new(program: &Program) -> Result<Device, Fault> {
+        let program = gpu::compile(&MLIR, program, chip::DEFAULT)?;
+        let machine = Machine::new(&program.images[0].ptx);
+        Ok(Device { program, machine })
+    }
+
+    /// Runs entries with the buffers at these addresses; those that fill only where it is known how many elements they have.
+    ///
+    /// # Safety
+    /// As [`Machine::launch`].
+    pub unsafe fn run(&self, work: &Work, (buffers, elements): (&[u64], Option<&[i64]>), ints: &[i64]) {
+        for entry in &work.entries {
+            if elements.is_none() && entry.name.starts_with("fill_") {
+                continue;
+            }
+            let elements = elements.unwrap_or_default();
+            let blocks = entry.grid[0]
+                .value(Bound {
+                    ints,
+                    elements,
+                    outer: 0,
+                })
+                .max(0) as u64;
+            let argument = |parameter: &Parameter| match parameter {
+                Parameter::Buffer(slot) => buffers[*slot as usize],
+                Parameter::Int(slot) => ints[*slot as usize] as u64,
+                Parameter::Elements(slot) => elements[*slot as usize] as u64,
+                other => panic!("{other} is never asked for"),
+            };
+            let arguments: Vec<u64> = entry.parameters.iter().map(argument).collect();
+            // SAFETY: passed on.
+            unsafe {
+                self.machine
+                    .launch(&entry.name, (blocks, entry.block[0]), &arguments)
+            };
+        }
+    }
+}
+
+impl Backend for Emulated {
+    fn name(&self) -> &'static str {
+        "emulated"
+    }
+
+    fn compile(&self, program: &Program, _: &Options) -> Result<Arc<dyn Code>, Fault> {
+        Ok(Arc::new(Launches {
+            device: Device::new(program)?,
+            program: program.clone(),
+        }))
+    }
+}
+
+struct Launches {
+    device: Device,
+    program: Program,
+}
+
+impl Code for Launches {
+    /// A launch is of the whole domain: the first invocation does it, and the others nothing.
+    unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
+        if args.start != 0
+            || args.end == 0 && self.program.kernels[kernel].dims[0] != bnnc_loops::ir::Size::Fixed(0)
+        {
+            return;
+        }
+        let slots = self.program.kernels[kernel].slots.len();
+        let ints = bnnc_loops::analysis::motion::sizes(&self.program.kernels[kernel]);
+        let ints = ints.iter().filter_map(|size| match size {
+            bnnc_loops::ir::Size::Slot(slot) => Some(*slot as usize + 1),
+            bnnc_loops::ir::Size::Fixed(_) => None,
+        });
+        let count = ints.max().unwrap_or(0);
+        // SAFETY: the caller passes as many addresses and integers as the kernel has.
+        unsafe {
+            let buffers: Vec<u64> = (0..slots).map(|slot| *args.buffers.add(slot) as u64).collect();
+            let ints: Vec<i64> = (0..count).map(|slot| *args.ints.add(slot)).collect();
+            // Whoever passes single kernels has filled the buffers.
+            self.device
+                .run(&self.device.program.kernels[kernel], (&buffers, None), &ints);
+        }
+    }
+
+    fn scratch_bytes(&self, _: usize) -> usize {
+        0
+    }
+
+    fn is_reference(&self) -> bool {
+        false
+    }
+
+    fn text(&self) -> String {
+        self.device.program.images[0].ptx.to_string()
+    }
+}

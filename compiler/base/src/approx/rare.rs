@@ -1,0 +1,361 @@
+//! Functions that programs call seldom, in `f64`: powers, the gamma function's logarithm and its derivatives, sines of large
+//! angles. The formulas are those of [`crate::special`], with a fixed number of steps and selections for branches.
+//!
+//! Errors against the references, where these are exact: powers `1e-15` of the value; the others `4e-15` of the size of the
+//! terms that they add, which for arguments below zero are those of the reflection.
+
+use super::format::{Double, Format};
+use super::functions::{log, log1p};
+use super::lane::{Fused, Lane, Word, horner};
+use super::noise::cos_sin;
+use crate::special::zeta;
+use std::f64::consts::PI;
+
+/// Steps of the recurrence, after which the asymptotic series hold.
+const STEPS: usize = 10;
+
+/// Beyond `2^52` every number is an integer.
+const INTEGERS: f64 = 4_503_599_627_370_496.0;
+
+/// Angles up to here are reduced.
+const ANGLE_LARGEST: f64 = 1e13;
+
+/// Constant coefficients, constant first, by `x`.
+fn series<T: Lane, const N: usize>(x: T, coefficients: [f64; N]) -> T {
+    horner::<Fused, T, _, N>(x, coefficients)
+}
+
+/// The integer nearest to a number of at most [`INTEGERS`] that is not negative.
+fn nearest<T: Lane>(x: T) -> T {
+    (x + T::number(INTEGERS)) - T::number(INTEGERS)
+}
+
+/// An argument of the gamma function and its derivatives, taken to where series hold.
+struct Argument<T: Lane> {
+    /// Whether the argument was reflected to `1 - x`.
+    reflected: T::Mask,
+    /// Whether it is a pole.
+    pole: T::Mask,
+    /// `(cos, sin)` of `pi x` for reflected arguments, but for a sign that is the same for both.
+    turn: (T, T),
+    /// The argument after reflection.
+    x: T,
+}
+
+fn argument<T: Lane<Format = Double>>(x: T) -> Argument<T> {
+    let reflected = x.at_most(T::zero());
+    let magnitude = x.magnitude();
+    let whole = magnitude.when(T::number(INTEGERS).at_most(magnitude), nearest(magnitude));
+    let rest = magnitude - whole;
+    // Half turns are folded to at most a quarter, where cosine and sine change places.
+    let far = T::number(0.25).less(rest.magnitude());
+    let folded = (T::number(0.5) - rest.magnitude()).when(far, rest.magnitude());
+    let (cos, sin) = cos_sin::<Fused, T>(folded * T::number(PI));
+    let (cos, sin) = (sin.when(far, cos), cos.when(far, sin));
+    Argument {
+        reflected,
+        pole: reflected & !T::zero().less(rest.magnitude()),
+        turn: (cos, (-sin).when(T::zero().less(rest), sin)),
+        x: (T::one() - x).when(reflected, x),
+    }
+}
+
+/// The argument raised to at least [`STEPS`], with what `each` gathers from those that were passed.
+fn raised<T: Lane>(x: T, start: T, each: impl Fn(T, T) -> T) -> (T, T) {
+    (0..STEPS).fold((x, start), |(z, gathered), _| {
+        let small = z.less(T::number(STEPS as f64));
+        let next = (z + T::one()).when(small, z);
+        (next, each(gathered, z).when(small, gathered))
+    })
+}
+
+/// `log |Gamma(x)|`.
+pub fn lgamma<T: Lane<Format = Double>>(x: T) -> T {
+    let at = argument(x);
+    let (z, product) = raised(at.x, T::one(), |product, z| product * z);
+    let w = T::one() / (z * z);
+    let rest = series(
+        w,
+        [
+            1.0 / 12.0,
+            -1.0 / 360.0,
+            1.0 / 1260.0,
+            -1.0 / 1680.0,
+            1.0 / 1188.0,
+            -691.0 / 360_360.0,
+        ],
+    ) / z;
+    let stirling = (z - T::number(0.5)) * log::<Fused, T>(z) - z + T::number(0.5 * (2.0 * PI).ln()) + rest;
+    let factor = (T::number(PI) * product / at.turn.1.magnitude()).when(at.reflected, product);
+    let positive = stirling - log::<Fused, T>(factor);
+    let value = near_zeros(at.x, (-positive).when(at.reflected, positive), at.reflected);
+    let infinite = at.pole | x.magnitude().equals(T::number(f64::INFINITY));
+    T::number(f64::INFINITY).when(infinite, value)
+}
+
+/// `value`, but by the Taylor series at 1 where `x` is next to one of the zeros 1 and 2, where the recurrence would cancel.
+fn near_zeros<T: Lane<Format = Double>>(x: T, value: T, reflected: T::Mask) -> T {
+    let mut coefficients = [0.0; 31];
+    coefficients[0] = -0.577_215_664_901_532_9;
+    for (k, coefficient) in (2i32..).zip(&mut coefficients[1..]) {
+        *coefficient = if k % 2 == 0 { 1.0 } else { -1.0 } * zeta(k) / f64::from(k);
+    }
+    let (one, two) = (x - T::one(), x - T::number(2.0));
+    let at_two = two.magnitude().less(T::number(0.2));
+    let t = two.when(at_two, one);
+    let near = (t.magnitude().less(T::number(0.2)) | at_two) & !reflected;
+    let sum = t * series(t, coefficients);
+    let step = log1p::<Fused, T>(two).when(at_two, T::zero());
+    (sum + step).when(near, value)
+}
+
+/// The derivative of [`lgamma`].
+pub fn digamma<T: Lane<Format = Double>>(x: T) -> T {
+    let at = argument(x);
+    let (z, shift) = raised(at.x, T::zero(), |sum, z| sum + T::one() / z);
+    let w = T::one() / (z * z);
+    let coefficients = [
+        1.0 / 12.0,
+        -1.0 / 120.0,
+        1.0 / 252.0,
+        -1.0 / 240.0,
+        1.0 / 132.0,
+        -691.0 / 32_760.0,
+    ];
+    let below_log = T::number(0.5) / z + w * series(w, coefficients);
+    let value = log::<Fused, T>(z) - below_log - shift;
+    let cotangent = at.turn.0 / at.turn.1;
+    let value = (value - T::number(PI) * cotangent).when(at.reflected, value);
+    T::number(f64::NAN).when(at.pole, value)
+}
+
+/// The second derivative of [`lgamma`].
+pub fn trigamma<T: Lane<Format = Double>>(x: T) -> T {
+    let at = argument(x);
+    let (z, shift) = raised(at.x, T::zero(), |sum, z| sum + T::one() / (z * z));
+    let w = T::one() / (z * z);
+    let coefficients = [
+        1.0 / 6.0,
+        -1.0 / 30.0,
+        1.0 / 42.0,
+        -1.0 / 30.0,
+        5.0 / 66.0,
+        -691.0 / 2730.0,
+    ];
+    let value = T::one() / z + T::number(0.5) * w + w / z * series(w, coefficients) + shift;
+    let sin = at.turn.1;
+    let value = (T::number(PI * PI) / (sin * sin) - value).when(at.reflected, value);
+    T::number(f64::INFINITY).when(at.pole, value)
+}
+
+/// `log a` of a positive number as a sum of two, the second below half a unit in the last place of the first.
+fn log_pair<T: Lane<Format = Double>>(a: T) -> (T, T) {
+    let (m, k) = a.split_any();
+    let f = m - T::one();
+    let u = T::number(2.0) + f;
+    let lost = f - (u - T::number(2.0));
+    let s = f / u;
+    let z = s * s;
+    // `log m = 2 s + s R(s^2)`, where the quotient's own error counts.
+    let error = ((-s).fma::<Fused>(u, f) - s * lost) / u;
+    let small = (s * z).fma::<Fused>(series(z, super::coefficients::LOG_F64), T::number(2.0) * error);
+    let (whole, part) = (k * T::number(Double::LN2_HIGH), T::number(2.0) * s);
+    let sum = whole + part;
+    let rest = (part - (sum - whole)) + k.fma::<Fused>(T::number(Double::LN2_LOW), small);
+    let high = sum + rest;
+    (high, rest - (high - sum))
+}
+
+/// `x ^ y`; not a number for negative `x` where `y` is no integer.
+pub fn pow<T: Lane<Format = Double>>(x: T, y: T) -> T {
+    let (a, b) = (x.magnitude(), y.magnitude());
+    let (infinity, zero, one) = (T::number(f64::INFINITY), T::zero(), T::one());
+    let (high, low) = log_pair(a);
+    let edge = infinity.when(a.equals(infinity), -infinity);
+    let inside = !a.equals(infinity) & !a.equals(zero);
+    let high = high.when(inside, edge);
+    let product = y * high;
+    let low = y.fma::<Fused>(low, y.fma::<Fused>(high, -product));
+    let low = low.when(product.magnitude().less(T::number(1e3)), zero);
+    let power = super::functions::exp::<Fused, T>(product);
+    let power = power.fma::<Fused>(low, power).when(power.less(infinity), power);
+    let power = one.when(a.equals(one), power);
+    let (half, large) = (b * T::number(0.5), T::number(2.0 * INTEGERS).at_most(b));
+    let integer = large | nearest(b).equals(b) | T::number(INTEGERS).at_most(b);
+    let odd = integer & !large & !nearest(half).equals(half);
+    let negative = x.bits().has(63);
+    let power = (-power).when(negative & odd, power);
+    let undefined = (negative & inside & !integer) | !x.equals(x) | !y.equals(y);
+    let power = T::number(f64::NAN).when(undefined, power);
+    one.when(y.equals(zero) | x.equals(one), power)
+}
+
+/// `(cos, sin)` of angles of at most `1e13`, NaN beyond.
+pub fn turn<T: Lane<Format = Double>>(x: T) -> (T, T) {
+    let rounded = x.fma::<Fused>(T::number(std::f64::consts::FRAC_2_PI), T::rounder());
+    let n = T::rounder() - rounded;
+    // The first difference is exact, because it is a multiple of the last bit of `pi / 2` and below 2.
+    let angle = Double::HALF_PI
+        .into_iter()
+        .fold(x, |rest, part| n.fma::<Fused>(T::number(part), rest));
+    let (cos, sin) = cos_sin::<Fused, T>(angle);
+    let quadrant = rounded.bits();
+    let odd = quadrant.has(0);
+    let (cos, sin) = (sin.when(odd, cos), cos.when(odd, sin));
+    let lost = T::number(f64::NAN);
+    let inside = x.magnitude().at_most(T::number(ANGLE_LARGEST));
+    let next = quadrant.plus(T::Bits::known(1));
+    (
+        (-cos).when(next.has(1), cos).when(inside, lost),
+        (-sin).when(quadrant.has(1), sin).when(inside, lost),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::special;
+
+    fn close(got: f64, want: f64, bound: f64, what: &str) {
+        let same = got == want || (got.is_nan() && want.is_nan());
+        assert!(
+            same || (got - want).abs() <= bound,
+            "{what}: {got:e} is not {want:e} to {bound:e}"
+        );
+    }
+
+    /// Positive and negative arguments of every size; the derivatives have poles at the others.
+    fn points() -> impl Iterator<Item = f64> {
+        let powers = (0..=4000).map(|i| 10f64.powf(f64::from(i) / 200.0 - 10.0));
+        let near = (0..=4000).map(|i| f64::from(i) / 640.0 + 0.013);
+        powers.chain(near)
+    }
+
+    #[test]
+    fn gamma_functions_agree_with_the_reference() {
+        for x in points() {
+            let (value, scale) = (special::lgamma(x), 15.0 + x * (1.0 + x.ln().abs()));
+            let zero = (x - 1.0).abs().min((x - 2.0).abs());
+            let scale = if zero < 0.2 { value.abs() } else { scale };
+            close(lgamma(x), value, 4e-15 * scale, &format!("lgamma {x}"));
+            let want = special::digamma(x);
+            close(
+                digamma(x),
+                want,
+                4e-15 * (1.0 + want.abs()),
+                &format!("digamma {x}"),
+            );
+            let want = special::trigamma(x);
+            close(trigamma(x), want, 4e-15 * want.abs(), &format!("trigamma {x}"));
+        }
+    }
+
+    /// Reflection: the reference rounds `pi x` before it takes sines, so that its own error grows with `x` and near poles.
+    #[test]
+    fn reflected_arguments_agree_with_the_reference() {
+        for x in points().filter(|x| *x < 30.0).map(|x| -x) {
+            let distance = (x - x.round()).abs();
+            let error = 1e-15 * (1.0 + x.abs()) / distance;
+            let want = special::lgamma(x);
+            close(
+                lgamma(x),
+                want,
+                10.0 * error.max(1e-14) * (1.0 + want.abs()),
+                &format!("lgamma {x}"),
+            );
+            let want = special::digamma(x);
+            close(
+                digamma(x),
+                want,
+                10.0 * error.max(1e-14) * (1.0 + want.abs()),
+                &format!("digamma {x}"),
+            );
+            let want = special::trigamma(x);
+            close(
+                trigamma(x),
+                want,
+                10.0 * error.max(1e-14) * (1.0 + want.abs()),
+                &format!("trigamma {x}"),
+            );
+        }
+    }
+
+    #[test]
+    fn edges_agree_with_the_reference() {
+        for x in [
+            0.0,
+            -0.0,
+            1.0,
+            2.0,
+            -1.0,
+            -7.0,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::NAN,
+            -1e300,
+            1e300,
+        ] {
+            close(lgamma(x), special::lgamma(x), 1e288, &format!("lgamma {x}"));
+            close(trigamma(x), special::trigamma(x), 0.0, &format!("trigamma {x}"));
+            if x < 1e300 {
+                close(digamma(x), special::digamma(x), 1e-15, &format!("digamma {x}"));
+            }
+        }
+    }
+
+    #[test]
+    fn powers_agree_with_the_standard_library() {
+        let bases = (-300..=300)
+            .map(|i| 10f64.powf(f64::from(i) / 29.0))
+            .flat_map(|x| [x, -x]);
+        let special = [
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            5e-324,
+            f64::MAX,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::NAN,
+        ];
+        let exponents = [
+            0.0,
+            1.0,
+            -1.0,
+            0.5,
+            -0.5,
+            2.0,
+            3.0,
+            -3.0,
+            7.3,
+            -20.1,
+            1e-9,
+            301.0,
+            1e15,
+            9_007_199_254_740_991.0,
+        ];
+        for x in bases.chain(special) {
+            for y in exponents.into_iter().chain(special) {
+                let want = x.powf(y);
+                close(
+                    pow(x, y),
+                    want,
+                    1e-15 * want.abs() + 5e-324,
+                    &format!("{x:e} ^ {y:e}"),
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn large_angles() {
+        for i in 0..20_000 {
+            let x = 10f64.powf(f64::from(i) / 1600.0 + 0.4);
+            let (cos, sin) = turn(x);
+            close(cos, x.cos(), 3e-16, &format!("cos {x}"));
+            close(sin, x.sin(), 3e-16, &format!("sin {x}"));
+        }
+        assert!(turn(1e14f64).0.is_nan() && turn(f64::NEG_INFINITY).1.is_nan());
+    }
+}

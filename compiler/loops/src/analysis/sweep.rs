@@ -1,0 +1,68 @@
+//! Which kernels sum functions of noise over draws, with the axes in the order that suits them.
+
+use super::staging::row_length;
+use crate::ir::{InstOp, Kernel, Output, Size};
+use bnnc_abi::plan::{Combine, Storage};
+
+/// The kernel with draws before elements where it is swept, and the axis of which launches give a part.
+pub fn order(kernel: Kernel) -> (Kernel, usize) {
+    let rank = kernel.dims.len();
+    if rank < 2 || is_swept(&kernel) {
+        return (kernel, 0);
+    }
+    let swapped = swapped(&kernel, rank - 2);
+    // A part of a short axis is no row of a tile.
+    let divisible = rank > 2 || row_length(&swapped).is_none();
+    match divisible && is_swept(&swapped) {
+        true => (swapped, usize::from(rank == 2)),
+        false => (kernel, 0),
+    }
+}
+
+/// Whether noise along the innermost axis is the same for all of the axis before it but for its coordinates, and is summed.
+pub fn is_swept(kernel: &Kernel) -> bool {
+    let makes_noise = kernel.body.iter().any(|inst| match &inst.op {
+        InstOp::Noise { strides, .. } => matches!(strides.as_slice(), [.., Size::Fixed(0), Size::Fixed(1)]),
+        InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) | InstOp::Apply(..) => false,
+    });
+    makes_noise && kernel.outputs.iter().any(|output| is_sum(kernel, output))
+}
+
+/// Whether an output is a sum over the last axis but one that scratch memory can hold.
+fn is_sum(kernel: &Kernel, output: &Output) -> bool {
+    let still = matches!(
+        output.access.strides.as_slice(),
+        [.., Size::Fixed(0), Size::Fixed(0 | 1)]
+    );
+    let is_real = kernel.slots[output.access.slot as usize] == Storage::Real;
+    still && is_real && output.combine == Some(Combine::Sum) && output.access.dynamic.is_empty()
+}
+
+/// The kernel with an axis and the one after it exchanged.
+fn swapped(kernel: &Kernel, axis: usize) -> Kernel {
+    let mut kernel = kernel.clone();
+    kernel.dims.swap(axis, axis + 1);
+    let mut body = bnnc_base::arena::Arena::default();
+    for inst in kernel.body.iter() {
+        let mut inst = inst.clone();
+        match &mut inst.op {
+            InstOp::Index(of) if *of as usize == axis => *of += 1,
+            InstOp::Index(of) if *of as usize == axis + 1 => *of -= 1,
+            InstOp::Load(access) => access.strides.swap(axis, axis + 1),
+            InstOp::Noise { strides, .. } => strides.swap(axis, axis + 1),
+            InstOp::Const(_) | InstOp::Index(_) | InstOp::Apply(..) => {}
+        }
+        body.push(inst);
+    }
+    kernel.body = body;
+    for output in &mut kernel.outputs {
+        output.access.strides.swap(axis, axis + 1);
+    }
+    kernel
+}
+
+/// The outputs of a swept kernel that are summed in scratch memory.
+pub fn sums(kernel: &Kernel) -> Vec<usize> {
+    let all = 0..kernel.outputs.len();
+    all.filter(|at| is_sum(kernel, &kernel.outputs[*at])).collect()
+}
