@@ -4,10 +4,13 @@
 //! call. Functions are of the LLVM dialect from the beginning, with the few intrinsics that tell a thread where it is, and
 //! elementary functions are inlined from their recordings: nothing is left that a library would have to provide.
 
+mod backend;
 pub mod chip;
 mod kernel;
 mod mapping;
 mod primitives;
+
+pub use backend::Cuda;
 
 use crate::backend::Mlir;
 use crate::call::Needs;

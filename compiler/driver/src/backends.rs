@@ -3,16 +3,18 @@
 use bnnc_backend_cranelift::Cranelift;
 pub use bnnc_backend_cranelift::entry;
 use bnnc_backend_mlir::Mlir;
+use bnnc_backend_mlir::gpu::Cuda;
 use bnnc_loops::backend::Backend;
 use bnnc_loops::reference::Reference;
 
 /// What generates code where nothing is said.
 pub const DEFAULT: &str = "cranelift";
 
-/// Every backend, the default first. `mlir` says so where this build has no worker for it.
-pub static ALL: &[&(dyn Backend + Sync)] = &[&Cranelift, &Reference, &MLIR];
+/// Every backend, the default first. `mlir` and `cuda` say so where this build has no worker for them.
+pub static ALL: &[&(dyn Backend + Sync)] = &[&Cranelift, &Reference, &MLIR, &CUDA];
 
 static MLIR: Mlir = Mlir::new();
+static CUDA: Cuda = Cuda(Mlir::new());
 
 /// The backend with this name.
 pub fn lookup(name: &str) -> Option<&'static (dyn Backend + Sync)> {
