@@ -89,9 +89,7 @@ pub fn emit(
         text.push_str(&format!("{}\n", divergence.density));
         return Ok(text);
     }
-    let Some(backend) = backends::lookup(&options.backend) else {
-        return Err(Failure::Program(vec![codes::no_backend(&options.backend)]));
-    };
+    let backend = backends::chosen(&options.backend).map_err(|fault| Failure::Program(vec![fault]))?;
     let loops = loops(&mut compilation, elaborated, &densities, backend)?;
     if stage == Stage::Loops {
         return Ok(loops.to_string());
