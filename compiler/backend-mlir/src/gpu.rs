@@ -5,6 +5,7 @@
 //! elementary functions are inlined from their recordings: nothing is left that a library would have to provide.
 
 pub mod chip;
+pub(crate) mod gamma;
 mod kernel;
 mod mapping;
 mod primitives;
@@ -14,10 +15,8 @@ use crate::call::Needs;
 use crate::protocol::Target;
 use crate::text::Text;
 use bnnc_abi::device::Image;
-use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::fault::Fault;
-use bnnc_base::scalar::Scalar;
-use bnnc_loops::ir::{InstOp, Program};
+use bnnc_loops::ir::Program;
 use chip::Chip;
 use kernel::Function;
 
@@ -26,7 +25,6 @@ use kernel::Function;
 /// # Errors
 /// [`Fault::Limit`] where the program needs what is not made for graphics processors.
 pub fn module(program: &Program, chip: Chip) -> Result<(String, Image), Fault> {
-    check(program)?;
     let mut text = Text::default();
     let mut needs = Needs::default();
     text.open("module attributes {gpu.container_module} {");
@@ -81,26 +79,4 @@ pub fn image(mlir: &Mlir, program: &Program, chip: Chip) -> Result<Image, Fault>
     image.text = String::from_utf8(assembly)
         .map_err(|_| Fault::Bug("the assembly of a graphics processor is no text".to_owned()))?;
     Ok(image)
-}
-
-/// Loops with an end that only data decides are not made for graphics processors.
-fn check(program: &Program) -> Result<(), Fault> {
-    for kernel in &program.kernels {
-        for inst in kernel.body.iter() {
-            let what = match &inst.op {
-                InstOp::Apply(Scalar::GammaGradient, _) => "the derivative of gamma variates",
-                InstOp::Noise {
-                    kind: NoiseKind::Gamma,
-                    ..
-                } => "gamma variates",
-                InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => continue,
-                InstOp::Apply(..) | InstOp::Noise { .. } => continue,
-            };
-            return Err(Fault::Limit(format!(
-                "kernel `{}` needs {what}, which are not made for graphics processors",
-                kernel.name
-            )));
-        }
-    }
-    Ok(())
 }

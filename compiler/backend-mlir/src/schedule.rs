@@ -74,6 +74,8 @@ impl Schedule {
             home: vec![None; count],
             homes: 0,
             tile: None,
+            sums: Vec::new(),
+            swept: false,
             carried: vec![None; kernel.outputs.len()],
         }
     }

@@ -105,6 +105,7 @@ pub fn options(compile: &Compile) -> Result<Options, Vec<Diagnostic>> {
         without: compile.without.clone(),
         trace: false,
         symbols: bnnc_kernels::arrays::symbols(),
+        ..Options::default()
     };
     if diagnostics.is_empty() {
         Ok(options)

@@ -11,7 +11,8 @@ pub const DEFAULT: &str = "cranelift";
 /// Every backend, the default first. `mlir` says so where this build has no worker for it.
 pub static ALL: &[&(dyn Backend + Sync)] = &[&Cranelift, &Reference, &MLIR];
 
-static MLIR: Mlir = Mlir::new();
+/// What lowers MLIR, for graphics processors too.
+pub(crate) static MLIR: Mlir = Mlir::new();
 
 /// The backend with this name.
 pub fn lookup(name: &str) -> Option<&'static (dyn Backend + Sync)> {

@@ -21,7 +21,7 @@ pub fn syntactic(program: &Program, stage: Stage) -> Option<String> {
             Err(_) => format!("{:#?}\n", program.ast),
         }),
         Stage::Hir => Some(bnnc_hir::print::print(&program.module, Some(program.source.id))),
-        Stage::Graph | Stage::Density | Stage::Loops | Stage::Clif | Stage::Mlir | Stage::Dot => None,
+        Stage::Graph | Stage::Density | Stage::Loops | Stage::Clif | Stage::Mlir | Stage::Ptx | Stage::Dot => None,
     }
 }
 
@@ -98,6 +98,10 @@ pub fn emit(
     }
     if stage == Stage::Mlir {
         return Ok(bnnc_backend_mlir::module(&loops, bnnc_backend_mlir::PREFIX).text);
+    }
+    if stage == Stage::Ptx {
+        let image = bnnc_backend_mlir::gpu::image(&backends::MLIR, &loops, options.gpu)?;
+        return Ok(format!("{image}{}", image.text));
     }
     let options = backend::Options {
         symbols: options.symbols.clone(),

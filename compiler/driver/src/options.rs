@@ -1,6 +1,7 @@
 //! What the command line says about a compilation.
 
 use bnnc_abi::symbols::Address;
+pub use bnnc_backend_mlir::gpu::chip::{self, Chip};
 use bnnc_base::dtype::Precision;
 pub use bnnc_loops::backend::ObjectFormat;
 use std::path::PathBuf;
@@ -26,6 +27,8 @@ pub struct Options {
     pub trace: bool,
     /// The runtime's array primitives.
     pub symbols: Vec<Address>,
+    /// The graphics processor that `bnnc emit ptx` makes code for.
+    pub gpu: Chip,
     /// Code as objects of this format, instead of in memory of this process.
     pub objects: Option<ObjectFormat>,
 }
@@ -42,6 +45,7 @@ impl Default for Options {
             without: Vec::new(),
             trace: false,
             symbols: Vec::new(),
+            gpu: chip::DEFAULT,
             objects: None,
         }
     }

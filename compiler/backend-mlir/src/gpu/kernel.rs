@@ -36,6 +36,7 @@ impl Function<'_> {
         let source = Source {
             kernel: self.kernel,
             factor: 1,
+            divided: 0,
             schedule: &schedule,
             precision: self.precision,
             distinct: false,

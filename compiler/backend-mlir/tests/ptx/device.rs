@@ -3,8 +3,8 @@
 use crate::machine::Machine;
 use bnnc_abi::code::{Code, KernelArgs};
 use bnnc_abi::device::{FILL_THREADS, Image, Parameter, Part};
-use bnnc_backend_mlir::gpu::{self, chip};
 use bnnc_backend_mlir::Mlir;
+use bnnc_backend_mlir::gpu::{self, chip};
 use bnnc_base::fault::Fault;
 use bnnc_loops::backend::{Backend, Options};
 use bnnc_loops::ir::Program;
@@ -44,7 +44,10 @@ impl Device {
             let blocks = length.div_ceil(u64::from(FILL_THREADS));
             let arguments = [buffers[fill.slot as usize], length];
             // SAFETY: passed on.
-            unsafe { self.machine.launch(&fill.symbol, (blocks, FILL_THREADS), &arguments) };
+            unsafe {
+                self.machine
+                    .launch(&fill.symbol, (blocks, FILL_THREADS), &arguments)
+            };
         }
         let argument = |parameter: &Parameter| match parameter {
             Parameter::Buffer(slot) => buffers[*slot as usize],
@@ -54,7 +57,10 @@ impl Device {
         let arguments: Vec<u64> = part.parameters.iter().map(argument).collect();
         let blocks = part.blocks(ints) as u64;
         // SAFETY: passed on.
-        unsafe { self.machine.launch(&part.symbol, (blocks, part.threads), &arguments) };
+        unsafe {
+            self.machine
+                .launch(&part.symbol, (blocks, part.threads), &arguments)
+        };
     }
 }
 
@@ -79,7 +85,9 @@ struct Launches {
 impl Code for Launches {
     /// A launch is of the whole domain: the first invocation does it, and the others nothing.
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
-        if args.start != 0 || args.end == 0 && self.program.kernels[kernel].dims[0] != bnnc_loops::ir::Size::Fixed(0) {
+        if args.start != 0
+            || args.end == 0 && self.program.kernels[kernel].dims[0] != bnnc_loops::ir::Size::Fixed(0)
+        {
             return;
         }
         let slots = self.program.kernels[kernel].slots.len();

@@ -1,8 +1,9 @@
 //! A machine that runs PTX, one block after another and the threads of a block in turns from barrier to barrier. It knows what
 //! LLVM writes for our kernels and nothing else, and stops at whatever it does not know.
 
-use crate::arithmetic::{self, Type};
+use crate::arithmetic::{self, Function, Type};
 use std::collections::HashMap;
+use std::fmt;
 
 /// The entries of an assembly.
 pub struct Machine {
@@ -24,14 +25,29 @@ enum Operand {
     Label(usize),
 }
 
-#[derive(Debug)]
 struct Instruction {
+    text: String,
     /// A predicate, and whether it is negated.
     guard: Option<(usize, bool)>,
-    name: String,
-    parts: Vec<String>,
-    ty: Option<Type>,
+    ty: Type,
     operands: Vec<Operand>,
+    action: Action,
+}
+
+/// What an instruction does.
+enum Action {
+    Wait,
+    End,
+    Jump,
+    Load { shared: bool },
+    Store { shared: bool },
+    Compute(Function),
+}
+
+impl fmt::Debug for Instruction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 struct Entry {
@@ -81,8 +97,16 @@ impl Machine {
         let entry = &self.entries[entry];
         assert_eq!(arguments.len(), entry.parameters);
         for number in 0..blocks {
-            let mut block = Block { number, arguments, shared: vec![0xCD; entry.shared] };
-            let fresh = Thread { registers: vec![0xDEAD_BEEF; entry.registers], at: 0, done: false };
+            let mut block = Block {
+                number,
+                arguments,
+                shared: vec![0xCD; entry.shared],
+            };
+            let fresh = Thread {
+                registers: vec![0xDEAD_BEEF; entry.registers],
+                at: 0,
+                done: false,
+            };
             let mut all = vec![fresh; threads as usize];
             while all.iter().any(|thread| !thread.done) {
                 for (number, thread) in all.iter_mut().enumerate().filter(|(_, thread)| !thread.done) {
@@ -105,64 +129,94 @@ impl Block<'_> {
             {
                 continue;
             }
-            match instruction.name.as_str() {
-                "bar" | "barrier" => return,
-                "ret" => {
+            match &instruction.action {
+                Action::Wait => return,
+                Action::End => {
                     thread.done = true;
                     return;
                 }
-                "bra" => {
-                    let Operand::Label(at) = &instruction.operands[0] else { panic!("{instruction:?}") };
+                Action::Jump => {
+                    let Operand::Label(at) = &instruction.operands[0] else {
+                        panic!("{instruction:?}")
+                    };
                     thread.at = *at;
                 }
                 // SAFETY: passed on.
-                _ => unsafe { self.step(instruction, number, thread) },
+                Action::Load { shared } => unsafe { self.load(instruction, *shared, number, thread) },
+                // SAFETY: passed on.
+                Action::Store { shared } => unsafe { self.store(instruction, *shared, number, thread) },
+                Action::Compute(function) => {
+                    let mut operands = [0; 4];
+                    for (value, operand) in operands.iter_mut().zip(&instruction.operands[1..]) {
+                        *value = self.value(operand, number, thread);
+                    }
+                    self.finish(instruction, function(&operands), thread);
+                }
             }
         }
     }
 
-    unsafe fn step(&mut self, instruction: &Instruction, number: u64, thread: &mut Thread) {
-        let value = |operand: &Operand| self.value(operand, number, thread);
-        let ty = instruction.ty.unwrap_or_else(|| panic!("{instruction:?}"));
-        match instruction.name.as_str() {
-            "ld" => {
-                let (targets, Operand::Memory(base, offset)) = (&instruction.operands[0], &instruction.operands[1])
-                else {
-                    let Operand::Parameter(at) = instruction.operands[1] else { panic!("{instruction:?}") };
-                    return set(&instruction.operands[0], self.arguments[at], thread);
-                };
-                let address = value(base).wrapping_add_signed(*offset);
-                for (at, target) in several(targets).iter().enumerate() {
-                    let address = address + (at * ty.bytes()) as u64;
-                    // SAFETY: passed on.
-                    let loaded = unsafe { self.load(instruction, address, ty) };
-                    set(target, loaded, thread);
+    fn finish(&self, instruction: &Instruction, result: u64, thread: &mut Thread) {
+        match &instruction.operands[0] {
+            Operand::Several(targets) => {
+                let half = instruction.ty.bytes() * 8 / targets.len();
+                for (at, target) in targets.iter().enumerate() {
+                    set(
+                        target,
+                        (result >> (at * half)) & (u64::MAX >> (64 - half)),
+                        thread,
+                    );
                 }
             }
-            "st" => {
-                let Operand::Memory(base, offset) = &instruction.operands[0] else { panic!("{instruction:?}") };
-                let address = value(base).wrapping_add_signed(*offset);
-                let values: Vec<u64> = several(&instruction.operands[1]).iter().map(value).collect();
-                for (at, value) in values.into_iter().enumerate() {
-                    let address = address + (at * ty.bytes()) as u64;
-                    // SAFETY: passed on.
-                    unsafe { self.store(instruction, address, ty, value) };
-                }
+            target => set(target, result, thread),
+        }
+    }
+
+    fn address(&self, operand: &Operand, number: u64, thread: &Thread) -> u64 {
+        let Operand::Memory(base, offset) = operand else {
+            panic!("{operand:?}")
+        };
+        self.value(base, number, thread).wrapping_add_signed(*offset)
+    }
+
+    unsafe fn load(&self, instruction: &Instruction, shared: bool, number: u64, thread: &mut Thread) {
+        if let Operand::Parameter(at) = instruction.operands[1] {
+            return set(&instruction.operands[0], self.arguments[at], thread);
+        }
+        let (first, length) = (
+            self.address(&instruction.operands[1], number, thread),
+            instruction.ty.bytes(),
+        );
+        for (at, target) in several(&instruction.operands[0]).iter().enumerate() {
+            let address = first + (at * length) as u64;
+            let mut bytes = [0; 8];
+            match shared {
+                true => bytes[..length].copy_from_slice(&self.shared[address as usize..][..length]),
+                // SAFETY: passed on; an aligned address is that of an element.
+                false => unsafe {
+                    assert_eq!(address % length as u64, 0, "{instruction:?}");
+                    std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), length);
+                },
             }
-            name => {
-                let operands: Vec<u64> = instruction.operands[1..].iter().map(value).collect();
-                let parts: Vec<&str> = instruction.parts.iter().map(String::as_str).collect();
-                let result = arithmetic::evaluate(name, &parts, ty, &operands)
-                    .unwrap_or_else(|| panic!("the machine does not know {instruction:?}"));
-                match &instruction.operands[0] {
-                    Operand::Several(targets) => {
-                        let half = ty.bytes() * 8 / targets.len();
-                        for (at, target) in targets.iter().enumerate() {
-                            set(target, (result >> (at * half)) & (u64::MAX >> (64 - half)), thread);
-                        }
-                    }
-                    target => set(target, result, thread),
-                }
+            set(target, u64::from_le_bytes(bytes), thread);
+        }
+    }
+
+    unsafe fn store(&mut self, instruction: &Instruction, shared: bool, number: u64, thread: &Thread) {
+        let (first, length) = (
+            self.address(&instruction.operands[0], number, thread),
+            instruction.ty.bytes(),
+        );
+        for (at, operand) in several(&instruction.operands[1]).iter().enumerate() {
+            let address = first + (at * length) as u64;
+            let bytes = self.value(operand, number, thread).to_le_bytes();
+            match shared {
+                true => self.shared[address as usize..][..length].copy_from_slice(&bytes[..length]),
+                // SAFETY: passed on; an aligned address is that of an element.
+                false => unsafe {
+                    assert_eq!(address % length as u64, 0, "{instruction:?}");
+                    std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, length);
+                },
             }
         }
     }
@@ -176,35 +230,11 @@ impl Block<'_> {
             Operand::Several(parts) => {
                 let half = 64 / parts.len();
                 let parts = parts.iter().enumerate();
-                parts.fold(0, |all, (at, part)| all | self.value(part, number, thread) << (at * half))
+                parts.fold(0, |all, (at, part)| {
+                    all | self.value(part, number, thread) << (at * half)
+                })
             }
             Operand::Memory(..) | Operand::Parameter(_) | Operand::Label(_) => panic!("{operand:?}"),
-        }
-    }
-
-    unsafe fn load(&self, instruction: &Instruction, address: u64, ty: Type) -> u64 {
-        let mut bytes = [0; 8];
-        let length = ty.bytes();
-        match instruction.parts.iter().any(|part| part == "shared") {
-            true => bytes[..length].copy_from_slice(&self.shared[address as usize..][..length]),
-            // SAFETY: passed on; an aligned address is that of an element.
-            false => unsafe {
-                assert_eq!(address % length as u64, 0, "{instruction:?}");
-                std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), length);
-            },
-        }
-        u64::from_le_bytes(bytes)
-    }
-
-    unsafe fn store(&mut self, instruction: &Instruction, address: u64, ty: Type, value: u64) {
-        let (bytes, length) = (value.to_le_bytes(), ty.bytes());
-        match instruction.parts.iter().any(|part| part == "shared") {
-            true => self.shared[address as usize..][..length].copy_from_slice(&bytes[..length]),
-            // SAFETY: passed on; an aligned address is that of an element.
-            false => unsafe {
-                assert_eq!(address % length as u64, 0, "{instruction:?}");
-                std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, length);
-            },
         }
     }
 }
@@ -217,7 +247,9 @@ fn several(operand: &Operand) -> &[Operand] {
 }
 
 fn set(target: &Operand, value: u64, thread: &mut Thread) {
-    let Operand::Register(at) = target else { panic!("{target:?}") };
+    let Operand::Register(at) = target else {
+        panic!("{target:?}")
+    };
     thread.registers[*at] = value;
 }
 
@@ -232,7 +264,10 @@ struct Reader {
 impl Reader {
     fn entry(parameters: &str, body: &str) -> Entry {
         let mut reader = Reader::default();
-        let parameters = parameters.split(',').map(str::trim).filter(|parameter| !parameter.is_empty());
+        let parameters = parameters
+            .split(',')
+            .map(str::trim)
+            .filter(|parameter| !parameter.is_empty());
         let mut count = 0;
         for parameter in parameters {
             let name = parameter.split_whitespace().last().unwrap();
@@ -240,8 +275,16 @@ impl Reader {
             count += 1;
         }
         let statements = reader.statements(body);
-        let body = statements.iter().map(|statement| reader.instruction(statement)).collect();
-        Entry { parameters: count, registers: reader.registers.len(), shared: reader.shared, body }
+        let body = statements
+            .iter()
+            .map(|statement| reader.instruction(statement))
+            .collect();
+        Entry {
+            parameters: count,
+            registers: reader.registers.len(),
+            shared: reader.shared,
+            body,
+        }
     }
 
     /// Instructions, after labels and shared memory have been given their places.
@@ -250,15 +293,19 @@ impl Reader {
         for line in body.lines() {
             let line = line.split("//").next().unwrap().trim();
             if let Some(label) = line.strip_suffix(':') {
-                self.names.insert(label.to_owned(), Operand::Label(statements.len()));
+                self.names
+                    .insert(label.to_owned(), Operand::Label(statements.len()));
             } else if let Some(shared) = line.strip_prefix(".shared") {
                 let (name, length) = shared.trim_end_matches("];").rsplit_once('[').unwrap();
                 let name = name.split_whitespace().last().unwrap();
-                self.names.insert(name.to_owned(), Operand::Number(self.shared as u64));
+                self.names
+                    .insert(name.to_owned(), Operand::Number(self.shared as u64));
                 self.shared += length.parse::<usize>().unwrap().next_multiple_of(16);
             } else {
                 // Some instructions come with registers of their own, between braces.
-                let inner = line.strip_prefix("{ ").map_or(line, |line| line.trim_end_matches('}'));
+                let inner = line
+                    .strip_prefix("{ ")
+                    .map_or(line, |line| line.trim_end_matches('}'));
                 let parts = inner.split(';').map(str::trim);
                 let parts = parts.filter(|part| !part.is_empty() && !part.starts_with('.'));
                 statements.extend(parts.map(str::to_owned));
@@ -281,11 +328,23 @@ impl Reader {
         let name = parts.next().unwrap();
         let parts: Vec<String> = parts.collect();
         let ty = parts.iter().rev().find_map(|part| Type::from_name(part));
+        let ty = ty.unwrap_or(Type::Predicate);
+        let action =
+            action(&name, &parts, ty).unwrap_or_else(|| panic!("the machine does not know `{statement}`"));
         let operands = match name.as_str() {
             "bar" | "barrier" => Vec::new(),
-            _ => split(operands).into_iter().map(|operand| self.operand(operand)).collect(),
+            _ => split(operands)
+                .into_iter()
+                .map(|operand| self.operand(operand))
+                .collect(),
         };
-        Instruction { guard, name, parts, ty, operands }
+        Instruction {
+            text: statement.to_owned(),
+            guard,
+            ty,
+            operands,
+            action,
+        }
     }
 
     fn register(&mut self, name: &str) -> usize {
@@ -315,10 +374,25 @@ impl Reader {
         match text {
             "%tid.x" => Operand::Thread,
             "%ctaid.x" => Operand::Block,
-            _ if text.starts_with(|c: char| c == '%' || c.is_alphabetic()) => Operand::Register(self.register(text)),
+            _ if text.starts_with(|c: char| c == '%' || c.is_alphabetic()) => {
+                Operand::Register(self.register(text))
+            }
             _ => Operand::Number(number(text)),
         }
     }
+}
+
+fn action(name: &str, parts: &[String], ty: Type) -> Option<Action> {
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let shared = parts.contains(&"shared");
+    Some(match name {
+        "bar" | "barrier" => Action::Wait,
+        "ret" => Action::End,
+        "bra" => Action::Jump,
+        "ld" => Action::Load { shared },
+        "st" => Action::Store { shared },
+        _ => Action::Compute(arithmetic::function(name, &parts, ty)?),
+    })
 }
 
 /// Operands, between commas outside of braces.
@@ -341,7 +415,9 @@ fn split(operands: &str) -> Vec<&str> {
 }
 
 fn number(text: &str) -> u64 {
-    let hexadecimal = ["0f", "0d", "0x"].iter().find_map(|prefix| text.strip_prefix(prefix));
+    let hexadecimal = ["0f", "0d", "0x"]
+        .iter()
+        .find_map(|prefix| text.strip_prefix(prefix));
     match hexadecimal {
         Some(digits) => u64::from_str_radix(digits, 16).unwrap(),
         None => text.parse::<i128>().unwrap_or_else(|_| panic!("{text}")) as u64,
