@@ -165,6 +165,7 @@ fn integer(name: &str, ty: Type) -> Option<Function> {
         ("div", false) => |_, [a, b, _]| a / b,
         ("rem", true) => |ty, [a, b, _]| ty.signed(a).wrapping_rem(ty.signed(b)) as u64,
         ("rem", false) => |_, [a, b, _]| a % b,
+        ("bfe", false) => |_, [a, from, length]| a.checked_shr(from as u32).unwrap_or(0) & ((1 << length) - 1),
         ("neg", _) => |_, [a, ..]| a.wrapping_neg(),
         ("abs", _) => |ty, [a, ..]| ty.signed(a).wrapping_abs() as u64,
         ("min", true) => |ty, [a, b, _]| ty.signed(a).min(ty.signed(b)) as u64,
@@ -247,7 +248,7 @@ fn conversion(parts: &[&str]) -> Option<Function> {
     };
     Some(match (to, from) {
         // Integers of 64 bits are never made into reals of 32, so that the way through 64 rounds once.
-        (Type::Float(32), _) if from.width() == 32 || matches!(from, Type::Float(_)) => {
+        (Type::Float(32), _) if from.width() <= 32 || matches!(from, Type::Float(_)) => {
             Box::new(move |x| u64::from((rounded(read(x[0])) as f32).to_bits()))
         }
         (Type::Float(64), _) => Box::new(move |x| rounded(read(x[0])).to_bits()),
