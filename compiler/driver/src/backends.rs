@@ -15,7 +15,8 @@ pub const DEFAULT: &str = "cranelift";
 /// Every backend, the default first. `mlir` and `cuda` say so where this build has no worker for them.
 pub static ALL: &[&(dyn Backend + Sync)] = &[&Cranelift, &Reference, &MLIR, &CUDA];
 
-static MLIR: Mlir = Mlir::new();
+/// What lowers MLIR, for graphics processors too.
+pub(crate) static MLIR: Mlir = Mlir::new();
 static CUDA: Cuda = Cuda(Mlir::new());
 
 /// The backend of a compilation.

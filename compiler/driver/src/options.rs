@@ -2,6 +2,7 @@
 
 use bnnc_abi::code::{Artifact, Attach};
 use bnnc_abi::symbols::Address;
+pub use bnnc_backend_mlir::gpu::chip::{self, Chip};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 pub use bnnc_loops::backend::ObjectFormat;
@@ -31,6 +32,8 @@ pub struct Options {
     pub trace: bool,
     /// The runtime's array primitives.
     pub symbols: Vec<Address>,
+    /// The graphics processor that `bnnc emit ptx` makes code for.
+    pub gpu: Chip,
     /// Code as objects of this format, instead of in memory of this process.
     pub objects: Option<ObjectFormat>,
     /// What puts compiled code on a device, if it is to run on one.
@@ -49,6 +52,7 @@ impl Default for Options {
             without: Vec::new(),
             trace: false,
             symbols: Vec::new(),
+            gpu: chip::DEFAULT,
             objects: None,
             attach: None,
         }
