@@ -19,7 +19,7 @@ use support::{Output, root, run};
 const PROGRAM: &str = "\
 data rows = csv(\"rows.csv\") {
   target     = y
-  test       = 0.25
+  test       = fraction(0.25)
   validation = 0.2
 }
 
@@ -176,7 +176,7 @@ infer penal   = penalty(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
 infer iterate = swag(Curve, rows) { start = mode, epochs = 20, warmup = 5, every = 2 }
 infer several = ensemble(Curve, rows) { members = 3, epochs = 10 }
 infer masked  = dropout(Curve, rows) { epochs = 10 }
-infer boxes   = collapsed(Curve, rows) { iterates = iterate, over = last_layer }
+infer boxes   = collapsed(Curve, rows) { iterates = several, over = last_layer }
 ";
     let folder = with_program("methods", infers);
     let program = folder.join("curve.bnn");

@@ -5,6 +5,8 @@ use bnnc_base::fault::Fault;
 use bnnc_base::render;
 use bnnc_base::source::SourceMap;
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The exit status of success.
 pub const OK: u8 = 0;
@@ -100,7 +102,7 @@ pub fn outlive_readers() {
     #[cfg(unix)]
     let _ = signal_hook::flag::register(
         signal_hook::consts::signal::SIGPIPE,
-        std::sync::Arc::<std::sync::atomic::AtomicBool>::default(),
+        Arc::new(AtomicBool::new(false)),
     );
 }
 
