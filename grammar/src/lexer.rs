@@ -145,12 +145,24 @@ fn name_words(tokens: &mut [Spanned<'_>], text: &str) {
                 (inside, armed) = (false, false);
             }
         } else if inside && token.is_keyword() {
-            use Token::{Else, False, For, If, In, True};
-            let in_values = matches!(token, If | Else | For | In | True | False);
             let is_set = depth == 1 && tokens.get(at + 1).is_some_and(|next| next.1 == Token::Equals);
-            if !in_values || is_set {
+            if !is_of_expressions(token) || is_set {
                 tokens[at].1 = Token::Name(token.terminal());
             }
         }
     }
+}
+
+/// The same where all tokens are one value of an option block.
+pub(crate) fn name_words_of_value(tokens: &mut [Spanned<'_>]) {
+    for (_, token, _) in tokens {
+        if token.is_keyword() && !is_of_expressions(*token) {
+            *token = Token::Name(token.terminal());
+        }
+    }
+}
+
+fn is_of_expressions(keyword: Token<'_>) -> bool {
+    use Token::{Else, False, For, If, In, True};
+    matches!(keyword, If | Else | For | In | True | False)
 }

@@ -91,12 +91,15 @@ impl<'s> Context<'s> {
 
 /// An integer; one that is too large was reported by the lexer.
 pub fn int(digits: &str) -> ExprKind {
-    ExprKind::Int(digits.parse().unwrap_or(i64::MAX))
+    digits.parse().map_or(ExprKind::Error, ExprKind::Int)
 }
 
 /// A real number; one that is too large was reported by the lexer.
 pub fn real(digits: &str) -> ExprKind {
-    ExprKind::Real(digits.parse().unwrap_or(f64::INFINITY), digits.into())
+    match digits.parse::<f64>() {
+        Ok(value) if value.is_finite() => ExprKind::Real(value, digits.into()),
+        Ok(_) | Err(_) => ExprKind::Error,
+    }
 }
 
 impl BinaryOp {

@@ -26,7 +26,11 @@ pub fn parse(source: &Source) -> (Module, Vec<Diagnostic>) {
 
 /// Reads one expression.
 pub fn parse_expr(source: &Source) -> (Expr, Vec<Diagnostic>) {
-    let mut read = read(source, lexer::lex(source), EXPRESSION, &[]);
+    expression(source, lexer::lex(source))
+}
+
+fn expression(source: &Source, lexed: Lexed<'_>) -> (Expr, Vec<Diagnostic>) {
+    let mut read = read(source, lexed, EXPRESSION, &[]);
     let expr = match read.items.pop().map(|item| item.kind) {
         Some(ItemKind::Const(constant)) => constant.value,
         _ => Expr {
@@ -35,6 +39,13 @@ pub fn parse_expr(source: &Source) -> (Expr, Vec<Diagnostic>) {
         },
     };
     (expr, read.diagnostics)
+}
+
+/// Reads the value of an option: inside option blocks the words of the language are words like others (`loss = data`).
+pub fn parse_option(source: &Source) -> (Expr, Vec<Diagnostic>) {
+    let mut lexed = lexer::lex(source);
+    lexer::name_words_of_value(&mut lexed.tokens);
+    expression(source, lexed)
 }
 
 /// Something typed at the prompt.

@@ -97,11 +97,11 @@ impl Subject {
     /// The largest difference of an output from that of the chain alone, relative to the largest element of the output.
     fn difference(&self, chains: usize) -> f64 {
         let mut abreast = self.machine(0, Some(chains), 1);
-        abreast.run();
+        abreast.run().unwrap();
         let mut worst: f64 = 0.0;
         for chain in 0..chains {
             let mut alone = self.machine(chain, None, 1);
-            alone.run();
+            alone.run().unwrap();
             let gradients = self.moved().iter().map(|name| format!("{name}/gradient"));
             let outputs = gradients.chain(["log_density".to_owned()]);
             for name in outputs.filter(|name| alone.has_port(name)) {
@@ -151,7 +151,7 @@ fn seconds(machine: &mut Machine) -> f64 {
     for _ in 0..ROUNDS {
         let (clock, mut runs) = (Instant::now(), 0_u32);
         while clock.elapsed() < SPAN {
-            machine.run();
+            machine.run().unwrap();
             runs += 1;
         }
         best = best.min(clock.elapsed().as_secs_f64() / f64::from(runs));
@@ -169,7 +169,7 @@ fn seconds_of_two(machines: &mut [Machine]) -> f64 {
             for machine in machines.iter_mut() {
                 scope.spawn(move || {
                     while !stop.load(Ordering::Relaxed) {
-                        machine.run();
+                        machine.run().unwrap();
                         runs.fetch_add(1, Ordering::Relaxed);
                     }
                 });

@@ -21,11 +21,18 @@ def arguments():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--compile", action="store_true", help="torch only: through torch.compile")
-    return parser.parse_args()
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--width", type=int, default=400, help="of both hidden layers")
+    options = parser.parse_args()
+    WIDTHS[1:3] = [options.width, options.width]
+    return options
 
 
-def pin(threads):
+def pin(threads, device="cpu"):
     """Leaves the process as many processors as it may use threads, so that every thread pool has that size."""
+    if device != "cpu":
+        os.environ.setdefault("JAX_PLATFORMS", device)
+        return
     processors = sorted(os.sched_getaffinity(0))[:threads]
     os.sched_setaffinity(0, processors)
     for name in ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"]:
@@ -76,6 +83,8 @@ def report(peer, version, options, times, first_loss, last_loss, compile_seconds
                 "version": version,
                 "threads": options.threads,
                 "batch": options.batch,
+                "device": options.device,
+                "width": options.width,
                 "steps": len(times),
                 "median_ms": statistics.median(milliseconds),
                 "mean_ms": statistics.fmean(milliseconds),

@@ -5,7 +5,7 @@ import time
 import mnist
 
 arguments = mnist.arguments()
-mnist.pin(arguments.threads)
+mnist.pin(arguments.threads, arguments.device)
 
 import torch  # noqa: E402  (the processors are pinned before its thread pools exist)
 import torch.nn.functional as F  # noqa: E402
@@ -31,11 +31,12 @@ def loss(means, rhos, noises, images, labels, rows):
 def main():
     images, labels = mnist.read(arguments.data)
     rows = images.shape[0]
-    images, labels = torch.from_numpy(images), torch.from_numpy(labels).long()
+    device = torch.device(arguments.device)
+    images, labels = torch.from_numpy(images).to(device), torch.from_numpy(labels).long().to(device)
     torch.manual_seed(arguments.seed)
     shapes = [shape for layer in mnist.layer_shapes() for shape in layer]
-    means = [(0.1 * torch.randn(shape)).requires_grad_() for shape in shapes]
-    rhos = [torch.full(shape, -3.0).requires_grad_() for shape in shapes]
+    means = [(0.1 * torch.randn(shape, device=device)).requires_grad_() for shape in shapes]
+    rhos = [torch.full(shape, -3.0, device=device).requires_grad_() for shape in shapes]
     optimiser = torch.optim.Adam(means + rhos, lr=1e-3, fused=True)
     objective = torch.compile(loss) if arguments.compile else loss
 
@@ -49,14 +50,14 @@ def main():
 
     batches = mnist.batches(rows, arguments)
     began = time.perf_counter()
-    first = step(torch.from_numpy(next(batches)))
+    first = step(torch.from_numpy(next(batches)).to(device))
     first_seconds = time.perf_counter() - began
 
     times, value = [], first
     for at in range(arguments.warmup + arguments.steps):
         index = torch.from_numpy(next(batches))
         began = time.perf_counter()
-        value = step(index)
+        value = step(index.to(device))
         if at >= arguments.warmup:
             times.append(time.perf_counter() - began)
     name = "torch-compiled" if arguments.compile else "torch"

@@ -4,6 +4,7 @@
 
 pub mod compile;
 pub mod crates;
+pub mod emulated;
 pub mod files;
 pub mod modules;
 pub mod step;

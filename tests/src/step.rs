@@ -121,7 +121,7 @@ impl<'a> Steps<'a> {
 
     /// Runs the prepared step; returns the loss.
     pub fn run(&mut self) -> f64 {
-        self.machine.run();
+        valid(self.machine.run());
         valid(ports::scalar(&self.machine, "loss"))
     }
 
@@ -193,7 +193,7 @@ pub fn sampled(infer: &Infer, dataset: &Dataset, states: &Values, rows: usize) -
             valid(ports::real(&mut machine, name, &values.repeat(copies)));
         }
         valid(ports::real(&mut machine, "scale", &[0.7]));
-        machine.run();
+        valid(machine.run());
         let gradients = sampling.moved.iter().map(|name| format!("{name}/gradient"));
         let outputs = ["log_density", "log_prior", "log_likelihood"].map(str::to_owned);
         for name in gradients.chain(outputs).filter(|name| machine.has_port(name)) {
@@ -227,7 +227,7 @@ pub fn predictions(
     for (name, value) in [("draw0", 0), ("row0", 0), ("step", -1)] {
         valid(ports::int(&mut machine, name, value));
     }
-    machine.run();
+    valid(machine.run());
     let names = ["log_likelihood", "mean", "draw", "probabilities"];
     let present = names.into_iter().filter(|name| machine.has_port(name));
     present

@@ -227,6 +227,25 @@ mod mlir {
         every_example_on("mlir");
     }
 
+    /// What metrics differ by more than rounding errors.
+    fn apart(want: &RunResult, got: &RunResult) -> Vec<String> {
+        let mut faults = Vec::new();
+        for (want, got) in want.outcomes.iter().zip(&got.outcomes) {
+            if want.diagnosis.is_some() {
+                continue;
+            }
+            for (want_split, got_split) in want.splits.iter().zip(&got.splits) {
+                let pairs = want_split.metrics.iter().zip(&got_split.metrics);
+                for ((name, want_metric), (_, got_metric)) in pairs {
+                    if distance(&[*got_metric], &[*want_metric]) > 1e-6 {
+                        faults.push(format!("{} {name}: {got_metric} is not {want_metric}", want.name));
+                    }
+                }
+            }
+        }
+        faults
+    }
+
     fn short_run(path: &Path, backend: &str) -> RunResult {
         let mut options = options(backend, Some(Precision::F64));
         options.settings = short(path, 2, 5);
@@ -240,7 +259,11 @@ mod mlir {
         let mut faults = Vec::new();
         for path in examples() {
             let [want, got] = ["cranelift", "mlir"].map(|backend| short_run(&path, backend));
-            faults.extend(apart(&want, &got).into_iter().map(|fault| format!("{}: {fault}", path.display())));
+            faults.extend(
+                apart(&want, &got)
+                    .into_iter()
+                    .map(|fault| format!("{}: {fault}", path.display())),
+            );
         }
         assert!(faults.is_empty(), "\n{}", faults.join("\n"));
     }

@@ -121,7 +121,7 @@ infer many = nuts(Plane, rows) { chains = 8 }
             let values = (0..places).flat_map(|place| (0..count).map(move |at| value(place, at)));
             machine.write_real(name, &values.collect::<Vec<f64>>()).unwrap();
         }
-        machine.run();
+        machine.run().unwrap();
         let mut found = vec![Vec::new(); places];
         let gradients = sampling.moved.iter().map(|name| format!("{name}/gradient"));
         for name in gradients.chain(["log_density".to_owned()]) {

@@ -279,3 +279,49 @@ infer given = nuts(Given, rows) { draws = 2000 }
         ((10.0 + 4.0 * taken) / 5.0, f64::sqrt(0.2)),
     );
 }
+
+/// The sites of a layer are diagnosed by their norms and by predictions however small, and by their elements where they are named; sites
+/// of the model itself stay as they are.
+#[test]
+fn weights_of_layers_are_diagnosed_on_request() {
+    let program = "
+use layers::Dense
+model Net(x: real) -> y: real {
+  hidden = Dense(2)
+  out = Dense(1)
+  sigma ~ HalfNormal(1)
+  y ~ Normal(out(tanh(hidden([x])))[0], sigma)
+}
+infer automatic = nuts(Net, rows) { chains = 2, warmup = 50, draws = 20 }
+infer named = nuts(Net, rows) { chains = 2, warmup = 50, draws = 20, report = [hidden.b] }
+";
+    let result = compile::run(&compiled("layers", &POINTS, program).manifest, 2);
+    let names = |at: usize| -> Vec<&str> {
+        let quantities = &result.outcomes[at].diagnosis.as_ref().unwrap().quantities;
+        quantities.iter().map(|(name, _)| name.as_str()).collect()
+    };
+    let automatic = names(0);
+    let (predictions, others): (Vec<&str>, Vec<&str>) =
+        automatic.iter().partition(|name| name.starts_with("mean(row "));
+    assert_eq!(predictions.len(), POINTS.len());
+    assert_eq!(
+        others,
+        [
+            "norm(hidden.w)",
+            "norm(hidden.b)",
+            "norm(out.w)",
+            "norm(out.b)",
+            "sigma",
+            "lp"
+        ]
+    );
+    let named = names(1);
+    assert!(
+        named.contains(&"hidden.b[0]") && named.contains(&"hidden.b[1]"),
+        "{named:?}"
+    );
+    assert!(
+        !named.contains(&"norm(hidden.b)") && named.contains(&"norm(hidden.w)"),
+        "{named:?}"
+    );
+}

@@ -133,7 +133,10 @@ fn run_ms(code: &dyn Code, program: &Program) -> f64 {
 }
 
 fn main() {
-    let options = Options { symbols: bnnc_kernels::arrays::symbols(), ..Options::default() };
+    let options = Options {
+        symbols: bnnc_kernels::arrays::symbols(),
+        ..Options::default()
+    };
     println!("{:20} {:>10} {:>8} {:>6}", "kernel", "compile ms", "ns", "GB/s");
     for (program, bytes) in programs() {
         verify(&program).expect("the program is sound");

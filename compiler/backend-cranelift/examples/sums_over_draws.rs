@@ -60,7 +60,10 @@ fn least(mut work: impl FnMut()) -> f64 {
 
 /// Nanoseconds per element and draw.
 fn cost(program: &Program, threads: usize, draws: usize) -> f64 {
-    let options = Options { symbols: arrays::symbols(), ..Options::default() };
+    let options = Options {
+        symbols: arrays::symbols(),
+        ..Options::default()
+    };
     let artifact = Artifact {
         plan: Arc::new(program.plan.clone()),
         code: Cranelift
@@ -70,7 +73,7 @@ fn cost(program: &Program, threads: usize, draws: usize) -> f64 {
     let sizes = Sizes::default().with(Symbol::KlDraws, draws);
     let pool = Arc::new(Pool::new(threads));
     let mut machine = Machine::new(&artifact, sizes, pool).unwrap_or_else(|fault| panic!("{fault}"));
-    least(|| machine.run()) * 1e9 / (ELEMENTS * draws) as f64
+    least(|| assert!(machine.run().is_ok())) * 1e9 / (ELEMENTS * draws) as f64
 }
 
 /// Nanoseconds per element of the noise alone, in blocks as long as those of generated code.

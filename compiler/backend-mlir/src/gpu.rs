@@ -14,17 +14,17 @@ use crate::backend::Mlir;
 use crate::call::Needs;
 use crate::protocol::Target;
 use crate::text::Text;
-use bnnc_abi::device::Image;
+use bnnc_abi::device::{self, Image, Work};
 use bnnc_base::fault::Fault;
 use bnnc_loops::ir::Program;
 use chip::Chip;
 use kernel::Function;
 
-/// The text of a module for this processor, and what is launched; the text of the image itself is still empty.
+/// The text of a module for this processor, and what is launched; there is no image yet.
 ///
 /// # Errors
 /// [`Fault::Limit`] where the program needs what is not made for graphics processors.
-pub fn module(program: &Program, chip: Chip) -> Result<(String, Image), Fault> {
+pub fn module(program: &Program, chip: Chip) -> Result<(String, device::Program), Fault> {
     let mut text = Text::default();
     let mut needs = Needs::default();
     text.open("module attributes {gpu.container_module} {");
@@ -51,7 +51,11 @@ pub fn module(program: &Program, chip: Chip) -> Result<(String, Image), Fault> {
             };
             function.emit((&mut text, &mut needs), symbol)
         };
-        kernels.push(parts.iter().enumerate().map(part).collect());
+        let entries: Vec<_> = parts.iter().enumerate().flat_map(part).collect();
+        kernels.push(Work {
+            entries,
+            scratch: device::Count::Fixed(0),
+        });
     }
     let routines = primitives::emit(&program.plan, &mut text);
     kernel::fills(&kernels, program.plan.precision, &mut text);
@@ -60,23 +64,28 @@ pub fn module(program: &Program, chip: Chip) -> Result<(String, Image), Fault> {
     }
     text.close("}");
     text.close("}");
-    let image = Image {
-        text: String::new(),
-        processor: chip.name.to_owned(),
+    let launched = device::Program {
+        images: Vec::new(),
         kernels,
-        primitives: routines?,
+        routines: routines?,
     };
-    Ok((text.finish(), image))
+    Ok((text.finish(), launched))
 }
 
-/// The image of a program for this processor, through a worker.
+/// A program for this processor and later ones, through a worker.
 ///
 /// # Errors
 /// As [`module`], and those of the worker.
-pub fn image(mlir: &Mlir, program: &Program, chip: Chip) -> Result<Image, Fault> {
-    let (text, mut image) = module(program, chip)?;
+pub fn compile(mlir: &Mlir, program: &Program, chip: Chip) -> Result<device::Program, Fault> {
+    let (text, mut launched) = module(program, chip)?;
     let assembly = mlir.worker()?.lower(&text, Target::Ptx)?;
-    image.text = String::from_utf8(assembly)
+    let ptx = String::from_utf8(assembly)
         .map_err(|_| Fault::Bug("the assembly of a graphics processor is no text".to_owned()))?;
-    Ok(image)
+    launched.images.push(Image {
+        capability: chip.capability,
+        exact: false,
+        ptx: ptx.into(),
+    });
+    launched.verify(&program.plan)?;
+    Ok(launched)
 }

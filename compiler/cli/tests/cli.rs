@@ -324,6 +324,18 @@ fn the_command_line_is_checked() {
         "E0106",
         "never closed",
     );
+    // A word of the language is a word like others, as inside an option block.
+    let sampled = network("epochs = 1").replace(
+        "vi(P, d) { epochs = 1 }",
+        "penalty(M, d) { batch = 2, warmup = 2, draws = 2 }",
+    );
+    let by_data = bnnc("set_word", "run", &sampled, &["--set", "f.loss=data"]);
+    accepted(&by_data);
+    assert!(
+        by_data.stdout.contains("the ordinary posterior"),
+        "{}",
+        by_data.stdout
+    );
     refused(
         &run("data", &["--data", "q=d.csv"]),
         2,

@@ -107,8 +107,25 @@ fn samplers() {
     assert_refused(&option, "E0257", 1);
     let few = "infer f = penalty(M, d) { batch = 2, batches = 1 }";
     assert_refused(&run_program("few", &program(few)), "E0614", 1);
-    let cycles = "infer f = sgld(M, d) { schedule = cyclical(2, 1.5) }";
-    assert_refused(&run_program("cycles", &program(cycles)), "E0614", 1);
+    // All four rows in a batch: the losses are exact, and there is nothing to estimate.
+    let all = "infer f = penalty(M, d) { batch = 4, batches = 1, warmup = 5, draws = 5 }";
+    let all = run_program("all", &program(all));
+    assert_eq!(all.status, 0, "{all:?}");
+    assert!(all.stdout.contains("the ordinary posterior"), "{all:?}");
+    for (schedule, why) in [
+        ("2, 1.5", "a fraction from 0 to below 1"),
+        ("4.5, 0.5", "a whole number, found 4.5"),
+        ("0, 0.5", "at least one cycle"),
+        ("100000, 0.5", "no draw would be kept"),
+        ("200, 0.99", "no draw would be kept"),
+    ] {
+        let cycles = format!(
+            "infer f = sgld(M, d) {{ warmup = 1000, draws = 1000, schedule = cyclical({schedule}) }}"
+        );
+        let cycles = run_program("cycles", &program(&cycles));
+        assert_refused(&cycles, "E0614", 1);
+        assert!(cycles.stderr.contains(why), "{cycles:?}");
+    }
     let files = program("infer f = penalty(M, d) { batch = 1, batches = 2 }")
         .replace("csv(\"d.csv\")", "csv(\"d.csv\", \"d.csv\")");
     assert_refused(&run_program("files", &files), "E0508", 1);
@@ -116,7 +133,52 @@ fn samplers() {
         .replace("w * a, m", "w * a, m * exp(-2000 - w * w)");
     assert_refused(&run_program("nowhere", &nowhere), "E0506", 1);
     let explores = "infer f = sgld(M, d) { warmup = 0, draws = 5, schedule = cyclical(1, 0.999) }";
-    assert_refused(&run_program("explores", &program(explores)), "E0507", 1);
+    assert_refused(&run_program("explores", &program(explores)), "E0614", 1);
+    let nothing = format!("{DATA}model M(a: real) -> y: real {{ y ~ Normal(a, 1) }}\ninfer f = nuts(M, d)\n");
+    let nothing = run_program("no-sites", &nothing);
+    assert_refused(&nothing, "E0612", 1);
+    assert!(nothing.stderr.contains("the model has no sites"), "{nothing:?}");
+    let huge = run_program(
+        "huge",
+        &program("infer f = nuts(M, d) { draws = 99999999999999999999 }"),
+    );
+    assert_refused(&huge, "E0104", 1);
+    let infinite = run_program(
+        "infinite",
+        &program("infer f = nuts(M, d) { temperature = 1e400 }"),
+    );
+    assert_refused(&infinite, "E0104", 1);
+    for one in [huge, infinite] {
+        assert_eq!(one.stderr.matches("error[").count(), 1, "{one:?}");
+    }
+    let own = run_program("own", &program("infer f = nuts(M, d) { start = f }"));
+    assert_eq!(own.status, 1, "{own:?}");
+    assert!(
+        own.stderr.contains("an infer cannot start from itself"),
+        "{own:?}"
+    );
+}
+
+/// A site that nothing keeps from wandering off is named, and one draw has no spread.
+#[test]
+fn improper_sites() {
+    let program = format!(
+        "{DATA}model M(a: real) -> y: real {{\n w ~ Normal(0, 1)\n b: positive ~ Flat\n y ~ Normal(w * a, 1)\n}}\n\
+         infer f = nuts(M, d) {{ warmup = 300, draws = 300 }}\n"
+    );
+    let improper = run_program("improper", &program);
+    assert_eq!(improper.status, 0, "{improper:?}");
+    assert!(
+        improper.stderr.contains("E0529") && improper.stderr.contains("they are not for `b`"),
+        "{improper:?}"
+    );
+    assert!(!improper.stdout.contains("NaN"), "{improper:?}");
+    let single = program
+        .replace(" b: positive ~ Flat\n", "")
+        .replace("draws = 300", "draws = 1, chains = 1");
+    let single = run_program("single", &single);
+    assert!(!single.stdout.contains("NaN"), "{single:?}");
+    assert!(single.stderr.contains("chains with 1 draw\n"), "{single:?}");
 }
 
 /// What collapsed inference refuses, and what it says where it draws weights.

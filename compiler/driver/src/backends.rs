@@ -1,6 +1,7 @@
 //! The list of backends.
 
 use bnnc_backend_cranelift::Cranelift;
+pub use bnnc_backend_cranelift::entry;
 use bnnc_backend_mlir::Mlir;
 use bnnc_loops::backend::Backend;
 use bnnc_loops::reference::Reference;

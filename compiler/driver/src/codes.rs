@@ -90,7 +90,7 @@ pub static NOTHING_TO_SAMPLE: Code = Code {
     id: "E0612",
     title: "nothing to sample",
     explain: "A sampler draws the sites that its posterior says nothing of; lines such as `first.* = map.first.*` fix sites. Where \
-              every site is fixed there is nothing left to draw.\n\nWrong: `w = map.w` for every site of the model.\n\nRight: \
+              every site is fixed there is nothing left to draw, nor is there in a model without sites.\n\nWrong: `w = map.w` for every site of the model.\n\nRight: \
               fix the first layers and leave the last one out.",
 };
 
@@ -205,11 +205,20 @@ fn span_of(infer: &InferItem, option: &str) -> Span {
     setting.map_or(infer.span, |setting| setting.span)
 }
 
-/// Every site is fixed.
-pub fn nothing_to_sample(infer: &InferItem) -> Diagnostic {
-    let text = format!("`{}` has nothing to sample: every site is fixed", infer.name);
-    Diagnostic::error(&NOTHING_TO_SAMPLE, infer.span, text)
-        .help("leave at least one site out of the posterior's lines")
+/// Every site is fixed, or the model has none.
+pub fn nothing_to_sample(infer: &InferItem, no_sites: bool) -> Diagnostic {
+    let (why, help) = match no_sites {
+        true => (
+            "the model has no sites",
+            "give what is unknown a prior: `w ~ Normal(0, 1)`",
+        ),
+        false => (
+            "every site is fixed",
+            "leave at least one site out of the posterior's lines",
+        ),
+    };
+    let text = format!("`{}` has nothing to sample: {why}", infer.name);
+    Diagnostic::error(&NOTHING_TO_SAMPLE, infer.span, text).help(help)
 }
 
 /// A start that gives nothing.

@@ -100,8 +100,9 @@ pub fn emit(
         return Ok(bnnc_backend_mlir::module(&loops, bnnc_backend_mlir::PREFIX).text);
     }
     if stage == Stage::Ptx {
-        let image = bnnc_backend_mlir::gpu::image(&backends::MLIR, &loops, options.gpu)?;
-        return Ok(format!("{image}{}", image.text));
+        let program = bnnc_backend_mlir::gpu::compile(&backends::MLIR, &loops, options.gpu)?;
+        let images: String = program.images.iter().map(|image| &*image.ptx).collect();
+        return Ok(format!("{program}{images}"));
     }
     let options = backend::Options {
         symbols: options.symbols.clone(),

@@ -26,7 +26,10 @@ impl Compilation<'_> {
     ) -> Result<Programs, Failure> {
         let positions = self.positions(elaborated, densities)?;
         if positions.moved.is_empty() {
-            return Err(Failure::Program(vec![codes::nothing_to_sample(self.item)]));
+            return Err(Failure::Program(vec![codes::nothing_to_sample(
+                self.item,
+                elaborated.model.sites.is_empty(),
+            )]));
         }
         let objective = self.objective(elaborated, densities)?;
         let options = self.training(&elaborated.optimiser);

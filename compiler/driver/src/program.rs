@@ -95,7 +95,7 @@ fn overrides(options: &Options, sources: &mut SourceMap, diagnostics: &mut Vec<D
             continue;
         };
         let source = sources.add(&format!("--set {item}.{key}"), value);
-        let (expr, found) = bnnc_grammar::parse::parse_expr(&source);
+        let (expr, found) = bnnc_grammar::parse::parse_option(&source);
         diagnostics.extend(found);
         overrides.push(Override {
             item: item.trim().to_owned(),

@@ -48,11 +48,14 @@ impl Compilation<'_> {
     ) -> Result<Programs, Failure> {
         let sampled = self.sampled(elaborated, densities)?;
         if sampled.dimension == 0 {
-            return Err(Failure::Program(vec![codes::nothing_to_sample(self.item)]));
+            return Err(Failure::Program(vec![codes::nothing_to_sample(
+                self.item,
+                elaborated.model.sites.is_empty(),
+            )]));
         }
         self.reported(&sampled)?;
         let transition = self.transition(&sampled)?;
-        self.fitting(&transition)?;
+        self.fitting(&transition, schema.train)?;
         let precision = self.precision(backend);
         let prepare = self.prepare(&sampled, precision, backend)?;
         let alone = self.lower("density", &sampled.density, &[], precision)?;
@@ -157,7 +160,7 @@ impl Compilation<'_> {
     }
 
     /// The options go together.
-    fn fitting(&self, transition: &Transition) -> Result<(), Failure> {
+    fn fitting(&self, transition: &Transition, rows: usize) -> Result<(), Failure> {
         let schedule = |steps: &Steps| match *steps {
             Steps::Polynomial { b, gamma } if !(b > 0.0 && gamma > 0.0) => Some((
                 format!("`polynomial({b}, {gamma})` needs two positive numbers"),
@@ -171,6 +174,10 @@ impl Compilation<'_> {
                     "such as `cyclical(4, 0.5)`, which explores in the first half of each of four cycles",
                 ))
             }
+            Steps::Cyclical { .. } if !self.keeps(*steps) => Some((
+                "no draw would be kept: every iteration that could be one only explores".to_owned(),
+                "take fewer cycles, a smaller fraction, or more `draws`",
+            )),
             Steps::Constant | Steps::Polynomial { .. } | Steps::Cyclical { .. } => None,
         };
         let refusal = match transition {
@@ -178,7 +185,7 @@ impl Compilation<'_> {
                 schedule(steps).map(|(message, help)| ("schedule", message, help.to_owned()))
             }
             Transition::Penalty(penalty) => {
-                let refusal = penalty.check().err();
+                let refusal = penalty.check(rows).err();
                 refusal.map(|refusal| ("batches", refusal.message, refusal.help))
             }
             Transition::Nuts { .. }
@@ -190,6 +197,19 @@ impl Compilation<'_> {
             Some((option, message, help)) => Err(self.apart(option, &message, &help)),
             None => Ok(()),
         }
+    }
+
+    /// Whether a schedule leaves any of the draws.
+    fn keeps(&self, steps: Steps) -> bool {
+        let (warmup, draws, thin) = (
+            self.int("warmup"),
+            self.int("draws").max(1),
+            self.int("thin").max(1),
+        );
+        let iterations = warmup.saturating_add(draws.saturating_mul(thin));
+        let cycle = steps.cycle(iterations) as u64;
+        let mut last = (1..=draws).map(|draw| warmup.saturating_add(draw.saturating_mul(thin)) - 1);
+        last.any(|iteration| !steps.explores(iteration as u64, cycle))
     }
 
     /// The transition of a chain.
@@ -213,13 +233,13 @@ impl Compilation<'_> {
             "sgld" => Transition::Sgld {
                 batch,
                 step_size: self.real("step_size").unwrap_or(1e-5),
-                schedule: self.steps(),
+                schedule: self.steps()?,
             },
             "sghmc" => Transition::Sghmc {
                 batch,
                 step_size: self.real("step_size").unwrap_or(1e-5),
                 friction: self.real("friction").unwrap_or(0.1),
-                schedule: self.steps(),
+                schedule: self.steps()?,
             },
             "penalty" => Transition::Penalty(self.penalty()),
             other => return Err(Failure::Fault(Fault::Bug(format!("no transition `{other}`")))),
@@ -272,15 +292,19 @@ impl Compilation<'_> {
         }
     }
 
-    fn steps(&self) -> Steps {
-        match self.call("schedule") {
+    fn steps(&self) -> Result<Steps, Failure> {
+        Ok(match self.call("schedule") {
             ("polynomial", [b, gamma]) => Steps::Polynomial { b: *b, gamma: *gamma },
+            ("cyclical", [cycles, _]) if cycles.fract() != 0.0 => {
+                let text = format!("the cycles of `cyclical` must be a whole number, found {cycles}");
+                return Err(self.apart("schedule", &text, "such as `cyclical(4, 0.5)`"));
+            }
             ("cyclical", [cycles, exploration]) => Steps::Cyclical {
                 cycles: *cycles as usize,
                 exploration: *exploration,
             },
             _ => Steps::Constant,
-        }
+        })
     }
 
     /// A real option, or its default where it has one.

@@ -157,15 +157,19 @@ fn view_base(tensors: &Tensors, id: TensorId) -> TensorId {
     }
 }
 
-/// Whether a view repeats elements along an axis.
-fn repeats(dims: &[Dim], at: &[Coordinate]) -> bool {
+/// Whether a view repeats elements: along an axis, or in windows that overlap.
+fn repeats(dims: &[Dim], inner: &[Dim], at: &[Coordinate]) -> bool {
     let used = |axis: usize| {
         at.iter()
             .any(|to| to.dynamic.is_some() || to.terms.iter().any(|(term, _)| *term == axis))
     };
-    dims.iter()
-        .enumerate()
-        .any(|(axis, dim)| *dim != Dim::Fixed(1) && !used(axis))
+    let overlaps = |(to, dim): (&Coordinate, &Dim)| {
+        let sizes = to.terms.iter().map(|(axis, _)| dims[*axis].fixed());
+        let count: Option<usize> = sizes.product();
+        to.terms.len() > 1 && count > dim.fixed()
+    };
+    let is_unused = |(axis, dim): (usize, &Dim)| *dim != Dim::Fixed(1) && !used(axis);
+    dims.iter().enumerate().any(is_unused) || at.iter().zip(inner).any(overlaps)
 }
 
 /// The tensors that are to be stored although nothing forces it.
@@ -200,7 +204,7 @@ fn dear(tensors: &Tensors, live: &[bool], storage: &Storage, groups: &Groups) ->
             }
         }
         if let Kind::View(arg, at) = &tensor.kind
-            && repeats(&tensor.dims, at)
+            && repeats(&tensor.dims, &tensors[*arg].dims, at)
             && costs[arg.index()] > CHEAP_REPEATED
             && !storage.stored[arg.index()]
             && !anew[arg.index()]
@@ -249,7 +253,7 @@ fn passes_on(tensors: &Tensors, storage: &Storage, users: &[TensorId]) -> bool {
     let [user] = users else { return false };
     let same_points = match &tensors[*user].kind {
         Kind::Apply(..) => true,
-        Kind::View(_, at) => !repeats(&tensors[*user].dims, at),
+        Kind::View(arg, at) => !repeats(&tensors[*user].dims, &tensors[*arg].dims, at),
         _ => false,
     };
     same_points && !storage.stored[user.index()]

@@ -1,6 +1,9 @@
 //! Compiled kernels behind one trait.
 
+use crate::accelerator::Accelerator;
+use crate::device;
 use crate::plan::{Amount, Extent, Plan};
+use bnnc_base::fault::Fault;
 use bnnc_base::philox;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use std::sync::Arc;
@@ -37,6 +40,16 @@ pub trait Code: Send + Sync {
 
     /// The generated code as text, for `bnnc emit`.
     fn text(&self) -> String;
+
+    /// The kernels for a device, where they were compiled for one; [`Attach`] brings them there.
+    fn device(&self) -> Option<&device::Program> {
+        None
+    }
+
+    /// The device that runs the kernels instead of [`Code::launch`], where there is one.
+    fn accelerator(&self) -> Option<&dyn Accelerator> {
+        None
+    }
 
     /// The code as it can leave this process, where it was asked for in that form.
     fn object(&self) -> Option<&Object> {
@@ -91,6 +104,9 @@ impl Code for Detached {
         Some(&self.0)
     }
 }
+
+/// Puts code on a device: the result runs the same plan there. Whoever compiles is told how by whoever has devices.
+pub type Attach = fn(Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault>;
 
 /// A plan and its code.
 #[derive(Clone)]

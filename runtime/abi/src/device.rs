@@ -1,166 +1,309 @@
-//! Code for a graphics processor, and what a runtime must know to run a plan with it: plain data.
+//! A program for a device with memory of its own: the images of its kernels, and how each of them is launched.
 //!
-//! Buffers of the plan are global memory of the device. A launch of the plan becomes the launches of its kernel's parts in
-//! order, a call those of its primitive's; parts run one after another, each over a grid of one dimension. Nothing here depends
-//! on the number of processors or on timing, so that results do not either.
+//! Note [What entries owe]. A launch of a plan is whole on a device: it is never cut into chunks. The entries of its kernel run in
+//! order and leave in every output what the executor on the host leaves there, up to rounding. Reducing outputs start from the
+//! identity of their [`crate::plan::Combine`], also where the domain is empty: nobody fills them before, unless an entry does, over a
+//! grid by [`Count::Elements`]. What an output held is
+//! never read unless the body loads it. Results are the same in every run, so floating-point sums by atomic operations in global
+//! memory are no way to reduce. A primitive has the meaning of its naive reference.
 
-use crate::plan::Combine;
+use crate::plan::{Call, Launch, Plan, Step};
+use crate::primitive::Primitive;
+use bnnc_base::fault::Fault;
+use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::Arc;
 
-/// A program for a graphics processor.
-#[derive(Clone, Debug, PartialEq)]
+/// The kernels of one plan for devices of one maker.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Program {
+    /// The same entries for several architectures.
+    pub images: Vec<Image>,
+    /// What carries out each kernel of the plan, by its number.
+    pub kernels: Vec<Work>,
+    /// What carries out the plan's library calls.
+    pub routines: Vec<Routine>,
+}
+
+/// All entries as text for one architecture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
-    /// PTX, which the driver assembles for the processor at hand.
-    pub text: String,
-    /// The oldest processor that runs it, as in `sm_80`.
-    pub processor: String,
-    /// Per kernel of the plan: what a launch of it runs.
-    pub kernels: Vec<Vec<Part>>,
-    /// What calls run.
-    pub primitives: Vec<Routine>,
+    /// Ten times the compute capability that it needs: 80 for 8.0.
+    pub capability: u32,
+    /// Whether it runs on that capability alone (`sm_90a`) rather than on this and later ones.
+    pub exact: bool,
+    /// PTX.
+    pub ptx: Arc<str>,
 }
 
-/// What a call of a primitive runs; its buffers and integers are those of the call.
-#[derive(Clone, Debug, PartialEq)]
+/// Entries that run one after the other. See Note [What entries owe].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Work {
+    /// In order.
+    pub entries: Vec<Entry>,
+    /// Bytes of device memory that the entries share with each other and with nobody else while they run; what it holds before is
+    /// anything.
+    pub scratch: Count,
+}
+
+/// Carries out the calls of one primitive that have so many integers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Routine {
-    /// The primitive's name.
-    pub primitive: String,
-    /// The number of integers in the calls that it serves.
+    /// Which primitive.
+    pub primitive: Primitive,
+    /// The number of integers of the calls that it serves: products with different numbers of batch axes have routines of their own.
     pub ints: usize,
-    /// What it runs.
-    pub part: Part,
+    /// What to run. Buffer slots are the operands and the result, integer slots those of the call, and `Outer` is 1.
+    pub work: Work,
 }
 
-/// One function of the device, and how it is launched.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Part {
-    /// The entry in the text.
-    pub symbol: String,
-    /// Threads per block.
-    pub threads: u32,
-    /// Bytes of shared memory per block; they are declared in the text.
-    pub shared: u32,
-    /// The number of blocks is the product; where it is 0 nothing is launched.
-    pub blocks: Vec<Blocks>,
-    /// What is done to whole buffers before.
-    pub fills: Vec<Fill>,
-    /// What the function is given, in order.
+/// One launch of a function of the images.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The function's name.
+    pub name: String,
+    /// Blocks by axis; nothing is launched where one is not positive.
+    pub grid: [Count; 3],
+    /// Threads of a block by axis.
+    pub block: [u32; 3],
+    /// Bytes of shared memory that the image declares.
+    pub static_shared: u32,
+    /// Bytes of shared memory beside those.
+    pub dynamic_shared: Count,
+    /// The function's parameters in order, 64 bits each.
     pub parameters: Vec<Parameter>,
 }
 
-/// A count that is known, or an integer of the launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Count {
-    /// Known.
-    Fixed(i64),
-    /// The integer of this slot.
-    Int(u32),
-}
-
-/// The product of `counts` over `per`, rounded up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Blocks {
-    /// The counts.
-    pub counts: Vec<Count>,
-    /// Elements for one block.
-    pub per: i64,
-}
-
-/// A buffer is filled with what a reduction starts from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fill {
-    /// The buffer slot.
-    pub slot: u32,
-    /// The reduction.
-    pub combine: Combine,
-    /// The entry that does it: it takes an address and a number of elements, and [`FILL_THREADS`] elements per block.
-    pub symbol: String,
-}
-
-/// Threads per block of entries that fill, and the elements that a block fills.
-pub const FILL_THREADS: u32 = 256;
-
-/// One argument of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// One parameter of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Parameter {
-    /// The address of the buffer in this slot: 64 bits.
+    /// The device address of what a buffer slot is bound to, aligned to 64 bytes.
     Buffer(u32),
-    /// The integer of this slot: 64 bits.
+    /// The integer slot's number, as `i64`.
     Int(u32),
-    /// This number: 64 bits.
+    /// The first iteration of the outermost axis: 0, as `i64`.
+    Start,
+    /// One past its last iteration, as `i64`.
+    End,
+    /// The device address of the scratch memory, aligned to 64 bytes.
+    Scratch,
+    /// The number of elements of what the buffer slot is bound to, as `i64`.
+    Elements(u32),
+    /// This number, as `i64`.
     Number(i64),
 }
 
-impl Part {
-    /// The number of blocks for a launch with these integers.
-    pub fn blocks(&self, ints: &[i64]) -> i64 {
-        self.blocks.iter().map(|blocks| blocks.resolve(ints)).product()
-    }
+/// The numbers of one launch or call.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers<'a> {
+    /// By integer slot.
+    pub ints: &'a [i64],
+    /// The trip count of the outermost axis; 1 of calls.
+    pub outer: i64,
+    /// The number of elements by buffer slot.
+    pub elements: &'a [i64],
 }
 
-impl Blocks {
-    fn resolve(&self, ints: &[i64]) -> i64 {
-        let count = |count: &Count| match count {
-            Count::Fixed(count) => *count,
-            Count::Int(slot) => ints[*slot as usize],
-        };
-        let total: i64 = self.counts.iter().map(|each| count(each).max(0)).product();
-        (total + self.per - 1) / self.per
-    }
+/// A number that the integers of a launch decide: a size of a grid or of memory. Never less for greater integers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Count {
+    /// Known.
+    Fixed(i64),
+    /// An integer slot.
+    Int(u32),
+    /// The trip count of the outermost axis.
+    Outer,
+    /// The number of elements of what a buffer slot is bound to.
+    Elements(u32),
+    /// A sum; 0 of nothing.
+    Sum(Vec<Count>),
+    /// A product; 1 of nothing.
+    Product(Vec<Count>),
+    /// A quotient by a positive number, rounded up.
+    Quotient(Box<Count>, i64),
+    /// The lesser of the two.
+    AtMost(Box<Count>, i64),
 }
 
-impl fmt::Display for Image {
-    /// Comments that tell what to launch.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, parts) in self.kernels.iter().enumerate() {
-            parts
-                .iter()
-                .try_for_each(|part| writeln!(f, "// kernel {at}: {part}"))?;
+impl Count {
+    /// Its value; numbers too large to count are the largest.
+    pub fn value(&self, numbers: &Numbers) -> i64 {
+        let value = |count: &Count| count.value(numbers);
+        let of = |list: &[i64], slot: u32| list.get(slot as usize).copied().unwrap_or(0);
+        match self {
+            Count::Fixed(number) => *number,
+            Count::Int(slot) => of(numbers.ints, *slot),
+            Count::Outer => numbers.outer,
+            Count::Elements(slot) => of(numbers.elements, *slot),
+            Count::Sum(terms) => terms.iter().map(value).fold(0, i64::saturating_add),
+            Count::Product(factors) => factors.iter().map(value).fold(1, i64::saturating_mul),
+            Count::Quotient(count, by) => {
+                let (count, by) = (value(count), (*by).max(1));
+                count / by + i64::from(count % by > 0)
+            }
+            Count::AtMost(count, most) => value(count).min(*most),
         }
-        for Routine {
-            primitive,
-            ints,
-            part,
-        } in &self.primitives
-        {
-            writeln!(f, "// {primitive} of {ints} integers: {part}")?;
+    }
+
+    /// Whether every slot that it names is bound.
+    fn is_bound(&self, buffers: usize, ints: usize) -> bool {
+        let is_bound = |count: &Count| count.is_bound(buffers, ints);
+        match self {
+            Count::Fixed(_) | Count::Outer => true,
+            Count::Int(slot) => (*slot as usize) < ints,
+            Count::Elements(slot) => (*slot as usize) < buffers,
+            Count::Sum(counts) | Count::Product(counts) => counts.iter().all(is_bound),
+            Count::Quotient(count, _) | Count::AtMost(count, _) => is_bound(count),
+        }
+    }
+}
+
+/// The most threads of a block on every device.
+const THREADS: u64 = 1024;
+
+impl Program {
+    /// The image for a device of this compute capability (ten times): one made for it alone, else the latest that it can run.
+    pub fn image(&self, capability: u32) -> Option<&Image> {
+        let runs = |image: &&Image| match image.exact {
+            true => image.capability == capability,
+            false => image.capability <= capability,
+        };
+        self.images
+            .iter()
+            .filter(runs)
+            .max_by_key(|image| (image.exact, image.capability))
+    }
+
+    /// What carries out a call.
+    pub fn routine(&self, call: &Call) -> Option<&Routine> {
+        self.routines
+            .iter()
+            .find(|routine| routine.primitive == call.primitive && routine.ints == call.ints.len())
+    }
+
+    /// Checks that every launch and call of the plan binds what the entries name. A call without a routine is no fault.
+    ///
+    /// # Errors
+    /// A bug: what made the program and what made the plan disagree.
+    pub fn verify(&self, plan: &Plan) -> Result<(), Fault> {
+        let bug = |what: String| Err(Fault::Bug(format!("device code of {}: {what}", plan.name)));
+        if self.kernels.len() != plan.kernels {
+            return bug(format!("{} kernels, not {}", self.kernels.len(), plan.kernels));
+        }
+        let works = self
+            .kernels
+            .iter()
+            .chain(self.routines.iter().map(|routine| &routine.work));
+        for entry in works.flat_map(|work| &work.entries) {
+            let threads: u64 = entry.block.iter().map(|size| u64::from(*size)).product();
+            if !(1..=THREADS).contains(&threads) || entry.name.is_empty() || entry.name.contains('\0') {
+                return bug(format!("entry {:?} in blocks of {threads}", entry.name));
+            }
+        }
+        self.verify_steps(&plan.steps).or_else(bug)
+    }
+
+    fn verify_steps(&self, steps: &[Step]) -> Result<(), String> {
+        steps.iter().try_for_each(|step| match step {
+            Step::Launch(Launch {
+                kernel,
+                buffers,
+                ints,
+                ..
+            }) => {
+                let work = self.kernels.get(*kernel as usize);
+                work.map_or_else(
+                    || Err(format!("no kernel {kernel}")),
+                    |work| work.verify(buffers.len(), ints.len()),
+                )
+            }
+            Step::Call(call) => self.routine(call).map_or(Ok(()), |routine| {
+                routine.work.verify(call.buffers.len(), call.ints.len())
+            }),
+            Step::Repeat { body, .. } => self.verify_steps(body),
+        })
+    }
+}
+
+impl Work {
+    /// Checks that no entry names a slot that is not bound.
+    fn verify(&self, buffers: usize, ints: usize) -> Result<(), String> {
+        for entry in &self.entries {
+            let counts = entry.grid.iter().chain([&entry.dynamic_shared, &self.scratch]);
+            let parameters = entry.parameters.iter().all(|parameter| match parameter {
+                Parameter::Buffer(slot) | Parameter::Elements(slot) => (*slot as usize) < buffers,
+                Parameter::Int(slot) => (*slot as usize) < ints,
+                Parameter::Start | Parameter::End | Parameter::Scratch | Parameter::Number(_) => true,
+            });
+            if !(parameters && counts.into_iter().all(|count| count.is_bound(buffers, ints))) {
+                return Err(format!("entry {} names a slot that is not bound", entry.name));
+            }
         }
         Ok(())
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for Program {
+    /// What is launched, a comment for each entry.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Fill { slot, symbol, .. } in &self.fills {
-            write!(f, "{symbol}(buffer {slot}), then ")?;
+        for (at, work) in self.kernels.iter().enumerate() {
+            let mut entries = work.entries.iter();
+            entries.try_for_each(|entry| writeln!(f, "// kernel {at}: {entry}"))?;
         }
-        write!(f, "{}<<<", self.symbol)?;
-        list(f, &self.blocks, " * ")?;
-        write!(f, ", {}>>>(", self.threads)?;
-        list(f, &self.parameters, ", ")?;
-        write!(f, "), {} bytes shared", self.shared)
+        for Routine {
+            primitive,
+            ints,
+            work,
+        } in &self.routines
+        {
+            let mut entries = work.entries.iter();
+            entries.try_for_each(|entry| writeln!(f, "// {} of {ints} integers: {entry}", primitive.name))?;
+        }
+        Ok(())
     }
 }
 
-impl fmt::Display for Blocks {
+impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.counts.is_empty() {
-            return f.write_str("1");
+        let [x, y, z] = &self.grid;
+        let [width, height, depth] = self.block;
+        write!(f, "{}<<<{x}", self.name)?;
+        if [y, z] != [&Count::Fixed(1), &Count::Fixed(1)] {
+            write!(f, " x {y} x {z}")?;
         }
-        if self.per == 1 {
-            return list(f, &self.counts, " * ");
+        write!(f, ", {width}")?;
+        if [height, depth] != [1, 1] {
+            write!(f, " x {height} x {depth}")?;
         }
-        f.write_str("ceil(")?;
-        list(f, &self.counts, " * ")?;
-        write!(f, " / {})", self.per)
+        let parameters: Vec<String> = self.parameters.iter().map(Parameter::to_string).collect();
+        write!(
+            f,
+            ">>>({}), {} bytes shared",
+            parameters.join(", "),
+            self.static_shared
+        )?;
+        match &self.dynamic_shared {
+            Count::Fixed(0) => Ok(()),
+            dynamic => write!(f, " and {dynamic}"),
+        }
     }
 }
 
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joined = |counts: &[Count], between: &str| {
+            let texts: Vec<String> = counts.iter().map(Count::to_string).collect();
+            texts.join(between)
+        };
         match self {
-            Count::Fixed(count) => count.fmt(f),
+            Count::Fixed(number) => number.fmt(f),
             Count::Int(slot) => write!(f, "int {slot}"),
+            Count::Elements(slot) => write!(f, "elements of buffer {slot}"),
+            Count::Outer => f.write_str("outer"),
+            Count::Sum(counts) => write!(f, "({})", joined(counts, " + ")),
+            Count::Product(counts) => f.write_str(&joined(counts, " * ")),
+            Count::Quotient(count, by) => write!(f, "ceil({count} / {by})"),
+            Count::AtMost(count, most) => write!(f, "min({count}, {most})"),
         }
     }
 }
@@ -170,46 +313,71 @@ impl fmt::Display for Parameter {
         match self {
             Parameter::Buffer(slot) => write!(f, "buffer {slot}"),
             Parameter::Int(slot) => write!(f, "int {slot}"),
+            Parameter::Elements(slot) => write!(f, "elements of buffer {slot}"),
             Parameter::Number(number) => number.fmt(f),
+            Parameter::Start => f.write_str("start"),
+            Parameter::End => f.write_str("end"),
+            Parameter::Scratch => f.write_str("scratch"),
         }
     }
 }
 
-fn list(f: &mut fmt::Formatter<'_>, items: &[impl fmt::Display], between: &str) -> fmt::Result {
-    for (at, item) in items.iter().enumerate() {
-        f.write_str(if at == 0 { "" } else { between })?;
-        item.fmt(f)?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Blocks, Count, Part};
+    use super::*;
 
     #[test]
-    fn blocks_round_up() {
-        let counts = vec![Count::Fixed(3), Count::Int(1)];
-        let part = Part {
-            symbol: "k".to_owned(),
-            threads: 256,
-            shared: 0,
-            blocks: vec![
-                Blocks { counts, per: 256 },
-                Blocks {
-                    counts: vec![],
-                    per: 1,
-                },
-            ],
-            fills: vec![],
-            parameters: vec![],
-        };
-        assert_eq!(part.blocks(&[0, 85]), 1);
-        assert_eq!(part.blocks(&[0, 86]), 2);
-        assert_eq!(part.blocks(&[0, 0]), 0);
-        assert_eq!(
-            part.to_string(),
-            "k<<<ceil(3 * int 1 / 256) * 1, 256>>>(), 0 bytes shared"
+    fn counts_follow_the_integers() {
+        let blocks = Count::AtMost(
+            Box::new(Count::Quotient(
+                Box::new(Count::Product(vec![Count::Outer, Count::Int(1)])),
+                256,
+            )),
+            40,
         );
+        let value = |count: &Count, ints: [i64; 2], outer| {
+            count.value(&Numbers {
+                ints: &ints,
+                outer,
+                elements: &[5, 9],
+            })
+        };
+        assert_eq!(value(&blocks, [7, 100], 3), 2);
+        assert_eq!(value(&blocks, [7, 256], 2), 2);
+        assert_eq!(value(&blocks, [7, 257], 256), 40);
+        assert_eq!(value(&blocks, [7, 0], 3), 0);
+        assert_eq!(value(&blocks, [7, i64::MAX], 3), 40);
+        assert_eq!(blocks.to_string(), "min(ceil(outer * int 1 / 256), 40)");
+        let sum = Count::Sum(vec![Count::Fixed(3), Count::Int(0), Count::Elements(1)]);
+        assert_eq!(value(&sum, [4, 0], 0), 16);
+        assert!(sum.is_bound(2, 1) && !sum.is_bound(1, 1) && !sum.is_bound(2, 0));
+    }
+
+    #[test]
+    fn the_latest_image_that_runs_is_chosen() {
+        let image = |capability, exact| Image {
+            capability,
+            exact,
+            ptx: "".into(),
+        };
+        let program = Program {
+            images: vec![
+                image(90, true),
+                image(80, false),
+                image(90, false),
+                image(100, false),
+            ],
+            kernels: Vec::new(),
+            routines: Vec::new(),
+        };
+        let chosen = |capability| {
+            let image = program.image(capability);
+            image.map(|image| (image.capability, image.exact))
+        };
+        assert_eq!(chosen(75), None);
+        assert_eq!(chosen(80), Some((80, false)));
+        assert_eq!(chosen(86), Some((80, false)));
+        assert_eq!(chosen(90), Some((90, true)));
+        assert_eq!(chosen(103), Some((100, false)));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! The compiler writes these, the runtime reads them; neither sees the other.
 
+pub mod accelerator;
 pub mod artefact;
 pub mod code;
 pub mod collapsed;

@@ -79,8 +79,19 @@ pub struct Column {
 pub struct Axes {
     /// Sites and what is computed from them, each with the name of every axis; `None` where it is no single dim.
     pub sites: Vec<(String, Vec<Option<String>>)>,
-    /// Dims whose positions are the levels of a column of text, each with its levels.
-    pub levels: Vec<(String, Vec<String>)>,
+    /// Dims whose positions are the levels of a column of text.
+    pub levels: Vec<Levels>,
+}
+
+/// The levels of a column, which are the positions along a dim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Levels {
+    /// What the program calls the dim.
+    pub dim: String,
+    /// The column.
+    pub column: String,
+    /// Its levels, in order.
+    pub names: Vec<String>,
 }
 
 impl Sampling {
@@ -235,6 +246,30 @@ pub enum Steps {
         /// The fraction of a cycle that explores.
         exploration: f64,
     },
+}
+
+impl Steps {
+    /// Iterations of a cycle in a run of so many, warm-up included: all of them where there are no cycles.
+    pub fn cycle(self, iterations: usize) -> usize {
+        let cycles = match self {
+            Steps::Constant | Steps::Polynomial { .. } => 1,
+            Steps::Cyclical { cycles, .. } => cycles.max(1),
+        };
+        iterations.div_ceil(cycles).max(1)
+    }
+
+    /// Whether an iteration, counted from 0, only looks for a mode; `cycle` is that of the run.
+    pub fn explores(self, iteration: u64, cycle: u64) -> bool {
+        match self {
+            Steps::Constant | Steps::Polynomial { .. } => false,
+            Steps::Cyclical { exploration, .. } => part(iteration, cycle) < exploration,
+        }
+    }
+}
+
+/// How much of its cycle is over when an iteration begins.
+fn part(iteration: u64, cycle: u64) -> f64 {
+    (iteration % cycle) as f64 / cycle as f64
 }
 
 /// Options of the penalty method.

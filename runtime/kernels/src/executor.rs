@@ -3,15 +3,17 @@
 use crate::arena::{self, Layout, element_count};
 use crate::chunks;
 use crate::memory::Memory;
+use crate::mirror::Mirror;
 use crate::pool::Pool;
 use crate::reduction::{combine, fill};
 use crate::resolved::{Context, ReadyCall, ReadyLaunch, Resolved};
+use bnnc_abi::accelerator;
 use bnnc_abi::code::{Artifact, Code, KernelArgs};
 use bnnc_abi::plan::{BufferId, Plan, Role};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// A plan with its memory, ready to run.
 pub struct Machine {
@@ -26,6 +28,8 @@ pub struct Machine {
     pub(crate) addresses: Vec<*mut u8>,
     steps: Vec<Resolved>,
     workers: Workers,
+    /// Where a device runs the steps; `memory` is the mirror of its arena then.
+    pub(crate) mirror: Option<Mutex<Mirror>>,
     /// Ports by name, sorted.
     pub(crate) ports: Vec<(Arc<str>, BufferId)>,
     /// Whether the steps are resolved for `sizes`.
@@ -69,6 +73,25 @@ impl Workers {
     }
 }
 
+/// The arena on the device, where the code has one.
+fn open(
+    plan: &Arc<Plan>,
+    code: &dyn Code,
+    layout: &Layout,
+    capacity: &Sizes,
+) -> Result<Option<Mutex<Mirror>>, Fault> {
+    let Some(accelerator) = code.accelerator() else {
+        return Ok(None);
+    };
+    let session = accelerator.open(accelerator::Arena {
+        plan,
+        offsets: &layout.offsets,
+        bytes: layout.workspace.start.max(arena::ALIGN),
+        capacity,
+    })?;
+    Ok(Some(Mutex::new(Mirror::new(session, plan, &layout.offsets))))
+}
+
 fn most_slots(steps: &[bnnc_abi::plan::Step]) -> usize {
     use bnnc_abi::plan::Step;
     let of = |step: &Step| match step {
@@ -95,7 +118,9 @@ impl Machine {
         let layout = arena::layout(&plan, &capacity);
         let memory = Memory::new(layout.bytes)?;
         let addresses: Vec<*mut u8> = layout.offsets.iter().map(|offset| memory.at(*offset)).collect();
-        let workers = Workers::new(&plan, &*code, pool.threads())?;
+        let mirror = open(&plan, &*code, &layout, &capacity)?;
+        let threads = if mirror.is_some() { 0 } else { pool.threads() };
+        let workers = Workers::new(&plan, &*code, threads)?;
         let named = plan
             .buffers
             .ids()
@@ -120,6 +145,7 @@ impl Machine {
             addresses,
             steps,
             workers,
+            mirror,
             ports,
             resolved: false,
         };
@@ -158,6 +184,10 @@ impl Machine {
         }
         self.resolved = true;
         self.sizes = *sizes;
+        if self.mirror.is_some() {
+            self.resize();
+            return Ok(());
+        }
         let context = Context {
             plan: &self.plan,
             addresses: &self.addresses,
@@ -183,13 +213,21 @@ impl Machine {
         element_count(&self.plan.buffers[id], &self.sizes)
     }
 
-    /// Executes all steps once and adds the seconds of each outermost step to `seconds` (see [`Machine::step_names`]).
-    pub fn run_timed(&mut self, seconds: &mut [f64]) {
+    /// Executes all steps once and adds the seconds of each outermost step to `seconds` (see [`Machine::step_names`]). Where a device
+    /// runs them they are not told apart: nothing is added.
+    ///
+    /// # Errors
+    /// As [`Machine::run`].
+    pub fn run_timed(&mut self, seconds: &mut [f64]) -> Result<(), Fault> {
+        if self.mirror.is_some() {
+            return self.run();
+        }
         for (step, sum) in self.steps.iter().zip(seconds) {
             let clock = std::time::Instant::now();
             self.execute(std::slice::from_ref(step));
             *sum += clock.elapsed().as_secs_f64();
         }
+        Ok(())
     }
 
     /// What each outermost step does, for people: kernels by number, primitives by name with their integers.
@@ -219,8 +257,26 @@ impl Machine {
     }
 
     /// Executes all steps. Allocates nothing, apart from what matrix products pack.
-    pub fn run(&mut self) {
+    ///
+    /// # Errors
+    /// A fault of the device that runs them, if there is one.
+    pub fn run(&mut self) -> Result<(), Fault> {
+        if self.mirror.is_some() {
+            return self.run_there();
+        }
         self.execute(&self.steps);
+        Ok(())
+    }
+
+    /// All memory of the arena, for who mirrors it: buffers lie in it as [`arena::layout`] says for the capacity.
+    pub fn arena_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the memory has so many bytes, and `self` is borrowed alone.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.at(0), self.layout.bytes) }
+    }
+
+    /// The first byte of the arena.
+    pub(crate) fn start(&self) -> *mut u8 {
+        self.memory.at(0)
     }
 
     fn execute(&self, steps: &[Resolved]) {

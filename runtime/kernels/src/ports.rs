@@ -49,8 +49,7 @@ impl Machine {
     /// Where it has another number of elements.
     pub fn take(&self, port: Port, values: &mut [f64]) -> Result<(), Fault> {
         self.check_count(port.0, values.len())?;
-        self.load(port.0, 0, values);
-        Ok(())
+        self.load(port.0, 0, values)
     }
 
     /// Writes some elements of a port, from `first` on.
@@ -59,8 +58,7 @@ impl Machine {
     /// Where it has fewer elements.
     pub fn put_part(&mut self, port: Port, first: usize, values: &[f64]) -> Result<(), Fault> {
         self.check_part(port.0, first, values.len())?;
-        self.store(port.0, first, values.iter().copied());
-        Ok(())
+        self.store(port.0, first, values.iter().copied())
     }
 
     /// Reads some elements of a port, from `first` on.
@@ -69,8 +67,7 @@ impl Machine {
     /// Where it has fewer elements.
     pub fn take_part(&self, port: Port, first: usize, values: &mut [f64]) -> Result<(), Fault> {
         self.check_part(port.0, first, values.len())?;
-        self.load(port.0, first, values);
-        Ok(())
+        self.load(port.0, first, values)
     }
 
     /// Whether there is a port of this name.
@@ -110,8 +107,7 @@ impl Machine {
     pub fn write_f32(&mut self, name: &str, values: &[f32]) -> Result<(), Fault> {
         let id = self.port(name)?;
         self.check_count(id, values.len())?;
-        self.store(id, 0, values.iter().map(|value| f64::from(*value)));
-        Ok(())
+        self.store(id, 0, values.iter().map(|value| f64::from(*value)))
     }
 
     /// Writes a port of integers.
@@ -121,8 +117,7 @@ impl Machine {
     pub fn write_int(&mut self, name: &str, values: &[i32]) -> Result<(), Fault> {
         let id = self.port(name)?;
         self.check_count(id, values.len())?;
-        self.store(id, 0, values.iter().map(|value| f64::from(*value)));
-        Ok(())
+        self.store(id, 0, values.iter().map(|value| f64::from(*value)))
     }
 
     /// The elements of a port.
@@ -142,8 +137,7 @@ impl Machine {
     pub fn read_into(&self, name: &str, values: &mut [f64]) -> Result<(), Fault> {
         let id = self.port(name)?;
         self.check_count(id, values.len())?;
-        self.load(id, 0, values);
-        Ok(())
+        self.load(id, 0, values)
     }
 
     /// The elements of a port in place.
@@ -152,6 +146,7 @@ impl Machine {
     /// Where there is no such port or it is stored otherwise.
     pub fn view<T: Stored>(&self, name: &str) -> Result<&[T], Fault> {
         let id = self.stored_as::<T>(name)?;
+        self.fetch(id)?;
         // SAFETY: the buffer has as many elements of this form, and nobody writes while `self` is borrowed.
         Ok(unsafe { std::slice::from_raw_parts(self.addresses[id.index()].cast(), self.count_of(id)) })
     }
@@ -162,6 +157,8 @@ impl Machine {
     /// As [`Machine::view`].
     pub fn view_mut<T: Stored>(&mut self, name: &str) -> Result<&mut [T], Fault> {
         let id = self.stored_as::<T>(name)?;
+        self.fetch(id)?;
+        self.announce(id, 0, self.count_of(id))?;
         // SAFETY: the buffer has as many elements of this form, and `self` is borrowed alone.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.addresses[id.index()].cast(), self.count_of(id)) })
     }
@@ -173,6 +170,9 @@ impl Machine {
     pub fn copy_state_from(&mut self, other: &Machine, name: &str) -> Result<(), Fault> {
         let (to, from) = (self.port(name)?, other.port(name)?);
         self.check_count(to, other.count_of(from))?;
+        if self.copy_there(to, other, from)? {
+            return Ok(());
+        }
         match other.element(from) {
             Element::F32 => self.store(
                 to,
@@ -186,7 +186,6 @@ impl Machine {
                 other.view::<i32>(name)?.iter().map(|value| f64::from(*value)),
             ),
         }
-        Ok(())
     }
 
     fn port(&self, name: &str) -> Result<BufferId, Fault> {
@@ -196,11 +195,11 @@ impl Machine {
             .map_err(|_| Fault::Bug(format!("{} has no port {name}", self.plan.name)))
     }
 
-    fn element(&self, id: BufferId) -> Element {
+    pub(crate) fn element(&self, id: BufferId) -> Element {
         Element::of(self.plan.buffers[id].storage, self.plan.precision)
     }
 
-    fn stored_as<T: Stored>(&self, name: &str) -> Result<BufferId, Fault> {
+    pub(crate) fn stored_as<T: Stored>(&self, name: &str) -> Result<BufferId, Fault> {
         let id = self.port(name)?;
         let (element, asked) = (self.element(id), T::ELEMENT);
         if element == asked {
@@ -212,7 +211,7 @@ impl Machine {
         )))
     }
 
-    fn check_count(&self, id: BufferId, given: usize) -> Result<(), Fault> {
+    pub(crate) fn check_count(&self, id: BufferId, given: usize) -> Result<(), Fault> {
         let count = self.count_of(id);
         if count == given {
             return Ok(());
@@ -237,12 +236,20 @@ impl Machine {
     /// Writes any buffer.
     pub(crate) fn write_values(&mut self, id: BufferId, values: &[f64]) -> Result<(), Fault> {
         self.check_count(id, values.len())?;
-        self.store(id, 0, values.iter().copied());
-        Ok(())
+        self.store(id, 0, values.iter().copied())
     }
 
     /// Stores values from element `first` on; their number has been checked.
-    fn store(&mut self, id: BufferId, first: usize, values: impl Iterator<Item = f64>) {
+    fn store(
+        &mut self,
+        id: BufferId,
+        first: usize,
+        values: impl ExactSizeIterator<Item = f64> + Clone,
+    ) -> Result<(), Fault> {
+        if self.is_sent(id, first, values.clone()) {
+            return Ok(());
+        }
+        self.announce(id, first, values.len())?;
         let (address, element) = (self.addresses[id.index()], self.element(id));
         for (at, value) in (first..self.count_of(id)).zip(values) {
             // SAFETY: `at` is below the buffer's number of elements of this form, and `self` is borrowed alone.
@@ -254,9 +261,11 @@ impl Machine {
                 }
             }
         }
+        Ok(())
     }
 
-    fn load(&self, id: BufferId, first: usize, values: &mut [f64]) {
+    fn load(&self, id: BufferId, first: usize, values: &mut [f64]) -> Result<(), Fault> {
+        self.fetch(id)?;
         let (address, element) = (self.addresses[id.index()], self.element(id));
         for (at, value) in (first..self.count_of(id)).zip(values) {
             // SAFETY: `at` is below the buffer's number of elements of this form, and nobody writes while `self` is borrowed.
@@ -268,5 +277,6 @@ impl Machine {
                 }
             };
         }
+        Ok(())
     }
 }

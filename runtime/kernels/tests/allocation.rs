@@ -73,12 +73,12 @@ fn the_steady_state_allocates_nothing() {
     });
     let mut machine = Machine::new(&artifact, full, pool).unwrap();
     machine.view_mut::<f32>("x").unwrap().fill(1.0);
-    machine.run();
+    machine.run().unwrap();
     let before = ALLOCATIONS.load(Ordering::SeqCst);
     for sizes in [full, remainder, full] {
         machine.set_sizes(&sizes).unwrap();
         for _ in 0..50 {
-            machine.run();
+            machine.run().unwrap();
         }
         assert_eq!(
             machine.view::<f32>("running").unwrap()[49],

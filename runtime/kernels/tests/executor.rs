@@ -56,7 +56,7 @@ fn a_remainder_uses_fewer_rows() {
         machine.set_sizes(&sizes(batch)).unwrap();
         let x: Vec<f64> = (0..3 * batch).map(|i| i as f64).collect();
         machine.write_real("x", &x).unwrap();
-        machine.run();
+        machine.run().unwrap();
         assert_eq!(
             machine.read_real("y").unwrap(),
             x.iter().map(|x| 6.0 * x).collect::<Vec<_>>()
@@ -124,7 +124,7 @@ fn partial_reductions_do_not_depend_on_threads() {
             let mut machine = machine(&artifact, 1, threads);
             machine.write_f32("x", &x).unwrap();
             for _ in 0..3 {
-                machine.run();
+                machine.run().unwrap();
             }
             let (sum, max) = (
                 machine.view::<f32>("sum").unwrap(),
@@ -155,12 +155,12 @@ fn loops_count() {
     let artifact = artifact(Precision::F64, buffers, steps, vec![add_counter()]);
     let mut one = machine(&artifact, 10, 2);
     one.write_real("total", &[0.5]).unwrap();
-    one.run();
-    one.run();
+    one.run().unwrap();
+    one.run().unwrap();
     assert_eq!(one.read_real("total").unwrap(), [90.5]);
     let mut other = machine(&artifact, 3, 1);
     other.copy_state_from(&one, "total").unwrap();
-    other.run();
+    other.run().unwrap();
     assert_eq!(other.read_real("total").unwrap(), [93.5]);
 }
 
@@ -224,7 +224,7 @@ fn library_calls() {
     ] {
         let mut machine = product(reference, precision).unwrap();
         machine.write_real("b", &[1.0, 0.0, 1.0, 0.0, 1.0, 1.0]).unwrap();
-        machine.run();
+        machine.run().unwrap();
         assert_eq!(machine.read_real("c").unwrap(), [1.0, 2.0, 3.0, 3.0, 4.0, 7.0]);
     }
     assert!(product(true, Precision::F32).is_err());

@@ -24,14 +24,10 @@ pub struct Step {
 impl Schedule {
     /// The step sizes of a run of so many iterations, warm-up included.
     pub fn new(steps: Steps, step_size: f64, iterations: usize) -> Schedule {
-        let cycles = match steps {
-            Steps::Constant | Steps::Polynomial { .. } => 1,
-            Steps::Cyclical { cycles, .. } => cycles.max(1),
-        };
         Schedule {
             steps,
             step_size,
-            cycle: iterations.div_ceil(cycles).max(1) as u64,
+            cycle: steps.cycle(iterations) as u64,
         }
     }
 
@@ -47,11 +43,11 @@ impl Schedule {
             Steps::Polynomial { b, gamma } => {
                 sampling(self.step_size * (1.0 + iteration as f64 / b).powf(-gamma))
             }
-            Steps::Cyclical { exploration, .. } => {
+            Steps::Cyclical { .. } => {
                 let part = (iteration % self.cycle) as f64 / self.cycle as f64;
                 Step {
                     size: 0.5 * self.step_size * ((PI * part).cos() + 1.0),
-                    explores: part < exploration,
+                    explores: self.steps.explores(iteration, self.cycle),
                 }
             }
         }

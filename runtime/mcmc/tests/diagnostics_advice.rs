@@ -95,7 +95,7 @@ fn codes_are_sorted_and_explained() {
     assert_eq!(
         ids,
         [
-            "E0520", "E0521", "E0522", "E0523", "E0524", "E0525", "E0526", "E0527", "E0528"
+            "E0520", "E0521", "E0522", "E0523", "E0524", "E0525", "E0526", "E0527", "E0528", "E0529"
         ]
     );
     assert!(
@@ -103,6 +103,50 @@ fn codes_are_sorted_and_explained() {
             .iter()
             .all(|code| code.explain.contains("Wrong: `") && code.explain.contains("Right: `"))
     );
+}
+
+/// The number that is shown is above the limit, however little.
+#[test]
+fn an_r_hat_above_its_limit_reads_so() {
+    for (rhat, shown) in [
+        (1.3, "1.300"),
+        (1.01049, "1.0105"),
+        (1.010_000_4, "1.0100004"),
+        (1.0106, "1.011"),
+    ] {
+        let quantities = quantities(|tau| tau.rhat = rhat);
+        assert_says(
+            &only(&good(&NUTS, &quantities), "E0521"),
+            &[&format!(": {shown} for `tau`")],
+        );
+    }
+    let stuck = quantities(|tau| tau.rhat = f64::INFINITY);
+    assert_says(
+        &only(&good(&NUTS, &stuck), "E0521"),
+        &["the chains of `tau` never moved"],
+    );
+}
+
+#[test]
+fn quantities_that_are_not_finite_are_named() {
+    let wild = quantities(|tau| {
+        (tau.mean, tau.rhat, tau.ess_bulk, tau.ess_tail) = (f64::NAN, f64::NAN, f64::NAN, f64::NAN);
+    });
+    let text = only(&good(&NUTS, &wild), "E0529");
+    assert_says(&text, &["they are not for `tau`", "improper", "a proper prior"]);
+    let many: Vec<_> = (0..9).map(|at| (format!("w[{at}]"), wild[1].1)).collect();
+    let text = only(&good(&NUTS, &many), "E0529");
+    assert_says(&text, &["`w[0]`, `w[1]`, `w[2]`, `w[3]`, `w[4]` and 4 more"]);
+}
+
+#[test]
+fn one_draw_is_no_draws() {
+    let quantities = quantities(|_| {});
+    let facts = Facts {
+        iterations: 4,
+        ..good(&NUTS, &quantities)
+    };
+    assert_says(&only(&facts, "E0522"), &["chains with 1 draw\n"]);
 }
 
 #[test]
@@ -169,10 +213,10 @@ fn chains_that_disagree() {
     let slightly = quantities(|tau| tau.rhat = 1.0101);
     assert_says(
         &only(&good(&NUTS, &slightly), "E0521"),
-        &["above for 1 of 2 quantities", "1.010 for `tau`", "more `warmup`"],
+        &["above for 1 of 2 quantities", "1.0101 for `tau`", "more `warmup`"],
     );
     let apart = quantities(|tau| tau.rhat = f64::INFINITY);
-    assert_says(&only(&good(&NUTS, &apart), "E0521"), &["inf for `tau`"]);
+    assert_says(&only(&good(&NUTS, &apart), "E0521"), &["above for 1 of 2 quantities", "the chains of `tau` never moved"]);
     let unknown = quantities(|tau| tau.rhat = f64::NAN);
     assert_eq!(advice(&good(&NUTS, &unknown)), []);
 }

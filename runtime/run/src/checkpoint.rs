@@ -8,14 +8,17 @@
 //! | `INFER-SPLIT-CHAIN.chain` | how far the chain is: its draws, its iterations, its sampler; `.chain.old` the same before |
 //! | `INFER-SPLIT.fit` | what a training infer found |
 //!
+//! Every file but the first two begins with a checksum over the run, the infer, the split and the chain that it is of, so that a file
+//! under the name of another is refused.
+//!
 //! A chain is committed by writing its draws to the disk first and its state second, under a temporary name. So however a
 //! run ends, there is a state whose draws are all there; draws that came after it are cut off and drawn again.
 
 use crate::codes;
 use crate::fingerprint::Fingerprint;
-use bnnc_base::checksum::Checksum;
 use crate::store::{self, ChainStore, Layout};
 use bnnc_abi::sampling::Store;
+use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::write;
 use serde::de::DeserializeOwned;
@@ -27,7 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-const MAGIC: [u8; 8] = *b"bnncsta1";
+const MAGIC: [u8; 8] = *b"bnncsta2";
 
 /// How long after its start a chain is committed first; each further time comes after twice as long, up to
 /// [`Checkpoint::every`].
@@ -43,6 +46,8 @@ pub struct Checkpoint {
 #[derive(Debug)]
 struct Folder {
     path: PathBuf,
+    /// What the run depends on.
+    run: Checksum,
     /// Locked until the last copy is dropped, or the process ends.
     _lock: File,
 }
@@ -104,7 +109,11 @@ impl Checkpoint {
             write::atomically(&print, |writer| writer.write_all(text.as_bytes()))?;
         }
         Ok(Checkpoint {
-            folder: Some(Arc::new(Folder { path, _lock: lock })),
+            folder: Some(Arc::new(Folder {
+                path,
+                run: fingerprint.checksum(),
+                _lock: lock,
+            })),
             ..Checkpoint::none()
         })
     }
@@ -129,12 +138,14 @@ impl Checkpoint {
             return Ok(ChainFile::new(unsaved(id, layout, in_memory)?, None, self.every));
         };
         let ChainId { infer, split, chain } = id;
-        let draws = folder.path.join(format!("{infer}-{split}-{chain}.draws"));
-        let path = folder.path.join(format!("{infer}-{split}-{chain}.chain"));
-        let mut file = match latest(&path, &draws, layout)? {
+        let name = format!("{infer}-{split}-{chain}");
+        let of = folder.of(&name);
+        let draws = folder.path.join(format!("{name}.draws"));
+        let path = folder.path.join(format!("{name}.chain"));
+        let mut file = match latest(&path, &draws, layout, of)? {
             Some(state) => {
-                let store = ChainStore::open(&draws, layout, state.records, in_memory)?;
-                let mut file = ChainFile::new(store, Some(path), self.every);
+                let store = ChainStore::open(&draws, layout, of, state.records, in_memory)?;
+                let mut file = ChainFile::new(store, Some((path, of)), self.every);
                 file.committed = Some(state.iteration);
                 file.resumed = Some(Resumed {
                     iteration: state.iteration,
@@ -143,8 +154,8 @@ impl Checkpoint {
                 file
             }
             None => {
-                let store = ChainStore::create(&draws, layout, in_memory)?;
-                ChainFile::new(store, Some(path), self.every)
+                let store = ChainStore::create(&draws, layout, of, in_memory)?;
+                ChainFile::new(store, Some((path, of)), self.every)
             }
         };
         file.started();
@@ -157,7 +168,10 @@ impl Checkpoint {
     /// A file that cannot be written.
     pub fn keep<T: Serialize>(&self, infer: &str, split: usize, found: &T) -> Result<(), Diagnostic> {
         match &self.folder {
-            Some(folder) => seal(&folder.path.join(format!("{infer}-{split}.fit")), found),
+            Some(folder) => {
+                let name = format!("{infer}-{split}");
+                seal(&folder.path.join(format!("{name}.fit")), folder.of(&name), found)
+            }
             None => Ok(()),
         }
     }
@@ -165,8 +179,18 @@ impl Checkpoint {
     /// What was kept; nothing where it is not whole, since it can be found again.
     pub fn kept<T: DeserializeOwned>(&self, infer: &str, split: usize) -> Option<T> {
         let folder = self.folder.as_ref()?;
-        let path = folder.path.join(format!("{infer}-{split}.fit"));
-        unseal(&path).ok().flatten()
+        let name = format!("{infer}-{split}");
+        let path = folder.path.join(format!("{name}.fit"));
+        unseal(&path, folder.of(&name)).ok().flatten()
+    }
+}
+
+impl Folder {
+    /// What a file is of, beside its contents: the run, and its name without the extension.
+    fn of(&self, name: &str) -> Checksum {
+        let mut of = self.run;
+        of.add(name.as_bytes());
+        of
     }
 }
 
@@ -183,8 +207,8 @@ pub struct Resumed {
 #[derive(Debug)]
 pub struct ChainFile {
     store: ChainStore,
-    /// Where the state goes; nowhere without a checkpoint.
-    path: Option<PathBuf>,
+    /// Where the state goes, and whose it is; nowhere without a checkpoint.
+    state: Option<(PathBuf, Checksum)>,
     resumed: Option<Resumed>,
     /// The iteration of the last commit.
     committed: Option<usize>,
@@ -195,11 +219,11 @@ pub struct ChainFile {
 }
 
 impl ChainFile {
-    fn new(store: ChainStore, path: Option<PathBuf>, every: Duration) -> ChainFile {
+    fn new(store: ChainStore, state: Option<(PathBuf, Checksum)>, every: Duration) -> ChainFile {
         let wait = FIRST.min(every);
         ChainFile {
             store,
-            path,
+            state,
             resumed: None,
             committed: None,
             due: Instant::now() + wait,
@@ -219,7 +243,10 @@ impl ChainFile {
 
     /// The diagnostic for a sampler that could not be restored.
     pub fn corrupt(&self) -> Diagnostic {
-        let path = self.path.as_deref().unwrap_or(Path::new("checkpoint"));
+        let path = self
+            .state
+            .as_ref()
+            .map_or(Path::new("checkpoint"), |(path, _)| path);
         codes::checkpoint_damaged(path, "the sampler does not know its own state in it")
     }
 
@@ -243,7 +270,7 @@ impl ChainFile {
 
     /// Whether it is time to commit.
     pub fn is_due(&self) -> bool {
-        self.path.is_some() && Instant::now() >= self.due
+        self.state.is_some() && Instant::now() >= self.due
     }
 
     /// Makes what was drawn so far the place to continue from. To be called after an iteration; `sampler` is what the
@@ -252,7 +279,7 @@ impl ChainFile {
     /// # Errors
     /// A file that cannot be written.
     pub fn commit(&mut self, iteration: usize, sampler: Vec<u8>) -> Result<(), Diagnostic> {
-        let Some(path) = &self.path else {
+        let Some((path, of)) = &self.state else {
             return Ok(());
         };
         self.store.sync()?;
@@ -268,7 +295,7 @@ impl ChainFile {
             iteration,
             sampler,
         };
-        seal(path, &state)?;
+        seal(path, *of, &state)?;
         self.committed = Some(iteration);
         self.wait = (self.wait * 2).min(self.every);
         self.started();
@@ -312,10 +339,10 @@ struct State {
 }
 
 /// The latest state that is whole and whose draws are there; none where the chain was never committed.
-fn latest(path: &Path, draws: &Path, layout: Layout) -> Result<Option<State>, Diagnostic> {
+fn latest(path: &Path, draws: &Path, layout: Layout, of: Checksum) -> Result<Option<State>, Diagnostic> {
     let mut found = false;
     for candidate in [path.to_path_buf(), old(path)] {
-        let state: io::Result<Option<State>> = unseal(&candidate);
+        let state: io::Result<Option<State>> = unseal(&candidate, of);
         let state = match state {
             Ok(state) => state,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -326,7 +353,7 @@ fn latest(path: &Path, draws: &Path, layout: Layout) -> Result<Option<State>, Di
         let Some(state) = state.filter(fits) else {
             continue;
         };
-        if store::records_of(draws, layout)? < state.records {
+        if store::records_of(draws, layout, of)? < state.records {
             continue;
         }
         if candidate != path {
@@ -432,23 +459,25 @@ fn read_print(path: &Path) -> Result<Fingerprint, Diagnostic> {
     serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))
 }
 
-/// Writes a value behind a checksum, whole or not at all.
-fn seal<T: Serialize>(path: &Path, value: &T) -> Result<(), Diagnostic> {
+/// Writes a value behind a checksum of it and of what it is of, whole or not at all.
+fn seal<T: Serialize>(path: &Path, mut of: Checksum, value: &T) -> Result<(), Diagnostic> {
     let bytes =
         postcard::to_allocvec(value).map_err(|error| codes::cannot_write(path, &error.to_string()))?;
+    of.add(&bytes);
     write::atomically(path, |writer| {
         writer.write_all(&MAGIC)?;
-        writer.write_all(&Checksum::of(&bytes).value().to_le_bytes())?;
+        writer.write_all(&of.value().to_le_bytes())?;
         writer.write_all(&bytes)
     })
 }
 
-/// Reads what [`seal`] wrote; `None` where the file is something else, or not whole.
-fn unseal<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
+/// Reads what [`seal`] wrote; `None` where the file is something else, of something else, or not whole.
+fn unseal<T: DeserializeOwned>(path: &Path, mut of: Checksum) -> io::Result<Option<T>> {
     let bytes = fs::read(path)?;
-    let opened = || {
+    let mut opened = || {
         let (checksum, payload) = bytes.strip_prefix(&MAGIC)?.split_first_chunk::<8>()?;
-        let whole = *checksum == Checksum::of(payload).value().to_le_bytes();
+        of.add(payload);
+        let whole = *checksum == of.value().to_le_bytes();
         whole.then(|| postcard::from_bytes(payload).ok())?
     };
     Ok(opened())

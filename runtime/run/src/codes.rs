@@ -23,7 +23,6 @@ pub static CODES: &[&Code] = &[
     &NOT_A_RUN,
     &NO_ROWS,
     &NO_START,
-    &NO_DRAWS,
     &TOO_MANY_FILES,
     &CHECKPOINT_DAMAGED,
     &ANOTHER_RUN,
@@ -90,8 +89,8 @@ static NO_ROWS: Code = Code {
 static CHECKPOINT_DAMAGED: Code = Code {
     id: "E0510",
     title: "a checkpoint is damaged",
-    explain: "A file of the folder `checkpoint` in the output folder is not what a run wrote there: it is cut off, changed, or \
-              gone. A run that is killed, even while it writes, leaves a checkpoint that can be continued; so something else \
+    explain: "A file of the folder `checkpoint` in the output folder is not what a run wrote there: it is cut off, changed, \
+              gone, or the file of another chain or run. A run that is killed, even while it writes, leaves a checkpoint that can be continued; so something else \
               changed the file. Run with `--out DIR` instead of `--resume DIR` to start again.",
 };
 
@@ -157,13 +156,6 @@ static ITERATES_ASTRAY: Code = Code {
     explain: "The last epoch of a training whose iterates become a posterior had a loss far above that of its first one, by more than one \
               for every row: the steps are too large, and what they pass through says nothing about the posterior.\n\nWrong: `optimiser = SGD(10)`.\n\n\
               Right: a smaller step, such as a tenth of it, until the loss stays where the start had it.",
-};
-
-static NO_DRAWS: Code = Code {
-    id: "E0507",
-    title: "no draws were kept",
-    explain: "The run was stopped before the warm-up of any chain was over, or the schedule explores without keeping draws. With \
-              `--out` the run goes on where it stopped: `bnnc run FILE --resume DIR`.",
 };
 
 /// Whether a diagnostic is about how well chains sampled; `--strict` makes such warnings count.
@@ -350,11 +342,6 @@ pub fn too_large_together(infer: &str, outputs: usize, need: u64, limit: u64) ->
         size(limit)
     );
     error(&TOO_LITTLE_MEMORY, Fault::Usage, text).help("ask for fewer rows at once")
-}
-
-/// Nothing to report on.
-pub fn no_draws(infer: &str) -> Diagnostic {
-    error(&NO_DRAWS, Fault::Program, format!("`{infer}` has no draws"))
 }
 
 /// A file of the checkpoint is not what a run wrote.

@@ -8,7 +8,9 @@ use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
+use bnnc_kernels::ports::Stored;
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The elements of one port.
 #[derive(Clone, Debug)]
@@ -26,6 +28,14 @@ struct Port {
     elements: Elements,
     /// Whether the same elements serve every batch.
     shared: bool,
+    /// Tells these elements from all others that a device may hold.
+    stamp: u64,
+}
+
+/// A number that no elements had before.
+fn stamp() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed)
 }
 
 /// All data ports of a program for some rows.
@@ -73,6 +83,7 @@ impl Feed {
                 width,
                 elements,
                 shared,
+                stamp: stamp(),
             });
         }
         Ok(Feed {
@@ -93,6 +104,7 @@ impl Feed {
                     Precision::F64 => Elements::F64(Vec::with_capacity(room)),
                 },
                 shared: !column.of_row,
+                stamp: stamp(),
             }
         };
         Feed {
@@ -108,6 +120,7 @@ impl Feed {
     pub fn append(&mut self, machine: &Machine, rows: usize) -> Result<(), Fault> {
         let is_first = self.rows == 0;
         for port in self.ports.iter_mut().filter(|port| is_first || !port.shared) {
+            port.stamp = stamp();
             match &mut port.elements {
                 Elements::F32(elements) => elements.extend_from_slice(machine.view(&port.name)?),
                 Elements::F64(elements) => elements.extend_from_slice(machine.view(&port.name)?),
@@ -128,6 +141,7 @@ impl Feed {
         let mut empty = self.clone();
         empty.rows = 0;
         for port in empty.ports.iter_mut().filter(|port| !port.shared) {
+            port.stamp = stamp();
             match &mut port.elements {
                 Elements::F32(values) => values.clear(),
                 Elements::F64(values) => values.clear(),
@@ -151,6 +165,7 @@ impl Feed {
     fn put(&mut self, at: Option<usize>, from: &Feed, row: usize) {
         let pairs = self.ports.iter_mut().zip(&from.ports);
         for (port, other) in pairs.filter(|(port, _)| !port.shared) {
+            port.stamp = stamp();
             match (&mut port.elements, &other.elements) {
                 (Elements::F32(to), Elements::F32(from)) => put(to, from, port.width, (at, row)),
                 (Elements::F64(to), Elements::F64(from)) => put(to, from, port.width, (at, row)),
@@ -205,10 +220,24 @@ impl Elements {
 impl Port {
     fn write(&self, machine: &mut Machine, rows: Option<&[u32]>) -> Result<(), Fault> {
         match &self.elements {
-            Elements::F32(values) => copy(values, self.width, rows, machine.view_mut(&self.name)?),
-            Elements::F64(values) => copy(values, self.width, rows, machine.view_mut(&self.name)?),
-            Elements::Int(values) => copy(values, self.width, rows, machine.view_mut(&self.name)?),
+            Elements::F32(values) => self.copy(values, rows, machine),
+            Elements::F64(values) => self.copy(values, rows, machine),
+            Elements::Int(values) => self.copy(values, rows, machine),
         }
+    }
+
+    fn copy<T: Stored>(
+        &self,
+        values: &[T],
+        rows: Option<&[u32]>,
+        machine: &mut Machine,
+    ) -> Result<(), Fault> {
+        if let Some(rows) = rows
+            && machine.gather(&self.name, (self.stamp, values, self.width), rows)?
+        {
+            return Ok(());
+        }
+        copy(values, self.width, rows, machine.view_mut(&self.name)?);
         Ok(())
     }
 }

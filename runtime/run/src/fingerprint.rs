@@ -82,7 +82,11 @@ impl Fingerprint {
 
     /// Adds a text, by a name that reads as the subject of a sentence.
     pub fn text(&mut self, name: &str, text: &str) {
-        let checksum = Checksum::of(text.as_bytes());
+        self.content(name, Checksum::of(text.as_bytes()));
+    }
+
+    /// Adds a text by its checksum.
+    pub fn content(&mut self, name: &str, checksum: Checksum) {
         self.contents.insert(name.to_owned(), checksum.to_string());
     }
 
@@ -102,6 +106,18 @@ impl Fingerprint {
     /// Sets the draws of each chain of an infer, which may grow.
     pub fn draws(&mut self, infer: &str, draws: u64) {
         self.draws.insert(infer.to_owned(), draws);
+    }
+
+    /// The checksum of all that has to stay the same: what may grow is not in it.
+    pub fn checksum(&self) -> Checksum {
+        let mut checksum = Checksum::default();
+        for (name, value) in self.facts.iter().chain(&self.contents) {
+            for text in [name, value] {
+                checksum.add(&(text.len() as u64).to_le_bytes());
+                checksum.add(text.as_bytes());
+            }
+        }
+        checksum
     }
 
     /// What keeps a run with the fingerprint `self` from being continued by one with the fingerprint `now`, a line each.

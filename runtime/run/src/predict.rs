@@ -323,7 +323,7 @@ impl Predictor {
         ports::int(machine, "draw0", (self.first_draw + draw) as i32)?;
         ports::int(machine, "row0", first_row as i32)?;
         ports::int(machine, "step", PREDICTIVE_STEP)?;
-        machine.run();
+        machine.run()?;
         Ok(())
     }
 

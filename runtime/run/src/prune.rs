@@ -125,7 +125,7 @@ pub fn signal_to_noise(pruning: &Pruning, values: &Values, context: &Context) ->
     for (name, values) in values {
         ports::real(&mut machine, name, values)?;
     }
-    machine.run();
+    machine.run()?;
     let of_site = |site: &String| {
         let means = machine.read_real(&format!("{site}/mean"))?;
         let variances = machine.read_real(&format!("{site}/variance"))?;

@@ -30,6 +30,10 @@ pub fn json(manifest: &Manifest, result: &RunResult) -> Value {
         "backend": manifest.backend,
         "infer": infers,
     });
+    let device = |infer: &Infer| infer.predict.code.accelerator().map(|device| device.describe());
+    if let Some(device) = manifest.infers.iter().find_map(device) {
+        value["device"] = json!(device);
+    }
     if result.interrupted {
         value["interrupted"] = json!(true);
     }
@@ -290,10 +294,12 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
     text
 }
 
-/// A number in ten places: with an exponent where four decimals would say nothing, or too much.
+/// A number in ten places: with an exponent where four decimals would say nothing, or too much; a dash where there is none.
 pub fn number(value: f64) -> String {
     let size = value.abs();
-    if size != 0.0 && size.is_finite() && !(5e-4..1e5).contains(&size) {
+    if value.is_nan() {
+        "-".to_owned()
+    } else if size != 0.0 && size.is_finite() && !(5e-4..1e5).contains(&size) {
         format!("{value:.3e}")
     } else {
         format!("{value:.4}")

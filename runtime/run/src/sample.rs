@@ -13,12 +13,10 @@ use crate::codes;
 use crate::feed::examples;
 use crate::fit::{Context, Stop};
 use crate::states::Values;
-use crate::summary;
 use bnnc_abi::manifest::{Infer, SiteReport};
 use bnnc_abi::sampling::{Sampling, Store, Transition};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
-use bnnc_base::shape::Sizes;
 use bnnc_data::Dataset;
 use chains::{Chain, Chains};
 use sites::Sites;
@@ -61,11 +59,42 @@ impl Sampled {
     /// # Errors
     /// A file that cannot be read.
     pub fn stat(&self, name: &str) -> Result<Option<Vec<Vec<f64>>>, Diagnostic> {
-        let Some(at) = self.stats().iter().position(|stat| *stat == name) else {
+        if !self.stats().contains(&name) {
             return Ok(None);
+        }
+        let column = |chain: &Chain| {
+            let mut values = Vec::with_capacity(chain.store.len());
+            self.visit(name, chain, |value| values.push(value))?;
+            Ok(values)
         };
-        let column = |chain: &Chain| chain.store.column(self.layout.dimension + at);
         self.chains.iter().map(column).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Shows one of these numbers for every draw of a chain in their order, without holding them; none where the sampler has none of
+    /// this name.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn visit(&self, name: &str, chain: &Chain, mut visit: impl FnMut(f64)) -> Result<(), Diagnostic> {
+        let Some(at) = self.stats().iter().position(|stat| *stat == name) else {
+            return Ok(());
+        };
+        let (at, width) = (self.layout.dimension + at, chain.store.layout().width());
+        chain.store.blocks(0..chain.store.len(), |block| {
+            block
+                .iter()
+                .skip(at)
+                .step_by(width)
+                .for_each(|value| visit(*value));
+        })
+    }
+
+    /// Every so many-th draw is diagnosed: each where draws are in memory, else so few that at most [`DIAGNOSED`] are.
+    pub fn every(&self) -> usize {
+        match self.chains.iter().all(|chain| chain.store.is_in_memory()) {
+            true => 1,
+            false => self.draws().div_ceil(DIAGNOSED).max(1),
+        }
     }
 
     /// Draws of all chains.
@@ -130,7 +159,7 @@ pub fn sample(
     if all == 0 {
         return Err(match interrupted {
             true => Stop::Interrupted,
-            false => codes::no_draws(&infer.name).into(),
+            false => Fault::Bug(format!("`{}` kept no draws", infer.name)).into(),
         });
     }
     let predictive = infer.predictive_draws.min(all);
@@ -238,14 +267,17 @@ fn average(chains: &[Chain], layout: &Layout, values: &mut Values) -> Result<(),
     Ok(())
 }
 
+/// Draws of all chains that are diagnosed where draws are on disk alone, at most: ranks need all of a quantity in memory.
+pub const DIAGNOSED: usize = 1 << 18;
+
 /// Numbers that come with a draw, at most.
 const STATS: usize = 9;
 
 /// The bytes that sampling takes: machines for one chain, rows, and [`held`]. Like every prediction, it is for one thread.
 pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
     let draws = sampling.chains.saturating_mul(sampling.draws);
-    let size = |site: &SiteReport| site.shape.count(&Sizes::default()).min(summary::SMALL);
-    // Where draws are on disk, what is diagnosed is read site by site.
+    let size = |site: &SiteReport| quantities::of_site(site, sampling);
+    // What is diagnosed is read site by site.
     let site = infer
         .reports
         .iter()
@@ -253,7 +285,11 @@ pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
         .max()
         .unwrap_or(1)
         .max(quantities::PREDICTIONS);
-    let diagnosed = draws.saturating_mul(site + 3).saturating_mul(size_of::<f64>()) as u64;
+    let looked = match sampling.store {
+        Store::Memory => draws,
+        Store::Disk => draws.min(DIAGNOSED),
+    };
+    let diagnosed = looked.saturating_mul(site + 3).saturating_mul(size_of::<f64>()) as u64;
     target::bytes(infer, sampling, rows)
         .saturating_add(held(infer, sampling))
         .saturating_add(diagnosed)
@@ -263,13 +299,16 @@ pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
 pub fn held(infer: &Infer, sampling: &Sampling) -> u64 {
     let draws = sampling.chains.saturating_mul(sampling.draws);
     let dimension = Layout::new(infer, sampling).dimension;
-    let elements = |site: &SiteReport| match site.shape.count(&Sizes::default()) {
-        count if count <= summary::SMALL => count,
-        _ => 1 + quantities::PREDICTIONS,
+    let predictions = match quantities::predicts(infer) {
+        true => quantities::PREDICTIONS,
+        false => 0,
     };
+    let elements = |site: &SiteReport| quantities::of_site(site, sampling);
     let in_memory = match sampling.store {
         // The draws, with room to grow, and the quantities.
-        Store::Memory => 2 * (dimension + STATS) + infer.reports.iter().map(elements).sum::<usize>() + 1,
+        Store::Memory => {
+            2 * (dimension + STATS) + infer.reports.iter().map(elements).sum::<usize>() + predictions + 1
+        }
         Store::Disk => 0,
     };
     let predictive = infer.predictive_draws.min(draws).saturating_mul(dimension);

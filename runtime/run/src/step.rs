@@ -96,7 +96,7 @@ impl<'a> Stepper<'a> {
         ports::real(machine, "rate", &[terms.rate])?;
         ports::real(machine, "scale", &[terms.rows as f64 / batch.len() as f64])?;
         ports::real(machine, "kl_weight", &[terms.kl_weight])?;
-        machine.run();
+        machine.run()?;
         self.count += 1;
         ports::scalar(machine, "loss")
     }

@@ -1,8 +1,9 @@
 //! What a chain has drawn, in memory, in a file, or both: records of numbers that are only ever appended.
 //!
-//! A record is a position followed by the statistics of its iteration. The file holds four little-endian words (magic,
-//! version, length of a position, number of statistics) and then the records as little-endian `f64`, each with the checksum of its
-//! number and its bytes behind it, so that a damaged record is noticed whenever it is read.
+//! A record is a position followed by the statistics of its iteration. The file holds five little-endian words (magic, version,
+//! the checksum of what says whose draws they are, length of a position, number of statistics) and then the records as
+//! little-endian `f64`, each with the checksum of its number and its bytes behind it, so that a damaged record is noticed whenever
+//! it is read.
 
 use crate::codes;
 use bnnc_base::checksum::Checksum;
@@ -13,8 +14,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"bnncdraw");
-const VERSION: u64 = 2;
-const HEADER: u64 = 32;
+const VERSION: u64 = 3;
+const HEADER: u64 = 40;
 
 /// Numbers that are held back before they are written, and numbers that are read at a time.
 const BLOCK: usize = 1 << 15;
@@ -44,8 +45,8 @@ impl Layout {
         HEADER + (record * self.bytes()) as u64
     }
 
-    fn header(self) -> Vec<u8> {
-        let words = [MAGIC, VERSION, self.dim as u64, self.stats as u64];
+    fn header(self, of: Checksum) -> Vec<u8> {
+        let words = [MAGIC, VERSION, of.value(), self.dim as u64, self.stats as u64];
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 }
@@ -93,16 +94,19 @@ impl ChainStore {
         }
     }
 
-    /// An empty store in a new file (an older one is replaced), and in memory too where `in_memory`.
+    /// An empty store in a new file (an older one is replaced), and in memory too where `in_memory`. `of` says whose draws they are.
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn create(path: &Path, layout: Layout, in_memory: bool) -> Result<ChainStore, Diagnostic> {
-        let file = begin(
-            path,
-            layout,
-            File::options().write(true).create(true).truncate(true),
-        )?;
+    pub fn create(
+        path: &Path,
+        layout: Layout,
+        of: Checksum,
+        in_memory: bool,
+    ) -> Result<ChainStore, Diagnostic> {
+        let mut how = File::options();
+        how.write(true).create(true).truncate(true);
+        let file = begin(path, &layout.header(of), &how)?;
         Ok(ChainStore::over(path, file, (layout, 0), in_memory))
     }
 
@@ -111,7 +115,8 @@ impl ChainStore {
     /// # Errors
     /// A file that exists or cannot be written.
     pub fn temporary(path: &Path, layout: Layout) -> Result<ChainStore, Diagnostic> {
-        let file = begin(path, layout, File::options().write(true).create_new(true))?;
+        let header = layout.header(Checksum::default());
+        let file = begin(path, &header, File::options().write(true).create_new(true))?;
         let mut store = ChainStore::over(path, file, (layout, 0), false);
         if let Some(records) = &mut store.file {
             records.temporary = true;
@@ -122,14 +127,15 @@ impl ChainStore {
     /// The first `records` records of a file; what follows them is cut off.
     ///
     /// # Errors
-    /// A file that cannot be read or written, another layout, fewer records, a damaged record.
+    /// A file that cannot be read or written, another layout, the draws of another, fewer records, a damaged record.
     pub fn open(
         path: &Path,
         layout: Layout,
+        of: Checksum,
         records: usize,
         in_memory: bool,
     ) -> Result<ChainStore, Diagnostic> {
-        let there = records_of(path, layout)?;
+        let there = records_of(path, layout, of)?;
         if there < records {
             let why = format!("it holds {there} records of {records}");
             return Err(codes::checkpoint_damaged(path, &why));
@@ -169,6 +175,11 @@ impl ChainStore {
     /// The number of records.
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Whether all records are in memory.
+    pub fn is_in_memory(&self) -> bool {
+        self.memory.is_some()
     }
 
     /// Whether there are none.
@@ -366,8 +377,8 @@ impl Records {
 /// How many whole records a file holds.
 ///
 /// # Errors
-/// A file that cannot be read, or that holds no records of this layout.
-pub fn records_of(path: &Path, layout: Layout) -> Result<usize, Diagnostic> {
+/// A file that cannot be read, or that holds no records of this layout, or those of another.
+pub fn records_of(path: &Path, layout: Layout, of: Checksum) -> Result<usize, Diagnostic> {
     let mut header = Vec::new();
     let read = File::open(path).and_then(|file| {
         (&file).take(HEADER).read_to_end(&mut header)?;
@@ -376,11 +387,18 @@ pub fn records_of(path: &Path, layout: Layout) -> Result<usize, Diagnostic> {
     let size = read
         .map_err(|error| codes::checkpoint_damaged(path, &error.to_string()))?
         .len();
-    if header != layout.header() {
-        let why = format!(
-            "it does not begin as a file of {} numbers and {} statistics per draw",
-            layout.dim, layout.stats
-        );
+    let expected = layout.header(of);
+    if header != expected {
+        let but_one = |bytes: &[u8]| {
+            bytes.len() == expected.len() && bytes[..16] == expected[..16] && bytes[24..] == expected[24..]
+        };
+        let why = match but_one(&header) {
+            true => "it holds the draws of another chain".to_owned(),
+            false => format!(
+                "it does not begin as a file of {} numbers and {} statistics per draw",
+                layout.dim, layout.stats
+            ),
+        };
         return Err(codes::checkpoint_damaged(path, &why));
     }
     let records = (size - HEADER) / layout.bytes() as u64;
@@ -406,10 +424,10 @@ fn whole(record: usize, bytes: &[u8]) -> io::Result<&[u8]> {
 }
 
 /// Opens a new file and writes its header.
-fn begin(path: &Path, layout: Layout, how: &OpenOptions) -> Result<File, Diagnostic> {
+fn begin(path: &Path, header: &[u8], how: &OpenOptions) -> Result<File, Diagnostic> {
     let made = how
         .open(path)
-        .and_then(|mut file| file.write_all(&layout.header()).map(|()| file));
+        .and_then(|mut file| file.write_all(header).map(|()| file));
     made.map_err(|error| codes::cannot_write(path, &error.to_string()))
 }
 

@@ -125,7 +125,7 @@ pub fn summaries_of_draws(
         }
         ports::int(&mut machine, "draw0", first as i32)?;
         ports::int(&mut machine, "step", SUMMARY_STEP)?;
-        machine.run();
+        machine.run()?;
         for (site, columns) in small.iter().zip(&mut found) {
             let values = machine.read_real(&site.name)?;
             for row in values.chunks_exact(columns.len().max(1)) {

@@ -5,11 +5,11 @@
 use bnnc_abi::data::{DataSpec, Format, Test};
 use bnnc_abi::manifest::Manifest;
 use bnnc_abi::sampling::Store;
+use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::philox;
 use bnnc_base::source::{SourceId, Span};
 use bnnc_run::checkpoint::{ChainFile, ChainId, Checkpoint};
-use bnnc_base::checksum::Checksum;
 use bnnc_run::fingerprint::Fingerprint;
 use bnnc_run::store::{ChainStore, Layout};
 use std::fs;
@@ -156,7 +156,7 @@ fn resumed_at(out: &Path) -> Result<usize, &'static str> {
     let size = fs::metadata(draws_of(out)).unwrap().len() as usize;
     assert_eq!(
         size,
-        32 + records * (LAYOUT.width() + 1) * 8,
+        40 + records * (LAYOUT.width() + 1) * 8,
         "what comes after is cut off"
     );
     Ok(resumed.iteration)
@@ -352,7 +352,7 @@ fn draws_cut_at_any_byte_are_drawn_again_or_an_error() {
     killed_late(&out);
     let files = snapshot(&out);
     let bytes = fs::read(draws_of(&out)).unwrap();
-    let (header, record) = (32, (LAYOUT.width() + 1) * 8);
+    let (header, record) = (40, (LAYOUT.width() + 1) * 8);
     // The two states are of the iterations 10 and 20.
     let needed = |iteration: usize| header + (iteration - WARMUP) * record;
     assert!(
@@ -377,6 +377,50 @@ fn draws_cut_at_any_byte_are_drawn_again_or_an_error() {
     assert_eq!(resume(&out).unwrap(), expected(DRAWS));
     fs::remove_file(draws_of(&out)).unwrap();
     assert_eq!(resume(&out), Err("E0510"));
+}
+
+/// The files of another chain under the names of this one: its draws, its state, both; and those of another run.
+#[test]
+fn files_of_another_chain_are_an_error() {
+    let out = folder("swapped");
+    let other = ChainId { chain: 2, ..ID };
+    let checkpoint = Checkpoint::open(&out, &print(), false).unwrap();
+    for id in [ID, other] {
+        drive(checkpoint.chain(id, LAYOUT, Store::Disk).unwrap(), WHOLE).unwrap();
+    }
+    drop(checkpoint);
+    let of = |chain: usize, extension: &str| out.join("checkpoint").join(format!("x-0-{chain}.{extension}"));
+    let files = snapshot(&out);
+    for swapped in [&["draws"][..], &["chain"], &["draws", "chain"]] {
+        for extension in swapped {
+            fs::copy(of(2, extension), of(1, extension)).unwrap();
+        }
+        let _ = fs::remove_file(of(1, "chain.old"));
+        assert_eq!(resume(&out), Err("E0510"), "{swapped:?}");
+        put_back(&files);
+    }
+    fs::copy(of(2, "draws"), of(1, "draws")).unwrap();
+    let checkpoint = Checkpoint::open(&out, &print(), true).unwrap();
+    let found = checkpoint.chain(ID, LAYOUT, Store::Memory).unwrap_err();
+    assert!(
+        found.message.contains("the draws of another chain"),
+        "{}",
+        found.message
+    );
+    drop(checkpoint);
+    put_back(&files);
+    let elsewhere = folder("elsewhere");
+    let mut print = print();
+    print.fact("the seed", "2");
+    let checkpoint = Checkpoint::open(&elsewhere, &print, false).unwrap();
+    drive(checkpoint.chain(ID, LAYOUT, Store::Disk).unwrap(), WHOLE).unwrap();
+    for extension in ["draws", "chain"] {
+        let from = elsewhere.join("checkpoint").join(format!("x-0-1.{extension}"));
+        fs::copy(from, of(1, extension)).unwrap();
+    }
+    assert_eq!(resume(&out), Err("E0510"), "of another seed");
+    put_back(&files);
+    assert_eq!(resume(&out).unwrap(), expected(DRAWS));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use bnnc_base::checksum::Checksum;
 use bnnc_run::store::{ChainStore, Layout, records_of};
 use std::path::PathBuf;
 
@@ -9,6 +10,14 @@ const LAYOUT: Layout = Layout { dim: 3, stats: 2 };
 
 /// Bytes of a record: its numbers and their checksum.
 const RECORD: usize = 48;
+
+/// Bytes before the first record.
+const HEADER: usize = 40;
+
+/// Whose draws they are.
+fn of() -> Checksum {
+    Checksum::of(b"x-0-1")
+}
 
 /// A folder of its own for one test, empty.
 fn folder(name: &str) -> PathBuf {
@@ -57,8 +66,8 @@ fn what_is_appended_is_read() {
     let folder = folder("read");
     let stores = [
         ChainStore::memory(LAYOUT),
-        ChainStore::create(&folder.join("file"), LAYOUT, false).unwrap(),
-        ChainStore::create(&folder.join("both"), LAYOUT, true).unwrap(),
+        ChainStore::create(&folder.join("file"), LAYOUT, of(), false).unwrap(),
+        ChainStore::create(&folder.join("both"), LAYOUT, of(), true).unwrap(),
         ChainStore::temporary(&folder.join("temporary"), LAYOUT).unwrap(),
     ];
     for mut store in stores {
@@ -78,7 +87,7 @@ fn what_is_appended_is_read() {
 #[test]
 fn a_file_is_shown_in_bounded_blocks() {
     let path = folder("blocks").join("draws");
-    let mut store = ChainStore::create(&path, LAYOUT, false).unwrap();
+    let mut store = ChainStore::create(&path, LAYOUT, of(), false).unwrap();
     fill(&mut store, 0..MANY);
     let (mut largest, mut all) = (0, 0);
     store
@@ -99,7 +108,7 @@ fn what_is_cut_off_is_gone() {
         let path = folder.join(name);
         for to in [0, 8_765, MANY - 1, MANY + 5] {
             for flushed in [false, true] {
-                let mut store = ChainStore::create(&path, LAYOUT, in_memory).unwrap();
+                let mut store = ChainStore::create(&path, LAYOUT, of(), in_memory).unwrap();
                 fill(&mut store, 0..MANY);
                 if flushed {
                     store.flush().unwrap();
@@ -117,29 +126,32 @@ fn what_is_cut_off_is_gone() {
 fn a_file_is_opened_as_it_was_flushed() {
     let folder = folder("open");
     let path = folder.join("draws");
-    let mut store = ChainStore::create(&path, LAYOUT, false).unwrap();
+    let mut store = ChainStore::create(&path, LAYOUT, of(), false).unwrap();
     fill(&mut store, 0..1000);
     store.sync().unwrap();
     fill(&mut store, 1000..1100);
     drop(store);
     assert_eq!(
-        records_of(&path, LAYOUT).unwrap(),
+        records_of(&path, LAYOUT, of()).unwrap(),
         1000,
         "what was held back is lost"
     );
     for in_memory in [false, true] {
-        let mut store = ChainStore::open(&path, LAYOUT, 900, in_memory).unwrap();
+        let mut store = ChainStore::open(&path, LAYOUT, of(), 900, in_memory).unwrap();
         assert_holds(&store, 900);
         fill(&mut store, 900..1000);
         assert_holds(&store, 1000);
         store.sync().unwrap();
     }
-    let too_few = ChainStore::open(&path, LAYOUT, 1001, false).unwrap_err();
+    let too_few = ChainStore::open(&path, LAYOUT, of(), 1001, false).unwrap_err();
     assert_eq!(too_few.code.id, "E0510");
     let other = Layout { dim: 4, stats: 1 };
-    assert_eq!(records_of(&path, other).unwrap_err().code.id, "E0510");
+    assert_eq!(records_of(&path, other, of()).unwrap_err().code.id, "E0510");
     assert_eq!(
-        records_of(&folder.join("none"), LAYOUT).unwrap_err().code.id,
+        records_of(&folder.join("none"), LAYOUT, of())
+            .unwrap_err()
+            .code
+            .id,
         "E0510"
     );
 }
@@ -147,18 +159,18 @@ fn a_file_is_opened_as_it_was_flushed() {
 #[test]
 fn a_file_cut_at_any_byte_holds_its_whole_records() {
     let path = folder("bytes").join("draws");
-    let mut store = ChainStore::create(&path, LAYOUT, false).unwrap();
+    let mut store = ChainStore::create(&path, LAYOUT, of(), false).unwrap();
     fill(&mut store, 0..5);
     store.flush().unwrap();
     let bytes = std::fs::read(&path).unwrap();
-    assert_eq!(bytes.len(), 32 + 5 * RECORD);
+    assert_eq!(bytes.len(), HEADER + 5 * RECORD);
     for length in 0..=bytes.len() {
         std::fs::write(&path, &bytes[..length]).unwrap();
-        match records_of(&path, LAYOUT) {
-            Err(found) => assert!(length < 32 && found.code.id == "E0510"),
+        match records_of(&path, LAYOUT, of()) {
+            Err(found) => assert!(length < HEADER && found.code.id == "E0510"),
             Ok(records) => {
-                assert_eq!(records, (length - 32) / RECORD);
-                let mut store = ChainStore::open(&path, LAYOUT, records, true).unwrap();
+                assert_eq!(records, (length - HEADER) / RECORD);
+                let mut store = ChainStore::open(&path, LAYOUT, of(), records, true).unwrap();
                 assert_holds(&store, records);
                 fill(&mut store, records..5);
                 store.flush().unwrap();
@@ -171,17 +183,17 @@ fn a_file_cut_at_any_byte_holds_its_whole_records() {
 #[test]
 fn a_flipped_bit_is_noticed() {
     let path = folder("flipped").join("draws");
-    let mut store = ChainStore::create(&path, LAYOUT, false).unwrap();
+    let mut store = ChainStore::create(&path, LAYOUT, of(), false).unwrap();
     fill(&mut store, 0..5);
     store.flush().unwrap();
     let bytes = std::fs::read(&path).unwrap();
-    for at in 32..bytes.len() {
+    for at in HEADER..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 1 << (at % 8);
         std::fs::write(&path, &damaged).unwrap();
-        let record = (at - 32) / RECORD;
+        let record = (at - HEADER) / RECORD;
         for in_memory in [false, true] {
-            let found = ChainStore::open(&path, LAYOUT, 5, in_memory).unwrap_err();
+            let found = ChainStore::open(&path, LAYOUT, of(), 5, in_memory).unwrap_err();
             assert_eq!(found.code.id, "E0510");
             assert!(
                 found.message.contains(&format!("draw {}", record + 1)),
@@ -193,21 +205,24 @@ fn a_flipped_bit_is_noticed() {
         assert_eq!(store.column(0).unwrap_err().code.id, "E0510");
         assert_eq!(store.records(0..record).unwrap().len(), record * LAYOUT.width());
         assert_eq!(
-            ChainStore::open(&path, LAYOUT, record, true).unwrap().len(),
+            ChainStore::open(&path, LAYOUT, of(), record, true).unwrap().len(),
             record
         );
         std::fs::write(&path, &bytes).unwrap();
     }
     // Records that change places are not those that were written.
     let swapped = [
-        &bytes[..32],
-        &bytes[32 + RECORD..32 + 2 * RECORD],
-        &bytes[32..32 + RECORD],
+        &bytes[..HEADER],
+        &bytes[HEADER + RECORD..HEADER + 2 * RECORD],
+        &bytes[HEADER..HEADER + RECORD],
     ]
     .concat();
     std::fs::write(&path, swapped).unwrap();
     assert_eq!(
-        ChainStore::open(&path, LAYOUT, 2, true).unwrap_err().code.id,
+        ChainStore::open(&path, LAYOUT, of(), 2, true)
+            .unwrap_err()
+            .code
+            .id,
         "E0510"
     );
 }
@@ -217,7 +232,10 @@ fn a_file_that_cannot_be_written_is_a_diagnostic() {
     let folder = folder("unwritable");
     let missing = folder.join("no").join("folder");
     assert_eq!(
-        ChainStore::create(&missing, LAYOUT, true).unwrap_err().code.id,
+        ChainStore::create(&missing, LAYOUT, of(), true)
+            .unwrap_err()
+            .code
+            .id,
         "E0503"
     );
     let there = folder.join("there");

@@ -238,7 +238,7 @@ impl Estimate {
             ports::real(&mut self.machine, name, values).expect("the state has the port's shape");
         }
         ports::int(&mut self.machine, "step", step).expect("the port is a scalar");
-        self.machine.run();
+        self.machine.run().unwrap();
         let read = |name: &String| {
             let values = self.machine.read_real(name).expect("the result has a port");
             (name.trim_start_matches("result ").to_owned(), values)

@@ -89,6 +89,19 @@ infer fit = map(Net, rows) {{ epochs = 1 }}
             12,
         ),
         (
+            "lookups",
+            "data rows = csv(\"rows.csv\") { target = y }
+model Net(x0: index(3)) -> y: real {
+  e: real[3, 4] ~ Normal(0, 1)
+  w: real[2, 4] ~ Normal(0, 1)
+  y ~ Normal(sum(tanh(w @ tanh(e[x0]))), 1)
+}
+infer fit = map(Net, rows) { epochs = 1 }
+"
+            .to_owned(),
+            1,
+        ),
+        (
             "positive",
             shared(
                 "  w: positive[2, 3] ~ Gamma(2, 2)\n  v: real[2] ~ Normal(0, 1)",
@@ -273,7 +286,7 @@ fn factors(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, sl
     match name {
         "classes" | "normal" => assert_eq!(whole, ["hidden.b/loc", "last.b/loc"], "{name}"),
         "twice" | "dependent" => assert_eq!(whole, ["v/loc"], "{name}"),
-        "positions" | "convolutions" => assert!(whole.is_empty(), "{whole:?}"),
+        "positions" | "convolutions" | "lookups" => assert!(whole.is_empty(), "{whole:?}"),
         "pools" => assert_eq!(whole, ["b/loc"]),
         _ => assert_eq!(whole, ["w/loc", "v/loc"]),
     }

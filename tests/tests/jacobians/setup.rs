@@ -184,7 +184,7 @@ pub fn compiled(
             DType::Real | DType::Bool => machine.write_real(name, &value.data).unwrap(),
         }
     }
-    machine.run();
+    machine.run().unwrap();
     let names = function.results.iter().map(|(name, _)| name.to_string());
     names
         .map(|name| (name.clone(), machine.read_real(&name).unwrap()))

@@ -66,6 +66,18 @@ fn layer_norm() {
     );
 }
 
+/// An image of twelve units of a layer.
+#[test]
+fn convolution() {
+    let network = "h = Dense(12)\n c = Conv(2, 2, 3, stride = 2, padding = 1)\n k = Dense(1)
+           output = k(flatten(max_pool(relu(c(reshape(h(x), 1, 3, 4))), 2)))[0]";
+    fit(
+        network,
+        "h.*, c.*, k.* ~ Normal(scale = 0.1)",
+        "optimiser = Adam(1e-2), samples = 2",
+    );
+}
+
 #[test]
 fn decoupled_weight_decay() {
     let network = "h = Dense(4)\n k = Dense(1)\n output = k(tanh(h(x)))[0]";

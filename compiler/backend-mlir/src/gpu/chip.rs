@@ -5,6 +5,8 @@
 pub struct Chip {
     /// As in `sm_80`.
     pub name: &'static str,
+    /// Ten times its compute capability.
+    pub capability: u32,
     /// As in `+ptx70`.
     pub features: &'static str,
 }
@@ -13,30 +15,37 @@ pub struct Chip {
 pub const ALL: &[Chip] = &[
     Chip {
         name: "sm_80",
+        capability: 80,
         features: "+ptx70",
     },
     Chip {
         name: "sm_86",
+        capability: 86,
         features: "+ptx71",
     },
     Chip {
         name: "sm_87",
+        capability: 87,
         features: "+ptx74",
     },
     Chip {
         name: "sm_89",
+        capability: 89,
         features: "+ptx78",
     },
     Chip {
         name: "sm_90",
+        capability: 90,
         features: "+ptx78",
     },
     Chip {
         name: "sm_100",
+        capability: 100,
         features: "+ptx86",
     },
     Chip {
         name: "sm_120",
+        capability: 120,
         features: "+ptx87",
     },
 ];

@@ -6,7 +6,7 @@ use crate::func::{Emitter, Source, times};
 use crate::scalar;
 use crate::schedule::Schedule;
 use crate::text::{Text, Type, Value, commas};
-use bnnc_abi::device::{self, Blocks, Count, Fill, Parameter};
+use bnnc_abi::device::{Count, Entry, Parameter, Work};
 use bnnc_abi::plan::{Combine, Storage};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
@@ -30,8 +30,8 @@ pub(super) struct Function<'a> {
 }
 
 impl Function<'_> {
-    /// Writes the function, and says how it is launched.
-    pub fn emit(&self, (text, needs): (&mut Text, &mut Needs), symbol: String) -> device::Part {
+    /// Writes the function, and says what is launched: entries that fill what is reduced in memory, then it.
+    pub fn emit(&self, (text, needs): (&mut Text, &mut Needs), symbol: String) -> Vec<Entry> {
         let schedule = Schedule::without_loops(self.kernel);
         let source = Source {
             kernel: self.kernel,
@@ -76,7 +76,7 @@ impl Function<'_> {
         self.launch(symbol, &ints)
     }
 
-    fn launch(&self, symbol: String, ints: &[u32]) -> device::Part {
+    fn launch(&self, name: String, ints: &[u32]) -> Vec<Entry> {
         let team = self.part.team;
         let buffers = (0..self.kernel.slots.len() as u32).map(Parameter::Buffer);
         let kept = self.axes(true).into_iter().map(|axis| self.kernel.dims[axis]);
@@ -84,34 +84,33 @@ impl Function<'_> {
             Size::Fixed(size) => Count::Fixed(size),
             Size::Slot(slot) => Count::Int(slot),
         });
-        device::Part {
-            symbol,
-            threads: THREADS as u32,
-            shared: if team == Team::Block { SHARED } else { 0 },
-            blocks: vec![Blocks {
-                counts: counts.collect(),
-                per: if team == Team::Block { 1 } else { THREADS },
-            }],
-            fills: self.fills(),
-            parameters: buffers
+        let points = Count::Product(counts.collect());
+        let own = entry(
+            (name, if team == Team::Block { SHARED } else { 0 }),
+            match team {
+                Team::Block => points,
+                Team::Thread | Team::Alone => over_threads(points),
+            },
+            buffers
                 .chain(ints.iter().map(|slot| Parameter::Int(*slot)))
                 .collect(),
-        }
+        );
+        self.fills().into_iter().chain([own]).collect()
     }
 
-    /// The reductions that are combined in memory.
-    fn fills(&self) -> Vec<Fill> {
+    /// What fills the outputs whose reductions are combined in memory.
+    fn fills(&self) -> Vec<Entry> {
         let outputs = self.part.outputs.iter().filter(|at| !self.in_register(**at));
         let outputs = outputs.map(|at| &self.kernel.outputs[*at]);
         outputs
             .filter_map(|output| {
                 let (slot, combine) = (output.access.slot, output.combine?);
                 let storage = self.kernel.slots[slot as usize];
-                Some(Fill {
-                    slot,
-                    combine,
-                    symbol: fill_symbol(storage, combine),
-                })
+                Some(entry(
+                    (fill_symbol(storage, combine), 0),
+                    over_threads(Count::Elements(slot)),
+                    vec![Parameter::Buffer(slot), Parameter::Elements(slot)],
+                ))
             })
             .collect()
     }
@@ -353,6 +352,23 @@ fn stored(storage: Storage, precision: Precision) -> Type {
     }
 }
 
+/// An entry with a grid along one axis, of blocks of [`THREADS`] threads.
+pub(super) fn entry((name, shared): (String, u32), blocks: Count, parameters: Vec<Parameter>) -> Entry {
+    Entry {
+        name,
+        grid: [blocks, Count::Fixed(1), Count::Fixed(1)],
+        block: [THREADS as u32, 1, 1],
+        static_shared: shared,
+        dynamic_shared: Count::Fixed(0),
+        parameters,
+    }
+}
+
+/// The blocks that have a thread for each of so many.
+pub(super) fn over_threads(count: Count) -> Count {
+    Count::Quotient(Box::new(count), THREADS)
+}
+
 /// Begins an entry.
 pub(super) fn begin(text: &mut Text, symbol: &str, parameters: &[String], threads: i64) {
     text.open(format_args!(
@@ -384,10 +400,10 @@ fn fill_symbol(storage: Storage, combine: Combine) -> String {
     format!("fill_{storage}_{}", combine.name())
 }
 
-/// The entries that fill buffers for these parts.
-pub(super) fn fills(kernels: &[Vec<device::Part>], precision: Precision, text: &mut Text) {
-    let fills = kernels.iter().flatten().flat_map(|part| &part.fills);
-    let wanted: BTreeSet<&str> = fills.map(|fill| fill.symbol.as_str()).collect();
+/// The functions that fill buffers for these kernels.
+pub(super) fn fills(kernels: &[Work], precision: Precision, text: &mut Text) {
+    let entries = kernels.iter().flat_map(|work| &work.entries);
+    let wanted: BTreeSet<&str> = entries.map(|entry| entry.name.as_str()).collect();
     for storage in [Storage::Real, Storage::Int] {
         for combine in [Combine::Sum, Combine::Max] {
             let symbol = fill_symbol(storage, combine);

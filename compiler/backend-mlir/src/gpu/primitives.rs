@@ -4,8 +4,9 @@ mod matmul;
 mod solve;
 
 use crate::text::{Text, Type, Value, commas};
-use bnnc_abi::device::{Parameter, Part, Routine};
+use bnnc_abi::device::{self, Count, Parameter, Routine, Work};
 use bnnc_abi::plan::{Plan, Step};
+use bnnc_abi::primitive;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use std::collections::BTreeSet;
@@ -19,7 +20,7 @@ pub(super) fn emit(plan: &Plan, text: &mut Text) -> Result<Vec<Routine>, Fault> 
     collect(&plan.steps, &mut calls);
     let precision = plan.precision;
     let routine = |(primitive, ints): (&'static str, usize)| {
-        let part = match primitive {
+        let entry = match primitive {
             "cholesky" => solve::cholesky(text, precision),
             "cumsum" => solve::cumsum(text, precision),
             "matmul" => matmul::emit(text, precision, ints),
@@ -30,10 +31,15 @@ pub(super) fn emit(plan: &Plan, text: &mut Text) -> Result<Vec<Routine>, Fault> 
                 )));
             }
         };
+        let primitive = primitive::lookup(primitive)
+            .ok_or_else(|| Fault::Bug(format!("`{primitive}` is no primitive")))?;
         Ok(Routine {
-            primitive: primitive.to_owned(),
+            primitive,
             ints,
-            part,
+            work: Work {
+                entries: vec![entry],
+                scratch: Count::Fixed(0),
+            },
         })
     };
     calls.into_iter().map(routine).collect()
@@ -83,16 +89,10 @@ impl Entry {
             .collect()
     }
 
-    fn end(self, text: &mut Text, shared: u32, blocks: Vec<bnnc_abi::device::Blocks>) -> Part {
+    fn end(self, text: &mut Text, shared: u32, blocks: Count) -> device::Entry {
         super::kernel::end(text);
-        Part {
-            threads: super::mapping::THREADS as u32,
-            shared,
-            blocks,
-            fills: Vec::new(),
-            parameters: self.parameters(),
-            symbol: self.symbol,
-        }
+        let parameters = self.parameters();
+        super::kernel::entry((self.symbol, shared), blocks, parameters)
     }
 }
 

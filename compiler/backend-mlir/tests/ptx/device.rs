@@ -2,7 +2,7 @@
 
 use crate::machine::Machine;
 use bnnc_abi::code::{Code, KernelArgs};
-use bnnc_abi::device::{FILL_THREADS, Image, Parameter, Part};
+use bnnc_abi::device::{self, Numbers, Parameter, Work};
 use bnnc_backend_mlir::Mlir;
 use bnnc_backend_mlir::gpu::{self, chip};
 use bnnc_base::fault::Fault;
@@ -22,45 +22,47 @@ pub struct Emulated;
 
 /// An image and the machine that read it.
 pub struct Device {
-    pub image: Image,
+    pub program: device::Program,
     machine: Machine,
 }
 
 impl Device {
     pub fn new(program: &Program) -> Result<Device, Fault> {
-        let image = gpu::image(&MLIR, program, chip::DEFAULT)?;
-        let machine = Machine::new(&image.text);
-        Ok(Device { image, machine })
+        let program = gpu::compile(&MLIR, program, chip::DEFAULT)?;
+        let machine = Machine::new(&program.images[0].ptx);
+        Ok(Device { program, machine })
     }
 
-    /// Runs a part. Buffers are filled before that by `lengths`, where it is known how many elements they have.
+    /// Runs entries with the buffers at these addresses; those that fill only where it is known how many elements they have.
     ///
     /// # Safety
     /// As [`Machine::launch`].
-    pub unsafe fn run(&self, part: &Part, (buffers, lengths): (&[u64], Option<&[u64]>), ints: &[i64]) {
-        for fill in &part.fills {
-            let Some(lengths) = lengths else { continue };
-            let length = lengths[fill.slot as usize];
-            let blocks = length.div_ceil(u64::from(FILL_THREADS));
-            let arguments = [buffers[fill.slot as usize], length];
+    pub unsafe fn run(&self, work: &Work, (buffers, elements): (&[u64], Option<&[i64]>), ints: &[i64]) {
+        for entry in &work.entries {
+            if elements.is_none() && entry.name.starts_with("fill_") {
+                continue;
+            }
+            let elements = elements.unwrap_or_default();
+            let blocks = entry.grid[0]
+                .value(&Numbers {
+                    ints,
+                    elements,
+                    outer: 0,
+                })
+                .max(0) as u64;
+            let argument = |parameter: &Parameter| match parameter {
+                Parameter::Buffer(slot) => buffers[*slot as usize],
+                Parameter::Int(slot) => ints[*slot as usize] as u64,
+                Parameter::Elements(slot) => elements[*slot as usize] as u64,
+                other => panic!("{other} is never asked for"),
+            };
+            let arguments: Vec<u64> = entry.parameters.iter().map(argument).collect();
             // SAFETY: passed on.
             unsafe {
                 self.machine
-                    .launch(&fill.symbol, (blocks, FILL_THREADS), &arguments)
+                    .launch(&entry.name, (blocks, entry.block[0]), &arguments)
             };
         }
-        let argument = |parameter: &Parameter| match parameter {
-            Parameter::Buffer(slot) => buffers[*slot as usize],
-            Parameter::Int(slot) => ints[*slot as usize] as u64,
-            Parameter::Number(number) => *number as u64,
-        };
-        let arguments: Vec<u64> = part.parameters.iter().map(argument).collect();
-        let blocks = part.blocks(ints) as u64;
-        // SAFETY: passed on.
-        unsafe {
-            self.machine
-                .launch(&part.symbol, (blocks, part.threads), &arguments)
-        };
     }
 }
 
@@ -101,10 +103,9 @@ impl Code for Launches {
         unsafe {
             let buffers: Vec<u64> = (0..slots).map(|slot| *args.buffers.add(slot) as u64).collect();
             let ints: Vec<i64> = (0..count).map(|slot| *args.ints.add(slot)).collect();
-            for part in &self.device.image.kernels[kernel] {
-                // Whoever passes single kernels has filled the buffers.
-                self.device.run(part, (&buffers, None), &ints);
-            }
+            // Whoever passes single kernels has filled the buffers.
+            self.device
+                .run(&self.device.program.kernels[kernel], (&buffers, None), &ints);
         }
     }
 
@@ -117,6 +118,6 @@ impl Code for Launches {
     }
 
     fn text(&self) -> String {
-        self.device.image.text.clone()
+        self.device.program.images[0].ptx.to_string()
     }
 }

@@ -38,7 +38,7 @@ fn device(precision: Precision, name: &str, buffers: usize, ints: &[i64]) -> Dev
 fn check(def: &'static PrimitiveDef, contents: &[Vec<f64>], ints: &[i64]) {
     for (precision, bound) in [(Precision::F32, 2e-5), (Precision::F64, 2e-13)] {
         let device = device(precision, def.name, contents.len(), ints);
-        let routine = &device.image.primitives[0];
+        let routine = &device.program.routines[0];
         let rounded = |x: &f64| {
             if precision == Precision::F32 {
                 f64::from(*x as f32)
@@ -60,7 +60,7 @@ fn check(def: &'static PrimitiveDef, contents: &[Vec<f64>], ints: &[i64]) {
             Precision::F64 => double.iter_mut().map(|all| all.as_mut_ptr() as u64).collect(),
         };
         // SAFETY: the addresses are those of the buffers that the primitive documents.
-        unsafe { device.run(&routine.part, (&addresses, None), ints) };
+        unsafe { device.run(&routine.work, (&addresses, None), ints) };
         (def.naive)(&mut wanted, ints);
         let last = contents.len() - 1;
         for (at, wanted) in wanted[last].iter().enumerate() {

@@ -1,9 +1,10 @@
 //! `bnnc emit`: one stage as text.
 
 use crate::arguments::Emit;
-use crate::session::{self, Display, OK};
+use crate::session::{self, Display};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
+use bnnc_command::terminal::{self, OK};
 use bnnc_driver::codes;
 use bnnc_driver::emit::{emit, syntactic};
 use bnnc_driver::options::chip;
@@ -14,7 +15,7 @@ use bnnc_driver::stage::Stage;
 pub fn run(arguments: &Emit) -> u8 {
     match run_inner(arguments) {
         Ok(text) => {
-            session::say(&text);
+            terminal::say(&text);
             OK
         }
         Err(status) => status,

@@ -45,7 +45,7 @@ pub fn measure(
         }
         ports::int(&mut machine, "step", i32::try_from(step).unwrap_or(i32::MAX))?;
         let clock = Instant::now();
-        machine.run();
+        machine.run()?;
         seconds.push(clock.elapsed().as_secs_f64());
         values.push(ports::scalar(&machine, "kl")?);
     }

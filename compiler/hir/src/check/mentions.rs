@@ -56,6 +56,13 @@ pub fn mentions(item: &ItemKind) -> Vec<Arc<str>> {
     walk.found
 }
 
+/// The names that the value of an option mentions.
+pub fn of_option(name: &str, value: &Expr) -> Vec<Arc<str>> {
+    let mut walk = Walk::default();
+    walk.option(name, value);
+    walk.found
+}
+
 #[derive(Default)]
 struct Walk {
     bound: HashSet<Arc<str>>,
@@ -147,24 +154,27 @@ impl Walk {
     /// Words in option blocks are no names, except the earlier infer of `start` or of a score, and what is called (`Adam(1e-3)`).
     fn settings(&mut self, settings: &[Setting]) {
         for setting in settings {
-            match &*setting.value.kind {
-                ExprKind::Name(name) if &*setting.name.name == "start" => self.name(name),
-                ExprKind::Name(name) if &*setting.name.name == "optimiser" => self.name(name),
-                ExprKind::Name(_) | ExprKind::List(_) => {}
-                ExprKind::Call(callee, args) => {
-                    if &*setting.name.name == "optimiser" {
-                        self.expr(callee);
-                        args.iter().for_each(|Arg { value, .. }| self.expr(value));
-                    }
-                    // The score of a subnetwork may be an infer.
-                    if &*setting.name.name == "over" {
-                        args.iter()
-                            .filter(|arg| arg.name.is_some() && !is_score(&arg.value))
-                            .for_each(|Arg { value, .. }| self.expr(value));
-                    }
+            self.option(&setting.name.name, &setting.value);
+        }
+    }
+
+    fn option(&mut self, name: &str, value: &Expr) {
+        match &*value.kind {
+            ExprKind::Name(word) if matches!(name, "start" | "optimiser") => self.name(word),
+            ExprKind::Name(_) | ExprKind::List(_) => {}
+            ExprKind::Call(callee, args) => {
+                if name == "optimiser" {
+                    self.expr(callee);
+                    args.iter().for_each(|Arg { value, .. }| self.expr(value));
                 }
-                _ => self.expr(&setting.value),
+                // The score of a subnetwork may be an infer.
+                if name == "over" {
+                    args.iter()
+                        .filter(|arg| arg.name.is_some() && !is_score(&arg.value))
+                        .for_each(|Arg { value, .. }| self.expr(value));
+                }
             }
+            _ => self.expr(value),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Items after what they need; items that need themselves are reported and left out.
 
-use super::mentions::mentions;
+use super::mentions::{mentions, of_option};
 use super::names::Def;
 use super::session::{Entry, Session};
 use crate::report::names as report;
@@ -18,7 +18,12 @@ pub fn order(session: &mut Session<'_>, entries: &[Entry<'_>]) -> Vec<usize> {
         .map(|(entry, node)| (entry.def, *node))
         .collect();
     for (entry, node) in entries.iter().zip(&nodes) {
-        for name in mentions(&entry.item.kind) {
+        // What an option given from outside mentions is needed like what the program mentions.
+        let overrides = session.context.overrides.iter();
+        let given = overrides
+            .filter(|one| matches!(entry.def, Def::Infer(_)) && *one.item == *entry.name.name)
+            .flat_map(|one| of_option(&one.key, &one.value));
+        for name in mentions(&entry.item.kind).into_iter().chain(given) {
             for needed in needed(session, entry, &name) {
                 if let Some(needed) = by_def.get(&needed) {
                     graph.update_edge(*node, *needed, ());
@@ -35,7 +40,13 @@ pub fn order(session: &mut Session<'_>, entries: &[Entry<'_>]) -> Vec<usize> {
                 .map(|node| &entries[graph[node]])
                 .map(|entry| (entry.name.name.to_string(), entry.name.span))
                 .collect();
-            session.diagnostics.push(report::cycle(&path));
+            let alone = component.first().filter(|_| component.len() == 1);
+            let is_infer = alone.is_some_and(|node| matches!(entries[graph[*node]].def, Def::Infer(_)));
+            let mut cycle = report::cycle(&path);
+            if is_infer {
+                cycle = cycle.help("an infer cannot start from itself: name another one");
+            }
+            session.diagnostics.push(cycle);
             session
                 .names
                 .broken

@@ -80,9 +80,7 @@ fn the_command_line_gives_test_files_and_outliers() {
     let spec = &checked.module.datas.iter().next().unwrap().spec;
     assert_eq!(spec.test, Test::Files(vec!["tx".into(), "ty".into()]));
     assert_eq!(spec.outliers, Some(Outliers::File("other".into())));
-    context
-        .data_overrides
-        .push(("d.outliers".into(), vec!["another".into()]));
+    context.data_overrides[1].1.push("another".into());
     assert_eq!(
         check_with(text, &context).text(),
         "E0258 1:1 `outliers` must be one file of inputs, found 2"
@@ -96,6 +94,34 @@ fn the_command_line_wins() {
     assert_eq!(checked.text(), "");
     let infer = checked.module.infers.iter().next().unwrap();
     assert!(matches!(&infer.options[..], [one] if matches!(one.value, SettingValue::Int(20))));
+}
+
+/// An infer that starts from itself has nothing to start from, whoever says so; one that starts from a later infer runs after it.
+#[test]
+fn starts_are_in_order() {
+    let text = format!("{MODEL}infer a = map(M, d)\ninfer b = map(M, d)");
+    let own = overridden(&text, "a", "start", "a");
+    assert!(own.text().contains("`a` needs itself"), "{}", own.text());
+    assert!(
+        own.text().contains("an infer cannot start from itself"),
+        "{}",
+        own.text()
+    );
+    let written = check(&format!("{MODEL}infer a = map(M, d) {{ start = a }}"));
+    assert!(
+        written.text().contains("an infer cannot start from itself"),
+        "{}",
+        written.text()
+    );
+    let later = overridden(&text, "a", "start", "b");
+    assert_eq!(later.text(), "");
+    let order: Vec<&str> = later
+        .module
+        .infer_order
+        .iter()
+        .map(|id| &*later.module.infers[*id].name)
+        .collect();
+    assert_eq!(order, ["b", "a"]);
 }
 
 #[test]
@@ -112,6 +138,11 @@ fn the_command_line_is_checked() {
     assert_eq!(codes(overridden(&text, "a", "epoch", "20")), ["E0257"]);
     assert_eq!(codes(overridden(&text, "a", "epochs", "few")), ["E0258"]);
     assert_eq!(codes(overridden(&text, "d", "split", "3")), ["E0258"]);
+    // A number that is too large was reported where it was read.
+    assert_eq!(
+        codes(overridden(&text, "a", "epochs", "99999999999999999999")),
+        [] as [&str; 0]
+    );
     let mut context = context();
     context.data_overrides.push(("e".into(), vec!["e.csv".into()]));
     assert_eq!(codes(check_with(&text, &context)), ["E0260"]);

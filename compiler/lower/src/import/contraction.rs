@@ -86,8 +86,11 @@ impl Import<'_> {
         }
     }
 
-    /// A copy of an operand whose last axes are the letters `last`, in this order.
+    /// A copy of an operand in which the letters `last` lie together in this order: as they are, or behind the others.
     fn gathered(&mut self, arg: TensorId, letters: &[char], last: &[char]) -> (Vec<char>, TensorId) {
+        if letters.windows(last.len()).any(|run| run == last) {
+            return (letters.to_vec(), self.copied(arg));
+        }
         let first = letters.iter().copied().filter(|letter| !last.contains(letter));
         let order: Vec<char> = first.chain(last.iter().copied()).collect();
         let view = self.spread(arg, letters, &order, &[]);

@@ -77,14 +77,25 @@ impl Import<'_> {
         self.reduce(shifted, &axes, Combine::Sum)
     }
 
-    /// Zeros, and a tensor at its places among them.
+    /// Zeros, and a tensor at its places among them; no zeros where it has as many elements as there are places, each its own.
     pub(super) fn placed(&mut self, arg: TensorId, to: Vec<Coordinate>, ty: &Type) -> TensorId {
-        let zeros = self.push(Kind::Const(0.0), ty.dims(), ty.dtype);
         let part = |value: TensorId, to: Vec<Coordinate>| Part {
             value,
             to,
             combine: None,
         };
+        if Polynomial::product(&self.dims(arg)) == Polynomial::product(ty.dims()) {
+            let parts = vec![part(arg, to)];
+            return self.push(
+                Kind::Assembled {
+                    parts,
+                    ordered: false,
+                },
+                ty.dims(),
+                ty.dtype,
+            );
+        }
+        let zeros = self.push(Kind::Const(0.0), ty.dims(), ty.dtype);
         let everywhere = (0..ty.rank()).map(Coordinate::axis).collect();
         let parts = vec![part(zeros, everywhere), part(arg, to)];
         self.push(Kind::Assembled { parts, ordered: true }, ty.dims(), ty.dtype)

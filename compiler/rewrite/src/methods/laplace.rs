@@ -12,6 +12,7 @@ mod jacobian;
 pub(super) mod known;
 mod kronecker;
 mod likelihood;
+mod lookups;
 pub(super) mod outputs;
 mod prior;
 mod products;

@@ -34,11 +34,11 @@ impl Penalty {
         }
     }
 
-    /// Whether the options go together, whatever the data.
+    /// Whether the options go together on data with so many rows.
     ///
     /// # Errors
     /// Too few batches for the correction, a step that is no positive number, options without effect.
-    pub fn check(&self) -> Result<(), Refusal> {
+    pub fn check(&self, rows: usize) -> Result<(), Refusal> {
         let step = match self.proposal {
             Proposal::RandomWalk { step } | Proposal::Langevin { step } => step,
         };
@@ -59,7 +59,7 @@ impl Penalty {
             Correction::Plain => 2,
             Correction::Corrected => 4,
         };
-        if self.batch != 0 && self.batches < least {
+        if !self.takes_all(rows) && self.batches < least {
             let (batches, correction) = (self.batches, self.correction.word());
             return Refusal::new(
                 format!("`penalty = {correction}` needs `batches` of at least {least}, not {batches}"),
@@ -134,20 +134,22 @@ mod tests {
                 correction,
                 ..plain()
             };
-            assert_eq!(of(least).check(), Ok(()));
-            let refusal = of(least - 1).check().unwrap_err();
+            assert_eq!(of(least).check(100), Ok(()));
+            let refusal = of(least - 1).check(100).unwrap_err();
             assert!(
                 refusal
                     .message
                     .contains(&format!("at least {least}, not {}", least - 1))
             );
             // All rows are exact, whatever the number of batches.
+            assert_eq!(of(least - 1).check(5), Ok(()));
+            assert_eq!(of(least - 1).check(6), Err(refusal));
             assert_eq!(
                 Penalty {
                     batch: 0,
                     ..of(least - 1)
                 }
-                .check(),
+                .check(100),
                 Ok(())
             );
         }
@@ -160,7 +162,7 @@ mod tests {
                 proposal: Proposal::Langevin { step },
                 ..plain()
             };
-            assert!(options.check().unwrap_err().message.contains("positive"));
+            assert!(options.check(100).unwrap_err().message.contains("positive"));
         }
     }
 
@@ -170,9 +172,9 @@ mod tests {
             gradient_batch: 3,
             ..plain()
         };
-        assert!(options.check().unwrap_err().message.contains("gradient_batch"));
+        assert!(options.check(100).unwrap_err().message.contains("gradient_batch"));
         let proposal = Proposal::Langevin { step: 0.1 };
-        assert_eq!(Penalty { proposal, ..options }.check(), Ok(()));
+        assert_eq!(Penalty { proposal, ..options }.check(100), Ok(()));
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub static CODES: &[&Code] = &[
     &ROWS_NOT_LEFT_OUT,
     &NOISY_DIFFERENCES,
     &CHAINS_WITHOUT_DRAWS,
+    &NOT_FINITE,
 ];
 
 static DIVERGENCES: Code = Code {
@@ -99,6 +100,15 @@ static NOISY_DIFFERENCES: Code = Code {
               Wrong: `proposal = random_walk(0.05)` with a variance of 9.\n\nRight: `proposal = random_walk(0.005)`.",
 };
 
+static NOT_FINITE: Code = Code {
+    id: "E0529",
+    title: "quantities that are not finite",
+    explain: "Some draws of a quantity are infinite or no numbers, so that it has no mean, no R-hat and no effective size. Mostly the \
+              posterior is improper there: neither a prior nor the data keep a site from wandering off, and its density has no \
+              finite integral. The draws of the other quantities need not be wrong, but nothing shows that they are right.\n\n\
+              Wrong: `b: positive ~ Flat` where no observation depends on `b`.\n\nRight: `b ~ HalfNormal(1)`.",
+};
+
 static CHAINS_WITHOUT_DRAWS: Code = Code {
     id: "E0528",
     title: "chains without draws",
@@ -147,6 +157,7 @@ pub struct Facts<'a> {
 pub fn advice(facts: &Facts<'_>) -> Vec<Diagnostic> {
     let all = [
         chains_without_draws(facts),
+        not_finite(facts),
         divergences(facts),
         chains_disagree(facts),
         few_effective_draws(facts),
@@ -187,6 +198,30 @@ fn chains_without_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
     let found = warning(&CHAINS_WITHOUT_DRAWS, facts, text);
     Some(found.help("go on with `--resume`, or judge by the chains that are left"))
 }
+
+fn not_finite(facts: &Facts<'_>) -> Option<Diagnostic> {
+    let wild = facts
+        .quantities
+        .iter()
+        .filter(|(_, summary)| !summary.mean.is_finite());
+    let names: Vec<String> = wild.map(|(name, _)| format!("`{name}`")).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let more = names.len().saturating_sub(NAMED);
+    let list = names[..names.len() - more].join(", ");
+    let and_more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    let text = format!("every draw must be finite, they are not for {list}{and_more}");
+    let found = warning(&NOT_FINITE, facts, text);
+    Some(found.help("the posterior is improper there: give every site a proper prior"))
+}
+
+/// Quantities that are named one by one.
+const NAMED: usize = 5;
 
 fn adaptation(transition: &Transition) -> Option<Adaptation> {
     match transition {
@@ -252,13 +287,12 @@ fn chains_disagree(facts: &Facts<'_>) -> Option<Diagnostic> {
     let worst = high
         .iter()
         .max_by(|one, other| rhat(one).total_cmp(&rhat(other)))?;
-    let text = format!(
-        "R-hat must be at most 1.01, it is above for {} of {} quantities and {:.3} for `{}`",
-        high.len(),
-        facts.quantities.len(),
-        worst.1.rhat,
-        worst.0
-    );
+    let (above, all, name) = (high.len(), facts.quantities.len(), &worst.0);
+    let worst = match worst.1.rhat.is_finite() {
+        true => format!("{} for `{name}`", above_limit(worst.1.rhat)),
+        false => format!("the chains of `{name}` never moved"),
+    };
+    let text = format!("R-hat must be at most 1.01, it is above for {above} of {all} quantities: {worst}");
     let diagnostic = warning(&CHAINS_DISAGREE, facts, text)
         .note("the chains have not mixed: no estimate is to be used yet")
         .help("run longer: more `warmup` and more `draws`")
@@ -266,10 +300,19 @@ fn chains_disagree(facts: &Facts<'_>) -> Option<Diagnostic> {
     Some(diagnostic)
 }
 
+/// An R-hat above 1.01 with at least three decimals, and as many as show that it is.
+fn above_limit(rhat: f64) -> String {
+    let decimals = (3..=17).find(|decimals| rhat - 1.01 > 0.5 * 10f64.powi(-decimals));
+    format!("{rhat:.*}", decimals.unwrap_or(17) as usize)
+}
+
 fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
     let each = facts.iterations / facts.chains.max(1);
     if each < LEAST_DRAWS && !facts.quantities.is_empty() {
-        let text = format!("nothing can be said of chains with {each} draws");
+        let text = format!(
+            "nothing can be said of chains with {each} {}",
+            if each == 1 { "draw" } else { "draws" }
+        );
         let diagnostic = warning(&FEW_EFFECTIVE_DRAWS, facts, text);
         return Some(diagnostic.help(format!(
             "keep at least {LEAST_DRAWS} `draws`, and hundreds for estimates"

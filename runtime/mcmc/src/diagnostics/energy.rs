@@ -6,12 +6,42 @@ use super::effective::average;
 /// over the variance of the energy (Betancourt 2016). Below 0.3 the momenta that are drawn change the energy too
 /// little to reach the tails. NaN for fewer than two draws, for energies that are all equal or not finite.
 pub fn fraction_of_missing_information(energies: &[f64]) -> f64 {
-    let mean = average(energies);
-    let spread: f64 = energies
-        .iter()
-        .map(|energy| (energy - mean) * (energy - mean))
-        .sum();
-    let changes = energies.windows(2).map(|pair| pair[1] - pair[0]);
-    let fraction = changes.map(|change| change * change).sum::<f64>() / spread;
-    if fraction.is_finite() { fraction } else { f64::NAN }
+    let mut found = Energies::about(average(energies));
+    energies.iter().for_each(|energy| found.take(*energy));
+    found.fraction()
+}
+
+/// The energies of one chain as they come, for [`fraction_of_missing_information`].
+#[derive(Clone, Copy, Debug)]
+pub struct Energies {
+    mean: f64,
+    last: Option<f64>,
+    spread: f64,
+    changes: f64,
+}
+
+impl Energies {
+    /// Nothing yet of energies with this mean.
+    pub fn about(mean: f64) -> Energies {
+        Energies {
+            mean,
+            last: None,
+            spread: 0.0,
+            changes: 0.0,
+        }
+    }
+
+    /// Takes in the next one.
+    pub fn take(&mut self, energy: f64) {
+        let (off, change) = (energy - self.mean, self.last.map_or(0.0, |last| energy - last));
+        self.spread += off * off;
+        self.changes += change * change;
+        self.last = Some(energy);
+    }
+
+    /// The fraction of missing information of those so far.
+    pub fn fraction(self) -> f64 {
+        let fraction = self.changes / self.spread;
+        if fraction.is_finite() { fraction } else { f64::NAN }
+    }
 }

@@ -57,6 +57,13 @@ pub fn of(halves: &Halves) -> f64 {
     }
     let length = halves.length() as f64;
     let count = halves.each().len() as f64;
+    // Exactly: a rounded variance of equal values is not zero.
+    if halves
+        .each()
+        .all(|half| half.iter().all(|value| Some(value) == half.first()))
+    {
+        return f64::INFINITY;
+    }
     let within = halves.each().map(variance).sum::<f64>() / count;
     (variance_of_means(halves) / within + (length - 1.0) / length).sqrt()
 }

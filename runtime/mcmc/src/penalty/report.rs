@@ -39,9 +39,14 @@ impl Summary {
     }
 }
 
+/// A number without the digits that rounding made.
+fn short(value: f64) -> f64 {
+    format!("{value:.11e}").parse().unwrap_or(value)
+}
+
 /// The law that a run samples, in words. `rows` are all rows of the data, `temperature` is what the log likelihood is divided by.
 pub fn target(options: &Penalty, rows: usize, temperature: f64) -> String {
-    let total = 1.0 / power(options, rows, temperature);
+    let total = short(1.0 / power(options, rows, temperature));
     let (tempered, heated) = (options.share(rows) != 1.0, temperature != 1.0);
     match (tempered, heated) {
         (false, false) => "the ordinary posterior".into(),

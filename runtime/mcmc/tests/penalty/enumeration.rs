@@ -130,6 +130,11 @@ fn mean_over_all_batches_is_the_stated_target() {
         target(&options(2, 3, Loss::Batch), 8, 0.5),
         "the posterior tempered by 2/8 at temperature 0.5 (temperature 2 in all)"
     );
+    // 41 / 5 through its reciprocal is 8.200000000000001.
+    assert_eq!(
+        target(&options(5, 3, Loss::Batch), 41, 1.0),
+        "the posterior tempered by 5/41 (temperature 8.2)"
+    );
 }
 
 /// All rows: one batch, the exact difference, no variance, whatever the number of batches and the loss.

@@ -190,7 +190,7 @@ impl<'a> Local<'a> {
     ) -> Result<(), Fault> {
         self.move_to(iterate)?;
         self.write(rows, moves)?;
-        self.machine.run();
+        self.machine.run()?;
         (block.rows, block.selected) = (rows.len(), self.selected);
         self.read_values(block)?;
         self.read("location/slope", &mut block.slope)?;
@@ -205,7 +205,7 @@ impl<'a> Local<'a> {
     pub fn values(&mut self, iterate: usize, rows: &Range<usize>, block: &mut Block) -> Result<(), Fault> {
         self.move_to(iterate)?;
         self.write(rows, None)?;
-        self.machine.run();
+        self.machine.run()?;
         (block.rows, block.selected) = (rows.len(), self.selected);
         self.read_values(block)
     }

@@ -212,7 +212,7 @@ impl<'a> Evaluation<'a> {
     pub fn call(&self, machine: &mut Machine, rows: &Range<usize>, sizes: Sizes) -> Result<(), Fault> {
         machine.set_sizes(&sizes.with(Symbol::Batch, rows.len()))?;
         self.feed.write(machine, &self.ids[rows.clone()])?;
-        machine.run();
+        machine.run()?;
         Ok(())
     }
 

@@ -71,7 +71,7 @@ fn states<'a>(evaluation: &Evaluation<'a>) -> Vec<(&'a str, usize)> {
 fn slope(evaluation: &Evaluation, states: &[(&str, usize)]) -> Result<Vec<f64>, Stop> {
     let (_, mut slope) = gradient_in(evaluation, states)?;
     let mut machine = evaluation.machine(&evaluation.laplace.programs.prior, Sizes::default())?;
-    machine.run();
+    machine.run()?;
     let mut rest = slope.as_mut_slice();
     for (state, elements) in states {
         let (own, others) = rest.split_at_mut(*elements);

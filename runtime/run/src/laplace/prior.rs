@@ -34,7 +34,7 @@ impl Local {
     pub fn new(evaluation: &Evaluation, dense: bool) -> Result<Local, Stop> {
         let artifact = &evaluation.laplace.programs.prior;
         let mut machine = evaluation.machine(artifact, Sizes::default())?;
-        machine.run();
+        machine.run()?;
         let part = |what: &str| -> Result<Vec<f64>, Fault> {
             let states = evaluation.laplace.weights.iter();
             let parts = states.map(|weights| machine.read_real(&format!("{}/{what}", weights.state)));
@@ -86,7 +86,7 @@ fn second(evaluation: &Evaluation, artifact: &Option<Artifact>) -> Result<Matrix
         (0..units.rows).for_each(|row| units[(row, from + row)] = 1.0);
         machine.set_sizes(&Sizes::default().with(Symbol::Columns, units.rows))?;
         write_vectors(evaluation, &mut machine, &units)?;
-        machine.run();
+        machine.run()?;
         add_products(evaluation, &machine, &mut matrix, from)?;
     }
     Ok(matrix)

@@ -327,7 +327,7 @@ impl<'a> Sites<'a> {
             ports::real(&mut self.machine, &weights.state, column)?;
         }
         ports::int(&mut self.machine, "draw0", draws.start as i32)?;
-        self.machine.run();
+        self.machine.run()?;
         for (site, draws) in self.small.iter().zip(&mut self.draws) {
             draws.extend(self.machine.read_real(&site.name)?);
         }

@@ -112,7 +112,7 @@ fn drawn(weights: &Weights, by: &Infer, found: &Found, context: &Context) -> Res
     for first in (0..DRAWS).step_by(PER_CALL) {
         ports::int(&mut machine, "draw0", first as i32)?;
         ports::int(&mut machine, "step", -3)?;
-        machine.run();
+        machine.run()?;
         machine.read_into(&weights.site, &mut values)?;
         for draw in values.chunks_exact(weights.elements.max(1)) {
             seen += 1.0;

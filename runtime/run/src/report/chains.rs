@@ -59,6 +59,33 @@ pub struct ChainReport<'a> {
     pub missing_information: &'a [f64],
 }
 
+/// Draws of a chain that are looked at where draws are on disk alone.
+const LATEST: usize = 1 << 16;
+
+/// A number that comes with the draws, chain by chain: of the latest ones where draws are on disk alone; empty where the sampler has none
+/// of this name.
+fn latest(sampled: &Sampled, name: &str) -> Result<Vec<Vec<f64>>, Stop> {
+    let mut found = Vec::new();
+    if !sampled.stats().contains(&name) {
+        return Ok(found);
+    }
+    for chain in &sampled.chains {
+        let first = match chain.store.is_in_memory() {
+            true => 0,
+            false => chain.store.len().saturating_sub(LATEST),
+        };
+        let (mut at, mut values) = (0, Vec::with_capacity(chain.store.len() - first));
+        sampled.visit(name, chain, |value| {
+            if at >= first {
+                values.push(value);
+            }
+            at += 1;
+        })?;
+        found.push(values);
+    }
+    Ok(found)
+}
+
 impl<'a> ChainReport<'a> {
     /// Reads what is drawn.
     ///
@@ -69,7 +96,7 @@ impl<'a> ChainReport<'a> {
         quantities: &'a [Quantity],
         diagnosis: &'a Diagnosis,
     ) -> Result<ChainReport<'a>, Stop> {
-        let stat = |name: &str| sampled.stat(name).map(Option::unwrap_or_default);
+        let stat = |name: &str| latest(sampled, name);
         let summaries = diagnosis.quantities.iter().map(|(_, summary)| *summary);
         let mut quantities: Vec<_> = quantities.iter().zip(summaries).collect();
         quantities.sort_by(|one, other| worse(&one.1, &other.1));

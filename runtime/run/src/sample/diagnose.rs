@@ -9,7 +9,7 @@ use bnnc_abi::manifest::{Infer, OutputKind};
 use bnnc_abi::sampling::{Correction, LeaveOneOut as Wanted, Sampling, Transition};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::Dataset;
-use bnnc_mcmc::diagnostics::energy::fraction_of_missing_information;
+use bnnc_mcmc::diagnostics::energy::Energies;
 use bnnc_mcmc::diagnostics::{Facts, Summary, advice};
 use bnnc_mcmc::loo::{LeaveOneOut, Total};
 use bnnc_mcmc::penalty::report::target;
@@ -54,8 +54,11 @@ pub fn diagnose(
     };
     let summary = |quantity: &Quantity| (quantity.name.clone(), quantity.summary);
     let count = |name: &str, counts: &dyn Fn(f64) -> bool| -> Result<usize, Stop> {
-        let column = sampled.stat(name)?.unwrap_or_default();
-        Ok(column.iter().flatten().filter(|value| counts(**value)).count())
+        let mut found = 0;
+        for chain in &sampled.chains {
+            sampled.visit(name, chain, |value| found += usize::from(counts(value)))?;
+        }
+        Ok(found)
     };
     let largest = match sampling.transition {
         Transition::Nuts { max_depth, .. } => max_depth as f64,
@@ -66,12 +69,7 @@ pub fn diagnose(
         divergences: count("diverging", &|value| value > 0.0)?,
         cut: count("tree_depth", &|value| value >= largest)?,
         means: means(sampled)?,
-        missing_information: sampled
-            .stat("energy")?
-            .unwrap_or_default()
-            .iter()
-            .map(|energies| fraction_of_missing_information(energies))
-            .collect(),
+        missing_information: missing_information(sampled)?,
         target: None,
         loo: leave_one_out(infer, sampling, sampled, dataset, context)?,
         warnings: Vec::new(),
@@ -129,14 +127,34 @@ impl Diagnosis {
 fn means(sampled: &Sampled) -> Result<Vec<(&'static str, Vec<f64>)>, Diagnostic> {
     let mut found = Vec::new();
     for name in sampled.stats() {
-        let Some(chains) = sampled.stat(name)? else {
-            continue;
-        };
-        let mean = |chain: &Vec<f64>| {
-            let finite = || chain.iter().filter(|value| value.is_finite());
-            finite().sum::<f64>() / finite().count() as f64
-        };
-        found.push((*name, chains.iter().map(mean).collect()));
+        let mut of_chains = Vec::with_capacity(sampled.chains.len());
+        for chain in &sampled.chains {
+            let (mut sum, mut count) = (0.0, 0.0);
+            sampled.visit(name, chain, |value| {
+                if value.is_finite() {
+                    sum += value;
+                    count += 1.0;
+                }
+            })?;
+            of_chains.push(sum / count);
+        }
+        found.push((*name, of_chains));
+    }
+    Ok(found)
+}
+
+/// E-BFMI of each chain; none where there is no energy.
+fn missing_information(sampled: &Sampled) -> Result<Vec<f64>, Diagnostic> {
+    let mut found = Vec::new();
+    if !sampled.stats().contains(&"energy") {
+        return Ok(found);
+    }
+    for chain in &sampled.chains {
+        let mut sum = 0.0;
+        sampled.visit("energy", chain, |energy| sum += energy)?;
+        let mut energies = Energies::about(sum / chain.store.len() as f64);
+        sampled.visit("energy", chain, |energy| energies.take(energy))?;
+        found.push(energies.fraction());
     }
     Ok(found)
 }

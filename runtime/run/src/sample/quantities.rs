@@ -1,22 +1,29 @@
-//! What is diagnosed of a sampled posterior: elements of small sites, norms of large ones, the log density.
+//! What is diagnosed of a sampled posterior: elements of small sites, norms of large ones and of those of layers, predictions, the log
+//! density.
 
 use super::Sampled;
 use super::sites::Sites;
 use crate::fit::{Context, Stop};
 use crate::predict::Predictor;
 use crate::report::forecast::thinned;
+use crate::store::ChainStore;
 use crate::summary::SMALL;
 use bnnc_abi::manifest::{Infer, SiteReport};
-use bnnc_abi::sampling::{Report, Store};
+use bnnc_abi::sampling::{Report, Sampling, Store};
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_data::Dataset;
 use bnnc_mcmc::diagnostics::{Summariser, Summary};
+use std::ops::Range;
 
 /// Rows whose predictions are diagnosed.
 pub const PREDICTIONS: usize = 31;
 
 /// Draws that predictions are computed for at a time.
 const BLOCK: usize = 256;
+
+/// Numbers of the elements of a site that are held at a time where draws are on disk alone.
+const HELD: usize = 1 << 22;
 
 /// One number per draw.
 #[derive(Clone, Debug)]
@@ -66,8 +73,36 @@ impl Collector {
     }
 }
 
-/// What the report of an infer asks for: each element of the sites that are named, or of all small sites, and the norm of each
-/// large site. `lp` is the log density of the position.
+/// Whether a site is diagnosed by its elements: it is named in `report`, or small and not of a layer, whose units may switch places.
+fn by_element(site: &SiteReport, sampling: &Sampling) -> bool {
+    let is_named = match &sampling.report {
+        Report::Sites(names) => names.contains(&site.name),
+        Report::Automatic => false,
+    };
+    is_named || !by_norm(site)
+}
+
+/// Whether a site is diagnosed by its norm unless it is named.
+fn by_norm(site: &SiteReport) -> bool {
+    let is_of_layer = site.name.contains('.');
+    is_of_layer || site.shape.count(&Sizes::default()) > SMALL
+}
+
+/// Whether predictions are diagnosed: where the sites of a layer, or a large one, may not say what is predicted.
+pub fn predicts(infer: &Infer) -> bool {
+    infer.reports.iter().any(by_norm)
+}
+
+/// The quantities that a site makes.
+pub fn of_site(site: &SiteReport, sampling: &Sampling) -> usize {
+    match by_element(site, sampling) {
+        true => site.shape.count(&Sizes::default()),
+        false => 1,
+    }
+}
+
+/// What the report of an infer asks for: each element of the sites that are named and of small sites of the model itself; the norm of
+/// each large site and of each site of a layer, and then predictions too. `lp` is the log density of the position.
 ///
 /// # Errors
 /// A file that cannot be read, a limit of the machine.
@@ -80,44 +115,73 @@ pub fn quantities(
     let mut sites = Sites::new(infer, sampled, dataset, context)?;
     let moves = |site: &usize| infer.reports[*site].family != "fixed";
     let wanted: Vec<usize> = (0..infer.reports.len()).filter(moves).collect();
-    let store = infer.sampling().map(|sampling| sampling.store);
+    let Some(sampling) = infer.sampling() else {
+        return Ok(Vec::new());
+    };
     let mut found = Collector {
         summariser: Summariser::default(),
-        keeps: store != Some(Store::Disk),
+        keeps: sampling.store != Store::Disk,
         found: Vec::new(),
     };
     for site in wanted {
         let report = &infer.reports[site];
+        if !by_element(report, sampling) {
+            found.add(vec![norm(&mut sites, site, &report.name, sampled)?]);
+            continue;
+        }
         let count = report.shape.count(&Sizes::default());
-        let is_named = match infer.sampling().map(|sampling| &sampling.report) {
-            Some(Report::Sites(names)) => names.contains(&report.name),
-            _ => false,
+        let at_a_time = match found.keeps {
+            true => count.max(1),
+            false => (HELD / (sampled.draws() / sampled.every()).max(1)).max(1),
         };
-        found.add(match is_named || count <= SMALL {
-            true => elements(&mut sites, site, sampled.chains.len())?,
-            false => vec![norm(&mut sites, site, &report.name, sampled.chains.len())?],
-        });
+        for first in (0..count).step_by(at_a_time) {
+            let range = first..(first + at_a_time).min(count);
+            found.add(elements(&mut sites, site, range, sampled)?);
+        }
     }
-    let is_large = |report: &SiteReport| report.shape.count(&Sizes::default()) > SMALL;
-    if infer.reports.iter().any(is_large) {
+    if predicts(infer) {
         found.add(predictions(infer, sampled, dataset, context)?);
     }
-    if let Some(chains) = sampled.stat("lp")? {
-        found.add(vec![Drawn {
-            name: "lp".to_owned(),
-            element: None,
-            chains,
-        }]);
+    if sampled.stats().contains(&"lp") {
+        found.add(vec![density(sampled)?]);
     }
     Ok(found.found)
 }
 
-/// Every element of a site.
-fn elements(sites: &mut Sites<'_>, site: usize, chains: usize) -> Result<Vec<Drawn>, Stop> {
+/// The log density of the position.
+fn density(sampled: &Sampled) -> Result<Drawn, Stop> {
+    let every = sampled.every();
+    let mut chains = Vec::with_capacity(sampled.chains.len());
+    for chain in &sampled.chains {
+        let (mut at, mut values) = (0, Vec::new());
+        sampled.visit("lp", chain, |value| {
+            if at % every == 0 {
+                values.push(value);
+            }
+            at += 1;
+        })?;
+        chains.push(values);
+    }
+    Ok(Drawn {
+        name: "lp".to_owned(),
+        element: None,
+        chains,
+    })
+}
+
+/// Some elements of a site.
+fn elements(
+    sites: &mut Sites<'_>,
+    site: usize,
+    range: Range<usize>,
+    sampled: &Sampled,
+) -> Result<Vec<Drawn>, Stop> {
+    let (chains, every) = (sampled.chains.len(), sampled.every());
     let report = sites.report(site);
     let shape = report.shape.resolve(&Sizes::default());
     let count: usize = shape.iter().product();
-    let mut found: Vec<Drawn> = (0..count)
+    let mut found: Vec<Drawn> = range
+        .clone()
         .map(|element| Drawn {
             name: element_name(&report.name, &shape, element),
             element: Some((site, element)),
@@ -125,11 +189,15 @@ fn elements(sites: &mut Sites<'_>, site: usize, chains: usize) -> Result<Vec<Dra
         })
         .collect();
     for chain in 0..chains {
+        let mut at = 0;
         sites.visit(chain, &[site], |_, values| {
             for draw in values.chunks_exact(count.max(1)) {
-                for (quantity, value) in found.iter_mut().zip(draw) {
-                    quantity.chains[chain].push(*value);
+                if at % every == 0 {
+                    for (quantity, value) in found.iter_mut().zip(&draw[range.clone()]) {
+                        quantity.chains[chain].push(*value);
+                    }
                 }
+                at += 1;
             }
         })?;
     }
@@ -137,13 +205,19 @@ fn elements(sites: &mut Sites<'_>, site: usize, chains: usize) -> Result<Vec<Dra
 }
 
 /// The Euclidean norm of a site.
-fn norm(sites: &mut Sites<'_>, site: usize, name: &str, chains: usize) -> Result<Drawn, Stop> {
+fn norm(sites: &mut Sites<'_>, site: usize, name: &str, sampled: &Sampled) -> Result<Drawn, Stop> {
+    let every = sampled.every();
     let count = sites.report(site).shape.count(&Sizes::default());
-    let mut found = vec![Vec::new(); chains];
+    let mut found = vec![Vec::new(); sampled.chains.len()];
     for (chain, norms) in found.iter_mut().enumerate() {
+        let mut at = 0;
         sites.visit(chain, &[site], |_, values| {
-            let norm = |draw: &[f64]| draw.iter().map(|value| value * value).sum::<f64>().sqrt();
-            norms.extend(values.chunks_exact(count.max(1)).map(norm));
+            for draw in values.chunks_exact(count.max(1)) {
+                if at % every == 0 {
+                    norms.push(draw.iter().map(|value| value * value).sum::<f64>().sqrt());
+                }
+                at += 1;
+            }
         })?;
     }
     Ok(Drawn {
@@ -167,11 +241,12 @@ fn predictions(
     };
     let every = all.count.div_ceil(PREDICTIONS).max(1);
     let rows = thinned(all, every);
+    let apart = sampled.every();
     let mut found: Vec<Drawn> = Vec::new();
     for (number, chain) in sampled.chains.iter().enumerate() {
         let (count, width) = (chain.store.len(), chain.store.layout().width());
-        for first in (0..count).step_by(BLOCK) {
-            let records = chain.store.records(first..(first + BLOCK).min(count))?;
+        for first in (0..count).step_by(BLOCK * apart) {
+            let records = records(&chain.store, first..(first + BLOCK * apart).min(count), apart)?;
             let mut values = sampled.mean.as_ref().clone();
             for (name, range) in &sampled.layout.slots {
                 let column = records
@@ -195,7 +270,7 @@ fn predictions(
                         found.push(Drawn {
                             name: format!("{what}(row {})", row * every),
                             element: None,
-                            chains: vec![Vec::with_capacity(count); sampled.chains.len()],
+                            chains: vec![Vec::new(); sampled.chains.len()],
                         });
                     }
                     let place = at * (per_draw / block.rows.max(1));
@@ -205,6 +280,20 @@ fn predictions(
             })?;
         }
     }
+    Ok(found)
+}
+
+/// The first of some records, and each so many-th after it.
+fn records(store: &ChainStore, range: Range<usize>, every: usize) -> Result<Vec<f64>, Diagnostic> {
+    let (mut at, mut found) = (0, Vec::new());
+    store.blocks(range, |block| {
+        for record in block.chunks_exact(store.layout().width()) {
+            if at % every == 0 {
+                found.extend_from_slice(record);
+            }
+            at += 1;
+        }
+    })?;
     Ok(found)
 }
 

@@ -105,7 +105,7 @@ impl<'a> Sites<'a> {
             }
             ports::real(&mut self.machine, name, &self.state)?;
         }
-        self.machine.run();
+        self.machine.run()?;
         Ok(())
     }
 }

@@ -228,7 +228,7 @@ pub fn prepare(
     for rows in all.chunks(ROWS) {
         machine.set_sizes(&sizes(rows.len()))?;
         data.write(&mut machine, rows)?;
-        machine.run();
+        machine.run()?;
         found.append(&machine, rows.len())?;
     }
     Ok(Some(found))
@@ -299,7 +299,7 @@ impl Program {
         if let Some(port) = self.scale {
             self.machine.put(port, &[scale])?;
         }
-        self.machine.run();
+        self.machine.run()?;
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use super::{Entry, at, long, repeat, when, with, write};
 use crate::gpu::kernel::place;
 use crate::gpu::mapping::THREADS;
 use crate::text::{Text, Type, Value};
-use bnnc_abi::device::{Blocks, Count, Part};
+use bnnc_abi::device::{self, Count};
 use bnnc_base::dtype::Precision;
 
 /// Rows and columns of a tile.
@@ -27,7 +27,7 @@ struct Operand {
 }
 
 /// The primitive with this number of integers.
-pub(super) fn emit(text: &mut Text, precision: Precision, ints: usize) -> Part {
+pub(super) fn emit(text: &mut Text, precision: Precision, ints: usize) -> device::Entry {
     let axes = (ints - 9) / 4;
     let symbol = format!("matmul_{axes}");
     let bytes = precision.bytes() as i64 * DEPTH * PITCH;
@@ -38,12 +38,9 @@ pub(super) fn emit(text: &mut Text, precision: Precision, ints: usize) -> Part {
     }
     let entry = Entry::begin(text, symbol, (3, ints));
     tile(text, precision, &entry);
-    let each = |slot: usize, per| Blocks {
-        counts: vec![Count::Int(slot as u32)],
-        per,
-    };
-    let mut blocks = vec![each(0, TILE), each(1, TILE)];
-    blocks.extend((0..axes).map(|axis| each(9 + 4 * axis, 1)));
+    let tiles = |slot| Count::Quotient(Box::new(Count::Int(slot)), TILE);
+    let batch = (0..axes).map(|axis| Count::Int(9 + 4 * axis as u32));
+    let blocks = Count::Product([tiles(0), tiles(1)].into_iter().chain(batch).collect());
     entry.end(text, 2 * bytes as u32, blocks)
 }
 

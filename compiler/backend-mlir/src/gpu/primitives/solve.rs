@@ -1,14 +1,14 @@
 //! Running sums, triangular systems and Cholesky factors: a thread, or for factors a block, for each independent problem.
 
 use super::{Entry, at, flat, long, read, repeat, when, with, write};
-use crate::gpu::kernel::place;
+use crate::gpu::kernel::{over_threads, place};
 use crate::gpu::mapping::THREADS;
 use crate::text::{Text, Type};
-use bnnc_abi::device::{Blocks, Count, Part};
+use bnnc_abi::device::{self, Count};
 use bnnc_base::dtype::Precision;
 
 /// The primitive `cumsum`: a thread for each line.
-pub(super) fn cumsum(text: &mut Text, precision: Precision) -> Part {
+pub(super) fn cumsum(text: &mut Text, precision: Precision) -> device::Entry {
     let entry = Entry::begin(text, "cumsum".to_owned(), (2, 4));
     let ([x, y], [outer, length, inner, reverse]) = (
         [entry.addresses[0], entry.addresses[1]],
@@ -34,12 +34,12 @@ pub(super) fn cumsum(text: &mut Text, precision: Precision) -> Part {
             vec![sum]
         });
     });
-    let counts = vec![Count::Int(0), Count::Int(2)];
-    entry.end(text, 0, vec![Blocks { counts, per: THREADS }])
+    let counts = Count::Product(vec![Count::Int(0), Count::Int(2)]);
+    entry.end(text, 0, over_threads(counts))
 }
 
 /// The primitive `triangular_solve`: a thread for each right-hand side.
-pub(super) fn triangular(text: &mut Text, precision: Precision) -> Part {
+pub(super) fn triangular(text: &mut Text, precision: Precision) -> device::Entry {
     let entry = Entry::begin(text, "triangular_solve".to_owned(), (3, 4));
     let ([l, b, x], [batch, n, columns, transposed]) = (
         [entry.addresses[0], entry.addresses[1], entry.addresses[2]],
@@ -89,12 +89,12 @@ pub(super) fn triangular(text: &mut Text, precision: Precision) -> Part {
             Vec::new()
         });
     });
-    let counts = vec![Count::Int(0), Count::Int(2)];
-    entry.end(text, 0, vec![Blocks { counts, per: THREADS }])
+    let counts = Count::Product(vec![Count::Int(0), Count::Int(2)]);
+    entry.end(text, 0, over_threads(counts))
 }
 
 /// The primitive `cholesky`: a block for each matrix, whose threads share the rows below the diagonal of each column in turn.
-pub(super) fn cholesky(text: &mut Text, precision: Precision) -> Part {
+pub(super) fn cholesky(text: &mut Text, precision: Precision) -> device::Entry {
     let entry = Entry::begin(text, "cholesky".to_owned(), (2, 2));
     let ([a, l], n) = ([entry.addresses[0], entry.addresses[1]], entry.ints[1]);
     let (thread, block) = place(text);
@@ -137,6 +137,5 @@ pub(super) fn cholesky(text: &mut Text, precision: Precision) -> Part {
         text.line("nvvm.barrier0");
         Vec::new()
     });
-    let counts = vec![Count::Int(0)];
-    entry.end(text, 0, vec![Blocks { counts, per: 1 }])
+    entry.end(text, 0, Count::Int(0))
 }

@@ -3,10 +3,13 @@
 //! Note \[Uses\]. The gradient of a weight matrix in one row is `g a'`: `g` depends on the cotangent, `a` on the row alone. A matrix that is used
 //! several times, at positions of a sequence or in several places, has a sum of such gradients. Products of different uses are then left out,
 //! and the uses are further rows ("expand", Eschenhagen et al. 2023, section 3.2): the left factor is the mean over the uses of `a a'`, the
-//! right one their sum of `g g'`.
+//! right one their sum of `g g'`. A convolution is a matrix that is used at every position of its window, `a` being the window: the factors
+//! are those of Grosse and Martens (2016), theorem 1, with the mean taken on the left rather than on the right, which is the same product. A
+//! table is a matrix, `a` being the row of the identity matrix for the position that is looked up.
 
 use super::super::train::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};
+use super::lookups;
 use super::outputs::Parts;
 use crate::nodes::{self, Scope, application};
 use crate::rules::broadcast::positions;
@@ -39,7 +42,7 @@ pub fn factors(parts: &Parts<'_>) -> Result<(Vec<Block>, Function), Refusal> {
     let gradients = simplified(&pulled(parts)?);
     let mut builder = Builder::new("factors");
     let params = nodes::params_of(&mut builder, &gradients);
-    let values = builder.inline(&gradients, &params);
+    let values = lookups::inline(&mut builder, &gradients, &params);
     let cotangents = gradients.params.iter().zip(&params);
     let cotangents = cotangents.filter(|(param, _)| nodes::param_name(&gradients, **param) == COTANGENTS);
     let cotangents: Vec<Value> = cotangents.map(|(_, value)| *value).collect();

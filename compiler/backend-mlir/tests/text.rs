@@ -1,0 +1,68 @@
+//! The text of modules, which needs no LLVM.
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+use bnnc_backend_mlir::{Mlir, PREFIX, module};
+use bnnc_loops::backend::{Backend, Options};
+use bnnc_loops::parse::parse;
+
+const ROWS: &str = r#"plan "p" f32 1 {
+  b0 = real "x" [40, 300] input
+  b1 = real "relu" [40, 300] output
+  b2 = real "sums" [40] output
+  launch 0 (b0, b1, b2) ints (300, 7) outer 40 work 900 reduces (2 sum)
+}
+kernel "rows" [40, $0] (real, real, real) {
+  v0: real = load 0 at 0 [$0, 1]
+  v1: real = const 0.0
+  v2: real = max v0 v1
+  v3: int = index 0
+  v4: real = noise gamma $1 (v3, v3, v3) shape v2 at 0 [0, 1]
+  v5: real = mul v2 v4
+  store v5 -> 1 at 0 [$0, 1]
+  sum v2 -> 2 at 0 [1, 0]
+}
+"#;
+
+#[test]
+fn a_module_is_written_so() {
+    insta::assert_snapshot!(module(&parse(ROWS).unwrap(), PREFIX).text);
+}
+
+#[test]
+fn elementary_functions_are_inlined_and_their_symbols_are_not_needed() {
+    let text = ROWS.replace("mul v2 v4", "exp v4");
+    let module = module(&parse(&text).unwrap(), PREFIX);
+    assert!(module.text.contains("llvm.call @exp_f32("), "{}", module.text);
+    assert!(
+        module
+            .text
+            .contains("llvm.func internal @exp_f32(%0: f32) -> f32"),
+        "{}",
+        module.text
+    );
+    let symbols: Vec<&str> = module.symbols.keys().map(String::as_str).collect();
+    assert_eq!(symbols, ["bnnc_noise_gamma_f32"]);
+}
+
+/// Two slots that one launch binds to the same buffer are not said to be different memory.
+#[test]
+fn buffers_that_may_be_the_same_are_not_said_to_differ() {
+    let program = parse(ROWS).unwrap();
+    assert!(
+        module(&program, PREFIX)
+            .text
+            .contains("noalias_scopes = #not_slot0")
+    );
+    let program = parse(&ROWS.replace("(b0, b1, b2)", "(b0, b0, b2)")).unwrap();
+    assert!(!module(&program, PREFIX).text.contains("noalias_scopes ="));
+}
+
+#[test]
+fn a_symbol_without_address_is_a_bug_and_not_a_crash() {
+    let program = parse(ROWS).unwrap();
+    let fault = Mlir::new().compile(&program, &Options::default()).err().unwrap();
+    assert_eq!(
+        fault.to_string(),
+        "bug in bnnc: kernel `rows` needs `bnnc_noise_gamma_f32`, which has no address"
+    );
+}

@@ -1,0 +1,59 @@
+//! Tables that are looked up by positions, as layers whose inputs are rows of an identity matrix.
+
+use bnnc_base::dtype::DType;
+use bnnc_graph::attr;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::labels::Labels;
+use bnnc_graph::ops;
+use bnnc_graph::types::Type;
+use std::collections::HashMap;
+
+/// Copies a function in, with the gradients of its lookups as products: what is added at a position is multiplied with the row of the identity
+/// matrix for that position. They are outer products then, and the positions, where there are several, are uses.
+pub(super) fn inline(builder: &mut Builder, function: &Function, args: &[Value]) -> Vec<Value> {
+    let params = function.params.iter().copied();
+    let mut copies: HashMap<Value, Value> = params.zip(args.iter().copied()).collect();
+    for value in function.nodes.ids() {
+        let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
+            continue;
+        };
+        let args: Vec<Value> = args.iter().map(|arg| copies[arg]).collect();
+        let is_lookup = std::ptr::eq(op.0, &ops::scatter_add::SCATTER_ADD);
+        let product = is_lookup.then(|| product(builder, &args, attrs)).flatten();
+        let copy = product.unwrap_or_else(|| builder.apply(op.0, &args, attrs.clone()));
+        copies.insert(value, copy);
+    }
+    function.results.iter().map(|(_, value)| copies[value]).collect()
+}
+
+/// `scatter_add` as a contraction; none where there are more axes than letters.
+fn product(builder: &mut Builder, args: &[Value], attrs: &[attr::Attr]) -> Option<Value> {
+    let (axis, dim) = (*attr::int(attrs, 0) as usize, *attr::dim(attrs, 1));
+    let size = dim.fixed()?;
+    let (index, updates) = (args[0], args[1]);
+    let (places, rank) = (builder.rank(index), builder.rank(updates));
+    let letters: Vec<char> = ('a'..='z').take(rank + 1).collect();
+    let (position, right) = letters.split_last().filter(|(_, rest)| rest.len() == rank)?;
+    let ty = Type::new(DType::Int, builder.shape(index));
+    // As `scatter_add` does: positions outside are those at the ends.
+    let (first, last) = (
+        builder.constant(&ty, 0.0),
+        builder.constant(&ty, size as f64 - 1.0),
+    );
+    let above = builder.max(index, first);
+    let inside = builder.min(above, last);
+    let rows = builder.one_hot(inside, dim);
+    let mut result = right.to_vec();
+    result.splice(axis..axis + places, [*position]);
+    let labels = Labels {
+        left: right[axis..axis + places]
+            .iter()
+            .copied()
+            .chain([*position])
+            .collect(),
+        right: right.to_vec(),
+        result,
+    };
+    Some(builder.contract(rows, updates, &labels.to_string()))
+}

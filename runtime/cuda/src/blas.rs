@@ -1,0 +1,298 @@
+//! cuBLAS, where it is installed: matrix products by NVIDIA's kernels, exact to the precision of the plan (no TF32).
+
+use crate::device::Device;
+use crate::driver::{Status, Stream, library};
+use crate::products::{Operand, Product};
+use bnnc_base::dtype::Precision;
+use bnnc_base::fault::Fault;
+use libloading::Library;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// The names of the library, newest first.
+pub const NAMES: &[&str] = if cfg!(windows) {
+    &["cublas64_13.dll", "cublas64_12.dll"]
+} else {
+    &["libcublas.so.13", "libcublas.so.12", "libcublas.so"]
+};
+
+type Handle = *mut c_void;
+
+/// `(handle, transpose a, transpose b, m, n, k, alpha, a, leading, stride, b, .., beta, c, .., batch)`.
+type Batched<T> = unsafe extern "C" fn(
+    Handle,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    *const T,
+    u64,
+    c_int,
+    i64,
+    u64,
+    c_int,
+    i64,
+    *const T,
+    u64,
+    c_int,
+    i64,
+    c_int,
+) -> Status;
+
+/// As [`Batched`], of one product.
+type Single<T> = unsafe extern "C" fn(
+    Handle,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    *const T,
+    u64,
+    c_int,
+    u64,
+    c_int,
+    *const T,
+    u64,
+    c_int,
+) -> Status;
+
+/// The entry points.
+pub struct Blas {
+    create: unsafe extern "C" fn(*mut Handle) -> Status,
+    destroy: unsafe extern "C" fn(Handle) -> Status,
+    set_stream: unsafe extern "C" fn(Handle, Stream) -> Status,
+    set_workspace: unsafe extern "C" fn(Handle, u64, usize) -> Status,
+    text: unsafe extern "C" fn(Status) -> *const c_char,
+    single: (Single<f32>, Single<f64>),
+    batched: (Batched<f32>, Batched<f64>),
+    version: [c_int; 3],
+    _library: Library,
+}
+
+impl Blas {
+    /// Loads the first of these libraries that there is.
+    ///
+    /// # Errors
+    /// Where there is none or it lacks an entry point.
+    pub fn load(paths: &[PathBuf]) -> Result<Blas, String> {
+        let library = library(paths)?;
+        /// # Safety
+        /// The type must be that of the entry point, which must not outlive the library.
+        unsafe fn find<T: Copy>(library: &Library, name: &str) -> Result<T, String> {
+            // SAFETY: the caller's promise.
+            let found = unsafe { library.get::<T>(name.as_bytes()) };
+            found.map(|symbol| *symbol).map_err(|error| error.to_string())
+        }
+        // SAFETY: the types are those of cuBLAS's headers (version 2 of its interface); the library is kept.
+        unsafe {
+            let property: unsafe extern "C" fn(c_int, *mut c_int) -> Status =
+                find(&library, "cublasGetProperty")?;
+            let mut version = [0; 3];
+            for (which, part) in version.iter_mut().enumerate() {
+                property(which as c_int, part);
+            }
+            Ok(Blas {
+                create: find(&library, "cublasCreate_v2")?,
+                destroy: find(&library, "cublasDestroy_v2")?,
+                set_stream: find(&library, "cublasSetStream_v2")?,
+                set_workspace: find(&library, "cublasSetWorkspace_v2")?,
+                text: find(&library, "cublasGetStatusString")?,
+                single: (
+                    find(&library, "cublasSgemm_v2")?,
+                    find(&library, "cublasDgemm_v2")?,
+                ),
+                batched: (
+                    find(&library, "cublasSgemmStridedBatched")?,
+                    find(&library, "cublasDgemmStridedBatched")?,
+                ),
+                version,
+                _library: library,
+            })
+        }
+    }
+
+    /// As people write it.
+    pub fn version(&self) -> String {
+        let [major, minor, patch] = self.version;
+        format!("{major}.{minor}.{patch}")
+    }
+
+    fn check(&self, call: &str, status: Status) -> Result<(), Fault> {
+        if status == 0 {
+            return Ok(());
+        }
+        // SAFETY: the entry point returns a text that lives as long as the library, or null.
+        let text = unsafe { (self.text)(status) };
+        let text = match text.is_null() {
+            true => format!("status {status}"),
+            // SAFETY: as above.
+            false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
+        };
+        Err(Fault::Limit(format!("{call}: {text}")))
+    }
+}
+
+/// Products in one stream.
+pub struct Products {
+    blas: Arc<Blas>,
+    handle: Handle,
+}
+
+// SAFETY: cuBLAS lets a handle be used from any thread, one at a time.
+unsafe impl Send for Products {}
+
+impl Products {
+    /// The bytes of its workspace on a device, as cuBLAS's manual advises.
+    pub fn workspace_bytes(device: &Device) -> usize {
+        if device.capability >= 90 {
+            32 << 20
+        } else {
+            4 << 20
+        }
+    }
+
+    /// Products on a stream of the present context, with a workspace that lives as long.
+    ///
+    /// # Errors
+    /// Where cuBLAS refuses.
+    ///
+    /// # Safety
+    /// The workspace must have the bytes on the device of the stream.
+    pub unsafe fn new(
+        blas: &Arc<Blas>,
+        stream: Stream,
+        (workspace, bytes): (u64, usize),
+    ) -> Result<Products, Fault> {
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the call writes to the place.
+        blas.check("cublasCreate", unsafe { (blas.create)(&mut handle) })?;
+        let products = Products {
+            blas: blas.clone(),
+            handle,
+        };
+        // SAFETY: the handle was made above; the stream and the workspace are the caller's promise.
+        unsafe {
+            blas.check("cublasSetStream", (blas.set_stream)(handle, stream))?;
+            blas.check(
+                "cublasSetWorkspace",
+                (blas.set_workspace)(handle, workspace, bytes),
+            )?;
+        }
+        Ok(products)
+    }
+
+    /// Asks for products of operands at these addresses.
+    ///
+    /// # Errors
+    /// Where cuBLAS refuses.
+    ///
+    /// # Safety
+    /// The operands must hold on the device what the product reaches.
+    pub unsafe fn multiply(
+        &self,
+        product: &Product,
+        addresses: &[u64],
+        precision: Precision,
+    ) -> Result<(), Fault> {
+        // SAFETY: the caller's promise.
+        let status = unsafe {
+            match precision {
+                Precision::F32 => self.call(
+                    self.blas.single.0,
+                    self.blas.batched.0,
+                    product,
+                    addresses,
+                    [1.0, 0.0],
+                ),
+                Precision::F64 => self.call(
+                    self.blas.single.1,
+                    self.blas.batched.1,
+                    product,
+                    addresses,
+                    [1.0, 0.0],
+                ),
+            }
+        };
+        let name = if product.batch == 1 {
+            "cublasGemm"
+        } else {
+            "cublasGemmStridedBatched"
+        };
+        self.blas.check(name, status)
+    }
+
+    unsafe fn call<T>(
+        &self,
+        single: Single<T>,
+        batched: Batched<T>,
+        product: &Product,
+        addresses: &[u64],
+        factors: [T; 2],
+    ) -> Status {
+        let Product {
+            a,
+            b,
+            c,
+            batch,
+            sizes: [m, n, k],
+        } = product;
+        let turn = |operand: &Operand| c_int::from(operand.transposed);
+        let at = |operand: &Operand| {
+            let bytes = operand.offset * size_of::<T>() as i64;
+            addresses[operand.slot].wrapping_add_signed(bytes)
+        };
+        let [one, zero] = &factors;
+        // SAFETY: the caller's promise; the factors are read before the call returns.
+        unsafe {
+            if *batch == 1 {
+                single(
+                    self.handle,
+                    turn(a),
+                    turn(b),
+                    *m,
+                    *n,
+                    *k,
+                    one,
+                    at(a),
+                    a.leading,
+                    at(b),
+                    b.leading,
+                    zero,
+                    at(c),
+                    c.leading,
+                )
+            } else {
+                batched(
+                    self.handle,
+                    turn(a),
+                    turn(b),
+                    *m,
+                    *n,
+                    *k,
+                    one,
+                    at(a),
+                    a.leading,
+                    a.stride,
+                    at(b),
+                    b.leading,
+                    b.stride,
+                    zero,
+                    at(c),
+                    c.leading,
+                    c.stride,
+                    *batch,
+                )
+            }
+        }
+    }
+}
+
+impl Drop for Products {
+    fn drop(&mut self) {
+        // SAFETY: made in `new`; its owner has waited for what uses it.
+        let _ = unsafe { (self.blas.destroy)(self.handle) };
+    }
+}

@@ -1,0 +1,115 @@
+//! Code whose plans run on a device.
+
+use crate::blas;
+use crate::device::Device;
+use crate::driver::Driver;
+use crate::module::Loaded;
+use crate::session::{CudaSession, OnDevice};
+use bnnc_abi::accelerator::{Accelerator, Arena, Session};
+use bnnc_abi::code::{Code, KernelArgs};
+use bnnc_abi::device::Program;
+use bnnc_base::fault::Fault;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// An [`bnnc_abi::code::Attach`] to the first device of this system's driver, which is opened once in a process.
+///
+/// # Errors
+/// Where there is no driver or no device, or the code has no images.
+pub fn attach(code: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault> {
+    on(&device()?, code)
+}
+
+/// The device of this system.
+///
+/// # Errors
+/// Where there is no driver or no device.
+pub fn device() -> Result<Arc<Device>, Fault> {
+    static DEVICE: OnceLock<Result<Arc<Device>, Fault>> = OnceLock::new();
+    DEVICE
+        .get_or_init(|| {
+            let blas: Vec<PathBuf> = blas::NAMES.iter().map(PathBuf::from).collect();
+            Device::open(Driver::load()?, &blas)
+        })
+        .clone()
+}
+
+/// The same code on a device.
+///
+/// # Errors
+/// Where it has no images.
+pub fn on(device: &Arc<Device>, code: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault> {
+    let Some(program) = code.device() else {
+        return Err(Fault::Bug("code without images for a device".to_owned()));
+    };
+    Ok(Arc::new(Attached {
+        program: Arc::new(program.clone()),
+        device: device.clone(),
+        code,
+        loaded: Mutex::new(None),
+    }))
+}
+
+struct Attached {
+    program: Arc<Program>,
+    device: Arc<Device>,
+    code: Arc<dyn Code>,
+    /// The module, from the first session on; sessions share it.
+    loaded: Mutex<Option<Arc<Loaded>>>,
+}
+
+impl Attached {
+    fn loaded(&self) -> Result<Arc<Loaded>, Fault> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(loaded) = &*loaded {
+            return Ok(loaded.clone());
+        }
+        let fresh = Arc::new(Loaded::new(&self.device, &self.program)?);
+        *loaded = Some(fresh.clone());
+        Ok(fresh)
+    }
+}
+
+impl Code for Attached {
+    unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
+        // SAFETY: the caller's promise.
+        unsafe { self.code.launch(kernel, args) }
+    }
+
+    fn scratch_bytes(&self, kernel: usize) -> usize {
+        self.code.scratch_bytes(kernel)
+    }
+
+    fn is_reference(&self) -> bool {
+        self.code.is_reference()
+    }
+
+    fn text(&self) -> String {
+        self.code.text()
+    }
+
+    fn device(&self) -> Option<&Program> {
+        Some(&self.program)
+    }
+
+    fn accelerator(&self) -> Option<&dyn Accelerator> {
+        Some(self)
+    }
+}
+
+impl Accelerator for Attached {
+    fn open(&self, arena: Arena) -> Result<Box<dyn Session>, Fault> {
+        self.program.verify(arena.plan)?;
+        self.device.enter()?;
+        let on = OnDevice {
+            device: self.device.clone(),
+            program: self.program.clone(),
+            loaded: self.loaded()?,
+        };
+        Ok(Box::new(CudaSession::open(on, arena)?))
+    }
+
+    fn describe(&self) -> String {
+        self.device.describe()
+    }
+}

@@ -1,0 +1,205 @@
+//! A device that is in use: its context, what it is, and streams on it.
+
+use crate::blas::Blas;
+use crate::driver::{Context, Driver, Function, Status, Stream};
+use bnnc_base::fault::Fault;
+use std::ffi::c_int;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Attributes of devices, as `CUdevice_attribute` numbers them.
+mod attribute {
+    pub const MULTIPROCESSORS: i32 = 16;
+    pub const CAPABILITY_MAJOR: i32 = 75;
+    pub const CAPABILITY_MINOR: i32 = 76;
+    pub const SHARED_BYTES: i32 = 97;
+}
+
+/// A stream that does not wait for the legacy default stream.
+const NON_BLOCKING: u32 = 1;
+
+/// The first device that the driver shows (`CUDA_VISIBLE_DEVICES` chooses), with its primary context.
+pub struct Device {
+    driver: Driver,
+    number: crate::driver::Device,
+    context: Context,
+    /// As the driver names it.
+    pub name: String,
+    /// Ten times the compute capability: 90 for 9.0.
+    pub capability: u32,
+    /// Bytes of shared memory that a block may ask for.
+    pub shared_bytes: u32,
+    /// Its multiprocessors.
+    pub multiprocessors: u32,
+    /// The driver's version: 1000 * major + 10 * minor.
+    pub version: i32,
+    /// cuBLAS, where it is installed.
+    pub(crate) blas: Option<Arc<Blas>>,
+}
+
+impl Device {
+    /// Opens the device, and cuBLAS where one of these libraries is it.
+    ///
+    /// # Errors
+    /// Where there is no device, or the driver refuses.
+    pub fn open(driver: Driver, blas: &[PathBuf]) -> Result<Arc<Device>, Fault> {
+        let mut count = 0;
+        let symbols = driver.symbols.clone();
+        // SAFETY: as `ask`, for every call below: each writes to the one place that it is given.
+        driver.check("cuDeviceGetCount", unsafe { (symbols.device_count)(&mut count) })?;
+        if count < 1 {
+            return Err(Fault::Limit("the CUDA driver shows no device".to_owned()));
+        }
+        let (mut number, mut version) = (0, 0);
+        // SAFETY: as above.
+        driver.check("cuDeviceGet", unsafe { (symbols.device_get)(&mut number, 0) })?;
+        driver.check("cuDriverGetVersion", unsafe {
+            // SAFETY: as above.
+            (symbols.driver_version)(&mut version)
+        })?;
+        let of = |attribute| ask(&driver, number, attribute);
+        let capability = 10 * of(attribute::CAPABILITY_MAJOR)? + of(attribute::CAPABILITY_MINOR)?;
+        let (shared_bytes, multiprocessors) = (of(attribute::SHARED_BYTES)?, of(attribute::MULTIPROCESSORS)?);
+        let name = name(&driver, number)?;
+        let mut context = Context::NONE;
+        driver.check("cuDevicePrimaryCtxRetain", unsafe {
+            // SAFETY: as above.
+            (symbols.context_retain)(&mut context, number)
+        })?;
+        let mut device = Device {
+            driver,
+            number,
+            context,
+            name,
+            capability,
+            shared_bytes,
+            multiprocessors,
+            version,
+            blas: None,
+        };
+        device.enter()?;
+        device.blas = Blas::load(blas).ok().map(Arc::new);
+        Ok(Arc::new(device))
+    }
+
+    /// Makes its context that of this thread, as every other call needs.
+    ///
+    /// # Errors
+    /// Where the driver refuses.
+    pub fn enter(&self) -> Result<(), Fault> {
+        // SAFETY: the context is retained as long as `self` lives.
+        self.check("cuCtxSetCurrent", unsafe {
+            (self.driver.symbols.context_set)(self.context)
+        })
+    }
+
+    /// Free bytes and all bytes of its memory.
+    ///
+    /// # Errors
+    /// Where the driver refuses.
+    pub fn memory(&self) -> Result<(usize, usize), Fault> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: the call writes to the two places.
+        self.check("cuMemGetInfo", unsafe {
+            (self.driver.symbols.memory_info)(&mut free, &mut total)
+        })?;
+        Ok((free, total))
+    }
+
+    /// The device and what is used on it, for people.
+    pub fn describe(&self) -> String {
+        let products = match &self.blas {
+            Some(blas) => format!("cuBLAS {}", blas.version()),
+            None => "bnnc's own kernels".to_owned(),
+        };
+        format!(
+            "{} (compute capability {}.{}, CUDA driver {}.{}); matrix products by {products}",
+            self.name,
+            self.capability / 10,
+            self.capability % 10,
+            self.version / 1000,
+            self.version % 1000 / 10,
+        )
+    }
+
+    pub(crate) fn driver(&self) -> &Driver {
+        &self.driver
+    }
+
+    pub(crate) fn check(&self, call: &str, status: Status) -> Result<(), Fault> {
+        self.driver.check(call, status)
+    }
+
+    /// Lets a kernel have so many bytes of dynamic shared memory.
+    pub(crate) fn allow_shared(&self, function: Function, bytes: c_int) -> Result<(), Fault> {
+        const MAX_DYNAMIC_SHARED: c_int = 8;
+        // SAFETY: the function belongs to a module that is loaded.
+        self.check("cuFuncSetAttribute", unsafe {
+            (self.driver.symbols.function_attribute)(function, MAX_DYNAMIC_SHARED, bytes)
+        })
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        // What cannot be released goes with the process.
+        // SAFETY: retained in `open`; whatever lives in the context keeps the device alive.
+        let _ = unsafe { (self.driver.symbols.context_release)(self.number) };
+    }
+}
+
+fn ask(driver: &Driver, number: crate::driver::Device, attribute: i32) -> Result<u32, Fault> {
+    let mut value = 0;
+    // SAFETY: the call writes to the place.
+    driver.check("cuDeviceGetAttribute", unsafe {
+        (driver.symbols.device_attribute)(&mut value, attribute, number)
+    })?;
+    Ok(value.max(0) as u32)
+}
+
+fn name(driver: &Driver, number: crate::driver::Device) -> Result<String, Fault> {
+    let mut text = [0u8; 256];
+    // SAFETY: the call writes at most as many bytes, the last of them 0.
+    driver.check("cuDeviceGetName", unsafe {
+        (driver.symbols.device_name)(text.as_mut_ptr().cast(), text.len() as c_int, number)
+    })?;
+    let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
+    Ok(String::from_utf8_lossy(&text[..end]).into_owned())
+}
+
+/// A stream of a device, destroyed with its owner.
+pub(crate) struct OwnStream {
+    device: Arc<Device>,
+    /// The stream.
+    pub stream: Stream,
+}
+
+impl OwnStream {
+    /// Creates one.
+    pub fn new(device: &Arc<Device>) -> Result<OwnStream, Fault> {
+        let mut stream = Stream::NONE;
+        // SAFETY: the call writes to the place.
+        device.check("cuStreamCreate", unsafe {
+            (device.driver.symbols.stream_create)(&mut stream, NON_BLOCKING)
+        })?;
+        Ok(OwnStream {
+            device: device.clone(),
+            stream,
+        })
+    }
+
+    /// Waits for everything in it.
+    pub fn synchronise(&self) -> Result<(), Fault> {
+        // SAFETY: the stream lives.
+        self.device.check("cuStreamSynchronize", unsafe {
+            (self.device.driver.symbols.stream_synchronize)(self.stream)
+        })
+    }
+}
+
+impl Drop for OwnStream {
+    fn drop(&mut self) {
+        // SAFETY: created in `new`.
+        let _ = unsafe { (self.device.driver.symbols.stream_destroy)(self.stream) };
+    }
+}

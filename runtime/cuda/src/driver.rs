@@ -1,0 +1,123 @@
+//! The CUDA driver, loaded by name when the first program needs it.
+//!
+//! Note [Faults of the driver]. Every entry point returns a status; [`Driver`] turns whatever is not success into a
+//! [`Fault`] with the call, CUDA's name of the status and its sentence. Launches and copies are asynchronous, so that a status may
+//! belong to work that an earlier call asked for.
+
+mod symbols;
+
+use bnnc_base::fault::Fault;
+use libloading::Library;
+use std::ffi::{CStr, c_char};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+pub use symbols::{Context, Function, Graph, GraphExec, Module, NAMES as ENTRY_POINTS, Stream, Symbols};
+
+/// What an entry point returns: 0 for success.
+pub type Status = i32;
+
+/// A compute device of the driver, by number.
+pub type Device = i32;
+
+/// The names of the driver's library.
+const NAMES: &[&str] = if cfg!(windows) {
+    &["nvcuda.dll"]
+} else {
+    &["libcuda.so.1", "libcuda.so"]
+};
+
+/// The driver's entry points.
+#[derive(Clone)]
+pub struct Driver {
+    pub(crate) symbols: Arc<Symbols>,
+}
+
+impl Driver {
+    /// Loads the driver of this system.
+    ///
+    /// # Errors
+    /// Where there is none, it lacks an entry point, or it cannot start.
+    pub fn load() -> Result<Driver, Fault> {
+        let names: Vec<PathBuf> = NAMES.iter().map(PathBuf::from).collect();
+        Driver::load_from(&names)
+    }
+
+    /// Loads the first of these libraries that there is.
+    ///
+    /// # Errors
+    /// As [`Driver::load`].
+    pub fn load_from(paths: &[PathBuf]) -> Result<Driver, Fault> {
+        let library = library(paths).map_err(|why| Fault::Limit(format!("no CUDA driver: {why}")))?;
+        let driver = Driver {
+            symbols: Arc::new(Symbols::load(library)?),
+        };
+        // SAFETY: the driver's own initialisation; its one argument has to be 0.
+        driver.check("cuInit", unsafe { (driver.symbols.init)(0) })?;
+        Ok(driver)
+    }
+
+    /// Turns a status into a result. See Note [Faults of the driver].
+    ///
+    /// # Errors
+    /// Whatever is not success.
+    pub fn check(&self, call: &str, status: Status) -> Result<(), Fault> {
+        match status {
+            0 => Ok(()),
+            status => Err(self.fault(call, status)),
+        }
+    }
+
+    fn fault(&self, call: &str, status: Status) -> Fault {
+        let (name, sentence) = (
+            self.text(self.symbols.get_error_name, status),
+            self.text(self.symbols.get_error_string, status),
+        );
+        let name = name.unwrap_or_else(|| format!("CUDA error {status}"));
+        let sentence = sentence.map_or(String::new(), |sentence| format!(" ({sentence})"));
+        let text = format!("{call}: {name}{sentence}");
+        if is_ours(status) {
+            Fault::Bug(text)
+        } else {
+            Fault::Limit(text)
+        }
+    }
+
+    fn text(
+        &self,
+        ask: unsafe extern "C" fn(Status, *mut *const c_char) -> Status,
+        status: Status,
+    ) -> Option<String> {
+        let mut text = std::ptr::null();
+        // SAFETY: the entry point writes an address, of a text that lives as long as the driver, or null.
+        let asked = unsafe { ask(status, &mut text) };
+        if asked != 0 || text.is_null() {
+            return None;
+        }
+        // SAFETY: as above.
+        let text = unsafe { CStr::from_ptr(text) };
+        Some(text.to_string_lossy().into_owned())
+    }
+}
+
+/// Loads the first of these libraries that there is; else says what became of each.
+pub(crate) fn library(paths: &[PathBuf]) -> Result<Library, String> {
+    let mut reasons = Vec::new();
+    for path in paths {
+        match open(path) {
+            Ok(library) => return Ok(library),
+            Err(error) => reasons.push(error.to_string()),
+        }
+    }
+    Err(reasons.join("; "))
+}
+
+fn open(path: &Path) -> Result<Library, libloading::Error> {
+    // SAFETY: the library is NVIDIA's, or what its user put in its place; its initialisation asks nothing of who loads it.
+    unsafe { Library::new(path) }
+}
+
+/// Whether a status says that code or arguments were wrong: invalid value, context, handle or image; illegal addresses and
+/// instructions; failed launches.
+fn is_ours(status: Status) -> bool {
+    matches!(status, 1 | 200 | 201 | 218 | 400 | 700 | 714..=719 | 900..=908)
+}

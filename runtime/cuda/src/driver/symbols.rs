@@ -1,0 +1,113 @@
+//! The entry points of the driver that are used, with their types (CUDA Driver API, 12.0).
+
+use super::{Device, Status};
+use bnnc_base::fault::Fault;
+use libloading::Library;
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+macro_rules! handles {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(transparent)]
+        pub struct $name(pub(crate) *mut c_void);
+
+        // SAFETY: the driver may be called with any handle from any thread.
+        unsafe impl Send for $name {}
+        // SAFETY: as above.
+        unsafe impl Sync for $name {}
+
+        impl $name {
+            /// No object.
+            pub(crate) const NONE: $name = $name(std::ptr::null_mut());
+        }
+    )*};
+}
+
+handles! {
+    /// A context of a device.
+    Context;
+    /// Work in order.
+    Stream;
+    /// Loaded code.
+    Module;
+    /// A kernel in loaded code.
+    Function;
+    /// Captured work.
+    Graph;
+    /// Captured work that can be launched.
+    GraphExec;
+}
+
+macro_rules! entry_points {
+    ($($field:ident $symbol:literal ($($argument:ty),*);)*) => {
+        /// The entry points, found by name once.
+        pub struct Symbols {
+            $(pub(crate) $field: unsafe extern "C" fn($($argument),*) -> Status,)*
+            /// Keeps the addresses valid.
+            _library: Library,
+        }
+
+        /// The names of all entry points, as the library exports them.
+        pub const NAMES: &[&str] = &[$($symbol),*];
+
+        impl Symbols {
+            /// Finds every entry point.
+            ///
+            /// # Errors
+            /// Where one is missing: the driver is too old, or something else.
+            pub fn load(library: Library) -> Result<Symbols, Fault> {
+                Ok(Symbols {
+                    $($field: {
+                        // SAFETY: the type is that of the entry point in CUDA's headers; the library is kept.
+                        let found = unsafe { library.get($symbol.as_bytes()) };
+                        *found.map_err(|_| Fault::Limit(format!(
+                            "the CUDA driver has no {}: a driver for CUDA 12 or later is needed", $symbol
+                        )))?
+                    },)*
+                    _library: library,
+                })
+            }
+        }
+    };
+}
+
+entry_points! {
+    init "cuInit" (c_uint);
+    driver_version "cuDriverGetVersion" (*mut c_int);
+    get_error_name "cuGetErrorName" (Status, *mut *const c_char);
+    get_error_string "cuGetErrorString" (Status, *mut *const c_char);
+    device_count "cuDeviceGetCount" (*mut c_int);
+    device_get "cuDeviceGet" (*mut Device, c_int);
+    device_name "cuDeviceGetName" (*mut c_char, c_int, Device);
+    device_attribute "cuDeviceGetAttribute" (*mut c_int, c_int, Device);
+    context_retain "cuDevicePrimaryCtxRetain" (*mut Context, Device);
+    context_release "cuDevicePrimaryCtxRelease_v2" (Device);
+    context_set "cuCtxSetCurrent" (Context);
+    memory_info "cuMemGetInfo_v2" (*mut usize, *mut usize);
+    allocate "cuMemAlloc_v2" (*mut u64, usize);
+    free "cuMemFree_v2" (u64);
+    host_allocate "cuMemHostAlloc" (*mut *mut c_void, usize, c_uint);
+    host_free "cuMemFreeHost" (*mut c_void);
+    copy_in "cuMemcpyHtoDAsync_v2" (u64, *const c_void, usize, Stream);
+    copy_out "cuMemcpyDtoHAsync_v2" (*mut c_void, u64, usize, Stream);
+    copy_within "cuMemcpyDtoDAsync_v2" (u64, u64, usize, Stream);
+    fill_bytes "cuMemsetD8Async" (u64, u8, usize, Stream);
+    fill_words "cuMemsetD32Async" (u64, c_uint, usize, Stream);
+    stream_create "cuStreamCreate" (*mut Stream, c_uint);
+    stream_synchronize "cuStreamSynchronize" (Stream);
+    stream_destroy "cuStreamDestroy_v2" (Stream);
+    module_load "cuModuleLoadDataEx" (*mut Module, *const c_void, c_uint, *mut c_int, *mut *mut c_void);
+    module_unload "cuModuleUnload" (Module);
+    module_function "cuModuleGetFunction" (*mut Function, Module, *const c_char);
+    function_attribute "cuFuncSetAttribute" (Function, c_int, c_int);
+    launch "cuLaunchKernel" (
+        Function, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Stream, *mut *mut c_void, *mut *mut c_void
+    );
+    capture_begin "cuStreamBeginCapture_v2" (Stream, c_int);
+    capture_end "cuStreamEndCapture" (Stream, *mut Graph);
+    graph_instantiate "cuGraphInstantiateWithFlags" (*mut GraphExec, Graph, u64);
+    graph_launch "cuGraphLaunch" (GraphExec, Stream);
+    graph_destroy "cuGraphDestroy" (Graph);
+    graph_exec_destroy "cuGraphExecDestroy" (GraphExec);
+}

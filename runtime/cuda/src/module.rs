@@ -1,0 +1,136 @@
+//! The functions of a program on a device.
+
+use crate::device::Device;
+use crate::driver::{Function, Module};
+use crate::gather;
+use bnnc_abi::device::{Program, Work};
+use bnnc_base::fault::Fault;
+use std::collections::HashMap;
+use std::ffi::{CString, c_int, c_void};
+use std::sync::Arc;
+
+/// Bytes for what the driver's compiler says of an image.
+const LOG_BYTES: usize = 16 << 10;
+
+/// Loaded code with its functions by name.
+pub struct Loaded {
+    device: Arc<Device>,
+    modules: Vec<Module>,
+    functions: HashMap<String, Function>,
+}
+
+impl Loaded {
+    /// Loads the image that fits the device.
+    ///
+    /// # Errors
+    /// Where none does, the driver refuses it (with its compiler's words), or it lacks an entry.
+    pub fn new(device: &Arc<Device>, program: &Program) -> Result<Loaded, Fault> {
+        let Some(image) = program.image(device.capability) else {
+            let made: Vec<String> = program
+                .images
+                .iter()
+                .map(|image| format!("{}", image.capability))
+                .collect();
+            return Err(Fault::Limit(format!(
+                "the code is for compute capabilities (times ten) {}; {} has {}",
+                made.join(", "),
+                device.name,
+                device.capability
+            )));
+        };
+        let mut loaded = Loaded {
+            device: device.clone(),
+            modules: Vec::new(),
+            functions: HashMap::new(),
+        };
+        loaded.modules.push(compile(device, gather::PTX)?);
+        loaded.find(gather::ENTRY)?;
+        loaded.modules.push(compile(device, &image.ptx)?);
+        let routines = program.routines.iter().map(|routine| &routine.work);
+        for work in program.kernels.iter().chain(routines) {
+            loaded.add(work)?;
+        }
+        Ok(loaded)
+    }
+
+    /// Finds the functions of some entries.
+    fn add(&mut self, work: &Work) -> Result<(), Fault> {
+        for entry in &work.entries {
+            if !self.functions.contains_key(&entry.name) {
+                self.find(&entry.name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds a function in the module that was loaded last.
+    fn find(&mut self, entry: &str) -> Result<(), Fault> {
+        let name =
+            CString::new(entry).map_err(|_| Fault::Bug(format!("an entry with the name {entry:?}")))?;
+        let module = self.modules.last().copied().unwrap_or(Module::NONE);
+        let mut function = Function::NONE;
+        // SAFETY: the module is loaded, the name ends with 0, and the call writes to the place.
+        let status =
+            unsafe { (self.device.driver().symbols.module_function)(&mut function, module, name.as_ptr()) };
+        self.device
+            .check(&format!("cuModuleGetFunction of {entry}"), status)?;
+        self.functions.insert(entry.to_owned(), function);
+        Ok(())
+    }
+
+    /// The function of this name.
+    ///
+    /// # Errors
+    /// A bug: none of the program's entries is called so.
+    pub fn function(&self, name: &str) -> Result<Function, Fault> {
+        let found = self.functions.get(name).copied();
+        found.ok_or_else(|| Fault::Bug(format!("there is no device function {name}")))
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        let _ = self.device.enter();
+        for module in &self.modules {
+            // SAFETY: loaded in `new`; who launches its functions keeps it.
+            let _ = unsafe { (self.device.driver().symbols.module_unload)(*module) };
+        }
+    }
+}
+
+/// Has the driver translate PTX.
+fn compile(device: &Arc<Device>, ptx: &str) -> Result<Module, Fault> {
+    const ERROR_LOG: c_int = 5;
+    const ERROR_LOG_BYTES: c_int = 6;
+    let text = CString::new(ptx.trim_end_matches('\0'))
+        .map_err(|_| Fault::Bug("PTX with a zero inside".to_owned()))?;
+    let mut log = vec![0u8; LOG_BYTES];
+    let mut options = [ERROR_LOG, ERROR_LOG_BYTES];
+    // The driver takes a number in the place of an address.
+    let mut values: [*mut c_void; 2] = [
+        log.as_mut_ptr().cast(),
+        std::ptr::without_provenance_mut(LOG_BYTES),
+    ];
+    let mut module = Module::NONE;
+    // SAFETY: the text ends with 0; two options with two values, and a log of the stated size.
+    let status = unsafe {
+        (device.driver().symbols.module_load)(
+            &mut module,
+            text.as_ptr().cast(),
+            options.len() as u32,
+            options.as_mut_ptr(),
+            values.as_mut_ptr(),
+        )
+    };
+    let said = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
+    let said = String::from_utf8_lossy(&log[..said]).trim().to_owned();
+    device.check("cuModuleLoadDataEx", status).map_err(|fault| {
+        let with = |text: String| format!("{text}\n{said}");
+        match fault {
+            fault if said.is_empty() => fault,
+            Fault::Bug(text) => Fault::Bug(with(text)),
+            Fault::Limit(text) => Fault::Limit(with(text)),
+        }
+    })?;
+    Ok(module)
+}

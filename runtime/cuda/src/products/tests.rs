@@ -1,0 +1,120 @@
+//! Products by columns, carried out as cuBLAS documents them, against the naive reference of the primitive.
+
+use super::*;
+use bnnc_abi::primitive::MATMUL;
+use bnnc_base::philox;
+
+/// What `cublasDgemmStridedBatched` documents, with alpha 1 and beta 0.
+fn carry_out(product: &Product, buffers: &mut [Vec<f64>]) {
+    let [m, n, k] = product.sizes.map(i64::from);
+    let least = |operand: &Operand, rows, columns| if operand.transposed { columns } else { rows };
+    assert!(i64::from(product.a.leading) >= least(&product.a, m, k).max(1));
+    assert!(i64::from(product.b.leading) >= least(&product.b, k, n).max(1));
+    assert!(i64::from(product.c.leading) >= m && !product.c.transposed);
+    let at = |operand: &Operand, batch: i64, row: i64, column: i64| {
+        let (row, column) = if operand.transposed {
+            (column, row)
+        } else {
+            (row, column)
+        };
+        (operand.offset + batch * operand.stride + row + column * i64::from(operand.leading)) as usize
+    };
+    for batch in 0..i64::from(product.batch) {
+        for row in 0..m {
+            for column in 0..n {
+                let term = |inner: i64| {
+                    buffers[product.a.slot][at(&product.a, batch, row, inner)]
+                        * buffers[product.b.slot][at(&product.b, batch, inner, column)]
+                };
+                let sum: f64 = (0..k).map(term).sum();
+                buffers[2][at(&product.c, batch, row, column)] = sum;
+            }
+        }
+    }
+}
+
+/// The products of the call do what the reference does; whether there are any.
+fn check(ints: &[i64], elements: [usize; 3]) -> bool {
+    let fill = |slot: usize| {
+        let value = |at: usize| philox::uniform(slot as u64, [0, 0, 0], at as u64);
+        (0..elements[slot]).map(value).collect::<Vec<f64>>()
+    };
+    let mut want: Vec<Vec<f64>> = (0..3).map(fill).collect();
+    let mut got = want.clone();
+    (MATMUL.naive)(&mut want, ints);
+    let Some(products) = products(ints) else {
+        return false;
+    };
+    products.iter().for_each(|product| carry_out(product, &mut got));
+    for (want, got) in want[2].iter().zip(&got[2]) {
+        assert!((want - got).abs() < 1e-12, "{ints:?}");
+    }
+    true
+}
+
+#[test]
+fn every_orientation_of_two_dimensions() {
+    for (m, n, k) in [
+        (3, 4, 5),
+        (1, 4, 5),
+        (3, 1, 5),
+        (3, 4, 1),
+        (1, 1, 5),
+        (1, 1, 1),
+        (3, 4, 0),
+    ] {
+        for turned in 0..8 {
+            let strides = |turn: i64, rows: i64, columns: i64| match turn {
+                0 => [columns.max(1), 1],
+                _ => [1, rows.max(1)],
+            };
+            let (a, b, c) = (
+                strides(turned & 1, m, k),
+                strides(turned >> 1 & 1, k, n),
+                strides(turned >> 2, m, n),
+            );
+            let ints = [m, n, k, a[0], a[1], b[0], b[1], c[0], c[1]];
+            assert!(
+                check(&ints, [(m * k) as usize, (k * n) as usize, (m * n) as usize]),
+                "{ints:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn batches_are_joined_strided_or_looped() {
+    // Two axes that follow one another are one.
+    let joined = [2, 3, 4, 4, 1, 3, 1, 3, 1, 5, 48, 0, 36, 6, 8, 0, 6];
+    let found = products(&joined).unwrap_or_default();
+    assert_eq!((found.len(), found[0].batch), (1, 30));
+    assert!(check(&joined, [240, 12, 180]));
+    // `b` is shared along the first axis only: five calls of six products.
+    let looped = [2, 3, 4, 4, 1, 3, 1, 3, 1, 5, 48, 0, 36, 6, 8, 12, 6];
+    let found = products(&looped).unwrap_or_default();
+    assert_eq!((found.len(), found[0].batch), (5, 6));
+    assert!(check(&looped, [240, 72, 180]));
+    // Rows of a wider matrix.
+    assert!(check(&[2, 3, 4, 9, 1, 3, 1, 7, 1], [18, 12, 14]));
+}
+
+#[test]
+fn what_cannot_be_done_is_left_alone() {
+    // No unit stride in `a`.
+    assert_eq!(products(&[2, 3, 4, 8, 2, 3, 1, 3, 1]), None);
+    // Rows of `a` overlap.
+    assert_eq!(
+        products(&[2, 3, 4, 1, 1, 3, 1, 3, 1]).map(|found| found[0].a.leading),
+        None
+    );
+    // Too many calls.
+    assert_eq!(
+        products(&[2, 3, 4, 4, 1, 3, 1, 3, 1, 100, 8, 0, 6, 99, 800, 12, 600]),
+        None
+    );
+    assert_eq!(products(&[0, 3, 4, 4, 1, 3, 1, 3, 1]), Some(Vec::new()));
+    assert_eq!(
+        products(&[2, 3, 4, 4, 1, 3, 1, 3, 1, 0, 8, 0, 6]),
+        Some(Vec::new())
+    );
+}

@@ -1,0 +1,365 @@
+//! The steps of a plan for given sizes, with device addresses and grids in place of buffers and counts.
+
+use crate::blas::Products;
+use crate::device::Device;
+use crate::driver::{Function, Stream};
+use crate::module::Loaded;
+use crate::products::{Product, products};
+use bnnc_abi::device::{Entry, Numbers, Parameter, Program, Work};
+use bnnc_abi::plan::{Amount, BufferId, Call, Launch, Plan, Step};
+use bnnc_base::arena::Id;
+use bnnc_base::dtype::Precision;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::Sizes;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+/// Shared memory that every kernel may have without asking.
+const SHARED_BYTES: u32 = 48 << 10;
+/// The most blocks along the first axis of a grid, and along the others.
+const MOST_BLOCKS: [i64; 3] = [i32::MAX as i64, 65_535, 65_535];
+
+/// One thing that a stream is asked for.
+enum Op {
+    Launch(Ready),
+    Multiply { product: Product, addresses: [u64; 3] },
+    Repeat { count: i64, counter: u64, body: Vec<Op> },
+}
+
+/// A launch of a function.
+struct Ready {
+    function: Function,
+    name: String,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+    parameters: Vec<u64>,
+}
+
+/// What the steps of a plan are resolved with.
+pub struct Resolver<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// What carries out its kernels.
+    pub program: &'a Program,
+    /// Their functions.
+    pub loaded: &'a Loaded,
+    /// The device.
+    pub device: &'a Arc<Device>,
+    /// Where each buffer starts in the arena.
+    pub offsets: &'a [usize],
+    /// The arena's address.
+    pub arena: u64,
+    /// The address and the size of the scratch memory.
+    pub scratch: (u64, usize),
+    /// Whether cuBLAS takes the matrix products that it can.
+    pub blas: bool,
+}
+
+/// The steps of a plan for some sizes.
+pub struct Schedule {
+    ops: Vec<Op>,
+    precision: Precision,
+}
+
+/// A launch or a call: what its slots are bound to, and the numbers of its sizes.
+struct Bound<'a> {
+    buffers: &'a [BufferId],
+    ints: Vec<i64>,
+    outer: i64,
+    elements: Vec<i64>,
+}
+
+impl Bound<'_> {
+    fn new<'a>(
+        plan: &Plan,
+        (buffers, ints): (&'a [BufferId], &[Amount]),
+        outer: i64,
+        sizes: &Sizes,
+    ) -> Bound<'a> {
+        let elements = |id: &BufferId| {
+            let dims = plan.buffers[*id].shape.dims();
+            dims.iter().fold(1, |count: i64, dim| {
+                count.saturating_mul(dim.resolve(sizes) as i64)
+            })
+        };
+        Bound {
+            buffers,
+            ints: ints.iter().map(|amount| amount.resolve(sizes)).collect(),
+            outer,
+            elements: buffers.iter().map(elements).collect(),
+        }
+    }
+
+    fn launch<'a>(plan: &Plan, launch: &'a Launch, sizes: &Sizes) -> Bound<'a> {
+        let outer = launch.outer.resolve(sizes);
+        Bound::new(plan, (&launch.buffers, &launch.ints), outer, sizes)
+    }
+
+    fn call<'a>(plan: &Plan, call: &'a Call, sizes: &Sizes) -> Bound<'a> {
+        Bound::new(plan, (&call.buffers, &call.ints), 1, sizes)
+    }
+
+    fn numbers(&self) -> Numbers<'_> {
+        Numbers {
+            ints: &self.ints,
+            outer: self.outer,
+            elements: &self.elements,
+        }
+    }
+}
+
+/// The bytes of scratch memory that the most demanding step needs.
+pub fn scratch_bytes(program: &Program, plan: &Plan, steps: &[Step], sizes: &Sizes) -> usize {
+    let of = |work: &Work, bound: &Bound| work.scratch.value(&bound.numbers()).max(0) as usize;
+    let one = |step: &Step| match step {
+        Step::Launch(launch) => program
+            .kernels
+            .get(launch.kernel as usize)
+            .map_or(0, |work| of(work, &Bound::launch(plan, launch, sizes))),
+        Step::Call(call) => program
+            .routine(call)
+            .map_or(0, |routine| of(&routine.work, &Bound::call(plan, call, sizes))),
+        Step::Repeat { body, .. } => scratch_bytes(program, plan, body, sizes),
+    };
+    steps.iter().map(one).max().unwrap_or(0)
+}
+
+impl Resolver<'_> {
+    /// Resolves the plan's steps.
+    ///
+    /// # Errors
+    /// A call that nothing carries out, a launch beyond the device's limits.
+    pub fn schedule(&self, sizes: &Sizes) -> Result<Schedule, Fault> {
+        Ok(Schedule {
+            ops: self.steps(&self.plan.steps, sizes)?,
+            precision: self.plan.precision,
+        })
+    }
+
+    fn steps(&self, steps: &[Step], sizes: &Sizes) -> Result<Vec<Op>, Fault> {
+        let mut ops = Vec::new();
+        for step in steps {
+            match step {
+                Step::Launch(launch) => self.launch(launch, sizes, &mut ops)?,
+                Step::Call(call) => self.call(call, sizes, &mut ops)?,
+                Step::Repeat { count, counter, body } => ops.push(Op::Repeat {
+                    count: count.resolve(sizes),
+                    counter: self.address(*counter),
+                    body: self.steps(body, sizes)?,
+                }),
+            }
+        }
+        Ok(ops)
+    }
+
+    fn address(&self, id: BufferId) -> u64 {
+        self.arena + self.offsets[id.index()] as u64
+    }
+
+    fn launch(&self, launch: &Launch, sizes: &Sizes, ops: &mut Vec<Op>) -> Result<(), Fault> {
+        let kernel = self.program.kernels.get(launch.kernel as usize);
+        let work = kernel.ok_or_else(|| Fault::Bug(format!("no device kernel {}", launch.kernel)))?;
+        self.work(work, &Bound::launch(self.plan, launch, sizes), ops)
+    }
+
+    fn call(&self, call: &Call, sizes: &Sizes, ops: &mut Vec<Op>) -> Result<(), Fault> {
+        let bound = Bound::call(self.plan, call, sizes);
+        let is_product = call.primitive.name == bnnc_abi::primitive::MATMUL.name;
+        let found = match (self.blas && is_product, &call.buffers[..]) {
+            (true, [a, b, c]) => products(&bound.ints).map(|found| (found, [*a, *b, *c])),
+            _ => None,
+        };
+        if let Some((found, buffers)) = found {
+            let addresses = buffers.map(|id| self.address(id));
+            ops.extend(
+                found
+                    .into_iter()
+                    .map(|product| Op::Multiply { product, addresses }),
+            );
+            return Ok(());
+        }
+        let Some(routine) = self.program.routine(call) else {
+            return Err(Fault::Limit(format!(
+                "{} of {} with the integers {:?} has no kernel for devices",
+                call.primitive.name, self.plan.name, bound.ints
+            )));
+        };
+        self.work(&routine.work, &bound, ops)
+    }
+
+    fn work(&self, work: &Work, bound: &Bound, ops: &mut Vec<Op>) -> Result<(), Fault> {
+        let numbers = bound.numbers();
+        let scratch = work.scratch.value(&numbers);
+        if scratch > self.scratch.1 as i64 {
+            return Err(Fault::Bug(format!(
+                "scratch memory of {} grew to {scratch} bytes from {}",
+                self.plan.name, self.scratch.1
+            )));
+        }
+        for entry in &work.entries {
+            if let Some(grid) = self.grid(entry, &numbers)? {
+                let parameter = |parameter: &Parameter| match parameter {
+                    Parameter::Buffer(slot) => self.address(bound.buffers[*slot as usize]),
+                    Parameter::Int(slot) => bound.ints[*slot as usize] as u64,
+                    Parameter::Start => 0,
+                    Parameter::End => bound.outer as u64,
+                    Parameter::Elements(slot) => bound.elements[*slot as usize] as u64,
+                    Parameter::Number(number) => *number as u64,
+                    Parameter::Scratch => self.scratch.0,
+                };
+                let function = self.loaded.function(&entry.name)?;
+                ops.push(Op::Launch(Ready {
+                    function,
+                    name: entry.name.clone(),
+                    grid,
+                    block: entry.block,
+                    shared: self.shared(entry, function, &numbers)?,
+                    parameters: entry.parameters.iter().map(parameter).collect(),
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    /// The blocks of a launch; none where there is nothing to do.
+    fn grid(&self, entry: &Entry, numbers: &Numbers) -> Result<Option<[u32; 3]>, Fault> {
+        let sizes = entry.grid.each_ref().map(|count| count.value(numbers));
+        if sizes.iter().any(|size| *size <= 0) {
+            return Ok(None);
+        }
+        if sizes.iter().zip(MOST_BLOCKS).any(|(size, most)| *size > most) {
+            return Err(Fault::Limit(format!(
+                "{} of {} needs a grid of {sizes:?} blocks",
+                entry.name, self.plan.name
+            )));
+        }
+        Ok(Some(sizes.map(|size| size as u32)))
+    }
+
+    /// The dynamic shared memory of a launch, which the function is allowed.
+    fn shared(&self, entry: &Entry, function: Function, numbers: &Numbers) -> Result<u32, Fault> {
+        let dynamic = entry.dynamic_shared.value(numbers).max(0);
+        let all = dynamic.saturating_add(i64::from(entry.static_shared));
+        if all > i64::from(self.device.shared_bytes) {
+            return Err(Fault::Limit(format!(
+                "{} of {} needs {all} bytes of shared memory; {} has {} for a block",
+                entry.name, self.plan.name, self.device.name, self.device.shared_bytes
+            )));
+        }
+        if all > i64::from(SHARED_BYTES) {
+            self.device.allow_shared(function, dynamic as i32)?;
+        }
+        Ok(dynamic as u32)
+    }
+}
+
+impl Schedule {
+    /// How often a stream is asked for something.
+    pub fn length(&self) -> u64 {
+        length(&self.ops)
+    }
+
+    /// Asks a stream for everything.
+    ///
+    /// # Errors
+    /// Where the driver or cuBLAS refuses.
+    ///
+    /// # Safety
+    /// The arena, the scratch memory, the functions and the products must live until the stream is through, and the stream be theirs.
+    pub unsafe fn issue(
+        &self,
+        device: &Device,
+        stream: Stream,
+        products: Option<&Products>,
+    ) -> Result<(), Fault> {
+        let mut issue = Issue {
+            device,
+            stream,
+            products,
+            precision: self.precision,
+            arguments: Vec::new(),
+        };
+        // SAFETY: the caller's promise.
+        unsafe { issue.ops(&self.ops) }
+    }
+}
+
+fn length(ops: &[Op]) -> u64 {
+    let of = |op: &Op| match op {
+        Op::Launch(_) | Op::Multiply { .. } => 1,
+        Op::Repeat { count, body, .. } => (1 + length(body)).saturating_mul((*count).max(0) as u64),
+    };
+    ops.iter().map(of).fold(0, u64::saturating_add)
+}
+
+struct Issue<'a> {
+    device: &'a Device,
+    stream: Stream,
+    products: Option<&'a Products>,
+    precision: Precision,
+    /// The addresses of the parameters of one launch.
+    arguments: Vec<*mut c_void>,
+}
+
+impl Issue<'_> {
+    /// # Safety
+    /// As [`Schedule::issue`].
+    unsafe fn ops(&mut self, ops: &[Op]) -> Result<(), Fault> {
+        for op in ops {
+            // SAFETY: the caller's promise.
+            unsafe {
+                match op {
+                    Op::Launch(ready) => self.launch(ready)?,
+                    Op::Multiply { product, addresses } => {
+                        let products = self
+                            .products
+                            .ok_or_else(|| Fault::Bug("a product for cuBLAS without cuBLAS".to_owned()))?;
+                        products.multiply(product, addresses, self.precision)?;
+                    }
+                    Op::Repeat { count, counter, body } => {
+                        for iteration in 0..*count {
+                            let set = self.device.driver().symbols.fill_words;
+                            self.device.check(
+                                "cuMemsetD32Async",
+                                set(*counter, iteration as u32, 1, self.stream),
+                            )?;
+                            self.ops(body)?;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// As [`Schedule::issue`].
+    unsafe fn launch(&mut self, ready: &Ready) -> Result<(), Fault> {
+        self.arguments.clear();
+        let address = |parameter: &u64| std::ptr::from_ref(parameter).cast_mut().cast();
+        self.arguments.extend(ready.parameters.iter().map(address));
+        let ([x, y, z], [width, height, depth]) = (ready.grid, ready.block);
+        // SAFETY: the caller's promise; each argument points to 64 bits, which the driver reads before it returns.
+        let status = unsafe {
+            (self.device.driver().symbols.launch)(
+                ready.function,
+                x,
+                y,
+                z,
+                width,
+                height,
+                depth,
+                ready.shared,
+                self.stream,
+                self.arguments.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        };
+        if status == 0 {
+            return Ok(());
+        }
+        self.device
+            .check(&format!("cuLaunchKernel of {}", ready.name), status)
+    }
+}

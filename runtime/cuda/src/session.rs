@@ -1,0 +1,353 @@
+//! One plan with its arena on a device.
+//!
+//! Note [Graphs]. A run for sizes that were not seen asks the stream for every launch; that also makes the driver and cuBLAS load what
+//! they load at first use, which a capture would forbid. The second run for the same sizes captures the same as a graph, which
+//! later runs launch as one. A few sizes are remembered, the latest first: a training run has two, whole batches and the remainder.
+
+use crate::blas::Products;
+use crate::capture::Captured;
+use crate::device::{Device, OwnStream};
+use crate::gather::{self, Need, Tables};
+use crate::memory::{Allocation, Staging};
+use crate::module::Loaded;
+use crate::schedule::{Resolver, Schedule, scratch_bytes};
+use bnnc_abi::accelerator::{Arena, Place, Rows, Session};
+use bnnc_abi::device::Program;
+use bnnc_abi::plan::{Plan, Step};
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::Sizes;
+use std::sync::Arc;
+
+/// Sizes whose schedules are remembered.
+const REMEMBERED: usize = 8;
+/// Launches beyond which a run is no graph: it would take more memory than it saves time.
+const LONGEST: u64 = 20_000;
+/// Page-locked memory for copies.
+const STAGING_BYTES: usize = 1 << 20;
+/// Alignment of what shares the allocation.
+const ALIGN: usize = 256;
+
+/// What carries out a plan's kernels on a device.
+pub struct OnDevice {
+    /// The device.
+    pub device: Arc<Device>,
+    /// Launch descriptions.
+    pub program: Arc<Program>,
+    /// The functions that they name.
+    pub loaded: Arc<Loaded>,
+}
+
+/// An open session. What is dropped first comes first.
+pub struct CudaSession {
+    runs: Vec<Run>,
+    products: Option<Products>,
+    tables: Tables,
+    on: OnDevice,
+    plan: Arc<Plan>,
+    offsets: Vec<usize>,
+    bytes: usize,
+    scratch: (u64, usize),
+    staging: Staging,
+    stream: OwnStream,
+    memory: Allocation,
+}
+
+/// The steps for some sizes.
+struct Run {
+    sizes: Sizes,
+    schedule: Schedule,
+    graph: Option<Captured>,
+}
+
+impl CudaSession {
+    /// Allocates and clears the memory for runs of a plan.
+    ///
+    /// # Errors
+    /// Where it does not fit, or the driver refuses.
+    pub fn open(on: OnDevice, arena: Arena) -> Result<CudaSession, Fault> {
+        let device = on.device.clone();
+        device.enter()?;
+        let plan = arena.plan.clone();
+        let uses_blas = device.blas.as_ref().filter(|_| has_products(&plan.steps));
+        let workspace = uses_blas.map_or(0, |_| Products::workspace_bytes(&device));
+        let scratch = scratch_bytes(&on.program, &plan, &plan.steps, arena.capacity);
+        let start = arena.bytes.next_multiple_of(ALIGN);
+        let end = start.saturating_add(scratch);
+        let after = end.checked_next_multiple_of(ALIGN).unwrap_or(usize::MAX);
+        let memory = Allocation::new(&device, after.saturating_add(workspace), &plan.name)?;
+        let stream = OwnStream::new(&device)?;
+        let staging = Staging::new(&device, STAGING_BYTES)?;
+        // SAFETY: the arena is the beginning of the allocation.
+        device.check("cuMemsetD8Async", unsafe {
+            (device.driver().symbols.fill_bytes)(memory.address, 0, arena.bytes, stream.stream)
+        })?;
+        let products = match uses_blas {
+            // SAFETY: the workspace is the end of the allocation.
+            Some(blas) => Some(unsafe {
+                Products::new(blas, stream.stream, (memory.address + after as u64, workspace))?
+            }),
+            None => None,
+        };
+        let session = CudaSession {
+            runs: Vec::new(),
+            products,
+            tables: Tables::default(),
+            on,
+            plan,
+            offsets: arena.offsets.to_vec(),
+            bytes: arena.bytes,
+            scratch: (memory.address + start as u64, scratch),
+            staging,
+            stream,
+            memory,
+        };
+        // What cannot be run is told before anything is.
+        session.resolve(arena.capacity)?;
+        Ok(session)
+    }
+
+    fn resolve(&self, sizes: &Sizes) -> Result<Schedule, Fault> {
+        let resolver = Resolver {
+            plan: &self.plan,
+            program: &self.on.program,
+            loaded: &self.on.loaded,
+            device: &self.on.device,
+            offsets: &self.offsets,
+            arena: self.memory.address,
+            scratch: self.scratch,
+            blas: self.products.is_some(),
+        };
+        resolver.schedule(sizes)
+    }
+
+    /// Waits for everything that was asked for.
+    fn synchronise(&mut self) -> Result<(), Fault> {
+        self.stream.synchronise()?;
+        self.staging.clear();
+        Ok(())
+    }
+
+    /// The address of bytes of the arena.
+    fn address(&self, at: usize, bytes: usize) -> Result<u64, Fault> {
+        match at.checked_add(bytes) {
+            Some(end) if end <= self.bytes => Ok(self.memory.address + at as u64),
+            _ => Err(Fault::Bug(format!(
+                "{bytes} bytes from {at} on are not in the {} of {}",
+                self.bytes, self.plan.name
+            ))),
+        }
+    }
+
+    /// Page-locked memory that no copy uses; none for more bytes than there are.
+    fn stage(&mut self, bytes: usize) -> Result<Option<*mut u8>, Fault> {
+        if !self.staging.may_hold(bytes) {
+            return Ok(None);
+        }
+        if let Some(part) = self.staging.take(bytes) {
+            return Ok(Some(part));
+        }
+        self.synchronise()?;
+        Ok(self.staging.take(bytes))
+    }
+
+    fn send(&mut self, to: u64, bytes: &[u8]) -> Result<(), Fault> {
+        match self.stage(bytes.len())? {
+            Some(part) => {
+                // SAFETY: the part has so many bytes, which no copy under way uses.
+                let staged = unsafe {
+                    std::ptr::copy_nonoverlapping(bytes.as_ptr(), part, bytes.len());
+                    std::slice::from_raw_parts(part, bytes.len())
+                };
+                self.copy_in(to, staged)
+            }
+            None => self.copy_in(to, bytes),
+        }
+    }
+
+    /// The address of these row numbers on the device.
+    fn choose(&mut self, chosen: &[u32]) -> Result<u64, Fault> {
+        if self.tables.indices(chosen).is_none() {
+            self.synchronise()?;
+            let device = self.on.device.clone();
+            self.tables.make_room(&device, chosen)?;
+        }
+        let found = self.tables.indices(chosen);
+        let (address, known) = found.ok_or_else(|| Fault::Bug("no room for row numbers".to_owned()))?;
+        if !known {
+            // SAFETY: numbers without padding.
+            let bytes = unsafe { std::slice::from_raw_parts(chosen.as_ptr().cast(), size_of_val(chosen)) };
+            self.tables.remember(&[]);
+            self.send(address, bytes)?;
+            self.tables.remember(chosen);
+        }
+        Ok(address)
+    }
+
+    fn copy_in(&self, to: u64, from: &[u8]) -> Result<(), Fault> {
+        let copy = self.on.device.driver().symbols.copy_in;
+        // SAFETY: the target was checked; page-locked memory is left alone until the stream is through with it, and of other memory the
+        // driver makes a copy before it returns.
+        self.on.device.check("cuMemcpyHtoDAsync", unsafe {
+            copy(to, from.as_ptr().cast(), from.len(), self.stream.stream)
+        })
+    }
+
+    fn copy_out(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), Fault> {
+        let copy = self.on.device.driver().symbols.copy_out;
+        // SAFETY: the source was checked, and the caller's target has so many bytes and lives until the stream is through.
+        self.on.device.check("cuMemcpyDtoHAsync", unsafe {
+            copy(to.cast(), from, bytes, self.stream.stream)
+        })
+    }
+
+    /// The steps for these sizes, at the front of those that are remembered. See Note [Graphs].
+    fn prepare(&mut self, sizes: &Sizes) -> Result<(), Fault> {
+        if let Some(at) = self.runs.iter().position(|run| run.sizes == *sizes) {
+            self.runs[..=at].rotate_right(1);
+            let run = &mut self.runs[0];
+            if run.graph.is_none() && run.schedule.length() <= LONGEST {
+                let (device, stream) = (&self.on.device, self.stream.stream);
+                let (schedule, products) = (&run.schedule, self.products.as_ref());
+                // SAFETY: what the schedule names lives as long as the session, which waits for its stream at its end.
+                let issue = || unsafe { schedule.issue(device, stream, products) };
+                run.graph = Some(Captured::new(device, stream, issue)?);
+            }
+            return Ok(());
+        }
+        let schedule = self.resolve(sizes)?;
+        if self.runs.len() == REMEMBERED {
+            // The stream may still be at the one that is forgotten.
+            self.synchronise()?;
+            self.runs.pop();
+        }
+        let run = Run {
+            sizes: *sizes,
+            schedule,
+            graph: None,
+        };
+        self.runs.insert(0, run);
+        Ok(())
+    }
+}
+
+impl Session for CudaSession {
+    fn upload(&mut self, at: usize, bytes: &[u8]) -> Result<(), Fault> {
+        let to = self.address(at, bytes.len())?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.on.device.enter()?;
+        self.send(to, bytes)
+    }
+
+    fn download(&mut self, at: usize, bytes: &mut [u8]) -> Result<(), Fault> {
+        let from = self.address(at, bytes.len())?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.on.device.enter()?;
+        match self.stage(bytes.len())? {
+            Some(part) => {
+                self.copy_out(part, from, bytes.len())?;
+                self.synchronise()?;
+                // SAFETY: the part has so many bytes, and no copy is under way.
+                unsafe { std::ptr::copy_nonoverlapping(part, bytes.as_mut_ptr(), bytes.len()) }
+            }
+            None => {
+                self.copy_out(bytes.as_mut_ptr(), from, bytes.len())?;
+                self.synchronise()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, sizes: &Sizes) -> Result<(), Fault> {
+        self.on.device.enter()?;
+        self.prepare(sizes)?;
+        let (run, stream) = (&self.runs[0], self.stream.stream);
+        match &run.graph {
+            Some(graph) => graph.launch(stream),
+            // SAFETY: as in `prepare`.
+            None => unsafe {
+                run.schedule
+                    .issue(&self.on.device, stream, self.products.as_ref())
+            },
+        }
+    }
+
+    /// See Note [Rows that stay] in `gather`.
+    fn gather(&mut self, at: usize, rows: &Rows, chosen: &[u32]) -> Result<bool, Fault> {
+        let to = self.address(at, chosen.len() * rows.width)?;
+        let count = rows.bytes.len() / rows.width.max(1);
+        if let Some(row) = chosen.iter().find(|row| **row as usize >= count) {
+            return Err(Fault::Bug(format!("row {row} of {count}")));
+        }
+        let device = self.on.device.clone();
+        device.enter()?;
+        if self.tables.is_other(at, rows.stamp) {
+            self.synchronise()?;
+        }
+        let table = match self.tables.need(&device, at, rows)? {
+            Need::Host => return Ok(false),
+            Need::Kept(table) => table,
+            Need::Rows(table) => {
+                if let Err(fault) = self.copy_in(table, rows.bytes) {
+                    self.tables.forget(at);
+                    return Err(fault);
+                }
+                table
+            }
+        };
+        let indices = self.choose(chosen)?;
+        let words = (rows.width / 4) as u64;
+        let parameters = [to, table, indices, words, words * chosen.len() as u64];
+        let function = self.on.loaded.function(gather::ENTRY)?;
+        // SAFETY: the target was checked, and so was that the table has the rows; the row numbers were sent.
+        unsafe { gather::launch(&device, function, self.stream.stream, parameters)? };
+        Ok(true)
+    }
+
+    fn place(&mut self, at: usize) -> Result<Place<'_>, Fault> {
+        let address = self.address(at, 0)?;
+        self.on.device.enter()?;
+        self.synchronise()?;
+        Ok(Place::new(device_number(&self.on.device), address))
+    }
+
+    fn copy(&mut self, at: usize, from: Place, bytes: usize) -> Result<bool, Fault> {
+        let to = self.address(at, bytes)?;
+        if from.device != device_number(&self.on.device) {
+            return Ok(false);
+        }
+        self.on.device.enter()?;
+        let copy = self.on.device.driver().symbols.copy_within;
+        // SAFETY: the target was checked; the source is valid during this call, which waits for the end of the copy.
+        self.on.device.check("cuMemcpyDtoDAsync", unsafe {
+            copy(to, from.address, bytes, self.stream.stream)
+        })?;
+        self.synchronise()?;
+        Ok(true)
+    }
+}
+
+impl Drop for CudaSession {
+    fn drop(&mut self) {
+        // Nothing may be freed that the stream still uses. A device that fails here has stopped.
+        let _ = self.on.device.enter();
+        let _ = self.stream.synchronise();
+    }
+}
+
+/// The same for sessions on one device in this process.
+fn device_number(device: &Arc<Device>) -> u64 {
+    Arc::as_ptr(device) as u64
+}
+
+fn has_products(steps: &[Step]) -> bool {
+    let is_matmul = |name: &str| name == bnnc_abi::primitive::MATMUL.name;
+    steps.iter().any(|step| match step {
+        Step::Launch(_) => false,
+        Step::Call(call) => is_matmul(call.primitive.name),
+        Step::Repeat { body, .. } => has_products(body),
+    })
+}

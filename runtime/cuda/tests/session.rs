@@ -1,0 +1,429 @@
+//! Plans on a stub of the driver: results, graphs, and what happens where a call fails.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+mod stub;
+
+use bnnc_base::fault::Fault;
+use bnnc_cuda::device::Device;
+use bnnc_cuda::driver::{Driver, ENTRY_POINTS};
+use bnnc_kernels::executor::Machine;
+use std::path::PathBuf;
+use std::sync::Arc;
+use stub::{Stub, WEIGHTS, expected, image, inputs, program, sizes};
+
+/// One run; the result.
+fn run(machine: &mut Machine, batch: usize, at: usize) -> Result<(), Fault> {
+    machine.set_sizes(&sizes(batch))?;
+    machine.write_real("x", &inputs(batch, at))?;
+    machine.run()?;
+    assert_eq!(
+        machine.read_real("y")?,
+        expected(&inputs(batch, at)),
+        "{batch} {at}"
+    );
+    Ok(())
+}
+
+/// Runs of several sizes and a copy to another machine; all results are checked.
+fn scenario(stub: &Stub) -> Result<(), Fault> {
+    let device = stub.device()?;
+    let mut machine = stub.machine(&device)?;
+    machine.write_real("w", &WEIGHTS)?;
+    for (at, batch) in [8, 5, 8, 1, 8, 5, 0].into_iter().enumerate() {
+        run(&mut machine, batch, at)?;
+        if at == 2 {
+            assert_eq!(machine.read_real("total")?, [9.0]);
+            machine.write_real("total", &[0.5])?;
+        }
+    }
+    let all = inputs(20, 4);
+    for chosen in [[3, 4], [5, 19], [7, 0]] {
+        machine.set_sizes(&sizes(2))?;
+        let rows: Vec<f64> = chosen
+            .iter()
+            .flat_map(|row| &all[3 * *row as usize..][..3])
+            .copied()
+            .collect();
+        if !machine.gather("x", (1, &all[..], 3), &chosen)? {
+            machine.write_real("x", &rows)?;
+        }
+        machine.run()?;
+        assert_eq!(machine.read_real("y")?, expected(&rows));
+    }
+    let mut other = stub.machine(&device)?;
+    for name in ["total", "w"] {
+        other.copy_state_from(&machine, name)?;
+    }
+    run(&mut other, 3, 9)?;
+    assert_eq!(other.read_real("total")?, [24.5]);
+    Ok(())
+}
+
+#[test]
+fn results_are_those_of_the_host() {
+    for macros in [&["-DWITH_BLAS"][..], &[]] {
+        let Some(stub) = Stub::new(macros) else { return };
+        scenario(&stub).unwrap();
+        assert_eq!(stub.live(), 0);
+        assert_eq!(stub.calls("cublasDgemm_v2") > 0, !macros.is_empty());
+        assert!(stub.calls("cuMemcpyDtoDAsync_v2") == 2);
+    }
+}
+
+/// The first run of some sizes asks for every launch, the second captures, the others replay.
+#[test]
+fn a_step_is_captured_once_and_replayed() {
+    let Some(stub) = Stub::with_blas() else { return };
+    let device = stub.device().unwrap();
+    let mut machine = stub.machine(&device).unwrap();
+    machine.write_real("w", &WEIGHTS).unwrap();
+    let counts =
+        || ["cuStreamBeginCapture_v2", "cuLaunchKernel", "cuGraphLaunch"].map(|name| stub.calls(name));
+    for (batch, captures) in [(8, 1), (5, 2)] {
+        for at in 0..20 {
+            run(&mut machine, batch, at).unwrap();
+        }
+        // Twice, once of them captured: one kernel outside of the loop and three inside.
+        assert_eq!(counts(), [captures, 8 * captures, 19 * captures]);
+    }
+    for at in 0..20 {
+        run(&mut machine, [8, 5][at % 2], at).unwrap();
+    }
+    assert_eq!(counts(), [2, 16, 38 + 20]);
+    assert_eq!(machine.read_real("total").unwrap(), [180.0]);
+    assert_eq!(stub.calls("cuModuleLoadDataEx"), 2);
+}
+
+#[test]
+fn few_graphs_are_remembered() {
+    let Some(stub) = Stub::with_blas() else { return };
+    let device = stub.device().unwrap();
+    let mut machine = stub::machine(&device, program(), 40).unwrap();
+    machine.write_real("w", &WEIGHTS).unwrap();
+    for batch in 1..=40 {
+        for at in 0..3 {
+            run(&mut machine, batch, at).unwrap();
+        }
+    }
+    let lost = stub.calls("cuGraphExecDestroy");
+    assert_eq!((stub.calls("cuStreamBeginCapture_v2"), lost), (40, 32));
+    drop(machine);
+    drop(device);
+    assert_eq!(stub.live(), 0);
+}
+
+/// Copies happen when the stream is waited for, so page-locked memory that is used again too early would show.
+#[test]
+fn many_runs_without_a_look() {
+    let Some(stub) = Stub::with_blas() else { return };
+    let device = stub.device().unwrap();
+    for batch in [1000, 30_000, 60_000] {
+        let mut machine = stub::machine(&device, program(), batch).unwrap();
+        machine.write_real("w", &WEIGHTS).unwrap();
+        machine.write_real("total", &[1.0]).unwrap();
+        for at in 0..100.min(2_000_000 / batch) {
+            machine.write_real("x", &inputs(batch, at)).unwrap();
+            machine.run().unwrap();
+            if at % 40 == 39 {
+                assert_eq!(machine.read_real("y").unwrap(), expected(&inputs(batch, at)));
+            }
+        }
+    }
+}
+
+#[test]
+fn only_what_changed_is_sent() {
+    let Some(stub) = Stub::with_blas() else { return };
+    let device = stub.device().unwrap();
+    let mut machine = stub.machine(&device).unwrap();
+    machine.write_real("w", &WEIGHTS).unwrap();
+    run(&mut machine, 8, 0).unwrap();
+    let copies = || ["cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2"].map(|name| stub.calls(name));
+    let before = copies();
+    for at in 1..6 {
+        run(&mut machine, 8, at).unwrap();
+    }
+    // `x` to the device and `y` from it.
+    assert_eq!(copies(), before.map(|count| count + 5));
+    // The rest was seen already, or never changed.
+    machine.read_real("y").unwrap();
+    machine.read_real("x").unwrap();
+    assert_eq!(copies(), before.map(|count| count + 5));
+}
+
+/// Rows travel at their second use; later batches send row numbers only.
+#[test]
+fn rows_stay_on_the_device() {
+    let Some(stub) = Stub::with_blas() else { return };
+    let device = stub.device().unwrap();
+    let mut machine = stub.machine(&device).unwrap();
+    machine.write_real("w", &WEIGHTS).unwrap();
+    let all: Vec<f64> = inputs(100, 3);
+    let mut step = |stamp: u64, values: &[f64], chosen: &[u32]| {
+        machine.set_sizes(&sizes(chosen.len())).unwrap();
+        let rows: Vec<f64> = chosen
+            .iter()
+            .flat_map(|row| &values[3 * *row as usize..][..3])
+            .copied()
+            .collect();
+        let gathered = machine.gather("x", (stamp, values, 3), chosen).unwrap();
+        if !gathered {
+            machine.write_real("x", &rows).unwrap();
+        }
+        machine.run().unwrap();
+        assert_eq!(machine.read_real("y").unwrap(), expected(&rows));
+        assert_eq!(machine.read_real("x").unwrap(), rows);
+        gathered
+    };
+    let copies = || stub.calls("cuMemcpyHtoDAsync_v2");
+    assert!(!step(1, &all, &[5, 7]));
+    let before = copies();
+    // The rows and their numbers.
+    assert!(step(1, &all, &[99, 0, 50, 50]));
+    assert_eq!(copies(), before + 2);
+    assert!(step(1, &all, &[1, 2, 3, 4]));
+    assert_eq!(copies(), before + 3);
+    assert!(step(1, &all, &[1, 2, 3, 4]));
+    assert_eq!(copies(), before + 3);
+    // More numbers than there is room for, then other rows.
+    assert!(step(1, &all, &[9, 8, 7, 6, 5, 4, 3, 2]));
+    let other: Vec<f64> = inputs(60, 8);
+    let found = [7, 3, 1].map(|row| step(2, &other, &[row, 59]));
+    assert_eq!(found, [false, true, true]);
+    assert!(!step(1, &all, &[5, 7]));
+    assert!(
+        !step(3, &all[..6], &[0, 1]),
+        "all rows are as well written by the host"
+    );
+    step(2, &other, &[1]);
+    let fault = machine.gather("x", (2, &other[..], 3), &[60]).unwrap_err();
+    assert!(fault.to_string().contains("row 60 of 60"), "{fault}");
+    drop(machine);
+    drop(device);
+    assert_eq!(stub.live(), 0);
+}
+
+/// Contexts are per thread.
+#[test]
+fn machines_move_between_threads() {
+    let Some(stub) = Stub::with_blas() else { return };
+    let device = stub.device().unwrap();
+    let mut machine = stub.machine(&device).unwrap();
+    machine.write_real("w", &WEIGHTS).unwrap();
+    let mut machine = std::thread::scope(|scope| {
+        let moved = scope.spawn(move || {
+            run(&mut machine, 4, 1).unwrap();
+            machine
+        });
+        moved.join().unwrap()
+    });
+    run(&mut machine, 4, 2).unwrap();
+    machine.run().unwrap();
+    let seen = std::thread::scope(|scope| {
+        let (first, second) = (
+            scope.spawn(|| machine.read_real("y")),
+            scope.spawn(|| machine.read_real("y")),
+        );
+        [first.join().unwrap().unwrap(), second.join().unwrap().unwrap()]
+    });
+    assert_eq!(seen, [expected(&inputs(4, 2)), expected(&inputs(4, 2))]);
+    std::thread::scope(|scope| scope.spawn(move || drop(machine)).join().unwrap());
+    drop(device);
+    assert_eq!(stub.live(), 0);
+}
+
+/// What ends lives; a failure is nobody's concern any more, but what it keeps is lost.
+const RELEASES: [&str; 8] = [
+    "cuDevicePrimaryCtxRelease_v2",
+    "cuMemFree_v2",
+    "cuMemFreeHost",
+    "cuStreamDestroy_v2",
+    "cuModuleUnload",
+    "cuGraphDestroy",
+    "cuGraphExecDestroy",
+    "cublasDestroy_v2",
+];
+
+/// Makes every call of every entry point fail in turn.
+#[test]
+fn every_failure_is_told_and_leaks_nothing() {
+    let Some(stub) = Stub::with_blas() else { return };
+    let blas = [
+        "cublasCreate_v2",
+        "cublasSetStream_v2",
+        "cublasSetWorkspace_v2",
+        "cublasDgemm_v2",
+    ];
+    let names: Vec<&str> = ENTRY_POINTS
+        .iter()
+        .chain(&blas)
+        .chain(&RELEASES[7..])
+        .copied()
+        .collect();
+    let before = names.iter().map(|name| stub.calls(name)).collect::<Vec<_>>();
+    scenario(&stub).unwrap();
+    let counts: Vec<i32> = names
+        .iter()
+        .zip(before)
+        .map(|(name, before)| stub.calls(name) - before)
+        .collect();
+    for (name, count) in names.iter().zip(counts) {
+        let is_release = RELEASES.contains(name);
+        let is_text = name.starts_with("cuGetError");
+        assert_eq!(count == 0, is_text || *name == "cuFuncSetAttribute", "{name}");
+        for call in 1..=count {
+            let live = stub.live();
+            stub.fail(name, call, 999);
+            let found = scenario(&stub);
+            assert_eq!(stub.live(), live + i32::from(is_release), "{name} {call}");
+            let called = name.trim_end_matches("_v2").replace("cublasDgemm", "cublasGemm");
+            match found {
+                Ok(()) => {
+                    // At the end of a session nobody is left to tell.
+                    let ends = ["cuCtxSetCurrent", "cuStreamSynchronize"];
+                    assert!(is_release || ends.contains(name), "{name} {call}");
+                }
+                Err(fault) => {
+                    let text = fault.to_string();
+                    assert!(!is_release && text.contains(&called), "{name} {call}: {text}");
+                    let status = if name.starts_with("cublas") {
+                        "status 999"
+                    } else {
+                        "CUDA_ERROR_UNKNOWN (unknown error)"
+                    };
+                    assert!(text.contains(status), "{name} {call}: {text}");
+                }
+            }
+        }
+    }
+}
+
+fn text<T>(found: Result<T, Fault>) -> String {
+    found.map(|_| ()).unwrap_err().to_string()
+}
+
+#[test]
+fn without_a_driver_or_with_half_of_one() {
+    let nowhere = [
+        PathBuf::from("/nowhere/libcuda.so.1"),
+        PathBuf::from("/nowhere/libcuda.so"),
+    ];
+    let missing = text(Driver::load_from(&nowhere));
+    assert!(
+        missing.contains("no CUDA driver: ") && missing.contains("/nowhere/libcuda.so.1"),
+        "{missing}"
+    );
+    let Some(stub) = Stub::new(&["-DWITHOUT_GRAPHS"]) else {
+        return;
+    };
+    let old = text(stub.device());
+    assert!(old.contains("the CUDA driver has no cuGraphLaunch"), "{old}");
+    let Some(stub) = Stub::new(&[]) else { return };
+    stub.devices(0);
+    assert!(text(stub.device()).contains("shows no device"));
+    assert_eq!(stub.live(), 0);
+}
+
+fn opened(stub: &Stub) -> Arc<Device> {
+    stub.device().unwrap()
+}
+
+#[test]
+fn images_that_do_not_fit() {
+    let Some(stub) = Stub::new(&[]) else { return };
+    stub.capability(75);
+    let device = opened(&stub);
+    let old = text(stub.machine(&device));
+    assert!(
+        old.contains("compute capabilities (times ten) 80; Stub has 75"),
+        "{old}"
+    );
+    drop(device);
+    stub.capability(90);
+    let device = opened(&stub);
+    let mut broken = program();
+    broken.images.push(image(90, "broken"));
+    let log = text(stub::machine(&device, broken, 8));
+    assert!(
+        log.contains("CUDA_ERROR_INVALID_PTX") && log.contains("line 7; error : Unknown symbol"),
+        "{log}"
+    );
+    let mut missing = program();
+    missing.images[0] = image(80, "scale multiply");
+    let entry = text(stub::machine(&device, missing, 8));
+    assert!(
+        entry.contains("cuModuleGetFunction of add_counter: CUDA_ERROR_NOT_FOUND"),
+        "{entry}"
+    );
+    let mut unbound = program();
+    unbound.kernels[1].entries[0].parameters[0] = bnnc_abi::device::Parameter::Buffer(2);
+    assert!(text(stub::machine(&device, unbound, 8)).contains("names a slot that is not bound"));
+    drop(device);
+    assert_eq!(stub.live(), 0);
+}
+
+#[test]
+fn what_a_device_cannot_do_is_told_before_the_run() {
+    let Some(stub) = Stub::new(&[]) else { return };
+    let device = opened(&stub);
+    stub.memory(10_000);
+    let full = text(stub::machine(&device, program(), 1000));
+    assert!(
+        full.contains("fit.step needs ") && full.contains("of whose 268435456 bytes 10000 are free"),
+        "{full}"
+    );
+    stub.memory(1 << 28);
+    let mut greedy = program();
+    greedy.kernels[0].entries[0].dynamic_shared = bnnc_abi::device::Count::Fixed(200 << 10);
+    assert!(
+        text(stub::machine(&device, greedy, 8))
+            .contains("needs 204800 bytes of shared memory; Stub has 101376")
+    );
+    let mut wide = program();
+    wide.kernels[0].entries[0].grid[1] = bnnc_abi::device::Count::Fixed(70_000);
+    assert!(text(stub::machine(&device, wide, 8)).contains("[1, 70000, 1] blocks"));
+    let mut lacking = program();
+    lacking.routines.clear();
+    assert!(text(stub::machine(&device, lacking, 8)).contains("matmul of fit.step"));
+    let mut large = program();
+    large.kernels[0].entries[0].dynamic_shared = bnnc_abi::device::Count::Fixed(60 << 10);
+    let mut machine = stub::machine(&device, large, 8).unwrap();
+    assert!(stub.calls("cuFuncSetAttribute") > 0);
+    machine.write_real("w", &WEIGHTS).unwrap();
+    run(&mut machine, 8, 1).unwrap();
+}
+
+/// A fault of work that was asked for earlier is told when the stream is waited for; later calls go on telling.
+#[test]
+fn a_late_fault_is_told() {
+    let Some(stub) = Stub::with_blas() else { return };
+    let device = opened(&stub);
+    let mut machine = stub.machine(&device).unwrap();
+    machine.write_real("w", &WEIGHTS).unwrap();
+    machine.write_real("x", &inputs(8, 0)).unwrap();
+    machine.run().unwrap();
+    stub.fail("cuStreamSynchronize", 1, 719);
+    let fault = machine.read_real("y").unwrap_err();
+    assert!(
+        matches!(&fault, Fault::Bug(text) if text.contains("CUDA_ERROR_LAUNCH_FAILED")),
+        "{fault}"
+    );
+    // The driver would go on failing; the stub does not, and nothing was taken for read that was not.
+    assert_eq!(machine.read_real("y").unwrap(), expected(&inputs(8, 0)));
+}
+
+#[test]
+fn the_device_says_what_it_uses() {
+    let Some(stub) = Stub::with_blas() else { return };
+    assert_eq!(
+        opened(&stub).describe(),
+        "Stub (compute capability 9.0, CUDA driver 12.4); matrix products by cuBLAS 12.4.2"
+    );
+    let Some(stub) = Stub::new(&[]) else { return };
+    assert!(
+        opened(&stub)
+            .describe()
+            .ends_with("matrix products by bnnc's own kernels")
+    );
+}

@@ -1,0 +1,255 @@
+//! The arena of a device and its mirror on the host: what is newer where, and the copies that make them agree.
+//!
+//! Note [Who is newer]. The device has the truth, except for the bytes of `unsent`, which the host wrote since. The host's bytes
+//! outside of these are as good unless the buffer is stale: a run may write whatever is no input, and where sizes change, bytes
+//! that were not looked at come into sight. Inputs and constants are written by the host alone, so the host's are never stale,
+//! unless another machine's were copied into them on the device.
+
+use crate::arena::ALIGN;
+use bnnc_abi::accelerator::{Rows, Session};
+use bnnc_abi::plan::{BufferId, Plan, Role};
+use bnnc_base::arena::Id;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::Sizes;
+use std::ops::Range;
+
+/// A session with what is known about each buffer.
+pub struct Mirror {
+    session: Box<dyn Session>,
+    /// By buffer.
+    states: Vec<State>,
+    /// Buffers that the host writes or reads, by their place in the arena.
+    visible: Vec<BufferId>,
+    /// Counts what may make buffers stale.
+    now: u64,
+}
+
+#[derive(Clone)]
+struct State {
+    /// Bytes of the arena that only the host has yet.
+    unsent: Range<usize>,
+    /// When host and device agreed last; 0 for never.
+    seen: u64,
+    /// Whether the device's bytes change without the host.
+    computed: bool,
+}
+
+/// The mirror on the host: its first byte, and a range of it.
+#[derive(Clone, Debug)]
+pub struct Span {
+    /// Where the arena starts.
+    pub start: *mut u8,
+    /// Bytes of one buffer.
+    pub range: Range<usize>,
+}
+
+impl Mirror {
+    /// A mirror in which all bytes are zero on both sides.
+    pub fn new(session: Box<dyn Session>, plan: &Plan, offsets: &[usize]) -> Mirror {
+        let state = |id: BufferId| State {
+            unsent: 0..0,
+            seen: 1,
+            computed: !matches!(plan.buffers[id].role, Role::Input | Role::Constant(_)),
+        };
+        let visible = plan
+            .buffers
+            .ids()
+            .filter(|id| plan.buffers[*id].role != Role::Scratch);
+        let mut visible: Vec<BufferId> = visible.collect();
+        visible.sort_by_key(|id| offsets[id.index()]);
+        Mirror {
+            session,
+            states: plan.buffers.ids().map(state).collect(),
+            visible,
+            now: 1,
+        }
+    }
+
+    /// Whether the host's bytes are those of the last run or newer.
+    pub fn is_current(&self, id: BufferId) -> bool {
+        let state = &self.states[id.index()];
+        !state.computed || state.seen == self.now
+    }
+
+    /// Says that the host is about to write bytes of a buffer.
+    ///
+    /// # Errors
+    /// A fault of the device.
+    ///
+    /// # Safety
+    /// The span must be that of the machine's memory, and nobody writes to it now.
+    pub unsafe fn write(&mut self, id: BufferId, span: &Span) -> Result<(), Fault> {
+        let (range, unsent) = (&span.range, &self.states[id.index()].unsent);
+        let apart = range.start > unsent.end || unsent.start > range.end;
+        if !unsent.is_empty() && apart && !self.is_current(id) {
+            // What lies between the two is the device's.
+            // SAFETY: the caller's promise.
+            unsafe { self.send(id, span.start)? };
+        }
+        let unsent = &mut self.states[id.index()].unsent;
+        *unsent = match unsent.start >= unsent.end {
+            true => range.clone(),
+            false => unsent.start.min(range.start)..unsent.end.max(range.end),
+        };
+        Ok(())
+    }
+
+    /// Makes the host's bytes of a buffer current.
+    ///
+    /// # Errors
+    /// A fault of the device.
+    ///
+    /// # Safety
+    /// The span must be that of the machine's memory; where the buffer is not current nobody may look at it now.
+    pub unsafe fn read(&mut self, id: BufferId, span: &Span) -> Result<(), Fault> {
+        if self.is_current(id) {
+            return Ok(());
+        }
+        let state = &self.states[id.index()];
+        let known = state.unsent.start <= span.range.start && span.range.end <= state.unsent.end;
+        if !known && !span.range.is_empty() {
+            // SAFETY: the caller's promise.
+            unsafe {
+                self.send(id, span.start)?;
+                let bytes = bytes_mut(span.start, span.range.clone());
+                self.session.download(span.range.start, bytes)?;
+            }
+        }
+        self.states[id.index()].seen = self.now;
+        Ok(())
+    }
+
+    /// Sends what the host wrote to a buffer.
+    unsafe fn send(&mut self, id: BufferId, start: *mut u8) -> Result<(), Fault> {
+        let range = self.states[id.index()].unsent.clone();
+        if !range.is_empty() {
+            // SAFETY: the caller's promise.
+            self.session
+                .upload(range.start, unsafe { bytes(start, range.clone()) })?;
+            self.states[id.index()].unsent = 0..0;
+        }
+        Ok(())
+    }
+
+    /// Sends what the host wrote and runs the plan.
+    ///
+    /// # Errors
+    /// A fault of the device.
+    ///
+    /// # Safety
+    /// `start` must be that of the machine's memory, and nobody writes to it now.
+    pub unsafe fn run(&mut self, start: *mut u8, sizes: &Sizes) -> Result<(), Fault> {
+        // SAFETY: the caller's promise.
+        unsafe { self.send_all(start)? };
+        self.now += 1;
+        self.session.run(sizes)
+    }
+
+    /// Sends everything that the host wrote; neighbours go together.
+    unsafe fn send_all(&mut self, start: *mut u8) -> Result<(), Fault> {
+        let mut from = 0;
+        while from < self.visible.len() {
+            let (range, next) = self.neighbours(from);
+            if !range.is_empty() {
+                // SAFETY: the caller's promise.
+                self.session
+                    .upload(range.start, unsafe { bytes(start, range.clone()) })?;
+                for id in &self.visible[from..next] {
+                    self.states[id.index()].unsent = 0..0;
+                }
+            }
+            from = next;
+        }
+        Ok(())
+    }
+
+    /// The unsent bytes of a buffer and of those after it that nothing but padding keeps apart, and the first that is not among
+    /// them. Bytes after the unsent ones of an input are the host's too.
+    fn neighbours(&self, from: usize) -> (Range<usize>, usize) {
+        let state = |at: usize| &self.states[self.visible[at].index()];
+        let mut range = state(from).unsent.clone();
+        let mut next = from + 1;
+        while next < self.visible.len() && !range.is_empty() {
+            let unsent = &state(next).unsent;
+            let near = unsent.start >= range.end && unsent.start - range.end < ALIGN;
+            if unsent.is_empty() || !near || state(next - 1).computed {
+                break;
+            }
+            range.end = unsent.end;
+            next += 1;
+        }
+        (range, next)
+    }
+
+    /// Says that sizes change, which brings bytes into sight.
+    pub fn resize(&mut self) {
+        self.now += 1;
+    }
+
+    /// Puts the chosen of these rows into a buffer on the device; false, with nothing done, where the host is to do it.
+    ///
+    /// # Errors
+    /// A fault of the device.
+    ///
+    /// # Safety
+    /// The span must be that of the machine's memory, and nobody writes to it now.
+    pub unsafe fn gather(
+        &mut self,
+        (id, span): (BufferId, &Span),
+        rows: &Rows,
+        chosen: &[u32],
+    ) -> Result<bool, Fault> {
+        // SAFETY: the caller's promise.
+        unsafe { self.send(id, span.start)? };
+        let gathered = self.session.gather(span.range.start, rows, chosen)?;
+        if gathered {
+            let state = &mut self.states[id.index()];
+            (state.computed, state.seen) = (true, 0);
+        }
+        Ok(gathered)
+    }
+
+    /// Copies a buffer of another machine on the device; false, with nothing done, where that cannot be.
+    ///
+    /// # Errors
+    /// A fault of the device.
+    ///
+    /// # Safety
+    /// The spans must be those of the machines' memories, as long as each other, and nobody writes to them now.
+    pub unsafe fn copy(
+        &mut self,
+        (id, to): (BufferId, &Span),
+        other: &mut Mirror,
+        (from_id, from): (BufferId, &Span),
+    ) -> Result<bool, Fault> {
+        if to.range.is_empty() {
+            return Ok(true);
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.send(id, to.start)?;
+            other.send(from_id, from.start)?;
+        }
+        let place = other.session.place(from.range.start)?;
+        let copied = self.session.copy(to.range.start, place, to.range.len())?;
+        if copied {
+            let state = &mut self.states[id.index()];
+            (state.computed, state.seen) = (true, 0);
+        }
+        Ok(copied)
+    }
+}
+
+/// # Safety
+/// The range must lie in memory that starts at `start` and that nobody writes to during `'a`.
+unsafe fn bytes<'a>(start: *mut u8, range: Range<usize>) -> &'a [u8] {
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(start.add(range.start), range.len()) }
+}
+
+/// # Safety
+/// The range must lie in memory that starts at `start` and that nobody else uses during `'a`.
+unsafe fn bytes_mut<'a>(start: *mut u8, range: Range<usize>) -> &'a mut [u8] {
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts_mut(start.add(range.start), range.len()) }
+}

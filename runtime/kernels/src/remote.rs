@@ -1,0 +1,155 @@
+//! What a machine does differently where a device runs its steps: ports go through the mirror of the device's arena.
+
+use crate::arena::element_bytes;
+use crate::executor::Machine;
+use crate::mirror::{Mirror, Span};
+use crate::ports::Stored;
+use crate::resolved::Element;
+use bnnc_abi::accelerator::Rows;
+use bnnc_abi::plan::BufferId;
+use bnnc_base::arena::Id;
+use bnnc_base::fault::Fault;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Elements that are compared before they are written: what stays the same need not be sent.
+const COMPARED: usize = 8;
+
+impl Machine {
+    /// Some elements of a buffer in the mirror.
+    fn span(&self, id: BufferId, first: usize, count: usize) -> Span {
+        let start = self.start();
+        let bytes = element_bytes(&self.plan, self.plan.buffers[id].storage);
+        let from = self.addresses[id.index()] as usize - start as usize + first * bytes;
+        Span {
+            start,
+            range: from..from + count * bytes,
+        }
+    }
+
+    /// Before the host reads a port: brings what the device computed.
+    pub(crate) fn fetch(&self, id: BufferId) -> Result<(), Fault> {
+        let Some(mirror) = &self.mirror else {
+            return Ok(());
+        };
+        let span = self.span(id, 0, self.count_of(id));
+        // SAFETY: the span is in this machine's memory; references to it were handed out only after the buffer became current, and
+        // with a reference to the machine nobody makes it otherwise.
+        unsafe { lock(mirror).read(id, &span) }
+    }
+
+    /// Before the host writes elements of a port.
+    pub(crate) fn announce(&mut self, id: BufferId, first: usize, count: usize) -> Result<(), Fault> {
+        if self.mirror.is_none() {
+            return Ok(());
+        }
+        let span = self.span(id, first, count);
+        // SAFETY: the span is in this machine's memory, which is borrowed alone.
+        self.mirror_mut()
+            .map_or(Ok(()), |mirror| unsafe { mirror.write(id, &span) })
+    }
+
+    /// Whether a device holds these few elements already.
+    pub(crate) fn is_sent(
+        &self,
+        id: BufferId,
+        first: usize,
+        values: impl ExactSizeIterator<Item = f64>,
+    ) -> bool {
+        let Some(mirror) = &self.mirror else {
+            return false;
+        };
+        if values.len() > COMPARED || !lock(mirror).is_current(id) {
+            return false;
+        }
+        let (address, element) = (self.addresses[id.index()], self.element(id));
+        values.zip(first..).all(|(value, at)| {
+            // SAFETY: the caller checked that the buffer has these elements, and nobody writes while `self` is borrowed.
+            unsafe {
+                match element {
+                    Element::F32 => {
+                        address.cast::<f32>().add(at).read().to_bits() == (value as f32).to_bits()
+                    }
+                    Element::F64 => address.cast::<f64>().add(at).read().to_bits() == value.to_bits(),
+                    Element::Int => address.cast::<i32>().add(at).read() == value as i32,
+                }
+            }
+        })
+    }
+
+    /// Copies a port of another machine on the device; false where the two share none or store it differently.
+    pub(crate) fn copy_there(
+        &mut self,
+        to: BufferId,
+        other: &Machine,
+        from: BufferId,
+    ) -> Result<bool, Fault> {
+        let Some(theirs) = &other.mirror else {
+            return Ok(false);
+        };
+        if self.mirror.is_none() || self.element(to) != other.element(from) {
+            return Ok(false);
+        }
+        let count = self.count_of(to);
+        let (target, source) = (self.span(to, 0, count), other.span(from, 0, count));
+        self.mirror_mut().map_or(Ok(false), |mirror| {
+            // SAFETY: the spans are in the machines' memories, have as many elements of one form, and nobody writes to them now.
+            unsafe { mirror.copy((to, &target), &mut lock(theirs), (from, &source)) }
+        })
+    }
+
+    /// Puts the chosen of these rows into a port on the device that runs the steps; false, with nothing done, where the host is to do
+    /// it. The rows travel once for each port and stamp.
+    ///
+    /// # Errors
+    /// Where there is no such port, it is stored otherwise or has another number of elements; a fault of the device.
+    pub fn gather<T: Stored>(
+        &mut self,
+        name: &str,
+        (stamp, values, width): (u64, &[T], usize),
+        chosen: &[u32],
+    ) -> Result<bool, Fault> {
+        let asked = chosen.len() * width;
+        if self.mirror.is_none() || asked == 0 || asked >= values.len() {
+            return Ok(false);
+        }
+        let id = self.stored_as::<T>(name)?;
+        self.check_count(id, asked)?;
+        let span = self.span(id, 0, asked);
+        // SAFETY: elements are plain numbers without padding.
+        let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) };
+        let rows = Rows {
+            stamp,
+            bytes,
+            width: width * size_of::<T>(),
+        };
+        self.mirror_mut().map_or(Ok(false), |mirror| {
+            // SAFETY: the span is in this machine's memory, which is borrowed alone.
+            unsafe { mirror.gather((id, &span), &rows, chosen) }
+        })
+    }
+
+    /// Runs the steps on the device.
+    pub(crate) fn run_there(&mut self) -> Result<(), Fault> {
+        let (start, sizes) = (self.start(), *self.sizes());
+        // SAFETY: the memory is this machine's, which is borrowed alone.
+        self.mirror_mut()
+            .map_or(Ok(()), |mirror| unsafe { mirror.run(start, &sizes) })
+    }
+
+    /// Says that the sizes changed.
+    pub(crate) fn resize(&mut self) {
+        if let Some(mirror) = self.mirror_mut() {
+            mirror.resize();
+        }
+    }
+
+    fn mirror_mut(&mut self) -> Option<&mut Mirror> {
+        let mirror = self.mirror.as_mut()?;
+        Some(mirror.get_mut().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Locks a mirror. A thread that panicked left it as it is after a fault: no byte counts as sent that was not.
+fn lock(mirror: &Mutex<Mirror>) -> MutexGuard<'_, Mirror> {
+    mirror.lock().unwrap_or_else(PoisonError::into_inner)
+}

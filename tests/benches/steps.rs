@@ -1,0 +1,102 @@
+//! A training step on one thread as code of `cranelift` and of `mlir`, and how long each took to compile, as a table in Markdown.
+//! `BNNC_MLIR_WORKER=WORKER cargo bench -p bnnc-tests --bench steps [-- PROGRAM.bnn ...]`; without programs, those of `examples`.
+//! The backends take turns in one process, so that what else the machine does meets both.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use bnnc_run::states::start;
+use bnnc_tests::compile::{self, Compiled};
+use bnnc_tests::step::{Steps, training};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const BACKENDS: [&str; 2] = ["cranelift", "mlir"];
+/// How long a number is measured, and how often: the best counts, since other work on the machine only slows it down.
+const SPAN: Duration = Duration::from_millis(20);
+const ROUNDS: usize = 25;
+
+/// The first infer of a program that trains.
+struct Subject<'a> {
+    steps: Steps<'a>,
+    batch: usize,
+}
+
+impl<'a> Subject<'a> {
+    fn new(compiled: &'a Compiled) -> Option<Subject<'a>> {
+        let infer = compiled
+            .manifest
+            .infers
+            .iter()
+            .find(|infer| infer.training().is_some())?;
+        let dataset = compiled.dataset(&infer.data);
+        let states = start(&infer.states, compiled.manifest.seed, &HashMap::new());
+        let mut steps = Steps::new(infer, &dataset, &states, 1);
+        let batch = match training(infer).options.batch {
+            0 => steps.examples(),
+            batch => batch.min(steps.examples()),
+        };
+        let rows: Vec<u32> = (0..batch as u32).collect();
+        steps.prepare(&rows, 1);
+        Some(Subject { steps, batch })
+    }
+
+    /// Seconds of a step.
+    fn time(&mut self) -> f64 {
+        let (clock, mut count) = (Instant::now(), 0);
+        while clock.elapsed() < SPAN {
+            self.steps.run();
+            count += 1;
+        }
+        clock.elapsed().as_secs_f64() / f64::from(count)
+    }
+}
+
+/// A program and the seconds that making its code took.
+fn compiled(path: &Path, backend: &str) -> (Compiled, f64) {
+    let clock = Instant::now();
+    let compiled = compile::file(path, &compile::options(backend, None));
+    (compiled, clock.elapsed().as_secs_f64())
+}
+
+fn row(path: &Path) -> Option<String> {
+    let programs = BACKENDS.map(|backend| compiled(path, backend));
+    let mut subjects: Vec<Subject<'_>> = programs
+        .iter()
+        .filter_map(|(program, _)| Subject::new(program))
+        .collect();
+    let batch = subjects.first()?.batch;
+    let mut best = [f64::INFINITY; 2];
+    for _ in 0..ROUNDS {
+        for (subject, best) in subjects.iter_mut().zip(&mut best) {
+            *best = best.min(subject.time());
+        }
+    }
+    let [cranelift, mlir] = best.map(|seconds| seconds * 1e6);
+    Some(format!(
+        "| {} | {batch} | {cranelift:.1} | {mlir:.1} | {:.2} | {:.2} | {:.2} |",
+        path.file_stem().unwrap_or_default().to_string_lossy(),
+        cranelift / mlir,
+        programs[0].1,
+        programs[1].1,
+    ))
+}
+
+fn main() {
+    let words = std::env::args().skip(1);
+    let mut programs: Vec<PathBuf> = words
+        .filter(|word| word.ends_with(".bnn"))
+        .map(PathBuf::from)
+        .collect();
+    if programs.is_empty() {
+        programs = compile::examples();
+    }
+    println!(
+        "| program | rows | cranelift, us | mlir, us | cranelift / mlir | compiled by cranelift, s | by mlir, s |"
+    );
+    println!("|---|{}", "---:|".repeat(6));
+    for program in programs {
+        if let Some(row) = row(&program) {
+            println!("{row}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! A device that is none: its memory is a second allocation on the host, its kernels are the compiled ones.
+//!
+//! What a machine computes through it must be what it computes without, to the last bit; what it copies is counted.
+
+use bnnc_abi::accelerator::{Accelerator, Arena, Place, Rows, Session};
+use bnnc_abi::code::{Artifact, Code, KernelArgs};
+use bnnc_abi::plan::Plan;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::Sizes;
+use bnnc_kernels::arena::layout;
+use bnnc_kernels::executor::Machine;
+use bnnc_kernels::pool::Pool;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What sessions were asked for, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Bytes to the device.
+    Upload(Range<usize>),
+    /// Bytes from the device.
+    Download(Range<usize>),
+    /// A run.
+    Run,
+    /// Bytes from another arena.
+    Copy(Range<usize>),
+    /// Rows to be kept, so many bytes of them.
+    Keep(usize),
+    /// Bytes from rows that are kept.
+    Gather(Range<usize>),
+}
+
+static ASKED: Mutex<Vec<Asked>> = Mutex::new(Vec::new());
+
+/// Takes what all sessions were asked for since the last call.
+pub fn asked() -> Vec<Asked> {
+    std::mem::take(&mut *ASKED.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn note(asked: Asked) {
+    ASKED.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
+}
+
+/// An [`bnnc_abi::code::Attach`]: the same code behind the seam to devices.
+///
+/// # Errors
+/// None.
+pub fn attach(code: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault> {
+    Ok(Arc::new(Emulated(code)))
+}
+
+struct Emulated(Arc<dyn Code>);
+
+impl Code for Emulated {
+    unsafe fn launch(&self, _: usize, _: &KernelArgs) {
+        unreachable!("machines leave kernels to the device");
+    }
+
+    fn scratch_bytes(&self, kernel: usize) -> usize {
+        self.0.scratch_bytes(kernel)
+    }
+
+    fn is_reference(&self) -> bool {
+        self.0.is_reference()
+    }
+
+    fn text(&self) -> String {
+        self.0.text()
+    }
+
+    fn accelerator(&self) -> Option<&dyn Accelerator> {
+        Some(self)
+    }
+}
+
+impl Accelerator for Emulated {
+    fn open(&self, arena: Arena) -> Result<Box<dyn Session>, Fault> {
+        let Arena { plan, capacity, .. } = arena;
+        assert_eq!(arena.offsets, layout(plan, capacity).offsets);
+        let mut machine = machine(plan, self.0.clone(), *capacity)?;
+        // The host sends the constants, as it would to a device.
+        machine.arena_mut().fill(0);
+        Ok(Box::new(Memory {
+            machine,
+            bytes: arena.bytes,
+            tables: HashMap::new(),
+        }))
+    }
+
+    fn describe(&self) -> String {
+        "memory of the host".to_owned()
+    }
+}
+
+fn machine(plan: &Arc<Plan>, code: Arc<dyn Code>, capacity: Sizes) -> Result<Machine, Fault> {
+    let plan = plan.clone();
+    Machine::new(&Artifact { plan, code }, capacity, Arc::new(Pool::new(1)))
+}
+
+/// Works on the arena of a machine of its own.
+struct Memory {
+    machine: Machine,
+    bytes: usize,
+    /// By place: the stamp of rows and, from their second use on, the rows.
+    tables: HashMap<usize, (u64, Vec<u8>)>,
+}
+
+impl Memory {
+    fn part(&mut self, at: usize, count: usize) -> &mut [u8] {
+        assert!(at + count <= self.bytes, "{at} + {count} bytes of {}", self.bytes);
+        &mut self.machine.arena_mut()[at..at + count]
+    }
+}
+
+impl Session for Memory {
+    fn upload(&mut self, at: usize, bytes: &[u8]) -> Result<(), Fault> {
+        self.part(at, bytes.len()).copy_from_slice(bytes);
+        note(Asked::Upload(at..at + bytes.len()));
+        Ok(())
+    }
+
+    fn download(&mut self, at: usize, bytes: &mut [u8]) -> Result<(), Fault> {
+        bytes.copy_from_slice(self.part(at, bytes.len()));
+        note(Asked::Download(at..at + bytes.len()));
+        Ok(())
+    }
+
+    fn run(&mut self, sizes: &Sizes) -> Result<(), Fault> {
+        note(Asked::Run);
+        self.machine.set_sizes(sizes)?;
+        self.machine.run()
+    }
+
+    fn gather(&mut self, at: usize, rows: &Rows, chosen: &[u32]) -> Result<bool, Fault> {
+        let table = self.tables.entry(at).or_insert((!rows.stamp, Vec::new()));
+        if table.0 != rows.stamp {
+            *table = (rows.stamp, Vec::new());
+            return Ok(false);
+        }
+        if table.1.is_empty() {
+            table.1 = rows.bytes.to_vec();
+            note(Asked::Keep(rows.bytes.len()));
+        }
+        let row = |row: &u32| &table.1[*row as usize * rows.width..][..rows.width];
+        let gathered: Vec<u8> = chosen.iter().flat_map(row).copied().collect();
+        self.part(at, gathered.len()).copy_from_slice(&gathered);
+        note(Asked::Gather(at..at + gathered.len()));
+        Ok(true)
+    }
+
+    fn place(&mut self, at: usize) -> Result<Place<'_>, Fault> {
+        Ok(Place::new(0, self.part(at, 1).as_ptr() as u64))
+    }
+
+    fn copy(&mut self, at: usize, from: Place, bytes: usize) -> Result<bool, Fault> {
+        let to = self.part(at, bytes);
+        // SAFETY: the place is in the arena of another machine that lives and is not used during this call.
+        let from = unsafe { std::slice::from_raw_parts(from.address as *const u8, bytes) };
+        to.copy_from_slice(from);
+        note(Asked::Copy(at..at + bytes));
+        Ok(true)
+    }
+}

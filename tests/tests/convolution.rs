@@ -1,0 +1,289 @@
+//! Models with convolutions from program to posterior: one that is linear in its kernel, whose posterior the normal equations give, and a
+//! network by every method.
+#![allow(clippy::unwrap_used)]
+
+use bnnc_base::dtype::Precision;
+use bnnc_data::write::ResultColumn;
+use bnnc_run::run::{Outcome, RunResult};
+use bnnc_tests::compile::{self, options};
+use std::path::PathBuf;
+
+const ROWS: usize = 9;
+/// The image has three rows and four columns, so that a kernel of two by two has six positions.
+const POSITIONS: f64 = 6.0;
+const NOISE: f64 = 0.5;
+
+fn pixel(row: usize, at: usize) -> f64 {
+    f64::from((row * 37 + at * 23 + row * at * 11) as u16 % 19) / 10.0 - 0.9
+}
+
+fn target(row: usize) -> f64 {
+    f64::from((row * 7) as u16 % 5) / 4.0 - 0.5
+}
+
+/// A folder of one test with the table of pixels and targets; the classes are 0 and 1.
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("bnnc-convolution-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let columns: Vec<String> = (0..12).map(|at| format!("x{at}")).collect();
+    let mut tables = [
+        format!("{},y\n", columns.join(",")),
+        format!("{},y\n", columns.join(",")),
+    ];
+    for row in 0..ROWS {
+        let cells: Vec<String> = (0..12).map(|at| pixel(row, at).to_string()).collect();
+        tables[0] += &format!("{},{}\n", cells.join(","), target(row));
+        tables[1] += &format!("{},{}\n", cells.join(","), row % 2);
+    }
+    std::fs::write(folder.join("rows.csv"), &tables[0]).unwrap();
+    std::fs::write(folder.join("classes.csv"), &tables[1]).unwrap();
+    folder
+}
+
+fn run(name: &str, text: &str, precision: Option<Precision>) -> RunResult {
+    let compiled = compile::text(
+        &folder(name).join("p.bnn"),
+        text,
+        &options("cranelift", precision),
+    );
+    compile::run(&compiled.manifest, 1)
+}
+
+fn outcome<'a>(result: &'a RunResult, infer: &str) -> &'a Outcome {
+    let found = result.outcomes.iter().find(|outcome| outcome.name == infer);
+    found.unwrap()
+}
+
+/// Means and standard deviations of the kernel.
+fn kernel(result: &RunResult, infer: &str) -> Vec<(f64, f64)> {
+    let sites = &outcome(result, infer).sites;
+    let site = sites.iter().find(|site| site.name == "kernel").unwrap();
+    site.elements
+        .iter()
+        .map(|element| (element.mean, element.sd))
+        .collect()
+}
+
+/// The variances of the mean of the rows.
+fn variances(result: &RunResult, infer: &str) -> Vec<f64> {
+    let predictions = &outcome(result, infer).predictions;
+    match predictions.iter().find(|(name, _)| name == "sd_epistemic") {
+        Some((_, ResultColumn::Real(values))) => values.iter().map(|sd| sd * sd).collect(),
+        other => panic!("{infer}: {other:?}"),
+    }
+}
+
+fn close(found: &[f64], wanted: &[f64], error: f64, what: &str) {
+    assert_eq!(found.len(), wanted.len(), "{what}");
+    for (one, other) in found.iter().zip(wanted) {
+        assert!((one - other).abs() < error, "{what}: {found:?} is not {wanted:?}");
+    }
+}
+
+/// The four elements under the kernel at each position.
+fn windows(row: usize) -> Vec<[f64; 4]> {
+    let corner = |at: usize| at / 3 * 4 + at % 3;
+    let window = |at: usize| [0, 1, 4, 5].map(|offset| pixel(row, corner(at) + offset));
+    (0..6).map(window).collect()
+}
+
+/// The derivative of the mean of the result in the kernel.
+fn slopes(row: usize) -> [f64; 4] {
+    let windows = windows(row);
+    [0, 1, 2, 3].map(|at| windows.iter().map(|window| window[at]).sum::<f64>() / POSITIONS)
+}
+
+/// The sum of outer products of vectors, times a number, plus the identity.
+fn precision(vectors: &[[f64; 4]], factor: f64) -> [[f64; 4]; 4] {
+    let sum = |i: usize, j: usize| vectors.iter().map(|v| v[i] * v[j]).sum::<f64>() * factor;
+    [0, 1, 2, 3].map(|i| [0, 1, 2, 3].map(|j| sum(i, j) + f64::from(u8::from(i == j))))
+}
+
+/// The inverse, by elimination; the matrices are far from singular.
+fn inverse(matrix: [[f64; 4]; 4]) -> [[f64; 4]; 4] {
+    let (mut left, mut right) = (
+        matrix,
+        [0, 1, 2, 3].map(|i| [0, 1, 2, 3].map(|j| f64::from(u8::from(i == j)))),
+    );
+    for pivot in 0..4 {
+        let scale = left[pivot][pivot];
+        (left[pivot], right[pivot]) = (left[pivot].map(|x| x / scale), right[pivot].map(|x| x / scale));
+        for row in (0..4).filter(|row| *row != pivot) {
+            let factor = left[row][pivot];
+            for column in 0..4 {
+                left[row][column] -= factor * left[pivot][column];
+                right[row][column] -= factor * right[pivot][column];
+            }
+        }
+    }
+    right
+}
+
+fn quadratic(matrix: &[[f64; 4]; 4], v: &[f64; 4]) -> f64 {
+    (0..4)
+        .flat_map(|i| (0..4).map(move |j| (i, j)))
+        .map(|(i, j)| v[i] * matrix[i][j] * v[j])
+        .sum()
+}
+
+const LINEAR: &str = "data rows = csv(\"rows.csv\") { target = y }
+model Linear(x: real[12]) -> y: real {
+  kernel: real[1, 1, 2, 2] ~ Normal(0, 1)
+  y ~ Normal(mean(conv(reshape(x, 1, 3, 4), kernel)), 0.5)
+}
+";
+
+/// The posterior of a kernel in a model that is linear in it: precision `1 + D'D / noise^2`, with the means of the windows as rows of `D`.
+#[test]
+fn a_linear_convolution_has_the_posterior_of_the_normal_equations() {
+    let text = format!(
+        "{LINEAR}
+posterior Field of Linear {{
+  kernel ~ Normal(scale = 0.3)
+}}
+infer fit = laplace(Linear, rows) {{ epochs = 3000, batch = 0, optimiser = Adam(1e-2), schedule = cosine }}
+infer second = laplace(Linear, rows) {{ start = fit, curvature = hessian }}
+infer diagonal = laplace(Linear, rows) {{ start = fit, structure = diagonal }}
+infer low_rank = laplace(Linear, rows) {{ start = fit, structure = low_rank(4) }}
+infer functional = laplace(Linear, rows) {{ start = fit, structure = functional }}
+infer factored = laplace(Linear, rows) {{ start = fit, structure = kronecker }}
+infer sampled = nuts(Linear, rows) {{ warmup = 300, draws = 1000, chains = 2 }}
+infer field = vi(Field, rows) {{ epochs = 4000, batch = 0, samples = 8, optimiser = Adam(1e-2), schedule = cosine }}
+infer flipped = vi(Field, rows) {{ epochs = 4000, batch = 0, flipout = [kernel], optimiser = Adam(1e-2), schedule = cosine }}
+"
+    );
+    let result = run("linear", &text, Some(Precision::F64));
+    let slopes: Vec<[f64; 4]> = (0..ROWS).map(slopes).collect();
+    let matrix = precision(&slopes, 1.0 / NOISE.powi(2));
+    let covariance = inverse(matrix);
+    let right: Vec<f64> = (0..4)
+        .map(|at| (0..ROWS).map(|row| slopes[row][at] * target(row)).sum::<f64>() / NOISE.powi(2))
+        .collect();
+    let means: Vec<f64> = covariance
+        .iter()
+        .map(|row| row.iter().zip(&right).map(|(c, r)| c * r).sum())
+        .collect();
+    let sds: Vec<f64> = (0..4).map(|at| covariance[at][at].sqrt()).collect();
+    let narrow: Vec<f64> = (0..4).map(|at| matrix[at][at].sqrt().recip()).collect();
+    let split = |infer: &str| -> (Vec<f64>, Vec<f64>) { kernel(&result, infer).into_iter().unzip() };
+    for infer in ["fit", "second"] {
+        let found = split(infer);
+        close(&found.0, &means, 1e-5, infer);
+        close(&found.1, &sds, 1e-8, infer);
+    }
+    close(&split("diagonal").1, &narrow, 1e-8, "diagonal");
+    let wanted: Vec<f64> = slopes.iter().map(|slope| quadratic(&covariance, slope)).collect();
+    // All positions have the same slope, so that the gradient is one outer product, with the mean of the windows.
+    for infer in ["fit", "low_rank", "functional", "factored"] {
+        close(&variances(&result, infer), &wanted, 1e-7, infer);
+    }
+    // Two chains of 1000 draws: four standard errors with half as many independent ones.
+    let found = split("sampled");
+    for at in 0..4 {
+        let error = 4.0 * sds[at] / 1000f64.sqrt();
+        close(&found.0[at..=at], &means[at..=at], error, "sampled");
+        close(&found.1[at..=at], &sds[at..=at], error, "sampled");
+    }
+    // The best independent normals have the means and the conditional deviations.
+    for infer in ["field", "flipped"] {
+        let found = split(infer);
+        for at in 0..4 {
+            close(&found.0[at..=at], &means[at..=at], 0.1 * narrow[at], infer);
+            close(&found.1[at..=at], &narrow[at..=at], 0.05 * narrow[at], infer);
+        }
+    }
+}
+
+/// A kernel as large as the image has one position, and with one output the Kronecker product is the whole matrix.
+#[test]
+fn factors_of_one_use_are_exact() {
+    let text = "data rows = csv(\"rows.csv\") { target = y }
+model Whole(x: real[12]) -> y: real {
+  kernel: real[1, 1, 3, 4] ~ Normal(0, 1)
+  y ~ Normal(conv(reshape(x, 1, 3, 4), kernel)[0, 0, 0], 0.4)
+}
+infer all = laplace(Whole, rows) { epochs = 10 }
+infer factored = laplace(Whole, rows) { start = all, structure = kronecker }
+";
+    let result = run("whole", text, Some(Precision::F64));
+    close(
+        &variances(&result, "all"),
+        &variances(&result, "factored"),
+        1e-9,
+        "factored",
+    );
+}
+
+const NETWORK: &str = "use layers::Conv
+use layers::Dense
+data rows = csv(\"classes.csv\") { target = y }
+model Net(x: real[12]) -> y: index(2) {
+  first  = Conv(2, 2, 2, padding = 1)
+  second = Conv(3, 2, 2)
+  out    = Dense(2)
+  low    = max_pool(tanh(first(reshape(x, 1, 3, 4))), 2)
+  y ~ Categorical(logits = out(flatten(relu(second(pad(low, 1))))))
+}
+posterior Field of Net {
+  first.*, second.*, out.* ~ Normal(scale = 0.1)
+}
+";
+
+/// Every method has finite metrics, and predictions that are probabilities.
+#[test]
+fn a_network_of_convolutions_by_every_method() {
+    let text = format!(
+        "{NETWORK}
+infer mode = map(Net, rows) {{ epochs = 30 }}
+infer field = vi(Field, rows) {{ epochs = 30, samples = 3 }}
+infer flipped = vi(Field, rows) {{ epochs = 30, flipout = [first, second], local = [out] }}
+infer sampled = nuts(Net, rows) {{ warmup = 30, draws = 20, chains = 1 }}
+infer full = laplace(Net, rows) {{ start = mode }}
+infer diagonal = laplace(Net, rows) {{ start = mode, structure = diagonal }}
+infer factored = laplace(Net, rows) {{ start = mode, structure = kronecker, link = monte_carlo }}
+infer last = laplace(Net, rows) {{ start = mode, over = last_layer }}
+infer chosen = laplace(Net, rows) {{ start = mode, over = subnetwork(10, by = diagonal), link = weights }}
+infer dropped = dropout(Net, rows) {{ epochs = 30 }}
+"
+    );
+    let compiled = compile::text(
+        &folder("network").join("p.bnn"),
+        &text,
+        &options("cranelift", None),
+    );
+    let json = bnnc_run::result::json(&compiled.manifest, &compile::run(&compiled.manifest, 1));
+    let infers = json["infer"].as_object().unwrap();
+    assert_eq!(infers.len(), 10);
+    for (name, infer) in infers {
+        let metrics = infer["metrics"].as_object().unwrap();
+        for metric in ["train_accuracy", "train_nll"] {
+            let metric = metrics.get(metric).or(metrics.get(&metric["train_".len()..]));
+            let value = metric.and_then(|value| value.as_f64());
+            assert!(
+                value.is_some_and(|value| (0.0..3.0).contains(&value)),
+                "{name}: {metrics:?}"
+            );
+        }
+    }
+}
+
+/// The windows of an image share the noise of a kernel, so that its outputs have no draws of their own.
+#[test]
+fn a_kernel_has_one_draw_for_all_windows() {
+    let text = format!("{NETWORK}\ninfer field = vi(Field, rows) {{ epochs = 1, local = [second] }}\n");
+    let options = options("cranelift", None);
+    let path = folder("local").join("p.bnn");
+    let program = bnnc_driver::program::load(&path.display().to_string(), &text, &options);
+    let specs = bnnc_driver::compile::data(&program, &options).unwrap();
+    let schemas = specs
+        .iter()
+        .map(|spec| (spec.name.clone(), bnnc_data::schema(spec).unwrap()))
+        .collect();
+    let failure = bnnc_driver::compile::compile(&program, &schemas, &options);
+    let text = format!("{:?}", failure.err());
+    assert!(
+        text.contains("E0321") && text.contains("`local` cannot treat `second.kernel`"),
+        "{text}"
+    );
+    assert!(text.contains("leave `second.kernel` out of `local`"), "{text}");
+}

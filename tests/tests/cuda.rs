@@ -1,0 +1,163 @@
+//! The backend `cuda` on the device of this machine, beside the reference and cranelift: `--features cuda-tests`.
+#![cfg(feature = "cuda-tests")]
+#![allow(clippy::unwrap_used)]
+
+use bnnc_abi::manifest::{Infer, Work};
+use bnnc_base::dtype::Precision;
+use bnnc_driver::options::Options;
+use bnnc_run::states::{Values, start};
+use bnnc_tests::compile::{self, Compiled, examples, options};
+use bnnc_tests::step::{Steps, predictions, sampled, training};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Steps between comparisons.
+const STEPS: i32 = 10;
+
+fn there(path: &Path, precision: Precision, settings: Vec<String>) -> Compiled {
+    let options = Options {
+        attach: Some(bnnc_cuda::attach),
+        settings,
+        ..options("cuda", Some(precision))
+    };
+    compile::file(path, &options)
+}
+
+/// `||a - b|| / ||b||`, or `||a||` where `b` is zero.
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let norm = |values: &mut dyn Iterator<Item = f64>| values.map(|x| x * x).sum::<f64>().sqrt();
+    let difference = norm(&mut a.iter().zip(b).map(|(a, b)| a - b));
+    let scale = norm(&mut b.iter().copied());
+    if scale > 0.0 {
+        difference / scale
+    } else {
+        difference
+    }
+}
+
+/// Sums on a device go in another order than here, over at most some thousand terms; products may be of cuBLAS.
+fn tolerance(precision: Precision) -> f64 {
+    match precision {
+        Precision::F32 => 1e-4,
+        Precision::F64 => 1e-11,
+    }
+}
+
+struct Comparison<'a> {
+    host: &'a Infer,
+    device: &'a Infer,
+    compiled: &'a Compiled,
+    faults: Vec<String>,
+}
+
+impl Comparison<'_> {
+    fn compare(&mut self, what: &str, got: &[f64], want: &[f64]) {
+        let distance = distance(got, want);
+        if distance.is_nan() || distance > tolerance(self.device.precision) {
+            let (name, precision) = (&self.device.name, self.device.precision);
+            self.faults
+                .push(format!("{name} {precision} {what}: {distance:e}"));
+        }
+    }
+
+    fn compare_all(&mut self, what: &str, got: &Values, want: &Values) {
+        assert_eq!(got.len(), want.len());
+        for (name, want) in want {
+            self.compare(&format!("{what} {name}"), &got[name], want);
+        }
+    }
+
+    /// One step from the same states, then ten, then one again; predictions with the states reached.
+    fn train(&mut self) {
+        let dataset = self.compiled.dataset(&self.device.data);
+        let states = start(&self.device.states, self.compiled.manifest.seed, &HashMap::new());
+        let mut host = Steps::new(self.host, &dataset, &states, 2);
+        let mut device = Steps::new(self.device, &dataset, &states, 1);
+        let rows: Vec<u32> = (0..host.examples() as u32).collect();
+        let batch = match training(self.host).options.batch {
+            0 => rows.len(),
+            batch => batch.min(rows.len()),
+        };
+        let batches: Vec<&[u32]> = rows.chunks(batch).collect();
+        for round in 0..2 {
+            let step = round * STEPS;
+            let present = host.states();
+            device.set(&present);
+            let rows = batches[step as usize % batches.len()];
+            let (want, got) = (host.step(rows, step), device.step(rows, step));
+            self.compare("loss", &[got], &[want]);
+            self.compare_all("state", &device.states(), &host.states());
+            for step in step + 1..step + STEPS {
+                host.step(batches[step as usize % batches.len()], step);
+            }
+        }
+        let states = host.states();
+        let want = predictions(self.host, &dataset, &states, (37, 3));
+        let got = predictions(self.device, &dataset, &states, (37, 3));
+        for ((name, want), (_, got)) in want.iter().zip(&got) {
+            self.compare(&format!("predicted {name}"), got, want);
+        }
+    }
+
+    /// The log density, its gradient and the log likelihood of rows at the start.
+    fn sample(&mut self) {
+        let dataset = self.compiled.dataset(&self.device.data);
+        let states = start(&self.device.states, self.compiled.manifest.seed, &HashMap::new());
+        for rows in [1, 37, usize::MAX] {
+            let want = sampled(self.host, &dataset, &states, rows);
+            let got = sampled(self.device, &dataset, &states, rows);
+            self.compare_all("density", &got, &want);
+        }
+    }
+}
+
+/// Host and device compute in the same precision, so that both round the data alike.
+#[test]
+fn every_example_on_the_device() {
+    let mut faults = Vec::new();
+    for path in examples() {
+        for precision in [Precision::F64, Precision::F32] {
+            let host = compile::file(&path, &options("cranelift", Some(precision)));
+            let device = there(&path, precision, Vec::new());
+            for (host, infer) in host.manifest.infers.iter().zip(&device.manifest.infers) {
+                let mut comparison = Comparison {
+                    host,
+                    device: infer,
+                    compiled: &device,
+                    faults: Vec::new(),
+                };
+                match infer.work {
+                    Work::Sample(_) => comparison.sample(),
+                    Work::Train(_)
+                    | Work::Laplace(_)
+                    | Work::Swag(_)
+                    | Work::Ensemble(_)
+                    | Work::Collapsed(_) => {
+                        comparison.train();
+                    }
+                }
+                let name = path.display();
+                faults.extend(comparison.faults.iter().map(|fault| format!("{name} {fault}")));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}
+
+/// The same run twice has the same result to the last bit, times aside.
+#[test]
+fn results_do_not_change_from_run_to_run() {
+    for path in examples() {
+        let compiled = there(&path, Precision::F32, compile::short(&path, 2, 5));
+        let text = || {
+            let result = compile::run(&compiled.manifest, 2);
+            let mut json = bnnc_run::result::json(&compiled.manifest, &result);
+            for infer in json["infer"].as_object_mut().into_iter().flatten() {
+                infer.1.as_object_mut().map(|infer| infer.remove("seconds"));
+            }
+            json.to_string()
+        };
+        assert_eq!(text(), text(), "{}", path.display());
+    }
+}

@@ -1,0 +1,188 @@
+//! Programs on a device with memory of its own compute what they compute on the host; only what changed is copied.
+#![allow(clippy::unwrap_used)]
+
+use bnnc_base::dtype::Precision;
+use bnnc_driver::options::Options;
+use bnnc_kernels::arena::layout;
+use bnnc_kernels::pool::Pool;
+use bnnc_run::fit::Context;
+use bnnc_run::predict::Predictor;
+use bnnc_run::states::start;
+use bnnc_run::step::{Stepper, Terms, training};
+use bnnc_tests::compile::{self, Compiled, examples, options};
+use bnnc_tests::emulated::{self, Asked};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What sessions are asked for is noted in one list: one test at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn compiled(path: &Path, settings: Vec<String>, precision: Option<Precision>, there: bool) -> Compiled {
+    let options = Options {
+        settings,
+        attach: there.then_some(emulated::attach),
+        ..options("cranelift", precision)
+    };
+    compile::file(path, &options)
+}
+
+/// The text of `result.json` without its times.
+fn result(compiled: &Compiled) -> String {
+    let result = compile::run(&compiled.manifest, 2);
+    let mut json = bnnc_run::result::json(&compiled.manifest, &result);
+    json.as_object_mut().map(|json| json.remove("device"));
+    for infer in json["infer"].as_object_mut().into_iter().flatten() {
+        let infer = infer.1.as_object_mut();
+        assert!(infer.is_some_and(|infer| infer.remove("seconds").is_some()));
+    }
+    json.to_string()
+}
+
+#[test]
+fn every_example_has_the_same_result() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for path in examples() {
+        let settings = compile::short(&path, 2, 10);
+        let host = result(&compiled(&path, settings.clone(), None, false));
+        emulated::asked();
+        let device = result(&compiled(&path, settings, None, true));
+        assert_eq!(host, device, "{}", path.display());
+        assert!(emulated::asked().contains(&Asked::Run), "{}", path.display());
+    }
+}
+
+/// Bytes of the arena of a training program.
+struct Arena(HashMap<String, Range<usize>>);
+
+impl Arena {
+    fn holds(&self, names: &[&str], range: &Range<usize>) -> bool {
+        let of = |name: &&str| self.0.get(*name).cloned().unwrap_or(0..0);
+        let covered = names
+            .iter()
+            .map(of)
+            .filter(|port| range.start <= port.start && port.end <= range.end);
+        // Each port begins on a line of its own, so that less than a line lies between neighbours.
+        let bytes: usize = covered.map(|port| port.len().next_multiple_of(64)).sum();
+        bytes >= range.len()
+    }
+}
+
+/// From the third step on, one step takes its rows from those on the device, uploads two counters, runs, and brings back the loss.
+#[test]
+fn a_steady_step_copies_what_changed() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = bnnc_tests::root().join("examples/yacht/yacht.bnn");
+    for precision in [Precision::F32, Precision::F64] {
+        let compiled = compiled(&path, Vec::new(), Some(precision), true);
+        let infer = &compiled.manifest.infers[0];
+        let dataset = compiled.dataset(&infer.data);
+        let states = start(&infer.states, 1, &HashMap::new());
+        let context = Context::new(Arc::new(Pool::new(1)), 1);
+        let mut stepper = Stepper::new(infer, dataset.train.count, &states, &context).unwrap();
+        let feed = stepper.feed(&dataset.train, &dataset).unwrap();
+        let train = training(infer).unwrap();
+        let sizes = *stepper.machine.sizes();
+        let (plan, places) = (&train.step.plan, layout(&train.step.plan, &sizes));
+        let ports = plan.buffers.ids().zip(places.offsets).filter_map(|(id, at)| {
+            let name = plan.buffers[id].name.to_string();
+            let bytes = stepper.machine.count(&name).ok()?
+                * if name == "step" || name == "iteration" {
+                    4
+                } else {
+                    precision.bytes()
+                };
+            Some((name, at..at + bytes))
+        });
+        let arena = Arena(ports.collect());
+        let terms = Terms {
+            rows: feed.rows,
+            rate: 1e-3,
+            kl_weight: 1.0,
+        };
+        let batch = |at: u32| (32 * at..32 * (at + 1)).collect::<Vec<u32>>();
+        feed.write_shared(&mut stepper.machine).unwrap();
+        stepper.step(&feed, &batch(0), terms).unwrap();
+        emulated::asked();
+        stepper.step(&feed, &batch(1), terms).unwrap();
+        let keeps = |asked: &[Asked]| asked.iter().filter(|one| matches!(one, Asked::Keep(_))).count();
+        assert_eq!(keeps(&emulated::asked()), infer.bindings.len());
+        for at in 2..5 {
+            stepper.step(&feed, &batch(at), terms).unwrap();
+            let asked = emulated::asked();
+            let (last, before) = asked.split_last().unwrap();
+            let (run, copies) = before.split_last().unwrap();
+            assert_eq!(
+                (run, last),
+                (&Asked::Run, &Asked::Download(arena.0["loss"].clone()))
+            );
+            let gathers = infer.bindings.iter().map(|binding| {
+                let port = &arena.0[&binding.port];
+                Asked::Gather(port.start..port.start + port.len() / feed.rows * 32)
+            });
+            let (gathered, uploads) = copies.split_at(infer.bindings.len());
+            assert_eq!(gathered, gathers.collect::<Vec<_>>());
+            for upload in uploads {
+                let Asked::Upload(range) = upload else {
+                    panic!("{asked:?}")
+                };
+                assert!(
+                    arena.holds(&["iteration", "step"], range),
+                    "{range:?} {:?}",
+                    arena.0
+                );
+            }
+            assert!(uploads.len() <= 2);
+        }
+    }
+}
+
+/// Parameters go from the training program to the predicting one without the host.
+#[test]
+fn states_are_copied_on_the_device() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = bnnc_tests::root().join("examples/yacht/yacht.bnn");
+    let predicted = |there: bool| {
+        let compiled = compiled(&path, Vec::new(), None, there);
+        let infer = &compiled.manifest.infers[0];
+        let dataset = compiled.dataset(&infer.data);
+        let states = start(&infer.states, 1, &HashMap::new());
+        let context = Context::new(Arc::new(Pool::new(1)), 1);
+        let mut stepper = Stepper::new(infer, dataset.train.count, &states, &context).unwrap();
+        let feed = stepper.feed(&dataset.train, &dataset).unwrap();
+        feed.write_shared(&mut stepper.machine).unwrap();
+        let terms = Terms {
+            rows: feed.rows,
+            rate: 1e-2,
+            kl_weight: 1.0,
+        };
+        let mut predictor = Predictor::new(infer, &dataset.train, &dataset, 3, &context).unwrap();
+        let mut found = Vec::new();
+        for at in 0..4u32 {
+            let batch: Vec<u32> = (32 * at..32 * (at + 1)).collect();
+            stepper.step(&feed, &batch, terms).unwrap();
+            emulated::asked();
+            predictor.take_parameters(&stepper.machine).unwrap();
+            let copies = emulated::asked();
+            assert_eq!(copies.is_empty(), !there);
+            assert!(
+                copies.iter().all(|asked| matches!(asked, Asked::Copy(_))),
+                "{copies:?}"
+            );
+            found.push(predictor.log_likelihood().unwrap());
+        }
+        // What was computed there and changed here goes on from the change.
+        let name = &infer.states[0].name;
+        let mut values = stepper.machine.read_real(name).unwrap();
+        values[0] += 0.25;
+        stepper.machine.write_real(name, &values).unwrap();
+        assert_eq!(stepper.machine.read_real(name).unwrap().len(), values.len());
+        found.push(stepper.step(&feed, &[1, 2, 3], terms).unwrap());
+        let mut parameters: Vec<_> = stepper.parameters().unwrap().into_iter().collect();
+        parameters.sort_by(|a, b| a.0.cmp(&b.0));
+        found.extend(parameters.into_iter().flat_map(|(_, values)| values));
+        found
+    };
+    assert!(predicted(true) == predicted(false));
+}
