@@ -4,11 +4,14 @@
 //! call. Functions are of the LLVM dialect from the beginning, with the few intrinsics that tell a thread where it is, and
 //! elementary functions are inlined from their recordings: nothing is left that a library would have to provide.
 
+mod backend;
 pub mod chip;
 pub(crate) mod gamma;
 mod kernel;
 mod mapping;
 mod primitives;
+
+pub use backend::Cuda;
 
 use crate::backend::Mlir;
 use crate::call::Needs;

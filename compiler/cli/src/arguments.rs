@@ -63,7 +63,7 @@ pub struct Compile {
     /// The width of reals.
     #[arg(long, value_parser = ["f32", "f64"])]
     pub precision: Option<String>,
-    /// The code generator: cranelift, reference, or mlir in a build with the feature `mlir`.
+    /// The code generator: cranelift, reference, or, in a build with the feature `mlir`, mlir and cuda (an NVIDIA GPU).
     #[arg(long, default_value = bnnc_driver::backends::DEFAULT)]
     pub backend: String,
     /// Only these infers, and those that they need.

@@ -632,6 +632,7 @@ fn stages_of_a_tiny_model() {
     assert!(emit("density").starts_with("fn M(%0 s: real[]) -> (log_prior:"));
     assert!(emit("loops").starts_with("plan \"f.train\""), "{}", emit("loops"));
     assert!(emit("clif").contains("function"), "{}", emit("clif"));
+    assert!(emit("mlir").contains("llvm.func @kernel_0"), "{}", emit("mlir"));
     assert!(emit("dot").starts_with("digraph"));
 }
 

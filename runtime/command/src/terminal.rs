@@ -98,7 +98,10 @@ pub fn report_panics() {
 /// Lets writes to a closed pipe fail instead of ending the process, as Rust's own `main` does.
 pub fn outlive_readers() {
     #[cfg(unix)]
-    let _ = signal_hook::flag::register(signal_hook::consts::signal::SIGPIPE, Default::default());
+    let _ = signal_hook::flag::register(
+        signal_hook::consts::signal::SIGPIPE,
+        std::sync::Arc::<std::sync::atomic::AtomicBool>::default(),
+    );
 }
 
 /// Does the work of a process on a thread with room for deep recursion, and returns its exit status.

@@ -165,7 +165,9 @@ fn integer(name: &str, ty: Type) -> Option<Function> {
         ("div", false) => |_, [a, b, _]| a / b,
         ("rem", true) => |ty, [a, b, _]| ty.signed(a).wrapping_rem(ty.signed(b)) as u64,
         ("rem", false) => |_, [a, b, _]| a % b,
-        ("bfe", false) => |_, [a, from, length]| a.checked_shr(from as u32).unwrap_or(0) & ((1 << length) - 1),
+        ("bfe", false) => {
+            |_, [a, from, length]| a.checked_shr(from as u32).unwrap_or(0) & ((1 << length) - 1)
+        }
         ("neg", _) => |_, [a, ..]| a.wrapping_neg(),
         ("abs", _) => |ty, [a, ..]| ty.signed(a).wrapping_abs() as u64,
         ("min", true) => |ty, [a, b, _]| ty.signed(a).min(ty.signed(b)) as u64,
