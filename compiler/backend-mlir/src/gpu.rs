@@ -4,20 +4,22 @@
 //! call. Functions are of the LLVM dialect from the beginning, with the few intrinsics that tell a thread where it is, and
 //! elementary functions are inlined from their recordings: nothing is left that a library would have to provide.
 
+mod backend;
 pub mod chip;
+pub(crate) mod gamma;
 mod kernel;
 mod mapping;
 mod primitives;
+
+pub use backend::Cuda;
 
 use crate::backend::Mlir;
 use crate::call::Needs;
 use crate::protocol::Target;
 use crate::text::Text;
 use bnnc_abi::device::{self, Image, Work};
-use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::fault::Fault;
-use bnnc_base::scalar::Scalar;
-use bnnc_loops::ir::{InstOp, Program};
+use bnnc_loops::ir::Program;
 use chip::Chip;
 use kernel::Function;
 
@@ -26,7 +28,6 @@ use kernel::Function;
 /// # Errors
 /// [`Fault::Limit`] where the program needs what is not made for graphics processors.
 pub fn module(program: &Program, chip: Chip) -> Result<(String, device::Program), Fault> {
-    check(program)?;
     let mut text = Text::default();
     let mut needs = Needs::default();
     text.open("module attributes {gpu.container_module} {");
@@ -90,26 +91,4 @@ pub fn compile(mlir: &Mlir, program: &Program, chip: Chip) -> Result<device::Pro
     });
     launched.verify(&program.plan)?;
     Ok(launched)
-}
-
-/// Loops with an end that only data decides are not made for graphics processors.
-fn check(program: &Program) -> Result<(), Fault> {
-    for kernel in &program.kernels {
-        for inst in kernel.body.iter() {
-            let what = match &inst.op {
-                InstOp::Apply(Scalar::GammaGradient, _) => "the derivative of gamma variates",
-                InstOp::Noise {
-                    kind: NoiseKind::Gamma,
-                    ..
-                } => "gamma variates",
-                InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => continue,
-                InstOp::Apply(..) | InstOp::Noise { .. } => continue,
-            };
-            return Err(Fault::Limit(format!(
-                "kernel `{}` needs {what}, which are not made for graphics processors",
-                kernel.name
-            )));
-        }
-    }
-    Ok(())
 }

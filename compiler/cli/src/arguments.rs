@@ -1,6 +1,8 @@
 //! What can be said on the command line.
 
 use bnnc_command::arguments::Running;
+use bnnc_driver::options::chip;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -61,7 +63,7 @@ pub struct Compile {
     /// The width of reals.
     #[arg(long, value_parser = ["f32", "f64"])]
     pub precision: Option<String>,
-    /// The code generator: cranelift, reference, or mlir in a build with the feature `mlir`.
+    /// The code generator: cranelift, reference, or, in a build with the feature `mlir`, mlir and cuda (an NVIDIA GPU).
     #[arg(long, default_value = bnnc_driver::backends::DEFAULT)]
     pub backend: String,
     /// Only these infers, and those that they need.
@@ -107,16 +109,24 @@ pub struct Check {
     pub timings: bool,
 }
 
+/// The names of graphics processors.
+fn chips() -> PossibleValuesParser {
+    PossibleValuesParser::new(chip::ALL.iter().map(|chip| chip.name))
+}
+
 /// `bnnc emit`.
 #[derive(Args, Debug)]
 pub struct Emit {
-    /// tokens, ast, hir, graph, density, loops, clif, mlir or dot.
+    /// tokens, ast, hir, graph, density, loops, clif, mlir, ptx or dot.
     pub stage: String,
     /// The program.
     pub file: PathBuf,
     /// The infer whose stage is printed (the first by default).
     #[arg(long)]
     pub infer: Option<String>,
+    /// The oldest graphics processor that runs what `ptx` prints.
+    #[arg(long, value_name = "CHIP", default_value = chip::DEFAULT.name, value_parser = chips())]
+    pub gpu: String,
     #[command(flatten)]
     pub compile: Compile,
 }

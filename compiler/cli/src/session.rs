@@ -59,7 +59,7 @@ pub fn options(compile: &Compile) -> Result<Options, Vec<Diagnostic>> {
         trace: false,
         symbols: bnnc_kernels::arrays::symbols(),
         attach: (compile.backend == DEVICE).then_some(bnnc_cuda::attach),
-        objects: None,
+        ..Options::default()
     })
 }
 

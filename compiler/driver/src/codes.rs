@@ -26,7 +26,7 @@ pub static NO_INFER: Code = Code {
 pub static NO_STAGE: Code = Code {
     id: "E0604",
     title: "no such stage",
-    explain: "`bnnc emit STAGE FILE` prints one stage of the compilation: tokens, ast, hir, graph, density, loops, clif, mlir, dot.",
+    explain: "`bnnc emit STAGE FILE` prints one stage of the compilation: tokens, ast, hir, graph, density, loops, clif, mlir, ptx, dot.",
 };
 
 /// A file that cannot be read.

@@ -21,7 +21,13 @@ pub fn syntactic(program: &Program, stage: Stage) -> Option<String> {
             Err(_) => format!("{:#?}\n", program.ast),
         }),
         Stage::Hir => Some(bnnc_hir::print::print(&program.module, Some(program.source.id))),
-        Stage::Graph | Stage::Density | Stage::Loops | Stage::Clif | Stage::Mlir | Stage::Dot => None,
+        Stage::Graph
+        | Stage::Density
+        | Stage::Loops
+        | Stage::Clif
+        | Stage::Mlir
+        | Stage::Ptx
+        | Stage::Dot => None,
     }
 }
 
@@ -96,6 +102,11 @@ pub fn emit(
     }
     if stage == Stage::Mlir {
         return Ok(bnnc_backend_mlir::module(&loops, bnnc_backend_mlir::PREFIX).text);
+    }
+    if stage == Stage::Ptx {
+        let device = bnnc_backend_mlir::gpu::compile(&backends::MLIR, &loops, options.gpu)?;
+        let images = device.images.iter().map(|image| &*image.ptx);
+        return Ok(format!("{device}{}", images.collect::<String>()));
     }
     let options = backend::Options {
         symbols: options.symbols.clone(),

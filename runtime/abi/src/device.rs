@@ -2,20 +2,18 @@
 //!
 //! Note [What entries owe]. A launch of a plan is whole on a device: it is never cut into chunks. The entries of its kernel run in
 //! order and leave in every output what the executor on the host leaves there, up to rounding. Reducing outputs start from the
-//! identity of their [`crate::plan::Combine`], also where the domain is empty: nobody fills them before, unless an entry does, over a
-//! grid by [`Count::Elements`]. What an output held is
+//! identity of their [`crate::plan::Combine`], also where the domain is empty: nobody but an entry before fills them. What an output held is
 //! never read unless the body loads it. Results are the same in every run, so floating-point sums by atomic operations in global
 //! memory are no way to reduce. A primitive has the meaning of its naive reference.
 
 use crate::plan::{Call, Launch, Plan, Step};
 use crate::primitive::Primitive;
 use bnnc_base::fault::Fault;
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
 /// The kernels of one plan for devices of one maker.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Program {
     /// The same entries for several architectures.
     pub images: Vec<Image>,
@@ -26,7 +24,7 @@ pub struct Program {
 }
 
 /// All entries as text for one architecture.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     /// Ten times the compute capability that it needs: 80 for 8.0.
     pub capability: u32,
@@ -37,7 +35,7 @@ pub struct Image {
 }
 
 /// Entries that run one after the other. See Note [What entries owe].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Work {
     /// In order.
     pub entries: Vec<Entry>,
@@ -47,7 +45,7 @@ pub struct Work {
 }
 
 /// Carries out the calls of one primitive that have so many integers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Routine {
     /// Which primitive.
     pub primitive: Primitive,
@@ -58,7 +56,7 @@ pub struct Routine {
 }
 
 /// One launch of a function of the images.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// The function's name.
     pub name: String,
@@ -75,46 +73,33 @@ pub struct Entry {
 }
 
 /// One parameter of a function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameter {
     /// The device address of what a buffer slot is bound to, aligned to 64 bytes.
     Buffer(u32),
     /// The integer slot's number, as `i64`.
     Int(u32),
+    /// The number of elements of what a buffer slot is bound to, as `i64`.
+    Elements(u32),
     /// The first iteration of the outermost axis: 0, as `i64`.
     Start,
     /// One past its last iteration, as `i64`.
     End,
     /// The device address of the scratch memory, aligned to 64 bytes.
     Scratch,
-    /// The number of elements of what the buffer slot is bound to, as `i64`.
-    Elements(u32),
-    /// This number, as `i64`.
-    Number(i64),
-}
-
-/// The numbers of one launch or call.
-#[derive(Clone, Copy, Debug)]
-pub struct Numbers<'a> {
-    /// By integer slot.
-    pub ints: &'a [i64],
-    /// The trip count of the outermost axis; 1 of calls.
-    pub outer: i64,
-    /// The number of elements by buffer slot.
-    pub elements: &'a [i64],
 }
 
 /// A number that the integers of a launch decide: a size of a grid or of memory. Never less for greater integers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Count {
     /// Known.
     Fixed(i64),
     /// An integer slot.
     Int(u32),
+    /// The elements of what a buffer slot is bound to.
+    Elements(u32),
     /// The trip count of the outermost axis.
     Outer,
-    /// The number of elements of what a buffer slot is bound to.
-    Elements(u32),
     /// A sum; 0 of nothing.
     Sum(Vec<Count>),
     /// A product; 1 of nothing.
@@ -125,16 +110,27 @@ pub enum Count {
     AtMost(Box<Count>, i64),
 }
 
+/// What the slots of one launch are bound to, as far as counts ask.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound<'a> {
+    /// The integers by slot.
+    pub ints: &'a [i64],
+    /// The elements of the buffers by slot.
+    pub elements: &'a [i64],
+    /// The trip count of the outermost axis.
+    pub outer: i64,
+}
+
 impl Count {
     /// Its value; numbers too large to count are the largest.
-    pub fn value(&self, numbers: &Numbers) -> i64 {
-        let value = |count: &Count| count.value(numbers);
-        let of = |list: &[i64], slot: u32| list.get(slot as usize).copied().unwrap_or(0);
+    pub fn value(&self, bound: Bound<'_>) -> i64 {
+        let value = |count: &Count| count.value(bound);
+        let of = |numbers: &[i64], slot: &u32| numbers.get(*slot as usize).copied().unwrap_or(0);
         match self {
             Count::Fixed(number) => *number,
-            Count::Int(slot) => of(numbers.ints, *slot),
-            Count::Outer => numbers.outer,
-            Count::Elements(slot) => of(numbers.elements, *slot),
+            Count::Int(slot) => of(bound.ints, slot),
+            Count::Elements(slot) => of(bound.elements, slot),
+            Count::Outer => bound.outer,
             Count::Sum(terms) => terms.iter().map(value).fold(0, i64::saturating_add),
             Count::Product(factors) => factors.iter().map(value).fold(1, i64::saturating_mul),
             Count::Quotient(count, by) => {
@@ -145,15 +141,16 @@ impl Count {
         }
     }
 
-    /// Whether every slot that it names is bound.
+    /// Whether every slot that it names is one of so many.
     fn is_bound(&self, buffers: usize, ints: usize) -> bool {
-        let is_bound = |count: &Count| count.is_bound(buffers, ints);
         match self {
             Count::Fixed(_) | Count::Outer => true,
             Count::Int(slot) => (*slot as usize) < ints,
             Count::Elements(slot) => (*slot as usize) < buffers,
-            Count::Sum(counts) | Count::Product(counts) => counts.iter().all(is_bound),
-            Count::Quotient(count, _) | Count::AtMost(count, _) => is_bound(count),
+            Count::Sum(counts) | Count::Product(counts) => {
+                counts.iter().all(|count| count.is_bound(buffers, ints))
+            }
+            Count::Quotient(count, _) | Count::AtMost(count, _) => count.is_bound(buffers, ints),
         }
     }
 }
@@ -228,14 +225,15 @@ impl Program {
 impl Work {
     /// Checks that no entry names a slot that is not bound.
     fn verify(&self, buffers: usize, ints: usize) -> Result<(), String> {
+        let is_bound = |count: &Count| count.is_bound(buffers, ints);
         for entry in &self.entries {
             let counts = entry.grid.iter().chain([&entry.dynamic_shared, &self.scratch]);
             let parameters = entry.parameters.iter().all(|parameter| match parameter {
                 Parameter::Buffer(slot) | Parameter::Elements(slot) => (*slot as usize) < buffers,
                 Parameter::Int(slot) => (*slot as usize) < ints,
-                Parameter::Start | Parameter::End | Parameter::Scratch | Parameter::Number(_) => true,
+                Parameter::Start | Parameter::End | Parameter::Scratch => true,
             });
-            if !(parameters && counts.into_iter().all(|count| count.is_bound(buffers, ints))) {
+            if !(parameters && counts.into_iter().all(is_bound)) {
                 return Err(format!("entry {} names a slot that is not bound", entry.name));
             }
         }
@@ -314,7 +312,6 @@ impl fmt::Display for Parameter {
             Parameter::Buffer(slot) => write!(f, "buffer {slot}"),
             Parameter::Int(slot) => write!(f, "int {slot}"),
             Parameter::Elements(slot) => write!(f, "elements of buffer {slot}"),
-            Parameter::Number(number) => number.fmt(f),
             Parameter::Start => f.write_str("start"),
             Parameter::End => f.write_str("end"),
             Parameter::Scratch => f.write_str("scratch"),
@@ -335,22 +332,24 @@ mod tests {
             )),
             40,
         );
-        let value = |count: &Count, ints: [i64; 2], outer| {
-            count.value(&Numbers {
-                ints: &ints,
+        let value = |count: &Count, ints: &[i64], outer| {
+            let elements = &[5];
+            count.value(Bound {
+                ints,
+                elements,
                 outer,
-                elements: &[5, 9],
             })
         };
-        assert_eq!(value(&blocks, [7, 100], 3), 2);
-        assert_eq!(value(&blocks, [7, 256], 2), 2);
-        assert_eq!(value(&blocks, [7, 257], 256), 40);
-        assert_eq!(value(&blocks, [7, 0], 3), 0);
-        assert_eq!(value(&blocks, [7, i64::MAX], 3), 40);
+        assert_eq!(value(&blocks, &[7, 100], 3), 2);
+        assert_eq!(value(&blocks, &[7, 256], 2), 2);
+        assert_eq!(value(&blocks, &[7, 257], 256), 40);
+        assert_eq!(value(&blocks, &[7, 0], 3), 0);
+        assert_eq!(value(&blocks, &[7, i64::MAX], 3), 40);
+        assert!(blocks.is_bound(0, 2) && !blocks.is_bound(0, 1));
+        let sum = Count::Sum(vec![Count::Fixed(3), Count::Int(0), Count::Elements(0)]);
+        assert_eq!(value(&sum, &[4], 0), 12);
+        assert!(sum.is_bound(1, 1) && !sum.is_bound(0, 1));
         assert_eq!(blocks.to_string(), "min(ceil(outer * int 1 / 256), 40)");
-        let sum = Count::Sum(vec![Count::Fixed(3), Count::Int(0), Count::Elements(1)]);
-        assert_eq!(value(&sum, [4, 0], 0), 16);
-        assert!(sum.is_bound(2, 1) && !sum.is_bound(1, 1) && !sum.is_bound(2, 0));
     }
 
     #[test]

@@ -5,6 +5,8 @@ use bnnc_base::fault::Fault;
 use bnnc_base::render;
 use bnnc_base::source::SourceMap;
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The exit status of success.
 pub const OK: u8 = 0;
@@ -93,6 +95,15 @@ pub fn report_panics() {
         complain(&format!("error: bug in bnnc: {info}"));
         complain("   = help: please report it with the program and the command line");
     }));
+}
+
+/// Lets writes to a closed pipe fail instead of ending the process, as Rust's own `main` does.
+pub fn outlive_readers() {
+    #[cfg(unix)]
+    let _ = signal_hook::flag::register(
+        signal_hook::consts::signal::SIGPIPE,
+        Arc::new(AtomicBool::new(false)),
+    );
 }
 
 /// Does the work of a process on a thread with room for deep recursion, and returns its exit status.

@@ -5,8 +5,8 @@ use crate::device::Device;
 use crate::driver::{Function, Stream};
 use crate::module::Loaded;
 use crate::products::{Product, products};
-use bnnc_abi::device::{Entry, Numbers, Parameter, Program, Work};
-use bnnc_abi::plan::{Amount, BufferId, Call, Launch, Plan, Step};
+use bnnc_abi::device::{Bound, Entry, Parameter, Program, Work};
+use bnnc_abi::plan::{Amount, BufferId, Call, Extent, Launch, Plan, Step};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -62,67 +62,62 @@ pub struct Schedule {
     precision: Precision,
 }
 
-/// A launch or a call: what its slots are bound to, and the numbers of its sizes.
-struct Bound<'a> {
-    buffers: &'a [BufferId],
-    ints: Vec<i64>,
-    outer: i64,
-    elements: Vec<i64>,
-}
-
-impl Bound<'_> {
-    fn new<'a>(
-        plan: &Plan,
-        (buffers, ints): (&'a [BufferId], &[Amount]),
-        outer: i64,
-        sizes: &Sizes,
-    ) -> Bound<'a> {
-        let elements = |id: &BufferId| {
-            let dims = plan.buffers[*id].shape.dims();
-            dims.iter().fold(1, |count: i64, dim| {
-                count.saturating_mul(dim.resolve(sizes) as i64)
-            })
-        };
-        Bound {
-            buffers,
-            ints: ints.iter().map(|amount| amount.resolve(sizes)).collect(),
-            outer,
-            elements: buffers.iter().map(elements).collect(),
-        }
-    }
-
-    fn launch<'a>(plan: &Plan, launch: &'a Launch, sizes: &Sizes) -> Bound<'a> {
-        let outer = launch.outer.resolve(sizes);
-        Bound::new(plan, (&launch.buffers, &launch.ints), outer, sizes)
-    }
-
-    fn call<'a>(plan: &Plan, call: &'a Call, sizes: &Sizes) -> Bound<'a> {
-        Bound::new(plan, (&call.buffers, &call.ints), 1, sizes)
-    }
-
-    fn numbers(&self) -> Numbers<'_> {
-        Numbers {
-            ints: &self.ints,
-            outer: self.outer,
-            elements: &self.elements,
-        }
-    }
-}
-
 /// The bytes of scratch memory that the most demanding step needs.
-pub fn scratch_bytes(program: &Program, plan: &Plan, steps: &[Step], sizes: &Sizes) -> usize {
-    let of = |work: &Work, bound: &Bound| work.scratch.value(&bound.numbers()).max(0) as usize;
+pub fn scratch_bytes(program: &Program, (plan, steps): (&Plan, &[Step]), sizes: &Sizes) -> usize {
+    let of = |work: &Work, numbers: Numbers| work.scratch.value(numbers.bound()).max(0) as usize;
     let one = |step: &Step| match step {
         Step::Launch(launch) => program
             .kernels
             .get(launch.kernel as usize)
-            .map_or(0, |work| of(work, &Bound::launch(plan, launch, sizes))),
-        Step::Call(call) => program
-            .routine(call)
-            .map_or(0, |routine| of(&routine.work, &Bound::call(plan, call, sizes))),
-        Step::Repeat { body, .. } => scratch_bytes(program, plan, body, sizes),
+            .map_or(0, |work| of(work, Numbers::of_launch(plan, launch, sizes))),
+        Step::Call(call) => program.routine(call).map_or(0, |routine| {
+            of(&routine.work, Numbers::of_call(plan, call, sizes))
+        }),
+        Step::Repeat { body, .. } => scratch_bytes(program, (plan, body), sizes),
     };
     steps.iter().map(one).max().unwrap_or(0)
+}
+
+/// What the slots of a step are bound to for some sizes.
+struct Numbers {
+    ints: Vec<i64>,
+    elements: Vec<i64>,
+    outer: i64,
+}
+
+impl Numbers {
+    fn of_launch(plan: &Plan, launch: &Launch, sizes: &Sizes) -> Numbers {
+        Numbers {
+            ints: numbers(&launch.ints, sizes),
+            elements: elements(plan, &launch.buffers, sizes),
+            outer: launch.outer.resolve(sizes),
+        }
+    }
+
+    fn of_call(plan: &Plan, call: &Call, sizes: &Sizes) -> Numbers {
+        Numbers {
+            ints: numbers(&call.ints, sizes),
+            elements: elements(plan, &call.buffers, sizes),
+            outer: 1,
+        }
+    }
+
+    fn bound(&self) -> Bound<'_> {
+        Bound {
+            ints: &self.ints,
+            elements: &self.elements,
+            outer: self.outer,
+        }
+    }
+}
+
+fn elements(plan: &Plan, buffers: &[BufferId], sizes: &Sizes) -> Vec<i64> {
+    let of = |id: &BufferId| Extent::product(plan.buffers[*id].shape.dims()).resolve(sizes);
+    buffers.iter().map(of).collect()
+}
+
+fn numbers(amounts: &[Amount], sizes: &Sizes) -> Vec<i64> {
+    amounts.iter().map(|amount| amount.resolve(sizes)).collect()
 }
 
 impl Resolver<'_> {
@@ -160,14 +155,16 @@ impl Resolver<'_> {
     fn launch(&self, launch: &Launch, sizes: &Sizes, ops: &mut Vec<Op>) -> Result<(), Fault> {
         let kernel = self.program.kernels.get(launch.kernel as usize);
         let work = kernel.ok_or_else(|| Fault::Bug(format!("no device kernel {}", launch.kernel)))?;
-        self.work(work, &Bound::launch(self.plan, launch, sizes), ops)
+        let numbers = Numbers::of_launch(self.plan, launch, sizes);
+        self.work(work, &launch.buffers, numbers.bound(), ops)
     }
 
     fn call(&self, call: &Call, sizes: &Sizes, ops: &mut Vec<Op>) -> Result<(), Fault> {
-        let bound = Bound::call(self.plan, call, sizes);
+        let numbers = Numbers::of_call(self.plan, call, sizes);
+        let ints = &numbers.ints;
         let is_product = call.primitive.name == bnnc_abi::primitive::MATMUL.name;
         let found = match (self.blas && is_product, &call.buffers[..]) {
-            (true, [a, b, c]) => products(&bound.ints).map(|found| (found, [*a, *b, *c])),
+            (true, [a, b, c]) => products(ints).map(|found| (found, [*a, *b, *c])),
             _ => None,
         };
         if let Some((found, buffers)) = found {
@@ -181,16 +178,21 @@ impl Resolver<'_> {
         }
         let Some(routine) = self.program.routine(call) else {
             return Err(Fault::Limit(format!(
-                "{} of {} with the integers {:?} has no kernel for devices",
-                call.primitive.name, self.plan.name, bound.ints
+                "{} of {} with the integers {ints:?} has no kernel for devices",
+                call.primitive.name, self.plan.name
             )));
         };
-        self.work(&routine.work, &bound, ops)
+        self.work(&routine.work, &call.buffers, numbers.bound(), ops)
     }
 
-    fn work(&self, work: &Work, bound: &Bound, ops: &mut Vec<Op>) -> Result<(), Fault> {
-        let numbers = bound.numbers();
-        let scratch = work.scratch.value(&numbers);
+    fn work(
+        &self,
+        work: &Work,
+        buffers: &[BufferId],
+        bound: Bound<'_>,
+        ops: &mut Vec<Op>,
+    ) -> Result<(), Fault> {
+        let scratch = work.scratch.value(bound);
         if scratch > self.scratch.1 as i64 {
             return Err(Fault::Bug(format!(
                 "scratch memory of {} grew to {scratch} bytes from {}",
@@ -198,14 +200,13 @@ impl Resolver<'_> {
             )));
         }
         for entry in &work.entries {
-            if let Some(grid) = self.grid(entry, &numbers)? {
+            if let Some(grid) = self.grid(entry, bound)? {
                 let parameter = |parameter: &Parameter| match parameter {
-                    Parameter::Buffer(slot) => self.address(bound.buffers[*slot as usize]),
+                    Parameter::Buffer(slot) => self.address(buffers[*slot as usize]),
                     Parameter::Int(slot) => bound.ints[*slot as usize] as u64,
+                    Parameter::Elements(slot) => bound.elements[*slot as usize] as u64,
                     Parameter::Start => 0,
                     Parameter::End => bound.outer as u64,
-                    Parameter::Elements(slot) => bound.elements[*slot as usize] as u64,
-                    Parameter::Number(number) => *number as u64,
                     Parameter::Scratch => self.scratch.0,
                 };
                 let function = self.loaded.function(&entry.name)?;
@@ -214,7 +215,7 @@ impl Resolver<'_> {
                     name: entry.name.clone(),
                     grid,
                     block: entry.block,
-                    shared: self.shared(entry, function, &numbers)?,
+                    shared: self.shared(entry, function, bound)?,
                     parameters: entry.parameters.iter().map(parameter).collect(),
                 }));
             }
@@ -223,8 +224,8 @@ impl Resolver<'_> {
     }
 
     /// The blocks of a launch; none where there is nothing to do.
-    fn grid(&self, entry: &Entry, numbers: &Numbers) -> Result<Option<[u32; 3]>, Fault> {
-        let sizes = entry.grid.each_ref().map(|count| count.value(numbers));
+    fn grid(&self, entry: &Entry, bound: Bound<'_>) -> Result<Option<[u32; 3]>, Fault> {
+        let sizes = entry.grid.each_ref().map(|count| count.value(bound));
         if sizes.iter().any(|size| *size <= 0) {
             return Ok(None);
         }
@@ -238,8 +239,8 @@ impl Resolver<'_> {
     }
 
     /// The dynamic shared memory of a launch, which the function is allowed.
-    fn shared(&self, entry: &Entry, function: Function, numbers: &Numbers) -> Result<u32, Fault> {
-        let dynamic = entry.dynamic_shared.value(numbers).max(0);
+    fn shared(&self, entry: &Entry, function: Function, bound: Bound<'_>) -> Result<u32, Fault> {
+        let dynamic = entry.dynamic_shared.value(bound).max(0);
         let all = dynamic.saturating_add(i64::from(entry.static_shared));
         if all > i64::from(self.device.shared_bytes) {
             return Err(Fault::Limit(format!(

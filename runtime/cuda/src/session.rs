@@ -70,7 +70,7 @@ impl CudaSession {
         let plan = arena.plan.clone();
         let uses_blas = device.blas.as_ref().filter(|_| has_products(&plan.steps));
         let workspace = uses_blas.map_or(0, |_| Products::workspace_bytes(&device));
-        let scratch = scratch_bytes(&on.program, &plan, &plan.steps, arena.capacity);
+        let scratch = scratch_bytes(&on.program, (&plan, &plan.steps), arena.capacity);
         let start = arena.bytes.next_multiple_of(ALIGN);
         let end = start.saturating_add(scratch);
         let after = end.checked_next_multiple_of(ALIGN).unwrap_or(usize::MAX);

@@ -32,6 +32,7 @@ pub unsafe extern "C" fn bnnc_run_linked(
     linked: *const Linked,
 ) -> c_int {
     terminal::report_panics();
+    terminal::outlive_readers();
     // SAFETY: the caller's promise.
     let (words, parts) = unsafe { (words(argc, argv), parts(&*linked)) };
     let status = terminal::work(move || run(words, parts));
@@ -39,7 +40,6 @@ pub unsafe extern "C" fn bnnc_run_linked(
 }
 
 fn run(words: Vec<OsString>, parts: Parts) -> u8 {
-    let parts = parts;
     if let Err(fault) = fill(parts.functions) {
         return terminal::fault_status(&fault);
     }

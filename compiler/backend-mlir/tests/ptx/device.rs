@@ -2,7 +2,7 @@
 
 use crate::machine::Machine;
 use bnnc_abi::code::{Code, KernelArgs};
-use bnnc_abi::device::{self, Numbers, Parameter, Work};
+use bnnc_abi::device::{self, Bound, Parameter, Work};
 use bnnc_backend_mlir::Mlir;
 use bnnc_backend_mlir::gpu::{self, chip};
 use bnnc_base::fault::Fault;
@@ -44,7 +44,7 @@ impl Device {
             }
             let elements = elements.unwrap_or_default();
             let blocks = entry.grid[0]
-                .value(&Numbers {
+                .value(Bound {
                     ints,
                     elements,
                     outer: 0,
