@@ -47,6 +47,14 @@ impl Type {
         }
     }
 
+    /// The value in 64 bits: with its sign, or zeros.
+    pub fn extended(self, value: u64) -> u64 {
+        match self {
+            Type::Signed(_) => self.signed(value) as u64,
+            _ => value,
+        }
+    }
+
     fn signed(self, value: u64) -> i64 {
         let spare = 64 - self.width();
         ((value << spare) as i64) >> spare
@@ -249,10 +257,13 @@ fn conversion(parts: &[&str]) -> Option<Function> {
         _ => |x| x,
     };
     Some(match (to, from) {
-        // Integers of 64 bits are never made into reals of 32, so that the way through 64 rounds once.
-        (Type::Float(32), _) if from.width() <= 32 || matches!(from, Type::Float(_)) => {
+        (Type::Float(32), Type::Float(_)) => {
             Box::new(move |x| u64::from((rounded(read(x[0])) as f32).to_bits()))
         }
+        (Type::Float(32), Type::Signed(_)) => {
+            Box::new(move |x| u64::from((from.signed(x[0]) as f32).to_bits()))
+        }
+        (Type::Float(32), _) => Box::new(move |x| u64::from((from.fit(x[0]) as f32).to_bits())),
         (Type::Float(64), _) => Box::new(move |x| rounded(read(x[0])).to_bits()),
         (Type::Signed(32), Type::Float(_)) => Box::new(move |x| u64::from(rounded(read(x[0])) as i32 as u32)),
         (Type::Signed(64), Type::Float(_)) => Box::new(move |x| rounded(read(x[0])) as i64 as u64),

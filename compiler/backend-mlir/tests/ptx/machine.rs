@@ -198,7 +198,8 @@ impl Block<'_> {
                     std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), length);
                 },
             }
-            set(target, u64::from_le_bytes(bytes), thread);
+            // A register may be wider than what is loaded.
+            set(target, instruction.ty.extended(u64::from_le_bytes(bytes)), thread);
         }
     }
 

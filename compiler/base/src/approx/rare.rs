@@ -17,7 +17,7 @@ const STEPS: usize = 10;
 /// Beyond `2^52` every number is an integer.
 const INTEGERS: f64 = 4_503_599_627_370_496.0;
 
-/// Angles up to here are reduced.
+/// Angles up to here are reduced in three steps.
 const ANGLE_LARGEST: f64 = 1e13;
 
 /// Constant coefficients, constant first, by `x`.
@@ -190,26 +190,108 @@ pub fn pow<T: Lane<Format = Double>>(x: T, y: T) -> T {
     one.when(y.equals(zero) | x.equals(one), power)
 }
 
-/// `(cos, sin)` of angles of at most `1e13`, NaN beyond.
+/// `(cos, sin)` of any angle.
 pub fn turn<T: Lane<Format = Double>>(x: T) -> (T, T) {
-    let rounded = x.fma::<Fused>(T::number(std::f64::consts::FRAC_2_PI), T::rounder());
-    let n = T::rounder() - rounded;
+    let far = T::number(ANGLE_LARGEST).less(x.magnitude());
+    let (near_quadrant, near) = reduced(x);
+    let (far_quadrant, rest) = reduced_far(x.magnitude());
+    let negative = x.less(T::zero());
+    let angle = (-rest).when(negative, rest).when(far, near);
+    let far_quadrant = (-far_quadrant).when(negative, far_quadrant);
+    let quadrant = far_quadrant.when(far, near_quadrant);
+    let (cos, sin) = cos_sin::<Fused, T>(angle);
+    let quadrant = (quadrant + T::rounder()).bits();
+    let odd = quadrant.has(0);
+    let (cos, sin) = (sin.when(odd, cos), cos.when(odd, sin));
+    let finite = x.magnitude().less(T::number(f64::INFINITY));
+    let (lost, next) = (T::number(f64::NAN), quadrant.plus(T::Bits::known(1)));
+    (
+        (-cos).when(next.has(1), cos).when(finite, lost),
+        (-sin).when(quadrant.has(1), sin).when(finite, lost),
+    )
+}
+
+/// `(n, r)` with `x = n pi / 2 + r`, for angles of at most [`ANGLE_LARGEST`].
+fn reduced<T: Lane<Format = Double>>(x: T) -> (T, T) {
+    let n = x.fma::<Fused>(T::number(std::f64::consts::FRAC_2_PI), T::rounder()) - T::rounder();
     // The first difference is exact, because it is a multiple of the last bit of `pi / 2` and below 2.
     let angle = Double::HALF_PI
         .into_iter()
-        .fold(x, |rest, part| n.fma::<Fused>(T::number(part), rest));
-    let (cos, sin) = cos_sin::<Fused, T>(angle);
-    let quadrant = rounded.bits();
-    let odd = quadrant.has(0);
-    let (cos, sin) = (sin.when(odd, cos), cos.when(odd, sin));
-    let lost = T::number(f64::NAN);
-    let inside = x.magnitude().at_most(T::number(ANGLE_LARGEST));
-    let next = quadrant.plus(T::Bits::known(1));
+        .fold(x, |rest, part| (-n).fma::<Fused>(T::number(part), rest));
+    (n, angle)
+}
+
+/// As [`reduced`] with `n` modulo 4, for angles from [`ANGLE_LARGEST`] on (Payne and Hanek 1983, "Radian reduction for
+/// trigonometric functions"): of `2 / pi` only those bits count that make neither a multiple of 4 nor less than is wanted.
+fn reduced_far<T: Lane<Format = Double>>(x: T) -> (T, T) {
+    let (_, k) = x.split();
+    let passed = (k - T::number(55.0)) * T::number(1.0 / 24.0);
+    let passed = passed.when(T::zero().less(passed), T::zero());
+    let rounded = (passed - T::number(0.5 - 1.0 / 48.0)) + T::rounder();
+    let passed = rounded - T::rounder();
+    let digits = window(rounded.bits());
+    let scaled = x * T::power_of_two(T::rounder() - T::number(24.0) * passed);
+    let top = |x: T| T::from_bits(x.bits() & T::Bits::known(!((1 << 29) - 1)));
+    let first = top(scaled);
+    let second = top(scaled - first);
+    let parts = [first, second, (scaled - first) - second];
+    let (mut sum, mut low) = (T::zero(), T::zero());
+    for (at, digit) in (1..).zip(digits) {
+        for part in parts {
+            let term = part * digit * T::number(0.5f64.powi(24 * at));
+            let quarter = term * T::number(0.25);
+            let turns = (quarter + T::rounder()) - T::rounder();
+            // A product of 48 bits from here on is a multiple of 4.
+            let large = T::number(2f64.powi(51)).at_most(term);
+            let term = T::zero().when(large, term - T::number(4.0) * turns);
+            // The sum of two numbers and what its rounding lost.
+            let next = sum + term;
+            let other = next - sum;
+            low = low + ((sum - (next - other)) + (term - other));
+            sum = next;
+        }
+    }
+    let quarters = (sum + T::rounder()) - T::rounder();
+    let (high, low) = (sum - quarters, low);
+    let fraction = high + low;
+    let lost = low - (fraction - high);
+    let [half_pi, rest, _] = Double::HALF_PI.map(T::number);
+    let product = fraction * half_pi;
+    let error = fraction.fma::<Fused>(half_pi, -product);
     (
-        (-cos).when(next.has(1), cos).when(inside, lost),
-        (-sin).when(quadrant.has(1), sin).when(inside, lost),
+        quarters,
+        product + (error + fraction.fma::<Fused>(rest, lost * half_pi)),
     )
 }
+
+/// Digits of `2 / pi` that a far angle needs.
+const DIGITS: usize = 8;
+
+/// [`DIGITS`] of [`TWO_OVER_PI`] from the place that the low bits of a word say.
+fn window<T: Lane<Format = Double>>(place: T::Bits) -> Vec<T> {
+    let digit = |at: usize| T::number(f64::from(TWO_OVER_PI.get(at).copied().unwrap_or(0)));
+    let mut digits: Vec<T> = (0..DIGITS + 63).map(digit).collect();
+    for bit in (0..6).rev() {
+        let step = 1 << bit;
+        let count = DIGITS + step - 1;
+        digits = (0..count)
+            .map(|at| digits[at + step].when(place.has(bit), digits[at]))
+            .collect();
+    }
+    digits
+}
+
+/// `2 / pi` in digits of 24 bits.
+#[rustfmt::skip]
+const TWO_OVER_PI: [u32; 49] = [
+    0xA2_F983, 0x6E_4E44, 0x15_29FC, 0x27_57D1, 0xF5_34DD, 0xC0_DB62, 0x95_993C, 0x43_9041,
+    0xFE_5163, 0xAB_DEBB, 0xC5_61B7, 0x24_6E3A, 0x42_4DD2, 0xE0_0649, 0x2E_EA09, 0xD1_921C,
+    0xFE_1DEB, 0x1C_B129, 0xA7_3EE8, 0x82_35F5, 0x2E_BB44, 0x84_E99C, 0x70_26B4, 0x5F_7E41,
+    0x39_91D6, 0x39_8353, 0x39_F49C, 0x84_5F8B, 0xBD_F928, 0x3B_1FF8, 0x97_FFDE, 0x5_980F,
+    0xEF_2F11, 0x8B_5A0A, 0x6D_1F6D, 0x36_7ECF, 0x27_CB09, 0xB7_4F46, 0x3F_669E, 0x5F_EA2D,
+    0x75_27BA, 0xC7_EBE5, 0xF1_7B3D, 0x7_39F7, 0x8A_5292, 0xEA_6BFB, 0x5F_B11F, 0x8D_5D08,
+    0x56_0330,
+];
 
 #[cfg(test)]
 mod tests {
@@ -351,11 +433,16 @@ mod tests {
     #[test]
     fn large_angles() {
         for i in 0..20_000 {
-            let x = 10f64.powf(f64::from(i) / 1600.0 + 0.4);
+            let x = 10f64.powf(f64::from(i) / 65.0 + 0.4) * if i % 2 == 0 { 1.0 } else { -1.0 };
             let (cos, sin) = turn(x);
             close(cos, x.cos(), 3e-16, &format!("cos {x}"));
             close(sin, x.sin(), 3e-16, &format!("sin {x}"));
         }
-        assert!(turn(1e14f64).0.is_nan() && turn(f64::NEG_INFINITY).1.is_nan());
+        // Kahan's hardest number: the nearest to a multiple of half pi.
+        let hardest = f64::from_bits(0x7506_AC5B_262C_A1FF);
+        let (cos, sin) = turn(hardest);
+        close(cos, hardest.cos(), 4e-15 * hardest.cos().abs(), "hardest");
+        close(sin, hardest.sin(), 3e-16, "hardest");
+        assert!(turn(f64::INFINITY).0.is_nan() && turn(f64::NEG_INFINITY).1.is_nan());
     }
 }
