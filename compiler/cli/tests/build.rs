@@ -416,13 +416,16 @@ fn build_with(folder: &Path, words: &[&str], environment: &[(&str, &str)]) -> Ou
     }
 }
 
+/// Words, environment, the code of the diagnostic, the exit status.
+type Refused<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, u8);
+
 #[test]
 fn builds_that_cannot_be_say_why_and_leave_nothing() {
     let folder = with_program("refused", QUICK);
     let out = folder.join("curve");
     let (out, at) = (out.to_str().unwrap(), folder.to_str().unwrap());
     let program = folder.join("curve.bnn");
-    let cases: [(&[&str], &[(&str, &str)], &str, u8); 9] = [
+    let cases: [Refused; 9] = [
         (&["-o", out], &[("PATH", "")], "E0634", 2),
         (&["-o", out], &[("CC", "no-such-compiler -m64")], "E0634", 2),
         (&["-o", out], &[("CC", "false")], "E0636", 2),

@@ -40,7 +40,6 @@ pub unsafe extern "C" fn bnnc_run_linked(
 }
 
 fn run(words: Vec<OsString>, parts: Parts) -> u8 {
-    let parts = parts;
     if let Err(fault) = fill(parts.functions) {
         return terminal::fault_status(&fault);
     }
