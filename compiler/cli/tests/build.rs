@@ -416,6 +416,9 @@ fn build_with(folder: &Path, words: &[&str], environment: &[(&str, &str)]) -> Ou
     }
 }
 
+/// Words, environment, the code of the diagnostic, the exit status.
+type Refused<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, u8);
+
 #[test]
 fn builds_that_cannot_be_say_why_and_leave_nothing() {
     let folder = with_program("refused", QUICK);
