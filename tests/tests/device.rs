@@ -117,10 +117,8 @@ fn a_steady_step_copies_what_changed() {
                 (run, last),
                 (&Asked::Run, &Asked::Download(arena.0["loss"].clone()))
             );
-            let gathers = infer.bindings.iter().map(|binding| {
-                let port = &arena.0[&binding.port];
-                Asked::Gather(port.start..port.start + port.len() / feed.rows * 32)
-            });
+            let ports = infer.bindings.iter().map(|binding| &arena.0[&binding.port]);
+            let gathers = ports.map(|port| Asked::Gather(port.clone()));
             let (gathered, uploads) = copies.split_at(infer.bindings.len());
             assert_eq!(gathered, gathers.collect::<Vec<_>>());
             for upload in uploads {
