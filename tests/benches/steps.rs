@@ -51,19 +51,9 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// A program and the seconds that making its code took.
-fn compiled(path: &Path, backend: &str) -> (Compiled, f64) {
-    let clock = Instant::now();
-    let compiled = compile::file(path, &compile::options(backend, None));
-    (compiled, clock.elapsed().as_secs_f64())
-}
-
 fn row(path: &Path) -> Option<String> {
-    let programs = BACKENDS.map(|backend| compiled(path, backend));
-    let mut subjects: Vec<Subject<'_>> = programs
-        .iter()
-        .filter_map(|(program, _)| Subject::new(program))
-        .collect();
+    let programs = BACKENDS.map(|backend| compile::file(path, &compile::options(backend, None)));
+    let mut subjects: Vec<Subject<'_>> = programs.iter().filter_map(Subject::new).collect();
     let batch = subjects.first()?.batch;
     let mut best = [f64::INFINITY; 2];
     for _ in 0..ROUNDS {
@@ -73,11 +63,11 @@ fn row(path: &Path) -> Option<String> {
     }
     let [cranelift, mlir] = best.map(|seconds| seconds * 1e6);
     Some(format!(
-        "| {} | {batch} | {cranelift:.1} | {mlir:.1} | {:.2} | {:.2} | {:.2} |",
+        "| {} | {batch} | {cranelift:.1} | {mlir:.1} | {:.2} | {:.3} | {:.2} |",
         path.file_stem().unwrap_or_default().to_string_lossy(),
         cranelift / mlir,
-        programs[0].1,
-        programs[1].1,
+        programs[0].code_seconds,
+        programs[1].code_seconds,
     ))
 }
 

@@ -21,6 +21,8 @@ pub struct Compiled {
     pub manifest: Manifest,
     /// By data item.
     pub schemas: HashMap<String, Schema>,
+    /// Seconds that code generators took.
+    pub code_seconds: f64,
 }
 
 /// The options of `--backend NAME --precision P`, with seed 1.
@@ -57,12 +59,18 @@ pub fn text(path: &Path, text: &str, options: &Options) -> Compiled {
             Err(diagnostics) => panic!("{}: {diagnostics:#?}", path.display()),
         })
         .collect();
-    let mut manifest = match compile(&program, &schemas, options) {
-        Ok(compiled) => compiled.manifest,
+    let (mut manifest, timings) = match compile(&program, &schemas, options) {
+        Ok(compiled) => (compiled.manifest, compiled.timings),
         Err(failure) => panic!("{}: {failure:#?}", path.display()),
     };
     bnnc_run::cost::predict_peaks(&mut manifest, &schemas);
-    Compiled { manifest, schemas }
+    let stages = timings.iter().flat_map(|(_, stages)| stages);
+    let code = stages.filter(|(stage, _)| *stage == "code");
+    Compiled {
+        manifest,
+        schemas,
+        code_seconds: code.map(|(_, seconds)| seconds).sum(),
+    }
 }
 
 /// Compiles the program in a file.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Outside libraries and the crates that may build on them. A name that ends in `*` stands for all that begin so.
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("ariadne", &["bnnc-driver"]),
-    ("clap", &["bnnc"]),
+    ("clap", &["bnnc", "bnnc-command", "bnnc-runner"]),
     ("cranelift-*", &["bnnc-backend-cranelift"]),
     ("csv", &["bnnc-data"]),
     ("dashu-*", &["bnnc-wmi"]),
@@ -23,13 +23,23 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("object", &["bnnc-object"]),
     ("parquet", &["bnnc-data"]),
     ("petgraph", &["bnnc-graph", "bnnc-hir"]),
-    ("postcard", &["bnnc-mcmc", "bnnc-run"]),
+    ("postcard", &["bnnc-abi", "bnnc-mcmc", "bnnc-run"]),
     ("region", &["bnnc-object"]),
     ("rustyline", &["bnnc"]),
     ("safetensors", &["bnnc-run"]),
-    ("serde", &["bnnc-data", "bnnc-laplace", "bnnc-mcmc", "bnnc-run"]),
-    ("serde_json", &["bnnc", "bnnc-data", "bnnc-run"]),
-    ("signal-hook", &["bnnc"]),
+    (
+        "serde",
+        &[
+            "bnnc-abi",
+            "bnnc-base",
+            "bnnc-data",
+            "bnnc-laplace",
+            "bnnc-mcmc",
+            "bnnc-run",
+        ],
+    ),
+    ("serde_json", &["bnnc", "bnnc-command", "bnnc-data", "bnnc-run"]),
+    ("signal-hook", &["bnnc-command"]),
 ];
 
 /// Crates that read strings and return values: no files, no terminal, no network.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::dtype::Precision;
+use bnnc_base::shape::Symbol;
 use bnnc_driver::options::Options;
 use bnnc_kernels::arena::layout;
 use bnnc_kernels::pool::Pool;
@@ -117,8 +118,10 @@ fn a_steady_step_copies_what_changed() {
                 (run, last),
                 (&Asked::Run, &Asked::Download(arena.0["loss"].clone()))
             );
-            let ports = infer.bindings.iter().map(|binding| &arena.0[&binding.port]);
-            let gathers = ports.map(|port| Asked::Gather(port.clone()));
+            let gathers = infer.bindings.iter().map(|binding| {
+                let port = &arena.0[&binding.port];
+                Asked::Gather(port.start..port.start + port.len() / sizes.get(Symbol::Batch) * 32)
+            });
             let (gathered, uploads) = copies.split_at(infer.bindings.len());
             assert_eq!(gathered, gathers.collect::<Vec<_>>());
             for upload in uploads {

@@ -307,12 +307,12 @@ infer named = nuts(Net, rows) { chains = 2, warmup = 50, draws = 20, report = [h
     assert_eq!(
         others,
         [
+            "sigma",
             "norm(hidden.w)",
             "norm(hidden.b)",
             "norm(out.w)",
             "norm(out.b)",
-            "sigma",
-            "lp"
+            "lp",
         ]
     );
     let named = names(1);

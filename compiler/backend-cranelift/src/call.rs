@@ -24,19 +24,27 @@ pub(crate) fn is_called(inst: &Inst) -> bool {
 
 /// A runtime function: its symbol and its parameters.
 pub(crate) fn callee(kernel: &Kernel, id: InstId, precision: Precision) -> (String, Vec<Type>) {
-    let (pointer, int, word) = (types::I64, types::I64, types::I32);
     match &kernel.body[id].op {
-        InstOp::Apply(scalar, operands) => {
-            let mut parameters = vec![pointer; 1 + operands.len()];
-            parameters.push(int);
-            (symbols::scalar_symbol(*scalar, precision), parameters)
-        }
-        InstOp::Noise { kind, .. } => (
-            symbols::noise_symbol(*kind, precision),
-            vec![pointer, pointer, int, int, int, word, word, word],
+        InstOp::Apply(scalar, operands) => (
+            symbols::scalar_symbol(*scalar, precision),
+            scalar_parameters(operands.len()),
         ),
+        InstOp::Noise { kind, .. } => (symbols::noise_symbol(*kind, precision), noise_parameters()),
         InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => unreachable!("{id} is no call"),
     }
+}
+
+/// The parameters of an elementwise function: [`symbols::Unary`], [`symbols::Binary`].
+pub(crate) fn scalar_parameters(operands: usize) -> Vec<Type> {
+    let mut parameters = vec![types::I64; 1 + operands];
+    parameters.push(types::I64);
+    parameters
+}
+
+/// The parameters of a noise stream: [`symbols::Noise`].
+pub(crate) fn noise_parameters() -> Vec<Type> {
+    let (pointer, int, word) = (types::I64, types::I64, types::I32);
+    vec![pointer, pointer, int, int, int, word, word, word]
 }
 
 /// The instructions of a kernel that call the runtime.

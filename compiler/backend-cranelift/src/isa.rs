@@ -70,6 +70,7 @@ fn feature(name: &str) -> Option<&str> {
         "sse41" => Some("sse4.1"),
         "sse42" => Some("sse4.2"),
         "cmpxchg16b" => None,
+        "avx_vnni" => Some("avxvnni"),
         other => Some(other),
     }
 }

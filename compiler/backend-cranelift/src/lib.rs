@@ -8,6 +8,7 @@
 mod access;
 mod call;
 mod compile;
+mod entry;
 mod func;
 mod isa;
 mod jit;
@@ -24,6 +25,7 @@ use bnnc_base::fault::Fault;
 use bnnc_loops::backend::{Backend, Form, Options};
 use bnnc_loops::ir::Program;
 use compile::Listing;
+pub use entry::entry;
 use std::sync::Arc;
 
 /// Compiles in process for the machine it runs on.

@@ -1,6 +1,7 @@
 //! Elementary functions and noise as functions of MLIR, from the recordings of what the runtime's primitives do: the same
 //! numbers, but inlined into loops, and so as wide as the loops become.
 
+use crate::gpu::gamma;
 use crate::text::{Text, Type, Value, commas};
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::approx::recorded::{self, Kind, Op, Operand, Recording, Step};
@@ -47,6 +48,11 @@ impl Approximation {
 
     /// Writes the function.
     pub fn define(self, text: &mut Text, precision: Precision, fused: bool) {
+        match self {
+            Approximation::Function(Scalar::GammaGradient) => return gamma::gradient(text, precision),
+            Approximation::Noise(NoiseKind::Gamma) => return gamma::variate(text, precision),
+            Approximation::Function(_) | Approximation::Noise(_) => {}
+        }
         let Some(recording) = self.recording(precision, fused) else {
             unreachable!("only what is recorded is inlined")
         };
@@ -63,19 +69,24 @@ impl Approximation {
             self.symbol(precision),
             commas(parameters)
         ));
-        let mut results: Vec<Value> = Vec::new();
-        for each in &recording.steps {
-            let operands: Vec<Value> = each
-                .operands
-                .iter()
-                .map(|operand| value(text, *operand, &inputs, &results))
-                .collect();
-            results.push(step(text, each, &operands));
-        }
-        let value = value(text, recording.result, &inputs, &results);
+        let value = inline(text, &recording, &inputs);
         text.line(format_args!("llvm.return {value} : {result}"));
         text.close("}");
     }
+}
+
+/// Writes the steps of a recording; returns its result.
+pub(crate) fn inline(text: &mut Text, recording: &Recording, inputs: &[Value]) -> Value {
+    let mut results: Vec<Value> = Vec::new();
+    for each in &recording.steps {
+        let operands: Vec<Value> = each
+            .operands
+            .iter()
+            .map(|operand| value(text, *operand, inputs, &results))
+            .collect();
+        results.push(step(text, each, &operands));
+    }
+    value(text, recording.result, inputs, &results)
 }
 
 fn type_of(kind: Kind) -> Type {

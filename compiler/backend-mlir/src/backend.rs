@@ -42,26 +42,25 @@ impl Mlir {
         }
     }
 
-    /// The worker.
-    ///
-    /// # Errors
-    /// Where this build has none.
-    pub(crate) fn worker(&self) -> Result<Worker, Fault> {
+    /// The executable that is started, if there is one.
+    pub fn program(&self) -> Option<PathBuf> {
         let named = || std::env::var_os(WORKER).map(PathBuf::from);
         let own = || {
             cfg!(feature = "llvm")
                 .then(|| std::env::current_exe().ok())
                 .flatten()
         };
-        let program = self.worker.clone().or_else(named).or_else(own);
-        let program = program.ok_or_else(|| {
-            Fault::Limit(format!(
-                "this `bnnc` was built without MLIR: build it with `cargo build --release --features mlir` where LLVM 22 \
-                 is installed, or name one that was in the environment variable {WORKER}"
-            ))
-        })?;
+        self.worker.clone().or_else(named).or_else(own)
+    }
+
+    /// The worker.
+    ///
+    /// # Errors
+    /// Where this build has none.
+    pub(crate) fn worker(&self) -> Result<Worker, Fault> {
+        let program = self.program();
         Ok(Worker {
-            program,
+            program: program.ok_or_else(|| Fault::Limit("this build has no MLIR worker".to_owned()))?,
             memory: self.memory,
             time: self.time,
         })

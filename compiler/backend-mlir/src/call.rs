@@ -113,6 +113,14 @@ impl Emitter<'_> {
             unreachable!("{id} is noise")
         };
         match (kind, shape) {
+            (NoiseKind::Gamma, Some(shape)) if self.source.device => {
+                let (key, element) = self.key_and_element(id);
+                let [low, high, element] =
+                    [(key, 0), (key, 32), (element, 0)].map(|(long, bits)| self.half(long, bits));
+                let [draw, example, step] = coordinates;
+                let inputs = [low, high, element, draw, example, step, shape];
+                self.inlined(Approximation::Noise(NoiseKind::Gamma), &inputs)
+            }
             (NoiseKind::Gamma, shape) => {
                 let one = self.text.long(1);
                 if let Some(shape) = shape {
@@ -128,19 +136,21 @@ impl Emitter<'_> {
     /// One element of a stream whose law is arithmetic.
     fn noise_inline(&mut self, id: InstId, kind: NoiseKind, coordinates: [Value; 3]) -> Value {
         let (key, element) = self.key_and_element(id);
-        let half = |emitter: &mut Self, long: Value, bits: i64| {
-            let bits = emitter.text.long(bits);
-            let shifted = emitter.text.alike("arith.shrui", &[long, bits]);
-            emitter.text.convert("arith.trunci", shifted, Type::Int)
-        };
-        let (low, high) = (half(self, key, 0), half(self, key, 32));
-        let block = half(self, element, 2);
+        let (low, high) = (self.half(key, 0), self.half(key, 32));
+        let block = self.half(element, 2);
         let three = self.text.long(3);
         let lane = self.text.alike("arith.andi", &[element, three]);
         let lane = self.text.convert("arith.trunci", lane, Type::Int);
         let [draw, example, step] = coordinates;
         let inputs = [low, high, block, draw, example, step, lane];
         self.inlined(Approximation::Noise(kind), &inputs)
+    }
+
+    /// 32 bits of a number.
+    fn half(&mut self, long: Value, from: i64) -> Value {
+        let from = self.text.long(from);
+        let shifted = self.text.alike("arith.shrui", &[long, from]);
+        self.text.convert("arith.trunci", shifted, Type::Int)
     }
 
     /// A function that the module defines.

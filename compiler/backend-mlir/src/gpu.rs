@@ -6,6 +6,7 @@
 
 mod backend;
 pub mod chip;
+pub(crate) mod gamma;
 mod kernel;
 mod mapping;
 mod primitives;
@@ -17,10 +18,8 @@ use crate::call::Needs;
 use crate::protocol::Target;
 use crate::text::Text;
 use bnnc_abi::device::{self, Image, Work};
-use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::fault::Fault;
-use bnnc_base::scalar::Scalar;
-use bnnc_loops::ir::{InstOp, Program};
+use bnnc_loops::ir::Program;
 use chip::Chip;
 use kernel::Function;
 
@@ -29,7 +28,6 @@ use kernel::Function;
 /// # Errors
 /// [`Fault::Limit`] where the program needs what is not made for graphics processors.
 pub fn module(program: &Program, chip: Chip) -> Result<(String, device::Program), Fault> {
-    check(program)?;
     let mut text = Text::default();
     let mut needs = Needs::default();
     text.open("module attributes {gpu.container_module} {");
@@ -93,26 +91,4 @@ pub fn compile(mlir: &Mlir, program: &Program, chip: Chip) -> Result<device::Pro
     });
     launched.verify(&program.plan)?;
     Ok(launched)
-}
-
-/// Loops with an end that only data decides are not made for graphics processors.
-fn check(program: &Program) -> Result<(), Fault> {
-    for kernel in &program.kernels {
-        for inst in kernel.body.iter() {
-            let what = match &inst.op {
-                InstOp::Apply(Scalar::GammaGradient, _) => "the derivative of gamma variates",
-                InstOp::Noise {
-                    kind: NoiseKind::Gamma,
-                    ..
-                } => "gamma variates",
-                InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => continue,
-                InstOp::Apply(..) | InstOp::Noise { .. } => continue,
-            };
-            return Err(Fault::Limit(format!(
-                "kernel `{}` needs {what}, which are not made for graphics processors",
-                kernel.name
-            )));
-        }
-    }
-    Ok(())
 }

@@ -2,7 +2,8 @@
 //!
 //! `module` writes a program as text, with a function per kernel: `schedule` decides what is computed where, `func` writes
 //! the loops, `stmt` the innermost ones, `access` addresses, `reduce` outputs, `scalar` single operations and `call` calls
-//! of runtime primitives; `gpu` does so for graphics processors. The text goes to a worker process (`process`), because LLVM may abort or take all memory.
+//! of runtime primitives; `gpu` does so for graphics processors. The text goes to a worker process (`process`), because LLVM
+//! may abort or take all memory.
 
 mod access;
 mod approximation;

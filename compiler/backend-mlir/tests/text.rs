@@ -1,5 +1,4 @@
 //! The text of modules, which needs no LLVM.
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use bnnc_backend_mlir::{Mlir, PREFIX, module};
 use bnnc_loops::backend::{Backend, Options};

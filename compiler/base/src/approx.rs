@@ -9,6 +9,7 @@
 pub mod coefficients;
 pub mod format;
 pub mod functions;
+pub mod gamma;
 pub mod lane;
 pub mod noise;
 pub mod numbers;

@@ -27,6 +27,11 @@ impl Checksum {
         checksum
     }
 
+    /// What was a hash of all bytes so far.
+    pub fn from_value(value: u64) -> Checksum {
+        Checksum(value)
+    }
+
     /// The hash of all bytes so far.
     pub fn value(self) -> u64 {
         self.0

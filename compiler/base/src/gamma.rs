@@ -4,7 +4,7 @@ use crate::philox;
 use crate::special::{digamma, log_minus_digamma};
 
 /// An attempt is accepted with probability above 0.95, so that this many suffice.
-const ATTEMPTS: u64 = 64;
+pub const ATTEMPTS: u64 = 64;
 
 /// A gamma variate of this shape and scale 1: element `element` of the stream `key` at coordinates (draw, example, step).
 ///
@@ -49,7 +49,7 @@ pub fn variate(key: u64, [draw, example, step]: [u32; 3], element: u64, shape: f
 }
 
 /// Shapes below take the series on the lower side, whose terms are few there.
-const SERIES: f64 = 40.0;
+pub(crate) const SERIES: f64 = 40.0;
 
 /// `dg / dshape` of a gamma variate `g` at a fixed probability, `-(dP(shape, g) / dshape) / p(g; shape)`: the implicit
 /// reparameterisation gradient of Figurnov, Mohamed and Mnih (2018).
@@ -92,7 +92,7 @@ fn series(shape: f64, g: f64) -> f64 {
 }
 
 /// Logarithms of an integrand below its start at which it is cut off.
-const DEPTH: f64 = 38.0;
+pub(crate) const DEPTH: f64 = 38.0;
 
 /// The integral from 0 to `side` times infinity, by the Gauss-Legendre rule up to where the integrand vanishes.
 fn tail(shape: f64, g: f64, side: f64) -> f64 {
@@ -131,7 +131,7 @@ fn log_minus_mean(shape: f64, g: f64) -> f64 {
 }
 
 /// The positive nodes of the Gauss-Legendre rule of 24 points on (-1, 1), and their weights.
-const NODES: [(f64, f64); 12] = [
+pub(crate) const NODES: [(f64, f64); 12] = [
     (0.064_056_892_862_605_62, 0.127_938_195_346_752_16),
     (0.191_118_867_473_616_3, 0.125_837_456_346_828_3),
     (0.315_042_679_696_163_4, 0.121_670_472_927_803_39),

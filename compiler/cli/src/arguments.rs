@@ -1,5 +1,8 @@
 //! What can be said on the command line.
 
+use bnnc_command::arguments::Running;
+use bnnc_driver::options::chip;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -22,6 +25,8 @@ pub enum Command {
     Check(Check),
     /// Print one stage of the compilation.
     Emit(Emit),
+    /// Make an executable that runs a program without a compiler.
+    Build(Build),
     /// Format programs.
     Fmt(Fmt),
     /// Explain a diagnostic code.
@@ -76,24 +81,8 @@ pub struct Run {
     pub file: PathBuf,
     #[command(flatten)]
     pub compile: Compile,
-    /// Write results into this folder, and keep the run there while it goes on.
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Continue the run in this folder after an interruption, to the same numbers; or with more draws.
-    #[arg(long, value_name = "DIR", conflicts_with = "out")]
-    pub resume: Option<PathBuf>,
-    /// Fail with status 4 where the diagnostics of chains warn.
-    #[arg(long)]
-    pub strict: bool,
-    /// Print one JSON object instead of a table.
-    #[arg(long)]
-    pub json: bool,
-    /// Threads (results do not depend on them).
-    #[arg(long)]
-    pub threads: Option<usize>,
-    /// Refuse to start above this predicted memory: `500M`, `2G`.
-    #[arg(long, value_name = "SIZE")]
-    pub max_memory: Option<String>,
+    #[command(flatten)]
+    pub running: Running,
     /// Print the time of each stage to standard error.
     #[arg(long)]
     pub timings: bool,
@@ -120,18 +109,48 @@ pub struct Check {
     pub timings: bool,
 }
 
+/// The names of graphics processors.
+fn chips() -> PossibleValuesParser {
+    PossibleValuesParser::new(chip::ALL.iter().map(|chip| chip.name))
+}
+
 /// `bnnc emit`.
 #[derive(Args, Debug)]
 pub struct Emit {
-    /// tokens, ast, hir, graph, density, loops, clif, mlir or dot.
+    /// tokens, ast, hir, graph, density, loops, clif, mlir, ptx or dot.
     pub stage: String,
     /// The program.
     pub file: PathBuf,
     /// The infer whose stage is printed (the first by default).
     #[arg(long)]
     pub infer: Option<String>,
+    /// The oldest graphics processor that runs what `ptx` prints.
+    #[arg(long, value_name = "CHIP", default_value = chip::DEFAULT.name, value_parser = chips())]
+    pub gpu: String,
     #[command(flatten)]
     pub compile: Compile,
+}
+
+/// `bnnc build`.
+///
+/// The executable has the options of `bnnc run` that need no compiler: `--data`, `--seed`, `--out`, `--resume`, `--strict`, `--json`,
+/// `--threads` and `--max-memory`. It reads the data that the program or `--data` named at the build, unless it is given others, which must
+/// have the same columns. It runs on processors that have what this one has.
+#[derive(Args, Debug)]
+pub struct Build {
+    /// The program.
+    pub file: PathBuf,
+    /// The executable.
+    #[arg(short, long, value_name = "EXE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub compile: Compile,
+    /// Append the program to a copy of the prebuilt `bnnc-runner` instead of linking it with the C compiler (`cc`, or what `CC` names).
+    #[arg(long)]
+    pub no_linker: bool,
+    /// Where `libbnnc_runner.a` or `bnnc-runner` is, a folder or the file (also `BNNC_RUNTIME`): beside `bnnc` by default.
+    #[arg(long, value_name = "PATH")]
+    pub runtime: Option<PathBuf>,
 }
 
 /// `bnnc fmt`.
@@ -236,6 +255,7 @@ pub fn with_default_command(arguments: impl Iterator<Item = OsString>) -> Vec<Os
         "run",
         "check",
         "emit",
+        "build",
         "fmt",
         "explain",
         "explore",

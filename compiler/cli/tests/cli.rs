@@ -297,6 +297,22 @@ fn the_closed_form_of_a_divergence_can_be_declined() {
     assert!(!switched.stdout.contains(": exact"), "{}", switched.stdout);
 }
 
+/// A word of the language is a word like others, as inside an option block.
+#[test]
+fn settings_are_read_as_in_a_block() {
+    let sampled = network("epochs = 1").replace(
+        "vi(P, d) { epochs = 1 }",
+        "penalty(M, d) { batch = 2, warmup = 2, draws = 2 }",
+    );
+    let by_data = bnnc("set_word", "run", &sampled, &["--set", "f.loss=data"]);
+    accepted(&by_data);
+    assert!(
+        by_data.stdout.contains("the ordinary posterior"),
+        "{}",
+        by_data.stdout
+    );
+}
+
 #[test]
 fn the_command_line_is_checked() {
     let run = |name: &str, options: &[&str]| bnnc(name, "run", &network("epochs = 1"), options);
@@ -324,18 +340,6 @@ fn the_command_line_is_checked() {
         "E0106",
         "never closed",
     );
-    // A word of the language is a word like others, as inside an option block.
-    let sampled = network("epochs = 1").replace(
-        "vi(P, d) { epochs = 1 }",
-        "penalty(M, d) { batch = 2, warmup = 2, draws = 2 }",
-    );
-    let by_data = bnnc("set_word", "run", &sampled, &["--set", "f.loss=data"]);
-    accepted(&by_data);
-    assert!(
-        by_data.stdout.contains("the ordinary posterior"),
-        "{}",
-        by_data.stdout
-    );
     refused(
         &run("data", &["--data", "q=d.csv"]),
         2,
@@ -356,10 +360,10 @@ fn the_command_line_is_checked() {
     );
     refused(&run("only", &["--only", "fitt"]), 2, "E0603", "no infer `fitt`");
     refused(
-        &run("backend", &["--backend", "cuda"]),
+        &run("backend", &["--backend", "abacus"]),
         2,
         "E0602",
-        "no backend `cuda`",
+        "no backend `abacus`",
     );
     refused(
         &run("without", &["--without", "nope"]),
@@ -632,6 +636,7 @@ fn stages_of_a_tiny_model() {
     assert!(emit("density").starts_with("fn M(%0 s: real[]) -> (log_prior:"));
     assert!(emit("loops").starts_with("plan \"f.train\""), "{}", emit("loops"));
     assert!(emit("clif").contains("function"), "{}", emit("clif"));
+    assert!(emit("mlir").contains("llvm.func @kernel_0"), "{}", emit("mlir"));
     assert!(emit("dot").starts_with("digraph"));
 }
 

@@ -26,6 +26,18 @@ fn options() {
     assert_refused(&run(["run", YACHT, "--without", "nope"]), "E0608", 2);
 }
 
+/// The backend `mlir` needs a worker, which a build without LLVM has not; its text needs none.
+#[test]
+#[cfg(not(feature = "mlir"))]
+fn a_backend_that_is_not_inside() {
+    let output = run(["run", YACHT, "--backend", "mlir"]);
+    assert_refused(&output, "E0602", 2);
+    for words in ["--features mlir", "BNNC_MLIR_WORKER"] {
+        assert!(output.stderr.contains(words), "{}", output.stderr);
+    }
+    assert_eq!(run(["__mlir-worker", "object", "1"]).status, 2);
+}
+
 /// A run that would not fit is the program's fault, and ends before it starts.
 #[test]
 fn memory() {

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use support::{Output, root, run};
+use support::{Output, kill_after, numbers, root, run};
 
 /// A regression that is trained once and sampled in three ways: by four chains that share the runs of the density, and by two each.
 const PROGRAM: &str = "\
@@ -104,54 +104,6 @@ fn finish(workshop: &Path, how: &str, out: &Path) -> Output {
     let output = run(arguments(workshop, how, out));
     assert_eq!(output.status, 0, "{}", output.stderr);
     output
-}
-
-/// Lets a run go on for a time and kills it; whether it was still running.
-fn kill_after(mut child: Child, time: Duration) -> bool {
-    std::thread::sleep(time);
-    let running = child.try_wait().unwrap().is_none();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    running
-}
-
-/// Every file of a folder that numbers are in: all but the seconds, and what only a run that goes on needs.
-fn numbers(out: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![out.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let name = path.strip_prefix(out).unwrap().display().to_string();
-            if name.starts_with("checkpoint") && !name.ends_with(".draws") {
-                continue;
-            }
-            found.insert(name.clone(), without_seconds(&name, fs::read(&path).unwrap()));
-        }
-    }
-    found
-}
-
-fn without_seconds(name: &str, bytes: Vec<u8>) -> Vec<u8> {
-    if name == "report.html" {
-        let page = String::from_utf8(bytes).unwrap();
-        let lines = page
-            .split("<tr>")
-            .filter(|line| !line.starts_with("<td>seconds of "));
-        return lines.collect::<String>().into_bytes();
-    }
-    if name != "result.json" {
-        return bytes;
-    }
-    let mut result: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
-    for (_, infer) in result["infer"].as_object_mut().unwrap() {
-        infer.as_object_mut().unwrap().remove("seconds").unwrap();
-    }
-    result.to_string().into_bytes()
 }
 
 fn assert_same(expected: &BTreeMap<String, Vec<u8>>, out: &Path, when: &str) {

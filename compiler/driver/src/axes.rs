@@ -2,7 +2,7 @@
 
 use bnnc_abi::data::{FieldKind, Schema};
 use bnnc_abi::manifest::{Binding, DataSource};
-use bnnc_abi::sampling::Axes;
+use bnnc_abi::sampling::{Axes, Levels};
 use bnnc_hir::dims::{Atom, Dim};
 use bnnc_hir::tree::{Local, LocalKind, ModelItem};
 use bnnc_hir::types::{Elem, Ty};
@@ -37,12 +37,7 @@ fn name(model: &ModelItem, dim: &Dim) -> Option<String> {
 }
 
 /// The dim that an input indexes, with the levels of its column.
-fn levels(
-    model: &ModelItem,
-    schema: &Schema,
-    ports: &[Binding],
-    local: &Local,
-) -> Option<(String, Vec<String>)> {
+fn levels(model: &ModelItem, schema: &Schema, ports: &[Binding], local: &Local) -> Option<Levels> {
     let (Ty::Tensor(Elem::Index(size), _), LocalKind::Param) = (&local.ty, local.kind) else {
         return None;
     };
@@ -53,7 +48,11 @@ fn levels(
     };
     let field = schema.fields.iter().find(|field| field.name == *column)?;
     match &field.kind {
-        FieldKind::Levels(levels) => Some((name(model, size)?, levels.clone())),
+        FieldKind::Levels(levels) => Some(Levels {
+            dim: name(model, size)?,
+            column: column.clone(),
+            names: levels.clone(),
+        }),
         FieldKind::Int(..) | FieldKind::Real => None,
     }
 }

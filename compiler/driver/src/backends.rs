@@ -1,8 +1,11 @@
 //! The list of backends.
 
+use crate::codes;
 use bnnc_backend_cranelift::Cranelift;
+pub use bnnc_backend_cranelift::entry;
 use bnnc_backend_mlir::Mlir;
 use bnnc_backend_mlir::gpu::Cuda;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_loops::backend::Backend;
 use bnnc_loops::reference::Reference;
 
@@ -12,8 +15,20 @@ pub const DEFAULT: &str = "cranelift";
 /// Every backend, the default first. `mlir` and `cuda` say so where this build has no worker for them.
 pub static ALL: &[&(dyn Backend + Sync)] = &[&Cranelift, &Reference, &MLIR, &CUDA];
 
-static MLIR: Mlir = Mlir::new();
+/// What lowers MLIR, for graphics processors too.
+pub(crate) static MLIR: Mlir = Mlir::new();
 static CUDA: Cuda = Cuda(Mlir::new());
+
+/// The backend of a compilation.
+///
+/// # Errors
+/// A name that none has, or one that cannot work in this build.
+pub fn chosen(name: &str) -> Result<&'static (dyn Backend + Sync), Diagnostic> {
+    if [MLIR.name(), CUDA.name()].contains(&name) && MLIR.program().is_none() {
+        return Err(codes::no_worker());
+    }
+    lookup(name).ok_or_else(|| codes::no_backend(name))
+}
 
 /// The backend with this name.
 pub fn lookup(name: &str) -> Option<&'static (dyn Backend + Sync)> {

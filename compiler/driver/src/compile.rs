@@ -114,9 +114,7 @@ pub fn compile(
     schemas: &HashMap<String, Schema>,
     options: &Options,
 ) -> Result<Compiled, Failure> {
-    let Some(backend) = backends::lookup(&options.backend) else {
-        return Err(Failure::Program(vec![codes::no_backend(&options.backend)]));
-    };
+    let backend = backends::chosen(&options.backend).map_err(|fault| Failure::Program(vec![fault]))?;
     let chosen = chosen(program, options).map_err(Failure::Program)?;
     let data = data(program, options).map_err(Failure::Program)?;
     let mut compiled = Compiled {

@@ -21,7 +21,13 @@ pub fn syntactic(program: &Program, stage: Stage) -> Option<String> {
             Err(_) => format!("{:#?}\n", program.ast),
         }),
         Stage::Hir => Some(bnnc_hir::print::print(&program.module, Some(program.source.id))),
-        Stage::Graph | Stage::Density | Stage::Loops | Stage::Clif | Stage::Mlir | Stage::Dot => None,
+        Stage::Graph
+        | Stage::Density
+        | Stage::Loops
+        | Stage::Clif
+        | Stage::Mlir
+        | Stage::Ptx
+        | Stage::Dot => None,
     }
 }
 
@@ -89,15 +95,18 @@ pub fn emit(
         text.push_str(&format!("{}\n", divergence.density));
         return Ok(text);
     }
-    let Some(backend) = backends::lookup(&options.backend) else {
-        return Err(Failure::Program(vec![codes::no_backend(&options.backend)]));
-    };
+    let backend = backends::chosen(&options.backend).map_err(|fault| Failure::Program(vec![fault]))?;
     let loops = loops(&mut compilation, elaborated, &densities, backend)?;
     if stage == Stage::Loops {
         return Ok(loops.to_string());
     }
     if stage == Stage::Mlir {
         return Ok(bnnc_backend_mlir::module(&loops, bnnc_backend_mlir::PREFIX).text);
+    }
+    if stage == Stage::Ptx {
+        let device = bnnc_backend_mlir::gpu::compile(&backends::MLIR, &loops, options.gpu)?;
+        let images = device.images.iter().map(|image| &*image.ptx);
+        return Ok(format!("{device}{}", images.collect::<String>()));
     }
     let options = backend::Options {
         symbols: options.symbols.clone(),

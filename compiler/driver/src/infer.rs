@@ -17,7 +17,7 @@ use bnnc_hir::elaborate;
 use bnnc_hir::elaborate::bind::{Bound, bind};
 use bnnc_hir::elaborate::posterior::Rest;
 use bnnc_hir::tree::{InferId, InferItem, ModelId, ModelItem, SettingValue, Target};
-use bnnc_loops::backend::{self, Backend, Form};
+use bnnc_loops::backend::Backend;
 use bnnc_loops::ir;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::group::group;
@@ -429,23 +429,10 @@ impl<'a> Compilation<'a> {
 
     /// Machine code of a program.
     pub(crate) fn code(&mut self, program: ir::Program, backend: &dyn Backend) -> Result<Artifact, Fault> {
-        let form = self.options.objects.map_or(Form::Memory, |format| Form::Object {
-            prefix: format!("bnnc_{}_{}_", self.item.name, self.programs),
-            format,
-        });
+        let prefix = format!("bnnc_{}_{}_", self.item.name, self.programs);
         self.programs += 1;
-        let options = backend::Options {
-            symbols: self.options.symbols.clone(),
-            form,
-        };
-        let mut code = self.timed("code", |_| backend.compile(&program, &options))?;
-        if let Some(attach) = self.options.attach {
-            code = attach(code)?;
-        }
-        Ok(Artifact {
-            plan: Arc::new(program.plan),
-            code,
-        })
+        let options = self.options;
+        self.timed("code", |_| options.code(program, backend, prefix))
     }
 
     /// Compiles the infer.

@@ -1,10 +1,15 @@
 //! What the command line says about a compilation.
 
-use bnnc_abi::code::Attach;
+use bnnc_abi::code::{Artifact, Attach};
 use bnnc_abi::symbols::Address;
+pub use bnnc_backend_mlir::gpu::chip::{self, Chip};
 use bnnc_base::dtype::Precision;
+use bnnc_base::fault::Fault;
 pub use bnnc_loops::backend::ObjectFormat;
+use bnnc_loops::backend::{self, Backend, Form};
+use bnnc_loops::ir;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Options of a compilation.
 #[derive(Clone, Debug)]
@@ -27,6 +32,8 @@ pub struct Options {
     pub trace: bool,
     /// The runtime's array primitives.
     pub symbols: Vec<Address>,
+    /// The graphics processor that `bnnc emit ptx` makes code for.
+    pub gpu: Chip,
     /// Code as objects of this format, instead of in memory of this process.
     pub objects: Option<ObjectFormat>,
     /// What puts compiled code on a device, if it is to run on one.
@@ -45,8 +52,32 @@ impl Default for Options {
             without: Vec::new(),
             trace: false,
             symbols: Vec::new(),
+            gpu: chip::DEFAULT,
             objects: None,
             attach: None,
         }
+    }
+}
+
+impl Options {
+    /// Machine code of a program; where it becomes an object, the symbols of its kernels begin with `prefix`.
+    pub(crate) fn code(
+        &self,
+        program: ir::Program,
+        backend: &dyn Backend,
+        prefix: String,
+    ) -> Result<Artifact, Fault> {
+        let form = self
+            .objects
+            .map_or(Form::Memory, |format| Form::Object { prefix, format });
+        let symbols = self.symbols.clone();
+        let mut code = backend.compile(&program, &backend::Options { symbols, form })?;
+        if let Some(attach) = self.attach {
+            code = attach(code)?;
+        }
+        Ok(Artifact {
+            plan: Arc::new(program.plan),
+            code,
+        })
     }
 }

@@ -19,13 +19,15 @@ pub enum Stage {
     Clif,
     /// MLIR of it.
     Mlir,
+    /// Code of it for a graphics processor, and what is to be launched.
+    Ptx,
     /// The graph for graphviz.
     Dot,
 }
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Stage; 9] = [
+    pub const ALL: [Stage; 10] = [
         Stage::Tokens,
         Stage::Ast,
         Stage::Hir,
@@ -34,6 +36,7 @@ impl Stage {
         Stage::Loops,
         Stage::Clif,
         Stage::Mlir,
+        Stage::Ptx,
         Stage::Dot,
     ];
 
@@ -48,6 +51,7 @@ impl Stage {
             Stage::Loops => "loops",
             Stage::Clif => "clif",
             Stage::Mlir => "mlir",
+            Stage::Ptx => "ptx",
             Stage::Dot => "dot",
         }
     }

@@ -7,6 +7,7 @@ use crate::manifest::Manifest;
 use bnnc_base::checksum::Checksum;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
 /// The first bytes.
@@ -20,10 +21,12 @@ const FIXED: usize = 32;
 
 /// The texts that decide how an artefact is laid out and how compiled code and the runtime meet.
 const LAYOUT: &[&str] = &[
+    include_str!("accelerator.rs"),
     include_str!("artefact.rs"),
     include_str!("code.rs"),
     include_str!("collapsed.rs"),
     include_str!("data.rs"),
+    include_str!("device.rs"),
     include_str!("iterates.rs"),
     include_str!("laplace.rs"),
     include_str!("manifest.rs"),
@@ -47,6 +50,27 @@ pub struct Head {
     /// What its processor must have beyond that, as `std::arch` names it.
     pub features: Vec<String>,
 }
+
+/// What the entry of a linked executable hands to the runtime.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Linked {
+    /// The artefact.
+    pub artefact: *const u8,
+    /// Its bytes.
+    pub bytes: u64,
+    /// The addresses of all kernels, in the order of [`Manifest::artifacts`].
+    pub kernels: *const *const u8,
+    /// How many there are.
+    pub kernel_count: u64,
+    /// Where kernels look for the addresses of [`crate::symbols::callables`], in that order; the runtime fills them in.
+    pub functions: *mut usize,
+    /// How many there are.
+    pub function_count: u64,
+}
+
+/// The runtime's function that a linked executable begins with: `(argc, argv, &Linked) -> exit status`, in C's terms.
+pub const LINKED_ENTRY: &str = "bnnc_run_linked";
 
 /// A compiled file, and what it was compiled from.
 #[derive(Clone, Serialize, Deserialize)]
@@ -175,18 +199,28 @@ pub fn appended(artefact: &[u8]) -> Vec<u8> {
     [artefact, &length.to_le_bytes(), TRAILER].concat()
 }
 
-/// The artefact that an executable carries, given its bytes.
+/// The artefact that an executable carries.
 ///
 /// # Errors
-/// There is none, or it is cut off.
-pub fn carried(executable: &[u8]) -> Result<&[u8], Refusal> {
-    let (rest, trailer) = executable.split_last_chunk::<16>().ok_or(Refusal::Unknown)?;
+/// A file that cannot be read; and within, there is none, or it is cut off.
+pub fn carried(executable: &mut (impl Read + Seek)) -> io::Result<Result<Vec<u8>, Refusal>> {
+    let size = executable.seek(SeekFrom::End(0))?;
+    let Some(end) = size.checked_sub(16) else {
+        return Ok(Err(Refusal::Unknown));
+    };
+    let mut trailer = [0; 16];
+    executable.seek(SeekFrom::Start(end))?;
+    executable.read_exact(&mut trailer)?;
     if &trailer[8..] != TRAILER {
-        return Err(Refusal::Unknown);
+        return Ok(Err(Refusal::Unknown));
     }
-    let length = usize::try_from(word(trailer)).ok();
-    let start = length.and_then(|length| rest.len().checked_sub(length));
-    start.map(|start| &rest[start..]).ok_or(Refusal::Truncated)
+    let Some(start) = end.checked_sub(word(&trailer)) else {
+        return Ok(Err(Refusal::Truncated));
+    };
+    executable.seek(SeekFrom::Start(start))?;
+    let mut artefact = Vec::new();
+    executable.take(end - start).read_to_end(&mut artefact)?;
+    Ok(Ok(artefact))
 }
 
 /// The first eight bytes as a number.

@@ -79,8 +79,19 @@ pub struct Column {
 pub struct Axes {
     /// Sites and what is computed from them, each with the name of every axis; `None` where it is no single dim.
     pub sites: Vec<(String, Vec<Option<String>>)>,
-    /// Dims whose positions are the levels of a column of text, each with its levels.
-    pub levels: Vec<(String, Vec<String>)>,
+    /// Dims whose positions are the levels of a column of text.
+    pub levels: Vec<Levels>,
+}
+
+/// The levels of a column, which are the positions along a dim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Levels {
+    /// What the program calls the dim.
+    pub dim: String,
+    /// The column.
+    pub column: String,
+    /// Its levels, in order.
+    pub names: Vec<String>,
 }
 
 impl Sampling {

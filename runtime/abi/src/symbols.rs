@@ -92,6 +92,36 @@ pub fn noise_symbol(kind: NoiseKind, precision: Precision) -> String {
     format!("bnnc_noise_{}_{precision}", kind.name())
 }
 
+/// What generated code may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Callable {
+    /// An elementwise function: [`Unary`] or [`Binary`].
+    Scalar(Scalar),
+    /// A noise stream: [`Noise`].
+    Noise(NoiseKind),
+}
+
+impl Callable {
+    /// Its symbol.
+    pub fn symbol(self, precision: Precision) -> String {
+        match self {
+            Callable::Scalar(scalar) => scalar_symbol(scalar, precision),
+            Callable::Noise(kind) => noise_symbol(kind, precision),
+        }
+    }
+}
+
+/// Everything that generated code may call, in an order that executables rely on.
+pub fn callables() -> impl Iterator<Item = (Callable, Precision)> {
+    [Precision::F32, Precision::F64]
+        .into_iter()
+        .flat_map(|precision| {
+            let scalars = CALLED.iter().map(|scalar| Callable::Scalar(*scalar));
+            let noise = NoiseKind::ALL.into_iter().map(Callable::Noise);
+            scalars.chain(noise).map(move |callable| (callable, precision))
+        })
+}
+
 /// A symbol and its address, handed to a backend through its options.
 #[derive(Clone, Debug)]
 pub struct Address {

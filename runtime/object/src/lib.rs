@@ -5,6 +5,7 @@
 //! No page is ever writable and executable at once.
 
 mod code;
+mod features;
 mod image;
 mod load;
 mod math;
@@ -12,4 +13,5 @@ mod memory;
 mod target;
 
 pub use code::LoadedCode;
+pub use features::missing_features;
 pub use load::{Loaded, load};

@@ -82,7 +82,11 @@ impl Fingerprint {
 
     /// Adds a text, by a name that reads as the subject of a sentence.
     pub fn text(&mut self, name: &str, text: &str) {
-        let checksum = Checksum::of(text.as_bytes());
+        self.content(name, Checksum::of(text.as_bytes()));
+    }
+
+    /// Adds a text by its checksum.
+    pub fn content(&mut self, name: &str, checksum: Checksum) {
         self.contents.insert(name.to_owned(), checksum.to_string());
     }
 

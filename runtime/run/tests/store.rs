@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use bnnc_run::fingerprint::Checksum;
+use bnnc_base::checksum::Checksum;
 use bnnc_run::store::{ChainStore, Layout, records_of};
 use std::path::PathBuf;
 

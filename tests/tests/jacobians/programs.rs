@@ -23,11 +23,10 @@ fn sizes() -> Sizes {
         .with(Symbol::Selected, SELECTED)
 }
 
-/// Names of networks, their texts and the number of inputs.
-fn networks() -> Vec<(&'static str, String, usize)> {
-    let shared = |sites: &str, f: &str| {
-        format!(
-            "data rows = csv(\"rows.csv\") {{ target = y }}
+/// A network with these sites whose mean is `f`.
+fn shared(sites: &str, f: &str) -> String {
+    format!(
+        "data rows = csv(\"rows.csv\") {{ target = y }}
 model Net(x: real[3]) -> y: real {{
 {sites}
   sigma: positive ~ HalfNormal(1)
@@ -35,12 +34,17 @@ model Net(x: real[3]) -> y: real {{
 }}
 infer fit = map(Net, rows) {{ epochs = 1 }}
 "
-        )
-    };
-    let images = |sites: &str, f: &str| {
-        let sites = format!("{sites}\n  image = reshape(x, 1, 3, 4)");
-        shared(&sites, &format!("sum(tanh({f}))")).replace("real[3])", "real[12])")
-    };
+    )
+}
+
+/// The same of a picture of 3 x 4.
+fn images(sites: &str, f: &str) -> String {
+    let sites = format!("{sites}\n  image = reshape(x, 1, 3, 4)");
+    shared(&sites, &format!("sum(tanh({f}))")).replace("real[3])", "real[12])")
+}
+
+/// Names of networks, their texts and the number of inputs.
+fn networks() -> Vec<(&'static str, String, usize)> {
     vec![
         (
             "classes",

@@ -4,6 +4,7 @@
 mod faults;
 #[path = "../../../backend-cranelift/tests/conformance/harness.rs"]
 mod harness;
+mod inlined;
 #[path = "../../../loops/tests/random/mod.rs"]
 mod random;
 #[path = "../../../backend-cranelift/tests/conformance/random_kernels.rs"]

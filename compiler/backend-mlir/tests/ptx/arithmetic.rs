@@ -10,6 +10,9 @@ pub enum Type {
     Float(u32),
 }
 
+/// From operands to the result, all as bits.
+pub type Function = Box<dyn Fn(&[u64; 4]) -> u64 + Send + Sync>;
+
 impl Type {
     pub fn from_name(name: &str) -> Option<Type> {
         if name == "pred" {
@@ -50,10 +53,28 @@ impl Type {
     }
 }
 
-trait Real: Copy + PartialOrd {
+/// The instruction with this name, modifiers and type, or `None` where it is not known here.
+pub fn function(name: &str, parts: &[&str], ty: Type) -> Option<Function> {
+    let has = |part: &str| parts.contains(&part);
+    match (name, ty) {
+        ("mov" | "cvta", _) => Some(Box::new(|x| x[0])),
+        ("cvt", _) => conversion(parts),
+        ("setp", _) => comparison(parts, ty),
+        ("selp", _) => Some(Box::new(|x| if x[2] & 1 == 1 { x[0] } else { x[1] })),
+        ("max" | "min", Type::Float(32)) if has("NaN") => extremum_with_nan::<f32>(name),
+        ("max" | "min", Type::Float(64)) if has("NaN") => extremum_with_nan::<f64>(name),
+        (_, Type::Float(32)) => real::<f32>(name),
+        (_, Type::Float(64)) => real::<f64>(name),
+        ("mul" | "mad", _) if has("wide") => Some(wide(name == "mad", ty)),
+        ("mul", _) if has("hi") => Some(high(ty)),
+        _ => integer(name, ty),
+    }
+}
+
+trait Real: Copy + PartialOrd + 'static {
     fn from_bits(bits: u64) -> Self;
     fn bits(self) -> u64;
-    fn apply(name: &str, x: &[Self]) -> Option<Self>;
+    fn operation(name: &str) -> Option<fn([Self; 3]) -> Self>;
 }
 
 macro_rules! real {
@@ -65,20 +86,20 @@ macro_rules! real {
             fn bits(self) -> u64 {
                 u64::from(self.to_bits())
             }
-            fn apply(name: &str, x: &[$real]) -> Option<$real> {
+            fn operation(name: &str) -> Option<fn([$real; 3]) -> $real> {
                 Some(match name {
-                    "add" => x[0] + x[1],
-                    "sub" => x[0] - x[1],
-                    "mul" => x[0] * x[1],
-                    "div" => x[0] / x[1],
-                    "fma" => x[0].mul_add(x[1], x[2]),
-                    "sqrt" => x[0].sqrt(),
-                    "rcp" => 1.0 / x[0],
-                    "neg" => -x[0],
-                    "abs" => x[0].abs(),
-                    "copysign" => x[1].copysign(x[0]),
-                    "max" => x[0].max(x[1]),
-                    "min" => x[0].min(x[1]),
+                    "add" => |x| x[0] + x[1],
+                    "sub" => |x| x[0] - x[1],
+                    "mul" => |x| x[0] * x[1],
+                    "div" => |x| x[0] / x[1],
+                    "fma" => |x| x[0].mul_add(x[1], x[2]),
+                    "sqrt" => |x| x[0].sqrt(),
+                    "rcp" => |x| 1.0 / x[0],
+                    "neg" => |x| -x[0],
+                    "abs" => |x| x[0].abs(),
+                    "copysign" => |x| x[1].copysign(x[0]),
+                    "max" => |x| x[0].max(x[1]),
+                    "min" => |x| x[0].min(x[1]),
                     _ => return None,
                 })
             }
@@ -89,162 +110,155 @@ macro_rules! real {
 real!(f32 u32);
 real!(f64 u64);
 
-/// The result of an instruction that computes, or `None` where it is not known here.
-pub fn evaluate(name: &str, parts: &[&str], ty: Type, x: &[u64]) -> Option<u64> {
-    let has = |part: &str| parts.contains(&part);
-    match name {
-        "mov" | "cvta" => Some(x[0]),
-        "cvt" => convert(parts, x[0]),
-        "setp" => Some(u64::from(compare(parts, ty, x)?)),
-        "selp" => Some(if x[2] & 1 == 1 { x[0] } else { x[1] }),
-        _ if (name == "max" || name == "min") && has("NaN") => {
-            let nan = |bits: u64| match ty {
-                Type::Float(32) => f32::from_bits(bits as u32).is_nan(),
-                _ => f64::from_bits(bits).is_nan(),
-            };
-            let not_a_number = x.iter().find(|bits| nan(**bits));
-            not_a_number.copied().or_else(|| float(name, ty, x))
-        }
-        _ if matches!(ty, Type::Float(_)) => float(name, ty, x),
-        "mul" | "mad" if has("wide") => {
-            let wide = Type::Bits(2 * ty.width());
-            let product = match ty {
-                Type::Signed(_) => ty.signed(x[0]).wrapping_mul(ty.signed(x[1])) as u64,
-                _ => ty.fit(x[0]).wrapping_mul(ty.fit(x[1])),
-            };
-            Some(wide.fit(product.wrapping_add(x.get(2).copied().unwrap_or(0))))
-        }
-        _ => integer(name, has("hi"), ty, x).map(|value| ty.fit(value)),
-    }
+fn real<T: Real>(name: &str) -> Option<Function> {
+    let operation = T::operation(name)?;
+    Some(Box::new(move |x| {
+        operation([T::from_bits(x[0]), T::from_bits(x[1]), T::from_bits(x[2])]).bits()
+    }))
 }
 
-fn float(name: &str, ty: Type, x: &[u64]) -> Option<u64> {
-    fn of<T: Real>(name: &str, x: &[u64]) -> Option<u64> {
-        let x: Vec<T> = x.iter().map(|bits| T::from_bits(*bits)).collect();
-        T::apply(name, &x).map(T::bits)
-    }
-    match ty {
-        Type::Float(32) => of::<f32>(name, x),
-        Type::Float(64) => of::<f64>(name, x),
-        _ => None,
-    }
+fn extremum_with_nan<T: Real>(name: &str) -> Option<Function> {
+    let (operation, is_nan) = (real::<T>(name)?, |bits: u64| {
+        T::from_bits(bits).partial_cmp(&T::from_bits(bits)).is_none()
+    });
+    Some(Box::new(move |x| match (is_nan(x[0]), is_nan(x[1])) {
+        (true, _) => x[0],
+        (_, true) => x[1],
+        _ => operation(x),
+    }))
 }
 
-fn integer(name: &str, high: bool, ty: Type, x: &[u64]) -> Option<u64> {
-    let (a, b) = (ty.fit(x[0]), x.get(1).map_or(0, |b| ty.fit(*b)));
-    let (signed_a, signed_b) = (ty.signed(a), ty.signed(b));
-    let is_signed = matches!(ty, Type::Signed(_));
-    let width = ty.width();
-    Some(match name {
-        "add" => a.wrapping_add(b),
-        "sub" => a.wrapping_sub(b),
-        "mul" if high && is_signed => ((i128::from(signed_a) * i128::from(signed_b)) >> width) as u64,
-        "mul" if high => ((u128::from(a) * u128::from(b)) >> width) as u64,
-        "mul" => a.wrapping_mul(b),
-        "mad" => a.wrapping_mul(b).wrapping_add(x[2]),
-        "div" if is_signed => signed_a.wrapping_div(signed_b) as u64,
-        "div" => a / b,
-        "rem" if is_signed => signed_a.wrapping_rem(signed_b) as u64,
-        "rem" => a % b,
-        "neg" => a.wrapping_neg(),
-        "abs" => signed_a.wrapping_abs() as u64,
-        "min" if is_signed => signed_a.min(signed_b) as u64,
-        "min" => a.min(b),
-        "max" if is_signed => signed_a.max(signed_b) as u64,
-        "max" => a.max(b),
-        "and" => a & b,
-        "or" => a | b,
-        "xor" => a ^ b,
-        "not" => !a,
-        // The amount of a shift is a number of 32 bits; beyond the width nothing is left but the sign.
-        "shl" if x[1] as u32 >= width => 0,
-        "shl" => a << (x[1] as u32),
-        "shr" if is_signed => (signed_a >> (x[1] as u32).min(width - 1)) as u64,
-        "shr" if x[1] as u32 >= width => 0,
-        "shr" => a >> (x[1] as u32),
-        "bfe" => (a >> x[1]) & ((1 << x[2]) - 1),
-        _ => return None,
+fn wide(adds: bool, ty: Type) -> Function {
+    let to = Type::Bits(2 * ty.width());
+    Box::new(move |x| {
+        let product = match ty {
+            Type::Signed(_) => ty.signed(x[0]).wrapping_mul(ty.signed(x[1])) as u64,
+            _ => ty.fit(x[0]).wrapping_mul(ty.fit(x[1])),
+        };
+        to.fit(product.wrapping_add(if adds { x[2] } else { 0 }))
     })
 }
 
-fn compare(parts: &[&str], ty: Type, x: &[u64]) -> Option<bool> {
-    use std::cmp::Ordering::{Equal, Greater, Less};
-    let order = match ty {
-        Type::Float(32) => f32::from_bits(x[0] as u32).partial_cmp(&f32::from_bits(x[1] as u32)),
-        Type::Float(64) => f64::from_bits(x[0]).partial_cmp(&f64::from_bits(x[1])),
-        Type::Signed(_) => Some(ty.signed(x[0]).cmp(&ty.signed(x[1]))),
-        _ => Some(ty.fit(x[0]).cmp(&ty.fit(x[1]))),
-    };
-    let unordered = order.is_none();
-    Some(match parts[0] {
-        "eq" => order == Some(Equal),
-        "ne" => !unordered && order != Some(Equal),
-        "lt" | "lo" => order == Some(Less),
-        "le" | "ls" => matches!(order, Some(Less | Equal)),
-        "gt" | "hi" => order == Some(Greater),
-        "ge" | "hs" => matches!(order, Some(Greater | Equal)),
-        "equ" => unordered || order == Some(Equal),
-        "neu" => order != Some(Equal),
-        "ltu" => unordered || order == Some(Less),
-        "leu" => order != Some(Greater),
-        "gtu" => unordered || order == Some(Greater),
-        "geu" => order != Some(Less),
-        "num" => !unordered,
-        "nan" => unordered,
+fn high(ty: Type) -> Function {
+    let width = ty.width();
+    match ty {
+        Type::Signed(_) => Box::new(move |x| {
+            let product = i128::from(ty.signed(x[0])) * i128::from(ty.signed(x[1]));
+            ty.fit((product >> width) as u64)
+        }),
+        _ => Box::new(move |x| {
+            let product = u128::from(ty.fit(x[0])) * u128::from(ty.fit(x[1]));
+            ty.fit((product >> width) as u64)
+        }),
+    }
+}
+
+/// Operations on integers that fit their type.
+fn integer(name: &str, ty: Type) -> Option<Function> {
+    let is_signed = matches!(ty, Type::Signed(_));
+    let operation: fn(Type, [u64; 3]) -> u64 = match (name, is_signed) {
+        ("add", _) => |_, [a, b, _]| a.wrapping_add(b),
+        ("sub", _) => |_, [a, b, _]| a.wrapping_sub(b),
+        ("mul", _) => |_, [a, b, _]| a.wrapping_mul(b),
+        ("mad", _) => |_, [a, b, c]| a.wrapping_mul(b).wrapping_add(c),
+        ("div", true) => |ty, [a, b, _]| ty.signed(a).wrapping_div(ty.signed(b)) as u64,
+        ("div", false) => |_, [a, b, _]| a / b,
+        ("rem", true) => |ty, [a, b, _]| ty.signed(a).wrapping_rem(ty.signed(b)) as u64,
+        ("rem", false) => |_, [a, b, _]| a % b,
+        ("bfe", false) => {
+            |_, [a, from, length]| a.checked_shr(from as u32).unwrap_or(0) & ((1 << length) - 1)
+        }
+        ("neg", _) => |_, [a, ..]| a.wrapping_neg(),
+        ("abs", _) => |ty, [a, ..]| ty.signed(a).wrapping_abs() as u64,
+        ("min", true) => |ty, [a, b, _]| ty.signed(a).min(ty.signed(b)) as u64,
+        ("min", false) => |_, [a, b, _]| a.min(b),
+        ("max", true) => |ty, [a, b, _]| ty.signed(a).max(ty.signed(b)) as u64,
+        ("max", false) => |_, [a, b, _]| a.max(b),
+        ("and", _) => |_, [a, b, _]| a & b,
+        ("or", _) => |_, [a, b, _]| a | b,
+        ("xor", _) => |_, [a, b, _]| a ^ b,
+        ("not", _) => |_, [a, ..]| !a,
+        // Beyond the width of what is shifted nothing is left but the sign.
+        ("shl", _) => |ty, [a, b, _]| {
+            a.checked_shl(b as u32)
+                .filter(|_| b < u64::from(ty.width()))
+                .unwrap_or(0)
+        },
+        ("shr", true) => |ty, [a, b, _]| (ty.signed(a) >> b.min(u64::from(ty.width()) - 1)) as u64,
+        ("shr", false) => |ty, [a, b, _]| {
+            a.checked_shr(b as u32)
+                .filter(|_| b < u64::from(ty.width()))
+                .unwrap_or(0)
+        },
         _ => return None,
+    };
+    Some(Box::new(move |x| {
+        ty.fit(operation(ty, [ty.fit(x[0]), ty.fit(x[1]), ty.fit(x[2])]))
+    }))
+}
+
+fn comparison(parts: &[&str], ty: Type) -> Option<Function> {
+    use std::cmp::Ordering::{self, Equal, Greater, Less};
+    let holds: fn(Option<Ordering>) -> bool = match parts[0] {
+        "eq" => |order| order == Some(Equal),
+        "ne" => |order| matches!(order, Some(Less | Greater)),
+        "lt" | "lo" => |order| order == Some(Less),
+        "le" | "ls" => |order| matches!(order, Some(Less | Equal)),
+        "gt" | "hi" => |order| order == Some(Greater),
+        "ge" | "hs" => |order| matches!(order, Some(Greater | Equal)),
+        "equ" => |order| matches!(order, None | Some(Equal)),
+        "neu" => |order| order != Some(Equal),
+        "ltu" => |order| matches!(order, None | Some(Less)),
+        "leu" => |order| order != Some(Greater),
+        "gtu" => |order| matches!(order, None | Some(Greater)),
+        "geu" => |order| order != Some(Less),
+        "num" => |order| order.is_some(),
+        "nan" => |order| order.is_none(),
+        _ => return None,
+    };
+    Some(match ty {
+        Type::Float(32) => Box::new(move |x| {
+            u64::from(holds(
+                f32::from_bits(x[0] as u32).partial_cmp(&f32::from_bits(x[1] as u32)),
+            ))
+        }),
+        Type::Float(_) => {
+            Box::new(move |x| u64::from(holds(f64::from_bits(x[0]).partial_cmp(&f64::from_bits(x[1])))))
+        }
+        Type::Signed(_) => Box::new(move |x| u64::from(holds(Some(ty.signed(x[0]).cmp(&ty.signed(x[1])))))),
+        _ => Box::new(move |x| u64::from(holds(Some(ty.fit(x[0]).cmp(&ty.fit(x[1])))))),
     })
 }
 
 /// `cvt`, with the type of the result before that of the operand.
-fn convert(parts: &[&str], x: u64) -> Option<u64> {
+fn conversion(parts: &[&str]) -> Option<Function> {
     let types: Vec<Type> = parts.iter().filter_map(|part| Type::from_name(part)).collect();
     let [to, from] = types.as_slice() else { return None };
-    let rounding = parts[0];
-    Some(match (*to, *from) {
-        (Type::Float(32), Type::Float(64)) => u64::from((f64::from_bits(x) as f32).to_bits()),
-        (Type::Float(64), Type::Float(32)) => f64::from(f32::from_bits(x as u32)).to_bits(),
-        (Type::Float(_), Type::Float(32)) => {
-            u64::from(rounded(f64::from(f32::from_bits(x as u32)), rounding)?.to_f32_bits())
+    let (to, from) = (*to, *from);
+    let read = move |x: u64| match from {
+        Type::Float(32) => f64::from(f32::from_bits(x as u32)),
+        Type::Float(_) => f64::from_bits(x),
+        Type::Signed(_) => from.signed(x) as f64,
+        _ => from.fit(x) as f64,
+    };
+    let rounded: fn(f64) -> f64 = match parts[0] {
+        "rmi" => f64::floor,
+        "rpi" => f64::ceil,
+        "rzi" => f64::trunc,
+        "rni" => f64::round_ties_even,
+        _ => |x| x,
+    };
+    Some(match (to, from) {
+        // Integers of 64 bits are never made into reals of 32, so that the way through 64 rounds once.
+        (Type::Float(32), _) if from.width() <= 32 || matches!(from, Type::Float(_)) => {
+            Box::new(move |x| u64::from((rounded(read(x[0])) as f32).to_bits()))
         }
-        (Type::Float(_), Type::Float(64)) => rounded(f64::from_bits(x), rounding)?.to_bits(),
-        (to, Type::Float(width)) => {
-            let value = match width {
-                32 => f64::from(f32::from_bits(x as u32)),
-                _ => f64::from_bits(x),
-            };
-            let value = rounded(value, rounding)?;
-            match to {
-                Type::Signed(32) => value as i32 as u32 as u64,
-                Type::Signed(64) => value as i64 as u64,
-                Type::Unsigned(32) => u64::from(value as u32),
-                _ => return None,
-            }
-        }
-        (Type::Float(32), Type::Signed(_)) => u64::from((from.signed(x) as f32).to_bits()),
-        (Type::Float(32), _) => u64::from((from.fit(x) as f32).to_bits()),
-        (Type::Float(64), Type::Signed(_)) => (from.signed(x) as f64).to_bits(),
-        (Type::Float(64), _) => (from.fit(x) as f64).to_bits(),
-        (to, Type::Signed(_)) => to.fit(from.signed(x) as u64),
-        (to, from) => to.fit(from.fit(x)),
-    })
-}
-
-trait Bits32 {
-    fn to_f32_bits(self) -> u32;
-}
-
-impl Bits32 for f64 {
-    fn to_f32_bits(self) -> u32 {
-        (self as f32).to_bits()
-    }
-}
-
-fn rounded(x: f64, rounding: &str) -> Option<f64> {
-    Some(match rounding {
-        "rmi" => x.floor(),
-        "rpi" => x.ceil(),
-        "rzi" => x.trunc(),
-        "rni" => x.round_ties_even(),
-        _ => return None,
+        (Type::Float(64), _) => Box::new(move |x| rounded(read(x[0])).to_bits()),
+        (Type::Signed(32), Type::Float(_)) => Box::new(move |x| u64::from(rounded(read(x[0])) as i32 as u32)),
+        (Type::Signed(64), Type::Float(_)) => Box::new(move |x| rounded(read(x[0])) as i64 as u64),
+        (Type::Unsigned(32), Type::Float(_)) => Box::new(move |x| u64::from(rounded(read(x[0])) as u32)),
+        (Type::Float(_), _) | (_, Type::Float(_)) => return None,
+        (to, Type::Signed(_)) => Box::new(move |x| to.fit(from.signed(x[0]) as u64)),
+        (to, from) => Box::new(move |x| to.fit(from.fit(x[0]))),
     })
 }

@@ -1,8 +1,9 @@
 //! A machine that runs PTX, one block after another and the threads of a block in turns from barrier to barrier. It knows what
 //! LLVM writes for our kernels and nothing else, and stops at whatever it does not know.
 
-use crate::arithmetic::{self, Type};
+use crate::arithmetic::{self, Function, Type};
 use std::collections::HashMap;
+use std::fmt;
 
 /// The entries of an assembly.
 pub struct Machine {
@@ -24,14 +25,29 @@ enum Operand {
     Label(usize),
 }
 
-#[derive(Debug)]
 struct Instruction {
+    text: String,
     /// A predicate, and whether it is negated.
     guard: Option<(usize, bool)>,
-    name: String,
-    parts: Vec<String>,
-    ty: Option<Type>,
+    ty: Type,
     operands: Vec<Operand>,
+    action: Action,
+}
+
+/// What an instruction does.
+enum Action {
+    Wait,
+    End,
+    Jump,
+    Load { shared: bool },
+    Store { shared: bool },
+    Compute(Function),
+}
+
+impl fmt::Debug for Instruction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 struct Entry {
@@ -113,75 +129,94 @@ impl Block<'_> {
             {
                 continue;
             }
-            match instruction.name.as_str() {
-                "bar" | "barrier" => return,
-                "ret" => {
+            match &instruction.action {
+                Action::Wait => return,
+                Action::End => {
                     thread.done = true;
                     return;
                 }
-                "bra" => {
+                Action::Jump => {
                     let Operand::Label(at) = &instruction.operands[0] else {
                         panic!("{instruction:?}")
                     };
                     thread.at = *at;
                 }
                 // SAFETY: passed on.
-                _ => unsafe { self.step(instruction, number, thread) },
+                Action::Load { shared } => unsafe { self.load(instruction, *shared, number, thread) },
+                // SAFETY: passed on.
+                Action::Store { shared } => unsafe { self.store(instruction, *shared, number, thread) },
+                Action::Compute(function) => {
+                    let mut operands = [0; 4];
+                    for (value, operand) in operands.iter_mut().zip(&instruction.operands[1..]) {
+                        *value = self.value(operand, number, thread);
+                    }
+                    self.finish(instruction, function(&operands), thread);
+                }
             }
         }
     }
 
-    unsafe fn step(&mut self, instruction: &Instruction, number: u64, thread: &mut Thread) {
-        let value = |operand: &Operand| self.value(operand, number, thread);
-        let ty = instruction.ty.unwrap_or_else(|| panic!("{instruction:?}"));
-        match instruction.name.as_str() {
-            "ld" => {
-                let (targets, Operand::Memory(base, offset)) =
-                    (&instruction.operands[0], &instruction.operands[1])
-                else {
-                    let Operand::Parameter(at) = instruction.operands[1] else {
-                        panic!("{instruction:?}")
-                    };
-                    return set(&instruction.operands[0], self.arguments[at], thread);
-                };
-                let address = value(base).wrapping_add_signed(*offset);
-                for (at, target) in several(targets).iter().enumerate() {
-                    let address = address + (at * ty.bytes()) as u64;
-                    // SAFETY: passed on.
-                    let loaded = unsafe { self.load(instruction, address, ty) };
-                    set(target, loaded, thread);
+    fn finish(&self, instruction: &Instruction, result: u64, thread: &mut Thread) {
+        match &instruction.operands[0] {
+            Operand::Several(targets) => {
+                let half = instruction.ty.bytes() * 8 / targets.len();
+                for (at, target) in targets.iter().enumerate() {
+                    set(
+                        target,
+                        (result >> (at * half)) & (u64::MAX >> (64 - half)),
+                        thread,
+                    );
                 }
             }
-            "st" => {
-                let Operand::Memory(base, offset) = &instruction.operands[0] else {
-                    panic!("{instruction:?}")
-                };
-                let address = value(base).wrapping_add_signed(*offset);
-                let values: Vec<u64> = several(&instruction.operands[1]).iter().map(value).collect();
-                for (at, value) in values.into_iter().enumerate() {
-                    let address = address + (at * ty.bytes()) as u64;
-                    // SAFETY: passed on.
-                    unsafe { self.store(instruction, address, ty, value) };
-                }
+            target => set(target, result, thread),
+        }
+    }
+
+    fn address(&self, operand: &Operand, number: u64, thread: &Thread) -> u64 {
+        let Operand::Memory(base, offset) = operand else {
+            panic!("{operand:?}")
+        };
+        self.value(base, number, thread).wrapping_add_signed(*offset)
+    }
+
+    unsafe fn load(&self, instruction: &Instruction, shared: bool, number: u64, thread: &mut Thread) {
+        if let Operand::Parameter(at) = instruction.operands[1] {
+            return set(&instruction.operands[0], self.arguments[at], thread);
+        }
+        let (first, length) = (
+            self.address(&instruction.operands[1], number, thread),
+            instruction.ty.bytes(),
+        );
+        for (at, target) in several(&instruction.operands[0]).iter().enumerate() {
+            let address = first + (at * length) as u64;
+            let mut bytes = [0; 8];
+            match shared {
+                true => bytes[..length].copy_from_slice(&self.shared[address as usize..][..length]),
+                // SAFETY: passed on; an aligned address is that of an element.
+                false => unsafe {
+                    assert_eq!(address % length as u64, 0, "{instruction:?}");
+                    std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), length);
+                },
             }
-            name => {
-                let operands: Vec<u64> = instruction.operands[1..].iter().map(value).collect();
-                let parts: Vec<&str> = instruction.parts.iter().map(String::as_str).collect();
-                let result = arithmetic::evaluate(name, &parts, ty, &operands)
-                    .unwrap_or_else(|| panic!("the machine does not know {instruction:?}"));
-                match &instruction.operands[0] {
-                    Operand::Several(targets) => {
-                        let half = ty.bytes() * 8 / targets.len();
-                        for (at, target) in targets.iter().enumerate() {
-                            set(
-                                target,
-                                (result >> (at * half)) & (u64::MAX >> (64 - half)),
-                                thread,
-                            );
-                        }
-                    }
-                    target => set(target, result, thread),
-                }
+            set(target, u64::from_le_bytes(bytes), thread);
+        }
+    }
+
+    unsafe fn store(&mut self, instruction: &Instruction, shared: bool, number: u64, thread: &Thread) {
+        let (first, length) = (
+            self.address(&instruction.operands[0], number, thread),
+            instruction.ty.bytes(),
+        );
+        for (at, operand) in several(&instruction.operands[1]).iter().enumerate() {
+            let address = first + (at * length) as u64;
+            let bytes = self.value(operand, number, thread).to_le_bytes();
+            match shared {
+                true => self.shared[address as usize..][..length].copy_from_slice(&bytes[..length]),
+                // SAFETY: passed on; an aligned address is that of an element.
+                false => unsafe {
+                    assert_eq!(address % length as u64, 0, "{instruction:?}");
+                    std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, length);
+                },
             }
         }
     }
@@ -200,32 +235,6 @@ impl Block<'_> {
                 })
             }
             Operand::Memory(..) | Operand::Parameter(_) | Operand::Label(_) => panic!("{operand:?}"),
-        }
-    }
-
-    unsafe fn load(&self, instruction: &Instruction, address: u64, ty: Type) -> u64 {
-        let mut bytes = [0; 8];
-        let length = ty.bytes();
-        match instruction.parts.iter().any(|part| part == "shared") {
-            true => bytes[..length].copy_from_slice(&self.shared[address as usize..][..length]),
-            // SAFETY: passed on; an aligned address is that of an element.
-            false => unsafe {
-                assert_eq!(address % length as u64, 0, "{instruction:?}");
-                std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), length);
-            },
-        }
-        u64::from_le_bytes(bytes)
-    }
-
-    unsafe fn store(&mut self, instruction: &Instruction, address: u64, ty: Type, value: u64) {
-        let (bytes, length) = (value.to_le_bytes(), ty.bytes());
-        match instruction.parts.iter().any(|part| part == "shared") {
-            true => self.shared[address as usize..][..length].copy_from_slice(&bytes[..length]),
-            // SAFETY: passed on; an aligned address is that of an element.
-            false => unsafe {
-                assert_eq!(address % length as u64, 0, "{instruction:?}");
-                std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, length);
-            },
         }
     }
 }
@@ -319,6 +328,9 @@ impl Reader {
         let name = parts.next().unwrap();
         let parts: Vec<String> = parts.collect();
         let ty = parts.iter().rev().find_map(|part| Type::from_name(part));
+        let ty = ty.unwrap_or(Type::Predicate);
+        let action =
+            action(&name, &parts, ty).unwrap_or_else(|| panic!("the machine does not know `{statement}`"));
         let operands = match name.as_str() {
             "bar" | "barrier" => Vec::new(),
             _ => split(operands)
@@ -327,11 +339,11 @@ impl Reader {
                 .collect(),
         };
         Instruction {
+            text: statement.to_owned(),
             guard,
-            name,
-            parts,
             ty,
             operands,
+            action,
         }
     }
 
@@ -368,6 +380,19 @@ impl Reader {
             _ => Operand::Number(number(text)),
         }
     }
+}
+
+fn action(name: &str, parts: &[String], ty: Type) -> Option<Action> {
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let shared = parts.contains(&"shared");
+    Some(match name {
+        "bar" | "barrier" => Action::Wait,
+        "ret" => Action::End,
+        "bra" => Action::Jump,
+        "ld" => Action::Load { shared },
+        "st" => Action::Store { shared },
+        _ => Action::Compute(arithmetic::function(name, &parts, ty)?),
+    })
 }
 
 /// Operands, between commas outside of braces.

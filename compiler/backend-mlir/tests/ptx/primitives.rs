@@ -1,1 +1,152 @@
 //! Primitives on the machine against their naive references.
+
+use crate::device::Device;
+use bnnc_abi::primitive::{self, PrimitiveDef};
+use bnnc_base::dtype::Precision;
+use bnnc_loops::parse::parse;
+
+/// Numbers of a small generator between -1 and 1.
+fn numbers(count: usize, seed: u64) -> Vec<f64> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f64 / (1u64 << 23) as f64 - 1.0
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// A plan with one call.
+fn device(precision: Precision, name: &str, buffers: usize, ints: &[i64]) -> Device {
+    let declared = (0..buffers).map(|at| {
+        let role = if at + 1 == buffers { "output" } else { "input" };
+        format!("b{at} = real \"x{at}\" [1] {role}\n")
+    });
+    let list = |items: Vec<String>| items.join(", ");
+    let text = format!(
+        "plan \"call\" {precision} 0 {{\n{}call {name} ({}) ints ({})\n}}\n",
+        declared.collect::<String>(),
+        list((0..buffers).map(|at| format!("b{at}")).collect()),
+        list(ints.iter().map(i64::to_string).collect()),
+    );
+    let program = parse(&text).unwrap_or_else(|fault| panic!("{fault}\n{text}"));
+    Device::new(&program).unwrap()
+}
+
+/// Runs a primitive both ways; `contents` are the operands, and then what the result holds before.
+fn check(def: &'static PrimitiveDef, contents: &[Vec<f64>], ints: &[i64]) {
+    for (precision, bound) in [(Precision::F32, 2e-5), (Precision::F64, 2e-13)] {
+        let device = device(precision, def.name, contents.len(), ints);
+        let routine = &device.program.routines[0];
+        let rounded = |x: &f64| {
+            if precision == Precision::F32 {
+                f64::from(*x as f32)
+            } else {
+                *x
+            }
+        };
+        let mut wanted: Vec<Vec<f64>> = contents
+            .iter()
+            .map(|all| all.iter().map(rounded).collect())
+            .collect();
+        let mut single: Vec<Vec<f32>> = wanted
+            .iter()
+            .map(|all| all.iter().map(|x| *x as f32).collect())
+            .collect();
+        let mut double = wanted.clone();
+        let addresses: Vec<u64> = match precision {
+            Precision::F32 => single.iter_mut().map(|all| all.as_mut_ptr() as u64).collect(),
+            Precision::F64 => double.iter_mut().map(|all| all.as_mut_ptr() as u64).collect(),
+        };
+        // SAFETY: the addresses are those of the buffers that the primitive documents.
+        unsafe { device.run(&routine.work, (&addresses, None), ints) };
+        (def.naive)(&mut wanted, ints);
+        let last = contents.len() - 1;
+        for (at, wanted) in wanted[last].iter().enumerate() {
+            let found = match precision {
+                Precision::F32 => f64::from(single[last][at]),
+                Precision::F64 => double[last][at],
+            };
+            let same = found == *wanted || found.is_nan() && wanted.is_nan();
+            assert!(
+                same || (found - wanted).abs() <= bound * (1.0 + wanted.abs()),
+                "{} {precision} {ints:?} at {at}: {found} instead of {wanted}",
+                def.name
+            );
+        }
+    }
+}
+
+#[test]
+fn products() {
+    for (m, n, k) in [(1, 1, 1), (3, 70, 5), (65, 64, 17), (130, 3, 40), (5, 5, 0)] {
+        let (a, b) = (numbers((m * k) as usize, 1), numbers((k * n) as usize, 2));
+        let c = vec![7.0; (m * n) as usize];
+        for (left, right) in [([k, 1], [n, 1]), ([1, m], [1, k])] {
+            let ints = [m, n, k, left[0], left[1], right[0], right[1], n, 1];
+            check(&primitive::MATMUL, &[a.clone(), b.clone(), c.clone()], &ints);
+        }
+    }
+}
+
+/// A batch of two axes, of which one operand has only the first and the other only the second.
+#[test]
+fn products_of_batches() {
+    let (m, n, k, [outer, inner]) = (4i64, 6i64, 3i64, [2i64, 5i64]);
+    let a = numbers((outer * m * k) as usize, 3);
+    let b = numbers((inner * k * n) as usize, 4);
+    let c = vec![0.0; (outer * inner * m * n) as usize];
+    let batch = [outer, m * k, 0, inner * m * n, inner, 0, k * n, m * n];
+    let ints = [[m, n, k, k, 1, n, 1, n, 1].as_slice(), &batch].concat();
+    check(&primitive::MATMUL, &[a, b, c], &ints);
+}
+
+/// `x x' + n` on the diagonal for rows of numbers.
+fn definite(batch: usize, n: usize) -> Vec<f64> {
+    let mut all = Vec::new();
+    for item in 0..batch {
+        let x = numbers(n * n, 5 + item as u64);
+        for i in 0..n {
+            for j in 0..n {
+                let dot: f64 = (0..n).map(|k| x[i * n + k] * x[j * n + k]).sum();
+                all.push(if i == j { dot + n as f64 } else { dot });
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn factors() {
+    for (batch, n) in [(3, 7), (1, 1), (2, 33)] {
+        let l = vec![9.0; batch * n * n];
+        check(
+            &primitive::CHOLESKY,
+            &[definite(batch, n), l],
+            &[batch as i64, n as i64],
+        );
+    }
+    // What is not positive definite has no factor.
+    let broken = vec![1.0, 2.0, 2.0, 1.0];
+    check(&primitive::CHOLESKY, &[broken, vec![0.0; 4]], &[1, 2]);
+}
+
+#[test]
+fn triangular_systems() {
+    for (batch, n, columns, transposed) in [(2, 9, 3, 0), (2, 9, 3, 1), (1, 1, 300, 0)] {
+        let (l, b) = (definite(batch, n), numbers(batch * n * columns, 8));
+        let x = vec![0.0; b.len()];
+        let ints = [batch as i64, n as i64, columns as i64, transposed];
+        check(&primitive::TRIANGULAR_SOLVE, &[l, b, x], &ints);
+    }
+}
+
+#[test]
+fn running_sums() {
+    for (outer, length, inner, reverse) in [(2, 11, 3, 0), (2, 11, 3, 1), (1, 0, 4, 0)] {
+        let x = numbers((outer * length * inner) as usize, 9);
+        let y = vec![0.0; x.len()];
+        check(&primitive::CUMSUM, &[x, y], &[outer, length, inner, reverse]);
+    }
+}

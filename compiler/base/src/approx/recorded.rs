@@ -10,6 +10,7 @@ pub use values::{Bits32, Bits64, Truth, Value};
 
 use super::format::{Double, Single};
 use super::functions::{self, Cos, Elementwise, Sin};
+use super::gamma;
 use super::lane::{Arch, Fused, Lane, Plain, Word};
 use super::noise::{self, Law};
 use super::rare;
@@ -247,6 +248,56 @@ fn element<N: Law, A: Arch, F: Real>(recorder: &Recorder) -> Operand {
     let (first, second) = (words[2].when(late, words[0]), words[3].when(late, words[1]));
     let (even, odd) = N::pair::<A, Value<'_, F>>(first, second);
     odd.when(word(6).has(0), even).operand()
+}
+
+/// What the loop of a gamma variate asks of an attempt, in 64 bits: whether it is accepted, and the variate; see
+/// [`crate::approx::gamma`]. Inputs: the lower and the upper word of the attempt's key, the element, draw, example, step, and
+/// the shape.
+pub fn gamma_attempt() -> [Recording; 2] {
+    let accepted = attempt(|accepted, _| accepted.operand());
+    [accepted, attempt(|_, variate| variate.operand())]
+}
+
+type Wide<'r> = Value<'r, Double>;
+
+fn attempt(choose: impl for<'r> Fn(Value<'r, Truth>, Wide<'r>) -> Operand) -> Recording {
+    let recorder = Recorder::default();
+    let word = |at| recorder.input::<Bits32>(at);
+    let words = noise::philox([word(2), word(3), word(4), word(5)], [word(0), word(1)]);
+    let (accepted, variate) = gamma::attempt(words, recorder.input::<Double>(6));
+    let result = choose(accepted, variate);
+    let inputs = [vec![Kind::Bits32; 6], vec![Kind::Double]].concat();
+    recorder.finish(inputs, result)
+}
+
+/// The variate of a shape where no attempt is accepted.
+pub fn gamma_fallback() -> Recording {
+    let recorder = Recorder::default();
+    let result = gamma::fallback(recorder.input::<Double>(0)).operand();
+    recorder.finish(vec![Kind::Double], result)
+}
+
+/// Of a shape and a variate: whether its derivative is a series, and what that starts from.
+pub fn gamma_series() -> [Recording; 2] {
+    let of = |choose: fn(Value<'_, Truth>, Wide<'_>) -> Operand| {
+        let recorder = Recorder::default();
+        let (is_series, start) =
+            gamma::series_start(recorder.input::<Double>(0), recorder.input::<Double>(1));
+        let result = choose(is_series, start);
+        recorder.finish(vec![Kind::Double; 2], result)
+    };
+    [
+        of(|is_series, _| is_series.operand()),
+        of(|_, start| start.operand()),
+    ]
+}
+
+/// The derivative of a variate in its shape. Inputs: the shape, the variate, and the sum of the series.
+pub fn gamma_gradient() -> Recording {
+    let recorder = Recorder::default();
+    let input = |at| recorder.input::<Double>(at);
+    let result = gamma::gradient(input(0), input(1), input(2)).operand();
+    recorder.finish(vec![Kind::Double; 3], result)
 }
 
 #[cfg(test)]

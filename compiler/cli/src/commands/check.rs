@@ -2,8 +2,10 @@
 
 use crate::arguments::Check;
 use crate::commands::run::timings;
-use crate::session::{self, Display, OK};
+use crate::session::{self, Display};
 use bnnc_abi::manifest::Infer;
+use bnnc_abi::settings;
+use bnnc_command::terminal::{self, OK};
 use bnnc_driver::compile::compile;
 use bnnc_run::codes::size;
 use serde_json::json;
@@ -20,7 +22,7 @@ fn run_inner(arguments: &Check) -> Result<(), u8> {
     let display = Display { json: arguments.json };
     let nowhere = bnnc_base::source::SourceMap::default();
     let options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
-    let limit = arguments.max_memory.as_deref().map(session::bytes).transpose();
+    let limit = arguments.max_memory.as_deref().map(settings::bytes).transpose();
     let limit = limit.map_err(|diagnostic| display.show(&[*diagnostic], &nowhere))?;
     let clock = std::time::Instant::now();
     let program = session::load(&arguments.file, &options, display)?;
@@ -52,7 +54,7 @@ fn run_inner(arguments: &Check) -> Result<(), u8> {
                 .iter()
                 .map(|infer| (infer.name.clone(), cost_json(infer)))
                 .collect();
-            session::say(&format!(
+            terminal::say(&format!(
                 "{}\n",
                 json!({ "program": compiled.manifest.program, "infer": infers })
             ));
@@ -61,7 +63,7 @@ fn run_inner(arguments: &Check) -> Result<(), u8> {
             .manifest
             .infers
             .iter()
-            .for_each(|infer| session::say(&cost_text(infer))),
+            .for_each(|infer| terminal::say(&cost_text(infer))),
     }
     if status == OK { Ok(()) } else { Err(status) }
 }

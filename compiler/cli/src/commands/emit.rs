@@ -1,11 +1,13 @@
 //! `bnnc emit`: one stage as text.
 
 use crate::arguments::Emit;
-use crate::session::{self, Display, OK};
+use crate::session::{self, Display};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
+use bnnc_command::terminal::{self, OK};
 use bnnc_driver::codes;
 use bnnc_driver::emit::{emit, syntactic};
+use bnnc_driver::options::chip;
 use bnnc_driver::program;
 use bnnc_driver::stage::Stage;
 
@@ -13,7 +15,7 @@ use bnnc_driver::stage::Stage;
 pub fn run(arguments: &Emit) -> u8 {
     match run_inner(arguments) {
         Ok(text) => {
-            session::say(&text);
+            terminal::say(&text);
             OK
         }
         Err(status) => status,
@@ -33,7 +35,8 @@ fn run_inner(arguments: &Emit) -> Result<String, u8> {
         .note(format!("the stages are {}", names.join(", ")));
         return Err(display.show(&[diagnostic], &nowhere));
     };
-    let options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
+    let mut options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
+    options.gpu = chip::lookup(&arguments.gpu).unwrap_or(chip::DEFAULT);
     let text = session::read(&arguments.file).map_err(|diagnostic| display.show(&[*diagnostic], &nowhere))?;
     let program = program::load(&arguments.file.display().to_string(), &text, &options);
     if stage <= Stage::Ast {

@@ -1,8 +1,9 @@
 //! `bnnc explain`: the long text of a diagnostic.
 
 use crate::arguments::Explain;
-use crate::session::{OK, all_codes, complain, say};
+use crate::session::all_codes;
 use bnnc_base::nearest::nearest;
+use bnnc_command::terminal::{OK, complain, say};
 
 /// Runs the command.
 pub fn run(arguments: &Explain) -> u8 {

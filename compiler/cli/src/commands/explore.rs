@@ -2,9 +2,10 @@
 
 use crate::arguments::Explore;
 use crate::explore::{answers::Answers, server};
-use crate::session::{self, Display, OK};
+use crate::session::Display;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
+use bnnc_command::terminal::{self, OK};
 use bnnc_driver::codes;
 use std::net::{Ipv4Addr, TcpListener};
 
@@ -16,9 +17,9 @@ pub fn run(arguments: &Explore) -> u8 {
         Ok(listening) => listening,
         Err(error) => return refused(arguments.port, &error),
     };
-    session::say(&format!("http://127.0.0.1:{port}/\n"));
-    session::complain("Ctrl-C ends it");
-    let answers = Answers::new(session::threads(arguments.threads));
+    terminal::say(&format!("http://127.0.0.1:{port}/\n"));
+    terminal::complain("Ctrl-C ends it");
+    let answers = Answers::new(terminal::threads(arguments.threads));
     match server::serve(&listener, answers) {
         Ok(()) => OK,
         Err(error) => refused(port, &error),

@@ -1,8 +1,9 @@
 //! `bnnc fmt`: canonical formatting in place.
 
 use crate::arguments::Fmt;
-use crate::session::{self, Display, OK};
+use crate::session::{self, Display};
 use bnnc_base::source::SourceMap;
+use bnnc_command::terminal::{self, OK};
 use std::path::Path;
 
 /// Runs the command.
@@ -31,7 +32,7 @@ fn one(file: &Path, check: bool) -> u8 {
         return OK;
     }
     if check {
-        session::say(&format!("{} is not formatted\n", file.display()));
+        terminal::say(&format!("{} is not formatted\n", file.display()));
         return 1;
     }
     match bnnc_data::write::atomically(file, |writer| writer.write_all(formatted.as_bytes())) {

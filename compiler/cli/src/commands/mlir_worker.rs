@@ -9,6 +9,6 @@ pub fn run(arguments: &[String]) -> u8 {
 /// Says that there is none.
 #[cfg(not(feature = "mlir"))]
 pub fn run(_: &[String]) -> u8 {
-    crate::session::complain("error: this `bnnc` was built without the feature `mlir`");
+    bnnc_command::terminal::complain("error: this `bnnc` was built without the feature `mlir`");
     2
 }

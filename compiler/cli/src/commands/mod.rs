@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod build;
 mod check;
 mod emit;
 mod explain;
@@ -19,6 +20,7 @@ pub fn run(command: Command) -> u8 {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Emit(arguments) => emit::run(&arguments),
+        Command::Build(arguments) => build::run(&arguments),
         Command::Fmt(arguments) => fmt::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Explore(arguments) => explore::run(&arguments),

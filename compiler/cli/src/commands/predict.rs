@@ -1,11 +1,12 @@
 //! `bnnc predict`: predictions for new inputs with a saved run.
 
 use crate::arguments::{Compile, Predict};
-use crate::commands::run::stopped;
-use crate::session::{self, Display, OK};
+use crate::session::{self, Display};
 use bnnc_abi::manifest::{Infer, Manifest};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
+use bnnc_command::execute::stopped;
+use bnnc_command::terminal::{self, OK};
 use bnnc_driver::codes::no_infer;
 use bnnc_driver::compile::compile;
 use bnnc_run::codes;
@@ -54,13 +55,15 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     let rows = preparation
         .rows(spec, &arguments.data)
         .map_err(|found| display.show(&found, &program.sources))?;
-    let pool = Arc::new(bnnc_kernels::pool::Pool::new(session::threads(arguments.threads)));
+    let pool = Arc::new(bnnc_kernels::pool::Pool::new(terminal::threads(
+        arguments.threads,
+    )));
     let context = Context::new(pool, saved.seed);
     if let Some(path) = &arguments.joint {
         let at = (values, &*arguments.run);
-        let within = (session::available_memory(), &context);
+        let within = (terminal::available_memory(), &context);
         let covariance = bnnc_run::run::joint(infer, preparation, at, rows.clone(), within)
-            .map_err(|stop| stopped(&stop, &program, display))?;
+            .map_err(|stop| stopped(&stop, &|found| display.show(found, &program.sources)))?;
         let sizes = [covariance.rows, covariance.columns];
         let written = bnnc_data::write::npy(path, &sizes, &covariance.values);
         written.map_err(|found| display.show(&[found], &program.sources))?;
@@ -68,19 +71,19 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     if let Some(path) = &arguments.slopes {
         let at = (values, &*arguments.run);
         let columns = bnnc_run::run::slopes(infer, preparation, at, rows.clone(), &context)
-            .map_err(|stop| stopped(&stop, &program, display))?;
+            .map_err(|stop| stopped(&stop, &|found| display.show(found, &program.sources)))?;
         let written = bnnc_data::write::csv(path, &columns);
         written.map_err(|found| display.show(&[found], &program.sources))?;
     }
     let columns = bnnc_run::run::predict(infer, preparation, (values, &arguments.run), rows, &context)
-        .map_err(|stop| stopped(&stop, &program, display))?;
+        .map_err(|stop| stopped(&stop, &|found| display.show(found, &program.sources)))?;
     match &arguments.output {
         Some(path) => {
             bnnc_data::write::csv(path, &columns).map_err(|found| display.show(&[found], &program.sources))
         }
         None => {
             let text = bnnc_data::write::csv_text(&columns);
-            session::say(&text);
+            terminal::say(&text);
             Ok(())
         }
     }

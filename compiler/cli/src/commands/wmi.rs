@@ -1,9 +1,10 @@
 //! `bnnc wmi`: weighted model integration of problems in files.
 
 use crate::arguments::Wmi;
-use crate::session::{self, Display, OK};
+use crate::session::{self, Display};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
+use bnnc_command::terminal::{self, OK};
 use bnnc_wmi::integral::Effort;
 use bnnc_wmi::problem::{Problem, read, report};
 use bnnc_wmi::rational::Rational;
@@ -30,7 +31,7 @@ pub fn run(arguments: &Wmi) -> u8 {
         let started = Instant::now();
         let solution = solve(problem, &effort);
         let seconds = started.elapsed().as_secs_f64();
-        session::say(&match arguments.json {
+        terminal::say(&match arguments.json {
             true => object(problem, &solution, seconds),
             false => line(problem, &solution, seconds, arguments.exact),
         });

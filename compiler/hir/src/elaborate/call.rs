@@ -179,7 +179,7 @@ impl<'a> Elaborator<'a> {
                 self.apply(name, &[a, b], Vec::new(), span)?
             }
             Rule::Elementwise if matches!(name, "max" | "min") => return self.reduce_all(name, &args, span),
-            Rule::Elementwise => {
+            Rule::Elementwise | Rule::Same | Rule::Cholesky => {
                 let x = self.real(&args[0], span)?;
                 self.apply(name, &[x], Vec::new(), span)?
             }
@@ -203,10 +203,6 @@ impl<'a> Elaborator<'a> {
                 let attrs = vec![Attr::Int(axis(self, x))];
                 self.apply(name, &[x], attrs, span)?
             }
-            Rule::Cholesky => {
-                let x = self.real(&args[0], span)?;
-                self.apply("cholesky", &[x], Vec::new(), span)?
-            }
             Rule::SolveLower => self.solve_lower(&args, span)?,
             Rule::Concat => {
                 let values: Vec<Value> = args
@@ -226,10 +222,6 @@ impl<'a> Elaborator<'a> {
                 self.stretch(value, &shape, span)?
             }
             Rule::Noise => self.noise(builtin, &args, span)?,
-            Rule::Same => {
-                let x = self.real(&args[0], span)?;
-                self.apply(name, &[x], Vec::new(), span)?
-            }
             Rule::Eye => {
                 let shape = self.static_shape(&args, span)?;
                 self.eye(shape.dims().first().copied().unwrap_or(Dim::Fixed(1)), span)?

@@ -80,9 +80,7 @@ fn the_command_line_gives_test_files_and_outliers() {
     let spec = &checked.module.datas.iter().next().unwrap().spec;
     assert_eq!(spec.test, Test::Files(vec!["tx".into(), "ty".into()]));
     assert_eq!(spec.outliers, Some(Outliers::File("other".into())));
-    context
-        .data_overrides
-        .push(("d.outliers".into(), vec!["another".into()]));
+    context.data_overrides[1].1.push("another".into());
     assert_eq!(
         check_with(text, &context).text(),
         "E0258 1:1 `outliers` must be one file of inputs, found 2"

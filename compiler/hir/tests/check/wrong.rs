@@ -45,7 +45,7 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = map(M, d) { start = a }"# => r#"E0205 9:7 `a` needs itself"#;
+infer a = map(M, d) { start = a }"# => r#"E0205 9:7 `a` needs itself | help: an infer cannot start from itself: name another one"#;
 
     a_name_bound_twice: r#"fn f(x: real) -> real {
   y = x

@@ -61,8 +61,8 @@ impl Import<'_> {
         let mut domain = windows[..first + count].to_vec();
         domain.extend(&dims[first..]);
         let mut at: Vec<Coordinate> = (0..first + count).map(Coordinate::axis).collect();
-        for axis in first..first + count {
-            let size = windows[axis].fixed().unwrap_or(1) as i64;
+        for (axis, window) in windows.iter().enumerate().skip(first).take(count) {
+            let size = window.fixed().unwrap_or(1) as i64;
             at.push(Coordinate {
                 offset: Polynomial::fixed(size - 1),
                 terms: vec![

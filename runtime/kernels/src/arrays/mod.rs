@@ -4,7 +4,7 @@ pub mod blocks;
 pub mod noise;
 mod rare;
 
-use bnnc_abi::symbols::{self, Address, Binary, Noise, NoiseKind, Unary};
+use bnnc_abi::symbols::{self, Address, Binary, Callable, Noise, NoiseKind, Unary};
 use bnnc_base::approx::Number;
 use bnnc_base::approx::functions::{
     Cos, Elementwise, Erf, Exp, Expm1, Log, Log1p, LogSigmoid, Sigmoid, Sin, Softplus, Tanh,
@@ -69,23 +69,17 @@ pub fn noise(kind: NoiseKind, precision: Precision) -> Noise {
 
 /// Every primitive that generated code may call.
 pub fn symbols() -> Vec<Address> {
-    let mut all = Vec::new();
-    for precision in [Precision::F32, Precision::F64] {
-        for scalar in symbols::CALLED {
-            let name = symbols::scalar_symbol(*scalar, precision);
-            let one = unary(*scalar, precision).map(|function| function as usize);
-            let pointer = one.or_else(|| binary(*scalar, precision).map(|function| function as usize));
-            all.extend(pointer.map(|pointer| Address { name, pointer }));
-        }
-        for kind in NoiseKind::ALL {
-            let pointer = noise(kind, precision) as usize;
-            all.push(Address {
-                name: symbols::noise_symbol(kind, precision),
-                pointer,
-            });
-        }
-    }
-    all
+    let address = |(callable, precision): (Callable, Precision)| {
+        let pointer = match callable {
+            Callable::Scalar(scalar) => unary(scalar, precision)
+                .map(|function| function as usize)
+                .or_else(|| binary(scalar, precision).map(|function| function as usize))?,
+            Callable::Noise(kind) => noise(kind, precision) as usize,
+        };
+        let name = callable.symbol(precision);
+        Some(Address { name, pointer })
+    };
+    symbols::callables().filter_map(address).collect()
 }
 
 /// [`unary`] for a chosen level, which must be among [`Level::supported`].

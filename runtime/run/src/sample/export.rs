@@ -88,10 +88,10 @@ impl Export<'_> {
             let name = names.get(at).cloned().flatten();
             let levels = axes.into_iter().flat_map(|axes| &axes.levels);
             let mut levels =
-                levels.filter(|(dim, levels)| Some(dim) == name.as_ref() && levels.len() == size);
+                levels.filter(|levels| Some(&levels.dim) == name.as_ref() && levels.names.len() == size);
             let labels = levels
                 .next()
-                .map_or(Labels::Count, |(_, levels)| Labels::Text(levels.clone()));
+                .map_or(Labels::Count, |levels| Labels::Text(levels.names.clone()));
             Dim { name, size, labels }
         };
         self.shape(site).into_iter().enumerate().map(dim).collect()

@@ -1,7 +1,7 @@
 //! Reading entries at a terminal: editing, history, completion, continuation lines.
 
 use super::enter;
-use crate::session::OK;
+use bnnc_command::terminal::OK;
 use bnnc_driver::prompt::Session;
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;

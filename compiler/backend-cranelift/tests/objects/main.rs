@@ -1,0 +1,51 @@
+//! The same kernels as objects, loaded as executables load them, against the reference interpreter.
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+#[path = "../conformance/harness.rs"]
+mod harness;
+#[path = "../conformance/kernels.rs"]
+mod kernels;
+#[path = "../../../loops/tests/random/mod.rs"]
+mod random;
+#[path = "../conformance/random_kernels.rs"]
+mod random_kernels;
+#[path = "../conformance/sweeps.rs"]
+mod sweeps;
+
+use bnnc_abi::code::Code;
+use bnnc_backend_cranelift::Cranelift;
+use bnnc_base::fault::Fault;
+use bnnc_loops::backend::{Backend, Form, ObjectFormat, Options};
+use bnnc_loops::ir::Program;
+use bnnc_object::LoadedCode;
+use std::sync::Arc;
+
+/// Cranelift by way of an object.
+pub struct Loaded;
+
+impl Backend for Loaded {
+    fn name(&self) -> &'static str {
+        "loaded"
+    }
+
+    fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn Code>, Fault> {
+        let form = Form::Object {
+            prefix: "kernel_".to_owned(),
+            format: ObjectFormat::Elf,
+        };
+        let symbols = options.symbols.clone();
+        let code = Cranelift.compile(program, &Options { symbols, form })?;
+        let object = code.object().unwrap();
+        assert_eq!(
+            bnnc_object::missing_features(&object.features),
+            Vec::<String>::new()
+        );
+        Ok(Arc::new(LoadedCode::load(object, &options.symbols)?))
+    }
+}
+
+/// The backend under test.
+pub static BACKEND: Loaded = Loaded;
+
+/// How many random kernels are compared in each precision.
+pub const RANDOM_KERNELS: u64 = 300;

@@ -1,0 +1,94 @@
+//! The diagnostics of `bnnc build`.
+
+use bnnc_base::diagnostic::{Code, Diagnostic, Fault};
+use std::path::{Path, PathBuf};
+
+/// Every code, sorted.
+pub static CODES: &[&Code] = &[&NO_LINKER, &NO_RUNTIME, &LINK_FAILED, &CANNOT_BUILD, &NO_OBJECTS];
+
+/// No C compiler to link with.
+static NO_LINKER: Code = Code {
+    id: "E0634",
+    title: "no C linker",
+    explain: "`bnnc build` makes machine code itself, and has the C compiler `cc` (or what the variable `CC` names) link it with the runtime. Where \
+              there is none, `--no-linker` appends the program to a copy of the prebuilt executable `bnnc-runner` instead.\n\n\
+              ```\nbnnc build model.bnn -o model --no-linker\n```",
+};
+
+/// The runtime is not where it is looked for.
+static NO_RUNTIME: Code = Code {
+    id: "E0635",
+    title: "the runtime of executables is not there",
+    explain: "`bnnc build` links the static library `libbnnc_runner.a`, or with `--no-linker` copies the executable `bnnc-runner`. Both are made \
+              together from the sources of bnnc, and are looked for beside `bnnc`, then in `../lib/bnnc`; `--runtime PATH` or the variable \
+              `BNNC_RUNTIME` names another folder or file.\n\n```\ncargo build --release -p bnnc-runner\n```",
+};
+
+/// The linker refused.
+static LINK_FAILED: Code = Code {
+    id: "E0636",
+    title: "the linker failed",
+    explain: "The C compiler found, but did not make an executable; the notes hold what it said. A runtime of another build, another architecture \
+              (`CC` for a cross compiler) or a missing C library are the usual reasons. `--no-linker` needs no linker.",
+};
+
+/// The executable cannot be written.
+static CANNOT_BUILD: Code = Code {
+    id: "E0637",
+    title: "cannot write the executable",
+    explain: "The executable is written under a temporary name beside its place, made executable and renamed; a failed build leaves what was there. \
+              The place must be in an existing folder that can be written to, and be neither a folder nor the program itself.\n\n\
+              Wrong: `bnnc build model.bnn -o model.bnn`.\n\nRight: `bnnc build model.bnn -o model`.",
+};
+
+/// A backend whose code cannot leave the process.
+static NO_OBJECTS: Code = Code {
+    id: "E0638",
+    title: "no code for executables",
+    explain: "`bnnc build` needs a backend that makes object code: `cranelift`. The backend `reference` interprets programs and has no code to link.\
+              \n\nWrong: `bnnc build model.bnn --backend reference -o model`.\n\nRight: `bnnc build model.bnn -o model`.",
+};
+
+/// The C compiler `name` does not start.
+pub fn no_linker(name: &str, error: &std::io::Error) -> Diagnostic {
+    Diagnostic::usage(
+        &NO_LINKER,
+        format!("the C compiler `{name}` does not start: {error}"),
+    )
+    .help("`--no-linker` makes an executable without one")
+    .help("`CC=NAME` names another C compiler")
+}
+
+/// The file `name` of the runtime is in none of `places`.
+pub fn no_runtime(name: &str, places: &[PathBuf]) -> Diagnostic {
+    let looked: Vec<String> = places
+        .iter()
+        .map(|place| format!("`{}`", place.display()))
+        .collect();
+    Diagnostic::usage(&NO_RUNTIME, format!("there is no `{name}`"))
+        .note(format!("looked for as {}", looked.join(" and ")))
+        .help("`cargo build --release -p bnnc-runner` in the sources of bnnc makes it; `--runtime PATH` says where it is")
+}
+
+/// What the linker said.
+pub fn link_failed(command: &str, said: &str) -> Diagnostic {
+    let mut diagnostic = Diagnostic::usage(&LINK_FAILED, format!("`{command}` made no executable"));
+    let lines: Vec<&str> = said.lines().collect();
+    let last = lines[lines.len().saturating_sub(8)..].iter();
+    diagnostic.notes.extend(last.map(|line| (*line).to_owned()));
+    diagnostic.help("`--no-linker` makes an executable without a linker")
+}
+
+/// The executable cannot be at `path`.
+pub fn cannot_build(path: &Path, why: &str) -> Diagnostic {
+    let mut diagnostic =
+        Diagnostic::usage(&CANNOT_BUILD, format!("cannot write `{}`: {why}", path.display()));
+    diagnostic.fault = Fault::Data;
+    diagnostic
+}
+
+/// The backend makes no objects.
+pub fn no_objects(backend: &str) -> Diagnostic {
+    let text = format!("the backend `{backend}` makes no code for executables");
+    Diagnostic::usage(&NO_OBJECTS, text).help("leave `--backend` out, or give `cranelift`")
+}

@@ -1,0 +1,189 @@
+//! How an executable comes to be: under a temporary name, whole, executable, then under its own.
+
+use crate::build::codes;
+use bnnc_base::diagnostic::Diagnostic;
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What the linker is told besides objects and libraries: to leave out what nothing calls, and names.
+const FLAGS: &[&str] = if cfg!(target_os = "linux") {
+    &["-Wl,--gc-sections", "-Wl,-z,noexecstack", "-s"]
+} else if cfg!(target_os = "macos") {
+    &["-Wl,-dead_strip"]
+} else {
+    &[]
+};
+
+/// The system's libraries that Rust's standard library needs.
+const LIBRARIES: &[&str] = if cfg!(target_os = "linux") {
+    &["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"]
+} else if cfg!(target_os = "macos") {
+    &["-liconv", "-lSystem", "-lc", "-lm"]
+} else {
+    &["-lm"]
+};
+
+/// Whether an executable can be at `path`, made from `program`.
+///
+/// # Errors
+/// It cannot.
+pub fn check(path: &Path, program: &Path) -> Result<(), Box<Diagnostic>> {
+    let refuse = |why: &str| Err(Box::new(codes::cannot_build(path, why)));
+    if path.is_dir() {
+        return refuse("it is a folder");
+    }
+    if path.file_name().is_none() {
+        return refuse("it is no name of a file");
+    }
+    if !folder(path).is_dir() {
+        return refuse("its folder does not exist");
+    }
+    let is_program =
+        fs::canonicalize(path).is_ok_and(|own| fs::canonicalize(program).is_ok_and(|of| of == own));
+    match is_program {
+        true => refuse("it is the program"),
+        false => Ok(()),
+    }
+}
+
+/// Copies `runner`, appends `bytes`; returns the size of the executable.
+///
+/// # Errors
+/// A file that cannot be read or written.
+pub fn append(runner: &Path, bytes: &[u8], path: &Path) -> Result<u64, Box<Diagnostic>> {
+    let draft = Draft::of(path);
+    let write = || -> io::Result<()> {
+        fs::copy(runner, &draft.path)?;
+        let mut file = OpenOptions::new().append(true).open(&draft.path)?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    };
+    write().map_err(|error| Box::new(codes::cannot_build(path, &error.to_string())))?;
+    draft.finish(path)
+}
+
+/// Links objects with the static library `runtime`; returns the size of the executable.
+///
+/// # Errors
+/// No linker, one that refuses, or a file that cannot be written.
+pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<Diagnostic>> {
+    let draft = Draft::of(path);
+    let cannot = |error: io::Error| Box::new(codes::cannot_build(path, &error.to_string()));
+    let workshop = Workshop::new().map_err(cannot)?;
+    let mut files = Vec::new();
+    for (number, object) in objects.iter().enumerate() {
+        let file = workshop.0.join(format!("{number}.o"));
+        fs::write(&file, object).map_err(cannot)?;
+        files.push(file);
+    }
+    let (name, first) = compiler();
+    let mut command = Command::new(&name);
+    command
+        .args(first)
+        .arg("-o")
+        .arg(&draft.path)
+        .args(files)
+        .arg(runtime);
+    command.args(FLAGS).args(LIBRARIES).stdin(Stdio::null());
+    let output = command
+        .output()
+        .map_err(|error| Box::new(codes::no_linker(&name, &error)))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(Box::new(codes::link_failed(&name, &said)));
+    }
+    draft.finish(path)
+}
+
+/// The C compiler and its first arguments: the words of `CC`, else `cc`.
+fn compiler() -> (String, Vec<String>) {
+    let words = std::env::var("CC").unwrap_or_default();
+    let mut words = words.split_whitespace().map(str::to_owned);
+    let name = words.next().unwrap_or_else(|| "cc".to_owned());
+    (name, words.collect())
+}
+
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// A file beside its place, removed unless it is finished.
+struct Draft {
+    path: PathBuf,
+}
+
+impl Draft {
+    fn of(path: &Path) -> Draft {
+        let mut name = OsString::from(".");
+        name.push(path.file_name().unwrap_or_default());
+        name.push(format!(".{}.part", std::process::id()));
+        Draft {
+            path: folder(path).join(name),
+        }
+    }
+
+    fn finish(self, path: &Path) -> Result<u64, Box<Diagnostic>> {
+        let finish = || -> io::Result<u64> {
+            executable(&self.path)?;
+            let bytes = fs::metadata(&self.path)?.len();
+            fs::rename(&self.path, path)?;
+            Ok(bytes)
+        };
+        finish().map_err(|error| Box::new(codes::cannot_build(path, &error.to_string())))
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // After a rename there is nothing to remove.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Lets those who may read a file run it.
+#[cfg(unix)]
+fn executable(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let mut permissions = fs::metadata(path)?.permissions();
+    let mode = permissions.mode();
+    permissions.set_mode(mode | ((mode & 0o444) >> 2));
+    fs::set_permissions(path, permissions)
+}
+
+/// Whether a file can be run is in its name.
+#[cfg(not(unix))]
+fn executable(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// A folder for objects, removed at the end.
+struct Workshop(PathBuf);
+
+impl Workshop {
+    fn new() -> io::Result<Workshop> {
+        let folder = std::env::temp_dir();
+        // Another process may have left a folder of this name.
+        for attempt in 0..64 {
+            let path = folder.join(format!("bnnc-build-{}-{attempt}", std::process::id()));
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Workshop(path)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::Error::other("no folder for temporary files"))
+    }
+}
+
+impl Drop for Workshop {
+    fn drop(&mut self) {
+        // What is left of it harms nobody.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,153 @@
+//! `bnnc build`: an executable that runs a program without a compiler.
+
+use crate::arguments::Build;
+use crate::build::{self, Runtime, codes, output};
+use crate::commands::run::origin;
+use crate::session::{self, Display};
+use bnnc_abi::artefact::{self, Built};
+use bnnc_abi::code::{Detached, Object};
+use bnnc_abi::data::{DataSpec, Outliers, Test};
+use bnnc_abi::manifest::{Manifest, Start};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::fault::Fault;
+use bnnc_command::terminal::{self, OK};
+use bnnc_driver::compile::compile;
+use bnnc_driver::options::ObjectFormat;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Runs the command.
+pub fn run(arguments: &Build) -> u8 {
+    match run_inner(arguments) {
+        Ok(()) => OK,
+        Err(status) => status,
+    }
+}
+
+fn run_inner(arguments: &Build) -> Result<(), u8> {
+    let display = Display { json: false };
+    let nowhere = bnnc_base::source::SourceMap::default();
+    let show = |found: Box<Diagnostic>| display.show(&[*found], &nowhere);
+    let mut options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
+    // What can fail at once fails before the work.
+    output::check(&arguments.output, &arguments.file).map_err(show)?;
+    let runtime = match arguments.no_linker {
+        true => Runtime::runner(arguments.runtime.as_deref()),
+        false => Runtime::library(arguments.runtime.as_deref()),
+    };
+    let runtime = runtime.map_err(show)?;
+    options.objects = Some(match arguments.no_linker {
+        true => ObjectFormat::Elf,
+        false => ObjectFormat::Native,
+    });
+    let program = session::load(&arguments.file, &options, display)?;
+    let schemas = session::schemas(&program, &options, display)?;
+    let compiled = compile(&program, &schemas, &options)
+        .map_err(|failure| display.failure(&failure, &program.sources))?;
+    display.show(&compiled.warnings, &program.sources);
+    let mut built = Built {
+        manifest: compiled.manifest,
+        origin: origin(&arguments.file, &arguments.compile, &program),
+    };
+    settle(&mut built);
+    let objects = objects(&mut built.manifest).map_err(show)?;
+    let written = match arguments.no_linker {
+        true => append(&built, &objects, &runtime, &arguments.output),
+        false => link(&mut built, &objects, &runtime, &arguments.output),
+    };
+    match written {
+        Ok(bytes) => {
+            let size = bnnc_run::codes::size(bytes);
+            terminal::say(&format!("{}: {size}\n", arguments.output.display()));
+            Ok(())
+        }
+        Err(build::Failure::Diagnostic(found)) => Err(show(found)),
+        Err(build::Failure::Fault(fault)) => Err(terminal::fault_status(&fault)),
+    }
+}
+
+/// Makes every path one that means the same in any folder.
+fn settle(built: &mut Built) {
+    let settle = |path: &mut PathBuf| {
+        if let Ok(absolute) = std::path::absolute(&*path) {
+            *path = absolute;
+        }
+    };
+    settle(&mut built.origin.file);
+    for word in &mut built.origin.data {
+        if let Some((name, path)) = word.split_once('=') {
+            let mut path = PathBuf::from(path);
+            settle(&mut path);
+            *word = format!("{name}={}", path.display());
+        }
+    }
+    built.manifest.data.iter_mut().flat_map(files).for_each(settle);
+    for infer in &mut built.manifest.infers {
+        if let Some(Start::File(file)) = &mut infer.start {
+            settle(&mut file.path);
+        }
+    }
+}
+
+/// Every file of a data item.
+fn files(spec: &mut DataSpec) -> Vec<&mut PathBuf> {
+    let mut files: Vec<&mut PathBuf> = spec.files.iter_mut().collect();
+    match &mut spec.test {
+        Test::None | Test::Fraction(_) => {}
+        Test::Files(others) => files.extend(others),
+        Test::Splits { file, .. } => files.push(file),
+    }
+    files.extend(spec.shared.iter_mut().map(|(_, path)| path));
+    if let Some(Outliers::File(path)) = &mut spec.outliers {
+        files.push(path);
+    }
+    files
+}
+
+/// The objects of all programs, in order.
+fn objects(manifest: &mut Manifest) -> Result<Vec<Object>, Box<Diagnostic>> {
+    let backend = manifest.backend.clone();
+    let artifacts = manifest.artifacts().into_iter();
+    let objects = artifacts.map(|artifact| artifact.code.object().cloned());
+    objects
+        .collect::<Option<Vec<Object>>>()
+        .ok_or_else(|| Box::new(codes::no_objects(&backend)))
+}
+
+fn encode(built: &Built, objects: &[Object]) -> Result<Vec<u8>, Fault> {
+    let features: BTreeSet<&String> = objects.iter().flat_map(|object| &object.features).collect();
+    artefact::encode(built, features.into_iter().cloned().collect())
+        .map_err(|refusal| Fault::Bug(refusal.to_string()))
+}
+
+fn append(
+    built: &Built,
+    objects: &[Object],
+    runtime: &Runtime,
+    to: &std::path::Path,
+) -> Result<u64, build::Failure> {
+    let artefact = encode(built, objects)?;
+    Ok(output::append(&runtime.path, &artefact::appended(&artefact), to)?)
+}
+
+fn link(
+    built: &mut Built,
+    objects: &[Object],
+    runtime: &Runtime,
+    to: &std::path::Path,
+) -> Result<u64, build::Failure> {
+    // The linker puts the kernels into the executable, so the artefact does without.
+    for (artifact, object) in built.manifest.artifacts().into_iter().zip(objects) {
+        artifact.code = Arc::new(Detached(Object {
+            bytes: Vec::new(),
+            ..object.clone()
+        }));
+    }
+    let kernels = objects.iter().flat_map(|object| &object.kernels);
+    let kernels: Vec<String> = kernels.map(|kernel| kernel.symbol.clone()).collect();
+    let entry = bnnc_driver::backends::entry(&encode(built, objects)?, &kernels)?;
+    let objects = objects.iter().map(|object| &*object.bytes);
+    let objects: Vec<&[u8]> = objects.chain([&*entry]).collect();
+    Ok(output::link(&objects, &runtime.path, to)?)
+}

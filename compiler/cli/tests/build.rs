@@ -1,0 +1,456 @@
+//! Executables that `bnnc build` makes: the numbers of `bnnc run`, and what they say where they cannot run.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use bnnc_abi::artefact;
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+use support::{Output, root, run};
+
+/// One model under every way to find a posterior.
+const PROGRAM: &str = "\
+data rows = csv(\"rows.csv\") {
+  target     = y
+  test       = fraction(0.25)
+  validation = 0.2
+}
+
+model Curve(x: real[D]) -> y: real {
+  hidden = Dense(4)
+  last   = Dense(1)
+  s: positive ~ HalfNormal(1)
+  y ~ Normal(last(tanh(hidden(x)))[0], s)
+}
+";
+
+/// A folder of its own for one test.
+fn workshop(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("bnnc-build-test-{}-{name}", std::process::id()));
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// Builds the static library and the runner beside `bnnc`, once.
+fn runtime() {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let bnnc = Path::new(env!("CARGO_BIN_EXE_bnnc"));
+        let folder = bnnc.parent().unwrap();
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args([
+            "build",
+            "--offline",
+            "-p",
+            "bnnc",
+            "-p",
+            "bnnc-runner",
+            "--target-dir",
+        ]);
+        cargo.arg(folder.parent().unwrap()).current_dir(root());
+        if folder.ends_with("release") {
+            cargo.arg("--release");
+        }
+        assert!(cargo.stderr(Stdio::null()).status().unwrap().success());
+    });
+}
+
+/// The program's folder with its rows: `y` is a function of `x` and `z`.
+fn with_program(name: &str, infers: &str) -> PathBuf {
+    let folder = workshop(name);
+    fs::write(
+        folder.join("curve.bnn"),
+        format!("use layers::Dense\n\n{PROGRAM}{infers}"),
+    )
+    .unwrap();
+    fs::write(folder.join("rows.csv"), rows("x,z,y", 48)).unwrap();
+    folder
+}
+
+fn rows(head: &str, count: i32) -> String {
+    let mut text = format!("{head}\n");
+    for i in 0..count {
+        let (x, z) = (f64::from(i) / 20.0 - 1.0, f64::from(i * 7 % 11) / 5.0 - 1.0);
+        let noise = f64::from(i * 13 % 17) / 17.0 - 0.5;
+        let mut values = vec![x; head.split(',').count() - 2];
+        values.extend([z, (2.0 * x).sin() - 0.7 * z + 0.4 * noise]);
+        let words: Vec<String> = values.iter().map(f64::to_string).collect();
+        text.push_str(&format!("{}\n", words.join(",")));
+    }
+    text
+}
+
+/// `bnnc build` of a folder's program into `folder/name`.
+fn build(folder: &Path, name: &str, more: &[&str]) -> Output {
+    runtime();
+    let (program, executable) = (folder.join("curve.bnn"), folder.join(name));
+    let words = [
+        "build",
+        program.to_str().unwrap(),
+        "-o",
+        executable.to_str().unwrap(),
+    ];
+    run(words.iter().chain(more))
+}
+
+fn built(folder: &Path, name: &str, more: &[&str]) -> PathBuf {
+    let output = build(folder, name, more);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    folder.join(name)
+}
+
+fn command(executable: &Path, words: &[&str]) -> Command {
+    let mut command = Command::new(executable);
+    // Not where it was built: what it needs it finds all the same.
+    command.args(words).current_dir("/").env("NO_COLOR", "1");
+    command.stdin(Stdio::null());
+    command
+}
+
+fn execute(executable: &Path, words: &[&str]) -> Output {
+    // Another thread that starts a process may hold the file open for a moment: it inherits what this one writes.
+    let output = (0..50)
+        .find_map(|_| match command(executable, words).output() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(Duration::from_millis(20));
+                None
+            }
+            other => Some(other.unwrap()),
+        })
+        .unwrap();
+    Output {
+        status: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Whether there is a C compiler; says so where a test does without.
+fn links() -> bool {
+    let links = Command::new("cc").arg("--version").output().is_ok();
+    if !links {
+        println!("not tested: linking, for want of a C compiler");
+    }
+    links
+}
+
+/// The ways to make an executable that this machine has.
+fn ways() -> Vec<&'static [&'static str]> {
+    let mut ways: Vec<&[&str]> = vec![&["--no-linker"]];
+    if links() {
+        ways.push(&[]);
+    }
+    ways
+}
+
+fn result(text: &str) -> Value {
+    let mut result: Value = serde_json::from_str(text).unwrap();
+    for (_, infer) in result["infer"].as_object_mut().unwrap() {
+        infer.as_object_mut().unwrap().remove("seconds").unwrap();
+    }
+    result
+}
+
+#[test]
+fn every_method_gives_the_numbers_of_a_run() {
+    let infers = "
+posterior Q of Curve {
+  hidden.*, last.* ~ Normal(scale = 0.1)
+  s ~ LogNormal(loc = -1, scale = 0.1)
+}
+infer varied  = vi(Q, rows) { epochs = 20, batch = 10, patience = 5, prune = [0, 0.5] }
+infer mode    = map(Curve, rows) { epochs = 30 }
+infer around  = laplace(Curve, rows) { start = mode }
+infer factors = laplace(Curve, rows) { start = mode, structure = kronecker, prior_precision = marginal_likelihood }
+infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
+infer sliding = sgld(Curve, rows) { chains = 2, warmup = 20, draws = 10, batch = 8, step_size = 1e-4 }
+infer penal   = penalty(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
+infer iterate = swag(Curve, rows) { start = mode, epochs = 20, warmup = 5, every = 2 }
+infer several = ensemble(Curve, rows) { members = 3, epochs = 10 }
+infer masked  = dropout(Curve, rows) { epochs = 10 }
+infer boxes   = collapsed(Curve, rows) { iterates = several, over = last_layer }
+";
+    let folder = with_program("methods", infers);
+    let program = folder.join("curve.bnn");
+    for way in ways() {
+        let executable = built(&folder, "curve", way);
+        for seed in ["0", "12345"] {
+            let words = ["--json", "--seed", seed];
+            let expected = run([&["run", program.to_str().unwrap()], &words[..]].concat());
+            assert_eq!(expected.status, 0, "{}", expected.stderr);
+            let found = execute(&executable, &words);
+            assert_eq!(found.status, 0, "{}", found.stderr);
+            assert_eq!(
+                result(&found.stdout),
+                result(&expected.stdout),
+                "{way:?} seed {seed}"
+            );
+        }
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// Long enough to be interrupted.
+const LONG: &str = "infer found = nuts(Curve, rows) { chains = 2, warmup = 50, draws = 150 }\n";
+
+fn out_of(executable: &Path, how: &str, out: &Path) -> Command {
+    command(executable, &["--threads", "2", how, out.to_str().unwrap()])
+}
+
+#[test]
+fn a_killed_executable_goes_on_to_the_same_bytes() {
+    let folder = with_program("killed", LONG);
+    let executable = built(&folder, "curve", &["--no-linker"]);
+    let (whole, parts, plain) = (folder.join("whole"), folder.join("parts"), folder.join("plain"));
+    let clock = Instant::now();
+    let output = out_of(&executable, "--out", &whole).output().unwrap();
+    assert!(output.status.success());
+    let time = clock.elapsed();
+    let start = |how: &str| -> Child {
+        let mut command = out_of(&executable, how, &parts);
+        command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    support::kill_after(start("--out"), time / 3);
+    support::kill_after(start("--resume"), (time / 3).max(Duration::from_millis(50)));
+    assert!(start("--resume").wait().unwrap().success());
+    let expected = support::numbers(&whole);
+    assert!(expected.contains_key("posterior.safetensors"));
+    assert!(expected == support::numbers(&parts));
+    // The folder is that of `bnnc run`, which `bnnc predict` reads.
+    let program = folder.join("curve.bnn");
+    let output = run(["run", program.to_str().unwrap(), "--out", plain.to_str().unwrap()]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    assert!(expected == support::numbers(&plain));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// Quick to run.
+const QUICK: &str = "infer mode = map(Curve, rows) { epochs = 3 }\n";
+
+#[test]
+fn other_data_are_taken_or_refused_with_the_reason() {
+    let folder = with_program("data", QUICK);
+    let executable = built(&folder, "curve", &["--no-linker"]);
+    let with = |text: &str| {
+        let file = folder.join("other.csv");
+        fs::write(&file, text).unwrap();
+        let word = format!("rows={}", file.display());
+        (execute(&executable, &["--json", "--data", &word]), word)
+    };
+    let (found, word) = with(&rows("x,z,y", 100));
+    assert_eq!(found.status, 0, "{}", found.stderr);
+    let expected = run([
+        "run",
+        folder.join("curve.bnn").to_str().unwrap(),
+        "--json",
+        "--data",
+        &word,
+    ]);
+    let (mut found, mut expected) = (result(&found.stdout), result(&expected.stdout));
+    assert_eq!(found["infer"]["mode"]["n_test"], 25);
+    // What a step costs is said of the rows of the build.
+    for result in [&mut found, &mut expected] {
+        result["infer"]["mode"].as_object_mut().unwrap().remove("cost");
+    }
+    assert_eq!(found, expected);
+    let refused = [
+        ("1,2,3\n", 3, ""),
+        (&*rows("x,u,z,y", 48), 3, "compiled for 2 inputs, and there are 3"),
+        (&rows("x,z,y", 48).replace("x,z,y", "x,z,w"), 3, "w"),
+        (
+            "x,z,y\n1,2,high\n2,3,low\n1,1,low\n4,4,low\n",
+            3,
+            "numbers are needed",
+        ),
+    ];
+    for (text, status, reason) in refused {
+        let (found, _) = with(text);
+        if text.contains("x,z,w") {
+            // The target is the last column by its position where it is named nowhere; here it is named.
+            assert_eq!(found.status, 3, "{}", found.stderr);
+            continue;
+        }
+        assert_eq!(found.status, status, "{}", found.stderr);
+        assert!(found.stderr.contains(reason), "{}", found.stderr);
+        if !reason.is_empty() {
+            assert!(found.stderr.contains("E0631"), "{}", found.stderr);
+        }
+    }
+    let missing = execute(&executable, &["--data", "rows=/nowhere.csv"]);
+    assert_eq!(missing.status, 3, "{}", missing.stderr);
+    let unknown = execute(&executable, &["--data", "row=other.csv"]);
+    assert_eq!(unknown.status, 2, "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("E0601") && unknown.stderr.contains("`rows`"));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn what_a_build_decided_stays_decided() {
+    let folder = with_program("decided", QUICK);
+    let executable = built(&folder, "curve", &["--no-linker"]);
+    for words in [
+        &["--precision", "f64"][..],
+        &["--set", "mode.epochs=4"],
+        &["--backend", "reference"],
+        &["--only", "mode"],
+        &["--without", "exact-kl"],
+    ] {
+        let output = execute(&executable, words);
+        assert_eq!(output.status, 2, "{words:?}: {}", output.stderr);
+        assert!(output.stderr.contains("E0633") && output.stderr.contains(words[0]));
+    }
+    let output = execute(&executable, &["--sead", "1"]);
+    assert_eq!(output.status, 2);
+    assert!(output.stderr.contains("--seed"), "{}", output.stderr);
+    let help = execute(&executable, &["--help"]);
+    assert_eq!(help.status, 0);
+    for word in ["curve.bnn", "mode", "map", "rows.csv", "--resume"] {
+        assert!(help.stdout.contains(word), "{word} in\n{}", help.stdout);
+    }
+    let narrow = execute(&executable, &["--max-memory", "1K"]);
+    assert_eq!(narrow.status, 1, "{}", narrow.stderr);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// The bytes of an executable in two: the runner, and the artefact behind it.
+fn parts(executable: &Path) -> (Vec<u8>, Vec<u8>) {
+    let mut bytes = fs::read(executable).unwrap();
+    let artefact = artefact::carried(&mut File::open(executable).unwrap())
+        .unwrap()
+        .unwrap();
+    bytes.truncate(bytes.len() - artefact::appended(&artefact).len());
+    (bytes, artefact)
+}
+
+#[test]
+fn a_damaged_executable_says_so() {
+    let folder = with_program("damaged", QUICK);
+    let executable = built(&folder, "curve", &["--no-linker"]);
+    let (runner, artefact) = parts(&executable);
+    let other = folder.join("other");
+    let says = |bytes: &[u8], words: &[&str]| {
+        // A new file every time: the system refuses to write one that still runs.
+        let _ = fs::remove_file(&other);
+        fs::copy(&executable, &other).unwrap();
+        fs::write(&other, bytes).unwrap();
+        execute(&other, words)
+    };
+    let (head, built) = artefact::decode(&artefact).unwrap();
+    let mut flipped = artefact.clone();
+    *flipped.last_mut().unwrap() ^= 1;
+    let mut newer = artefact.clone();
+    newer[8] ^= 1;
+    let foreign = artefact::encode(&built, [head.features, vec!["avx99".to_owned()]].concat()).unwrap();
+    let cases = [
+        (runner.clone(), "E0630", "no compiled program", 2),
+        (
+            [&*runner, &artefact::appended(&flipped)].concat(),
+            "E0630",
+            "damaged",
+            2,
+        ),
+        (
+            [&*runner, &artefact::appended(&newer)].concat(),
+            "E0630",
+            "another build",
+            2,
+        ),
+        (
+            [&*runner, &artefact::appended(&artefact[..900])].concat(),
+            "E0630",
+            "cut off",
+            2,
+        ),
+        (
+            [&*runner, &artefact::appended(&foreign)].concat(),
+            "E0632",
+            "avx99",
+            1,
+        ),
+        (
+            [&*runner, &artefact::appended(&artefact)[..5000]].concat(),
+            "E0630",
+            "no compiled program",
+            2,
+        ),
+    ];
+    for (bytes, code, reason, status) in cases {
+        let output = says(&bytes, &[]);
+        assert_eq!(output.status, status, "{}", output.stderr);
+        assert!(
+            output.stderr.contains(code) && output.stderr.contains(reason),
+            "{}",
+            output.stderr
+        );
+        let output = says(&bytes, &["--json"]);
+        let line: Value = serde_json::from_str(output.stderr.trim()).unwrap();
+        assert_eq!(line["code"], code);
+    }
+    assert_eq!(says(&fs::read(&executable).unwrap(), &[]).status, 0);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// `bnnc build` with another environment.
+fn build_with(folder: &Path, words: &[&str], environment: &[(&str, &str)]) -> Output {
+    runtime();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bnnc"));
+    command.arg("build").arg(folder.join("curve.bnn")).args(words);
+    command.envs(environment.iter().copied()).env("NO_COLOR", "1");
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    Output {
+        status: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+#[test]
+fn builds_that_cannot_be_say_why_and_leave_nothing() {
+    let folder = with_program("refused", QUICK);
+    let out = folder.join("curve");
+    let (out, at) = (out.to_str().unwrap(), folder.to_str().unwrap());
+    let program = folder.join("curve.bnn");
+    type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, u8);
+    let cases: [Case<'_>; 9] = [
+        (&["-o", out], &[("PATH", "")], "E0634", 2),
+        (&["-o", out], &[("CC", "no-such-compiler -m64")], "E0634", 2),
+        (&["-o", out], &[("CC", "false")], "E0636", 2),
+        (&["-o", out, "--runtime", at], &[], "E0635", 2),
+        (&["-o", out, "--no-linker"], &[("BNNC_RUNTIME", at)], "E0635", 2),
+        (&["-o", at], &[], "E0637", 3),
+        (&["-o", "/no/such/folder/curve"], &[], "E0637", 3),
+        (&["-o", program.to_str().unwrap()], &[], "E0637", 3),
+        (&["-o", out, "--backend", "reference"], &[], "E0638", 2),
+    ];
+    for (words, environment, code, status) in cases {
+        let output = build_with(&folder, words, environment);
+        assert_eq!(output.status, i32::from(status), "{words:?}: {}", output.stderr);
+        assert!(output.stderr.contains(code), "{words:?}: {}", output.stderr);
+        let left = fs::read_dir(&folder).unwrap().count();
+        assert_eq!(left, 2, "{words:?} left something");
+    }
+    let message = build_with(&folder, &["-o", out], &[("PATH", "")]).stderr;
+    assert!(message.contains("--no-linker"), "{message}");
+    let message = build_with(&folder, &["-o", out, "--runtime", at], &[]).stderr;
+    assert!(
+        message.contains("cargo build --release -p bnnc-runner"),
+        "{message}"
+    );
+    // And the way out that the message names.
+    let output = build_with(&folder, &["-o", out, "--no-linker"], &[("PATH", "")]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    assert_eq!(execute(Path::new(out), &[]).status, 0);
+    fs::remove_dir_all(folder).unwrap();
+}

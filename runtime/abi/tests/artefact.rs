@@ -1,0 +1,309 @@
+//! Artefacts: what is written is read back, and whatever else is read is refused with the reason.
+#![allow(clippy::unwrap_used)]
+
+use bnnc_abi::artefact::{Built, Origin, Refusal, appended, carried, decode, encode};
+use bnnc_abi::code::{Artifact, Code, Detached, KernelArgs, Object, ObjectKernel};
+use bnnc_abi::data::Elements;
+use bnnc_abi::manifest::{
+    Binding, Cost, DataSource, Infer, Init, KlWeight, Manifest, Output, OutputKind, Schedule, State, Train,
+    Training, Work,
+};
+use bnnc_abi::plan::{Amount, Buffer, Call, Extent, Launch, Plan, Role, Step, Storage};
+use bnnc_abi::primitive;
+use bnnc_base::arena::Arena;
+use bnnc_base::checksum::Checksum;
+use bnnc_base::dtype::Precision;
+use bnnc_base::philox;
+use bnnc_base::shape::{Dim, Shape, Symbol};
+use std::io::Cursor;
+use std::sync::Arc;
+
+/// A program of one kernel that draws noise under `seed`, in a loop, and one library call.
+fn artifact(seed: u64) -> Artifact {
+    let mut buffers = Arena::default();
+    let buffer = |name: &str, role: Role| Buffer {
+        name: name.into(),
+        storage: Storage::Real,
+        shape: Shape(vec![Dim::Fixed(3), Dim::Symbol(Symbol::Batch)]),
+        role,
+    };
+    let input = buffers.push(buffer("x", Role::Constant(vec![1.5, -2.0, 0.25].into())));
+    let output = buffers.push(buffer("y", Role::Output));
+    let key = |site: &str| Amount::one(Extent::fixed(philox::key(seed, site).cast_signed()));
+    let launch = Step::Launch(Launch {
+        kernel: 0,
+        buffers: vec![input, output],
+        ints: vec![
+            Amount::one(Extent::of(Dim::Symbol(Symbol::Batch))),
+            key("w"),
+            key("b"),
+        ],
+        outer: Amount::one(Extent::fixed(3)),
+        work: Amount::default(),
+        reduces: Vec::new(),
+    });
+    let call = Step::Call(Call {
+        primitive: primitive::lookup("cumsum").unwrap(),
+        buffers: vec![input, output],
+        ints: vec![Amount::one(Extent::fixed(1)); 4],
+    });
+    let looped = Step::Repeat {
+        count: Amount::one(Extent::fixed(2)),
+        counter: output,
+        body: vec![launch.clone(), call],
+    };
+    let plan = Plan {
+        name: "fit.step".to_owned(),
+        precision: Precision::F32,
+        buffers,
+        steps: vec![launch, looped],
+        kernels: 1,
+    };
+    let object = Object {
+        bytes: vec![7; 40],
+        features: vec!["avx2".to_owned()],
+        kernels: vec![ObjectKernel {
+            symbol: "bnnc_fit_0_0".to_owned(),
+            scratch: 192,
+            keys: vec![1, 2],
+        }],
+    };
+    Artifact {
+        plan: Arc::new(plan),
+        code: Arc::new(Detached(object)),
+    }
+}
+
+fn built(seed: u64) -> Built {
+    let train = Train {
+        step: artifact(seed),
+        options: Training {
+            epochs: 10,
+            batch: 5,
+            rate: 0.01,
+            schedule: Schedule::Step {
+                fraction: 0.5,
+                factor: 0.1,
+            },
+            patience: 0,
+            samples: 1,
+            kl_draws: 1,
+            kl_weight: KlWeight::Graves,
+        },
+        pruning: None,
+    };
+    let infer = Infer {
+        name: "fit".to_owned(),
+        method: "vi",
+        data: "rows".to_owned(),
+        precision: Precision::F32,
+        work: Work::Train(Box::new(train)),
+        predict: artifact(seed),
+        sites: artifact(seed),
+        states: vec![State {
+            name: "w/loc".to_owned(),
+            shape: Shape::fixed(&[3]),
+            init: Init::Normal(0.0, 0.1),
+            parameter: true,
+            from: None,
+        }],
+        reports: Vec::new(),
+        bindings: vec![Binding {
+            port: "x".to_owned(),
+            from: DataSource::Inputs,
+            elements: Elements::Real,
+            shape: vec![3],
+        }],
+        output: Output {
+            name: "y".to_owned(),
+            shape: Shape::scalar(),
+            kind: OutputKind::Classes(4),
+        },
+        predictive_draws: 100,
+        start: None,
+        cost: Cost::default(),
+        compile_seconds: 0.25,
+    };
+    Built {
+        manifest: Manifest {
+            program: "model.bnn".to_owned(),
+            seed,
+            backend: "cranelift".to_owned(),
+            data: Vec::new(),
+            infers: vec![infer],
+            compares: Vec::new(),
+        },
+        origin: Origin {
+            text: "infer fit = vi(Q, rows) { epochs = 10 }".to_owned(),
+            ..Origin::default()
+        },
+    }
+}
+
+fn bytes(built: &Built) -> Vec<u8> {
+    encode(built, vec!["avx2".to_owned()]).unwrap()
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let written = bytes(&built(3));
+    let (head, mut read) = decode(&written).unwrap();
+    assert_eq!(head.features, ["avx2"]);
+    assert_eq!(head.architecture, std::env::consts::ARCH);
+    assert_eq!(bytes(&read), written);
+    assert_eq!(read.manifest.infers[0].method, "vi");
+    assert_eq!(read.manifest.artifacts().len(), 3);
+    for artifact in read.manifest.artifacts() {
+        assert_eq!(artifact.plan, crate::artifact(3).plan);
+        assert_eq!(artifact.code.object(), crate::artifact(3).code.object());
+    }
+}
+
+#[test]
+fn another_seed_is_another_build() {
+    let mut reseeded = built(3);
+    reseeded.manifest.reseed(u64::MAX);
+    assert_eq!(bytes(&reseeded), bytes(&built(u64::MAX)));
+    assert_ne!(bytes(&reseeded), bytes(&built(3)));
+    reseeded.manifest.reseed(3);
+    assert_eq!(bytes(&reseeded), bytes(&built(3)));
+}
+
+/// Code of this process.
+struct InMemory;
+
+impl Code for InMemory {
+    unsafe fn launch(&self, _: usize, _: &KernelArgs) {}
+    fn scratch_bytes(&self, _: usize) -> usize {
+        0
+    }
+    fn is_reference(&self) -> bool {
+        true
+    }
+    fn text(&self) -> String {
+        String::new()
+    }
+}
+
+#[test]
+fn code_of_a_process_stays_there() {
+    let mut stuck = built(0);
+    stuck.manifest.infers[0].predict.code = Arc::new(InMemory);
+    assert!(matches!(encode(&stuck, Vec::new()), Err(Refusal::Damaged(_))));
+}
+
+/// The artefact with a body whose length and checksum fit it.
+fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let body = bytes.split_off(32);
+    bytes[16..24].copy_from_slice(&(body.len() as u64).to_le_bytes());
+    bytes[24..32].copy_from_slice(&Checksum::of(&body).value().to_le_bytes());
+    [bytes, body].concat()
+}
+
+#[test]
+fn damage_is_found_and_named() {
+    let whole = bytes(&built(0));
+    let refusal = |bytes: &[u8]| decode(bytes).err().unwrap();
+    assert_eq!(refusal(b""), Refusal::Unknown);
+    assert_eq!(
+        refusal(b"#!/bin/sh\necho this is no artefact at all\n"),
+        Refusal::Unknown
+    );
+    for length in 0..whole.len() {
+        let expected = if length < 32 {
+            Refusal::Unknown
+        } else {
+            Refusal::Truncated
+        };
+        assert_eq!(refusal(&whole[..length]), expected, "{length} bytes");
+    }
+    assert_eq!(refusal(&[&*whole, b"."].concat()), Refusal::Truncated);
+    for at in 0..whole.len() {
+        for bit in 0..8 {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1 << bit;
+            let found = refusal(&flipped);
+            let fits = match at {
+                0..8 => found == Refusal::Unknown,
+                8..16 => found == Refusal::OtherLayout,
+                16..24 => found == Refusal::Truncated,
+                _ => matches!(found, Refusal::Damaged(_)),
+            };
+            assert!(fits, "bit {bit} of byte {at}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn nonsense_with_a_right_checksum_is_no_crash() {
+    let whole = bytes(&built(0));
+    for length in 32..whole.len() {
+        assert!(
+            decode(&sealed(whole[..length].to_vec())).is_err(),
+            "{length} bytes"
+        );
+    }
+    assert!(decode(&sealed([&*whole, b"more"].concat())).is_err());
+    for at in 32..whole.len() {
+        for bit in 0..8 {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1 << bit;
+            if let Ok((_, mut read)) = decode(&sealed(flipped)) {
+                read.manifest.reseed(1);
+                let _ = encode(&read, Vec::new());
+            }
+        }
+    }
+}
+
+#[test]
+fn another_architecture_is_named() {
+    let whole = bytes(&built(0));
+    let name = std::env::consts::ARCH.as_bytes();
+    let at = whole
+        .windows(name.len())
+        .position(|window| window == name)
+        .unwrap();
+    let mut other = whole;
+    other[at] = b'z';
+    let found = decode(&sealed(other)).err().unwrap();
+    let expected = format!("z{}", &std::env::consts::ARCH[1..]);
+    assert_eq!(found, Refusal::OtherArchitecture(expected.clone()));
+    assert!(found.to_string().contains(&expected));
+}
+
+#[test]
+fn an_executable_carries_its_artefact() {
+    let artefact = bytes(&built(0));
+    let read = |bytes: Vec<u8>| carried(&mut Cursor::new(bytes)).unwrap();
+    let executable = [b"\x7FELF and so on".to_vec(), appended(&artefact)].concat();
+    assert_eq!(read(executable.clone()), Ok(artefact.clone()));
+    assert_eq!(read(b"\x7FELF".to_vec()), Err(Refusal::Unknown));
+    assert_eq!(
+        read(executable[..executable.len() - 1].to_vec()),
+        Err(Refusal::Unknown)
+    );
+    // The length of more than there is.
+    let tail = &executable[executable.len() - 100..];
+    assert_eq!(read(tail.to_vec()), Err(Refusal::Truncated));
+}
+
+#[test]
+fn every_text_of_the_layout_counts() {
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let listed = std::fs::read_to_string(source.join("artefact.rs")).unwrap();
+    let mut folders = vec![source.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let name = path.strip_prefix(&source).unwrap().to_str().unwrap();
+            let counts = listed.contains(&format!("include_str!(\"{name}\")"));
+            let is_apart = ["lib.rs", "settings.rs"].contains(&name);
+            assert!(counts || is_apart, "{name} is not among the texts of the layout");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The diagnostics of built executables.
+
+use bnnc_abi::artefact::Refusal;
+use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place};
+use std::path::Path;
+
+/// Every code, sorted.
+pub static CODES: &[&Code] = &[&NO_PROGRAM, &OTHER_DATA, &OTHER_PROCESSOR, &DECIDED];
+
+/// An executable without a program that it could run.
+static NO_PROGRAM: Code = Code {
+    id: "E0630",
+    title: "no program to run",
+    explain: "An executable that `bnnc build` made holds a compiled program: linked into it, or behind the bytes of `bnnc-runner`. This one \
+              holds none, or it was cut off or changed since, or its runtime is of another build of bnnc than the compiler was.\n\n\
+              Wrong: `bnnc-runner --seed 1`, a runtime without a program.\n\nRight: `bnnc build model.bnn -o model`, then `./model --seed 1`. \
+              After an update of bnnc build `bnnc-runner` too: `cargo build --release -p bnnc -p bnnc-runner`.",
+};
+
+/// Data that are not as the program was compiled for.
+static OTHER_DATA: Code = Code {
+    id: "E0631",
+    title: "other data than it was compiled for",
+    explain: "A program is compiled for the sizes that its data had at the build: the number of inputs, the shapes of arrays, the number of classes \
+              or levels, and whether columns are numbers, integers or text. The number of rows is free, unless the model takes all rows as one \
+              sequence or has a parameter per row.\n\nWrong: `./model --data d=other.csv` where `other.csv` has a column more.\n\nRight: build again \
+              for these data: `bnnc build model.bnn --data d=other.csv -o model`.",
+};
+
+/// A processor without what the code uses.
+static OTHER_PROCESSOR: Code = Code {
+    id: "E0632",
+    title: "another processor",
+    explain: "`bnnc build` makes code for the processor it runs on, with every extension that it has (AVX2, FMA). An executable \
+              runs on processors that have at least these; the message names what is missing here.\n\nBuild on the oldest machine that the \
+              executable has to run on.",
+};
+
+/// An option that a build has decided.
+static DECIDED: Code = Code {
+    id: "E0633",
+    title: "decided at the build",
+    explain: "A built executable has the options of `bnnc run` that need no compiler: data files, seed, output, resumption, threads, memory. What \
+              changes the compiled code is decided by `bnnc build`.\n\nWrong: `./model --precision f64`.\n\nRight: `bnnc build model.bnn \
+              --precision f64 -o model`.",
+};
+
+/// An executable from which no program can be read.
+pub fn no_program(executable: &Path, refusal: &Refusal) -> Diagnostic {
+    let text = format!("`{}` cannot run: {refusal}", executable.display());
+    let diagnostic = Diagnostic::usage(&NO_PROGRAM, text);
+    match refusal {
+        Refusal::Unknown => diagnostic.help("`bnnc build FILE -o EXE` makes an executable with a program"),
+        Refusal::OtherLayout => diagnostic
+            .help("build the runtime with the compiler, `cargo build --release -p bnnc -p bnnc-runner`, and the executable again"),
+        Refusal::Truncated | Refusal::Damaged(_) | Refusal::OtherArchitecture(_) => {
+            diagnostic.help("copy or build it again")
+        }
+    }
+}
+
+/// An executable that cannot be read.
+pub fn unreadable(executable: &Path, error: &std::io::Error) -> Diagnostic {
+    let text = format!("cannot read `{}`: {error}", executable.display());
+    data(Diagnostic::usage(&NO_PROGRAM, text))
+}
+
+/// What of a data item is not as at the build.
+pub fn other_data(name: &str, file: &Path, what: &str) -> Diagnostic {
+    let mut diagnostic = Diagnostic::data(&OTHER_DATA, file, 0, 0, what);
+    diagnostic.notes.push(format!("in the data `{name}`"));
+    diagnostic.help("build the executable again for these data: `bnnc build FILE --data NAME=PATH -o EXE`")
+}
+
+/// Extensions that this processor lacks.
+pub fn other_processor(missing: &[String]) -> Diagnostic {
+    let text = format!(
+        "this executable is for processors with {}, which this one lacks",
+        missing.join(", ")
+    );
+    let mut diagnostic = Diagnostic::usage(&OTHER_PROCESSOR, text);
+    diagnostic.fault = Fault::Program;
+    diagnostic.help("build it again on this machine")
+}
+
+/// An option that has no effect here.
+pub fn decided(option: &str) -> Diagnostic {
+    Diagnostic::usage(
+        &DECIDED,
+        format!("`{option}` was decided when this executable was built"),
+    )
+    .help(format!(
+        "give it to `bnnc build`: `bnnc build FILE {option} .. -o EXE`"
+    ))
+}
+
+/// `--data` for an item that the program does not have.
+pub fn no_item(item: &str, names: &[&str]) -> Diagnostic {
+    let text = format!("`--data {item}=..` names no data item of this program");
+    Diagnostic::usage(&bnnc_abi::settings::BAD_SETTING, text).suggest(item, names.iter().copied())
+}
+
+/// Several files where one is expected.
+pub fn one_file(item: &str, count: usize) -> Diagnostic {
+    let text = format!("`--data {item}.outliers=..` takes one file of inputs, found {count}");
+    Diagnostic::usage(&bnnc_abi::settings::BAD_SETTING, text)
+}
+
+fn data(mut diagnostic: Diagnostic) -> Diagnostic {
+    diagnostic.fault = Fault::Data;
+    diagnostic.at = Place::Nowhere;
+    diagnostic
+}

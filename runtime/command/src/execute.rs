@@ -1,0 +1,166 @@
+//! A run from a manifest to its results on the terminal and in a folder.
+
+use crate::arguments::Running;
+use crate::terminal::{self, INTERRUPTED, OK, WARNED};
+use bnnc_abi::artefact::Origin;
+use bnnc_abi::manifest::Manifest;
+use bnnc_base::checksum::Checksum;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_run::checkpoint::Checkpoint;
+use bnnc_run::codes;
+use bnnc_run::fingerprint::Fingerprint;
+use bnnc_run::fit::Stop;
+use bnnc_run::interrupt::Interrupt;
+use bnnc_run::out::SavedRun;
+use bnnc_run::run::RunResult;
+use signal_hook::consts::signal::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::Path;
+
+/// What is run.
+pub struct Job<'a> {
+    /// The compiled program.
+    pub manifest: &'a Manifest,
+    /// What it was compiled from.
+    pub origin: &'a Origin,
+    /// The words of the command that runs it again, for messages.
+    pub command: Vec<String>,
+    /// Shows diagnostics and returns the exit status that they ask for.
+    pub show: &'a dyn Fn(&[Diagnostic]) -> u8,
+}
+
+impl Job<'_> {
+    /// Runs it, within `max_memory` bytes where that is given; returns the exit status.
+    pub fn run(&self, running: &Running, max_memory: Option<u64>) -> u8 {
+        match self.try_run(running, max_memory) {
+            Ok(status) | Err(status) => status,
+        }
+    }
+
+    fn try_run(&self, running: &Running, max_memory: Option<u64>) -> Result<u8, u8> {
+        let how = bnnc_run::run::Options {
+            progress: !running.json && std::io::stderr().is_terminal(),
+            max_memory: max_memory.or_else(terminal::available_memory),
+            // Before hours of work, not after them.
+            checkpoint: self.checkpoint(running)?,
+            interrupt: interrupt(),
+            ..bnnc_run::run::Options::new(terminal::threads(running.threads))
+        };
+        let result = bnnc_run::run::run(self.manifest, &how).map_err(|stop| stopped(&stop, self.show))?;
+        (self.show)(&result.warnings);
+        let text = match running.json {
+            true => {
+                let json = bnnc_run::result::json(self.manifest, &result);
+                format!("{}\n", serde_json::to_string(&json).unwrap_or_default())
+            }
+            false => bnnc_run::result::table(self.manifest, &result),
+        };
+        terminal::say(&text);
+        if let Some(folder) = running.folder() {
+            let written = bnnc_run::out::write(folder, self.manifest, &result, self.saved());
+            written.map_err(|diagnostic| (self.show)(&[diagnostic]))?;
+        }
+        match &result.stopped {
+            Some(stop) => Ok(stopped(stop, self.show)),
+            None => Ok(self.status(running, &result)),
+        }
+    }
+
+    /// The checkpoint in the folder of the results. `Err` is the exit status.
+    fn checkpoint(&self, running: &Running) -> Result<Checkpoint, u8> {
+        let Some(folder) = running.folder() else {
+            return Ok(Checkpoint::none());
+        };
+        let resumes = running.resume.is_some();
+        if resumes && !Checkpoint::is_in(folder) {
+            (self.show)(&[codes::nothing_to_resume(folder)]);
+        }
+        let opened = self
+            .fingerprint()
+            .and_then(|fingerprint| Checkpoint::open(folder, &fingerprint, resumes));
+        opened.map_err(|diagnostic| (self.show)(&[diagnostic]))
+    }
+
+    /// What the numbers of this run depend on.
+    fn fingerprint(&self) -> Result<Fingerprint, Diagnostic> {
+        let mut fingerprint = Fingerprint::of(self.manifest)?;
+        fingerprint.text("the program", &self.origin.text);
+        fingerprint.content("the library", Checksum::from_value(self.origin.library));
+        fingerprint.settings(&self.origin.settings);
+        fingerprint.fact("the rewrites that are off", &self.origin.without.join(", "));
+        Ok(fingerprint)
+    }
+
+    /// What a later `bnnc predict` needs.
+    fn saved(&self) -> SavedRun {
+        let origin = self.origin;
+        SavedRun {
+            program: std::path::absolute(&origin.file).unwrap_or_else(|_| origin.file.clone()),
+            text: origin.text.clone(),
+            settings: origin.settings.clone(),
+            data: origin.data.clone(),
+            seed: self.manifest.seed,
+            precision: origin.precision.clone(),
+            preparations: BTreeMap::new(),
+        }
+    }
+
+    /// The exit status of a run that came to results, and what is to be said about it.
+    fn status(&self, running: &Running, result: &RunResult) -> u8 {
+        if result.interrupted {
+            if !running.json {
+                terminal::complain(&self.advice(running.folder()));
+            }
+            return INTERRUPTED;
+        }
+        match running.strict && result.warnings.iter().any(codes::is_of_sampling) {
+            true => WARNED,
+            false => OK,
+        }
+    }
+
+    /// How an interrupted run goes on.
+    fn advice(&self, folder: Option<&Path>) -> String {
+        match folder {
+            Some(folder) => {
+                let resume = ["--resume".to_owned(), folder.display().to_string()];
+                let words = self.command.iter().chain(&resume);
+                let quoted: Vec<String> = words.map(|word| quoted(word)).collect();
+                format!("interrupted: `{}` goes on from here", quoted.join(" "))
+            }
+            None => "interrupted: with `--out DIR` a run can be continued".to_owned(),
+        }
+    }
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=,:+@%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// A wish to stop that the first Ctrl-C raises; the second one ends the process there and then.
+fn interrupt() -> Interrupt {
+    let interrupt = Interrupt::default();
+    for (signal, status) in [(SIGINT, INTERRUPTED), (SIGTERM, INTERRUPTED)] {
+        // In this order: the one that ends the process sees the flag that the other raises only at the next signal. Without
+        // them signals end the process as ever.
+        let _ = flag::register_conditional_shutdown(signal, i32::from(status), interrupt.flag())
+            .and_then(|_| flag::register(signal, interrupt.flag()));
+    }
+    interrupt
+}
+
+/// Shows why a run stopped; returns the exit status.
+pub fn stopped(stop: &Stop, show: &dyn Fn(&[Diagnostic]) -> u8) -> u8 {
+    match stop {
+        Stop::Diagnostics(diagnostics) => show(diagnostics),
+        Stop::Fault(fault) => terminal::fault_status(fault),
+        Stop::Interrupted => INTERRUPTED,
+    }
+}

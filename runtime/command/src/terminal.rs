@@ -1,0 +1,120 @@
+//! What is written to the terminal, and the exit statuses.
+
+use bnnc_base::diagnostic::{Diagnostic, Fault as Blame};
+use bnnc_base::fault::Fault;
+use bnnc_base::render;
+use bnnc_base::source::SourceMap;
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// The exit status of success.
+pub const OK: u8 = 0;
+
+/// The exit status where `--strict` makes a warning count.
+pub const WARNED: u8 = 4;
+
+/// The exit status of a bug.
+pub const BUG: u8 = 101;
+
+/// The exit status after Ctrl-C, by the convention of shells.
+pub const INTERRUPTED: u8 = 130;
+
+/// How a diagnostic is rendered for people: with its sources, in colour or not.
+pub type Render = fn(&Diagnostic, &SourceMap, bool) -> String;
+
+/// Shows diagnostics on standard error, as JSON one object per line, and returns the exit status they ask for.
+pub fn show(diagnostics: &[Diagnostic], sources: &SourceMap, (json, text): (bool, Render)) -> u8 {
+    let colour = std::env::var_os("NO_COLOR").is_none() && std::io::stderr().is_terminal();
+    for diagnostic in diagnostics {
+        match json {
+            true => complain(&render::json(diagnostic, sources)),
+            // An empty line after each, as rustc does.
+            false => complain(&text(diagnostic, sources, colour)),
+        }
+    }
+    let errors: Vec<&Diagnostic> = diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.is_error())
+        .collect();
+    if !json && errors.len() > 1 {
+        complain(&format!("{} errors", errors.len()));
+    }
+    errors
+        .iter()
+        .map(|diagnostic| status(diagnostic))
+        .max()
+        .unwrap_or(OK)
+}
+
+fn status(diagnostic: &Diagnostic) -> u8 {
+    match diagnostic.fault {
+        Blame::Program => 1,
+        Blame::Usage => 2,
+        Blame::Data => 3,
+    }
+}
+
+/// Shows a limit or a bug of ours.
+pub fn fault_status(fault: &Fault) -> u8 {
+    complain(&format!("error: {fault}"));
+    match fault {
+        Fault::Bug(_) => BUG,
+        Fault::Limit(_) => 1,
+    }
+}
+
+/// Writes to standard output; a reader that closed the pipe has seen enough.
+pub fn say(text: &str) {
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// Writes a line to standard error, read or not.
+pub fn complain(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// The memory that the machine can give now, where the system says so: a run that needs more is refused before it starts.
+pub fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+/// The number of threads: as asked, else as many as the machine runs at once.
+pub fn threads(asked: Option<usize>) -> usize {
+    asked
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
+        .clamp(1, 256)
+}
+
+/// Says that the process ends because of a bug, instead of what Rust says.
+pub fn report_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        complain(&format!("error: bug in bnnc: {info}"));
+        complain("   = help: please report it with the program and the command line");
+    }));
+}
+
+/// Lets writes to a closed pipe fail instead of ending the process, as Rust's own `main` does.
+pub fn outlive_readers() {
+    #[cfg(unix)]
+    let _ = signal_hook::flag::register(
+        signal_hook::consts::signal::SIGPIPE,
+        Arc::new(AtomicBool::new(false)),
+    );
+}
+
+/// Does the work of a process on a thread with room for deep recursion, and returns its exit status.
+pub fn work(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
+    let worker = std::thread::Builder::new().stack_size(64 << 20).spawn(work);
+    match worker.map(std::thread::JoinHandle::join) {
+        Ok(Ok(status)) => status,
+        Ok(Err(_)) => BUG,
+        Err(error) => {
+            complain(&format!("error: cannot start a thread: {error}"));
+            BUG
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The command line of a built executable.
+
+use bnnc_abi::artefact::Built;
+use bnnc_command::arguments::Running;
+use clap::{Args, CommandFactory, FromArgMatches, Parser};
+use std::ffi::OsString;
+
+/// The options of `bnnc run` that need no compiler.
+#[derive(Parser, Debug)]
+#[command(version, max_term_width = 100)]
+pub struct Arguments {
+    /// Read a data item from this file (repeat it for shards, or for inputs and target), and so the other rows of `NAME.test` and
+    /// `NAME.outliers`.
+    #[arg(long = "data", value_name = "NAME=PATH")]
+    pub data: Vec<String>,
+    /// The seed of every random number; that of the build by default.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub running: Running,
+    #[command(flatten)]
+    pub decided: Decided,
+}
+
+/// Options of `bnnc run` that a build has decided.
+#[derive(Args, Debug)]
+pub struct Decided {
+    #[arg(long, hide = true)]
+    set: Vec<String>,
+    #[arg(long, hide = true)]
+    precision: Option<String>,
+    #[arg(long, hide = true)]
+    backend: Option<String>,
+    #[arg(long, hide = true)]
+    only: Option<String>,
+    #[arg(long, hide = true)]
+    without: Option<String>,
+}
+
+impl Decided {
+    /// The first of them that the command line holds.
+    pub fn first(&self) -> Option<&'static str> {
+        let given = [
+            (!self.set.is_empty(), "--set"),
+            (self.precision.is_some(), "--precision"),
+            (self.backend.is_some(), "--backend"),
+            (self.only.is_some(), "--only"),
+            (self.without.is_some(), "--without"),
+        ];
+        given.into_iter().find_map(|(given, name)| given.then_some(name))
+    }
+}
+
+/// Reads a command line of the executable that holds a program.
+///
+/// # Errors
+/// What is wrong with it, or the help that it asks for.
+pub fn parse(words: Vec<OsString>, built: &Built) -> Result<Arguments, clap::Error> {
+    let file = built.origin.file.display();
+    let mut command = Arguments::command().about(format!("Run {file}, compiled by bnnc."));
+    let lines = built.manifest.infers.iter().map(|infer| {
+        let (name, method, precision) = (&infer.name, infer.method, infer.precision);
+        format!(
+            "  {name:<20} {method}, {precision}, of the data `{}`\n",
+            infer.data
+        )
+    });
+    let infers: String = lines.collect();
+    let data: String = built.manifest.data.iter().map(data).collect();
+    command = command.after_help(format!("Infers:\n{infers}\nData:\n{data}"));
+    let matches = command.try_get_matches_from_mut(words)?;
+    Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// A data item with its files.
+fn data(spec: &bnnc_abi::data::DataSpec) -> String {
+    let files: Vec<String> = spec.files.iter().map(|file| file.display().to_string()).collect();
+    format!("  {:<20} {}\n", spec.name, files.join(", "))
+}

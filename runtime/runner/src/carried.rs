@@ -1,0 +1,45 @@
+//! An executable that carries its program behind its own bytes.
+
+use crate::program;
+use bnnc_abi::artefact;
+use bnnc_abi::code::{Code, Object};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::fault::Fault;
+use bnnc_base::render;
+use bnnc_base::source::SourceMap;
+use bnnc_command::codes;
+use bnnc_command::terminal;
+use bnnc_object::LoadedCode;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Runs the program that this executable carries; returns the exit status.
+pub fn main() -> u8 {
+    terminal::report_panics();
+    terminal::work(|| {
+        let words: Vec<OsString> = std::env::args_os().collect();
+        let executable = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("bnnc-runner"));
+        match read(&executable) {
+            Ok(bytes) => {
+                let symbols = bnnc_kernels::arrays::symbols();
+                let mut load = |object: &Object| -> Result<Arc<dyn Code>, Fault> {
+                    Ok(Arc::new(LoadedCode::load(object, &symbols)?))
+                };
+                program::run(&bytes, &executable, words, &mut load)
+            }
+            Err(found) => {
+                let json = words.iter().any(|word| word == "--json");
+                terminal::show(&[*found], &SourceMap::default(), (json, render::text))
+            }
+        }
+    })
+}
+
+fn read(executable: &Path) -> Result<Vec<u8>, Box<Diagnostic>> {
+    let unreadable = |error| Box::new(codes::unreadable(executable, &error));
+    let mut file = File::open(executable).map_err(unreadable)?;
+    let carried = artefact::carried(&mut file).map_err(unreadable)?;
+    carried.map_err(|refusal| Box::new(codes::no_program(executable, &refusal)))
+}

@@ -1,0 +1,109 @@
+//! Whether data are as the program was compiled for.
+
+use bnnc_abi::data::{DataSpec, Elements, Field, FieldKind, Schema};
+use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest, Work};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_command::codes;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Everything that is not, each once.
+pub fn differences(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Vec<Diagnostic> {
+    let mut diagnostics: Vec<Diagnostic> = Vec::new();
+    for infer in &manifest.infers {
+        let spec = manifest.data.iter().find(|spec| spec.name == infer.data);
+        let Some((spec, schema)) = spec.zip(schemas.get(&infer.data)) else {
+            continue;
+        };
+        for text in infer
+            .bindings
+            .iter()
+            .filter_map(|binding| difference(binding, schema))
+        {
+            let diagnostic = codes::other_data(&spec.name, file(spec), &text);
+            if !diagnostics.contains(&diagnostic) {
+                diagnostics.push(diagnostic);
+            }
+        }
+    }
+    diagnostics
+}
+
+/// The file that a complaint is about.
+fn file(spec: &DataSpec) -> &Path {
+    spec.files.first().map_or(Path::new(""), |file| file)
+}
+
+/// What of an input or output is not as at the build.
+fn difference(binding: &Binding, schema: &Schema) -> Option<String> {
+    let (name, fields) = match &binding.from {
+        DataSource::Inputs => return inputs(binding, schema.inputs),
+        DataSource::Row => return rows(binding, schema.rows),
+        DataSource::Field(name) => (name, schema.fields.iter().chain(&[])),
+        DataSource::Shared(name) => (name, schema.shared.iter().chain(&schema.fields)),
+    };
+    let mut fields = fields;
+    let Some(field) = fields.find(|field| field.name == *name) else {
+        return Some(format!("there is no column `{name}`"));
+    };
+    shape(binding, field, schema).or_else(|| binding.elements.refusal(name, &field.kind))
+}
+
+fn inputs(binding: &Binding, found: usize) -> Option<String> {
+    let expected = binding.shape.first().copied().unwrap_or(0);
+    (found != expected)
+        .then(|| format!("the program was compiled for {expected} inputs, and there are {found}"))
+}
+
+fn rows(binding: &Binding, found: usize) -> Option<String> {
+    match binding.elements {
+        Elements::Index(rows) if rows != found => Some(format!(
+            "the program was compiled for {rows} rows, and there are {found}"
+        )),
+        _ => None,
+    }
+}
+
+fn shape(binding: &Binding, field: &Field, schema: &Schema) -> Option<String> {
+    let of_row = matches!(binding.from, DataSource::Field(_));
+    if of_row != field.per_example && binding.shape == field.shape {
+        return Some(match of_row {
+            true => format!(
+                "`{}` was a column with a value per row, and is one value now",
+                field.name
+            ),
+            false => format!(
+                "`{}` was one value, and is a column with a value per row now",
+                field.name
+            ),
+        });
+    }
+    let mut found = field.shape.clone();
+    if !of_row && field.per_example {
+        // All rows are one example.
+        found.insert(0, schema.rows);
+    }
+    let words = |shape: &[usize]| match shape {
+        [] => "one value".to_owned(),
+        _ => format!("{shape:?}"),
+    };
+    (found != binding.shape).then(|| {
+        let (expected, found) = (words(&binding.shape), words(&found));
+        format!("`{}` was {expected}, and is {found} now", field.name)
+    })
+}
+
+/// Gives the axes of draws the levels that the data have now.
+pub fn relabel(infers: &mut [Infer], schemas: &HashMap<String, Schema>) {
+    for infer in infers {
+        let (Work::Sample(sampling), Some(schema)) = (&mut infer.work, schemas.get(&infer.data)) else {
+            continue;
+        };
+        for levels in &mut sampling.axes.levels {
+            let field = schema.fields.iter().find(|field| field.name == levels.column);
+            if let Some(FieldKind::Levels(names)) = field.map(|field| &field.kind) {
+                levels.names.clone_from(names);
+            }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The runtime of built executables: everything that `bnnc run` has but the compiler.
+//!
+//! `bnnc build` links this library with the objects of a program, or appends the program to the binary `bnnc-runner`.
+
+mod arguments;
+mod carried;
+mod conform;
+mod linked;
+mod program;
+
+pub use carried::main as carried_main;

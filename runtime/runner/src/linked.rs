@@ -1,0 +1,112 @@
+//! An executable that a program was linked into: its entry calls [`bnnc_run_linked`].
+
+use crate::program;
+use bnnc_abi::artefact::Linked;
+use bnnc_abi::code::{Code, Object};
+use bnnc_abi::symbols;
+use bnnc_base::fault::Fault;
+use bnnc_command::terminal;
+use bnnc_object::LoadedCode;
+use std::ffi::{CStr, OsString, c_char, c_int};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What the entry of the executable gives, as slices.
+struct Parts {
+    artefact: &'static [u8],
+    kernels: &'static [*const u8],
+    functions: &'static mut [usize],
+}
+
+// SAFETY: the addresses are of code and constants, which no thread changes.
+unsafe impl Send for Parts {}
+
+/// Runs the program that was linked into this executable; returns its exit status.
+///
+/// # Safety
+/// The arguments are those of C's `main`, and `linked` is what `bnnc build` wrote beside it; this is called once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bnnc_run_linked(
+    argc: c_int,
+    argv: *const *const c_char,
+    linked: *const Linked,
+) -> c_int {
+    terminal::report_panics();
+    terminal::outlive_readers();
+    // SAFETY: the caller's promise.
+    let (words, parts) = unsafe { (words(argc, argv), parts(&*linked)) };
+    let status = terminal::work(move || run(words, parts));
+    c_int::from(status)
+}
+
+fn run(words: Vec<OsString>, parts: Parts) -> u8 {
+    if let Err(fault) = fill(parts.functions) {
+        return terminal::fault_status(&fault);
+    }
+    let executable = std::env::current_exe()
+        .ok()
+        .or_else(|| words.first().map(PathBuf::from))
+        .unwrap_or_default();
+    let mut rest = parts.kernels;
+    let mut load = |object: &Object| -> Result<Arc<dyn Code>, Fault> {
+        let missing = || Fault::Bug("this executable has fewer kernels than its program".to_owned());
+        let (own, others) = rest.split_at_checked(object.kernels.len()).ok_or_else(missing)?;
+        rest = others;
+        // SAFETY: the entry lists the kernels of all objects in the order in which they are loaded.
+        Ok(Arc::new(unsafe { LoadedCode::linked(object, own) }?))
+    };
+    program::run(parts.artefact, &executable, words, &mut load)
+}
+
+/// Tells the kernels where the runtime's functions are: those for the processor at hand.
+fn fill(cells: &mut [usize]) -> Result<(), Fault> {
+    let known = bnnc_kernels::arrays::symbols();
+    let mut filled = 0;
+    for ((callable, precision), cell) in symbols::callables().zip(&mut *cells) {
+        let name = callable.symbol(precision);
+        let address = known.iter().find(|address| address.name == name);
+        let missing = || Fault::Bug(format!("the runtime lacks `{name}`"));
+        *cell = address.ok_or_else(missing)?.pointer;
+        filled += 1;
+    }
+    match filled == cells.len() && symbols::callables().count() == filled {
+        true => Ok(()),
+        false => Err(Fault::Bug(
+            "the entry of this executable is of another build".to_owned(),
+        )),
+    }
+}
+
+/// # Safety
+/// As for [`bnnc_run_linked`].
+unsafe fn words(argc: c_int, argv: *const *const c_char) -> Vec<OsString> {
+    let count = usize::try_from(argc).unwrap_or(0);
+    // SAFETY: C gives `argc` texts that end in zero.
+    let word = |at| unsafe { CStr::from_ptr(*argv.add(at)) };
+    (0..count).map(|at| text(word(at))).collect()
+}
+
+#[cfg(unix)]
+fn text(word: &CStr) -> OsString {
+    use std::os::unix::ffi::OsStrExt;
+    std::ffi::OsStr::from_bytes(word.to_bytes()).to_owned()
+}
+
+#[cfg(not(unix))]
+fn text(word: &CStr) -> OsString {
+    word.to_string_lossy().into_owned().into()
+}
+
+/// # Safety
+/// As for [`bnnc_run_linked`].
+unsafe fn parts(linked: &Linked) -> Parts {
+    // SAFETY: the entry gives addresses of so many bytes, kernels and cells, which live as long as the process; only this
+    // process writes the cells, once, before any kernel runs.
+    unsafe {
+        Parts {
+            artefact: std::slice::from_raw_parts(linked.artefact, linked.bytes as usize),
+            kernels: std::slice::from_raw_parts(linked.kernels.cast(), linked.kernel_count as usize),
+            functions: std::slice::from_raw_parts_mut(linked.functions, linked.function_count as usize),
+        }
+    }
+}

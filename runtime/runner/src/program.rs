@@ -1,0 +1,186 @@
+//! From an artefact and a command line to a run.
+
+use crate::arguments::{self, Arguments};
+use crate::conform;
+use bnnc_abi::artefact::{self, Built, Head};
+use bnnc_abi::code::{Code, Object};
+use bnnc_abi::data::Schema;
+use bnnc_abi::manifest::Manifest;
+use bnnc_abi::settings;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::fault::Fault;
+use bnnc_base::render;
+use bnnc_base::source::SourceMap;
+use bnnc_command::codes;
+use bnnc_command::execute::Job;
+use bnnc_command::terminal::{self, OK};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Makes an object's kernels callable.
+pub type Load<'a> = &'a mut dyn FnMut(&Object) -> Result<Arc<dyn Code>, Fault>;
+
+/// Shows diagnostics; none of them has a frame, since only the program's own text is here.
+struct Display<'a> {
+    json: bool,
+    sources: &'a SourceMap,
+}
+
+impl Display<'_> {
+    fn show(&self, diagnostics: &[Diagnostic]) -> u8 {
+        terminal::show(diagnostics, self.sources, (self.json, render::text))
+    }
+}
+
+/// Runs the program in `bytes`, an artefact of `executable`, as the command line `words` says; returns the exit status.
+pub fn run(bytes: &[u8], executable: &Path, words: Vec<OsString>, load: Load<'_>) -> u8 {
+    let nowhere = SourceMap::default();
+    // Where the command line cannot be understood yet, this word can.
+    let early = Display {
+        json: words.iter().any(|word| word == "--json"),
+        sources: &nowhere,
+    };
+    let (head, built) = match artefact::decode(bytes) {
+        Ok(decoded) => decoded,
+        Err(refusal) => return early.show(&[codes::no_program(executable, &refusal)]),
+    };
+    let arguments = match arguments::parse(words, &built) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // A closed pipe is no reason to fail.
+            let _ = error.print();
+            return if error.use_stderr() { 2 } else { OK };
+        }
+    };
+    let mut sources = SourceMap::default();
+    sources.add(&built.origin.file.display().to_string(), &built.origin.text);
+    let display = Display {
+        json: arguments.running.json,
+        sources: &sources,
+    };
+    match execute((head, built), &arguments, executable, (&display, load)) {
+        Ok(status) | Err(status) => status,
+    }
+}
+
+fn execute(
+    (head, mut built): (Head, Built),
+    arguments: &Arguments,
+    executable: &Path,
+    (display, load): (&Display<'_>, Load<'_>),
+) -> Result<u8, u8> {
+    let refuse = |found: Vec<Diagnostic>| {
+        if found.is_empty() {
+            Ok(())
+        } else {
+            Err(display.show(&found))
+        }
+    };
+    refuse(
+        arguments
+            .decided
+            .first()
+            .map(codes::decided)
+            .into_iter()
+            .collect(),
+    )?;
+    let missing = bnnc_object::missing_features(&head.features);
+    refuse(if missing.is_empty() {
+        Vec::new()
+    } else {
+        vec![codes::other_processor(&missing)]
+    })?;
+    let memory = arguments
+        .running
+        .memory()
+        .map_err(|found| display.show(&[*found]))?;
+    let manifest = &mut built.manifest;
+    take_files(manifest, &arguments.data).map_err(|found| display.show(&found))?;
+    remember_files(&mut built.origin.data, &arguments.data);
+    let schemas = schemas(manifest).map_err(|found| display.show(&found))?;
+    refuse(conform::differences(manifest, &schemas))?;
+    conform::relabel(&mut manifest.infers, &schemas);
+    if let Some(seed) = arguments.seed {
+        manifest.reseed(seed);
+    }
+    for artifact in manifest.artifacts() {
+        let object = artifact.code.object().cloned().unwrap_or_default();
+        artifact.code = load(&object).map_err(|fault| terminal::fault_status(&fault))?;
+    }
+    // Nothing was compiled in this run.
+    manifest
+        .infers
+        .iter_mut()
+        .for_each(|infer| infer.compile_seconds = 0.0);
+    bnnc_run::cost::predict_peaks(manifest, &schemas);
+    let job = Job {
+        manifest,
+        origin: &built.origin,
+        command: again(executable, arguments),
+        show: &|found| display.show(found),
+    };
+    Ok(job.run(&arguments.running, memory))
+}
+
+/// The command that makes a run again.
+fn again(executable: &Path, arguments: &Arguments) -> Vec<String> {
+    let mut words = vec![executable.display().to_string()];
+    let pairs = arguments.data.iter();
+    words.extend(pairs.flat_map(|pair| ["--data".to_owned(), pair.clone()]));
+    let seed = arguments.seed.iter();
+    words.extend(seed.flat_map(|seed| ["--seed".to_owned(), seed.to_string()]));
+    words
+}
+
+/// Replaces the files of data items by those of the command line.
+fn take_files(manifest: &mut Manifest, words: &[String]) -> Result<(), Vec<Diagnostic>> {
+    let files = settings::by_name(&settings::pairs(words)?);
+    let names: Vec<&str> = manifest.data.iter().map(|spec| &*spec.name).collect();
+    let item = |word: &str| {
+        let mut parts = word.split('.');
+        let known = parts.next().is_some_and(|name| names.contains(&name));
+        known
+            && parts
+                .next()
+                .is_none_or(|part| part == "test" || part == "outliers")
+            && parts.next().is_none()
+    };
+    let unknown = files.iter().filter(|(name, _)| !item(name));
+    let unknown: Vec<Diagnostic> = unknown.map(|(name, _)| codes::no_item(name, &names)).collect();
+    if !unknown.is_empty() {
+        return Err(unknown);
+    }
+    for spec in &mut manifest.data {
+        spec.take(&files)
+            .map_err(|count| vec![codes::one_file(&spec.name, count)])?;
+    }
+    Ok(())
+}
+
+/// What `--data` says of an item replaces what it said at the build.
+fn remember_files(known: &mut Vec<String>, words: &[String]) {
+    let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
+    known.retain(|old| !words.iter().any(|word| name(word) == name(old)));
+    known.extend_from_slice(words);
+}
+
+/// The headers of the data.
+fn schemas(manifest: &Manifest) -> Result<HashMap<String, Schema>, Vec<Diagnostic>> {
+    let mut schemas = HashMap::new();
+    let mut diagnostics = Vec::new();
+    for spec in &manifest.data {
+        match bnnc_data::schema(spec) {
+            Ok(schema) => {
+                schemas.insert(spec.name.clone(), schema);
+            }
+            Err(found) => diagnostics.extend(found),
+        }
+    }
+    if diagnostics.is_empty() {
+        Ok(schemas)
+    } else {
+        Err(diagnostics)
+    }
+}
