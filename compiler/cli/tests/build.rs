@@ -425,8 +425,7 @@ fn builds_that_cannot_be_say_why_and_leave_nothing() {
     let out = folder.join("curve");
     let (out, at) = (out.to_str().unwrap(), folder.to_str().unwrap());
     let program = folder.join("curve.bnn");
-    type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, u8);
-    let cases: [Case<'_>; 9] = [
+    let cases: [Refused<'_>; 9] = [
         (&["-o", out], &[("PATH", "")], "E0634", 2),
         (&["-o", out], &[("CC", "no-such-compiler -m64")], "E0634", 2),
         (&["-o", out], &[("CC", "false")], "E0636", 2),
