@@ -262,7 +262,7 @@ impl<'a> Walk<'a> {
             if let Some(combine) = output.combine
                 && self.function.in_register(*at)
             {
-                let ty = self.stored(*at);
+                let ty = self.held(*at, combine);
                 emitter.held[*at] = Some(scalar::identity(emitter.text, combine, ty));
             }
         }
@@ -302,6 +302,7 @@ impl<'a> Walk<'a> {
     fn end(&self, emitter: &mut Emitter<'_>) {
         for at in &self.function.part.outputs {
             if let Some(held) = emitter.held[*at].take() {
+                let held = scalar::resized(emitter.text, held, self.stored(*at));
                 emitter.write(&self.function.kernel.outputs[*at].access, held, None);
             }
         }
@@ -313,7 +314,7 @@ impl<'a> Walk<'a> {
         let (Some(combine), Some(held)) = (output.combine, emitter.held[at].take()) else {
             unreachable!("blocks have reductions in registers")
         };
-        let ty = self.stored(at);
+        let ty = held.ty;
         let own = emitter.text.element(shared, thread, ty);
         emitter.text.store(held, own, "");
         emitter.text.line("nvvm.barrier0");
@@ -335,8 +336,17 @@ impl<'a> Walk<'a> {
         let first = emitter.text.compare("eq", thread, zero);
         emitter.text.open(format_args!("scf.if {first} {{"));
         let result = emitter.text.load(ty, own, "");
+        let result = scalar::resized(emitter.text, result, self.stored(at));
         emitter.write(&output.access, result, None);
         emitter.text.close("}");
+    }
+
+    /// The type of what a reduction has come to: sums of many numbers keep their digits.
+    fn held(&self, output: usize, combine: Combine) -> Type {
+        match (combine, self.stored(output)) {
+            (Combine::Sum, Type::Real(_)) => Type::Real(Precision::F64),
+            (_, stored) => stored,
+        }
     }
 
     fn stored(&self, output: usize) -> Type {

@@ -24,5 +24,6 @@ pub const RANDOM_KERNELS: u64 = 150;
 
 /// Relative errors of single operations: those of the inlined approximations, as the array primitives' own tests bound them.
 pub const TOLERANCE_F32: f64 = 1e-6;
-/// The same in double precision.
-pub const TOLERANCE_F64: f64 = 4e-15;
+/// The same in double precision. Digamma and the logarithm of gamma, which the array primitives take from the reference, add
+/// terms here whose rounding counts where the sum is small: `4e-15` of their size.
+pub const TOLERANCE_F64: f64 = 3e-14;
