@@ -299,6 +299,7 @@ impl fmt::Display for Count {
             Count::Elements(slot) => write!(f, "elements of buffer {slot}"),
             Count::Outer => f.write_str("outer"),
             Count::Sum(counts) => write!(f, "({})", joined(counts, " + ")),
+            Count::Product(counts) if counts.is_empty() => f.write_str("1"),
             Count::Product(counts) => f.write_str(&joined(counts, " * ")),
             Count::Quotient(count, by) => write!(f, "ceil({count} / {by})"),
             Count::AtMost(count, most) => write!(f, "min({count}, {most})"),
