@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 /// The first bytes.
 const MAGIC: &[u8; 8] = b"bnnc-run";
@@ -20,7 +21,7 @@ const TRAILER: &[u8; 8] = b"nur-cnnb";
 const FIXED: usize = 32;
 
 /// The texts that decide how an artefact is laid out and how compiled code and the runtime meet.
-const LAYOUT: &[&str] = &[
+const TEXTS: &[&str] = &[
     include_str!("accelerator.rs"),
     include_str!("artefact.rs"),
     include_str!("code.rs"),
@@ -137,12 +138,12 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// What has to be the same where an artefact is written and where it is read.
-fn layout() -> u64 {
+/// What has to be the same where an artefact is written and where it is read: the checksum of [`TEXTS`].
+static LAYOUT: LazyLock<u64> = LazyLock::new(|| {
     let mut checksum = Checksum::default();
-    LAYOUT.iter().for_each(|text| checksum.add(text.as_bytes()));
+    TEXTS.iter().for_each(|text| checksum.add(text.as_bytes()));
     checksum.value()
-}
+});
 
 /// An artefact for this machine's architecture, and the features that `head` names.
 ///
@@ -156,7 +157,7 @@ pub fn encode(built: &Built, features: Vec<String>) -> Result<Vec<u8>, Refusal> 
     };
     let body = postcard::to_allocvec(&(head, built)).map_err(damaged)?;
     let mut bytes = MAGIC.to_vec();
-    for number in [layout(), body.len() as u64, Checksum::of(&body).value()] {
+    for number in [*LAYOUT, body.len() as u64, Checksum::of(&body).value()] {
         bytes.extend(number.to_le_bytes());
     }
     bytes.extend(body);
@@ -179,7 +180,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Head, Built), Refusal> {
     if number(24) != Checksum::of(body).value() {
         return Err(Refusal::Damaged("its checksum is another".to_owned()));
     }
-    if number(8) != layout() {
+    if number(8) != *LAYOUT {
         return Err(Refusal::OtherLayout);
     }
     let (head, rest): (Head, _) = postcard::take_from_bytes(body).map_err(damaged)?;
