@@ -243,11 +243,20 @@ mod mlir {
         faults
     }
 
-    /// The infers of a program that train.
+    /// The infers of a program that train, and of which all that they start from does.
     fn trained(path: &Path) -> Vec<String> {
-        let infers = compile::file(path, &options("cranelift", None)).manifest.infers;
-        let trained = infers.into_iter().filter(|infer| infer.training().is_some());
-        trained.map(|infer| infer.name).collect()
+        let infers_of = |only: &[String]| {
+            let mut options = options("cranelift", None);
+            options.only = only.to_vec();
+            compile::file(path, &options).manifest.infers
+        };
+        let names = infers_of(&[]).into_iter().map(|infer| infer.name);
+        let trains = |name: &String| {
+            infers_of(&[name.clone()])
+                .iter()
+                .all(|infer| infer.training().is_some())
+        };
+        names.filter(trains).collect()
     }
 
     fn short_run(path: &Path, backend: &str, only: &[String]) -> RunResult {
