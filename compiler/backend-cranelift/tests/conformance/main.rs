@@ -10,6 +10,8 @@ mod scalars;
 mod sweeps;
 
 use bnnc_backend_cranelift::Cranelift;
+use bnnc_base::dtype::Precision;
+use bnnc_base::scalar::Scalar;
 
 /// The backend under test.
 pub static BACKEND: Cranelift = Cranelift;
@@ -17,7 +19,10 @@ pub static BACKEND: Cranelift = Cranelift;
 /// How many random kernels are compared in each precision.
 pub const RANDOM_KERNELS: u64 = 1000;
 
-/// Relative errors of single operations. The array primitives of the harness round the reference's results.
-pub const TOLERANCE_F32: f64 = 1e-6;
-/// The same in double precision.
-pub const TOLERANCE_F64: f64 = 1e-15;
+/// The relative error of a single operation. The array primitives of the harness round the reference's results.
+pub fn tolerance(_: Scalar, precision: Precision) -> f64 {
+    match precision {
+        Precision::F32 => 1e-6,
+        Precision::F64 => 1e-15,
+    }
+}

@@ -1,7 +1,7 @@
 //! Every scalar operation, for every type it takes, in both precisions and in every shape of the innermost loop.
 
 use crate::harness::{self, Case};
-use crate::{TOLERANCE_F32, TOLERANCE_F64};
+use crate::tolerance;
 use bnnc_abi::plan::Storage;
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_base::scalar::Scalar;
@@ -170,17 +170,17 @@ fn cases(scalar: Scalar, types: &[DType], result: DType) -> Vec<Case> {
     cases
 }
 
-fn check(program: &Program, found: &[f64], wanted: &[f64]) {
+fn check(scalar: Scalar, program: &Program, (found, wanted): (&[f64], &[f64])) {
     let precision = program.plan.precision;
     for (at, (found, wanted)) in found.iter().zip(wanted).enumerate() {
-        let (wanted, tolerance) = match (precision, program.kernels[0].slots.last()) {
-            (Precision::F32, Some(Storage::Real)) => (f64::from(*wanted as f32), TOLERANCE_F32),
-            _ => (*wanted, TOLERANCE_F64),
+        let (wanted, precision) = match (precision, program.kernels[0].slots.last()) {
+            (Precision::F32, Some(Storage::Real)) => (f64::from(*wanted as f32), Precision::F32),
+            _ => (*wanted, Precision::F64),
         };
         let same = *found == wanted || (found.is_nan() && wanted.is_nan());
         let error = (found - wanted).abs() / wanted.abs();
         assert!(
-            same || error <= tolerance,
+            same || error <= tolerance(scalar, precision),
             "element {at}: {found} instead of {wanted}\n{program}"
         );
     }
@@ -189,7 +189,7 @@ fn check(program: &Program, found: &[f64], wanted: &[f64]) {
 #[test]
 fn every_operation_agrees_with_its_reference() {
     use DType::{Bool, Int, Real};
-    let mut all = Vec::new();
+    let (mut all, mut scalars) = (Vec::new(), Vec::new());
     for scalar in Scalar::ALL {
         let before = all.len();
         for types in [
@@ -205,9 +205,12 @@ fn every_operation_agrees_with_its_reference() {
             }
         }
         assert!(all.len() > before, "{} takes no types", scalar.name());
+        scalars.resize(all.len(), *scalar);
     }
-    for (case, (found, wanted)) in all.iter().zip(harness::run_all(&all)) {
-        check(&case.program, &found[found.len() - 1], &wanted[wanted.len() - 1]);
+    let results = harness::run_all(&all);
+    for ((scalar, case), (found, wanted)) in scalars.iter().zip(&all).zip(&results) {
+        let last = found.len() - 1;
+        check(*scalar, &case.program, (&found[last], &wanted[last]));
     }
 }
 

@@ -15,6 +15,8 @@ mod scalars;
 mod sweeps;
 
 use bnnc_backend_mlir::Mlir;
+use bnnc_base::dtype::Precision;
+use bnnc_base::scalar::Scalar;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
@@ -27,7 +29,10 @@ pub static BACKEND: LazyLock<Mlir> = LazyLock::new(|| Mlir {
 /// How many random kernels are compared in each precision.
 pub const RANDOM_KERNELS: u64 = 150;
 
-/// Relative errors of single operations: those of the inlined approximations, as the array primitives' own tests bound them.
-pub const TOLERANCE_F32: f64 = 1e-6;
-/// The same in double precision.
-pub const TOLERANCE_F64: f64 = 4e-15;
+/// The relative error of a single operation: that of the inlined approximations, as the array primitives' own tests bound it.
+pub fn tolerance(_: Scalar, precision: Precision) -> f64 {
+    match precision {
+        Precision::F32 => 1e-6,
+        Precision::F64 => 4e-15,
+    }
+}
