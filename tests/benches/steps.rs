@@ -61,10 +61,11 @@ fn row(path: &Path) -> Option<String> {
             *best = best.min(subject.time());
         }
     }
+    let examples = bnnc_tests::root().join("examples");
     let [cranelift, mlir] = best.map(|seconds| seconds * 1e6);
     Some(format!(
         "| {} | {batch} | {cranelift:.1} | {mlir:.1} | {:.2} | {:.3} | {:.2} |",
-        path.file_stem().unwrap_or_default().to_string_lossy(),
+        path.strip_prefix(&examples).unwrap_or(path).display(),
         cranelift / mlir,
         programs[0].code_seconds,
         programs[1].code_seconds,

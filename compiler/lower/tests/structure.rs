@@ -161,6 +161,21 @@ fn a_dense_layer_is_a_product_and_a_kernel() {
     assert_eq!(executor::counts(&program), (1, 1), "{program}");
 }
 
+/// The windows of all images are laid out once, for one product with the kernel.
+#[test]
+fn a_convolution_is_one_copy_of_windows_and_a_product() {
+    let mut b = Builder::new("convolution");
+    let (x, w) = (
+        b.param("x", batched(&[3, 8, 7])),
+        b.param("w", real(&[5, 3, 3, 2])),
+    );
+    let windows = b.patches(x, &[3, 2], &[1, 1]);
+    let product = b.contract(w, windows, "ocab,ncabpq->nopq");
+    let y = relu(&mut b, product);
+    let program = check(&b.finish(vec![("y".into(), y)]), &[]);
+    assert_eq!(executor::counts(&program), (2, 1), "{program}");
+}
+
 #[test]
 fn a_sample_of_weights_is_one_kernel_over_one_axis() {
     let mut b = Builder::new("sample");
