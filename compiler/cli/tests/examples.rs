@@ -1,5 +1,5 @@
-//! The examples on their real data: each runs with the arguments of its `ci.args`, and its metrics stay within the bands
-//! of its `ci.bands`, lines of `INFER METRIC MIN MAX`.
+//! The examples on their real data: `NAME.bnn` runs with the arguments of `NAME.args` beside it, where there is one, and its metrics
+//! stay within the bands of `NAME.bands`, lines of `INFER METRIC MIN MAX`.
 //!
 //! A metric is a name under `metrics`, or a path from the infer's result: `parameters.mu.mean`, `prune.2.weights`.
 
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// One line of `ci.bands`.
+/// One line of bands.
 struct Band {
     infer: String,
     metric: String,
@@ -18,17 +18,23 @@ struct Band {
     high: f64,
 }
 
-/// The folders of `examples/`, sorted.
-fn folders() -> Vec<PathBuf> {
-    let entries = fs::read_dir(support::root().join("examples")).expect("the folder of examples");
-    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    folders.retain(|path| path.is_dir());
-    folders.sort();
-    folders
+/// The files in the folders of `examples/` whose names end so, sorted.
+fn files(extension: &str) -> Vec<PathBuf> {
+    let entries = |folder: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).expect("a folder of examples");
+        entries.flatten().map(|entry| entry.path()).collect()
+    };
+    let folders = entries(&support::root().join("examples"))
+        .into_iter()
+        .filter(|path| path.is_dir());
+    let mut files: Vec<PathBuf> = folders.flat_map(|folder| entries(&folder)).collect();
+    files.retain(|path| path.extension().is_some_and(|found| found == extension));
+    files.sort();
+    files
 }
 
-fn bands(folder: &Path) -> Vec<Band> {
-    let text = fs::read_to_string(folder.join("ci.bands")).unwrap_or_default();
+fn bands(path: &Path) -> Vec<Band> {
+    let text = fs::read_to_string(path).expect("the bands of the example");
     let lines = text
         .lines()
         .filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
@@ -81,10 +87,16 @@ fn outside(result: &Value, bands: &[Band]) -> Vec<String> {
     faults
 }
 
-fn run(folder: &Path, name: &str) -> Vec<String> {
-    let line = fs::read_to_string(folder.join("ci.args")).expect("the arguments of the example");
-    let program = format!("examples/{name}/{name}.bnn");
-    let mut arguments = vec!["run", program.as_str()];
+fn run(arguments: &Path) -> Vec<String> {
+    let line = fs::read_to_string(arguments).expect("the arguments of the example");
+    let program = arguments.with_extension("bnn");
+    let bands = bands(&arguments.with_extension("bands"));
+    assert!(
+        !bands.is_empty(),
+        "{} holds nothing to a band",
+        arguments.display()
+    );
+    let mut arguments = vec!["run", program.to_str().expect("a path of plain characters")];
     arguments.extend(line.split_whitespace());
     arguments.push("--json");
     let output = support::run(&arguments);
@@ -92,7 +104,7 @@ fn run(folder: &Path, name: &str) -> Vec<String> {
         return vec![format!("exit status {}\n{}", output.status, output.stderr)];
     }
     match serde_json::from_str(&output.stdout) {
-        Ok(result) => outside(&result, &bands(folder)),
+        Ok(result) => outside(&result, &bands),
         Err(error) => vec![format!("the result is not JSON: {error}")],
     }
 }
@@ -102,10 +114,14 @@ fn run(folder: &Path, name: &str) -> Vec<String> {
 fn examples_stay_within_their_bands() {
     let mut faults = Vec::new();
     let mut count = 0;
-    for folder in folders().iter().filter(|folder| folder.join("ci.args").exists()) {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    for path in files("args") {
+        let name = path.with_extension("");
+        let name = name
+            .strip_prefix(support::root().join("examples"))
+            .unwrap_or(&name)
+            .display();
         let began = Instant::now();
-        let found = run(folder, &name);
+        let found = run(&path);
         println!(
             "{name}: {} in {:.1} s",
             if found.is_empty() { "ok" } else { "FAILED" },
@@ -115,18 +131,16 @@ fn examples_stay_within_their_bands() {
         count += 1;
     }
     assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
-    assert!(count > 0, "no example has a `ci.args`");
+    assert!(count > 0, "no example has arguments");
 }
 
 #[test]
 fn bands_are_readable_and_belong_to_a_run() {
-    for folder in folders() {
-        if !bands(&folder).is_empty() {
-            assert!(
-                folder.join("ci.args").exists(),
-                "{} has bands but no arguments",
-                folder.display()
-            );
+    for path in files("bands") {
+        assert!(!bands(&path).is_empty(), "{} has no bands", path.display());
+        for other in ["args", "bnn"] {
+            let other = path.with_extension(other);
+            assert!(other.exists(), "{} is not there", other.display());
         }
     }
 }
