@@ -1,4 +1,5 @@
-//! The backend `cuda` on the device of this machine, beside the reference and cranelift: `--features cuda-tests`.
+//! The backend `cuda` on the device of this machine, beside the reference and cranelift:
+//! `BNNC_MLIR_WORKER=WORKER cargo test -p bnnc-tests --features cuda-tests --test cuda`.
 #![cfg(feature = "cuda-tests")]
 #![allow(clippy::unwrap_used)]
 

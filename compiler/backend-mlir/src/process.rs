@@ -1,6 +1,7 @@
 //! The worker process, seen from the compiler: started, fed, watched, and its end explained.
 
-use crate::protocol::{Request, unframe};
+use crate::backend::WORKER;
+use crate::protocol::{self, Request, unframe};
 use bnnc_base::fault::Fault;
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -61,13 +62,7 @@ impl Worker {
             return Err(self.ended(&outcome));
         }
         let artefact = unframe(&outcome.answer).map(<[u8]>::to_vec);
-        artefact.ok_or_else(|| {
-            Fault::Bug(format!(
-                "the MLIR worker {} said what is no answer{}",
-                self.program.display(),
-                quoted(&outcome.complaint)
-            ))
-        })
+        artefact.ok_or_else(|| self.is_none(&outcome))
     }
 
     /// Feeds the worker and waits for its end, or ends it.
@@ -103,6 +98,15 @@ impl Worker {
         })
     }
 
+    /// An executable that is no worker, which a setting may name.
+    fn is_none(&self, outcome: &Outcome) -> Fault {
+        Fault::Limit(format!(
+            "{} is no MLIR worker of this version ({WORKER} may name one){}",
+            self.program.display(),
+            quoted(&outcome.complaint)
+        ))
+    }
+
     /// Why there is no answer.
     fn ended(&self, outcome: &Outcome) -> Fault {
         let said = quoted(&outcome.complaint);
@@ -122,6 +126,7 @@ impl Worker {
             (Some(signal), _) => Fault::Bug(format!(
                 "MLIR crashed while lowering a program: signal {signal}{said}"
             )),
+            (None, Some(protocol::MISUNDERSTOOD)) => self.is_none(outcome),
             (None, Some(code)) => Fault::Bug(format!("MLIR refused a module: status {code}{said}")),
             (None, None) => Fault::Bug(format!("the MLIR worker ended without a status{said}")),
         }

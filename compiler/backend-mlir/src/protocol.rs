@@ -4,6 +4,9 @@
 /// The subcommand that makes an executable a worker.
 pub const SUBCOMMAND: &str = "__mlir-worker";
 
+/// The exit status where the arguments are not understood, of a worker and of whatever else is started with them.
+pub const MISUNDERSTOOD: i32 = 2;
+
 /// What an answer begins with; the length of the artefact follows in eight bytes, lowest first.
 pub const HEADER: &[u8] = b"bnnc-mlir-worker 1\n";
 

@@ -2,7 +2,7 @@
 
 use crate::llvm;
 use crate::passes::{TO_LLVM, TO_PTX, pipeline};
-use crate::protocol::{Request, Target, frame};
+use crate::protocol::{MISUNDERSTOOD, Request, Target, frame};
 use melior::Context;
 use melior::dialect::DialectRegistry;
 use melior::ir::operation::OperationLike;
@@ -20,7 +20,7 @@ use std::io::{Read, Write};
 pub fn run(arguments: &[String]) -> u8 {
     let Some(request) = Request::parse(arguments) else {
         eprintln!("an MLIR worker takes a target and a number of bytes");
-        return 2;
+        return MISUNDERSTOOD as u8;
     };
     limit_addresses(request.memory);
     match answer(request.target) {

@@ -54,10 +54,11 @@ fn want_of_memory_is_a_limit() {
 }
 
 #[test]
-fn garbage_is_no_answer() {
+fn what_does_not_answer_is_no_worker() {
     for (name, body) in [
         ("nonsense", "echo nonsense"),
         ("silence", "exit 0"),
+        ("another", "echo unrecognized subcommand >&2; exit 2"),
         (
             "half",
             r"printf 'bnnc-mlir-worker 1\n\005\000\000\000\000\000\000\000code'",
@@ -65,7 +66,7 @@ fn garbage_is_no_answer() {
     ] {
         let fault = script(name, body, LONG).unwrap_err();
         assert!(
-            matches!(&fault, Fault::Bug(text) if text.contains("said what is no answer")),
+            matches!(&fault, Fault::Limit(text) if text.contains("is no MLIR worker")),
             "{fault}"
         );
     }

@@ -4,15 +4,18 @@ use bnnc_base::diagnostic::{Diagnostic, Fault as Blame};
 use bnnc_base::fault::Fault;
 use bnnc_base::render;
 use bnnc_base::source::SourceMap;
-use std::io::{IsTerminal, Write};
-use std::sync::Arc;
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 /// The exit status of success.
 pub const OK: u8 = 0;
 
 /// The exit status where `--strict` makes a warning count.
 pub const WARNED: u8 = 4;
+
+/// The exit status where files or the output could not be written.
+const UNWRITTEN: u8 = 3;
 
 /// The exit status of a bug.
 pub const BUG: u8 = 101;
@@ -64,9 +67,29 @@ pub fn fault_status(fault: &Fault) -> u8 {
     }
 }
 
-/// Writes to standard output; a reader that closed the pipe has seen enough.
+/// Why some of the output was lost.
+static LOST: OnceLock<String> = OnceLock::new();
+
+/// Writes to standard output; a reader that closed the pipe has seen enough. Whatever else prevents it counts when the work ends.
 pub fn say(text: &str) {
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            LOST.get_or_init(|| error.to_string());
+        }
+        Ok(()) | Err(_) => {}
+    }
+}
+
+/// The exit status of work that ended with this one: a full disk that swallowed results is an error.
+fn with_output(status: u8) -> u8 {
+    match LOST.get() {
+        Some(why) if [OK, WARNED].contains(&status) => {
+            complain(&format!("error: cannot write to standard output: {why}"));
+            UNWRITTEN
+        }
+        Some(_) | None => status,
+    }
 }
 
 /// Writes a line to standard error, read or not.
@@ -110,7 +133,7 @@ pub fn outlive_readers() {
 pub fn work(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     let worker = std::thread::Builder::new().stack_size(64 << 20).spawn(work);
     match worker.map(std::thread::JoinHandle::join) {
-        Ok(Ok(status)) => status,
+        Ok(Ok(status)) => with_output(status),
         Ok(Err(_)) => BUG,
         Err(error) => {
             complain(&format!("error: cannot start a thread: {error}"));

@@ -119,5 +119,5 @@ fn open(path: &Path) -> Result<Library, libloading::Error> {
 /// Whether a status says that code or arguments were wrong: invalid value, context, handle or image; illegal addresses and
 /// instructions; failed launches.
 fn is_ours(status: Status) -> bool {
-    matches!(status, 1 | 200 | 201 | 218 | 400 | 700 | 714..=719 | 900..=908)
+    matches!(status, 1 | 200 | 201 | 218 | 400 | 500 | 700 | 714..=719 | 900..=908)
 }

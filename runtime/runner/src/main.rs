@@ -1,4 +1,4 @@
-//! `bnnc-runner`: an executable without a program; `bnnc build --append` copies it and puts a program behind it.
+//! `bnnc-runner`: an executable without a program; `bnnc build --no-linker` copies it and puts a program behind it.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Code for graphics processors against the reference interpreter, on a machine that runs PTX, and through `ptxas` where it is.
+//! Code for graphics processors against the reference interpreter, on a machine that runs PTX.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod arithmetic;
