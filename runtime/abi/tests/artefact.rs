@@ -67,6 +67,7 @@ fn artifact(seed: u64) -> Artifact {
             scratch: 192,
             keys: vec![1, 2],
         }],
+        device: None,
     };
     Artifact {
         plan: Arc::new(plan),
