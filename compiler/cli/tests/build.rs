@@ -426,86 +426,87 @@ fn options_that_steer_a_run_are_set_when_it_starts() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+/// Settings, the code of the refusal, what it says, and whether `bnnc run` says the same.
+const UNSETTABLE: &[(&str, &str, &str, bool)] = &[
+    (
+        "mode.epochs=0",
+        "E0601",
+        "`epochs` must be an integer of at least 1, found 0",
+        true,
+    ),
+    (
+        "mode.epochs=2.5",
+        "E0601",
+        "integer of at least 1, found 2.5",
+        true,
+    ),
+    (
+        "mode.epochs=ten",
+        "E0601",
+        "`epochs` must be an integer of at least 1",
+        true,
+    ),
+    (
+        "sliding.friction=1",
+        "E0601",
+        "`friction` must be a number between 0 and 1, found 1",
+        true,
+    ),
+    (
+        "turning.jitter=-1",
+        "E0601",
+        "`jitter` must be a number of at least 0, found -1",
+        true,
+    ),
+    ("mode.epoch=4", "E0601", "did you mean `epochs`?", true),
+    ("made.epochs=4", "E0601", "did you mean `mode`?", true),
+    ("epochs=4", "E0601", "is not `ITEM.KEY=VALUE`", true),
+    (
+        "iterate.epochs=6",
+        "E0601",
+        "one iterate every 2 give 0 iterates",
+        true,
+    ),
+    (
+        "boxes.epochs=6",
+        "E0601",
+        "the iterates are those of an earlier infer",
+        true,
+    ),
+    (
+        "penal.batches=1",
+        "E0601",
+        "needs `batches` of at least 2, not 1",
+        true,
+    ),
+    (
+        "mode.optimiser=Adam(1e-2)",
+        "E0633",
+        "it changes the compiled code",
+        false,
+    ),
+    ("varied.samples=2", "E0633", "it changes the compiled code", false),
+    (
+        "mode.schedule=cosine",
+        "E0633",
+        "only the compiler reads its values",
+        false,
+    ),
+    (
+        "boxes.draws=3",
+        "E0633",
+        "only the compiler reads its values",
+        false,
+    ),
+    ("rows.split=2", "E0633", "read by the compiler", false),
+];
+
 #[test]
 fn options_that_cannot_be_set_say_why() {
     let folder = steered("unset");
     let executable = built(&folder, "curve", &["--no-linker"]);
     let program = folder.join("curve.bnn");
-    // What is wrong, and whether `bnnc run` says the same.
-    let cases = [
-        (
-            "mode.epochs=0",
-            "E0601",
-            "`epochs` must be an integer of at least 1, found 0",
-            true,
-        ),
-        (
-            "mode.epochs=2.5",
-            "E0601",
-            "integer of at least 1, found 2.5",
-            true,
-        ),
-        (
-            "mode.epochs=ten",
-            "E0601",
-            "`epochs` must be an integer of at least 1",
-            true,
-        ),
-        (
-            "sliding.friction=1",
-            "E0601",
-            "`friction` must be a number between 0 and 1, found 1",
-            true,
-        ),
-        (
-            "turning.jitter=-1",
-            "E0601",
-            "`jitter` must be a number of at least 0, found -1",
-            true,
-        ),
-        ("mode.epoch=4", "E0601", "did you mean `epochs`?", true),
-        ("made.epochs=4", "E0601", "did you mean `mode`?", true),
-        ("epochs=4", "E0601", "is not `ITEM.KEY=VALUE`", true),
-        (
-            "iterate.epochs=6",
-            "E0601",
-            "one iterate every 2 give 0 iterates",
-            true,
-        ),
-        (
-            "boxes.epochs=6",
-            "E0601",
-            "the iterates are those of an earlier infer",
-            true,
-        ),
-        (
-            "penal.batches=1",
-            "E0601",
-            "needs `batches` of at least 2, not 1",
-            true,
-        ),
-        (
-            "mode.optimiser=Adam(1e-2)",
-            "E0633",
-            "it changes the compiled code",
-            false,
-        ),
-        ("varied.samples=2", "E0633", "it changes the compiled code", false),
-        (
-            "mode.schedule=cosine",
-            "E0633",
-            "only the compiler reads its values",
-            false,
-        ),
-        (
-            "boxes.draws=3",
-            "E0633",
-            "only the compiler reads its values",
-            false,
-        ),
-        ("rows.split=2", "E0633", "read by the compiler", false),
-    ];
-    for (setting, code, reason, is_shared) in cases {
+    for &(setting, code, reason, is_shared) in UNSETTABLE {
         let output = execute(&executable, &["--set", setting]);
         assert_eq!(output.status, 2, "{setting}: {}", output.stderr);
         assert!(
