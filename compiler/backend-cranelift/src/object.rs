@@ -29,5 +29,6 @@ pub(crate) fn compile(program: &Program, options: &Options, prefix: &str) -> Res
                 keys: keys(kernel),
             })
             .collect(),
+        device: None,
     })
 }

@@ -97,6 +97,7 @@ impl Backend for Mlir {
                     keys: keys(kernel),
                 })
                 .collect(),
+            device: None,
         };
         if options.form != Form::Memory {
             return Ok(Arc::new(Detached(object)));

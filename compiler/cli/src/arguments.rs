@@ -133,9 +133,10 @@ pub struct Emit {
 
 /// `bnnc build`.
 ///
-/// The executable has the options of `bnnc run` that need no compiler: `--data`, `--seed`, `--out`, `--resume`, `--strict`, `--json`,
-/// `--threads` and `--max-memory`. It reads the data that the program or `--data` named at the build, unless it is given others, which must
-/// have the same columns. It runs on processors that have what this one has.
+/// The executable has the options of `bnnc run` that need no compiler: `--data`, `--seed`, `--only`, `--set` of numbers that steer a run,
+/// `--out`, `--resume`, `--strict`, `--json`, `--threads` and `--max-memory`. It reads the data that the program or `--data` named at the build, unless it is given others, which must
+/// have the same columns. It runs on processors that have what this one has, and with `--backend cuda` on NVIDIA graphics processors, for
+/// which it needs their driver and nothing else of CUDA.
 #[derive(Args, Debug)]
 pub struct Build {
     /// The program.
@@ -143,6 +144,10 @@ pub struct Build {
     /// The executable.
     #[arg(short, long, value_name = "EXE")]
     pub output: PathBuf,
+    /// The oldest graphics processor that has to run the executable, with `--backend cuda`; later ones run it too. Without it `sm_80`, whose code
+    /// runs on every processor from the year 2020 on.
+    #[arg(long, value_name = "CHIP", value_parser = chips())]
+    pub gpu: Option<String>,
     #[command(flatten)]
     pub compile: Compile,
     /// Append the program to a copy of the prebuilt `bnnc-runner` instead of linking it with the C compiler (`cc`, or what `CC` names).

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 /// The backend whose code runs on a device.
-const DEVICE: &str = "cuda";
+pub const DEVICE: &str = "cuda";
 
 /// How diagnostics are shown.
 #[derive(Clone, Copy, Debug)]

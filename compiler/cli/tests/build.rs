@@ -302,9 +302,7 @@ fn what_a_build_decided_stays_decided() {
     let executable = built(&folder, "curve", &["--no-linker"]);
     for words in [
         &["--precision", "f64"][..],
-        &["--set", "mode.epochs=4"],
         &["--backend", "reference"],
-        &["--only", "mode"],
         &["--without", "exact-kl"],
     ] {
         let output = execute(&executable, words);
@@ -321,6 +319,242 @@ fn what_a_build_decided_stays_decided() {
     }
     let narrow = execute(&executable, &["--max-memory", "1K"]);
     assert_eq!(narrow.status, 1, "{}", narrow.stderr);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// Two sets of rows, and infers of all kinds of options that are numbers.
+const STEERED: &str = "
+data others = csv(\"others.csv\") { target = y }
+posterior Q of Curve {
+  hidden.*, last.* ~ Normal(scale = 0.1)
+  s ~ LogNormal(loc = -1, scale = 0.1)
+}
+infer varied  = vi(Q, rows) { epochs = 20, batch = 10 }
+infer mode    = map(Curve, rows) { epochs = 5 }
+infer around  = laplace(Curve, rows) { start = mode }
+infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
+infer leaping = hmc(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
+infer sliding = sghmc(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
+infer penal   = penalty(Curve, rows) { chains = 2, warmup = 20, draws = 10, batch = 12 }
+infer iterate = swag(Curve, rows) { start = mode, epochs = 20, warmup = 5, every = 2 }
+infer several = ensemble(Curve, rows) { members = 3, epochs = 10 }
+infer boxes   = collapsed(Curve, rows) { iterates = several, over = last_layer }
+infer apart   = map(Curve, others) { epochs = 3 }
+compare mode, around, apart by log_likelihood
+";
+
+fn steered(name: &str) -> PathBuf {
+    let folder = with_program(name, STEERED);
+    fs::write(folder.join("others.csv"), rows("x,z,y", 30)).unwrap();
+    folder
+}
+
+/// What `bnnc run` prints for a program, and what an executable does; what a step costs is said of the options of the build.
+fn both(folder: &Path, executable: &Path, words: &[&str]) -> [Value; 2] {
+    let program = folder.join("curve.bnn");
+    let outputs = [
+        execute(executable, &[&["--json"], words].concat()),
+        run([&["run", program.to_str().unwrap(), "--json"], words].concat()),
+    ];
+    outputs.map(|output| {
+        assert_eq!(output.status, 0, "{words:?}: {}", output.stderr);
+        let mut result = result(&output.stdout);
+        for (_, infer) in result["infer"].as_object_mut().unwrap() {
+            infer.as_object_mut().unwrap().remove("cost").unwrap();
+        }
+        result
+    })
+}
+
+#[test]
+fn options_that_steer_a_run_are_set_when_it_starts() {
+    let folder = steered("steered");
+    let settings = [
+        "varied.epochs=7",
+        "varied.batch=16",
+        "varied.patience=2",
+        "varied.predictive_draws=30",
+        "around.epochs=3",
+        "around.temperature=2",
+        "turning.chains=3",
+        "turning.warmup=15",
+        "turning.draws=8",
+        "turning.thin=2",
+        "turning.temperature=1.5",
+        "turning.jitter=0.5",
+        "turning.target_acceptance=0.7",
+        "turning.max_depth=4",
+        "leaping.steps=5",
+        "leaping.step_size=1e-2",
+        "sliding.batch=12",
+        "sliding.step_size=2e-5",
+        "sliding.friction=0.2",
+        "penal.batch=20",
+        "penal.batches=4",
+        "iterate.epochs=12",
+        "iterate.warmup=2",
+        "iterate.every=3",
+        "iterate.keep=3",
+        "iterate.scale=0.5",
+        "several.members=2",
+        "several.epochs=4",
+        "boxes.predictive_draws=7",
+    ];
+    let words: Vec<&str> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+    for way in ways() {
+        let executable = built(&folder, "curve", way);
+        let [found, expected] = both(&folder, &executable, &words);
+        assert_eq!(found, expected, "{way:?}");
+        let [plain, _] = both(&folder, &executable, &[]);
+        for name in found["infer"].as_object().unwrap().keys() {
+            let is_same = plain["infer"][name] == found["infer"][name];
+            assert_eq!(is_same, ["mode", "apart"].contains(&&**name), "{name}");
+        }
+    }
+    // The folder is that of the same run of `bnnc`, which says what was set.
+    let executable = folder.join("curve");
+    let words = ["--only", "mode", "--set", "mode.epochs=4"];
+    let outs = ["one", "other"].map(|name| folder.join(name));
+    let [one, other] = outs.each_ref().map(|out| out.to_str().unwrap());
+    let found = execute(&executable, &[&words[..], &["--out", one]].concat());
+    assert_eq!(found.status, 0, "{}", found.stderr);
+    let program = folder.join("curve.bnn");
+    let expected = run([&["run", program.to_str().unwrap(), "--out", other], &words[..]].concat());
+    assert_eq!(expected.status, 0, "{}", expected.stderr);
+    let [one, other] = outs.each_ref().map(|out| support::numbers(out));
+    assert!(one.contains_key("posterior.safetensors") && one == other);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// Settings, the code of the refusal, what it says, and whether `bnnc run` says the same.
+const UNSETTABLE: &[(&str, &str, &str, bool)] = &[
+    (
+        "mode.epochs=0",
+        "E0601",
+        "`epochs` must be an integer of at least 1, found 0",
+        true,
+    ),
+    (
+        "mode.epochs=2.5",
+        "E0601",
+        "integer of at least 1, found 2.5",
+        true,
+    ),
+    (
+        "mode.epochs=ten",
+        "E0601",
+        "`epochs` must be an integer of at least 1",
+        true,
+    ),
+    (
+        "sliding.friction=1",
+        "E0601",
+        "`friction` must be a number between 0 and 1, found 1",
+        true,
+    ),
+    (
+        "turning.jitter=-1",
+        "E0601",
+        "`jitter` must be a number of at least 0, found -1",
+        true,
+    ),
+    ("mode.epoch=4", "E0601", "did you mean `epochs`?", true),
+    ("made.epochs=4", "E0601", "did you mean `mode`?", true),
+    ("epochs=4", "E0601", "is not `ITEM.KEY=VALUE`", true),
+    (
+        "iterate.epochs=6",
+        "E0601",
+        "one iterate every 2 give 0 iterates",
+        true,
+    ),
+    (
+        "boxes.epochs=6",
+        "E0601",
+        "the iterates are those of an earlier infer",
+        true,
+    ),
+    (
+        "penal.batches=1",
+        "E0601",
+        "needs `batches` of at least 2, not 1",
+        true,
+    ),
+    (
+        "mode.optimiser=Adam(1e-2)",
+        "E0633",
+        "it changes the compiled code",
+        false,
+    ),
+    ("varied.samples=2", "E0633", "it changes the compiled code", false),
+    (
+        "mode.schedule=cosine",
+        "E0633",
+        "only the compiler reads its values",
+        false,
+    ),
+    (
+        "boxes.draws=3",
+        "E0633",
+        "only the compiler reads its values",
+        false,
+    ),
+    ("rows.split=2", "E0633", "read by the compiler", false),
+];
+
+#[test]
+fn options_that_cannot_be_set_say_why() {
+    let folder = steered("unset");
+    let executable = built(&folder, "curve", &["--no-linker"]);
+    let program = folder.join("curve.bnn");
+    for &(setting, code, reason, is_shared) in UNSETTABLE {
+        let output = execute(&executable, &["--set", setting]);
+        assert_eq!(output.status, 2, "{setting}: {}", output.stderr);
+        assert!(
+            output.stderr.contains(code) && output.stderr.contains(reason),
+            "{setting}: {}",
+            output.stderr
+        );
+        if is_shared {
+            let said = run(["run", program.to_str().unwrap(), "--set", setting]).stderr;
+            assert!(said.contains(reason), "{setting}: {said}");
+        }
+    }
+    let output = execute(&executable, &["--set", "mode.epochs=0", "--set", "mode.batch=-1"]);
+    assert!(output.stderr.contains("2 errors"), "{}", output.stderr);
+    // Validation rows are of the data, which have none here.
+    let output = execute(&executable, &["--set", "apart.patience=3"]);
+    assert!(
+        output.stderr.contains("`others` holds none out"),
+        "{}",
+        output.stderr
+    );
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn some_infers_run_with_what_they_need() {
+    let folder = steered("only");
+    for way in ways() {
+        let executable = built(&folder, "curve", way);
+        for (words, names) in [
+            (&["--only", "around"][..], &["mode", "around"][..]),
+            (&["--only", "boxes,mode"], &["mode", "several", "boxes"]),
+            (&["--only", "turning", "--seed", "3"], &["turning"]),
+        ] {
+            let [found, expected] = both(&folder, &executable, words);
+            assert_eq!(found, expected, "{way:?} {words:?}");
+            let infers: Vec<&String> = found["infer"].as_object().unwrap().keys().collect();
+            assert_eq!(infers, names);
+        }
+    }
+    let executable = folder.join("curve");
+    let unknown = execute(&executable, &["--only", "mod"]);
+    assert_eq!(unknown.status, 2, "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("E0603") && unknown.stderr.contains("did you mean `mode`?"));
+    // Data that nothing reads need not be there.
+    fs::remove_file(folder.join("others.csv")).unwrap();
+    assert_eq!(execute(&executable, &["--only", "mode"]).status, 0);
+    assert_eq!(execute(&executable, &[]).status, 3);
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -408,6 +642,7 @@ fn build_with(folder: &Path, words: &[&str], environment: &[(&str, &str)]) -> Ou
     let mut command = Command::new(env!("CARGO_BIN_EXE_bnnc"));
     command.arg("build").arg(folder.join("curve.bnn")).args(words);
     command.envs(environment.iter().copied()).env("NO_COLOR", "1");
+    command.env_remove("BNNC_MLIR_WORKER");
     let output = command.stdin(Stdio::null()).output().unwrap();
     Output {
         status: output.status.code().unwrap_or(-1),
@@ -425,7 +660,7 @@ fn builds_that_cannot_be_say_why_and_leave_nothing() {
     let out = folder.join("curve");
     let (out, at) = (out.to_str().unwrap(), folder.to_str().unwrap());
     let program = folder.join("curve.bnn");
-    let cases: [Refused<'_>; 9] = [
+    let cases: [Refused<'_>; 11] = [
         (&["-o", out], &[("PATH", "")], "E0634", 2),
         (&["-o", out], &[("CC", "no-such-compiler -m64")], "E0634", 2),
         (&["-o", out], &[("CC", "false")], "E0636", 2),
@@ -435,6 +670,13 @@ fn builds_that_cannot_be_say_why_and_leave_nothing() {
         (&["-o", "/no/such/folder/curve"], &[], "E0637", 3),
         (&["-o", program.to_str().unwrap()], &[], "E0637", 3),
         (&["-o", out, "--backend", "reference"], &[], "E0638", 2),
+        (&["-o", out, "--gpu", "sm_90"], &[], "E0639", 2),
+        (
+            &["-o", out, "--backend", "mlir", "--gpu", "sm_90"],
+            &[],
+            "E0639",
+            2,
+        ),
     ];
     for (words, environment, code, status) in cases {
         let output = build_with(&folder, words, environment);
@@ -450,6 +692,16 @@ fn builds_that_cannot_be_say_why_and_leave_nothing() {
         message.contains("cargo build --release -p bnnc-runner"),
         "{message}"
     );
+    for backend in ["mlir", "cuda"] {
+        if cfg!(feature = "mlir") {
+            break;
+        }
+        let output = build_with(&folder, &["-o", out, "--backend", backend], &[]);
+        assert_eq!(output.status, 2, "{}", output.stderr);
+        for word in ["E0602", backend, "--features mlir", "BNNC_MLIR_WORKER"] {
+            assert!(output.stderr.contains(word), "{word}: {}", output.stderr);
+        }
+    }
     // And the way out that the message names.
     let output = build_with(&folder, &["-o", out, "--no-linker"], &[("PATH", "")]);
     assert_eq!(output.status, 0, "{}", output.stderr);

@@ -25,7 +25,7 @@ static CUDA: Cuda = Cuda(Mlir::new());
 /// A name that none has, or one that cannot work in this build.
 pub fn chosen(name: &str) -> Result<&'static (dyn Backend + Sync), Diagnostic> {
     if [MLIR.name(), CUDA.name()].contains(&name) && MLIR.program().is_none() {
-        return Err(codes::no_worker());
+        return Err(codes::no_worker(name));
     }
     lookup(name).ok_or_else(|| codes::no_backend(name))
 }

@@ -1,6 +1,6 @@
 //! Every diagnostic code of the compiler, and those of the command line.
 
-pub use bnnc_abi::settings::BAD_SETTING;
+pub use bnnc_abi::settings::{BAD_SETTING, NO_INFER, no_infer};
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
 use bnnc_hir::tree::{DataItem, InferItem};
@@ -11,15 +11,8 @@ pub static NO_BACKEND: Code = Code {
     id: "E0602",
     title: "no such backend",
     explain: "`--backend` names a code generator of this build. `cranelift` compiles for this machine's processor; \
-              `mlir` does so through LLVM, with wider vectors and in some hundred times the time, where `bnnc` was built with \
-              the feature `mlir`; `reference` is a slow interpreter in double precision, made to check the others.",
-};
-
-/// An infer that does not exist.
-pub static NO_INFER: Code = Code {
-    id: "E0603",
-    title: "no such infer",
-    explain: "`--only` and `--infer` take names of `infer` items of the program.",
+              `mlir` does so through LLVM, with wider vectors and in some hundred times the time, and `cuda` for NVIDIA graphics processors, where \
+              `bnnc` was built with the feature `mlir`; `reference` is a slow interpreter in double precision, made to check the others.",
 };
 
 /// A stage that does not exist.
@@ -200,9 +193,9 @@ pub fn no_backend(name: &str) -> Diagnostic {
         .note(format!("this build has {}", super::backends::names().join(", ")))
 }
 
-/// The backend `mlir` in a build without its worker.
-pub fn no_worker() -> Diagnostic {
-    let text = "this `bnnc` was built without MLIR, which the backend `mlir` needs";
+/// A backend that goes through MLIR, in a build without its worker.
+pub fn no_worker(backend: &str) -> Diagnostic {
+    let text = format!("this `bnnc` was built without MLIR, which the backend `{backend}` needs");
     Diagnostic::usage(&NO_BACKEND, text)
         .help("build it with `cargo build --release --features mlir` where LLVM 22 is installed")
         .note(format!(
@@ -296,11 +289,4 @@ pub fn no_rewrite(name: &str, known: &[&str]) -> Diagnostic {
     Diagnostic::usage(&NO_REWRITE, format!("there is no rewrite `{name}`"))
         .suggest(name, known.iter().copied())
         .note(format!("the rewrites are {}", known.join(", ")))
-}
-
-/// An infer that does not exist.
-pub fn no_infer(name: &str, known: &[&str]) -> Diagnostic {
-    Diagnostic::usage(&NO_INFER, format!("there is no infer `{name}`"))
-        .suggest(name, known.iter().copied())
-        .note(format!("the program has {}", known.join(", ")))
 }

@@ -7,6 +7,7 @@ use bnnc_abi::code::Artifact;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{Infer, OutputKind};
 use bnnc_abi::method::{Finds, Takes};
+use bnnc_abi::steering::watches;
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -164,21 +165,17 @@ impl<'a> Compilation<'a> {
             .options
             .iter()
             .find(|setting| &*setting.name == "patience");
-        let Some(option) = option.filter(|_| self.int("patience") > 0 && schema.validation == 0) else {
+        let spec = &self.program.module.datas[self.item.data].spec;
+        let (Some(option), Err(refusal)) = (
+            option,
+            watches(self.int("patience"), schema.validation, &spec.name),
+        ) else {
             return Ok(());
         };
-        let spec = &self.program.module.datas[self.item.data].spec;
-        let text = format!(
-            "`patience` watches validation rows, but `{}` holds none out",
-            spec.name
-        );
-        let diagnostic = Diagnostic::error(&codes::NO_VALIDATION, option.span, text)
+        let diagnostic = Diagnostic::error(&codes::NO_VALIDATION, option.span, refusal.message)
             .label("nothing to watch")
             .also(spec.span, "the data")
-            .help(format!(
-                "write `validation = 0.1` in the options of `{}`",
-                spec.name
-            ));
+            .help(refusal.help);
         Err(Failure::Program(vec![diagnostic]))
     }
 

@@ -108,37 +108,9 @@ impl Compilation<'_> {
                 "write `low_rank(2)` or more, or `diagonal`",
             );
         }
-        let (planned, least) = (swag.planned(), swag.least());
-        let is_trained = swag.from.is_none();
-        let training = [
-            "epochs",
-            "warmup",
-            "every",
-            "batch",
-            "optimiser",
-            "schedule",
-            "patience",
-            "start",
-        ];
-        let idle = training.into_iter().find(|option| self.setting(option).is_some());
-        if let Some(option) = idle.filter(|_| !is_trained) {
-            let text = format!("`{option}` is of a training, but the iterates are those of an earlier infer");
-            return Err(self.apart(option, &text, "leave it out, or leave out `iterates`"));
-        }
-        if swag.keep > 0 && swag.keep < least {
-            let text = format!(
-                "`keep` leaves {} iterates, but this covariance needs {least}",
-                swag.keep
-            );
-            return apart("keep", text, "raise `keep`, or take `covariance = point`");
-        }
-        if planned < least && is_trained {
-            let text = format!(
-                "{} epochs with a warm-up of {} and one iterate every {} give {planned} iterates, but this covariance needs {least}",
-                swag.train.options.epochs, swag.warmup, swag.every
-            );
-            return apart("warmup", text, "raise `epochs`, or lower `warmup` or `every`");
-        }
+        let is_set = |option: &str| self.setting(option).is_some();
+        let checked = swag.hears(is_set).and_then(|()| swag.check());
+        checked.map_err(|refusal| self.refused(&refusal))?;
         Ok(swag)
     }
 

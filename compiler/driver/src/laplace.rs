@@ -209,11 +209,13 @@ impl Compilation<'_> {
     fn going_together(&self, options: &Options, schema: &Schema) -> Result<(), Failure> {
         let refusal = apart(options)
             .or_else(|| self.empty())
-            .or_else(|| self.searching(options))
             .or_else(|| unvalidated(options, schema));
         match refusal {
             Some((option, message, help)) => Err(self.apart(option, message, help)),
-            None => Ok(()),
+            None => {
+                let checked = options.check_search(self.searches());
+                checked.map_err(|refusal| self.refused(&refusal))
+            }
         }
     }
 
@@ -276,14 +278,6 @@ impl Compilation<'_> {
             Some(_) => self.int("epochs") > 0,
             None => self.setting("start").is_none(),
         }
-    }
-
-    fn searching(&self, options: &Options) -> Option<Apart> {
-        (options.online && !self.searches()).then_some((
-            "online",
-            "`online` tunes while the maximum is searched, but the start is taken for it",
-            "set `epochs`",
-        ))
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Options {
     pub trace: bool,
     /// The runtime's array primitives.
     pub symbols: Vec<Address>,
-    /// The graphics processor that `bnnc emit ptx` makes code for.
+    /// The oldest graphics processor that has to run code for one.
     pub gpu: Chip,
     /// Code as objects of this format, instead of in memory of this process.
     pub objects: Option<ObjectFormat>,
@@ -70,8 +70,12 @@ impl Options {
         let form = self
             .objects
             .map_or(Form::Memory, |format| Form::Object { prefix, format });
-        let symbols = self.symbols.clone();
-        let mut code = backend.compile(&program, &backend::Options { symbols, form })?;
+        let options = backend::Options {
+            symbols: self.symbols.clone(),
+            form,
+            gpu: Some(self.gpu.name),
+        };
+        let mut code = backend.compile(&program, &options)?;
         if let Some(attach) = self.attach {
             code = attach(code)?;
         }

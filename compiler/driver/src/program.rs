@@ -1,6 +1,5 @@
 //! A program and the library as sources, trees and checked modules.
 
-use crate::codes;
 use crate::options::Options;
 use bnnc_abi::settings;
 use bnnc_base::diagnostic::{Diagnostic, Fault, Place};
@@ -90,8 +89,7 @@ fn overrides(options: &Options, sources: &mut SourceMap, diagnostics: &mut Vec<D
             .split_once('=')
             .and_then(|(target, value)| Some((target.split_once('.')?, value)));
         let Some(((item, key), value)) = parts else {
-            let text = format!("`--set {setting}` is not `ITEM.KEY=VALUE`");
-            diagnostics.push(Diagnostic::usage(&codes::BAD_SETTING, text));
+            diagnostics.push(settings::no_setting(setting));
             continue;
         };
         let source = sources.add(&format!("--set {item}.{key}"), value);

@@ -10,6 +10,7 @@ use bnnc_abi::sampling::{
     Adaptation, Column, Correction, Estimator, LeaveOneOut, Loss, Metric, Penalty, Prepare, Proposal, Report,
     Sampling, Steps, Store, Transition,
 };
+use bnnc_abi::steering::{Iterations, Refusal};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
@@ -161,55 +162,13 @@ impl Compilation<'_> {
 
     /// The options go together.
     fn fitting(&self, transition: &Transition, rows: usize) -> Result<(), Failure> {
-        let schedule = |steps: &Steps| match *steps {
-            Steps::Polynomial { b, gamma } if !(b > 0.0 && gamma > 0.0) => Some((
-                format!("`polynomial({b}, {gamma})` needs two positive numbers"),
-                "the steps shrink as `(1 + t / b)^-gamma`, such as `polynomial(1000, 0.55)`",
-            )),
-            Steps::Cyclical { cycles, exploration } if cycles == 0 || !(0.0..1.0).contains(&exploration) => {
-                Some((
-                    format!(
-                        "`cyclical({cycles}, {exploration})` needs at least one cycle and a fraction from 0 to below 1"
-                    ),
-                    "such as `cyclical(4, 0.5)`, which explores in the first half of each of four cycles",
-                ))
-            }
-            Steps::Cyclical { .. } if !self.keeps(*steps) => Some((
-                "no draw would be kept: every iteration that could be one only explores".to_owned(),
-                "take fewer cycles, a smaller fraction, or more `draws`",
-            )),
-            Steps::Constant | Steps::Polynomial { .. } | Steps::Cyclical { .. } => None,
+        let iterations = Iterations {
+            warmup: self.int("warmup"),
+            draws: self.int("draws").max(1),
+            thin: self.int("thin").max(1),
         };
-        let refusal = match transition {
-            Transition::Sgld { schedule: steps, .. } | Transition::Sghmc { schedule: steps, .. } => {
-                schedule(steps).map(|(message, help)| ("schedule", message, help.to_owned()))
-            }
-            Transition::Penalty(penalty) => {
-                let refusal = penalty.check(rows).err();
-                refusal.map(|refusal| ("batches", refusal.message, refusal.help))
-            }
-            Transition::Nuts { .. }
-            | Transition::Hmc { .. }
-            | Transition::Mala { .. }
-            | Transition::RandomWalk { .. } => None,
-        };
-        match refusal {
-            Some((option, message, help)) => Err(self.apart(option, &message, &help)),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether a schedule leaves any of the draws.
-    fn keeps(&self, steps: Steps) -> bool {
-        let (warmup, draws, thin) = (
-            self.int("warmup"),
-            self.int("draws").max(1),
-            self.int("thin").max(1),
-        );
-        let iterations = warmup.saturating_add(draws.saturating_mul(thin));
-        let cycle = steps.cycle(iterations) as u64;
-        let mut last = (1..=draws).map(|draw| warmup.saturating_add(draw.saturating_mul(thin)) - 1);
-        last.any(|iteration| !steps.explores(iteration as u64, cycle))
+        let checked = transition.check(rows, iterations);
+        checked.map_err(|refusal| self.refused(&refusal))
     }
 
     /// The transition of a chain.
@@ -319,6 +278,11 @@ impl Compilation<'_> {
     /// Options that cannot run together; `option` is the one to point at.
     pub(crate) fn apart(&self, option: &str, message: &str, help: &str) -> Failure {
         Failure::Program(vec![codes::options_apart(self.item, option, message, help)])
+    }
+
+    /// As [`Compilation::apart`].
+    pub(crate) fn refused(&self, refusal: &Refusal) -> Failure {
+        self.apart(refusal.option, &refusal.message, &refusal.help)
     }
 
     /// The word and the numbers of an option such as `step(0.5, 0.1)`.

@@ -15,6 +15,8 @@ pub struct Options {
     pub symbols: Vec<Address>,
     /// Where the code goes.
     pub form: Form,
+    /// The oldest graphics processor that has to run it, such as `sm_90`, where it is for one; the backend's own choice where nothing is said.
+    pub gpu: Option<&'static str>,
 }
 
 /// Where code goes.

@@ -38,6 +38,7 @@ const TEXTS: &[&str] = &[
     include_str!("primitive.rs"),
     include_str!("sampling.rs"),
     include_str!("sampling/penalty.rs"),
+    include_str!("steering.rs"),
     include_str!("symbols.rs"),
 ];
 

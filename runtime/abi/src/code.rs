@@ -57,21 +57,24 @@ pub trait Code: Send + Sync {
     }
 }
 
-/// Kernels as a relocatable object, which calls the runtime's functions by name ([`crate::symbols`]).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Kernels that can leave the process: as a relocatable object, which calls the runtime's functions by name ([`crate::symbols`]), or
+/// as images for a device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Object {
-    /// The object file; empty where the kernels are linked into an executable.
+    /// The object file; empty where the kernels are linked into an executable, or are for a device.
     pub bytes: Vec<u8>,
     /// What the processor needs beyond its architecture, as `std::arch` names it: `avx2`.
     pub features: Vec<String>,
     /// The plan's kernels, in their order.
     pub kernels: Vec<ObjectKernel>,
+    /// The kernels for a device, which then runs them all.
+    pub device: Option<device::Program>,
 }
 
 /// One kernel of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectKernel {
-    /// Its global symbol; a function of the address of [`KernelArgs`].
+    /// Its global symbol, a function of the address of [`KernelArgs`]; empty where it is for a device.
     pub symbol: String,
     /// What [`Code::scratch_bytes`] gives.
     pub scratch: usize,
@@ -79,7 +82,7 @@ pub struct ObjectKernel {
     pub keys: Vec<u32>,
 }
 
-/// The code of an object that is not in memory yet: it can be stored, and be loaded by what knows how, but not run.
+/// The code of an object that is not in memory yet: it can be stored, and be loaded or brought to a device by what knows how, but not run.
 pub struct Detached(pub Object);
 
 impl Code for Detached {
@@ -98,6 +101,10 @@ impl Code for Detached {
     fn text(&self) -> String {
         let symbols = self.0.kernels.iter().map(|kernel| &*kernel.symbol);
         symbols.collect::<Vec<_>>().join("\n")
+    }
+
+    fn device(&self) -> Option<&device::Program> {
+        self.0.device.as_ref()
     }
 
     fn object(&self) -> Option<&Object> {
@@ -154,7 +161,8 @@ impl Serialize for Artifact {
 impl<'de> Deserialize<'de> for Artifact {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Artifact, D::Error> {
         let (plan, object) = <(Arc<Plan>, Object)>::deserialize(deserializer)?;
-        if plan.kernels != object.kernels.len() {
+        let on_device = object.device.as_ref().map(|program| program.kernels.len());
+        if plan.kernels != object.kernels.len() || on_device.is_some_and(|kernels| kernels != plan.kernels) {
             return Err(de::Error::custom("a plan and its code have different kernels"));
         }
         let code = Arc::new(Detached(object));

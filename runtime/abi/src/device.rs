@@ -9,11 +9,12 @@
 use crate::plan::{Call, Launch, Plan, Step};
 use crate::primitive::Primitive;
 use bnnc_base::fault::Fault;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
 /// The kernels of one plan for devices of one maker.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Program {
     /// The same entries for several architectures.
     pub images: Vec<Image>,
@@ -24,7 +25,7 @@ pub struct Program {
 }
 
 /// All entries as text for one architecture.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
     /// Ten times the compute capability that it needs: 80 for 8.0.
     pub capability: u32,
@@ -35,7 +36,7 @@ pub struct Image {
 }
 
 /// Entries that run one after the other. See Note [What entries owe].
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Work {
     /// In order.
     pub entries: Vec<Entry>,
@@ -45,7 +46,7 @@ pub struct Work {
 }
 
 /// Carries out the calls of one primitive that have so many integers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Routine {
     /// Which primitive.
     pub primitive: Primitive,
@@ -56,7 +57,7 @@ pub struct Routine {
 }
 
 /// One launch of a function of the images.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// The function's name.
     pub name: String,
@@ -73,7 +74,7 @@ pub struct Entry {
 }
 
 /// One parameter of a function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Parameter {
     /// The device address of what a buffer slot is bound to, aligned to 64 bytes.
     Buffer(u32),
@@ -90,7 +91,7 @@ pub enum Parameter {
 }
 
 /// A number that the integers of a launch decide: a size of a grid or of memory. Never less for greater integers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Count {
     /// Known.
     Fixed(i64),

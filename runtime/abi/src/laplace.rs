@@ -244,6 +244,19 @@ pub enum Over {
     },
 }
 
+impl Over {
+    /// The earlier infer that ranks the weights, if one does.
+    pub fn ranked_by(&self) -> Option<&str> {
+        match self {
+            Over::Subnetwork {
+                by: Score::Infer(infer),
+                ..
+            } => Some(infer),
+            Over::Subnetwork { .. } | Over::All => None,
+        }
+    }
+}
+
 /// What ranks weights for a subnetwork; the highest are taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Score {

@@ -16,4 +16,5 @@ pub mod plan;
 pub mod primitive;
 pub mod sampling;
 pub mod settings;
+pub mod steering;
 pub mod symbols;

@@ -273,6 +273,25 @@ impl Infer {
         all
     }
 
+    /// The infers whose results it starts from, takes sites or iterates from, or ranks weights by.
+    pub fn needs(&self) -> Vec<&str> {
+        let start = self.start.iter().filter_map(|start| match start {
+            Start::Infer(name) => Some(name.as_str()),
+            Start::File(_) => None,
+        });
+        let taken = self.states.iter().filter_map(|state| state.from.as_ref());
+        let of_work = match &self.work {
+            Work::Swag(swag) => swag.from.as_deref(),
+            Work::Collapsed(collapsed) => collapsed.iterates.from.as_deref(),
+            Work::Laplace(laplace) => laplace.options.over.ranked_by(),
+            Work::Train(_) | Work::Sample(_) | Work::Ensemble(_) => None,
+        };
+        start
+            .chain(taken.map(|(infer, _)| infer.as_str()))
+            .chain(of_work)
+            .collect()
+    }
+
     /// The part that trains, where an optimiser has a part in finding the posterior.
     pub fn training(&self) -> Option<&Train> {
         match &self.work {

@@ -37,6 +37,46 @@ pub enum OptionKind {
     Call,
 }
 
+impl OptionKind {
+    /// What a number has to be, where the option is one.
+    pub fn number(self) -> Option<String> {
+        match self {
+            OptionKind::Int(least) => Some(format!("an integer of at least {least}")),
+            OptionKind::Real(low, high) => Some(format!("a number between {low} and {high}")),
+            OptionKind::AtLeast(least) => Some(format!("a number of at least {least}")),
+            OptionKind::Bool
+            | OptionKind::Word(_)
+            | OptionKind::Optimiser
+            | OptionKind::Infer
+            | OptionKind::Fractions
+            | OptionKind::Names
+            | OptionKind::Start
+            | OptionKind::NumberOr(_)
+            | OptionKind::Weights(_)
+            | OptionKind::Call => None,
+        }
+    }
+
+    /// Whether the option may be this number.
+    pub fn allows(self, number: f64) -> bool {
+        match self {
+            OptionKind::Int(least) => number.fract() == 0.0 && number >= least as f64 && number < 9e15,
+            OptionKind::Real(low, high) => low < number && number < high,
+            OptionKind::AtLeast(least) => least <= number && number.is_finite(),
+            OptionKind::Bool
+            | OptionKind::Word(_)
+            | OptionKind::Optimiser
+            | OptionKind::Infer
+            | OptionKind::Fractions
+            | OptionKind::Names
+            | OptionKind::Start
+            | OptionKind::NumberOr(_)
+            | OptionKind::Weights(_)
+            | OptionKind::Call => false,
+        }
+    }
+}
+
 /// When an option takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {

@@ -11,6 +11,13 @@ pub static BAD_SETTING: Code = Code {
               would be written in the file.\n\n```\nbnnc model.bnn --set radial.epochs=10 --set yacht.split=7\n```",
 };
 
+/// An infer that does not exist.
+pub static NO_INFER: Code = Code {
+    id: "E0603",
+    title: "no such infer",
+    explain: "`--only` and `--infer` take names of `infer` items of the program.",
+};
+
 /// Files by the name of a data item, in order; several of one name are shards, or inputs and target.
 pub type Files = Vec<(String, Vec<PathBuf>)>;
 
@@ -35,6 +42,12 @@ pub fn pairs(words: &[String]) -> Result<Vec<(String, PathBuf)>, Vec<Diagnostic>
     } else {
         Err(diagnostics)
     }
+}
+
+/// A `--set` that is none.
+pub fn no_setting(word: &str) -> Diagnostic {
+    let text = format!("`--set {word}` is not `ITEM.KEY=VALUE`");
+    Diagnostic::usage(&BAD_SETTING, text)
 }
 
 /// The files of each name.
@@ -71,4 +84,11 @@ pub fn bytes(text: &str) -> Result<u64, Box<Diagnostic>> {
             format!("`{text}` is not a size such as `500M` or `2G`"),
         ))),
     }
+}
+
+/// An infer that does not exist.
+pub fn no_infer(name: &str, known: &[&str]) -> Diagnostic {
+    Diagnostic::usage(&NO_INFER, format!("there is no infer `{name}`"))
+        .suggest(name, known.iter().copied())
+        .note(format!("the program has {}", known.join(", ")))
 }

@@ -4,9 +4,10 @@
 use bnnc_abi::artefact::{Built, Origin, Refusal, appended, carried, decode, encode};
 use bnnc_abi::code::{Artifact, Code, Detached, KernelArgs, Object, ObjectKernel};
 use bnnc_abi::data::Elements;
+use bnnc_abi::device::{Count, Entry, Image, Parameter, Program, Routine, Work};
 use bnnc_abi::manifest::{
-    Binding, Cost, DataSource, Infer, Init, KlWeight, Manifest, Output, OutputKind, Schedule, State, Train,
-    Training, Work,
+    self, Binding, Cost, DataSource, Infer, Init, KlWeight, Manifest, Output, OutputKind, Schedule, State,
+    Train, Training,
 };
 use bnnc_abi::plan::{Amount, Buffer, Call, Extent, Launch, Plan, Role, Step, Storage};
 use bnnc_abi::primitive;
@@ -67,6 +68,7 @@ fn artifact(seed: u64) -> Artifact {
             scratch: 192,
             keys: vec![1, 2],
         }],
+        device: None,
     };
     Artifact {
         plan: Arc::new(plan),
@@ -97,7 +99,7 @@ fn built(seed: u64) -> Built {
         method: "vi",
         data: "rows".to_owned(),
         precision: Precision::F32,
-        work: Work::Train(Box::new(train)),
+        work: manifest::Work::Train(Box::new(train)),
         predict: artifact(seed),
         sites: artifact(seed),
         states: vec![State {
@@ -157,6 +159,65 @@ fn what_is_written_is_read() {
         assert_eq!(artifact.plan, crate::artifact(3).plan);
         assert_eq!(artifact.code.object(), crate::artifact(3).code.object());
     }
+}
+
+/// The same program for a device.
+fn on_a_device(seed: u64, kernels: usize) -> Artifact {
+    let Artifact { plan, code } = artifact(seed);
+    let entry = Entry {
+        name: "kernel_0".to_owned(),
+        grid: [
+            Count::AtMost(Box::new(Count::Quotient(Box::new(Count::Outer), 256)), 40),
+            Count::Fixed(1),
+            Count::Sum(vec![Count::Int(0), Count::Product(vec![Count::Elements(1)])]),
+        ],
+        block: [256, 1, 1],
+        static_shared: 64,
+        dynamic_shared: Count::Fixed(0),
+        parameters: vec![Parameter::Buffer(0), Parameter::Int(0), Parameter::Scratch],
+    };
+    let work = Work {
+        entries: vec![entry],
+        scratch: Count::Fixed(8),
+    };
+    let device = Program {
+        images: vec![Image {
+            capability: 80,
+            exact: false,
+            ptx: ".version 7.0".into(),
+        }],
+        kernels: vec![work.clone(); kernels],
+        routines: vec![Routine {
+            primitive: primitive::lookup("matmul").unwrap(),
+            ints: 9,
+            work,
+        }],
+    };
+    let object = Object {
+        bytes: Vec::new(),
+        device: Some(device),
+        ..code.object().unwrap().clone()
+    };
+    Artifact {
+        plan,
+        code: Arc::new(Detached(object)),
+    }
+}
+
+#[test]
+fn images_are_read_as_they_were_written() {
+    let mut built = built(3);
+    built.manifest.infers[0].predict = on_a_device(3, 1);
+    let (_, mut read) = decode(&bytes(&built)).unwrap();
+    read.manifest.reseed(4);
+    let (found, expected) = (&read.manifest.infers[0].predict, on_a_device(4, 1));
+    assert_eq!(found.plan, artifact(4).plan);
+    assert_eq!(found.code.device(), expected.code.device());
+    assert_eq!(read.manifest.infers[0].sites.code.device(), None);
+    // Work for other kernels than the plan's.
+    built.manifest.infers[0].predict = on_a_device(3, 2);
+    let refusal = decode(&bytes(&built)).err().unwrap();
+    assert!(matches!(refusal, Refusal::Damaged(_)), "{refusal}");
 }
 
 #[test]

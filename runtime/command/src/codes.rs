@@ -1,6 +1,7 @@
 //! The diagnostics of built executables.
 
 use bnnc_abi::artefact::Refusal;
+use bnnc_abi::settings::BAD_SETTING;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place};
 use std::path::Path;
 
@@ -40,9 +41,11 @@ static OTHER_PROCESSOR: Code = Code {
 static DECIDED: Code = Code {
     id: "E0633",
     title: "decided at the build",
-    explain: "A built executable has the options of `bnnc run` that need no compiler: data files, seed, output, resumption, threads, memory. What \
-              changes the compiled code is decided by `bnnc build`.\n\nWrong: `./model --precision f64`.\n\nRight: `bnnc build model.bnn \
-              --precision f64 -o model`.",
+    explain: "A built executable has the options of `bnnc run` that need no compiler: data files, seed, output, resumption, threads, memory, which \
+              infers run, and with `--set` the options of infers that are numbers and only steer the run, such as `epochs`, `batch`, `draws` and \
+              `chains`. What changes the compiled code, the options of data, and values that only the compiler reads (words, names of infers, \
+              optimisers, schedules) are decided by `bnnc build`.\n\nWrong: `./model --precision f64`, `./model --set fit.optimiser=Adam(1e-2)`.\n\n\
+              Right: `bnnc build model.bnn --precision f64 --set 'fit.optimiser=Adam(1e-2)' -o model`, then `./model --set fit.epochs=10`.",
 };
 
 /// An executable from which no program can be read.
@@ -94,16 +97,76 @@ pub fn decided(option: &str) -> Diagnostic {
     ))
 }
 
+/// Why an option of an item stays as it was at the build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decided {
+    /// It changes the compiled code.
+    Code,
+    /// Its values are not plain numbers.
+    Words,
+    /// It is of data.
+    Data,
+}
+
+/// `--set` of an option that a build has decided.
+pub fn decided_setting((item, key): (&str, &str), why: Decided) -> Diagnostic {
+    let why = match why {
+        Decided::Code => "it changes the compiled code",
+        Decided::Words => "only the compiler reads its values",
+        Decided::Data => "the options of data are read by the compiler",
+    };
+    let text = format!("`{key}` of `{item}` was decided when this executable was built: {why}");
+    Diagnostic::usage(&DECIDED, text).help(format!(
+        "give it to `bnnc build`: `bnnc build FILE --set {item}.{key}=.. -o EXE`"
+    ))
+}
+
+/// `--set` of an item that the program does not have.
+pub fn no_settable<'a>(item: &str, infers: impl IntoIterator<Item = &'a str>) -> Diagnostic {
+    let text = format!("the program has no infer or data item `{item}`");
+    Diagnostic::usage(&BAD_SETTING, text).suggest(item, infers)
+}
+
+/// `--set` of an option that the method does not have.
+pub fn no_option<'a>(
+    method: &str,
+    key: &str,
+    options: impl IntoIterator<Item = &'a str> + Clone,
+) -> Diagnostic {
+    let names: Vec<String> = options
+        .clone()
+        .into_iter()
+        .map(|name| format!("`{name}`"))
+        .collect();
+    Diagnostic::usage(&BAD_SETTING, format!("`{method}` has no option `{key}`"))
+        .suggest(key, options)
+        .note(format!("its options are {}", names.join(", ")))
+}
+
+/// A value that is no number, or none that its option may be.
+pub fn bad_number((item, key): (&str, &str), expected: &str, found: Option<f64>) -> Diagnostic {
+    let found = found.map_or(String::new(), |found| format!(", found {found}"));
+    let text = format!("`{key}` must be {expected}{found}");
+    Diagnostic::usage(&BAD_SETTING, text).note(format!("in `--set {item}.{key}`"))
+}
+
+/// Options of an infer that cannot run together.
+pub fn options_apart(infer: &str, message: &str, help: &str) -> Diagnostic {
+    Diagnostic::usage(&BAD_SETTING, message)
+        .note(format!("in the infer `{infer}`"))
+        .help(help)
+}
+
 /// `--data` for an item that the program does not have.
 pub fn no_item(item: &str, names: &[&str]) -> Diagnostic {
     let text = format!("`--data {item}=..` names no data item of this program");
-    Diagnostic::usage(&bnnc_abi::settings::BAD_SETTING, text).suggest(item, names.iter().copied())
+    Diagnostic::usage(&BAD_SETTING, text).suggest(item, names.iter().copied())
 }
 
 /// Several files where one is expected.
 pub fn one_file(item: &str, count: usize) -> Diagnostic {
     let text = format!("`--data {item}.outliers=..` takes one file of inputs, found {count}");
-    Diagnostic::usage(&bnnc_abi::settings::BAD_SETTING, text)
+    Diagnostic::usage(&BAD_SETTING, text)
 }
 
 fn data(mut diagnostic: Diagnostic) -> Diagnostic {

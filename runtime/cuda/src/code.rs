@@ -3,7 +3,7 @@
 use crate::blas;
 use crate::device::Device;
 use crate::driver::Driver;
-use crate::module::Loaded;
+use crate::module::{self, Loaded};
 use crate::session::{CudaSession, OnDevice};
 use bnnc_abi::accelerator::{Accelerator, Arena, Session};
 use bnnc_abi::code::{Code, KernelArgs};
@@ -37,11 +37,12 @@ pub fn device() -> Result<Arc<Device>, Fault> {
 /// The same code on a device.
 ///
 /// # Errors
-/// Where it has no images.
+/// Where it has no images, or none that the device can run.
 pub fn on(device: &Arc<Device>, code: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault> {
     let Some(program) = code.device() else {
         return Err(Fault::Bug("code without images for a device".to_owned()));
     };
+    module::image(device, program)?;
     Ok(Arc::new(Attached {
         program: Arc::new(program.clone()),
         device: device.clone(),

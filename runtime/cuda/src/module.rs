@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::driver::{Function, Module};
 use crate::gather;
-use bnnc_abi::device::{Program, Work};
+use bnnc_abi::device::{Image, Program, Work};
 use bnnc_base::fault::Fault;
 use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
@@ -25,19 +25,7 @@ impl Loaded {
     /// # Errors
     /// Where none does, the driver refuses it (with its compiler's words), or it lacks an entry.
     pub fn new(device: &Arc<Device>, program: &Program) -> Result<Loaded, Fault> {
-        let Some(image) = program.image(device.capability) else {
-            let made: Vec<String> = program
-                .images
-                .iter()
-                .map(|image| format!("{}", image.capability))
-                .collect();
-            return Err(Fault::Limit(format!(
-                "the code is for compute capabilities (times ten) {}; {} has {}",
-                made.join(", "),
-                device.name,
-                device.capability
-            )));
-        };
+        let image = image(device, program)?;
         let mut loaded = Loaded {
             device: device.clone(),
             modules: Vec::new(),
@@ -96,6 +84,25 @@ impl Drop for Loaded {
             let _ = unsafe { (self.device.driver().symbols.module_unload)(*module) };
         }
     }
+}
+
+/// The image that fits the device.
+///
+/// # Errors
+/// Where none does.
+pub fn image<'a>(device: &Device, program: &'a Program) -> Result<&'a Image, Fault> {
+    program.image(device.capability).ok_or_else(|| {
+        let made = program.images.iter().map(|image| match image.exact {
+            true => format!("sm_{}a alone", image.capability),
+            false => format!("sm_{} and later", image.capability),
+        });
+        Fault::Limit(format!(
+            "the code is for {}; {} is sm_{}",
+            made.collect::<Vec<_>>().join(", "),
+            device.name,
+            device.capability
+        ))
+    })
 }
 
 /// Has the driver translate PTX.

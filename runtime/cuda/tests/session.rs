@@ -339,7 +339,7 @@ fn images_that_do_not_fit() {
     let device = opened(&stub);
     let old = text(stub.machine(&device));
     assert!(
-        old.contains("compute capabilities (times ten) 80; Stub has 75"),
+        old.contains("the code is for sm_80 and later; Stub is sm_75"),
         "{old}"
     );
     drop(device);

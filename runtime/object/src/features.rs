@@ -24,6 +24,7 @@ fn has(name: &str) -> bool {
             "avx",
             "avx2",
             "fma",
+            "f16c",
             "bmi1",
             "bmi2",
             "lzcnt",
@@ -33,9 +34,16 @@ fn has(name: &str) -> bool {
             "avx512vl",
             "avx512bw",
             "avx512cd",
+            "avx512ifma",
             "avx512vbmi",
+            "avx512vbmi2",
             "avx512vnni",
-            "avx512bitalg"
+            "avx512bitalg",
+            "avx512vpopcntdq",
+            "avx512bf16",
+            "gfni",
+            "vaes",
+            "vpclmulqdq"
         ]
     )
 }

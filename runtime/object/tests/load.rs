@@ -158,6 +158,7 @@ fn what_is_missing_is_named() {
             scratch: 0,
             keys: Vec::new(),
         }],
+        device: None,
     };
     let message = LoadedCode::load(&object, &symbols()).err().unwrap().to_string();
     assert!(message.contains("`kernel`"), "{message}");
@@ -267,6 +268,7 @@ fn kernels_run_behind_the_trait() {
             scratch: 192,
             keys: Vec::new(),
         }],
+        device: None,
     };
     let code = LoadedCode::load(&object, &symbols()).unwrap();
     let args = KernelArgs {

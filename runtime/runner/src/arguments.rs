@@ -13,6 +13,12 @@ pub struct Arguments {
     /// `NAME.outliers`.
     #[arg(long = "data", value_name = "NAME=PATH")]
     pub data: Vec<String>,
+    /// Set an option of an infer that steers the run and is a number, such as `radial.epochs=10`.
+    #[arg(long = "set", value_name = "INFER.KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Only these infers, and those that they need.
+    #[arg(long, value_delimiter = ',')]
+    pub only: Vec<String>,
     /// The seed of every random number; that of the build by default.
     #[arg(long)]
     pub seed: Option<u64>,
@@ -26,13 +32,9 @@ pub struct Arguments {
 #[derive(Args, Debug)]
 pub struct Decided {
     #[arg(long, hide = true)]
-    set: Vec<String>,
-    #[arg(long, hide = true)]
     precision: Option<String>,
     #[arg(long, hide = true)]
     backend: Option<String>,
-    #[arg(long, hide = true)]
-    only: Option<String>,
     #[arg(long, hide = true)]
     without: Option<String>,
 }
@@ -41,10 +43,8 @@ impl Decided {
     /// The first of them that the command line holds.
     pub fn first(&self) -> Option<&'static str> {
         let given = [
-            (!self.set.is_empty(), "--set"),
             (self.precision.is_some(), "--precision"),
             (self.backend.is_some(), "--backend"),
-            (self.only.is_some(), "--only"),
             (self.without.is_some(), "--without"),
         ];
         given.into_iter().find_map(|(given, name)| given.then_some(name))

@@ -7,5 +7,6 @@ mod carried;
 mod conform;
 mod linked;
 mod program;
+mod steer;
 
 pub use carried::main as carried_main;

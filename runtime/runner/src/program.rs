@@ -2,6 +2,7 @@
 
 use crate::arguments::{self, Arguments};
 use crate::conform;
+use crate::steer;
 use bnnc_abi::artefact::{self, Built, Head};
 use bnnc_abi::code::{Code, Object};
 use bnnc_abi::data::Schema;
@@ -96,19 +97,21 @@ fn execute(
         .running
         .memory()
         .map_err(|found| display.show(&[*found]))?;
+    steer::set(&mut built, &arguments.set).map_err(|found| display.show(&found))?;
     let manifest = &mut built.manifest;
+    let chosen = steer::chosen(manifest, &arguments.only).map_err(|found| display.show(&found))?;
     take_files(manifest, &arguments.data).map_err(|found| display.show(&found))?;
     remember_files(&mut built.origin.data, &arguments.data);
-    let schemas = schemas(manifest).map_err(|found| display.show(&found))?;
-    refuse(conform::differences(manifest, &schemas))?;
-    conform::relabel(&mut manifest.infers, &schemas);
     if let Some(seed) = arguments.seed {
         manifest.reseed(seed);
     }
-    for artifact in manifest.artifacts() {
-        let object = artifact.code.object().cloned().unwrap_or_default();
-        artifact.code = load(&object).map_err(|fault| terminal::fault_status(&fault))?;
-    }
+    let code = load_all(manifest, load);
+    code.map_err(|fault| terminal::fault_status(&fault))?;
+    steer::keep(manifest, &chosen);
+    let schemas = schemas(manifest).map_err(|found| display.show(&found))?;
+    refuse(conform::differences(manifest, &schemas))?;
+    refuse(steer::apart(manifest, &schemas))?;
+    conform::relabel(&mut manifest.infers, &schemas);
     // Nothing was compiled in this run.
     manifest
         .infers
@@ -124,11 +127,25 @@ fn execute(
     Ok(job.run(&arguments.running, memory))
 }
 
+/// Brings all code where it runs: to the device that it is for, else into memory.
+fn load_all(manifest: &mut Manifest, load: Load<'_>) -> Result<(), Fault> {
+    for artifact in manifest.artifacts() {
+        artifact.code = match artifact.code.device() {
+            Some(_) => bnnc_cuda::attach(artifact.code.clone())?,
+            None => load(&artifact.code.object().cloned().unwrap_or_default())?,
+        };
+    }
+    Ok(())
+}
+
 /// The command that makes a run again.
 fn again(executable: &Path, arguments: &Arguments) -> Vec<String> {
     let mut words = vec![executable.display().to_string()];
     let pairs = arguments.data.iter();
     words.extend(pairs.flat_map(|pair| ["--data".to_owned(), pair.clone()]));
+    for (name, values) in [("--set", &arguments.set), ("--only", &arguments.only)] {
+        words.extend(values.iter().flat_map(|value| [name.to_owned(), value.clone()]));
+    }
     let seed = arguments.seed.iter();
     words.extend(seed.flat_map(|seed| ["--seed".to_owned(), seed.to_string()]));
     words

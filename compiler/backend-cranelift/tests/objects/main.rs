@@ -34,7 +34,14 @@ impl Backend for Loaded {
             format: ObjectFormat::Elf,
         };
         let symbols = options.symbols.clone();
-        let code = Cranelift.compile(program, &Options { symbols, form })?;
+        let code = Cranelift.compile(
+            program,
+            &Options {
+                symbols,
+                form,
+                gpu: None,
+            },
+        )?;
         let object = code.object().unwrap();
         assert_eq!(
             bnnc_object::missing_features(&object.features),

@@ -2,14 +2,14 @@
 
 use super::chip;
 use crate::backend::Mlir;
-use bnnc_abi::code::{Code, KernelArgs};
+use bnnc_abi::code::{Code, Detached, KernelArgs, Object, ObjectKernel};
 use bnnc_abi::device;
 use bnnc_base::fault::Fault;
-use bnnc_loops::backend::{Backend, Form, Options};
-use bnnc_loops::ir::Program;
+use bnnc_loops::backend::{Backend, Form, Options, keys};
+use bnnc_loops::ir::{Kernel, Program};
 use std::sync::Arc;
 
-/// Compiles to PTX for [`chip::DEFAULT`] and later processors.
+/// Compiles to PTX for the processor that is asked for, else [`chip::DEFAULT`], and later ones.
 #[derive(Clone, Debug, Default)]
 pub struct Cuda(pub Mlir);
 
@@ -19,12 +19,25 @@ impl Backend for Cuda {
     }
 
     fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn Code>, Fault> {
-        if options.form != Form::Memory {
-            return Err(Fault::Limit(
-                "programs of the backend cuda cannot be built into executables".to_owned(),
-            ));
-        }
-        Ok(Arc::new(Images(super::compile(&self.0, program, chip::DEFAULT)?)))
+        let chip = options.gpu.and_then(chip::lookup).unwrap_or(chip::DEFAULT);
+        let images = super::compile(&self.0, program, chip)?;
+        Ok(match options.form {
+            Form::Memory => Arc::new(Images(images)),
+            Form::Object { .. } => Arc::new(Detached(Object {
+                kernels: program.kernels.iter().map(kernel).collect(),
+                device: Some(images),
+                ..Object::default()
+            })),
+        })
+    }
+}
+
+/// What a runtime has to know of a kernel besides its images.
+fn kernel(kernel: &Kernel) -> ObjectKernel {
+    ObjectKernel {
+        symbol: String::new(),
+        scratch: 0,
+        keys: keys(kernel),
     }
 }
 

@@ -4,7 +4,14 @@ use bnnc_base::diagnostic::{Code, Diagnostic, Fault};
 use std::path::{Path, PathBuf};
 
 /// Every code, sorted.
-pub static CODES: &[&Code] = &[&NO_LINKER, &NO_RUNTIME, &LINK_FAILED, &CANNOT_BUILD, &NO_OBJECTS];
+pub static CODES: &[&Code] = &[
+    &NO_LINKER,
+    &NO_RUNTIME,
+    &LINK_FAILED,
+    &CANNOT_BUILD,
+    &NO_OBJECTS,
+    &NO_GPU,
+];
 
 /// No C compiler to link with.
 static NO_LINKER: Code = Code {
@@ -45,8 +52,17 @@ static CANNOT_BUILD: Code = Code {
 static NO_OBJECTS: Code = Code {
     id: "E0638",
     title: "no code for executables",
-    explain: "`bnnc build` needs a backend that makes object code: `cranelift`. The backend `reference` interprets programs and has no code to link.\
+    explain: "`bnnc build` needs a backend whose code can leave the compiler: `cranelift`, `mlir` or `cuda`. The backend `reference` interprets \
+              programs and has no code to link.\
               \n\nWrong: `bnnc build model.bnn --backend reference -o model`.\n\nRight: `bnnc build model.bnn -o model`.",
+};
+
+/// A graphics processor where none is used.
+static NO_GPU: Code = Code {
+    id: "E0639",
+    title: "no code for a graphics processor",
+    explain: "`--gpu` names the oldest graphics processor that has to run an executable, and only the backend `cuda` makes code for one.\n\n\
+              Wrong: `bnnc build model.bnn --gpu sm_90 -o model`.\n\nRight: `bnnc build model.bnn --backend cuda --gpu sm_90 -o model`.",
 };
 
 /// The C compiler `name` does not start.
@@ -90,5 +106,11 @@ pub fn cannot_build(path: &Path, why: &str) -> Diagnostic {
 /// The backend makes no objects.
 pub fn no_objects(backend: &str) -> Diagnostic {
     let text = format!("the backend `{backend}` makes no code for executables");
-    Diagnostic::usage(&NO_OBJECTS, text).help("leave `--backend` out, or give `cranelift`")
+    Diagnostic::usage(&NO_OBJECTS, text).help("leave `--backend` out, or give `cranelift`, `mlir` or `cuda`")
+}
+
+/// `--gpu` beside a backend that is for processors.
+pub fn no_gpu(backend: &str) -> Diagnostic {
+    let text = format!("the backend `{backend}` makes no code for the graphics processor that `--gpu` names");
+    Diagnostic::usage(&NO_GPU, text).help("add `--backend cuda`, or leave `--gpu` out")
 }

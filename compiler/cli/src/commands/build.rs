@@ -12,7 +12,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_command::terminal::{self, OK};
 use bnnc_driver::compile::compile;
-use bnnc_driver::options::ObjectFormat;
+use bnnc_driver::options::{Chip, ObjectFormat, chip};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,6 +30,9 @@ fn run_inner(arguments: &Build) -> Result<(), u8> {
     let nowhere = bnnc_base::source::SourceMap::default();
     let show = |found: Box<Diagnostic>| display.show(&[*found], &nowhere);
     let mut options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
+    options.gpu = gpu(arguments).map_err(show)?;
+    // The executable opens a device, where it runs.
+    options.attach = None;
     // What can fail at once fails before the work.
     output::check(&arguments.output, &arguments.file).map_err(show)?;
     let runtime = match arguments.no_linker {
@@ -64,6 +67,16 @@ fn run_inner(arguments: &Build) -> Result<(), u8> {
         }
         Err(build::Failure::Diagnostic(found)) => Err(show(found)),
         Err(build::Failure::Fault(fault)) => Err(terminal::fault_status(&fault)),
+    }
+}
+
+/// The oldest graphics processor that has to run the code.
+fn gpu(arguments: &Build) -> Result<Chip, Box<Diagnostic>> {
+    let chosen = arguments.gpu.as_deref().and_then(chip::lookup);
+    let backend = &*arguments.compile.backend;
+    match chosen {
+        Some(_) if backend != session::DEVICE => Err(Box::new(codes::no_gpu(backend))),
+        chosen => Ok(chosen.unwrap_or(chip::DEFAULT)),
     }
 }
 
@@ -144,10 +157,13 @@ fn link(
             ..object.clone()
         }));
     }
-    let kernels = objects.iter().flat_map(|object| &object.kernels);
+    let artefact = encode(built, objects)?;
+    // Kernels for a device are in the artefact.
+    let objects = || objects.iter().filter(|object| object.device.is_none());
+    let kernels = objects().flat_map(|object| &object.kernels);
     let kernels: Vec<String> = kernels.map(|kernel| kernel.symbol.clone()).collect();
-    let entry = bnnc_driver::backends::entry(&encode(built, objects)?, &kernels)?;
-    let objects = objects.iter().map(|object| &*object.bytes);
+    let entry = bnnc_driver::backends::entry(&artefact, &kernels)?;
+    let objects = objects().map(|object| &*object.bytes);
     let objects: Vec<&[u8]> = objects.chain([&*entry]).collect();
     Ok(output::link(&objects, &runtime.path, to)?)
 }

@@ -88,29 +88,9 @@ fn value(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Opt
         None
     };
     match def.kind {
-        OptionKind::Int(least) => {
-            let expected = format!("an integer of at least {least}");
-            let value = number(session, def.name, &expected, written)?;
-            match value.fract() == 0.0 && value >= least as f64 && value < 9e15 {
-                true => Some(SettingValue::Int(value as i64)),
-                false => wrong(session, &format!("{expected}, found {value}")),
-            }
-        }
-        OptionKind::Real(low, high) => {
-            let expected = format!("a number between {low} and {high}");
-            let value = number(session, def.name, &expected, written)?;
-            match low < value && value < high {
-                true => Some(SettingValue::Real(value)),
-                false => wrong(session, &format!("{expected}, found {value}")),
-            }
-        }
-        OptionKind::AtLeast(least) => {
-            let expected = format!("a number of at least {least}");
-            let value = number(session, def.name, &expected, written)?;
-            match least <= value && value.is_finite() {
-                true => Some(SettingValue::Real(value)),
-                false => wrong(session, &format!("{expected}, found {value}")),
-            }
+        OptionKind::Int(_) => Some(SettingValue::Int(limited(session, def, written)? as i64)),
+        OptionKind::Real(..) | OptionKind::AtLeast(_) => {
+            limited(session, def, written).map(SettingValue::Real)
         }
         OptionKind::Bool => match &*strip(written).kind {
             ast::ExprKind::Bool(value) => Some(SettingValue::Bool(*value)),
@@ -159,6 +139,20 @@ fn value(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Opt
         OptionKind::NumberOr(words) => number_or(session, def, words, written),
         OptionKind::Weights(scores) => weights::weights(session, def, scores, written),
     }
+}
+
+/// A constant number that the option allows.
+fn limited(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Option<f64> {
+    let expected = def.kind.number().unwrap_or_default();
+    let value = number(session, def.name, &expected, written)?;
+    if def.kind.allows(value) {
+        return Some(value);
+    }
+    let found = format!("{expected}, found {value}");
+    session
+        .diagnostics
+        .push(report::option_value(written.span, def.name, &found));
+    None
 }
 
 /// A constant number from 0 to below 1.

@@ -339,7 +339,7 @@ pub static ALL: &[MethodDef] = &[
                 "Weight samples per step for the likelihood.",
                 OptionKind::Int(1),
                 "1",
-                Phase::Run
+                Phase::Compile
             ),
             option(
                 "draws",

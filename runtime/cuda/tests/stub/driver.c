@@ -2,8 +2,10 @@
  *
  * Work in a stream happens when the stream is waited for, and not before: who reuses page-locked memory too early is found out. Every
  * entry point counts its calls and can be told to fail at one of them; objects that live are counted. Contexts are per thread, as
- * the driver's are. */
+ * the driver's are. With -DANY_KERNEL every entry that an image has is a kernel that does nothing. A process that loads the stub as its
+ * driver cannot be told anything: -DCAPABILITY and -DDEVICES say what there is, and $STUB_CALLS names a file for the calls. */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +15,13 @@ enum { OUT_OF_MEMORY = 2, INVALID_VALUE = 1, INVALID_PTX = 218, INVALID_CONTEXT 
 /* ---- what the tests set and ask ---- */
 
 static struct { char name[48]; int calls, fail_at, status; } entries[96];
-static int entry_count, live, capability = 90, devices = 1;
+#ifndef CAPABILITY
+#define CAPABILITY 90
+#endif
+#ifndef DEVICES
+#define DEVICES 1
+#endif
+static int entry_count, live, capability = CAPABILITY, devices = DEVICES;
 static size_t memory_free = 1 << 28;
 static __thread void *current;
 
@@ -34,6 +42,13 @@ int stub_live(void) { return live; }
 void stub_capability(int value) { capability = value; }
 void stub_devices(int value) { devices = value; }
 void stub_memory(size_t bytes) { memory_free = bytes; }
+__attribute__((destructor)) static void tell(void) {
+  const char *path = getenv("STUB_CALLS");
+  FILE *file = path ? fopen(path, "w") : 0;
+  if (!file) return;
+  for (int at = 0; at < entry_count; at++) fprintf(file, "%s %d\n", entries[at].name, entries[at].calls);
+  fclose(file);
+}
 
 #define ENTER(name) do { int status = failing(name); if (status) return status; } while (0)
 #define ENTER_CONTEXT(name) do { ENTER(name); if (!current) return INVALID_CONTEXT; } while (0)
@@ -103,8 +118,9 @@ static void gather(const uint64_t *parameters, long thread) {
   uint32_t row = ((uint32_t *)parameters[2])[thread / width];
   ((uint32_t *)parameters[0])[thread] = ((uint32_t *)parameters[1])[row * width + thread % width];
 }
+static void nothing(const uint64_t *parameters, long thread) { (void)parameters, (void)thread; }
 static struct { const char *name; Body body; int parameters; } kernels[] = {
-  {"scale", scale, 6}, {"add_counter", add_counter, 2}, {"multiply", multiply, 7}, {"bnnc_gather", gather, 5},
+  {"scale", scale, 6}, {"add_counter", add_counter, 2}, {"multiply", multiply, 7}, {"bnnc_gather", gather, 5}, {"", nothing, 0},
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
@@ -240,6 +256,9 @@ Status cuModuleGetFunction(void **function, void *module, const char *name) {
   ENTER_CONTEXT("cuModuleGetFunction");
   for (int at = 0; at < KERNELS; at++)
     if (!strcmp(kernels[at].name, name) && strstr(module, name)) { *function = &kernels[at]; return 0; }
+#ifdef ANY_KERNEL
+  if (strstr(module, name)) { *function = &kernels[KERNELS - 1]; return 0; }
+#endif
   return NOT_FOUND;
 }
 Status cuFuncSetAttribute(void *function, int attribute, int value) { ENTER_CONTEXT("cuFuncSetAttribute"); return function && attribute == 8 && value <= 99 << 10 ? 0 : INVALID_VALUE; }

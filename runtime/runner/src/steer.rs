@@ -1,0 +1,122 @@
+//! `--set` and `--only`: what of a run can be chosen after the code is made.
+
+use bnnc_abi::artefact::Built;
+use bnnc_abi::data::Schema;
+use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_abi::method::{self, OptionDef, Phase};
+use bnnc_abi::settings;
+use bnnc_abi::steering::Refusal;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_command::codes::{self, Decided};
+use std::collections::{HashMap, HashSet};
+
+/// Sets options of infers, and notes them among those of the build. Every word is looked at, so that every fault is reported.
+pub fn set(built: &mut Built, words: &[String]) -> Result<(), Vec<Diagnostic>> {
+    let set = words.iter().map(|word| set_one(&mut built.manifest, word));
+    let faults: Vec<Diagnostic> = set.filter_map(Result::err).map(|found| *found).collect();
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    for word in words {
+        let target = |word: &str| word.split('=').next().unwrap_or_default().trim().to_owned();
+        let known = &mut built.origin.settings;
+        known.retain(|old| target(old) != target(word));
+        known.push(word.clone());
+    }
+    Ok(())
+}
+
+fn set_one(manifest: &mut Manifest, word: &str) -> Result<(), Box<Diagnostic>> {
+    let parts = word
+        .split_once('=')
+        .and_then(|(target, value)| Some((target.split_once('.')?, value.trim())));
+    let Some(((item, key), value)) = parts else {
+        return Err(Box::new(settings::no_setting(word)));
+    };
+    let (item, key) = (item.trim(), key.trim());
+    if manifest.data.iter().any(|spec| spec.name == item) {
+        return Err(Box::new(codes::decided_setting((item, key), Decided::Data)));
+    }
+    let names: Vec<String> = manifest.infers.iter().map(|infer| infer.name.clone()).collect();
+    let infer = manifest.infers.iter_mut().find(|infer| infer.name == item);
+    let infer = infer.ok_or_else(|| codes::no_settable(item, names.iter().map(String::as_str)))?;
+    let option = option(infer, key)?;
+    if option.phase == Phase::Compile {
+        return Err(Box::new(codes::decided_setting((item, key), Decided::Code)));
+    }
+    let words = || codes::decided_setting((item, key), Decided::Words);
+    let expected = option.kind.number().ok_or_else(words)?;
+    let number = number(value).ok_or_else(|| codes::bad_number((item, key), &expected, None))?;
+    if !option.kind.allows(number) {
+        return Err(Box::new(codes::bad_number((item, key), &expected, Some(number))));
+    }
+    infer.hears(key).map_err(|refusal| refused(infer, &refusal))?;
+    match infer.steer(key, number) {
+        true => Ok(()),
+        false => Err(Box::new(words())),
+    }
+}
+
+/// The record of an option of the infer's method.
+fn option(infer: &Infer, key: &str) -> Result<&'static OptionDef, Box<Diagnostic>> {
+    let options = method::lookup(infer.method).map_or(&[][..], |method| method.options);
+    let found = options.iter().find(|option| option.name == key);
+    found.ok_or_else(|| {
+        let names = options.iter().map(|option| option.name);
+        Box::new(codes::no_option(infer.method, key, names))
+    })
+}
+
+/// A number as programs write it.
+fn number(text: &str) -> Option<f64> {
+    let is_digit = |c: char| c.is_ascii_digit() || "+-.eE".contains(c);
+    let number: Option<f64> = text.chars().all(is_digit).then(|| text.parse().ok())?;
+    number.filter(|number| number.is_finite())
+}
+
+fn refused(infer: &Infer, refusal: &Refusal) -> Box<Diagnostic> {
+    Box::new(codes::options_apart(&infer.name, &refusal.message, &refusal.help))
+}
+
+/// Options that do not go together on these data.
+pub fn apart(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Vec<Diagnostic> {
+    let infers = manifest.infers.iter();
+    let refusals = infers.filter_map(|infer| {
+        let refusal = infer.check(schemas.get(&infer.data)?).err()?;
+        Some(*refused(infer, &refusal))
+    });
+    refusals.collect()
+}
+
+/// The names of the infers to run: those that `--only` says and those that they need; all where it says none.
+pub fn chosen(manifest: &Manifest, only: &[String]) -> Result<HashSet<String>, Vec<Diagnostic>> {
+    let names: Vec<&str> = manifest.infers.iter().map(|infer| &*infer.name).collect();
+    let unknown = only.iter().filter(|name| !names.contains(&name.as_str()));
+    let faults: Vec<Diagnostic> = unknown.map(|name| settings::no_infer(name, &names)).collect();
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let mut chosen: HashSet<String> = match only {
+        [] => names.iter().map(|name| (*name).to_owned()).collect(),
+        only => only.iter().cloned().collect(),
+    };
+    // Each comes after those that it needs.
+    for infer in manifest.infers.iter().rev() {
+        if chosen.contains(&infer.name) {
+            chosen.extend(infer.needs().into_iter().map(str::to_owned));
+        }
+    }
+    Ok(chosen)
+}
+
+/// Leaves out what is not chosen, and the data that nothing else reads.
+pub fn keep(manifest: &mut Manifest, chosen: &HashSet<String>) {
+    manifest.infers.retain(|infer| chosen.contains(&infer.name));
+    let infers = &manifest.infers;
+    manifest
+        .data
+        .retain(|spec| infers.iter().any(|infer| infer.data == spec.name));
+    for compare in &mut manifest.compares {
+        compare.infers.retain(|name| chosen.contains(name));
+    }
+}

@@ -1,0 +1,302 @@
+//! Executables through MLIR: for processors the numbers of a run, for graphics processors its images, and a driver that is found or not.
+//!
+//! `BNNC_MLIR_WORKER` names a worker, so that neither these tests nor the `bnnc` that they build need LLVM.
+#![cfg(all(feature = "mlir", target_os = "linux"))]
+#![allow(clippy::unwrap_used)]
+
+mod mlir {
+    use bnnc_abi::artefact::{self, Built};
+    use bnnc_abi::code::{Detached, Object};
+    use bnnc_driver::options::Options;
+    use bnnc_tests::compile::{self, options};
+    use serde_json::Value;
+    use std::fs::{self, File};
+    use std::path::{Path, PathBuf};
+    use std::process::{Command, Output};
+    use std::sync::{Arc, OnceLock};
+
+    const PROGRAM: &str = "\
+use layers::Dense
+
+data rows = csv(\"rows.csv\") { test = fraction(0.25) }
+
+model Curve(x: real[D]) -> y: real {
+  hidden = Dense(4)
+  last   = Dense(1)
+  s: positive ~ HalfNormal(1)
+  y ~ Normal(last(tanh(hidden(x)))[0], s)
+}
+
+posterior Q of Curve {
+  hidden.*, last.* ~ Normal(scale = 0.1)
+  s ~ LogNormal(loc = -1, scale = 0.1)
+}
+infer varied  = vi(Q, rows) { epochs = 10, batch = 10 }
+infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
+";
+
+    /// A folder with the program and its rows.
+    fn workshop(name: &str) -> PathBuf {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let row = |i: i32| {
+            let (x, z) = (f64::from(i) / 20.0 - 1.0, f64::from(i * 7 % 11) / 5.0 - 1.0);
+            format!("{x},{z},{}\n", (2.0 * x).sin() - 0.7 * z)
+        };
+        let rows: String = (0..40).map(row).collect();
+        fs::write(folder.join("rows.csv"), format!("x,z,y\n{rows}")).unwrap();
+        fs::write(folder.join("curve.bnn"), PROGRAM).unwrap();
+        folder
+    }
+
+    /// `bnnc`, with the runtime beside it, built once.
+    fn bnnc() -> &'static Path {
+        static BUILT: OnceLock<PathBuf> = OnceLock::new();
+        BUILT.get_or_init(|| {
+            let own = std::env::current_exe().unwrap();
+            let folder = own.parent().unwrap().parent().unwrap();
+            let mut cargo = Command::new(env!("CARGO"));
+            cargo.args(["build", "--offline", "-p", "bnnc", "-p", "bnnc-runner"]);
+            cargo.arg("--target-dir").arg(folder.parent().unwrap());
+            if folder.ends_with("release") {
+                cargo.arg("--release");
+            }
+            assert!(cargo.current_dir(bnnc_tests::root()).status().unwrap().success());
+            folder.join("bnnc")
+        })
+    }
+
+    fn said(output: &Output) -> String {
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    fn build(folder: &Path, words: &[&str]) -> PathBuf {
+        let executable = folder.join("curve");
+        let mut command = Command::new(bnnc());
+        command.arg("build").arg(folder.join("curve.bnn"));
+        let output = command.arg("-o").arg(&executable).args(words).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {}", said(&output));
+        executable
+    }
+
+    /// Whether there is a C compiler; says so where a test does without.
+    fn compiles() -> bool {
+        let compiles = Command::new("cc").arg("--version").output().is_ok();
+        if !compiles {
+            println!("not tested: what takes a C compiler");
+        }
+        compiles
+    }
+
+    /// The ways to make an executable that this machine has.
+    fn ways() -> Vec<Vec<&'static str>> {
+        match compiles() {
+            true => vec![vec!["--no-linker"], vec![]],
+            false => vec![vec!["--no-linker"]],
+        }
+    }
+
+    /// `result.json` without its times.
+    fn result(output: &Output) -> Value {
+        assert!(output.status.success(), "{}", said(output));
+        let mut result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        for (_, infer) in result["infer"].as_object_mut().unwrap() {
+            assert!(infer.as_object_mut().unwrap().remove("seconds").is_some());
+        }
+        result
+    }
+
+    #[test]
+    fn an_executable_gives_the_numbers_of_a_run() {
+        let folder = workshop("executable-numbers");
+        for way in ways() {
+            let executable = build(&folder, &[&["--backend", "mlir"], &way[..]].concat());
+            for seed in ["0", "77"] {
+                let words = ["--json", "--seed", seed];
+                let found = Command::new(&executable).args(words).output().unwrap();
+                let mut run = Command::new(bnnc());
+                run.arg("run").arg(folder.join("curve.bnn")).args(words);
+                let expected = run.args(["--backend", "mlir"]).output().unwrap();
+                assert_eq!(result(&found), result(&expected), "{way:?} seed {seed}");
+            }
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    fn carried(executable: &Path) -> (Vec<u8>, Vec<String>, Built) {
+        let mut file = File::open(executable).unwrap();
+        let artefact = artefact::carried(&mut file).unwrap().unwrap();
+        let (head, built) = artefact::decode(&artefact).unwrap();
+        let mut runner = fs::read(executable).unwrap();
+        runner.truncate(runner.len() - artefact::appended(&artefact).len());
+        (runner, head.features, built)
+    }
+
+    /// Plans and images are all that the numbers of a device depend on, besides states and data, which do not know of backends.
+    #[test]
+    fn an_executable_has_the_images_of_a_run() {
+        let folder = workshop("executable-images");
+        let executable = build(&folder, &["--backend", "cuda", "--no-linker"]);
+        let (_, features, mut built) = carried(&executable);
+        assert_eq!(features, [""; 0]);
+        assert_eq!(built.manifest.backend, "cuda");
+        for seed in [0, 5] {
+            built.manifest.reseed(seed);
+            let options = Options {
+                seed,
+                ..options("cuda", None)
+            };
+            let mut compiled = compile::file(&folder.join("curve.bnn"), &options);
+            let (found, expected) = (built.manifest.artifacts(), compiled.manifest.artifacts());
+            assert_eq!(found.len(), expected.len());
+            for (found, expected) in found.iter().zip(expected) {
+                assert_eq!(found.plan, expected.plan);
+                let images = found.code.device().unwrap();
+                images.verify(&found.plan).unwrap();
+                assert_eq!(images, expected.code.device().unwrap(), "{}", found.plan.name);
+                assert_eq!(images.images[0].capability, 80);
+            }
+        }
+        let executable = build(&folder, &["--backend", "cuda", "--no-linker", "--gpu", "sm_90"]);
+        let (_, _, mut built) = carried(&executable);
+        for artifact in built.manifest.artifacts() {
+            let image = &artifact.code.device().unwrap().images[0];
+            assert!(image.capability == 90 && image.ptx.contains(".target sm_90"));
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// A folder with the stub of the driver as `libcuda.so.1`.
+    fn driver(folder: &Path, name: &str, macros: &[&str]) -> PathBuf {
+        let place = folder.join(name);
+        fs::create_dir_all(&place).unwrap();
+        let mut command = Command::new("cc");
+        command
+            .args(["-std=gnu11", "-O1", "-shared", "-fPIC"])
+            .args(macros)
+            .arg(bnnc_tests::root().join("runtime/cuda/tests/stub/driver.c"))
+            .arg("-o")
+            .arg(place.join("libcuda.so.1"));
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        place
+    }
+
+    /// The executable with the driver of a folder.
+    fn with(driver: &Path, executable: &Path) -> Output {
+        let mut command = Command::new(executable);
+        command.env("LD_LIBRARY_PATH", driver).env("NO_COLOR", "1");
+        command.env("STUB_CALLS", driver.join("calls")).arg("--json");
+        command.output().unwrap()
+    }
+
+    fn refused(output: &Output, status: i32, why: &str) {
+        let text = said(output);
+        assert_eq!(output.status.code(), Some(status), "{text}");
+        assert!(text.contains(why), "{why}: {text}");
+    }
+
+    /// Kernels of this driver do nothing, so that there is a run, but no result worth a look.
+    #[test]
+    fn an_executable_runs_on_the_driver_that_it_finds() {
+        if !compiles() {
+            return;
+        }
+        let folder = workshop("executable-driver");
+        let words = [
+            "--backend",
+            "cuda",
+            "--only",
+            "varied",
+            "--set",
+            "varied.epochs=4",
+        ];
+        let stub = driver(&folder, "stub", &["-DANY_KERNEL"]);
+        let none = folder.join("none");
+        fs::create_dir_all(&none).unwrap();
+        for name in ["libcuda.so.1", "libcuda.so"] {
+            // What is no library is found before one of the system.
+            fs::write(none.join(name), "").unwrap();
+        }
+        let bare = driver(&folder, "bare", &["-DDEVICES=0"]);
+        let old = driver(&folder, "old", &["-DCAPABILITY=75"]);
+        for way in ways() {
+            let executable = build(&folder, &[&words[..], &way].concat());
+            let output = with(&stub, &executable);
+            assert!(output.status.success(), "{}", said(&output));
+            let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert!(
+                result.to_string().contains("Stub (compute capability 9.0"),
+                "{result}"
+            );
+            let calls = fs::read_to_string(stub.join("calls")).unwrap();
+            for name in [
+                "cuModuleLoadDataEx",
+                "cuMemcpyHtoDAsync_v2",
+                "cuLaunchKernel",
+                "cuGraphLaunch",
+            ] {
+                assert!(calls.contains(name), "{name}: {calls}");
+            }
+            let output = with(&none, &executable);
+            refused(&output, 1, "no CUDA driver: ");
+            let mut run = Command::new(bnnc());
+            run.arg("run").arg(folder.join("curve.bnn")).args(&words[..2]);
+            let of_run = run.env("LD_LIBRARY_PATH", &none).output().unwrap();
+            assert_eq!((said(&of_run), of_run.status.code()), (said(&output), Some(1)));
+            refused(&with(&bare, &executable), 1, "the CUDA driver shows no device");
+            let why = "the code is for sm_80 and later; Stub is sm_75";
+            refused(&with(&old, &executable), 1, why);
+        }
+        let newer = build(
+            &folder,
+            &[&words[..], &["--gpu", "sm_100", "--no-linker"]].concat(),
+        );
+        refused(
+            &with(&stub, &newer),
+            1,
+            "the code is for sm_100 and later; Stub is sm_90",
+        );
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn damaged_images_are_told() {
+        if !compiles() {
+            return;
+        }
+        let folder = workshop("executable-damaged");
+        let stub = driver(&folder, "stub", &["-DANY_KERNEL"]);
+        let words = ["--backend", "cuda", "--only", "varied", "--no-linker"];
+        let executable = build(&folder, &words);
+        let (runner, features, mut built) = carried(&executable);
+        let bytes = fs::read(&executable).unwrap();
+        let at = bytes
+            .windows(12)
+            .rposition(|bytes| bytes == b".address_siz")
+            .unwrap();
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1;
+        let run = |bytes: &[u8]| {
+            let other = folder.join("other");
+            let _ = fs::remove_file(&other);
+            fs::copy(&executable, &other).unwrap();
+            fs::write(&other, bytes).unwrap();
+            with(&stub, &other)
+        };
+        refused(&run(&flipped), 2, "damaged: its checksum is another");
+        // Whole, but nothing that the driver translates.
+        for artifact in built.manifest.artifacts() {
+            let mut object: Object = artifact.code.object().unwrap().clone();
+            let program = object.device.as_mut().unwrap();
+            program.images[0].ptx = "broken".into();
+            artifact.code = Arc::new(Detached(object));
+        }
+        let artefact = artefact::encode(&built, features).unwrap();
+        let output = run(&[runner, artefact::appended(&artefact)].concat());
+        refused(&output, 101, "CUDA_ERROR_INVALID_PTX");
+        assert!(said(&output).contains("Unknown symbol 'broken'"));
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
