@@ -352,6 +352,31 @@ fn more_draws_are_those_of_a_longer_run() {
     );
 }
 
+/// What is made of the draws of another infer would be stale.
+#[test]
+fn draws_that_others_are_made_of_do_not_grow() {
+    let workshop = workshop("others");
+    let out = workshop.join("out");
+    let program =
+        format!("{PROGRAM}\ninfer boxed = collapsed(Line, rows) {{ iterates = turning, over = [b] }}\n");
+    fs::write(workshop.join("line.bnn"), program).unwrap();
+    let with = |how: &str, draws: &str| {
+        let mut words = arguments(&workshop, how, &out);
+        words.extend(["--only", "boxed", "--set", draws].map(str::to_owned));
+        run(words)
+    };
+    let first = with("--out", "turning.draws=20");
+    assert_eq!(first.status, 0, "{}", first.stderr);
+    let more = with("--resume", "turning.draws=40");
+    assert_eq!(more.status, 2, "{}", more.stderr);
+    assert!(
+        more.stderr.contains("the draws of `turning`: 20 then, 40 now"),
+        "{}",
+        more.stderr
+    );
+    assert_eq!(with("--resume", "turning.draws=20").status, 0);
+}
+
 /// The steps of a cycle depend on how many there are.
 #[test]
 fn cycles_do_not_grow() {

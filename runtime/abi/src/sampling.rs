@@ -188,6 +188,17 @@ pub enum Transition {
 }
 
 impl Transition {
+    /// How step size and metric are found, if they are.
+    pub fn adaptation(&self) -> Option<Adaptation> {
+        match self {
+            Transition::Nuts { adaptation, .. }
+            | Transition::Hmc { adaptation, .. }
+            | Transition::Mala { adaptation }
+            | Transition::RandomWalk { adaptation } => Some(*adaptation),
+            Transition::Sgld { .. } | Transition::Sghmc { .. } | Transition::Penalty(_) => None,
+        }
+    }
+
     /// Whether every question is about all rows.
     pub fn reads_all(&self) -> bool {
         match self {
@@ -224,6 +235,13 @@ pub enum Metric {
     Dense,
     /// A full matrix, learnt from positions alone in the windows of Stan.
     WindowedDense,
+}
+
+impl Metric {
+    /// Whether it is a matrix.
+    pub fn is_dense(self) -> bool {
+        matches!(self, Metric::Dense | Metric::WindowedDense)
+    }
 }
 
 /// The step sizes of methods without an acceptance step. `t` counts iterations from 0.

@@ -294,7 +294,7 @@ impl Transition {
                 schedule.check(iterations)
             }
             Transition::Penalty(penalty) => penalty.check(rows).map_err(|refusal| Refusal {
-                option: "batches",
+                option: refusal.option,
                 message: refusal.message,
                 help: refusal.help,
             }),

@@ -58,7 +58,7 @@ impl Fingerprint {
         Ok(print)
     }
 
-    /// `is_needed` says whether another infer starts from this one or takes sites from it: more draws would change what it took.
+    /// `is_needed` says whether another infer makes use of this one's results: more draws would change what it took.
     fn sampling(&mut self, infer: &str, sampling: &Sampling, is_needed: bool) {
         self.fact(
             &format!("the chains of `{infer}`"),
@@ -139,13 +139,9 @@ impl Fingerprint {
     }
 }
 
-/// Whether another infer starts from this one or takes sites from it.
+/// Whether another infer makes use of this one's results.
 fn is_needed(manifest: &Manifest, name: &str) -> bool {
-    manifest.infers.iter().any(|infer| {
-        let mut taken = infer.states.iter().filter_map(|state| state.from.as_ref());
-        matches!(&infer.start, Some(Start::Infer(from)) if from == name)
-            || taken.any(|(from, _)| from == name)
-    })
+    manifest.infers.iter().any(|infer| infer.needs().contains(&name))
 }
 
 /// What two maps do not agree on, with the values in both.

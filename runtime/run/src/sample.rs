@@ -14,7 +14,7 @@ use crate::feed::examples;
 use crate::fit::{Context, Stop};
 use crate::states::Values;
 use bnnc_abi::manifest::{Infer, SiteReport};
-use bnnc_abi::sampling::{Sampling, Store, Transition};
+use bnnc_abi::sampling::{Metric, Sampling, Store, Transition};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_data::Dataset;
@@ -291,8 +291,29 @@ pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
     };
     let diagnosed = looked.saturating_mul(site + 3).saturating_mul(size_of::<f64>()) as u64;
     target::bytes(infer, sampling, rows)
+        .saturating_add(metrics(infer, sampling))
         .saturating_add(held(infer, sampling))
         .saturating_add(diagnosed)
+}
+
+/// The bytes of dense metrics: what one chain learns from (one sum of products, two where gradients tell when to forget), what is
+/// factored, the factor, and all of it once more, with room to grow, where the chain's state is kept; then the metric of every chain.
+fn metrics(infer: &Infer, sampling: &Sampling) -> u64 {
+    let matrices = match sampling
+        .transition
+        .adaptation()
+        .map(|adaptation| adaptation.metric)
+    {
+        Some(Metric::Dense) => 9,
+        Some(Metric::WindowedDense) => 6,
+        Some(Metric::Unit | Metric::Diagonal | Metric::Windowed) | None => return 0,
+    };
+    let dimension = Layout::new(infer, sampling).dimension as u64;
+    let numbers = dimension.saturating_mul(dimension);
+    let matrices = sampling.chains.saturating_add(matrices) as u64;
+    numbers
+        .saturating_mul(matrices)
+        .saturating_mul(size_of::<f64>() as u64)
 }
 
 /// The bytes that are held of the draws until the end of the run.

@@ -5,6 +5,8 @@ use crate::sampling::{Correction, Loss, Penalty, Proposal};
 /// Options that cannot run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
+    /// The option to point at.
+    pub option: &'static str,
     /// What is wrong.
     pub message: String,
     /// What can be done.
@@ -12,8 +14,9 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    fn new(message: impl Into<String>, help: impl Into<String>) -> Result<(), Refusal> {
+    fn new(option: &'static str, message: impl Into<String>, help: impl Into<String>) -> Result<(), Refusal> {
         Err(Refusal {
+            option,
             message: message.into(),
             help: help.into(),
         })
@@ -44,12 +47,14 @@ impl Penalty {
         };
         if !(step > 0.0 && step.is_finite()) {
             return Refusal::new(
+                "proposal",
                 format!("the step of a proposal must be a positive number, not {step}"),
                 "start with 1e-3 and raise it while acceptance stays above 0.3",
             );
         }
         if matches!(self.proposal, Proposal::RandomWalk { .. }) && self.gradient_batch != 0 {
             return Refusal::new(
+                "gradient_batch",
                 "`gradient_batch` has no effect: a random walk takes no gradient",
                 "remove it, or propose with `mala(step)`",
             );
@@ -62,6 +67,7 @@ impl Penalty {
         if !self.takes_all(rows) && self.batches < least {
             let (batches, correction) = (self.batches, self.correction.word());
             return Refusal::new(
+                "batches",
                 format!("`penalty = {correction}` needs `batches` of at least {least}, not {batches}"),
                 "the variance of the loss difference is estimated from the batches; `batch = 0` takes all rows and needs none",
             );
@@ -83,6 +89,7 @@ impl Penalty {
         for (option, batch) in [("batch", self.batch), ("gradient_batch", gradients)] {
             if batch != 0 && batch < files {
                 return Refusal::new(
+                    option,
                     format!("`{option} = {batch}` is less than the {files} files of the data"),
                     format!("every file gives rows to each batch: take at least {files}"),
                 );

@@ -2,7 +2,7 @@
 
 use super::Summary;
 use crate::loo::Shapes;
-use bnnc_abi::sampling::{Adaptation, Metric, Transition};
+use bnnc_abi::sampling::Transition;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
 
 /// Every code of this crate, sorted.
@@ -103,9 +103,9 @@ static NOISY_DIFFERENCES: Code = Code {
 static NOT_FINITE: Code = Code {
     id: "E0529",
     title: "quantities that are not finite",
-    explain: "Some draws of a quantity are infinite or no numbers, so that it has no mean, no R-hat and no effective size. Mostly the \
-              posterior is improper there: neither a prior nor the data keep a site from wandering off, and its density has no \
-              finite integral. The draws of the other quantities need not be wrong, but nothing shows that they are right.\n\n\
+    explain: "Some draws of a quantity are infinite or no numbers, so that it has no mean, no R-hat and no effective size. Where proposals \
+              are accepted or refused the posterior is mostly improper there: neither a prior nor the data keep a site from wandering off, \
+              and its density has no finite integral. Where they are not (`sgld`, `sghmc`), steps that are too long throw it off. The draws of the other quantities need not be wrong, but nothing shows that they are right.\n\n\
               Wrong: `b: positive ~ Flat` where no observation depends on `b`.\n\nRight: `b ~ HalfNormal(1)`.",
 };
 
@@ -217,29 +217,24 @@ fn not_finite(facts: &Facts<'_>) -> Option<Diagnostic> {
     };
     let text = format!("every draw must be finite, they are not for {list}{and_more}");
     let found = warning(&NOT_FINITE, facts, text);
-    Some(found.help("the posterior is improper there: give every site a proper prior"))
+    Some(found.help(match facts.transition {
+        Transition::Sgld { .. } | Transition::Sghmc { .. } => {
+            "steps that are too long do this (try a tenth of `step_size`), or a site without a proper prior"
+        }
+        Transition::Nuts { .. }
+        | Transition::Hmc { .. }
+        | Transition::Mala { .. }
+        | Transition::RandomWalk { .. }
+        | Transition::Penalty(_) => "the posterior is improper there: give every site a proper prior",
+    }))
 }
 
 /// Quantities that are named one by one.
 const NAMED: usize = 5;
 
-fn adaptation(transition: &Transition) -> Option<Adaptation> {
-    match transition {
-        Transition::Nuts { adaptation, .. }
-        | Transition::Hmc { adaptation, .. }
-        | Transition::Mala { adaptation }
-        | Transition::RandomWalk { adaptation } => Some(*adaptation),
-        Transition::Sgld { .. } | Transition::Sghmc { .. } | Transition::Penalty(_) => None,
-    }
-}
-
-fn is_dense(metric: Metric) -> bool {
-    matches!(metric, Metric::Dense | Metric::WindowedDense)
-}
-
 /// The target that the step size is adapted to, if it is adapted.
 fn target(transition: &Transition) -> Option<f64> {
-    let adaptation = adaptation(transition)?;
+    let adaptation = transition.adaptation()?;
     adaptation
         .step_size
         .is_none()
@@ -345,7 +340,11 @@ fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
     if factor <= 20.0 {
         diagnostic = diagnostic.help(format!("about {factor} times as many `draws` would be enough"));
     }
-    if adaptation(facts.transition).is_some_and(|adaptation| !is_dense(adaptation.metric)) {
+    if facts
+        .transition
+        .adaptation()
+        .is_some_and(|adaptation| !adaptation.metric.is_dense())
+    {
         diagnostic = diagnostic.help("where sites are strongly correlated, `metric = dense`");
     }
     Some(diagnostic.help("standardise inputs and target, or write the model with less dependent sites"))
@@ -392,7 +391,7 @@ fn trajectories_cut(facts: &Facts<'_>) -> Option<Diagnostic> {
     let mut diagnostic = warning(&TRAJECTORIES_CUT, facts, text)
         .note("the draws are right, but take more gradients than they should")
         .help(format!("allow longer ones: `max_depth = {}`", max_depth + 2));
-    if !is_dense(adaptation.metric) {
+    if !adaptation.metric.is_dense() {
         diagnostic = diagnostic.help("where sites are strongly correlated, `metric = dense`");
     }
     Some(diagnostic.help("standardise inputs and target, and give every site a proper prior"))

@@ -2,7 +2,7 @@
 
 use crate::penalty::STATS;
 use crate::penalty::estimate::power;
-use bnnc_abi::sampling::Penalty;
+use bnnc_abi::sampling::{Correction, Penalty};
 
 /// What the draws of a run say together. Draws where the density could not be computed count as rejected and have no variance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -48,7 +48,7 @@ fn short(value: f64) -> f64 {
 pub fn target(options: &Penalty, rows: usize, temperature: f64) -> String {
     let total = short(1.0 / power(options, rows, temperature));
     let (tempered, heated) = (options.share(rows) != 1.0, temperature != 1.0);
-    match (tempered, heated) {
+    let law = match (tempered, heated) {
         (false, false) => "the ordinary posterior".into(),
         (false, true) => format!("the posterior at temperature {temperature}"),
         (true, false) => {
@@ -61,5 +61,11 @@ pub fn target(options: &Penalty, rows: usize, temperature: f64) -> String {
                 "the posterior tempered by {batch}/{rows} at temperature {temperature} (temperature {total} in all)"
             )
         }
+    };
+    match options.correction {
+        Correction::Naive if !options.takes_all(rows) => {
+            format!("a wider law than {law}: the noise of batches is not corrected for")
+        }
+        Correction::Naive | Correction::Plain | Correction::Corrected => law,
     }
 }

@@ -130,6 +130,15 @@ fn mean_over_all_batches_is_the_stated_target() {
         target(&options(2, 3, Loss::Batch), 8, 0.5),
         "the posterior tempered by 2/8 at temperature 0.5 (temperature 2 in all)"
     );
+    let naive = |batch| Penalty {
+        correction: Correction::Naive,
+        ..options(batch, 1, Loss::Batch)
+    };
+    assert_eq!(
+        target(&naive(2), 8, 1.0),
+        "a wider law than the posterior tempered by 2/8 (temperature 4): the noise of batches is not corrected for"
+    );
+    assert_eq!(target(&naive(8), 8, 1.0), "the ordinary posterior");
     // 41 / 5 through its reciprocal is 8.200000000000001.
     assert_eq!(
         target(&options(5, 3, Loss::Batch), 41, 1.0),

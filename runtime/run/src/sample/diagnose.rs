@@ -77,6 +77,10 @@ pub fn diagnose(
     if let Transition::Penalty(penalty) = &sampling.transition {
         let rows = examples(&infer.bindings, &dataset.train);
         found.target = Some(target(penalty, rows, sampling.temperature));
+        // One batch says nothing of its variance.
+        if penalty.batches < 2 && !penalty.takes_all(rows) {
+            found.means.retain(|(name, _)| *name != "delta_variance");
+        }
     }
     found.warnings = advice(&Facts {
         infer: &infer.name,
@@ -217,6 +221,11 @@ fn loss_variance(sampling: &Sampling, found: &Diagnosis) -> Option<f64> {
 /// Whether the draws are of the posterior itself: a row can be taken out of no other law.
 fn is_posterior(sampling: &Sampling, rows: usize) -> bool {
     let share = match &sampling.transition {
+        Transition::Penalty(penalty)
+            if penalty.correction == Correction::Naive && !penalty.takes_all(rows) =>
+        {
+            return false;
+        }
         Transition::Penalty(penalty) => penalty.share(rows),
         _ => 1.0,
     };
