@@ -58,7 +58,6 @@ pub fn options(compile: &Compile) -> Result<Options, Vec<Diagnostic>> {
         without: compile.without.clone(),
         trace: false,
         symbols: bnnc_kernels::arrays::symbols(),
-        attach: (compile.backend == DEVICE).then_some(bnnc_cuda::attach),
         ..Options::default()
     })
 }

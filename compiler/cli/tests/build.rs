@@ -660,7 +660,8 @@ fn builds_that_cannot_be_say_why_and_leave_nothing() {
     let out = folder.join("curve");
     let (out, at) = (out.to_str().unwrap(), folder.to_str().unwrap());
     let program = folder.join("curve.bnn");
-    let cases: [Refused<'_>; 11] = [
+    let rows = folder.join("rows.csv");
+    let cases: [Refused<'_>; 13] = [
         (&["-o", out], &[("PATH", "")], "E0634", 2),
         (&["-o", out], &[("CC", "no-such-compiler -m64")], "E0634", 2),
         (&["-o", out], &[("CC", "false")], "E0636", 2),
@@ -669,6 +670,13 @@ fn builds_that_cannot_be_say_why_and_leave_nothing() {
         (&["-o", at], &[], "E0637", 3),
         (&["-o", "/no/such/folder/curve"], &[], "E0637", 3),
         (&["-o", program.to_str().unwrap()], &[], "E0637", 3),
+        (&["-o", rows.to_str().unwrap()], &[], "E0637", 3),
+        (
+            &["-o", out, "--no-linker", "--runtime", "/bin/sh"],
+            &[],
+            "E0635",
+            2,
+        ),
         (&["-o", out, "--backend", "reference"], &[], "E0638", 2),
         (&["-o", out, "--gpu", "sm_90"], &[], "E0639", 2),
         (

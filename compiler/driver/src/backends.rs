@@ -35,7 +35,12 @@ pub fn lookup(name: &str) -> Option<&'static (dyn Backend + Sync)> {
     ALL.iter().copied().find(|backend| backend.name() == name)
 }
 
-/// The names, for messages.
+/// The names of those that work in this build, for messages.
 pub fn names() -> Vec<&'static str> {
-    ALL.iter().map(|backend| backend.name()).collect()
+    let has_worker = MLIR.program().is_some();
+    let through_mlir = [MLIR.name(), CUDA.name()];
+    let names = ALL.iter().map(|backend| backend.name());
+    names
+        .filter(|name| has_worker || !through_mlir.contains(name))
+        .collect()
 }

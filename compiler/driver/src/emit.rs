@@ -104,6 +104,8 @@ pub fn emit(
         return Ok(bnnc_backend_mlir::module(&loops, bnnc_backend_mlir::PREFIX).text);
     }
     if stage == Stage::Ptx {
+        let cuda = backends::chosen("cuda");
+        cuda.map_err(|fault| Failure::Program(vec![fault]))?;
         let device = bnnc_backend_mlir::gpu::compile(&backends::MLIR, &loops, options.gpu)?;
         let images = device.images.iter().map(|image| &*image.ptx);
         return Ok(format!("{device}{}", images.collect::<String>()));

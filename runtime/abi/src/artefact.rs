@@ -40,13 +40,19 @@ const TEXTS: &[&str] = &[
     include_str!("sampling/penalty.rs"),
     include_str!("steering.rs"),
     include_str!("symbols.rs"),
+    include_str!("../../../compiler/base/src/arena.rs"),
+    include_str!("../../../compiler/base/src/dtype.rs"),
+    include_str!("../../../compiler/base/src/shape.rs"),
+    include_str!("../../../compiler/base/src/source.rs"),
+    include_str!("../../../compiler/base/src/support.rs"),
 ];
+
+/// What the executable without a program holds, before its version, and nothing else does.
+pub const RUNNER: &str = "bnnc-runner without a program, version ";
 
 /// What a machine must be, readable before anything else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// The version of the compiler.
-    pub version: String,
     /// The architecture, as `std::env::consts::ARCH` names it.
     pub architecture: String,
     /// What its processor must have beyond that, as `std::arch` names it.
@@ -111,7 +117,7 @@ pub enum Refusal {
     Truncated,
     /// They are not what was written.
     Damaged(String),
-    /// It was written by another build of the compiler, of this version where that can be read.
+    /// It was written by another build of the compiler.
     OtherLayout,
     /// It needs a processor of this architecture.
     OtherArchitecture(String),
@@ -152,7 +158,6 @@ static LAYOUT: LazyLock<u64> = LazyLock::new(|| {
 /// Code that cannot leave the process it was compiled in.
 pub fn encode(built: &Built, features: Vec<String>) -> Result<Vec<u8>, Refusal> {
     let head = Head {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
         architecture: std::env::consts::ARCH.to_owned(),
         features,
     };

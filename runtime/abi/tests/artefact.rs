@@ -368,3 +368,31 @@ fn every_text_of_the_layout_counts() {
         }
     }
 }
+
+/// Every file whose types are written into artefacts counts to their layout.
+#[test]
+fn the_layout_covers_what_is_written() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let own = std::fs::read_to_string(root.join("src/artefact.rs")).unwrap();
+    let mut seen = 0;
+    for folder in ["src", "src/sampling", "src/method", "../../compiler/base/src"] {
+        for entry in std::fs::read_dir(root.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            if !text
+                .lines()
+                .any(|line| line.contains("derive(") && line.contains("Serialize"))
+            {
+                continue;
+            }
+            let name = path.file_name().unwrap().to_string_lossy();
+            let listed = own.lines().any(|line| {
+                line.contains("include_str!")
+                    && (line.contains(&format!("/{name}\"")) || line.contains(&format!("\"{name}\"")))
+            });
+            assert!(listed, "{} is not among the texts of the layout", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 10, "{seen}");
+}

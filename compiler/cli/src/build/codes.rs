@@ -86,6 +86,15 @@ pub fn no_runtime(name: &str, places: &[PathBuf]) -> Diagnostic {
         .help("`cargo build --release -p bnnc-runner` in the sources of bnnc makes it; `--runtime PATH` says where it is")
 }
 
+/// A file that was named as the runtime and is something else.
+pub fn no_runner(path: &Path) -> Diagnostic {
+    Diagnostic::usage(
+        &NO_RUNTIME,
+        format!("`{}` is not the executable `bnnc-runner` of this version", path.display()),
+    )
+    .help("`cargo build --release -p bnnc-runner` in the sources of bnnc makes it; `--runtime PATH` says where it is")
+}
+
 /// What the linker said.
 pub fn link_failed(command: &str, said: &str) -> Diagnostic {
     let mut diagnostic = Diagnostic::usage(&LINK_FAILED, format!("`{command}` made no executable"));

@@ -1,6 +1,7 @@
 //! How an executable comes to be: under a temporary name, whole, executable, then under its own.
 
 use crate::build::codes;
+use bnnc_abi::artefact::RUNNER;
 use bnnc_base::diagnostic::Diagnostic;
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -26,11 +27,11 @@ const LIBRARIES: &[&str] = if cfg!(target_os = "linux") {
     &["-lm"]
 };
 
-/// Whether an executable can be at `path`, made from `program`.
+/// Whether an executable can be at `path`.
 ///
 /// # Errors
 /// It cannot.
-pub fn check(path: &Path, program: &Path) -> Result<(), Box<Diagnostic>> {
+pub fn check(path: &Path) -> Result<(), Box<Diagnostic>> {
     let refuse = |why: &str| Err(Box::new(codes::cannot_build(path, why)));
     if path.is_dir() {
         return refuse("it is a folder");
@@ -41,11 +42,48 @@ pub fn check(path: &Path, program: &Path) -> Result<(), Box<Diagnostic>> {
     if !folder(path).is_dir() {
         return refuse("its folder does not exist");
     }
-    let is_program =
-        fs::canonicalize(path).is_ok_and(|own| fs::canonicalize(program).is_ok_and(|of| of == own));
-    match is_program {
-        true => refuse("it is the program"),
+    Ok(())
+}
+
+/// Whether an executable at `path` leaves alone what it is made from.
+///
+/// # Errors
+/// It would replace one of these files.
+pub fn spares<'a>(path: &Path, mut files: impl Iterator<Item = &'a Path>) -> Result<(), Box<Diagnostic>> {
+    match files.any(|file| is_same(path, file)) {
+        true => Err(Box::new(codes::cannot_build(
+            path,
+            "the program is made from this file",
+        ))),
         false => Ok(()),
+    }
+}
+
+/// Whether two paths lead to one file.
+#[cfg(unix)]
+fn is_same(left: &Path, right: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino()));
+    identity(left).is_ok_and(|left| identity(right).is_ok_and(|right| left == right))
+}
+
+/// Whether two paths lead to one file.
+#[cfg(not(unix))]
+fn is_same(left: &Path, right: &Path) -> bool {
+    fs::canonicalize(left).is_ok_and(|left| fs::canonicalize(right).is_ok_and(|right| left == right))
+}
+
+/// Whether a file is the executable without a program of this version.
+///
+/// # Errors
+/// It is not, or cannot be read.
+pub fn is_runner(path: &Path) -> Result<(), Box<Diagnostic>> {
+    let bytes = fs::read(path).map_err(|error| Box::new(codes::cannot_build(path, &error.to_string())))?;
+    // Put together here, so that this executable does not hold it.
+    let mark = [RUNNER, env!("CARGO_PKG_VERSION")].concat();
+    match bytes.windows(mark.len()).any(|found| found == mark.as_bytes()) {
+        true => Ok(()),
+        false => Err(Box::new(codes::no_runner(path))),
     }
 }
 
@@ -72,6 +110,8 @@ pub fn append(runner: &Path, bytes: &[u8], path: &Path) -> Result<u64, Box<Diagn
 pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<Diagnostic>> {
     let draft = Draft::of(path);
     let cannot = |error: io::Error| Box::new(codes::cannot_build(path, &error.to_string()));
+    // The linker's words for a folder that cannot be written to are many.
+    fs::write(&draft.path, []).map_err(cannot)?;
     let workshop = Workshop::new().map_err(cannot)?;
     let mut files = Vec::new();
     for (number, object) in objects.iter().enumerate() {

@@ -13,6 +13,7 @@ use bnnc_base::fault::Fault;
 use bnnc_command::terminal::{self, OK};
 use bnnc_driver::compile::compile;
 use bnnc_driver::options::{Chip, ObjectFormat, chip};
+use bnnc_driver::program::Program;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,15 +32,16 @@ fn run_inner(arguments: &Build) -> Result<(), u8> {
     let show = |found: Box<Diagnostic>| display.show(&[*found], &nowhere);
     let mut options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
     options.gpu = gpu(arguments).map_err(show)?;
-    // The executable opens a device, where it runs.
-    options.attach = None;
     // What can fail at once fails before the work.
-    output::check(&arguments.output, &arguments.file).map_err(show)?;
+    output::check(&arguments.output).map_err(show)?;
     let runtime = match arguments.no_linker {
         true => Runtime::runner(arguments.runtime.as_deref()),
         false => Runtime::library(arguments.runtime.as_deref()),
     };
     let runtime = runtime.map_err(show)?;
+    if arguments.no_linker {
+        output::is_runner(&runtime.path).map_err(show)?;
+    }
     options.objects = Some(match arguments.no_linker {
         true => ObjectFormat::Elf,
         false => ObjectFormat::Native,
@@ -54,6 +56,11 @@ fn run_inner(arguments: &Build) -> Result<(), u8> {
         origin: origin(&arguments.file, &arguments.compile, &program),
     };
     settle(&mut built);
+    output::spares(
+        &arguments.output,
+        inputs(&mut built, &program).iter().map(PathBuf::as_path),
+    )
+    .map_err(show)?;
     let objects = objects(&mut built.manifest).map_err(show)?;
     let written = match arguments.no_linker {
         true => append(&built, &objects, &runtime, &arguments.output),
@@ -101,6 +108,35 @@ fn settle(built: &mut Built) {
             settle(&mut file.path);
         }
     }
+}
+
+/// Every file that the executable is made from or reads.
+fn inputs(built: &mut Built, program: &Program) -> Vec<PathBuf> {
+    let mut inputs: Vec<PathBuf> = program
+        .sources
+        .iter()
+        .map(|source| PathBuf::from(&*source.name))
+        .collect();
+    inputs.push(built.origin.file.clone());
+    inputs.extend(
+        built
+            .manifest
+            .data
+            .iter_mut()
+            .flat_map(files)
+            .map(|path| path.clone()),
+    );
+    inputs.extend(
+        built
+            .manifest
+            .infers
+            .iter()
+            .filter_map(|infer| match &infer.start {
+                Some(Start::File(file)) => Some(file.path.clone()),
+                Some(Start::Infer(_)) | None => None,
+            }),
+    );
+    inputs
 }
 
 /// Every file of a data item.

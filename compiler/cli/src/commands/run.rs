@@ -25,6 +25,7 @@ fn run_inner(arguments: &Run) -> Result<u8, u8> {
     let nowhere = bnnc_base::source::SourceMap::default();
     let mut options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
     options.trace = arguments.trace_rewrites;
+    options.attach = (options.backend == session::DEVICE).then_some(bnnc_cuda::attach);
     let max_memory = arguments
         .running
         .memory()
