@@ -252,7 +252,7 @@ mod mlir {
         };
         let names = infers_of(&[]).into_iter().map(|infer| infer.name);
         let trains = |name: &String| {
-            infers_of(&[name.clone()])
+            infers_of(std::slice::from_ref(name))
                 .iter()
                 .all(|infer| infer.training().is_some())
         };

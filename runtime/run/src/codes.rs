@@ -222,7 +222,7 @@ pub fn too_little_memory(infer: &Infer, need: u64, limit: u64) -> Diagnostic {
             "a smaller `batch` or fewer `predictive_draws` need less"
         }
         Work::Sample(_) => {
-            "fewer `draws` or a larger `thin` need less, and `store = disk` keeps draws out of memory"
+            "fewer `chains`, `draws` or `batches`, a larger `thin` or a diagonal `metric` need less, and `store = disk` keeps draws out of memory"
         }
     };
     error(&TOO_LITTLE_MEMORY, Fault::Program, text).help(help)
