@@ -9,10 +9,12 @@ use crate::predict::Predictive;
 use bnnc_abi::collapsed::Sigmoid;
 use bnnc_kernels::pool::Pool;
 use bnnc_wmi::head::{CUBIC_END_L2, Head, Noise, mean_sigmoid, mean_sigmoid_cubic};
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 use std::sync::OnceLock;
 
-/// Halvings of an interval of integration, at most.
-const DEEPEST: usize = 40;
+/// Halvings of intervals of an integration, at most.
+const HALVINGS: usize = 1000;
 /// What integrals without a closed form are accurate to, relative to their size.
 const ACCURACY: f64 = 1e-10;
 /// Intervals that are integrated over apart.
@@ -158,20 +160,11 @@ fn mean_of_law(above: &dyn Fn(f64) -> f64, (centre, sd): (f64, f64), sigmoid: Si
     let of = |y: f64| slope(sigmoid, y) * above(y);
     let least = value(sigmoid, from);
     let width = (to - from) / PANELS as f64;
-    let panel = |at: usize| {
+    let panels = (0..PANELS).map(|at| {
         let (low, high) = (from + at as f64 * width, from + (at + 1) as f64 * width);
-        ((low, high), (of(low), of(0.5 * (low + high)), of(high)))
-    };
-    let rough = |((low, high), (first, middle, last)): ((f64, f64), (f64, f64, f64))| {
-        (high - low) * (first + 4.0 * middle + last) / 6.0
-    };
-    let total = least + (0..PANELS).map(|at| rough(panel(at))).sum::<f64>();
-    let accuracy = ACCURACY * total.max(f64::MIN_POSITIVE) / PANELS as f64;
-    let parts = (0..PANELS).map(|at| {
-        let (ends, values) = panel(at);
-        simpson(&of, ends, values, (accuracy, DEEPEST))
+        Panel::new(&of, (low, high), (of(low), of(0.5 * (low + high)), of(high)))
     });
-    least + parts.sum::<f64>()
+    least + integral(&of, panels.collect(), least)
 }
 
 /// A sigmoid.
@@ -197,23 +190,89 @@ fn slope(sigmoid: Sigmoid, y: f64) -> f64 {
     }
 }
 
-/// The integral of a function between two places, by Simpson's rule on halves until it agrees with itself.
-fn simpson(
-    of: &dyn Fn(f64) -> f64,
-    (from, to): (f64, f64),
-    (first, middle, last): (f64, f64, f64),
-    (accuracy, depth): (f64, usize),
-) -> f64 {
-    let (width, centre) = (to - from, 0.5 * (from + to));
-    let (left, right) = (of(0.5 * (from + centre)), of(0.5 * (centre + to)));
-    let whole = width * (first + 4.0 * middle + last) / 6.0;
-    let halves = width * (first + 4.0 * left + 2.0 * middle + 4.0 * right + last) / 12.0;
-    if depth == 0 || (halves - whole).abs() <= 15.0 * accuracy {
-        return halves + (halves - whole) / 15.0;
+/// An interval with the values of a function at its ends, its middle and its quarters.
+struct Panel {
+    ends: (f64, f64),
+    values: [f64; 5],
+}
+
+impl Panel {
+    /// From the values at the ends and in the middle.
+    fn new(of: &dyn Fn(f64) -> f64, ends: (f64, f64), (first, middle, last): (f64, f64, f64)) -> Panel {
+        let (left, right) = (
+            of(0.75 * ends.0 + 0.25 * ends.1),
+            of(0.25 * ends.0 + 0.75 * ends.1),
+        );
+        Panel {
+            ends,
+            values: [first, left, middle, right, last],
+        }
     }
-    let half = (0.5 * accuracy, depth - 1);
-    simpson(of, (from, centre), (first, left, middle), half)
-        + simpson(of, (centre, to), (middle, right, last), half)
+
+    /// The integral by Simpson's rule on both halves, and how far it is from that on the whole, extrapolated.
+    fn integral(&self) -> (f64, f64) {
+        let width = self.ends.1 - self.ends.0;
+        let [first, left, middle, right, last] = self.values;
+        let whole = width * (first + 4.0 * middle + last) / 6.0;
+        let halves = width * (first + 4.0 * left + 2.0 * middle + 4.0 * right + last) / 12.0;
+        let error = (halves - whole) / 15.0;
+        (halves + error, error.abs())
+    }
+
+    fn halves(&self, of: &dyn Fn(f64) -> f64) -> [Panel; 2] {
+        let centre = 0.5 * (self.ends.0 + self.ends.1);
+        let [first, left, middle, right, last] = self.values;
+        [
+            Panel::new(of, (self.ends.0, centre), (first, left, middle)),
+            Panel::new(of, (centre, self.ends.1), (middle, right, last)),
+        ]
+    }
+}
+
+impl PartialEq for Panel {
+    fn eq(&self, other: &Panel) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Panel {}
+
+impl PartialOrd for Panel {
+    fn partial_cmp(&self, other: &Panel) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The largest has the largest error.
+impl Ord for Panel {
+    fn cmp(&self, other: &Panel) -> Ordering {
+        self.integral().1.total_cmp(&other.integral().1)
+    }
+}
+
+/// The integral of a function over panels, the worst of which is halved until all agree with themselves: their sum with `least` is good to
+/// [`ACCURACY`]. Where the rounding errors of the function are larger than that they are spread evenly when [`HALVINGS`] end it.
+fn integral(of: &dyn Fn(f64) -> f64, panels: BinaryHeap<Panel>, least: f64) -> f64 {
+    let sums = |panels: &BinaryHeap<Panel>| {
+        let integrals = panels.iter().map(Panel::integral);
+        integrals.fold((0.0, 0.0), |sum, (value, error)| (sum.0 + value, sum.1 + error))
+    };
+    let mut panels = panels;
+    let (mut value, mut error) = sums(&panels);
+    for _ in 0..HALVINGS {
+        if error <= ACCURACY * (least + value).max(f64::MIN_POSITIVE) {
+            break;
+        }
+        let Some(worst) = panels.pop() else { break };
+        let (old, wrong) = worst.integral();
+        (value, error) = (value - old, error - wrong);
+        for half in worst.halves(of) {
+            let (new, wrong) = half.integral();
+            (value, error) = (value + new, error + wrong);
+            panels.push(half);
+        }
+    }
+    sums(&panels).0
 }
 
 #[cfg(test)]
@@ -266,6 +325,56 @@ mod tests {
             let got = mean(&rectified(1.0), (1.0, more), Sigmoid::Exact);
             assert!((got / want - 1.0).abs() < 1e-8, "{got} is not {want}");
         }
+    }
+
+    /// Four units: the law is a sum of four, each uniform over 0 to 1 or nothing, whose integral has no closed form.
+    #[test]
+    fn several_units_in_a_sigmoid() {
+        let unit = |outgoing: f64| {
+            let Part::Head(head) = rectified(outgoing) else {
+                unreachable!("a head")
+            };
+            head.units
+        };
+        let slopes = [1.0, -0.7, 0.4, 2.0];
+        let part = Part::Head(Head {
+            offset: 0.0,
+            terms: Vec::new(),
+            units: slopes.into_iter().flat_map(unit).collect(),
+        });
+        // The midpoint rule over all four weights, where those below zero are one point of half the mass.
+        let points: Vec<(f64, f64)> = (0..40)
+            .map(|at| ((f64::from(at) + 0.5) / 40.0, 0.5 / 40.0))
+            .chain([(0.0, 0.5)])
+            .collect();
+        for (sign, more) in [(1.0, -9.0), (-1.0, 0.3)] {
+            let mut want = 0.0;
+            for a in &points {
+                for b in &points {
+                    for c in &points {
+                        for d in &points {
+                            let sum = slopes[0] * a.0 + slopes[1] * b.0 + slopes[2] * c.0 + slopes[3] * d.0;
+                            want += a.1 * b.1 * c.1 * d.1 * bnnc_base::special::sigmoid(sign * sum + more);
+                        }
+                    }
+                }
+            }
+            let got = mean(&part, (sign, more), Sigmoid::Exact);
+            // The error of the rule: a twenty-fourth of the squared step times the sum of squared slopes times the largest curvature.
+            assert!((got / want - 1.0).abs() < 2e-4, "{got} is not {want}");
+        }
+    }
+
+    /// What no halving improves ends.
+    #[test]
+    fn noise_ends() {
+        let noisy = |x: f64| 1.0 + 1e-6 * (x * 1e9).sin();
+        let panels = [Panel::new(
+            &noisy,
+            (0.0, 1.0),
+            (noisy(0.0), noisy(0.5), noisy(1.0)),
+        )];
+        assert!((integral(&noisy, panels.into(), 0.0) - 1.0).abs() < 1e-6);
     }
 
     #[test]
