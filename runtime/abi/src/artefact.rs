@@ -1,7 +1,7 @@
 //! A compiled file as bytes: what `bnnc build` writes and built executables read.
 //!
 //! `MAGIC`, the layout as a `u64`, the length of the rest and its checksum (`u64` each, little endian), then [`Head`] and [`Built`] in
-//! postcard's form. An executable that carries one behind its own bytes ends in a [`TRAILER`].
+//! postcard's form. An executable that carries one behind its own bytes ends in a `TRAILER`.
 
 use crate::manifest::Manifest;
 use bnnc_base::checksum::Checksum;

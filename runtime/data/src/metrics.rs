@@ -263,8 +263,11 @@ impl ClassScores {
     }
 
     /// Class probabilities `[draws, rows, classes]`, and the right class of each row. Probabilities are averaged over the
-    /// draws and not renormalised.
+    /// draws and not renormalised. Nothing is added where a model of several outputs predicts none.
     pub fn add_probabilities(&mut self, probabilities: &[f64], targets: &[i32]) {
+        if probabilities.is_empty() {
+            return;
+        }
         for (row, &target) in targets.iter().enumerate() {
             let p = self.average(probabilities, targets.len(), row);
             self.add_row(&p, usize::try_from(target).unwrap_or(usize::MAX));
@@ -300,11 +303,11 @@ impl ClassScores {
         self.nll.add(-p.get(target).copied().unwrap_or(0.0).ln());
         let gap = |(class, p): (usize, &f64)| (p - f64::from(u8::from(class == target))).powi(2);
         self.brier.add(p.iter().enumerate().map(gap).sum());
-        // Bin m holds the confidences in ((m - 1)/15, m/15].
+        // Bin m holds the confidences in ((m - 1)/15, m/15]; what is no number makes that of the first one none.
         let bin = (confidence * CALIBRATION_BINS as f64)
             .ceil()
-            .clamp(1.0, CALIBRATION_BINS as f64) as usize
-            - 1;
+            .clamp(1.0, CALIBRATION_BINS as f64) as usize;
+        let bin = bin.saturating_sub(1);
         let (count, sum, hits) = &mut self.bins[bin];
         (*count, *sum, *hits) = (*count + 1.0, *sum + confidence, *hits + right);
     }

@@ -155,3 +155,16 @@ fn standard_errors_over_splits() {
     let sets = [vec![("rmse".to_string(), 1.0)], vec![("rmse".to_string(), 3.0)]];
     assert_eq!(over_splits(&sets), [("rmse".to_string(), 2.0, Some(1.0))]);
 }
+
+/// A network whose weights are not finite predicts no numbers: its metrics are none either, and what is not predicted has no metrics.
+#[test]
+fn probabilities_that_are_no_numbers_or_missing() {
+    let mut scores = ClassScores::new(2);
+    scores.add_probabilities(&[f64::NAN, f64::NAN, 0.25, 0.75], &[0, 1]);
+    let metrics = scores.finish();
+    let nll = metrics.iter().find(|(name, _)| name.as_str() == "nll");
+    assert!(nll.is_some_and(|(_, value)| value.is_nan()), "{metrics:?}");
+    let mut scores = ClassScores::new(2);
+    scores.add_probabilities(&[], &[0, 1]);
+    assert_eq!(scores.finish(), []);
+}
