@@ -62,7 +62,7 @@ impl Worker {
             return Err(self.ended(&outcome));
         }
         let artefact = unframe(&outcome.answer).map(<[u8]>::to_vec);
-        artefact.ok_or_else(|| self.is_none(&outcome))
+        artefact.ok_or_else(|| self.no_worker(&outcome))
     }
 
     /// Feeds the worker and waits for its end, or ends it.
@@ -99,7 +99,7 @@ impl Worker {
     }
 
     /// An executable that is no worker, which a setting may name.
-    fn is_none(&self, outcome: &Outcome) -> Fault {
+    fn no_worker(&self, outcome: &Outcome) -> Fault {
         Fault::Limit(format!(
             "{} is no MLIR worker of this version ({WORKER} may name one){}",
             self.program.display(),
@@ -126,7 +126,7 @@ impl Worker {
             (Some(signal), _) => Fault::Bug(format!(
                 "MLIR crashed while lowering a program: signal {signal}{said}"
             )),
-            (None, Some(protocol::MISUNDERSTOOD)) => self.is_none(outcome),
+            (None, Some(protocol::MISUNDERSTOOD)) => self.no_worker(outcome),
             (None, Some(code)) => Fault::Bug(format!("MLIR refused a module: status {code}{said}")),
             (None, None) => Fault::Bug(format!("the MLIR worker ended without a status{said}")),
         }

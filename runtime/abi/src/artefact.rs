@@ -47,9 +47,6 @@ const TEXTS: &[&str] = &[
     include_str!("../../../compiler/base/src/support.rs"),
 ];
 
-/// What the executable without a program holds, before its version, and nothing else does.
-pub const RUNNER: &str = "bnnc-runner without a program, version ";
-
 /// What a machine must be, readable before anything else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {

@@ -20,7 +20,11 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    fn new(option: &'static str, message: impl Into<String>, help: impl Into<String>) -> Result<(), Refusal> {
+    pub(crate) fn new(
+        option: &'static str,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Result<(), Refusal> {
         Err(Refusal {
             option,
             message: message.into(),
@@ -293,11 +297,7 @@ impl Transition {
             Transition::Sgld { schedule, .. } | Transition::Sghmc { schedule, .. } => {
                 schedule.check(iterations)
             }
-            Transition::Penalty(penalty) => penalty.check(rows).map_err(|refusal| Refusal {
-                option: refusal.option,
-                message: refusal.message,
-                help: refusal.help,
-            }),
+            Transition::Penalty(penalty) => penalty.check(rows),
             Transition::Nuts { .. }
             | Transition::Hmc { .. }
             | Transition::Mala { .. }

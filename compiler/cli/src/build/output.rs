@@ -1,7 +1,6 @@
 //! How an executable comes to be: under a temporary name, whole, executable, then under its own.
 
 use crate::build::codes;
-use bnnc_abi::artefact::RUNNER;
 use bnnc_base::diagnostic::Diagnostic;
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -80,7 +79,7 @@ fn is_same(left: &Path, right: &Path) -> bool {
 pub fn is_runner(path: &Path) -> Result<(), Box<Diagnostic>> {
     let bytes = fs::read(path).map_err(|error| Box::new(codes::cannot_build(path, &error.to_string())))?;
     // Put together here, so that this executable does not hold it.
-    let mark = [RUNNER, env!("CARGO_PKG_VERSION")].concat();
+    let mark = format!("\0bnnc-runner {}\0", env!("CARGO_PKG_VERSION"));
     match bytes.windows(mark.len()).any(|found| found == mark.as_bytes()) {
         true => Ok(()),
         false => Err(Box::new(codes::no_runner(path))),

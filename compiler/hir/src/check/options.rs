@@ -144,8 +144,18 @@ fn value(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Opt
 /// A constant number that the option allows.
 fn limited(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Option<f64> {
     let expected = def.kind.number().unwrap_or_default();
-    let value = number(session, def.name, &expected, written)?;
-    if def.kind.allows(value) {
+    within(session, (def, written), &expected, |value| def.kind.allows(value))
+}
+
+/// A constant number that is allowed, as `expected` says.
+fn within(
+    session: &mut Session<'_>,
+    (def, written): (&OptionDef, &ast::Expr),
+    expected: &str,
+    allows: impl Fn(f64) -> bool,
+) -> Option<f64> {
+    let value = number(session, def.name, expected, written)?;
+    if allows(value) {
         return Some(value);
     }
     let found = format!("{expected}, found {value}");
@@ -157,16 +167,9 @@ fn limited(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> O
 
 /// A constant number from 0 to below 1.
 fn fraction(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Option<f64> {
-    let expected = "fractions from 0 to below 1";
-    let value = number(session, def.name, expected, written)?;
-    if (0.0..1.0).contains(&value) {
-        return Some(value);
-    }
-    let found = format!("{expected}, found {value}");
-    session
-        .diagnostics
-        .push(report::option_value(written.span, def.name, &found));
-    None
+    within(session, (def, written), "fractions from 0 to below 1", |value| {
+        (0.0..1.0).contains(&value)
+    })
 }
 
 /// A positive number, or one of some words.

@@ -1,27 +1,7 @@
 //! Which options of the penalty method go together, and what they say about the target.
 
 use crate::sampling::{Correction, Loss, Penalty, Proposal};
-
-/// Options that cannot run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// The option to point at.
-    pub option: &'static str,
-    /// What is wrong.
-    pub message: String,
-    /// What can be done.
-    pub help: String,
-}
-
-impl Refusal {
-    fn new(option: &'static str, message: impl Into<String>, help: impl Into<String>) -> Result<(), Refusal> {
-        Err(Refusal {
-            option,
-            message: message.into(),
-            help: help.into(),
-        })
-    }
-}
+use crate::steering::Refusal;
 
 impl Penalty {
     /// Whether a batch holds all `rows` rows: then losses are exact and there is no penalty.
