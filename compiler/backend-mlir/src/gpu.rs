@@ -55,9 +55,11 @@ pub fn module(program: &Program, chip: Chip) -> Result<(String, device::Program)
             function.emit((&mut text, &mut needs), symbol)
         };
         let entries: Vec<_> = parts.iter().enumerate().flat_map(part).collect();
+        // The parts run one after the other, in the same memory.
+        let scratch = parts.iter().map(|part| kernel::scratch_bytes(kernel, part)).max();
         kernels.push(Work {
             entries,
-            scratch: device::Count::Fixed(0),
+            scratch: device::Count::Fixed(scratch.unwrap_or(0)),
         });
     }
     let routines = primitives::emit(&program.plan, &mut text);

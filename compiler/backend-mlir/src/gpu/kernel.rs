@@ -1,6 +1,6 @@
 //! A part of a kernel as a function of the device.
 
-use super::mapping::{self, Part, THREADS, Team};
+use super::mapping::{self, PIECES, Part, THREADS, Team};
 use crate::call::Needs;
 use crate::func::{Emitter, Source, times};
 use crate::scalar;
@@ -17,6 +17,28 @@ use std::collections::BTreeSet;
 /// Bytes of shared memory in which a block combines one number of each thread.
 const SHARED: u32 = 8 * THREADS as u32;
 
+/// Bytes of what a block among several has come to, whatever its type.
+const PIECE: i64 = 8;
+
+/// Bytes of memory in which blocks leave what they have come to.
+pub(super) fn scratch_bytes(kernel: &Kernel, part: &Part) -> i64 {
+    match (part.team, mapping::points(kernel, part, true)) {
+        (Team::Blocks, Some(points)) => part.outputs.len() as i64 * points * PIECES * PIECE,
+        (Team::Blocks | Team::Block | Team::Thread | Team::Alone, _) => 0,
+    }
+}
+
+/// What a function does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// All of it.
+    Whole,
+    /// Each of several blocks leaves what it has come to.
+    Pieces,
+    /// A block combines what those blocks have left.
+    Combine,
+}
+
 /// What a function is made from.
 pub(super) struct Function<'a> {
     /// The kernel.
@@ -30,8 +52,25 @@ pub(super) struct Function<'a> {
 }
 
 impl Function<'_> {
-    /// Writes the function, and says what is launched: entries that fill what is reduced in memory, then it.
+    /// Writes the function, or the two of several blocks, and says what is launched: entries that fill what is reduced in memory, then it.
     pub fn emit(&self, (text, needs): (&mut Text, &mut Needs), symbol: String) -> Vec<Entry> {
+        let stages: &[(Stage, String)] = &match self.part.team {
+            Team::Blocks => vec![
+                (Stage::Pieces, format!("{symbol}_pieces")),
+                (Stage::Combine, format!("{symbol}_combine")),
+            ],
+            Team::Thread | Team::Block | Team::Alone => vec![(Stage::Whole, symbol)],
+        };
+        let own = stages.iter().map(|(stage, symbol)| {
+            self.stage((text, needs), symbol, *stage);
+            self.entry(symbol, *stage)
+        });
+        let own: Vec<Entry> = own.collect();
+        self.fills().into_iter().chain(own).collect()
+    }
+
+    /// Writes a function.
+    fn stage(&self, (text, needs): (&mut Text, &mut Needs), symbol: &str, stage: Stage) {
         let schedule = Schedule::without_loops(self.kernel);
         let source = Source {
             kernel: self.kernel,
@@ -44,7 +83,7 @@ impl Function<'_> {
         };
         let ints = self.ints();
         let team = self.part.team;
-        if team == Team::Block {
+        if matches!(team, Team::Block | Team::Blocks) {
             text.line(format_args!(
                 "llvm.mlir.global internal @shared_{symbol}() {{addr_space = 3 : i32, alignment = 16 : i64}} : !llvm.array<{SHARED} x i8>"
             ));
@@ -59,24 +98,29 @@ impl Function<'_> {
         let numbers: Vec<Value> = ints.iter().map(|_| text.fresh(Type::Long)).collect();
         let addresses = bases.iter().enumerate();
         let addresses = addresses.map(|(slot, base)| format!("{base}: !llvm.ptr{}", self.promises(slot)));
-        let parameters: Vec<String> = addresses
+        let mut parameters: Vec<String> = addresses
             .chain(numbers.iter().map(|number| format!("{number}: i64")))
             .collect();
-        begin(text, &symbol, &parameters, THREADS);
+        let scratch = (stage != Stage::Whole).then(|| text.fresh(Type::Pointer));
+        parameters.extend(scratch.map(|scratch| format!("{scratch}: !llvm.ptr")));
+        begin(text, symbol, &parameters, THREADS);
         let mut slots = vec![None; ints.last().map_or(0, |last| *last as usize + 1)];
         ints.iter()
             .zip(&numbers)
             .for_each(|(slot, number)| slots[*slot as usize] = Some(*number));
         let mut emitter = Emitter::on_device(&source, (text, needs), bases, slots);
-        match team {
-            Team::Thread | Team::Alone => self.by_threads(&mut emitter),
-            Team::Block => self.by_blocks(&mut emitter, &symbol),
+        match (team, scratch) {
+            (Team::Thread | Team::Alone, _) => self.by_threads(&mut emitter),
+            (Team::Blocks, Some(scratch)) if stage == Stage::Combine => {
+                self.by_pieces(&mut emitter, symbol, scratch)
+            }
+            (Team::Block | Team::Blocks, scratch) => self.by_blocks(&mut emitter, symbol, scratch),
         }
         end(text);
-        self.launch(symbol, &ints)
     }
 
-    fn launch(&self, name: String, ints: &[u32]) -> Vec<Entry> {
+    /// How a function is launched.
+    fn entry(&self, name: &str, stage: Stage) -> Entry {
         let team = self.part.team;
         let buffers = (0..self.kernel.slots.len() as u32).map(Parameter::Buffer);
         let kept = self.axes(true).into_iter().map(|axis| self.kernel.dims[axis]);
@@ -85,17 +129,18 @@ impl Function<'_> {
             Size::Slot(slot) => Count::Int(slot),
         });
         let points = Count::Product(counts.collect());
-        let own = entry(
-            (name, if team == Team::Block { SHARED } else { 0 }),
-            match team {
-                Team::Block => points,
-                Team::Thread | Team::Alone => over_threads(points),
+        let blocks = matches!(team, Team::Block | Team::Blocks);
+        let ints = self.ints().into_iter().map(Parameter::Int);
+        let scratch = (stage != Stage::Whole).then_some(Parameter::Scratch);
+        entry(
+            (name.to_owned(), if blocks { SHARED } else { 0 }),
+            match (blocks, stage) {
+                (true, Stage::Pieces) => Count::Product(vec![points, Count::Fixed(PIECES)]),
+                (true, Stage::Whole | Stage::Combine) => points,
+                (false, _) => over_threads(points),
             },
-            buffers
-                .chain(ints.iter().map(|slot| Parameter::Int(*slot)))
-                .collect(),
-        );
-        self.fills().into_iter().chain([own]).collect()
+            buffers.chain(ints).chain(scratch).collect(),
+        )
     }
 
     /// What fills the outputs whose reductions are combined in memory.
@@ -164,30 +209,78 @@ impl Function<'_> {
         emitter.text.close("}");
     }
 
-    /// A block for each kept point.
-    fn by_blocks(&self, emitter: &mut Emitter<'_>, symbol: &str) {
+    /// A block for each kept point, or [`PIECES`] that leave in `scratch` what they have come to.
+    fn by_blocks(&self, emitter: &mut Emitter<'_>, symbol: &str, scratch: Option<Value>) {
         let (thread, block) = place(emitter.text);
-        self.go_to(emitter, block, &self.axes(true));
+        let (mut point, mut first, mut step) = (block, thread, THREADS);
+        if scratch.is_some() {
+            let pieces = emitter.text.long(PIECES);
+            point = emitter.text.alike("arith.divui", &[block, pieces]);
+            let piece = emitter.text.alike("arith.remui", &[block, pieces]);
+            let threads = emitter.text.long(THREADS);
+            let before = times(emitter.text, piece, threads);
+            (first, step) = (crate::func::plus(emitter.text, before, thread), THREADS * PIECES);
+        }
+        self.go_to(emitter, point, &self.axes(true));
         let reduced = self.axes(false);
         let total = self.total(emitter, &reduced);
         let walk = Walk::of(self);
         walk.begin(emitter);
         walk.compute(emitter, &reduced);
-        emitter.count((thread, total, THREADS), &mut |emitter, flat| {
+        emitter.count((first, total, step), &mut |emitter, flat| {
             self.go_to(emitter, flat, &reduced);
             walk.through(emitter, &[]);
         });
-        let shared = emitter.text.value(
-            Type::Pointer,
-            format_args!("llvm.mlir.addressof @shared_{symbol} : !llvm.ptr<3>"),
-        );
-        let shared = emitter.text.value(
-            Type::Pointer,
-            format_args!("llvm.addrspacecast {shared} : !llvm.ptr<3> to !llvm.ptr"),
-        );
-        for at in &self.part.outputs {
-            walk.gather(emitter, *at, (shared, thread));
+        let shared = shared(emitter.text, symbol);
+        for (order, at) in self.part.outputs.iter().enumerate() {
+            let result = walk.gather(emitter, *at, (shared, thread));
+            match scratch {
+                Some(scratch) => {
+                    let place = self.piece(emitter, (scratch, order), block);
+                    emitter.text.store(result, place, "");
+                }
+                None => walk.write(emitter, *at, result),
+            }
+            emitter.text.close("}");
         }
+    }
+
+    /// A block for each kept point, whose pieces it combines.
+    fn by_pieces(&self, emitter: &mut Emitter<'_>, symbol: &str, scratch: Value) {
+        let (thread, point) = place(emitter.text);
+        self.go_to(emitter, point, &self.axes(true));
+        let walk = Walk::of(self);
+        walk.begin(emitter);
+        let pieces = emitter.text.long(PIECES);
+        let first = times(emitter.text, point, pieces);
+        let first = crate::func::plus(emitter.text, first, thread);
+        let shared = shared(emitter.text, symbol);
+        for (order, at) in self.part.outputs.iter().enumerate() {
+            let (Some(combine), Some(mut held)) = (self.kernel.outputs[*at].combine, emitter.held[*at])
+            else {
+                unreachable!("blocks have reductions in registers")
+            };
+            for turn in 0..PIECES / THREADS {
+                let turned = emitter.text.long(turn * THREADS);
+                let piece = crate::func::plus(emitter.text, first, turned);
+                let place = self.piece(emitter, (scratch, order), piece);
+                let found = emitter.text.load(held.ty, place, "");
+                held = scalar::combine(emitter.text, combine, held, found);
+            }
+            emitter.held[*at] = Some(held);
+            let result = walk.gather(emitter, *at, (shared, thread));
+            walk.write(emitter, *at, result);
+            emitter.text.close("}");
+        }
+    }
+
+    /// The address of what a block has come to of the output in this place of the part.
+    fn piece(&self, emitter: &mut Emitter<'_>, (scratch, order): (Value, usize), block: Value) -> Value {
+        let pieces = mapping::points(self.kernel, self.part, true).unwrap_or(1) * PIECES;
+        let before = emitter.text.long(order as i64 * pieces);
+        let number = crate::func::plus(emitter.text, before, block);
+        // Every piece has room for a double.
+        emitter.text.element(scratch, number, Type::Real(Precision::F64))
     }
 
     /// The number of points along some axes.
@@ -308,8 +401,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What the threads of a block have come to is combined by halves, and the first writes it.
-    fn gather(&self, emitter: &mut Emitter<'_>, at: usize, (shared, thread): (Value, Value)) {
+    /// What the threads of a block have come to is combined by halves; opens what the first does with the result.
+    fn gather(&self, emitter: &mut Emitter<'_>, at: usize, (shared, thread): (Value, Value)) -> Value {
         let output = &self.function.kernel.outputs[at];
         let (Some(combine), Some(held)) = (output.combine, emitter.held[at].take()) else {
             unreachable!("blocks have reductions in registers")
@@ -335,10 +428,13 @@ impl<'a> Walk<'a> {
         let zero = emitter.text.long(0);
         let first = emitter.text.compare("eq", thread, zero);
         emitter.text.open(format_args!("scf.if {first} {{"));
-        let result = emitter.text.load(ty, own, "");
+        emitter.text.load(ty, own, "")
+    }
+
+    /// Writes what a reduction has come to.
+    fn write(&self, emitter: &mut Emitter<'_>, at: usize, result: Value) {
         let result = scalar::resized(emitter.text, result, self.stored(at));
-        emitter.write(&output.access, result, None);
-        emitter.text.close("}");
+        emitter.write(&self.function.kernel.outputs[at].access, result, None);
     }
 
     /// The type of what a reduction has come to: sums of many numbers keep their digits.
@@ -360,6 +456,18 @@ fn stored(storage: Storage, precision: Precision) -> Type {
         Storage::Real => Type::Real(precision),
         Storage::Int => Type::Int,
     }
+}
+
+/// The address of the shared memory of a function.
+fn shared(text: &mut Text, symbol: &str) -> Value {
+    let shared = text.value(
+        Type::Pointer,
+        format_args!("llvm.mlir.addressof @shared_{symbol} : !llvm.ptr<3>"),
+    );
+    text.value(
+        Type::Pointer,
+        format_args!("llvm.addrspacecast {shared} : !llvm.ptr<3> to !llvm.ptr"),
+    )
 }
 
 /// An entry with a grid along one axis, of blocks of [`THREADS`] threads.

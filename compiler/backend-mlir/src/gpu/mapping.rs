@@ -3,7 +3,8 @@
 //! Note \[Parts\]. An output moves along some axes of the domain, which are kept, and stands still along the others, over which
 //! it reduces. Outputs with the same kept axes make one part of the kernel, a function of its own that computes what these outputs
 //! need. A thread has one kept point and goes through the others in order; where few points are kept and many are not, a block has
-//! one, its threads take every 256th of the others, and what they have come to is combined by halves. Either order depends on
+//! one, its threads take every 256th of the others, and what they have come to is combined by halves; where hardly any are kept and
+//! very many are not, many blocks share them, and a second launch combines what these have come to. Every order depends on
 //! the domain alone. Reductions come first, because plain outputs may overwrite in place what reductions read.
 
 use bnnc_abi::plan::{Plan, Step};
@@ -17,6 +18,10 @@ pub const THREADS: i64 = 256;
 const MANY: i64 = 128;
 /// So many threads keep the processor busy.
 const BUSY: i64 = 65_536;
+/// Blocks among which the points of a kept point are divided: each thread of the second launch combines what four have come to.
+pub const PIECES: i64 = 4 * THREADS;
+/// Kept points that are blocks enough.
+const BLOCKS: i64 = 64;
 
 /// Who goes through the points that belong to one kept point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +30,8 @@ pub enum Team {
     Thread,
     /// A block.
     Block,
+    /// [`PIECES`] blocks.
+    Blocks,
     /// One thread has all points, because the order matters.
     Alone,
 }
@@ -81,7 +88,7 @@ fn kept(kernel: &Kernel, output: &Output) -> Vec<bool> {
 }
 
 /// The number of points along the axes that are, or are not, kept; `None` where a launch decides.
-fn points(kernel: &Kernel, part: &Part, kept: bool) -> Option<i64> {
+pub fn points(kernel: &Kernel, part: &Part, kept: bool) -> Option<i64> {
     let axes = kernel.dims.iter().zip(&part.kept).filter(|(_, k)| **k == kept);
     axes.map(|(dim, _)| match dim {
         Size::Fixed(size) => Some(*size),
@@ -95,9 +102,13 @@ fn team(kernel: &Kernel, part: &Part) -> Team {
         let output = &kernel.outputs[*at];
         output.combine.is_some() && output.access.dynamic.is_empty()
     });
-    let many = points(kernel, part, false).is_none_or(|points| points >= MANY);
-    let few = points(kernel, part, true).is_none_or(|points| points < BUSY);
+    let (kept, reduced) = (points(kernel, part, true), points(kernel, part, false));
+    let many = reduced.is_none_or(|points| points >= MANY);
+    let few = kept.is_none_or(|points| points < BUSY);
+    let hardly_any =
+        kept.is_some_and(|points| points < BLOCKS) && reduced.is_some_and(|points| points >= BUSY);
     match in_registers && many && few {
+        true if hardly_any => Team::Blocks,
         true => Team::Block,
         false => Team::Thread,
     }

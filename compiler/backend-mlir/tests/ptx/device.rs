@@ -38,6 +38,12 @@ impl Device {
     /// # Safety
     /// As [`Machine::launch`].
     pub unsafe fn run(&self, work: &Work, (buffers, elements): (&[u64], Option<&[i64]>), ints: &[i64]) {
+        let bound = Bound {
+            ints,
+            elements: elements.unwrap_or_default(),
+            outer: 0,
+        };
+        let mut scratch = vec![u64::MAX; work.scratch.value(bound) as usize / 8];
         for entry in &work.entries {
             if elements.is_none() && entry.name.starts_with("fill_") {
                 continue;
@@ -54,6 +60,7 @@ impl Device {
                 Parameter::Buffer(slot) => buffers[*slot as usize],
                 Parameter::Int(slot) => ints[*slot as usize] as u64,
                 Parameter::Elements(slot) => elements[*slot as usize] as u64,
+                Parameter::Scratch => scratch.as_mut_ptr() as u64,
                 other => panic!("{other} is never asked for"),
             };
             let arguments: Vec<u64> = entry.parameters.iter().map(argument).collect();

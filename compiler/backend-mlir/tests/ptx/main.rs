@@ -11,6 +11,7 @@ mod primitives;
 mod random;
 #[path = "../../../backend-cranelift/tests/conformance/random_kernels.rs"]
 mod random_kernels;
+mod reductions;
 #[path = "../../../backend-cranelift/tests/conformance/scalars.rs"]
 mod scalars;
 #[path = "../../../backend-cranelift/tests/conformance/sweeps.rs"]
