@@ -24,6 +24,16 @@ fn options() {
     assert_refused(&run(["emit", "nope", YACHT]), "E0604", 2);
     assert_refused(&run(["run", "examples/nope.bnn"]), "E0605", 3);
     assert_refused(&run(["run", YACHT, "--without", "nope"]), "E0608", 2);
+    // Each option may be set, but not both so.
+    let apart = run([
+        "run",
+        "examples/penalty/penalty.bnn",
+        "--only",
+        "penalised",
+        "--set",
+        "penalised.batches=1",
+    ]);
+    assert_refused(&apart, "E0614", 2);
 }
 
 /// The backend `mlir` needs a worker, which a build without LLVM has not; its text needs none.

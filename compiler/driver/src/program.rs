@@ -2,7 +2,7 @@
 
 use crate::options::Options;
 use bnnc_abi::settings;
-use bnnc_base::diagnostic::{Diagnostic, Fault, Place};
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{Source, SourceMap};
 use bnnc_grammar::ast;
 use bnnc_hir::check::{Context, Override, check};
@@ -62,16 +62,6 @@ pub fn load(name: &str, text: &str, options: &Options) -> Program {
     };
     let (module, found) = check(&library, &ast, &context);
     diagnostics.extend(found);
-    for diagnostic in &mut diagnostics {
-        // What is wrong with a `--set` is wrong with the command line, not with the program.
-        let source = match diagnostic.at {
-            Place::Span(span) => sources.get(span.source),
-            Place::File { .. } | Place::Nowhere => None,
-        };
-        if source.is_some_and(|source| source.name.starts_with("--set ")) {
-            diagnostic.fault = Fault::Usage;
-        }
-    }
     Program {
         sources,
         source,

@@ -38,12 +38,21 @@ pub enum OptionKind {
 }
 
 impl OptionKind {
-    /// What a number has to be, where the option is one.
-    pub fn number(self) -> Option<String> {
+    /// What a number has to be, in words and as a test, where the option is one.
+    pub fn number(self) -> Option<(String, Allows)> {
         match self {
-            OptionKind::Int(least) => Some(format!("an integer of at least {least}")),
-            OptionKind::Real(low, high) => Some(format!("a number between {low} and {high}")),
-            OptionKind::AtLeast(least) => Some(format!("a number of at least {least}")),
+            OptionKind::Int(least) => Some((
+                format!("an integer of at least {least}"),
+                Box::new(move |number| number.fract() == 0.0 && number >= least as f64 && number < 9e15),
+            )),
+            OptionKind::Real(low, high) => Some((
+                format!("a number between {low} and {high}"),
+                Box::new(move |number| low < number && number < high),
+            )),
+            OptionKind::AtLeast(least) => Some((
+                format!("a number of at least {least}"),
+                Box::new(move |number| least <= number && number.is_finite()),
+            )),
             OptionKind::Bool
             | OptionKind::Word(_)
             | OptionKind::Optimiser
@@ -56,26 +65,10 @@ impl OptionKind {
             | OptionKind::Call => None,
         }
     }
-
-    /// Whether the option may be this number.
-    pub fn allows(self, number: f64) -> bool {
-        match self {
-            OptionKind::Int(least) => number.fract() == 0.0 && number >= least as f64 && number < 9e15,
-            OptionKind::Real(low, high) => low < number && number < high,
-            OptionKind::AtLeast(least) => least <= number && number.is_finite(),
-            OptionKind::Bool
-            | OptionKind::Word(_)
-            | OptionKind::Optimiser
-            | OptionKind::Infer
-            | OptionKind::Fractions
-            | OptionKind::Names
-            | OptionKind::Start
-            | OptionKind::NumberOr(_)
-            | OptionKind::Weights(_)
-            | OptionKind::Call => false,
-        }
-    }
 }
+
+/// Whether an option may be a number.
+pub type Allows = Box<dyn Fn(f64) -> bool>;
 
 /// When an option takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What is written to the terminal, and the exit statuses.
 
-use bnnc_base::diagnostic::{Diagnostic, Fault as Blame};
+use bnnc_base::diagnostic::{Diagnostic, Fault as Blame, Place};
 use bnnc_base::fault::Fault;
 use bnnc_base::render;
 use bnnc_base::source::SourceMap;
@@ -45,15 +45,21 @@ pub fn show(diagnostics: &[Diagnostic], sources: &SourceMap, (json, text): (bool
     }
     errors
         .iter()
-        .map(|diagnostic| status(diagnostic))
+        .map(|diagnostic| status(diagnostic, sources))
         .max()
         .unwrap_or(OK)
 }
 
-fn status(diagnostic: &Diagnostic) -> u8 {
+fn status(diagnostic: &Diagnostic, sources: &SourceMap) -> u8 {
+    let source = match diagnostic.at {
+        Place::Span(span) => sources.get(span.source),
+        Place::File { .. } | Place::Nowhere => None,
+    };
+    // What is wrong with a `--set` is wrong with the command line, not with the program.
+    let set = source.is_some_and(|source| source.name.starts_with("--set "));
     match diagnostic.fault {
-        Blame::Program => 1,
-        Blame::Usage => 2,
+        Blame::Program if !set => 1,
+        Blame::Program | Blame::Usage => 2,
         Blame::Data => 3,
     }
 }

@@ -243,6 +243,25 @@ fn few_effective_draws() {
 }
 
 #[test]
+fn chains_that_never_moved() {
+    let still = Summary {
+        sd: 0.0,
+        ess_bulk: f64::NAN,
+        ess_tail: f64::NAN,
+        rhat: f64::NAN,
+        ..GOOD
+    };
+    let all = [("mu".to_string(), still), ("lp".to_string(), still)];
+    assert_says(
+        &only(&good(&NUTS, &all), "E0522"),
+        &["nothing moved in 4000 iterations", "smaller steps"],
+    );
+    // A constant among others is no fault.
+    let one = [("constant".to_string(), still), ("lp".to_string(), GOOD)];
+    assert_eq!(advice(&good(&NUTS, &one)), []);
+}
+
+#[test]
 fn an_energy_that_moves_slowly() {
     let quantities = quantities(|_| {});
     let facts = Facts {

@@ -45,9 +45,9 @@ fn set_one(manifest: &mut Manifest, word: &str) -> Result<(), Box<Diagnostic>> {
         return Err(Box::new(codes::decided_setting((item, key), Decided::Code)));
     }
     let words = || codes::decided_setting((item, key), Decided::Words);
-    let expected = option.kind.number().ok_or_else(words)?;
+    let (expected, allows) = option.kind.number().ok_or_else(words)?;
     let number = number(value).ok_or_else(|| codes::bad_number((item, key), &expected, None))?;
-    if !option.kind.allows(number) {
+    if !allows(number) {
         return Err(Box::new(codes::bad_number((item, key), &expected, Some(number))));
     }
     infer.hears(key).map_err(|refusal| refused(infer, &refusal))?;

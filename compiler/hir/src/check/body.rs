@@ -297,7 +297,10 @@ impl<'a> Body<'a> {
                 let watched = matches!(kind, LocalKind::Param | LocalKind::Assigned | LocalKind::Site);
                 let layer = matches!(ty, Ty::Layer(_)) || self.made.contains_key(&local);
                 if watched && !layer && !self.used.contains(&local) && !name.starts_with('_') {
-                    self.diagnostics.push(report::unused(name, *span));
+                    self.diagnostics.push(match (self.place == Place::Model, *kind) {
+                        (true, LocalKind::Param) => report::unused_input(name, *span),
+                        _ => report::unused(name, *span),
+                    });
                 }
             }
         }

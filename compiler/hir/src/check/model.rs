@@ -5,7 +5,7 @@ use super::expr::Want;
 use super::session::Session;
 use crate::report::{model as report, types};
 use crate::show;
-use crate::tree::{Binding, Expr, ExprKind, ModelId, ModelItem};
+use crate::tree::{Binding, Expr, ExprKind, ModelId, ModelItem, Stmt};
 use crate::types::{Elem, Ty};
 use bnnc_grammar::ast;
 
@@ -56,6 +56,12 @@ pub fn check(session: &mut Session<'_>, id: ModelId, item: &ast::Model) {
         }
     }
     body.uncalled_layers();
+    // What belongs to no row is reported with the posterior: that is its use.
+    let quantities = statements.iter().filter_map(|stmt| match stmt {
+        Stmt::Let(local, _) if !body.per_example.contains(local) => Some(*local),
+        _ => None,
+    });
+    body.used.extend(quantities);
     let (locals, diagnostics) = body.finish();
     session.diagnostics.extend(diagnostics);
     let span = session.module.models[id].span;

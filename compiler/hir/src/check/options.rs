@@ -143,8 +143,8 @@ fn value(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Opt
 
 /// A constant number that the option allows.
 fn limited(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Option<f64> {
-    let expected = def.kind.number().unwrap_or_default();
-    within(session, (def, written), &expected, |value| def.kind.allows(value))
+    let (expected, allows) = def.kind.number()?;
+    within(session, (def, written), &expected, allows)
 }
 
 /// A constant number that is allowed, as `expected` says.

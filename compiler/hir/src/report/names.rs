@@ -182,6 +182,12 @@ pub fn unused(name: &str, span: Span) -> Diagnostic {
         .help(format!("remove it, or write `_{name}` if that is meant"))
 }
 
+/// An input of a model that is never read.
+pub fn unused_input(name: &str, span: Span) -> Diagnostic {
+    Diagnostic::warning(&UNUSED, span, format!("`{name}` is never used"))
+        .help("remove it: a model need not take every column of its data")
+}
+
 /// A type that does not exist.
 pub fn unknown_type(span: Span, name: &str) -> Diagnostic {
     let names = crate::check::types::NAMES;

@@ -66,6 +66,14 @@ infer a = map(M, d) { start = a }"# => r#"E0205 9:7 `a` needs itself | help: an 
   return x
 }"# => r#"E0207 2:3 `y` is never used | help: remove it, or write `_y` if that is meant"#;
 
+    an_unused_input_and_what_belongs_to_rows: r#"model M(x: real, z: real) -> y: real {
+  w ~ Normal(0, 1)
+  reported = exp(w)
+  forgotten = exp(w * x)
+  y ~ Normal(w * x, 1)
+}"# => r#"E0207 1:18 `z` is never used | help: remove it: a model need not take every column of its data
+E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if that is meant"#;
+
     a_misspelt_type: r#"fn f(x: positve) -> real {
   return x
 }"# => r#"E0208 1:9 unknown type `positve` | help: did you mean `positive`?"#;

@@ -314,6 +314,16 @@ fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
             "keep at least {LEAST_DRAWS} `draws`, and hundreds for estimates"
         )));
     }
+    if nothing_moved(facts) {
+        let text = format!(
+            "nothing moved in {} iterations: all draws are the same",
+            facts.iterations
+        );
+        let diagnostic = warning(&FEW_EFFECTIVE_DRAWS, facts, text)
+            .note("no estimate is to be used, nor what is said of left out rows")
+            .help("take smaller steps, or leave the step size to the warm-up");
+        return Some(diagnostic);
+    }
     let need = 100.0 * facts.chains as f64;
     let size = |(_, summary): &(String, Summary)| summary.ess_bulk.min(summary.ess_tail);
     let low: Vec<_> = facts
@@ -349,6 +359,12 @@ fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
         diagnostic = diagnostic.help("where sites are strongly correlated, `metric = dense`");
     }
     Some(diagnostic.help("standardise inputs and target, or write the model with less dependent sites"))
+}
+
+/// Whether no quantity ever changed, in any chain. One that is constant by its nature is no sign of anything.
+fn nothing_moved(facts: &Facts<'_>) -> bool {
+    let still = |summary: &Summary| summary.rhat.is_nan() && summary.mean.is_finite();
+    !facts.quantities.is_empty() && facts.quantities.iter().all(|(_, summary)| still(summary))
 }
 
 fn energy_moves_slowly(facts: &Facts<'_>) -> Option<Diagnostic> {
