@@ -31,6 +31,9 @@ SIDES = {
     "numpyro-vectorized": ["numpyro_side.py", "--chain-method", "vectorized"],
     "nutpie": ["nutpie_side.py"],
     "stan": ["stan_side.py"],
+    "numpyro-dense": ["numpyro_side.py", "--metric", "dense"],
+    "nutpie-low-rank": ["nutpie_side.py", "--metric", "dense"],
+    "stan-dense": ["stan_side.py", "--metric", "dense"],
 }
 
 

@@ -72,7 +72,7 @@ data = {key: jnp.asarray(value) if isinstance(value, numpy.ndarray) else value f
 def sampled(key, chains):
     """The draws and statistics of some chains, vectorised where there are several."""
     sampler = MCMC(
-        NUTS(MODELS.get(options.posterior, regression)),
+        NUTS(MODELS.get(options.posterior, regression), dense_mass=options.metric == "dense"),
         num_warmup=options.warmup,
         num_samples=options.draws,
         num_chains=chains,

@@ -71,6 +71,8 @@ trace = nutpie.sample(
     seed=options.seed,
     progress_bar=False,
     save_warmup=True,
+    # It has no dense metric; this one is the nearest to it.
+    low_rank_modified_mass_matrix=options.metric == "dense",
 )
 ended, busy = time.time(), time.process_time() - busy
 posterior = trace.posterior

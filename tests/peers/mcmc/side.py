@@ -19,6 +19,7 @@ def start():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--began", type=float, default=time.time())
     parser.add_argument("--chain-method", default="parallel", help="NumPyro's")
+    parser.add_argument("--metric", default="diagonal", choices=("diagonal", "dense"), help="the peers'")
     parser.add_argument("--binaries", help="where Stan's programs are kept")
     parser.add_argument("--bnnc", help="the command line of bnnc")
     options = parser.parse_args()

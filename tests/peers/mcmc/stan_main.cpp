@@ -1,6 +1,6 @@
-// Stan's NUTS with a diagonal metric and its defaults, chains on threads, draws kept in memory and written at the end.
+// Stan's NUTS with its defaults and a diagonal or a dense metric, chains on threads, draws kept in memory and written at the end.
 //
-//   model DATA.json OUT WARMUP DRAWS CHAINS SEED
+//   model DATA.json OUT WARMUP DRAWS CHAINS SEED diagonal|dense
 //
 // OUT is a line with the names of the columns, then the draws as 64-bit numbers, chain after chain.
 #include <stan/callbacks/interrupt.hpp>
@@ -11,6 +11,7 @@
 #include <stan/io/json/json_data.hpp>
 #include <stan/math/prim/core/init_threadpool_tbb.hpp>
 #include <stan/model/model_base.hpp>
+#include <stan/services/sample/hmc_nuts_dense_e_adapt.hpp>
 #include <stan/services/sample/hmc_nuts_diag_e_adapt.hpp>
 
 #include <chrono>
@@ -32,7 +33,7 @@ struct Draws : stan::callbacks::writer {
 };
 
 int main(int count, char **arguments) {
-  if (count != 7) return 2;
+  if (count != 8) return 2;
   const int warmup = std::atoi(arguments[3]), draws = std::atoi(arguments[4]), chains = std::atoi(arguments[5]);
   stan::math::init_threadpool_tbb();
   std::ifstream file(arguments[1]);
@@ -47,9 +48,13 @@ int main(int count, char **arguments) {
   stan::callbacks::logger logger;
 
   const auto began = std::chrono::steady_clock::now();
-  const int failed = stan::services::sample::hmc_nuts_diag_e_adapt(
-      model, chains, starts, std::atoi(arguments[6]), 1, 2.0, warmup, draws, 1, false, 0, 1.0, 0.0, 10, 0.8, 0.05, 0.75, 10.0, 75,
-      50, 25, interrupt, logger, unused, kept, diagnostics);
+  const auto sample = [&](auto sampler) {
+    return sampler(model, chains, starts, std::atoi(arguments[6]), 1, 2.0, warmup, draws, 1, false, 0, 1.0, 0.0, 10, 0.8, 0.05, 0.75,
+                   10.0, 75, 50, 25, interrupt, logger, unused, kept, diagnostics);
+  };
+  const bool dense = std::string(arguments[7]) == "dense";
+  const int failed = dense ? sample([](auto &&...all) { return stan::services::sample::hmc_nuts_dense_e_adapt(all...); })
+                           : sample([](auto &&...all) { return stan::services::sample::hmc_nuts_diag_e_adapt(all...); });
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   if (failed) return failed;
 

@@ -71,7 +71,8 @@ def main():
     with open(data_file, "w") as file:
         json.dump(arguments_of(options.posterior, posteriors.load(options.posterior)), file, default=lambda array: array.tolist())
     ready = time.time()
-    command = [binary, data_file, out, *map(str, (options.warmup, options.draws, options.chains, options.seed))]
+    numbers = (options.warmup, options.draws, options.chains, options.seed)
+    command = [binary, data_file, out, *map(str, numbers), options.metric]
     environment = {**os.environ, "STAN_NUM_THREADS": str(options.cores)}
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     before = usage.ru_utime + usage.ru_stime

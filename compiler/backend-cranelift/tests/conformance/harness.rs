@@ -199,10 +199,14 @@ pub fn run_all(cases: &[Case]) -> Vec<(Vec<Elements>, Vec<Elements>)> {
 fn merged(programs: &[&Program]) -> Program {
     let mut merged = programs[0].clone();
     (merged.kernels, merged.plan.steps) = (Vec::new(), Vec::new());
+    merged.plan.buffers = Default::default();
     for program in programs {
         verify(program).unwrap();
         let mut launch = launch(program).clone();
         launch.kernel = merged.kernels.len() as u32;
+        for id in &mut launch.buffers {
+            *id = merged.plan.buffers.push(program.plan.buffers[*id].clone());
+        }
         merged.plan.steps.push(Step::Launch(launch));
         merged.kernels.extend(program.kernels.iter().cloned());
     }

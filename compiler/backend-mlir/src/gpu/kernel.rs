@@ -1,18 +1,20 @@
 //! A part of a kernel as a function of the device.
 
+mod walk;
+
 use super::mapping::{self, PIECES, Part, THREADS, Team};
 use crate::call::Needs;
-use crate::func::{Emitter, Source, times};
+use crate::func::{Emitter, Source, plus, times};
 use crate::scalar;
 use crate::schedule::Schedule;
 use crate::text::{Text, Type, Value, commas};
 use bnnc_abi::device::{Count, Entry, Parameter, Work};
 use bnnc_abi::plan::{Combine, Storage};
-use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
 use bnnc_loops::analysis::motion::sizes;
 use bnnc_loops::ir::{Kernel, Size};
 use std::collections::BTreeSet;
+use walk::Walk;
 
 /// Bytes of shared memory in which a block combines one number of each thread.
 const SHARED: u32 = 8 * THREADS as u32;
@@ -196,7 +198,7 @@ impl Function<'_> {
         let (thread, block) = place(emitter.text);
         let threads = emitter.text.long(THREADS);
         let first = times(emitter.text, block, threads);
-        let flat = crate::func::plus(emitter.text, first, thread);
+        let flat = plus(emitter.text, first, thread);
         let kept = self.axes(true);
         let total = self.total(emitter, &kept);
         let inside = emitter.text.compare("slt", flat, total);
@@ -219,7 +221,7 @@ impl Function<'_> {
             let piece = emitter.text.alike("arith.remui", &[block, pieces]);
             let threads = emitter.text.long(THREADS);
             let before = times(emitter.text, piece, threads);
-            (first, step) = (crate::func::plus(emitter.text, before, thread), THREADS * PIECES);
+            (first, step) = (plus(emitter.text, before, thread), THREADS * PIECES);
         }
         self.go_to(emitter, point, &self.axes(true));
         let reduced = self.axes(false);
@@ -253,7 +255,7 @@ impl Function<'_> {
         walk.begin(emitter);
         let pieces = emitter.text.long(PIECES);
         let first = times(emitter.text, point, pieces);
-        let first = crate::func::plus(emitter.text, first, thread);
+        let first = plus(emitter.text, first, thread);
         let shared = shared(emitter.text, symbol);
         for (order, at) in self.part.outputs.iter().enumerate() {
             let (Some(combine), Some(mut held)) = (self.kernel.outputs[*at].combine, emitter.held[*at])
@@ -262,7 +264,7 @@ impl Function<'_> {
             };
             for turn in 0..PIECES / THREADS {
                 let turned = emitter.text.long(turn * THREADS);
-                let piece = crate::func::plus(emitter.text, first, turned);
+                let piece = plus(emitter.text, first, turned);
                 let place = self.piece(emitter, (scratch, order), piece);
                 let found = emitter.text.load(held.ty, place, "");
                 held = scalar::combine(emitter.text, combine, held, found);
@@ -278,7 +280,7 @@ impl Function<'_> {
     fn piece(&self, emitter: &mut Emitter<'_>, (scratch, order): (Value, usize), block: Value) -> Value {
         let pieces = mapping::points(self.kernel, self.part, true).unwrap_or(1) * PIECES;
         let before = emitter.text.long(order as i64 * pieces);
-        let number = crate::func::plus(emitter.text, before, block);
+        let number = plus(emitter.text, before, block);
         // Every piece has room for a double.
         emitter.text.element(scratch, number, Type::Real(Precision::F64))
     }
@@ -329,125 +331,6 @@ impl Function<'_> {
         let described = &self.kernel.outputs[output];
         let reduces = described.combine.is_some() && described.access.dynamic.is_empty();
         reduces && self.part.team != Team::Alone
-    }
-}
-
-/// The way of a thread through the points that are its own.
-struct Walk<'a> {
-    function: &'a Function<'a>,
-    needed: Vec<bool>,
-    varies: Vec<Vec<bool>>,
-}
-
-impl<'a> Walk<'a> {
-    fn of(function: &'a Function<'a>) -> Walk<'a> {
-        Walk {
-            function,
-            needed: mapping::needed(function.kernel, &function.part.outputs),
-            varies: mapping::varies(function.kernel),
-        }
-    }
-
-    /// What reductions start from.
-    fn begin(&self, emitter: &mut Emitter<'_>) {
-        for at in &self.function.part.outputs {
-            let output = &self.function.kernel.outputs[*at];
-            if let Some(combine) = output.combine
-                && self.function.in_register(*at)
-            {
-                let ty = self.held(*at, combine);
-                emitter.held[*at] = Some(scalar::identity(emitter.text, combine, ty));
-            }
-        }
-    }
-
-    /// Everything that does not vary along these axes.
-    fn compute(&self, emitter: &mut Emitter<'_>, open: &[usize]) {
-        for id in self.function.kernel.body.ids() {
-            let here = self.needed[id.index()] && emitter.values[id.index()].is_none();
-            if here && !open.iter().any(|axis| self.varies[id.index()][*axis]) {
-                let value = emitter.compute(id, None);
-                emitter.values[id.index()] = Some(value);
-            }
-        }
-    }
-
-    /// The loops over these axes, and what is done at each point.
-    fn through(&self, emitter: &mut Emitter<'_>, axes: &[usize]) {
-        self.compute(emitter, axes);
-        let Some((axis, inner)) = axes.split_first() else {
-            return self
-                .function
-                .part
-                .outputs
-                .iter()
-                .for_each(|at| emitter.output(*at, None));
-        };
-        let zero = emitter.text.long(0);
-        let size = emitter.size(self.function.kernel.dims[*axis]);
-        emitter.count((zero, size, 1), &mut |emitter, index| {
-            emitter.indices[*axis] = index;
-            self.through(emitter, inner);
-        });
-    }
-
-    /// What reductions have come to goes to memory.
-    fn end(&self, emitter: &mut Emitter<'_>) {
-        for at in &self.function.part.outputs {
-            if let Some(held) = emitter.held[*at].take() {
-                let held = scalar::resized(emitter.text, held, self.stored(*at));
-                emitter.write(&self.function.kernel.outputs[*at].access, held, None);
-            }
-        }
-    }
-
-    /// What the threads of a block have come to is combined by halves; opens what the first does with the result.
-    fn gather(&self, emitter: &mut Emitter<'_>, at: usize, (shared, thread): (Value, Value)) -> Value {
-        let output = &self.function.kernel.outputs[at];
-        let (Some(combine), Some(held)) = (output.combine, emitter.held[at].take()) else {
-            unreachable!("blocks have reductions in registers")
-        };
-        let ty = held.ty;
-        let own = emitter.text.element(shared, thread, ty);
-        emitter.text.store(held, own, "");
-        emitter.text.line("nvvm.barrier0");
-        let mut half = THREADS / 2;
-        while half > 0 {
-            let limit = emitter.text.long(half);
-            let first = emitter.text.compare("slt", thread, limit);
-            emitter.text.open(format_args!("scf.if {first} {{"));
-            let other = crate::func::plus(emitter.text, thread, limit);
-            let other = emitter.text.element(shared, other, ty);
-            let (mine, theirs) = (emitter.text.load(ty, own, ""), emitter.text.load(ty, other, ""));
-            let both = scalar::combine(emitter.text, combine, mine, theirs);
-            emitter.text.store(both, own, "");
-            emitter.text.close("}");
-            emitter.text.line("nvvm.barrier0");
-            half /= 2;
-        }
-        let zero = emitter.text.long(0);
-        let first = emitter.text.compare("eq", thread, zero);
-        emitter.text.open(format_args!("scf.if {first} {{"));
-        emitter.text.load(ty, own, "")
-    }
-
-    /// Writes what a reduction has come to.
-    fn write(&self, emitter: &mut Emitter<'_>, at: usize, result: Value) {
-        let result = scalar::resized(emitter.text, result, self.stored(at));
-        emitter.write(&self.function.kernel.outputs[at].access, result, None);
-    }
-
-    /// The type of what a reduction has come to: sums of many numbers keep their digits.
-    fn held(&self, output: usize, combine: Combine) -> Type {
-        match (combine, self.stored(output)) {
-            (Combine::Sum, Type::Real(_)) => Type::Real(Precision::F64),
-            (_, stored) => stored,
-        }
-    }
-
-    fn stored(&self, output: usize) -> Type {
-        let slot = self.function.kernel.outputs[output].access.slot as usize;
-        stored(self.function.kernel.slots[slot], self.function.precision)
     }
 }
 
@@ -539,7 +422,7 @@ pub(super) fn fills(kernels: &[Work], precision: Precision, text: &mut Text) {
             let (thread, block) = place(text);
             let threads = text.long(THREADS);
             let first = times(text, block, threads);
-            let at = crate::func::plus(text, first, thread);
+            let at = plus(text, first, thread);
             let inside = text.compare("slt", at, count);
             text.open(format_args!("scf.if {inside} {{"));
             let ty = stored(storage, precision);

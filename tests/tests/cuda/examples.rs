@@ -1,7 +1,4 @@
-//! The backend `cuda` on the device of this machine, beside the reference and cranelift:
-//! `BNNC_MLIR_WORKER=WORKER cargo test -p bnnc-tests --features cuda-tests --test cuda`.
-#![cfg(feature = "cuda-tests")]
-#![allow(clippy::unwrap_used)]
+//! Every example on the device beside cranelift: steps, predictions, densities, whole runs.
 
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::dtype::Precision;

@@ -1,0 +1,130 @@
+//! The way of a thread through its points, and how a block combines what its threads have come to.
+
+use super::{Function, stored};
+use crate::func::{Emitter, plus};
+use crate::gpu::mapping::{self, THREADS};
+use crate::scalar;
+use crate::text::{Type, Value};
+use bnnc_abi::plan::Combine;
+use bnnc_base::arena::Id;
+use bnnc_base::dtype::Precision;
+
+/// The way of a thread through the points that are its own.
+pub(super) struct Walk<'a> {
+    function: &'a Function<'a>,
+    needed: Vec<bool>,
+    varies: Vec<Vec<bool>>,
+}
+
+impl<'a> Walk<'a> {
+    /// Of the part that a function computes.
+    pub fn of(function: &'a Function<'a>) -> Walk<'a> {
+        Walk {
+            function,
+            needed: mapping::needed(function.kernel, &function.part.outputs),
+            varies: mapping::varies(function.kernel),
+        }
+    }
+
+    /// What reductions start from.
+    pub fn begin(&self, emitter: &mut Emitter<'_>) {
+        for at in &self.function.part.outputs {
+            let output = &self.function.kernel.outputs[*at];
+            if let Some(combine) = output.combine
+                && self.function.in_register(*at)
+            {
+                let ty = self.held(*at, combine);
+                emitter.held[*at] = Some(scalar::identity(emitter.text, combine, ty));
+            }
+        }
+    }
+
+    /// Everything that does not vary along these axes.
+    pub fn compute(&self, emitter: &mut Emitter<'_>, open: &[usize]) {
+        for id in self.function.kernel.body.ids() {
+            let here = self.needed[id.index()] && emitter.values[id.index()].is_none();
+            if here && !open.iter().any(|axis| self.varies[id.index()][*axis]) {
+                let value = emitter.compute(id, None);
+                emitter.values[id.index()] = Some(value);
+            }
+        }
+    }
+
+    /// The loops over these axes, and what is done at each point.
+    pub fn through(&self, emitter: &mut Emitter<'_>, axes: &[usize]) {
+        self.compute(emitter, axes);
+        let Some((axis, inner)) = axes.split_first() else {
+            return self
+                .function
+                .part
+                .outputs
+                .iter()
+                .for_each(|at| emitter.output(*at, None));
+        };
+        let zero = emitter.text.long(0);
+        let size = emitter.size(self.function.kernel.dims[*axis]);
+        emitter.count((zero, size, 1), &mut |emitter, index| {
+            emitter.indices[*axis] = index;
+            self.through(emitter, inner);
+        });
+    }
+
+    /// What reductions have come to goes to memory.
+    pub fn end(&self, emitter: &mut Emitter<'_>) {
+        for at in &self.function.part.outputs {
+            if let Some(held) = emitter.held[*at].take() {
+                let held = scalar::resized(emitter.text, held, self.stored(*at));
+                emitter.write(&self.function.kernel.outputs[*at].access, held, None);
+            }
+        }
+    }
+
+    /// What the threads of a block have come to is combined by halves; opens what the first does with the result.
+    pub fn gather(&self, emitter: &mut Emitter<'_>, at: usize, (shared, thread): (Value, Value)) -> Value {
+        let output = &self.function.kernel.outputs[at];
+        let (Some(combine), Some(held)) = (output.combine, emitter.held[at].take()) else {
+            unreachable!("blocks have reductions in registers")
+        };
+        let ty = held.ty;
+        let own = emitter.text.element(shared, thread, ty);
+        emitter.text.store(held, own, "");
+        emitter.text.line("nvvm.barrier0");
+        let mut half = THREADS / 2;
+        while half > 0 {
+            let limit = emitter.text.long(half);
+            let first = emitter.text.compare("slt", thread, limit);
+            emitter.text.open(format_args!("scf.if {first} {{"));
+            let other = plus(emitter.text, thread, limit);
+            let other = emitter.text.element(shared, other, ty);
+            let (mine, theirs) = (emitter.text.load(ty, own, ""), emitter.text.load(ty, other, ""));
+            let both = scalar::combine(emitter.text, combine, mine, theirs);
+            emitter.text.store(both, own, "");
+            emitter.text.close("}");
+            emitter.text.line("nvvm.barrier0");
+            half /= 2;
+        }
+        let zero = emitter.text.long(0);
+        let first = emitter.text.compare("eq", thread, zero);
+        emitter.text.open(format_args!("scf.if {first} {{"));
+        emitter.text.load(ty, own, "")
+    }
+
+    /// Writes what a reduction has come to.
+    pub fn write(&self, emitter: &mut Emitter<'_>, at: usize, result: Value) {
+        let result = scalar::resized(emitter.text, result, self.stored(at));
+        emitter.write(&self.function.kernel.outputs[at].access, result, None);
+    }
+
+    /// The type of what a reduction has come to: sums of many numbers keep their digits.
+    fn held(&self, output: usize, combine: Combine) -> Type {
+        match (combine, self.stored(output)) {
+            (Combine::Sum, Type::Real(_)) => Type::Real(Precision::F64),
+            (_, stored) => stored,
+        }
+    }
+
+    fn stored(&self, output: usize) -> Type {
+        let slot = self.function.kernel.outputs[output].access.slot as usize;
+        stored(self.function.kernel.slots[slot], self.function.precision)
+    }
+}
