@@ -6,8 +6,9 @@
 //! The metric is renewed after every iteration from the draws of a window. Windows are short at first, so that what the way to the
 //! bulk taught is soon forgotten, and then grow.
 //!
-//! A dense metric begins as that diagonal. From the first long window on it is the covariance of the positions, with correlations
-//! shrunk by `n / (n + 5)` for `n` draws, as soon as there are twice as many draws as dimensions.
+//! A dense metric begins as that diagonal. From the first long window on it is the covariance of the positions, as soon as there are
+//! twice as many draws as dimensions. It is not shrunk: what draws do not know of a covariance is the same in all directions once it
+//! whitens, while correlations near 1, of which a shrunk one takes the most, are what a dense metric is for.
 
 use super::Change;
 use super::metric::{Moments, Whitening};

@@ -223,19 +223,11 @@ impl Moments {
 }
 
 impl Moments {
-    /// Writes the factor of the covariance with correlations shrunk by `n / (n + 5)`; leaves it as it is where there is none. Only
-    /// for dense moments of two positions or more.
+    /// Writes the factor of the covariance; leaves it as it is where there is none. Only for dense moments of two positions or more.
     pub fn correlate(&self, factor: &mut [f64]) {
-        let (dimension, count) = (self.mean.len(), self.count as f64);
-        let mut covariance: Vec<f64> = self
-            .spread
-            .iter()
-            .map(|sum| sum / (count + 5.0) * count / (count - 1.0))
-            .collect();
-        for at in 0..dimension {
-            covariance[at * dimension + at] = self.variance(at);
-        }
-        if cholesky(&mut covariance, dimension) {
+        let degrees = (self.count - 1) as f64;
+        let mut covariance: Vec<f64> = self.spread.iter().map(|sum| sum / degrees).collect();
+        if cholesky(&mut covariance, self.mean.len()) {
             factor.copy_from_slice(&covariance);
         }
     }
