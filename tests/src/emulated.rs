@@ -150,7 +150,9 @@ impl Session for Memory {
     }
 
     fn place(&mut self, at: usize) -> Result<Place<'_>, Fault> {
-        Ok(Place::new(0, self.part(at, 1).as_ptr() as u64))
+        let address = self.part(at, 1).as_ptr() as u64;
+        // SAFETY: the arena lives as long as the session, which the place borrows.
+        Ok(unsafe { Place::new(0, address) })
     }
 
     fn copy(&mut self, at: usize, from: Place, bytes: usize) -> Result<bool, Fault> {

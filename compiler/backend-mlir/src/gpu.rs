@@ -88,7 +88,6 @@ pub fn compile(mlir: &Mlir, program: &Program, chip: Chip) -> Result<device::Pro
         .map_err(|_| Fault::Bug("the assembly of a graphics processor is no text".to_owned()))?;
     launched.images.push(Image {
         capability: chip.capability,
-        exact: false,
         ptx: ptx.into(),
     });
     launched.verify(&program.plan)?;

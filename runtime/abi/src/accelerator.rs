@@ -101,7 +101,10 @@ pub struct Place<'a> {
 
 impl Place<'_> {
     /// An address on a device.
-    pub fn new(device: u64, address: u64) -> Self {
+    ///
+    /// # Safety
+    /// The memory there must stay valid for `'a`, from the address to the end of the buffer that it begins or lies in.
+    pub unsafe fn new(device: u64, address: u64) -> Self {
         Place {
             device,
             address,

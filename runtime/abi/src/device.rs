@@ -27,10 +27,8 @@ pub struct Program {
 /// All entries as text for one architecture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
-    /// Ten times the compute capability that it needs: 80 for 8.0.
+    /// Ten times the least compute capability that it runs on: 80 for 8.0.
     pub capability: u32,
-    /// Whether it runs on that capability alone (`sm_90a`) rather than on this and later ones.
-    pub exact: bool,
     /// PTX.
     pub ptx: Arc<str>,
 }
@@ -82,10 +80,6 @@ pub enum Parameter {
     Int(u32),
     /// The number of elements of what a buffer slot is bound to, as `i64`.
     Elements(u32),
-    /// The first iteration of the outermost axis: 0, as `i64`.
-    Start,
-    /// One past its last iteration, as `i64`.
-    End,
     /// The device address of the scratch memory, aligned to 64 bytes.
     Scratch,
 }
@@ -101,14 +95,10 @@ pub enum Count {
     Elements(u32),
     /// The trip count of the outermost axis.
     Outer,
-    /// A sum; 0 of nothing.
-    Sum(Vec<Count>),
     /// A product; 1 of nothing.
     Product(Vec<Count>),
     /// A quotient by a positive number, rounded up.
     Quotient(Box<Count>, i64),
-    /// The lesser of the two.
-    AtMost(Box<Count>, i64),
 }
 
 /// What the slots of one launch are bound to, as far as counts ask.
@@ -132,13 +122,11 @@ impl Count {
             Count::Int(slot) => of(bound.ints, slot),
             Count::Elements(slot) => of(bound.elements, slot),
             Count::Outer => bound.outer,
-            Count::Sum(terms) => terms.iter().map(value).fold(0, i64::saturating_add),
             Count::Product(factors) => factors.iter().map(value).fold(1, i64::saturating_mul),
             Count::Quotient(count, by) => {
                 let (count, by) = (value(count), (*by).max(1));
                 count / by + i64::from(count % by > 0)
             }
-            Count::AtMost(count, most) => value(count).min(*most),
         }
     }
 
@@ -148,10 +136,8 @@ impl Count {
             Count::Fixed(_) | Count::Outer => true,
             Count::Int(slot) => (*slot as usize) < ints,
             Count::Elements(slot) => (*slot as usize) < buffers,
-            Count::Sum(counts) | Count::Product(counts) => {
-                counts.iter().all(|count| count.is_bound(buffers, ints))
-            }
-            Count::Quotient(count, _) | Count::AtMost(count, _) => count.is_bound(buffers, ints),
+            Count::Product(counts) => counts.iter().all(|count| count.is_bound(buffers, ints)),
+            Count::Quotient(count, _) => count.is_bound(buffers, ints),
         }
     }
 }
@@ -160,16 +146,10 @@ impl Count {
 const THREADS: u64 = 1024;
 
 impl Program {
-    /// The image for a device of this compute capability (ten times): one made for it alone, else the latest that it can run.
+    /// The image for a device of this compute capability (ten times): the latest that it can run.
     pub fn image(&self, capability: u32) -> Option<&Image> {
-        let runs = |image: &&Image| match image.exact {
-            true => image.capability == capability,
-            false => image.capability <= capability,
-        };
-        self.images
-            .iter()
-            .filter(runs)
-            .max_by_key(|image| (image.exact, image.capability))
+        let runs = self.images.iter().filter(|image| image.capability <= capability);
+        runs.max_by_key(|image| image.capability)
     }
 
     /// What carries out a call.
@@ -232,7 +212,7 @@ impl Work {
             let parameters = entry.parameters.iter().all(|parameter| match parameter {
                 Parameter::Buffer(slot) | Parameter::Elements(slot) => (*slot as usize) < buffers,
                 Parameter::Int(slot) => (*slot as usize) < ints,
-                Parameter::Start | Parameter::End | Parameter::Scratch => true,
+                Parameter::Scratch => true,
             });
             if !(parameters && counts.into_iter().all(is_bound)) {
                 return Err(format!("entry {} names a slot that is not bound", entry.name));
@@ -290,20 +270,17 @@ impl fmt::Display for Entry {
 
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let joined = |counts: &[Count], between: &str| {
-            let texts: Vec<String> = counts.iter().map(Count::to_string).collect();
-            texts.join(between)
-        };
         match self {
             Count::Fixed(number) => number.fmt(f),
             Count::Int(slot) => write!(f, "int {slot}"),
             Count::Elements(slot) => write!(f, "elements of buffer {slot}"),
             Count::Outer => f.write_str("outer"),
-            Count::Sum(counts) => write!(f, "({})", joined(counts, " + ")),
             Count::Product(counts) if counts.is_empty() => f.write_str("1"),
-            Count::Product(counts) => f.write_str(&joined(counts, " * ")),
+            Count::Product(counts) => {
+                let texts: Vec<String> = counts.iter().map(Count::to_string).collect();
+                f.write_str(&texts.join(" * "))
+            }
             Count::Quotient(count, by) => write!(f, "ceil({count} / {by})"),
-            Count::AtMost(count, most) => write!(f, "min({count}, {most})"),
         }
     }
 }
@@ -314,8 +291,6 @@ impl fmt::Display for Parameter {
             Parameter::Buffer(slot) => write!(f, "buffer {slot}"),
             Parameter::Int(slot) => write!(f, "int {slot}"),
             Parameter::Elements(slot) => write!(f, "elements of buffer {slot}"),
-            Parameter::Start => f.write_str("start"),
-            Parameter::End => f.write_str("end"),
             Parameter::Scratch => f.write_str("scratch"),
         }
     }
@@ -327,13 +302,8 @@ mod tests {
 
     #[test]
     fn counts_follow_the_integers() {
-        let blocks = Count::AtMost(
-            Box::new(Count::Quotient(
-                Box::new(Count::Product(vec![Count::Outer, Count::Int(1)])),
-                256,
-            )),
-            40,
-        );
+        let factors = vec![Count::Outer, Count::Int(1), Count::Elements(0)];
+        let blocks = Count::Quotient(Box::new(Count::Product(factors)), 1280);
         let value = |count: &Count, ints: &[i64], outer| {
             let elements = &[5];
             count.value(Bound {
@@ -344,41 +314,32 @@ mod tests {
         };
         assert_eq!(value(&blocks, &[7, 100], 3), 2);
         assert_eq!(value(&blocks, &[7, 256], 2), 2);
-        assert_eq!(value(&blocks, &[7, 257], 256), 40);
+        assert_eq!(value(&blocks, &[7, 257], 256), 257);
         assert_eq!(value(&blocks, &[7, 0], 3), 0);
-        assert_eq!(value(&blocks, &[7, i64::MAX], 3), 40);
-        assert!(blocks.is_bound(0, 2) && !blocks.is_bound(0, 1));
-        let sum = Count::Sum(vec![Count::Fixed(3), Count::Int(0), Count::Elements(0)]);
-        assert_eq!(value(&sum, &[4], 0), 12);
-        assert!(sum.is_bound(1, 1) && !sum.is_bound(0, 1));
-        assert_eq!(blocks.to_string(), "min(ceil(outer * int 1 / 256), 40)");
+        assert_eq!(value(&blocks, &[7, i64::MAX], 3), i64::MAX / 1280 + 1);
+        assert!(blocks.is_bound(1, 2) && !blocks.is_bound(1, 1) && !blocks.is_bound(0, 2));
+        assert_eq!(
+            blocks.to_string(),
+            "ceil(outer * int 1 * elements of buffer 0 / 1280)"
+        );
     }
 
     #[test]
     fn the_latest_image_that_runs_is_chosen() {
-        let image = |capability, exact| Image {
+        let image = |capability| Image {
             capability,
-            exact,
             ptx: "".into(),
         };
         let program = Program {
-            images: vec![
-                image(90, true),
-                image(80, false),
-                image(90, false),
-                image(100, false),
-            ],
+            images: vec![image(90), image(80), image(100)],
             kernels: Vec::new(),
             routines: Vec::new(),
         };
-        let chosen = |capability| {
-            let image = program.image(capability);
-            image.map(|image| (image.capability, image.exact))
-        };
+        let chosen = |capability| program.image(capability).map(|image| image.capability);
         assert_eq!(chosen(75), None);
-        assert_eq!(chosen(80), Some((80, false)));
-        assert_eq!(chosen(86), Some((80, false)));
-        assert_eq!(chosen(90), Some((90, true)));
-        assert_eq!(chosen(103), Some((100, false)));
+        assert_eq!(chosen(80), Some(80));
+        assert_eq!(chosen(86), Some(80));
+        assert_eq!(chosen(90), Some(90));
+        assert_eq!(chosen(103), Some(100));
     }
 }

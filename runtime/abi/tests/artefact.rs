@@ -167,9 +167,9 @@ fn on_a_device(seed: u64, kernels: usize) -> Artifact {
     let entry = Entry {
         name: "kernel_0".to_owned(),
         grid: [
-            Count::AtMost(Box::new(Count::Quotient(Box::new(Count::Outer), 256)), 40),
+            Count::Quotient(Box::new(Count::Outer), 256),
             Count::Fixed(1),
-            Count::Sum(vec![Count::Int(0), Count::Product(vec![Count::Elements(1)])]),
+            Count::Product(vec![Count::Int(0), Count::Elements(1)]),
         ],
         block: [256, 1, 1],
         static_shared: 64,
@@ -183,7 +183,6 @@ fn on_a_device(seed: u64, kernels: usize) -> Artifact {
     let device = Program {
         images: vec![Image {
             capability: 80,
-            exact: false,
             ptx: ".version 7.0".into(),
         }],
         kernels: vec![work.clone(); kernels],

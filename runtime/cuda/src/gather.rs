@@ -71,10 +71,11 @@ impl Tables {
         if rows.bytes.len() > free - free / LEFT {
             return Ok(Need::Host);
         }
-        let kept = table
+        table.rows = Allocation::fitting(device, rows.bytes.len())?;
+        Ok(table
             .rows
-            .insert(Allocation::new(device, rows.bytes.len(), "a data item")?);
-        Ok(Need::Rows(kept.address))
+            .as_ref()
+            .map_or(Need::Host, |kept| Need::Rows(kept.address)))
     }
 
     /// Says that the rows could not be sent.

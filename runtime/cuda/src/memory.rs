@@ -1,9 +1,13 @@
 //! Memory of a device, and memory of the host that it reads without a copy.
 
 use crate::device::Device;
+use crate::driver::Status;
 use bnnc_base::fault::Fault;
 use std::ffi::c_void;
 use std::sync::Arc;
+
+/// `CUDA_ERROR_OUT_OF_MEMORY`.
+const OUT_OF_MEMORY: Status = 2;
 
 /// One allocation on a device.
 pub struct Allocation {
@@ -30,17 +34,30 @@ impl Allocation {
         if bytes > free {
             return Err(refused(""));
         }
+        match Allocation::fitting(device, bytes) {
+            Ok(Some(allocation)) => Ok(allocation),
+            Ok(None) => Err(refused(", but not in one piece")),
+            Err(fault) => Err(refused(&format!(": {fault}"))),
+        }
+    }
+
+    /// Allocates; nothing where no piece of the free memory is as large.
+    ///
+    /// # Errors
+    /// Where the driver refuses for another reason.
+    pub fn fitting(device: &Arc<Device>, bytes: usize) -> Result<Option<Allocation>, Fault> {
         let mut address = 0;
         // SAFETY: the call writes to the place.
         let status = unsafe { (device.driver().symbols.allocate)(&mut address, bytes.max(1)) };
-        device
-            .check("cuMemAlloc", status)
-            .map_err(|fault| refused(&format!(": {fault}")))?;
-        Ok(Allocation {
+        if status == OUT_OF_MEMORY {
+            return Ok(None);
+        }
+        device.check("cuMemAlloc", status)?;
+        Ok(Some(Allocation {
             device: device.clone(),
             address,
             bytes,
-        })
+        }))
     }
 }
 

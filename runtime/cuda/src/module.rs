@@ -92,10 +92,10 @@ impl Drop for Loaded {
 /// Where none does.
 pub fn image<'a>(device: &Device, program: &'a Program) -> Result<&'a Image, Fault> {
     program.image(device.capability).ok_or_else(|| {
-        let made = program.images.iter().map(|image| match image.exact {
-            true => format!("sm_{}a alone", image.capability),
-            false => format!("sm_{} and later", image.capability),
-        });
+        let made = program
+            .images
+            .iter()
+            .map(|image| format!("sm_{} and later", image.capability));
         Fault::Limit(format!(
             "the code is for {}; {} is sm_{}",
             made.collect::<Vec<_>>().join(", "),

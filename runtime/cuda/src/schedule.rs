@@ -205,8 +205,6 @@ impl Resolver<'_> {
                     Parameter::Buffer(slot) => self.address(buffers[*slot as usize]),
                     Parameter::Int(slot) => bound.ints[*slot as usize] as u64,
                     Parameter::Elements(slot) => bound.elements[*slot as usize] as u64,
-                    Parameter::Start => 0,
-                    Parameter::End => bound.outer as u64,
                     Parameter::Scratch => self.scratch.0,
                 };
                 let function = self.loaded.function(&entry.name)?;

@@ -311,7 +311,8 @@ impl Session for CudaSession {
         let address = self.address(at, 0)?;
         self.on.device.enter()?;
         self.synchronise()?;
-        Ok(Place::new(device_number(&self.on.device), address))
+        // SAFETY: the arena lives as long as the session, which the place borrows.
+        Ok(unsafe { Place::new(device_number(&self.on.device), address) })
     }
 
     fn copy(&mut self, at: usize, from: Place, bytes: usize) -> Result<bool, Fault> {

@@ -199,6 +199,11 @@ fn rows_stay_on_the_device() {
     let before = copies();
     assert!(step(3, &few, &[0, 1]));
     assert_eq!(copies(), before);
+    // No piece of the memory is large enough: the host gathers, until one is.
+    assert!(!step(4, &few, &[0, 1]));
+    stub.fail("cuMemAlloc_v2", 1, OUT_OF_MEMORY);
+    assert!(!step(4, &few, &[0, 1]));
+    assert!(step(4, &few, &[0, 1]));
     step(2, &other, &[1]);
     let fault = machine.gather("x", (2, &other[..], 3), &[60]).unwrap_err();
     assert!(fault.to_string().contains("row 60 of 60"), "{fault}");
@@ -247,6 +252,9 @@ const RELEASES: [&str; 8] = [
     "cuGraphExecDestroy",
     "cublasDestroy_v2",
 ];
+
+/// `CUDA_ERROR_OUT_OF_MEMORY`.
+const OUT_OF_MEMORY: i32 = 2;
 
 /// Makes every call of every entry point fail in turn.
 #[test]

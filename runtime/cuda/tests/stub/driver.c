@@ -93,10 +93,9 @@ static int holds(const void *start, size_t bytes, int host) {
 
 typedef void (*Body)(const uint64_t *parameters, long thread);
 #define REAL(at) ((double *)parameters[at])
-/* out[i] = factor * x[i] for i < (end - start) * columns: x, out, columns, factor, start, end */
+/* out[i] = factor * x[i] for i < elements: x, out, factor, elements */
 static void scale(const uint64_t *parameters, long thread) {
-  long count = (long)(parameters[5] - parameters[4]) * (long)parameters[2];
-  if (thread < count) REAL(1)[thread] = (double)(long)parameters[3] * REAL(0)[thread];
+  if (thread < (long)parameters[3]) REAL(1)[thread] = (double)(long)parameters[2] * REAL(0)[thread];
 }
 /* total += counter: counter, total */
 static void add_counter(const uint64_t *parameters, long thread) {
@@ -120,7 +119,7 @@ static void gather(const uint64_t *parameters, long thread) {
 }
 static void nothing(const uint64_t *parameters, long thread) { (void)parameters, (void)thread; }
 static struct { const char *name; Body body; int parameters; } kernels[] = {
-  {"scale", scale, 6}, {"add_counter", add_counter, 2}, {"multiply", multiply, 7}, {"bnnc_gather", gather, 5}, {"", nothing, 0},
+  {"scale", scale, 4}, {"add_counter", add_counter, 2}, {"multiply", multiply, 7}, {"bnnc_gather", gather, 5}, {"", nothing, 0},
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 

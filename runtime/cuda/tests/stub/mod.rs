@@ -248,7 +248,7 @@ fn work(name: &str, grid: [Count; 3], parameters: Vec<Parameter>, scratch: Count
 
 /// What carries the plan out.
 pub fn program() -> Program {
-    use Parameter::{Buffer, End, Int, Scratch, Start};
+    use Parameter::{Buffer, Elements, Int, Scratch};
     let none = || Count::Fixed(0);
     let product = [Buffer(0), Buffer(1), Buffer(2), Int(0), Int(1), Int(2), Scratch];
     let elements = vec![Count::Int(0), Count::Int(1)];
@@ -259,7 +259,7 @@ pub fn program() -> Program {
             work(
                 "scale",
                 blocks(vec![Count::Outer, Count::Int(0)]),
-                vec![Buffer(0), Buffer(1), Int(0), Int(1), Start, End],
+                vec![Buffer(0), Buffer(1), Int(1), Elements(1)],
                 none(),
             ),
             work(
@@ -280,7 +280,6 @@ pub fn program() -> Program {
 pub fn image(capability: u32, ptx: &str) -> Image {
     Image {
         capability,
-        exact: false,
         ptx: ptx.into(),
     }
 }
