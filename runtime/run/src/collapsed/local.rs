@@ -189,7 +189,7 @@ impl<'a> Local<'a> {
         block: &mut Block,
     ) -> Result<(), Fault> {
         self.move_to(iterate)?;
-        self.write(rows, moves)?;
+        self.write(&self.ids[rows.clone()].to_vec(), moves)?;
         self.machine.run()?;
         (block.rows, block.selected) = (rows.len(), self.selected);
         self.read_values(block)?;
@@ -204,20 +204,36 @@ impl<'a> Local<'a> {
     /// As there.
     pub fn values(&mut self, iterate: usize, rows: &Range<usize>, block: &mut Block) -> Result<(), Fault> {
         self.move_to(iterate)?;
-        self.write(rows, None)?;
+        self.write(&self.ids[rows.clone()].to_vec(), None)?;
         self.machine.run()?;
         (block.rows, block.selected) = (rows.len(), self.selected);
         self.read_values(block)
     }
 
-    fn write(&mut self, rows: &Range<usize>, moves: Option<&[f64]>) -> Result<(), Fault> {
-        let sizes = sizes(self.selected).with(Symbol::Batch, rows.len());
+    /// The location of one row at many places, moved by `moves` `[places, selected]` from an iterate: `[places, outputs]`.
+    ///
+    /// # Errors
+    /// As [`Local::evaluate`].
+    pub fn locations(&mut self, (iterate, row): (usize, usize), moves: &[f64]) -> Result<Vec<f64>, Fault> {
+        self.move_to(iterate)?;
+        let (mut all, mut found) = (Vec::new(), Vec::new());
+        for moves in moves.chunks(self.rows_per_call.max(1) * self.selected) {
+            self.write(&vec![self.ids[row]; moves.len() / self.selected], Some(moves))?;
+            self.machine.run()?;
+            self.read("location", &mut found)?;
+            all.extend_from_slice(&found);
+        }
+        Ok(all)
+    }
+
+    fn write(&mut self, ids: &[u32], moves: Option<&[f64]>) -> Result<(), Fault> {
+        let sizes = sizes(self.selected).with(Symbol::Batch, ids.len());
         self.machine.set_sizes(&sizes)?;
-        self.feed.write(&mut self.machine, &self.ids[rows.clone()])?;
+        self.feed.write(&mut self.machine, ids)?;
         if !self.machine.has_port("moves") {
             return Ok(());
         }
-        self.still.resize(rows.len() * self.selected, 0.0);
+        self.still.resize(ids.len() * self.selected, 0.0);
         self.machine.write_real("moves", moves.unwrap_or(&self.still))
     }
 

@@ -3,18 +3,22 @@
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::{Block, Local};
 use crate::collapsed::moves::span;
+use bnnc_abi::collapsed::{MOST_CUT, MOST_SIMPLICES};
 use bnnc_base::fault::Fault;
+use bnnc_wmi::head::cell::MOST_DIMENSIONS;
 use bnnc_wmi::head::measure::Measure;
 use bnnc_wmi::head::twofold::Twofold;
 use bnnc_wmi::head::{Cells, NoCells};
+use std::fmt;
 
-/// Simplices that the box may be cut into.
-const MOST: usize = 20_000;
 /// What rounding may make of the value of a kink, in parts of what it may make of a slope.
 const KINK: f64 = 0.01;
 
 /// Weights apart from the pieces that move the location: each doubles the pieces of its law.
 const MOST_APART: usize = 8;
+
+// What the compiler says of weights that are too many is what is so.
+const _: () = assert!(MOST_CUT == MOST_DIMENSIONS);
 
 /// A row and an output at an iterate, with the weights that are integrated over.
 #[derive(Clone, Copy, Debug)]
@@ -36,25 +40,35 @@ pub struct Place<'a> {
 }
 
 /// Why there is no law.
-#[derive(Debug)]
-pub enum Failure {
+#[derive(Clone, Debug)]
+pub enum NoLaw {
     /// The work is too much.
-    TooMany(NoCells),
+    Cells(NoCells),
     /// So many weights move the location apart from its pieces.
     Apart(usize),
-    /// A bug of the machine.
-    Fault(Fault),
 }
 
-/// The law of the location, from the program and from what it says at the base of the box in row `at` of its block.
+impl fmt::Display for NoLaw {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            NoLaw::Cells(why) => write!(out, "has kinks that depend on each other or share weights: {why}"),
+            NoLaw::Apart(count) => write!(
+                out,
+                "has pieces that are bent in other ways than a ReLU, beside {count} weights that bend nothing"
+            ),
+        }
+    }
+}
+
+/// The law of the location, from the program and from what it says at the base of the box in row `at` of its block; or why it takes too much work.
 ///
 /// # Errors
-/// Too many pieces; a bug of the machine.
+/// A bug of the machine.
 pub fn law(
     place: &Place<'_>,
     local: &mut Local<'_>,
     (base, at): (&Block, usize),
-) -> Result<Measure, Failure> {
+) -> Result<Result<Measure, NoLaw>, Fault> {
     let boxes = place.boxes;
     let crossed: Vec<(f64, &[f64])> = base
         .kinks_of(at)
@@ -69,7 +83,7 @@ pub fn law(
     let straight = base.slope_of(at, place.output);
     rest.retain(|at| straight[*at] != 0.0);
     if rest.len() > MOST_APART {
-        return Err(Failure::Apart(rest.len()));
+        return Ok(Err(NoLaw::Apart(rest.len())));
     }
     let values = boxes.at(place.iterate);
     let mut moves = vec![0.0; boxes.columns.len().max(1)];
@@ -116,12 +130,19 @@ pub fn law(
             .collect::<Vec<f64>>()
     };
     let (lower, upper) = (end(|column| column.lower), end(|column| column.upper));
-    let cells = Cells::with_tolerance(&mut function, (&lower, &upper), MOST, KINK * place.tolerance);
+    let cells = Cells::with_tolerance(
+        &mut function,
+        (&lower, &upper),
+        MOST_SIMPLICES,
+        KINK * place.tolerance,
+    );
     if let Some(fault) = fault {
-        return Err(Failure::Fault(fault));
+        return Err(fault);
     }
-    let measure = cells.map_err(Failure::TooMany)?.measure().clone();
-    Ok(with_rest(measure, boxes, &rest, straight))
+    Ok(match cells {
+        Ok(cells) => Ok(with_rest(cells.measure().clone(), boxes, &rest, straight)),
+        Err(why) => Err(NoLaw::Cells(why)),
+    })
 }
 
 /// Adds weights that the location is affine in, independent of the others, which were at their base.

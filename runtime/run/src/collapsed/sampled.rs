@@ -1,10 +1,13 @@
-//! Draws from the box, where the integral has no exact form.
+//! Draws from the box, where the integral has no exact form, or where that of a row would take too much work.
 
 use crate::collapsed::boxes::Boxes;
+use crate::collapsed::local::Local;
+use crate::collapsed::pieces::Place;
 use crate::fit::Context;
 use crate::states::Values;
 use bnnc_abi::collapsed::Collapsed;
 use bnnc_abi::manifest::Infer;
+use bnnc_base::fault::Fault;
 use bnnc_base::philox;
 
 /// The states with `draws` draws from the box for each iterate, `[iterates * draws, ..]`; the weights that are not in the box have the value of the
@@ -34,4 +37,33 @@ pub fn drawn(
         drawn.insert(name.clone(), all);
     }
     drawn
+}
+
+/// The location of a row and output at draws of its weights, for a row whose box has too many pieces.
+///
+/// # Errors
+/// A bug of the machine.
+pub fn locations(
+    place: &Place<'_>,
+    local: &mut Local<'_>,
+    (draws, outputs): (usize, usize),
+    key: u64,
+) -> Result<Vec<f64>, Fault> {
+    let columns = &place.boxes.columns;
+    let values = place.boxes.at(place.iterate);
+    let selected = columns.len().max(1);
+    let mut moves = vec![0.0; draws * selected];
+    for (draw, moves) in moves.chunks_exact_mut(selected).enumerate() {
+        let coordinates = [draw, place.row, place.iterate].map(|at| at as u32);
+        for &at in place.places {
+            let uniform = philox::uniform(key, coordinates, u64::from(columns[at].number));
+            moves[at] = columns[at].lower + uniform * columns[at].width() - values[at];
+        }
+    }
+    let all = local.locations((place.iterate, place.row), &moves)?;
+    Ok(all
+        .into_iter()
+        .skip(place.output)
+        .step_by(outputs.max(1))
+        .collect())
 }
