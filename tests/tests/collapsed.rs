@@ -665,6 +665,20 @@ fn iterates_that_cannot_be_taken() {
         "{splits}{LINE}infer s = swag(M, d) {{ covariance = snapshots, {FAR} }}\ninfer c = collapsed(M, halves) {{ iterates = s }}\n"
     );
     refused("splits", &text, "on 2 splits");
+    // A noise level is a site, but no weight of the mean.
+    let noisy = LINE
+        .replace("  out =", "  s: positive ~ HalfNormal(1)\n  out =")
+        .replace("0.5)", "s)");
+    match attempt(
+        "scale",
+        &format!("{noisy}infer c = collapsed(M, d) {{ over = [s] }}\n"),
+    ) {
+        Err(Failure::Program(found)) => {
+            assert_eq!(found[0].code.id, "E0313");
+            assert!(found[0].message.contains("a noise level"), "{}", found[0].message);
+        }
+        other => panic!("{:?}", other.err()),
+    }
 }
 
 /// Two Normal outputs that move with the same weights.
@@ -708,6 +722,15 @@ fn too_many_pieces() {
     assert!(done.codes().contains(&"E0562"), "{:?}", done.codes());
     let tally = done.result.outcomes[0].splits[0].tally.clone().unwrap();
     assert!(tally.drawn > 0 && tally.drawn_rows > 0, "{tally:?}");
+    let table = bnnc_run::result::table(&done.compiled.manifest, &done.result);
+    for part in [
+        "sampled rows",
+        "1000 draws per iterate",
+        "error of integrals",
+        "iterates, not the box",
+    ] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
     let json = bnnc_run::result::json(&done.compiled.manifest, &done.result);
     let diagnostics = &json["infer"]["c"]["diagnostics"];
     assert_eq!(diagnostics["sampled"]["draws"], 1000);

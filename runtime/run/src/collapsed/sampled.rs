@@ -1,6 +1,6 @@
 //! Draws from the box, where the integral has no exact form, or where that of a row would take too much work.
 
-use crate::collapsed::boxes::Boxes;
+use crate::collapsed::boxes::{Boxes, Column};
 use crate::collapsed::local::Local;
 use crate::collapsed::pieces::Place;
 use crate::fit::Context;
@@ -49,18 +49,19 @@ pub fn locations(
     (draws, outputs): (usize, usize),
     key: u64,
 ) -> Result<Vec<f64>, Fault> {
-    let columns = &place.boxes.columns;
+    let columns: Vec<Column> = place.places.iter().map(|at| place.boxes.columns[*at]).collect();
     let values = place.boxes.at(place.iterate);
-    let selected = columns.len().max(1);
-    let mut moves = vec![0.0; draws * selected];
-    for (draw, moves) in moves.chunks_exact_mut(selected).enumerate() {
+    let mut moves = Vec::with_capacity(draws * columns.len());
+    for draw in 0..draws {
         let coordinates = [draw, place.row, place.iterate].map(|at| at as u32);
-        for &at in place.places {
-            let uniform = philox::uniform(key, coordinates, u64::from(columns[at].number));
-            moves[at] = columns[at].lower + uniform * columns[at].width() - values[at];
+        for (column, at) in columns.iter().zip(place.places) {
+            let uniform = philox::uniform(key, coordinates, u64::from(column.number));
+            moves.push(column.lower + uniform * column.width() - values[*at]);
         }
     }
+    let before = local.select(columns)?;
     let all = local.locations((place.iterate, place.row), &moves)?;
+    local.select(before)?;
     Ok(all
         .into_iter()
         .skip(place.output)
