@@ -162,8 +162,9 @@ impl<'a> Integrals<'a> {
                     return Err(Fault::Bug(why).into());
                 }
             }
-            self.tally.add(&all, outputs, &predictive);
             take(range, &mut predictive);
+            // In the units that they were brought to.
+            self.tally.add(&all, outputs, &predictive);
         }
         Ok(())
     }

@@ -24,7 +24,7 @@ pub struct Tally {
     pub drawn_rows: u64,
     /// Why the first of them was.
     pub why: Option<String>,
-    /// The largest error of a predicted mean, on the scale of the model, or of a probability.
+    /// The largest error of a predicted mean or of a probability.
     pub error: f64,
     /// The largest error of the log density of an observation; 0 where none was known.
     pub log_density_error: f64,
