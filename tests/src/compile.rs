@@ -7,6 +7,7 @@ use bnnc_abi::manifest::{Infer, Manifest, Work};
 use bnnc_base::dtype::Precision;
 use bnnc_data::Dataset;
 use bnnc_driver::compile::{compile, data};
+use bnnc_driver::infer::Failure;
 use bnnc_driver::options::Options;
 use bnnc_driver::program;
 use bnnc_run::out::SavedRun;
@@ -41,6 +42,20 @@ pub fn options(backend: &str, precision: Option<Precision>) -> Options {
 /// # Panics
 /// Where the program has errors: the tests know the programs that they compile.
 pub fn text(path: &Path, text: &str, options: &Options) -> Compiled {
+    match attempt(path, text, options) {
+        Ok(compiled) => compiled,
+        Err(failure) => panic!("{}: {failure:#?}", path.display()),
+    }
+}
+
+/// As [`text`], where the compiler may refuse the program.
+///
+/// # Errors
+/// What the compiler says.
+///
+/// # Panics
+/// Where names or data are wrong.
+pub fn attempt(path: &Path, text: &str, options: &Options) -> Result<Compiled, Failure> {
     let program = program::load(&path.display().to_string(), text, options);
     assert!(
         !program.has_errors(),
@@ -59,18 +74,16 @@ pub fn text(path: &Path, text: &str, options: &Options) -> Compiled {
             Err(diagnostics) => panic!("{}: {diagnostics:#?}", path.display()),
         })
         .collect();
-    let (mut manifest, timings) = match compile(&program, &schemas, options) {
-        Ok(compiled) => (compiled.manifest, compiled.timings),
-        Err(failure) => panic!("{}: {failure:#?}", path.display()),
-    };
+    let compiled = compile(&program, &schemas, options)?;
+    let (mut manifest, timings) = (compiled.manifest, compiled.timings);
     bnnc_run::cost::predict_peaks(&mut manifest, &schemas);
     let stages = timings.iter().flat_map(|(_, stages)| stages);
     let code = stages.filter(|(stage, _)| *stage == "code");
-    Compiled {
+    Ok(Compiled {
         manifest,
         schemas,
         code_seconds: code.map(|(_, seconds)| seconds).sum(),
-    }
+    })
 }
 
 /// Compiles the program in a file.

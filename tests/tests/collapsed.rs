@@ -3,9 +3,12 @@
 
 use bnnc_abi::collapsed::Collapsed;
 use bnnc_abi::manifest::{Infer, Work};
-use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::dtype::Precision;
+use bnnc_base::philox;
 use bnnc_base::special::{erf, sigmoid};
+use bnnc_data::write::ResultColumn;
+use bnnc_driver::infer::Failure;
 use bnnc_kernels::pool::Pool;
 use bnnc_run::checkpoint::Checkpoint;
 use bnnc_run::fingerprint::Fingerprint;
@@ -78,6 +81,9 @@ fn folder(name: &str) -> PathBuf {
     )
     .unwrap();
     std::fs::write(folder.join("x.npy"), npy(1, &X)).unwrap();
+    let splits =
+        "{\"kind\": \"standard\", \"n_rows\": 6, \"index_base\": 0, \"n_splits\": 2, \"test\": [[0], [1]]}";
+    std::fs::write(folder.join("s.json"), splits).unwrap();
     let both: Vec<f64> = Y.iter().flat_map(|y| [*y, -y]).collect();
     std::fs::write(folder.join("y.npy"), npy(2, &both)).unwrap();
     folder
@@ -100,6 +106,11 @@ fn compiled(name: &str, text: &str) -> Compiled {
         "use layers::Dense\ndata d = csv(\"d.csv\")\ndata classes = csv(\"c.csv\")\ndata truths = csv(\"t.csv\")\n{text}"
     );
     compiling::text(&folder(name).join("p.bnn"), &text, &options)
+}
+
+fn attempt(name: &str, text: &str) -> Result<Compiled, Failure> {
+    let text = format!("use layers::Dense\ndata d = csv(\"d.csv\")\n{text}");
+    compiling::attempt(&folder(name).join("p.bnn"), &text, &options("cranelift", None))
 }
 
 fn stopped(compiled: &Compiled) -> Diagnostic {
@@ -280,6 +291,26 @@ fn one_weight_is_a_closed_form() {
             let want = (draw as f64 + 0.5) / draws as f64;
             close(mean(ends.iter().map(|ends| below(ends, y))), want, 2e-3);
         }
+        // The table of predictions has them too, with errors that are near rounding and not 0.
+        close(column(&done, "log_density")[row], want, 1e-10);
+        close(
+            column(&done, "cdf")[row],
+            mean(ends.iter().map(|ends| below(ends, Y[row]))),
+            1e-10,
+        );
+        for name in ["error", "log_density_error"] {
+            let error = column(&done, name)[row];
+            assert!(error > 0.0 && error < 1e-9, "{name}: {error}");
+        }
+    }
+}
+
+/// A column of the table of predictions of the first infer.
+fn column(done: &Done, name: &str) -> Vec<f64> {
+    let predictions = &done.result.outcomes[0].predictions;
+    match predictions.iter().find(|(known, _)| known == name) {
+        Some((_, ResultColumn::Real(values))) => values.clone(),
+        other => panic!("{name}: {other:?}"),
     }
 }
 
@@ -596,15 +627,31 @@ infer g = swag(M, d) {{ iterates = s, covariance = diagonal, predictive_draws = 
     assert!(table.contains("iterates of"), "{table}");
 }
 
+/// Iterates that are not there are refused before anything is trained, at the option that asks for them.
 #[test]
 fn iterates_that_cannot_be_taken() {
-    let text =
-        format!("{LINE}infer s = map(M, d) {{ epochs = 2 }}\ninfer c = collapsed(M, d) {{ iterates = s }}\n");
-    let found = stopped(&compiled("none", &text));
-    assert_eq!(
-        (found.code.id, found.message.contains("holds none")),
-        ("E0560", true)
-    );
+    let refused = |name: &str, text: &str, why: &str| {
+        let found = match attempt(name, text) {
+            Err(Failure::Program(found)) => found,
+            other => panic!("{name}: {:?}", other.err()),
+        };
+        let [only] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(only.code.id, "E0560", "{only:?}");
+        assert!(only.message.contains(why), "{name}: {}", only.message);
+        assert!(matches!(only.at, Place::Span(_)), "{only:?}");
+    };
+    let takes = "infer c = collapsed(M, d) { iterates = s }\n";
+    for (at, from) in [
+        "map(M, d) { epochs = 2 }",
+        "laplace(M, d) { epochs = 2 }",
+        "swag(M, d) { epochs = 2, covariance = diagonal }",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let text = format!("{LINE}infer s = {from}\n{takes}");
+        refused(&format!("none{at}"), &text, "holds none");
+    }
     let other = UNIT
         .replace("model M", "model Other")
         .replace("out  ", "exit ")
@@ -612,13 +659,26 @@ fn iterates_that_cannot_be_taken() {
     let text = format!(
         "{UNIT}{other}infer s = swag(M, d) {{ covariance = snapshots, {FAR} }}\ninfer c = collapsed(Other, d) {{ iterates = s }}\n"
     );
-    let found = stopped(&compiled("other", &text));
-    assert_eq!(
-        (found.code.id, found.message.contains("no `exit")),
-        ("E0560", true),
-        "{}",
-        found.message
+    refused("other", &text, "none of `exit");
+    let splits = "data halves = csv(\"d.csv\") { test = splits(\"s.json\") }\n";
+    let text = format!(
+        "{splits}{LINE}infer s = swag(M, d) {{ covariance = snapshots, {FAR} }}\ninfer c = collapsed(M, halves) {{ iterates = s }}\n"
     );
+    refused("splits", &text, "on 2 splits");
+    // A noise level is a site, but no weight of the mean.
+    let noisy = LINE
+        .replace("  out =", "  s: positive ~ HalfNormal(1)\n  out =")
+        .replace("0.5)", "s)");
+    match attempt(
+        "scale",
+        &format!("{noisy}infer c = collapsed(M, d) {{ over = [s] }}\n"),
+    ) {
+        Err(Failure::Program(found)) => {
+            assert_eq!(found[0].code.id, "E0313");
+            assert!(found[0].message.contains("a noise level"), "{}", found[0].message);
+        }
+        other => panic!("{:?}", other.err()),
+    }
 }
 
 /// Two Normal outputs that move with the same weights.
@@ -644,26 +704,205 @@ model M(x: real[1]) -> y: real[2] {
     assert_eq!(done.predictive.mean.len(), 2 * X.len() * done.predictive.draws);
 }
 
-/// Twelve weights behind two layers are too many pieces; fewer at a time are not.
-#[test]
-fn too_many_pieces() {
-    let model = "model M(x: real[1]) -> y: real {
+/// Six units behind six.
+const WIDE: &str = "model M(x: real[1]) -> y: real {
   hidden = Dense(6)
   second = Dense(6)
   out    = Dense(1)
   y ~ Normal(out(relu(second(relu(hidden(x)))))[0], 0.5)
 }
 ";
+
+/// Twelve weights behind two layers are too many pieces: they are drawn, and the error that is said of it is that against more draws.
+#[test]
+fn too_many_pieces() {
     let with =
-        |options: &str| format!("{model}infer c = collapsed(M, d) {{ over = [hidden], {FAR}{options} }}\n");
-    assert_eq!(stopped(&compiled("pieces", &with(""))).code.id, "E0562");
-    let done = done("fewer", &with(", weights = 2"), "c");
-    assert!(
-        done.predictive
-            .log_likelihood
+        |options: &str| format!("{WIDE}infer c = collapsed(M, d) {{ over = [hidden], {FAR}{options} }}\n");
+    let done = done("pieces", &with(""), "c");
+    assert!(done.codes().contains(&"E0562"), "{:?}", done.codes());
+    let tally = done.result.outcomes[0].splits[0].tally.clone().unwrap();
+    assert!(tally.drawn > 0 && tally.drawn_rows > 0, "{tally:?}");
+    let table = bnnc_run::result::table(&done.compiled.manifest, &done.result);
+    for part in [
+        "sampled rows",
+        "1000 draws per iterate",
+        "error of integrals",
+        "iterates, not the box",
+    ] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    let json = bnnc_run::result::json(&done.compiled.manifest, &done.result);
+    let diagnostics = &json["infer"]["c"]["diagnostics"];
+    assert_eq!(diagnostics["sampled"]["draws"], 1000);
+    let rows = ["exact", "sampled"].map(|name| diagnostics["rows"][name].as_u64().unwrap());
+    assert_eq!((rows[0] + rows[1], rows[1]), (X.len() as u64, tally.drawn_rows));
+    assert!(diagnostics["log_density_error"].as_f64().unwrap() > 1e-6);
+    let names = ["hidden.w", "hidden.b", "second.w", "second.b", "out.w", "out.b"];
+    let [w1, b1, w2, b2, w3, b3] = names.map(|name| done.site(name));
+    let boxes: Vec<(f64, f64)> = (0..12)
+        .map(|at| match at {
+            0..6 => done.range("hidden.w", at),
+            _ => done.range("hidden.b", at - 6),
+        })
+        .collect();
+    // Whichever way round the square of weights lies.
+    let place = |from: usize, to: usize| {
+        if second_is_inputs_first(&done) {
+            from * 6 + to
+        } else {
+            to * 6 + from
+        }
+    };
+    assert_eq!((w1[0].len(), b1[0].len()), (6, 6));
+    let key = philox::key(3, "brute");
+    let count = 4000;
+    for row in 0..X.len() {
+        let mut densities = Vec::new();
+        for iterate in 0..done.found.draws {
+            for draw in 0..count {
+                let at = |number: usize| {
+                    let (low, high) = boxes[number];
+                    low + (high - low)
+                        * philox::uniform(key, [draw, row as u32, iterate as u32], number as u64)
+                };
+                let first: Vec<f64> = (0..6)
+                    .map(|unit| (at(unit) * X[row] + at(6 + unit)).max(0.0))
+                    .collect();
+                let second = |unit: usize| {
+                    let sum: f64 = (0..6)
+                        .map(|from| w2[iterate][place(from, unit)] * first[from])
+                        .sum();
+                    (sum + b2[iterate][unit]).max(0.0)
+                };
+                let f: f64 = (0..6).map(|unit| w3[iterate][unit] * second(unit)).sum();
+                densities.push(density((Y[row] - f - b3[iterate][0]) / SD) / SD);
+            }
+        }
+        let want = mean(densities.iter().copied());
+        let spread = mean(densities.iter().map(|density| (density - want).powi(2)));
+        let own = (spread / densities.len() as f64).sqrt() / want;
+        let said = done.predictive.integrated.log_density_error[row];
+        let off = (done.predictive.log_likelihood[row] - want.ln()).abs();
+        assert!(
+            off < 4.5 * own.hypot(said) + 1e-9,
+            "row {row}: {off}, {own} and {said}"
+        );
+    }
+}
+
+/// Whether the weights between two layers of six are `[inputs, units]`, as all layers have them.
+fn second_is_inputs_first(done: &Done) -> bool {
+    let site = done
+        .infer
+        .reports
+        .iter()
+        .find(|site| site.name == "out.w")
+        .unwrap();
+    site.shape.resolve(&Default::default()) == [6, 1]
+}
+
+/// Fewer weights at a time, or those of fewer units, are exact: units of the first layer behind the weights count, not those that are fed by all.
+#[test]
+fn fewer_pieces() {
+    let with =
+        |options: &str| format!("{WIDE}infer c = collapsed(M, d) {{ over = [hidden], {FAR}{options} }}\n");
+    for (name, options, columns) in [("fewer", ", weights = 2", 12), ("two-units", ", units = 2", 4)] {
+        let done = done(name, &with(options), "c");
+        let tally = done.result.outcomes[0].splits[0].tally.clone().unwrap();
+        assert_eq!(
+            (tally.drawn, done.found.choice.columns.len()),
+            (0, columns),
+            "{name}: {tally:?}"
+        );
+        assert!(!done.codes().contains(&"E0562"), "{:?}", done.codes());
+        let likelihoods = &done.predictive.log_likelihood;
+        assert!(likelihoods.iter().all(|value| value.is_finite()));
+    }
+}
+
+/// What is said before the run promises no more than is so, and says every option that changes it.
+#[test]
+fn what_is_said_of_weights() {
+    let said = |name: &str, model: &str, options: &str| -> String {
+        let text = format!("{model}infer c = collapsed(M, d) {{ {FAR}{options} }}\n");
+        let compiled = compiled(name, &text);
+        let site = compiled.manifest.infers[0]
+            .reports
             .iter()
-            .all(|value| value.is_finite())
+            .find(|site| site.likelihood.contains("box"));
+        site.unwrap().likelihood.clone()
+    };
+    let wide = said("said", WIDE, ", over = [hidden]");
+    assert!(
+        wide.contains("exactly where the box of a row crosses no kink"),
+        "{wide}"
     );
+    assert!(
+        wide.contains("1000 draws per iterate") && wide.contains("a box of 12 weights is not cut"),
+        "{wide}"
+    );
+    let few = said("few", WIDE, ", over = [hidden], weights = 2");
+    // Six lines make 22 pieces of a plane, and six kinks behind them 64 of each.
+    assert!(
+        few.contains("at most 20000 simplices") && few.contains("at most 1408 pieces"),
+        "{few}"
+    );
+    let units = said(
+        "units",
+        UNIT,
+        ", over = [hidden], units = 1, box = moments, draws = 77",
+    );
+    for part in [
+        "the unit which moves the outputs most",
+        "standard deviations",
+        "no two kinks",
+        "77 draws",
+    ] {
+        assert!(units.contains(part), "{part}: {units}");
+    }
+    let fixed = said("said-fixed", LINE, ", weights = 1, selection = fixed");
+    for part in [
+        "the same for all rows",
+        "the range of the iterates",
+        "exactly, as the location is affine in it",
+    ] {
+        assert!(fixed.contains(part), "{part}: {fixed}");
+    }
+}
+
+/// The largest of several units is affine between kinks: an integral over pieces, by brute force.
+#[test]
+fn the_largest_of_units() {
+    let model = "model M(x: real[1]) -> y: real {
+  hidden = Dense(3, prior = Normal(0, 1))
+  y ~ Normal(max(hidden(x)), 0.5)
+}
+";
+    let text = format!("{model}infer c = collapsed(M, d) {{ over = [hidden.w], {FAR} }}\n");
+    let done = done("largest", &text, "c");
+    let tally = done.result.outcomes[0].splits[0].tally.clone().unwrap();
+    assert!(tally.pieces > 0 && tally.drawn == 0, "{tally:?}");
+    let weights = [0, 1, 2].map(|at| midpoints(done.range("hidden.w", at), 60));
+    let biases = done.site("hidden.b");
+    for row in 0..X.len() {
+        let mut all = Vec::new();
+        for bias in &biases {
+            for a in &weights[0] {
+                for b in &weights[1] {
+                    for c in &weights[2] {
+                        let units = [a * X[row] + bias[0], b * X[row] + bias[1], c * X[row] + bias[2]];
+                        let f = units.into_iter().fold(f64::NEG_INFINITY, f64::max);
+                        all.push(density((Y[row] - f) / SD) / SD);
+                    }
+                }
+            }
+        }
+        close(
+            done.predictive.log_likelihood[row],
+            mean(all.into_iter()).ln(),
+            1e-3,
+        );
+    }
 }
 
 #[test]

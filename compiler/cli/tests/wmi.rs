@@ -82,6 +82,29 @@ fn nothing() {
     assert!(degenerate.stdout.contains("degenerate"), "{degenerate:?}");
 }
 
+/// What double precision cannot hold is no success, and no infinity is printed; as a fraction it is there.
+#[test]
+fn overflow() {
+    let text = instance(r#"["x", "0", "1e200"]"#, r#"["^", "x", "2"]"#);
+    let output = solve("overflow", &text, &[]);
+    assert_eq!(output.status, 1, "{output:?}");
+    assert!(output.stdout.starts_with("overflow, "), "{output:?}");
+    assert!(
+        output.stderr.contains("error[E0707]") && output.stderr.contains("--exact"),
+        "{output:?}"
+    );
+    let output = solve("overflow-json", &text, &["--json"]);
+    let object: serde_json::Value = serde_json::from_str(&output.stdout).expect("an object");
+    assert_eq!(
+        (&object["status"], object["value"].is_null()),
+        (&"overflow".into(), true)
+    );
+    let exact = solve("overflow-exact", &text, &["--exact"]);
+    assert_eq!((exact.status, exact.stderr.as_str()), (0, ""), "{exact:?}");
+    let third = format!("1{}/3, ok, ", "0".repeat(600));
+    assert!(exact.stdout.starts_with(&third), "{exact:?}");
+}
+
 #[test]
 fn refusals() {
     let refused = |output: Output, code: &str, status: i32| {

@@ -125,13 +125,23 @@ pub static USELESS_START: Code = Code {
               names.\n\nRight: give the layers and parameters of both models the same names.",
 };
 
+/// An infer that takes iterates which are not there.
+pub static NO_ITERATES: Code = Code {
+    id: "E0560",
+    title: "an infer whose iterates cannot be taken",
+    explain: "`iterates = infer` takes the iterates that an earlier infer found, in the place of a training. That infer must hold them (chains, an \
+              ensemble, `collapsed`, or `swag` with `covariance = snapshots`), for every state that moves it must have one of the same name \
+              and size, and its data must have as many splits.\n\nWrong: `iterates = fit` after `infer fit = map(Model, data)`.\n\nRight: `iterates = \
+              fit` after `infer fit = swag(Model, data) { covariance = snapshots }`, with the same model.",
+};
+
 /// A collapsed infer whose integral has no exact form.
 pub static NO_EXACT_INTEGRAL: Code = Code {
     id: "E0622",
     title: "no exact integral",
     explain: "`collapsed` integrates over a box of weights exactly where the location of the observation is affine in them, or affine between \
               kinks (ReLU, `max`, `abs`), and where the observation is a Normal, a class or a truth value. Otherwise weights are drawn from the \
-              box, `draws` times per iterate.\n\nSampled: `over = all` of a network with a hidden layer, whose weights multiply each \
+              box, `draws` times per iterate; and so are those of single rows whose box has too many pieces (E0562).\n\nSampled: `over = all` of a network with a hidden layer, whose weights multiply each \
               other.\n\nExact: `over = last_layer`, or `over = [hidden]` behind a ReLU.",
 };
 
@@ -146,6 +156,7 @@ pub static USELESS_OUTLIERS: Code = Code {
 
 static OWN: &[&Code] = &[
     &USELESS_OUTLIERS,
+    &NO_ITERATES,
     &NO_EXACT_INTEGRAL,
     &USELESS_START,
     &NO_STATE_FOR_VALUE,
@@ -249,6 +260,37 @@ pub fn no_quantity(infer: &InferItem, name: &str, known: &[&str]) -> Diagnostic 
 pub fn options_apart(infer: &InferItem, option: &str, message: &str, help: &str) -> Diagnostic {
     let span = span_of(infer, option);
     Diagnostic::error(&OPTIONS_APART, span, message.to_owned()).help(help)
+}
+
+/// Iterates of an infer that holds none.
+pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
+    let text = format!(
+        "`{}` takes the iterates of `{from}`, which holds none",
+        infer.name
+    );
+    Diagnostic::error(&NO_ITERATES, span_of(infer, "iterates"), text).help(format!(
+        "write `covariance = snapshots` where `{from}` is `swag`, or name chains, an ensemble or a `collapsed` infer"
+    ))
+}
+
+/// Iterates of another model: a state is missing or has another size.
+pub fn other_iterates(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
+    let text = format!(
+        "`{}` takes the iterates of `{from}`, which has none of `{state}` in the same size",
+        infer.name
+    );
+    Diagnostic::error(&NO_ITERATES, span_of(infer, "iterates"), text)
+        .help("take iterates of the same model on data with the same columns")
+}
+
+/// Iterates of an infer on data with fewer splits: how many those have, and how many are needed.
+pub fn fewer_splits(infer: &InferItem, from: &str, (has, needs): (usize, usize)) -> Diagnostic {
+    let text = format!(
+        "`{}` takes the iterates of `{from}` on {needs} splits, but the data of `{from}` have {has}",
+        infer.name
+    );
+    Diagnostic::error(&NO_ITERATES, span_of(infer, "iterates"), text)
+        .help("run both on the same data, or on data with the same number of splits")
 }
 
 /// The weights of a collapsed infer are drawn; `reason` says why, as a clause.

@@ -1,5 +1,7 @@
 //! Infers that integrate over some weights: their programs and options.
 
+mod treated;
+
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
 use crate::training::Programs;
@@ -18,6 +20,9 @@ use bnnc_rewrite::methods::laplace::choice::Over;
 /// The radius of the triangle that is closest to the standard normal density in mean square, as `bnnc_wmi::head::ALPHA_L2`; the compiler
 /// does not see the runtime.
 const ALPHA_L2: f64 = 2.297_003_764_578_613;
+
+/// Draws per iterate where all weights are drawn, and where those of a single row are.
+const DRAWS: [usize; 2] = [10, 1000];
 
 impl Compilation<'_> {
     /// The programs of an infer that integrates over some weights, between iterates.
@@ -146,7 +151,11 @@ impl Compilation<'_> {
                 Some("cubic") => Sigmoid::Cubic,
                 _ => Sigmoid::Exact,
             },
-            draws: self.int("draws").max(1),
+            draws: match (self.setting("draws"), &found.form) {
+                (None, Form::Piecewise { .. }) => DRAWS[1],
+                (None, Form::Affine | Form::Sampled(_)) => DRAWS[0],
+                (Some(_), _) => self.int("draws").max(1),
+            },
         })
     }
 
@@ -166,7 +175,7 @@ impl Compilation<'_> {
                 "leave it out; the warning says why there is no exact integral",
             ));
         }
-        if self.setting("draws").is_some() && !is_sampled {
+        if self.setting("draws").is_some() && found.form == Form::Affine {
             let message = "`draws` are taken where there is no exact integral, and here is one".to_owned();
             return Some(("draws", message, "leave it out"));
         }
@@ -205,34 +214,9 @@ fn report(site: SiteReport, found: &Collapse, options: &Options) -> SiteReport {
             false => site.family,
         },
         likelihood: match is_collapsed {
-            true => treated(found, options),
+            true => treated::treated(found, options),
             false => site.likelihood,
         },
         ..site
     }
-}
-
-/// How the sites that may be collapsed are treated.
-fn treated(found: &Collapse, options: &Options) -> String {
-    let form = match &found.form {
-        Form::Affine => "the location is affine in it".to_owned(),
-        Form::Piecewise { kinks, .. } => format!("the location is affine in it between {kinks} kinks"),
-        Form::Sampled(reason) => return format!("drawn from its box: {reason}"),
-    };
-    let which = match options.weights {
-        0 => "integrated over its box".to_owned(),
-        1 => "the weight that moves a row most is integrated over its box".to_owned(),
-        count => format!("the {count} weights that move a row most are integrated over their box"),
-    };
-    let how = match (found.likelihood, options.sigmoid, options.noise) {
-        (Likelihood::Categorical, Sigmoid::Exact, _) => {
-            "each class against the others as the iterate has them"
-        }
-        (Likelihood::Categorical | Likelihood::Bernoulli, Sigmoid::Cubic, _) => {
-            "with a cubic for the sigmoid"
-        }
-        (Likelihood::Normal, _, Noise::Triangular { .. }) => "with a triangle for the noise",
-        (Likelihood::Normal | Likelihood::Bernoulli | Likelihood::Other, _, _) => "exactly",
-    };
-    format!("{which}, {how}: {form}")
 }

@@ -3,6 +3,7 @@
 use crate::infer::{Compilation, Failure, Timings};
 use crate::options::Options;
 use crate::program::Program;
+use crate::taken::wrong_iterates;
 use crate::{backends, codes};
 use bnnc_abi::data::{DataSpec, Schema};
 use bnnc_abi::manifest::{Compare, Infer, Manifest, OutputKind, Start, State};
@@ -155,6 +156,7 @@ pub fn compile(
         .warnings
         .extend(useless_outliers(program, &compiled.manifest.infers));
     diagnostics.extend(taken_shapes(program, &compiled.manifest.infers));
+    diagnostics.extend(wrong_iterates(program, schemas, &compiled.manifest.infers));
     diagnostics.dedup_by(|a, b| a == b && a.at != Place::Nowhere);
     if diagnostics.is_empty() {
         Ok(compiled)

@@ -18,4 +18,5 @@ pub mod render;
 mod sampling;
 pub mod stage;
 mod start;
+mod taken;
 mod training;

@@ -51,12 +51,18 @@ pub enum Form {
     Piecewise {
         /// How many there are.
         kinks: usize,
-        /// Whether some of them depend on others; where not, each is affine over the whole box.
-        nested: bool,
+        /// How many of them depend on no other, so that each is affine over the whole box; they come first.
+        direct: usize,
     },
     /// Otherwise, with the reason in words: the weights are drawn from the box.
     Sampled(String),
 }
+
+/// Simplices that the box of a row is cut into at most, for one output and iterate: beyond it weights are drawn.
+pub const MOST_SIMPLICES: usize = 20_000;
+
+/// Weights whose box can be cut into pieces, at most.
+pub const MOST_CUT: usize = 8;
 
 /// What is collapsed and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,7 +71,7 @@ pub struct Options {
     pub extent: Extent,
     /// How many weights are integrated over in one row and output, those that move it most; 0 takes all. The others have the values of the iterate.
     pub weights: usize,
-    /// How many units (kinks) keep their weights among those that may be collapsed; 0 takes all.
+    /// How many units (kinks that depend on no other) keep their weights among those that may be collapsed; 0 takes all.
     pub units: usize,
     /// Whether the choice of weights is one for all rows, by the mean over the training rows; else each row has its own.
     pub fixed: bool,
@@ -73,7 +79,7 @@ pub struct Options {
     pub noise: Noise,
     /// What the sigmoid of classes is.
     pub sigmoid: Sigmoid,
-    /// Draws from the box per iterate, where the form is [`Form::Sampled`].
+    /// Draws from the box per iterate: where the form is [`Form::Sampled`], and of single rows that have too many pieces.
     pub draws: usize,
 }
 

@@ -7,7 +7,7 @@ use crate::laplace::memory;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
-pub use collapsed::{no_iterates, other_iterates, others_held, point, shared_outputs, too_many_pieces};
+pub use collapsed::{others_held, point, shared_outputs, too_many_pieces};
 pub use laplace::{
     NoJoint, dependent_prior, factor_at_end, factors_not_found, no_covariance, no_curvature, no_joint,
     no_link, no_maximum, no_posterior, no_variances, not_at_maximum, not_positive, others_not_at_maximum,
@@ -43,7 +43,6 @@ pub static CODES: &[&Code] = &[
     &NOTHING_FOUND,
     &laplace::PRIOR_NOT_NORMAL,
     &laplace::FACTOR_AT_END,
-    &collapsed::NO_ITERATES,
     &collapsed::SHARED_OUTPUTS,
     &collapsed::TOO_MANY_PIECES,
     &collapsed::POINT,

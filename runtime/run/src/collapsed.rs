@@ -6,6 +6,7 @@
 pub mod boxes;
 pub mod choice;
 pub mod classes;
+pub mod errors;
 pub mod function;
 pub mod integrals;
 pub mod local;
@@ -104,6 +105,11 @@ pub fn warnings(
             found.draws
         );
         warnings.push(codes::point(&infer.name, &why));
+    }
+    if let Some((tally, why)) = tally.and_then(|tally| Some((tally, tally.why.as_ref()?))) {
+        let error = Some(tally.log_density_error).filter(|error| *error > 0.0);
+        let rows = (tally.drawn_rows, tally.rows, collapsed.options.draws);
+        warnings.push(codes::too_many_pieces(&infer.name, rows, (why, error)));
     }
     let is_shared = tally.is_some_and(|tally| tally.is_shared);
     if is_shared && collapsed.likelihood == Likelihood::Categorical {

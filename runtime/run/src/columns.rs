@@ -12,12 +12,19 @@ pub struct Columns<'a> {
     rows: usize,
     /// One column per class, or `mean`, `sd`, `q05`, `q50`, `q95`; those that the model does not have stay empty.
     reals: Vec<(String, Vec<f64>)>,
-    /// Standard deviations of the mean, and of the target given the parameters, where predictions state them.
-    parts: [Vec<f64>; 2],
+    /// Standard deviations of the mean, and of the target given the parameters, where predictions state them; then what integrals say besides.
+    parts: [Vec<f64>; 6],
 }
 
-/// The names of [`Columns::parts`].
-const NAMES: [&str; 2] = ["sd_epistemic", "sd_aleatoric"];
+/// The names of [`Columns::parts`]; `error` is that of the mean or of the probabilities.
+const NAMES: [&str; 6] = [
+    "sd_epistemic",
+    "sd_aleatoric",
+    "error",
+    "log_density",
+    "log_density_error",
+    "cdf",
+];
 
 /// The name of a column and what it holds.
 type Part = (&'static str, fn(&Summary) -> f64);
@@ -50,7 +57,7 @@ impl<'a> Columns<'a> {
                 .into_iter()
                 .map(|name| (name, Vec::with_capacity(rows)))
                 .collect(),
-            parts: [Vec::new(), Vec::new()],
+            parts: Default::default(),
         }
     }
 
@@ -60,6 +67,14 @@ impl<'a> Columns<'a> {
         match self.output.kind {
             OutputKind::Classes(_) | OutputKind::Bool => self.add_classes(predictive),
             OutputKind::Real | OutputKind::Count => self.add_reals(predictive),
+        }
+        let said = &predictive.integrated;
+        let said = [&said.error, &said.log_density, &said.log_density_error, &said.cdf];
+        for (column, values) in self.parts.iter_mut().skip(2).zip(said) {
+            // What has several elements in a row is no column.
+            if values.len() == predictive.rows {
+                column.extend(values);
+            }
         }
     }
 

@@ -185,7 +185,7 @@ fn trained(
 /// The iterates of an earlier infer, and what it found for the states that do not move; nothing is trained.
 ///
 /// # Errors
-/// States that are not those of the earlier infer.
+/// A bug: states that are not those of the earlier infer.
 fn taken_before(
     infer: &Infer,
     found: &start::Iterates,
@@ -199,8 +199,8 @@ fn taken_before(
             .values
             .get(*name)
             .filter(|column| column.len() == size * found.count);
-        let other = || codes::other_iterates(&infer.name, &found.infer, name);
-        columns.push((column.ok_or_else(other)?, *size));
+        let missing = || Fault::Bug(format!("`{}` has no iterates of `{name}`", found.infer));
+        columns.push((column.ok_or_else(missing)?, *size));
     }
     let mut iterate = Vec::new();
     for number in 0..found.count {

@@ -48,6 +48,21 @@ pub struct Predictive {
     pub aleatoric: Vec<f64>,
     /// The exact quantiles [`PROBABILITIES`] of the target, by row; empty where they are left to the draws.
     pub quantiles: [Vec<f64>; 3],
+    /// What integrals over weights say besides.
+    pub integrated: Integrated,
+}
+
+/// What integrals over weights say of rows besides predictions; all empty where there are none.
+#[derive(Clone, Debug, Default)]
+pub struct Integrated {
+    /// The error of the mean of each element, or the largest error of the probabilities of each row.
+    pub error: Vec<f64>,
+    /// The log density of the target of each row, or the log probability of its class; empty where they are unknown.
+    pub log_density: Vec<f64>,
+    /// The error of that.
+    pub log_density_error: Vec<f64>,
+    /// The probability of at most the target, of each element; empty for classes and where targets are unknown.
+    pub cdf: Vec<f64>,
 }
 
 /// The probabilities of [`Predictive::quantiles`].
@@ -61,8 +76,13 @@ impl Predictive {
             for value in self.mean.iter_mut().chain(&mut self.draw).chain(quantiles) {
                 *value = standardisation.undo(*value);
             }
-            for deviation in self.epistemic.iter_mut().chain(&mut self.aleatoric) {
+            let errors = &mut self.integrated.error;
+            let elements = errors.len() / self.rows.max(1);
+            for deviation in self.epistemic.iter_mut().chain(&mut self.aleatoric).chain(errors) {
                 *deviation *= standardisation.sd;
+            }
+            for log_density in &mut self.integrated.log_density {
+                *log_density -= elements as f64 * standardisation.sd.ln();
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::prune::Line;
 use crate::run::{Found, Outcome, RunResult};
 use crate::sample::quantities::element_name;
 use crate::summary::SiteSummary;
-use crate::{iterates, laplace, sample};
+use crate::{collapsed, iterates, laplace, sample};
 use bnnc_abi::manifest::{Infer, Manifest, SiteReport};
 use bnnc_data::metrics::{Summary, over_splits};
 use serde_json::{Map, Value, json};
@@ -273,9 +273,14 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
         .filter(|site| site.elements.len() <= 16)
         .collect();
     if !scalars.is_empty() {
+        // Which weights are integrated over depends on the row: what is said here is of the iterates, not of the box.
+        let title = match collapsed::part(infer) {
+            Some(_) => "iterates, not the box",
+            None => "posterior",
+        };
         text.push_str(&format!(
-            "  {:<24} {:>10} {:>10} {:>10} {:>10}\n",
-            "posterior", "mean", "sd", "5 %", "95 %"
+            "  {title:<24} {:>10} {:>10} {:>10} {:>10}\n",
+            "mean", "sd", "5 %", "95 %"
         ));
     }
     for site in scalars {

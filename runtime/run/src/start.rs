@@ -50,7 +50,7 @@ impl<'a> Starts<'a> {
     /// Finds what the infer is told to start from.
     ///
     /// # Errors
-    /// A file that cannot be read or does not fit; an earlier infer that found nothing on this split, or has no iterates.
+    /// A file that cannot be read or does not fit; an earlier infer that found nothing on this split.
     pub fn new(infer: &'a Infer, earlier: &Earlier, split: usize) -> Result<Starts<'a>, Diagnostic> {
         let given = match &infer.start {
             None => Vec::new(),
@@ -63,12 +63,10 @@ impl<'a> Starts<'a> {
         };
         let iterates = match iterates::swag(infer).and_then(|swag| swag.from.as_ref()) {
             None => None,
-            Some(name) => match earlier.get(name) {
+            // The compiler has seen that the earlier infer holds some.
+            Some(name) => match earlier.get(name).and_then(|found| found.iterates.clone()) {
                 None => return Err(codes::nothing_found(&infer.name, name, split)),
-                Some(found) => match &found.iterates {
-                    None => return Err(codes::no_iterates(&infer.name, name)),
-                    found => found.clone(),
-                },
+                found => found,
             },
         };
         let points = earlier.iter();

@@ -37,6 +37,8 @@ pub enum Status {
     /// The region reaches to infinity where the weight is not zero, in this direction: variables with the
     /// steps that they take.
     Unbounded(Vec<(String, Rational)>),
+    /// The integral is above the largest number of double precision, where an exact one was not asked for or is not known.
+    Overflow,
     /// More work than allowed, for this reason. The value is that of what was done, and its bound holds
     /// for the whole.
     GaveUp(String),
@@ -62,6 +64,19 @@ pub struct Solution {
 /// Solves a problem. A stack of 32 MiB is enough for cases as deep as they may be nested. Where parts
 /// cancel so much that the bound of the sum is above the tolerance, all is done again in rationals.
 pub fn solve(problem: &Problem, effort: &Effort) -> Solution {
+    let solution = within_tolerance(problem, effort);
+    let is_known = solution.value.is_finite() || (effort.exact && solution.exact.is_some());
+    match solution.status {
+        Status::Ok if !is_known => Solution {
+            status: Status::Overflow,
+            ..solution
+        },
+        _ => solution,
+    }
+}
+
+/// The value in floating point, or in rationals where that is not as accurate as it should be.
+fn within_tolerance(problem: &Problem, effort: &Effort) -> Solution {
     let solution = attempt(problem, effort);
     let ball = Ball {
         value: solution.value,

@@ -25,6 +25,7 @@ fn word(status: &Status) -> &'static str {
         Status::Empty => "empty",
         Status::Degenerate => "degenerate",
         Status::Unbounded(_) => "unbounded",
+        Status::Overflow => "overflow",
         Status::GaveUp(_) => "gave_up",
     }
 }

@@ -79,21 +79,18 @@ fn a_head_for_the_noise() {
     assert_eq!((sites(&found), found.held), (vec!["mean.w", "mean.b"], false));
     let found = collapsed(TWO_HEADS, Over::Names(&named("hidden")));
     assert_eq!((sites(&found), found.held), (vec!["hidden.w", "hidden.b"], true));
-    let form = Form::Piecewise {
-        kinks: 4,
-        nested: false,
-    };
+    let form = Form::Piecewise { kinks: 4, direct: 4 };
     assert_eq!(found.form, form);
 }
 
 #[test]
 fn kinks_behind_kinks() {
     let kinks = |name: &str| match collapsed(DEEP, Over::Names(&named(name))).form {
-        Form::Piecewise { kinks, nested } => (kinks, nested),
+        Form::Piecewise { kinks, direct } => (kinks, direct),
         other => panic!("{other:?}"),
     };
-    assert_eq!(kinks("second"), (4, false));
-    assert_eq!(kinks("first"), (7, true));
+    assert_eq!(kinks("second"), (4, 4));
+    assert_eq!(kinks("first"), (7, 3));
 }
 
 #[test]

@@ -49,6 +49,7 @@ fn word(status: &Status) -> &'static str {
         Status::Empty => "empty",
         Status::Degenerate => "degenerate",
         Status::Unbounded(_) => "unbounded",
+        Status::Overflow => "overflow",
         Status::GaveUp(_) => "gave_up",
     }
 }
@@ -61,6 +62,7 @@ fn fault(file: &str, problem: &Problem, solution: &Solution) -> Option<Diagnosti
             let direction: Vec<(String, String)> = direction.iter().map(shown).collect();
             Some(report::unbounded(file, &problem.name, &direction))
         }
+        Status::Overflow => Some(report::overflow(file, &problem.name)),
         Status::GaveUp(reason) => Some(report::gave_up(file, &problem.name, reason)),
     }
 }
@@ -78,13 +80,12 @@ fn line(problem: &Problem, solution: &Solution, seconds: f64, is_exact: bool) ->
     if !problem.name.is_empty() {
         line.push_str(&format!("{}: ", problem.name));
     }
-    if !matches!(solution.status, Status::Unbounded(_)) {
-        let exact = solution.exact.as_ref().filter(|_| is_exact);
-        let exact = exact.map_or(String::new(), |exact| format!(" = {}", fraction(exact)));
-        line.push_str(&format!(
-            "{:?} ± {:.1e}{exact}, ",
-            solution.value, solution.error_bound
-        ));
+    let value = Some(format!("{:?} ± {:.1e}", solution.value, solution.error_bound));
+    let value = value.filter(|_| solution.value.is_finite());
+    let exact = solution.exact.as_ref().filter(|_| is_exact).map(fraction);
+    let known: Vec<String> = value.into_iter().chain(exact).collect();
+    if !known.is_empty() {
+        line.push_str(&format!("{}, ", known.join(" = ")));
     }
     let regions = match solution.regions {
         1 => "1 region".to_owned(),

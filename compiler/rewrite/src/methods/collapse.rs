@@ -4,6 +4,7 @@
 //! weights, or affine between kinks, integrals over a box of them have exact forms; `pieces` proves which it is from the derivative alone.
 
 mod local;
+mod maxima;
 pub(crate) mod pieces;
 
 use super::laplace::choice::{self, Over};
@@ -105,7 +106,7 @@ pub fn collapse(
         0 => Form::Affine,
         kinks => Form::Piecewise {
             kinks,
-            nested: found.nested,
+            direct: found.direct,
         },
     };
     let parts = Parts {

@@ -43,7 +43,7 @@ fn affine() {
         let sum = b.add(product, second);
         b.scale(sum, 3.0)
     });
-    assert_eq!(found.map(|found| (found.kinks, found.nested)), Ok((0, false)));
+    assert_eq!(found.map(|found| (found.kinks, found.direct)), Ok((0, 0)));
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn kinks_are_what_is_compared() {
         relu(b, sum)
     })
     .unwrap_or_else(|reason| panic!("{reason}"));
-    assert_eq!((found.kinks, found.nested), (2, false));
+    assert_eq!((found.kinks, found.direct), (2, 2));
     let w = Tensor::new(vec![4], vec![0.5, -2.0, 0.25, 1.0]);
     let x = Tensor::new(vec![2], vec![3.0, 2.0]);
     let all = &evaluate(&found.all, &[w, x])[0];
@@ -68,12 +68,12 @@ fn kinks_are_what_is_compared() {
 #[test]
 fn absolute_values_and_extremes_bend_too() {
     let bent = found(|b, w, _| b.abs(w));
-    assert_eq!(bent.map(|found| (found.kinks, found.nested)), Ok((4, false)));
+    assert_eq!(bent.map(|found| (found.kinks, found.direct)), Ok((4, 4)));
     let smaller = found(|b, w, _| {
         let (first, second) = (part(b, w, 0), part(b, w, 2));
         b.min(first, second)
     });
-    assert_eq!(smaller.map(|found| (found.kinks, found.nested)), Ok((2, false)));
+    assert_eq!(smaller.map(|found| (found.kinks, found.direct)), Ok((2, 2)));
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn kinks_of_kinks() {
         let shifted = b.add(unit, second);
         relu(b, shifted)
     });
-    assert_eq!(deep.map(|found| (found.kinks, found.nested)), Ok((4, true)));
+    assert_eq!(deep.map(|found| (found.kinks, found.direct)), Ok((4, 2)));
 }
 
 #[test]

@@ -32,7 +32,8 @@ pub static ALL: &[MethodDef] = &[
             ),
             run(
                 "units",
-                "Only the weights that feed so many hidden units, those that move the outputs most; 0 asks for no units.",
+                "Only the weights that feed so many hidden units, those that move the outputs most: units of the first layer behind the weights; 0 asks for \
+                 no units.",
                 OptionKind::Int(0),
                 "0"
             ),
@@ -75,9 +76,10 @@ pub static ALL: &[MethodDef] = &[
             ),
             run(
                 "draws",
-                "Draws from the box per iterate, where the integral has no exact form.",
+                "Draws from the box per iterate: where the integral has no exact form (10 without a value), and of single rows whose box has too \
+                 many pieces (1000).",
                 OptionKind::Int(1),
-                "10"
+                ""
             ),
         ],
         takes: Takes::ModelOrFixed,

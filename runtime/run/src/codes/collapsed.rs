@@ -1,16 +1,7 @@
-//! Diagnostics of collapsed inference, and of iterates that are taken from an earlier infer.
+//! Diagnostics of collapsed inference.
 
 use super::error;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
-
-pub(super) static NO_ITERATES: Code = Code {
-    id: "E0560",
-    title: "an infer whose iterates cannot be taken",
-    explain: "`iterates = infer` takes the iterates that an earlier infer found, in the place of a training. That infer must hold them (`collapsed`, or `swag` \
-              with `covariance = snapshots`), and for every state that moves it must have one of the same name and size.\n\n\
-              Wrong: `iterates = fit` after `infer fit = map(Model, data)`.\n\nRight: `iterates = fit` after `infer fit = swag(Model, data) { covariance \
-              = snapshots }`, with the same model.",
-};
 
 pub(super) static SHARED_OUTPUTS: Code = Code {
     id: "E0561",
@@ -22,10 +13,12 @@ pub(super) static SHARED_OUTPUTS: Code = Code {
 
 pub(super) static TOO_MANY_PIECES: Code = Code {
     id: "E0562",
-    title: "an integral over too many pieces",
-    explain: "Where units depend on each other, the box is divided into the pieces on which the outputs are affine; their number can grow with \
-              a power of the number of weights. It is above what is computed in reasonable time.\n\nRight: fewer weights at a time (`weights = 4`), \
-              or those of fewer units (`units = 2`).",
+    title: "integrals over too many pieces",
+    explain: "Where units depend on each other or share weights, the box is divided into the pieces on which the outputs are affine; their number can \
+              grow with a power of the number of weights. In these rows it is above what is computed in reasonable time, so that the weights \
+              are drawn from the box instead, `draws` times per iterate; `diagnostics.sampled` of the result counts those rows, and \
+              `log_density_error` in the table of predictions is the standard error that the draws leave.\n\nExact: fewer weights at a time \
+              (`weights = 4`), or those of fewer units (`units = 2`). Better: more `draws`.",
 };
 
 pub(super) static POINT: Code = Code {
@@ -44,21 +37,6 @@ pub(super) static OTHERS_HELD: Code = Code {
               logits that move apart from each other.\n\nRight: `over = last_layer`.",
 };
 
-/// An infer that holds no iterates.
-pub fn no_iterates(infer: &str, from: &str) -> Diagnostic {
-    let text = format!("`{infer}` takes the iterates of `{from}`, which holds none");
-    error(&NO_ITERATES, Fault::Program, text)
-        .help(format!(
-            "write `covariance = snapshots` where `{from}` is `swag`, or name chains, an ensemble or a `collapsed` infer"
-        ))
-}
-
-/// Iterates of another model: a state is missing or has another size.
-pub fn other_iterates(infer: &str, from: &str, state: &str) -> Diagnostic {
-    let text = format!("`{infer}` takes the iterates of `{from}`, which has no `{state}` of the same size");
-    error(&NO_ITERATES, Fault::Program, text).help("take iterates of the same model on the same data")
-}
-
 /// Two outputs of a row, counted from 0, that depend on the same weights.
 pub fn shared_outputs(infer: &str, outputs: (usize, usize)) -> Diagnostic {
     let text = format!(
@@ -69,12 +47,27 @@ pub fn shared_outputs(infer: &str, outputs: (usize, usize)) -> Diagnostic {
     error(&SHARED_OUTPUTS, Fault::Program, text).help("write `over = last_layer`")
 }
 
-/// A row, counted from 0, whose integral is too much work.
-pub fn too_many_pieces(infer: &str, row: usize, why: &str) -> Diagnostic {
-    let text = format!("the integral of `{infer}` in row {} {why}", row + 1);
-    error(&TOO_MANY_PIECES, Fault::Program, text)
+/// A warning: in some of all rows the weights are drawn, so many times per iterate; `error` is the largest standard error of a log density, where it
+/// is known, and `why` says of one of them why it has no integral.
+pub fn too_many_pieces(
+    infer: &str,
+    (rows, all, draws): (u64, u64, usize),
+    (why, error): (&str, Option<f64>),
+) -> Diagnostic {
+    let text = format!(
+        "in {rows} of {all} rows the weights of `{infer}` are drawn from the box, {draws} times per iterate"
+    );
+    let mut warning = warning(self::error(&TOO_MANY_PIECES, Fault::Program, text));
+    warning.notes.push(format!("one of them {why}"));
+    if let Some(error) = error {
+        warning.notes.push(format!(
+            "the largest standard error of a log density is {error:.2e}"
+        ));
+    }
+    warning
         .help("integrate over fewer weights at a time: `weights = 4`")
         .help("or over those of fewer units: `units = 2`")
+        .help("or take more `draws`")
 }
 
 /// A warning: there is nothing to integrate over.

@@ -98,8 +98,8 @@ pub fn choose(
             .collect::<Vec<u32>>()
     };
     let given = (dataset, context);
-    if let (Form::Piecewise { kinks, .. }, 1..) = (&collapsed.form, options.units) {
-        let kept = feeding((infer, collapsed), found, (&boxes, *kinks), given)?;
+    if let (Form::Piecewise { direct, .. }, 1..) = (&collapsed.form, options.units) {
+        let kept = feeding((infer, collapsed), found, (&boxes, *direct), given)?;
         boxes = boxes.only(collapsed, &found.values, &kept);
     }
     let is_fixed = options.fixed && collapsed.local.is_some() && options.weights > 0;
@@ -168,21 +168,25 @@ pub fn most(scores: &[f64], count: usize) -> Vec<usize> {
 }
 
 /// The weights that feed the kinks which move the outputs most: by how far the box moves a kink times the change of slope across it, over the
-/// training rows and the iterates.
+/// training rows and the iterates. Only kinks that depend on no other count: those behind them are fed by the weights of all.
 fn feeding(
     programs: (&Infer, &Collapsed),
     found: &Collected,
-    (boxes, kinks): (&Boxes, usize),
+    (boxes, direct): (&Boxes, usize),
     given: (&Dataset, &Context),
 ) -> Result<Vec<u32>, Stop> {
-    let mut effects = vec![0.0; kinks];
-    let mut feeds = vec![vec![false; boxes.columns.len()]; kinks];
+    let mut effects = vec![0.0; direct];
+    let mut feeds = vec![vec![false; boxes.columns.len()]; direct];
     let mut other = Block::default();
     each(programs, (found, boxes), given, |at, block, local| {
         let moves = across(boxes, at.0, &Sets::all(boxes), block);
         local.evaluate(at.0, &at.1, Some(&moves), &mut other)?;
         for row in 0..block.rows {
-            let both = block.kinks_of(row).zip(other.kinks_of(row)).enumerate();
+            let both = block
+                .kinks_of(row)
+                .zip(other.kinks_of(row))
+                .take(direct)
+                .enumerate();
             for (kink, ((_, here), (_, there))) in both {
                 let spread = |slope: &[f64]| -> f64 {
                     let columns = boxes.columns.iter().zip(slope);

@@ -3,9 +3,10 @@
 //! The probability of a class is that of its logit against the others, whose logits are held at the iterate; so the probabilities of all classes are
 //! normalised at the end.
 
+use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::Part;
 use crate::collapsed::integrals::Around;
-use crate::predict::Predictive;
+use crate::predict::{Integrated, Predictive};
 use bnnc_abi::collapsed::Sigmoid;
 use bnnc_kernels::pool::Pool;
 use bnnc_wmi::head::{CUBIC_END_L2, Head, Noise, mean_sigmoid, mean_sigmoid_cubic};
@@ -43,8 +44,21 @@ pub fn write(
     predictive.draw.clear();
     predictive.probabilities.clear();
     predictive.log_likelihood.clear();
+    let off = each(rows, pool, &|row| {
+        let class = |class: usize| {
+            let more = |around: &Around| -others(&around.location[row * classes..(row + 1) * classes], class);
+            error(
+                all,
+                (row * classes + class, 1.0),
+                &more,
+                (sigmoid, raw[row][class]),
+            )
+        };
+        (0..classes).map(class).collect()
+    });
+    let mut said = Integrated::default();
     let mut sum = 0.0;
-    for (row, raw) in raw.iter().enumerate() {
+    for (row, (raw, off)) in raw.iter().zip(&off).enumerate() {
         let total: f64 = raw.iter().sum();
         sum += total;
         predictive.probabilities.extend(raw.iter().map(|p| p / total));
@@ -52,8 +66,34 @@ pub fn write(
         let known = class.filter(|class| *class < classes);
         let log = known.map_or(f64::NAN, |class| raw[class].ln() - total.ln());
         predictive.log_likelihood.push(log);
+        // Of a quotient: the relative errors of both.
+        let of_total = off.iter().map(|error| error * error).sum::<f64>().sqrt() / total;
+        let relative = |class: usize| off[class] / raw[class] + of_total;
+        let absolute = |class: usize| off[class] / total + of_total * raw[class] / total;
+        said.error.push((0..classes).map(absolute).fold(0.0, f64::max));
+        if right.is_some() {
+            said.log_density.push(log);
+            said.log_density_error.push(known.map_or(f64::NAN, relative));
+        }
     }
+    predictive.integrated = said;
     sum
+}
+
+/// The error of a mean of sigmoids over the iterates, at one element of the location times a sign plus a number.
+fn error(
+    all: &[Around],
+    (at, sign): (usize, f64),
+    more: &dyn Fn(&Around) -> f64,
+    (sigmoid, mean): (Sigmoid, f64),
+) -> f64 {
+    let share = 1.0 / all.len().max(1) as f64;
+    let of = |around: &Around| {
+        let more = more(around);
+        let value = move |location: f64| value(sigmoid, sign * location + more);
+        errors::of_mean(&around.parts[at], &value, (mean, ACCURACY)).times(share)
+    };
+    all.iter().map(of).fold(Error::default(), Error::plus).total()
 }
 
 /// Writes the probability of a truth value; the log likelihood where the right one is known.
@@ -82,6 +122,17 @@ pub fn truth(
         value.map_or(f64::NAN, |value| both[value].ln())
     };
     predictive.log_likelihood = both.iter().enumerate().map(log).collect();
+    let off = |row: usize| error(all, (row, 1.0), &|_| 0.0, (sigmoid, both[row][1]));
+    predictive.integrated = Integrated {
+        error: (0..rows).map(off).collect(),
+        ..Integrated::default()
+    };
+    if let Some(right) = right {
+        let said = &mut predictive.integrated;
+        said.log_density = predictive.log_likelihood.clone();
+        let relative = |(row, error): (usize, &f64)| error / both[row][usize::from(right[row] != 0)];
+        said.log_density_error = said.error.iter().enumerate().map(relative).collect();
+    }
 }
 
 /// Computes something for each row, on all threads.
@@ -134,6 +185,10 @@ pub fn mean(part: &Part, (sign, more): (f64, f64), sigmoid: Sigmoid) -> f64 {
             Sigmoid::Exact => mean_sigmoid(&terms, offset),
             Sigmoid::Cubic => mean_sigmoid_cubic(&terms, offset, CUBIC_END_L2),
         };
+    }
+    if let Part::Drawn(draws) = part {
+        let values = draws.iter().map(|draw| value(sigmoid, sign * draw + more));
+        return values.sum::<f64>() / draws.len().max(1) as f64;
     }
     let law = part.law(Noise::Normal { sd: 0.0 });
     let (centre, sd) = (sign * law.mean() + more, law.variance().max(0.0).sqrt());

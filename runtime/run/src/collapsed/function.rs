@@ -27,6 +27,8 @@ pub enum Part {
     Head(Head),
     /// That of any other function.
     Pieces(Measure),
+    /// Draws from that of a function with too many pieces.
+    Drawn(Vec<f64>),
 }
 
 impl Part {
@@ -35,6 +37,7 @@ impl Part {
         match self {
             Part::Head(head) => Law::new(head, noise),
             Part::Pieces(measure) => Law::of_measure(measure.clone(), noise),
+            Part::Drawn(draws) => Law::of_measure(Measure::of_points(draws), noise),
         }
     }
 }

@@ -7,9 +7,9 @@ use crate::collapsed::function::{Function, Part, Spot, tolerance};
 use crate::collapsed::local::{Block, Local, program};
 use crate::collapsed::moves::{Sets, across, to_base};
 use crate::collapsed::normals::Normals;
-use crate::collapsed::pieces::{self, Failure, Place};
+use crate::collapsed::pieces::{self, Place};
 use crate::collapsed::tally::Tally;
-use crate::collapsed::{classes, memory};
+use crate::collapsed::{classes, memory, sampled};
 use crate::fit::{Context, Stop};
 use crate::predict::Predictive;
 use crate::states::Values;
@@ -17,6 +17,7 @@ use bnnc_abi::collapsed::{Collapsed, Form};
 use bnnc_abi::laplace::Likelihood;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::fault::Fault;
+use bnnc_base::philox;
 use bnnc_data::{Dataset, Rows};
 use bnnc_wmi::head::Head;
 use std::collections::HashMap;
@@ -42,6 +43,8 @@ pub struct Integrals<'a> {
     tally: Tally,
     /// What rounding may make of a slope, relative to the largest.
     tolerance: f64,
+    /// The key of draws in the place of integrals.
+    key: u64,
 }
 
 /// What is known of a block of rows around one iterate.
@@ -94,6 +97,7 @@ impl<'a> Integrals<'a> {
             context,
             tally: Tally::of(&boxes),
             tolerance: tolerance(program(infer, collapsed)?.plan.precision),
+            key: philox::key(context.seed, &format!("pieces/{}", infer.name)),
             boxes,
         })
     }
@@ -123,7 +127,7 @@ impl<'a> Integrals<'a> {
     /// All predictive quantities, by blocks of rows in order.
     ///
     /// # Errors
-    /// A bug of the machine; outputs that share weights, or too many pieces.
+    /// A bug of the machine; outputs that share weights.
     pub fn run(&mut self, mut take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
         let most = match self.collapsed.form {
             Form::Affine | Form::Sampled(_) => usize::MAX,
@@ -158,8 +162,9 @@ impl<'a> Integrals<'a> {
                     return Err(Fault::Bug(why).into());
                 }
             }
-            self.tally.rows += range.len() as u64;
             take(range, &mut predictive);
+            // In the units that they were brought to.
+            self.tally.add(&all, outputs, &predictive);
         }
         Ok(())
     }
@@ -178,8 +183,8 @@ impl<'a> Integrals<'a> {
         let mut used = Used::new(rows.len(), self.collapsed.outputs);
         match self.collapsed.form {
             Form::Affine => self.affine(iterate, &here, &mut around, &mut used),
-            Form::Piecewise { nested, .. } => {
-                self.piecewise((iterate, rows), nested, &mut around, &mut used)?
+            Form::Piecewise { kinks, direct } => {
+                self.piecewise((iterate, rows), direct < kinks, &mut around, &mut used)?
             }
             Form::Sampled(_) => {
                 let why = format!("`{}` has no exact integral", self.infer.name);
@@ -258,6 +263,7 @@ impl<'a> Integrals<'a> {
                         Part::Head(head)
                     }
                     Function::Pieces => {
+                        used.add_all(&spot);
                         let place = Place {
                             boxes: &self.boxes,
                             places: sets.of(row),
@@ -267,10 +273,14 @@ impl<'a> Integrals<'a> {
                             is_nested,
                             tolerance: self.tolerance,
                         };
-                        used.add_all(&spot);
-                        self.tally.pieces += 1;
-                        let law = pieces::law(&place, &mut self.local, (here, row));
-                        Part::Pieces(law.map_err(|failure| failed(&self.infer.name, &place, failure))?)
+                        let draws = (self.collapsed.options.draws, self.collapsed.outputs);
+                        bent(
+                            &place,
+                            &mut self.local,
+                            (here, row),
+                            (draws, self.key),
+                            &mut self.tally,
+                        )?
                     }
                 };
                 around.parts[row * self.collapsed.outputs + output] = part;
@@ -311,20 +321,24 @@ impl<'a> Integrals<'a> {
     }
 }
 
-/// Why a row has no integral.
-fn failed(infer: &str, place: &Place<'_>, failure: Failure) -> Stop {
-    match failure {
-        Failure::TooMany(too_many) => {
-            let why = format!("has kinks that depend on each other or share weights: {too_many}");
-            codes::too_many_pieces(infer, place.row, &why).into()
+/// The law of a location that two places do not tell, by its pieces; by draws where these are too many.
+fn bent(
+    place: &Place<'_>,
+    local: &mut Local<'_>,
+    base: (&Block, usize),
+    (draws, key): ((usize, usize), u64),
+    tally: &mut Tally,
+) -> Result<Part, Fault> {
+    match pieces::law(place, local, base)? {
+        Ok(measure) => {
+            tally.pieces += 1;
+            Ok(Part::Pieces(measure))
         }
-        Failure::Apart(count) => {
-            let why = format!(
-                "has pieces that are bent in other ways than a ReLU, beside {count} weights that bend nothing"
-            );
-            codes::too_many_pieces(infer, place.row, &why).into()
+        Err(why) => {
+            tally.drawn += 1;
+            tally.why.get_or_insert_with(|| why.to_string());
+            Ok(Part::Drawn(sampled::locations(place, local, draws, key)?))
         }
-        Failure::Fault(fault) => fault.into(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The program that says how the location of rows depends on the weights around an iterate, called on blocks of rows.
 
-use crate::collapsed::boxes::Boxes;
+use crate::collapsed::boxes::{Boxes, Column};
 use crate::feed::{Feed, Wanted};
 use crate::fit::{Context, Stop};
 use crate::laplace::machines::{read, rows_per_call};
@@ -25,7 +25,8 @@ pub struct Local<'a> {
     machine: Machine,
     feed: Feed,
     ids: Vec<u32>,
-    /// The columns that the program has.
+    /// The columns that the program has, and how many: one at least.
+    columns: Vec<Column>,
     selected: usize,
     /// The rows that it is called with, at most.
     pub rows_per_call: usize,
@@ -121,13 +122,14 @@ impl<'a> Local<'a> {
             machine: Machine::new(artifact, capacity, context.pool.clone())?,
             ids: (0..feed.rows as u32).collect(),
             feed,
+            columns: boxes.columns.clone(),
             selected,
             rows_per_call,
             at: None,
             still: Vec::new(),
         };
         local.feed.write_shared(&mut local.machine)?;
-        local.write_columns(boxes)?;
+        local.write_columns()?;
         Ok(local)
     }
 
@@ -136,11 +138,24 @@ impl<'a> Local<'a> {
         self.ids.len()
     }
 
+    /// Goes on with some of the columns that there were at first, or with all of them: slopes in others are work for nothing. Returns those before.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn select(&mut self, columns: Vec<Column>) -> Result<Vec<Column>, Fault> {
+        let before = std::mem::replace(&mut self.columns, columns);
+        self.selected = self.columns.len().max(1);
+        let sizes = sizes(self.selected).with(Symbol::Batch, self.rows_per_call);
+        self.machine.set_sizes(&sizes)?;
+        self.write_columns()?;
+        Ok(before)
+    }
+
     /// Writes which elements of which states the columns are.
-    fn write_columns(&mut self, boxes: &Boxes) -> Result<(), Fault> {
+    fn write_columns(&mut self) -> Result<(), Fault> {
         for (site, weights) in self.collapsed.weights.iter().enumerate() {
             let (mut index, mut chosen) = (vec![0; self.selected], vec![0.0; self.selected]);
-            for (at, column) in boxes.columns.iter().enumerate() {
+            for (at, column) in self.columns.iter().enumerate() {
                 if column.site == site {
                     (index[at], chosen[at]) = (column.element as i32, 1.0);
                 }
@@ -189,7 +204,8 @@ impl<'a> Local<'a> {
         block: &mut Block,
     ) -> Result<(), Fault> {
         self.move_to(iterate)?;
-        self.write(rows, moves)?;
+        let ids = self.ids[rows.clone()].to_vec();
+        self.write(&ids, moves)?;
         self.machine.run()?;
         (block.rows, block.selected) = (rows.len(), self.selected);
         self.read_values(block)?;
@@ -204,20 +220,38 @@ impl<'a> Local<'a> {
     /// As there.
     pub fn values(&mut self, iterate: usize, rows: &Range<usize>, block: &mut Block) -> Result<(), Fault> {
         self.move_to(iterate)?;
-        self.write(rows, None)?;
+        let ids = self.ids[rows.clone()].to_vec();
+        self.write(&ids, None)?;
         self.machine.run()?;
         (block.rows, block.selected) = (rows.len(), self.selected);
         self.read_values(block)
     }
 
-    fn write(&mut self, rows: &Range<usize>, moves: Option<&[f64]>) -> Result<(), Fault> {
-        let sizes = sizes(self.selected).with(Symbol::Batch, rows.len());
+    /// The location of one row at many places, moved by `moves` `[places, selected]` from an iterate: `[places, outputs]`.
+    ///
+    /// # Errors
+    /// As [`Local::evaluate`].
+    pub fn locations(&mut self, (iterate, row): (usize, usize), moves: &[f64]) -> Result<Vec<f64>, Fault> {
+        self.move_to(iterate)?;
+        let (mut all, mut found) = (Vec::new(), Vec::new());
+        for moves in moves.chunks(self.rows_per_call.max(1) * self.selected) {
+            let ids = vec![self.ids[row]; moves.len() / self.selected];
+            self.write(&ids, Some(moves))?;
+            self.machine.run()?;
+            self.read("location", &mut found)?;
+            all.extend_from_slice(&found);
+        }
+        Ok(all)
+    }
+
+    fn write(&mut self, ids: &[u32], moves: Option<&[f64]>) -> Result<(), Fault> {
+        let sizes = sizes(self.selected).with(Symbol::Batch, ids.len());
         self.machine.set_sizes(&sizes)?;
-        self.feed.write(&mut self.machine, &self.ids[rows.clone()])?;
+        self.feed.write(&mut self.machine, ids)?;
         if !self.machine.has_port("moves") {
             return Ok(());
         }
-        self.still.resize(rows.len() * self.selected, 0.0);
+        self.still.resize(ids.len() * self.selected, 0.0);
         self.machine.write_real("moves", moves.unwrap_or(&self.still))
     }
 

@@ -62,7 +62,11 @@ pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize,
         count => columns.min(count),
     };
     // A term is three numbers; a head, location, scale and target ten.
-    let around = iterates.saturating_mul(3 * terms + 10);
+    let around = match &collapsed.form {
+        // Draws, where there are too many pieces.
+        Form::Piecewise { .. } => iterates.saturating_mul((3 * terms + 10).max(collapsed.options.draws)),
+        Form::Affine | Form::Sampled(_) => iterates.saturating_mul(3 * terms + 10),
+    };
     // Slopes are read in one place, or in two and that of the chosen weights.
     let (places, kinks) = match (&collapsed.form, collapsed.options.weights) {
         (Form::Piecewise { kinks, .. }, 0) => (2, *kinks),

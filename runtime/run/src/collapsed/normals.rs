@@ -1,9 +1,10 @@
 //! Predictions of Normal observations whose mean is integrated over weights: mixtures over the iterates, given by quantiles in the place of draws.
 //! Draw `d` of `D` is the `(d + 1/2) / D` quantile.
 
+use crate::collapsed::errors::{self, Error};
 use crate::collapsed::integrals::Around;
 use crate::collapsed::mixture::Mixture;
-use crate::predict::{PROBABILITIES, Predictive};
+use crate::predict::{Integrated, PROBABILITIES, Predictive};
 use bnnc_abi::collapsed::{self, Collapsed};
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_kernels::pool::Pool;
@@ -27,7 +28,14 @@ struct Row {
     aleatoric: Vec<f64>,
     quantiles: Vec<[f64; 3]>,
     log_likelihood: f64,
+    /// Errors of the means.
+    error: Vec<f64>,
+    log_density_error: f64,
+    cdf: Vec<f64>,
 }
+
+/// What a mean is rounded by, in parts of it.
+const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
 impl Normals {
     /// So many quantiles.
@@ -75,6 +83,17 @@ impl Normals {
             .iter()
             .flat_map(|row| row.aleatoric.iter().copied())
             .collect();
+        let of = |of: fn(&Row) -> &Vec<f64>| found.iter().flat_map(|row| of(row).iter().copied()).collect();
+        predictive.integrated = Integrated {
+            error: of(|row| &row.error),
+            cdf: of(|row| &row.cdf),
+            ..Integrated::default()
+        };
+        if is_known {
+            let errors = found.iter().map(|row| row.log_density_error);
+            predictive.integrated.log_density_error = errors.collect();
+            predictive.integrated.log_density = predictive.log_likelihood.clone();
+        }
         for (at, values) in predictive.quantiles.iter_mut().enumerate() {
             *values = found
                 .iter()
@@ -86,6 +105,7 @@ impl Normals {
     fn row(&self, all: &[Around], (row, outputs): (usize, usize), is_known: bool) -> Row {
         let mut found = Row::default();
         let mut densities = vec![0.0; all.len()];
+        let mut off = vec![Error::default(); all.len()];
         for output in 0..outputs {
             let at = row * outputs + output;
             let noises: Vec<Noise> = all.iter().map(|around| self.noise(around.scale[at])).collect();
@@ -106,11 +126,21 @@ impl Normals {
             found.epistemic.push(location.sd);
             let variance = noises.iter().map(variance).sum::<f64>() / noises.len().max(1) as f64;
             found.aleatoric.push(variance.sqrt());
+            found.error.push(error_of_mean(all, at, location.mean));
             if is_known {
-                let parts = densities.iter_mut().zip(observed.parts()).zip(all);
-                parts.for_each(|((density, part), around)| *density += part.log_density(around.target[at]));
+                let parts = observed.parts().iter().zip(&noises).zip(all).enumerate();
+                for (iterate, ((law, noise), around)) in parts {
+                    let target = around.target[at];
+                    densities[iterate] += law.log_density(target);
+                    let error = errors::of_density(&around.parts[at], law, (*noise, target));
+                    off[iterate] = off[iterate].plus(error);
+                }
+                // What was observed is the same around all iterates.
+                let target = all.first().map(|around| around.target[at]);
+                found.cdf.extend(target.map(|target| observed.cdf(target)));
             }
         }
+        found.log_density_error = errors::of_mixture(&densities, &off);
         found.log_likelihood = match is_known {
             true => log_mean_exp(densities.into_iter()),
             false => f64::NAN,
@@ -127,6 +157,14 @@ impl Normals {
             },
         }
     }
+}
+
+/// The error of the mean of one element over the iterates.
+fn error_of_mean(all: &[Around], at: usize, mean: f64) -> f64 {
+    let share = 1.0 / all.len().max(1) as f64;
+    let of = |around: &Around| errors::of_mean(&around.parts[at], &|location| location, (mean, ROUNDING));
+    let errors = all.iter().map(|around| of(around).times(share));
+    errors.fold(Error::default(), Error::plus).total()
 }
 
 /// The variance of a noise. The Normal that is mixed into a triangular one leaves that of the whole as it is.

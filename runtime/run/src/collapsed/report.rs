@@ -8,11 +8,12 @@ use bnnc_abi::laplace::Likelihood;
 use serde_json::{Value, json};
 
 /// The integrals by form, with their names.
-fn forms(tally: &Tally) -> [(&'static str, u64); 3] {
+fn forms(tally: &Tally) -> [(&'static str, u64); 4] {
     [
         ("affine", tally.affine),
         ("units", tally.units),
         ("pieces", tally.pieces),
+        ("drawn", tally.drawn),
     ]
 }
 
@@ -35,7 +36,7 @@ pub fn diagnostics(value: &mut Value, collapsed: &Collapsed, found: &Collected, 
     }
     value["form"] = match &collapsed.form {
         Form::Affine => json!("affine"),
-        Form::Piecewise { kinks, nested } => json!({"kinks": kinks, "nested": nested}),
+        Form::Piecewise { kinks, direct } => json!({"kinks": kinks, "nested": direct < kinks}),
         Form::Sampled(reason) => json!({"sampled": reason}),
     };
     value["scale_held"] = json!(collapsed.held);
@@ -46,6 +47,12 @@ pub fn diagnostics(value: &mut Value, collapsed: &Collapsed, found: &Collected, 
     for (name, count) in forms(tally) {
         value["integrals"][name] = json!(count);
     }
+    value["rows"] = json!({"exact": tally.rows - tally.drawn_rows, "sampled": tally.drawn_rows});
+    if let Some(why) = &tally.why {
+        value["sampled"] = json!({"draws": options.draws, "why": why});
+    }
+    value["error"] = finite(tally.error);
+    value["log_density_error"] = finite(tally.log_density_error);
     if collapsed.likelihood == Likelihood::Categorical {
         value["raw_sum"] = finite(raw(tally));
         value["others_held"] = json!(tally.is_shared);
@@ -79,6 +86,21 @@ pub fn table(collapsed: &Collapsed, found: &Collected, tally: Option<&Tally>) ->
                     format!("{name} integrals")
                 );
                 text.push_str(&line);
+            }
+            if tally.drawn_rows > 0 {
+                let count = format!("{} of {}", tally.drawn_rows, tally.rows);
+                let draws = collapsed.options.draws;
+                text.push_str(&format!(
+                    "  {:<21} {count:>10}  ({draws} draws per iterate)\n",
+                    "sampled rows"
+                ));
+            }
+            if tally.log_density_error > 0.0 {
+                let error = format!("{:.1e}", tally.log_density_error);
+                text.push_str(&format!(
+                    "  {:<21} {error:>10}  (of a log density, at most)\n",
+                    "error of integrals"
+                ));
             }
             if collapsed.likelihood == Likelihood::Categorical {
                 let line = format!("  {:<21} {:>10}\n", "sum before normalised", number(raw(tally)));

@@ -1,10 +1,13 @@
-//! Draws from the box, where the integral has no exact form.
+//! Draws from the box, where the integral has no exact form, or where that of a row would take too much work.
 
-use crate::collapsed::boxes::Boxes;
+use crate::collapsed::boxes::{Boxes, Column};
+use crate::collapsed::local::Local;
+use crate::collapsed::pieces::Place;
 use crate::fit::Context;
 use crate::states::Values;
 use bnnc_abi::collapsed::Collapsed;
 use bnnc_abi::manifest::Infer;
+use bnnc_base::fault::Fault;
 use bnnc_base::philox;
 
 /// The states with `draws` draws from the box for each iterate, `[iterates * draws, ..]`; the weights that are not in the box have the value of the
@@ -34,4 +37,34 @@ pub fn drawn(
         drawn.insert(name.clone(), all);
     }
     drawn
+}
+
+/// The location of a row and output at draws of its weights, for a row whose box has too many pieces.
+///
+/// # Errors
+/// A bug of the machine.
+pub fn locations(
+    place: &Place<'_>,
+    local: &mut Local<'_>,
+    (draws, outputs): (usize, usize),
+    key: u64,
+) -> Result<Vec<f64>, Fault> {
+    let columns: Vec<Column> = place.places.iter().map(|at| place.boxes.columns[*at]).collect();
+    let values = place.boxes.at(place.iterate);
+    let mut moves = Vec::with_capacity(draws * columns.len());
+    for draw in 0..draws {
+        let coordinates = [draw, place.row, place.iterate].map(|at| at as u32);
+        for (column, at) in columns.iter().zip(place.places) {
+            let uniform = philox::uniform(key, coordinates, u64::from(column.number));
+            moves.push(column.lower + uniform * column.width() - values[*at]);
+        }
+    }
+    let before = local.select(columns)?;
+    let all = local.locations((place.iterate, place.row), &moves)?;
+    local.select(before)?;
+    Ok(all
+        .into_iter()
+        .skip(place.output)
+        .step_by(outputs.max(1))
+        .collect())
 }

@@ -1,6 +1,9 @@
 //! How integrals were made.
 
 use crate::collapsed::boxes::Boxes;
+use crate::collapsed::function::Part;
+use crate::collapsed::integrals::Around;
+use crate::predict::Predictive;
 
 /// Counts over rows, outputs and iterates.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,6 +18,16 @@ pub struct Tally {
     pub units: u64,
     /// Those over pieces.
     pub pieces: u64,
+    /// Draws in the place of those over too many pieces.
+    pub drawn: u64,
+    /// Rows of which some integral was drawn.
+    pub drawn_rows: u64,
+    /// Why the first of them was.
+    pub why: Option<String>,
+    /// The largest error of a predicted mean or of a probability.
+    pub error: f64,
+    /// The largest error of the log density of an observation; 0 where none was known.
+    pub log_density_error: f64,
     /// The sum over rows of the probabilities of all classes before they were normalised.
     pub raw: f64,
     /// Whether a weight that is integrated over for one class moves another.
@@ -30,8 +43,24 @@ impl Tally {
         }
     }
 
+    /// Counts a block of rows, of so many outputs, with its predictions.
+    pub fn add(&mut self, all: &[Around], outputs: usize, predictive: &Predictive) {
+        self.rows += predictive.rows as u64;
+        let is_drawn = |row: &usize| {
+            let parts = all
+                .iter()
+                .flat_map(|around| &around.parts[row * outputs..(row + 1) * outputs]);
+            parts.into_iter().any(|part| matches!(part, Part::Drawn(_)))
+        };
+        self.drawn_rows += (0..predictive.rows).filter(is_drawn).count() as u64;
+        let said = &predictive.integrated;
+        let largest = |known: f64, errors: &[f64]| errors.iter().copied().fold(known, f64::max);
+        self.error = largest(self.error, &said.error);
+        self.log_density_error = largest(self.log_density_error, &said.log_density_error);
+    }
+
     /// All integrals.
     pub fn integrals(&self) -> u64 {
-        self.affine + self.units + self.pieces
+        self.affine + self.units + self.pieces + self.drawn
     }
 }

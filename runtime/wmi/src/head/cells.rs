@@ -146,6 +146,7 @@ impl Cells {
             return Err(NoCells::Lost { mass });
         }
         cells.measure = cells.measure.gathered().scaled(1.0 / mass);
+        cells.measure.accuracy = lost;
         Ok(cells)
     }
 

@@ -33,6 +33,19 @@ impl Measure {
         }
     }
 
+    /// Equal masses at positions, one at least.
+    pub fn of_points(positions: &[f64]) -> Measure {
+        let mass = 1.0 / positions.len().max(1) as f64;
+        let atom = |at: &f64| Atom {
+            at: Twofold::from(*at),
+            mass,
+        };
+        Measure {
+            atoms: positions.iter().map(atom).collect(),
+            ..Measure::default()
+        }
+    }
+
     /// The sum of independent uniforms on `[0, width]` and a position: the box spline of the widths, by one
     /// window average per width.
     pub fn uniforms(start: Twofold, widths: &[f64]) -> Measure {

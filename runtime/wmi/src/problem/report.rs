@@ -11,6 +11,7 @@ pub static CODES: &[&Code] = &[
     &TOO_LARGE,
     &UNBOUNDED,
     &GAVE_UP,
+    &OVERFLOW,
 ];
 
 /// A text that is neither JSON nor SMT-LIB.
@@ -77,6 +78,15 @@ pub static GAVE_UP: Code = Code {
               `bnnc wmi problem.json --max-regions 10` for a problem of 12 regions.\n\nRight: a larger \
               `--max-regions`, and `--max-steps` where one region is too much work. The other bounds are fixed: \
               fewer variables in one constraint, lower powers or a formula in several parts are less work.",
+};
+
+/// A result that is no number of double precision.
+pub static OVERFLOW: Code = Code {
+    id: "E0707",
+    title: "an integral above the largest number",
+    explain: "The integral is larger than double precision can hold, about 1.8e308. As a fraction it has no such limit.\n\n\
+              Wrong: `bnnc wmi problem.json` where `x` is from 0 to `1e200` and the weight is `x^2`.\n\nRight: the same with \
+              `--exact`, or variables in larger units.",
 };
 
 /// A fault in a text, before the name of its file is known.
@@ -155,6 +165,18 @@ pub fn gave_up(file: &str, problem: &str, reason: &str) -> Diagnostic {
     };
     let mut diagnostic = Diagnostic::data(&GAVE_UP, file, 0, 0, text)
         .help("`--max-regions` allows more regions and cases, `--max-steps` more work on one; the bound holds for the whole integral");
+    diagnostic.fault = Fault::Program;
+    diagnostic
+}
+
+/// A result that is no number of double precision.
+pub fn overflow(file: &str, problem: &str) -> Diagnostic {
+    let text = match problem {
+        "" => "the integral is above the largest number of double precision".to_owned(),
+        _ => format!("the integral of `{problem}` is above the largest number of double precision"),
+    };
+    let mut diagnostic = Diagnostic::data(&OVERFLOW, file, 0, 0, text)
+        .help("`--exact` gives it as a fraction; or write the variables in larger units");
     diagnostic.fault = Fault::Program;
     diagnostic
 }

@@ -3,8 +3,9 @@
 //! A function is affine where its derivative does not change. The derivative is there as a graph, so what it depends on can be read off: if it depends on
 //! the parameters not at all, the function is affine; if only through comparisons, it is affine wherever no comparison changes its mind. What is
 //! compared are the kinks. A function that compares by itself may jump, and is refused: only derivatives of continuous operations compare. No
-//! operation is known here but the comparisons themselves.
+//! operation is known here but the comparisons themselves; `maxima` brings the one that compares in another way into this form.
 
+use super::maxima;
 use crate::differentiate::pull_back;
 use crate::nodes;
 use crate::pass::Context;
@@ -28,8 +29,8 @@ pub struct Found {
     pub all: Function,
     /// How many of its elements are kinks.
     pub kinks: usize,
-    /// Whether some kinks depend on others.
-    pub nested: bool,
+    /// How many of these depend on no other; they come first.
+    pub direct: usize,
 }
 
 /// The pieces of a function with the one result `outputs`, a vector, as it depends on the named parameters; or the reason why it has none.
@@ -42,9 +43,10 @@ pub fn pieces(
     context: &mut Context,
 ) -> Result<Result<Found, String>, Fault> {
     let size = size(function);
-    let mut kinks = None;
-    let mut all = pipeline::run(function, pipelines::BEFORE_DERIVATIVE, context)?;
-    let mut known = 0;
+    let flat = pipeline::run(function, pipelines::BEFORE_DERIVATIVE, context)?;
+    let moved = dependents(&flat, names).into_iter().collect();
+    let mut all = maxima::by_pairs(&flat, &moved);
+    let (mut known, mut direct) = (0, 0);
     for _ in 0..ROUNDS {
         let derivative = derivative(&all, names)?;
         let derivative = pipeline::run(&derivative, pipelines::BEFORE_DERIVATIVE, context)?;
@@ -53,20 +55,27 @@ pub fn pieces(
             return Ok(Err(reason));
         }
         if walk.switches.len() == known {
-            let nested = match &kinks {
-                Some(kinks) => bends(kinks, names, context)?,
-                None => false,
-            };
             return Ok(Ok(Found {
                 kinks: self::size(&all) - size,
                 all,
-                nested,
+                direct,
             }));
         }
         known = walk.switches.len();
-        let compared = compared(&derivative, &walk.switches);
+        let (mut first, mut behind) = (Vec::new(), Vec::new());
+        for switch in walk.switches {
+            let kinks = compared(&derivative, &[switch]);
+            match bends(&kinks, names, context)? {
+                true => behind.push(switch),
+                false => first.push(switch),
+            }
+        }
+        direct = match &first[..] {
+            [] => 0,
+            first => self::size(&compared(&derivative, first)),
+        };
+        let compared = compared(&derivative, &[first, behind].concat());
         all = with_kinks(&derivative, size, &compared);
-        kinks = Some(compared);
     }
     Ok(Err("its kinks have kinks without an end".to_owned()))
 }

@@ -52,7 +52,14 @@ fn no_weights(parts: &Parts<'_>, name: &str) -> Diagnostic {
     let lists = layers.clone().filter_map(|layer| Some(layer.rsplit_once('[')?.0));
     let mut known: Vec<&str> = lists.chain(layers).chain(sites).collect();
     known.dedup();
-    let message = format!("`over` names `{name}`, but no site of that name or layer moves the outputs");
+    let is_known = parts.model.sites.iter().any(|site| covers(name, &site.name));
+    let message = match is_known {
+        true => format!(
+            "`over` names `{name}`, which does not move the outputs: they are the mean of the observation or its logits, and a noise level or a \
+             hyperparameter keeps its value"
+        ),
+        false => format!("`over` names `{name}`, but no site of that name or layer moves the outputs"),
+    };
     let quoted: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
     report::error(&report::NO_WEIGHTS, message)
         .suggest(name, known.iter().copied())

@@ -1,0 +1,125 @@
+//! What is said of sites that may be collapsed: which of their weights are integrated over, over which box, and how exactly.
+
+use bnnc_abi::collapsed::{Extent, Form, MOST_CUT, MOST_SIMPLICES, Noise, Options, Sigmoid};
+use bnnc_abi::laplace::Likelihood;
+use bnnc_rewrite::methods::collapse::Collapse;
+
+/// How the sites that may be collapsed are treated, in a sentence without a full stop.
+pub fn treated(found: &Collapse, options: &Options) -> String {
+    let extent = match options.extent {
+        Extent::Range => "the range of the iterates",
+        Extent::Moments => "the mean of the iterates plus and minus the square root of 3 standard deviations",
+    };
+    if let Form::Sampled(reason) = &found.form {
+        return format!("drawn from its box, {extent}: {reason}");
+    }
+    let (which, how, form) = (which(options), how(found, options), form(found, options));
+    format!("{which}, {extent}, {how}: {form}")
+}
+
+/// Which weights are integrated over.
+fn which(options: &Options) -> String {
+    let rows = match options.fixed {
+        true => "the training rows most on average, the same for all rows,",
+        false => "a row most",
+    };
+    let which = match options.weights {
+        0 => "integrated over its box".to_owned(),
+        1 => format!("the weight that moves {rows} is integrated over its box"),
+        count => format!("the {count} weights that move {rows} are integrated over their box"),
+    };
+    match options.units {
+        0 => which,
+        1 => format!("of the weights that feed the unit which moves the outputs most, {which}"),
+        count => format!("of the weights that feed the {count} units which move the outputs most, {which}"),
+    }
+}
+
+/// What stands for the likelihood.
+fn how(found: &Collapse, options: &Options) -> &'static str {
+    match (found.likelihood, options.sigmoid, options.noise) {
+        (Likelihood::Categorical, Sigmoid::Exact, _) => {
+            "each class against the others as the iterate has them"
+        }
+        (Likelihood::Categorical | Likelihood::Bernoulli, Sigmoid::Cubic, _) => {
+            "with a cubic for the sigmoid"
+        }
+        (Likelihood::Normal, _, Noise::Triangular { .. }) => "with a triangle for the noise",
+        (Likelihood::Normal | Likelihood::Bernoulli | Likelihood::Other, _, _) => {
+            "with the likelihood as it is"
+        }
+    }
+}
+
+/// How the location depends on the weights, and where that makes the integral exact.
+fn form(found: &Collapse, options: &Options) -> String {
+    let (kinks, direct) = match &found.form {
+        Form::Affine => return "exactly, as the location is affine in it".to_owned(),
+        Form::Sampled(reason) => return reason.clone(),
+        Form::Piecewise { kinks, direct } => (*kinks, *direct),
+    };
+    let elements: usize = found.weights.iter().map(|weights| weights.elements).sum();
+    let at_once = match options.weights {
+        0 => elements,
+        count => count.min(elements),
+    };
+    let draws = format!("by {} draws per iterate", options.draws);
+    let is_nested = direct < kinks;
+    let closed = match is_nested {
+        true => "exactly where the box of a row crosses no kink",
+        false => "exactly where no two kinks that the box of a row crosses share a weight",
+    };
+    let cut = match options.units == 0 && at_once > MOST_CUT && is_nested {
+        true => format!(
+            "elsewhere {draws}, as a box of {at_once} weights is not cut into pieces (of at most {MOST_CUT} it is: `weights = {MOST_CUT}`)"
+        ),
+        false => {
+            let bound = bound((kinks, direct), at_once);
+            let bound = match options.units == 0 && at_once <= MOST_CUT {
+                true => format!(" ({at_once} weights and {kinks} kinks make at most {bound} pieces)"),
+                false => String::new(),
+            };
+            format!(
+                "elsewhere piece by piece where these are at most {MOST_SIMPLICES} simplices of at most {MOST_CUT} weights{bound}, \
+                 and {draws} where they are not"
+            )
+        }
+    };
+    format!("the location is affine in it between {kinks} kinks; {closed}, {cut}")
+}
+
+/// The most pieces that kinks cut a box of so many weights into: an arrangement of hyperplanes (Zaslavsky 1975), of which each piece may be cut by
+/// both signs of every kink that depends on others.
+fn bound((kinks, direct): (usize, usize), weights: usize) -> String {
+    let mut choices = 1.0;
+    let mut pieces = 1.0;
+    for taken in 1..=weights.min(direct) {
+        choices *= (direct + 1 - taken) as f64 / taken as f64;
+        pieces += choices;
+    }
+    let behind = i32::try_from(kinks - direct).unwrap_or(i32::MAX);
+    let all = pieces * 2.0_f64.powi(behind);
+    match all < 1e6 {
+        true => format!("{all:.0}"),
+        false => format!("{all:.1e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three lines in general position divide the plane in seven, and 2^n is the limit where no weight is left out.
+    #[test]
+    fn arrangements() {
+        assert_eq!(bound((3, 3), 2), "7");
+        assert_eq!(bound((3, 3), 5), "8");
+        assert_eq!(bound((4, 4), 1), "5");
+        // One kink in front and two behind it.
+        assert_eq!(bound((3, 1), 2), "8");
+        assert_eq!(
+            bound((60, 60), 30),
+            format!("{:.1e}", (2.0_f64.powi(60) + 118_264_581_564_861_424.0) / 2.0)
+        );
+    }
+}

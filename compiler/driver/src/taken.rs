@@ -1,0 +1,76 @@
+//! Whether the iterates that an infer takes are there: held by the earlier infer, of states of the same name and size, on every split.
+
+use crate::codes;
+use crate::program::Program;
+use bnnc_abi::data::Schema;
+use bnnc_abi::iterates::{Covariance, Swag};
+use bnnc_abi::manifest::{Infer, Work};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::Sizes;
+use bnnc_hir::tree::InferItem;
+use std::collections::HashMap;
+
+/// What is wrong with the iterates that infers take from those before them.
+pub fn wrong_iterates(
+    program: &Program,
+    schemas: &HashMap<String, Schema>,
+    infers: &[Infer],
+) -> Vec<Diagnostic> {
+    let item = |infer: &Infer| {
+        program
+            .module
+            .infers
+            .iter()
+            .find(|item| *item.name == *infer.name)
+    };
+    let splits = |item: &InferItem| {
+        let schema = schemas.get(&*program.module.datas[item.data].name);
+        schema.map_or(1, |schema| schema.splits)
+    };
+    let wrong = |infer: &Infer| {
+        let name = takes(infer)?.from.as_ref()?;
+        let from = infers.iter().find(|other| other.name == *name)?;
+        let (own, other) = (item(infer)?, item(from)?);
+        let Some(held) = held(from) else {
+            return Some(codes::no_iterates(own, name));
+        };
+        let missing = takes(infer)?.moved.iter().find(|state| {
+            let size = size(infer, state);
+            !held.contains(state) || size != self::size(from, state)
+        });
+        match missing {
+            Some(state) => Some(codes::other_iterates(own, name, state)),
+            None if splits(own) > splits(other) => {
+                Some(codes::fewer_splits(own, name, (splits(other), splits(own))))
+            }
+            None => None,
+        }
+    };
+    infers.iter().filter_map(wrong).collect()
+}
+
+/// How an infer comes by iterates.
+fn takes(infer: &Infer) -> Option<&Swag> {
+    match &infer.work {
+        Work::Swag(swag) => Some(swag),
+        Work::Collapsed(collapsed) => Some(&collapsed.iterates),
+        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) | Work::Ensemble(_) => None,
+    }
+}
+
+/// The states of which an infer holds iterates, draws of chains or members; those of a Gaussian are none.
+fn held(infer: &Infer) -> Option<&[String]> {
+    match &infer.work {
+        Work::Swag(swag) if swag.covariance == Covariance::Snapshots => Some(&swag.moved),
+        Work::Collapsed(collapsed) => Some(&collapsed.iterates.moved),
+        Work::Sample(sampling) => Some(&sampling.moved),
+        Work::Ensemble(ensemble) => Some(&ensemble.moved),
+        Work::Swag(_) | Work::Train(_) | Work::Laplace(_) => None,
+    }
+}
+
+/// The elements of a state.
+fn size(infer: &Infer, name: &str) -> Option<usize> {
+    let state = infer.states.iter().find(|state| state.name == name)?;
+    Some(state.shape.count(&Sizes::default()))
+}

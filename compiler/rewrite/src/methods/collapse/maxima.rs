@@ -1,0 +1,63 @@
+//! The largest of many elements as the larger of two, again and again.
+//!
+//! `max` of two is affine on both sides of a kink that its derivative names. The derivative of the largest of many asks instead which elements are equal
+//! to it, which says nothing of kinks.
+
+use crate::nodes;
+use crate::rules::broadcast::positions;
+use bnnc_base::dtype::DType;
+use bnnc_graph::attr;
+use bnnc_graph::builder::{Builder, Window};
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::infer::without_axes;
+use bnnc_graph::ops;
+use std::collections::{HashMap, HashSet};
+
+/// `function` with the largest elements of reals found by pairs, where they depend on `moved`.
+pub fn by_pairs(function: &Function, moved: &HashSet<Value>) -> Function {
+    let mut builder = Builder::new(&function.name);
+    let params = nodes::params_of(&mut builder, function);
+    let mut map: HashMap<Value, Value> = function.params.iter().copied().zip(params).collect();
+    for value in function.nodes.ids() {
+        let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
+            continue;
+        };
+        let copies: Vec<Value> = args.iter().map(|arg| map[arg]).collect();
+        let is_largest = std::ptr::eq(op.0, &ops::reduce_max::REDUCE_MAX)
+            && moved.contains(&args[0])
+            && function.ty(args[0]).dtype == DType::Real;
+        let axes = is_largest.then(|| positions(attr::ints(attrs, 0)));
+        let found = axes.and_then(|axes| largest(&mut builder, copies[0], &axes));
+        let copy = found.unwrap_or_else(|| builder.apply(op.0, &copies, attrs.clone()));
+        map.insert(value, copy);
+    }
+    let results = function.results.iter();
+    let results = results.map(|(name, value)| (name.clone(), map[value])).collect();
+    builder.finish(results)
+}
+
+/// The largest elements along axes, which go away; nothing where a size is not known.
+fn largest(builder: &mut Builder, x: Value, axes: &[usize]) -> Option<Value> {
+    let shape = builder.shape(x);
+    let sizes: Option<Vec<usize>> = axes.iter().map(|axis| shape.0[*axis].fixed()).collect();
+    let sizes = sizes.filter(|sizes| sizes.iter().all(|size| *size > 0))?;
+    let mut found = x;
+    for (&axis, mut size) in axes.iter().zip(sizes) {
+        while size > 1 {
+            let part = |builder: &mut Builder, from: usize, to: usize| {
+                let window = Window::full(builder.rank(found)).with(axis, from, to);
+                builder.slice(found, window)
+            };
+            let half = size / 2;
+            let (first, second) = (part(builder, 0, half), part(builder, half, 2 * half));
+            let rest = (size > 2 * half).then(|| part(builder, 2 * half, size));
+            let larger = builder.max(first, second);
+            found = match rest {
+                Some(rest) => builder.concat(&[larger, rest], axis),
+                None => larger,
+            };
+            size -= half;
+        }
+    }
+    Some(builder.reshape(found, &without_axes(&shape, axes)))
+}

@@ -1,0 +1,156 @@
+//! Errors of integrals: what rounding and interpolation leave of exact ones, and the standard errors of draws.
+
+use crate::collapsed::function::Part;
+use bnnc_wmi::head::{Law, Noise};
+
+/// What is known of the error of a number from several iterates: bounds or estimates that add up, and variances of independent draws.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Error {
+    /// The size of what does not average out.
+    pub size: f64,
+    /// The variance of what is drawn.
+    pub variance: f64,
+}
+
+impl Error {
+    /// Both together.
+    pub fn total(self) -> f64 {
+        self.size + self.variance.max(0.0).sqrt()
+    }
+
+    /// With another, independent one.
+    pub fn plus(self, other: Error) -> Error {
+        Error {
+            size: self.size + other.size,
+            variance: self.variance + other.variance,
+        }
+    }
+
+    /// Of a number times a factor.
+    pub fn times(self, factor: f64) -> Error {
+        Error {
+            size: self.size * factor.abs(),
+            variance: self.variance * factor * factor,
+        }
+    }
+}
+
+/// The error of the mean of a function of the location; an exact one is known up to a part `accuracy` of its size.
+pub fn of_mean(part: &Part, of: &dyn Fn(f64) -> f64, (mean, accuracy): (f64, f64)) -> Error {
+    match part {
+        Part::Head(_) | Part::Pieces(_) => Error {
+            size: accuracy * mean.abs(),
+            variance: 0.0,
+        },
+        Part::Drawn(draws) => Error {
+            size: 0.0,
+            variance: variance_of_mean(draws.iter().map(|draw| of(*draw))).1,
+        },
+    }
+}
+
+/// The relative error of the density at `y` of a location with noise, whose law is `law`.
+pub fn of_density(part: &Part, law: &Law, (noise, y): (Noise, f64)) -> Error {
+    match part {
+        Part::Head(_) | Part::Pieces(_) => Error {
+            size: exact(law, y),
+            variance: 0.0,
+        },
+        Part::Drawn(draws) => Error {
+            size: 0.0,
+            variance: drawn(draws, law, (noise, y)),
+        },
+    }
+}
+
+fn exact(law: &Law, y: f64) -> f64 {
+    let (density, error) = law.density_with_error(y);
+    match density > f64::MIN_POSITIVE {
+        true => error / density,
+        // Below the least number the logarithm is still there, from a tilted series: its exponent is rounded.
+        false => 1e-11 + 32.0 * f64::EPSILON * law.log_density(y).abs(),
+    }
+}
+
+fn drawn(draws: &[f64], law: &Law, (noise, y): (Noise, f64)) -> f64 {
+    match noise {
+        Noise::Normal { sd } => {
+            let log = |draw: &f64| -0.5 * ((y - draw) / sd).powi(2);
+            let largest = draws.iter().map(log).fold(f64::NEG_INFINITY, f64::max);
+            let (mean, variance) = variance_of_mean(draws.iter().map(|draw| (log(draw) - largest).exp()));
+            variance / (mean * mean)
+        }
+        Noise::Triangular { radius, floor } => {
+            let density = |draw: &f64| (1.0 - (y - draw).abs() / radius).max(0.0) / radius;
+            let (_, variance) = variance_of_mean(draws.iter().map(density));
+            variance * ((1.0 - floor) / law.density(y)).powi(2)
+        }
+    }
+}
+
+/// The mean of numbers, and the variance of that mean.
+fn variance_of_mean(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+    let count = values.clone().count() as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    let squares: f64 = values.map(|value| (value - mean).powi(2)).sum();
+    (mean, squares / (count * (count - 1.0).max(1.0)))
+}
+
+/// The relative error of a mean of densities, from their logarithms and relative errors.
+pub fn of_mixture(log_densities: &[f64], errors: &[Error]) -> f64 {
+    let largest = log_densities.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights = || log_densities.iter().map(|log| (log - largest).exp());
+    let parts = weights().zip(errors).filter(|(weight, _)| *weight > 0.0);
+    let all = parts.fold(Error::default(), |all, (weight, error)| {
+        all.plus(error.times(weight))
+    });
+    all.total() / weights().sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bnnc_base::philox;
+
+    /// Uniform draws: the standard error of a density estimate is its standard deviation over many repetitions.
+    #[test]
+    fn standard_errors_are_spreads() {
+        let (noise, y, draws) = (Noise::Normal { sd: 0.3 }, 0.9, 200);
+        let key = philox::key(7, "errors");
+        let mut densities = Vec::new();
+        let mut said = Vec::new();
+        for repetition in 0..400 {
+            let place = |draw| philox::uniform(key, [draw, repetition, 0], 0);
+            let part = Part::Drawn((0..draws).map(place).collect());
+            let law = part.law(noise);
+            densities.push(law.density(y));
+            said.push(of_density(&part, &law, (noise, y)).variance * law.density(y).powi(2));
+        }
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let middle = mean(&densities);
+        let spread = mean(
+            &densities
+                .iter()
+                .map(|density| (density - middle).powi(2))
+                .collect::<Vec<_>>(),
+        );
+        // The variance of 400 numbers is known to about sqrt(2 / 400).
+        assert!(
+            (mean(&said) / spread - 1.0).abs() < 4.0 * (2.0f64 / 400.0).sqrt(),
+            "{spread}"
+        );
+    }
+
+    #[test]
+    fn a_mixture_of_errors() {
+        let error = |size, variance| Error { size, variance };
+        let got = of_mixture(&[0.0, 2.0f64.ln()], &[error(0.1, 0.01), error(0.2, 0.0)]);
+        // 0.1 + 0.4 + sqrt(0.01), over 3.
+        assert!((got - 0.2).abs() < 1e-12, "{got}");
+        let got = of_mixture(
+            &[f64::NEG_INFINITY, -4000.0],
+            &[error(f64::NAN, 0.0), error(0.25, 0.0)],
+        );
+        assert!((got - 0.25).abs() < 1e-12, "{got}");
+    }
+}
