@@ -568,13 +568,10 @@ infer l = laplace(Net, rows) {{ over = subnetwork({size}), start = safetensors(\
     assert_eq!(stopped(&compiled(&folder, &of(5)), None).code.id, "E0543");
 }
 
-/// A matrix that does not fit is refused before anything is done, with the largest subnetwork that would.
-#[test]
-fn a_large_matrix_is_refused() {
-    let folder = folder("large", &[("rows.csv", POINTS.to_owned())]);
-    let of = |over: &str| {
-        format!(
-            "use layers::Dense
+/// A network of 1761 weights, 41 of them in its last layer, approximated with these options.
+fn wide(options: &str) -> String {
+    format!(
+        "use layers::Dense
 data rows = csv(\"rows.csv\") {{ target = y }}
 model Net(x: real[1]) -> y: real {{
   hidden = Dense(40)
@@ -582,28 +579,108 @@ model Net(x: real[1]) -> y: real {{
   out = Dense(1)
   y ~ Normal(out(relu(more(relu(hidden(x)))))[0], 0.3)
 }}
-infer l = laplace(Net, rows) {{ epochs = 1{over} }}
+infer l = laplace(Net, rows) {{ epochs = 1, {options} }}
 "
-        )
-    };
+    )
+}
+
+/// The most that a run of [`wide`] takes.
+fn peak(folder: &Path, options: &str) -> u64 {
+    compiled(folder, &wide(options)).manifest.infers[0]
+        .cost
+        .peak_bytes
+}
+
+/// A matrix that does not fit is refused before anything is done.
+#[test]
+fn a_large_matrix_is_refused() {
+    let folder = folder("large", &[("rows.csv", POINTS.to_owned())]);
+    let whole = compiled(&folder, &wide(""));
     // 1761 weights: 47 MiB for two copies of the matrix.
-    let limit = 20 << 20;
-    let found = stopped(&compiled(&folder, &of("")), Some(limit));
+    let found = stopped(&whole, Some(20 << 20));
     assert_eq!(found.code.id, "E0502");
     assert!(
         found.notes[0].contains("full precision of 1761 weights"),
         "{found:?}"
     );
     // The Gaussian, its arrays and their bytes, while it is written.
-    let whole = compiled(&folder, &of("")).manifest.infers[0].cost.peak_bytes;
+    let whole = whole.manifest.infers[0].cost.peak_bytes;
     assert!(whole >= 3 * 8 * 1761 * 1761, "{whole}");
-    let size: usize = found.help[0]
-        .split_whitespace()
-        .find_map(|word| word.parse().ok())
-        .unwrap();
-    assert!(size > 500 && size < 1761, "{size}");
-    let smaller = compiled(&folder, &of(&format!(", over = subnetwork({size}, by = random)")));
-    assert!(smaller.manifest.infers[0].cost.peak_bytes <= limit + (limit >> 3));
+    // Fewer weights do not make the matrix smaller that chooses them.
+    let chosen = compiled(&folder, &wide("over = subnetwork(10, by = marginal)"));
+    assert!(chosen.manifest.infers[0].cost.peak_bytes >= 2 * 8 * 1761 * 1761);
+    let found = stopped(&chosen, Some(20 << 20));
+    let chooses = |note: &String| note.contains("chooses by the full precision of all 1761 weights");
+    assert!(found.notes.iter().any(chooses), "{found:?}");
+    assert!(found.help[0].contains("by = diagonal"), "{found:?}");
+}
+
+/// What a refusal offers is accepted, and no more would be: the size that it names fits, and one above it does not; what is not offered is refused.
+#[test]
+fn what_a_refusal_offers_is_accepted() {
+    let folder = folder("offers", &[("rows.csv", POINTS.to_owned())]);
+    let mut offered = 0;
+    for (options, parts) in [
+        ("", vec![0.1, 0.4, 0.8, 0.97]),
+        ("curvature = hessian", vec![0.5]),
+        ("structure = functional, link = weights", vec![0.9]),
+        ("over = [more]", vec![0.5]),
+        ("over = subnetwork(1500, by = magnitude)", vec![0.3, 0.9]),
+        ("over = subnetwork(1700, by = marginal)", vec![0.4, 0.9, 0.99]),
+        (
+            "over = subnetwork(900, by = random), structure = diagonal",
+            vec![0.95],
+        ),
+    ] {
+        let first = compiled(&folder, &wide(options));
+        let whole = first.manifest.infers[0].cost.peak_bytes;
+        // What is said besides, and stays so.
+        let others = match options.find("over") {
+            None if options.is_empty() => "temperature = 1".to_owned(),
+            None => options.replace("structure = functional, ", ""),
+            Some(_) if options.contains("diagonal") => "structure = diagonal".to_owned(),
+            Some(_) => "temperature = 1".to_owned(),
+        };
+        let least = peak(&folder, &format!("{others}, over = subnetwork(1)"));
+        let all = others.replace("structure = diagonal", "temperature = 1");
+        let diagonal = peak(&folder, &format!("structure = diagonal, {all}"));
+        let limits = parts.iter().map(|part| (whole as f64 * part) as u64);
+        for limit in limits.chain([diagonal.min(least) / 2]) {
+            let found = stopped(&first, Some(limit));
+            assert_eq!(found.code.id, "E0502", "{options}");
+            let written = |help: &String| Some(help.split('`').nth(1)?.to_owned());
+            let offers = found.help.iter().filter_map(written);
+            let offers: Vec<String> = offers.filter(|offer| offer.contains('=')).collect();
+            for offer in &offers {
+                let fits = peak(&folder, &format!("{others}, {offer}"));
+                assert!(fits <= limit, "{options} within {limit}: {offer} takes {fits}");
+                offered += 1;
+                let is_largest = |help: &&String| help.contains("largest") && help.contains(offer);
+                let largest = found.help.iter().find(is_largest).map(|_| offer);
+                let Some((before, rest)) = largest.and_then(|offer| offer.split_once("subnetwork(")) else {
+                    continue;
+                };
+                let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+                let size: usize = digits.parse().unwrap();
+                let more = format!("{before}subnetwork({}{}", size + 1, &rest[digits.len()..]);
+                let more = peak(&folder, &format!("{others}, {more}"));
+                assert!(
+                    more > limit,
+                    "{options} within {limit}: more than {offer} takes {more}"
+                );
+            }
+            if offers.is_empty() {
+                assert!(limit < least, "{options} within {limit}: nothing is offered");
+                assert!(found.help[0].contains("neither a subnetwork"), "{found:?}");
+            }
+            let is_offered = offers.contains(&"structure = diagonal".to_owned());
+            assert!(
+                options.contains("over") || is_offered == (diagonal <= limit),
+                "{options} within {limit}"
+            );
+        }
+    }
+    assert!(offered >= 15, "{offered}");
 }
 
 /// The rows of the line: `1` and `x`.

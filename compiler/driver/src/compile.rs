@@ -125,6 +125,7 @@ pub fn compile(
             data,
             infers: Vec::new(),
             compares: compares(program, &chosen),
+            schemas: HashMap::new(),
         },
         timings: Vec::new(),
         firings: Vec::new(),

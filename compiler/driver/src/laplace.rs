@@ -9,6 +9,7 @@ use bnnc_abi::laplace::{
     Curvature, Laplace, Likelihood, Link, Options, Over, PriorPrecision, PriorStructure, Score, Structure,
 };
 use bnnc_abi::manifest::{Cost, State, Work};
+use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::Posterior;
@@ -57,6 +58,7 @@ impl Compilation<'_> {
             likelihood: found.likelihood,
             independent: found.independent,
             blocks: found.blocks,
+            smaller: self.smaller(found.smaller, backend)?,
             options,
         };
         Ok(Programs {
@@ -113,6 +115,31 @@ impl Compilation<'_> {
             inputs: self.artifact("inputs", &found.inputs, backend)?,
             functions: self.wanted("functions", &found.functions, backend)?,
         })
+    }
+
+    /// Plans of what would take less memory.
+    fn smaller(
+        &mut self,
+        found: Option<laplace::Smaller>,
+        backend: &dyn Backend,
+    ) -> Result<Option<Box<plain::Smaller>>, Fault> {
+        let Some(found) = found else { return Ok(None) };
+        let precision = self.precision(backend);
+        let mut plan = |name: &str, function: &Function| -> Result<Plan, Fault> {
+            Ok(self.lower(name, function, &[], precision)?.plan)
+        };
+        let products = found.products.as_ref();
+        Ok(Some(Box::new(plain::Smaller {
+            selected: plan("selected", &found.selected)?,
+            squares: plan("squares", &found.squares)?,
+            spread: plan("spread", &found.spread)?,
+            products: products
+                .map(|function| plan("products", function))
+                .transpose()?,
+            predict: plan("predict", &found.predict)?,
+            sites: plan("sites", &found.sites)?,
+            weights: found.weights,
+        })))
     }
 
     fn wanted(
@@ -363,5 +390,6 @@ fn wanted(options: &Options) -> Wanted {
         spread: is_diagonal && !is_subnetwork,
         factors: options.structure == Structure::Kronecker,
         products: options.curvature == Curvature::Hessian,
+        smaller: !is_subnetwork && !is_diagonal,
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::code::Artifact;
 use crate::manifest::Train;
+use crate::plan::Plan;
 use serde::{Deserialize, Serialize};
 
 /// The part of an infer that approximates the posterior by Gaussians around maxima.
@@ -61,6 +62,27 @@ pub struct Laplace {
     pub blocks: Vec<Block>,
     /// What is built.
     pub options: Options,
+    /// What would take less memory; absent where this is made of a chosen subnetwork, or of a diagonal, already.
+    pub smaller: Option<Box<Smaller>>,
+}
+
+/// What an approximation of the same model with less memory would run, planned but not compiled: a refusal can ask how much fits before it names it.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Smaller {
+    /// All weights, among which a subnetwork chooses.
+    pub weights: Vec<Weights>,
+    /// [`Programs::selected`] of them.
+    pub selected: Plan,
+    /// [`Programs::squares`].
+    pub squares: Plan,
+    /// [`Programs::spread`].
+    pub spread: Plan,
+    /// [`Programs::products`], where the curvature takes it.
+    pub products: Option<Plan>,
+    /// [`crate::manifest::Infer::predict`] with all weights drawn.
+    pub predict: Plan,
+    /// [`crate::manifest::Infer::sites`].
+    pub sites: Plan,
 }
 
 impl Laplace {

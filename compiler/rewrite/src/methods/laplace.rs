@@ -55,6 +55,27 @@ pub struct Wanted {
     pub factors: bool,
     /// Products of the second derivatives of likelihood and prior.
     pub products: bool,
+    /// What less memory would run.
+    pub smaller: bool,
+}
+
+/// Programs of all weights that keep no whole Jacobian.
+#[derive(Clone, Debug)]
+pub struct Smaller {
+    /// All that move `f`.
+    pub weights: Vec<Weights>,
+    /// Jacobians of selected weights.
+    pub selected: Function,
+    /// The diagonal of products of Jacobians.
+    pub squares: Function,
+    /// Jacobians around a diagonal matrix.
+    pub spread: Function,
+    /// Products of the second derivative of the likelihood.
+    pub products: Option<Function>,
+    /// Predictions from draws of the weights.
+    pub predict: Function,
+    /// The sites at draws of the weights.
+    pub sites: Function,
 }
 
 /// The programs of one Laplace approximation; ports as in `bnnc_abi::laplace::Laplace`.
@@ -102,6 +123,8 @@ pub struct Approximation {
     pub predict: Function,
     /// The sites at draws of the weights.
     pub sites: Function,
+    /// What less memory would run.
+    pub smaller: Option<Smaller>,
 }
 
 /// The functions of approximating the posterior of `model`, whose sites are points in `posterior`: moved by an optimiser or fixed.
@@ -119,6 +142,10 @@ pub fn approximation(
     let all = Parts::new(densities, model, &plans)?;
     let parameters = all.weights.iter().map(|plan| elements(plan)).sum();
     let chosen = choice::chosen(&all, over)?;
+    let smaller = match wanted.smaller {
+        true => Some(smaller(densities, &all, wanted, context)?),
+        false => None,
+    };
     let parts = Parts {
         weights: chosen,
         ..all
@@ -157,6 +184,29 @@ pub fn approximation(
         rows: lowered(&likelihood::rows(&parts)?)?,
         gradient: lowered(&gradient::gradient(&parts)?)?,
         prior: lowered(&prior::prior(&parts)?)?,
+        predict: lowered(&predict)?,
+        sites: lowered(&sites)?,
+        smaller,
+    })
+}
+
+/// The same with the gradient of no row in memory, of all weights.
+fn smaller(
+    densities: &Densities,
+    all: &Parts<'_>,
+    wanted: Wanted,
+    context: &mut Context,
+) -> Result<Smaller, Refusal> {
+    let drawn: Vec<Arc<str>> = all.weights.iter().map(|plan| state(plan).into()).collect();
+    let (predict, sites) = sample::at_draws(densities, all.model, all.plans, &drawn);
+    let products = wanted.products.then(|| products::products(all)).transpose()?;
+    let mut lowered = |function: &Function| pipeline::run(function, pipelines::BEFORE_LOWERING, context);
+    Ok(Smaller {
+        weights: all.weights.iter().map(|plan| weights(plan)).collect(),
+        selected: lowered(&columns::selected(all)?)?,
+        squares: lowered(&columns::squares(all)?)?,
+        spread: lowered(&columns::spread(all)?)?,
+        products: products.map(|function| lowered(&function)).transpose()?,
         predict: lowered(&predict)?,
         sites: lowered(&sites)?,
     })
