@@ -1,6 +1,7 @@
 //! The path of a program, as one readable function: checked module and schemas in, manifest out.
 
 use crate::infer::{Compilation, Failure, Timings};
+use crate::laplace::beforehand;
 use crate::options::Options;
 use crate::program::Program;
 use crate::{backends, codes};
@@ -156,6 +157,7 @@ pub fn compile(
         .warnings
         .extend(useless_outliers(program, &compiled.manifest.infers));
     diagnostics.extend(taken_shapes(program, &compiled.manifest.infers));
+    diagnostics.extend(beforehand::lacking(program, &compiled.manifest.infers));
     diagnostics.dedup_by(|a, b| a == b && a.at != Place::Nowhere);
     if diagnostics.is_empty() {
         Ok(compiled)

@@ -103,7 +103,7 @@ impl Laplace {
             functions,
         } = &mut self.programs;
         let mut all = self.train.artifacts();
-        all.extend([rows, gradient, prior, inputs]);
+        all.extend([rows, gradient, prior, inputs, functions]);
         let some = [
             jacobian,
             selected,
@@ -113,7 +113,6 @@ impl Laplace {
             turned,
             products,
             prior_products,
-            functions,
         ];
         all.extend(some.into_iter().flatten());
         all
@@ -147,8 +146,8 @@ pub struct Programs {
     pub prior_products: Option<Artifact>,
     /// Derivatives in the inputs.
     pub inputs: Artifact,
-    /// Predictions from `f`; absent where the observations cannot be separated from the sites.
-    pub functions: Option<Artifact>,
+    /// Predictions from `f`.
+    pub functions: Artifact,
 }
 
 /// A site that is approximated.

@@ -11,8 +11,8 @@ use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
 pub use collapsed::{no_iterates, other_iterates, others_held, point, shared_outputs, too_many_pieces};
 pub use laplace::{
     NoJoint, dependent_prior, factor_at_end, factors_not_found, no_covariance, no_curvature, no_joint,
-    no_link, no_maximum, no_posterior, no_variances, not_at_maximum, not_positive, others_not_at_maximum,
-    prior_not_normal, too_few_weights,
+    no_link, no_maximum, no_posterior, no_variances, not_at_maximum, not_positive, nowhere_concave,
+    others_not_at_maximum, prior_not_normal, too_few_weights,
 };
 use std::path::Path;
 

@@ -11,7 +11,7 @@ mod inputs;
 mod jacobian;
 pub(super) mod known;
 mod kronecker;
-mod likelihood;
+pub mod likelihood;
 mod lookups;
 pub(super) mod outputs;
 mod prior;
@@ -31,6 +31,7 @@ use bnnc_graph::function::Function;
 use bnnc_graph::model::{Model, Posterior};
 use bnnc_graph::types::Type;
 use choice::Over;
+use likelihood::Flat;
 use outputs::Parts;
 use std::sync::Arc;
 
@@ -89,6 +90,8 @@ pub struct Approximation {
     pub outputs: usize,
     /// What is known of the likelihood.
     pub likelihood: Likelihood,
+    /// The arguments of the observed distributions (`0/loc`: of the first, its `loc`) in which a derivative of the log likelihood is zero.
+    pub flat: Vec<(Arc<str>, Flat)>,
     /// Whether the elements of the weights are independent under the prior.
     pub independent: bool,
     /// The blocks of `factors`.
@@ -116,7 +119,7 @@ pub struct Approximation {
     /// Products of the second derivative of the prior.
     pub prior_products: Option<Function>,
     /// Predictions from `f`.
-    pub functions: Option<Function>,
+    pub functions: Function,
     /// Derivatives in the inputs.
     pub inputs: Function,
     /// Predictions from draws of the weights.
@@ -142,6 +145,7 @@ pub fn approximation(
     let all = Parts::new(densities, model, &plans)?;
     let parameters = all.weights.iter().map(|plan| elements(plan)).sum();
     let chosen = choice::chosen(&all, over)?;
+    let flat = likelihood::flat(&all, context)?;
     let smaller = match wanted.smaller {
         true => Some(smaller(densities, &all, wanted, context)?),
         false => None,
@@ -162,13 +166,13 @@ pub fn approximation(
         true => Ok(Some(lowered(&function()?)?)),
         false => Ok::<_, Refusal>(None),
     };
-    let functions = likelihood::functions(&parts);
     let (predict, sites) = sample::at_draws(densities, model, &plans, &drawn);
     Ok(Approximation {
         weights: parts.weights.iter().map(|plan| weights(plan)).collect(),
         parameters,
         outputs: parts.size,
         likelihood: parts.likelihood(),
+        flat,
         independent: prior::independent(&parts),
         blocks,
         jacobian: some(wanted.jacobian, &|| jacobian::jacobian(&parts))?,
@@ -179,7 +183,7 @@ pub fn approximation(
         prior_products: some(!prior::independent(&parts), &|| products::prior_products(&parts))?,
         factors: factors.map(|function| lowered(&function)).transpose()?,
         turned: turned.map(|function| lowered(&function)).transpose()?,
-        functions: functions.map(|function| lowered(&function)).transpose()?,
+        functions: lowered(&likelihood::functions(&parts))?,
         inputs: lowered(&inputs::inputs(&parts)?)?,
         rows: lowered(&likelihood::rows(&parts)?)?,
         gradient: lowered(&gradient::gradient(&parts)?)?,

@@ -158,10 +158,7 @@ pub fn predicting(laplace: &Laplace, rows: usize, draws: usize) -> u64 {
     let size = block(laplace, artifact, (weights, rows));
     // Means, draws and covariances of a block.
     let numbers = size * laplace.outputs * (2 * draws + 2 * laplace.outputs + 2);
-    let drawing = match &programs.functions {
-        Some(_) => BYTES.min((4 * size * draws * laplace.outputs) as u64 * NUMBER),
-        None => 0,
-    };
+    let drawing = BYTES.min((4 * size * draws * laplace.outputs) as u64 * NUMBER);
     // The Jacobian is multiplied by a root of the covariance.
     let product = NUMBER * (size * laplace.outputs * weights) as u64;
     calling(laplace, artifact, (weights, rows)) + product + NUMBER * numbers as u64 + drawing
