@@ -551,11 +551,8 @@ infer l = laplace(Tail, far) { epochs = 1 }
     );
 }
 
-/// What can be known before anything is trained is said by then, where it is written.
-#[test]
-fn what_is_refused_beforehand() {
-    let one = folder("beforehand", &[("rows.csv", "x,y\n1,1\n2,3\n".to_owned())]);
-    let head = "use layers::Dense
+/// Two models with other layers, one with a prior that depends, and infers of each.
+const EARLIER: &str = "use layers::Dense
 data rows = csv(\"rows.csv\") { target = y }
 model Net(x: real[1]) -> y: real {
   out = Dense(1)
@@ -576,6 +573,11 @@ infer o = map(Other, rows) { epochs = 1 }
 infer v = vi(Q, rows) { epochs = 1 }
 infer a = laplace(Net, rows) { start = m }
 ";
+
+/// What can be known before anything is trained is said by then, where it is written.
+#[test]
+fn what_is_refused_beforehand() {
+    let one = folder("beforehand", &[("rows.csv", "x,y\n1,1\n2,3\n".to_owned())]);
     for (infer, code, said) in [
         (
             "laplace(Net, rows) { epochs = 0 }",
@@ -624,7 +626,7 @@ infer a = laplace(Net, rows) { start = m }
             "depend on each other",
         ),
     ] {
-        let found = refused(&one, &format!("{head}infer l = {infer}\n"));
+        let found = refused(&one, &format!("{EARLIER}infer l = {infer}\n"));
         assert_eq!(found.code.id, code, "{infer}: {found:?}");
         assert!(found.message.contains(said), "{infer}: {}", found.message);
         assert!(
@@ -635,7 +637,7 @@ infer a = laplace(Net, rows) { start = m }
     // Of what is offered against options that do not go together, none leads back.
     let layers = "laplace(Net, rows) { prior_precision = marginal_likelihood, prior_structure = layer }";
     assert_eq!(
-        compiled(&one, &format!("{head}infer l = {layers}\n"))
+        compiled(&one, &format!("{EARLIER}infer l = {layers}\n"))
             .manifest
             .infers
             .len(),
