@@ -187,7 +187,7 @@ pub fn picture(wish: Wish, seeds: usize) -> Result<String, String> {
     let of = |name: &str| {
         let found = ratios.iter().find(|(known, _)| *known == name);
         let found = found.into_iter().flat_map(|(_, found)| found.iter().copied());
-        let known: Vec<f64> = found.filter(|ratio| ratio.is_finite()).collect();
+        let known: Vec<f64> = found.filter(|ratio| !ratio.is_nan()).collect();
         match known.len() {
             0 => "none".to_owned(),
             count if count == seeds => format!("{:.2}", median(known)),
