@@ -82,7 +82,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// The largest deviation between the clusters over the median at them.
+/// The largest deviation between the clusters over the median at them; no number where neither has any.
 fn ratio(band: &Band, x: &[f64]) -> f64 {
     let within = |(low, high): (f64, f64)| {
         let inside = x
@@ -146,7 +146,8 @@ pub fn picture(wish: Wish, seeds: usize) -> Result<String, String> {
             .flat_map(|(_, infers)| infers.map(|name| (name, Vec::new()))),
     );
     let mut plots = Vec::new();
-    for seed in 0..seeds.max(1) {
+    let seeds = seeds.max(1);
+    for seed in 0..seeds {
         let some = |only: Vec<String>| {
             let wish = Wish {
                 program: "laplace/toy.bnn",
@@ -182,15 +183,22 @@ pub fn picture(wish: Wish, seeds: usize) -> Result<String, String> {
                 .collect::<Vec<_>>()
         );
     }
+    // Seeds without a ratio are none of the median, and are counted: weights that move nothing where data are, or too few that move anything.
     let of = |name: &str| {
         let found = ratios.iter().find(|(known, _)| *known == name);
-        found.map_or(f64::NAN, |(_, found)| median(found.clone()))
+        let found = found.into_iter().flat_map(|(_, found)| found.iter().copied());
+        let known: Vec<f64> = found.filter(|ratio| !ratio.is_nan()).collect();
+        match known.len() {
+            0 => "none".to_owned(),
+            count if count == seeds => format!("{:.2}", median(known)),
+            count => format!("{:.2} ({count} of {seeds} seeds)", median(known)),
+        }
     };
     println!(
         "standard deviation of f: the largest between the clusters over the median at them; median over {seeds} seeds\n"
     );
     println!(
-        "all weights: full {:.2}, diagonal {:.2}, last layer {:.2}\n",
+        "all weights: full {}, diagonal {}, last layer {}\n",
         of("full"),
         of("diagonal"),
         of("last")
@@ -198,7 +206,7 @@ pub fn picture(wish: Wish, seeds: usize) -> Result<String, String> {
     println!("| weights | by diagonal variance | by marginal variance | at random |\n|---|---|---|---|");
     for (share, infers) in TABLE {
         println!(
-            "| {share} | {:.2} | {:.2} | {:.2} |",
+            "| {share} | {} | {} | {} |",
             of(infers[0]),
             of(infers[1]),
             of(infers[2])

@@ -299,7 +299,7 @@ fn derivatives_of_likelihoods_are_those_of_differences() {
         let text = format!("model M(x: real) -> y: {ty} {{\n  {body}\n}}\ninfer l = laplace(M, rows)\n");
         let found = approximation(name, &text, &format!("x,y\n1,{y}\n2,{y}\n"));
         assert_eq!(found.outputs, outputs, "{name}");
-        let functions = found.functions.as_ref().unwrap();
+        let functions = &found.functions;
         let y: f64 = y.parse().unwrap();
         let mut ports: Ports = [
             ("w/loc", port(&[], &[0.4])),

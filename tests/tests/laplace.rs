@@ -2,9 +2,9 @@
 //! posterior, links against quadrature, subnetworks, refusals.
 #![allow(clippy::unwrap_used)]
 
-use bnnc_abi::laplace::Link;
+use bnnc_abi::laplace::{Link, Over, Score, Structure};
 use bnnc_abi::manifest::{Infer, Work};
-use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::dtype::Precision;
 use bnnc_data::Dataset;
 use bnnc_data::table::Values;
@@ -399,8 +399,12 @@ model Chain(x: real) -> y: real {
         "{model}infer l = laplace(Chain, rows) {{ epochs = 1, prior_precision = marginal_likelihood }}\n"
     );
     compile::run(&compiled(&folder, &tuned).manifest, 1);
-    let refused = format!("{model}infer l = laplace(Chain, rows) {{ structure = diagonal, epochs = 1 }}\n");
-    assert_eq!(stopped(&compiled(&folder, &refused), None).code.id, "E0547");
+    // The compiler refuses other forms; a manifest may be made otherwise.
+    let mut other = compiled(&folder, &tuned);
+    if let Work::Laplace(laplace) = &mut other.manifest.infers[0].work {
+        laplace.options.structure = Structure::Diagonal;
+    }
+    assert_eq!(stopped(&other, None).code.id, "E0547");
 }
 
 /// A logistic regression whose Laplace approximation and links are found by quadrature.
@@ -483,8 +487,13 @@ model Net(x: real[1]) -> y: real {
 }
 ";
     let stop = |text: &str| stopped(&compiled(&one, &format!("{data}{text}")), None);
-    let found = stop(&format!("{dense}infer l = laplace(Net, rows) {{ epochs = 0 }}\n"));
-    assert_eq!(found.code.id, "E0540");
+    // The compiler knows where there is no start; a manifest may be made otherwise.
+    let text = format!(
+        "{data}{dense}infer m = map(Net, rows) {{ epochs = 1 }}\ninfer l = laplace(Net, rows) {{ start = m }}\n"
+    );
+    let mut other = compiled(&one, &text);
+    other.manifest.infers[1].start = None;
+    assert_eq!(stopped(&other, None).code.id, "E0540");
     // The compiler knows which links fit; a manifest may be made otherwise.
     let text = format!("{data}{dense}infer l = laplace(Net, rows) {{ epochs = 1 }}\n");
     let mut other = compiled(&one, &text);
@@ -492,10 +501,18 @@ model Net(x: real[1]) -> y: real {
         laplace.options.link = Link::Bridge;
     }
     assert_eq!(stopped(&other, None).code.id, "E0545");
-    let found = stop(&format!(
-        "{dense}infer m = map(Net, rows) {{ epochs = 1 }}\ninfer l = laplace(Net, rows) {{ start = m, over = subnetwork(1, by = m) }}\n"
-    ));
-    assert_eq!(found.code.id, "E0544");
+    // Nor does it take a point for variances.
+    let text = format!(
+        "{data}{dense}infer m = map(Net, rows) {{ epochs = 1 }}\ninfer l = laplace(Net, rows) {{ start = m, over = subnetwork(1) }}\n"
+    );
+    let mut other = compiled(&one, &text);
+    if let Work::Laplace(laplace) = &mut other.manifest.infers[1].work {
+        laplace.options.over = Over::Subnetwork {
+            size: 1.0,
+            by: Score::Infer("m".to_owned()),
+        };
+    }
+    assert_eq!(stopped(&other, None).code.id, "E0544");
     // One row and a prior without a second derivative.
     let flat = "
 model Flat(x: real) -> y: real {
@@ -534,6 +551,235 @@ infer l = laplace(Tail, far) { epochs = 1 }
     );
 }
 
+/// Two models with other layers, one with a prior that depends, and infers of each.
+const EARLIER: &str = "use layers::Dense
+data rows = csv(\"rows.csv\") { target = y }
+model Net(x: real[1]) -> y: real {
+  out = Dense(1)
+  y ~ Normal(out(x)[0], 1)
+}
+model Other(x: real[1]) -> y: real {
+  away = Dense(1)
+  y ~ Normal(away(x)[0], 1)
+}
+model Shared(x: real) -> y: real {
+  m ~ Normal(0, 1)
+  w: real[2] ~ Normal(m, 1)
+  y ~ Normal(w[0] * x + w[1] + m, 1)
+}
+posterior Q of Other { away.* ~ Normal(0, 0.1) }
+infer m = map(Net, rows) { epochs = 1 }
+infer o = map(Other, rows) { epochs = 1 }
+infer v = vi(Q, rows) { epochs = 1 }
+infer a = laplace(Net, rows) { start = m }
+";
+
+/// What can be known before anything is trained is said by then, where it is written.
+#[test]
+fn what_is_refused_beforehand() {
+    let one = folder("beforehand", &[("rows.csv", "x,y\n1,1\n2,3\n".to_owned())]);
+    for (infer, code, said) in [
+        (
+            "laplace(Net, rows) { epochs = 0 }",
+            "E0626",
+            "has none: nothing gives `out.w`",
+        ),
+        ("laplace(Net, rows) { start = o }", "E0626", "`o` has no `out.w`"),
+        (
+            "laplace(Net, rows) { over = subnetwork(3) }",
+            "E0625",
+            "of 3 weights, but there are 2",
+        ),
+        (
+            "laplace(Net, rows) { over = subnetwork(1, by = m) }",
+            "E0625",
+            "under `m`, which keeps none",
+        ),
+        (
+            "laplace(Net, rows) { over = subnetwork(1, by = a) }",
+            "E0625",
+            "under `a`, which keeps none",
+        ),
+        (
+            "laplace(Net, rows) { over = subnetwork(1, by = v) }",
+            "E0625",
+            "which has no `out.w`",
+        ),
+        (
+            "laplace(Net, rows) { start = m, batch = 5 }",
+            "E0614",
+            "`batch` is of the search",
+        ),
+        (
+            "laplace(Net, rows) { start = m, epochs = 0, schedule = cosine }",
+            "E0614",
+            "`schedule` is of the search",
+        ),
+        (
+            "laplace(Net, rows) { online = true, prior_structure = layer }",
+            "E0614",
+            "by one factor",
+        ),
+        (
+            "laplace(Shared, rows) { structure = diagonal }",
+            "E0614",
+            "depend on each other",
+        ),
+    ] {
+        let found = refused(&one, &format!("{EARLIER}infer l = {infer}\n"));
+        assert_eq!(found.code.id, code, "{infer}: {found:?}");
+        assert!(found.message.contains(said), "{infer}: {}", found.message);
+        assert!(
+            !found.help.is_empty() && matches!(found.at, Place::Span(_)),
+            "{infer}"
+        );
+    }
+    // Of what is offered against options that do not go together, none leads back.
+    let layers = "laplace(Net, rows) { prior_precision = marginal_likelihood, prior_structure = layer }";
+    assert_eq!(
+        compiled(&one, &format!("{EARLIER}infer l = {layers}\n"))
+            .manifest
+            .infers
+            .len(),
+        5
+    );
+}
+
+/// A rise whose square overflows is told as any other.
+#[test]
+fn a_rise_without_bound_is_told() {
+    let folder = folder("steep", &[("rows.csv", POINTS.to_owned())]);
+    safetensors(
+        &folder.join("far.safetensors"),
+        &[("a", &[], &[1e160]), ("b", &[], &[0.0])],
+    );
+    let text =
+        format!("{LINE}\ninfer l = laplace(Line, rows) {{ start = safetensors(\"far.safetensors\") }}\n");
+    let result = compile::run(&compiled(&folder, &text).manifest, 1);
+    let warned = result
+        .warnings
+        .iter()
+        .find(|warning| warning.code.id == "E0546")
+        .unwrap();
+    assert!(
+        warned.message.contains("without bound over 2 weights"),
+        "{}",
+        warned.message
+    );
+}
+
+/// Where the second derivative in the outputs is zero wherever it exists, the data would have no say in the precision.
+#[test]
+fn likelihoods_without_a_second_derivative() {
+    let folder = folder("straight", &[("rows.csv", POINTS.to_owned())]);
+    let of = |likelihood: &str, options: &str| {
+        format!(
+            "data rows = csv(\"rows.csv\") {{ target = y }}
+dist Peak(loc: real) on real {{
+  log_density(x) = if x < loc {{ x - loc }} else {{ loc - x }}
+  draw = loc + standard_normal()
+}}
+model Line(x: real) -> y: real {{
+  a ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ {likelihood}
+}}
+infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2), {options} }}
+"
+        )
+    };
+    for (likelihood, argument) in [
+        ("Laplace(a + b * x, 0.5)", "`loc` of `Laplace`"),
+        ("Peak(a + b * x)", "`loc` of `Peak`"),
+    ] {
+        for options in ["curvature = ggn", "curvature = hessian", "structure = diagonal"] {
+            let found = refused(&folder, &of(likelihood, options));
+            assert_eq!(found.code.id, "E0624", "{likelihood}, {options}");
+            assert!(
+                found.message.contains("second") && found.message.contains(argument),
+                "{}",
+                found.message
+            );
+            assert!(found.help[0].contains("curvature = fisher"));
+        }
+        // The slope of each row is one over the scale, up to its sign: the precision is a sum of outer products of `(1, x)`, and the prior.
+        let scale = if likelihood.starts_with("Laplace") {
+            0.5
+        } else {
+            1.0
+        };
+        let found = compiled(&folder, &of(likelihood, "curvature = fisher"));
+        let outcome = run(&found.manifest, &Options::new(1))
+            .and_then(RunResult::whole)
+            .unwrap();
+        let Found::Approximated(found) = &outcome.outcomes[0].splits[0].found else {
+            panic!("no Gaussian");
+        };
+        let covariance = found.members[0].posterior.inverse(&Pool::new(1));
+        let weight = 1.0 / (scale * scale);
+        let of = |term: &dyn Fn(f64) -> f64| design().iter().map(|(x, _)| weight * term(*x)).sum::<f64>();
+        let expected = inverse([1.0 + of(&|_| 1.0), of(&|x| x), 1.0 + of(&|x| x * x)]);
+        for (found, expected) in [covariance[(0, 0)], covariance[(0, 1)], covariance[(1, 1)]]
+            .iter()
+            .zip(expected)
+        {
+            assert!((found - expected).abs() < 1e-9, "{found} for {expected}");
+        }
+    }
+    // A density that no argument of the network moves has no first derivative either.
+    for options in ["curvature = ggn", "curvature = fisher"] {
+        let text = of("Peak(0 * a)", options)
+            .replace("{ x - loc }", "{ -1 }")
+            .replace("{ loc - x }", "{ -2 }");
+        let found = refused(&folder, &text);
+        assert_eq!(found.code.id, "E0624", "{options}");
+        assert!(found.message.contains("first"), "{}", found.message);
+    }
+    // The second derivatives in the ends of an interval are not zero, but nowhere positive.
+    let ends = of("Uniform(a * x - 100, a * x + 100 + b)", "");
+    let found = stopped(&compiled(&folder, &ends), None);
+    assert_eq!(found.code.id, "E0541");
+    assert!(
+        found.message.contains("concave") && found.help[0].contains("fisher"),
+        "{found:?}"
+    );
+}
+
+/// Two outputs are predicted by draws of both functions: the mean log likelihood of a row is that of independent Normals.
+#[test]
+fn several_outputs_have_a_link() {
+    let rows = "x,y,z\n0.5,0.4,-0.3\n1,1.1,-1.2\n-0.8,-0.7,1.0\n";
+    let folder = folder("several", &[("rows.csv", rows.to_owned())]);
+    let text = "data rows = csv(\"rows.csv\") { inputs = [x], test = csv(\"rows.csv\") }
+model Two(x: real) -> y: real, z: real {
+  a ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(a * x, 0.5)
+  z ~ Normal(b * x, 0.8)
+}
+infer l = laplace(Two, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2), predictive_draws = 20000 }
+";
+    let compiled = compiled(&folder, text);
+    let found = run(&compiled.manifest, &Options::new(1))
+        .and_then(RunResult::whole)
+        .unwrap();
+    let mut metrics = found.outcomes[0].splits[0].metrics.iter();
+    let scored = metrics.find(|(name, _)| name == "log_likelihood").unwrap().1;
+    let data = [[0.5, 0.4, -0.3], [1.0, 1.1, -1.2], [-0.8, -0.7, 1.0]];
+    let mut expected = 0.0;
+    for (column, sd) in [(1, 0.5), (2, 0.8f64)] {
+        let noise = sd * sd;
+        let precision = 1.0 + data.iter().map(|row| row[0] * row[0] / noise).sum::<f64>();
+        let mean = data.iter().map(|row| row[0] * row[column] / noise).sum::<f64>() / precision;
+        for row in data {
+            let variance = noise + row[0] * row[0] / precision;
+            let error = row[column] - mean * row[0];
+            expected -= 0.5 * (error * error / variance + (std::f64::consts::TAU * variance).ln()) / 3.0;
+        }
+    }
+    assert!((scored - expected).abs() < 0.01, "{scored} for {expected}");
+}
+
 /// Weights behind a unit that is never active are no part of a subnetwork.
 #[test]
 fn dead_weights_are_not_chosen() {
@@ -568,13 +814,10 @@ infer l = laplace(Net, rows) {{ over = subnetwork({size}), start = safetensors(\
     assert_eq!(stopped(&compiled(&folder, &of(5)), None).code.id, "E0543");
 }
 
-/// A matrix that does not fit is refused before anything is done, with the largest subnetwork that would.
-#[test]
-fn a_large_matrix_is_refused() {
-    let folder = folder("large", &[("rows.csv", POINTS.to_owned())]);
-    let of = |over: &str| {
-        format!(
-            "use layers::Dense
+/// A network of 1761 weights, 41 of them in its last layer, approximated with these options.
+fn wide(options: &str) -> String {
+    format!(
+        "use layers::Dense
 data rows = csv(\"rows.csv\") {{ target = y }}
 model Net(x: real[1]) -> y: real {{
   hidden = Dense(40)
@@ -582,28 +825,108 @@ model Net(x: real[1]) -> y: real {{
   out = Dense(1)
   y ~ Normal(out(relu(more(relu(hidden(x)))))[0], 0.3)
 }}
-infer l = laplace(Net, rows) {{ epochs = 1{over} }}
+infer l = laplace(Net, rows) {{ epochs = 1, {options} }}
 "
-        )
-    };
+    )
+}
+
+/// The most that a run of [`wide`] takes.
+fn peak(folder: &Path, options: &str) -> u64 {
+    compiled(folder, &wide(options)).manifest.infers[0]
+        .cost
+        .peak_bytes
+}
+
+/// A matrix that does not fit is refused before anything is done.
+#[test]
+fn a_large_matrix_is_refused() {
+    let folder = folder("large", &[("rows.csv", POINTS.to_owned())]);
+    let whole = compiled(&folder, &wide(""));
     // 1761 weights: 47 MiB for two copies of the matrix.
-    let limit = 20 << 20;
-    let found = stopped(&compiled(&folder, &of("")), Some(limit));
+    let found = stopped(&whole, Some(20 << 20));
     assert_eq!(found.code.id, "E0502");
     assert!(
         found.notes[0].contains("full precision of 1761 weights"),
         "{found:?}"
     );
     // The Gaussian, its arrays and their bytes, while it is written.
-    let whole = compiled(&folder, &of("")).manifest.infers[0].cost.peak_bytes;
+    let whole = whole.manifest.infers[0].cost.peak_bytes;
     assert!(whole >= 3 * 8 * 1761 * 1761, "{whole}");
-    let size: usize = found.help[0]
-        .split_whitespace()
-        .find_map(|word| word.parse().ok())
-        .unwrap();
-    assert!(size > 500 && size < 1761, "{size}");
-    let smaller = compiled(&folder, &of(&format!(", over = subnetwork({size}, by = random)")));
-    assert!(smaller.manifest.infers[0].cost.peak_bytes <= limit + (limit >> 3));
+    // Fewer weights do not make the matrix smaller that chooses them.
+    let chosen = compiled(&folder, &wide("over = subnetwork(10, by = marginal)"));
+    assert!(chosen.manifest.infers[0].cost.peak_bytes >= 2 * 8 * 1761 * 1761);
+    let found = stopped(&chosen, Some(20 << 20));
+    let chooses = |note: &String| note.contains("chooses by the full precision of all 1761 weights");
+    assert!(found.notes.iter().any(chooses), "{found:?}");
+    assert!(found.help[0].contains("by = diagonal"), "{found:?}");
+}
+
+/// What a refusal offers is accepted, and no more would be: the size that it names fits, and one above it does not; what is not offered is refused.
+#[test]
+fn what_a_refusal_offers_is_accepted() {
+    let folder = folder("offers", &[("rows.csv", POINTS.to_owned())]);
+    let mut offered = 0;
+    for (options, parts) in [
+        ("", vec![0.1, 0.4, 0.8, 0.97]),
+        ("curvature = hessian", vec![0.5]),
+        ("structure = functional, link = weights", vec![0.9]),
+        ("over = [more]", vec![0.5]),
+        ("over = subnetwork(1500, by = magnitude)", vec![0.3, 0.9]),
+        ("over = subnetwork(1700, by = marginal)", vec![0.4, 0.9, 0.99]),
+        (
+            "over = subnetwork(900, by = random), structure = diagonal",
+            vec![0.95],
+        ),
+    ] {
+        let first = compiled(&folder, &wide(options));
+        let whole = first.manifest.infers[0].cost.peak_bytes;
+        // What is said besides, and stays so.
+        let others = match options.find("over") {
+            None if options.is_empty() => "temperature = 1".to_owned(),
+            None => options.replace("structure = functional, ", ""),
+            Some(_) if options.contains("diagonal") => "structure = diagonal".to_owned(),
+            Some(_) => "temperature = 1".to_owned(),
+        };
+        let least = peak(&folder, &format!("{others}, over = subnetwork(1)"));
+        let all = others.replace("structure = diagonal", "temperature = 1");
+        let diagonal = peak(&folder, &format!("structure = diagonal, {all}"));
+        let limits = parts.iter().map(|part| (whole as f64 * part) as u64);
+        for limit in limits.chain([diagonal.min(least) / 2]) {
+            let found = stopped(&first, Some(limit));
+            assert_eq!(found.code.id, "E0502", "{options}");
+            let written = |help: &String| Some(help.split('`').nth(1)?.to_owned());
+            let offers = found.help.iter().filter_map(written);
+            let offers: Vec<String> = offers.filter(|offer| offer.contains('=')).collect();
+            for offer in &offers {
+                let fits = peak(&folder, &format!("{others}, {offer}"));
+                assert!(fits <= limit, "{options} within {limit}: {offer} takes {fits}");
+                offered += 1;
+                let is_largest = |help: &&String| help.contains("largest") && help.contains(offer);
+                let largest = found.help.iter().find(is_largest).map(|_| offer);
+                let Some((before, rest)) = largest.and_then(|offer| offer.split_once("subnetwork(")) else {
+                    continue;
+                };
+                let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+                let size: usize = digits.parse().unwrap();
+                let more = format!("{before}subnetwork({}{}", size + 1, &rest[digits.len()..]);
+                let more = peak(&folder, &format!("{others}, {more}"));
+                assert!(
+                    more > limit,
+                    "{options} within {limit}: more than {offer} takes {more}"
+                );
+            }
+            if offers.is_empty() {
+                assert!(limit < least, "{options} within {limit}: nothing is offered");
+                assert!(found.help[0].contains("neither a subnetwork"), "{found:?}");
+            }
+            let is_offered = offers.contains(&"structure = diagonal".to_owned());
+            assert!(
+                options.contains("over") || is_offered == (diagonal <= limit),
+                "{options} within {limit}"
+            );
+        }
+    }
+    assert!(offered >= 15, "{offered}");
 }
 
 /// The rows of the line: `1` and `x`.
@@ -1157,8 +1480,8 @@ model Constant(x: real) -> y: real {{
     assert_eq!(found.code.id, "E0549");
     assert!(found.message.ends_with("split 2"), "{}", found.message);
     let other = "infer m = map(Constant, rows) { epochs = 1 }\ninfer l = laplace(Line, rows) { start = m }\n";
-    let found = stopped(&compiled(&folder, &format!("{head}{other}")), None);
-    assert_eq!(found.code.id, "E0540");
+    let found = refused(&folder, &format!("{head}{other}"));
+    assert_eq!(found.code.id, "E0626");
     assert!(found.message.contains("`b`"), "{}", found.message);
     let far = "infer l = laplace(Line, several) { epochs = 1, optimiser = SGD(1e-9) }\n";
     let result = compile::run(&compiled(&folder, &format!("{head}{far}")).manifest, 1);
@@ -1445,6 +1768,14 @@ infer l = laplace(Deep, rows) {{ epochs = 1, over = [{over}] }}
     assert_eq!(all.len(), 4, "{all:?}");
     assert!(all.iter().all(|site| site.starts_with("hidden[")), "{all:?}");
     assert_eq!(sites("hidden.*"), all);
+    // What is saved says so.
+    let compiled = compiled(&folder, &program("out"));
+    let result = compile::run(&compiled.manifest, 1);
+    let saved = bnnc_run::result::json(&compiled.manifest, &result).to_string();
+    assert!(
+        saved.contains("\"over\":\"[out.b, out.w]\"") || saved.contains("\"over\":\"[out.w, out.b]\""),
+        "{saved}"
+    );
     let found = refused(&folder, &program("hiden"));
     assert_eq!(found.code.id, "E0313");
     assert!(found.help.concat().contains("did you mean `"), "{found:?}");

@@ -212,7 +212,8 @@ pub struct Predict {
     /// likelihood, else in the model's.
     #[arg(long)]
     pub joint: Option<PathBuf>,
-    /// Where to write the derivatives of the mean and the variance of predictions in the inputs (of a Laplace approximation), as a table.
+    /// Where to write the derivatives of the mean and the variance of the outputs in the inputs (of a Laplace approximation), as a table: per unit of an
+    /// input before it is standardised, in the target's units for a Normal likelihood, else in the model's (columns `model_..`).
     #[arg(long)]
     pub slopes: Option<PathBuf>,
     /// The infer, where the run has several.

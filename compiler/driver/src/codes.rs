@@ -4,6 +4,7 @@ pub use bnnc_abi::settings::{BAD_SETTING, NO_INFER, no_infer};
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
 use bnnc_hir::tree::{DataItem, InferItem};
+use bnnc_rewrite::methods::laplace::likelihood::Flat;
 use std::sync::Arc;
 
 /// A backend that this build does not have.
@@ -154,7 +155,41 @@ pub static USELESS_OUTLIERS: Code = Code {
               look at the `sd_epistemic` of such rows with `bnnc predict`.",
 };
 
+/// A Laplace approximation of a likelihood without a second derivative.
+pub static NO_SECOND_DERIVATIVE: Code = Code {
+    id: "E0624",
+    title: "a likelihood without the derivative that the curvature is made of",
+    explain: "`curvature = ggn` and `hessian` take the likelihood by its second derivative in the outputs of the network, `fisher` by its first. \
+              Where that is zero wherever it exists, as the second derivative of `abs(x)` is, the data would have no say in the precision: \
+              the approximation would be the prior around the maximum.\n\n\
+              Wrong: `y ~ Laplace(out(x)[0], 1)` in the model and `laplace(Model, data)`.\n\n\
+              Right: `laplace(Model, data) { curvature = fisher }`, whose outer products of gradients are not zero; or a likelihood that is curved \
+              at its centre and has heavy tails, such as `StudentT(4, out(x)[0], 1)`; or `vi` and `nuts`, which take no derivative twice.",
+};
+
+/// A subnetwork that cannot be chosen.
+pub static NO_SUBNETWORK: Code = Code {
+    id: "E0625",
+    title: "a subnetwork that cannot be chosen",
+    explain: "`over = subnetwork(size, by = score)` takes the `size` weights with the highest scores: there must be as many, and each must have a \
+              score. `by = infer` takes the variances under an earlier infer, which has the same sites in the same sizes and a spread: `vi`, \
+              `swag`, an ensemble or a sampler.\n\nWrong: `over = subnetwork(1000)` of a network with 800 weights; `by = map`, which is a \
+              point.\n\nRight: `over = subnetwork(400)`, `over = subnetwork(0.5)`; `by = swag` after an `infer swag = swag(Model, data)`.",
+};
+
+/// A Laplace approximation around nothing.
+pub static NO_MAXIMUM: Code = Code {
+    id: "E0626",
+    title: "a start that gives no maximum",
+    explain: "Without epochs of search a Laplace approximation takes its start for the maximum of the posterior, so the start must give every weight \
+              in its size.\n\nWrong: `infer l = laplace(Model, data) { epochs = 0 }`, or `start = other` after an infer of a model with other \
+              layers.\n\nRight: `infer l = laplace(Model, data) { start = map }` after an `infer map = map(Model, data)`, or some epochs.",
+};
+
 static OWN: &[&Code] = &[
+    &NO_MAXIMUM,
+    &NO_SUBNETWORK,
+    &NO_SECOND_DERIVATIVE,
     &USELESS_OUTLIERS,
     &NO_ITERATES,
     &NO_EXACT_INTEGRAL,
@@ -291,6 +326,87 @@ pub fn fewer_splits(infer: &InferItem, from: &str, (has, needs): (usize, usize))
     );
     Diagnostic::error(&NO_ITERATES, span_of(infer, "iterates"), text)
         .help("run both on the same data, or on data with the same number of splits")
+}
+
+/// A derivative of the log likelihood in an argument of a distribution is zero wherever it exists.
+pub fn no_second_derivative(
+    infer: &InferItem,
+    (distribution, argument): (&str, &str),
+    flat: Flat,
+) -> Diagnostic {
+    let (order, help) = match flat {
+        Flat::First => ("first", "take `vi` or `nuts`, which need no curvature"),
+        Flat::Second => (
+            "second",
+            "take `curvature = fisher`, which is made of first derivatives, or a likelihood that is curved, such as `StudentT`",
+        ),
+    };
+    let text = format!(
+        "the {order} derivative of the log likelihood of `{}` in `{argument}` of `{distribution}` is zero wherever it exists",
+        infer.name
+    );
+    Diagnostic::error(&NO_SECOND_DERIVATIVE, span_of(infer, "curvature"), text)
+        .label("the precision would be that of the prior")
+        .help(help)
+}
+
+/// Why weights are not ranked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoRanking<'a> {
+    /// More are wanted than there are: both numbers.
+    TooMany(usize, usize),
+    /// The infer of this name keeps a point, without variances.
+    Point(&'a str),
+    /// The infer of this name has no such site in that size.
+    Lacks(&'a str, &'a str),
+}
+
+/// A subnetwork that cannot be chosen.
+pub fn no_subnetwork(infer: &InferItem, why: NoRanking<'_>) -> Diagnostic {
+    let name = &infer.name;
+    let (text, help) = match why {
+        NoRanking::TooMany(wanted, all) => (
+            format!("`{name}` takes a subnetwork of {wanted} weights, but there are {all}"),
+            "take fewer, a fraction such as `subnetwork(0.5)`, or `over = all`",
+        ),
+        NoRanking::Point(by) => (
+            format!("`{name}` ranks weights by their variances under `{by}`, which keeps none"),
+            "rank by an infer with a spread, such as `vi` or `swag`",
+        ),
+        NoRanking::Lacks(by, site) => (
+            format!(
+                "`{name}` ranks weights by their variances under `{by}`, which has no `{site}` of that size"
+            ),
+            "rank by an infer of the same model",
+        ),
+    };
+    Diagnostic::error(&NO_SUBNETWORK, span_of(infer, "over"), text).help(help)
+}
+
+/// Why a start is no maximum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoMaximum<'a> {
+    /// There is none.
+    NoStart,
+    /// The infer of this name lacks the site.
+    Lacks(&'a str),
+}
+
+/// An approximation without a maximum: nothing gives the weights of a site.
+pub fn no_maximum(infer: &InferItem, site: &str, why: NoMaximum<'_>) -> Diagnostic {
+    let name = &infer.name;
+    let (option, text) = match why {
+        NoMaximum::NoStart => (
+            "epochs",
+            format!("`{name}` takes its start for the maximum, but has none: nothing gives `{site}`"),
+        ),
+        NoMaximum::Lacks(start) => (
+            "start",
+            format!("`{name}` takes its start for the maximum, but `{start}` has no `{site}` of that size"),
+        ),
+    };
+    Diagnostic::error(&NO_MAXIMUM, span_of(infer, option), text)
+        .help("start from an infer or a file that has this site in the same size, or search for some epochs")
 }
 
 /// The weights of a collapsed infer are drawn; `reason` says why, as a clause.

@@ -1,6 +1,7 @@
 //! The path of a program, as one readable function: checked module and schemas in, manifest out.
 
 use crate::infer::{Compilation, Failure, Timings};
+use crate::laplace::beforehand;
 use crate::options::Options;
 use crate::program::Program;
 use crate::taken::wrong_iterates;
@@ -126,6 +127,7 @@ pub fn compile(
             data,
             infers: Vec::new(),
             compares: compares(program, &chosen),
+            schemas: HashMap::new(),
         },
         timings: Vec::new(),
         firings: Vec::new(),
@@ -157,6 +159,7 @@ pub fn compile(
         .extend(useless_outliers(program, &compiled.manifest.infers));
     diagnostics.extend(taken_shapes(program, &compiled.manifest.infers));
     diagnostics.extend(wrong_iterates(program, schemas, &compiled.manifest.infers));
+    diagnostics.extend(beforehand::lacking(program, &compiled.manifest.infers));
     diagnostics.dedup_by(|a, b| a == b && a.at != Place::Nowhere);
     if diagnostics.is_empty() {
         Ok(compiled)

@@ -1,5 +1,8 @@
 //! Infers that approximate the posterior by a Gaussian around a maximum: their programs and options.
 
+pub mod beforehand;
+
+use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
 use crate::training::Programs;
 use bnnc_abi::code::Artifact;
@@ -9,13 +12,16 @@ use bnnc_abi::laplace::{
     Curvature, Laplace, Likelihood, Link, Options, Over, PriorPrecision, PriorStructure, Score, Structure,
 };
 use bnnc_abi::manifest::{Cost, State, Work};
+use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::Posterior;
 use bnnc_hir::tree::SettingValue;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
+use bnnc_rewrite::methods::laplace::likelihood::Flat;
 use bnnc_rewrite::methods::laplace::{self, Approximation, Wanted, choice};
+use std::sync::Arc;
 
 /// The largest number in a structure.
 const MOST: f64 = 1e9;
@@ -36,6 +42,8 @@ impl Compilation<'_> {
         self.going_together(&options, schema)?;
         let objective = self.objective(elaborated, densities)?;
         let found = self.approximation(elaborated, densities, &options)?;
+        self.possible(&options, &found)?;
+        self.curved(&options, densities, &found)?;
         self.linked(&options, &found)?;
         self.scaled_apart(&options, &elaborated.posterior, &objective.states, &found)?;
         let mut steering = self.training(&elaborated.optimiser);
@@ -57,6 +65,7 @@ impl Compilation<'_> {
             likelihood: found.likelihood,
             independent: found.independent,
             blocks: found.blocks,
+            smaller: self.smaller(found.smaller, backend)?,
             options,
         };
         Ok(Programs {
@@ -111,8 +120,31 @@ impl Compilation<'_> {
             products: self.wanted("products", &found.products, backend)?,
             prior_products: self.wanted("prior_products", &found.prior_products, backend)?,
             inputs: self.artifact("inputs", &found.inputs, backend)?,
-            functions: self.wanted("functions", &found.functions, backend)?,
+            functions: self.artifact("functions", &found.functions, backend)?,
         })
+    }
+
+    /// Plans of what would take less memory.
+    fn smaller(
+        &mut self,
+        found: Option<laplace::Smaller>,
+        backend: &dyn Backend,
+    ) -> Result<Option<Box<plain::Smaller>>, Fault> {
+        let Some(found) = found else { return Ok(None) };
+        let precision = self.precision(backend);
+        let mut plan = |name: &str, function: &Function| -> Result<Plan, Fault> {
+            Ok(self.lower(name, function, &[], precision)?.plan)
+        };
+        let products = found.products.as_ref();
+        Ok(Some(Box::new(plain::Smaller {
+            selected: plan("selected", &found.selected)?,
+            squares: plan("squares", &found.squares)?,
+            spread: plan("spread", &found.spread)?,
+            products: products.map(|function| plan("products", function)).transpose()?,
+            predict: plan("predict", &found.predict)?,
+            sites: plan("sites", &found.sites)?,
+            weights: found.weights,
+        })))
     }
 
     fn wanted(
@@ -214,9 +246,27 @@ impl Compilation<'_> {
             Some((option, message, help)) => Err(self.apart(option, message, help)),
             None => {
                 let checked = options.check_search(self.searches());
-                checked.map_err(|refusal| self.refused(&refusal))
+                checked.map_err(|refusal| self.refused(&refusal))?;
+                self.heard()
             }
         }
+    }
+
+    /// The likelihood has the derivatives that the curvature is made of.
+    fn curved(&self, options: &Options, densities: &Densities, found: &Approximation) -> Result<(), Failure> {
+        let is_fisher = options.curvature == Curvature::Fisher;
+        let lacks = |(_, flat): &&(Arc<str>, Flat)| *flat == Flat::First || !is_fisher;
+        let Some((name, flat)) = found.flat.iter().find(lacks) else {
+            return Ok(());
+        };
+        let (number, argument) = name.split_once('/').unwrap_or(("", name));
+        let observed = number
+            .parse()
+            .ok()
+            .and_then(|at: usize| densities.observations.get(at));
+        let distribution = observed.map_or("", |observed| &observed.name);
+        let lacking = codes::no_second_derivative(self.item, (distribution, argument), *flat);
+        Err(Failure::Program(vec![lacking]))
     }
 
     /// The link serves the likelihood.
@@ -256,7 +306,7 @@ impl Compilation<'_> {
             "`online` multiplies the prior of all that moves, but `{site}`, which moves, is none of the weights"
         );
         let help = format!(
-            "fix `{site}` in a posterior, or take `prior_precision = marginal_likelihood`, which tunes at the maximum"
+            "fix `{site}` in a posterior, or take `prior_precision = marginal_likelihood` in the place of `online`: it tunes at the maximum"
         );
         Err(self.apart("online", &message, &help))
     }
@@ -270,14 +320,6 @@ impl Compilation<'_> {
             "the number in `structure` must be whole, from 1 to a billion",
             "such as `low_rank(20)` or `functional(500)`",
         ))
-    }
-
-    /// Whether the maximum is searched; else the start is taken for it.
-    fn searches(&self) -> bool {
-        match self.setting("epochs") {
-            Some(_) => self.int("epochs") > 0,
-            None => self.setting("start").is_none(),
-        }
     }
 }
 
@@ -299,10 +341,17 @@ fn apart(options: &Options) -> Option<Apart> {
         return Some((
             "prior_precision",
             "`online` finds the factor on the prior itself",
-            "leave `prior_precision` out",
+            "leave `prior_precision` out, or `online`",
         ));
     }
     let has_groups = options.prior_structure != PriorStructure::Scalar;
+    if options.online && has_groups {
+        return Some((
+            "prior_structure",
+            "`online` multiplies the prior of all weights by one factor while the maximum is searched",
+            "leave `prior_structure` out; or leave `online` out and take `prior_precision = marginal_likelihood`, which tunes several at the maximum",
+        ));
+    }
     let has_matrix = matches!(options.structure, Structure::Full | Structure::Diagonal);
     if options.curvature == Curvature::Hessian && !has_matrix {
         return Some((
@@ -363,5 +412,6 @@ fn wanted(options: &Options) -> Wanted {
         spread: is_diagonal && !is_subnetwork,
         factors: options.structure == Structure::Kronecker,
         products: options.curvature == Curvature::Hessian,
+        smaller: !is_subnetwork && !is_diagonal,
     }
 }

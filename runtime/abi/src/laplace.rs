@@ -6,6 +6,7 @@
 
 use crate::code::Artifact;
 use crate::manifest::Train;
+use crate::plan::Plan;
 use serde::{Deserialize, Serialize};
 
 /// The part of an infer that approximates the posterior by Gaussians around maxima.
@@ -61,6 +62,27 @@ pub struct Laplace {
     pub blocks: Vec<Block>,
     /// What is built.
     pub options: Options,
+    /// What would take less memory; absent where this is made of a chosen subnetwork, or of a diagonal, already.
+    pub smaller: Option<Box<Smaller>>,
+}
+
+/// What an approximation of the same model with less memory would run, planned but not compiled: a refusal can ask how much fits before it names it.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Smaller {
+    /// All weights, among which a subnetwork chooses.
+    pub weights: Vec<Weights>,
+    /// [`Programs::selected`] of them.
+    pub selected: Plan,
+    /// [`Programs::squares`].
+    pub squares: Plan,
+    /// [`Programs::spread`].
+    pub spread: Plan,
+    /// [`Programs::products`], where the curvature takes it.
+    pub products: Option<Plan>,
+    /// [`crate::manifest::Infer::predict`] with all weights drawn.
+    pub predict: Plan,
+    /// [`crate::manifest::Infer::sites`].
+    pub sites: Plan,
 }
 
 impl Laplace {
@@ -81,7 +103,7 @@ impl Laplace {
             functions,
         } = &mut self.programs;
         let mut all = self.train.artifacts();
-        all.extend([rows, gradient, prior, inputs]);
+        all.extend([rows, gradient, prior, inputs, functions]);
         let some = [
             jacobian,
             selected,
@@ -91,7 +113,6 @@ impl Laplace {
             turned,
             products,
             prior_products,
-            functions,
         ];
         all.extend(some.into_iter().flatten());
         all
@@ -125,8 +146,8 @@ pub struct Programs {
     pub prior_products: Option<Artifact>,
     /// Derivatives in the inputs.
     pub inputs: Artifact,
-    /// Predictions from `f`; absent where the observations cannot be separated from the sites.
-    pub functions: Option<Artifact>,
+    /// Predictions from `f`.
+    pub functions: Artifact,
 }
 
 /// A site that is approximated.

@@ -2,7 +2,7 @@
 
 use crate::code::Artifact;
 use crate::collapsed::Collapsed;
-use crate::data::{DataSpec, Elements};
+use crate::data::{DataSpec, Elements, Schema};
 use crate::iterates::{Ensemble, Swag};
 use crate::laplace::Laplace;
 use crate::method::{self, MethodName};
@@ -11,6 +11,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
 use bnnc_base::support::Support;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// A compiled file.
@@ -28,6 +29,9 @@ pub struct Manifest {
     pub infers: Vec<Infer>,
     /// The `compare` items.
     pub compares: Vec<Compare>,
+    /// What is known of the data of this run before it is read, by item.
+    #[serde(skip)]
+    pub schemas: HashMap<String, Schema>,
 }
 
 /// A `compare` item.

@@ -16,6 +16,7 @@ use bnnc_base::checksum::Checksum;
 use bnnc_base::dtype::Precision;
 use bnnc_base::philox;
 use bnnc_base::shape::{Dim, Shape, Symbol};
+use std::collections::HashMap;
 use std::io::Cursor;
 use std::sync::Arc;
 
@@ -134,6 +135,7 @@ fn built(seed: u64) -> Built {
             data: Vec::new(),
             infers: vec![infer],
             compares: Vec::new(),
+            schemas: HashMap::new(),
         },
         origin: Origin {
             text: "infer fit = vi(Q, rows) { epochs = 10 }".to_owned(),

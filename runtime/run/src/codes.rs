@@ -3,15 +3,16 @@
 mod collapsed;
 mod laplace;
 
+use crate::cost::fitting::{self, Offer};
 use crate::laplace::memory;
 use bnnc_abi::laplace::Laplace;
-use bnnc_abi::manifest::{Infer, Work};
+use bnnc_abi::manifest::{Infer, Manifest, Work};
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
 pub use collapsed::{others_held, point, shared_outputs, too_many_pieces};
 pub use laplace::{
     NoJoint, dependent_prior, factor_at_end, factors_not_found, no_covariance, no_curvature, no_joint,
-    no_link, no_maximum, no_posterior, no_variances, not_at_maximum, not_positive, others_not_at_maximum,
-    prior_not_normal, too_few_weights,
+    no_link, no_maximum, no_posterior, no_variances, not_at_maximum, not_positive, nowhere_concave,
+    others_not_at_maximum, prior_not_normal, too_few_weights,
 };
 use std::path::Path;
 
@@ -207,16 +208,16 @@ pub fn training_diverged(infer: &str, epoch: usize, loss: f64) -> Diagnostic {
     .help("see that scales stay positive (`softplus(s) + 1e-3`) and that the data lie in the support of the likelihood")
 }
 
-/// The prediction is above the limit.
-pub fn too_little_memory(infer: &Infer, need: u64, limit: u64) -> Diagnostic {
+/// The prediction for one infer of a manifest is above the limit.
+pub fn too_little_memory(manifest: &Manifest, infer: &Infer, limit: u64) -> Diagnostic {
     let name = &infer.name;
     let text = format!(
         "`{name}` needs {} of memory, the limit is {}",
-        size(need),
+        size(infer.cost.peak_bytes),
         size(limit)
     );
     let help = match infer.work {
-        Work::Laplace(ref laplace) => return too_large(infer, laplace, limit, text),
+        Work::Laplace(ref laplace) => return too_large((manifest, infer), laplace, limit, text),
         Work::Train(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => {
             "a smaller `batch` or fewer `predictive_draws` need less"
         }
@@ -228,32 +229,43 @@ pub fn too_little_memory(infer: &Infer, need: u64, limit: u64) -> Diagnostic {
 }
 
 /// An approximation whose matrices, most of all, take too much.
-fn too_large(infer: &Infer, laplace: &Laplace, limit: u64, text: String) -> Diagnostic {
-    let diagnostic = error(&TOO_LITTLE_MEMORY, Fault::Program, text);
-    let weights = memory::selected(laplace);
-    let diagnostic = match memory::precision(laplace) {
-        Some(bytes) => diagnostic.note(format!(
-            "the {} precision of {weights} weights alone takes {}",
+fn too_large(
+    (manifest, infer): (&Manifest, &Infer),
+    laplace: &Laplace,
+    limit: u64,
+    text: String,
+) -> Diagnostic {
+    let mut diagnostic = error(&TOO_LITTLE_MEMORY, Fault::Program, text);
+    if let Some(bytes) = memory::precision(laplace) {
+        diagnostic = diagnostic.note(format!(
+            "the {} precision of {} weights alone takes {}",
             memory::name(laplace.options.structure),
+            memory::selected(laplace),
             size(bytes)
-        )),
-        None => diagnostic,
-    };
-    let others = infer.cost.peak_bytes.saturating_sub(memory::own(laplace));
-    match memory::largest(laplace, limit.saturating_sub(others)) {
-        0 => diagnostic.help("`structure = diagonal` needs the least"),
-        largest if largest >= weights => {
-            diagnostic.help("fewer `predictive_draws` or a smaller `batch` need less")
-        }
-        largest => {
-            let fitting = format!(
-                "the largest subnetwork that would fit has {largest} weights: `over = subnetwork({largest})`"
-            );
-            diagnostic
-                .help(fitting)
-                .help("`structure = diagonal` or `kronecker` need less for all weights")
-        }
+        ));
     }
+    if let Some(bytes) = memory::choosing(laplace) {
+        diagnostic = diagnostic.note(format!(
+            "`by = marginal` chooses by the full precision of all {} weights, which alone takes {}",
+            memory::all(laplace),
+            size(bytes)
+        ));
+    }
+    let offers = fitting::offers(manifest, infer, limit);
+    if offers.is_empty() {
+        let help = "neither a subnetwork of any size nor a diagonal precision would fit: what is left are the data, the search and the predictions, of \
+                    which a smaller `batch` and fewer `predictive_draws` may need less";
+        return diagnostic.help(help);
+    }
+    offers.iter().fold(diagnostic, |diagnostic, offer| {
+        diagnostic.help(match offer {
+            Offer::Subnetwork { size, options } => {
+                format!("the largest subnetwork that would fit has {size} weights: `{options}`")
+            }
+            Offer::Chosen(options) => format!("it would fit with less to choose by: `{options}`"),
+            Offer::Diagonal => "`structure = diagonal` would fit for all weights".to_owned(),
+        })
+    })
 }
 
 /// A result file cannot be written.

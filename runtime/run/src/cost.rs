@@ -1,5 +1,7 @@
 //! Memory before the run: what reading, cutting, training, predicting and summing up will take.
 
+pub mod fitting;
+
 use crate::laplace::memory;
 use crate::{collapsed, iterates, predict, sample, summary};
 use bnnc_abi::code::Artifact;
@@ -17,17 +19,23 @@ use std::collections::{HashMap, HashSet};
 const NUMBER: u64 = 8;
 
 /// Fills in the predicted peak of every infer: the most that the run holds while it is at that infer, on one thread, with
-/// what it keeps of those before. `schemas` are by data item.
+/// what it keeps of those before. `schemas` are by data item, and stay with the manifest: other peaks can be asked for.
 pub fn predict_peaks(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
+    manifest.schemas.clone_from(schemas);
+    let peaks = peaks(manifest);
+    let infers = manifest.infers.iter_mut().zip(peaks);
+    infers.for_each(|(infer, peak)| infer.cost.peak_bytes = peak.unwrap_or(infer.cost.peak_bytes));
+}
+
+/// The peak of each infer, in order; none where nothing is known of its data.
+fn peaks(manifest: &Manifest) -> Vec<Option<u64>> {
     let mut kept = 0;
     let mut read = HashSet::new();
     let mut workspace = 0;
     let mut iterates: HashMap<String, usize> = HashMap::new();
-    for infer in &mut manifest.infers {
-        let spec = manifest.data.iter().find(|spec| spec.name == infer.data);
-        let Some((spec, schema)) = spec.zip(schemas.get(&infer.data)) else {
-            continue;
-        };
+    let mut peak = |infer: &Infer| -> Option<u64> {
+        let spec = manifest.data.iter().find(|spec| spec.name == infer.data)?;
+        let schema = manifest.schemas.get(&infer.data)?;
         let planned = iterates::memory::planned(infer, |name| iterates.get(name).copied().unwrap_or(0));
         iterates.insert(infer.name.clone(), planned);
         let data = data(spec, schema);
@@ -51,9 +59,11 @@ pub fn predict_peaks(manifest: &mut Manifest, schemas: &HashMap<String, Schema>)
             (false, true) => 0,
         };
         let working = workspace + computing(infer, schema, planned) + if splits > 1 { data.rows } else { 0 };
-        infer.cost.peak_bytes = reading.max(kept + others + cutting.max(working));
+        let before = kept;
         kept += splits * held + results;
-    }
+        Some(reading.max(before + others + cutting.max(working)))
+    };
+    manifest.infers.iter().map(&mut peak).collect()
 }
 
 /// The bytes that a finished infer holds: parameters, draws, or a Gaussian, of so many rows and iterates.
@@ -152,7 +162,12 @@ fn computing(infer: &Infer, schema: &Schema, planned: usize) -> u64 {
                 false => states(infer),
             };
             let around = feed(infer, &laplace.train.step, rows) + 2 * parameters(infer);
-            searching.max(memory::finding(laplace, rows) + around)
+            let finding = memory::finding(laplace, rows) + around;
+            match laplace.options.online {
+                // Curvatures are found while the search goes on.
+                true => searching + finding,
+                false => searching.max(finding),
+            }
         }
         Work::Swag(swag) => {
             iterates::memory::bytes(infer, planned, training(infer, &swag.train, schema, rows))

@@ -157,6 +157,8 @@ struct Before<'a> {
     gradient: Vec<f64>,
     /// The Gaussian of all weights, where it was needed to choose some.
     full: Option<algebra::posterior::Posterior>,
+    /// Whether no row has a say in the curvature.
+    is_empty: bool,
 }
 
 impl Around<'_> {
@@ -202,7 +204,11 @@ impl Around<'_> {
         let subnetwork = select::subnetwork(evaluation, &stated, self.earlier)?;
         let (index, full) = subnetwork.map_or((None, None), |found| (Some(found.index), found.full));
         let which = index.as_deref().map_or(Which::All, Which::Selected);
-        let curve::Curved { curvature, clipped } = curve::curvature(evaluation, which)?;
+        let curve::Curved {
+            curvature,
+            clipped,
+            is_empty,
+        } = curve::curvature(evaluation, which)?;
         let log_prior = index.is_none().then_some(local.log_prior);
         let (mut prior, mut slope) = (local.prior, local.slope);
         if let Some(index) = &index {
@@ -234,6 +240,7 @@ impl Around<'_> {
             },
             gradient,
             full,
+            is_empty,
         })
     }
 
@@ -245,7 +252,11 @@ impl Around<'_> {
             mut facts,
             gradient,
             full,
+            is_empty,
         } = self.before(&evaluation)?;
+        if is_empty {
+            return Err(codes::nowhere_concave(&self.infer.name).into());
+        }
         let options = &self.laplace.options;
         let searched = given.unwrap_or(1.0);
         // The precision at which the maximum was searched is often that of the Gaussian.
@@ -312,10 +323,12 @@ impl Around<'_> {
         }
     }
 
-    /// Half the squared Newton decrement, `g' P^-1 g / 2`: how far the log posterior could rise if it were what its second derivative says.
+    /// Half the squared Newton decrement, `g' P^-1 g / 2`: how far the log posterior could rise if it were what its second derivative says; without
+    /// bound where its slope is not finite.
     fn rise(&self, posterior: Option<&algebra::posterior::Posterior>, slope: &[f64]) -> Option<f64> {
         let step = posterior?.solve(&Matrix::from_row(slope), &self.context.pool);
-        Some(0.5 * dot(step.row(0), slope)).filter(|rise| rise.is_finite())
+        let rise = 0.5 * dot(step.row(0), slope);
+        Some(if rise.is_finite() { rise } else { f64::INFINITY })
     }
 
     /// The distance from the Gaussian of all weights to that of a subnetwork.

@@ -206,7 +206,7 @@ fn check_memory(manifest: &Manifest, limit: Option<u64>) -> Result<(), Stop> {
     let Some(limit) = limit else { return Ok(()) };
     let over = manifest.infers.iter().find(|infer| infer.cost.peak_bytes > limit);
     match over {
-        Some(infer) => Err(codes::too_little_memory(infer, infer.cost.peak_bytes, limit).into()),
+        Some(infer) => Err(codes::too_little_memory(manifest, infer, limit).into()),
         None => Ok(()),
     }
 }

@@ -12,6 +12,7 @@ use bnnc_base::source::{SourceId, Span};
 use bnnc_run::checkpoint::{ChainFile, ChainId, Checkpoint};
 use bnnc_run::fingerprint::Fingerprint;
 use bnnc_run::store::{ChainStore, Layout};
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -584,6 +585,7 @@ fn a_fingerprint_knows_the_data() {
             data: vec![spec(&file)],
             infers: Vec::new(),
             compares: Vec::new(),
+            schemas: HashMap::new(),
         };
         Fingerprint::of(&manifest).unwrap()
     };
@@ -604,6 +606,7 @@ fn a_fingerprint_knows_the_data() {
         data: vec![spec(&file)],
         infers: Vec::new(),
         compares: Vec::new(),
+        schemas: HashMap::new(),
     };
     assert!(Fingerprint::of(&manifest).is_err());
 }

@@ -31,6 +31,7 @@ pub const ALL: Wanted = Wanted {
     spread: true,
     factors: true,
     products: true,
+    smaller: false,
 };
 
 /// The programs of the infer `fit` of a text, on a table with `width` inputs and a target `y` that is 0 or 1; a sole input is a whole number below 3.

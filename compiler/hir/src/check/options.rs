@@ -35,7 +35,7 @@ pub fn check(
         }
         settings.extend(option(
             session,
-            method,
+            (method, infer),
             &setting.name.name,
             setting.name.span,
             &setting.value,
@@ -45,7 +45,7 @@ pub fn check(
     for one in overrides {
         if let Some(setting) = option(
             session,
-            method,
+            (method, infer),
             &one.key.as_str().into(),
             one.value.span,
             &one.value,
@@ -59,7 +59,7 @@ pub fn check(
 
 fn option(
     session: &mut Session<'_>,
-    method: &MethodDef,
+    (method, infer): (&MethodDef, &str),
     name: &Arc<str>,
     span: Span,
     written: &ast::Expr,
@@ -77,10 +77,15 @@ fn option(
             .push(report::unknown_option(span, &of, name, names));
         return None;
     };
-    value(session, def, written).map(setting)
+    value(session, (def, infer), written).map(setting)
 }
 
-fn value(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Option<SettingValue> {
+/// The value of an option of the infer of a name.
+fn value(
+    session: &mut Session<'_>,
+    (def, own): (&OptionDef, &str),
+    written: &ast::Expr,
+) -> Option<SettingValue> {
     let wrong = |session: &mut Session<'_>, expected: &str| {
         session
             .diagnostics
@@ -137,7 +142,7 @@ fn value(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Opt
         OptionKind::Call => call(session, def, written),
         OptionKind::Start => start(session, def.name, written),
         OptionKind::NumberOr(words) => number_or(session, def, words, written),
-        OptionKind::Weights(scores) => weights::weights(session, def, scores, written),
+        OptionKind::Weights(scores) => weights::weights(session, (def, own), scores, written),
     }
 }
 

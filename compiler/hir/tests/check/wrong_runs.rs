@@ -93,7 +93,7 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x, 1)
 }
 
-infer a = laplace(M, d) { over = subnetwork(1, by = diagnal) }"# => r#"E0258 8:53 `by` must be one of `diagonal`, `marginal`, `magnitude`, `random`, `a`, found `diagnal` | help: did you mean `diagonal`?"#;
+infer a = laplace(M, d) { over = subnetwork(1, by = diagnal) }"# => r#"E0258 8:53 `by` must be one of `diagonal`, `marginal`, `magnitude`, `random`, found `diagnal` | help: did you mean `diagonal`?"#;
 
     weights_by_a_number: r#"data d = csv("d.csv")
 

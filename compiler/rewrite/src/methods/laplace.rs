@@ -11,7 +11,7 @@ mod inputs;
 mod jacobian;
 pub(super) mod known;
 mod kronecker;
-mod likelihood;
+pub mod likelihood;
 mod lookups;
 pub(super) mod outputs;
 mod prior;
@@ -31,6 +31,7 @@ use bnnc_graph::function::Function;
 use bnnc_graph::model::{Model, Posterior};
 use bnnc_graph::types::Type;
 use choice::Over;
+use likelihood::Flat;
 use outputs::Parts;
 use std::sync::Arc;
 
@@ -55,6 +56,27 @@ pub struct Wanted {
     pub factors: bool,
     /// Products of the second derivatives of likelihood and prior.
     pub products: bool,
+    /// What less memory would run.
+    pub smaller: bool,
+}
+
+/// Programs of all weights that keep no whole Jacobian.
+#[derive(Clone, Debug)]
+pub struct Smaller {
+    /// All that move `f`.
+    pub weights: Vec<Weights>,
+    /// Jacobians of selected weights.
+    pub selected: Function,
+    /// The diagonal of products of Jacobians.
+    pub squares: Function,
+    /// Jacobians around a diagonal matrix.
+    pub spread: Function,
+    /// Products of the second derivative of the likelihood.
+    pub products: Option<Function>,
+    /// Predictions from draws of the weights.
+    pub predict: Function,
+    /// The sites at draws of the weights.
+    pub sites: Function,
 }
 
 /// The programs of one Laplace approximation; ports as in `bnnc_abi::laplace::Laplace`.
@@ -68,6 +90,8 @@ pub struct Approximation {
     pub outputs: usize,
     /// What is known of the likelihood.
     pub likelihood: Likelihood,
+    /// The arguments of the observed distributions (`0/loc`: of the first, its `loc`) in which a derivative of the log likelihood is zero.
+    pub flat: Vec<(Arc<str>, Flat)>,
     /// Whether the elements of the weights are independent under the prior.
     pub independent: bool,
     /// The blocks of `factors`.
@@ -95,13 +119,15 @@ pub struct Approximation {
     /// Products of the second derivative of the prior.
     pub prior_products: Option<Function>,
     /// Predictions from `f`.
-    pub functions: Option<Function>,
+    pub functions: Function,
     /// Derivatives in the inputs.
     pub inputs: Function,
     /// Predictions from draws of the weights.
     pub predict: Function,
     /// The sites at draws of the weights.
     pub sites: Function,
+    /// What less memory would run.
+    pub smaller: Option<Smaller>,
 }
 
 /// The functions of approximating the posterior of `model`, whose sites are points in `posterior`: moved by an optimiser or fixed.
@@ -119,6 +145,11 @@ pub fn approximation(
     let all = Parts::new(densities, model, &plans)?;
     let parameters = all.weights.iter().map(|plan| elements(plan)).sum();
     let chosen = choice::chosen(&all, over)?;
+    let flat = likelihood::flat(&all, context)?;
+    let smaller = match wanted.smaller {
+        true => Some(smaller(densities, &all, wanted, context)?),
+        false => None,
+    };
     let parts = Parts {
         weights: chosen,
         ..all
@@ -135,13 +166,13 @@ pub fn approximation(
         true => Ok(Some(lowered(&function()?)?)),
         false => Ok::<_, Refusal>(None),
     };
-    let functions = likelihood::functions(&parts);
     let (predict, sites) = sample::at_draws(densities, model, &plans, &drawn);
     Ok(Approximation {
         weights: parts.weights.iter().map(|plan| weights(plan)).collect(),
         parameters,
         outputs: parts.size,
         likelihood: parts.likelihood(),
+        flat,
         independent: prior::independent(&parts),
         blocks,
         jacobian: some(wanted.jacobian, &|| jacobian::jacobian(&parts))?,
@@ -152,11 +183,34 @@ pub fn approximation(
         prior_products: some(!prior::independent(&parts), &|| products::prior_products(&parts))?,
         factors: factors.map(|function| lowered(&function)).transpose()?,
         turned: turned.map(|function| lowered(&function)).transpose()?,
-        functions: functions.map(|function| lowered(&function)).transpose()?,
+        functions: lowered(&likelihood::functions(&parts))?,
         inputs: lowered(&inputs::inputs(&parts)?)?,
         rows: lowered(&likelihood::rows(&parts)?)?,
         gradient: lowered(&gradient::gradient(&parts)?)?,
         prior: lowered(&prior::prior(&parts)?)?,
+        predict: lowered(&predict)?,
+        sites: lowered(&sites)?,
+        smaller,
+    })
+}
+
+/// The same with the gradient of no row in memory, of all weights.
+fn smaller(
+    densities: &Densities,
+    all: &Parts<'_>,
+    wanted: Wanted,
+    context: &mut Context,
+) -> Result<Smaller, Refusal> {
+    let drawn: Vec<Arc<str>> = all.weights.iter().map(|plan| state(plan).into()).collect();
+    let (predict, sites) = sample::at_draws(densities, all.model, all.plans, &drawn);
+    let products = wanted.products.then(|| products::products(all)).transpose()?;
+    let mut lowered = |function: &Function| pipeline::run(function, pipelines::BEFORE_LOWERING, context);
+    Ok(Smaller {
+        weights: all.weights.iter().map(|plan| weights(plan)).collect(),
+        selected: lowered(&columns::selected(all)?)?,
+        squares: lowered(&columns::squares(all)?)?,
+        spread: lowered(&columns::spread(all)?)?,
+        products: products.map(|function| lowered(&function)).transpose()?,
         predict: lowered(&predict)?,
         sites: lowered(&sites)?,
     })

@@ -18,7 +18,9 @@ pub(super) static NO_CURVATURE: Code = Code {
     title: "a likelihood without curvature",
     explain: "A Laplace approximation takes the second derivative of the log likelihood of every training row in the outputs of the network. In \
               the row that is named it, or the covariance of the outputs, is infinite or not a number: the target lies outside the support of the likelihood, or the outputs are so \
-              large that the likelihood overflows. Standardise the inputs and the target, and see that scales stay positive.",
+              large that the likelihood overflows. Standardise the inputs and the target, and see that scales stay positive.\n\nWhere the log likelihood is \
+              concave in the outputs of no row, as that of `Uniform` with ends that move, the generalised Gauss-Newton matrix is zero and the \
+              approximation would be the prior.\n\nRight: `curvature = fisher`.",
 };
 
 pub(super) static NO_POSTERIOR: Code = Code {
@@ -51,8 +53,8 @@ pub(super) static NO_LINK: Code = Code {
     id: "E0545",
     title: "a link that does not fit the likelihood",
     explain: "`probit`, `bridge` and `bridge_normalised` turn Gaussian logits into probabilities of classes: they need one \
-              `Categorical` (for `probit`: or `Bernoulli`) observation whose logits are the outputs. `monte_carlo`, and `glm` for other likelihoods, draw \
-              the outputs and need a likelihood that depends on the weights through them alone.\n\nRight: `link = weights`, which serves every model.",
+              `Categorical` (for `probit`: or `Bernoulli`) observation whose logits are the outputs.\n\nRight: `link = glm` or `monte_carlo`, which draw the outputs \
+              of other likelihoods.",
 };
 
 /// A search that has not come to its end, or a start that is no maximum.
@@ -61,7 +63,7 @@ pub(super) static NOT_AT_MAXIMUM: Code = Code {
     title: "the maximum is not reached",
     explain: "Around a point that is no maximum of the posterior, a Gaussian has the wrong place and the wrong shape. In the approximation \
               itself, the log posterior could still rise by half of `g' P^-1 g`, with its slope `g` and the precision `P`; this is more \
-              than a tenth per weight. The sites that move but are none of the weights, such as a noise level, are looked at in the direction of \
+              than a tenth per weight. Where the slope or its square is no finite number, that is without bound. The sites that move but are none of the weights, such as a noise level, are looked at in the direction of \
               their slope, and may rise by a tenth each and a thousandth per row. Search longer, with a schedule that ends at small steps (`schedule = cosine`), or start from what another \
               infer with the same prior and likelihood found.",
 };
@@ -119,6 +121,15 @@ pub fn no_curvature(infer: &str, row: usize, why: &str) -> Diagnostic {
     error(&NO_CURVATURE, Fault::Program, text).help("standardise the inputs and the target")
 }
 
+/// The log likelihood is concave in no row, so that nothing is left of its second derivatives.
+pub fn nowhere_concave(infer: &str) -> Diagnostic {
+    let text = format!(
+        "the log likelihood of `{infer}` is concave in the outputs of no training row: the precision would be that of the prior"
+    );
+    error(&NO_CURVATURE, Fault::Program, text)
+        .help("take `curvature = fisher`, which is made of first derivatives")
+}
+
 /// The outputs of a row, counted from 0, have no covariance that could be drawn from.
 pub fn no_covariance(infer: &str, row: usize, why: &str) -> Diagnostic {
     let text = format!(
@@ -164,7 +175,7 @@ pub fn no_variances(infer: &str, by: &str) -> Diagnostic {
 /// A link for another likelihood.
 pub fn no_link(infer: &str) -> Diagnostic {
     let text = format!("the link of `{infer}` does not fit its likelihood");
-    error(&NO_LINK, Fault::Program, text).help("take `link = weights`, which serves every model")
+    error(&NO_LINK, Fault::Program, text).help("take `link = glm`, which does what the likelihood allows")
 }
 
 /// A warning: the log posterior could rise by so much, over so many weights.
@@ -173,7 +184,14 @@ pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, searched: bool) ->
         true => "the search ended before the maximum",
         false => "its start is no maximum of its posterior",
     };
-    let text = format!("`{infer}`: {what}: the log posterior could rise by {rise:.1} over {weights} weights");
+    let text = match rise.is_finite() {
+        true => {
+            format!("`{infer}`: {what}: the log posterior could rise by {rise:.1} over {weights} weights")
+        }
+        false => {
+            format!("`{infer}`: {what}: the log posterior could rise without bound over {weights} weights")
+        }
+    };
     let mut warning = error(&NOT_AT_MAXIMUM, Fault::Program, text);
     warning.severity = Severity::Warning;
     match searched {
@@ -188,8 +206,12 @@ pub fn others_not_at_maximum(infer: &str, rise: f64, searched: bool) -> Diagnost
         true => "the search ended before the maximum",
         false => "its start is no maximum of its posterior",
     };
+    let by = match rise.is_finite() {
+        true => format!("by {rise:.1}"),
+        false => "without bound".to_owned(),
+    };
     let text = format!(
-        "`{infer}`: {what}: the log posterior could rise by {rise:.1} if sites that are none of the weights moved, such as a noise level"
+        "`{infer}`: {what}: the log posterior could rise {by} if sites that are none of the weights moved, such as a noise level"
     );
     let mut warning = error(&NOT_AT_MAXIMUM, Fault::Program, text);
     warning.severity = Severity::Warning;

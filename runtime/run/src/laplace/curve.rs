@@ -2,7 +2,7 @@
 
 use crate::fit::Stop;
 use crate::laplace::jacobians::{self, Jacobians, Which, needed};
-use crate::laplace::machines::{self, Evaluation, Pulled};
+use crate::laplace::machines::{self, Clipped, Evaluation, Pulled};
 use crate::laplace::prior::{add_products, write_vectors};
 use crate::rows;
 use bnnc_abi::laplace::{self, Structure};
@@ -20,6 +20,8 @@ pub struct Curved {
     pub curvature: Curvature,
     /// Rows whose second derivative in the outputs had negative eigenvalues.
     pub clipped: usize,
+    /// Whether nothing is left of any row: the log likelihood is nowhere concave.
+    pub is_empty: bool,
 }
 
 /// What goes back through the Jacobians for this kind of curvature.
@@ -44,10 +46,10 @@ pub fn curvature(evaluation: &Evaluation, which: Which) -> Result<Curved, Stop> 
         Structure::Kronecker => {
             let (blocks, clipped) = jacobians::factors(evaluation, pulled(evaluation))?;
             let elements = which.count(evaluation);
-            Ok(Curved {
-                curvature: Curvature::Kronecker { blocks, elements },
+            Ok(Curved::clipped(
+                Curvature::Kronecker { blocks, elements },
                 clipped,
-            })
+            ))
         }
         Structure::LowRank(rank) => low_rank(evaluation, which, rank),
         Structure::Functional(rows) => functional(evaluation, which, rows),
@@ -57,9 +59,14 @@ pub fn curvature(evaluation: &Evaluation, which: Which) -> Result<Curved, Stop> 
 impl Curved {
     /// A curvature without roots.
     fn of(curvature: Curvature) -> Curved {
+        Curved::clipped(curvature, Clipped::default())
+    }
+
+    fn clipped(curvature: Curvature, clipped: Clipped) -> Curved {
         Curved {
             curvature,
-            clipped: 0,
+            clipped: clipped.rows,
+            is_empty: clipped.rows > 0 && clipped.left == 0,
         }
     }
 }
@@ -75,29 +82,21 @@ pub fn full(evaluation: &Evaluation, which: Which) -> Result<Curved, Stop> {
     while let Some(pulls) = jacobians.advance()? {
         gram.add(pulls.jacobian, 1.0, pool);
     }
-    Ok(Curved {
-        curvature: Curvature::Full(gram.finish(pool)),
-        clipped: jacobians.clipped(),
-    })
+    let clipped = jacobians.clipped();
+    Ok(Curved::clipped(Curvature::Full(gram.finish(pool)), clipped))
 }
 
 fn diagonal(evaluation: &Evaluation, which: Which) -> Result<Curved, Stop> {
     let Which::Selected(index) = which else {
         let (values, clipped) = jacobians::squares(evaluation, pulled(evaluation))?;
-        return Ok(Curved {
-            curvature: Curvature::Diagonal(values),
-            clipped,
-        });
+        return Ok(Curved::clipped(Curvature::Diagonal(values), clipped));
     };
     let mut jacobians = Jacobians::new(evaluation, which, pulled(evaluation))?;
     let mut sums = vec![0.0; index.len()];
     while let Some(pulls) = jacobians.advance()? {
         add_squares(&mut sums, pulls.jacobian, 1.0);
     }
-    Ok(Curved {
-        curvature: Curvature::Diagonal(sums),
-        clipped: jacobians.clipped(),
-    })
+    Ok(Curved::clipped(Curvature::Diagonal(sums), jacobians.clipped()))
 }
 
 fn functional(evaluation: &Evaluation, which: Which, chosen: Option<usize>) -> Result<Curved, Stop> {
@@ -124,10 +123,8 @@ fn functional(evaluation: &Evaluation, which: Which, chosen: Option<usize>) -> R
     if weight != 1.0 {
         matrix.values.iter_mut().for_each(|value| *value *= weight);
     }
-    Ok(Curved {
-        curvature: Curvature::Functional(matrix),
-        clipped: jacobians.clipped(),
-    })
+    let clipped = jacobians.clipped();
+    Ok(Curved::clipped(Curvature::Functional(matrix), clipped))
 }
 
 /// How the largest eigenpairs are searched: their residuals are small against what they are for, predictions to a few digits.
@@ -150,12 +147,7 @@ fn low_rank(evaluation: &Evaluation, which: Which, rank: usize) -> Result<Curved
     let rows = search.start_rows(count);
     let normal = |at: usize| philox::normal(key, [(at / count) as u32, 0, 0], (at % count) as u64);
     let start = Matrix::new(rows, count, (0..rows * count).map(normal).collect());
-    if evaluation.laplace.options.curvature == laplace::Curvature::Hessian {
-        let mut apply = |vectors: &Matrix| products(evaluation, which, vectors);
-        let pairs = search.of_operator(start, &mut apply, pool)?;
-        return Ok(Curved::of(Curvature::LowRank(pairs)));
-    }
-    let mut clipped = 0;
+    let mut clipped = Clipped::default();
     let mut passes = |take: &mut dyn FnMut(&Matrix)| -> Result<(), Stop> {
         let mut jacobians = Jacobians::new(evaluation, which, pulled(evaluation))?;
         while let Some(pulls) = jacobians.advance()? {
@@ -165,25 +157,7 @@ fn low_rank(evaluation: &Evaluation, which: Which, rank: usize) -> Result<Curved
         Ok(())
     };
     let pairs = search.of_rows(start, &mut passes, pool)?;
-    Ok(Curved {
-        curvature: Curvature::LowRank(pairs),
-        clipped,
-    })
-}
-
-/// Minus the second derivative of the log likelihood by some weights, times the rows of a matrix `[.., weights]`.
-fn products(evaluation: &Evaluation, which: Which, vectors: &Matrix) -> Result<Matrix, Stop> {
-    let index = units(evaluation, which);
-    let mut all = Matrix::zeros(vectors.rows, jacobians::weights(evaluation));
-    for row in 0..vectors.rows {
-        let pairs = index.iter().zip(vectors.row(row));
-        pairs.for_each(|(at, value)| all.row_mut(row)[*at] = *value);
-    }
-    let mut result = Matrix::zeros(0, index.len());
-    second_derivative(evaluation, &all, |products| {
-        result.append(&products.columns_at(&index))
-    })?;
-    Ok(result)
+    Ok(Curved::clipped(Curvature::LowRank(pairs), clipped))
 }
 
 /// Minus the second derivative of the log likelihood times the rows of a matrix `[.., weights]` of all weights, some rows at a time.

@@ -3,7 +3,6 @@
 use crate::codes;
 use crate::fit::Stop;
 use crate::laplace::closed::Member;
-use crate::laplace::jacobians::needed;
 use crate::laplace::machines::{BYTES, Evaluation};
 use crate::ports;
 use crate::predict::{OUTPUTS, PREDICTIVE_STEP, Predictive};
@@ -34,7 +33,7 @@ impl Functions {
     /// # Errors
     /// A limit of the machine.
     pub fn new(evaluation: &Evaluation, rows: usize, draws: usize) -> Result<Functions, Stop> {
-        let artifact = needed(&evaluation.laplace.programs.functions, "functions")?;
+        let artifact = &evaluation.laplace.programs.functions;
         let rows = Sizes::default().with(Symbol::Batch, rows);
         let numbers =
             |draws: usize| draws * rows.get(Symbol::Batch) * evaluation.outputs() * size_of::<f64>();

@@ -1,7 +1,7 @@
 //! Jacobians of the outputs in the weights, and the sums over rows that programs make of them.
 
 use crate::fit::Stop;
-use crate::laplace::machines::{self, Blocks, Evaluation, Pulled, Reals, reals};
+use crate::laplace::machines::{self, Blocks, Clipped, Evaluation, Pulled, Reals, reals};
 use crate::ports;
 use bnnc_abi::code::Artifact;
 use bnnc_base::fault::Fault;
@@ -157,8 +157,8 @@ impl<'a> Jacobians<'a> {
         }))
     }
 
-    /// Rows whose curvature had negative eigenvalues, which became zero.
-    pub fn clipped(&self) -> usize {
+    /// What was clipped so far.
+    pub fn clipped(&self) -> Clipped {
         self.blocks.clipped
     }
 }
@@ -187,13 +187,13 @@ fn choose(evaluation: &Evaluation, machine: &mut Machine, index: &[usize]) -> Re
     Ok(())
 }
 
-/// A program that takes cotangents and makes sums over rows and columns: the sums of its outputs over all rows, and the rows that were clipped.
+/// A program that takes cotangents and makes sums over rows and columns: the sums of its outputs over all rows, and what was clipped.
 fn sums(
     evaluation: &Evaluation,
     artifact: &Artifact,
     outputs: &[String],
     pulled: Pulled,
-) -> Result<(Vec<Vec<f64>>, usize), Stop> {
+) -> Result<(Vec<Vec<f64>>, Clipped), Stop> {
     let columns = machines::columns(pulled, evaluation.outputs());
     let sizes = Sizes::default().with(Symbol::Columns, columns);
     let programs = &evaluation.laplace.programs;
@@ -213,11 +213,11 @@ fn sums(
     Ok((sums, blocks.clipped))
 }
 
-/// The diagonal of the curvature of all weights, and the rows that were clipped.
+/// The diagonal of the curvature of all weights, and what was clipped.
 ///
 /// # Errors
 /// A curvature that is not finite.
-pub fn squares(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<f64>, usize), Stop> {
+pub fn squares(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<f64>, Clipped), Stop> {
     let artifact = needed(&evaluation.laplace.programs.squares, "squares")?;
     let states = evaluation.laplace.weights.iter();
     let outputs: Vec<String> = states
@@ -227,11 +227,11 @@ pub fn squares(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<f64>, usi
     Ok((sums.concat(), clipped))
 }
 
-/// The Kronecker factors of the curvature, and the rows that were clipped.
+/// The Kronecker factors of the curvature, and what was clipped.
 ///
 /// # Errors
 /// A curvature that is not finite.
-pub fn factors(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<curvature::Block>, usize), Stop> {
+pub fn factors(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<curvature::Block>, Clipped), Stop> {
     let artifact = needed(&evaluation.laplace.programs.factors, "factors")?;
     let described = &evaluation.laplace.blocks;
     let has_left = |block: &&bnnc_abi::laplace::Block| block.left > 1;

@@ -91,7 +91,7 @@ impl<'a> Evaluation<'a> {
             programs.turned.as_ref(),
             programs.factors.as_ref(),
             programs.products.as_ref(),
-            programs.functions.as_ref(),
+            Some(&programs.functions),
             Some(&programs.inputs),
         ];
         let plans: Vec<_> = readers
@@ -229,7 +229,7 @@ impl<'a> Evaluation<'a> {
             block: Block::default(),
             size,
             pulled,
-            clipped: 0,
+            clipped: Clipped::default(),
         })
     }
 }
@@ -266,8 +266,17 @@ pub struct Blocks<'a> {
     block: Block,
     size: usize,
     pulled: Pulled,
-    /// Rows whose curvature had negative eigenvalues, which became zero.
-    pub clipped: usize,
+    /// What was clipped so far.
+    pub clipped: Clipped,
+}
+
+/// Rows whose second derivative in the outputs was clipped to what has a root.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clipped {
+    /// Rows with negative eigenvalues, which became zero.
+    pub rows: usize,
+    /// Rows, of all, of which something is left.
+    pub left: usize,
 }
 
 impl Blocks<'_> {
@@ -319,7 +328,7 @@ impl Blocks<'_> {
             Pulled::Roots => {
                 let made = self.roots.cotangents(&block.curvature, &mut block.cotangents);
                 let first = block.rows.start;
-                self.clipped += made.map_err(|failure| self.evaluation.no_root(first, failure))?;
+                self.clipped.rows += made.map_err(|failure| self.evaluation.no_root(first, failure))?;
             }
             Pulled::Slopes => block.cotangents.copy_from_slice(&block.slope),
             Pulled::Identity => {
@@ -329,6 +338,9 @@ impl Blocks<'_> {
                     .for_each(|(_, one)| *one = 1.0);
             }
         }
+        let rows = block.cotangents.chunks_exact((block.columns * outputs).max(1));
+        let is_left = |row: &&[f64]| row.iter().any(|value| *value != 0.0);
+        self.clipped.left += rows.filter(is_left).count();
         Ok(())
     }
 }

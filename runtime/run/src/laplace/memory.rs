@@ -20,7 +20,8 @@ pub fn selected(laplace: &Laplace) -> usize {
     }
 }
 
-fn all(laplace: &Laplace) -> usize {
+/// All weights, random or among which a subnetwork is chosen.
+pub fn all(laplace: &Laplace) -> usize {
     laplace.weights.iter().map(|weights| weights.elements).sum()
 }
 
@@ -32,21 +33,13 @@ pub fn precision(laplace: &Laplace) -> Option<u64> {
     }
 }
 
-/// The bytes of the precision, or nothing where they depend on the rows of the data, with those of all weights where these are needed to choose.
-pub fn own(laplace: &Laplace) -> u64 {
+/// The bytes of the precision of all weights, where a subnetwork is chosen by it.
+pub fn choosing(laplace: &Laplace) -> Option<u64> {
     match &laplace.options.over {
         Over::Subnetwork {
             by: Score::Marginal, ..
-        } => matrices(laplace, Structure::Full, all(laplace), 1),
-        Over::Subnetwork { .. } | Over::All => match laplace.options.structure {
-            Structure::Functional(_) => 0,
-            structure => matrices(laplace, structure, selected(laplace), 1).max(written(
-                laplace,
-                structure,
-                selected(laplace),
-                1,
-            )),
-        },
+        } => Some(matrices(laplace, Structure::Full, all(laplace), 1)),
+        Over::Subnetwork { .. } | Over::All => None,
     }
 }
 
@@ -165,10 +158,7 @@ pub fn predicting(laplace: &Laplace, rows: usize, draws: usize) -> u64 {
     let size = block(laplace, artifact, (weights, rows));
     // Means, draws and covariances of a block.
     let numbers = size * laplace.outputs * (2 * draws + 2 * laplace.outputs + 2);
-    let drawing = match &programs.functions {
-        Some(_) => BYTES.min((4 * size * draws * laplace.outputs) as u64 * NUMBER),
-        None => 0,
-    };
+    let drawing = BYTES.min((4 * size * draws * laplace.outputs) as u64 * NUMBER);
     // The Jacobian is multiplied by a root of the covariance.
     let product = NUMBER * (size * laplace.outputs * weights) as u64;
     calling(laplace, artifact, (weights, rows)) + product + NUMBER * numbers as u64 + drawing
@@ -194,26 +184,4 @@ fn calling(laplace: &Laplace, artifact: &Artifact, (weights, rows): (usize, usiz
         [&laplace.programs.rows, artifact].map(|artifact| predict_arena_bytes(&artifact.plan, &sizes));
     let jacobian = NUMBER * (size * laplace.outputs * weights) as u64;
     machines.iter().sum::<u64>() + jacobian
-}
-
-/// The largest subnetwork with a full precision whose matrices and blocks take no more than so many bytes.
-pub fn largest(laplace: &Laplace, limit: u64) -> usize {
-    let fits = |weights: usize| {
-        let own = matrices(laplace, Structure::Full, weights, 1);
-        // The program of selected columns is not compiled where none are selected: a row takes about its Jacobian.
-        let row = NUMBER * (4 * laplace.outputs * weights) as u64;
-        own.max(written(laplace, Structure::Full, weights, 1))
-            .saturating_add(row)
-            <= limit
-    };
-    let (mut low, mut high) = (0, all(laplace));
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if fits(middle) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    low
 }

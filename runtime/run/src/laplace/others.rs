@@ -10,7 +10,7 @@ use bnnc_base::shape::Sizes;
 const RISE: (f64, f64) = (0.1, 1e-3);
 
 /// How far the log posterior could rise by moving the other states in the direction of its slope, where that is too far: by the second
-/// derivative in that direction, but by no more than one on the unconstrained scale.
+/// derivative in that direction, but by no more than one on the unconstrained scale; without bound where the slope is not finite.
 ///
 /// # Errors
 /// A limit of the machine.
@@ -49,7 +49,9 @@ pub fn rise(evaluation: &Evaluation) -> Result<Option<f64>, Stop> {
     let length = if curvature > norm { norm / curvature } else { 1.0 };
     let rise = length * norm - 0.5 * curvature.max(0.0) * length * length;
     let most = RISE.0 * elements as f64 + RISE.1 * evaluation.rows() as f64;
-    Ok((rise.is_finite() && rise > most).then_some(rise))
+    // What is no number is no maximum.
+    let rise = if rise.is_finite() { rise } else { f64::INFINITY };
+    Ok((rise > most).then_some(rise))
 }
 
 /// The states that move and are none of the weights, with their sizes.

@@ -168,8 +168,7 @@ fn way(infer: &Infer, laplace: &Laplace) -> Result<Way, Stop> {
         Link::Glm | Link::Probit if is_truth => Ok(Way::Truth),
         Link::Bridge if is_of_classes => Ok(Way::Classes(closed::Classes::Bridge)),
         Link::BridgeNormalised if is_of_classes => Ok(Way::Classes(closed::Classes::BridgeNormalised)),
-        Link::Glm | Link::MonteCarlo if laplace.programs.functions.is_some() => Ok(Way::Functions),
-        Link::Glm | Link::MonteCarlo => Err(crate::codes::no_link(&infer.name).into()),
+        Link::Glm | Link::MonteCarlo => Ok(Way::Functions),
         Link::Probit | Link::Bridge | Link::BridgeNormalised => {
             Err(crate::codes::no_link(&infer.name).into())
         }

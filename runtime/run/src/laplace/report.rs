@@ -48,9 +48,15 @@ fn link_name(link: Link) -> &'static str {
     }
 }
 
-fn over(over: &Over) -> String {
-    let Over::Subnetwork { size, by } = over else {
-        return "all".to_owned();
+fn over(laplace: &Laplace) -> String {
+    let Over::Subnetwork { size, by } = &laplace.options.over else {
+        let weights = || laplace.weights.iter();
+        let elements: usize = weights().map(|weights| weights.elements).sum();
+        let sites: Vec<&str> = weights().map(|weights| &*weights.site).collect();
+        return match elements < laplace.parameters {
+            true => format!("[{}]", sites.join(", ")),
+            false => "all".to_owned(),
+        };
     };
     let by = match by {
         Score::Diagonal => "diagonal",
@@ -69,7 +75,7 @@ pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Approximated, sites
     value["structure"] = json!(structure(options.structure));
     value["curvature"] = json!(curvature(options.curvature));
     value["link"] = json!(link_name(options.link));
-    value["over"] = json!(over(&options.over));
+    value["over"] = json!(over(laplace));
     value["temperature"] = json!(options.temperature);
     value["outputs"] = json!(laplace.outputs);
     let fitted = &found.fitted;

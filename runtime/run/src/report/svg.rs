@@ -203,8 +203,13 @@ impl Plot {
         labels(text, self.size, &self.x.label, &self.y.label);
     }
 
+    /// In one line: its entries move together where they would not fit.
     fn draw_legend(&self, text: &mut String) {
         let (mut x, y) = (LEFT, 42.0);
+        let width = |label: &str| 24.0 + label.chars().count() as f64 * LETTER;
+        let entries: f64 = self.legend.iter().map(|(_, _, label)| width(label)).sum();
+        let room = self.size.0 - LEFT - RIGHT - entries;
+        let gap = (room / self.legend.len().saturating_sub(1).max(1) as f64).clamp(4.0, 18.0);
         for (swatch, class, label) in &self.legend {
             let _ = match swatch {
                 Swatch::Box => writeln!(
@@ -226,7 +231,7 @@ impl Plot {
                 y + 4.0,
                 escape(label)
             );
-            x += 24.0 + label.chars().count() as f64 * LETTER + 18.0;
+            x += width(label) + gap;
         }
     }
 }
@@ -368,5 +373,26 @@ mod tests {
             let axis = Axis::around("x", values.into_iter());
             assert!(axis.low < axis.high);
         }
+    }
+
+    /// The last entry of a long legend ends within the plot, and those of a short one stay apart.
+    #[test]
+    fn a_legend_fits() {
+        let last = |labels: &[&str]| {
+            let axis = || Axis::between("", 0.0, 1.0);
+            let mut plot = Plot::new("", (460.0, 320.0), axis(), axis());
+            labels
+                .iter()
+                .for_each(|label| plot.legend(Swatch::Line, "mean", label));
+            let text = plot.render();
+            let end = text.rfind("h18").unwrap_or_default();
+            let start = text[..end].rfind("d=\"M").unwrap_or_default() + 4;
+            let x = text[start..end].split(' ').next().map(str::parse::<f64>);
+            x.and_then(Result::ok).unwrap_or(f64::NAN)
+        };
+        let long = ["maximum", "diagonal", "1000 selected", "1000 random"];
+        let end = last(&long) + 24.0 + 11.0 * LETTER;
+        assert!((end - (460.0 - RIGHT)).abs() < 0.1, "{end}");
+        assert!((last(&["a", "b"]) - (LEFT + 24.0 + LETTER + 18.0)).abs() < 0.1);
     }
 }

@@ -15,7 +15,7 @@ const EXPECTED: &str = "`all`, `last_layer`, names in brackets, or `subnetwork(s
 
 pub(super) fn weights(
     session: &mut Session<'_>,
-    def: &OptionDef,
+    (def, own): (&OptionDef, &str),
     scores: &[&str],
     written: &ast::Expr,
 ) -> Option<SettingValue> {
@@ -32,7 +32,7 @@ pub(super) fn weights(
             }
         }
         ast::ExprKind::Call(callee, args) if word(callee).as_deref() == Some("subnetwork") => {
-            return subnetwork(session, def, scores, (written, args));
+            return subnetwork(session, (def, own), scores, (written, args));
         }
         _ => {}
     }
@@ -43,7 +43,7 @@ pub(super) fn weights(
 
 fn subnetwork(
     session: &mut Session<'_>,
-    def: &OptionDef,
+    (def, own): (&OptionDef, &str),
     scores: &[&str],
     (written, args): (&ast::Expr, &[ast::Arg]),
 ) -> Option<SettingValue> {
@@ -89,7 +89,8 @@ fn subnetwork(
     }
     if session.find(&score).is_none() {
         let infers = session.names.all(|def| matches!(def, Def::Infer(_)));
-        let names: Vec<&str> = scores.iter().copied().chain(infers).collect();
+        let earlier = infers.into_iter().filter(|infer| *infer != own);
+        let names: Vec<&str> = scores.iter().copied().chain(earlier).collect();
         let diagnostic = report::option_word(by.value.span, "by", &score, &names);
         session.diagnostics.push(diagnostic);
         return None;

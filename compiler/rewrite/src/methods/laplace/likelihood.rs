@@ -5,12 +5,13 @@ use super::super::predict;
 use super::super::train::{Refusal, bind_data, bind_scalars, is_of_row};
 use super::ROWS;
 use super::jacobian::over;
-use super::outputs::{Parts, bind_row};
+use super::outputs::{Parts, Piece, bind_row};
 use crate::batch::inline_batched;
-use crate::density::coordinates;
+use crate::density::{coordinates, dependences};
 use crate::differentiate::{differentiate, pull_back};
 use crate::nodes::{self, Scope};
-use crate::rule;
+use crate::pass::Context;
+use crate::{pipeline, pipelines, rule};
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape, Symbol};
@@ -106,24 +107,78 @@ fn second(slope: &Function) -> Result<Function, Fault> {
     Ok(builder.finish(vec![("second".into(), flow)]))
 }
 
+/// What the differentiation finds to be zero in an argument of an observed distribution that is a part of `f`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flat {
+    /// The first derivative: the argument changes nothing but where the support ends.
+    First,
+    /// The second derivatives, also those in it and another: straight pieces, as of `abs`, are all that there is.
+    Second,
+}
+
+/// The arguments in `f` in which a derivative of the log likelihood is zero wherever it exists.
+///
+/// # Errors
+/// A path without a derivative.
+pub fn flat(parts: &Parts<'_>, context: &mut Context) -> Result<Vec<(Arc<str>, Flat)>, Refusal> {
+    let log_likelihood = log_likelihood(parts);
+    let slope = slope(&log_likelihood)?;
+    let mut found = Vec::new();
+    for piece in &parts.pieces {
+        if !moves(&log_likelihood, piece, context)? {
+            found.push((piece.name.clone(), Flat::First));
+        } else if !moves(&slope, piece, context)? {
+            found.push((piece.name.clone(), Flat::Second));
+        }
+    }
+    Ok(found)
+}
+
+/// Whether the last result of a function of `outputs` has a derivative in a part of them that is not zero. The derivative is linear in what it
+/// is multiplied by, so it is zero where that has no say in it.
+fn moves(function: &Function, piece: &Piece, context: &mut Context) -> Result<bool, Refusal> {
+    let mut builder = Builder::new("moves");
+    let mut params = nodes::params_of(&mut builder, function);
+    let Some(at) = output_at(function) else {
+        return Ok(false);
+    };
+    let f = params[at];
+    let own = builder.param("piece", Type::real(Shape::fixed(&[piece.len()])));
+    params[at] = piece.replaced(&mut builder, f, own);
+    let values = builder.inline(function, &params);
+    let Some(last) = values.last().copied() else {
+        return Ok(false);
+    };
+    let ty = builder.ty(last).clone();
+    let cotangent = builder.param("cotangent", ty);
+    let flow = pull_back(&mut builder, &[(last, cotangent)], &[own])?[0];
+    let flow = builder.finish(vec![("flow".into(), flow)]);
+    let flow = pipeline::run(&flow, pipelines::BEFORE_LOWERING, context)?;
+    Ok(dependences(&flow, "flow")
+        .iter()
+        .any(|name| **name == *"cotangent"))
+}
+
 /// The parameter that `f` is.
 fn output(function: &Function, params: &[Value]) -> Value {
-    let mut names = function
-        .params
-        .iter()
-        .map(|param| nodes::param_name(function, *param));
-    match names.position(|name| name == "outputs") {
+    match output_at(function) {
         Some(at) => params[at],
         None => unreachable!("a likelihood has its outputs"),
     }
 }
 
+/// Its place among the parameters.
+fn output_at(function: &Function) -> Option<usize> {
+    let mut names = function
+        .params
+        .iter()
+        .map(|param| nodes::param_name(function, *param));
+    names.position(|name| name == "outputs")
+}
+
 /// `(outputs [draws, batch, ..], states.., data.., draw0, row0, step) -> log_likelihood, mean, variance, draw, probabilities`.
-/// Nothing where no observation is of a whole output.
-pub fn functions(parts: &Parts<'_>) -> Option<Function> {
-    if parts.densities.predictive.results.is_empty() {
-        return None;
-    }
+/// Only the first where no observation alone is of a whole output.
+pub fn functions(parts: &Parts<'_>) -> Function {
     let row = predicted_row(parts);
     let mut builder = Builder::new("functions_draw");
     let mut scope = Scope::default();
@@ -142,7 +197,7 @@ pub fn functions(parts: &Parts<'_>) -> Option<Function> {
     });
     let results = scope.call(&mut builder, &rows);
     let per_draw = builder.finish(results);
-    Some(predict::over_draws("functions", &per_draw, &["outputs".into()]))
+    predict::over_draws("functions", &per_draw, &["outputs".into()])
 }
 
 /// Everything about one row from its outputs.

@@ -32,8 +32,27 @@ pub struct Piece {
 }
 
 impl Piece {
-    fn len(&self) -> usize {
+    /// Its elements in `f`.
+    pub fn len(&self) -> usize {
         self.free.shape.count(&Sizes::default())
+    }
+
+    /// `f` with other values for its elements.
+    pub fn replaced(&self, builder: &mut Builder, f: Value, own: Value) -> Value {
+        let size = builder.ty(f).shape.count(&Sizes::default());
+        let end = self.at + self.len();
+        let mut parts = Vec::new();
+        if self.at > 0 {
+            parts.push(builder.slice(f, Window::full(1).with(0, 0, self.at)));
+        }
+        parts.push(own);
+        if end < size {
+            parts.push(builder.slice(f, Window::full(1).with(0, end, size)));
+        }
+        match parts.as_slice() {
+            [only] => *only,
+            parts => builder.concat(parts, 0),
+        }
     }
 }
 

@@ -1,0 +1,121 @@
+//! What keeps an approximation from being made, as far as it is known before anything is trained.
+
+use crate::codes::{self, NoMaximum, NoRanking};
+use crate::infer::{Compilation, Failure};
+use crate::program::Program;
+use bnnc_abi::laplace::{Laplace, Options, Over, Structure, Weights};
+use bnnc_abi::manifest::{Infer, SiteReport, Start, State, Work};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::Sizes;
+use bnnc_hir::tree::InferItem;
+use bnnc_rewrite::methods::laplace::Approximation;
+
+/// The options of the search for a maximum, besides its epochs.
+const OF_SEARCH: [&str; 4] = ["batch", "optimiser", "schedule", "patience"];
+
+impl Compilation<'_> {
+    /// The weights and their prior allow what the options ask for.
+    pub(super) fn possible(&self, options: &Options, found: &Approximation) -> Result<(), Failure> {
+        if !found.independent && options.structure != Structure::Full {
+            let message =
+                "weights depend on each other under the prior, which only a full precision represents";
+            return Err(self.apart("structure", message, "take `structure = full`"));
+        }
+        let all: usize = found.weights.iter().map(|weights| weights.elements).sum();
+        match options.over {
+            Over::Subnetwork { size, .. } if size > all as f64 => {
+                let refusal = codes::no_subnetwork(self.item, NoRanking::TooMany(size as usize, all));
+                Err(Failure::Program(vec![refusal]))
+            }
+            Over::Subnetwork { .. } | Over::All => Ok(()),
+        }
+    }
+
+    /// Options of a search are set where there is one.
+    pub(super) fn heard(&self) -> Result<(), Failure> {
+        let mut set = OF_SEARCH.iter().filter(|option| self.setting(option).is_some());
+        match set.next().filter(|_| !self.searches()) {
+            None => Ok(()),
+            Some(option) => {
+                let message =
+                    format!("`{option}` is of the search for the maximum, but the start is taken for it");
+                Err(self.apart(option, &message, "set `epochs`, or leave it out"))
+            }
+        }
+    }
+
+    /// Whether the maximum is searched; else the start is taken for it.
+    pub(super) fn searches(&self) -> bool {
+        match self.setting("epochs") {
+            Some(_) => self.int("epochs") > 0,
+            None => self.setting("start").is_none(),
+        }
+    }
+}
+
+/// What approximations ask of earlier infers that these do not have.
+pub fn lacking(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
+    let of_one = |infer: &Infer| {
+        let Work::Laplace(laplace) = &infer.work else {
+            return None;
+        };
+        let mut items = program.module.infers.iter();
+        let item = items.find(|item| *item.name == *infer.name)?;
+        no_maximum((item, infer), laplace, infers).or_else(|| no_ranking(item, laplace, infers))
+    };
+    infers.iter().filter_map(of_one).collect()
+}
+
+/// A start that is taken for the maximum and lacks a site.
+fn no_maximum(
+    (item, infer): (&InferItem, &Infer),
+    laplace: &Laplace,
+    infers: &[Infer],
+) -> Option<Diagnostic> {
+    if laplace.search {
+        return None;
+    }
+    let start = match &infer.start {
+        None => None,
+        Some(Start::Infer(name)) => Some(infers.iter().find(|other| other.name == *name)?),
+        // It is read when the infer runs.
+        Some(Start::File(_)) => return None,
+    };
+    let is_lacking = |weights: &&Weights| {
+        let is_taken = |state: &State| state.name == weights.state && state.from.is_some();
+        let mut given = start.iter().flat_map(|start| &start.reports);
+        !infer.states.iter().any(is_taken) && !given.any(|site| is_of(site, weights))
+    };
+    let site = laplace.weights.iter().find(is_lacking)?;
+    let why = match start {
+        None => NoMaximum::NoStart,
+        Some(start) => NoMaximum::Lacks(&start.name),
+    };
+    Some(codes::no_maximum(item, &site.site, why))
+}
+
+/// A subnetwork by the variances under an infer that has none of its weights.
+fn no_ranking(item: &InferItem, laplace: &Laplace, infers: &[Infer]) -> Option<Diagnostic> {
+    let name = laplace.options.over.ranked_by()?;
+    let by = infers.iter().find(|other| other.name == name)?;
+    let mut weights = laplace.weights.iter();
+    let lacks = weights.find(|weights| !by.reports.iter().any(|site| is_of(site, weights)));
+    let has_spread = match &by.work {
+        Work::Train(_) => by.reports.iter().any(|site| site.family != "Point"),
+        // Its states are the maximum.
+        Work::Laplace(_) => false,
+        Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => true,
+    };
+    let why = match (has_spread, lacks) {
+        (true, None) => return None,
+        (false, _) => NoRanking::Point(name),
+        (true, Some(weights)) => NoRanking::Lacks(name, &weights.site),
+    };
+    Some(codes::no_subnetwork(item, why))
+}
+
+/// Whether a site has the name of weights, and where its value is its position, their size.
+fn is_of(site: &SiteReport, weights: &Weights) -> bool {
+    let elements = site.shape.count(&Sizes::default());
+    site.name == weights.site && (!weights.real || elements == weights.elements)
+}
