@@ -7,8 +7,9 @@
 //! bulk taught is soon forgotten, and then grow.
 //!
 //! A dense metric begins as that diagonal. From the first long window on it is the covariance of the positions, as soon as there are
-//! twice as many draws as dimensions. It is not shrunk: what draws do not know of a covariance is the same in all directions once it
-//! whitens, while correlations near 1, of which a shrunk one takes the most, are what a dense metric is for.
+//! five times as many draws as dimensions: for `n` draws in `d` dimensions its noise makes a round posterior
+//! `(1 + sqrt(d / n)) / (1 - sqrt(d / n))` times as long as wide, 2.6 for five and 5.8 for two. It is not shrunk: that noise is the same in
+//! all directions of any posterior, while correlations near 1, of which a shrunk one takes the most, are what a dense metric is for.
 
 use super::Change;
 use super::metric::{Moments, Whitening};
@@ -64,6 +65,8 @@ impl Spreads {
     const SHORT: u64 = 10;
     /// Draws in the first window that is not short.
     const LONG: u64 = 80;
+    /// Draws for each dimension that make a covariance.
+    const ENOUGH: u64 = 5;
     /// Fewer draws say nothing.
     const LEAST: u64 = 3;
     /// Scales beyond these are kept as they were.
@@ -129,10 +132,10 @@ impl Spreads {
         let dimension = gradients.dimension();
         if let Whitening::Dense(lower) = whitening
             && iteration >= self.early
-            && (self.correlated || positions.count() >= 2 * dimension as u64)
+            && (self.correlated || positions.count() >= Spreads::ENOUGH * dimension as u64)
         {
             // Draws that were forgotten may leave too few for a new matrix: the old one is better than none.
-            if positions.count() < 2 * dimension as u64 {
+            if positions.count() < Spreads::ENOUGH * dimension as u64 {
                 return;
             }
             self.correlated = true;
