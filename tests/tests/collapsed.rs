@@ -665,6 +665,25 @@ fn iterates_that_cannot_be_taken() {
         "{splits}{LINE}infer s = swag(M, d) {{ covariance = snapshots, {FAR} }}\ninfer c = collapsed(M, halves) {{ iterates = s }}\n"
     );
     refused("splits", &text, "on 2 splits");
+    // Draws of the noise of a prior are no draws of the weights.
+    let text = "model M(x: real) -> y: real {
+  tau: positive ~ HalfNormal(1)
+  w ~ Normal(0, tau)
+  y ~ Normal(w * x, 0.5)
+}
+infer s = nuts(M, e) { chains = 1, noncentre = [w] }
+infer c = collapsed(M, e) { over = [w], iterates = s }
+";
+    let text = format!("data e = csv(\"d.csv\")\n{text}");
+    refused("noise", &text, "draws `w` as the noise of its prior");
+    refused(
+        "noise-not",
+        &text
+            .replace(", noncentre = [w]", "")
+            .replace("nuts", "map")
+            .replace("chains = 1", "epochs = 1"),
+        "holds none",
+    );
     // A noise level is a site, but no weight of the mean.
     let noisy = LINE
         .replace("  out =", "  s: positive ~ HalfNormal(1)\n  out =")

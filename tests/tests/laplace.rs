@@ -778,6 +778,11 @@ infer l = laplace(Two, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2),
         }
     }
     assert!((scored - expected).abs() < 0.01, "{scored} for {expected}");
+    // A straight likelihood of one of them leaves the other its curvature; of both it leaves nothing.
+    let one = text.replace("z ~ Normal(b * x, 0.8)", "z ~ Laplace(b * x, 0.8)");
+    self::compiled(&folder, &one);
+    let both = one.replace("y ~ Normal(a * x, 0.5)", "y ~ Laplace(a * x, 0.5)");
+    assert_eq!(refused(&folder, &both).code.id, "E0624");
 }
 
 /// Weights behind a unit that is never active are no part of a subnetwork.
@@ -917,7 +922,7 @@ fn what_a_refusal_offers_is_accepted() {
             }
             if offers.is_empty() {
                 assert!(limit < least, "{options} within {limit}: nothing is offered");
-                assert!(found.help[0].contains("neither a subnetwork"), "{found:?}");
+                assert!(found.help[0].contains("no smaller approximation"), "{found:?}");
             }
             let is_offered = offers.contains(&"structure = diagonal".to_owned());
             assert!(

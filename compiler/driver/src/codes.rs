@@ -308,6 +308,17 @@ pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
     ))
 }
 
+/// Iterates of an infer that draws a state as the noise of its prior.
+pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
+    let site = state.strip_suffix("/loc").unwrap_or(state);
+    let text = format!(
+        "`{}` takes the iterates of `{from}`, which draws `{site}` as the noise of its prior",
+        infer.name
+    );
+    Diagnostic::error(&NO_ITERATES, span_of(infer, "iterates"), text)
+        .help(format!("leave `{site}` out of `noncentre` of `{from}`"))
+}
+
 /// Iterates of another model: a state is missing or has another size.
 pub fn other_iterates(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
     let text = format!(

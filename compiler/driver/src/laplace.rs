@@ -256,14 +256,16 @@ impl Compilation<'_> {
     fn curved(&self, options: &Options, densities: &Densities, found: &Approximation) -> Result<(), Failure> {
         let is_fisher = options.curvature == Curvature::Fisher;
         let lacks = |(_, flat): &&(Arc<str>, Flat)| *flat == Flat::First || !is_fisher;
-        let Some((name, flat)) = found.flat.iter().find(lacks) else {
+        let flat: Vec<_> = found.flat.iter().filter(lacks).collect();
+        let number = |name: &str| name.split_once('/')?.0.parse::<usize>().ok();
+        // An output whose observation is curved has a say in the precision.
+        let mut outputs = 0..densities.observations.len();
+        let is_flat = outputs.all(|output| flat.iter().any(|(name, _)| number(name) == Some(output)));
+        let Some((name, flat)) = flat.first().filter(|_| is_flat) else {
             return Ok(());
         };
-        let (number, argument) = name.split_once('/').unwrap_or(("", name));
-        let observed = number
-            .parse()
-            .ok()
-            .and_then(|at: usize| densities.observations.get(at));
+        let argument = name.split_once('/').map_or(&**name, |(_, argument)| argument);
+        let observed = number(name).and_then(|at| densities.observations.get(at));
         let distribution = observed.map_or("", |observed| &observed.name);
         let lacking = codes::no_second_derivative(self.item, (distribution, argument), *flat);
         Err(Failure::Program(vec![lacking]))

@@ -38,6 +38,11 @@ pub fn wrong_iterates(
             let size = size(infer, state);
             !held.contains(state) || size != self::size(from, state)
         });
+        let is_noise = |state: &&String| noise(from).any(|noise| noise == **state);
+        let noise = takes(infer)?.moved.iter().find(is_noise);
+        if let Some(state) = noise {
+            return Some(codes::iterates_of_noise(own, name, state));
+        }
         match missing {
             Some(state) => Some(codes::other_iterates(own, name, state)),
             None if splits(own) > splits(other) => {
@@ -67,6 +72,17 @@ fn held(infer: &Infer) -> Option<&[String]> {
         Work::Ensemble(ensemble) => Some(&ensemble.moved),
         Work::Swag(_) | Work::Train(_) | Work::Laplace(_) => None,
     }
+}
+
+/// The states of an infer that are the noise of a prior, and no value of their site.
+fn noise(infer: &Infer) -> impl Iterator<Item = String> {
+    let noncentred = match &infer.work {
+        Work::Sample(sampling) => &sampling.noncentred[..],
+        Work::Train(_) | Work::Laplace(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => &[],
+    };
+    noncentred
+        .iter()
+        .map(|site| format!("{}/loc", infer.reports[*site].name))
 }
 
 /// The elements of a state.

@@ -61,8 +61,8 @@ pub enum Form {
 /// Simplices that the box of a row is cut into at most, for one output and iterate: beyond it weights are drawn.
 pub const MOST_SIMPLICES: usize = 20_000;
 
-/// Weights whose box can be cut into pieces, at most.
-pub const MOST_CUT: usize = 8;
+/// Weights whose box can be cut into pieces, at most: a box of `n` is `n!` simplices before any cut.
+pub const MOST_CUT: usize = 7;
 
 /// What is collapsed and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -64,7 +64,7 @@ impl Allocation {
 impl Drop for Allocation {
     fn drop(&mut self) {
         let _ = self.device.enter();
-        // SAFETY: allocated in `new`; its owner has waited for what uses it.
+        // SAFETY: allocated in `fitting`; its owner has waited for what uses it.
         let _ = unsafe { (self.device.driver().symbols.free)(self.address) };
     }
 }

@@ -253,8 +253,8 @@ fn too_large(
     }
     let offers = fitting::offers(manifest, infer, limit);
     if offers.is_empty() {
-        let help = "neither a subnetwork of any size nor a diagonal precision would fit: what is left are the data, the search and the predictions, of \
-                    which a smaller `batch` and fewer `predictive_draws` may need less";
+        let help = "no smaller approximation that was tried would fit: what is left are the data, the search and the predictions, of which a smaller \
+                    `batch` and fewer `predictive_draws` may need less";
         return diagnostic.help(help);
     }
     offers.iter().fold(diagnostic, |diagnostic, offer| {

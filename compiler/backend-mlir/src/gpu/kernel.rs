@@ -244,6 +244,7 @@ impl Function<'_> {
                 None => walk.write(emitter, *at, result),
             }
             emitter.text.close("}");
+            self.wait_between(emitter, order);
         }
     }
 
@@ -273,6 +274,14 @@ impl Function<'_> {
             let result = walk.gather(emitter, *at, (shared, thread));
             walk.write(emitter, *at, result);
             emitter.text.close("}");
+            self.wait_between(emitter, order);
+        }
+    }
+
+    /// Has all threads wait where the next output takes the shared memory from which the first has read this one.
+    fn wait_between(&self, emitter: &mut Emitter<'_>, order: usize) {
+        if order + 1 < self.part.outputs.len() {
+            emitter.text.line("nvvm.barrier0");
         }
     }
 

@@ -67,18 +67,20 @@ fn form(found: &Collapse, options: &Options) -> String {
     let is_nested = direct < kinks;
     let closed = match is_nested {
         true => "exactly where the box of a row crosses no kink",
-        false => "exactly where no two kinks that the box of a row crosses share a weight",
+        false => {
+            "exactly where no two kinks that the box of a row crosses share a weight and each is flat on one side, as a ReLU is"
+        }
     };
     let cut = match options.units == 0 && at_once > MOST_CUT && is_nested {
         true => format!(
             "elsewhere {draws}, as a box of {at_once} weights is not cut into pieces (of at most {MOST_CUT} it is: `weights = {MOST_CUT}`)"
         ),
         false => {
-            let bound = bound((kinks, direct), at_once);
-            let bound = match options.units == 0 && at_once <= MOST_CUT {
-                true => format!(" ({at_once} weights and {kinks} kinks make at most {bound} pieces)"),
-                false => String::new(),
-            };
+            let bound = bound((kinks, direct), at_once).filter(|_| options.units == 0 && at_once <= MOST_CUT);
+            let weights = if at_once == 1 { "weight" } else { "weights" };
+            let bound = bound.map_or(String::new(), |bound| {
+                format!(" ({at_once} {weights} and {kinks} kinks make at most {bound} pieces)")
+            });
             format!(
                 "elsewhere piece by piece where these are at most {MOST_SIMPLICES} simplices of at most {MOST_CUT} weights{bound}, \
                  and {draws} where they are not"
@@ -89,8 +91,8 @@ fn form(found: &Collapse, options: &Options) -> String {
 }
 
 /// The most pieces that kinks cut a box of so many weights into: an arrangement of hyperplanes (Zaslavsky 1975), of which each piece may be cut by
-/// both signs of every kink that depends on others.
-fn bound((kinks, direct): (usize, usize), weights: usize) -> String {
+/// both signs of every kink that depends on others. None where that says nothing.
+fn bound((kinks, direct): (usize, usize), weights: usize) -> Option<String> {
     let mut choices = 1.0;
     let mut pieces = 1.0;
     for taken in 1..=weights.min(direct) {
@@ -99,9 +101,10 @@ fn bound((kinks, direct): (usize, usize), weights: usize) -> String {
     }
     let behind = i32::try_from(kinks - direct).unwrap_or(i32::MAX);
     let all = pieces * 2.0_f64.powi(behind);
-    match all < 1e6 {
-        true => format!("{all:.0}"),
-        false => format!("{all:.1e}"),
+    match all {
+        few if few < 1e6 => Some(format!("{few:.0}")),
+        many if many < 1e100 => Some(format!("{many:.1e}")),
+        _ => None,
     }
 }
 
@@ -112,11 +115,13 @@ mod tests {
     /// Three lines in general position divide the plane in seven, and 2^n is the limit where no weight is left out.
     #[test]
     fn arrangements() {
+        let bound = |kinks, weights| bound(kinks, weights).unwrap_or_default();
         assert_eq!(bound((3, 3), 2), "7");
         assert_eq!(bound((3, 3), 5), "8");
         assert_eq!(bound((4, 4), 1), "5");
         // One kink in front and two behind it.
         assert_eq!(bound((3, 1), 2), "8");
+        assert_eq!(bound((4000, 2000), 2), "");
         assert_eq!(
             bound((60, 60), 30),
             format!("{:.1e}", (2.0_f64.powi(60) + 118_264_581_564_861_424.0) / 2.0)

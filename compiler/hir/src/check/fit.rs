@@ -26,6 +26,8 @@ impl Body<'_> {
     /// Checks a value against a wanted type; with a slot, messages name the parameter and scalars may be lifted.
     pub fn fit(&mut self, value: &Expr, wanted: &Ty, solver: &mut Solver, slot: Option<Slot<'_>>) -> bool {
         let what = slot.as_ref().map(|slot| slot.name.to_owned());
+        let is_code = matches!(wanted, Ty::Dist(_) | Ty::Function(_));
+        let callee = slot.as_ref().filter(|_| is_code).map(|slot| slot.signature);
         let fits = match (wanted, &value.ty) {
             (Ty::Error, _) | (_, Ty::Error) => return true,
             (Ty::Tensor(elem, dims), Ty::Tensor(found, found_dims)) => {
@@ -63,6 +65,11 @@ impl Body<'_> {
             Some(name) => report::argument_mismatch(value.span, name, &expected, &found),
             None => report::mismatch(value.span, &expected, &found),
         };
+        // A number where a distribution stands is often an argument too many before it.
+        if let Some(callee) = callee {
+            let names = callee.params.iter().map(|param| &*param.param.name);
+            diagnostic = diagnostic.help(report::takes(callee.name, names));
+        }
         if let (Ty::Tensor(elem, dims), Ty::Tensor(found, found_dims)) = (&solver.ty(wanted), &value.ty) {
             if let Some(hint) = column_hint(found_dims, dims) {
                 diagnostic = diagnostic.help(hint);

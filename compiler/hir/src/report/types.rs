@@ -165,6 +165,11 @@ pub fn argument_mismatch(span: Span, param: &str, expected: &str, found: &str) -
     .label(format!("this is {found}"))
 }
 
+/// What a callee takes, in order.
+pub fn takes<'a>(callee: &str, params: impl IntoIterator<Item = &'a str>) -> String {
+    format!("`{callee}` takes {}, in this order", quoted(params))
+}
+
 /// Two arrays of different dims.
 pub fn dims(span: Span, op: &str, left: (&str, Span), right: (&str, Span)) -> Diagnostic {
     Diagnostic::error(

@@ -302,7 +302,12 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
     a_prior_that_is_a_number: r#"model M(x: real[d]) -> y: real {
   out = Dense(1, prior = 2)
   y ~ Normal(out(x)[0], 1)
-}"# => r#"E0211 2:26 `prior` needs a distribution on real, found int | this is int"#;
+}"# => r#"E0211 2:26 `prior` needs a distribution on real, found int | this is int | help: `Dense` takes `out`, `prior`, in this order"#;
+
+    a_layer_with_its_number_of_inputs: r#"model M(x: real[d]) -> y: real {
+  out = Dense(d, 1)
+  y ~ Normal(out(x)[0], 1)
+}"# => r#"E0211 2:18 `prior` needs a distribution on real, found int | this is int | help: `Dense` takes `out`, `prior`, in this order"#;
 
     a_function_that_does_not_lift: r#"fn pair(x: real) -> real {
   return sum([x, 1])

@@ -16,7 +16,7 @@ pub(super) static TOO_MANY_PIECES: Code = Code {
     title: "integrals over too many pieces",
     explain: "Where units depend on each other or share weights, the box is divided into the pieces on which the outputs are affine; their number can \
               grow with a power of the number of weights. In these rows it is above what is computed in reasonable time, so that the weights \
-              are drawn from the box instead, `draws` times per iterate; `diagnostics.sampled` of the result counts those rows, and \
+              are drawn from the box instead, `draws` times per iterate; `diagnostics.rows.sampled` of the result counts those rows, and \
               `log_density_error` in the table of predictions is the standard error that the draws leave.\n\nExact: fewer weights at a time \
               (`weights = 4`), or those of fewer units (`units = 2`). Better: more `draws`.",
 };

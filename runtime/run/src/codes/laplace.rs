@@ -124,7 +124,7 @@ pub fn no_curvature(infer: &str, row: usize, why: &str) -> Diagnostic {
 /// The log likelihood is concave in no row, so that nothing is left of its second derivatives.
 pub fn nowhere_concave(infer: &str) -> Diagnostic {
     let text = format!(
-        "the log likelihood of `{infer}` is concave in the outputs of no training row: the precision would be that of the prior"
+        "the log likelihood of `{infer}` is concave in the outputs of no row that was looked at: the precision would be that of the prior"
     );
     error(&NO_CURVATURE, Fault::Program, text)
         .help("take `curvature = fisher`, which is made of first derivatives")

@@ -66,8 +66,8 @@ pub fn write(
         let known = class.filter(|class| *class < classes);
         let log = known.map_or(f64::NAN, |class| raw[class].ln() - total.ln());
         predictive.log_likelihood.push(log);
-        // Of a quotient: the relative errors of both.
-        let of_total = off.iter().map(|error| error * error).sum::<f64>().sqrt() / total;
+        // Of a quotient: the relative errors of both. Classes that share weights share draws, so that their errors may be one.
+        let of_total = off.iter().sum::<f64>() / total;
         let relative = |class: usize| off[class] / raw[class] + of_total;
         let absolute = |class: usize| off[class] / total + of_total * raw[class] / total;
         said.error.push((0..classes).map(absolute).fold(0.0, f64::max));

@@ -83,17 +83,41 @@ fn drawn(draws: &[f64], law: &Law, (noise, y): (Noise, f64)) -> f64 {
         Noise::Triangular { radius, floor } => {
             let density = |draw: &f64| (1.0 - (y - draw).abs() / radius).max(0.0) / radius;
             let (_, variance) = variance_of_mean(draws.iter().map(density));
-            variance * ((1.0 - floor) / law.density(y)).powi(2)
+            let all = (1.0 - floor).powi(2) * variance + floor.powi(2) * of_floor(draws, law, y);
+            match law.density(y) {
+                density if density > 0.0 => all / (density * density),
+                // No draw has come near, which does not say that none can.
+                _ => f64::INFINITY,
+            }
         }
     }
 }
 
-/// The mean of numbers, and the variance of that mean.
+/// The variance of the density of the Normal that has the mean and the variance of a law, as these are known from draws: to first order in
+/// the errors of both, those of independent draws of a Normal.
+fn of_floor(draws: &[f64], law: &Law, y: f64) -> f64 {
+    let (spread, off) = (law.variance(), y - law.mean());
+    if spread <= 0.0 {
+        return 0.0;
+    }
+    let density = (-0.5 * off * off / spread).exp() / (std::f64::consts::TAU * spread).sqrt();
+    let (_, of_mean) = variance_of_mean(draws.iter().copied());
+    let count = draws.len() as f64;
+    let of_variance = 2.0 * (of_mean * count).powi(2) / (count - 1.0).max(1.0);
+    let slopes = [off / spread, 0.5 * (off * off / spread - 1.0) / spread];
+    density * density * (slopes[0].powi(2) * of_mean + slopes[1].powi(2) * of_variance)
+}
+
+/// The mean of numbers, and the variance of that mean: infinite of one, which says nothing of it.
 fn variance_of_mean(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let count = values.clone().count() as f64;
     let mean = values.clone().sum::<f64>() / count;
     let squares: f64 = values.map(|value| (value - mean).powi(2)).sum();
-    (mean, squares / (count * (count - 1.0).max(1.0)))
+    let variance = match count > 1.0 {
+        true => squares / (count * (count - 1.0)),
+        false => f64::INFINITY,
+    };
+    (mean, variance)
 }
 
 /// The relative error of a mean of densities, from their logarithms and relative errors.

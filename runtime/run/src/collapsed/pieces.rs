@@ -3,9 +3,8 @@
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::{Block, Local};
 use crate::collapsed::moves::span;
-use bnnc_abi::collapsed::{MOST_CUT, MOST_SIMPLICES};
+use bnnc_abi::collapsed::MOST_SIMPLICES;
 use bnnc_base::fault::Fault;
-use bnnc_wmi::head::cell::MOST_DIMENSIONS;
 use bnnc_wmi::head::measure::Measure;
 use bnnc_wmi::head::twofold::Twofold;
 use bnnc_wmi::head::{Cells, NoCells};
@@ -16,9 +15,6 @@ const KINK: f64 = 0.01;
 
 /// Weights apart from the pieces that move the location: each doubles the pieces of its law.
 const MOST_APART: usize = 8;
-
-// What the compiler says of weights that are too many is what is so.
-const _: () = assert!(MOST_CUT == MOST_DIMENSIONS);
 
 /// A row and an output at an iterate, with the weights that are integrated over.
 #[derive(Clone, Copy, Debug)]
@@ -152,4 +148,18 @@ fn with_rest(measure: Measure, boxes: &Boxes, rest: &[usize], slope: &[f64]) -> 
         let width = (slope[at] * column.width()).abs();
         measure.plus_uniform(width).shifted(Twofold::from(start))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bnnc_abi::collapsed::MOST_CUT;
+    use bnnc_wmi::head::cell::Cell;
+
+    /// What the compiler says of boxes that can be cut is what is so.
+    #[test]
+    fn the_largest_box_that_is_cut() {
+        assert!(Cell::cube(MOST_CUT, MOST_SIMPLICES).is_some());
+        assert!(Cell::cube(MOST_CUT + 1, MOST_SIMPLICES).is_none());
+    }
 }

@@ -51,16 +51,20 @@ pub fn locations(
 ) -> Result<Vec<f64>, Fault> {
     let columns: Vec<Column> = place.places.iter().map(|at| place.boxes.columns[*at]).collect();
     let values = place.boxes.at(place.iterate);
-    let mut moves = Vec::with_capacity(draws * columns.len());
-    for draw in 0..draws {
-        let coordinates = [draw, place.row, place.iterate].map(|at| at as u32);
-        for (column, at) in columns.iter().zip(place.places) {
-            let uniform = philox::uniform(key, coordinates, u64::from(column.number));
-            moves.push(column.lower + uniform * column.width() - values[*at]);
+    let before = local.select(columns.clone())?;
+    let (mut all, mut moves) = (Vec::with_capacity(draws * outputs), Vec::new());
+    let each = local.rows_per_call.max(1);
+    for first in (0..draws).step_by(each) {
+        moves.clear();
+        for draw in first..draws.min(first + each) {
+            let coordinates = [draw, place.row, place.iterate].map(|at| at as u32);
+            for (column, at) in columns.iter().zip(place.places) {
+                let uniform = philox::uniform(key, coordinates, u64::from(column.number));
+                moves.push(column.lower + uniform * column.width() - values[*at]);
+            }
         }
+        all.extend(local.locations((place.iterate, place.row), &moves)?);
     }
-    let before = local.select(columns)?;
-    let all = local.locations((place.iterate, place.row), &moves)?;
     local.select(before)?;
     Ok(all
         .into_iter()

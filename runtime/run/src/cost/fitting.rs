@@ -56,7 +56,9 @@ pub fn offers(manifest: &Manifest, infer: &Infer, limit: u64) -> Vec<Offer> {
         }
     }
     match &laplace.smaller {
-        Some(smaller) if room.fits(as_diagonal(infer, laplace, smaller)) => offers.push(Offer::Diagonal),
+        Some(smaller) if laplace.independent && room.fits(as_diagonal(infer, laplace, smaller)) => {
+            offers.push(Offer::Diagonal);
+        }
         Some(_) | None => {}
     }
     offers

@@ -172,8 +172,8 @@ pub fn gave_up(file: &str, problem: &str, reason: &str) -> Diagnostic {
 /// A result that is no number of double precision.
 pub fn overflow(file: &str, problem: &str) -> Diagnostic {
     let text = match problem {
-        "" => "the integral is above the largest number of double precision".to_owned(),
-        _ => format!("the integral of `{problem}` is above the largest number of double precision"),
+        "" => "the integral is too large for double precision".to_owned(),
+        _ => format!("the integral of `{problem}` is too large for double precision"),
     };
     let mut diagnostic = Diagnostic::data(&OVERFLOW, file, 0, 0, text)
         .help("`--exact` gives it as a fraction; or write the variables in larger units");
