@@ -233,3 +233,35 @@ fn dense_metrics_whiten_correlations_near_one() {
     let steps: Vec<f64> = draws.iter().map(|draw| draw.stats[place("n_steps")]).collect();
     assert!(chains::mean(&steps) < 7.0, "{} steps", chains::mean(&steps));
 }
+
+/// Few draws for each dimension: independent quantities are moved as by a diagonal metric, and those that share nearly all of their spread
+/// in trajectories that are longer by the noise of the covariance, 5.8 times of 7 at most, where a diagonal metric takes hundreds of steps.
+#[test]
+fn dense_metrics_from_few_draws() {
+    let steps = |shared: f64, dimension: usize| {
+        // Of covariance `1 + shared`: its inverse is `1 - shared / (1 + dimension * shared)`.
+        let taken = shared / (1.0 + dimension as f64 * shared);
+        let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
+            let sum: f64 = at.iter().sum();
+            let mut log_density = 0.0;
+            for (at, slope) in at.iter().zip(gradient) {
+                *slope = taken * sum - at;
+                log_density += 0.5 * at * *slope;
+            }
+            log_density
+        });
+        let length = Length {
+            warmup: 300,
+            draws: 300,
+        };
+        let start = vec![0.1; dimension];
+        let draws = run(&nuts(adapted(Metric::Dense)), &mut target, &start, length);
+        let steps: Vec<f64> = draws.iter().map(|draw| draw.stats[place("n_steps")]).collect();
+        chains::mean(&steps)
+    };
+    let (independent, alike) = (steps(0.0, 45), steps(100.0, 40));
+    assert!(
+        independent < 10.0 && alike < 5.8 * 7.0,
+        "{independent} and {alike} steps"
+    );
+}

@@ -7,9 +7,10 @@
 //! bulk taught is soon forgotten, and then grow.
 //!
 //! A dense metric begins as that diagonal. From the first long window on it is the covariance of the positions, as soon as there are
-//! five times as many draws as dimensions: for `n` draws in `d` dimensions its noise makes a round posterior
-//! `(1 + sqrt(d / n)) / (1 - sqrt(d / n))` times as long as wide, 2.6 for five and 5.8 for two. It is not shrunk: that noise is the same in
-//! all directions of any posterior, while correlations near 1, of which a shrunk one takes the most, are what a dense metric is for.
+//! twice as many draws as dimensions. Its noise is the same in all directions of any posterior: `n` draws in `d` dimensions make a round one
+//! `(1 + sqrt(d / n)) / (1 - sqrt(d / n))` times as long as wide, 5.8 for two draws for each dimension and 2.6 for five. Below five the
+//! correlations are shrunk as far as they may be noise ([`Moments::noise`]); from there on not at all, because correlations near 1,
+//! of which shrinking takes the most, are what a dense metric is for.
 
 use super::Change;
 use super::metric::{Moments, Whitening};
@@ -65,8 +66,8 @@ impl Spreads {
     const SHORT: u64 = 10;
     /// Draws in the first window that is not short.
     const LONG: u64 = 80;
-    /// Draws for each dimension that make a covariance.
-    const ENOUGH: u64 = 5;
+    /// Draws for each dimension that make a covariance, and a good one.
+    const ENOUGH: [u64; 2] = [2, 5];
     /// Fewer draws say nothing.
     const LEAST: u64 = 3;
     /// Scales beyond these are kept as they were.
@@ -130,18 +131,21 @@ impl Spreads {
     fn renew(&mut self, iteration: usize, whitening: &mut Whitening) {
         let Pairs { positions, gradients } = &self.used;
         let dimension = gradients.dimension();
+        let each = positions.count() / dimension.max(1) as u64;
+        let [enough, many] = Spreads::ENOUGH;
         if let Whitening::Dense(lower) = whitening
             && iteration >= self.early
-            && (self.correlated || positions.count() >= Spreads::ENOUGH * dimension as u64)
+            && (self.correlated || each >= enough)
         {
             // Draws that were forgotten may leave too few for a new matrix: the old one is better than none.
-            if positions.count() < Spreads::ENOUGH * dimension as u64 {
+            if each < enough {
                 return;
             }
             self.correlated = true;
             // A factor costs as much as many steps in high dimensions.
             if iteration.is_multiple_of(1 + dimension / 8) {
-                positions.correlate(lower);
+                let share = if each < many { positions.noise() } else { 0.0 };
+                positions.correlate(lower, share);
             }
             return;
         }
