@@ -131,8 +131,8 @@ pub(super) const METRIC: OptionDef = run(
     "metric",
     "The metric that the warm-up finds: `diagonal`, or `dense` with correlations, from positions and the gradients of `nuts` and \
      `hmc`; `windowed` and `windowed_dense` from positions alone in the windows of Stan; `unit` is none. `automatic` is `dense` for \
-     `nuts` and `hmc` of models without layers in at most 50 dimensions, else `diagonal`. A `dense` one is diagonal until a window has five \
-     draws for each dimension: with a warm-up of 1000 in up to 90 dimensions.",
+     `nuts` and `hmc` of models without layers in at most 50 dimensions, else `diagonal`. A `dense` one is diagonal until a window has two \
+     draws for each dimension, which a warm-up of 1000 has in up to 230 dimensions.",
     OptionKind::Word(&[
         "automatic",
         "diagonal",
