@@ -81,11 +81,12 @@ fn drawn(draws: &[f64], law: &Law, (noise, y): (Noise, f64)) -> f64 {
             variance / (mean * mean)
         }
         Noise::Triangular { radius, floor } => {
-            let density = |draw: &f64| (1.0 - (y - draw).abs() / radius).max(0.0) / radius;
-            let (_, variance) = variance_of_mean(draws.iter().map(density));
-            let all = (1.0 - floor).powi(2) * variance + floor.powi(2) * of_floor(draws, law, y);
+            let triangle = |draw: f64| (1.0 - (y - draw).abs() / radius).max(0.0) / radius;
+            let normal = of_floor(law, y);
+            let of_draw = |draw: &f64| (1.0 - floor) * triangle(*draw) + floor * normal(*draw);
+            let (_, variance) = variance_of_mean(draws.iter().map(of_draw));
             match law.density(y) {
-                density if density > 0.0 => all / (density * density),
+                density if density > 0.0 => variance / (density * density),
                 // No draw has come near, which does not say that none can.
                 _ => f64::INFINITY,
             }
@@ -93,19 +94,20 @@ fn drawn(draws: &[f64], law: &Law, (noise, y): (Noise, f64)) -> f64 {
     }
 }
 
-/// The variance of the density of the Normal that has the mean and the variance of a law, as these are known from draws: to first order in
-/// the errors of both, those of independent draws of a Normal.
-fn of_floor(draws: &[f64], law: &Law, y: f64) -> f64 {
-    let (spread, off) = (law.variance(), y - law.mean());
-    if spread <= 0.0 {
-        return 0.0;
-    }
-    let density = (-0.5 * off * off / spread).exp() / (std::f64::consts::TAU * spread).sqrt();
-    let (_, of_mean) = variance_of_mean(draws.iter().copied());
-    let count = draws.len() as f64;
-    let of_variance = 2.0 * (of_mean * count).powi(2) / (count - 1.0).max(1.0);
-    let slopes = [off / spread, 0.5 * (off * off / spread - 1.0) / spread];
-    density * density * (slopes[0].powi(2) * of_mean + slopes[1].powi(2) * of_variance)
+/// What a draw adds to the density at `y` of the Normal that has the mean and the variance of a law made of draws: to first order, by way of both
+/// (its influence), but for what is the same of all draws.
+fn of_floor(law: &Law, y: f64) -> impl Fn(f64) -> f64 {
+    let (mean, spread) = (law.mean(), law.variance());
+    let off = y - mean;
+    let (density, slopes) = match spread > 0.0 {
+        true => (
+            (-0.5 * off * off / spread).exp() / (std::f64::consts::TAU * spread).sqrt(),
+            [off / spread, 0.5 * (off * off / spread - 1.0) / spread],
+        ),
+        // There is no floor then.
+        false => (0.0, [0.0; 2]),
+    };
+    move |draw| density * (slopes[0] * (draw - mean) + slopes[1] * (draw - mean).powi(2))
 }
 
 /// The mean of numbers, and the variance of that mean: infinite of one, which says nothing of it.
@@ -136,10 +138,23 @@ mod tests {
     use super::*;
     use bnnc_base::philox;
 
-    /// Uniform draws: the standard error of a density estimate is its standard deviation over many repetitions.
+    /// Uniform draws: the standard error of a density estimate is its standard deviation over many repetitions; also where no triangle reaches and
+    /// only the floor is left, and where it is in both.
     #[test]
     fn standard_errors_are_spreads() {
-        let (noise, y, draws) = (Noise::Normal { sd: 0.3 }, 0.9, 200);
+        let triangle = |floor| Noise::Triangular { radius: 0.3, floor };
+        for (noise, y) in [
+            (Noise::Normal { sd: 0.3 }, 0.9),
+            (triangle(0.0), 0.9),
+            (triangle(0.1), 1.6),
+            (triangle(0.5), 1.1),
+        ] {
+            check_spread(noise, y);
+        }
+    }
+
+    fn check_spread(noise: Noise, y: f64) {
+        let draws = 200;
         let key = philox::key(7, "errors");
         let mut densities = Vec::new();
         let mut said = Vec::new();
@@ -161,8 +176,26 @@ mod tests {
         // The variance of 400 numbers is known to about sqrt(2 / 400).
         assert!(
             (mean(&said) / spread - 1.0).abs() < 4.0 * (2.0f64 / 400.0).sqrt(),
-            "{spread}"
+            "{noise:?}: {} and {spread}",
+            mean(&said)
         );
+    }
+
+    /// One draw says nothing of the error, and none that comes near says nothing of a density without a floor.
+    #[test]
+    fn errors_that_are_not_known() {
+        let triangle = |floor| Noise::Triangular { radius: 0.3, floor };
+        for (draws, noise, y) in [
+            (vec![0.5], Noise::Normal { sd: 0.3 }, 0.6),
+            (vec![0.5], triangle(0.0), 0.6),
+            (vec![0.5], triangle(0.1), 0.6),
+            (vec![0.4, 0.5], triangle(0.0), 3.0),
+        ] {
+            let part = Part::Drawn(draws);
+            let law = part.law(noise);
+            let error = of_density(&part, &law, (noise, y));
+            assert_eq!(error.total(), f64::INFINITY, "{noise:?}");
+        }
     }
 
     #[test]
