@@ -234,3 +234,16 @@ pub fn predictions(
         .map(|name| (name, valid(machine.read_real(name))))
         .collect()
 }
+
+/// `||a - b|| / ||b||`, and the plain norm of the difference where `b` is zero.
+pub fn distance(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let norm = |values: &mut dyn Iterator<Item = f64>| values.map(|x| x * x).sum::<f64>().sqrt();
+    let difference = norm(&mut a.iter().zip(b).map(|(a, b)| a - b));
+    let scale = norm(&mut b.iter().copied());
+    if scale > 0.0 {
+        difference / scale
+    } else {
+        difference
+    }
+}

@@ -6,7 +6,7 @@ use bnnc_base::philox;
 use bnnc_data::Dataset;
 use bnnc_run::states::{Values, start};
 use bnnc_tests::compile::{self, examples, options};
-use bnnc_tests::step::{Steps, predictions, sampled, training};
+use bnnc_tests::step::{Steps, distance, predictions, sampled, training};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -21,19 +21,6 @@ fn rounded(states: &Values, precision: Precision) -> Values {
     };
     let one = |(name, values): (&String, &Vec<f64>)| (name.clone(), values.iter().map(round).collect());
     states.iter().map(one).collect()
-}
-
-/// `||a - b|| / ||b||`, and the plain norm of the difference where `b` is zero.
-fn distance(a: &[f64], b: &[f64]) -> f64 {
-    assert_eq!(a.len(), b.len());
-    let norm = |values: &mut dyn Iterator<Item = f64>| values.map(|x| x * x).sum::<f64>().sqrt();
-    let difference = norm(&mut a.iter().zip(b).map(|(a, b)| a - b));
-    let scale = norm(&mut b.iter().copied());
-    if scale > 0.0 {
-        difference / scale
-    } else {
-        difference
-    }
 }
 
 /// What differs by more than `tolerance`.

@@ -5,7 +5,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_driver::options::Options;
 use bnnc_run::states::{Values, start};
 use bnnc_tests::compile::{self, Compiled, examples, options};
-use bnnc_tests::step::{Steps, predictions, sampled, training};
+use bnnc_tests::step::{Steps, distance, predictions, sampled, training};
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -19,19 +19,6 @@ fn there(path: &Path, precision: Precision, settings: Vec<String>) -> Compiled {
         ..options("cuda", Some(precision))
     };
     compile::file(path, &options)
-}
-
-/// `||a - b|| / ||b||`, or `||a||` where `b` is zero.
-fn distance(a: &[f64], b: &[f64]) -> f64 {
-    assert_eq!(a.len(), b.len());
-    let norm = |values: &mut dyn Iterator<Item = f64>| values.map(|x| x * x).sum::<f64>().sqrt();
-    let difference = norm(&mut a.iter().zip(b).map(|(a, b)| a - b));
-    let scale = norm(&mut b.iter().copied());
-    if scale > 0.0 {
-        difference / scale
-    } else {
-        difference
-    }
 }
 
 /// Sums on a device go in another order than here, over at most some thousand terms; products may be of cuBLAS.

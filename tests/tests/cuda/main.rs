@@ -3,6 +3,8 @@
 #![cfg(feature = "cuda-tests")]
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../../compiler/backend-mlir/tests/ptx/bounds.rs"]
+mod bounds;
 mod device;
 mod examples;
 #[path = "../../../compiler/backend-cranelift/tests/conformance/harness.rs"]
@@ -16,21 +18,7 @@ mod scalars;
 #[path = "../../../compiler/backend-cranelift/tests/conformance/sweeps.rs"]
 mod sweeps;
 
-use bnnc_base::dtype::Precision;
-use bnnc_base::scalar::Scalar;
+pub use bounds::{RANDOM_KERNELS, tolerance};
 
 /// The backend under test.
 pub static BACKEND: device::OnDevice = device::OnDevice;
-
-/// How many random kernels are compared in each precision.
-pub const RANDOM_KERNELS: u64 = 150;
-
-/// The relative error of a single operation, as the tests of the same instructions on the host bound it.
-pub fn tolerance(scalar: Scalar, precision: Precision) -> f64 {
-    match (precision, scalar) {
-        (Precision::F32, _) => 1e-6,
-        (Precision::F64, Scalar::Digamma) => 1e-14,
-        (Precision::F64, Scalar::Lgamma) => 3e-14,
-        (Precision::F64, _) => 4e-15,
-    }
-}

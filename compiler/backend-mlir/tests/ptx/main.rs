@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod arithmetic;
+mod bounds;
 mod device;
 #[path = "../../../backend-cranelift/tests/conformance/harness.rs"]
 mod harness;
@@ -17,23 +18,7 @@ mod scalars;
 #[path = "../../../backend-cranelift/tests/conformance/sweeps.rs"]
 mod sweeps;
 
-use bnnc_base::dtype::Precision;
-use bnnc_base::scalar::Scalar;
+pub use bounds::{RANDOM_KERNELS, tolerance};
 
 /// The backend under test.
 pub static BACKEND: device::Emulated = device::Emulated;
-
-/// How many random kernels are compared in each precision.
-pub const RANDOM_KERNELS: u64 = 150;
-
-/// The relative error of a single operation: that of the inlined approximations, as the array primitives' own tests bound it.
-/// Digamma and the logarithm of gamma, which the array primitives take from the reference, add terms here that cancel where the
-/// sum is small: digamma(-0.5) is 0.036 of terms up to 3, lgamma(-2.5) is -0.056 of terms up to 3.
-pub fn tolerance(scalar: Scalar, precision: Precision) -> f64 {
-    match (precision, scalar) {
-        (Precision::F32, _) => 1e-6,
-        (Precision::F64, Scalar::Digamma) => 1e-14,
-        (Precision::F64, Scalar::Lgamma) => 3e-14,
-        (Precision::F64, _) => 4e-15,
-    }
-}
