@@ -84,15 +84,21 @@ model Line(x: real) -> y: real {
 
 /// Mean and standard deviation of intercept and slope from the normal equations, the likelihood to the power `1 / temperature`.
 fn line(temperature: f64) -> [(f64, f64); 2] {
+    let ([a, b], [va, vb, _]) = normal_equations(&POINTS, temperature);
+    [(a, va.sqrt()), (b, vb.sqrt())]
+}
+
+/// The posterior means of intercept and slope, their variances and their covariance.
+fn normal_equations(points: &[(f64, f64)], temperature: f64) -> ([f64; 2], [f64; 3]) {
     let weight = 1.0 / (0.09 * temperature);
-    let sum = |of: &dyn Fn(f64, f64) -> f64| POINTS.iter().map(|(x, y)| of(*x, *y)).sum::<f64>();
+    let sum = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|(x, y)| of(*x, *y)).sum::<f64>();
     let (n, sx, sxx) = (sum(&|_, _| 1.0), sum(&|x, _| x), sum(&|x, _| x * x));
     let (sy, sxy) = (sum(&|_, y| y), sum(&|x, y| x * y));
     let (aa, ab, bb) = (1.0 + weight * n, weight * sx, 1.0 + weight * sxx);
     let determinant = aa * bb - ab * ab;
     let (va, vb, vab) = (bb / determinant, aa / determinant, -ab / determinant);
     let (ra, rb) = (weight * sy, weight * sxy);
-    [(va * ra + vab * rb, va.sqrt()), (vab * ra + vb * rb, vb.sqrt())]
+    ([va * ra + vab * rb, vab * ra + vb * rb], [va, vb, vab])
 }
 
 /// The closed form agrees with the numbers that were published for these points.
@@ -128,6 +134,40 @@ fn every_exact_sampler_finds_the_line() {
         assert_exact(&result, &format!("i{at}"), "a", a);
         assert_exact(&result, &format!("i{at}"), "b", b);
     }
+}
+
+/// Rows left out one at a time, from all draws though predictions take few: each row's density is a Normal by the others' normal equations.
+#[test]
+fn leaving_rows_out_of_the_line() {
+    let point = |at: usize| {
+        let x = -1.5 + 0.1 * at as f64;
+        (x, 0.2 + 0.8 * x + 0.4 * (7.0 * at as f64).sin())
+    };
+    let points: Vec<(f64, f64)> = (0..30).map(point).collect();
+    let density = |out: usize| {
+        let mut others = points.clone();
+        let (x, y) = others.remove(out);
+        let ([a, b], [va, vb, vab]) = normal_equations(&others, 1.0);
+        let variance = va + 2.0 * x * vab + x * x * vb + 0.09;
+        -0.5 * ((y - a - b * x).powi(2) / variance + (std::f64::consts::TAU * variance).ln())
+    };
+    let exact: f64 = (0..points.len()).map(density).sum();
+    let program =
+        format!("{LINE}infer all = nuts(Line, rows) {{ chains = 3, draws = 1500, predictive_draws = 50 }}\n");
+    let result = compile::run(&compiled("left", &points, &program).manifest, 2);
+    let left_out = result.outcomes[0]
+        .diagnosis
+        .as_ref()
+        .unwrap()
+        .loo
+        .as_ref()
+        .unwrap();
+    assert_eq!(left_out.draws, 4500);
+    let (found, error) = (left_out.total.elpd().sum, left_out.total.mcse());
+    assert!(
+        error < 0.1 && (found - exact).abs() < 5.0 * error,
+        "{found} ± {error} is not {exact}"
+    );
 }
 
 /// Small steps of the samplers without an acceptance step come close: their bias is of the order of the step.

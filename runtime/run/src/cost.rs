@@ -3,6 +3,7 @@
 pub mod fitting;
 
 use crate::laplace::memory;
+use crate::sample::target::Layout;
 use crate::{collapsed, iterates, predict, sample, summary};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::{DataSpec, Field, FieldKind, Format, Outliers, Schema, Test};
@@ -10,6 +11,7 @@ use bnnc_abi::laplace::{Link, Weights};
 use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest, OutputKind, Pruning, Train, Work};
 use bnnc_abi::plan::Step;
 use bnnc_abi::primitive;
+use bnnc_abi::sampling::Sampling;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
 use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::matmul;
@@ -197,7 +199,9 @@ fn computing(infer: &Infer, schema: &Schema, planned: usize) -> u64 {
             let draws = collapsed::draws(infer, collapsed, planned);
             predicting(infer, &infer.predict, scored(infer, schema), draws) + drawn
         }
-        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) | Work::Swag(_) | Work::Ensemble(_) => {
+        Work::Sample(sampling) => predicting(infer, &infer.predict, scored(infer, schema), draws)
+            .max(leaving_out(infer, sampling, rows)),
+        Work::Train(_) | Work::Laplace(_) | Work::Swag(_) | Work::Ensemble(_) => {
             predicting(infer, &infer.predict, scored(infer, schema), draws)
                 + iterates::memory::drawn(infer, planned)
         }
@@ -336,6 +340,17 @@ fn predicting(infer: &Infer, program: &Artifact, rows: usize, draws: usize) -> u
     let drawn: usize = drawn.map(|state| state.shape.count(&Sizes::default())).sum();
     let chosen = NUMBER * (drawn * sizes.get(Symbol::Draws)) as u64;
     machine(program, &sizes) + feed(infer, program, rows) + block + chosen + rows as u64 * 4
+}
+
+/// Leaving training rows out: likelihoods, and the draws as they are taken and as the program reads them.
+fn leaving_out(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
+    let dimension = Layout::new(infer, sampling).dimension;
+    let all = sampling.chains.saturating_mul(sampling.draws);
+    let there_are = (infer.predictive_draws.min(all), all);
+    let Some(draws) = sample::leave_one_out::draws(sampling, (rows, dimension), there_are) else {
+        return 0;
+    };
+    predicting(infer, &infer.predict, rows, draws) + 2 * NUMBER * (draws * dimension) as u64
 }
 
 /// The ranking of the weights, then predictions with their masks.

@@ -3,6 +3,7 @@
 pub mod chains;
 pub mod diagnose;
 pub mod export;
+pub mod leave_one_out;
 mod member;
 pub mod quantities;
 pub mod report;
@@ -97,6 +98,20 @@ impl Sampled {
         }
     }
 
+    /// All states for a [`crate::predict::Predictor`] of so many draws, evenly spaced over all chains.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn spread(&self, count: usize) -> Result<Values, Diagnostic> {
+        let mut values = spread(&self.chains, &self.layout, count)?;
+        for (name, held) in self.values.iter() {
+            if !values.contains_key(name) {
+                values.insert(name.clone(), held.clone());
+            }
+        }
+        Ok(values)
+    }
+
     /// Draws of all chains.
     pub fn draws(&self) -> usize {
         self.chains.iter().map(|chain| chain.store.len()).sum()
@@ -164,7 +179,7 @@ pub fn sample(
     }
     let predictive = infer.predictive_draws.min(all);
     let (mut values, mut mean) = (start.clone(), start);
-    spread(&chains, &layout, predictive, &mut values)?;
+    values.extend(spread(&chains, &layout, predictive)?);
     average(&chains, &layout, &mut mean)?;
     let mut found = Sampled {
         values: Arc::new(values),
@@ -213,8 +228,8 @@ fn centred(
     Ok(mean)
 }
 
-/// Puts `count` draws, evenly spaced over all chains, in the place of each state that moves.
-fn spread(chains: &[Chain], layout: &Layout, count: usize, values: &mut Values) -> Result<(), Diagnostic> {
+/// The states that move at `count` draws, evenly spaced over all chains.
+fn spread(chains: &[Chain], layout: &Layout, count: usize) -> Result<Values, Diagnostic> {
     let all: usize = chains.iter().map(|chain| chain.store.len()).sum();
     let width = |range: &std::ops::Range<usize>| range.len();
     let mut columns: Vec<Vec<f64>> = layout
@@ -240,10 +255,8 @@ fn spread(chains: &[Chain], layout: &Layout, count: usize, values: &mut Values) 
         })?;
         first += chain.store.len();
     }
-    for ((name, _), column) in layout.slots.iter().zip(columns) {
-        values.insert(name.clone(), column);
-    }
-    Ok(())
+    let names = layout.slots.iter().map(|(name, _)| name.clone());
+    Ok(names.zip(columns).collect())
 }
 
 /// Puts the mean of all draws in the place of each state that moves.

@@ -4,8 +4,9 @@ use crate::report::page::{table, ticked};
 use crate::report::svg::escape;
 use crate::sample::Sampled;
 use crate::sample::diagnose::Diagnosis;
+use crate::sample::leave_one_out::LeftOut;
 use bnnc_mcmc::diagnostics::Summary;
-use bnnc_mcmc::loo::Total;
+use bnnc_mcmc::loo::Estimate;
 
 /// Quantities in the table, at most; all are in `result.json`.
 const SHOWN: usize = 200;
@@ -30,8 +31,8 @@ pub fn tables(body: &mut String, sampled: &Sampled, diagnosis: &Diagnosis) {
     warnings(body, diagnosis);
     chains(body, sampled, diagnosis);
     quantities(body, diagnosis);
-    if let Some(total) = &diagnosis.loo {
-        leave_one_out(body, total);
+    if let Some(left_out) = &diagnosis.loo {
+        leave_one_out(body, left_out);
     }
 }
 
@@ -99,10 +100,9 @@ fn quantities(body: &mut String, diagnosis: &Diagnosis) {
     table(body, &title, &heads, rows);
 }
 
-fn leave_one_out(body: &mut String, total: &Total) {
+fn leave_one_out(body: &mut String, LeftOut { total, draws }: &LeftOut) {
     let shapes = total.shapes();
-    let pair =
-        |estimate: bnnc_mcmc::loo::Estimate| format!("{:.2} \u{b1} {:.2}", estimate.sum, estimate.error);
+    let pair = |estimate: Estimate| format!("{:.2} \u{b1} {:.2}", estimate.sum, estimate.error);
     let rows = [
         (
             "log predictive density of the rows, each left out (PSIS-LOO)",
@@ -114,6 +114,7 @@ fn leave_one_out(body: &mut String, total: &Total) {
             "rows whose Pareto k is good, bad, very bad",
             format!("{}, {}, {}", shapes.good, shapes.bad, shapes.very_bad),
         ),
+        ("draws that say so", draws.to_string()),
     ];
     let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]);
     table(body, "Leave-one-out", &["", ""], rows);

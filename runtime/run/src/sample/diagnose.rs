@@ -1,21 +1,17 @@
 //! How far draws can be trusted: what the samplers noted, R-hat and effective sizes of every quantity, PSIS-LOO.
 
 use super::Sampled;
+use super::leave_one_out::{LeftOut, leave_one_out};
 use super::quantities::Quantity;
 use crate::feed::examples;
 use crate::fit::{Context, Stop};
-use crate::predict::Predictor;
-use bnnc_abi::manifest::{Infer, OutputKind};
-use bnnc_abi::sampling::{Correction, LeaveOneOut as Wanted, Sampling, Transition};
+use bnnc_abi::manifest::Infer;
+use bnnc_abi::sampling::{Correction, Sampling, Transition};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::Dataset;
 use bnnc_mcmc::diagnostics::energy::Energies;
 use bnnc_mcmc::diagnostics::{Facts, Summary, advice};
-use bnnc_mcmc::loo::{LeaveOneOut, Total};
 use bnnc_mcmc::penalty::report::target;
-
-/// Log likelihoods that PSIS-LOO is computed from without being asked.
-const LIKELIHOODS: usize = 4_000_000;
 
 /// What is known of the chains of an infer.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +29,7 @@ pub struct Diagnosis {
     /// What the penalty method samples.
     pub target: Option<String>,
     /// Leave-one-out estimates of the training rows, in the target's own units.
-    pub loo: Option<Total>,
+    pub loo: Option<LeftOut>,
     /// What should be done about it.
     pub warnings: Vec<Diagnostic>,
 }
@@ -71,7 +67,7 @@ pub fn diagnose(
         means: means(sampled)?,
         missing_information: missing_information(sampled)?,
         target: None,
-        loo: leave_one_out(infer, sampling, sampled, dataset, context)?,
+        loo: leave_one_out((infer, sampling), sampled, dataset, context)?,
         warnings: Vec::new(),
     };
     if let Transition::Penalty(penalty) = &sampling.transition {
@@ -93,7 +89,7 @@ pub fn diagnose(
         acceptance: found.mean("acceptance_rate"),
         missing_information: &found.missing_information,
         quantities: &found.quantities,
-        shapes: found.loo.as_ref().map(Total::shapes),
+        shapes: found.loo.as_ref().map(|loo| loo.total.shapes()),
         loss_variance: loss_variance(sampling, &found),
     });
     Ok(found)
@@ -163,83 +159,9 @@ fn missing_information(sampled: &Sampled) -> Result<Vec<f64>, Diagnostic> {
     Ok(found)
 }
 
-/// PSIS-LOO and WAIC of the training rows, from the draws that predictions are made with.
-fn leave_one_out(
-    infer: &Infer,
-    sampling: &Sampling,
-    sampled: &Sampled,
-    dataset: &Dataset,
-    context: &Context,
-) -> Result<Option<Total>, Stop> {
-    let rows = examples(&infer.bindings, &dataset.train);
-    let few = rows.saturating_mul(sampled.predictive) <= LIKELIHOODS;
-    let wanted = match sampling.leave_one_out {
-        Wanted::Never => false,
-        Wanted::Automatic => few,
-        Wanted::Always => true,
-    };
-    if !wanted || !is_posterior(sampling, rows) || rows < 2 || sampled.predictive < 4 {
-        return Ok(None);
-    }
-    let mut predictor = Predictor::new(infer, &dataset.train, dataset, sampled.predictive, context)?;
-    predictor.set_parameters(&sampled.values)?;
-    let elements = infer.output.shape.static_sizes().unwrap_or_default();
-    // A density of a standardised target is one per standard deviation.
-    let unit = match infer.output.kind {
-        OutputKind::Real => elements.iter().product::<usize>() as f64 * dataset.preparation.target.sd.ln(),
-        OutputKind::Count | OutputKind::Classes(_) | OutputKind::Bool => 0.0,
-    };
-    let ends = ends(sampled);
-    let mut estimator = LeaveOneOut::default();
-    let mut total = Total::new(sampled.predictive);
-    let mut log_likelihood = vec![0.0; sampled.predictive];
-    predictor.likelihoods(|_, block| {
-        for row in 0..block.rows {
-            for (draw, value) in log_likelihood.iter_mut().enumerate() {
-                *value = block.log_likelihood[draw * block.rows + row] - unit;
-            }
-            let mut chains = Vec::with_capacity(ends.len());
-            let mut first = 0;
-            for end in &ends {
-                chains.push(&log_likelihood[first..*end]);
-                first = *end;
-            }
-            let efficiency = estimator.relative_efficiency(&chains);
-            total.add(&estimator.row(&log_likelihood, efficiency));
-        }
-    })?;
-    Ok(Some(total))
-}
-
 /// The mean variance of the loss differences, where it is corrected for.
 fn loss_variance(sampling: &Sampling, found: &Diagnosis) -> Option<f64> {
     let corrects = matches!(&sampling.transition, Transition::Penalty(penalty) if penalty.correction != Correction::Naive);
     let means = found.mean("delta_variance");
     (corrects && !means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
-}
-
-/// Whether the draws are of the posterior itself: a row can be taken out of no other law.
-fn is_posterior(sampling: &Sampling, rows: usize) -> bool {
-    let share = match &sampling.transition {
-        Transition::Penalty(penalty)
-            if penalty.correction == Correction::Naive && !penalty.takes_all(rows) =>
-        {
-            return false;
-        }
-        Transition::Penalty(penalty) => penalty.share(rows),
-        _ => 1.0,
-    };
-    share == sampling.temperature
-}
-
-/// Where the draws of each chain end among those that predictions are made with.
-fn ends(sampled: &Sampled) -> Vec<usize> {
-    let all = sampled.draws();
-    let mut before = 0;
-    let end = |chain: &super::chains::Chain| {
-        before += chain.store.len();
-        // Draw number `at` of the predictive ones is draw `at * all / predictive` of all.
-        (before * sampled.predictive).div_ceil(all.max(1))
-    };
-    sampled.chains.iter().map(end).collect()
 }

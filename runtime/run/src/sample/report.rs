@@ -2,9 +2,10 @@
 
 use super::Sampled;
 use super::diagnose::Diagnosis;
+use super::leave_one_out::LeftOut;
 use crate::result::{finite, number};
 use bnnc_mcmc::diagnostics::Summary;
-use bnnc_mcmc::loo::{Estimate, Total};
+use bnnc_mcmc::loo::Estimate;
 use serde_json::{Map, Value, json};
 
 /// Adds what is known of the chains of the last split to the diagnostics of an infer.
@@ -35,8 +36,8 @@ pub fn diagnostics(value: &mut Value, sampled: &Sampled, diagnosis: &Diagnosis) 
     if let Some(target) = &diagnosis.target {
         value["target"] = json!(target);
     }
-    if let Some(total) = &diagnosis.loo {
-        value["loo"] = loo(total);
+    if let Some(left_out) = &diagnosis.loo {
+        value["loo"] = loo(left_out);
     }
     let quantities = diagnosis.quantities.iter();
     let quantities: Map<String, Value> = quantities
@@ -60,7 +61,7 @@ fn of_summary(summary: &Summary) -> Value {
     })
 }
 
-fn loo(total: &Total) -> Value {
+fn loo(LeftOut { total, draws }: &LeftOut) -> Value {
     let pair = |name: &str, estimate: Estimate| {
         [
             (name.to_owned(), finite(estimate.sum)),
@@ -75,6 +76,7 @@ fn loo(total: &Total) -> Value {
     let shapes = total.shapes();
     value.insert("mcse".to_owned(), finite(total.mcse()));
     value.insert("rows".to_owned(), json!(total.rows()));
+    value.insert("draws".to_owned(), json!(draws));
     let shapes = json!({ "good": shapes.good, "bad": shapes.bad, "very_bad": shapes.very_bad });
     value.insert("pareto_k".to_owned(), shapes);
     Value::Object(value)
@@ -84,7 +86,7 @@ fn loo(total: &Total) -> Value {
 pub fn table(sampled: &Sampled, diagnosis: &Diagnosis) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<21} {value:>10}\n"));
-    if let Some(total) = &diagnosis.loo {
+    if let Some(LeftOut { total, .. }) = &diagnosis.loo {
         let (elpd, p) = (total.elpd(), total.p());
         line(
             "elpd by PSIS-LOO",
