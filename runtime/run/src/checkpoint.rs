@@ -340,7 +340,7 @@ struct State {
 
 /// The latest state that is whole and whose draws are there; none where the chain was never committed.
 fn latest(path: &Path, draws: &Path, layout: Layout, of: Checksum) -> Result<Option<State>, Diagnostic> {
-    let mut found = false;
+    let mut refusal = None;
     for candidate in [path.to_path_buf(), old(path)] {
         let state: io::Result<Option<State>> = unseal(&candidate, of);
         let state = match state {
@@ -348,12 +348,16 @@ fn latest(path: &Path, draws: &Path, layout: Layout, of: Checksum) -> Result<Opt
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(codes::checkpoint_damaged(&candidate, &error.to_string())),
         };
-        found = true;
         let fits = |state: &State| (state.dim, state.stats) == (layout.dim, layout.stats);
         let Some(state) = state.filter(fits) else {
+            let why = "neither it nor the state before it is whole";
+            refusal.get_or_insert_with(|| codes::checkpoint_damaged(path, why));
             continue;
         };
-        if store::records_of(draws, layout, of)? < state.records {
+        let there = store::records_of(draws, layout, of)?;
+        if there < state.records {
+            let why = format!("it holds {there} draws, fewer than the state of the chain knows");
+            refusal = Some(codes::checkpoint_damaged(draws, &why));
             continue;
         }
         if candidate != path {
@@ -362,13 +366,7 @@ fn latest(path: &Path, draws: &Path, layout: Layout, of: Checksum) -> Result<Opt
         }
         return Ok(Some(state));
     }
-    match found {
-        true => Err(codes::checkpoint_damaged(
-            path,
-            "neither it nor the state before it is whole",
-        )),
-        false => Ok(None),
-    }
+    refusal.map_or(Ok(None), Err)
 }
 
 fn old(path: &Path) -> PathBuf {

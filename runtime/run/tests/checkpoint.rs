@@ -376,6 +376,13 @@ fn draws_cut_at_any_byte_are_drawn_again_or_an_error() {
     put_back(&files);
     fs::write(draws_of(&out), [&bytes[..], &[1, 2, 3]].concat()).unwrap();
     assert_eq!(resume(&out).unwrap(), expected(DRAWS));
+    put_back(&files);
+    fs::write(draws_of(&out), &bytes[..needed(10) - 1]).unwrap();
+    let checkpoint = Checkpoint::open(&out, &print(), true).unwrap();
+    let short = checkpoint.chain(ID, LAYOUT, Store::Memory).unwrap_err();
+    let name = draws_of(&out).file_name().unwrap().to_string_lossy().into_owned();
+    assert!(short.message.contains(&name), "{}", short.message);
+    drop(checkpoint);
     fs::remove_file(draws_of(&out)).unwrap();
     assert_eq!(resume(&out), Err("E0510"));
 }
