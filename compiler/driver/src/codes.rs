@@ -3,7 +3,7 @@
 pub use bnnc_abi::settings::{BAD_SETTING, NO_INFER, no_infer};
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
-use bnnc_hir::tree::{DataItem, InferItem};
+use bnnc_hir::tree::{DataItem, InferItem, Setting};
 use bnnc_rewrite::methods::laplace::likelihood::Flat;
 use std::sync::Arc;
 
@@ -252,8 +252,17 @@ pub fn no_worker(backend: &str) -> Diagnostic {
 
 /// Where an option is set; the infer itself where it is not.
 fn span_of(infer: &InferItem, option: &str) -> Span {
-    let setting = infer.options.iter().find(|setting| &*setting.name == option);
-    setting.map_or(infer.span, |setting| setting.span)
+    span_of_one(infer, &[option])
+}
+
+/// Where one of some options is set; the infer itself where none is, or where it can be of several.
+pub fn span_of_one(infer: &InferItem, options: &[&str]) -> Span {
+    let set = |setting: &&Setting| options.contains(&&*setting.name);
+    let mut settings = infer.options.iter().filter(set);
+    match (settings.next(), settings.next()) {
+        (Some(setting), None) => setting.span,
+        _ => infer.span,
+    }
 }
 
 /// Every site is fixed, or the model has none.

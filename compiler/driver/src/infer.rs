@@ -27,6 +27,7 @@ use bnnc_rewrite::methods::divergence::{Divergence, divergence};
 use bnnc_rewrite::methods::likelihood::choice::Layers;
 use bnnc_rewrite::methods::train::{Objective, Refusal, Settings, objective};
 use bnnc_rewrite::pass::Context;
+use bnnc_rewrite::report::options_of;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -372,11 +373,12 @@ impl<'a> Compilation<'a> {
         self.placed(self.context.warnings.clone())
     }
 
-    /// Diagnostics of the rewriter know no spans: they are about this infer.
+    /// Diagnostics of the rewriter know no spans: they are about this infer, or about the one of its options that can be meant.
     fn placed(&self, diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let place = |mut diagnostic: Diagnostic| {
             if diagnostic.at == Place::Nowhere {
-                diagnostic.at = Place::Span(self.item.span);
+                let options = options_of(diagnostic.code);
+                diagnostic.at = Place::Span(codes::span_of_one(self.item, options));
             }
             diagnostic
         };

@@ -82,7 +82,7 @@ fn overrides(options: &Options, sources: &mut SourceMap, diagnostics: &mut Vec<D
             diagnostics.push(settings::no_setting(setting));
             continue;
         };
-        let source = sources.add(&format!("--set {item}.{key}"), value);
+        let source = sources.add(&format!("{}{item}.{key}", settings::SET), value);
         let (expr, found) = bnnc_grammar::parse::parse_option(&source);
         diagnostics.extend(found);
         overrides.push(Override {

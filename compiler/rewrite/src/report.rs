@@ -178,6 +178,21 @@ hyperparameter stays at the maximum.\n\nWrong: `over = [sigma]` under `y ~ Norma
 `over = last_layer`.",
 };
 
+/// The options of an infer that a diagnostic of a code is about, for a caller who knows where these are set.
+pub fn options_of(code: &'static Code) -> &'static [&'static str] {
+    if std::ptr::eq(code, &NO_NOISE) {
+        &["noncentre"]
+    } else if std::ptr::eq(code, &NO_WEIGHTS) {
+        &["over"]
+    } else if std::ptr::eq(code, &NO_FACTORS) {
+        &["structure"]
+    } else if std::ptr::eq(code, &UNKNOWN_LAYER) || std::ptr::eq(code, &LAYER_FORM) {
+        &["local", "flipout", "integrate", "layers"]
+    } else {
+        &[]
+    }
+}
+
 /// A warning about the program; the caller knows the span, this crate does not.
 pub fn warning(code: &'static Code, message: impl Into<String>) -> Diagnostic {
     Diagnostic {
