@@ -18,6 +18,9 @@ pub static NO_INFER: Code = Code {
     explain: "`--only` and `--infer` take names of `infer` items of the program.",
 };
 
+/// What the sources of values of `--set` begin with, before `ITEM.KEY`.
+pub const SET: &str = "--set ";
+
 /// Files by the name of a data item, in order; several of one name are shards, or inputs and target.
 pub type Files = Vec<(String, Vec<PathBuf>)>;
 

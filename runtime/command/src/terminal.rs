@@ -1,5 +1,6 @@
 //! What is written to the terminal, and the exit statuses.
 
+use bnnc_abi::settings;
 use bnnc_base::diagnostic::{Diagnostic, Fault as Blame, Place};
 use bnnc_base::fault::Fault;
 use bnnc_base::render;
@@ -56,7 +57,7 @@ fn status(diagnostic: &Diagnostic, sources: &SourceMap) -> u8 {
         Place::File { .. } | Place::Nowhere => None,
     };
     // What is wrong with a `--set` is wrong with the command line, not with the program.
-    let set = source.is_some_and(|source| source.name.starts_with("--set "));
+    let set = source.is_some_and(|source| source.name.starts_with(settings::SET));
     match diagnostic.fault {
         Blame::Program if !set => 1,
         Blame::Program | Blame::Usage => 2,

@@ -109,7 +109,7 @@ macro_rules! sampling_options {
             run("report", "Sites whose every element is diagnosed; without names all sites of a small model, and predictions and the \
                  norm of each site of a large one.", OptionKind::Names, ""),
             run("loo", "Whether rows are left out one at a time by PSIS-LOO: `auto` where it takes few millions of likelihoods, \
-                 `always`, or `never`; never for a tempered posterior.", OptionKind::Word(&["auto", "always", "never"]), "auto"),
+                 `always`, or `never`; never for a tempered posterior. The draws are evenly spaced, all of them where that takes few millions, and no fewer than `predictive_draws`.", OptionKind::Word(&["auto", "always", "never"]), "auto"),
             run("store", "Where draws are kept until the end: in `memory`, or on `disk` alone, from where the draws of one site at a time are read.",
                 OptionKind::Word(&["memory", "disk"]), "memory"),
             option("noncentre", "Sites that are sampled as their noise: the position is `(value - loc) / scale`.",

@@ -37,7 +37,9 @@ static CHAINS_DISAGREE: Code = Code {
               1 they agree. Above 1.01 the chains have not forgotten where they started, or are in different modes, and no \
               estimate from them is to be used.\n\n\
               Longer chains help where they drift slowly. Where every chain stays in a mode of its own, for example because \
-              the hidden units of a network can be exchanged, weights will never agree; predictions may, and are what to look at.\n\n\
+              the hidden units of a network can be exchanged, weights will never agree; predictions may, and are what to look at. Where \
+              neither the prior nor the data hold a site back (`Flat` weights of classes that a line separates), the posterior is \
+              improper and chains wander further off the longer they run.\n\n\
               Wrong: `{ warmup = 100, draws = 100 }`.\n\nRight: `{ warmup = 1000, draws = 1000 }`.",
 };
 
@@ -64,8 +66,8 @@ static ENERGY_MOVES_SLOWLY: Code = Code {
 static TRAJECTORIES_CUT: Code = Code {
     id: "E0524",
     title: "trajectories cut short",
-    explain: "A trajectory of the no-U-turn sampler was still going straight on after `max_depth` doublings and was cut. The draws are \
-              right but dearer than they should be. It happens where the step size is small beside the posterior's longest axis: \
+    explain: "A trajectory of the no-U-turn sampler was still going straight on after `max_depth` doublings and was cut. The draws \
+              are right, if the posterior is proper, but dearer than they should be. It happens where the step size is small beside the posterior's longest axis: \
               strong correlations, very different scales, or no proper prior.\n\n\
               Wrong: `{ max_depth = 5 }`.\n\nRight: `{ metric = dense }`, or `{ max_depth = 12 }`.",
 };
@@ -293,6 +295,11 @@ fn chains_disagree(facts: &Facts<'_>) -> Option<Diagnostic> {
         .note("the chains have not mixed: no estimate is to be used yet")
         .help("run longer: more `warmup` and more `draws`")
         .help("where hidden units can be exchanged judge a network by its predictions, not by its weights");
+    // What wanders off for ever does so in straight lines.
+    let diagnostic = match facts.cut > 0 {
+        true => diagnostic.help("give a proper prior to every site that the data may not hold back"),
+        false => diagnostic,
+    };
     Some(diagnostic)
 }
 
@@ -382,7 +389,11 @@ fn energy_moves_slowly(facts: &Facts<'_>) -> Option<Diagnostic> {
 
 fn noisy_differences(facts: &Facts<'_>) -> Option<Diagnostic> {
     let variance = facts.loss_variance.filter(|variance| *variance > NOISY)?;
-    let text = format!("the variance of the loss difference must be about 1, it is {variance:.1} on average");
+    let size = match variance < 1e6 {
+        true => format!("{variance:.1}"),
+        false => format!("{variance:.1e}"),
+    };
+    let text = format!("the variance of the loss difference must be about 1, it is {size} on average");
     let diagnostic = warning(&NOISY_DIFFERENCES, facts, text)
         .note("the draws spread further than the posterior that they are meant to have")
         .help("propose smaller steps: a tenth of the `step` makes the variance about ten times smaller")
