@@ -4,7 +4,8 @@
 
 Each FOLDER is one that `bnnc run PROGRAM --out FOLDER` wrote. For every infer in it that sampled: the Zarr store opens with its
 groups, dimensions, coordinates and types; the Stan CSV files open with cmdstanpy and with pandas and hold the same numbers to 1e-6;
-R-hat, effective sample sizes and errors in `result.json` are those that ArviZ computes from the store, to 1e-6; PSIS-LOO is near.
+R-hat, effective sample sizes and errors in `result.json` are those that ArviZ computes from the store, to 1e-6; PSIS-LOO within its own
+Monte Carlo error.
 """
 
 import argparse
@@ -128,7 +129,8 @@ def check_diagnostics(checks, tree, result):
 
 
 def check_loo(checks, tree, result):
-    """Compares PSIS-LOO, which is of all draws here."""
+    """Compares PSIS-LOO of all draws, up to its Monte Carlo error (a hundredth of the standard error where that is not known): ArviZ takes
+    one efficiency for all rows and rounds the length of tails down."""
     loo = result["diagnostics"].get("loo")
     if loo is None or "log_likelihood" not in tree.children:
         return False
@@ -136,8 +138,9 @@ def check_loo(checks, tree, result):
         warnings.simplefilter("ignore")
         expected = az.loo(tree)
     checks.true(loo["draws"] == expected.n_samples, f"{loo['draws']} draws, not {expected.n_samples}")
+    near = 0.01 * expected.se if loo["mcse"] is None else loo["mcse"]
     for name, value in {"elpd_loo": expected.elpd, "elpd_loo_se": expected.se, "p_loo": expected.p}.items():
-        checks.close(loo[name], value, name)
+        checks.true(abs(loo[name] - value) < near, f"{name}: {loo[name]} is not {value} within {near}")
     return True
 
 

@@ -10,7 +10,7 @@ use bnnc_data::Dataset;
 use bnnc_mcmc::loo::{LeaveOneOut, Total};
 
 /// Log likelihoods that are computed without being asked, and numbers of positions that are held for it.
-const LIKELIHOODS: usize = 4_000_000;
+const LIKELIHOODS: usize = 8_000_000;
 
 /// What leaving rows out one at a time found.
 #[derive(Clone, Debug)]
