@@ -1,7 +1,8 @@
 //! Laplace's approximation: the maximum, the curvature around it, and predictions from both.
 //!
-//! `search` finds the maximum, `machines` and `jacobians` call the compiled programs on blocks of rows, `curve` sums the curvature, `select` chooses
-//! subnetworks, `tune` the factors on the prior; `predictor` turns the Gaussian into the blocks that every prediction gives.
+//! `search` finds the maximum, `online` that under factors and a noise which the marginal likelihood chooses on the way; `machines` and `jacobians` call
+//! the compiled programs on blocks of rows, `curve` sums the curvature, `select` chooses subnetworks, `tune` the factors on the prior; `predictor` turns
+//! the Gaussian into the blocks that every prediction gives.
 
 pub mod closed;
 pub mod curve;
