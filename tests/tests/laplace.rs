@@ -616,9 +616,14 @@ fn what_is_refused_beforehand() {
             "`schedule` is of the search",
         ),
         (
-            "laplace(Net, rows) { online = true, prior_structure = layer }",
+            "laplace(Net, rows) { prior_structure = layer }",
             "E0614",
-            "by one factor",
+            "no factor is tuned",
+        ),
+        (
+            "laplace(Shared, rows) { online = true, prior_structure = layer }",
+            "E0614",
+            "one factor for all of them",
         ),
         (
             "laplace(Shared, rows) { structure = diagonal }",
@@ -743,6 +748,46 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
         found.message.contains("concave") && found.help[0].contains("fisher"),
         "{found:?}"
     );
+}
+
+/// Beside an output that is curved, one that is not says nothing of the weights that move it alone.
+#[test]
+fn weights_of_an_output_without_a_second_derivative() {
+    let rows = "x,y,z\n0.5,0.4,-0.3\n1,1.1,-1.2\n-0.8,-0.7,1.0\n";
+    let folder = folder("heads", &[("rows.csv", rows.to_owned())]);
+    let of = |over: &str| {
+        format!(
+            "data rows = csv(\"rows.csv\") {{ inputs = [x] }}
+model Heads(x: real) -> y: real, z: real {{
+  a ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(a * x, 1)
+  z ~ Laplace(b * x, 1)
+}}
+infer l = laplace(Heads, rows) {{ epochs = 1, {over} }}
+"
+        )
+    };
+    for (over, code, said) in [
+        ("over = [b]", "E0624", "in `loc` of `Laplace` is zero"),
+        ("over = [b], curvature = hessian", "E0624", "second"),
+        ("over = subnetwork(2)", "E0625", "only 1 move an output in which"),
+        ("over = subnetwork(0.9)", "E0625", "of 2 weights, but only 1"),
+        ("over = subnetwork(3)", "E0625", "of 3 weights, but there are 2"),
+    ] {
+        let found = refused(&folder, &of(over));
+        assert_eq!(found.code.id, code, "{over}: {found:?}");
+        assert!(found.message.contains(said), "{over}: {}", found.message);
+    }
+    for over in [
+        "over = all",
+        "over = [a]",
+        "over = [a, b]",
+        "over = subnetwork(1)",
+        "over = [b], curvature = fisher",
+    ] {
+        compile::run(&compiled(&folder, &of(over)).manifest, 1);
+    }
 }
 
 /// Two outputs are predicted by draws of both functions: the mean log likelihood of a row is that of independent Normals.
@@ -875,7 +920,7 @@ fn what_a_refusal_offers_is_accepted() {
         ("", vec![0.1, 0.4, 0.8, 0.97]),
         ("curvature = hessian", vec![0.5]),
         ("structure = functional, link = weights", vec![0.9]),
-        ("over = [more]", vec![0.5]),
+        ("over = [more]", vec![0.3, 0.5, 0.9]),
         ("over = subnetwork(1500, by = magnitude)", vec![0.3, 0.9]),
         ("over = subnetwork(1700, by = marginal)", vec![0.4, 0.9, 0.99]),
         (
@@ -894,7 +939,12 @@ fn what_a_refusal_offers_is_accepted() {
         };
         let least = peak(&folder, &format!("{others}, over = subnetwork(1)"));
         let all = others.replace("structure = diagonal", "temperature = 1");
-        let diagonal = peak(&folder, &format!("structure = diagonal, {all}"));
+        // Layers by name are those of the diagonal that is offered.
+        let of_same = match options {
+            "over = [more]" => options,
+            _ => &all,
+        };
+        let diagonal = peak(&folder, &format!("structure = diagonal, {of_same}"));
         let limits = parts.iter().map(|part| (whole as f64 * part) as u64);
         for limit in limits.chain([diagonal.min(least) / 2]) {
             let found = stopped(&first, Some(limit));
@@ -903,7 +953,8 @@ fn what_a_refusal_offers_is_accepted() {
             let offers = found.help.iter().filter_map(written);
             let offers: Vec<String> = offers.filter(|offer| offer.contains('=')).collect();
             for offer in &offers {
-                let fits = peak(&folder, &format!("{others}, {offer}"));
+                let besides = if offer.contains("over") { &others } else { of_same };
+                let fits = peak(&folder, &format!("{besides}, {offer}"));
                 assert!(fits <= limit, "{options} within {limit}: {offer} takes {fits}");
                 offered += 1;
                 let is_largest = |help: &&String| help.contains("largest") && help.contains(offer);
@@ -926,7 +977,7 @@ fn what_a_refusal_offers_is_accepted() {
             }
             let is_offered = offers.contains(&"structure = diagonal".to_owned());
             assert!(
-                options.contains("over") || is_offered == (diagonal <= limit),
+                options.contains("subnetwork") || is_offered == (diagonal <= limit),
                 "{options} within {limit}"
             );
         }
@@ -1018,35 +1069,6 @@ fn online_tuning_finds_the_maximum() {
         &[best + constant],
         1e-4,
     );
-}
-
-/// The factor is one on the prior of the weights: nothing else may move while it is tuned.
-#[test]
-fn online_tuning_moves_weights_alone() {
-    let folder = folder("alone", &[("rows.csv", POINTS.to_owned())]);
-    let text = |option: &str, posterior: &str| {
-        format!(
-            "
-data rows = csv(\"rows.csv\") {{ target = y }}
-model Line(x: real) -> y: real {{
-  a ~ Normal(0, 1)
-  b ~ Normal(0, 1)
-  sigma: positive ~ HalfNormal(1)
-  y ~ Normal(a + b * x, sigma)
-}}
-{posterior}
-infer l = laplace({}, rows) {{ epochs = 3, online = true{option} }}
-",
-            if posterior.is_empty() { "Line" } else { "Q" }
-        )
-    };
-    let found = refused(&folder, &text("", ""));
-    assert_eq!(found.code.id, "E0614");
-    assert!(found.message.contains("`sigma`"), "{found:?}");
-    let fixed = "infer m = map(Line, rows) { epochs = 1 }\nposterior Q of Line { sigma = m.sigma }";
-    compile::run(&compiled(&folder, &text("", fixed)).manifest, 1);
-    let found = refused(&folder, &text(", over = [b]", fixed));
-    assert!(found.message.contains("`a`"), "{found:?}");
 }
 
 #[test]

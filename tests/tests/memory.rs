@@ -331,3 +331,27 @@ fn iterates_and_members() {
     }
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
+
+/// Gaussians around maxima take no more than is predicted, also where their factors and the noise are tuned while the maximum is searched. What is
+/// predicted may be more: a run that writes its results copies them.
+#[test]
+fn approximations() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = folder();
+    let file = table(&folder, 300);
+    let mut faults = Vec::new();
+    for options in [
+        "structure = functional",
+        "structure = functional, online = true, prior_structure = layer",
+        "structure = diagonal, online = true, prior_structure = diagonal",
+    ] {
+        let infer = format!("laplace(Net, rows) {{ epochs = 2, {options},");
+        let program = network(&file, 2000, "").replace("vi(Q, rows) { epochs = 1,", &infer);
+        let path = folder.join("approximations.bnn");
+        let compiled = compile::text(&path, &program, &self::options("cranelift", Some(Precision::F32)));
+        let (predicted, measured) = (predicted(&compiled), measured(&compiled) as u64);
+        println!("{options}: predicted {predicted}, measured {measured}");
+        faults.extend((measured > predicted).then(|| format!("{options}: {predicted} for {measured}")));
+    }
+    assert!(faults.is_empty(), "\n{}", faults.join("\n"));
+}

@@ -171,9 +171,9 @@ pub static NO_SECOND_DERIVATIVE: Code = Code {
 pub static NO_SUBNETWORK: Code = Code {
     id: "E0625",
     title: "a subnetwork that cannot be chosen",
-    explain: "`over = subnetwork(size, by = score)` takes the `size` weights with the highest scores: there must be as many, and each must have a \
-              score. `by = infer` takes the variances under an earlier infer, which has the same sites in the same sizes and a spread: `vi`, \
-              `swag`, an ensemble or a sampler.\n\nWrong: `over = subnetwork(1000)` of a network with 800 weights; `by = map`, which is a \
+    explain: "`over = subnetwork(size, by = score)` takes the `size` weights with the highest scores: there must be as many that the data have \
+              a say in, and each must have a score. `by = infer` takes the variances under an earlier infer, which has the same sites in the same \
+              sizes and a spread: `vi`, `swag`, an ensemble or a sampler.\n\nWrong: `over = subnetwork(1000)` of a network with 800 weights; `by = map`, which is a \
               point.\n\nRight: `over = subnetwork(400)`, `over = subnetwork(0.5)`; `by = swag` after an `infer swag = swag(Model, data)`.",
 };
 
@@ -375,6 +375,8 @@ pub fn no_second_derivative(
 pub enum NoRanking<'a> {
     /// More are wanted than there are: both numbers.
     TooMany(usize, usize),
+    /// More are wanted than move an output that the likelihood is curved in: both numbers.
+    TooFewCurved(usize, usize),
     /// The infer of this name keeps a point, without variances.
     Point(&'a str),
     /// The infer of this name has no such site in that size.
@@ -388,6 +390,12 @@ pub fn no_subnetwork(infer: &InferItem, why: NoRanking<'_>) -> Diagnostic {
         NoRanking::TooMany(wanted, all) => (
             format!("`{name}` takes a subnetwork of {wanted} weights, but there are {all}"),
             "take fewer, a fraction such as `subnetwork(0.5)`, or `over = all`",
+        ),
+        NoRanking::TooFewCurved(wanted, curved) => (
+            format!(
+                "`{name}` takes a subnetwork of {wanted} weights, but only {curved} move an output in which the log likelihood is curved"
+            ),
+            "take fewer, or `curvature = fisher`, which is made of first derivatives",
         ),
         NoRanking::Point(by) => (
             format!("`{name}` ranks weights by their variances under `{by}`, which keeps none"),

@@ -349,6 +349,7 @@ impl<'a> Compilation<'a> {
                 series: self.int("series"),
             },
             jacobians: self.item.method.finds == Finds::Laplace,
+            online: self.flag("online").unwrap_or(false),
         }
     }
 

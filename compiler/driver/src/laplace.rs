@@ -11,11 +11,10 @@ use bnnc_abi::laplace as plain;
 use bnnc_abi::laplace::{
     Curvature, Laplace, Likelihood, Link, Options, Over, PriorPrecision, PriorStructure, Score, Structure,
 };
-use bnnc_abi::manifest::{Cost, State, Work};
+use bnnc_abi::manifest::{Cost, Work};
 use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
-use bnnc_graph::model::Posterior;
 use bnnc_hir::tree::SettingValue;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
@@ -45,7 +44,7 @@ impl Compilation<'_> {
         self.possible(&options, &found)?;
         self.curved(&options, densities, &found)?;
         self.linked(&options, &found)?;
-        self.scaled_apart(&options, &elaborated.posterior, &objective.states, &found)?;
+        self.tunable(&options, &found)?;
         let mut steering = self.training(&elaborated.optimiser);
         if self.setting("epochs").is_none() {
             steering.epochs = EPOCHS;
@@ -60,6 +59,7 @@ impl Compilation<'_> {
             search: self.searches(),
             programs: self.approximating(&found, backend)?,
             weights: found.weights,
+            noise: found.noise,
             parameters: found.parameters,
             outputs: found.outputs,
             likelihood: found.likelihood,
@@ -139,6 +139,7 @@ impl Compilation<'_> {
         Ok(Some(Box::new(plain::Smaller {
             selected: plan("selected", &found.selected)?,
             squares: plan("squares", &found.squares)?,
+            diagonal: plan("squares", &found.diagonal)?,
             spread: plan("spread", &found.spread)?,
             products: products.map(|function| plan("products", function)).transpose()?,
             predict: plan("predict", &found.predict)?,
@@ -204,7 +205,7 @@ impl Compilation<'_> {
         }
     }
 
-    fn flag(&self, name: &str) -> Option<bool> {
+    pub(crate) fn flag(&self, name: &str) -> Option<bool> {
         match self.setting(name) {
             Some(SettingValue::Bool(value)) => Some(*value),
             _ => None,
@@ -244,31 +245,37 @@ impl Compilation<'_> {
             .or_else(|| unvalidated(options, schema));
         match refusal {
             Some((option, message, help)) => Err(self.apart(option, message, help)),
-            None => {
-                let checked = options.check_search(self.searches());
-                checked.map_err(|refusal| self.refused(&refusal))?;
-                self.heard()
-            }
+            None => self.heard(),
         }
     }
 
-    /// The likelihood has the derivatives that the curvature is made of.
+    /// The likelihood has the derivatives that the curvature of the weights is made of: in the arguments that they move.
     fn curved(&self, options: &Options, densities: &Densities, found: &Approximation) -> Result<(), Failure> {
         let is_fisher = options.curvature == Curvature::Fisher;
-        let lacks = |(_, flat): &&(Arc<str>, Flat)| *flat == Flat::First || !is_fisher;
-        let flat: Vec<_> = found.flat.iter().filter(lacks).collect();
-        let number = |name: &str| name.split_once('/')?.0.parse::<usize>().ok();
-        // An output whose observation is curved has a say in the precision.
-        let mut outputs = 0..densities.observations.len();
-        let is_flat = outputs.all(|output| flat.iter().any(|(name, _)| number(name) == Some(output)));
-        let Some((name, flat)) = flat.first().filter(|_| is_flat) else {
-            return Ok(());
+        let lacks = |flat: Flat| flat == Flat::First || !is_fisher;
+        let flat = |name: &str| {
+            let known = found.flat.iter().find(|(own, _)| **own == *name);
+            known.map(|(_, flat)| *flat).filter(|flat| lacks(*flat))
         };
-        let argument = name.split_once('/').map_or(&**name, |(_, argument)| argument);
-        let observed = number(name).and_then(|at| densities.observations.get(at));
-        let distribution = observed.map_or("", |observed| &observed.name);
-        let lacking = codes::no_second_derivative(self.item, (distribution, argument), *flat);
-        Err(Failure::Program(vec![lacking]))
+        let number = |name: &str| name.split_once('/')?.0.parse::<usize>().ok();
+        let moved = || found.moved.iter().flatten();
+        // An output whose observation is curved has a say in the precision.
+        let is_of_flat = |name: &Arc<str>| {
+            let mut same = moved().filter(|other| number(other) == number(name));
+            same.any(|other| flat(other).is_some())
+        };
+        let first = moved().find_map(|name| Some((name, flat(name)?)));
+        if let Some((name, flat)) = first.filter(|_| moved().all(is_of_flat)) {
+            let argument = name.split_once('/').map_or(&**name, |(_, argument)| argument);
+            let observed = number(name).and_then(|at| densities.observations.get(at));
+            let distribution = observed.map_or("", |observed| &observed.name);
+            let lacking = codes::no_second_derivative(self.item, (distribution, argument), flat);
+            return Err(Failure::Program(vec![lacking]));
+        }
+        let is_curved = |names: &[Arc<str>]| names.iter().any(|name| flat(name).is_none());
+        let pairs = found.weights.iter().zip(&found.moved);
+        let curved = pairs.filter(|(_, names)| is_curved(names));
+        self.choosable(options, found, curved.map(|(weights, _)| weights.elements).sum())
     }
 
     /// The link serves the likelihood.
@@ -288,31 +295,6 @@ impl Compilation<'_> {
         Err(self.apart("link", &message, help))
     }
 
-    /// While `online` tunes, the prior of everything that moves is multiplied, so that must be the weights alone.
-    fn scaled_apart(
-        &self,
-        options: &Options,
-        posterior: &Posterior,
-        states: &[State],
-        found: &Approximation,
-    ) -> Result<(), Failure> {
-        let is_weight = |state: &State| found.weights.iter().any(|weights| weights.state == state.name);
-        let mut others = states
-            .iter()
-            .filter(|state| state.parameter && state.from.is_none() && !is_weight(state));
-        let Some(other) = others.next().filter(|_| options.online) else {
-            return Ok(());
-        };
-        let site = site_of(posterior, &other.name);
-        let message = format!(
-            "`online` multiplies the prior of all that moves, but `{site}`, which moves, is none of the weights"
-        );
-        let help = format!(
-            "fix `{site}` in a posterior, or take `prior_precision = marginal_likelihood` in the place of `online`: it tunes at the maximum"
-        );
-        Err(self.apart("online", &message, &help))
-    }
-
     /// A structure of nothing.
     fn empty(&self) -> Option<Apart> {
         let (_, counts) = self.call("structure");
@@ -325,20 +307,13 @@ impl Compilation<'_> {
     }
 }
 
-/// The site that a state is of.
-fn site_of<'a>(posterior: &'a Posterior, state: &'a str) -> &'a str {
-    let is_of = |site: &&str| state.strip_prefix(site).is_some_and(|rest| rest.starts_with('/'));
-    let mut sites = posterior.sites.iter().map(|own| &*own.site);
-    sites.find(|site| is_of(site)).unwrap_or(state)
-}
-
 /// The option to point at, what is wrong, what to do.
 type Apart = (&'static str, &'static str, &'static str);
 
 /// Options that exclude each other.
 fn apart(options: &Options) -> Option<Apart> {
     let is_subnetwork = options.over != Over::All;
-    let is_tuned = !matches!(options.prior_precision, PriorPrecision::Given(_));
+    let is_tuned = options.online || !matches!(options.prior_precision, PriorPrecision::Given(_));
     if options.online && options.prior_precision != PriorPrecision::Given(1.0) {
         return Some((
             "prior_precision",
@@ -347,13 +322,6 @@ fn apart(options: &Options) -> Option<Apart> {
         ));
     }
     let has_groups = options.prior_structure != PriorStructure::Scalar;
-    if options.online && has_groups {
-        return Some((
-            "prior_structure",
-            "`online` multiplies the prior of all weights by one factor while the maximum is searched",
-            "leave `prior_structure` out; or leave `online` out and take `prior_precision = marginal_likelihood`, which tunes several at the maximum",
-        ));
-    }
     let has_matrix = matches!(options.structure, Structure::Full | Structure::Diagonal);
     if options.curvature == Curvature::Hessian && !has_matrix {
         return Some((
@@ -373,7 +341,7 @@ fn apart(options: &Options) -> Option<Apart> {
         return Some((
             "prior_structure",
             "`prior_structure` says what has a factor of its own, but no factor is tuned",
-            "add `prior_precision = marginal_likelihood`",
+            "add `prior_precision = marginal_likelihood`, or `online = true`",
         ));
     }
     if has_groups && options.prior_precision == PriorPrecision::Validation {

@@ -32,13 +32,14 @@ use serde::{Deserialize, Serialize};
 ///   `log p`, times the vectors.
 /// - `prior`: inputs the states and what all rows share; outputs `log_prior` (with log-Jacobians), `STATE/slope` `[elements]`, its derivative, and
 ///   `STATE/precision` `[elements]`: minus its second derivative times a vector of ones, which is the diagonal where the elements are independent;
-///   for other states that move, `STATE/slope` of the log prior of all sites.
+///   for other states that move, `STATE/slope` of the log prior of all sites, which is `log_prior_of_all`.
 /// - `prior_products`: as `products`, of the log prior.
 /// - `functions`: inputs `outputs` `[draws, batch, outputs]`, `draw0`, `row0`, `step`; outputs as [`crate::manifest::Infer::predict`], and `variance` `[draws,
 ///   batch, ..]` of the output given `f` where its distribution states one.
 /// - `inputs`: inputs `cotangents` and `STATE/vector` `[batch, columns, elements]`; outputs `INPUT/slope` and `INPUT/bend` `[batch, columns, ..]` for each real input
 ///   of a row: the derivatives in it of `cotangent . f` and of `cotangent . df/dw . vector`. The derivative of the variance of `c . f` is twice the
 ///   second one at the vector `P^-1 J' c'`.
+/// - the step of `train`, where the search is `online`: inputs `STATE/` [`PRIOR_FACTOR`] and `STATE/` [`EVIDENCE_SLOPE`] `[elements]` for each state that moves.
 /// - [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each of `weights`.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Laplace {
@@ -48,6 +49,8 @@ pub struct Laplace {
     pub search: bool,
     /// What is approximated.
     pub weights: Vec<Weights>,
+    /// The states that move and have no say in `f`, but in how likely a row is given it, such as a noise level.
+    pub noise: Vec<String>,
     /// Scalars among all sites that move the outputs, approximated or not: `D` in the scale of the prior of a subnetwork.
     pub parameters: usize,
     /// Elements of `f`.
@@ -66,6 +69,12 @@ pub struct Laplace {
     pub smaller: Option<Box<Smaller>>,
 }
 
+/// A port of the training step: what the slope of the log prior by a state is multiplied by.
+pub const PRIOR_FACTOR: &str = "prior/factor";
+
+/// A port of the training step: what is added to the slope of the log posterior by a state, as that of the log marginal likelihood.
+pub const EVIDENCE_SLOPE: &str = "evidence/slope";
+
 /// What an approximation of the same model with less memory would run, planned but not compiled: a refusal can ask how much fits before it names it.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Smaller {
@@ -73,11 +82,13 @@ pub struct Smaller {
     pub weights: Vec<Weights>,
     /// [`Programs::selected`] of them.
     pub selected: Plan,
-    /// [`Programs::squares`].
+    /// [`Programs::squares`] of them.
     pub squares: Plan,
-    /// [`Programs::spread`].
+    /// [`Programs::squares`] of the weights that are approximated, which are those of a diagonal.
+    pub diagonal: Plan,
+    /// [`Programs::spread`] of these.
     pub spread: Plan,
-    /// [`Programs::products`], where the curvature takes it.
+    /// [`Programs::products`] of all weights, where the curvature takes it.
     pub products: Option<Plan>,
     /// [`crate::manifest::Infer::predict`] with all weights drawn.
     pub predict: Plan,
@@ -219,7 +230,7 @@ pub struct Options {
     pub prior_structure: PriorStructure,
     /// Whether the precision of the prior of `S` of `D` weights is multiplied by `S / D`.
     pub scale_prior: bool,
-    /// Whether the factor is tuned while the maximum is searched.
+    /// Whether the factors and the noise are tuned by the marginal likelihood while the maximum is searched.
     pub online: bool,
     /// What the log likelihood is divided by.
     pub temperature: f64,

@@ -308,6 +308,14 @@ impl Infer {
         }
     }
 
+    /// The part that approximates, if the posterior is Gaussian around a maximum.
+    pub fn laplace(&self) -> Option<&Laplace> {
+        match &self.work {
+            Work::Laplace(laplace) => Some(laplace),
+            Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => None,
+        }
+    }
+
     /// The part that samples, if Markov chains find the posterior.
     pub fn sampling(&self) -> Option<&Sampling> {
         match &self.work {

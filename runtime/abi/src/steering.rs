@@ -87,7 +87,9 @@ impl Infer {
         match &self.work {
             Work::Train(_) | Work::Ensemble(_) => Ok(()),
             Work::Sample(sampling) => sampling.transition.check(schema.train, sampling.parts()),
-            Work::Laplace(laplace) => laplace.options.check_search(laplace.search),
+            Work::Laplace(laplace) => laplace
+                .options
+                .check_search(laplace.search, !laplace.noise.is_empty()),
             Work::Swag(swag) => swag.check(),
             Work::Collapsed(collapsed) => collapsed.iterates.check(),
         }
@@ -133,19 +135,26 @@ pub fn watches(patience: usize, validation: usize, data: &str) -> Result<(), Ref
 }
 
 impl laplace::Options {
-    /// Whether what happens during the search of the maximum can happen.
+    /// Whether what happens during the search of the maximum can happen, and whether a noise level moves in it.
     ///
     /// # Errors
-    /// `online`, but nothing is searched.
-    pub fn check_search(&self, searches: bool) -> Result<(), Refusal> {
-        if !self.online || searches {
-            return Ok(());
+    /// `online`, but nothing is searched, or a noise level has the say of a temperature.
+    pub fn check_search(&self, searches: bool, learns_noise: bool) -> Result<(), Refusal> {
+        if self.online && !searches {
+            return Refusal::new(
+                "online",
+                "`online` tunes while the maximum is searched, but the start is taken for it",
+                "set `epochs`",
+            );
         }
-        Refusal::new(
-            "online",
-            "`online` tunes while the maximum is searched, but the start is taken for it",
-            "set `epochs`",
-        )
+        if self.online && learns_noise && self.temperature != 1.0 {
+            return Refusal::new(
+                "temperature",
+                "`online` learns the noise by the marginal likelihood, but a likelihood that is divided by a temperature has no normaliser",
+                "leave `temperature` out, or `online`; or fix the noise in a posterior",
+            );
+        }
+        Ok(())
     }
 }
 

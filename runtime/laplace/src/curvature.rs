@@ -20,6 +20,7 @@ pub use memory::{Bytes, bytes};
 pub use prior::Prior;
 pub(crate) use prior::PriorRoot;
 use std::fmt;
+use std::sync::Arc;
 
 /// The curvature of a log likelihood (minus its second derivative, or what stands for it) in one of the forms.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,8 +38,8 @@ pub enum Curvature {
     },
     /// Its largest eigenpairs: see a [`Search`].
     LowRank(LowRank),
-    /// The rows `G` themselves, `[M, D]`: see [`Matrix::append`].
-    Functional(Matrix),
+    /// The rows `G` themselves, `[M, D]`: see [`Matrix::append`]. The posterior shares them.
+    Functional(Arc<Matrix>),
 }
 
 /// Why there is no posterior: a precision that is not positive definite.
@@ -93,7 +94,8 @@ impl Curvature {
     /// `D`: the number of weights.
     pub fn elements(&self) -> usize {
         match self {
-            Curvature::Full(matrix) | Curvature::Functional(matrix) => matrix.columns,
+            Curvature::Full(matrix) => matrix.columns,
+            Curvature::Functional(rows) => rows.columns,
             Curvature::Diagonal(values) => values.len(),
             Curvature::Kronecker { elements, .. } => *elements,
             Curvature::LowRank(pairs) => pairs.vectors.columns,

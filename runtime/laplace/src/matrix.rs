@@ -253,24 +253,57 @@ impl Matrix {
     /// `self self'`.
     pub fn outer(&self, pool: &Pool) -> Matrix {
         let mut result = Matrix::zeros(self.rows, self.rows);
-        let product = Product {
-            extents: Extents {
-                m: self.rows,
-                n: self.rows,
-                k: self.columns,
-                a: [self.columns as isize, 1],
-                b: [1, self.columns as isize],
-                c: [self.rows as isize, 1],
-            },
-            a: &self.values,
-            b: &self.values,
-            update: Update::Store,
-            part: Part::Upper,
-        };
-        product.write(pool, &mut result.values);
+        result.add_upper_outer(self, pool);
         result.mirror_upper();
         result
     }
+
+    /// `self S S self'` for the diagonal matrix `S` of these scales; some columns are copied at a time.
+    pub fn scaled_outer(&self, scales: &[f64], pool: &Pool) -> Matrix {
+        let mut result = Matrix::zeros(self.rows, self.rows);
+        for columns in blocks(self.columns) {
+            let mut part = self.columns_in(columns.clone());
+            part.scale_columns(&scales[columns]);
+            result.add_upper_outer(&part, pool);
+        }
+        result.mirror_upper();
+        result
+    }
+
+    /// Some of the columns.
+    pub fn columns_in(&self, range: Range<usize>) -> Matrix {
+        let values = self.each_row().flat_map(|row| &row[range.clone()]);
+        Matrix::new(self.rows, range.len(), values.copied().collect())
+    }
+
+    /// Adds the upper triangle of `rows rows'`; below the diagonal the result is arbitrary.
+    fn add_upper_outer(&mut self, rows: &Matrix, pool: &Pool) {
+        let product = Product {
+            extents: Extents {
+                m: rows.rows,
+                n: rows.rows,
+                k: rows.columns,
+                a: [rows.columns as isize, 1],
+                b: [1, rows.columns as isize],
+                c: [rows.rows as isize, 1],
+            },
+            a: &rows.values,
+            b: &rows.values,
+            update: Update::Add,
+            part: Part::Upper,
+        };
+        product.write(pool, &mut self.values);
+    }
+}
+
+/// Columns that are copied at a time.
+pub(crate) const COLUMNS: usize = 256;
+
+/// The columns of each block.
+pub(crate) fn blocks(columns: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..columns)
+        .step_by(COLUMNS)
+        .map(move |from| from..columns.min(from + COLUMNS))
 }
 
 /// The sum of the products of elements.

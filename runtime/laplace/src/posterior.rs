@@ -19,6 +19,7 @@ pub use arrays::{Array, Malformed};
 use bnnc_kernels::pool::Pool;
 pub use cholesky::Cholesky;
 pub use spectrum::Spectrum;
+use std::sync::Arc;
 pub use whitened::whitened;
 
 /// A Gaussian of the `D` weights around a maximum, by its precision `P`.
@@ -76,7 +77,7 @@ impl Posterior {
                 kronecker::Kronecker::posterior(blocks, prior, temperature, pool)
             }
             Curvature::LowRank(pairs) => {
-                woodbury::Woodbury::posterior(pairs.finite_rows()?, prior, temperature, pool)
+                woodbury::Woodbury::posterior(Arc::new(pairs.finite_rows()?), prior, temperature, pool)
             }
             Curvature::Functional(rows) => {
                 woodbury::Woodbury::posterior(rows.clone(), prior, temperature, pool)

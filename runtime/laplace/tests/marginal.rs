@@ -270,7 +270,7 @@ fn slopes_are_derivatives() {
     let forms = [
         linear.full(),
         Curvature::Diagonal(diagonal(&linear.curvature())),
-        Curvature::Functional(rows),
+        Curvature::Functional(rows.into()),
     ];
     for (form, temperature) in forms.iter().zip([1.0, 0.5, 4.0]) {
         let prior = linear.prior();
@@ -352,7 +352,7 @@ fn one_factor_by_any_form() {
     let vectors = Matrix::new(2, WEIGHTS, [&linear.x[..5], &linear.x[5..10]].concat());
     let forms = [
         linear.full(),
-        Curvature::Functional(rows),
+        Curvature::Functional(rows.into()),
         Curvature::Diagonal(diagonal(&linear.curvature())),
         Curvature::LowRank(orthogonal(vectors)),
     ];
@@ -492,7 +492,7 @@ fn no_factor_of_the_maximum_climbs() {
     let rows: Vec<f64> = (0..10 * d)
         .map(|at| philox::normal(key, [0; 3], at as u64))
         .collect();
-    let form = Curvature::Functional(Matrix::new(10, d, rows));
+    let form = Curvature::Functional(Matrix::new(10, d, rows).into());
     let precision: Vec<f64> = (0..d)
         .map(|at| 0.1 + philox::uniform(key, [1, 0, 0], at as u64))
         .collect();

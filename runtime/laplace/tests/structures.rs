@@ -253,7 +253,7 @@ fn forms() -> Vec<(&'static str, Curvature, Matrix)> {
         ("low rank", Curvature::LowRank(pairs), low),
         (
             "functional",
-            Curvature::Functional(rows.clone()),
+            Curvature::Functional(rows.clone().into()),
             naive_gram(&rows),
         ),
     ]
@@ -562,7 +562,7 @@ fn precise_data_leave_digits_in_variances() {
     let mut rows = random(90, 8, 12);
     rows.values.iter_mut().for_each(|value| *value *= 1e7);
     let prior = Prior::diagonal(vec![1e-3; 12]);
-    let posterior = Curvature::Functional(rows.clone())
+    let posterior = Curvature::Functional(rows.clone().into())
         .posterior(&prior, 1.0, &pool)
         .unwrap();
     // G (G'G + 0.001)^-1 G' is the identity but for 1e-17, and variances under the prior are about 1e18.
@@ -571,10 +571,34 @@ fn precise_data_leave_digits_in_variances() {
     assert!(posterior.variances(&pool).iter().all(|variance| *variance > 0.0));
 }
 
+/// More weights than columns are scaled at a time: the kernel, the variances and the draws are those of the whole matrix.
+#[test]
+fn blocks_of_columns_are_one_matrix() {
+    let (pool, rows, prior) = (pool(), random(93, 6, 600), Prior::diagonal(positive(94, 600)));
+    let functional = Curvature::Functional(rows.clone().into());
+    let functional = functional.posterior(&prior, 2.0, &pool).unwrap();
+    let full = Curvature::Full(naive_gram(&rows))
+        .posterior(&prior, 2.0, &pool)
+        .unwrap();
+    close(&functional.variances(&pool), &full.variances(&pool), 1e-10);
+    close(
+        &functional.solve(&rows, &pool).values,
+        &full.solve(&rows, &pool).values,
+        1e-10,
+    );
+    close(
+        &[functional.log_determinant_ratio().unwrap()],
+        &[full.log_determinant_ratio().unwrap()],
+        1e-9,
+    );
+    let restored = Posterior::from_arrays(&functional.arrays()).unwrap();
+    assert_eq!(restored, functional);
+}
+
 #[test]
 fn many_rows_of_functions_are_a_full_curvature() {
     let (pool, rows, prior) = (pool(), random(91, 20, 7), Prior::diagonal(positive(92, 7)));
-    let functional = Curvature::Functional(rows.clone())
+    let functional = Curvature::Functional(rows.clone().into())
         .posterior(&prior, 2.0, &pool)
         .unwrap();
     let full = Curvature::Full(naive_gram(&rows))
@@ -684,7 +708,7 @@ fn what_is_not_positive_is_named() {
         Err(zero)
     );
     assert_eq!(
-        Curvature::Functional(rows).posterior(&flat, 1.0, &pool),
+        Curvature::Functional(rows.into()).posterior(&flat, 1.0, &pool),
         Err(zero)
     );
     let none = Prior::diagonal(vec![0.0; 3]);
@@ -805,7 +829,10 @@ fn results_do_not_depend_on_threads() {
         let prior = Prior::diagonal(positive(141, 330));
         let jacobian = random(142, 40, 330);
         let mut answers = Vec::new();
-        for curvature in [Curvature::Full(sum.finish(&pool)), Curvature::Functional(rows)] {
+        for curvature in [
+            Curvature::Full(sum.finish(&pool)),
+            Curvature::Functional(rows.into()),
+        ] {
             let posterior = curvature.posterior(&prior, 1.0, &pool).unwrap();
             answers.extend(posterior.covariance(&jacobian, 4, &pool));
             answers.extend(posterior.variances(&pool));
@@ -889,5 +916,11 @@ fn predicted_memory_covers_what_is_kept() {
     assert_eq!(
         bytes(Structure::Functional(Some(100)), 10, 1_000_000, 2, &[]).curvature,
         200 * 10 * 8
+    );
+    // The rows are held once; besides them are standard deviations, the kernel twice and a few columns.
+    let functional = bytes(Structure::Functional(None), 1_000_000, 100, 1, &[]);
+    assert_eq!(
+        functional.most(),
+        8 * (100 * 1_000_000 + 1_000_000 + 2 * 100 * 100 + 100 * 256)
     );
 }

@@ -263,7 +263,7 @@ fn too_large(
                 format!("the largest subnetwork that would fit has {size} weights: `{options}`")
             }
             Offer::Chosen(options) => format!("it would fit with less to choose by: `{options}`"),
-            Offer::Diagonal => "`structure = diagonal` would fit for all weights".to_owned(),
+            Offer::Diagonal => "`structure = diagonal` would fit for the same weights".to_owned(),
         })
     })
 }

@@ -166,8 +166,8 @@ fn computing(infer: &Infer, schema: &Schema, planned: usize) -> u64 {
             let around = feed(infer, &laplace.train.step, rows) + 2 * parameters(infer);
             let finding = memory::finding(laplace, rows) + around;
             match laplace.options.online {
-                // Curvatures are found while the search goes on.
-                true => searching + finding,
+                // Curvatures are found while the search goes on, and the best parameters kept.
+                true => searching + finding + parameters(infer),
                 false => searching.max(finding),
             }
         }

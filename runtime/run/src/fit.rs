@@ -118,12 +118,11 @@ pub struct Fitted {
 /// # Errors
 /// A diverging loss, columns that do not fit, or a limit.
 pub fn fit(infer: &Infer, dataset: &Dataset, start: Values, context: &Context) -> Result<Fitted, Stop> {
-    fit_watched(infer, dataset, start, context, &mut |_, _| Ok(1.0))
+    fit_watched(infer, dataset, start, context, &mut |_, _| Ok(()))
 }
 
-/// What sees the machine that holds the parameters after each epoch, by the number of that epoch from 1 on, and returns what the divergence from the
-/// prior is multiplied by in the next one: 1 leaves it as it is.
-pub type Watch<'a> = dyn FnMut(usize, &Machine) -> Result<f64, Stop> + 'a;
+/// What sees the machine that holds the parameters after each epoch, by the number of that epoch from 1 on, and may write what the next one reads.
+pub type Watch<'a> = dyn FnMut(usize, &mut Machine) -> Result<(), Stop> + 'a;
 
 /// As [`fit`], with somebody who watches.
 ///
@@ -150,8 +149,6 @@ struct Trainer<'a> {
     shuffle: u64,
     batch: usize,
     validation: Option<Validation>,
-    /// What the divergence from the prior is multiplied by.
-    prior: f64,
 }
 
 struct Validation {
@@ -202,7 +199,6 @@ impl<'a> Trainer<'a> {
             shuffle: rows::key(context.seed, &infer.name),
             batch,
             validation,
-            prior: 1.0,
         })
     }
 
@@ -224,7 +220,7 @@ impl<'a> Trainer<'a> {
                 progress.done();
                 return Err(codes::training_diverged(&self.infer.name, epoch, loss).into());
             }
-            self.prior = watch(done, &self.stepper.machine)?;
+            watch(done, &mut self.stepper.machine)?;
             if self.validate(epoch)? {
                 break;
             }
@@ -267,7 +263,7 @@ impl<'a> Trainer<'a> {
             let terms = Terms {
                 rows,
                 rate: options.rate * factor(options.schedule, done),
-                kl_weight: self.prior * kl_weight(options.kl_weight, (at, batches), batch.len(), rows),
+                kl_weight: kl_weight(options.kl_weight, (at, batches), batch.len(), rows),
             };
             let loss = self.stepper.step(&self.feed, batch, terms)?;
             // A step with few rows counts for as much as its rows.

@@ -178,7 +178,7 @@ fn trained(
             }
             taken.take(&iterate);
         }
-        Ok(1.0)
+        Ok(())
     })
 }
 

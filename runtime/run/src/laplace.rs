@@ -1,7 +1,8 @@
 //! Laplace's approximation: the maximum, the curvature around it, and predictions from both.
 //!
-//! `search` finds the maximum, `machines` and `jacobians` call the compiled programs on blocks of rows, `curve` sums the curvature, `select` chooses
-//! subnetworks, `tune` the factors on the prior; `predictor` turns the Gaussian into the blocks that every prediction gives.
+//! `search` finds the maximum, `online` that under factors and a noise which the marginal likelihood chooses on the way; `machines` and `jacobians` call
+//! the compiled programs on blocks of rows, `curve` sums the curvature, `select` chooses subnetworks, `tune` the factors on the prior; `predictor` turns
+//! the Gaussian into the blocks that every prediction gives.
 
 pub mod closed;
 pub mod curve;
@@ -11,6 +12,7 @@ pub mod jacobians;
 pub mod machines;
 pub mod memory;
 pub mod moments;
+pub mod online;
 pub mod others;
 pub mod predictor;
 pub mod prior;
@@ -24,27 +26,23 @@ pub mod weights;
 
 use crate::codes;
 use crate::feed::examples;
-use crate::fit::{Context, Fitted, Stop, fit_watched};
+use crate::fit::{Context, Stop};
 use crate::start::Starts;
 use crate::states::Values;
 use bnnc_abi::laplace::{Laplace, PriorPrecision, Structure};
 use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::Dataset;
-use bnnc_kernels::executor::Machine;
 use bnnc_laplace::matrix::{Matrix, dot};
 use bnnc_laplace::{self as algebra};
 pub use gaussian::{Approximated, Gaussian};
 use gaussian::{Facts, Kept, part};
 use jacobians::Which;
 use machines::Evaluation;
+use online::Chosen;
 use prior::Local;
 use select::Earlier;
-use std::sync::Arc;
 use tune::Tuned;
-
-/// How often the factor on the prior is tuned while the maximum is searched, at most about.
-const TUNINGS: usize = 20;
 
 /// The log posterior may rise by this much per weight before a point counts as no maximum.
 const RISE: f64 = 0.1;
@@ -105,11 +103,14 @@ fn approximate(
     };
     for start in starts {
         around.refuse(&start)?;
-        let (fitted, factor) = match laplace.options.online {
-            true => around.online(start)?,
+        let (fitted, chosen) = match laplace.options.online {
+            true => {
+                let (fitted, chosen) = around.online(start)?;
+                (fitted, Some(chosen))
+            }
             false => (search::maximum(infer, laplace, dataset, start, context)?, None),
         };
-        members.push(around.gaussian(&fitted.values, factor)?);
+        members.push(around.gaussian(&fitted.values, chosen.as_ref())?);
         kept.get_or_insert(fitted);
     }
     let (Some(fitted), Some(first)) = (kept, members.first()) else {
@@ -155,6 +156,8 @@ struct Before<'a> {
     facts: Facts,
     /// The derivative of the log likelihood by the weights that are random.
     gradient: Vec<f64>,
+    /// The log prior of what is none of the weights.
+    of_others: f64,
     /// The Gaussian of all weights, where it was needed to choose some.
     full: Option<algebra::posterior::Posterior>,
     /// Whether no row has a say in the curvature.
@@ -239,13 +242,14 @@ impl Around<'_> {
                 ..Facts::default()
             },
             gradient,
+            of_others: local.of_others,
             full,
             is_empty,
         })
     }
 
-    /// The Gaussian around a maximum, with a factor on the prior where one is given.
-    fn gaussian(&self, values: &Values, given: Option<f64>) -> Result<Gaussian, Stop> {
+    /// The Gaussian around a maximum, with what was chosen while that was searched.
+    fn gaussian(&self, values: &Values, chosen: Option<&Chosen>) -> Result<Gaussian, Stop> {
         let evaluation = self.evaluation(values)?;
         let Before {
             mut tuned,
@@ -253,20 +257,25 @@ impl Around<'_> {
             gradient,
             full,
             is_empty,
+            ..
         } = self.before(&evaluation)?;
         if is_empty {
             return Err(codes::nowhere_concave(&self.infer.name).into());
         }
         let options = &self.laplace.options;
-        let searched = given.unwrap_or(1.0);
+        let given = chosen.map(|chosen| &chosen.tuned);
+        let searched = match given {
+            Some(given) => tuned.of_weights(&given.factors),
+            None => vec![1.0; tuned.slope.len()],
+        };
         // The precision at which the maximum was searched is often that of the Gaussian.
         let is_same = options.temperature == 1.0
             && facts.prior_scale == 1.0
             && (given.is_some() || options.prior_precision == PriorPrecision::Given(1.0));
-        facts.others_rise = others::rise(&evaluation)?;
-        let slope = tuned.log_posterior_slope(&gradient, searched);
+        facts.others_rise = others::rise(&evaluation, chosen.map(|chosen| &chosen.slope))?;
+        let slope = tuned.log_posterior_slope(&gradient, &searched);
         if !is_same {
-            facts.rise = self.rise(tuned.searched(searched).as_ref(), &slope);
+            facts.rise = self.rise(tuned.posterior(&searched, 1.0).ok().as_ref(), &slope);
         }
         tuned.scale(facts.prior_scale);
         let mut member = tuned.gaussian(given, facts)?;
@@ -278,49 +287,6 @@ impl Around<'_> {
         let distance = full.filter(|_| is_given).map(|full| self.distance(full, &member));
         member.facts.wasserstein = distance;
         Ok(member)
-    }
-
-    /// Searches for the maximum under a prior whose precision is multiplied by the factor that maximises the marginal likelihood there, again and
-    /// again (Immer et al. 2021, "Scalable marginal likelihood estimation for model selection in deep learning", algorithm 1); the factor and the
-    /// weights with the highest one are kept.
-    fn online(&self, start: Values) -> Result<(Fitted, Option<f64>), Stop> {
-        let epochs = self.laplace.train.options.epochs;
-        let every = (epochs / TUNINGS).max(1);
-        let mut best: Option<(f64, f64, Values)> = None;
-        let mut factor = 1.0;
-        let mut fitted = fit_watched(
-            self.infer,
-            self.dataset,
-            start,
-            self.context,
-            &mut |epoch, machine| {
-                if epoch % every != 0 && epoch != epochs {
-                    return Ok(factor);
-                }
-                let values = parameters(self.infer, machine)?;
-                let found = {
-                    let evaluation = self.evaluation(&values)?;
-                    let Before { mut tuned, facts, .. } = self.before(&evaluation)?;
-                    tuned.scale(facts.prior_scale);
-                    tuned.by_evidence()?
-                };
-                factor = found.factors.first().copied().unwrap_or(1.0);
-                if best.as_ref().is_none_or(|(evidence, ..)| found.after > *evidence) {
-                    best = Some((found.after, factor, values));
-                }
-                Ok(factor)
-            },
-        )?;
-        if fitted.interrupted {
-            return Err(Stop::Interrupted);
-        }
-        match best {
-            Some((_, factor, values)) => {
-                fitted.values = Arc::new(values);
-                Ok((fitted, Some(factor)))
-            }
-            None => Ok((fitted, None)),
-        }
     }
 
     /// Half the squared Newton decrement, `g' P^-1 g / 2`: how far the log posterior could rise if it were what its second derivative says; without
@@ -340,11 +306,4 @@ impl Around<'_> {
         let index = member.index.as_deref().unwrap_or_default();
         algebra::select::wasserstein(&covariance.values, &own.values, index)
     }
-}
-
-/// The parameters in a machine that trains.
-fn parameters(infer: &Infer, machine: &Machine) -> Result<Values, Stop> {
-    let parameters = infer.states.iter().filter(|state| state.parameter);
-    let read = parameters.map(|state| Ok((state.name.clone(), machine.read_real(&state.name)?)));
-    read.collect()
 }

@@ -3,8 +3,7 @@
 use crate::arguments::Check;
 use crate::commands::run::timings;
 use crate::session::{self, Display};
-use bnnc_abi::laplace::Laplace;
-use bnnc_abi::manifest::{Infer, Work};
+use bnnc_abi::manifest::Infer;
 use bnnc_abi::settings;
 use bnnc_command::terminal::{self, OK};
 use bnnc_driver::compile::compile;
@@ -90,19 +89,11 @@ fn cost_json(infer: &Infer) -> serde_json::Value {
         "flops_per_step": infer.cost.flops,
         "bytes_per_step": infer.cost.bytes,
         "peak_bytes": infer.cost.peak_bytes,
-        "precision_bytes": laplace(infer).and_then(memory::precision),
-        "choosing_bytes": laplace(infer).and_then(memory::choosing),
+        "precision_bytes": infer.laplace().and_then(memory::precision),
+        "choosing_bytes": infer.laplace().and_then(memory::choosing),
         "kl": kl,
         "likelihood": likelihood,
     })
-}
-
-/// The approximation that an infer is, if it is one.
-fn laplace(infer: &Infer) -> Option<&Laplace> {
-    match &infer.work {
-        Work::Laplace(laplace) => Some(laplace),
-        Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => None,
-    }
 }
 
 fn cost_text(infer: &Infer) -> String {
@@ -114,10 +105,10 @@ fn cost_text(infer: &Infer) -> String {
     line("nodes needing gradients", cost.gradient_nodes.to_string());
     line("FLOPs per step", cost.flops.to_string());
     line("bytes per step", size(cost.bytes));
-    if let Some(bytes) = laplace(infer).and_then(memory::precision) {
+    if let Some(bytes) = infer.laplace().and_then(memory::precision) {
         line("precision of the weights", size(bytes));
     }
-    if let Some(bytes) = laplace(infer).and_then(memory::choosing) {
+    if let Some(bytes) = infer.laplace().and_then(memory::choosing) {
         line("precision to choose by", size(bytes));
     }
     line("predicted peak memory", size(cost.peak_bytes));

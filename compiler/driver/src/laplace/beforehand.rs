@@ -3,7 +3,7 @@
 use crate::codes::{self, NoMaximum, NoRanking};
 use crate::infer::{Compilation, Failure};
 use crate::program::Program;
-use bnnc_abi::laplace::{Laplace, Options, Over, Structure, Weights};
+use bnnc_abi::laplace::{Laplace, Options, Over, PriorStructure, Structure, Weights};
 use bnnc_abi::manifest::{Infer, SiteReport, Start, State, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
@@ -21,14 +21,49 @@ impl Compilation<'_> {
                 "weights depend on each other under the prior, which only a full precision represents";
             return Err(self.apart("structure", message, "take `structure = full`"));
         }
-        let all: usize = found.weights.iter().map(|weights| weights.elements).sum();
-        match options.over {
-            Over::Subnetwork { size, .. } if size > all as f64 => {
-                let refusal = codes::no_subnetwork(self.item, NoRanking::TooMany(size as usize, all));
-                Err(Failure::Program(vec![refusal]))
-            }
-            Over::Subnetwork { .. } | Over::All => Ok(()),
+        if !found.independent && options.prior_structure != PriorStructure::Scalar {
+            let message =
+                "weights depend on each other under the prior, which has one factor for all of them";
+            return Err(self.apart("prior_structure", message, "leave `prior_structure` out"));
         }
+        Ok(())
+    }
+
+    /// There are as many weights as a subnetwork takes, of which so many move an output that the likelihood is curved in.
+    pub(super) fn choosable(
+        &self,
+        options: &Options,
+        found: &Approximation,
+        curved: usize,
+    ) -> Result<(), Failure> {
+        let all: usize = found.weights.iter().map(|weights| weights.elements).sum();
+        let wanted = match options.over {
+            Over::Subnetwork { size, .. } if size < 1.0 => (size * all as f64).round() as usize,
+            Over::Subnetwork { size, .. } => size as usize,
+            Over::All => 0,
+        };
+        let why = match (wanted > all, wanted > curved) {
+            (true, _) => NoRanking::TooMany(wanted, all),
+            (false, true) => NoRanking::TooFewCurved(wanted, curved),
+            (false, false) => return Ok(()),
+        };
+        Err(Failure::Program(vec![codes::no_subnetwork(self.item, why)]))
+    }
+
+    /// What is tuned while the maximum is searched can be.
+    pub(super) fn tunable(&self, options: &Options, found: &Approximation) -> Result<(), Failure> {
+        let checked = options.check_search(self.searches(), !found.noise.is_empty());
+        checked.map_err(|refusal| self.refused(&refusal))?;
+        let Some(site) = found.tied.as_ref().filter(|_| options.online) else {
+            return Ok(());
+        };
+        let message = format!(
+            "`online` finds factors on the prior of the weights, but `{site}`, which moves, has a say in that prior too, or its own prior depends on a weight"
+        );
+        let help = format!(
+            "fix `{site}` in a posterior, or take `prior_precision = marginal_likelihood` in the place of `online`: it tunes at the maximum"
+        );
+        Err(self.apart("online", &message, &help))
     }
 
     /// Options of a search are set where there is one.
@@ -56,9 +91,7 @@ impl Compilation<'_> {
 /// What approximations ask of earlier infers that these do not have.
 pub fn lacking(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
     let of_one = |infer: &Infer| {
-        let Work::Laplace(laplace) = &infer.work else {
-            return None;
-        };
+        let laplace = infer.laplace()?;
         let mut items = program.module.infers.iter();
         let item = items.find(|item| *item.name == *infer.name)?;
         no_maximum((item, infer), laplace, infers).or_else(|| no_ranking(item, laplace, infers))

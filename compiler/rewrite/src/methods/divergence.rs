@@ -72,7 +72,7 @@ pub fn divergence(
         gradient_nodes: gradient_nodes(&value, &plans),
         value: pipeline::run(&value, pipelines::BEFORE_LOWERING, context)?,
         density: value,
-        states: states::states(&plans, settings.optimiser),
+        states: states::states(&plans, settings.optimiser, false),
         reports: states::reports(&plans, &per_draw.choices, &[]),
     })
 }

@@ -60,16 +60,18 @@ pub struct Wanted {
     pub smaller: bool,
 }
 
-/// Programs of all weights that keep no whole Jacobian.
+/// Programs that keep no whole Jacobian: of a subnetwork, which is chosen among all weights, and of a diagonal precision of those that are approximated.
 #[derive(Clone, Debug)]
 pub struct Smaller {
     /// All that move `f`.
     pub weights: Vec<Weights>,
     /// Jacobians of selected weights.
     pub selected: Function,
-    /// The diagonal of products of Jacobians.
+    /// The diagonal of products of Jacobians by all weights.
     pub squares: Function,
-    /// Jacobians around a diagonal matrix.
+    /// That by the weights that are approximated.
+    pub diagonal: Function,
+    /// Jacobians by these around a diagonal matrix.
     pub spread: Function,
     /// Products of the second derivative of the likelihood.
     pub products: Option<Function>,
@@ -84,6 +86,12 @@ pub struct Smaller {
 pub struct Approximation {
     /// What is approximated.
     pub weights: Vec<Weights>,
+    /// Of each of the weights, the arguments of the observed distributions that it moves, by names as in `flat`.
+    pub moved: Vec<Vec<Arc<str>>>,
+    /// The states that move and have no say in `f`, but in how likely a row is given it.
+    pub noise: Vec<String>,
+    /// A site that moves and is none of the weights, and that the prior of a weight depends on, or the other way round.
+    pub tied: Option<Arc<str>>,
     /// Scalars that move `f`.
     pub parameters: usize,
     /// Elements of `f`.
@@ -146,13 +154,14 @@ pub fn approximation(
     let parameters = all.weights.iter().map(|plan| elements(plan)).sum();
     let chosen = choice::chosen(&all, over)?;
     let flat = likelihood::flat(&all, context)?;
-    let smaller = match wanted.smaller {
-        true => Some(smaller(densities, &all, wanted, context)?),
-        false => None,
-    };
+    let noise = likelihood::noise(&all);
     let parts = Parts {
         weights: chosen,
-        ..all
+        ..all.clone()
+    };
+    let smaller = match wanted.smaller {
+        true => Some(smaller(densities, (&all, &parts), wanted, context)?),
+        false => None,
     };
     let drawn: Vec<Arc<str>> = parts.weights.iter().map(|plan| state(plan).into()).collect();
     let (mut blocks, mut factors, mut turned) = (Vec::new(), None, None);
@@ -169,6 +178,9 @@ pub fn approximation(
     let (predict, sites) = sample::at_draws(densities, model, &plans, &drawn);
     Ok(Approximation {
         weights: parts.weights.iter().map(|plan| weights(plan)).collect(),
+        moved: parts.weights.iter().map(|plan| parts.moved_by(plan)).collect(),
+        noise,
+        tied: prior::tied(&parts),
         parameters,
         outputs: parts.size,
         likelihood: parts.likelihood(),
@@ -194,10 +206,10 @@ pub fn approximation(
     })
 }
 
-/// The same with the gradient of no row in memory, of all weights.
+/// The same with the gradient of no row in memory, of all weights and of those that are approximated.
 fn smaller(
     densities: &Densities,
-    all: &Parts<'_>,
+    (all, chosen): (&Parts<'_>, &Parts<'_>),
     wanted: Wanted,
     context: &mut Context,
 ) -> Result<Smaller, Refusal> {
@@ -209,7 +221,8 @@ fn smaller(
         weights: all.weights.iter().map(|plan| weights(plan)).collect(),
         selected: lowered(&columns::selected(all)?)?,
         squares: lowered(&columns::squares(all)?)?,
-        spread: lowered(&columns::spread(all)?)?,
+        diagonal: lowered(&columns::squares(chosen)?)?,
+        spread: lowered(&columns::spread(chosen)?)?,
         products: products.map(|function| lowered(&function)).transpose()?,
         predict: lowered(&predict)?,
         sites: lowered(&sites)?,

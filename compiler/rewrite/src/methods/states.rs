@@ -3,29 +3,40 @@
 use super::plan::{Plan, scale_of, state_name, state_type};
 use crate::constrain::Scale;
 use crate::kl::{Choice, is_point};
+use bnnc_abi::laplace::{EVIDENCE_SLOPE, PRIOR_FACTOR};
 use bnnc_abi::manifest::{Init, SiteReport, StartSite, State};
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::dist::Support;
 use bnnc_graph::model::{Model, Optimiser, Posterior, Site, Start};
 use std::sync::Arc;
 
-/// One state per parameter of each site's family, followed by the optimiser's own for those that it moves.
-pub fn states(plans: &[Plan<'_>], optimiser: &Optimiser) -> Vec<State> {
+/// One state per parameter of each site's family, followed for those that move by the optimiser's own and, where a search is `online`, by what is
+/// [`tuned`].
+pub fn states(plans: &[Plan<'_>], optimiser: &Optimiser, online: bool) -> Vec<State> {
     let mut states = parameters(plans);
     for (name, shape) in optimised(plans) {
-        for (state, value) in &optimiser.states {
-            let (name, shape) = (format!("{name}/{state}"), shape.clone());
-            let init = Init::Constant(*value);
-            states.push(State {
-                name,
-                shape,
-                init,
-                parameter: false,
-                from: None,
-            });
+        let own = optimiser.states.iter();
+        let mut besides: Vec<(String, f64)> = own
+            .map(|(state, value)| (format!("{name}/{state}"), *value))
+            .collect();
+        if online {
+            besides.extend(tuned(&name).into_iter().zip([1.0, 0.0]));
         }
+        states.extend(besides.into_iter().map(|(name, value)| State {
+            name,
+            shape: shape.clone(),
+            init: Init::Constant(value),
+            parameter: false,
+            from: None,
+        }));
     }
     states
+}
+
+/// The states that somebody tunes while a state is searched: what the slope of its log prior is multiplied by, and what is added to the slope of
+/// the log posterior, as that of an evidence.
+pub fn tuned(state: &str) -> [String; 2] {
+    [PRIOR_FACTOR, EVIDENCE_SLOPE].map(|what| format!("{state}/{what}"))
 }
 
 /// One state per parameter of each site's family.

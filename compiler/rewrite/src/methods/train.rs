@@ -44,6 +44,8 @@ pub struct Settings<'a> {
     pub layers: Layers<'a>,
     /// Whether the log-Jacobians of points that move count, so that what is found is the mode on the unconstrained scale.
     pub jacobians: bool,
+    /// Whether the step hears of a prior and of an evidence that are tuned while it searches: see [`states::tuned`].
+    pub online: bool,
 }
 
 /// The programs of one infer, ready to be lowered, and what to say about them.
@@ -118,7 +120,7 @@ pub fn objective(
         train,
         predict: pipeline::run(&predict, pipelines::BEFORE_LOWERING, context)?,
         sites: pipeline::run(&sites, pipelines::BEFORE_LOWERING, context)?,
-        states: states::states(&plans, settings.optimiser),
+        states: states::states(&plans, settings.optimiser, settings.online),
         reports: states::reports(&plans, &divergence.choices, &likelihood.sentences),
         gradient_nodes,
         parameters: model.sites.iter().map(|site| count(&site.ty.shape)).sum(),
@@ -204,7 +206,7 @@ pub(super) struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// `(states.., data.., step, scale, kl_weight) -> loss`.
+    /// `(states.., data.., step, scale, kl_weight) -> loss`, and where the prior is tuned its `divergence` from it.
     fn loss(&self, likelihood: &Likelihood, divergence: &PerDraw) -> Function {
         let mut builder = Builder::new("loss");
         let mut scope = Scope::default();
@@ -223,7 +225,11 @@ impl Task<'_> {
         let weighted = builder.mul(scope.get("kl_weight"), divergence);
         let scaled = builder.mul(scope.get("scale"), log_likelihood);
         let loss = builder.sub(weighted, scaled);
-        builder.finish(vec![("loss".into(), loss)])
+        let mut results = vec![("loss".into(), loss)];
+        if self.settings.online {
+            results.push(("divergence".into(), weighted));
+        }
+        builder.finish(results)
     }
 
     /// `divergence` less the log-Jacobians of the points that move.
@@ -291,6 +297,12 @@ impl Task<'_> {
                 let value = builder.param(&name, Type::real(shape.clone()));
                 scope.set(&name, value);
             }
+            if self.settings.online {
+                for name in states::tuned(name) {
+                    let value = builder.param(&name, Type::real(shape.clone()));
+                    scope.set(&name, value);
+                }
+            }
         }
         bind_data(&mut builder, self.model, &mut scope);
         bind_scalars(
@@ -305,9 +317,23 @@ impl Task<'_> {
             &Type::scalar(),
             &["rate", "scale", "kl_weight"],
         );
-        let value = scope.call(&mut builder, loss)[0].1;
+        let terms = scope.call(&mut builder, loss);
+        let value = terms[0].1;
         let wrt: Vec<Value> = moved.iter().map(|(name, _)| scope.get(name)).collect();
-        let gradients = differentiate(&mut builder, value, &wrt)?;
+        let mut gradients = differentiate(&mut builder, value, &wrt)?;
+        if let [_, (_, divergence)] = terms[..] {
+            let of_prior = differentiate(&mut builder, divergence, &wrt)?;
+            let names = moved.iter().map(|(name, _)| name);
+            for ((name, gradient), own) in names.zip(&mut gradients).zip(of_prior) {
+                let [factor, slope] = states::tuned(name).map(|name| scope.get(&name));
+                let one = builder.like(1.0, factor);
+                let excess = builder.sub(factor, one);
+                let excess = builder.mul(excess, own);
+                let changed = builder.add(*gradient, excess);
+                // The loss is minus what the evidence adds to.
+                *gradient = builder.sub(changed, slope);
+            }
+        }
         let mut results = vec![("loss".into(), value)];
         for ((name, shape), gradient) in moved.iter().zip(gradients) {
             results.extend(update(&mut builder, optimiser, &scope, (name, shape), gradient));

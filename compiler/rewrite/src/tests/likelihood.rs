@@ -88,6 +88,7 @@ fn compile(
         kl: crate::kl::Options::default(),
         layers,
         jacobians: false,
+        online: false,
     };
     objective(
         &density(model)?,

@@ -220,6 +220,7 @@ fn compile(model: &Model, posterior: &Posterior, samples: usize) -> Result<Objec
         kl: crate::kl::Options::default(),
         layers: crate::methods::likelihood::choice::Layers::default(),
         jacobians: false,
+        online: false,
     };
     objective(&densities, model, posterior, settings, &mut Context::default())
 }

@@ -43,6 +43,7 @@ fn run(
         kl: crate::kl::Options::default(),
         layers: crate::methods::likelihood::choice::Layers::default(),
         jacobians: false,
+        online: false,
     };
     let objective = objective(&densities, model, posterior, settings, &mut Context::default()).unwrap();
     for function in [&objective.train, &objective.predict, &objective.sites] {

@@ -183,7 +183,8 @@ pub static ALL: &[MethodDef] = &[
             ),
             option(
                 "online",
-                "Whether the factor on the precision of the prior is tuned by the marginal likelihood while the maximum is searched.",
+                "Whether the factors on the precision of the prior, and a noise that is learned, are tuned by the marginal likelihood while the maximum is \
+                 searched.",
                 OptionKind::Bool,
                 "false",
                 Phase::Compile

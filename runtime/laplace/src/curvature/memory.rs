@@ -1,5 +1,6 @@
 //! How much memory curvatures and posteriors take, known before they are made.
 
+use crate::matrix::COLUMNS;
 use bnnc_abi::laplace::{Block, Structure};
 
 /// Bytes of what is alive at the same time.
@@ -47,9 +48,14 @@ pub fn bytes(structure: Structure, elements: usize, rows: usize, columns: usize,
         }
         Structure::Functional(chosen) => {
             let rows = (chosen.unwrap_or(usize::MAX) as u64).min(n).saturating_mul(k);
-            let [curvature, decomposition, posterior] = woodbury(rows, d);
+            let [curvature, _, posterior] = woodbury(rows, d);
             match rows < d {
-                true => [curvature, decomposition, posterior],
+                // The posterior shares the rows; besides it are the kernel before it is a factor, and some scaled columns.
+                true => {
+                    let columns = d.min(COLUMNS as u64).saturating_add(rows);
+                    let work = rows.saturating_mul(columns);
+                    [curvature, posterior.saturating_add(work), posterior]
+                }
                 // The rest is that of the whole matrix.
                 false => {
                     let [_, decomposition, posterior] = full(d);

@@ -7,6 +7,7 @@ use super::woodbury::Woodbury;
 use super::{Cholesky, Form, Posterior};
 use crate::matrix::Matrix;
 use std::fmt;
+use std::sync::Arc;
 
 /// A name, a shape, and the elements in row-major order.
 pub type Array = (String, Vec<usize>, Vec<f64>);
@@ -54,7 +55,7 @@ impl Posterior {
             }
             Form::Woodbury(woodbury) => vec![
                 vector("woodbury/scales", &woodbury.scales),
-                matrix("woodbury/rows", &woodbury.rows),
+                matrix("woodbury/jacobian", &woodbury.rows),
                 matrix("woodbury/upper", &woodbury.factor.upper),
                 vector("woodbury/temperature", &[woodbury.temperature]),
             ],
@@ -170,11 +171,11 @@ impl Stored<'_> {
 
     fn woodbury(&self) -> Result<Woodbury, Malformed> {
         let scales = self.vector("woodbury/scales", None)?;
-        let rows = self.matrix("woodbury/rows", [None, Some(scales.len())])?;
+        let rows = self.matrix("woodbury/jacobian", [None, Some(scales.len())])?;
         let upper = self.square("woodbury/upper", Some(rows.rows))?;
         Ok(Woodbury {
             scales,
-            rows,
+            rows: Arc::new(rows),
             factor: Cholesky::from_upper(upper),
             temperature: self.vector("woodbury/temperature", Some(1))?[0],
         })

@@ -24,8 +24,8 @@ pub fn whitened(curvature: &Curvature, prior: &Prior, pool: &Pool) -> Result<Vec
             Ok(pairs.map(|(value, prior)| value / prior).collect())
         }
         Curvature::Kronecker { blocks, .. } => of_blocks(blocks, prior, pool),
-        Curvature::LowRank(pairs) => of_rows(pairs.finite_rows()?, prior, pool),
-        Curvature::Functional(rows) => of_rows(rows.clone(), prior, pool),
+        Curvature::LowRank(pairs) => of_rows(&pairs.finite_rows()?, prior, pool),
+        Curvature::Functional(rows) => of_rows(rows, prior, pool),
     }
 }
 
@@ -50,8 +50,7 @@ fn of_blocks(blocks: &[Block], prior: &Prior, pool: &Pool) -> Result<Vec<f64>, N
 }
 
 /// Those of `A'A` with `A = G P0^-1/2`, by those of `A A'`.
-fn of_rows(mut rows: Matrix, prior: &Prior, pool: &Pool) -> Result<Vec<f64>, NotPositive> {
+fn of_rows(rows: &Matrix, prior: &Prior, pool: &Pool) -> Result<Vec<f64>, NotPositive> {
     NotPositive::check(&prior.precision)?;
-    rows.scale_columns(&prior.scales());
-    Ok(Spectrum::of_semidefinite(&rows.outer(pool))?.values)
+    Ok(Spectrum::of_semidefinite(&rows.scaled_outer(&prior.scales(), pool))?.values)
 }

@@ -7,16 +7,17 @@
 
 use super::{Cholesky, Form, Posterior, Root};
 use crate::curvature::{NotPositive, Prior};
-use crate::matrix::{Matrix, dot};
+use crate::matrix::{Matrix, blocks, dot};
 use bnnc_kernels::pool::Pool;
+use std::sync::Arc;
 
 /// `R` has the `D` columns of `P0^-1/2 S` and the `M` columns of `T^1/2 P0^-1/2 B'`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Woodbury {
     /// Standard deviations `[D]` under the prior.
     pub scales: Vec<f64>,
-    /// `A` `[M, D]`.
-    pub rows: Matrix,
+    /// `G` `[M, D]`, which the curvature shares: `A` is scaled where it is used.
+    pub rows: Arc<Matrix>,
     /// Of `T I + A A'`.
     pub factor: Cholesky,
     pub temperature: f64,
@@ -25,15 +26,14 @@ pub struct Woodbury {
 impl Woodbury {
     /// The posterior of the rows `G` `[M, D]`.
     pub fn posterior(
-        mut rows: Matrix,
+        rows: Arc<Matrix>,
         prior: &Prior,
         temperature: f64,
         pool: &Pool,
     ) -> Result<Posterior, NotPositive> {
         NotPositive::check(&prior.precision)?;
         let scales = prior.scales();
-        rows.scale_columns(&scales);
-        let mut kernel = rows.outer(pool);
+        let mut kernel = rows.scaled_outer(&scales, pool);
         kernel.add_diagonal(&vec![temperature; rows.rows]);
         let factor = match Cholesky::new(kernel, pool) {
             Ok(factor) => factor,
@@ -59,6 +59,26 @@ impl Woodbury {
         })
     }
 
+    /// Rows `x` become `x A'`.
+    fn products(&self, mut rows: Matrix, pool: &Pool) -> Matrix {
+        rows.scale_columns(&self.scales);
+        rows.product_transposed(&self.rows, pool)
+    }
+
+    /// Rows `x` become `x B'`.
+    fn weights(&self, rows: Matrix, pool: &Pool) -> Matrix {
+        let mut weights = self.products(rows, pool);
+        self.solve(&mut weights, pool);
+        weights
+    }
+
+    /// `w A` of rows `w`.
+    fn fitted(&self, weights: &Matrix, pool: &Pool) -> Matrix {
+        let mut fitted = weights.product(&self.rows, pool);
+        fitted.scale_columns(&self.scales);
+        fitted
+    }
+
     /// Rows `x` become `x (T I + A A')^-1`.
     fn solve(&self, rows: &mut Matrix, pool: &Pool) {
         self.factor.forward(rows, pool);
@@ -77,9 +97,8 @@ impl Root for Woodbury {
 
     fn forward(&self, mut rows: Matrix, pool: &Pool) -> Matrix {
         rows.scale_columns(&self.scales);
-        let mut weights = rows.product_transposed(&self.rows, pool);
-        self.solve(&mut weights, pool);
-        let fitted = weights.product(&self.rows, pool);
+        let weights = self.weights(rows.clone(), pool);
+        let fitted = self.fitted(&weights, pool);
         let root = self.temperature.sqrt();
         let mut values = Vec::with_capacity(rows.rows * self.noise());
         for row in 0..rows.rows {
@@ -95,13 +114,13 @@ impl Root for Woodbury {
         let root = self.temperature.sqrt();
         let prior = noise.each_row().flat_map(|row| &row[..elements]).copied();
         let mut prior = Matrix::new(noise.rows, elements, prior.collect());
-        let mut weights = prior.product_transposed(&self.rows, pool);
+        let mut weights = self.products(prior.clone(), pool);
         for row in 0..noise.rows {
             let pairs = weights.row_mut(row).iter_mut().zip(&noise.row(row)[elements..]);
             pairs.for_each(|(weight, noise)| *weight = root * noise - *weight);
         }
         self.solve(&mut weights, pool);
-        let correction = weights.product(&self.rows, pool);
+        let correction = self.fitted(&weights, pool);
         prior
             .values
             .iter_mut()
@@ -112,12 +131,17 @@ impl Root for Woodbury {
     }
 
     fn variances(&self, pool: &Pool) -> Vec<f64> {
-        let mut columns = self.rows.transposed();
-        self.factor.forward(&mut columns, pool);
+        let (mut trace, mut gains) = (0.0, Vec::with_capacity(self.elements()));
+        for range in blocks(self.elements()) {
+            let mut part = self.rows.columns_in(range.clone());
+            part.scale_columns(&self.scales[range]);
+            trace += dot(&part.values, &part.values);
+            let mut columns = part.transposed();
+            self.factor.forward(&mut columns, pool);
+            gains.extend(columns.each_row().map(|column| dot(column, column)));
+        }
         // No eigenvalue of S is below this.
-        let trace = dot(&self.rows.values, &self.rows.values);
         let least = self.temperature / (self.temperature + trace);
-        let gains = columns.each_row().map(|column| dot(column, column));
         let pairs = self.scales.iter().zip(gains);
         pairs
             .map(|(scale, gain)| scale * scale * (1.0 - gain).max(least))

@@ -23,14 +23,14 @@ pub enum Offer {
     },
     /// The subnetwork that is asked for, chosen by what needs less: what to write.
     Chosen(String),
-    /// A diagonal precision of all weights.
+    /// A diagonal precision of the same weights.
     Diagonal,
 }
 
 /// What would fit into `limit` bytes in the place of one infer of a manifest that has its schemas.
 pub fn offers(manifest: &Manifest, infer: &Infer, limit: u64) -> Vec<Offer> {
     let position = manifest.infers.iter().position(|own| own.name == infer.name);
-    let (Some(position), Work::Laplace(laplace)) = (position, &infer.work) else {
+    let (Some(position), Some(laplace)) = (position, infer.laplace()) else {
         return Vec::new();
     };
     let mut room = Room {
@@ -124,15 +124,15 @@ fn as_subnetwork(infer: &Infer, laplace: &Laplace, (size, by): (usize, &Score)) 
     infer
 }
 
-/// The infer with a diagonal precision of all weights.
+/// The infer with a diagonal precision of the same weights.
 fn as_diagonal(infer: &Infer, laplace: &Laplace, smaller: &Smaller) -> Infer {
     let mut laplace = laplace.clone();
     let mut infer = infer.clone();
     let (squares, spread) = (
-        planned(&laplace, &smaller.squares),
+        planned(&laplace, &smaller.diagonal),
         planned(&laplace, &smaller.spread),
     );
-    of_all(&mut infer, &mut laplace, smaller);
+    without_jacobians(&mut laplace);
     laplace.programs.squares = Some(squares);
     laplace.programs.spread = Some(spread);
     laplace.options.structure = Structure::Diagonal;
@@ -140,16 +140,19 @@ fn as_diagonal(infer: &Infer, laplace: &Laplace, smaller: &Smaller) -> Infer {
     infer
 }
 
-/// Takes away what only whole Jacobians and Kronecker factors need, and makes all weights those that are approximated.
+/// Makes all weights those that are approximated, without whole Jacobians.
 fn of_all(infer: &mut Infer, laplace: &mut Laplace, smaller: &Smaller) {
     infer.predict = planned(laplace, &smaller.predict);
     infer.sites = planned(laplace, &smaller.sites);
     laplace.weights.clone_from(&smaller.weights);
+    laplace.programs.products = smaller.products.as_ref().map(|plan| planned(laplace, plan));
+    without_jacobians(laplace);
+}
+
+/// Takes away what only whole Jacobians and Kronecker factors need.
+fn without_jacobians(laplace: &mut Laplace) {
     laplace.blocks = Vec::new();
-    laplace.options.over = Over::All;
-    let products = smaller.products.as_ref().map(|plan| planned(laplace, plan));
     let programs = &mut laplace.programs;
-    programs.products = products;
     programs.jacobian = None;
     programs.factors = None;
     programs.turned = None;

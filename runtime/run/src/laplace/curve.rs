@@ -10,6 +10,7 @@ use bnnc_base::philox;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_laplace::curvature::{Curvature, Gram, Search, add_squares};
 use bnnc_laplace::matrix::Matrix;
+use std::sync::Arc;
 
 /// Vectors that go through the second derivative at once.
 const COLUMNS: usize = 32;
@@ -117,6 +118,9 @@ fn functional(evaluation: &Evaluation, which: Which, chosen: Option<usize>) -> R
     let weight = (all as f64 / count.max(1) as f64).sqrt();
     let mut jacobians = Jacobians::new(evaluation, which, pulled(evaluation))?;
     let mut matrix = Matrix::zeros(0, which.count(evaluation));
+    let columns = machines::columns(pulled(evaluation), evaluation.outputs());
+    let numbers = evaluation.rows().saturating_mul(columns * matrix.columns);
+    matrix.values.reserve_exact(numbers);
     while let Some(pulls) = jacobians.advance()? {
         matrix.append(pulls.jacobian);
     }
@@ -124,7 +128,7 @@ fn functional(evaluation: &Evaluation, which: Which, chosen: Option<usize>) -> R
         matrix.values.iter_mut().for_each(|value| *value *= weight);
     }
     let clipped = jacobians.clipped();
-    Ok(Curved::clipped(Curvature::Functional(matrix), clipped))
+    Ok(Curved::clipped(Curvature::Functional(Arc::new(matrix)), clipped))
 }
 
 /// How the largest eigenpairs are searched: their residuals are small against what they are for, predictions to a few digits.

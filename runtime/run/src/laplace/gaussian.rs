@@ -5,7 +5,7 @@ use crate::fit::{Context, Fitted, Stop};
 use crate::laplace::predictor::Forecaster;
 use crate::states::Values;
 use bnnc_abi::laplace::Laplace;
-use bnnc_abi::manifest::{Infer, Work};
+use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_data::{Dataset, Rows};
@@ -96,12 +96,8 @@ pub fn weights(laplace: &Laplace, values: &Values) -> Vec<f64> {
 /// # Errors
 /// A bug: it does something else.
 pub fn part(infer: &Infer) -> Result<&Laplace, Fault> {
-    match &infer.work {
-        Work::Laplace(laplace) => Ok(laplace),
-        Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => Err(
-            Fault::Bug(format!("`{}` is no Gaussian around a maximum", infer.name)),
-        ),
-    }
+    let bug = || Fault::Bug(format!("`{}` is no Gaussian around a maximum", infer.name));
+    infer.laplace().ok_or_else(bug)
 }
 
 impl Approximated {

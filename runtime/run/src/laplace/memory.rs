@@ -2,7 +2,7 @@
 
 use crate::laplace::machines::{self, BYTES};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::laplace::{Laplace, Over, PriorPrecision, Score, Structure};
+use bnnc_abi::laplace::{Laplace, Over, PriorPrecision, PriorStructure, Score, Structure};
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_laplace::curvature::bytes;
@@ -90,8 +90,13 @@ pub fn finding(laplace: &Laplace, rows: usize) -> u64 {
         of_weights(&programs.products, 0),
         calling(laplace, &programs.gradient, (0, rows)),
     ];
-    // Slopes, precisions and gradients of all weights.
-    let vectors = 8 * NUMBER * all as u64;
+    // Slopes, precisions and gradients of all weights; factors, and derivatives by these at two places.
+    let factors = match laplace.options.prior_structure {
+        PriorStructure::Diagonal => 12,
+        PriorStructure::Scalar | PriorStructure::Layer => 4,
+    };
+    let tuning = if is_tuned(laplace) { factors } else { 0 };
+    let vectors = (8 + tuning) * NUMBER * all as u64;
     let finding = choosing
         .saturating_add(decomposing(laplace))
         .saturating_add(dependent(laplace))
@@ -118,12 +123,15 @@ fn square(size: usize) -> u64 {
     NUMBER.saturating_mul(size as u64).saturating_mul(size as u64)
 }
 
+/// Whether the marginal likelihood chooses factors on the prior.
+fn is_tuned(laplace: &Laplace) -> bool {
+    laplace.options.online || laplace.options.prior_precision == PriorPrecision::MarginalLikelihood
+}
+
 /// The bytes of the eigenvalues of a whole matrix beyond those of its factor, where they are needed: a copy, and the work on it.
 fn decomposing(laplace: &Laplace) -> u64 {
-    let options = &laplace.options;
-    let is_tuned = options.online || options.prior_precision == PriorPrecision::MarginalLikelihood;
-    match options.structure {
-        Structure::Full if is_tuned => square(selected(laplace)),
+    match laplace.options.structure {
+        Structure::Full if is_tuned(laplace) => square(selected(laplace)),
         Structure::Full
         | Structure::Diagonal
         | Structure::Kronecker

@@ -3,6 +3,7 @@
 use crate::fit::Stop;
 use crate::laplace::jacobians::gradient_in;
 use crate::laplace::machines::Evaluation;
+use crate::states::Values;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;
 
@@ -10,25 +11,23 @@ use bnnc_base::shape::Sizes;
 const RISE: (f64, f64) = (0.1, 1e-3);
 
 /// How far the log posterior could rise by moving the other states in the direction of its slope, where that is too far: by the second
-/// derivative in that direction, but by no more than one on the unconstrained scale; without bound where the slope is not finite.
+/// derivative in that direction, but by no more than one on the unconstrained scale; without bound where the slope is not finite. `besides` is, by
+/// states, the slope of what is climbed together with the log posterior.
 ///
 /// # Errors
 /// A limit of the machine.
-pub fn rise(evaluation: &Evaluation) -> Result<Option<f64>, Stop> {
+pub fn rise(evaluation: &Evaluation, besides: Option<&Values>) -> Result<Option<f64>, Stop> {
     let states = states(evaluation);
     let elements: usize = states.iter().map(|(_, elements)| elements).sum();
     if elements == 0 {
         return Ok(None);
     }
-    let slope = slope(evaluation, &states)?;
+    let slope = slope(evaluation, &states, besides)?;
     let norm = slope.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
     if norm == 0.0 {
         return Ok(None);
     }
-    let step = match evaluation.infer.precision {
-        Precision::F32 => 1e-2,
-        Precision::F64 => 1e-4,
-    };
+    let step = step(evaluation.infer.precision);
     let mut values = evaluation.values.clone();
     let mut rest = slope.as_slice();
     for (state, elements) in &states {
@@ -39,7 +38,7 @@ pub fn rise(evaluation: &Evaluation) -> Result<Option<f64>, Stop> {
         }
         rest = others;
     }
-    let further = self::slope(&evaluation.at(&values), &states)?;
+    let further = self::slope(&evaluation.at(&values), &states, besides)?;
     let along: f64 = slope
         .iter()
         .zip(&further)
@@ -52,6 +51,14 @@ pub fn rise(evaluation: &Evaluation) -> Result<Option<f64>, Stop> {
     // What is no number is no maximum.
     let rise = if rise.is_finite() { rise } else { f64::INFINITY };
     Ok((rise > most).then_some(rise))
+}
+
+/// How far apart states are whose derivatives have a difference.
+pub fn step(precision: Precision) -> f64 {
+    match precision {
+        Precision::F32 => 1e-2,
+        Precision::F64 => 1e-4,
+    }
 }
 
 /// The states that move and are none of the weights, with their sizes.
@@ -69,8 +76,12 @@ fn states<'a>(evaluation: &Evaluation<'a>) -> Vec<(&'a str, usize)> {
         .collect()
 }
 
-/// The derivative of the log posterior by some states.
-fn slope(evaluation: &Evaluation, states: &[(&str, usize)]) -> Result<Vec<f64>, Stop> {
+/// The derivative of the log posterior, and of what is besides it, by some states.
+fn slope(
+    evaluation: &Evaluation,
+    states: &[(&str, usize)],
+    besides: Option<&Values>,
+) -> Result<Vec<f64>, Stop> {
     let (_, mut slope) = gradient_in(evaluation, states)?;
     let mut machine = evaluation.machine(&evaluation.laplace.programs.prior, Sizes::default())?;
     machine.run()?;
@@ -81,6 +92,13 @@ fn slope(evaluation: &Evaluation, states: &[(&str, usize)]) -> Result<Vec<f64>, 
         own.iter_mut()
             .zip(prior)
             .for_each(|(slope, prior)| *slope += prior);
+        let besides = besides
+            .and_then(|slopes| slopes.get(*state))
+            .into_iter()
+            .flatten();
+        own.iter_mut()
+            .zip(besides)
+            .for_each(|(slope, besides)| *slope += besides);
         rest = others;
     }
     Ok(slope)

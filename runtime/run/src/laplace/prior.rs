@@ -18,8 +18,10 @@ const COLUMNS: usize = 64;
 /// The log prior around a maximum, to second order.
 #[derive(Clone, Debug)]
 pub struct Local {
-    /// The log density, of all sites.
+    /// The log density of the weights.
     pub log_prior: f64,
+    /// That of all other sites.
+    pub of_others: f64,
     /// Its derivative by weight.
     pub slope: Vec<f64>,
     /// Minus its second derivative.
@@ -48,6 +50,7 @@ impl Local {
         let log_prior = crate::ports::scalar(&machine, "log_prior")?;
         Ok(Local {
             log_prior,
+            of_others: crate::ports::scalar(&machine, "log_prior_of_all")? - log_prior,
             slope,
             prior,
         })

@@ -45,25 +45,12 @@ impl Tuned<'_> {
         }
     }
 
-    /// The derivative of the log posterior under which the maximum was searched, with a factor on the prior.
-    pub fn log_posterior_slope(&self, gradient: &[f64], factor: f64) -> Vec<f64> {
-        let pairs = gradient.iter().zip(&self.slope);
-        pairs
-            .map(|(likelihood, prior)| likelihood + factor * prior)
+    /// The derivative of the log posterior under which the maximum was searched, with these factors of the weights.
+    pub fn log_posterior_slope(&self, gradient: &[f64], factors: &[f64]) -> Vec<f64> {
+        let triples = gradient.iter().zip(&self.slope).zip(factors);
+        triples
+            .map(|((likelihood, prior), factor)| likelihood + factor * prior)
             .collect()
-    }
-
-    /// The Gaussian of that posterior; none where its precision is not positive definite.
-    pub fn searched(&self, factor: f64) -> Option<Posterior> {
-        let pool = &self.evaluation.context.pool;
-        let posterior = match factor == 1.0 {
-            true => self.curvature.posterior(&self.prior, 1.0, pool),
-            false => {
-                let prior = self.prior.scaled(&vec![factor; self.slope.len()]);
-                self.curvature.posterior(&prior, 1.0, pool)
-            }
-        };
-        posterior.ok()
     }
 
     fn temperature(&self) -> f64 {
@@ -74,14 +61,17 @@ impl Tuned<'_> {
         codes::not_positive(&self.evaluation.infer.name, &failure).into()
     }
 
-    /// The posterior with these factors of the weights.
-    fn posterior(&self, factors: &[f64]) -> Result<Posterior, NotPositive> {
+    /// The posterior with these factors of the weights, at a temperature.
+    ///
+    /// # Errors
+    /// A precision that is not positive definite.
+    pub fn posterior(&self, factors: &[f64], temperature: f64) -> Result<Posterior, NotPositive> {
         let pool = &self.evaluation.context.pool;
         match factors.iter().all(|factor| *factor == 1.0) {
-            true => self.curvature.posterior(&self.prior, self.temperature(), pool),
+            true => self.curvature.posterior(&self.prior, temperature, pool),
             false => {
                 let prior = self.prior.scaled(factors);
-                self.curvature.posterior(&prior, self.temperature(), pool)
+                self.curvature.posterior(&prior, temperature, pool)
             }
         }
     }
@@ -91,12 +81,11 @@ impl Tuned<'_> {
     ///
     /// # Errors
     /// A precision that is not positive definite.
-    pub fn gaussian(self, given: Option<f64>, mut facts: Facts) -> Result<Gaussian, Stop> {
-        let groups = self.groups();
-        let factors = self.factors(given, &groups, &mut facts)?;
-        let weights: Vec<f64> = groups.iter().map(|group| factors[*group]).collect();
+    pub fn gaussian(self, given: Option<&marginal::Tuned>, mut facts: Facts) -> Result<Gaussian, Stop> {
+        let factors = self.factors(given, &mut facts)?;
+        let weights = self.of_weights(&factors);
         let posterior = self
-            .posterior(&weights)
+            .posterior(&weights, self.temperature())
             .map_err(|failure| self.failure(failure))?;
         facts.weights = weights.len();
         facts.prior_precision = self.named(&factors);
@@ -142,91 +131,123 @@ impl Tuned<'_> {
         self.prior.scatter(&self.slope, &self.evaluation.context.pool)
     }
 
-    /// The number of the factor of each random weight.
-    fn groups(&self) -> Vec<usize> {
-        let laplace = self.evaluation.laplace;
-        let elements: Vec<usize> = laplace.weights.iter().map(|weights| weights.elements).collect();
-        let groups = match self.is_tuned() {
-            true => marginal::groups(laplace.options.prior_structure, &elements),
-            false => marginal::groups(PriorStructure::Scalar, &elements),
-        };
-        match &self.index {
-            None => groups,
-            Some(index) => match laplace.options.prior_structure {
-                PriorStructure::Diagonal if self.is_tuned() => (0..index.len()).collect(),
-                _ => index.iter().map(|at| groups[*at]).collect(),
-            },
+    /// What has a factor of its own.
+    fn structure(&self) -> PriorStructure {
+        let options = &self.evaluation.laplace.options;
+        match options.online || options.prior_precision == PriorPrecision::MarginalLikelihood {
+            true => options.prior_structure,
+            false => PriorStructure::Scalar,
         }
     }
 
-    fn is_tuned(&self) -> bool {
-        self.evaluation.laplace.options.prior_precision == PriorPrecision::MarginalLikelihood
+    /// The number of the factor of each weight, random or not.
+    fn groups_of_all(&self) -> Vec<usize> {
+        let weights = self.evaluation.laplace.weights.iter();
+        let elements: Vec<usize> = weights.map(|weights| weights.elements).collect();
+        marginal::groups(self.structure(), &elements)
+    }
+
+    /// The number of the factor of each random weight.
+    fn groups(&self) -> Vec<usize> {
+        match (&self.index, self.structure()) {
+            (Some(index), PriorStructure::Diagonal) => (0..index.len()).collect(),
+            (Some(index), PriorStructure::Scalar | PriorStructure::Layer) => {
+                let groups = self.groups_of_all();
+                index.iter().map(|at| groups[*at]).collect()
+            }
+            (None, _) => self.groups_of_all(),
+        }
+    }
+
+    /// How many factors there are.
+    fn count(&self) -> usize {
+        match self.structure() {
+            PriorStructure::Scalar => 1,
+            PriorStructure::Layer => self.evaluation.laplace.weights.len(),
+            PriorStructure::Diagonal => self.slope.len(),
+        }
+    }
+
+    /// The factors of the random weights, from those of the groups.
+    pub fn of_weights(&self, factors: &[f64]) -> Vec<f64> {
+        self.groups().into_iter().map(|group| factors[group]).collect()
+    }
+
+    /// The factors of all weights, from those of the groups; 1 where a weight would have one of its own and is not random.
+    pub fn of_all(&self, factors: &[f64]) -> Vec<f64> {
+        let groups = self.groups_of_all();
+        match (&self.index, self.structure()) {
+            (Some(index), PriorStructure::Diagonal) => {
+                let mut all = vec![1.0; groups.len()];
+                let chosen = index.iter().zip(factors);
+                chosen.for_each(|(at, factor)| all[*at] = *factor);
+                all
+            }
+            _ => groups.into_iter().map(|group| factors[group]).collect(),
+        }
+    }
+
+    /// The factors of the groups, from those of all weights.
+    pub fn of_groups(&self, all: &[f64]) -> Vec<f64> {
+        let mut factors = vec![1.0; self.count()];
+        for (at, group) in self.groups().into_iter().enumerate() {
+            factors[group] = all[self.index.as_ref().map_or(at, |index| index[at])];
+        }
+        factors
+    }
+
+    /// The random weights and the precision of their prior with these factors of the groups.
+    pub fn into_prior(self, factors: &[f64]) -> (Option<Vec<usize>>, Prior) {
+        let prior = self.prior.scaled(&self.of_weights(factors));
+        (self.index, prior)
     }
 
     /// The factors of the groups.
-    fn factors(&self, given: Option<f64>, groups: &[usize], facts: &mut Facts) -> Result<Vec<f64>, Stop> {
+    fn factors(&self, given: Option<&marginal::Tuned>, facts: &mut Facts) -> Result<Vec<f64>, Stop> {
         let options = &self.evaluation.laplace.options;
-        if let Some(given) = given {
-            return Ok(vec![given; self.count(groups)]);
-        }
-        match options.prior_precision {
-            PriorPrecision::Given(factor) => Ok(vec![factor; self.count(groups)]),
-            PriorPrecision::Validation => Ok(vec![self.by_validation(facts)?]),
-            PriorPrecision::MarginalLikelihood if options.prior_structure == PriorStructure::Scalar => {
-                let tuned = self.by_evidence()?;
-                (facts.at_end, facts.unsettled) = (tuned.at_bounds().next(), !tuned.converged);
-                Ok(tuned.factors)
+        let found = match (given, options.prior_precision) {
+            (Some(given), _) => given.clone(),
+            (None, PriorPrecision::Given(factor)) => return Ok(vec![factor; self.count()]),
+            (None, PriorPrecision::Validation) => return Ok(vec![self.by_validation(facts)?]),
+            (None, PriorPrecision::MarginalLikelihood) => {
+                let found = self.by_evidence(&vec![1.0; self.count()], STEPS);
+                found.map_err(|failure| self.failure(failure))?
             }
-            PriorPrecision::MarginalLikelihood => {
-                let tuned = self.by_evidence_of_groups(groups)?;
-                facts.unsettled = !tuned.converged;
-                // Of factors of single weights most end there: that is what they are for.
-                if options.prior_structure != PriorStructure::Diagonal {
-                    facts.at_end = tuned.at_bounds().next();
-                }
-                Ok(tuned.factors)
-            }
+        };
+        facts.unsettled = !found.converged;
+        // Of factors of single weights most end there: that is what they are for.
+        if options.prior_structure != PriorStructure::Diagonal {
+            facts.at_end = found.at_bounds().next();
         }
+        Ok(found.factors)
     }
 
-    fn count(&self, groups: &[usize]) -> usize {
-        groups.iter().max().map_or(1, |last| last + 1)
-    }
-
-    /// The search for the factor that maximises the marginal likelihood.
+    /// The search from a start for the factors of the groups that maximise the marginal likelihood; of several in at most so many steps.
     ///
     /// # Errors
-    /// A prior that is not positive definite.
-    pub fn by_evidence(&self) -> Result<marginal::Tuned, Stop> {
+    /// A prior or, at the start, a precision that is not positive definite.
+    pub fn by_evidence(&self, start: &[f64], steps: usize) -> Result<marginal::Tuned, NotPositive> {
         let pool = &self.evaluation.context.pool;
-        let eigenvalues = whitened(&self.curvature, &self.prior, pool);
-        let eigenvalues = eigenvalues.map_err(|failure| self.failure(failure))?;
-        let scatter = self.scatter().map_err(|failure| self.failure(failure))?;
-        let scalar = Scalar {
-            eigenvalues: &eigenvalues,
-            temperature: self.temperature(),
-            scatter: scatter.iter().sum(),
-            log_likelihood: self.log_likelihood / self.temperature(),
-        };
-        Ok(scalar.maximise(1.0))
-    }
-
-    fn by_evidence_of_groups(&self, groups: &[usize]) -> Result<marginal::Tuned, Stop> {
-        if self.prior.dense.is_some() {
-            return Err(codes::dependent_prior(&self.evaluation.infer.name).into());
+        let scatter = self.scatter()?;
+        let log_likelihood = self.log_likelihood / self.temperature();
+        if let (PriorStructure::Scalar, [start]) = (self.structure(), start) {
+            let scalar = Scalar {
+                eigenvalues: &whitened(&self.curvature, &self.prior, pool)?,
+                temperature: self.temperature(),
+                scatter: scatter.iter().sum(),
+                log_likelihood,
+            };
+            return Ok(scalar.maximise(*start));
         }
-        let pool = &self.evaluation.context.pool;
-        let scatter = self.scatter().map_err(|failure| self.failure(failure))?;
         let tuning = Tuning {
             precision: &self.prior.precision,
             scatter: &scatter,
-            groups,
-            log_likelihood: self.log_likelihood / self.temperature(),
-            steps: STEPS,
+            groups: &self.groups(),
+            log_likelihood,
+            steps,
         };
         let evaluate = marginal::evaluate(&self.curvature, &self.prior, self.temperature(), pool);
-        let tuned = tuning.maximise(&vec![1.0; self.count(groups)], evaluate);
-        tuned.map_err(|failure| self.failure(failure))
+        tuning.maximise(start, evaluate)
     }
 
     /// The factor with the highest predictive log likelihood of the validation rows.
@@ -236,7 +257,7 @@ impl Tuned<'_> {
         let mut score = |factor: f64| -> Result<f64, Stop> {
             evaluation.heed()?;
             let weights = vec![factor; self.slope.len()];
-            let Ok(posterior) = self.posterior(&weights) else {
+            let Ok(posterior) = self.posterior(&weights, self.temperature()) else {
                 return Ok(f64::NAN);
             };
             let member = Gaussian {

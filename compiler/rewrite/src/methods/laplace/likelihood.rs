@@ -49,12 +49,17 @@ pub fn log_likelihood(parts: &Parts<'_>) -> Function {
 
 /// Adds `outputs` and what a row has, and binds the arguments of the likelihood: those in `f` by it, the others as they are.
 fn arguments(parts: &Parts<'_>, builder: &mut Builder) -> Scope {
-    let mut scope = Scope::default();
     let f = builder.param("outputs", Type::real(Shape::fixed(&[parts.size])));
+    let of_f = parts.split(builder, f);
+    bound(parts, builder, of_f)
+}
+
+/// Adds what a row has, and binds the arguments of the likelihood, of which those in `f` are given.
+fn bound(parts: &Parts<'_>, builder: &mut Builder, of_f: Vec<(Arc<str>, Value)>) -> Scope {
+    let mut scope = Scope::default();
     bind_row(builder, parts.model, parts.plans, &mut scope);
     let all = scope.call(builder, &parts.arguments);
     scope.extend(all);
-    let of_f = parts.split(builder, f);
     scope.extend(of_f);
     scope
 }
@@ -107,6 +112,15 @@ fn second(slope: &Function) -> Result<Function, Fault> {
     Ok(builder.finish(vec![("second".into(), flow)]))
 }
 
+/// The states that move and have no say in `f`, but in how likely a row is given it.
+pub fn noise(parts: &Parts<'_>) -> Vec<String> {
+    let on = dependences(&log_likelihood(parts), "log_likelihood");
+    let others = parts.others().into_iter().map(super::state);
+    others
+        .filter(|state| on.iter().any(|name| **name == **state))
+        .collect()
+}
+
 /// What the differentiation finds to be zero in an argument of an observed distribution that is a part of `f`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flat {
@@ -116,47 +130,47 @@ pub enum Flat {
     Second,
 }
 
-/// The arguments in `f` in which a derivative of the log likelihood is zero wherever it exists.
+/// The arguments in `f` in which a derivative of the log likelihood is zero wherever it exists. A derivative is linear in what it is multiplied by, so it
+/// is zero where that has no say in it.
 ///
 /// # Errors
 /// A path without a derivative.
 pub fn flat(parts: &Parts<'_>, context: &mut Context) -> Result<Vec<(Arc<str>, Flat)>, Refusal> {
-    let log_likelihood = log_likelihood(parts);
-    let slope = slope(&log_likelihood)?;
-    let mut found = Vec::new();
-    for piece in &parts.pieces {
-        if !moves(&log_likelihood, piece, context)? {
-            found.push((piece.name.clone(), Flat::First));
-        } else if !moves(&slope, piece, context)? {
-            found.push((piece.name.clone(), Flat::Second));
+    let mut builder = Builder::new("flat");
+    let param = |piece: &Piece| builder.param(&format!("free/{}", piece.name), piece.free.clone());
+    let free: Vec<Value> = parts.pieces.iter().map(param).collect();
+    let pairs = parts.pieces.iter().zip(&free);
+    let carried = pairs.map(|(piece, free)| piece.carried(&mut builder, *free));
+    let carried = carried.collect();
+    let scope = bound(parts, &mut builder, carried);
+    let value = scope.call(&mut builder, &parts.densities.log_likelihood)[0].1;
+    let slopes = differentiate(&mut builder, value, &free)?;
+    let mut results = Vec::new();
+    for (order, of) in [("first", vec![value]), ("second", slopes)] {
+        let mut seeds = Vec::new();
+        for (at, value) in of.into_iter().enumerate() {
+            let ty = builder.ty(value).clone();
+            seeds.push((value, builder.param(&format!("{order}/{at}"), ty)));
         }
+        let flows = pull_back(&mut builder, &seeds, &free)?;
+        let named = parts.pieces.iter().zip(flows);
+        results.extend(named.map(|(piece, flow)| (format!("{order}/{}", piece.name).into(), flow)));
     }
-    Ok(found)
-}
-
-/// Whether the last result of a function of `outputs` has a derivative in a part of them that is not zero. The derivative is linear in what it
-/// is multiplied by, so it is zero where that has no say in it.
-fn moves(function: &Function, piece: &Piece, context: &mut Context) -> Result<bool, Refusal> {
-    let mut builder = Builder::new("moves");
-    let mut params = nodes::params_of(&mut builder, function);
-    let Some(at) = output_at(function) else {
-        return Ok(false);
+    let flows = rule::remove_dead(&builder.finish(results));
+    let flows = pipeline::run(&flows, pipelines::BEFORE_LOWERING, context)?;
+    let is_zero = |order: &str, piece: &Piece| {
+        let on = dependences(&flows, &format!("{order}/{}", piece.name));
+        !on.iter().any(|name| name.starts_with(order))
     };
-    let f = params[at];
-    let own = builder.param("piece", Type::real(Shape::fixed(&[piece.len()])));
-    params[at] = piece.replaced(&mut builder, f, own);
-    let values = builder.inline(function, &params);
-    let Some(last) = values.last().copied() else {
-        return Ok(false);
+    let of_piece = |piece: &Piece| {
+        let flat = match (is_zero("first", piece), is_zero("second", piece)) {
+            (true, _) => Flat::First,
+            (false, true) => Flat::Second,
+            (false, false) => return None,
+        };
+        Some((piece.name.clone(), flat))
     };
-    let ty = builder.ty(last).clone();
-    let cotangent = builder.param("cotangent", ty);
-    let flow = pull_back(&mut builder, &[(last, cotangent)], &[own])?[0];
-    let flow = builder.finish(vec![("flow".into(), flow)]);
-    let flow = pipeline::run(&flow, pipelines::BEFORE_LOWERING, context)?;
-    Ok(dependences(&flow, "flow")
-        .iter()
-        .any(|name| **name == *"cotangent"))
+    Ok(parts.pieces.iter().filter_map(of_piece).collect())
 }
 
 /// The parameter that `f` is.

@@ -26,7 +26,7 @@ pub struct Piece {
     /// Where it lies.
     support: Support,
     /// Its type on the reals.
-    free: Type,
+    pub free: Type,
     /// The place of its first element in `f`.
     at: usize,
 }
@@ -37,26 +37,15 @@ impl Piece {
         self.free.shape.count(&Sizes::default())
     }
 
-    /// `f` with other values for its elements.
-    pub fn replaced(&self, builder: &mut Builder, f: Value, own: Value) -> Value {
-        let size = builder.ty(f).shape.count(&Sizes::default());
-        let end = self.at + self.len();
-        let mut parts = Vec::new();
-        if self.at > 0 {
-            parts.push(builder.slice(f, Window::full(1).with(0, 0, self.at)));
-        }
-        parts.push(own);
-        if end < size {
-            parts.push(builder.slice(f, Window::full(1).with(0, end, size)));
-        }
-        match parts.as_slice() {
-            [only] => *only,
-            parts => builder.concat(parts, 0),
-        }
+    /// The argument on its declared scale, from its value on the reals.
+    pub fn carried(&self, builder: &mut Builder, free: Value) -> (Arc<str>, Value) {
+        let carried = constrain::constrain(builder, self.support, free);
+        (self.name.clone(), carried.map_or(free, |(value, _)| value))
     }
 }
 
 /// What the programs of an approximation are made from.
+#[derive(Clone)]
 pub struct Parts<'a> {
     /// The functions of the model.
     pub densities: &'a Densities,
@@ -139,6 +128,17 @@ impl<'a> Parts<'a> {
         self.plans.iter().filter(is_other).collect()
     }
 
+    /// The names of the arguments in `f` that a weight moves.
+    pub fn moved_by(&self, weight: &Plan<'_>) -> Vec<Arc<str>> {
+        let state = super::state(weight);
+        let names = self.pieces.iter().map(|piece| &piece.name);
+        let is_moved = |name: &&Arc<str>| {
+            let depends = dependences(&self.arguments, name);
+            depends.iter().any(|on| **on == *state)
+        };
+        names.filter(is_moved).cloned().collect()
+    }
+
     /// What is known of the likelihood.
     pub fn likelihood(&self) -> Likelihood {
         let [observation] = &self.densities.observations[..] else {
@@ -163,8 +163,7 @@ impl<'a> Parts<'a> {
             let window = Window::full(1).with(0, piece.at, piece.at + piece.len());
             let part = builder.slice(f, window);
             let part = builder.reshape(part, &piece.free.shape);
-            let carried = constrain::constrain(builder, piece.support, part);
-            (piece.name.clone(), carried.map_or(part, |(value, _)| value))
+            piece.carried(builder, part)
         };
         self.pieces.iter().map(one).collect()
     }

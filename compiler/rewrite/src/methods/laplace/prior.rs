@@ -38,7 +38,7 @@ pub fn log_prior(parts: &Parts<'_>) -> Function {
 }
 
 /// `(states.., shared..) -> log_prior, STATE/slope.., STATE/precision..`: the gradient, and minus the second derivative times ones. Other states
-/// that move have the slope of the log prior of all sites.
+/// that move have the slope of the log prior of all sites, which is `log_prior_of_all`.
 pub fn prior(parts: &Parts<'_>) -> Result<Function, Refusal> {
     let slope = slope(parts)?;
     let mut builder = Builder::new("prior");
@@ -106,7 +106,8 @@ pub fn states(
     plans.iter().map(&mut of).collect()
 }
 
-/// `(states.., shared..) -> STATE/slope..`: the derivative of the log prior of all sites by the states that move and are none of the weights.
+/// `(states.., shared..) -> log_prior_of_all, STATE/slope..`: the log prior of all sites, and its derivative by the states that move and are none of
+/// the weights.
 fn others(parts: &Parts<'_>) -> Result<Function, Fault> {
     let mut builder = Builder::new("others");
     let mut scope = Scope::default();
@@ -121,8 +122,24 @@ fn others(parts: &Parts<'_>) -> Result<Function, Fault> {
     let wrt: Vec<Value> = others.iter().map(|plan| scope.get(&super::state(plan))).collect();
     let slopes = differentiate(&mut builder, sum, &wrt)?;
     let named = others.iter().zip(slopes);
-    let results = named.map(|(plan, slope)| (format!("{}/slope", super::state(plan)).into(), slope));
+    let slopes = named.map(|(plan, slope)| (format!("{}/slope", super::state(plan)).into(), slope));
+    let results = std::iter::once(("log_prior_of_all".into(), sum)).chain(slopes);
     Ok(rule::remove_dead(&builder.finish(results.collect())))
+}
+
+/// A site that moves, is none of the weights, and is tied to one of them by a prior: that of the weight depends on it, or its own on the weight.
+pub fn tied(parts: &Parts<'_>) -> Option<Arc<str>> {
+    let depends = |plan: &plan::Plan<'_>, on: &plan::Plan<'_>| {
+        let arguments = &plan.prior.arguments;
+        let mut names = arguments.results.iter().map(|(name, _)| name);
+        names.any(|name| dependences(arguments, name).contains(&on.site.name))
+    };
+    let is_tied = |other: &&plan::Plan<'_>| {
+        let mut weights = parts.weights.iter();
+        weights.any(|weight| depends(weight, other) || depends(other, weight))
+    };
+    let found = parts.others().into_iter().find(is_tied)?;
+    Some(found.site.name.clone())
 }
 
 /// Whether the elements of the weights are independent under the prior, given the other sites.

@@ -1,0 +1,481 @@
+//! Factors on the prior and noise levels that are tuned while the maximum is searched: of linear models with Normal noise they maximise the marginal
+//! likelihood of the rows, which is a Normal density with one covariance of all rows, found here without any weights.
+#![allow(clippy::unwrap_used)]
+
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::dtype::Precision;
+use bnnc_base::philox;
+use bnnc_driver::compile::{compile, data};
+use bnnc_driver::infer::Failure;
+use bnnc_driver::program;
+use bnnc_laplace::marginal::LARGEST_FACTOR;
+use bnnc_run::laplace::Approximated;
+use bnnc_run::run::{Found, RunResult};
+use bnnc_tests::compile::{self, Compiled, options};
+use std::f64::consts::{PI, TAU};
+use std::path::{Path, PathBuf};
+
+/// Rows of every table.
+const ROWS: usize = 30;
+
+/// What finds the maximum of a linear model to many digits.
+const SEARCH: &str = "epochs = 4000, batch = 0, optimiser = Adam(1e-2), schedule = cosine, online = true";
+
+fn folder(name: &str, columns: &[(&str, &[f64])]) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("bnnc-evidence-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+    let mut text = names.join(",") + "\n";
+    for row in 0..ROWS {
+        let numbers: Vec<String> = columns
+            .iter()
+            .map(|(_, column)| column[row].to_string())
+            .collect();
+        text += &(numbers.join(",") + "\n");
+    }
+    std::fs::write(folder.join("rows.csv"), text).unwrap();
+    folder
+}
+
+fn compiled(folder: &Path, text: &str) -> Compiled {
+    compiled_in(Precision::F64, folder, text)
+}
+
+fn compiled_in(precision: Precision, folder: &Path, text: &str) -> Compiled {
+    let options = options("cranelift", Some(precision));
+    compile::text(&folder.join("p.bnn"), text, &options)
+}
+
+/// The diagnostic that stops a program before it is compiled.
+fn refused(folder: &Path, text: &str) -> Diagnostic {
+    let options = options("cranelift", None);
+    let program = program::load(&folder.join("p.bnn").display().to_string(), text, &options);
+    let specs = data(&program, &options).unwrap();
+    let schemas = specs
+        .iter()
+        .map(|spec| (spec.name.clone(), bnnc_data::schema(spec).unwrap()))
+        .collect();
+    match compile(&program, &schemas, &options) {
+        Err(Failure::Program(found)) => found.into_iter().next().unwrap(),
+        Err(Failure::Fault(fault)) => panic!("{fault}"),
+        Ok(_) => panic!("it was accepted"),
+    }
+}
+
+fn approximated<'a>(result: &'a RunResult, infer: &str) -> &'a Approximated {
+    let mut outcomes = result.outcomes.iter();
+    match &outcomes.find(|outcome| outcome.name == infer).unwrap().splits[0].found {
+        Found::Approximated(found) => found,
+        _ => panic!("{infer} is no approximation"),
+    }
+}
+
+/// The factors that were found.
+fn factors(result: &RunResult, infer: &str) -> Vec<f64> {
+    let facts = &approximated(result, infer).members[0].facts;
+    facts.prior_precision.iter().map(|(_, factor)| *factor).collect()
+}
+
+fn close(found: &[f64], wanted: &[f64], error: f64) {
+    assert_eq!(found.len(), wanted.len(), "{found:?} {wanted:?}");
+    for (one, other) in found.iter().zip(wanted) {
+        assert!((one - other).abs() < error, "{found:?} is not {wanted:?}");
+    }
+}
+
+fn logs(values: &[f64]) -> Vec<f64> {
+    values.iter().map(|value| value.ln()).collect()
+}
+
+/// Standard normal numbers, one stream for each column.
+fn normals(column: u32) -> Vec<f64> {
+    let key = philox::key(11, "evidence");
+    (0..ROWS as u64)
+        .map(|row| philox::normal(key, [column, 0, 0], row))
+        .collect()
+}
+
+fn combined(terms: &[(f64, &[f64])]) -> Vec<f64> {
+    let of = |row: usize| terms.iter().map(|(weight, column)| weight * column[row]).sum();
+    (0..ROWS).map(of).collect()
+}
+
+/// The log density of rows whose covariance is `noise` on the diagonal and `v x x'` for each of the pairs.
+fn log_normal(y: &[f64], noise: f64, parts: &[(f64, &[f64])]) -> f64 {
+    let n = y.len();
+    let mut factor = vec![vec![0.0; n]; n];
+    let (mut log_determinant, mut scatter) = (0.0, 0.0);
+    let mut solved = vec![0.0; n];
+    for i in 0..n {
+        for j in 0..=i {
+            let own = if i == j { noise } else { 0.0 };
+            let covariance: f64 = own + parts.iter().map(|(v, x)| v * x[i] * x[j]).sum::<f64>();
+            let known: f64 = (0..j).map(|k| factor[i][k] * factor[j][k]).sum();
+            factor[i][j] = match i == j {
+                true => (covariance - known).sqrt(),
+                false => (covariance - known) / factor[j][j],
+            };
+        }
+        let known: f64 = (0..i).map(|k| factor[i][k] * solved[k]).sum();
+        solved[i] = (y[i] - known) / factor[i][i];
+        log_determinant += 2.0 * factor[i][i].ln();
+        scatter += solved[i] * solved[i];
+    }
+    -0.5 * (n as f64 * TAU.ln() + log_determinant + scatter)
+}
+
+/// The maximum of a function by golden sections along each axis in turn, until none moves: to about the root of the rounding errors.
+fn maximum(start: &[f64], of: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+    let golden = (5f64.sqrt() - 1.0) / 2.0;
+    let mut at = start.to_vec();
+    for _ in 0..400 {
+        let before = at.clone();
+        for axis in 0..at.len() {
+            let value = |x: f64| {
+                let mut there = at.clone();
+                there[axis] = x;
+                of(&there)
+            };
+            let (mut low, mut high) = (at[axis] - 1.0, at[axis] + 1.0);
+            while high - low > 1e-9 {
+                let [left, right] = [high - golden * (high - low), low + golden * (high - low)];
+                match value(left) > value(right) {
+                    true => high = right,
+                    false => low = left,
+                }
+            }
+            at[axis] = 0.5 * (low + high);
+        }
+        if at
+            .iter()
+            .zip(&before)
+            .all(|(now, before)| (now - before).abs() < 1e-7)
+        {
+            break;
+        }
+    }
+    at
+}
+
+/// The log density of a noise level by its logarithm, under a half-normal prior of scale 1.
+fn log_half_normal(log: f64) -> f64 {
+    0.5 * (2.0 / PI).ln() - 0.5 * (2.0 * log).exp() + log
+}
+
+/// Two groups of weights and a noise level: every form that is exact ends at the maximum of the marginal likelihood, times the prior of the noise.
+#[test]
+fn layers_and_noise() {
+    let x: Vec<Vec<f64>> = (0..5).map(normals).collect();
+    let terms = [
+        (1.5, &x[0][..]),
+        (-2.0, &x[1]),
+        (0.7, &x[2]),
+        (0.1, &x[3]),
+        (-0.06, &x[4]),
+    ];
+    let clean = combined(&terms);
+    let y = combined(&[(1.0, &clean), (0.4, &normals(5))]);
+    let columns = [
+        ("u", &x[0][..]),
+        ("v", &x[1]),
+        ("w", &x[2]),
+        ("p", &x[3]),
+        ("q", &x[4]),
+        ("y", &y),
+    ];
+    let folder = folder("layers", &columns);
+    let forms = ["full", "functional", "low_rank(5)"];
+    let infer = |(at, form): (usize, &&str)| {
+        format!(
+            "infer l{at} = laplace(Line, rows) {{ {SEARCH}, prior_structure = layer, structure = {form} }}\n"
+        )
+    };
+    let infers: String = forms.iter().enumerate().map(infer).collect();
+    let model = "
+data rows = csv(\"rows.csv\") { target = y }
+model Line(u: real, v: real, w: real, p: real, q: real) -> y: real {
+  a: real[3] ~ Normal(0, 1)
+  b: real[2] ~ Normal(0, 0.5)
+  sigma: positive ~ HalfNormal(1)
+  y ~ Normal(a[0] * u + a[1] * v + a[2] * w + b[0] * p + b[1] * q, sigma)
+}
+";
+    let result = compile::run(&compiled(&folder, &format!("{model}{infers}")).manifest, 1);
+    let evidence = |at: &[f64]| {
+        let [first, second] = [(-at[0]).exp(), 0.25 * (-at[1]).exp()];
+        let parts: Vec<(f64, &[f64])> = [first, first, first, second, second]
+            .into_iter()
+            .zip(x.iter().map(Vec::as_slice))
+            .collect();
+        log_normal(&y, (2.0 * at[2]).exp(), &parts)
+    };
+    let best = maximum(&[0.0, 0.0, -1.0], |at| evidence(at) + log_half_normal(at[2]));
+    assert!(result.warnings.is_empty(), "{:?}", result.warnings);
+    let place = |result: &RunResult, infer: &str| {
+        let mut place = logs(&factors(result, infer));
+        place.push(approximated(result, infer).values["sigma/loc"][0]);
+        place
+    };
+    for at in 0..forms.len() {
+        let name = format!("l{at}");
+        close(&place(&result, &name), &best, 1e-3);
+        let facts = &approximated(&result, &name).members[0].facts;
+        // Second order in what the place is away from the maximum.
+        close(
+            &[facts.log_marginal_likelihood.unwrap()],
+            &[evidence(&best)],
+            1e-4,
+        );
+    }
+    // In single precision the slope by the noise is a difference over 0.02, whose error is of the second order.
+    let single = compiled_in(Precision::F32, &folder, &format!("{model}{infers}"));
+    let result = compile::run(&single.manifest, 1);
+    assert!(result.warnings.is_empty(), "{:?}", result.warnings);
+    close(&place(&result, "l0"), &best, 5e-3);
+}
+
+/// A factor for each weight: an input that says nothing is taken away, and the others have the factors that cyclic maximisation finds in closed form
+/// (Tipping and Faul 2003, "Fast marginal likelihood maximisation for sparse Bayesian models", section 3).
+#[test]
+fn a_factor_for_each_weight() {
+    let x: Vec<Vec<f64>> = (0..4).map(normals).collect();
+    let clean = combined(&[(1.2, &x[0]), (-0.5, &x[1])]);
+    // The noise is at a right angle to the last input.
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let noise = normals(6);
+    let share = product(&noise, &x[3]) / product(&x[3], &x[3]);
+    let y = combined(&[(1.0, &clean), (0.3, &noise), (-0.3 * share, &x[3])]);
+    let folder = folder(
+        "each",
+        &[("u", &x[0]), ("v", &x[1]), ("w", &x[2]), ("p", &x[3]), ("y", &y)],
+    );
+    let text = format!(
+        "
+data rows = csv(\"rows.csv\") {{ target = y }}
+model Line(u: real, v: real, w: real, p: real) -> y: real {{
+  a: real[4] ~ Normal(0, 1)
+  y ~ Normal(a[0] * u + a[1] * v + a[2] * w + a[3] * p, 0.3)
+}}
+infer full = laplace(Line, rows) {{ {SEARCH}, prior_structure = diagonal }}
+"
+    );
+    let result = compile::run(&compiled(&folder, &text).manifest, 1);
+    let part = |variances: &[f64]| -> Vec<(f64, Vec<f64>)> {
+        variances.iter().copied().zip(x.iter().cloned()).collect()
+    };
+    let evidence = |variances: &[f64]| {
+        let parts = part(variances);
+        let parts: Vec<(f64, &[f64])> = parts.iter().map(|(v, x)| (*v, x.as_slice())).collect();
+        log_normal(&y, 0.09, &parts)
+    };
+    // With the variance of one weight at zero, the density changes by its size v as that of one direction does.
+    let mut variances = vec![1.0; 4];
+    for _ in 0..2000 {
+        for at in 0..4 {
+            let mut others = variances.clone();
+            others[at] = 0.0;
+            let parts = part(&others);
+            let parts: Vec<(f64, &[f64])> = parts.iter().map(|(v, x)| (*v, x.as_slice())).collect();
+            let (s, q) = forms(&x[at], &y, 0.09, &parts);
+            variances[at] = ((q * q - s) / (s * s)).max(0.0);
+        }
+    }
+    assert!(
+        variances[0].min(variances[1]) > 0.0 && variances[3] == 0.0,
+        "{variances:?}"
+    );
+    let found = approximated(&result, "full");
+    let facts = &found.members[0].facts;
+    close(
+        &[facts.log_marginal_likelihood.unwrap()],
+        &[evidence(&variances)],
+        1e-3,
+    );
+    let [(_, lowest), (_, highest)] = &facts.prior_precision[..] else {
+        panic!("{facts:?}");
+    };
+    let greatest = variances
+        .iter()
+        .fold(0.0, |greatest: f64, variance| greatest.max(*variance));
+    close(&logs(&[*lowest]), &logs(&[1.0 / greatest]), 1e-2);
+    assert!(*highest > 1e-3 * LARGEST_FACTOR, "{highest}");
+    assert!(found.values["a/loc"][3].abs() < 1e-3);
+}
+
+/// `x' C^-1 x` and `x' C^-1 y` of the covariance `C` of [`log_normal`], by conjugate gradients.
+fn forms(x: &[f64], y: &[f64], noise: f64, parts: &[(f64, &[f64])]) -> (f64, f64) {
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let apply = |vector: &[f64]| -> Vec<f64> {
+        let mut product: Vec<f64> = vector.iter().map(|value| noise * value).collect();
+        for (variance, column) in parts {
+            let share = variance * dot(column, vector);
+            product
+                .iter_mut()
+                .zip(*column)
+                .for_each(|(sum, value)| *sum += share * value);
+        }
+        product
+    };
+    let (mut solved, mut residual) = (vec![0.0; x.len()], x.to_vec());
+    let mut direction = residual.clone();
+    for _ in 0..20 {
+        let (product, before) = (apply(&direction), dot(&residual, &residual));
+        if before < 1e-28 {
+            break;
+        }
+        let step = before / dot(&direction, &product);
+        for (at, value) in solved.iter_mut().enumerate() {
+            *value += step * direction[at];
+            residual[at] -= step * product[at];
+        }
+        let ratio = dot(&residual, &residual) / before;
+        direction = direction
+            .iter()
+            .zip(&residual)
+            .map(|(d, r)| r + ratio * d)
+            .collect();
+    }
+    (dot(x, &solved), dot(y, &solved))
+}
+
+/// Two outputs with a noise of their own, the first with two, and one factor.
+#[test]
+fn several_noises() {
+    let x: Vec<Vec<f64>> = (0..2).map(normals).collect();
+    let [y, z] = [(1.3, 0, 0.5, 7), (-0.6, 1, 0.2, 8)]
+        .map(|(weight, input, noise, own)| combined(&[(weight, &x[input]), (noise, &normals(own))]));
+    let folder = folder("noises", &[("u", &x[0]), ("v", &x[1]), ("y", &y), ("z", &z)]);
+    let text = format!(
+        "
+data rows = csv(\"rows.csv\") {{ inputs = [u, v] }}
+model Two(u: real, v: real) -> y: real, z: real {{
+  a ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  sigma: positive[2] ~ HalfNormal(1)
+  y ~ Normal(a * u, sigma[0])
+  z ~ Normal(b * v, sigma[1])
+}}
+infer l = laplace(Two, rows) {{ {SEARCH} }}
+"
+    );
+    let result = compile::run(&compiled(&folder, &text).manifest, 1);
+    let evidence = |at: &[f64]| {
+        let variance = (-at[0]).exp();
+        let one = |y: &[f64], log: f64, x: &[f64]| {
+            log_normal(y, (2.0 * log).exp(), &[(variance, x)]) + log_half_normal(log)
+        };
+        one(&y, at[1], &x[0]) + one(&z, at[2], &x[1])
+    };
+    let best = maximum(&[0.0, -1.0, -1.0], evidence);
+    let found = approximated(&result, "l");
+    let place: Vec<f64> = logs(&factors(&result, "l"))
+        .into_iter()
+        .chain(found.values["sigma/loc"].iter().copied())
+        .collect();
+    close(&place, &best, 1e-3);
+    assert!(result.warnings.is_empty(), "{:?}", result.warnings);
+}
+
+/// Weights that are not approximated are at the maximum under the prior of the model, those that are under the prior with the factor.
+#[test]
+fn weights_that_stay_at_the_maximum() {
+    let x = normals(0);
+    let y: Vec<f64> = combined(&[(0.8, &x), (0.3, &normals(9))])
+        .iter()
+        .map(|y| y + 1.1)
+        .collect();
+    let folder = folder("chosen", &[("x", &x), ("y", &y)]);
+    let text = format!(
+        "
+data rows = csv(\"rows.csv\") {{ target = y }}
+model Line(x: real) -> y: real {{
+  a ~ Normal(0, 0.4)
+  b ~ Normal(0, 1)
+  y ~ Normal(a + b * x, 0.3)
+}}
+infer l = laplace(Line, rows) {{ {SEARCH}, over = [b] }}
+"
+    );
+    let result = compile::run(&compiled(&folder, &text).manifest, 1);
+    let best = maximum(&[0.0, 0.0], |at| {
+        let rest: Vec<f64> = y.iter().map(|y| y - at[1]).collect();
+        log_normal(&rest, 0.09, &[((-at[0]).exp(), &x)]) - 0.5 * (at[1] / 0.4).powi(2)
+    });
+    let place = [
+        factors(&result, "l")[0].ln(),
+        approximated(&result, "l").values["a/loc"][0],
+    ];
+    close(&place, &best, 1e-3);
+}
+
+/// The weights that a subnetwork takes have the factors of their sites.
+#[test]
+fn a_subnetwork_with_layers() {
+    let x: Vec<Vec<f64>> = (0..2).map(normals).collect();
+    let y = combined(&[(1.3, &x[0]), (-0.6, &x[1]), (0.3, &normals(9))]);
+    let folder = folder("subnetwork", &[("u", &x[0]), ("v", &x[1]), ("y", &y)]);
+    let infer = |structure: &str| {
+        format!(
+            "
+data rows = csv(\"rows.csv\") {{ target = y }}
+model Line(u: real, v: real) -> y: real {{
+  a ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y ~ Normal(a * u + b * v, 0.3)
+}}
+infer l = laplace(Line, rows) {{ {SEARCH}, over = subnetwork(1, by = magnitude), scale_prior = false, prior_structure = {structure} }}
+"
+        )
+    };
+    for structure in ["layer", "diagonal"] {
+        let result = compile::run(&compiled(&folder, &infer(structure)).manifest, 1);
+        let found = approximated(&result, "l");
+        assert_eq!(found.members[0].index, Some(vec![0]));
+        // The other weight stays under the prior of the model.
+        let best = maximum(&[0.0, 0.0], |at| {
+            let rest = combined(&[(1.0, &y), (-at[1], &x[1])]);
+            log_normal(&rest, 0.09, &[((-at[0]).exp(), &x[0])]) - 0.5 * at[1] * at[1]
+        });
+        let place = [factors(&result, "l")[0].ln(), found.values["b/loc"][0]];
+        close(&place, &best, 1e-3);
+    }
+}
+
+/// What would be tuned twice, or has no normaliser, is refused with its reason.
+#[test]
+fn what_is_not_tuned() {
+    let folder = folder("refused", &[("x", &normals(0)), ("y", &normals(1))]);
+    let of = |prior: &str, noise: &str, options: &str| {
+        format!(
+            "
+data rows = csv(\"rows.csv\") {{ target = y }}
+model Line(x: real) -> y: real {{
+  tau: positive ~ HalfNormal(1)
+  a ~ Normal(0, {prior})
+  y ~ Normal(a * x, {noise})
+}}
+infer l = laplace(Line, rows) {{ epochs = 2, online = true{options} }}
+"
+        )
+    };
+    for (prior, noise, options, said) in [
+        ("tau", "1", "", "`tau`, which moves, has a say in that prior"),
+        ("tau", "tau", "", "`tau`, which moves"),
+        ("1", "tau", ", temperature = 2", "no normaliser"),
+        (
+            "1",
+            "tau",
+            ", prior_precision = 2",
+            "finds the factor on the prior itself",
+        ),
+    ] {
+        let found = refused(&folder, &of(prior, noise, options));
+        assert_eq!(found.code.id, "E0614", "{found:?}");
+        assert!(found.message.contains(said), "{}", found.message);
+        assert!(!found.help.is_empty());
+    }
+    for (noise, options) in [("tau", ""), ("1", ", temperature = 2")] {
+        compile::run(&compiled(&folder, &of("1", noise, options)).manifest, 1);
+    }
+}
