@@ -732,6 +732,10 @@ fn too_many_pieces() {
     assert!(done.codes().contains(&"E0562"), "{:?}", done.codes());
     let tally = done.result.outcomes[0].splits[0].tally.clone().unwrap();
     assert!(tally.drawn > 0 && tally.drawn_rows > 0, "{tally:?}");
+    // Draws need no slopes.
+    let plain = &done.part().plain.as_ref().unwrap().plan;
+    let has = |name: &str| plain.port(name).is_some();
+    assert!(has("location") && !has("location/slope") && !has("kinks/slope"));
     let table = bnnc_run::result::table(&done.compiled.manifest, &done.result);
     for part in [
         "sampled rows",

@@ -11,6 +11,7 @@ use bnnc_abi::iterates::Covariance;
 use bnnc_abi::laplace::Likelihood;
 use bnnc_abi::manifest::{Cost, SiteReport, Work};
 use bnnc_base::dtype::Precision;
+use bnnc_graph::function::Function;
 use bnnc_hir::tree::SettingValue;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
@@ -44,14 +45,15 @@ impl Compilation<'_> {
         let (train, cost) = self.train(&objective, steering, schema, backend)?;
         let moved: Vec<String> = found.moved.iter().map(|name| name.to_string()).collect();
         let iterates = self.iterates(train, moved, Covariance::Snapshots)?;
-        let local = match &found.local {
+        // Pieces are told apart by signs near zero, which single precision does not keep.
+        let mut program = |name: &str, function: &Option<Function>| match function {
             Some(function) => {
-                // Pieces are told apart by signs near zero, which single precision does not keep.
-                let program = self.lower("local", function, &[], Precision::F64)?;
-                Some(self.code(program, backend)?)
+                let program = self.lower(name, function, &[], Precision::F64)?;
+                self.code(program, backend).map(Some)
             }
-            None => None,
+            None => Ok(None),
         };
+        let (local, plain) = (program("local", &found.local)?, program("plain", &found.plain)?);
         let reports = objective.reports.into_iter();
         let reports = reports.map(|site| report(site, &found, &options));
         Ok(Programs {
@@ -71,6 +73,7 @@ impl Compilation<'_> {
                 form: found.form,
                 held: found.held,
                 local,
+                plain,
                 options,
             })),
         })

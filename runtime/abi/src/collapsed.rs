@@ -38,6 +38,8 @@ pub struct Collapsed {
     pub held: bool,
     /// The program; absent where the form is [`Form::Sampled`].
     pub local: Option<Artifact>,
+    /// The same without slopes and kinks, where there are kinks: `location`, `scale` and `target`.
+    pub plain: Option<Artifact>,
     /// What is collapsed and how.
     pub options: Options,
 }
