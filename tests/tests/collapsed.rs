@@ -1009,3 +1009,127 @@ fn a_run_goes_on() {
     let metrics = |result: &RunResult| format!("{:?}", result.outcomes[0].splits[0].metrics);
     assert_eq!(metrics(&first), metrics(&again));
 }
+
+/// Mean, variance, and the fourth central moment over the square of the variance.
+fn moments(values: &[f64]) -> (f64, f64, f64) {
+    let middle = mean(values.iter().copied());
+    let of = |power: i32| mean(values.iter().map(|value| (value - middle).powi(power)));
+    (middle, of(2), of(4) / of(2).powi(2))
+}
+
+/// All values of a unit `tanh(w x + b)` on a grid over the box.
+fn smooth_units(done: &Done, x: f64) -> Vec<f64> {
+    let (weights, biases) = (done.range("hidden.w", 0), done.range("hidden.b", 0));
+    let biases = midpoints(biases, 100);
+    let all = midpoints(weights, 100).into_iter();
+    all.flat_map(|w| biases.iter().map(move |b| (w * x + b).tanh()))
+        .collect()
+}
+
+/// Draws from the box have the standard errors of independent draws around each iterate. A variance from n draws has the relative standard
+/// error sqrt((k - 1) / n), with the kurtosis k; kurtosis and variance are those of a grid over the box.
+#[test]
+fn errors_of_draws_from_the_box() {
+    let model = UNIT.replace("relu", "tanh");
+    let with = |draws: usize| {
+        let text =
+            format!("{model}infer c = collapsed(M, d) {{ over = [hidden], draws = {draws}, {FAR} }}\n");
+        done(&format!("drawn-errors-{draws}"), &text, "c")
+    };
+    let count = 400.0;
+    let done = with(400);
+    let (outgoing, offsets) = (done.site("out.w"), done.site("out.b"));
+    let iterates = outgoing.len() as f64;
+    for (row, x) in X.iter().enumerate() {
+        let units = smooth_units(&done, *x);
+        let (mut of_mean, mut of_density, mut likelihood, mut kurtosis) = (0.0, 0.0, 0.0, 1.0f64);
+        for (v, c) in outgoing.iter().zip(&offsets) {
+            let places: Vec<f64> = units.iter().map(|unit| v[0] * unit + c[0]).collect();
+            let densities: Vec<f64> = places.iter().map(|f| density((Y[row] - f) / SD) / SD).collect();
+            let (place, dense) = (moments(&places), moments(&densities));
+            of_mean += place.1 / (count * iterates * iterates);
+            of_density += dense.1 / (count * iterates * iterates);
+            likelihood += dense.0 / iterates;
+            kurtosis = kurtosis.max(place.2).max(dense.2);
+        }
+        let relative = of_density.sqrt() / likelihood;
+        let near = 4.5 * (kurtosis - 1.0).sqrt() / count.sqrt() + 9.0 * relative;
+        let [error, off] = ["error", "log_density_error"].map(|name| column(&done, name)[row]);
+        assert!(
+            (error.powi(2) / of_mean - 1.0).abs() < near,
+            "row {row}: {error}, {of_mean}"
+        );
+        assert!(
+            (off / relative).powi(2) - 1.0 < near,
+            "row {row}: {off}, {relative}"
+        );
+        assert!(
+            1.0 - (off / relative).powi(2) < near,
+            "row {row}: {off}, {relative}"
+        );
+        let found = column(&done, "log_density")[row];
+        close(
+            found,
+            bnnc_data::metrics::log_mean_exp(
+                (0..2000).map(|draw| done.predictive.log_likelihood[draw * X.len() + row]),
+            ),
+            1e-12,
+        );
+        assert!(
+            (found - likelihood.ln()).abs() < 4.5 * off + 1e-6,
+            "row {row}: {found}"
+        );
+    }
+    let json = bnnc_run::result::json(&done.compiled.manifest, &done.result);
+    let diagnostics = &json["infer"]["c"]["diagnostics"];
+    assert_eq!(diagnostics["rows"]["sampled"], X.len());
+    let largest = column(&done, "error").into_iter().fold(0.0, f64::max);
+    assert_eq!(diagnostics["error"], largest);
+    let table = bnnc_run::result::table(&done.compiled.manifest, &done.result);
+    assert!(
+        table.contains("draws per iterate") && table.contains("of a log density"),
+        "{table}"
+    );
+    // One draw says nothing of its error, however often predictions have it.
+    let alone = with(1);
+    assert!(alone.predictive.draws > alone.found.draws);
+    for name in ["error", "log_density_error"] {
+        assert!(
+            column(&alone, name).iter().all(|error| *error == f64::INFINITY),
+            "{name}"
+        );
+    }
+}
+
+/// The error of drawn probabilities is the largest of the classes.
+#[test]
+fn errors_of_drawn_classes() {
+    let model = DIGIT.replace("Dense(2, prior", "Dense(1, prior");
+    let text = format!("{model}infer c = collapsed(M, classes) {{ over = [hidden], draws = 400, {FAR} }}\n");
+    let done = done("drawn-classes", &text, "c");
+    let (outgoing, offsets) = (done.site("out.w"), done.site("out.b"));
+    let (count, iterates) = (400.0, outgoing.len() as f64);
+    for (row, x) in X.iter().enumerate() {
+        let units = smooth_units(&done, *x);
+        let (mut of_classes, mut kurtosis) = ([0.0; 3], 1.0f64);
+        for (v, c) in outgoing.iter().zip(&offsets) {
+            let probability = |unit: &f64, class: usize| {
+                let power = |class: usize| (v[class] * unit + c[class]).exp();
+                power(class) / (0..3).map(power).sum::<f64>()
+            };
+            for (class, sum) in of_classes.iter_mut().enumerate() {
+                let all: Vec<f64> = units.iter().map(|unit| probability(unit, class)).collect();
+                let (_, variance, fourth) = moments(&all);
+                *sum += variance / (count * iterates * iterates);
+                kurtosis = kurtosis.max(fourth);
+            }
+        }
+        let want = of_classes.into_iter().fold(0.0, f64::max);
+        let near = 4.5 * (kurtosis - 1.0).sqrt() / count.sqrt();
+        let error = column(&done, "error")[row];
+        assert!(
+            (error.powi(2) / want - 1.0).abs() < near,
+            "row {row}: {error}, {want}"
+        );
+    }
+}

@@ -23,7 +23,6 @@ use crate::codes;
 use crate::fit::{Context, Stop};
 use crate::iterates::{self, Collected};
 use crate::laplace::predictor::Forecaster;
-use crate::predict::Predictor;
 use crate::states::Values;
 use bnnc_abi::collapsed::{Collapsed, Form};
 use bnnc_abi::laplace::Likelihood;
@@ -33,6 +32,7 @@ use bnnc_data::{Dataset, Rows};
 use boxes::Boxes;
 use choice::Choice;
 use integrals::Integrals;
+use sampled::Draws;
 use tally::Tally;
 
 /// The part of an infer that integrates over weights, where it does.
@@ -82,10 +82,9 @@ pub fn forecaster<'a>(
         return Ok(Forecaster::Integrated(Box::new(integrals)));
     }
     let boxes = Boxes::new(collapsed, values, iterates);
-    let drawn = sampled::drawn((infer, collapsed), (values, &boxes), context);
-    let mut predictor = Predictor::with_target(infer, rows, dataset, (draws, is_known), context)?;
-    predictor.set_parameters(&drawn)?;
-    Ok(Forecaster::Drawn(Box::new(predictor)))
+    let (found, rows) = ((values, &boxes), (rows, is_known));
+    let drawn = Draws::new((infer, collapsed), found, rows, dataset, (draws, context))?;
+    Ok(Forecaster::Boxed(Box::new(drawn)))
 }
 
 /// What is worth knowing of iterates that a box is made of, and of integrals over it.
