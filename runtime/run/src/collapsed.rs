@@ -15,6 +15,7 @@ pub mod mixture;
 pub mod moves;
 pub mod normals;
 pub mod pieces;
+pub mod published;
 pub mod report;
 pub mod sampled;
 pub mod tally;
@@ -104,6 +105,9 @@ pub fn warnings(
             found.draws
         );
         warnings.push(codes::point(&infer.name, &why));
+    }
+    if collapsed.options.is_published() {
+        warnings.push(codes::looks_ahead(&infer.name));
     }
     if let Some((tally, why)) = tally.and_then(|tally| Some((tally, tally.why.as_ref()?))) {
         let error = Some(tally.log_density_error).filter(|error| *error > 0.0);

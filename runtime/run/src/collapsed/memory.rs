@@ -64,7 +64,11 @@ pub fn choosing(programs: (&Infer, &Collapsed), rows: usize, planned: usize) -> 
 pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize, usize)) -> usize {
     let terms = match collapsed.options.weights {
         0 => columns,
-        count => columns.min(count),
+        count => {
+            let always = collapsed.options.always.iter();
+            let always: usize = always.map(|at| collapsed.weights[*at].elements).sum();
+            columns.min(count + always)
+        }
     };
     // A term is three numbers; a head, location, scale and target ten.
     let around = match &collapsed.form {

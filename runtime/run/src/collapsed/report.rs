@@ -31,8 +31,17 @@ pub fn diagnostics(value: &mut Value, collapsed: &Collapsed, found: &Collected, 
         Extent::Range => "range",
         Extent::Moments => "moments",
     });
-    if let Noise::Triangular { alpha, floor } = options.noise {
-        value["noise"] = json!({"alpha": alpha, "floor": floor});
+    match options.noise {
+        Noise::Normal => {}
+        Noise::Triangular { alpha, floor } => value["noise"] = json!({"alpha": alpha, "floor": floor}),
+        Noise::Published { alpha, smoothing } => {
+            let interval = tally.and_then(|tally| tally.interval);
+            value["published"] = json!({
+                "alpha": alpha,
+                "smoothing": smoothing,
+                "interval": interval.map(|(low, high)| [finite(low), finite(high)]),
+            });
+        }
     }
     value["form"] = match &collapsed.form {
         Form::Affine => json!("affine"),
@@ -74,6 +83,9 @@ pub fn table(collapsed: &Collapsed, found: &Collected, tally: Option<&Tally>) ->
     );
     if let Some(tally) = tally {
         text.push_str(&how(collapsed, tally));
+    }
+    if collapsed.options.is_published() {
+        text.push_str("  the likelihood is the published one, which looks at the targets that it scores\n");
     }
     if collapsed.held {
         text.push_str("  the scale is held at the iterate\n");

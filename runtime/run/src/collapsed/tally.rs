@@ -32,6 +32,8 @@ pub struct Tally {
     pub raw: f64,
     /// Whether a weight that is integrated over for one class moves another.
     pub is_shared: bool,
+    /// The interval that the published density cuts the targets that were scored to, on the model's scale.
+    pub interval: Option<(f64, f64)>,
 }
 
 impl Tally {
