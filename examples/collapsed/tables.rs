@@ -13,7 +13,7 @@ const TABLES: [(&str, &str); 3] = [
 ];
 
 /// The infers, with their titles; differences are from the first.
-const INFERS: [(&str, &str); 8] = [
+const INFERS: [(&str, &str); 9] = [
     ("sgd", "SGD, the last snapshot"),
     ("swa", "their average"),
     ("gaussian", "SWAG"),
@@ -21,6 +21,7 @@ const INFERS: [(&str, &str); 8] = [
     ("last", "collapsed, last layer"),
     ("second", "collapsed, a unit of the second to last"),
     ("triangular", "last layer, triangular noise"),
+    ("published", "two weights and the bias, scored as published"),
     ("mean_field", "mean-field VI"),
 ];
 

@@ -732,6 +732,10 @@ fn too_many_pieces() {
     assert!(done.codes().contains(&"E0562"), "{:?}", done.codes());
     let tally = done.result.outcomes[0].splits[0].tally.clone().unwrap();
     assert!(tally.drawn > 0 && tally.drawn_rows > 0, "{tally:?}");
+    // Draws need no slopes.
+    let plain = &done.part().plain.as_ref().unwrap().plan;
+    let has = |name: &str| plain.port(name).is_some();
+    assert!(has("location") && !has("location/slope") && !has("kinks/slope"));
     let table = bnnc_run::result::table(&done.compiled.manifest, &done.result);
     for part in [
         "sampled rows",
@@ -955,9 +959,12 @@ fn draws_from_the_box() {
 fn a_saved_run_predicts_the_same() {
     let model = UNIT.replace("Dense(1, prior", "Dense(4, prior");
     let text = format!(
-        "{model}infer units = collapsed(M, d) {{ over = [hidden], units = 2, {FAR} }}
+        "{model}{smooth}infer units = collapsed(M, d) {{ over = [hidden], units = 2, {FAR} }}
 infer fixed = collapsed(M, d) {{ selection = fixed, weights = 2, {FAR} }}
-infer row = collapsed(M, d) {{ weights = 2, {FAR} }}\n"
+infer row = collapsed(M, d) {{ weights = 2, {FAR} }}
+infer scored = collapsed(M, d) {{ weights = 2, always = [out.b], compat = published, {FAR} }}
+infer drawn = collapsed(Smooth, d) {{ over = [hidden], draws = 20, {FAR} }}\n",
+        smooth = model.replace("model M", "model Smooth").replace("relu", "tanh")
     );
     let done = done("saved", &text, "units");
     // Two units of one input have four weights.
@@ -981,6 +988,13 @@ infer row = collapsed(M, d) {{ weights = 2, {FAR} }}\n"
         same.for_each(|(again, first)| {
             assert_eq!(format!("{again:?}"), format!("{first:?}"), "{}", infer.name)
         });
+        // Rows without targets have all that says nothing of targets.
+        let more = &outcome.predictions[again.len()..];
+        let of_targets = |name: &str| ["log_density", "log_density_error", "cdf"].contains(&name);
+        assert!(
+            more.len() >= 2 && more.iter().all(|(name, _)| of_targets(name)),
+            "{more:?}"
+        );
     }
 }
 
@@ -1004,4 +1018,340 @@ fn a_run_goes_on() {
     let (first, again) = (with(false), with(true));
     let metrics = |result: &RunResult| format!("{:?}", result.outcomes[0].splits[0].metrics);
     assert_eq!(metrics(&first), metrics(&again));
+}
+
+/// Mean, variance, and the fourth central moment over the square of the variance.
+fn moments(values: &[f64]) -> (f64, f64, f64) {
+    let middle = mean(values.iter().copied());
+    let of = |power: i32| mean(values.iter().map(|value| (value - middle).powi(power)));
+    (middle, of(2), of(4) / of(2).powi(2))
+}
+
+/// All values of a unit `tanh(w x + b)` on a grid over the box.
+fn smooth_units(done: &Done, x: f64) -> Vec<f64> {
+    let (weights, biases) = (done.range("hidden.w", 0), done.range("hidden.b", 0));
+    let biases = midpoints(biases, 100);
+    let all = midpoints(weights, 100).into_iter();
+    all.flat_map(|w| biases.iter().map(move |b| (w * x + b).tanh()))
+        .collect()
+}
+
+/// Draws from the box have the standard errors of independent draws around each iterate. A variance from n draws has the relative standard
+/// error sqrt((k - 1) / n), with the kurtosis k; kurtosis and variance are those of a grid over the box.
+#[test]
+fn errors_of_draws_from_the_box() {
+    let model = UNIT.replace("relu", "tanh");
+    let with = |draws: usize| {
+        let text =
+            format!("{model}infer c = collapsed(M, d) {{ over = [hidden], draws = {draws}, {FAR} }}\n");
+        done(&format!("drawn-errors-{draws}"), &text, "c")
+    };
+    let count = 400.0;
+    let done = with(400);
+    let (outgoing, offsets) = (done.site("out.w"), done.site("out.b"));
+    let iterates = outgoing.len() as f64;
+    for (row, x) in X.iter().enumerate() {
+        let units = smooth_units(&done, *x);
+        let (mut of_mean, mut of_density, mut likelihood, mut kurtosis) = (0.0, 0.0, 0.0, 1.0f64);
+        for (v, c) in outgoing.iter().zip(&offsets) {
+            let places: Vec<f64> = units.iter().map(|unit| v[0] * unit + c[0]).collect();
+            let densities: Vec<f64> = places.iter().map(|f| density((Y[row] - f) / SD) / SD).collect();
+            let (place, dense) = (moments(&places), moments(&densities));
+            of_mean += place.1 / (count * iterates * iterates);
+            of_density += dense.1 / (count * iterates * iterates);
+            likelihood += dense.0 / iterates;
+            kurtosis = kurtosis.max(place.2).max(dense.2);
+        }
+        let relative = of_density.sqrt() / likelihood;
+        let near = 4.5 * (kurtosis - 1.0).sqrt() / count.sqrt() + 9.0 * relative;
+        let [error, off] = ["error", "log_density_error"].map(|name| column(&done, name)[row]);
+        assert!(
+            (error.powi(2) / of_mean - 1.0).abs() < near,
+            "row {row}: {error}, {of_mean}"
+        );
+        assert!(
+            (off / relative).powi(2) - 1.0 < near,
+            "row {row}: {off}, {relative}"
+        );
+        assert!(
+            1.0 - (off / relative).powi(2) < near,
+            "row {row}: {off}, {relative}"
+        );
+        let found = column(&done, "log_density")[row];
+        close(
+            found,
+            bnnc_data::metrics::log_mean_exp(
+                (0..2000).map(|draw| done.predictive.log_likelihood[draw * X.len() + row]),
+            ),
+            1e-12,
+        );
+        assert!(
+            (found - likelihood.ln()).abs() < 4.5 * off + 1e-6,
+            "row {row}: {found}"
+        );
+    }
+    let json = bnnc_run::result::json(&done.compiled.manifest, &done.result);
+    let diagnostics = &json["infer"]["c"]["diagnostics"];
+    assert_eq!(diagnostics["rows"]["sampled"], X.len());
+    let largest = column(&done, "error").into_iter().fold(0.0, f64::max);
+    assert_eq!(diagnostics["error"], largest);
+    let table = bnnc_run::result::table(&done.compiled.manifest, &done.result);
+    assert!(
+        table.contains("draws per iterate") && table.contains("of a log density"),
+        "{table}"
+    );
+    // One draw says nothing of its error, however often predictions have it.
+    let alone = with(1);
+    assert!(alone.predictive.draws > alone.found.draws);
+    for name in ["error", "log_density_error"] {
+        assert!(
+            column(&alone, name).iter().all(|error| *error == f64::INFINITY),
+            "{name}"
+        );
+    }
+}
+
+/// The error of drawn probabilities is the largest of the classes.
+#[test]
+fn errors_of_drawn_classes() {
+    let model = DIGIT.replace("Dense(2, prior", "Dense(1, prior");
+    let text = format!("{model}infer c = collapsed(M, classes) {{ over = [hidden], draws = 400, {FAR} }}\n");
+    let done = done("drawn-classes", &text, "c");
+    let (outgoing, offsets) = (done.site("out.w"), done.site("out.b"));
+    let (count, iterates) = (400.0, outgoing.len() as f64);
+    for (row, x) in X.iter().enumerate() {
+        let units = smooth_units(&done, *x);
+        let (mut of_classes, mut kurtosis) = ([0.0; 3], 1.0f64);
+        for (v, c) in outgoing.iter().zip(&offsets) {
+            let probability = |unit: &f64, class: usize| {
+                let power = |class: usize| (v[class] * unit + c[class]).exp();
+                power(class) / (0..3).map(power).sum::<f64>()
+            };
+            for (class, sum) in of_classes.iter_mut().enumerate() {
+                let all: Vec<f64> = units.iter().map(|unit| probability(unit, class)).collect();
+                let (_, variance, fourth) = moments(&all);
+                *sum += variance / (count * iterates * iterates);
+                kurtosis = kurtosis.max(fourth);
+            }
+        }
+        let want = of_classes.into_iter().fold(0.0, f64::max);
+        let near = 4.5 * (kurtosis - 1.0).sqrt() / count.sqrt();
+        let error = column(&done, "error")[row];
+        assert!(
+            (error.powi(2) / want - 1.0).abs() < near,
+            "row {row}: {error}, {want}"
+        );
+    }
+}
+
+/// The density of a triangle, and the probability of less.
+fn triangle(distance: f64, radius: f64) -> (f64, f64) {
+    let part = (1.0 - distance.abs() / radius).max(0.0);
+    let below = 0.5 * part * part;
+    (part / radius, if distance < 0.0 { below } else { 1.0 - below })
+}
+
+/// What the published code makes of a target, from the location at points that fill the box: the log density, and the probability of less.
+fn published(places: &[f64], y: f64, ((low, high), smoothing): ((f64, f64), f64)) -> (f64, f64) {
+    let radius = 2.45 * SD;
+    let below = |y: f64| mean(places.iter().map(|f| triangle(y - f, radius).1));
+    let numerator = mean(places.iter().map(|f| triangle(y - f, radius).0));
+    let whole = smoothing * (high - low) + below(high) - below(low);
+    (
+        (smoothing + numerator) / whole,
+        (smoothing * (y - low) + below(y) - below(low)) / whole,
+    )
+}
+
+/// Three hidden units, on standardised rows.
+fn scored() -> String {
+    let model = UNIT.replace("Dense(1, prior", "Dense(3, prior");
+    format!("data std = csv(\"d.csv\") {{ standardise = [inputs, target] }}\n{model}")
+}
+
+/// Checks a run on standardised rows against sums over points of the box: those of a row around an iterate, from the values of its input.
+fn check_published(done: &Done, smoothing: f64, places: &dyn Fn(usize, f64) -> Vec<f64>, tolerance: f64) {
+    let dataset = &done.result.outcomes[0].dataset;
+    let (x, y) = (&dataset.train.inputs, dataset.train.reals("y").unwrap());
+    let ends = (
+        y.iter().copied().fold(f64::INFINITY, f64::min) - 1e-3,
+        y.iter().copied().fold(f64::NEG_INFINITY, f64::max) + 1e-3,
+    );
+    for row in 0..X.len() {
+        let all: Vec<Vec<f64>> = (0..done.found.draws)
+            .map(|iterate| places(iterate, x[row]))
+            .collect();
+        let (densities, below): (Vec<f64>, Vec<f64>) = all
+            .iter()
+            .map(|places| published(places, y[row], (ends, smoothing)))
+            .unzip();
+        let want = mean(densities.into_iter()).ln();
+        close(done.predictive.log_likelihood[row], want, tolerance);
+        let original = want - dataset.preparation.target.sd.ln();
+        close(column(done, "log_density")[row], original, tolerance);
+        close(column(done, "cdf")[row], mean(below.into_iter()), tolerance);
+        let error = column(done, "log_density_error")[row];
+        assert!(error > 0.0 && error < 1e-9, "{error}");
+        // The mean is that of the location.
+        let middle = mean(all.iter().flatten().copied());
+        let draws = done.predictive.draws;
+        let of_row = (0..draws).map(|draw| done.predictive.mean[draw * X.len() + row]);
+        close(mean(of_row), middle, tolerance);
+        let variance = (2.45 * SD).powi(2) / 6.0;
+        close(done.predictive.aleatoric[row], variance.sqrt(), 1e-12);
+    }
+    assert!(done.codes().contains(&"E0565"), "{:?}", done.codes());
+    let json = bnnc_run::result::json(&done.compiled.manifest, &done.result);
+    let said = &json["infer"]["c"]["diagnostics"]["published"];
+    close(said["interval"][0].as_f64().unwrap(), ends.0, 1e-12);
+    close(said["interval"][1].as_f64().unwrap(), ends.1, 1e-12);
+    assert_eq!(
+        (&said["alpha"], &said["smoothing"]),
+        (&2.45.into(), &smoothing.into())
+    );
+}
+
+/// Two weights of the last layer, those that move a row most, and the bias: the published density by its definition.
+#[test]
+fn the_published_density_of_a_last_layer() {
+    let text = format!(
+        "{}infer c = collapsed(M, std) {{ weights = 2, always = [out.b], compat = published, smoothing = 0.02, {FAR} }}\n",
+        scored()
+    );
+    let done = done("published-last", &text, "c");
+    let [w1, b1, w2] = ["hidden.w", "hidden.b", "out.w"].map(|name| done.site(name));
+    let biases = midpoints(done.range("out.b", 0), 50);
+    let places = |iterate: usize, x: f64| {
+        let units = [0, 1, 2].map(|at| (w1[iterate][at] * x + b1[iterate][at]).max(0.0));
+        let width = |at: usize| (done.range("out.w", at).1 - done.range("out.w", at).0) * units[at];
+        let least = (0..3).min_by(|a, b| width(*a).total_cmp(&width(*b))).unwrap();
+        let grids: Vec<Vec<f64>> = (0..3)
+            .filter(|at| *at != least)
+            .map(|at| {
+                midpoints(done.range("out.w", at), 50)
+                    .into_iter()
+                    .map(|w| w * units[at])
+                    .collect()
+            })
+            .collect();
+        let kept = w2[iterate][least] * units[least];
+        let mut all = Vec::new();
+        for one in &grids[0] {
+            for other in &grids[1] {
+                all.extend(biases.iter().map(|bias| kept + one + other + bias));
+            }
+        }
+        all
+    };
+    check_published(&done, 0.02, &places, 1e-4);
+}
+
+/// The first unit alone, its weight and its bias, whatever moves the outputs most.
+#[test]
+fn the_published_density_of_a_unit() {
+    let text = format!(
+        "{}infer c = collapsed(M, std) {{ over = [hidden], units = 1, weights = 1, always = [hidden.b], compat = published, {FAR} }}\n",
+        scored()
+    );
+    let done = done("published-unit", &text, "c");
+    // Both sites have three elements.
+    assert_eq!(done.found.choice.columns, [0, 3]);
+    let [w1, b1, w2, b2] = ["hidden.w", "hidden.b", "out.w", "out.b"].map(|name| done.site(name));
+    let (weights, biases) = (done.range("hidden.w", 0), done.range("hidden.b", 0));
+    let (weights, biases) = (midpoints(weights, 300), midpoints(biases, 300));
+    let places = |iterate: usize, x: f64| {
+        let unit = |at: usize| w2[iterate][at] * (w1[iterate][at] * x + b1[iterate][at]).max(0.0);
+        let kept = unit(1) + unit(2) + b2[iterate][0];
+        let first = |w: f64, b: f64| kept + w2[iterate][0] * (w * x + b).max(0.0);
+        let all = weights.iter().flat_map(|w| biases.iter().map(move |b| (*w, *b)));
+        all.map(|(w, b)| first(w, b)).collect()
+    };
+    // Without a value.
+    check_published(&done, 1e-3, &places, 1e-4);
+}
+
+/// A bias whose iterates agree has a small box; other weights have none.
+#[test]
+fn the_published_box_of_a_bias_that_does_not_move() {
+    let text = format!(
+        "{}infer c = collapsed(M, std) {{ weights = 2, always = [out.b], keep = 1, compat = published, {FAR} }}\n",
+        scored()
+    );
+    let done = done("published-point", &text, "c");
+    // Behind the three weights.
+    assert_eq!(done.found.choice.columns, [3]);
+    let [w1, b1, w2, b2] = ["hidden.w", "hidden.b", "out.w", "out.b"].map(|name| done.site(name)[0].clone());
+    let biases = midpoints((b2[0] - 5e-5, b2[0] + 5e-5), 200);
+    let places = |_: usize, x: f64| {
+        let unit = |at: usize| w2[at] * (w1[at] * x + b1[at]).max(0.0);
+        let kept = unit(0) + unit(1) + unit(2);
+        biases.iter().map(|bias| kept + bias).collect()
+    };
+    check_published(&done, 1e-3, &places, 1e-8);
+}
+
+/// What does not go with the published density is refused where it is written.
+#[test]
+fn options_apart_from_the_published_density() {
+    let refused = |name: &str, text: &str, option: &str, why: &str| {
+        let found = match attempt(name, text) {
+            Err(Failure::Program(found)) => found,
+            other => panic!("{name}: {:?}", other.err()),
+        };
+        let [only] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(only.code.id, "E0614", "{only:?}");
+        assert!(only.message.contains(why), "{name}: {}", only.message);
+        let Place::Span(span) = only.at else {
+            panic!("{only:?}")
+        };
+        let whole = format!("use layers::Dense\ndata d = csv(\"d.csv\")\n{text}");
+        let before = &whole[..span.start as usize];
+        assert!(before.ends_with(&format!("{option} = ")), "{name}: {before}");
+    };
+    let with = |model: &str, options: &str| format!("{model}infer c = collapsed(M, d) {{ {options} }}\n");
+    let compat = "compat = published";
+    for (at, (options, option, why)) in [
+        (
+            "noise = normal, compat = published",
+            "noise",
+            "a triangle in the place of Normal noise",
+        ),
+        ("floor = 0.1, compat = published", "floor", "a uniform"),
+        ("smoothing = 0.1", "smoothing", "is of the published density"),
+        (
+            "noise = triangular, smoothing = 0.1, compat = none",
+            "smoothing",
+            "is of the published density",
+        ),
+        ("always = [out.b]", "always", "all weights are integrated over"),
+        (
+            "weights = 1, always = [hidden]",
+            "always",
+            "`always` names `hidden`",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        refused(&format!("apart{at}"), &with(LINE, options), option, why);
+    }
+    let smooth = UNIT.replace("relu", "tanh");
+    let drawn = format!("over = [hidden], {compat}");
+    refused(
+        "apart-drawn",
+        &with(&smooth, &drawn),
+        "compat",
+        "drawn from their box",
+    );
+    let classes =
+        format!("data classes = csv(\"c.csv\")\n{DIGIT}infer c = collapsed(M, classes) {{ {compat} }}\n");
+    refused("apart-classes", &classes, "compat", "of a class");
+    let two = "data two = npy(\"x.npy\", \"y.npy\")
+model M(x: real[1]) -> y: real[2] {
+  out = Dense(2)
+  y ~ Normal(out(x), 0.5)
+}
+";
+    let two = format!("{two}infer c = collapsed(M, two) {{ {compat} }}\n");
+    refused("apart-two", &two, "compat", "one number in a row");
 }

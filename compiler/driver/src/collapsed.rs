@@ -11,15 +11,20 @@ use bnnc_abi::iterates::Covariance;
 use bnnc_abi::laplace::Likelihood;
 use bnnc_abi::manifest::{Cost, SiteReport, Work};
 use bnnc_base::dtype::Precision;
+use bnnc_graph::function::Function;
 use bnnc_hir::tree::SettingValue;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::collapse::{Collapse, collapse};
 use bnnc_rewrite::methods::laplace::choice::Over;
+use bnnc_rewrite::methods::likelihood::choice::covers;
 
 /// The radius of the triangle that is closest to the standard normal density in mean square, as `bnnc_wmi::head::ALPHA_L2`; the compiler
 /// does not see the runtime.
 const ALPHA_L2: f64 = 2.297_003_764_578_613;
+
+/// The radius of the triangle in the published code.
+const ALPHA_PUBLISHED: f64 = 2.45;
 
 /// Draws per iterate where all weights are drawn, and where those of a single row are.
 const DRAWS: [usize; 2] = [10, 1000];
@@ -44,14 +49,15 @@ impl Compilation<'_> {
         let (train, cost) = self.train(&objective, steering, schema, backend)?;
         let moved: Vec<String> = found.moved.iter().map(|name| name.to_string()).collect();
         let iterates = self.iterates(train, moved, Covariance::Snapshots)?;
-        let local = match &found.local {
+        // Pieces are told apart by signs near zero, which single precision does not keep.
+        let mut program = |name: &str, function: &Option<Function>| match function {
             Some(function) => {
-                // Pieces are told apart by signs near zero, which single precision does not keep.
-                let program = self.lower("local", function, &[], Precision::F64)?;
-                Some(self.code(program, backend)?)
+                let program = self.lower(name, function, &[], Precision::F64)?;
+                self.code(program, backend).map(Some)
             }
-            None => None,
+            None => Ok(None),
         };
+        let (local, plain) = (program("local", &found.local)?, program("plain", &found.plain)?);
         let reports = objective.reports.into_iter();
         let reports = reports.map(|site| report(site, &found, &options));
         Ok(Programs {
@@ -71,6 +77,7 @@ impl Compilation<'_> {
                 form: found.form,
                 held: found.held,
                 local,
+                plain,
                 options,
             })),
         })
@@ -108,9 +115,10 @@ impl Compilation<'_> {
                 "such as 0.001",
             );
         }
-        if let Some((option, message, help)) = self.idle(found) {
+        if let Some((option, message, help)) = self.idle(found).or_else(|| self.unpublished(found)) {
             return apart(option, &message, help);
         }
+        let always = self.always(found)?;
         let units = self.int("units");
         if units > 0 && found.form == Form::Affine {
             let help = "name the layer before it: `over = [hidden]`";
@@ -134,18 +142,20 @@ impl Compilation<'_> {
                 Some("moments") => Extent::Moments,
                 _ => Extent::Range,
             },
-            weights: match self.setting("weights") {
-                None if found.likelihood == Likelihood::Categorical => 1,
-                _ => self.int("weights"),
-            },
+            weights: self.weights(found),
+            always,
             units,
             fixed: self.word("selection") == Some("fixed"),
-            noise: match is_triangular {
-                true => Noise::Triangular {
+            noise: match (self.is_published(), is_triangular) {
+                (true, _) => Noise::Published {
+                    alpha: self.alpha(),
+                    smoothing: self.real("smoothing").unwrap_or(0.0),
+                },
+                (false, true) => Noise::Triangular {
                     alpha: self.alpha(),
                     floor,
                 },
-                false => Noise::Normal,
+                (false, false) => Noise::Normal,
             },
             sigmoid: match self.word("sigmoid") {
                 Some("cubic") => Sigmoid::Cubic,
@@ -164,8 +174,16 @@ impl Compilation<'_> {
         let is_set = |option: &&&str| self.setting(option).is_some();
         let one = |options: &[&'static str]| options.iter().find(is_set).copied();
         let is_sampled = matches!(found.form, Form::Sampled(_));
-        if let Some(option) =
-            one(&["weights", "units", "selection", "noise", "sigmoid"]).filter(|_| is_sampled)
+        if let Some(option) = one(&[
+            "weights",
+            "always",
+            "units",
+            "selection",
+            "noise",
+            "compat",
+            "sigmoid",
+        ])
+        .filter(|_| is_sampled)
         {
             let message =
                 format!("`{option}` is for exact integrals, but these weights are drawn from their box");
@@ -179,8 +197,8 @@ impl Compilation<'_> {
             let message = "`draws` are taken where there is no exact integral, and here is one".to_owned();
             return Some(("draws", message, "leave it out"));
         }
-        let is_triangular = self.word("noise") == Some("triangular");
-        if let Some(option) = one(&["alpha", "floor"]).filter(|_| !is_triangular) {
+        let has_triangle = self.word("noise") == Some("triangular") || self.is_published();
+        if let Some(option) = one(&["alpha", "floor"]).filter(|_| !has_triangle) {
             let message = format!("`{option}` is of a triangle, but the noise is none");
             return Some((option, message, "add `noise = triangular`"));
         }
@@ -191,11 +209,82 @@ impl Compilation<'_> {
         None
     }
 
+    fn is_published(&self) -> bool {
+        self.word("compat") == Some("published")
+    }
+
+    /// An option that does not go with the published density, or goes with nothing else, and why.
+    fn unpublished(&self, found: &Collapse) -> Option<(&'static str, String, &'static str)> {
+        let refused = |option, message: &str, help| Some((option, message.to_owned(), help));
+        let is_set = |option: &str| self.setting(option).is_some();
+        if !self.is_published() {
+            let message = "`smoothing` is of the published density";
+            return is_set("smoothing")
+                .then(|| ("smoothing", message.to_owned(), "add `compat = published`"));
+        }
+        if found.likelihood != Likelihood::Normal {
+            let message = "the published density is of a Normal observation, and this one is of a class";
+            return refused(
+                "compat",
+                message,
+                "leave `compat` out: one weight for each class is the default",
+            );
+        }
+        if found.outputs > 1 {
+            let message = "the published density is of one number in a row, and here are several";
+            return refused("compat", message, "leave `compat` out");
+        }
+        if self.word("noise") == Some("normal") {
+            let message = "the published density has a triangle in the place of Normal noise";
+            return refused("noise", message, "leave `noise` out, or `compat`");
+        }
+        if is_set("floor") {
+            let message = "the published density has a uniform where the triangle is nothing, not a Normal";
+            return refused(
+                "floor",
+                message,
+                "write `smoothing`, the density of that uniform before it is normalised",
+            );
+        }
+        None
+    }
+
+    /// The sites that are integrated over in every row, by their places among those that may be.
+    fn always(&self, found: &Collapse) -> Result<Vec<usize>, Failure> {
+        let names = self.names("always");
+        let sites: Vec<&str> = found.weights.iter().map(|weights| &*weights.site).collect();
+        if let Some(name) = names
+            .iter()
+            .find(|name| !sites.iter().any(|site| covers(name, site)))
+        {
+            let message = format!(
+                "`always` names `{name}`, which is not among the weights that may be integrated over"
+            );
+            let help = format!("those are `{}`", sites.join("`, `"));
+            return Err(self.apart("always", &message, &help));
+        }
+        if self.weights(found) == 0 && !names.is_empty() {
+            let message = "`always` is besides `weights`, but all weights are integrated over";
+            return Err(self.apart("always", message, "write `weights = 2`, or leave `always` out"));
+        }
+        let is_named = |at: &usize| names.iter().any(|name| covers(name, sites[*at]));
+        Ok((0..sites.len()).filter(is_named).collect())
+    }
+
+    /// How many weights are integrated over in a row; 0 for all.
+    fn weights(&self, found: &Collapse) -> usize {
+        match self.setting("weights") {
+            None if found.likelihood == Likelihood::Categorical => 1,
+            _ => self.int("weights"),
+        }
+    }
+
     fn alpha(&self) -> f64 {
         match self.setting("alpha") {
             Some(SettingValue::Real(value)) => *value,
             Some(SettingValue::Int(value)) => *value as f64,
             Some(SettingValue::Word(word)) if &**word == "l2" => ALPHA_L2,
+            None if self.is_published() => ALPHA_PUBLISHED,
             _ => 6.0_f64.sqrt(),
         }
     }

@@ -38,6 +38,8 @@ pub struct Collapsed {
     pub held: bool,
     /// The program; absent where the form is [`Form::Sampled`].
     pub local: Option<Artifact>,
+    /// The same without slopes and kinks, where there are kinks: `location`, `scale` and `target`.
+    pub plain: Option<Artifact>,
     /// What is collapsed and how.
     pub options: Options,
 }
@@ -71,6 +73,8 @@ pub struct Options {
     pub extent: Extent,
     /// How many weights are integrated over in one row and output, those that move it most; 0 takes all. The others have the values of the iterate.
     pub weights: usize,
+    /// Sites, by their places in [`Collapsed::weights`], whose elements are integrated over in every row besides those.
+    pub always: Vec<usize>,
     /// How many units (kinks that depend on no other) keep their weights among those that may be collapsed; 0 takes all.
     pub units: usize,
     /// Whether the choice of weights is one for all rows, by the mean over the training rows; else each row has its own.
@@ -81,6 +85,14 @@ pub struct Options {
     pub sigmoid: Sigmoid,
     /// Draws from the box per iterate: where the form is [`Form::Sampled`], and of single rows that have too many pieces.
     pub draws: usize,
+}
+
+impl Options {
+    /// Whether the predictive density is that of the published code, and with it the units are the first ones and an element of [`Options::always`]
+    /// that does not move has a box of a small width.
+    pub fn is_published(&self) -> bool {
+        matches!(self.noise, Noise::Published { .. })
+    }
 }
 
 /// The box of a weight from its iterates.
@@ -103,6 +115,13 @@ pub enum Noise {
         alpha: f64,
         /// The weight of the Normal in the mixture.
         floor: f64,
+    },
+    /// A triangle whose density at a known target is that of the published code: cut to the range of the targets that are scored, with a uniform there.
+    Published {
+        /// The radius over the standard deviation.
+        alpha: f64,
+        /// What is added to the density before it is normalised, on the model's scale.
+        smoothing: f64,
     },
 }
 

@@ -270,6 +270,7 @@ impl Infer {
             Work::Collapsed(collapsed) => {
                 let mut all = collapsed.iterates.train.artifacts();
                 all.extend(&mut collapsed.local);
+                all.extend(&mut collapsed.plain);
                 all
             }
         };

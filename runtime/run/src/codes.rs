@@ -8,7 +8,7 @@ use crate::laplace::memory;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::{Infer, Manifest, Work};
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
-pub use collapsed::{others_held, point, shared_outputs, too_many_pieces};
+pub use collapsed::{looks_ahead, others_held, point, shared_outputs, too_many_pieces};
 pub use laplace::{
     NoJoint, dependent_prior, factor_at_end, factors_not_found, no_covariance, no_curvature, no_joint,
     no_link, no_maximum, no_posterior, no_variances, not_at_maximum, not_positive, nowhere_concave,
@@ -48,6 +48,7 @@ pub static CODES: &[&Code] = &[
     &collapsed::TOO_MANY_PIECES,
     &collapsed::POINT,
     &collapsed::OTHERS_HELD,
+    &collapsed::LOOKS_AHEAD,
 ];
 
 static TRAINING_DIVERGED: Code = Code {

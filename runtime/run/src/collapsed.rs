@@ -15,6 +15,7 @@ pub mod mixture;
 pub mod moves;
 pub mod normals;
 pub mod pieces;
+pub mod published;
 pub mod report;
 pub mod sampled;
 pub mod tally;
@@ -23,7 +24,6 @@ use crate::codes;
 use crate::fit::{Context, Stop};
 use crate::iterates::{self, Collected};
 use crate::laplace::predictor::Forecaster;
-use crate::predict::Predictor;
 use crate::states::Values;
 use bnnc_abi::collapsed::{Collapsed, Form};
 use bnnc_abi::laplace::Likelihood;
@@ -33,6 +33,7 @@ use bnnc_data::{Dataset, Rows};
 use boxes::Boxes;
 use choice::Choice;
 use integrals::Integrals;
+use sampled::Draws;
 use tally::Tally;
 
 /// The part of an infer that integrates over weights, where it does.
@@ -82,10 +83,9 @@ pub fn forecaster<'a>(
         return Ok(Forecaster::Integrated(Box::new(integrals)));
     }
     let boxes = Boxes::new(collapsed, values, iterates);
-    let drawn = sampled::drawn((infer, collapsed), (values, &boxes), context);
-    let mut predictor = Predictor::with_target(infer, rows, dataset, (draws, is_known), context)?;
-    predictor.set_parameters(&drawn)?;
-    Ok(Forecaster::Drawn(Box::new(predictor)))
+    let (found, rows) = ((values, &boxes), (rows, is_known));
+    let drawn = Draws::new((infer, collapsed), found, rows, dataset, (draws, context))?;
+    Ok(Forecaster::Boxed(Box::new(drawn)))
 }
 
 /// What is worth knowing of iterates that a box is made of, and of integrals over it.
@@ -105,6 +105,9 @@ pub fn warnings(
             found.draws
         );
         warnings.push(codes::point(&infer.name, &why));
+    }
+    if collapsed.options.is_published() {
+        warnings.push(codes::looks_ahead(&infer.name));
     }
     if let Some((tally, why)) = tally.and_then(|tally| Some((tally, tally.why.as_ref()?))) {
         let error = Some(tally.log_density_error).filter(|error| *error > 0.0);

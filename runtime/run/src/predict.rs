@@ -77,10 +77,10 @@ impl Predictive {
                 *value = standardisation.undo(*value);
             }
             let errors = &mut self.integrated.error;
-            let elements = errors.len() / self.rows.max(1);
             for deviation in self.epistemic.iter_mut().chain(&mut self.aleatoric).chain(errors) {
                 *deviation *= standardisation.sd;
             }
+            let elements: usize = output.shape.static_sizes().unwrap_or_default().iter().product();
             for log_density in &mut self.integrated.log_density {
                 *log_density -= elements as f64 * standardisation.sd.ln();
             }

@@ -13,25 +13,35 @@ pub fn treated(found: &Collapse, options: &Options) -> String {
     if let Form::Sampled(reason) = &found.form {
         return format!("drawn from its box, {extent}: {reason}");
     }
-    let (which, how, form) = (which(options), how(found, options), form(found, options));
+    let (which, how, form) = (which(found, options), how(found, options), form(found, options));
     format!("{which}, {extent}, {how}: {form}")
 }
 
 /// Which weights are integrated over.
-fn which(options: &Options) -> String {
+fn which(found: &Collapse, options: &Options) -> String {
     let rows = match options.fixed {
         true => "the training rows most on average, the same for all rows,",
         false => "a row most",
     };
+    let always = options
+        .always
+        .iter()
+        .map(|at| format!(" and those of `{}`", found.weights[*at].site));
+    let always: String = always.collect();
     let which = match options.weights {
         0 => "integrated over its box".to_owned(),
-        1 => format!("the weight that moves {rows} is integrated over its box"),
-        count => format!("the {count} weights that move {rows} are integrated over their box"),
+        1 if always.is_empty() => format!("the weight that moves {rows} is integrated over its box"),
+        1 => format!("the weight that moves {rows}{always} are integrated over their box"),
+        count => format!("the {count} weights that move {rows}{always} are integrated over their box"),
     };
-    match options.units {
-        0 => which,
-        1 => format!("of the weights that feed the unit which moves the outputs most, {which}"),
-        count => format!("of the weights that feed the {count} units which move the outputs most, {which}"),
+    match (options.units, options.is_published()) {
+        (0, _) => which,
+        (1, true) => format!("of the weights that feed the first unit, {which}"),
+        (count, true) => format!("of the weights that feed the first {count} units, {which}"),
+        (1, false) => format!("of the weights that feed the unit which moves the outputs most, {which}"),
+        (count, false) => {
+            format!("of the weights that feed the {count} units which move the outputs most, {which}")
+        }
     }
 }
 
@@ -45,6 +55,9 @@ fn how(found: &Collapse, options: &Options) -> &'static str {
             "with a cubic for the sigmoid"
         }
         (Likelihood::Normal, _, Noise::Triangular { .. }) => "with a triangle for the noise",
+        (Likelihood::Normal, _, Noise::Published { .. }) => {
+            "with a triangle for the noise, which known targets cut to their range"
+        }
         (Likelihood::Normal | Likelihood::Bernoulli | Likelihood::Other, _, _) => {
             "with the likelihood as it is"
         }
@@ -61,7 +74,10 @@ fn form(found: &Collapse, options: &Options) -> String {
     let elements: usize = found.weights.iter().map(|weights| weights.elements).sum();
     let at_once = match options.weights {
         0 => elements,
-        count => count.min(elements),
+        count => {
+            let always = options.always.iter().map(|at| found.weights[*at].elements);
+            elements.min(count + always.sum::<usize>())
+        }
     };
     let draws = format!("by {} draws per iterate", options.draws);
     let is_nested = direct < kinks;

@@ -41,6 +41,8 @@ pub struct Collapse {
     pub held: bool,
     /// The location and its derivatives, where the form is exact.
     pub local: Option<Function>,
+    /// The location alone, where it has kinks.
+    pub plain: Option<Function>,
     /// Predictions for rows at many positions.
     pub predict: Function,
     /// The sites at many positions.
@@ -86,6 +88,7 @@ pub fn collapse(
         form: Form::Sampled(reason),
         held: false,
         local: None,
+        plain: None,
         predict: predict.clone(),
         sites: sites.clone(),
         moved: moved.clone(),
@@ -114,6 +117,14 @@ pub fn collapse(
         ..parts
     };
     let local = local::local(&parts, &observed, &found)?;
+    let plain = match found.kinks {
+        0 => None,
+        _ => Some(pipeline::run(
+            &local::plain(&local),
+            pipelines::BEFORE_LOWERING,
+            context,
+        )?),
+    };
     Ok(Collapse {
         weights: parts.weights.iter().map(|plan| weights(plan)).collect(),
         outputs: observed.size,
@@ -121,6 +132,7 @@ pub fn collapse(
         form,
         held,
         local: Some(pipeline::run(&local, pipelines::BEFORE_LOWERING, context)?),
+        plain,
         predict,
         sites,
         moved,

@@ -31,9 +31,15 @@ pub static ALL: &[MethodDef] = &[
                 ""
             ),
             run(
+                "always",
+                "Layers or sites among those of `over` that are integrated over in every row, besides `weights` of the others.",
+                OptionKind::Names,
+                ""
+            ),
+            run(
                 "units",
-                "Only the weights that feed so many hidden units, those that move the outputs most: units of the first layer behind the weights; 0 asks for \
-                 no units.",
+                "Only the weights that feed so many hidden units, those that move the outputs most (with `compat` the first): units of the first layer behind \
+                 the weights; 0 asks for no units.",
                 OptionKind::Int(0),
                 "0"
             ),
@@ -58,13 +64,27 @@ pub static ALL: &[MethodDef] = &[
             run(
                 "alpha",
                 "The radius of a triangular noise in standard deviations: a number, `variance` (the square root of 6, which keeps the variance) or \
-                 `l2` (2.2970, the closest in mean square).",
+                 `l2` (2.2970, the closest in mean square). Without a value `variance`, and 2.45 with `compat`.",
                 OptionKind::NumberOr(&["variance", "l2"]),
-                "variance"
+                ""
             ),
             run(
                 "floor",
                 "The weight of the Normal that a triangular noise is mixed with, so that no observation is impossible.",
+                OptionKind::AtLeast(0.0),
+                "0.001"
+            ),
+            run(
+                "compat",
+                "`published` scores a Normal observation as the authors' code does, with a triangle cut to the range of the targets that are scored; only for \
+                 comparison with their tables.",
+                OptionKind::Word(&["none", "published"]),
+                "none"
+            ),
+            run(
+                "smoothing",
+                "What `compat = published` adds to the density of a target before it is normalised, on the scale that the model is trained on; the \
+                 authors publish no value.",
                 OptionKind::AtLeast(0.0),
                 "0.001"
             ),

@@ -37,6 +37,15 @@ pub(super) static OTHERS_HELD: Code = Code {
               logits that move apart from each other.\n\nRight: `over = last_layer`.",
 };
 
+pub(super) static LOOKS_AHEAD: Code = Code {
+    id: "E0565",
+    title: "a likelihood that looks at the targets it scores",
+    explain: "`compat = published` scores targets as the code that was published with collapsed inference does: with a density that is cut to the interval from \
+              the least to the largest of the very targets that are scored, and normalised there. That makes each of them more probable by what no \
+              prediction could know. Such a likelihood compares with the published tables alone, not with any other method.\n\nRight, for all else: leave \
+              `compat` out.",
+};
+
 /// Two outputs of a row, counted from 0, that depend on the same weights.
 pub fn shared_outputs(infer: &str, outputs: (usize, usize)) -> Diagnostic {
     let text = format!(
@@ -68,6 +77,15 @@ pub fn too_many_pieces(
         .help("integrate over fewer weights at a time: `weights = 4`")
         .help("or over those of fewer units: `units = 2`")
         .help("or take more `draws`")
+}
+
+/// A warning: likelihoods compare with the published tables alone.
+pub fn looks_ahead(infer: &str) -> Diagnostic {
+    let text = format!("the likelihood of `{infer}` looks at the targets that it scores");
+    let mut warning = warning(error(&LOOKS_AHEAD, Fault::Program, text));
+    let note = "its density is cut to the range of these targets, as in the published code";
+    warning.notes.push(note.to_owned());
+    warning.help("compare it with the published tables alone; leave `compat` out for all else")
 }
 
 /// A warning: there is nothing to integrate over.

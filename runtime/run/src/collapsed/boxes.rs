@@ -4,6 +4,9 @@ use crate::states::Values;
 use bnnc_abi::collapsed::{Collapsed, Extent};
 use std::ops::Range;
 
+/// Half the width that the published code gives the box of a bias whose iterates agree.
+const HALF_OF_POINT: f64 = 5e-5;
+
 /// One weight whose box is no point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
@@ -45,16 +48,24 @@ pub struct Boxes {
 }
 
 impl Boxes {
-    /// The box of states that hold `[iterates, ..]`. Weights that never move are left out: they have the value of every iterate.
+    /// The box of states that hold `[iterates, ..]`. Weights that never move are left out: they have the value of every iterate. The published code has none
+    /// of these among those that it always takes.
     pub fn new(collapsed: &Collapsed, values: &Values, iterates: usize) -> Boxes {
         let mut columns = Vec::new();
         let mut first = 0;
+        let options = &collapsed.options;
         for (site, weights) in collapsed.weights.iter().enumerate() {
+            let is_widened = options.is_published() && options.always.contains(&site);
             let own = values.get(&weights.state).map_or(&[][..], Vec::as_slice);
             if own.len() == weights.elements * iterates {
                 for element in 0..weights.elements {
                     let all = || own.iter().skip(element).step_by(weights.elements).copied();
-                    let (lower, upper) = ends(collapsed.options.extent, all);
+                    let (lower, upper) = match ends(options.extent, all) {
+                        (lower, upper) if lower == upper && is_widened => {
+                            (lower - HALF_OF_POINT, upper + HALF_OF_POINT)
+                        }
+                        ends => ends,
+                    };
                     if upper > lower {
                         let number = first + element as u32;
                         columns.push(Column {

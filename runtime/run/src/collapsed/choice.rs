@@ -6,7 +6,7 @@ use crate::collapsed::memory;
 use crate::collapsed::moves::{Sets, across, to_base};
 use crate::fit::{Context, Stop};
 use crate::iterates::Collected;
-use bnnc_abi::collapsed::{Collapsed, Form};
+use bnnc_abi::collapsed::{Collapsed, Form, Options};
 use bnnc_abi::manifest::Infer;
 use bnnc_data::Dataset;
 use bnnc_laplace::posterior::Array;
@@ -99,7 +99,11 @@ pub fn choose(
     };
     let given = (dataset, context);
     if let (Form::Piecewise { direct, .. }, 1..) = (&collapsed.form, options.units) {
-        let kept = feeding((infer, collapsed), found, (&boxes, *direct), given)?;
+        let direct = (&boxes, *direct);
+        let kept = match options.is_published() {
+            true => feeding_first((infer, collapsed), found, direct, given)?,
+            false => feeding((infer, collapsed), found, direct, given)?,
+        };
         boxes = boxes.only(collapsed, &found.values, &kept);
     }
     let is_fixed = options.fixed && collapsed.local.is_some() && options.weights > 0;
@@ -138,7 +142,7 @@ fn movers(
         }
         Ok(())
     })?;
-    let chosen = sums.iter().map(|sums| most(sums, programs.1.options.weights));
+    let chosen = sums.iter().map(|sums| chosen(boxes, &programs.1.options, sums));
     Ok(chosen
         .map(|places| places.into_iter().map(|at| boxes.columns[at].number).collect())
         .collect())
@@ -153,6 +157,21 @@ pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&Block; 2])
         .map(|(here, across)| here.abs().max(across.abs()));
     let widths = boxes.columns.iter().map(|column| column.width());
     widths.zip(slopes).map(|(width, slope)| width * slope).collect()
+}
+
+/// The places of the weights that are integrated over, in order: those that always are, and the most moving of the others. None that moves nothing.
+pub fn chosen(boxes: &Boxes, options: &Options, scores: &[f64]) -> Vec<usize> {
+    let is_always = |at: usize| options.always.contains(&boxes.columns[at].site);
+    let part = |always: bool| -> Vec<f64> {
+        let scores = scores.iter().enumerate();
+        scores
+            .map(|(at, score)| if is_always(at) == always { *score } else { 0.0 })
+            .collect()
+    };
+    let mut places = most(&part(false), options.weights);
+    places.extend(most(&part(true), 0));
+    places.sort_unstable();
+    places
 }
 
 /// The places of the largest scores in order, ties to the lower place; so many that are not zero. 0 takes all of these.
@@ -201,9 +220,36 @@ fn feeding(
         Ok(())
     })?;
     let kept = most(&effects, programs.1.options.units);
-    let is_fed = |at: &usize| kept.iter().any(|kink| feeds[*kink][*at]);
-    let places = (0..boxes.columns.len()).filter(is_fed);
-    Ok(places.map(|at| boxes.columns[at].number).collect())
+    let kept: Vec<&Vec<bool>> = kept.iter().map(|kink| &feeds[*kink]).collect();
+    Ok(fed(boxes, &kept))
+}
+
+/// The weights that feed the first kinks. The slopes of kinks that depend on no other are the same all over the box.
+fn feeding_first(
+    programs: (&Infer, &Collapsed),
+    found: &Collected,
+    (boxes, direct): (&Boxes, usize),
+    given: (&Dataset, &Context),
+) -> Result<Vec<u32>, Stop> {
+    let units = programs.1.options.units.min(direct);
+    let mut feeds = vec![false; boxes.columns.len()];
+    each(programs, (found, boxes), given, |_, block, _| {
+        for (_, slope) in (0..block.rows).flat_map(|row| block.kinks_of(row).take(units)) {
+            let fed = feeds.iter_mut().zip(slope);
+            fed.for_each(|(fed, slope)| *fed |= *slope != 0.0);
+        }
+        Ok(())
+    })?;
+    Ok(fed(boxes, &[&feeds]))
+}
+
+/// The numbers of the weights that feed some of the kinks.
+fn fed(boxes: &Boxes, feeds: &[&Vec<bool>]) -> Vec<u32> {
+    let columns = boxes.columns.iter().enumerate();
+    columns
+        .filter(|(at, _)| feeds.iter().any(|feeds| feeds[*at]))
+        .map(|(_, column)| column.number)
+        .collect()
 }
 
 /// How much the outputs change with a kink of this slope, together.

@@ -42,10 +42,7 @@ pub fn of_mean(part: &Part, of: &dyn Fn(f64) -> f64, (mean, accuracy): (f64, f64
             size: accuracy * mean.abs(),
             variance: 0.0,
         },
-        Part::Drawn(draws) => Error {
-            size: 0.0,
-            variance: variance_of_mean(draws.iter().map(|draw| of(*draw))).1,
-        },
+        Part::Drawn(draws) => of_draws(draws.iter().map(|draw| of(*draw))),
     }
 }
 
@@ -76,9 +73,7 @@ fn drawn(draws: &[f64], law: &Law, (noise, y): (Noise, f64)) -> f64 {
     match noise {
         Noise::Normal { sd } => {
             let log = |draw: &f64| -0.5 * ((y - draw) / sd).powi(2);
-            let largest = draws.iter().map(log).fold(f64::NEG_INFINITY, f64::max);
-            let (mean, variance) = variance_of_mean(draws.iter().map(|draw| (log(draw) - largest).exp()));
-            variance / (mean * mean)
+            of_log_densities(draws.iter().map(log)).1.variance
         }
         Noise::Triangular { radius, floor } => {
             let triangle = |draw: f64| (1.0 - (y - draw).abs() / radius).max(0.0) / radius;
@@ -108,6 +103,30 @@ fn of_floor(law: &Law, y: f64) -> impl Fn(f64) -> f64 {
         false => (0.0, [0.0; 2]),
     };
     move |draw| density * (slopes[0] * (draw - mean) + slopes[1] * (draw - mean).powi(2))
+}
+
+/// The error of a mean of draws.
+pub fn of_draws(draws: impl Iterator<Item = f64> + Clone) -> Error {
+    Error {
+        size: 0.0,
+        variance: variance_of_mean(draws).1,
+    }
+}
+
+/// The logarithm of the mean of densities at draws, and the relative error of that mean; `logs` are their logarithms.
+pub fn of_log_densities(logs: impl Iterator<Item = f64> + Clone) -> (f64, Error) {
+    let largest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
+    if largest == f64::NEG_INFINITY {
+        // No draw has come near, which does not say that none can.
+        let variance = f64::INFINITY;
+        return (largest, Error { size: 0.0, variance });
+    }
+    let (mean, variance) = variance_of_mean(logs.map(|log| (log - largest).exp()));
+    let relative = Error {
+        size: 0.0,
+        variance: variance / (mean * mean),
+    };
+    (largest + mean.ln(), relative)
 }
 
 /// The mean of numbers, and the variance of that mean: infinite of one, which says nothing of it.

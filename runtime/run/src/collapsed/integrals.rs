@@ -2,12 +2,13 @@
 
 use crate::codes;
 use crate::collapsed::boxes::Boxes;
-use crate::collapsed::choice::{Choice, most, scores};
+use crate::collapsed::choice::{Choice, chosen, scores};
 use crate::collapsed::function::{Function, Part, Spot, tolerance};
 use crate::collapsed::local::{Block, Local, program};
 use crate::collapsed::moves::{Sets, across, to_base};
 use crate::collapsed::normals::Normals;
 use crate::collapsed::pieces::{self, Place};
+use crate::collapsed::published::Published;
 use crate::collapsed::tally::Tally;
 use crate::collapsed::{classes, memory, sampled};
 use crate::fit::{Context, Stop};
@@ -38,6 +39,8 @@ pub struct Integrals<'a> {
     /// The right classes, where they are known.
     classes: Option<Vec<i32>>,
     is_known: bool,
+    /// The density of known targets, where it is the published one.
+    published: Option<Published>,
     draws: usize,
     context: &'a Context,
     tally: Tally,
@@ -93,6 +96,7 @@ impl<'a> Integrals<'a> {
             local,
             classes: right(infer, collapsed, (rows, is_known), dataset)?,
             is_known,
+            published: published(infer, collapsed, (rows, is_known), dataset)?,
             draws,
             context,
             tally: Tally::of(&boxes),
@@ -120,7 +124,7 @@ impl<'a> Integrals<'a> {
         let around = (self.values, &self.boxes);
         let programs = (self.infer, self.collapsed);
         self.local = Local::new(programs, around, (rows, false), (dataset, numbers), self.context)?;
-        (self.classes, self.is_known) = (None, false);
+        (self.classes, self.is_known, self.published) = (None, false, None);
         Ok(())
     }
 
@@ -135,7 +139,8 @@ impl<'a> Integrals<'a> {
             Form::Piecewise { .. } => PIECED_ROWS,
         };
         let (rows, size) = (self.local.rows(), self.local.rows_per_call.clamp(1, most));
-        let normals = Normals::new(self.collapsed, self.draws);
+        let normals = Normals::new(self.collapsed, self.draws, self.published);
+        self.tally.interval = self.published.map(|published| published.interval);
         let mut predictive = Predictive::default();
         for first in (0..rows).step_by(size) {
             let range = first..rows.min(first + size);
@@ -315,7 +320,7 @@ impl<'a> Integrals<'a> {
         }
         let of_row = |row: usize| {
             let scores = scores(&self.boxes, (row, output), blocks);
-            most(&scores, self.collapsed.options.weights)
+            chosen(&self.boxes, &self.collapsed.options, &scores)
         };
         Sets::of_rows((0..blocks[0].rows).map(of_row).collect())
     }
@@ -391,6 +396,26 @@ impl Used {
     }
 }
 
+/// The published density of targets that are known, where it is asked for.
+fn published(
+    infer: &Infer,
+    collapsed: &Collapsed,
+    (rows, is_known): (&Rows, bool),
+    dataset: &Dataset,
+) -> Result<Option<Published>, Stop> {
+    match is_known && collapsed.options.is_published() {
+        true => Ok(Published::new(
+            &collapsed.options,
+            &rows.reals(target(infer, dataset))?,
+        )),
+        false => Ok(None),
+    }
+}
+
+fn target<'a>(infer: &'a Infer, dataset: &'a Dataset) -> &'a str {
+    dataset.target.as_ref().unwrap_or(&infer.output.name)
+}
+
 /// The right classes of rows, where they are needed and known.
 fn right(
     infer: &Infer,
@@ -398,9 +423,10 @@ fn right(
     (rows, is_known): (&Rows, bool),
     dataset: &Dataset,
 ) -> Result<Option<Vec<i32>>, Stop> {
-    let name = dataset.target.as_ref().unwrap_or(&infer.output.name);
     match collapsed.likelihood {
-        Likelihood::Categorical | Likelihood::Bernoulli if is_known => Ok(Some(rows.ints(name)?)),
+        Likelihood::Categorical | Likelihood::Bernoulli if is_known => {
+            Ok(Some(rows.ints(target(infer, dataset))?))
+        }
         Likelihood::Categorical | Likelihood::Bernoulli | Likelihood::Normal | Likelihood::Other => Ok(None),
     }
 }

@@ -1,13 +1,14 @@
 //! The program that says how the location of rows depends on the weights around an iterate, called on blocks of rows.
 
 use crate::collapsed::boxes::{Boxes, Column};
-use crate::feed::{Feed, Wanted};
+use crate::feed::{Feed, Wanted, examples};
 use crate::fit::{Context, Stop};
 use crate::laplace::machines::{read, rows_per_call};
 use crate::ports;
 use crate::states::Values;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::collapsed::Collapsed;
+use bnnc_abi::laplace::Weights;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -17,21 +18,35 @@ use std::ops::Range;
 
 /// The program with the iterates and some rows.
 pub struct Local<'a> {
-    infer: &'a Infer,
-    collapsed: &'a Collapsed,
-    /// The states that move hold `[iterates, ..]`.
-    values: &'a Values,
-    iterates: usize,
-    machine: Machine,
-    feed: Feed,
+    states: States<'a>,
+    /// With slopes and kinks.
+    whole: Program,
+    /// Without, where there is such a program.
+    plain: Option<Program>,
     ids: Vec<u32>,
-    /// The columns that the program has, and how many: one at least.
+    /// The columns that the programs have, and how many: one at least.
     columns: Vec<Column>,
     selected: usize,
     /// The rows that it is called with, at most.
     pub rows_per_call: usize,
+}
+
+/// The states of all iterates.
+struct States<'a> {
+    infer: &'a Infer,
+    collapsed: &'a Collapsed,
+    /// Those that move hold `[iterates, ..]`.
+    values: &'a Values,
+    iterates: usize,
+}
+
+/// A program with its rows.
+struct Program {
+    machine: Machine,
+    feed: Feed,
     /// The iterate whose states it holds.
     at: Option<usize>,
+    rows_per_call: usize,
     still: Vec<f64>,
 }
 
@@ -96,39 +111,39 @@ impl<'a> Local<'a> {
     pub fn new(
         (infer, collapsed): (&'a Infer, &'a Collapsed),
         (values, boxes): (&'a Values, &Boxes),
-        (rows, target): (&Rows, bool),
+        rows: (&Rows, bool),
         (dataset, numbers): (&Dataset, usize),
         context: &Context,
     ) -> Result<Local<'a>, Stop> {
-        let artifact = program(infer, collapsed)?;
-        let plan = &artifact.plan;
-        let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
-        let wanted = Wanted {
-            bindings: &infer.bindings,
-            output: &infer.output,
-            precision: plan.precision,
-            storage: &storage,
-        };
-        let feed = Feed::new(rows, dataset, &wanted, target)?;
-        let selected = boxes.columns.len().max(1);
+        let columns = boxes.columns.clone();
+        let selected = columns.len().max(1);
         let sizes = sizes(selected);
-        let rows_per_call = rows_per_call(&[artifact], sizes, feed.rows, numbers);
-        let capacity = sizes.with(Symbol::Batch, rows_per_call);
+        let count = examples(&infer.bindings, rows.0);
+        let artifact = program(infer, collapsed)?;
+        let rows_per_call = rows_per_call(&[artifact], sizes, count, numbers);
+        let data = (infer, rows, dataset);
+        let plain = match &collapsed.plain {
+            // One row may be asked for at many places.
+            Some(artifact) => {
+                let places = plain_per_call((artifact, collapsed), sizes, count).max(rows_per_call);
+                Some(Program::new(artifact, data, (sizes, places), context)?)
+            }
+            None => None,
+        };
         let mut local = Local {
-            infer,
-            collapsed,
-            values,
-            iterates: boxes.iterates,
-            machine: Machine::new(artifact, capacity, context.pool.clone())?,
-            ids: (0..feed.rows as u32).collect(),
-            feed,
-            columns: boxes.columns.clone(),
+            states: States {
+                infer,
+                collapsed,
+                values,
+                iterates: boxes.iterates,
+            },
+            whole: Program::new(artifact, data, (sizes, rows_per_call), context)?,
+            plain,
+            ids: (0..count as u32).collect(),
+            columns,
             selected,
             rows_per_call,
-            at: None,
-            still: Vec::new(),
         };
-        local.feed.write_shared(&mut local.machine)?;
         local.write_columns()?;
         Ok(local)
     }
@@ -145,50 +160,17 @@ impl<'a> Local<'a> {
     pub fn select(&mut self, columns: Vec<Column>) -> Result<Vec<Column>, Fault> {
         let before = std::mem::replace(&mut self.columns, columns);
         self.selected = self.columns.len().max(1);
-        let sizes = sizes(self.selected).with(Symbol::Batch, self.rows_per_call);
-        self.machine.set_sizes(&sizes)?;
         self.write_columns()?;
         Ok(before)
     }
 
     /// Writes which elements of which states the columns are.
     fn write_columns(&mut self) -> Result<(), Fault> {
-        for (site, weights) in self.collapsed.weights.iter().enumerate() {
-            let (mut index, mut chosen) = (vec![0; self.selected], vec![0.0; self.selected]);
-            for (at, column) in self.columns.iter().enumerate() {
-                if column.site == site {
-                    (index[at], chosen[at]) = (column.element as i32, 1.0);
-                }
-            }
-            let name = format!("{}/index", weights.state);
-            if self.machine.has_port(&name) {
-                self.machine.write_int(&name, &index)?;
-            }
-            ports::real(&mut self.machine, &format!("{}/chosen", weights.state), &chosen)?;
+        let weights = &self.states.collapsed.weights;
+        let programs = std::iter::once(&mut self.whole).chain(&mut self.plain);
+        for program in programs {
+            program.write_columns(weights, &self.columns, self.selected)?;
         }
-        Ok(())
-    }
-
-    /// Writes the states of an iterate.
-    fn move_to(&mut self, iterate: usize) -> Result<(), Fault> {
-        if self.at == Some(iterate) {
-            return Ok(());
-        }
-        let moved = &self.collapsed.iterates.moved;
-        for state in self.infer.states.iter().filter(|state| state.parameter) {
-            let Some(values) = self.values.get(&state.name) else {
-                continue;
-            };
-            let own = match moved.contains(&state.name) {
-                true => {
-                    let size = values.len() / self.iterates.max(1);
-                    &values[iterate * size..(iterate + 1) * size]
-                }
-                false => values.as_slice(),
-            };
-            ports::real(&mut self.machine, &state.name, own)?;
-        }
-        self.at = Some(iterate);
         Ok(())
     }
 
@@ -203,15 +185,14 @@ impl<'a> Local<'a> {
         moves: Option<&[f64]>,
         block: &mut Block,
     ) -> Result<(), Fault> {
-        self.move_to(iterate)?;
-        let ids = self.ids[rows.clone()].to_vec();
-        self.write(&ids, moves)?;
-        self.machine.run()?;
+        let ids = &self.ids[rows.clone()];
+        let place = (iterate, moves, self.selected);
+        self.whole.run(&self.states, ids, place)?;
         (block.rows, block.selected) = (rows.len(), self.selected);
-        self.read_values(block)?;
-        self.read("location/slope", &mut block.slope)?;
-        self.read("kinks", &mut block.kinks)?;
-        self.read("kinks/slope", &mut block.kink_slope)
+        self.whole.read_values(block)?;
+        self.whole.read("location/slope", &mut block.slope)?;
+        self.whole.read("kinks", &mut block.kinks)?;
+        self.whole.read("kinks/slope", &mut block.kink_slope)
     }
 
     /// As [`Local::evaluate`] at the iterate itself, without slopes and kinks.
@@ -219,12 +200,11 @@ impl<'a> Local<'a> {
     /// # Errors
     /// As there.
     pub fn values(&mut self, iterate: usize, rows: &Range<usize>, block: &mut Block) -> Result<(), Fault> {
-        self.move_to(iterate)?;
-        let ids = self.ids[rows.clone()].to_vec();
-        self.write(&ids, None)?;
-        self.machine.run()?;
+        let ids = &self.ids[rows.clone()];
+        let program = self.plain.as_mut().unwrap_or(&mut self.whole);
+        program.run(&self.states, ids, (iterate, None, self.selected))?;
         (block.rows, block.selected) = (rows.len(), self.selected);
-        self.read_values(block)
+        program.read_values(block)
     }
 
     /// The location of one row at many places, moved by `moves` `[places, selected]` from an iterate: `[places, outputs]`.
@@ -232,27 +212,115 @@ impl<'a> Local<'a> {
     /// # Errors
     /// As [`Local::evaluate`].
     pub fn locations(&mut self, (iterate, row): (usize, usize), moves: &[f64]) -> Result<Vec<f64>, Fault> {
-        self.move_to(iterate)?;
+        let program = self.plain.as_mut().unwrap_or(&mut self.whole);
         let (mut all, mut found) = (Vec::new(), Vec::new());
-        for moves in moves.chunks(self.rows_per_call.max(1) * self.selected) {
+        for moves in moves.chunks(program.rows_per_call.max(1) * self.selected) {
             let ids = vec![self.ids[row]; moves.len() / self.selected];
-            self.write(&ids, Some(moves))?;
-            self.machine.run()?;
-            self.read("location", &mut found)?;
+            program.run(&self.states, &ids, (iterate, Some(moves), self.selected))?;
+            program.read("location", &mut found)?;
             all.extend_from_slice(&found);
         }
         Ok(all)
     }
+}
 
-    fn write(&mut self, ids: &[u32], moves: Option<&[f64]>) -> Result<(), Fault> {
-        let sizes = sizes(self.selected).with(Symbol::Batch, ids.len());
+/// The rows that the program without slopes is called with.
+pub fn plain_per_call((artifact, collapsed): (&Artifact, &Collapsed), sizes: Sizes, rows: usize) -> usize {
+    let numbers = sizes.get(Symbol::Selected) + collapsed.outputs;
+    rows_per_call(&[artifact], sizes, rows.max(collapsed.options.draws), numbers)
+}
+
+impl Program {
+    fn new(
+        artifact: &Artifact,
+        (infer, (rows, target), dataset): (&Infer, (&Rows, bool), &Dataset),
+        (sizes, rows_per_call): (Sizes, usize),
+        context: &Context,
+    ) -> Result<Program, Stop> {
+        let plan = &artifact.plan;
+        let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
+        let wanted = Wanted {
+            bindings: &infer.bindings,
+            output: &infer.output,
+            precision: plan.precision,
+            storage: &storage,
+        };
+        let feed = Feed::new(rows, dataset, &wanted, target)?;
+        let capacity = sizes.with(Symbol::Batch, rows_per_call);
+        let mut machine = Machine::new(artifact, capacity, context.pool.clone())?;
+        feed.write_shared(&mut machine)?;
+        Ok(Program {
+            machine,
+            feed,
+            at: None,
+            rows_per_call,
+            still: Vec::new(),
+        })
+    }
+
+    fn write_columns(
+        &mut self,
+        weights: &[Weights],
+        columns: &[Column],
+        selected: usize,
+    ) -> Result<(), Fault> {
+        let sizes = sizes(selected).with(Symbol::Batch, self.rows_per_call);
         self.machine.set_sizes(&sizes)?;
-        self.feed.write(&mut self.machine, ids)?;
-        if !self.machine.has_port("moves") {
+        for (site, weights) in weights.iter().enumerate() {
+            let (mut index, mut chosen) = (vec![0; selected], vec![0.0; selected]);
+            for (at, column) in columns.iter().enumerate() {
+                if column.site == site {
+                    (index[at], chosen[at]) = (column.element as i32, 1.0);
+                }
+            }
+            let name = format!("{}/index", weights.state);
+            if self.machine.has_port(&name) {
+                self.machine.write_int(&name, &index)?;
+            }
+            ports::real(&mut self.machine, &format!("{}/chosen", weights.state), &chosen)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the states of an iterate.
+    fn move_to(&mut self, states: &States<'_>, iterate: usize) -> Result<(), Fault> {
+        if self.at == Some(iterate) {
             return Ok(());
         }
-        self.still.resize(ids.len() * self.selected, 0.0);
-        self.machine.write_real("moves", moves.unwrap_or(&self.still))
+        let moved = &states.collapsed.iterates.moved;
+        for state in states.infer.states.iter().filter(|state| state.parameter) {
+            let Some(values) = states.values.get(&state.name) else {
+                continue;
+            };
+            let own = match moved.contains(&state.name) {
+                true => {
+                    let size = values.len() / states.iterates.max(1);
+                    &values[iterate * size..(iterate + 1) * size]
+                }
+                false => values.as_slice(),
+            };
+            ports::real(&mut self.machine, &state.name, own)?;
+        }
+        self.at = Some(iterate);
+        Ok(())
+    }
+
+    /// Runs on rows at an iterate, moved by `[rows, selected]` where they are given.
+    fn run(
+        &mut self,
+        states: &States<'_>,
+        ids: &[u32],
+        (iterate, moves, selected): (usize, Option<&[f64]>, usize),
+    ) -> Result<(), Fault> {
+        self.move_to(states, iterate)?;
+        let sizes = sizes(selected).with(Symbol::Batch, ids.len());
+        self.machine.set_sizes(&sizes)?;
+        self.feed.write(&mut self.machine, ids)?;
+        if self.machine.has_port("moves") {
+            self.still.resize(ids.len() * selected, 0.0);
+            self.machine.write_real("moves", moves.unwrap_or(&self.still))?;
+        }
+        self.machine.run()
     }
 
     fn read_values(&self, block: &mut Block) -> Result<(), Fault> {

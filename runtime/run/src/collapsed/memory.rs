@@ -1,6 +1,6 @@
 //! Memory before the run: what choosing weights and predicting with integrals will take.
 
-use crate::collapsed::local::sizes;
+use crate::collapsed::local::{plain_per_call, sizes};
 use crate::cost::{feed, machine};
 use crate::laplace::machines::rows_per_call;
 use bnnc_abi::collapsed::{Collapsed, Form};
@@ -26,10 +26,15 @@ fn calling((infer, collapsed): (&Infer, &Collapsed), rows: usize, (planned, numb
     let size = rows_per_call(&[artifact], sizes, rows, numbers);
     let boxes = (planned * columns) as u64 * NUMBER;
     let held = size.saturating_mul(numbers) as u64 * NUMBER;
+    let plain = collapsed.plain.as_ref().map_or(0, |artifact| {
+        let places = plain_per_call((artifact, collapsed), sizes, rows).max(size);
+        machine(artifact, &sizes.with(Symbol::Batch, places)) + feed(infer, artifact, rows)
+    });
     machine(artifact, &sizes.with(Symbol::Batch, size))
         + feed(infer, artifact, rows)
         + boxes
         + held
+        + plain
         + rows as u64 * 4
 }
 
@@ -59,7 +64,11 @@ pub fn choosing(programs: (&Infer, &Collapsed), rows: usize, planned: usize) -> 
 pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize, usize)) -> usize {
     let terms = match collapsed.options.weights {
         0 => columns,
-        count => columns.min(count),
+        count => {
+            let always = collapsed.options.always.iter();
+            let always: usize = always.map(|at| collapsed.weights[*at].elements).sum();
+            columns.min(count + always)
+        }
     };
     // A term is three numbers; a head, location, scale and target ten.
     let around = match &collapsed.form {

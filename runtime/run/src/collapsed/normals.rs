@@ -2,13 +2,15 @@
 //! Draw `d` of `D` is the `(d + 1/2) / D` quantile.
 
 use crate::collapsed::errors::{self, Error};
+use crate::collapsed::function::Part;
 use crate::collapsed::integrals::Around;
 use crate::collapsed::mixture::Mixture;
+use crate::collapsed::published::Published;
 use crate::predict::{Integrated, PROBABILITIES, Predictive};
 use bnnc_abi::collapsed::{self, Collapsed};
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_kernels::pool::Pool;
-use bnnc_wmi::head::Noise;
+use bnnc_wmi::head::{Law, Noise};
 use std::sync::OnceLock;
 
 /// What is the same for all rows.
@@ -16,6 +18,8 @@ pub struct Normals {
     noise: collapsed::Noise,
     /// The probabilities of the quantiles.
     probabilities: Vec<f64>,
+    /// The density of known targets, where it is the published one.
+    published: Option<Published>,
 }
 
 /// What is said of one row.
@@ -39,11 +43,12 @@ const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
 impl Normals {
     /// So many quantiles.
-    pub fn new(collapsed: &Collapsed, draws: usize) -> Normals {
+    pub fn new(collapsed: &Collapsed, draws: usize, published: Option<Published>) -> Normals {
         let probability = |draw: usize| (draw as f64 + 0.5) / draws as f64;
         Normals {
             noise: collapsed.options.noise,
             probabilities: (0..draws).map(probability).collect(),
+            published,
         }
     }
 
@@ -131,13 +136,15 @@ impl Normals {
                 let parts = observed.parts().iter().zip(&noises).zip(all).enumerate();
                 for (iterate, ((law, noise), around)) in parts {
                     let target = around.target[at];
-                    densities[iterate] += law.log_density(target);
-                    let error = errors::of_density(&around.parts[at], law, (*noise, target));
+                    let (density, error) = self.score(&around.parts[at], law, (*noise, target));
+                    densities[iterate] += density;
                     off[iterate] = off[iterate].plus(error);
                 }
                 // What was observed is the same around all iterates.
                 let target = all.first().map(|around| around.target[at]);
-                found.cdf.extend(target.map(|target| observed.cdf(target)));
+                found
+                    .cdf
+                    .extend(target.map(|target| self.below(&observed, target)));
             }
         }
         found.log_density_error = errors::of_mixture(&densities, &off);
@@ -148,12 +155,37 @@ impl Normals {
         found
     }
 
+    /// The log density at a known target around an iterate, and its error.
+    fn score(&self, part: &Part, law: &Law, (noise, y): (Noise, f64)) -> (f64, Error) {
+        match &self.published {
+            None => (law.log_density(y), errors::of_density(part, law, (noise, y))),
+            Some(published) => (
+                published.log_density(law, y),
+                published.error(part, law, (noise, y)),
+            ),
+        }
+    }
+
+    /// The probability of at most a known target.
+    fn below(&self, observed: &Mixture, y: f64) -> f64 {
+        let Some(published) = &self.published else {
+            return observed.cdf(y);
+        };
+        let laws = observed.parts();
+        let all = laws.iter().map(|law| published.cdf(law, y));
+        all.sum::<f64>() / laws.len().max(1) as f64
+    }
+
     fn noise(&self, scale: f64) -> Noise {
         match self.noise {
             collapsed::Noise::Normal => Noise::Normal { sd: scale },
             collapsed::Noise::Triangular { alpha, floor } => Noise::Triangular {
                 radius: alpha * scale,
                 floor,
+            },
+            collapsed::Noise::Published { alpha, .. } => Noise::Triangular {
+                radius: alpha * scale,
+                floor: 0.0,
             },
         }
     }

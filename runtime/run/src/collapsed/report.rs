@@ -31,8 +31,17 @@ pub fn diagnostics(value: &mut Value, collapsed: &Collapsed, found: &Collected, 
         Extent::Range => "range",
         Extent::Moments => "moments",
     });
-    if let Noise::Triangular { alpha, floor } = options.noise {
-        value["noise"] = json!({"alpha": alpha, "floor": floor});
+    match options.noise {
+        Noise::Normal => {}
+        Noise::Triangular { alpha, floor } => value["noise"] = json!({"alpha": alpha, "floor": floor}),
+        Noise::Published { alpha, smoothing } => {
+            let interval = tally.and_then(|tally| tally.interval);
+            value["published"] = json!({
+                "alpha": alpha,
+                "smoothing": smoothing,
+                "interval": interval.map(|(low, high)| [finite(low), finite(high)]),
+            });
+        }
     }
     value["form"] = match &collapsed.form {
         Form::Affine => json!("affine"),
@@ -40,12 +49,14 @@ pub fn diagnostics(value: &mut Value, collapsed: &Collapsed, found: &Collected, 
         Form::Sampled(reason) => json!({"sampled": reason}),
     };
     value["scale_held"] = json!(collapsed.held);
-    let Some(tally) = tally else {
-        value["draws"] = json!(options.draws);
-        return;
-    };
-    for (name, count) in forms(tally) {
-        value["integrals"][name] = json!(count);
+    let Some(tally) = tally else { return };
+    match tally.integrals() {
+        0 => value["draws"] = json!(options.draws),
+        _ => {
+            for (name, count) in forms(tally) {
+                value["integrals"][name] = json!(count);
+            }
+        }
     }
     value["rows"] = json!({"exact": tally.rows - tally.drawn_rows, "sampled": tally.drawn_rows});
     if let Some(why) = &tally.why {
@@ -53,7 +64,7 @@ pub fn diagnostics(value: &mut Value, collapsed: &Collapsed, found: &Collected, 
     }
     value["error"] = finite(tally.error);
     value["log_density_error"] = finite(tally.log_density_error);
-    if collapsed.likelihood == Likelihood::Categorical {
+    if collapsed.likelihood == Likelihood::Categorical && tally.integrals() > 0 {
         value["raw_sum"] = finite(raw(tally));
         value["others_held"] = json!(tally.is_shared);
         value["sigmoid"] = json!(match options.sigmoid {
@@ -70,46 +81,48 @@ pub fn table(collapsed: &Collapsed, found: &Collected, tally: Option<&Tally>) ->
         "collapsed weights",
         found.choice.columns.len()
     );
-    match tally {
-        None => {
-            text.push_str(&format!(
-                "  {:<21} {:>10}\n",
-                "draws per iterate", collapsed.options.draws
-            ));
-        }
-        Some(tally) => {
-            let made = forms(tally).into_iter().filter(|(_, count)| *count > 0);
-            for (name, count) in made {
-                let percent = 100.0 * count as f64 / tally.integrals().max(1) as f64;
-                let line = format!(
-                    "  {:<21} {count:>10}  ({percent:.0} %)\n",
-                    format!("{name} integrals")
-                );
-                text.push_str(&line);
-            }
-            if tally.drawn_rows > 0 {
-                let count = format!("{} of {}", tally.drawn_rows, tally.rows);
-                let draws = collapsed.options.draws;
-                text.push_str(&format!(
-                    "  {:<21} {count:>10}  ({draws} draws per iterate)\n",
-                    "sampled rows"
-                ));
-            }
-            if tally.log_density_error > 0.0 {
-                let error = format!("{:.1e}", tally.log_density_error);
-                text.push_str(&format!(
-                    "  {:<21} {error:>10}  (of a log density, at most)\n",
-                    "error of integrals"
-                ));
-            }
-            if collapsed.likelihood == Likelihood::Categorical {
-                let line = format!("  {:<21} {:>10}\n", "sum before normalised", number(raw(tally)));
-                text.push_str(&line);
-            }
-        }
+    if let Some(tally) = tally {
+        text.push_str(&how(collapsed, tally));
+    }
+    if collapsed.options.is_published() {
+        text.push_str("  the likelihood is the published one, which looks at the targets that it scores\n");
     }
     if collapsed.held {
         text.push_str("  the scale is held at the iterate\n");
+    }
+    text
+}
+
+/// How integrals were made, and how well.
+fn how(collapsed: &Collapsed, tally: &Tally) -> String {
+    let draws = collapsed.options.draws;
+    let mut text = String::new();
+    for (name, count) in forms(tally).into_iter().filter(|(_, count)| *count > 0) {
+        let percent = 100.0 * count as f64 / tally.integrals().max(1) as f64;
+        let name = format!("{name} integrals");
+        text.push_str(&format!("  {name:<21} {count:>10}  ({percent:.0} %)\n"));
+    }
+    if tally.integrals() == 0 {
+        text.push_str(&format!("  {:<21} {draws:>10}\n", "draws per iterate"));
+    } else if tally.drawn_rows > 0 {
+        let count = format!("{} of {}", tally.drawn_rows, tally.rows);
+        let line = format!(
+            "  {:<21} {count:>10}  ({draws} draws per iterate)\n",
+            "sampled rows"
+        );
+        text.push_str(&line);
+    }
+    if tally.log_density_error > 0.0 {
+        let error = format!("{:.1e}", tally.log_density_error);
+        let line = format!(
+            "  {:<21} {error:>10}  (of a log density, at most)\n",
+            "error of integrals"
+        );
+        text.push_str(&line);
+    }
+    if collapsed.likelihood == Likelihood::Categorical && tally.integrals() > 0 {
+        let line = format!("  {:<21} {:>10}\n", "sum before normalised", number(raw(tally)));
+        text.push_str(&line);
     }
     text
 }

@@ -1,14 +1,154 @@
 //! Draws from the box, where the integral has no exact form, or where that of a row would take too much work.
 
 use crate::collapsed::boxes::{Boxes, Column};
+use crate::collapsed::errors::{self, Error};
 use crate::collapsed::local::Local;
 use crate::collapsed::pieces::Place;
-use crate::fit::Context;
+use crate::collapsed::tally::Tally;
+use crate::fit::{Context, Stop};
+use crate::predict::{Integrated, Predictive, Predictor};
 use crate::states::Values;
 use bnnc_abi::collapsed::Collapsed;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::fault::Fault;
 use bnnc_base::philox;
+use bnnc_data::metrics::log_mean_exp;
+use bnnc_data::{Dataset, Rows};
+use std::ops::Range;
+
+/// Predictions by draws from the box, with their standard errors.
+pub struct Draws {
+    predictor: Predictor,
+    strata: Strata,
+    is_known: bool,
+    tally: Tally,
+}
+
+/// Draws in the order of the iterates that they are around.
+#[derive(Clone, Copy, Debug)]
+struct Strata {
+    iterates: usize,
+    /// Draws from the box around each iterate.
+    each: usize,
+    /// The draws of predictions: these, evenly spaced, or each of them several times.
+    draws: usize,
+}
+
+impl Draws {
+    /// Prepares predictions of rows whose target may be unknown, of so many draws.
+    ///
+    /// # Errors
+    /// Columns that do not fit, or a limit.
+    pub fn new(
+        (infer, collapsed): (&Infer, &Collapsed),
+        (values, boxes): (&Values, &Boxes),
+        (rows, is_known): (&Rows, bool),
+        dataset: &Dataset,
+        (draws, context): (usize, &Context),
+    ) -> Result<Draws, Stop> {
+        let mut predictor = Predictor::with_target(infer, rows, dataset, (draws, is_known), context)?;
+        predictor.set_parameters(&drawn((infer, collapsed), (values, boxes), context))?;
+        Ok(Draws {
+            predictor,
+            strata: Strata {
+                iterates: boxes.iterates,
+                each: collapsed.options.draws.max(1),
+                draws,
+            },
+            is_known,
+            tally: Tally::of(boxes),
+        })
+    }
+
+    /// The largest errors, so far.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Goes on with other rows, whose target is unknown.
+    ///
+    /// # Errors
+    /// Columns that do not fit.
+    pub fn replace_rows(&mut self, infer: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
+        self.is_known = false;
+        self.predictor.replace_rows(infer, rows, dataset)
+    }
+
+    /// All predictive quantities, by blocks of rows in order.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn run(&mut self, mut take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Fault> {
+        let (strata, is_known, tally) = (self.strata, self.is_known, &mut self.tally);
+        self.predictor.run(|range, block| {
+            block.integrated = strata.said(block, is_known);
+            take(range, block);
+            // In the units that they were brought to.
+            tally.note(block);
+            tally.drawn_rows += block.rows as u64;
+        })
+    }
+}
+
+impl Strata {
+    /// What is around each iterate of a column of `[draws, width]`, no draw from the box twice.
+    fn split<'v>(
+        self,
+        values: &'v [f64],
+        (column, width): (usize, usize),
+    ) -> impl Iterator<Item = impl Iterator<Item = f64> + Clone + 'v> {
+        let held = self.iterates * self.each;
+        let position = move |draw: usize| draw * held / self.draws.max(1);
+        let first = move |iterate: usize| (iterate * self.each * self.draws).div_ceil(held.max(1));
+        let is_new = move |draw: &usize| *draw == 0 || position(*draw) != position(*draw - 1);
+        (0..self.iterates).map(move |iterate| {
+            let draws = first(iterate)..first(iterate + 1);
+            draws
+                .filter(is_new)
+                .map(move |draw| values[draw * width + column])
+        })
+    }
+
+    /// The standard errors of the means of the columns of `[draws, width]`.
+    fn errors(self, values: &[f64], width: usize) -> Vec<f64> {
+        let share = 1.0 / self.iterates.max(1) as f64;
+        let of = |column: usize| {
+            let parts = self.split(values, (column, width)).map(errors::of_draws);
+            let all = parts.fold(Error::default(), |all, part| all.plus(part.times(share)));
+            all.total()
+        };
+        (0..width).map(of).collect()
+    }
+
+    fn said(self, block: &Predictive, is_known: bool) -> Integrated {
+        let rows = block.rows.max(1);
+        let width = |values: &[f64]| values.len() / block.draws.max(1);
+        let of = |values: &[f64]| self.errors(values, width(values));
+        let error = match block.probabilities.is_empty() {
+            true => of(&block.mean),
+            false => {
+                let all = of(&block.probabilities);
+                let classes = all.chunks((all.len() / rows).max(1));
+                classes
+                    .map(|row| row.iter().copied().fold(0.0, f64::max))
+                    .collect()
+            }
+        };
+        let mut said = Integrated {
+            error,
+            ..Integrated::default()
+        };
+        if is_known {
+            for row in 0..block.rows {
+                let parts = self.split(&block.log_likelihood, (row, block.rows));
+                let (logs, errors): (Vec<f64>, Vec<Error>) = parts.map(errors::of_log_densities).unzip();
+                said.log_density.push(log_mean_exp(logs.iter().copied()));
+                said.log_density_error.push(errors::of_mixture(&logs, &errors));
+            }
+        }
+        said
+    }
+}
 
 /// The states with `draws` draws from the box for each iterate, `[iterates * draws, ..]`; the weights that are not in the box have the value of the
 /// iterate.

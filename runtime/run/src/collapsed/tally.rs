@@ -32,6 +32,8 @@ pub struct Tally {
     pub raw: f64,
     /// Whether a weight that is integrated over for one class moves another.
     pub is_shared: bool,
+    /// The interval that the published density cuts the targets that were scored to, on the model's scale.
+    pub interval: Option<(f64, f64)>,
 }
 
 impl Tally {
@@ -45,7 +47,7 @@ impl Tally {
 
     /// Counts a block of rows, of so many outputs, with its predictions.
     pub fn add(&mut self, all: &[Around], outputs: usize, predictive: &Predictive) {
-        self.rows += predictive.rows as u64;
+        self.note(predictive);
         let is_drawn = |row: &usize| {
             let parts = all
                 .iter()
@@ -53,13 +55,18 @@ impl Tally {
             parts.into_iter().any(|part| matches!(part, Part::Drawn(_)))
         };
         self.drawn_rows += (0..predictive.rows).filter(is_drawn).count() as u64;
+    }
+
+    /// Counts a block of rows with the errors of its predictions.
+    pub fn note(&mut self, predictive: &Predictive) {
+        self.rows += predictive.rows as u64;
         let said = &predictive.integrated;
         let largest = |known: f64, errors: &[f64]| errors.iter().copied().fold(known, f64::max);
         self.error = largest(self.error, &said.error);
         self.log_density_error = largest(self.log_density_error, &said.log_density_error);
     }
 
-    /// All integrals.
+    /// All integrals; none where the weights of all rows are drawn.
     pub fn integrals(&self) -> u64 {
         self.affine + self.units + self.pieces + self.drawn
     }

@@ -1,6 +1,7 @@
 //! Predictions from Gaussians of the weights, as blocks of what every prediction says.
 
 use crate::collapsed::integrals::Integrals;
+use crate::collapsed::sampled::Draws;
 use crate::collapsed::tally::Tally;
 use crate::fit::{Context, Stop};
 use crate::laplace::functions::Functions;
@@ -26,6 +27,8 @@ pub enum Forecaster<'a> {
     Linear(Box<Linear<'a>>),
     /// Integrals over weights.
     Integrated(Box<Integrals<'a>>),
+    /// Draws from the box of such weights.
+    Boxed(Box<Draws>),
 }
 
 /// How linearised outputs become predictions.
@@ -112,6 +115,7 @@ impl<'a> Forecaster<'a> {
             Forecaster::Drawn(predictor) => Ok(predictor.run(take)?),
             Forecaster::Linear(linear) => linear.run(take),
             Forecaster::Integrated(integrals) => integrals.run(take),
+            Forecaster::Boxed(draws) => Ok(draws.run(take)?),
         }
     }
 
@@ -124,6 +128,7 @@ impl<'a> Forecaster<'a> {
             Forecaster::Drawn(predictor) => predictor.replace_rows(infer, rows, dataset),
             Forecaster::Linear(linear) => linear.replace_rows(rows, dataset),
             Forecaster::Integrated(integrals) => integrals.replace_rows(rows, dataset),
+            Forecaster::Boxed(draws) => draws.replace_rows(infer, rows, dataset),
         }
     }
 
@@ -131,6 +136,7 @@ impl<'a> Forecaster<'a> {
     pub fn tally(&self) -> Option<&Tally> {
         match self {
             Forecaster::Integrated(integrals) => Some(integrals.tally()),
+            Forecaster::Boxed(draws) => Some(draws.tally()),
             Forecaster::Drawn(_) | Forecaster::Linear(_) => None,
         }
     }

@@ -147,6 +147,12 @@ impl Law {
         main + self.floor * (normal_below((y - self.mean) / self.variance.sqrt()) - main)
     }
 
+    /// The probability between two places and an estimate of its error, as that of [`Law::density_with_error`].
+    pub fn between(&self, low: f64, high: f64) -> (f64, f64) {
+        let between = self.cdf(high) - self.cdf(low);
+        (between.max(0.0), self.shape.accuracy() + ROUNDING)
+    }
+
     /// The mean.
     pub fn mean(&self) -> f64 {
         self.mean
@@ -173,6 +179,9 @@ impl Law {
         &self.shape
     }
 }
+
+/// What a probability is rounded by.
+const ROUNDING: f64 = 256.0 * f64::EPSILON;
 
 /// Terms of an exact convolution beyond which it is not done.
 const MOST_WORK: f64 = 1e7;

@@ -301,7 +301,7 @@ impl Shape {
     }
 
     /// An estimate of the relative error of the laws that are summed.
-    fn accuracy(&self) -> f64 {
+    pub fn accuracy(&self) -> f64 {
         match self {
             Shape::Pieces(measure, _) | Shape::Triangular(measure, _) => measure.accuracy,
             Shape::Series { accuracy, .. } | Shape::Tabulated { accuracy, .. } => *accuracy,

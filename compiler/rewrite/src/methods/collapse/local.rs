@@ -31,7 +31,16 @@ pub fn local(parts: &Parts<'_>, observed: &Observed<'_>, found: &Found) -> Resul
     Ok(batch(&row, &mapped, ROWS))
 }
 
-/// The same of one row.
+/// The same without slopes and kinks.
+pub fn plain(local: &Function) -> Function {
+    let mut plain = local.clone();
+    plain
+        .results
+        .retain(|(name, _)| matches!(&**name, "location" | "scale" | "target"));
+    rule::remove_dead(&plain)
+}
+
+/// The program of one row.
 fn row(parts: &Parts<'_>, observed: &Observed<'_>, found: &Found) -> Result<Function, Fault> {
     let slopes = slopes(parts, found)?;
     let mut builder = Builder::new("local");
