@@ -156,10 +156,16 @@ fn samplers() {
     assert_refused(&run_program("nowhere", &nowhere), "E0506", 1);
     let explores = "infer f = sgld(M, d) { warmup = 0, draws = 5, schedule = cyclical(1, 0.999) }";
     assert_refused(&run_program("explores", &program(explores)), "E0614", 1);
-    let nothing = format!("{DATA}model M(a: real) -> y: real {{ y ~ Normal(a, 1) }}\ninfer f = nuts(M, d)\n");
-    let nothing = run_program("no-sites", &nothing);
-    assert_refused(&nothing, "E0612", 1);
-    assert!(nothing.stderr.contains("the model has no sites"), "{nothing:?}");
+    for method in ["nuts", "laplace", "collapsed", "swag"] {
+        let text =
+            format!("{DATA}model M(a: real) -> y: real {{ y ~ Normal(a, 1) }}\ninfer f = {method}(M, d)\n");
+        let nothing = run_program("no-sites", &text);
+        assert_refused(&nothing, "E0612", 1);
+        assert!(
+            nothing.stderr.contains("the model has no sites"),
+            "{method}: {nothing:?}"
+        );
+    }
     let huge = run_program(
         "huge",
         &program("infer f = nuts(M, d) { draws = 99999999999999999999 }"),

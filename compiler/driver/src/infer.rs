@@ -378,8 +378,7 @@ impl<'a> Compilation<'a> {
     fn placed(&self, diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let place = |mut diagnostic: Diagnostic| {
             if diagnostic.at == Place::Nowhere {
-                let options = options_of(diagnostic.code);
-                diagnostic.at = Place::Span(codes::span_of_one(self.item, options));
+                diagnostic.at = Place::Span(codes::span_of_one(self.item, options_of(diagnostic.code)));
             }
             diagnostic
         };
@@ -442,9 +441,13 @@ impl<'a> Compilation<'a> {
     pub fn compile(&mut self, schema: &Schema, backend: &dyn Backend) -> Result<Infer, Failure> {
         let clock = Instant::now();
         let elaborated = self.elaborate(schema)?;
+        let finds = self.item.method.finds;
+        if matches!(finds, Finds::Laplace | Finds::Collapsed) && elaborated.model.sites.is_empty() {
+            return Err(Failure::Program(vec![codes::nothing_to_sample(self.item, true)]));
+        }
         let densities = self.density(&elaborated.model)?;
         let (elaborated, densities) = self.grouped(elaborated, densities);
-        let programs = match self.item.method.finds {
+        let programs = match finds {
             Finds::Chains => self.sampling_programs(&elaborated, &densities, schema, backend)?,
             Finds::Training | Finds::Masked => {
                 self.training_programs(&elaborated, &densities, schema, backend)?

@@ -17,5 +17,5 @@ mod integrate;
 mod lp;
 mod skeleton;
 
-pub use feasible::{Feasibility, feasible, feasible_near};
+pub use feasible::{Feasibility, feasible, feasible_near, is_bounded};
 pub use integrate::integrate;

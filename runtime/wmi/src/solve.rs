@@ -8,6 +8,7 @@
 
 mod amount;
 mod bounds;
+mod eliminated;
 mod ranges;
 mod search;
 mod simplify;

@@ -5,6 +5,7 @@
 use bnnc_base::diagnostic::{Diagnostic, Fault, Place};
 use bnnc_wmi::integral::Effort;
 use bnnc_wmi::problem::read;
+use bnnc_wmi::rational::Rational;
 use bnnc_wmi::solve::{Solution, Status, solve};
 
 fn refused(text: &str) -> Box<Diagnostic> {
@@ -487,6 +488,62 @@ fn order_of_statuses() {
         panic!("the strip has an end");
     };
     assert!(direction.iter().all(|(name, _)| name == "x"), "{direction:?}");
+}
+
+/// What is positive and what is negative cancel only where both are finite: over a half strip neither is, whatever the order of integration.
+#[test]
+fn infinities_do_not_cancel() {
+    let status = |reals: &str, formula: &str, weight: &str| {
+        let text = format!(r#"{{"reals": [{reals}], "formula": {formula}, "weight": {weight}}}"#);
+        solved(&text)
+    };
+    let strip = r#"["x", "0", null], ["y", "-1", "1"]"#;
+    let wide = r#"["x", "0", null], ["y", "0", "1"], ["z", "0", "1"]"#;
+    for (reals, formula, weight) in [
+        (strip, "true", r#""y""#),
+        (strip, "true", r#"["*", ["+", "x", "1"], "y"]"#),
+        (strip, r#"["<=", "y", ["+", "x", "5"]]"#, r#""y""#),
+        (strip, "true", r#"["ite", [">=", "y", "0"], "1", "-1"]"#),
+        (wide, "true", r#"["-", "y", "z"]"#),
+    ] {
+        let Status::Unbounded(direction) = status(reals, formula, weight).status else {
+            panic!("{formula} {weight} is bounded");
+        };
+        assert_eq!(direction, [("x".to_owned(), Rational::ONE)], "{formula} {weight}");
+    }
+    let finite = status(r#"["x", "0", "2"], ["y", "-1", "1"]"#, "true", r#""y""#);
+    assert_eq!(
+        (finite.status, finite.value, finite.error_bound),
+        (Status::Ok, 0.0, 0.0)
+    );
+}
+
+/// The direction of an unbounded region keeps within it, also in variables that were integrated out before it was seen.
+#[test]
+fn directions_stay_within() {
+    let plane = r#"["x", null, null], ["y", null, null]"#;
+    let check = |formula: &str, keeps: fn(&dyn Fn(&str) -> Rational) -> bool| {
+        let text = format!(r#"{{"reals": [{plane}], "formula": {formula}, "weight": "1"}}"#);
+        let Status::Unbounded(direction) = solved(&text).status else {
+            panic!("{formula} is bounded");
+        };
+        let step = |name: &str| {
+            let found = direction.iter().find(|(known, _)| known == name);
+            found.map_or(Rational::ZERO, |(_, step)| step.clone())
+        };
+        assert!(!direction.is_empty() && keeps(&step), "{formula}: {direction:?}");
+    };
+    check(
+        r#"["and", [">=", ["+", "x", "y"], "0"], ["<=", ["+", "x", "y"], "1"]]"#,
+        |step| step("x") + step("y") == Rational::ZERO,
+    );
+    check(
+        r#"["and", ["<=", "x", "y"], ["<=", "y", ["*", "2", "x"]]]"#,
+        |step| {
+            let (x, y) = (step("x"), step("y"));
+            x <= y && y <= Rational::from(2) * x
+        },
+    );
 }
 
 /// An equation with a piecewise linear term has measure zero, its negation is everywhere else.

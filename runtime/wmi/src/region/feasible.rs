@@ -2,7 +2,7 @@
 
 use super::ball::Ball;
 use super::lp::{Deepest, deepest};
-use crate::linear::Polytope;
+use crate::linear::{HalfSpace, Polytope};
 use crate::rational::{Rational, from_f64};
 
 /// What there is of a polytope.
@@ -14,6 +14,18 @@ pub enum Feasibility {
     Flat,
     /// No point.
     Empty,
+}
+
+/// Whether a polytope that has points is bounded: no direction keeps within all of its rows.
+pub fn is_bounded(polytope: &Polytope) -> bool {
+    let mut cone = polytope.clone();
+    cone.rows.iter_mut().for_each(|row| row.bound = Rational::ZERO);
+    let dimension = polytope.dimension;
+    let goes_on = |row: HalfSpace| feasible(&cone.cut(row)) != Feasibility::Empty;
+    !(0..dimension).any(|variable| {
+        goes_on(HalfSpace::lower(dimension, variable, Rational::ONE))
+            || goes_on(HalfSpace::upper(dimension, variable, Rational::NEG_ONE))
+    })
 }
 
 /// Whether `polytope` has a volume, decided exactly.

@@ -7,6 +7,7 @@
 
 use super::amount::{Part, product, scaled, sum};
 use super::bounds;
+use super::eliminated::{Eliminated, Smaller};
 use super::ranges::{Ranges, Rows};
 use super::simplify::{Simplifier, factors, undecided, undecided_in_term};
 use super::slab;
@@ -16,7 +17,7 @@ use crate::integral::{Effort, Integral, Outcome};
 use crate::problem::form::LinearForm;
 use crate::problem::store::{Formula, FormulaId, Store, Term, TermId};
 use crate::rational::Rational;
-use crate::region::{Feasibility, feasible_near, integrate};
+use crate::region::{Feasibility, feasible_near, integrate, is_bounded};
 use std::collections::HashMap;
 
 /// The most solved states that are remembered.
@@ -150,8 +151,8 @@ impl Search {
         if self.gave_up.is_some() {
             return bounds::anything(&self.store, &self.rows, state);
         }
-        let is_decided = state.conjuncts.is_empty() && !self.store.has_choice(state.weight);
-        if let Some(integral) = is_decided
+        if let Some(integral) = self
+            .is_decided(state)
             .then(|| slab::integral(state, &self.store, &self.rows))
             .flatten()
         {
@@ -159,10 +160,14 @@ impl Search {
             self.tally.slabs += 1;
             return Part::Number(Integral::exactly(integral));
         }
-        if let Some(smaller) = self.without_one_variable(state) {
+        if let Some(Smaller { state: smaller, of }) = self.without_one_variable(state) {
             self.tally.eliminated += 1;
             self.tally.regions += usize::from(state.reals.len() == 1 && state.conjuncts.is_empty());
-            return self.integral(smaller, inside);
+            return match self.has_no_weight(&smaller) {
+                // Not nothing: the integral is zero because its parts cancel.
+                true => Part::Number(Integral::exactly(Rational::ZERO)),
+                false => of.lifted(self.integral(smaller, inside)),
+            };
         }
         let Some(atom) = self.to_decide(state) else {
             return self.region(state);
@@ -177,11 +182,23 @@ impl Search {
         sum(cases.into())
     }
 
+    /// Whether nothing is left to distinguish.
+    fn is_decided(&self, state: &State) -> bool {
+        state.conjuncts.is_empty() && !self.store.has_choice(state.weight)
+    }
+
+    fn has_no_weight(&self, state: &State) -> bool {
+        self.store.as_number(state.weight).is_some_and(Rational::is_zero)
+    }
+
     fn check_work(&mut self) {
         let decisions =
             FREE_DECISIONS.saturating_add(self.effort.regions.saturating_mul(DECISIONS_PER_REGION));
         if self.tally.regions >= self.effort.regions {
-            self.gave_up = Some(format!("{} regions were integrated", self.tally.regions));
+            self.gave_up = Some(match self.tally.regions {
+                1 => "one region was integrated".to_owned(),
+                regions => format!("{regions} regions were integrated"),
+            });
         } else if self.tally.decisions >= decisions {
             self.gave_up = Some(format!("{} cases were distinguished", self.tally.decisions));
         } else if self.depth > DEEPEST {
@@ -254,7 +271,7 @@ impl Search {
                 break;
             }
         }
-        if self.store.as_number(state.weight).is_some_and(Rational::is_zero) {
+        if self.has_no_weight(&state) {
             return Settled::Nothing;
         }
         state.conjuncts.sort_unstable();
@@ -379,7 +396,7 @@ impl Search {
     /// Integrates out a variable that nothing undecided mentions and that one linear form bounds from
     /// either side. The integral is a polynomial in the other variables, and what was above what stays a
     /// constraint on them.
-    fn without_one_variable(&mut self, state: &State) -> Option<State> {
+    fn without_one_variable(&mut self, state: &State) -> Option<Smaller> {
         let (mentioned, all) = conditioned(state, &self.store, &mut self.variables);
         let mut candidates: Vec<(usize, usize)> = Vec::new();
         for real in &state.reals {
@@ -393,7 +410,7 @@ impl Search {
             .find_map(|(_, real)| self.eliminated(state, real, &all))
     }
 
-    fn eliminated(&mut self, state: &State, real: usize, all: &[(TermId, u32)]) -> Option<State> {
+    fn eliminated(&mut self, state: &State, real: usize, all: &[(TermId, u32)]) -> Option<Smaller> {
         let (lower, upper) = state.ranges.around(&self.rows, real);
         let lower = self.tightest(&state.ranges, lower, true)?;
         let upper = self.tightest(&state.ranges, upper, false)?;
@@ -412,6 +429,10 @@ impl Search {
         if integral.len() > LARGEST_ELIMINATED.max(4 * integrand.len()) {
             return None;
         }
+        // What cancels has an integral only where that of the absolute weight is finite.
+        if integral.len() == 0 && !(self.is_decided(state) && is_bounded(&state.polytope(&self.rows))) {
+            return None;
+        }
         let (factor, _) = factors(&self.store, state.weight);
         rest.push((integral.term(&mut self.store), 1));
         let product = self.store.product(&rest);
@@ -423,7 +444,8 @@ impl Search {
             .only(|id| self.rows.row(id).coefficient(real).is_none());
         let gap = self.store.linear(lower.plus(&Rational::NEG_ONE, &upper));
         next.conjuncts.push(self.store.not_positive(gap));
-        Some(next)
+        let of = Eliminated { real, lower, upper };
+        Some(Smaller { state: next, of })
     }
 
     /// The one bound that is the tightest everywhere, where the bounds of the other variables show that
