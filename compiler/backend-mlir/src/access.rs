@@ -2,7 +2,7 @@
 
 use crate::func::{Emitter, plus, times};
 use crate::text::{Type, Value};
-use bnnc_abi::plan::Storage;
+use bnnc_abi::plan::{Plan, Step, Storage};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_loops::analysis::staging::BLOCK;
@@ -141,4 +141,27 @@ impl Emitter<'_> {
 
 fn scope(name: &str, number: usize) -> String {
     format!(" {{alias_scopes = [#{name}{number}], noalias_scopes = #not_{name}{number}}}")
+}
+
+/// The pairs of slots of a kernel that share a buffer in some launch, each in order.
+pub fn shared(plan: &Plan, kernel: u32) -> Vec<(u32, u32)> {
+    let mut pairs = Vec::new();
+    collect(&plan.steps, kernel, &mut pairs);
+    pairs
+}
+
+fn collect(steps: &[Step], kernel: u32, pairs: &mut Vec<(u32, u32)>) {
+    for step in steps {
+        match step {
+            Step::Launch(launch) if launch.kernel == kernel => {
+                for (second, buffer) in launch.buffers.iter().enumerate() {
+                    let firsts = launch.buffers[..second].iter().enumerate();
+                    let firsts = firsts.filter(|(_, other)| *other == buffer);
+                    pairs.extend(firsts.map(|(first, _)| (first as u32, second as u32)));
+                }
+            }
+            Step::Launch(_) | Step::Call(_) => {}
+            Step::Repeat { body, .. } => collect(body, kernel, pairs),
+        }
+    }
 }

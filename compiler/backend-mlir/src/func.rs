@@ -4,7 +4,7 @@ use crate::approximation::{Approximation, is_inlined};
 use crate::call::Needs;
 use crate::scalar;
 use crate::schedule::{Schedule, is_called};
-use crate::text::{Text, Type, Value, commas};
+use crate::text::{Text, Type, Value};
 use bnnc_abi::code::KernelArgs;
 use bnnc_abi::symbols::CALLED;
 use bnnc_base::arena::Id;
@@ -151,35 +151,16 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// `for counter in (from..to).step_by(step)`; what reductions have come to is carried through it.
-    pub fn count(&mut self, (from, to, step): (Value, Value, i64), body: Body<'_, 'a>) {
-        let step = self.text.long(step);
+    /// The loop of `from`, `to` and a step; what reductions have come to is carried through it.
+    pub fn count(&mut self, range: (Value, Value, i64), body: Body<'_, 'a>) {
         let carried: Vec<Value> = self.held.iter().copied().flatten().collect();
-        let types: Vec<Type> = carried.iter().map(|value| value.ty).collect();
-        let (results, name) = self.text.several(&types);
-        let counter = self.text.fresh(Type::Long);
-        let inside: Vec<Value> = types.iter().map(|ty| self.text.fresh(*ty)).collect();
-        let head = format!("scf.for {counter} = {from} to {to} step {step}");
-        if carried.is_empty() {
-            self.text.open(format_args!("{head} : i64 {{"));
-        } else {
-            let pairs = inside.iter().zip(&carried);
-            let pairs = commas(pairs.map(|(inside, before)| format!("{inside} = {before}")));
-            let types = commas(&types);
-            self.text.open(format_args!(
-                "{name} = {head} iter_args({pairs}) -> ({types}) : i64 {{"
-            ));
-        }
+        let open = self.text.open_loop(range, &carried);
         let known = self.values.clone();
-        self.replace_held(&inside);
-        body(self, counter);
+        self.replace_held(&open.inside);
+        body(self, open.counter);
         self.values = known;
-        if !carried.is_empty() {
-            let after: Vec<Value> = self.held.iter().copied().flatten().collect();
-            self.text
-                .line(format_args!("scf.yield {} : {}", commas(&after), commas(&types)));
-        }
-        self.text.close("}");
+        let after: Vec<Value> = self.held.iter().copied().flatten().collect();
+        let results = self.text.close_loop(open, &after);
         self.replace_held(&results);
     }
 

@@ -13,6 +13,7 @@ mod primitives;
 
 pub use backend::Cuda;
 
+use crate::access;
 use crate::backend::Mlir;
 use crate::call::Needs;
 use crate::protocol::Target;
@@ -38,7 +39,7 @@ pub fn module(program: &Program, chip: Chip) -> Result<(String, device::Program)
     let mut kernels = Vec::new();
     for (number, kernel) in program.kernels.iter().enumerate() {
         text.line(format_args!("// kernel {number} {:?}", kernel.name));
-        let shared = mapping::shared(&program.plan, number as u32);
+        let shared = access::shared(&program.plan, number as u32);
         let parts = mapping::parts(kernel, &shared);
         let several = parts.len() > 1;
         let part = |(at, part)| {

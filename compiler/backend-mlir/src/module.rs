@@ -1,11 +1,11 @@
 //! A program as the text of one MLIR module: a function per kernel, with the arguments that the runtime passes.
 
+use crate::access::shared;
 use crate::call::{Needs, scratch_bytes};
 use crate::func::{Emitter, Source};
 use crate::processor;
 use crate::schedule::Schedule;
 use crate::text::{Text, commas};
-use bnnc_abi::plan::Step;
 use bnnc_loops::analysis::collapse::collapse;
 use bnnc_loops::analysis::sweep::order;
 use bnnc_loops::ir::{Kernel, Program};
@@ -83,20 +83,8 @@ fn draft<'a>(program: &Program, at: usize, original: &'a Kernel) -> Draft<'a> {
         factor,
         divided,
         schedule,
-        distinct: binds_distinct(&program.plan.steps, at as u32),
+        distinct: shared(&program.plan, at as u32).is_empty(),
     }
-}
-
-/// Whether every launch of a kernel binds its slots to different buffers, which never overlap.
-fn binds_distinct(steps: &[Step], kernel: u32) -> bool {
-    steps.iter().all(|step| match step {
-        Step::Launch(launch) if launch.kernel == kernel => {
-            let buffers = &launch.buffers;
-            (1..buffers.len()).all(|at| !buffers[..at].contains(&buffers[at]))
-        }
-        Step::Launch(_) | Step::Call(_) => true,
-        Step::Repeat { body, .. } => binds_distinct(body, kernel),
-    })
 }
 
 /// Names for the memory of each slot and each scratch block, and for all but it.

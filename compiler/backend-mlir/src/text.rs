@@ -66,6 +66,15 @@ pub(crate) fn commas<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     items.join(", ")
 }
 
+/// A loop whose inside is being written.
+pub(crate) struct Loop {
+    /// Its counter.
+    pub counter: Value,
+    /// The carried values as an iteration finds them.
+    pub inside: Vec<Value>,
+    results: Vec<Value>,
+}
+
 /// The text of a module.
 #[derive(Default)]
 pub(crate) struct Text {
@@ -96,6 +105,41 @@ impl Text {
     pub fn close(&mut self, line: impl Display) {
         self.depth -= 1;
         self.line(line);
+    }
+
+    /// Begins `for counter in (from..to).step_by(step)`, which carries values from iteration to iteration.
+    pub fn open_loop(&mut self, (from, to, step): (Value, Value, i64), carried: &[Value]) -> Loop {
+        let step = self.long(step);
+        let types: Vec<Type> = carried.iter().map(|value| value.ty).collect();
+        let (results, name) = self.several(&types);
+        let counter = self.fresh(Type::Long);
+        let inside: Vec<Value> = types.iter().map(|ty| self.fresh(*ty)).collect();
+        let head = format!("scf.for {counter} = {from} to {to} step {step}");
+        if carried.is_empty() {
+            self.open(format_args!("{head} : i64 {{"));
+        } else {
+            let pairs = inside.iter().zip(carried);
+            let pairs = commas(pairs.map(|(inside, before)| format!("{inside} = {before}")));
+            let types = commas(&types);
+            self.open(format_args!(
+                "{name} = {head} iter_args({pairs}) -> ({types}) : i64 {{"
+            ));
+        }
+        Loop {
+            counter,
+            inside,
+            results,
+        }
+    }
+
+    /// Ends a loop with what goes into the next iteration; what the last one leaves.
+    pub fn close_loop(&mut self, open: Loop, after: &[Value]) -> Vec<Value> {
+        if !open.results.is_empty() {
+            let types = commas(after.iter().map(|value| value.ty));
+            self.line(format_args!("scf.yield {} : {types}", commas(after)));
+        }
+        self.close("}");
+        open.results
     }
 
     /// Values are numbered anew in each function.

@@ -71,6 +71,14 @@ pub struct Object {
     pub device: Option<device::Program>,
 }
 
+impl Object {
+    /// Its symbols, a line each.
+    pub fn text(&self) -> String {
+        let symbols = self.kernels.iter().map(|kernel| &*kernel.symbol);
+        symbols.collect::<Vec<_>>().join("\n")
+    }
+}
+
 /// One kernel of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectKernel {
@@ -99,8 +107,7 @@ impl Code for Detached {
     }
 
     fn text(&self) -> String {
-        let symbols = self.0.kernels.iter().map(|kernel| &*kernel.symbol);
-        symbols.collect::<Vec<_>>().join("\n")
+        self.0.text()
     }
 
     fn device(&self) -> Option<&device::Program> {

@@ -1,8 +1,10 @@
-//! cuBLAS, where it is installed: matrix products by NVIDIA's kernels, exact to the precision of the plan (no TF32).
+//! cuBLAS, where it is installed: matrix products and triangular systems by NVIDIA's kernels, exact to the precision of the plan (no
+//! TF32).
 
 use crate::device::Device;
 use crate::driver::{Status, Stream, library};
 use crate::products::{Operand, Product};
+use crate::systems::System;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use libloading::Library;
@@ -59,6 +61,22 @@ type Single<T> = unsafe extern "C" fn(
     c_int,
 ) -> Status;
 
+/// `(handle, side, triangle, transpose, unit diagonal, m, n, alpha, a, leading, b, leading)`.
+type Solve<T> = unsafe extern "C" fn(
+    Handle,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    *const T,
+    u64,
+    c_int,
+    u64,
+    c_int,
+) -> Status;
+
 /// The entry points.
 pub struct Blas {
     create: unsafe extern "C" fn(*mut Handle) -> Status,
@@ -68,6 +86,7 @@ pub struct Blas {
     text: unsafe extern "C" fn(Status) -> *const c_char,
     single: (Single<f32>, Single<f64>),
     batched: (Batched<f32>, Batched<f64>),
+    solve: (Solve<f32>, Solve<f64>),
     version: [c_int; 3],
     _library: Library,
 }
@@ -108,6 +127,10 @@ impl Blas {
                     find(&library, "cublasSgemmStridedBatched")?,
                     find(&library, "cublasDgemmStridedBatched")?,
                 ),
+                solve: (
+                    find(&library, "cublasStrsm_v2")?,
+                    find(&library, "cublasDtrsm_v2")?,
+                ),
                 version,
                 _library: library,
             })
@@ -135,7 +158,7 @@ impl Blas {
     }
 }
 
-/// Products in one stream.
+/// Products and systems in one stream.
 pub struct Products {
     blas: Arc<Blas>,
     handle: Handle,
@@ -154,7 +177,7 @@ impl Products {
         }
     }
 
-    /// Products on a stream of the present context, with a workspace that lives as long.
+    /// Those on a stream of the present context, with a workspace that lives as long.
     ///
     /// # Errors
     /// Where cuBLAS refuses.
@@ -222,6 +245,61 @@ impl Products {
             "cublasGemmStridedBatched"
         };
         self.blas.check(name, status)
+    }
+
+    /// Asks for the solutions of systems: of the matrices and the right sides at these addresses, where the solutions go.
+    ///
+    /// # Errors
+    /// Where cuBLAS refuses.
+    ///
+    /// # Safety
+    /// The operands must hold on the device what the systems reach.
+    pub unsafe fn solve(
+        &self,
+        system: &System,
+        addresses: [u64; 2],
+        precision: Precision,
+    ) -> Result<(), Fault> {
+        // SAFETY: the caller's promise.
+        let status = unsafe {
+            match precision {
+                Precision::F32 => self.solve_each(self.blas.solve.0, system, addresses, 1.0),
+                Precision::F64 => self.solve_each(self.blas.solve.1, system, addresses, 1.0),
+            }
+        };
+        self.blas.check("cublasTrsm", status)
+    }
+
+    /// See Note [Systems by columns] in `systems`.
+    unsafe fn solve_each<T>(&self, solve: Solve<T>, system: &System, [l, x]: [u64; 2], one: T) -> Status {
+        const RIGHT: c_int = 1;
+        const UPPER: c_int = 1;
+        const OWN_DIAGONAL: c_int = 0;
+        let System { n, columns, .. } = *system;
+        let bytes = system
+            .elements()
+            .map(|elements| elements as u64 * size_of::<T>() as u64);
+        let one_system = |at: u64| {
+            // SAFETY: the caller's promise; the factor is read before the call returns.
+            unsafe {
+                solve(
+                    self.handle,
+                    RIGHT,
+                    UPPER,
+                    c_int::from(system.transposed),
+                    OWN_DIAGONAL,
+                    columns,
+                    n,
+                    &one,
+                    l + at * bytes[0],
+                    n,
+                    x + at * bytes[1],
+                    columns,
+                )
+            }
+        };
+        let mut statuses = (0..system.batch as u64).map(one_system);
+        statuses.find(|status| *status != 0).unwrap_or(0)
     }
 
     unsafe fn call<T>(

@@ -13,5 +13,6 @@ mod module;
 pub mod products;
 mod schedule;
 mod session;
+pub mod systems;
 
 pub use code::attach;

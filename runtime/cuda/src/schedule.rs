@@ -5,8 +5,10 @@ use crate::device::Device;
 use crate::driver::{Function, Stream};
 use crate::module::Loaded;
 use crate::products::{Product, products};
+use crate::systems::{System, system};
 use bnnc_abi::device::{Bound, Entry, Parameter, Program, Work};
 use bnnc_abi::plan::{Amount, BufferId, Call, Extent, Launch, Plan, Step};
+use bnnc_abi::primitive::{MATMUL, TRIANGULAR_SOLVE};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -23,6 +25,7 @@ const MOST_BLOCKS: [i64; 3] = [i32::MAX as i64, 65_535, 65_535];
 enum Op {
     Launch(Ready),
     Multiply { product: Product, addresses: [u64; 3] },
+    Solve { system: System, addresses: [u64; 3] },
     Repeat { count: i64, counter: u64, body: Vec<Op> },
 }
 
@@ -52,7 +55,7 @@ pub struct Resolver<'a> {
     pub arena: u64,
     /// The address and the size of the scratch memory.
     pub scratch: (u64, usize),
-    /// Whether cuBLAS takes the matrix products that it can.
+    /// Whether cuBLAS takes what it can.
     pub blas: bool,
 }
 
@@ -76,6 +79,29 @@ pub fn scratch_bytes(program: &Program, (plan, steps): (&Plan, &[Step]), sizes: 
         Step::Repeat { body, .. } => scratch_bytes(program, (plan, body), sizes),
     };
     steps.iter().map(one).max().unwrap_or(0)
+}
+
+/// What cuBLAS does of a call.
+enum ByBlas {
+    Products(Vec<Product>),
+    System(System),
+}
+
+fn by_blas(call: &Call, ints: &[i64]) -> Option<ByBlas> {
+    match call.primitive.name {
+        name if name == MATMUL.name => products(ints).map(ByBlas::Products),
+        name if name == TRIANGULAR_SOLVE.name => system(ints).map(ByBlas::System),
+        _ => None,
+    }
+}
+
+/// Whether cuBLAS has anything to do in these steps.
+pub fn uses_blas(steps: &[Step], sizes: &Sizes) -> bool {
+    steps.iter().any(|step| match step {
+        Step::Launch(_) => false,
+        Step::Call(call) => by_blas(call, &numbers(&call.ints, sizes)).is_some(),
+        Step::Repeat { body, .. } => uses_blas(body, sizes),
+    })
 }
 
 /// What the slots of a step are bound to for some sizes.
@@ -162,18 +188,17 @@ impl Resolver<'_> {
     fn call(&self, call: &Call, sizes: &Sizes, ops: &mut Vec<Op>) -> Result<(), Fault> {
         let numbers = Numbers::of_call(self.plan, call, sizes);
         let ints = &numbers.ints;
-        let is_product = call.primitive.name == bnnc_abi::primitive::MATMUL.name;
-        let found = match (self.blas && is_product, &call.buffers[..]) {
-            (true, [a, b, c]) => products(ints).map(|found| (found, [*a, *b, *c])),
-            _ => None,
-        };
-        if let Some((found, buffers)) = found {
-            let addresses = buffers.map(|id| self.address(id));
-            ops.extend(
-                found
-                    .into_iter()
-                    .map(|product| Op::Multiply { product, addresses }),
-            );
+        let found = self.blas.then(|| by_blas(call, ints)).flatten();
+        if let (Some(found), [a, b, c]) = (found, &call.buffers[..]) {
+            let addresses = [*a, *b, *c].map(|id| self.address(id));
+            match found {
+                ByBlas::Products(found) => ops.extend(
+                    found
+                        .into_iter()
+                        .map(|product| Op::Multiply { product, addresses }),
+                ),
+                ByBlas::System(system) => ops.push(Op::Solve { system, addresses }),
+            }
             return Ok(());
         }
         let Some(routine) = self.program.routine(call) else {
@@ -287,6 +312,8 @@ impl Schedule {
 fn length(ops: &[Op]) -> u64 {
     let of = |op: &Op| match op {
         Op::Launch(_) | Op::Multiply { .. } => 1,
+        // The copy of the right sides, and a call for each matrix.
+        Op::Solve { system, .. } => 1 + system.batch as u64,
         Op::Repeat { count, body, .. } => (1 + length(body)).saturating_mul((*count).max(0) as u64),
     };
     ops.iter().map(of).fold(0, u64::saturating_add)
@@ -311,11 +338,9 @@ impl Issue<'_> {
                 match op {
                     Op::Launch(ready) => self.launch(ready)?,
                     Op::Multiply { product, addresses } => {
-                        let products = self
-                            .products
-                            .ok_or_else(|| Fault::Bug("a product for cuBLAS without cuBLAS".to_owned()))?;
-                        products.multiply(product, addresses, self.precision)?;
+                        self.products()?.multiply(product, addresses, self.precision)?;
                     }
+                    Op::Solve { system, addresses } => self.solve(system, *addresses)?,
                     Op::Repeat { count, counter, body } => {
                         for iteration in 0..*count {
                             let set = self.device.driver().symbols.fill_words;
@@ -330,6 +355,25 @@ impl Issue<'_> {
             }
         }
         Ok(())
+    }
+
+    fn products(&self) -> Result<&Products, Fault> {
+        self.products
+            .ok_or_else(|| Fault::Bug("a call for cuBLAS without cuBLAS".to_owned()))
+    }
+
+    /// # Safety
+    /// As [`Schedule::issue`].
+    unsafe fn solve(&self, system: &System, [l, b, x]: [u64; 3]) -> Result<(), Fault> {
+        let [_, right] = system.elements();
+        let bytes = (right * system.batch) as usize * self.precision.bytes();
+        let copy = self.device.driver().symbols.copy_within;
+        // SAFETY: the caller's promise; the result of a call overlaps no operand.
+        unsafe {
+            self.device
+                .check("cuMemcpyDtoDAsync", copy(x, b, bytes, self.stream))?;
+            self.products()?.solve(system, [l, x], self.precision)
+        }
     }
 
     /// # Safety

@@ -10,10 +10,10 @@ use crate::device::{Device, OwnStream};
 use crate::gather::{self, Need, Tables};
 use crate::memory::{Allocation, Staging};
 use crate::module::Loaded;
-use crate::schedule::{Resolver, Schedule, scratch_bytes};
+use crate::schedule::{Resolver, Schedule, scratch_bytes, uses_blas};
 use bnnc_abi::accelerator::{Arena, Place, Rows, Session};
 use bnnc_abi::device::Program;
-use bnnc_abi::plan::{Plan, Step};
+use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use std::sync::Arc;
@@ -68,8 +68,9 @@ impl CudaSession {
         let device = on.device.clone();
         device.enter()?;
         let plan = arena.plan.clone();
-        let uses_blas = device.blas.as_ref().filter(|_| has_products(&plan.steps));
-        let workspace = uses_blas.map_or(0, |_| Products::workspace_bytes(&device));
+        let blas = device.blas.as_ref();
+        let blas = blas.filter(|_| uses_blas(&plan.steps, arena.capacity));
+        let workspace = blas.map_or(0, |_| Products::workspace_bytes(&device));
         let scratch = scratch_bytes(&on.program, (&plan, &plan.steps), arena.capacity);
         let start = arena.bytes.next_multiple_of(ALIGN);
         let end = start.saturating_add(scratch);
@@ -81,7 +82,7 @@ impl CudaSession {
         device.check("cuMemsetD8Async", unsafe {
             (device.driver().symbols.fill_bytes)(memory.address, 0, arena.bytes, stream.stream)
         })?;
-        let products = match uses_blas {
+        let products = match blas {
             // SAFETY: the workspace is the end of the allocation.
             Some(blas) => Some(unsafe {
                 Products::new(blas, stream.stream, (memory.address + after as u64, workspace))?
@@ -342,13 +343,4 @@ impl Drop for CudaSession {
 /// The same for sessions on one device in this process.
 fn device_number(device: &Arc<Device>) -> u64 {
     Arc::as_ptr(device) as u64
-}
-
-fn has_products(steps: &[Step]) -> bool {
-    let is_matmul = |name: &str| name == bnnc_abi::primitive::MATMUL.name;
-    steps.iter().any(|step| match step {
-        Step::Launch(_) => false,
-        Step::Call(call) => is_matmul(call.primitive.name),
-        Step::Repeat { body, .. } => has_products(body),
-    })
 }

@@ -79,8 +79,7 @@ impl Code for LoadedCode {
     }
 
     fn text(&self) -> String {
-        let symbols = self.object.kernels.iter().map(|kernel| &*kernel.symbol);
-        symbols.collect::<Vec<_>>().join("\n")
+        self.object.text()
     }
 
     fn object(&self) -> Option<&Object> {

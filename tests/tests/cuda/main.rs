@@ -17,6 +17,7 @@ mod random_kernels;
 mod scalars;
 #[path = "../../../compiler/backend-cranelift/tests/conformance/sweeps.rs"]
 mod sweeps;
+mod systems;
 
 pub use bounds::{RANDOM_KERNELS, tolerance};
 

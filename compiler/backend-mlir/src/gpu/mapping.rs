@@ -7,7 +7,6 @@
 //! very many are not, many blocks share them, and a second launch combines what these have come to. Every order depends on
 //! the domain alone. Reductions come first, because plain outputs may overwrite in place what reductions read.
 
-use bnnc_abi::plan::{Plan, Step};
 use bnnc_base::arena::Id;
 use bnnc_loops::analysis::staging::operands;
 use bnnc_loops::ir::{Access, InstOp, Kernel, Output, Size};
@@ -192,27 +191,4 @@ pub fn varies(kernel: &Kernel) -> Vec<Vec<bool>> {
         varies.push(own);
     }
     varies
-}
-
-/// The pairs of slots of a kernel that share a buffer in some launch, each in order.
-pub fn shared(plan: &Plan, kernel: u32) -> Vec<(u32, u32)> {
-    let mut pairs = Vec::new();
-    collect(&plan.steps, kernel, &mut pairs);
-    pairs
-}
-
-fn collect(steps: &[Step], kernel: u32, pairs: &mut Vec<(u32, u32)>) {
-    for step in steps {
-        match step {
-            Step::Launch(launch) if launch.kernel == kernel => {
-                for (second, buffer) in launch.buffers.iter().enumerate() {
-                    let firsts = launch.buffers[..second].iter().enumerate();
-                    let firsts = firsts.filter(|(_, other)| *other == buffer);
-                    pairs.extend(firsts.map(|(first, _)| (first as u32, second as u32)));
-                }
-            }
-            Step::Launch(_) | Step::Call(_) => {}
-            Step::Repeat { body, .. } => collect(body, kernel, pairs),
-        }
-    }
 }

@@ -3,7 +3,7 @@
 mod matmul;
 mod solve;
 
-use crate::text::{Text, Type, Value, commas};
+use crate::text::{Text, Type, Value};
 use bnnc_abi::device::{self, Count, Parameter, Routine, Work};
 use bnnc_abi::plan::{Plan, Step};
 use bnnc_abi::primitive;
@@ -99,35 +99,11 @@ impl Entry {
 /// The inside of a loop: from its counter and what it carries to what the next iteration gets.
 type Body<'a> = &'a mut dyn FnMut(&mut Text, Value, &[Value]) -> Vec<Value>;
 
-/// `for counter in (from..to).step_by(step)`: what `body` makes of the carried values goes into the next iteration.
-fn repeat(
-    text: &mut Text,
-    (from, to, step): (Value, Value, i64),
-    carried: &[Value],
-    body: Body<'_>,
-) -> Vec<Value> {
-    let step = text.long(step);
-    let types: Vec<Type> = carried.iter().map(|value| value.ty).collect();
-    let (results, name) = text.several(&types);
-    let counter = text.fresh(Type::Long);
-    let inside: Vec<Value> = types.iter().map(|ty| text.fresh(*ty)).collect();
-    let head = format!("scf.for {counter} = {from} to {to} step {step}");
-    if carried.is_empty() {
-        text.open(format_args!("{head} : i64 {{"));
-        body(text, counter, &[]);
-        text.close("}");
-        return Vec::new();
-    }
-    let pairs = inside.iter().zip(carried);
-    let pairs = commas(pairs.map(|(inside, before)| format!("{inside} = {before}")));
-    text.open(format_args!(
-        "{name} = {head} iter_args({pairs}) -> ({}) : i64 {{",
-        commas(&types)
-    ));
-    let after = body(text, counter, &inside);
-    text.line(format_args!("scf.yield {} : {}", commas(&after), commas(&types)));
-    text.close("}");
-    results
+/// The loop of `from`, `to` and a step: what `body` makes of the carried values goes into the next iteration.
+fn repeat(text: &mut Text, range: (Value, Value, i64), carried: &[Value], body: Body<'_>) -> Vec<Value> {
+    let open = text.open_loop(range, carried);
+    let after = body(text, open.counter, &open.inside);
+    text.close_loop(open, &after)
 }
 
 /// What is done where a condition holds.

@@ -117,9 +117,24 @@ static void gather(const uint64_t *parameters, long thread) {
   uint32_t row = ((uint32_t *)parameters[2])[thread / width];
   ((uint32_t *)parameters[0])[thread] = ((uint32_t *)parameters[1])[row * width + thread % width];
 }
+/* l x = b, or transpose(l) x = b, a thread for each right side: l, b, x, batch, n, columns, transposed */
+static void triangular(const uint64_t *parameters, long thread) {
+  long n = parameters[4], columns = parameters[5], turned = parameters[6];
+  if (thread >= (long)parameters[3] * columns) return;
+  double *l = REAL(0) + thread / columns * n * n;
+  long first = thread / columns * n * columns + thread % columns;
+  for (long step = 0; step < n; step++) {
+    long i = turned ? n - 1 - step : step;
+    double rest = REAL(1)[first + i * columns];
+    for (long j = turned ? i + 1 : 0; j < (turned ? n : i); j++)
+      rest -= (turned ? l[j * n + i] : l[i * n + j]) * REAL(2)[first + j * columns];
+    REAL(2)[first + i * columns] = rest / l[i * n + i];
+  }
+}
 static void nothing(const uint64_t *parameters, long thread) { (void)parameters, (void)thread; }
 static struct { const char *name; Body body; int parameters; } kernels[] = {
-  {"scale", scale, 4}, {"add_counter", add_counter, 2}, {"multiply", multiply, 7}, {"bnnc_gather", gather, 5}, {"", nothing, 0},
+  {"scale", scale, 4}, {"add_counter", add_counter, 2}, {"multiply", multiply, 7}, {"bnnc_gather", gather, 5},
+  {"triangular", triangular, 7}, {"", nothing, 0},
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
@@ -127,7 +142,7 @@ enum { KERNELS = sizeof kernels / sizeof *kernels };
 
 typedef struct { int m, n, k, turn_a, turn_b, lda, ldb, ldc, batch; long stride_a, stride_b, stride_c; } Shape;
 typedef struct Work {
-  enum { COPY, FILL_BYTES, FILL_WORDS, KERNEL, PRODUCT, GRAPH } kind;
+  enum { COPY, FILL_BYTES, FILL_WORDS, KERNEL, PRODUCT, SYSTEM, GRAPH } kind;
   char *to, *from;
   size_t bytes;
   unsigned value;
@@ -166,6 +181,18 @@ static void product(const Shape *s, char *a, char *b, char *c) {
         *element((double *)c + at * s->stride_c, 0, s->ldc, row, column) = sum;
       }
 }
+/* X op(A) = B for an upper triangle A; X takes the place of B. */
+static void solve(const Shape *s, double *a, double *x) {
+  for (long step = 0; step < s->n; step++) {
+    long j = s->turn_a ? s->n - 1 - step : step;
+    for (long row = 0; row < s->m; row++) {
+      double *rest = element(x, 0, s->ldb, row, j);
+      for (long k = s->turn_a ? j + 1 : 0; k < (s->turn_a ? s->n : j); k++)
+        *rest -= *element(x, 0, s->ldb, row, k) * *element(a, s->turn_a, s->lda, k, j);
+      *rest /= *element(a, 0, s->lda, j, j);
+    }
+  }
+}
 static void run(List *of) {
   for (Work *work = of->first; work; work = work->next)
     switch (work->kind) {
@@ -174,6 +201,7 @@ static void run(List *of) {
       case FILL_WORDS: for (size_t at = 0; at < work->bytes; at++) ((unsigned *)work->to)[at] = work->value; break;
       case KERNEL: for (long thread = 0; thread < work->threads; thread++) kernels[work->kernel].body(work->parameters, thread); break;
       case PRODUCT: product(&work->shape, work->to, work->from, (char *)work->parameters[0]); break;
+      case SYSTEM: solve(&work->shape, (double *)work->to, (double *)work->from); break;
       case GRAPH: run(work->graph); break;
     }
 }
@@ -329,6 +357,16 @@ Status cublasDgemmStridedBatched(Handle *handle, int ta, int tb, int m, int n, i
   ENTER_CONTEXT("cublasDgemmStridedBatched");
   return ask(handle, (Shape){m, n, k, ta, tb, lda, ldb, ldc, batch, sa, sb, sc}, a, b, c, *one, *zero);
 }
+Status cublasDtrsm_v2(Handle *handle, int side, int triangle, int turn, int unit, int m, int n, const double *one, uint64_t a, int lda,
+                      uint64_t b, int ldb) {
+  ENTER_CONTEXT("cublasDtrsm_v2");
+  if (side != 1 || triangle != 1 || turn > 1 || unit || *one != 1 || lda < n || ldb < m || m < 1 || n < 1) return 7;
+  if (!holds((void *)a, 8L * n * n, 0) || !holds((void *)b, 8L * m * n, 0)) return 7;
+  push(handle->stream, (Work){.kind = SYSTEM, .to = (char *)a, .from = (char *)b,
+                              .shape = {.m = m, .n = n, .turn_a = turn, .lda = lda, .ldb = ldb}});
+  return 0;
+}
 Status cublasSgemm_v2(void) { return 15; }
+Status cublasStrsm_v2(void) { return 15; }
 Status cublasSgemmStridedBatched(void) { return 15; }
 #endif

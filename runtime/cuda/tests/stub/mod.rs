@@ -136,9 +136,17 @@ pub fn sizes(batch: usize) -> Sizes {
 }
 
 pub fn machine(device: &Arc<Device>, program: Program, batch: usize) -> Result<Machine, Fault> {
+    planned(device, (plan(), program), batch)
+}
+
+pub fn planned(
+    device: &Arc<Device>,
+    (plan, program): (Plan, Program),
+    batch: usize,
+) -> Result<Machine, Fault> {
     let code = bnnc_cuda::code::on(device, Arc::new(Images(program)))?;
     let artifact = Artifact {
-        plan: Arc::new(plan()),
+        plan: Arc::new(plan),
         code,
     };
     Machine::new(&artifact, sizes(batch), Arc::new(Pool::new(1)))
@@ -169,7 +177,7 @@ impl Code for Images {
     }
 }
 
-fn fixed(number: i64) -> Amount {
+pub fn fixed(number: i64) -> Amount {
     Amount::one(Extent::fixed(number))
 }
 
@@ -226,12 +234,12 @@ pub fn plan() -> Plan {
     }
 }
 
-fn blocks(elements: Vec<Count>) -> [Count; 3] {
+pub fn blocks(elements: Vec<Count>) -> [Count; 3] {
     let along = Count::Quotient(Box::new(Count::Product(elements)), 128);
     [along, Count::Fixed(1), Count::Fixed(1)]
 }
 
-fn work(name: &str, grid: [Count; 3], parameters: Vec<Parameter>, scratch: Count) -> Work {
+pub fn work(name: &str, grid: [Count; 3], parameters: Vec<Parameter>, scratch: Count) -> Work {
     let entry = Entry {
         name: name.to_owned(),
         grid,

@@ -1,0 +1,130 @@
+//! Triangular systems as cuBLAS wants them: by columns, in place, one matrix a call.
+//!
+//! Note [Systems by columns]. Our matrices lie row by row, which cuBLAS sees as their transposes: a lower `l` is an upper `u`, and
+//! right sides are rows. So `l x = b` is `x^T u = b^T`, with the matrix on the right and as it is, and `l^T x = b` is
+//! `x^T u^T = b^T`. The other triangle is not read.
+//!
+//! Note [Cholesky factors]. The primitive `cholesky` stays with our own kernel also where cuSOLVER is installed. cuBLAS's manual says
+//! what of it a capture may hold; cuSOLVER's (12.9) has no such section, and some of its functions are known to fail there. What a
+//! library asks another stream for during a capture need neither fail nor become part of the graph, whose later runs would then find
+//! the factor of the first. Nor is it documented what is left of a matrix that is not positive definite, of which the primitive has the
+//! columns before the fault, and cuSOLVER 11.4.2 did not always tell that it met one.
+
+/// Calls of cuBLAS in the place of one of the primitive.
+const MOST: i64 = 64;
+/// Multiply-adds that a thread of our own kernel makes one after the other in the time of a call: some 20 ns each, and 10 us. This is an
+/// estimate and not measured.
+const CALL: i64 = 500;
+
+/// The systems of a call of `triangular_solve`. See Note [Systems by columns].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct System {
+    /// Rows and columns of each matrix.
+    pub n: i32,
+    /// Right sides of each.
+    pub columns: i32,
+    /// Whether the matrices are transposed.
+    pub transposed: bool,
+    /// Systems, one after the other.
+    pub batch: i64,
+}
+
+impl System {
+    /// Elements of each matrix, and of its right sides.
+    pub fn elements(&self) -> [i64; 2] {
+        let n = i64::from(self.n);
+        [n * n, n * i64::from(self.columns)]
+    }
+}
+
+/// The systems of a call with these integers; `None` where our own kernel, in which each right side has a thread, does as well.
+pub fn system(ints: &[i64]) -> Option<System> {
+    let [batch, n, columns, transposed] = *ints.as_array()?;
+    // Solving for one right side takes n (n - 1) / 2 multiply-adds.
+    let chain = n.saturating_mul(n) / 2;
+    let pays = (1..=MOST).contains(&batch) && chain >= CALL * batch;
+    let size = |size: i64| i32::try_from(size).ok().filter(|size| *size > 0 && pays);
+    Some(System {
+        n: size(n)?,
+        columns: size(columns)?,
+        transposed: transposed == 1,
+        batch,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bnnc_abi::primitive::TRIANGULAR_SOLVE;
+    use bnnc_base::philox;
+
+    /// What `cublasDtrsm` documents for side right, the upper triangle and a diagonal of its own, with alpha 1: the `X` with
+    /// `X op(A) = B` for the `m` by `n` matrix `B`, which it overwrites. Column `j` of the product is the sum of the columns `k` of `X`
+    /// times `op(A)[k, j]`.
+    fn carry_out(transposed: bool, (m, n): (usize, usize), a: &[f64], b: &mut [f64]) {
+        let element = |k: usize, j: usize| {
+            let (row, column) = if transposed { (j, k) } else { (k, j) };
+            assert!(row <= column, "the other triangle is read");
+            a[row + column * n]
+        };
+        for step in 0..n {
+            let j = if transposed { n - 1 - step } else { step };
+            let known = if transposed { j + 1..n } else { 0..j };
+            for row in 0..m {
+                let sum: f64 = known.clone().map(|k| b[row + k * m] * element(k, j)).sum();
+                b[row + j * m] = (b[row + j * m] - sum) / element(j, j);
+            }
+        }
+    }
+
+    /// Well-conditioned, with rubbish in the triangle that nobody may read.
+    fn operands(batch: usize, n: usize, columns: usize) -> Vec<Vec<f64>> {
+        let value = |slot: u64, at: usize| philox::uniform(slot, [0, 0, 0], at as u64) - 0.5;
+        let l = (0..batch * n * n).map(|at| match (at / n % n, at % n) {
+            (i, j) if i == j => 2.0 + value(0, at),
+            (i, j) if i < j => f64::NAN,
+            _ => value(0, at) / n as f64,
+        });
+        let b = (0..batch * n * columns).map(|at| value(1, at));
+        vec![l.collect(), b.collect(), vec![9.0; batch * n * columns]]
+    }
+
+    #[test]
+    fn systems_are_those_of_the_reference() {
+        for (batch, n, columns) in [(1, 32, 1), (1, 40, 3), (2, 50, 7), (3, 60, 1), (64, 260, 1)] {
+            for transposed in [0, 1] {
+                let ints = [batch as i64, n as i64, columns as i64, transposed];
+                let mut want = operands(batch, n, columns);
+                let mut got = want.clone();
+                (TRIANGULAR_SOLVE.naive)(&mut want, &ints);
+                let system = system(&ints).expect("large enough");
+                got[2] = got[1].clone();
+                let [square, right] = system.elements().map(|elements| elements as usize);
+                let sizes = (system.columns as usize, system.n as usize);
+                for at in 0..system.batch as usize {
+                    let (l, x) = (&got[0][at * square..][..square].to_vec(), &mut got[2]);
+                    carry_out(system.transposed, sizes, l, &mut x[at * right..][..right]);
+                }
+                for (want, got) in want[2].iter().zip(&got[2]) {
+                    assert!((want - got).abs() < 1e-12, "{ints:?}: {want} {got}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_pay_is_left_alone() {
+        for ints in [
+            [1, 31, 5, 0],
+            [2, 32, 5, 0],
+            [65, 4000, 1, 1],
+            [0, 100, 1, 0],
+            [1, 100, 0, 0],
+            [1, 0, 1, 0],
+            [1, 1 << 40, 1, 0],
+        ] {
+            assert_eq!(system(&ints), None, "{ints:?}");
+        }
+        assert_eq!(system(&[1, 100, 1]), None);
+    }
+}

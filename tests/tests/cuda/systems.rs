@@ -1,0 +1,80 @@
+//! Large triangular systems on the device, which cuBLAS solves where it is installed, beside the reference.
+
+use bnnc_abi::code::Artifact;
+use bnnc_abi::primitive::TRIANGULAR_SOLVE;
+use bnnc_base::dtype::Precision;
+use bnnc_base::philox;
+use bnnc_base::shape::Sizes;
+use bnnc_driver::backends;
+use bnnc_kernels::executor::Machine;
+use bnnc_kernels::pool::Pool;
+use bnnc_loops::backend::Options;
+use bnnc_loops::parse::parse;
+use std::sync::Arc;
+
+/// A machine for one call of the primitive.
+fn machine(precision: Precision, [batch, n, columns, transposed]: [usize; 4]) -> Machine {
+    let program = parse(&format!(
+        "plan \"solve\" {precision} 0 {{
+b0 = real \"l\" [{batch}, {n}, {n}] input
+b1 = real \"b\" [{batch}, {n}, {columns}] input
+b2 = real \"x\" [{batch}, {n}, {columns}] output
+call triangular_solve (b0, b1, b2) ints ({batch}, {n}, {columns}, {transposed})
+}}
+"
+    ));
+    let program = program.unwrap();
+    let backend = backends::lookup("cuda").unwrap();
+    let code = backend.compile(&program, &Options::default()).unwrap();
+    let artifact = Artifact {
+        plan: Arc::new(program.plan),
+        code: bnnc_cuda::attach(code).unwrap(),
+    };
+    Machine::new(&artifact, Sizes::default(), Arc::new(Pool::new(1))).unwrap()
+}
+
+/// Two on the diagonal and small numbers elsewhere: the condition is below four, so that the error of a solution is at most four
+/// times that of its systems, which is `n` roundings (Higham 2002, "Accuracy and stability of numerical algorithms", theorem 8.5).
+#[test]
+fn large_systems() {
+    for (precision, unit) in [
+        (Precision::F32, f64::from(f32::EPSILON)),
+        (Precision::F64, f64::EPSILON),
+    ] {
+        for sizes in [[1, 400, 1, 0], [1, 400, 1, 1], [3, 150, 7, 0], [3, 150, 7, 1]] {
+            let [batch, n, columns, _] = sizes;
+            let uniform = |slot: u64, at: usize| philox::uniform(slot, [0, 0, 0], at as u64) - 0.5;
+            let rounded = |x: f64| {
+                if precision == Precision::F32 {
+                    f64::from(x as f32)
+                } else {
+                    x
+                }
+            };
+            let element = |at: usize| match (at / n % n, at % n) {
+                (i, j) if i == j => 2.0,
+                _ => rounded(uniform(0, at) / n as f64),
+            };
+            let l: Vec<f64> = (0..batch * n * n).map(element).collect();
+            let b: Vec<f64> = (0..batch * n * columns)
+                .map(|at| rounded(uniform(1, at)))
+                .collect();
+            let mut machine = machine(precision, sizes);
+            machine.write_real("l", &l).unwrap();
+            machine.write_real("b", &b).unwrap();
+            let mut want = vec![l, b, vec![0.0; batch * n * columns]];
+            (TRIANGULAR_SOLVE.naive)(&mut want, &sizes.map(|size| size as i64));
+            // Asked for, captured, replayed.
+            for _ in 0..3 {
+                machine.run().unwrap();
+                for (want, got) in want[2].iter().zip(machine.read_real("x").unwrap()) {
+                    let distance = (want - got).abs();
+                    assert!(
+                        distance <= 4.0 * n as f64 * unit,
+                        "{precision} {sizes:?}: {distance:e}"
+                    );
+                }
+            }
+        }
+    }
+}
