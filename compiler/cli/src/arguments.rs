@@ -6,6 +6,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// A compiler for Bayesian neural networks.
 #[derive(Parser, Debug)]
@@ -244,6 +245,16 @@ pub struct Wmi {
     /// Give up on a region after so many steps: comparisons of two rays, or terms of an integral over a face.
     #[arg(long, value_name = "N", default_value_t = 1_000_000_000)]
     pub max_steps: u64,
+    /// Give up after so many seconds with what was found; one region may go on beyond them.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub max_seconds: Option<Duration>,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number: Option<f64> = text.parse().ok();
+    number
+        .and_then(|number| Duration::try_from_secs_f64(number).ok())
+        .ok_or_else(|| "expected seconds, such as 10 or 0.5".to_owned())
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {

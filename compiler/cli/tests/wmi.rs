@@ -141,6 +141,18 @@ fn refusals() {
         "formula": ["and", ["<=", ["+", "x", "y", "z"], "1"],
                            ["<=", ["+", ["*", "3", "x"], ["*", "-1", "y"], "z"], "1"]], "weight": "x"}"#;
     refused(solve("few-steps", dense, &["--max-steps", "0"]), "E0706", 1);
+    refused(solve("no-time", dense, &["--max-seconds", "0"]), "E0706", 1);
+    assert_eq!(
+        solve(
+            "some-time",
+            &instance(SQUARE, "\"x\""),
+            &["--max-seconds", "1e18"]
+        )
+        .status,
+        0
+    );
+    let usage = solve("never", dense, &["--max-seconds", "-1"]);
+    assert_eq!(usage.status, 2, "{usage:?}");
     refused(run(["wmi", "nowhere.json"]), "E0605", 3);
     let usage = solve("usage", &instance(SQUARE, "\"x\""), &["--tolerance", "-1"]);
     assert_eq!(usage.status, 2, "{usage:?}");

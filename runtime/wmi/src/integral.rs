@@ -3,6 +3,7 @@
 use crate::rational::{Rational, to_f64};
 use crate::region::ball::Ball;
 use std::borrow::Borrow;
+use std::time::Instant;
 
 /// A number with a bound on its error.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +45,8 @@ pub struct Effort {
     /// it, or adds up one term of the integral over one of its faces; in rationals such a term counts as
     /// 32.
     pub steps: u64,
+    /// When the work is given up whatever was done; looked at before each case and region, so that one of them may go on beyond it.
+    pub deadline: Option<Instant>,
 }
 
 impl Default for Effort {
@@ -55,6 +58,7 @@ impl Default for Effort {
             exact: false,
             regions: 1_000_000,
             steps: 1_000_000_000,
+            deadline: None,
         }
     }
 }

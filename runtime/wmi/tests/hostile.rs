@@ -338,6 +338,13 @@ fn given_up() {
     let text = include_str!("data/densities/nr4-1.json");
     let problem = read("problem", text).unwrap().remove(0);
     let truth = 60.85540875454947;
+    let over = Effort {
+        deadline: Some(std::time::Instant::now()),
+        ..Effort::default()
+    };
+    let late = solve(&problem, &over);
+    assert!(matches!(late.status, Status::GaveUp(_)), "{late:?}");
+    assert!((late.value - truth).abs() <= late.error_bound, "{late:?}");
     for regions in [0, 1, 7, 20] {
         let effort = Effort {
             regions,
@@ -537,6 +544,30 @@ fn directions_stay_within() {
     assert_eq!(x + y, Rational::ZERO);
     let [x, y] = steps(r#"["and", ["<=", "x", "y"], ["<=", "y", ["*", "2", "x"]]]"#);
     assert!(x <= y && y <= Rational::from(2) * x);
+}
+
+/// An equation with a piecewise linear term has measure zero, its negation is everywhere else.
+#[test]
+fn equations() {
+    let text = |formula: &str| instance(formula, "\"1\"");
+    assert_eq!(
+        solved(&text(r#"["=", "y", ["relu", ["-", "x", "1/2"]]]"#)).status,
+        Status::Degenerate
+    );
+    assert_eq!(
+        solved(&text(r#"["not", ["=", "y", ["relu", ["-", "x", "1/2"]]]]"#)).value,
+        2.0
+    );
+    // Where the rectified term is zero, this one holds on a set of positive measure.
+    assert_eq!(
+        solved(&text(r#"["=", "0", ["relu", ["-", "x", "1/4"]]]"#)).value,
+        0.5
+    );
+    assert_eq!(solved(&text(r#"["=", "x", "x"]"#)).value, 2.0);
+    assert_eq!(
+        solved(&text(r#"["iff", ["b", "a"], ["<=", "x", "y"]]"#)).value,
+        1.0
+    );
 }
 
 /// Bytes that mean nothing never end in a panic.

@@ -13,6 +13,7 @@ const EXACT: Effort = Effort {
     exact: true,
     regions: 1,
     steps: 1_000_000_000,
+    deadline: None,
 };
 /// Never falls back, so that its bounds are seen.
 const ROUNDED: Effort = Effort {
@@ -20,12 +21,14 @@ const ROUNDED: Effort = Effort {
     exact: false,
     regions: 1,
     steps: 1_000_000_000,
+    deadline: None,
 };
 const USUAL: Effort = Effort {
     tolerance: 1e-12,
     exact: false,
     regions: 1,
     steps: 1_000_000_000,
+    deadline: None,
 };
 
 fn number(text: &str) -> Rational {

@@ -20,15 +20,18 @@ pub fn run(arguments: &Wmi) -> u8 {
         Ok(problems) => problems,
         Err(diagnostic) => return display.show(&[*diagnostic], &SourceMap::default()),
     };
-    let effort = Effort {
-        tolerance: arguments.tolerance,
-        exact: arguments.exact,
-        regions: arguments.max_regions,
-        steps: arguments.max_steps,
-    };
     let mut faults = Vec::new();
     for problem in &problems {
         let started = Instant::now();
+        let effort = Effort {
+            tolerance: arguments.tolerance,
+            exact: arguments.exact,
+            regions: arguments.max_regions,
+            steps: arguments.max_steps,
+            deadline: arguments
+                .max_seconds
+                .and_then(|allowed| started.checked_add(allowed)),
+        };
         let solution = solve(problem, &effort);
         let seconds = started.elapsed().as_secs_f64();
         terminal::say(&match arguments.json {

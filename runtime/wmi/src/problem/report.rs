@@ -71,7 +71,7 @@ pub static UNBOUNDED: Code = Code {
 pub static GAVE_UP: Code = Code {
     id: "E0706",
     title: "a problem that is more work than allowed",
-    explain: "The work was given up: after `--max-regions` regions, or after many more cases; where cases are \
+    explain: "The work was given up: after `--max-regions` regions, after many more cases, or after `--max-seconds`; where cases are \
               nested too deep; or where one region has too many faces, or its weight too many monomials, for \
               an exact integral. The value is that of what was done, and its bound holds for the whole: what \
               is left out contributes at most the volume of its box times the largest weight there.\n\nWrong: \
@@ -164,7 +164,7 @@ pub fn gave_up(file: &str, problem: &str, reason: &str) -> Diagnostic {
         _ => format!("`{problem}` was given up: {reason}"),
     };
     let mut diagnostic = Diagnostic::data(&GAVE_UP, file, 0, 0, text)
-        .help("`--max-regions` allows more regions and cases, `--max-steps` more work on one; the bound holds for the whole integral");
+        .help("`--max-regions` allows more regions and cases, `--max-steps` more work on one, `--max-seconds` more time; the bound holds for the whole integral");
     diagnostic.fault = Fault::Program;
     diagnostic
 }

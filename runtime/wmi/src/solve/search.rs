@@ -19,6 +19,7 @@ use crate::problem::store::{Formula, FormulaId, Store, Term, TermId};
 use crate::rational::Rational;
 use crate::region::{Feasibility, feasible_near, integrate, is_bounded};
 use std::collections::HashMap;
+use std::time::Instant;
 
 /// The most solved states that are remembered.
 const REMEMBERED: usize = 200_000;
@@ -194,7 +195,13 @@ impl Search {
     fn check_work(&mut self) {
         let decisions =
             FREE_DECISIONS.saturating_add(self.effort.regions.saturating_mul(DECISIONS_PER_REGION));
-        if self.tally.regions >= self.effort.regions {
+        if self
+            .effort
+            .deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+        {
+            self.gave_up = Some("the time that was allowed is over".to_owned());
+        } else if self.tally.regions >= self.effort.regions {
             self.gave_up = Some(match self.tally.regions {
                 1 => "one region was integrated".to_owned(),
                 regions => format!("{regions} regions were integrated"),
