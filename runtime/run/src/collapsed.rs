@@ -97,13 +97,11 @@ pub fn warnings(
 ) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
     let is_point = found.choice.columns.is_empty();
-    if found.draws < 2 {
-        warnings.push(codes::point(&infer.name, "there is one iterate"));
-    } else if is_point {
-        let why = format!(
-            "the {} iterates agree in every weight that may be collapsed",
-            found.draws
-        );
+    if is_point {
+        let why = match found.draws {
+            0 | 1 => "there is one iterate".to_owned(),
+            draws => format!("the {draws} iterates agree in every weight that may be collapsed"),
+        };
         warnings.push(codes::point(&infer.name, &why));
     }
     if collapsed.options.is_published() {

@@ -322,9 +322,14 @@ pub fn feed(infer: &Infer, program: &Artifact, rows: usize) -> u64 {
 
 /// A predicting program with its rows and what it says of a block of them.
 fn predicting(infer: &Infer, program: &Artifact, rows: usize, draws: usize) -> u64 {
+    predicting_some(infer, program, (rows, draws, &predict::OUTPUTS))
+}
+
+/// The same, where some of what it says is taken.
+fn predicting_some(infer: &Infer, program: &Artifact, (rows, draws, names): (usize, usize, &[&str])) -> u64 {
     let plan = &program.plan;
     let sizes = predict::sizes(plan, rows, draws);
-    let outputs = predict::OUTPUTS.iter().filter_map(|name| plan.port(name));
+    let outputs = names.iter().filter_map(|name| plan.port(name));
     let block = Sizes::default()
         .with(Symbol::Batch, sizes.get(Symbol::Batch))
         .with(Symbol::Draws, draws);
@@ -350,7 +355,8 @@ fn leaving_out(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
     let Some(draws) = sample::leave_one_out::draws(sampling, (rows, dimension), there_are) else {
         return 0;
     };
-    predicting(infer, &infer.predict, rows, draws) + 2 * NUMBER * (draws * dimension) as u64
+    let likelihoods = (rows, draws, &predict::OUTPUTS[..1]);
+    predicting_some(infer, &infer.predict, likelihoods) + 2 * NUMBER * (draws * dimension) as u64
 }
 
 /// The ranking of the weights, then predictions with their masks.

@@ -38,12 +38,27 @@ impl Spectrum {
     /// As [`Spectrum::new`].
     pub fn of_semidefinite(matrix: &Matrix) -> Result<Spectrum, NotPositive> {
         let mut spectrum = Spectrum::new(matrix)?;
-        let greatest = spectrum.values.last().copied().unwrap_or(0.0);
-        let floor = greatest * f64::EPSILON * matrix.rows as f64;
-        let below = spectrum.values.partition_point(|value| *value <= floor);
-        spectrum.values[..below].fill(0.0);
+        without_rounding(&mut spectrum.values);
         Ok(spectrum)
     }
+}
+
+/// Those of ascending eigenvalues of a semidefinite matrix that rounding explains become zero.
+fn without_rounding(values: &mut [f64]) {
+    let greatest = values.last().copied().unwrap_or(0.0);
+    let floor = greatest * f64::EPSILON * values.len() as f64;
+    let below = values.partition_point(|value| *value <= floor);
+    values[..below].fill(0.0);
+}
+
+/// The eigenvalues alone of what [`Spectrum::of_semidefinite`] decomposes.
+///
+/// # Errors
+/// As [`Spectrum::new`].
+pub fn eigenvalues_of_semidefinite(matrix: &Matrix) -> Result<Vec<f64>, NotPositive> {
+    let mut values = eigenvalues(matrix)?;
+    without_rounding(&mut values);
+    Ok(values)
 }
 
 /// The eigenvalues of a symmetric matrix, ascending.

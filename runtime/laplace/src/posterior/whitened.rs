@@ -1,7 +1,7 @@
 //! The eigenvalues of one curvature against a prior, which make the search for a factor on that prior cheap.
 
 use super::kronecker::Coordinates;
-use super::spectrum::{Spectrum, eigenvalues};
+use super::spectrum::{eigenvalues, eigenvalues_of_semidefinite};
 use super::whole;
 use crate::curvature::{Block, Curvature, NotPositive, Prior, PriorRoot};
 use crate::matrix::Matrix;
@@ -52,5 +52,5 @@ fn of_blocks(blocks: &[Block], prior: &Prior, pool: &Pool) -> Result<Vec<f64>, N
 /// Those of `A'A` with `A = G P0^-1/2`, by those of `A A'`.
 fn of_rows(rows: &Matrix, prior: &Prior, pool: &Pool) -> Result<Vec<f64>, NotPositive> {
     NotPositive::check(&prior.precision)?;
-    Ok(Spectrum::of_semidefinite(&rows.scaled_outer(&prior.scales(), pool))?.values)
+    eigenvalues_of_semidefinite(&rows.scaled_outer(&prior.scales(), pool))
 }

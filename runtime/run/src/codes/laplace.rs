@@ -285,5 +285,5 @@ pub fn factors_not_found(infer: &str) -> Diagnostic {
     let text = format!("`{infer}`: the search for the factors on the prior ended before the maximum");
     let mut warning = error(&FACTOR_AT_END, Fault::Program, text);
     warning.severity = Severity::Warning;
-    warning.help("take fewer factors: `prior_structure = layer` or `scalar`")
+    warning.help("take fewer factors: `prior_structure = layer` or `scalar`; with `online` also more `epochs`, of which each tuning has its share")
 }

@@ -207,6 +207,11 @@ impl<'a> Local<'a> {
         program.read_values(block)
     }
 
+    /// The places that [`Local::locations`] has room for in one call.
+    pub fn places_per_call(&self) -> usize {
+        self.plain.as_ref().unwrap_or(&self.whole).rows_per_call.max(1)
+    }
+
     /// The location of one row at many places, moved by `moves` `[places, selected]` from an iterate: `[places, outputs]`.
     ///
     /// # Errors

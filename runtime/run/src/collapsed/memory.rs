@@ -25,7 +25,7 @@ fn calling((infer, collapsed): (&Infer, &Collapsed), rows: usize, (planned, numb
     let sizes = sizes(columns);
     let size = rows_per_call(&[artifact], sizes, rows, numbers);
     let boxes = (planned * columns) as u64 * NUMBER;
-    let held = size.saturating_mul(numbers) as u64 * NUMBER;
+    let held = bytes(size.saturating_mul(numbers));
     let plain = collapsed.plain.as_ref().map_or(0, |artifact| {
         let places = plain_per_call((artifact, collapsed), sizes, rows).max(size);
         machine(artifact, &sizes.with(Symbol::Batch, places)) + feed(infer, artifact, rows)
@@ -101,5 +101,12 @@ pub fn predicting(programs: (&Infer, &Collapsed), rows: usize, (planned, draws):
 
 /// The bytes of draws from the box.
 pub fn drawn((_, collapsed): (&Infer, &Collapsed), planned: usize) -> u64 {
-    (columns(collapsed) * planned * collapsed.options.draws) as u64 * NUMBER
+    let factors = [columns(collapsed), planned, collapsed.options.draws];
+    let numbers = factors.into_iter().fold(1_usize, usize::saturating_mul);
+    bytes(numbers)
+}
+
+/// The bytes of so many numbers: where that is more than any machine has, a size that can be added to others.
+fn bytes(numbers: usize) -> u64 {
+    (numbers as u64).min(u64::MAX / (16 * NUMBER)) * NUMBER
 }

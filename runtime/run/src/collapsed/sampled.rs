@@ -193,7 +193,7 @@ pub fn locations(
     let values = place.boxes.at(place.iterate);
     let before = local.select(columns.clone())?;
     let (mut all, mut moves) = (Vec::with_capacity(draws * outputs), Vec::new());
-    let each = local.rows_per_call.max(1);
+    let each = local.places_per_call();
     for first in (0..draws).step_by(each) {
         moves.clear();
         for draw in first..draws.min(first + each) {

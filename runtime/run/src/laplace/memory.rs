@@ -98,7 +98,7 @@ pub fn finding(laplace: &Laplace, rows: usize) -> u64 {
     let tuning = if is_tuned(laplace) { factors } else { 0 };
     let vectors = (8 + tuning) * NUMBER * all as u64;
     let finding = choosing
-        .saturating_add(decomposing(laplace))
+        .saturating_add(decomposing(laplace, rows))
         .saturating_add(dependent(laplace))
         .saturating_add(vectors)
         .saturating_add(calls.into_iter().fold(0, u64::max));
@@ -129,14 +129,18 @@ fn is_tuned(laplace: &Laplace) -> bool {
 }
 
 /// The bytes of the eigenvalues of a whole matrix beyond those of its factor, where they are needed: a copy, and the work on it.
-fn decomposing(laplace: &Laplace) -> u64 {
-    match laplace.options.structure {
-        Structure::Full if is_tuned(laplace) => square(selected(laplace)),
-        Structure::Full
-        | Structure::Diagonal
-        | Structure::Kronecker
-        | Structure::LowRank(_)
-        | Structure::Functional(_) => 0,
+fn decomposing(laplace: &Laplace, rows: usize) -> u64 {
+    let is_whole = match laplace.options.structure {
+        Structure::Full => true,
+        Structure::Functional(chosen) => {
+            let taken = chosen.unwrap_or(usize::MAX).min(rows);
+            taken.saturating_mul(laplace.outputs) >= selected(laplace)
+        }
+        Structure::Diagonal | Structure::Kronecker | Structure::LowRank(_) => false,
+    };
+    match is_whole && is_tuned(laplace) {
+        true => square(selected(laplace)),
+        false => 0,
     }
 }
 

@@ -20,7 +20,7 @@ use bnnc_laplace::curvature::Prior;
 use bnnc_laplace::marginal::Tuned;
 use std::sync::Arc;
 
-/// How often the factors on the prior are tuned while the maximum is searched, at most about.
+/// How often the factors on the prior are tuned while the maximum is searched, at most, besides once at the end.
 const TUNINGS: usize = 20;
 
 /// Steps of one tuning of several factors, which goes on where the one before ended.
@@ -38,18 +38,19 @@ pub struct Chosen {
 struct Point {
     values: Values,
     chosen: Chosen,
-    /// The log marginal likelihood, and the log prior of what is none of the weights.
+    /// The log marginal likelihood, and the log prior of what is none of the weights. Of a subnetwork none: the next one has other weights, and what
+    /// the factors say of those that are left out is not in it.
     log_evidence: f64,
 }
 
 impl Around<'_> {
-    /// Searches for the maximum from a start; the point with the highest marginal likelihood is kept.
+    /// Searches for the maximum from a start; the point with the highest marginal likelihood is kept, of a subnetwork the last one.
     ///
     /// # Errors
     /// As training.
     pub(super) fn online(&self, start: Values) -> Result<(Fitted, Chosen), Stop> {
         let epochs = self.laplace.train.options.epochs;
-        let every = (epochs / TUNINGS).max(1);
+        let every = epochs.div_ceil(TUNINGS).max(1);
         let mut factors = vec![1.0; memory::all(self.laplace)];
         let mut best: Option<Point> = None;
         let mut fitted = fit_watched(
@@ -59,9 +60,13 @@ impl Around<'_> {
             self.context,
             &mut |epoch, machine| {
                 if epoch % every == 0 || epoch == epochs {
-                    let point = self.tune(parameters(self, machine)?, &mut factors)?;
+                    let point = match self.tune(parameters(self, machine)?, &mut factors) {
+                        // As where few weights move an output yet: there is nothing to tune here.
+                        Err(Stop::Diagnostics(_)) if epoch < epochs => return Ok(()),
+                        tuned => tuned?,
+                    };
                     self.tell(machine, &factors, &point.chosen.slope)?;
-                    let is_better = |best: &Point| point.log_evidence > best.log_evidence;
+                    let is_better = |best: &Point| point.log_evidence >= best.log_evidence;
                     if best.as_ref().is_none_or(is_better) {
                         best = Some(point);
                     }
@@ -105,7 +110,10 @@ impl Around<'_> {
         let (index, prior) = tuned.into_prior(&found.factors);
         let which = index.as_deref().map_or(Which::All, Which::Selected);
         let slope = self.slope_of_noise(&evaluation, which, &prior)?;
-        let log_evidence = found.after + of_others;
+        let log_evidence = match which {
+            Which::All => found.after + of_others,
+            Which::Selected(_) => f64::NEG_INFINITY,
+        };
         Ok(Point {
             chosen: Chosen { tuned: found, slope },
             log_evidence: if log_evidence.is_nan() {
