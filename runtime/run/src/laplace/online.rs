@@ -1,7 +1,7 @@
 //! The maximum under a prior and a noise that maximise the marginal likelihood, which are tuned again and again while it is searched (Immer et al.
 //! 2021, "Scalable marginal likelihood estimation for model selection in deep learning", algorithm 1).
 //!
-//! Note [Noise]. Where no weight is at a maximum by itself, the log marginal likelihood is the log joint density there and minus half the log
+//! Note [Noise and evidence]. Where no weight is at a maximum by itself, the log marginal likelihood is the log joint density there and minus half the log
 //! determinant of the precision over that of the prior. The optimiser climbs the first; by a noise level the second has a slope too, which is added to
 //! that of the optimiser and kept until the next tuning. Of a Normal likelihood the slope by the log of the noise is the effective number of parameters
 //! `gamma`, and the fixed point is that of MacKay (1992, "Bayesian interpolation"): the residuals over `N - gamma`.
