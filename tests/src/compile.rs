@@ -4,6 +4,7 @@ use crate::root;
 use bnnc_abi::data::Schema;
 use bnnc_abi::laplace::{Over, Score};
 use bnnc_abi::manifest::{Infer, Manifest, Work};
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
 use bnnc_data::Dataset;
 use bnnc_driver::compile::{compile, data};
@@ -45,6 +46,21 @@ pub fn text(path: &Path, text: &str, options: &Options) -> Compiled {
     match attempt(path, text, options) {
         Ok(compiled) => compiled,
         Err(failure) => panic!("{}: {failure:#?}", path.display()),
+    }
+}
+
+/// What the compiler says first against a program text, by Cranelift.
+///
+/// # Panics
+/// Where it accepts the program.
+pub fn refused(path: &Path, text: &str) -> Diagnostic {
+    match attempt(path, text, &options("cranelift", None)) {
+        Err(Failure::Program(found)) => match found.into_iter().next() {
+            Some(first) => first,
+            None => panic!("{}: it was refused without a word", path.display()),
+        },
+        Err(Failure::Fault(fault)) => panic!("{}: {fault}", path.display()),
+        Ok(_) => panic!("{}: it was accepted", path.display()),
     }
 }
 

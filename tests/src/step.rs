@@ -7,7 +7,7 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::feed::{Feed, Wanted, examples};
+use bnnc_run::feed::{Feed, examples};
 use bnnc_run::ports;
 use bnnc_run::sample::target;
 use bnnc_run::states::Values;
@@ -38,14 +38,7 @@ pub fn training(infer: &Infer) -> &Train {
 
 fn feed(infer: &Infer, rows: &Rows, dataset: &Dataset, machine: &mut Machine, program: &Artifact) -> Feed {
     let plan = &program.plan;
-    let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
-    let wanted = Wanted {
-        bindings: &infer.bindings,
-        output: &infer.output,
-        precision: plan.precision,
-        storage: &storage,
-    };
-    match Feed::new(rows, dataset, &wanted, true) {
+    match Feed::of_plan((infer, plan), rows, dataset, true) {
         Ok(feed) => {
             valid(feed.write_shared(machine));
             feed

@@ -5,9 +5,6 @@
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
 use bnnc_base::philox;
-use bnnc_driver::compile::{compile, data};
-use bnnc_driver::infer::Failure;
-use bnnc_driver::program;
 use bnnc_laplace::marginal::LARGEST_FACTOR;
 use bnnc_run::laplace::Approximated;
 use bnnc_run::run::{Found, RunResult};
@@ -49,18 +46,7 @@ fn compiled_in(precision: Precision, folder: &Path, text: &str) -> Compiled {
 
 /// The diagnostic that stops a program before it is compiled.
 fn refused(folder: &Path, text: &str) -> Diagnostic {
-    let options = options("cranelift", None);
-    let program = program::load(&folder.join("p.bnn").display().to_string(), text, &options);
-    let specs = data(&program, &options).unwrap();
-    let schemas = specs
-        .iter()
-        .map(|spec| (spec.name.clone(), bnnc_data::schema(spec).unwrap()))
-        .collect();
-    match compile(&program, &schemas, &options) {
-        Err(Failure::Program(found)) => found.into_iter().next().unwrap(),
-        Err(Failure::Fault(fault)) => panic!("{fault}"),
-        Ok(_) => panic!("it was accepted"),
-    }
+    compile::refused(&folder.join("p.bnn"), text)
 }
 
 fn approximated<'a>(result: &'a RunResult, infer: &str) -> &'a Approximated {

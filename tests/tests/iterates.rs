@@ -3,9 +3,6 @@
 
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
-use bnnc_driver::compile::{compile, data};
-use bnnc_driver::infer::Failure;
-use bnnc_driver::program;
 use bnnc_kernels::pool::Pool;
 use bnnc_run::checkpoint::Checkpoint;
 use bnnc_run::fingerprint::Fingerprint;
@@ -76,20 +73,7 @@ fn compiled(name: &str, text: &str) -> Compiled {
 
 /// What the compiler says against a program.
 fn refused(name: &str, text: &str) -> Diagnostic {
-    let options = options("cranelift", None);
-    let path = folder(name).join("p.bnn");
-    let program = program::load(&path.display().to_string(), text, &options);
-    assert!(!program.has_errors(), "{:#?}", program.diagnostics);
-    let specs = data(&program, &options).unwrap();
-    let schemas = specs
-        .iter()
-        .map(|spec| (spec.name.clone(), bnnc_data::schema(spec).unwrap()))
-        .collect();
-    match compile(&program, &schemas, &options) {
-        Err(Failure::Program(found)) => found.into_iter().next().unwrap(),
-        Err(Failure::Fault(fault)) => panic!("{fault}"),
-        Ok(_) => panic!("it was accepted"),
-    }
+    compiling::refused(&folder(name).join("p.bnn"), text)
 }
 
 fn stopped(compiled: &Compiled) -> Diagnostic {

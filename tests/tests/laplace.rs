@@ -10,7 +10,6 @@ use bnnc_data::Dataset;
 use bnnc_data::table::Values;
 use bnnc_data::write::ResultColumn;
 use bnnc_driver::compile::{compile, data};
-use bnnc_driver::infer::Failure;
 use bnnc_driver::program;
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::matrix::Matrix;
@@ -119,18 +118,7 @@ fn stopped(compiled: &Compiled, max_memory: Option<u64>) -> Diagnostic {
 
 /// The diagnostic that stops a program before it is compiled.
 fn refused(folder: &Path, text: &str) -> Diagnostic {
-    let options = options("cranelift", None);
-    let program = program::load(&folder.join("p.bnn").display().to_string(), text, &options);
-    let specs = data(&program, &options).unwrap();
-    let schemas = specs
-        .iter()
-        .map(|spec| (spec.name.clone(), bnnc_data::schema(spec).unwrap()))
-        .collect();
-    match compile(&program, &schemas, &options) {
-        Err(Failure::Program(found)) => found.into_iter().next().unwrap(),
-        Err(Failure::Fault(fault)) => panic!("{fault}"),
-        Ok(_) => panic!("it was accepted"),
-    }
+    compile::refused(&folder.join("p.bnn"), text)
 }
 
 /// The network of 1, 2 and 1 units with tanh whose approximation is published, as three infers may share it.

@@ -1,7 +1,7 @@
 //! Rows in the precision of a run, copied batch by batch into a machine's input buffers.
 
-use bnnc_abi::manifest::{Binding, DataSource, Output, OutputKind};
-use bnnc_abi::plan::Storage;
+use bnnc_abi::manifest::{Binding, DataSource, Infer, Output, OutputKind};
+use bnnc_abi::plan::{Plan, Storage};
 use bnnc_abi::sampling::Column;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
@@ -59,6 +59,26 @@ pub struct Wanted<'a> {
 }
 
 impl Feed {
+    /// Prepares `rows` of an infer for one of its programs.
+    ///
+    /// # Errors
+    /// As [`Feed::new`].
+    pub fn of_plan(
+        (infer, plan): (&Infer, &Plan),
+        rows: &Rows,
+        dataset: &Dataset,
+        target: bool,
+    ) -> Result<Feed, Diagnostic> {
+        let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
+        let wanted = Wanted {
+            bindings: &infer.bindings,
+            output: &infer.output,
+            precision: plan.precision,
+            storage: &storage,
+        };
+        Feed::new(rows, dataset, &wanted, target)
+    }
+
     /// Prepares `rows`; where `target` is false the output's port is filled with zeros.
     ///
     /// # Errors

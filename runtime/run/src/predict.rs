@@ -1,6 +1,6 @@
 //! Posterior predictive quantities of rows: log likelihoods, means, draws, class probabilities.
 
-use crate::feed::{Feed, Wanted, examples};
+use crate::feed::{Feed, examples};
 use crate::fit::{Context, Stop};
 use crate::states::Values;
 use crate::{collapsed, iterates, ports};
@@ -368,14 +368,7 @@ impl Predictor {
 /// Rows as the predicting program reads them.
 fn feed(infer: &Infer, rows: &Rows, dataset: &Dataset, target: bool) -> Result<Feed, Diagnostic> {
     let plan = &infer.predict.plan;
-    let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
-    let wanted = Wanted {
-        bindings: &infer.bindings,
-        output: &infer.output,
-        precision: plan.precision,
-        storage: &storage,
-    };
-    Feed::new(rows, dataset, &wanted, target)
+    Feed::of_plan((infer, plan), rows, dataset, target)
 }
 
 /// The sizes of one call of the predicting program.

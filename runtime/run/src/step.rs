@@ -1,6 +1,6 @@
 //! One training step on chosen rows, and the share of the KL that it bears.
 
-use crate::feed::{Feed, Wanted};
+use crate::feed::Feed;
 use crate::fit::Context;
 use crate::ports;
 use crate::states::Values;
@@ -72,14 +72,7 @@ impl<'a> Stepper<'a> {
     /// A column whose elements do not fit.
     pub fn feed(&self, rows: &Rows, dataset: &Dataset) -> Result<Feed, Diagnostic> {
         let plan = &self.train.step.plan;
-        let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
-        let wanted = Wanted {
-            bindings: &self.infer.bindings,
-            output: &self.infer.output,
-            precision: plan.precision,
-            storage: &storage,
-        };
-        Feed::new(rows, dataset, &wanted, true)
+        Feed::of_plan((self.infer, plan), rows, dataset, true)
     }
 
     /// Takes a step on the rows of `feed` that `batch` names; returns the loss.

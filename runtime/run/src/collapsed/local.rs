@@ -1,7 +1,7 @@
 //! The program that says how the location of rows depends on the weights around an iterate, called on blocks of rows.
 
 use crate::collapsed::boxes::{Boxes, Column};
-use crate::feed::{Feed, Wanted, examples};
+use crate::feed::{Feed, examples};
 use crate::fit::{Context, Stop};
 use crate::laplace::machines::{read, rows_per_call};
 use crate::ports;
@@ -243,14 +243,7 @@ impl Program {
         context: &Context,
     ) -> Result<Program, Stop> {
         let plan = &artifact.plan;
-        let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
-        let wanted = Wanted {
-            bindings: &infer.bindings,
-            output: &infer.output,
-            precision: plan.precision,
-            storage: &storage,
-        };
-        let feed = Feed::new(rows, dataset, &wanted, target)?;
+        let feed = Feed::of_plan((infer, plan), rows, dataset, target)?;
         let capacity = sizes.with(Symbol::Batch, rows_per_call);
         let mut machine = Machine::new(artifact, capacity, context.pool.clone())?;
         feed.write_shared(&mut machine)?;

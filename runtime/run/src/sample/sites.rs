@@ -1,7 +1,7 @@
 //! Positions as values of the sites, on their declared scale.
 
 use super::Sampled;
-use crate::feed::{Feed, Wanted};
+use crate::feed::Feed;
 use crate::fit::{Context, Stop};
 use crate::ports;
 use bnnc_abi::manifest::{Infer, SiteReport};
@@ -38,15 +38,8 @@ impl<'a> Sites<'a> {
         let sizes = Sizes::default().with(Symbol::Draws, per_call);
         let mut machine = Machine::new(&infer.sites, sizes, context.pool.clone())?;
         let plan = &infer.sites.plan;
-        let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
-        let wanted = Wanted {
-            bindings: &infer.bindings,
-            output: &infer.output,
-            precision: plan.precision,
-            storage: &storage,
-        };
         // What all examples share may be needed by sites that are sampled as their noise.
-        Feed::new(&dataset.train, dataset, &wanted, true)?.write_shared(&mut machine)?;
+        Feed::of_plan((infer, plan), &dataset.train, dataset, true)?.write_shared(&mut machine)?;
         for state in infer.states.iter().filter(|state| !sampled.layout.moves(state)) {
             if let Some(values) = sampled.mean.get(&state.name) {
                 ports::real(&mut machine, &state.name, values)?;

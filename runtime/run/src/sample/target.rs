@@ -1,7 +1,7 @@
 //! The compiled model as what a sampler asks.
 
 use crate::cost;
-use crate::feed::{Feed, Wanted};
+use crate::feed::Feed;
 use crate::fit::Stop;
 use crate::ports;
 use crate::states::Values;
@@ -189,14 +189,7 @@ fn sizes(sampling: &Sampling, rows: usize, examples: usize) -> Sizes {
 
 fn feed(infer: &Infer, artifact: &Artifact, rows: &Rows, dataset: &Dataset) -> Result<Feed, Diagnostic> {
     let plan = &artifact.plan;
-    let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
-    let wanted = Wanted {
-        bindings: &infer.bindings,
-        output: &infer.output,
-        precision: plan.precision,
-        storage: &storage,
-    };
-    Feed::new(rows, dataset, &wanted, true)
+    Feed::of_plan((infer, plan), rows, dataset, true)
 }
 
 /// Rows per call of the preparing program.
