@@ -15,6 +15,7 @@ mod simplify;
 mod slab;
 mod sparse;
 mod state;
+mod terms;
 mod touch;
 
 use crate::integral::{Effort, Integral};
@@ -166,6 +167,7 @@ fn method(tally: &Tally) -> String {
             "variables integrated out",
         ),
         counted(tally.products, "product of parts", "products of parts"),
+        counted(tally.sums, "sum term by term", "sums term by term"),
         counted(tally.repeated, "repetition", "repetitions"),
     ]
     .into_iter()

@@ -51,7 +51,7 @@ pub static NOT_LINEAR: Code = Code {
 pub static TOO_LARGE: Code = Code {
     id: "E0704",
     title: "a problem beyond the bounds of the reader",
-    explain: "Numbers may have 1000 digits, powers may go up to 512, and terms and formulas may be nested \
+    explain: "Numbers may have 1000 digits, powers may go up to 4096, and terms and formulas may be nested \
               400 deep. Definitions that are used several times count once.\n\nWrong: `[\"^\", \"x\", \
               \"100000\"]`.\n\nRight: `[\"^\", \"x\", \"100\"]`.",
 };
