@@ -50,7 +50,10 @@ impl Exponents {
 
     /// The number of all quotients by one variable.
     pub fn links(&self) -> u64 {
-        self.quotients.iter().map(|quotients| quotients.len() as u64).sum()
+        self.quotients
+            .iter()
+            .map(|quotients| quotients.len() as u64)
+            .sum()
     }
 
     /// Where `monomial` is.
@@ -76,9 +79,9 @@ fn quotients(monomial: &[u32]) -> impl Iterator<Item = (usize, Vec<u32>)> {
 
 /// Adds a monomial and its divisors.
 fn add_divisors(monomial: &[u32], all: &mut BTreeSet<Vec<u32>>) -> Result<(), Spent> {
-    let count = monomial
-        .iter()
-        .fold(1usize, |count, &exponent| count.saturating_mul(exponent as usize + 1));
+    let count = monomial.iter().fold(1usize, |count, &exponent| {
+        count.saturating_mul(exponent as usize + 1)
+    });
     if count > MOST_MONOMIALS {
         return Err(Spent);
     }

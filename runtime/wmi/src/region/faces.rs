@@ -5,8 +5,11 @@ use super::bits::Bits;
 use super::budget::{Budget, Spent};
 use super::echelon::Echelon;
 use super::exponents::Exponents;
+use super::frame::power_of_two;
 use super::skeleton::Skeleton;
-use crate::rational::Rational;
+use crate::rational::{Rational, common_denominator};
+use dashu_base::Abs;
+use dashu_int::IBig;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -17,6 +20,8 @@ pub(crate) trait Number: Clone + PartialEq {
 
     fn zero() -> Self;
     fn of(number: &Rational) -> Self;
+    /// In units of this, products of powers of `numbers` are easily calculated with.
+    fn unit<'a>(numbers: impl Iterator<Item = &'a Rational>) -> Rational;
     fn plus(&self, other: &Self) -> Self;
     fn times(&self, other: &Self) -> Self;
 }
@@ -30,6 +35,16 @@ impl Number for Ball {
 
     fn of(number: &Rational) -> Ball {
         Ball::around(number)
+    }
+
+    /// One that none of them is much larger than, so that powers do not overflow.
+    fn unit<'a>(numbers: impl Iterator<Item = &'a Rational>) -> Rational {
+        power_of_two(
+            &numbers
+                .map(|number| number.clone().abs())
+                .max()
+                .unwrap_or_default(),
+        )
     }
 
     fn plus(&self, other: &Ball) -> Ball {
@@ -50,6 +65,11 @@ impl Number for Rational {
 
     fn of(number: &Rational) -> Rational {
         number.clone()
+    }
+
+    /// One that makes all of them whole, so that products have no fractions to be reduced.
+    fn unit<'a>(numbers: impl Iterator<Item = &'a Rational>) -> Rational {
+        Rational::from_parts(IBig::ONE, common_denominator(numbers))
     }
 
     fn plus(&self, other: &Rational) -> Rational {

@@ -5,13 +5,12 @@ use super::budget::{Budget, Spent};
 use super::exponents::Exponents;
 use super::faces::{Number, moments};
 use super::feasible::{Feasibility, feasible};
-use super::frame::{Frame, power_of_two};
+use super::frame::Frame;
 use super::skeleton::{Obstacle, Skeleton, skeleton};
 use crate::integral::{Effort, Integral, Outcome};
 use crate::linear::{HalfSpace, Polytope};
 use crate::polynomial::Polynomial;
 use crate::rational::Rational;
-use dashu_base::Abs;
 use dashu_int::UBig;
 use std::collections::{BTreeSet, HashMap};
 
@@ -144,16 +143,9 @@ fn integral_over(
         block.values = corners.map(|corner| block.skeleton.point(corner)).collect();
         for &place in &block.places[dimension..] {
             let form = frame.moved(&forms[place - (weight.variables - forms.len())], &block.variables)?;
-            let values: Vec<Rational> = block
-                .values
-                .iter()
-                .map(|point| form.evaluate(&extended(&point[..dimension], &block.variables, form.variables)))
-                .collect();
-            // About one large, as the coordinates are.
-            let scale = power_of_two(&values.iter().map(|value| value.clone().abs()).max().unwrap_or_default());
-            weight = weight.stretched(place, &scale);
-            for (point, value) in block.values.iter_mut().zip(values) {
-                point.push(value / &scale);
+            for point in &mut block.values {
+                let coordinates = extended(&point[..dimension], &block.variables, form.variables);
+                point.push(form.evaluate(&coordinates));
             }
         }
     }
@@ -195,11 +187,19 @@ fn total<T: Number>(
     steps: u64,
 ) -> Result<T, Spent> {
     let mut budget = Budget::of(steps);
-    let all: Vec<Vec<T>> = blocks
-        .iter()
-        .zip(wanted)
-        .map(|(block, exponents)| moments(&block.skeleton, &block.values, exponents, &mut budget))
-        .collect::<Result<_, Spent>>()?;
+    let mut weight = weight.clone();
+    let mut all: Vec<Vec<T>> = Vec::with_capacity(blocks.len());
+    for (block, exponents) in blocks.iter().zip(wanted) {
+        let mut values = block.values.clone();
+        for (at, &place) in block.places.iter().enumerate() {
+            let unit = T::unit(values.iter().map(|point| &point[at]));
+            if !unit.is_one() {
+                values.iter_mut().for_each(|point| point[at] /= &unit);
+                weight = weight.stretched(place, &unit);
+            }
+        }
+        all.push(moments(&block.skeleton, &values, exponents, &mut budget)?);
+    }
     let mut sum = T::zero();
     for (exponents, coefficient) in &weight.terms {
         let (mut factor, mut product) = (coefficient.clone(), T::of(&Rational::ONE));

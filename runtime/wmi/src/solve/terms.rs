@@ -53,7 +53,11 @@ pub(super) fn apart(state: &State, store: &mut Store) -> Option<Vec<TermId>> {
         return None;
     }
     let form = LinearForm::default;
-    Some(kept.into_iter().map(|(_, terms)| store.sum(form(), &terms)).collect())
+    Some(
+        kept.into_iter()
+            .map(|(_, terms)| store.sum(form(), &terms))
+            .collect(),
+    )
 }
 
 /// The most cells that so many planes cut a space into (Zaslavsky, Facing up to arrangements, 1975).
