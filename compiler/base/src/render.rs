@@ -91,10 +91,13 @@ pub fn json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
     let place = match &diagnostic.at {
         Place::Span(span) => span_json(*span, sources),
         Place::File { path, row, column } => {
-            format!(
-                "\"file\":{},\"line\":{row},\"column\":{column}",
-                quoted(&path.display().to_string())
-            )
+            let mut place = format!("\"file\":{}", quoted(&path.display().to_string()));
+            for (name, number) in [("line", row), ("column", column)] {
+                if *number > 0 {
+                    place.push_str(&format!(",\"{name}\":{number}"));
+                }
+            }
+            place
         }
         Place::Nowhere => "\"file\":null".to_owned(),
     };

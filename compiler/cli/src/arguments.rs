@@ -237,7 +237,7 @@ pub struct Wmi {
     #[arg(long)]
     pub exact: bool,
     /// The error that is allowed, relative to the result.
-    #[arg(long, default_value_t = 1e-10, value_parser = tolerance)]
+    #[arg(long, default_value = "1e-10", value_parser = tolerance)]
     pub tolerance: f64,
     /// Give up after so many regions.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]

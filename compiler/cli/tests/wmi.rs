@@ -105,6 +105,79 @@ fn overflow() {
     assert!(exact.stdout.starts_with(&third), "{exact:?}");
 }
 
+/// What is too small for double precision is 0 with an absolute bound, and its logarithm says how small it is.
+#[test]
+fn underflow() {
+    let text = instance(r#"["x", "0", "1e-200"]"#, r#"["*", "-1", ["^", "x", "2"]]"#);
+    let logarithm = -600.0 * 10f64.ln() - 3f64.ln();
+    let output = solve("underflow", &text, &[]);
+    assert_eq!((output.status, output.stderr.as_str()), (0, ""), "{output:?}");
+    let shown = output
+        .stdout
+        .split(" = -exp(")
+        .nth(1)
+        .and_then(|rest| rest.split(')').next());
+    let shown: f64 = shown.and_then(|number| number.parse().ok()).expect("a logarithm");
+    assert!((shown - logarithm).abs() < 1e-12, "{output:?}");
+    let output = solve("underflow-json", &text, &["--json"]);
+    let object: serde_json::Value = serde_json::from_str(&output.stdout).expect("an object");
+    assert_eq!(
+        (&object["status"], object["value"].as_f64()),
+        (&"ok".into(), Some(0.0))
+    );
+    assert_eq!(object["log_value"].as_f64(), Some(shown));
+    // A value that is held has none.
+    let plain = solve("held-json", &instance(SQUARE, "\"x\""), &["--json"]);
+    let object: serde_json::Value = serde_json::from_str(&plain.stdout).expect("an object");
+    assert!(
+        object["log_value"].is_null() && object["value"] == 0.5,
+        "{object}"
+    );
+}
+
+/// What is wrong with one of several problems is said with the line where it begins; a script is the whole file.
+#[test]
+fn places() {
+    let wide = instance(r#"["x", "0", "1e200"]"#, r#"["^", "x", "2"]"#);
+    let open = instance(r#"["x", "0", null]"#, "\"1\"");
+    let text = format!("{{\"instances\": [\n{wide},\n {open}]}}");
+    let output = solve("places", &text, &["--json"]);
+    assert_eq!(output.status, 1, "{output:?}");
+    let objects: Vec<serde_json::Value> = (output.stdout.lines().chain(output.stderr.lines()))
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .filter(|object: &serde_json::Value| !object["code"].is_null())
+        .collect();
+    let places: Vec<_> = objects
+        .iter()
+        .map(|object| {
+            (
+                object["code"].as_str(),
+                object["line"].as_u64(),
+                object["column"].as_u64(),
+            )
+        })
+        .collect();
+    let expected = [
+        (Some("E0707"), Some(2), Some(1)),
+        (Some("E0705"), Some(3), Some(2)),
+    ];
+    assert_eq!(places, expected, "{output:?}");
+    let script = "(declare-fun x () Real)\n(assert (>= x 0.0))";
+    let output = solve("script", script, &["--json"]);
+    let fault = output
+        .stdout
+        .lines()
+        .chain(output.stderr.lines())
+        .find(|line| line.contains("E0705"));
+    assert!(fault.is_some_and(|line| !line.contains("\"line\"")), "{output:?}");
+}
+
+#[test]
+fn help_is_readable() {
+    let output = run(["wmi", "--help"]);
+    assert!(output.stdout.contains("[default: 1e-10]"), "{output:?}");
+}
+
 #[test]
 fn refusals() {
     let refused = |output: Output, code: &str, status: i32| {

@@ -147,12 +147,14 @@ impl Polytope {
         self.rows.iter().all(|row| row.slack(point) > Rational::ZERO)
     }
 
-    /// The variables in groups such that no row mentions two groups: in the order of their first members. A
-    /// variable that no row mentions is a group of its own.
-    pub fn blocks(&self) -> Vec<Vec<usize>> {
+    /// The variables in groups such that no row and none of the sets `together` mentions two groups: in the
+    /// order of their first members. A variable that nothing mentions is a group of its own.
+    pub fn blocks(&self, together: &[Vec<usize>]) -> Vec<Vec<usize>> {
         let mut group: Vec<usize> = (0..self.dimension).collect();
-        for row in &self.rows {
-            let members: Vec<usize> = row.support().map(|variable| group[variable]).collect();
+        let rows = self.rows.iter().map(|row| row.support().collect());
+        for set in rows.chain(together.iter().cloned()) {
+            let set: Vec<usize> = set;
+            let members: Vec<usize> = set.iter().map(|&variable| group[variable]).collect();
             if let Some(&first) = members.iter().min() {
                 group
                     .iter_mut()
@@ -232,7 +234,7 @@ mod tests {
             row(&["0", "0", "2", "0", "0"], "1"),
         ];
         assert_eq!(
-            Polytope { dimension: 5, rows }.blocks(),
+            Polytope { dimension: 5, rows }.blocks(&[]),
             vec![vec![0, 1, 3], vec![2], vec![4]]
         );
     }

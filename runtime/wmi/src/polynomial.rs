@@ -158,6 +158,18 @@ impl Polynomial {
         }
     }
 
+    /// Itself with `factor` times the variable in the place of one of them.
+    pub fn stretched(&self, variable: usize, factor: &Rational) -> Polynomial {
+        let terms = self.terms.iter().map(|(exponents, coefficient)| {
+            let factor = factor.pow(exponents[variable] as isize);
+            (exponents.clone(), coefficient * factor)
+        });
+        Polynomial {
+            variables: self.variables,
+            terms: terms.collect(),
+        }
+    }
+
     /// Itself in other variables: variable `k` becomes variable `places[k]` of `variables`.
     ///
     /// Two variables may go to the same place; a variable that does not occur may have any place.

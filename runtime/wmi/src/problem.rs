@@ -42,6 +42,8 @@ use store::{FormulaId, Store, TermId};
 pub struct Problem {
     /// What it is called in its file; empty where it has no name.
     pub name: String,
+    /// Where it begins: line and column, counted from 1; 0 where it is the whole file.
+    pub at: (usize, usize),
     /// The variables that are integrated over.
     pub reals: Vec<String>,
     /// The variables that are summed over.

@@ -1,6 +1,6 @@
 //! Exact numbers.
 
-use dashu_base::Gcd;
+use dashu_base::{BitTest, Gcd, UnsignedAbs};
 use dashu_int::{IBig, UBig};
 pub use dashu_ratio::RBig as Rational;
 
@@ -10,6 +10,18 @@ const LARGEST_EXPONENT: u64 = 4096;
 /// The nearest floating-point number.
 pub fn to_f64(number: &Rational) -> f64 {
     number.to_f64().value()
+}
+
+/// The natural logarithm of the magnitude, also where that is no floating-point number; of zero, minus infinity.
+pub fn ln_abs(number: &Rational) -> f64 {
+    let (above, below) = (number.numerator().unsigned_abs(), number.denominator());
+    // 64 digits of the quotient, and how many more there are.
+    let shift = 64 + below.bit_len() as i64 - above.bit_len() as i64;
+    let quotient = match usize::try_from(shift) {
+        Ok(up) => (above << up) / below,
+        Err(_) => above / (below.clone() << shift.unsigned_abs() as usize),
+    };
+    quotient.to_f64().value().ln() - shift as f64 * std::f64::consts::LN_2
 }
 
 /// The rational that `number` is, where it is finite.
@@ -152,5 +164,20 @@ mod tests {
         assert_eq!(from_f64(0.375), Some(ratio(3, 8)));
         assert_eq!(from_f64(f64::NAN), None);
         assert_eq!(to_f64(&ratio(1, 3)), 1.0 / 3.0);
+    }
+
+    #[test]
+    fn logarithms_reach_beyond_floating_point() {
+        for (text, expected) in [
+            ("1", 0.0),
+            ("-1/3", -3f64.ln()),
+            ("-1e-1000", -1000.0 * 10f64.ln()),
+            ("7e2000", 2000.0 * 10f64.ln() + 7f64.ln()),
+            ("1.0000000000000001", 1e-16),
+        ] {
+            let error = (ln_abs(&parse(text).unwrap()) - expected).abs();
+            assert!(error <= 1e-15 * expected.abs() + 1e-16, "{text}: {error}");
+        }
+        assert_eq!(ln_abs(&Rational::ZERO), f64::NEG_INFINITY);
     }
 }

@@ -15,11 +15,12 @@ mod simplify;
 mod slab;
 mod sparse;
 mod state;
+mod terms;
 mod touch;
 
 use crate::integral::{Effort, Integral};
 use crate::problem::Problem;
-use crate::rational::Rational;
+use crate::rational::{Rational, ln_abs};
 use crate::region::ball::Ball;
 use amount::Part;
 use ranges::Ranges;
@@ -60,6 +61,15 @@ pub struct Solution {
     pub regions: usize,
     /// How, in a few words.
     pub method: String,
+}
+
+impl Solution {
+    /// The natural logarithm of the magnitude, where `value` cannot hold it: a number below the smallest normal
+    /// one or above the largest, exactly known.
+    pub fn log_value(&self) -> Option<f64> {
+        let exact = self.exact.as_ref().filter(|exact| !exact.is_zero())?;
+        (!self.value.is_normal()).then(|| ln_abs(exact))
+    }
 }
 
 /// Solves a problem. A stack of 32 MiB is enough for cases as deep as they may be nested. Where parts
@@ -166,6 +176,7 @@ fn method(tally: &Tally) -> String {
             "variables integrated out",
         ),
         counted(tally.products, "product of parts", "products of parts"),
+        counted(tally.sums, "sum term by term", "sums term by term"),
         counted(tally.repeated, "repetition", "repetitions"),
     ]
     .into_iter()

@@ -6,7 +6,7 @@ use bnnc_wmi::integral::{Effort, Integral, Outcome};
 use bnnc_wmi::linear::{HalfSpace, Polytope};
 use bnnc_wmi::polynomial::Polynomial;
 use bnnc_wmi::rational::{Rational, parse, to_f64};
-use bnnc_wmi::region::{Feasibility, feasible, integrate};
+use bnnc_wmi::region::{self, Feasibility, feasible};
 
 const EXACT: Effort = Effort {
     tolerance: 0.0,
@@ -30,6 +30,10 @@ const USUAL: Effort = Effort {
     steps: 1_000_000_000,
     deadline: None,
 };
+
+fn integrate(polytope: &Polytope, weight: &Polynomial, effort: &Effort) -> Outcome {
+    region::integrate(polytope, weight, &[], effort)
+}
 
 fn number(text: &str) -> Rational {
     parse(text).unwrap()

@@ -63,10 +63,10 @@ fn fault(file: &str, problem: &Problem, solution: &Solution) -> Option<Diagnosti
         Status::Unbounded(direction) => {
             let shown = |(name, step): &(String, Rational)| (name.clone(), fraction(step));
             let direction: Vec<(String, String)> = direction.iter().map(shown).collect();
-            Some(report::unbounded(file, &problem.name, &direction))
+            Some(report::unbounded(file, problem, &direction))
         }
-        Status::Overflow => Some(report::overflow(file, &problem.name)),
-        Status::GaveUp(reason) => Some(report::gave_up(file, &problem.name, reason)),
+        Status::Overflow => Some(report::overflow(file, problem, solution.log_value())),
+        Status::GaveUp(reason) => Some(report::gave_up(file, problem, reason)),
     }
 }
 
@@ -78,6 +78,18 @@ fn fraction(number: &Rational) -> String {
     }
 }
 
+/// The sign of a value that is exactly known.
+fn sign(solution: &Solution) -> &'static str {
+    match solution
+        .exact
+        .as_ref()
+        .is_some_and(|exact| *exact < Rational::ZERO)
+    {
+        true => "-",
+        false => "",
+    }
+}
+
 fn line(problem: &Problem, solution: &Solution, seconds: f64, is_exact: bool) -> String {
     let mut line = String::new();
     if !problem.name.is_empty() {
@@ -85,8 +97,12 @@ fn line(problem: &Problem, solution: &Solution, seconds: f64, is_exact: bool) ->
     }
     let value = Some(format!("{:?} ± {:.1e}", solution.value, solution.error_bound));
     let value = value.filter(|_| solution.value.is_finite());
+    let logarithm = solution
+        .log_value()
+        .filter(|_| solution.value.is_finite() && !is_exact)
+        .map(|log| format!("{}exp({log:?})", sign(solution)));
     let exact = solution.exact.as_ref().filter(|_| is_exact).map(fraction);
-    let known: Vec<String> = value.into_iter().chain(exact).collect();
+    let known: Vec<String> = value.into_iter().chain(logarithm).chain(exact).collect();
     if !known.is_empty() {
         line.push_str(&format!("{}, ", known.join(" = ")));
     }
@@ -106,6 +122,7 @@ fn object(problem: &Problem, solution: &Solution, seconds: f64) -> String {
         "value": known(solution.value),
         "error_bound": known(solution.error_bound),
         "exact": solution.exact.as_ref().map(fraction),
+        "log_value": solution.log_value(),
         "regions": solution.regions,
         "method": solution.method,
         "seconds": seconds,

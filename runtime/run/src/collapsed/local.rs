@@ -8,7 +8,6 @@ use crate::ports;
 use crate::states::Values;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::collapsed::Collapsed;
-use bnnc_abi::laplace::Weights;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -24,20 +23,18 @@ pub struct Local<'a> {
     /// Without, where there is such a program.
     plain: Option<Program>,
     ids: Vec<u32>,
-    /// The columns that the programs have, and how many: one at least.
-    columns: Vec<Column>,
-    selected: usize,
     /// The rows that it is called with, at most.
     pub rows_per_call: usize,
 }
 
-/// The states of all iterates.
+/// The states of all iterates, and the columns that are looked at.
 struct States<'a> {
     infer: &'a Infer,
     collapsed: &'a Collapsed,
     /// Those that move hold `[iterates, ..]`.
     values: &'a Values,
     iterates: usize,
+    columns: Vec<Column>,
 }
 
 /// A program with its rows.
@@ -46,6 +43,8 @@ struct Program {
     feed: Feed,
     /// The iterate whose states it holds.
     at: Option<usize>,
+    /// Whether it knows which columns there are.
+    has_columns: bool,
     rows_per_call: usize,
     still: Vec<f64>,
 }
@@ -115,9 +114,7 @@ impl<'a> Local<'a> {
         (dataset, numbers): (&Dataset, usize),
         context: &Context,
     ) -> Result<Local<'a>, Stop> {
-        let columns = boxes.columns.clone();
-        let selected = columns.len().max(1);
-        let sizes = sizes(selected);
+        let sizes = sizes(boxes.columns.len());
         let count = examples(&infer.bindings, rows.0);
         let artifact = program(infer, collapsed)?;
         let rows_per_call = rows_per_call(&[artifact], sizes, count, numbers);
@@ -130,22 +127,19 @@ impl<'a> Local<'a> {
             }
             None => None,
         };
-        let mut local = Local {
+        Ok(Local {
             states: States {
                 infer,
                 collapsed,
                 values,
                 iterates: boxes.iterates,
+                columns: boxes.columns.clone(),
             },
             whole: Program::new(artifact, data, (sizes, rows_per_call), context)?,
             plain,
             ids: (0..count as u32).collect(),
-            columns,
-            selected,
             rows_per_call,
-        };
-        local.write_columns()?;
-        Ok(local)
+        })
     }
 
     /// The number of rows.
@@ -154,24 +148,10 @@ impl<'a> Local<'a> {
     }
 
     /// Goes on with some of the columns that there were at first, or with all of them: slopes in others are work for nothing. Returns those before.
-    ///
-    /// # Errors
-    /// A bug of the machine.
-    pub fn select(&mut self, columns: Vec<Column>) -> Result<Vec<Column>, Fault> {
-        let before = std::mem::replace(&mut self.columns, columns);
-        self.selected = self.columns.len().max(1);
-        self.write_columns()?;
-        Ok(before)
-    }
-
-    /// Writes which elements of which states the columns are.
-    fn write_columns(&mut self) -> Result<(), Fault> {
-        let weights = &self.states.collapsed.weights;
+    pub fn select(&mut self, columns: Vec<Column>) -> Vec<Column> {
         let programs = std::iter::once(&mut self.whole).chain(&mut self.plain);
-        for program in programs {
-            program.write_columns(weights, &self.columns, self.selected)?;
-        }
-        Ok(())
+        programs.for_each(|program| program.has_columns = false);
+        std::mem::replace(&mut self.states.columns, columns)
     }
 
     /// Evaluates rows at an iterate, moved by `moves` `[rows, selected]` where they are given.
@@ -186,9 +166,8 @@ impl<'a> Local<'a> {
         block: &mut Block,
     ) -> Result<(), Fault> {
         let ids = &self.ids[rows.clone()];
-        let place = (iterate, moves, self.selected);
-        self.whole.run(&self.states, ids, place)?;
-        (block.rows, block.selected) = (rows.len(), self.selected);
+        self.whole.run(&self.states, ids, (iterate, moves))?;
+        (block.rows, block.selected) = (rows.len(), self.states.selected());
         self.whole.read_values(block)?;
         self.whole.read("location/slope", &mut block.slope)?;
         self.whole.read("kinks", &mut block.kinks)?;
@@ -202,8 +181,8 @@ impl<'a> Local<'a> {
     pub fn values(&mut self, iterate: usize, rows: &Range<usize>, block: &mut Block) -> Result<(), Fault> {
         let ids = &self.ids[rows.clone()];
         let program = self.plain.as_mut().unwrap_or(&mut self.whole);
-        program.run(&self.states, ids, (iterate, None, self.selected))?;
-        (block.rows, block.selected) = (rows.len(), self.selected);
+        program.run(&self.states, ids, (iterate, None))?;
+        (block.rows, block.selected) = (rows.len(), self.states.selected());
         program.read_values(block)
     }
 
@@ -218,10 +197,11 @@ impl<'a> Local<'a> {
     /// As [`Local::evaluate`].
     pub fn locations(&mut self, (iterate, row): (usize, usize), moves: &[f64]) -> Result<Vec<f64>, Fault> {
         let program = self.plain.as_mut().unwrap_or(&mut self.whole);
+        let selected = self.states.selected();
         let (mut all, mut found) = (Vec::new(), Vec::new());
-        for moves in moves.chunks(program.rows_per_call.max(1) * self.selected) {
-            let ids = vec![self.ids[row]; moves.len() / self.selected];
-            program.run(&self.states, &ids, (iterate, Some(moves), self.selected))?;
+        for moves in moves.chunks(program.rows_per_call.max(1) * selected) {
+            let ids = vec![self.ids[row]; moves.len() / selected];
+            program.run(&self.states, &ids, (iterate, Some(moves)))?;
             program.read("location", &mut found)?;
             all.extend_from_slice(&found);
         }
@@ -233,6 +213,13 @@ impl<'a> Local<'a> {
 pub fn plain_per_call((artifact, collapsed): (&Artifact, &Collapsed), sizes: Sizes, rows: usize) -> usize {
     let numbers = sizes.get(Symbol::Selected) + collapsed.outputs;
     rows_per_call(&[artifact], sizes, rows.max(collapsed.options.draws), numbers)
+}
+
+impl States<'_> {
+    /// The columns that programs have: one at least.
+    fn selected(&self) -> usize {
+        self.columns.len().max(1)
+    }
 }
 
 impl Program {
@@ -251,22 +238,23 @@ impl Program {
             machine,
             feed,
             at: None,
+            has_columns: false,
             rows_per_call,
             still: Vec::new(),
         })
     }
 
-    fn write_columns(
-        &mut self,
-        weights: &[Weights],
-        columns: &[Column],
-        selected: usize,
-    ) -> Result<(), Fault> {
+    /// Writes which elements of which states the columns are.
+    fn write_columns(&mut self, states: &States<'_>) -> Result<(), Fault> {
+        if self.has_columns {
+            return Ok(());
+        }
+        let selected = states.selected();
         let sizes = sizes(selected).with(Symbol::Batch, self.rows_per_call);
         self.machine.set_sizes(&sizes)?;
-        for (site, weights) in weights.iter().enumerate() {
+        for (site, weights) in states.collapsed.weights.iter().enumerate() {
             let (mut index, mut chosen) = (vec![0; selected], vec![0.0; selected]);
-            for (at, column) in columns.iter().enumerate() {
+            for (at, column) in states.columns.iter().enumerate() {
                 if column.site == site {
                     (index[at], chosen[at]) = (column.element as i32, 1.0);
                 }
@@ -277,6 +265,7 @@ impl Program {
             }
             ports::real(&mut self.machine, &format!("{}/chosen", weights.state), &chosen)?;
         }
+        self.has_columns = true;
         Ok(())
     }
 
@@ -308,9 +297,11 @@ impl Program {
         &mut self,
         states: &States<'_>,
         ids: &[u32],
-        (iterate, moves, selected): (usize, Option<&[f64]>, usize),
+        (iterate, moves): (usize, Option<&[f64]>),
     ) -> Result<(), Fault> {
+        self.write_columns(states)?;
         self.move_to(states, iterate)?;
+        let selected = states.selected();
         let sizes = sizes(selected).with(Symbol::Batch, ids.len());
         self.machine.set_sizes(&sizes)?;
         self.feed.write(&mut self.machine, ids)?;

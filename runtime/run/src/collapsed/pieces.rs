@@ -86,7 +86,7 @@ pub fn law(
     let inside: Vec<usize> = (0..moves.len())
         .filter(|at| is_bent(&place.places[*at]))
         .collect();
-    let before = local.select(place.places.iter().map(|at| boxes.columns[*at]).collect())?;
+    let before = local.select(place.places.iter().map(|at| boxes.columns[*at]).collect());
     let (mut block, mut fault) = (Block::default(), None);
     let mut function = |point: &[f64], found: &mut bnnc_wmi::head::Local| {
         inside
@@ -129,7 +129,7 @@ pub fn law(
     let (lower, upper): (Vec<f64>, Vec<f64>) = ends.unzip();
     let tolerance = KINK * place.tolerance;
     let cells = Cells::with_tolerance(&mut function, (&lower, &upper), MOST_SIMPLICES, tolerance);
-    local.select(before)?;
+    local.select(before);
     if let Some(fault) = fault {
         return Err(fault);
     }

@@ -191,7 +191,7 @@ pub fn locations(
 ) -> Result<Vec<f64>, Fault> {
     let columns: Vec<Column> = place.places.iter().map(|at| place.boxes.columns[*at]).collect();
     let values = place.boxes.at(place.iterate);
-    let before = local.select(columns.clone())?;
+    let before = local.select(columns.clone());
     let (mut all, mut moves) = (Vec::with_capacity(draws * outputs), Vec::new());
     let each = local.places_per_call();
     for first in (0..draws).step_by(each) {
@@ -205,7 +205,7 @@ pub fn locations(
         }
         all.extend(local.locations((place.iterate, place.row), &moves)?);
     }
-    local.select(before)?;
+    local.select(before);
     Ok(all
         .into_iter()
         .skip(place.output)

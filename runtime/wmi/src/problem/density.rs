@@ -40,16 +40,17 @@ pub(super) fn read(tree: &Tree) -> Result<Vec<Problem>, Flaw> {
         Some(weight) => builder.term(&expression(weight)?)?,
         None => builder.store.number(Rational::ONE),
     };
-    let mut named = vec![(String::new(), formula)];
-    for (at, query) in list(tree, "queries")?.iter().enumerate() {
-        let query = builder.formula(&expression(query)?)?;
+    let mut named = vec![(String::new(), tree.at, formula)];
+    for (at, text) in list(tree, "queries")?.iter().enumerate() {
+        let query = builder.formula(&expression(text)?)?;
         if builder.store.as_constant(query) != Some(true) {
             let both = builder.store.all(&[formula, query]);
-            named.push((format!("query {}", at + 1), both));
+            named.push((format!("query {}", at + 1), text.at, both));
         }
     }
-    let problem = |(name, formula)| Problem {
+    let problem = |(name, at, formula): (String, Position, FormulaId)| Problem {
         name,
+        at: at.into(),
         reals: reals.clone(),
         bools: bools.clone(),
         store: builder.store.clone(),

@@ -40,6 +40,23 @@ impl LinearForm {
         self.is_number().then_some(&self.constant)
     }
 
+    /// Whether it is a number or a multiple of one variable.
+    pub fn is_single(&self) -> bool {
+        self.coefficients.len() + usize::from(!self.constant.is_zero()) <= 1
+    }
+
+    /// Itself with a form in the place of a variable.
+    pub fn substituted(&self, variable: usize, value: &LinearForm) -> LinearForm {
+        match self.coefficient(variable) {
+            None => self.clone(),
+            Some(factor) => {
+                let mut rest = self.clone();
+                rest.coefficients.retain(|(other, _)| *other != variable);
+                rest.plus(factor, value)
+            }
+        }
+    }
+
     /// `self + factor * other`.
     pub fn plus(&self, factor: &Rational, other: &LinearForm) -> LinearForm {
         if factor.is_zero() {

@@ -91,6 +91,7 @@ pub(super) fn read(tree: &Tree) -> Result<Problem, Flaw> {
     };
     Ok(Problem {
         name: tree.key("id").and_then(Tree::word).unwrap_or_default().to_owned(),
+        at: tree.at.into(),
         reals,
         bools,
         store: builder.store,

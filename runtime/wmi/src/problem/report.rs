@@ -1,5 +1,6 @@
 //! What can be wrong with a problem, with codes for `bnnc explain`.
 
+use super::Problem;
 use super::tree::Position;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault};
 
@@ -51,7 +52,7 @@ pub static NOT_LINEAR: Code = Code {
 pub static TOO_LARGE: Code = Code {
     id: "E0704",
     title: "a problem beyond the bounds of the reader",
-    explain: "Numbers may have 1000 digits, powers may go up to 512, and terms and formulas may be nested \
+    explain: "Numbers may have 1000 digits, powers may go up to 4096, and terms and formulas may be nested \
               400 deep. Definitions that are used several times count once.\n\nWrong: `[\"^\", \"x\", \
               \"100000\"]`.\n\nRight: `[\"^\", \"x\", \"100\"]`.",
 };
@@ -84,7 +85,9 @@ pub static GAVE_UP: Code = Code {
 pub static OVERFLOW: Code = Code {
     id: "E0707",
     title: "an integral above the largest number",
-    explain: "The integral is larger than double precision can hold, about 1.8e308. As a fraction it has no such limit.\n\n\
+    explain: "The integral is larger than double precision can hold, about 1.8e308. As a fraction it has no such limit, and the logarithm \
+              of its magnitude is in the note and under `log_value` of `--json`. What is too small is no error: the value is 0, its \
+              bound is one on the absolute error, and `log_value` tells how small it is.\n\n\
               Wrong: `bnnc wmi problem.json` where `x` is from 0 to `1e200` and the weight is `x^2`.\n\nRight: the same with \
               `--exact`, or variables in larger units.",
 };
@@ -132,7 +135,7 @@ impl Flaw {
 
     /// The message to the user.
     pub(super) fn diagnostic(self, file: &str) -> Box<Diagnostic> {
-        let (line, column) = (self.at.line as usize, self.at.column as usize);
+        let (line, column) = self.at.into();
         let mut diagnostic = Diagnostic::data(self.code, file, line, column, self.message);
         diagnostic.fault = Fault::Program;
         diagnostic.help.extend(self.help);
@@ -141,42 +144,47 @@ impl Flaw {
 }
 
 /// An integral that is infinite or does not exist. `direction` says where to, variable by variable.
-pub fn unbounded(file: &str, problem: &str, direction: &[(String, String)]) -> Diagnostic {
+pub fn unbounded(file: &str, problem: &Problem, direction: &[(String, String)]) -> Diagnostic {
     let steps: Vec<String> = direction
         .iter()
         .map(|(name, step)| format!("{name} by {step}"))
         .collect();
-    let text = match problem {
+    let text = match problem.name.as_str() {
         "" => "the region reaches to infinity where the weight is not zero".to_owned(),
-        _ => format!("the region of `{problem}` reaches to infinity where the weight is not zero"),
+        name => format!("the region of `{name}` reaches to infinity where the weight is not zero"),
     };
-    let mut diagnostic = Diagnostic::data(&UNBOUNDED, file, 0, 0, text)
+    about(&UNBOUNDED, file, problem, text)
         .note(format!("the direction is {}", steps.join(", ")))
-        .help("bound these variables, or make the weight zero far out");
-    diagnostic.fault = Fault::Program;
-    diagnostic
+        .help("bound these variables, or make the weight zero far out")
 }
 
 /// A result that is a part only.
-pub fn gave_up(file: &str, problem: &str, reason: &str) -> Diagnostic {
-    let text = match problem {
+pub fn gave_up(file: &str, problem: &Problem, reason: &str) -> Diagnostic {
+    let text = match problem.name.as_str() {
         "" => format!("given up: {reason}"),
-        _ => format!("`{problem}` was given up: {reason}"),
+        name => format!("`{name}` was given up: {reason}"),
     };
-    let mut diagnostic = Diagnostic::data(&GAVE_UP, file, 0, 0, text)
-        .help("`--max-regions` allows more regions and cases, `--max-steps` more work on one, `--max-seconds` more time; the bound holds for the whole integral");
-    diagnostic.fault = Fault::Program;
+    about(&GAVE_UP, file, problem, text)
+        .help("`--max-regions` allows more regions and cases, `--max-steps` more work on one, `--max-seconds` more time; the bound holds for the whole integral")
+}
+
+/// A result that is no number of double precision; its logarithm, where it is known.
+pub fn overflow(file: &str, problem: &Problem, log_value: Option<f64>) -> Diagnostic {
+    let text = match problem.name.as_str() {
+        "" => "the integral is too large for double precision".to_owned(),
+        name => format!("the integral of `{name}` is too large for double precision"),
+    };
+    let mut diagnostic = about(&OVERFLOW, file, problem, text)
+        .help("`--exact` gives it as a fraction; or write the variables in larger units");
+    diagnostic
+        .notes
+        .extend(log_value.map(|log| format!("the logarithm of its magnitude is {log}")));
     diagnostic
 }
 
-/// A result that is no number of double precision.
-pub fn overflow(file: &str, problem: &str) -> Diagnostic {
-    let text = match problem {
-        "" => "the integral is too large for double precision".to_owned(),
-        _ => format!("the integral of `{problem}` is too large for double precision"),
-    };
-    let mut diagnostic = Diagnostic::data(&OVERFLOW, file, 0, 0, text)
-        .help("`--exact` gives it as a fraction; or write the variables in larger units");
+fn about(code: &'static Code, file: &str, problem: &Problem, text: String) -> Diagnostic {
+    let (line, column) = problem.at;
+    let mut diagnostic = Diagnostic::data(code, file, line, column, text);
     diagnostic.fault = Fault::Program;
     diagnostic
 }

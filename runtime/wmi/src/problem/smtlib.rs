@@ -54,6 +54,7 @@ pub(super) fn read(text: &str) -> Result<Problem, Flaw> {
         .unwrap_or_else(|| builder.store.number(Rational::ONE));
     Ok(Problem {
         name: String::new(),
+        at: (0, 0),
         reals: script.reals,
         bools: script.bools,
         store: builder.store,

@@ -9,6 +9,12 @@ pub(super) struct Position {
     pub column: u32,
 }
 
+impl From<Position> for (usize, usize) {
+    fn from(at: Position) -> (usize, usize) {
+        (at.line as usize, at.column as usize)
+    }
+}
+
 /// A piece of text that was understood as far as its brackets go.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tree {

@@ -4,9 +4,12 @@ use super::ball::Ball;
 use super::bits::Bits;
 use super::budget::{Budget, Spent};
 use super::echelon::Echelon;
-use super::exponents::{Exponents, Shift};
+use super::exponents::Exponents;
+use super::frame::power_of_two;
 use super::skeleton::Skeleton;
-use crate::rational::Rational;
+use crate::rational::{Rational, common_denominator};
+use dashu_base::Abs;
+use dashu_int::IBig;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -17,6 +20,8 @@ pub(crate) trait Number: Clone + PartialEq {
 
     fn zero() -> Self;
     fn of(number: &Rational) -> Self;
+    /// In units of this, products of powers of `numbers` are easily calculated with.
+    fn unit<'a>(numbers: impl Iterator<Item = &'a Rational>) -> Rational;
     fn plus(&self, other: &Self) -> Self;
     fn times(&self, other: &Self) -> Self;
 }
@@ -30,6 +35,16 @@ impl Number for Ball {
 
     fn of(number: &Rational) -> Ball {
         Ball::around(number)
+    }
+
+    /// One that none of them is much larger than, so that powers do not overflow.
+    fn unit<'a>(numbers: impl Iterator<Item = &'a Rational>) -> Rational {
+        power_of_two(
+            &numbers
+                .map(|number| number.clone().abs())
+                .max()
+                .unwrap_or_default(),
+        )
     }
 
     fn plus(&self, other: &Ball) -> Ball {
@@ -52,6 +67,11 @@ impl Number for Rational {
         number.clone()
     }
 
+    /// One that makes all of them whole, so that products have no fractions to be reduced.
+    fn unit<'a>(numbers: impl Iterator<Item = &'a Rational>) -> Rational {
+        Rational::from_parts(IBig::ONE, common_denominator(numbers))
+    }
+
     fn plus(&self, other: &Rational) -> Rational {
         self + other
     }
@@ -61,23 +81,36 @@ impl Number for Rational {
     }
 }
 
-/// The integrals over the polytope of all monomials in `exponents`, in their order.
+/// What a number that is kept takes of a budget, in terms: a step takes little memory, so that a billion of
+/// them take no more than some gigabytes.
+const KEPT: u64 = 8;
+
+/// The moments of the polytope in some affine forms `l`, whose values at the corners are `values`: of each
+/// monomial `l^a` in `exponents`, in their order,
+///
+/// `M(a) = (d + |a|)! / a! int l^a`,
+///
+/// where `d` is the dimension and `a!` the product of the factorials of the exponents.
 ///
 /// A face of dimension k is the union of the cones from its first corner v to its facets G without v; over
-/// such a cone, x = (1 - t) v + t y with y in G and dx = h t^(k-1) dt dy, so
+/// such a cone, x = (1 - t) v + t y with y in G and dx = h t^(k-1) dt dy, so that the moments of the face are
+/// the coefficients of the series `sum over G of h M_G / (1 - l(v) . t)`:
 ///
-/// `int x^a dx = sum over b <= a of C(a, b) B(k + |b|, |a - b| + 1) v^(a-b) h int_G y^b dy`.
+/// `M(a) = sum over G of h M_G(a) + sum over j of l_j(v) M(a - e_j)`.
 ///
-/// This is the recursion of Lasserre, An analytical expression and an algorithm for the volume of a convex
-/// polyhedron in R^n, J. Optim. Theory Appl. 39, 1983, with a corner of each face as its origin, as in the
-/// triangulation of Cohen and Hickey (Two algorithms for determining volumes of convex polyhedra, JACM 26,
-/// 1979); integrals over faces are kept, as Bueler, Enge and Fukuda do in Exact volume computation for
-/// polytopes, 2000. All terms of a volume are positive. Areas of faces are measured in the coordinates that
-/// are no first entries of the echelon form of their equations; which these are depends on the face only, and
-/// h is the slack of v in the row of G over the first entry of that row, reduced by the equations of the
-/// face. Faces and terms may be many: an error where they are more than `budget` allows.
+/// For one simplex this is the series of Baldoni, Berline, De Loera, Koeppe and Vergne, How to integrate a
+/// polynomial over a simplex, Math. Comp. 80, 2011; a power of a form is never expanded, and where
+/// the forms are positive nothing cancels. The faces are those of Lasserre, An analytical expression and an
+/// algorithm for the volume of a convex polyhedron in R^n, J. Optim. Theory Appl. 39, 1983, with a corner of
+/// each face as its origin, as in the triangulation of Cohen and Hickey (Two algorithms for determining volumes
+/// of convex polyhedra, JACM 26, 1979); moments of faces are kept, as Bueler, Enge and Fukuda do in Exact volume
+/// computation for polytopes, 2000. Areas of faces are measured in the coordinates that are no first entries of
+/// the echelon form of their equations; which these are depends on the face only, and h is the slack of v in the
+/// row of G over the first entry of that row, reduced by the equations of the face. Faces and terms may be many:
+/// an error where they are more than `budget` allows.
 pub(crate) fn moments<T: Number>(
     skeleton: &Skeleton,
+    values: &[Vec<Rational>],
     exponents: &Exponents,
     budget: &mut Budget,
 ) -> Result<Vec<T>, Spent> {
@@ -85,10 +118,7 @@ pub(crate) fn moments<T: Number>(
     let mut faces = Faces {
         skeleton,
         exponents,
-        pascal: exponents.pascal(),
-        shifts: vec![None; exponents.len()],
-        beta: vec![None; skeleton.dimension + 1],
-        powers: vec![None; skeleton.vertices.len()],
+        values: values.iter().map(|at| at.iter().map(T::of).collect()).collect(),
         known: HashMap::new(),
         budget,
     };
@@ -97,7 +127,7 @@ pub(crate) fn moments<T: Number>(
         facets: Bits::none(skeleton.facets.len()),
         dimension: skeleton.dimension,
     };
-    Ok(faces.integrals(&face, &Echelon::default())?.to_vec())
+    Ok(faces.moments(&face, &Echelon::default())?.to_vec())
 }
 
 struct Face {
@@ -110,53 +140,62 @@ struct Face {
 struct Faces<'a, T> {
     skeleton: &'a Skeleton,
     exponents: &'a Exponents,
-    pascal: Vec<Vec<T>>,
-    /// The terms of the expansions of all monomials, by the monomial in the coordinates of the corner. This
-    /// and the next two are filled as needed.
-    shifts: Vec<Option<Rc<[Shift<T>]>>>,
-    /// Beta functions by the dimension of a face.
-    beta: Vec<Option<Rc<[Vec<T>]>>>,
-    /// The monomials at each corner.
-    powers: Vec<Option<Rc<[T]>>>,
-    /// The integrals over faces, by the facets that they are on.
+    /// The forms at each corner.
+    values: Vec<Vec<T>>,
+    /// The moments of faces, by the facets that they are on.
     known: HashMap<Bits, Rc<[T]>>,
     budget: &'a mut Budget,
 }
 
 impl<T: Number> Faces<'_, T> {
-    /// The integrals over a face whose equations are `equations`.
-    fn integrals(&mut self, face: &Face, equations: &Echelon) -> Result<Rc<[T]>, Spent> {
+    /// The moments of a face whose equations are `equations`.
+    fn moments(&mut self, face: &Face, equations: &Echelon) -> Result<Rc<[T]>, Spent> {
         let Some(apex) = face.corners.first() else {
             unreachable!("a face has corners")
         };
+        let count = self.exponents.len();
+        self.budget.spend(count as u64 * KEPT * T::STEPS)?;
+        let mut moments = vec![T::zero(); count];
         if face.dimension == 0 {
-            return Ok(self.powers_at(apex));
+            // 1 is the first monomial.
+            moments[0] = T::of(&Rational::ONE);
         }
-        let mut base = vec![T::zero(); self.exponents.len()];
         for (row, facet) in self.facets_without(face, apex)? {
-            self.budget.spend(base.len() as u64 * T::STEPS)?;
+            self.budget.spend(count as u64 * T::STEPS)?;
             let Some(reduced) = equations.reduce(&self.skeleton.facets[row][1..]) else {
                 unreachable!("the row of a facet is independent of the equations of the face");
             };
             let height = T::of(&(self.skeleton.slack(row, apex) / reduced.leading()));
-            let integrals = match self.known.get(&facet.facets) {
+            let base = match self.known.get(&facet.facets) {
                 Some(known) => known.clone(),
                 None => {
-                    let integrals = self.integrals(&facet, &equations.with(reduced))?;
-                    self.known.insert(facet.facets, integrals.clone());
-                    integrals
+                    let base = self.moments(&facet, &equations.with(reduced))?;
+                    self.known.insert(facet.facets, base.clone());
+                    base
                 }
             };
-            for (sum, part) in base.iter_mut().zip(integrals.iter()) {
+            for (sum, part) in moments.iter_mut().zip(base.iter()) {
                 *sum = sum.plus(&height.times(part));
             }
         }
-        self.cone(face.dimension, apex, &base)
+        self.budget.spend(self.exponents.links() * T::STEPS)?;
+        let (values, zero) = (&self.values[apex], T::zero());
+        for (place, quotients) in self.exponents.quotients().enumerate() {
+            for (form, quotient) in quotients {
+                if values[*form] != zero && moments[*quotient] != zero {
+                    moments[place] = moments[place].plus(&values[*form].times(&moments[*quotient]));
+                }
+            }
+        }
+        Ok(moments.into())
     }
 
     /// The facets of a face that do not have the corner `apex`, each with a row of the polytope that makes
     /// it.
     fn facets_without(&mut self, face: &Face, apex: usize) -> Result<Vec<(usize, Face)>, Spent> {
+        if face.dimension == 0 {
+            return Ok(Vec::new());
+        }
         let rows = (0..self.skeleton.facets.len()).filter(|&row| !face.facets.contains(row));
         let cuts: Vec<(usize, Bits)> = rows
             .map(|row| (row, face.corners.and(&self.skeleton.corners_of[row])))
@@ -195,41 +234,5 @@ impl<T: Number> Faces<'_, T> {
             .members()
             .for_each(|corner| facets.keep(&self.skeleton.facets_of[corner]));
         facets
-    }
-
-    /// The integrals over the cones from `apex`, from those over their bases times their heights.
-    fn cone(&mut self, dimension: usize, apex: usize, base: &[T]) -> Result<Rc<[T]>, Spent> {
-        let exponents = self.exponents;
-        let powers = self.powers_at(apex);
-        let beta = self.beta[dimension]
-            .get_or_insert_with(|| exponents.beta(dimension))
-            .clone();
-        let mut integrals = vec![T::zero(); base.len()];
-        let zero = T::zero();
-        for (rest, power) in powers.iter().enumerate().filter(|(_, power)| **power != zero) {
-            // Finding the terms is as long as the list, adding them up as long as they are many.
-            let is_new = self.shifts[rest].is_none();
-            let shifts = self.shifts[rest].get_or_insert_with(|| exponents.shifts(rest, &self.pascal));
-            self.budget
-                .spend(shifts.len() as u64 * T::STEPS + if is_new { base.len() as u64 } else { 0 })?;
-            for Shift {
-                whole,
-                part,
-                binomial,
-            } in shifts.iter().filter(|shift| base[shift.part] != zero)
-            {
-                let weight = binomial.times(&beta[exponents.degree(*part)][exponents.degree(rest)]);
-                let term = weight.times(power).times(&base[*part]);
-                integrals[*whole] = integrals[*whole].plus(&term);
-            }
-        }
-        Ok(integrals.into())
-    }
-
-    fn powers_at(&mut self, corner: usize) -> Rc<[T]> {
-        let (skeleton, exponents) = (self.skeleton, self.exponents);
-        self.powers[corner]
-            .get_or_insert_with(|| exponents.powers(&skeleton.point(corner)))
-            .clone()
     }
 }

@@ -68,13 +68,16 @@ impl Frame {
         skeleton.facets.iter_mut().for_each(|facet| make_primitive(facet));
     }
 
-    /// The weight in the new coordinates of `variables`, and of the others as before, times the volume of one
-    /// unit of the new coordinates; an error where it has too many terms.
-    pub fn weight(&self, weight: &Polynomial, variables: &[usize]) -> Result<Polynomial, Spent> {
-        let mut moved = weight.clone();
-        let mut unit = Rational::ONE;
+    /// The volume of one unit of the new coordinates.
+    pub fn unit(&self) -> Rational {
+        self.scale.iter().fold(Rational::ONE, |unit, scale| unit * scale)
+    }
+
+    /// A polynomial in the new coordinates of `variables`, and in the others as before; an error where it
+    /// has too many terms.
+    pub fn moved(&self, polynomial: &Polynomial, variables: &[usize]) -> Result<Polynomial, Spent> {
+        let mut moved = polynomial.clone();
         for ((&variable, origin), scale) in variables.iter().zip(&self.origin).zip(&self.scale) {
-            unit *= scale;
             if !moved.mentions(variable) || (origin.is_zero() && scale.is_one()) {
                 continue;
             }
@@ -82,11 +85,11 @@ impl Frame {
             if !origin.is_zero() && moved.terms.keys().map(expanded).sum::<u64>() > MOST_MONOMIALS {
                 return Err(Spent);
             }
-            let form = Polynomial::variable(weight.variables, variable).scaled(scale);
-            let form = &form + &Polynomial::constant(weight.variables, origin.clone());
+            let form = Polynomial::variable(polynomial.variables, variable).scaled(scale);
+            let form = &form + &Polynomial::constant(polynomial.variables, origin.clone());
             moved = moved.substitute(variable, &form);
         }
-        Ok(moved.scaled(&unit))
+        Ok(moved)
     }
 }
 
@@ -111,7 +114,7 @@ fn change(entries: &mut [IBig], place: usize, scale: &Rational, shift: &Rational
 }
 
 /// A power of two within a factor of two of a positive number.
-fn power_of_two(number: &Rational) -> Rational {
+pub(crate) fn power_of_two(number: &Rational) -> Rational {
     let approximate = to_f64(number);
     let power = if approximate.is_normal() {
         2f64.powi(approximate.log2().ceil() as i32)

@@ -11,17 +11,19 @@ use crate::integral::{Effort, Integral, Outcome};
 use crate::linear::{HalfSpace, Polytope};
 use crate::polynomial::Polynomial;
 use crate::rational::Rational;
+use dashu_int::UBig;
 use std::collections::{BTreeSet, HashMap};
 
-/// The integral of `weight` over `polytope`, whose number of variables it shares. In no variables the
-/// polytope is one point, which counts once.
+/// The integral of `weight` over `polytope`. Its variables are those of the polytope and then the `forms`,
+/// polynomials in these of degree one at most: `(x + y)^60` is a power of a form, and stays one. In no
+/// variables the polytope is one point, which counts once.
 ///
 /// Corners, facets and heights are exact; only sums and products of them are rounded, and their errors
 /// are bounded. Where the bound is above the tolerance of `effort`, or where it asks for rationals, the
 /// sums are exact too; unless that takes more steps than `effort` allows and rationals are not asked for:
 /// then the bound is above the tolerance.
-pub fn integrate(polytope: &Polytope, weight: &Polynomial, effort: &Effort) -> Outcome {
-    debug_assert_eq!(polytope.dimension, weight.variables);
+pub fn integrate(polytope: &Polytope, weight: &Polynomial, forms: &[Polynomial], effort: &Effort) -> Outcome {
+    debug_assert_eq!(polytope.dimension + forms.len(), weight.variables);
     match feasible(polytope) {
         Feasibility::Empty => return Outcome::Empty,
         Feasibility::Flat => return Outcome::Degenerate,
@@ -31,26 +33,50 @@ pub fn integrate(polytope: &Polytope, weight: &Polynomial, effort: &Effort) -> O
         return Outcome::Integral(Integral::zero());
     }
     let polytope = without_repetition(polytope);
+    let supports: Vec<Vec<usize>> = forms.iter().map(support).collect();
     let mut blocks = Vec::new();
     let mut budget = Budget::of(effort.steps);
-    for variables in polytope.blocks() {
-        match skeleton(&restricted(&polytope, &variables), &mut budget) {
-            Ok(skeleton) => blocks.push(Block { variables, skeleton }),
+    for variables in polytope.blocks(&supports) {
+        let skeleton = match skeleton(&restricted(&polytope, &variables), &mut budget) {
+            Ok(skeleton) => skeleton,
             Err(Obstacle::Unbounded(direction)) => {
                 return Outcome::Unbounded(extended(&direction, &variables, polytope.dimension));
             }
             Err(Obstacle::Spent) => return Outcome::GaveUp,
-        }
+        };
+        let within = |support: &Vec<usize>| support.first().is_some_and(|first| variables.contains(first));
+        let own = (0..forms.len()).filter(|&form| within(&supports[form]));
+        blocks.push(Block {
+            places: variables
+                .iter()
+                .copied()
+                .chain(own.map(|form| polytope.dimension + form))
+                .collect(),
+            variables,
+            values: Vec::new(),
+            skeleton,
+        });
     }
-    match integral_over(blocks, weight, effort) {
+    match integral_over(blocks, weight, forms, effort) {
         Ok(integral) => Outcome::Integral(integral),
         Err(Spent) => Outcome::GaveUp,
     }
 }
 
-/// Variables that share no row with others, and the polytope in these.
+/// The variables of a form.
+fn support(form: &Polynomial) -> Vec<usize> {
+    (0..form.variables)
+        .filter(|&variable| form.mentions(variable))
+        .collect()
+}
+
+/// Variables that share no row and no form with others, and the polytope in these.
 struct Block {
     variables: Vec<usize>,
+    /// The variables of the weight that are these, or forms of these.
+    places: Vec<usize>,
+    /// Their values at the corners.
+    values: Vec<Vec<Rational>>,
     skeleton: Skeleton,
 }
 
@@ -100,16 +126,33 @@ fn extended(direction: &[Rational], variables: &[usize], dimension: usize) -> Ve
     all
 }
 
-fn integral_over(mut blocks: Vec<Block>, weight: &Polynomial, effort: &Effort) -> Result<Integral, Spent> {
-    let mut weight = weight.clone();
+fn integral_over(
+    mut blocks: Vec<Block>,
+    weight: &Polynomial,
+    forms: &[Polynomial],
+    effort: &Effort,
+) -> Result<Integral, Spent> {
+    let (mut weight, mut unit) = (weight.clone(), Rational::ONE);
     for block in &mut blocks {
         let frame = Frame::around(&block.skeleton);
-        weight = frame.weight(&weight, &block.variables)?;
         frame.apply(&mut block.skeleton);
+        weight = frame.moved(&weight, &block.variables)?;
+        unit *= frame.unit();
+        let dimension = block.variables.len();
+        let corners = 0..block.skeleton.vertices.len();
+        block.values = corners.map(|corner| block.skeleton.point(corner)).collect();
+        for &place in &block.places[dimension..] {
+            let form = frame.moved(&forms[place - (weight.variables - forms.len())], &block.variables)?;
+            for point in &mut block.values {
+                let coordinates = extended(&point[..dimension], &block.variables, form.variables);
+                point.push(form.evaluate(&coordinates));
+            }
+        }
     }
+    let weight = weight.scaled(&unit);
     let wanted: Vec<Exponents> = blocks
         .iter()
-        .map(|block| wanted(&weight, &block.variables))
+        .map(|block| wanted(&weight, &block.places))
         .collect::<Result<_, Spent>>()?;
     if effort.exact {
         return total(&blocks, &wanted, &weight, effort.steps).map(Integral::exactly);
@@ -122,18 +165,18 @@ fn integral_over(mut blocks: Vec<Block>, weight: &Polynomial, effort: &Effort) -
     Ok(exact.map_or(ball.into(), Integral::exactly))
 }
 
-/// The monomials in `variables` that occur in the terms of `weight`, and their divisors.
-fn wanted(weight: &Polynomial, variables: &[usize]) -> Result<Exponents, Spent> {
+/// The monomials in `places` that occur in the terms of `weight`, and their divisors.
+fn wanted(weight: &Polynomial, places: &[usize]) -> Result<Exponents, Spent> {
     let parts: BTreeSet<Vec<u32>> = weight
         .terms
         .keys()
-        .map(|exponents| part(exponents, variables))
+        .map(|exponents| part(exponents, places))
         .collect();
-    Exponents::dividing(parts.iter().map(Vec::as_slice), variables.len())
+    Exponents::dividing(parts.iter().map(Vec::as_slice), places.len())
 }
 
-fn part(exponents: &[u32], variables: &[usize]) -> Vec<u32> {
-    variables.iter().map(|&variable| exponents[variable]).collect()
+fn part(exponents: &[u32], places: &[usize]) -> Vec<u32> {
+    places.iter().map(|&place| exponents[place]).collect()
 }
 
 /// The sum over the terms of the weight of products of integrals over the blocks.
@@ -144,21 +187,46 @@ fn total<T: Number>(
     steps: u64,
 ) -> Result<T, Spent> {
     let mut budget = Budget::of(steps);
-    let integrals: Vec<Vec<T>> = blocks
-        .iter()
-        .zip(wanted)
-        .map(|(block, exponents)| moments(&block.skeleton, exponents, &mut budget))
-        .collect::<Result<_, Spent>>()?;
+    let mut weight = weight.clone();
+    let mut all: Vec<Vec<T>> = Vec::with_capacity(blocks.len());
+    for (block, exponents) in blocks.iter().zip(wanted) {
+        let mut values = block.values.clone();
+        for (at, &place) in block.places.iter().enumerate() {
+            let unit = T::unit(values.iter().map(|point| &point[at]));
+            if !unit.is_one() {
+                values.iter_mut().for_each(|point| point[at] /= &unit);
+                weight = weight.stretched(place, &unit);
+            }
+        }
+        all.push(moments(&block.skeleton, &values, exponents, &mut budget)?);
+    }
     let mut sum = T::zero();
     for (exponents, coefficient) in &weight.terms {
-        let mut term = T::of(coefficient);
-        for ((block, wanted), integrals) in blocks.iter().zip(wanted).zip(&integrals) {
-            let Some(place) = wanted.place(&part(exponents, &block.variables)) else {
+        let (mut factor, mut product) = (coefficient.clone(), T::of(&Rational::ONE));
+        for ((block, wanted), moments) in blocks.iter().zip(wanted).zip(&all) {
+            let part = part(exponents, &block.places);
+            let Some(place) = wanted.place(&part) else {
                 unreachable!("the monomials of the weight are among the wanted ones");
             };
-            term = term.times(&integrals[place]);
+            factor *= of_moment(&part, block.variables.len());
+            product = product.times(&moments[place]);
         }
-        sum = sum.plus(&term);
+        sum = sum.plus(&T::of(&factor).times(&product));
     }
     Ok(sum)
+}
+
+/// `a! / (dimension + |a|)!`: a moment times this is the integral of the monomial.
+fn of_moment(exponents: &[u32], dimension: usize) -> Rational {
+    let mut above = UBig::ONE;
+    let mut below: UBig = (1..=dimension).fold(UBig::ONE, |product, factor| product * UBig::from(factor));
+    let mut sum = dimension;
+    for &exponent in exponents {
+        for factor in 1..=exponent {
+            sum += 1;
+            above *= UBig::from(factor);
+            below *= UBig::from(sum);
+        }
+    }
+    Rational::from_parts(above.into(), below)
 }

@@ -1,9 +1,19 @@
 //! Variables that were integrated out.
 
 use super::amount::Part;
-use super::state::State;
+use super::ranges::Ranges;
+use super::search::Search;
+use super::simplify::{Simplifier, factors};
+use super::sparse::Sparse;
+use super::state::{State, Variable, conditioned};
 use crate::problem::form::LinearForm;
+use crate::problem::store::{Term, TermId};
 use crate::rational::Rational;
+use crate::region::is_bounded;
+use std::collections::HashMap;
+
+/// The largest polynomial that elimination makes.
+const LARGEST_ELIMINATED: usize = 2_000;
 
 /// A state without one of its variables.
 pub(super) struct Smaller {
@@ -38,5 +48,159 @@ impl Eliminated {
             direction.sort_unstable_by_key(|(real, _)| *real);
         }
         Part::Unbounded(direction)
+    }
+}
+
+/// Elimination.
+impl Search {
+    /// Integrates out a variable that nothing undecided mentions and that one linear form bounds from
+    /// either side. The integral is a polynomial in the other variables, and what was above what stays a
+    /// constraint on them.
+    pub(super) fn without_one_variable(&mut self, state: &State) -> Option<Smaller> {
+        let (mentioned, all) = conditioned(state, &self.store, &mut self.variables);
+        let mut candidates: Vec<(usize, usize)> = Vec::new();
+        for real in &state.reals {
+            if !mentioned.contains(&Variable::Real(*real)) {
+                candidates.push((state.ranges.neighbours(&self.rows, *real), *real));
+            }
+        }
+        candidates.sort_unstable();
+        candidates
+            .into_iter()
+            .find_map(|(_, real)| self.eliminated(state, real, &all))
+    }
+
+    fn eliminated(&mut self, state: &State, real: usize, all: &[(TermId, u32)]) -> Option<Smaller> {
+        let (lower, upper) = state.ranges.around(&self.rows, real);
+        let lower = self.tightest(&state.ranges, lower, true)?;
+        let upper = self.tightest(&state.ranges, upper, false)?;
+        let mut own = Vec::new();
+        let mut rest = Vec::new();
+        for (part, power) in all {
+            let variables = self.variables.of_term(&self.store, *part);
+            match variables.contains(&Variable::Real(real)) {
+                true => own.push((*part, *power)),
+                false => rest.push((*part, *power)),
+            }
+        }
+        let own = self.store.product(&own);
+        let integral = self
+            .expanded(own, real, (&lower, &upper))
+            .or_else(|| self.of_powers(own, real, (&lower, &upper)))?;
+        // What cancels has an integral only where that of the absolute weight is finite.
+        let is_zero = self.store.as_number(integral).is_some_and(Rational::is_zero);
+        if is_zero && !(self.is_decided(state) && is_bounded(&state.polytope(&self.rows))) {
+            return None;
+        }
+        let (factor, _) = factors(&self.store, state.weight);
+        rest.push((integral, 1));
+        let product = self.store.product(&rest);
+        let mut next = state.clone();
+        next.weight = self.store.scaled(&factor, product);
+        next.reals.retain(|other| *other != real);
+        next.ranges = state
+            .ranges
+            .only(|id| self.rows.row(id).coefficient(real).is_none());
+        let gap = self.store.linear(lower.plus(&Rational::NEG_ONE, &upper));
+        next.conjuncts.push(self.store.not_positive(gap));
+        let of = Eliminated { real, lower, upper };
+        Some(Smaller { state: next, of })
+    }
+
+    /// The integral of a term over a variable, in monomials.
+    fn expanded(&mut self, term: TermId, real: usize, bounds: (&LinearForm, &LinearForm)) -> Option<TermId> {
+        let integrand = Sparse::of(&self.store, term)?;
+        let integral = integrand.integral(real, bounds.0, bounds.1)?;
+        let is_small = integral.len() <= LARGEST_ELIMINATED.max(4 * integrand.len());
+        is_small.then(|| integral.term(&mut self.store))
+    }
+
+    /// The integral over a variable of a sum of powers of linear forms, which is one again: `l^(m+1) / (c (m+1))`,
+    /// where `c` is the coefficient of the variable in `l`.
+    fn of_powers(&mut self, term: TermId, real: usize, bounds: (&LinearForm, &LinearForm)) -> Option<TermId> {
+        let mut powers = Vec::new();
+        self.powers(&Rational::ONE, term, &mut powers)?;
+        let mut parts = Vec::with_capacity(2 * powers.len());
+        for (factor, form, power) in powers {
+            match form.coefficient(real) {
+                None => {
+                    let length = self.store.linear(bounds.1.plus(&Rational::NEG_ONE, bounds.0));
+                    let form = self.store.linear(form);
+                    parts.push((factor, self.store.product(&[(form, power), (length, 1)])));
+                }
+                Some(slope) => {
+                    let factor = factor / (slope * Rational::from(power + 1));
+                    for (bound, sign) in [(bounds.1, Rational::ONE), (bounds.0, Rational::NEG_ONE)] {
+                        let end = self.store.linear(form.substituted(real, bound));
+                        parts.push((sign * &factor, self.store.product(&[(end, power + 1)])));
+                    }
+                }
+            }
+        }
+        let sum = self.store.sum(LinearForm::default(), &parts);
+        match self.store.term(sum) {
+            Term::Sum(_, rest) if rest.len() > LARGEST_ELIMINATED => None,
+            _ => Some(sum),
+        }
+    }
+
+    /// Adds `factor * term`, where it is a sum of powers of linear forms.
+    fn powers(
+        &self,
+        factor: &Rational,
+        term: TermId,
+        into: &mut Vec<(Rational, LinearForm, u32)>,
+    ) -> Option<()> {
+        match self.store.term(term) {
+            Term::Linear(form) => into.push((factor.clone(), form.clone(), 1)),
+            Term::Product(parts) => match parts.as_slice() {
+                [(base, power)] => match self.store.term(*base) {
+                    Term::Linear(form) => into.push((factor.clone(), form.clone(), *power)),
+                    _ => return None,
+                },
+                _ => return None,
+            },
+            Term::Sum(form, rest) => {
+                into.push((factor.clone(), form.clone(), 1));
+                for (inner, part) in rest {
+                    self.powers(&(factor * inner), *part, into)?;
+                }
+            }
+            Term::Choice(..) => return None,
+        }
+        Some(())
+    }
+
+    /// The one bound that is the tightest everywhere, where the bounds of the other variables show that
+    /// there is one.
+    fn tightest(&mut self, ranges: &Ranges, bounds: Vec<LinearForm>, is_lower: bool) -> Option<LinearForm> {
+        let mut kept: Vec<LinearForm> = Vec::new();
+        for bound in bounds {
+            let implies = |search: &mut Search, one: &LinearForm, other: &LinearForm| {
+                let gap = match is_lower {
+                    true => other.plus(&Rational::NEG_ONE, one),
+                    false => one.plus(&Rational::NEG_ONE, other),
+                };
+                search.holds(ranges, &gap)
+            };
+            if kept.iter().any(|other| implies(self, other, &bound)) {
+                continue;
+            }
+            kept.retain(|other| !implies(self, &bound, other));
+            kept.push(bound);
+        }
+        match kept.len() {
+            1 => kept.pop(),
+            _ => None,
+        }
+    }
+
+    /// Whether `form <= 0` is seen to hold everywhere.
+    fn holds(&mut self, ranges: &Ranges, form: &LinearForm) -> bool {
+        let term = self.store.linear(form.clone());
+        let atom = self.store.not_positive(term);
+        let none = HashMap::new();
+        let simple = Simplifier::new(&mut self.store, &self.rows, ranges, &none).formula(atom);
+        self.store.as_constant(simple) == Some(true)
     }
 }

@@ -7,14 +7,14 @@
 
 use super::amount::{Part, product, scaled, sum};
 use super::bounds;
-use super::eliminated::{Eliminated, Smaller};
+use super::eliminated::Smaller;
 use super::ranges::{Ranges, Rows};
 use super::simplify::{Simplifier, factors, undecided, undecided_in_term};
 use super::slab;
 use super::sparse::Sparse;
-use super::state::{State, Variable, Variables, conditioned, split};
+use super::state::{State, Variables, split};
+use super::terms::apart;
 use crate::integral::{Effort, Integral, Outcome};
-use crate::problem::form::LinearForm;
 use crate::problem::store::{Formula, FormulaId, Store, Term, TermId};
 use crate::rational::Rational;
 use crate::region::{Feasibility, feasible_near, integrate, is_bounded};
@@ -33,9 +33,6 @@ const FREE_DECISIONS: usize = 10_000;
 /// The most nodes of formulas and terms.
 const MOST_NODES: usize = 5_000_000;
 
-/// The largest polynomial that elimination makes.
-const LARGEST_ELIMINATED: usize = 2_000;
-
 /// The most case distinctions and eliminations within one another. Each takes some three thousand bytes
 /// of the stack, and several times that where nothing is optimised.
 pub(super) const DEEPEST: usize = 1_500;
@@ -53,6 +50,8 @@ pub(super) struct Tally {
     pub eliminated: usize,
     /// States that fell into parts without common variables.
     pub products: usize,
+    /// States whose weights were sums that were integrated term by term.
+    pub sums: usize,
     /// States that had been solved before.
     pub repeated: usize,
     decisions: usize,
@@ -67,7 +66,7 @@ pub(super) struct Search {
     pub gave_up: Option<String>,
     effort: Effort,
     depth: usize,
-    variables: Variables,
+    pub(super) variables: Variables,
     solved: HashMap<State, Part>,
 }
 
@@ -173,6 +172,19 @@ impl Search {
         let Some(atom) = self.to_decide(state) else {
             return self.region(state);
         };
+        if let Some(weights) = apart(state, &mut self.store)
+            && is_bounded(&state.polytope(&self.rows))
+        {
+            self.tally.sums += 1;
+            let parts = weights.into_iter().map(|weight| {
+                let part = State {
+                    weight,
+                    ..state.clone()
+                };
+                self.integral(part, inside)
+            });
+            return sum(parts.collect());
+        }
         self.tally.decisions += 1;
         let opposite = self.store.not(atom);
         let cases = [atom, opposite].map(|literal| {
@@ -184,7 +196,7 @@ impl Search {
     }
 
     /// Whether nothing is left to distinguish.
-    fn is_decided(&self, state: &State) -> bool {
+    pub(super) fn is_decided(&self, state: &State) -> bool {
         state.conjuncts.is_empty() && !self.store.has_choice(state.weight)
     }
 
@@ -226,12 +238,12 @@ impl Search {
     fn region(&mut self, state: &State) -> Part {
         self.tally.regions += 1;
         self.tally.polytopes += 1;
-        let Some(weight) = Sparse::of(&self.store, state.weight) else {
+        let Some((weight, forms)) = Sparse::composed(&self.store, state.weight, &state.reals) else {
             self.gave_up = Some("the weight has too many monomials".to_owned());
             return bounds::anything(&self.store, &self.rows, state);
         };
         let polytope = state.polytope(&self.rows);
-        match integrate(&polytope, &weight.polynomial(&state.reals), &self.effort) {
+        match integrate(&polytope, &weight, &forms, &self.effort) {
             Outcome::Integral(integral) => Part::Number(integral),
             Outcome::Empty | Outcome::Degenerate => Part::Nothing,
             Outcome::GaveUp => {
@@ -396,95 +408,4 @@ enum Assumed {
     Known,
     /// It is not simple.
     Kept,
-}
-
-/// Elimination.
-impl Search {
-    /// Integrates out a variable that nothing undecided mentions and that one linear form bounds from
-    /// either side. The integral is a polynomial in the other variables, and what was above what stays a
-    /// constraint on them.
-    fn without_one_variable(&mut self, state: &State) -> Option<Smaller> {
-        let (mentioned, all) = conditioned(state, &self.store, &mut self.variables);
-        let mut candidates: Vec<(usize, usize)> = Vec::new();
-        for real in &state.reals {
-            if !mentioned.contains(&Variable::Real(*real)) {
-                candidates.push((state.ranges.neighbours(&self.rows, *real), *real));
-            }
-        }
-        candidates.sort_unstable();
-        candidates
-            .into_iter()
-            .find_map(|(_, real)| self.eliminated(state, real, &all))
-    }
-
-    fn eliminated(&mut self, state: &State, real: usize, all: &[(TermId, u32)]) -> Option<Smaller> {
-        let (lower, upper) = state.ranges.around(&self.rows, real);
-        let lower = self.tightest(&state.ranges, lower, true)?;
-        let upper = self.tightest(&state.ranges, upper, false)?;
-        let mut own = Vec::new();
-        let mut rest = Vec::new();
-        for (part, power) in all {
-            let variables = self.variables.of_term(&self.store, *part);
-            match variables.contains(&Variable::Real(real)) {
-                true => own.push((*part, *power)),
-                false => rest.push((*part, *power)),
-            }
-        }
-        let own = self.store.product(&own);
-        let integrand = Sparse::of(&self.store, own)?;
-        let integral = integrand.integral(real, &lower, &upper)?;
-        if integral.len() > LARGEST_ELIMINATED.max(4 * integrand.len()) {
-            return None;
-        }
-        // What cancels has an integral only where that of the absolute weight is finite.
-        if integral.len() == 0 && !(self.is_decided(state) && is_bounded(&state.polytope(&self.rows))) {
-            return None;
-        }
-        let (factor, _) = factors(&self.store, state.weight);
-        rest.push((integral.term(&mut self.store), 1));
-        let product = self.store.product(&rest);
-        let mut next = state.clone();
-        next.weight = self.store.scaled(&factor, product);
-        next.reals.retain(|other| *other != real);
-        next.ranges = state
-            .ranges
-            .only(|id| self.rows.row(id).coefficient(real).is_none());
-        let gap = self.store.linear(lower.plus(&Rational::NEG_ONE, &upper));
-        next.conjuncts.push(self.store.not_positive(gap));
-        let of = Eliminated { real, lower, upper };
-        Some(Smaller { state: next, of })
-    }
-
-    /// The one bound that is the tightest everywhere, where the bounds of the other variables show that
-    /// there is one.
-    fn tightest(&mut self, ranges: &Ranges, bounds: Vec<LinearForm>, is_lower: bool) -> Option<LinearForm> {
-        let mut kept: Vec<LinearForm> = Vec::new();
-        for bound in bounds {
-            let implies = |search: &mut Search, one: &LinearForm, other: &LinearForm| {
-                let gap = match is_lower {
-                    true => other.plus(&Rational::NEG_ONE, one),
-                    false => one.plus(&Rational::NEG_ONE, other),
-                };
-                search.holds(ranges, &gap)
-            };
-            if kept.iter().any(|other| implies(self, other, &bound)) {
-                continue;
-            }
-            kept.retain(|other| !implies(self, &bound, other));
-            kept.push(bound);
-        }
-        match kept.len() {
-            1 => kept.pop(),
-            _ => None,
-        }
-    }
-
-    /// Whether `form <= 0` is seen to hold everywhere.
-    fn holds(&mut self, ranges: &Ranges, form: &LinearForm) -> bool {
-        let term = self.store.linear(form.clone());
-        let atom = self.store.not_positive(term);
-        let none = HashMap::new();
-        let simple = Simplifier::new(&mut self.store, &self.rows, ranges, &none).formula(atom);
-        self.store.as_constant(simple) == Some(true)
-    }
 }

@@ -1,35 +1,41 @@
-//! A box between two parallel planes, with a weight that depends on the distance from them only: what a
-//! sum of independent uniforms leads to.
+//! A box between two parallel planes, or a whole box, with a weight that depends on the distance from a plane
+//! only: what a sum of independent uniforms leads to.
 //!
 //! For `s = a . x` the box has the density `1 / prod |a_i| * sum over corners of (-1)^k (s - c)_+^(n-1) /
 //! (n-1)!`, where `c` is the value of `s` in the corner and `k` counts the coordinates in which it is not
 //! the lowest corner (Curry and Schoenberg, On Polya frequency functions IV, 1966). In integers its
 //! cancellation does no harm.
 
-use super::ranges::Rows;
+use super::ranges::{Range, Rows};
 use super::sparse::Sparse;
 use super::state::State;
 use crate::problem::form::{LinearForm, Row};
-use crate::problem::store::Store;
+use crate::problem::store::{Store, Term, TermId};
 use crate::rational::{Rational, common_denominator};
 use dashu_base::{Abs, Signed};
 use dashu_int::{IBig, UBig};
 use std::collections::BTreeMap;
 
+/// The highest degree of a weight.
+const MOST_DEGREE: u64 = 512;
+
 /// The most corners with different values.
 const MOST_CORNERS: usize = 1 << 17;
 
+/// The most products of coefficients of the weight, over all corners.
+const MOST_PRODUCTS: usize = 100_000_000;
+
 /// The integral, where the state is of this kind.
 pub(super) fn integral(state: &State, store: &Store, rows: &Rows) -> Option<Rational> {
-    let slab = Slab::of(state, rows)?;
-    let weight = Sparse::of(store, state.weight)?;
-    let weight = along(&weight, slab.row)?;
+    let slab = Slab::of(state, store, rows)?;
+    let weight = unexpanded(store, state.weight, &slab.row)
+        .or_else(|| along(&Sparse::of(store, state.weight)?, &slab.row))?;
     slab.integral(&weight)
 }
 
 /// `lower <= row <= upper` in a box.
-struct Slab<'a> {
-    row: &'a Row,
+struct Slab {
+    row: Row,
     /// The smallest value of the row in the box.
     start: Rational,
     /// What each coordinate adds to it at most.
@@ -38,15 +44,19 @@ struct Slab<'a> {
     upper: Rational,
 }
 
-impl<'a> Slab<'a> {
-    fn of(state: &State, rows: &'a Rows) -> Option<Slab<'a>> {
+impl Slab {
+    fn of(state: &State, store: &Store, rows: &Rows) -> Option<Slab> {
         let mut longer = state
             .ranges
             .iter()
             .filter(|(id, _)| rows.row(*id).as_variable().is_none());
-        let (id, range) = longer.next().filter(|_| longer.next().is_none())?;
-        let row = rows.row(id);
-        if row.entries().len() != state.reals.len() {
+        let (row, range) = match (longer.next(), longer.next()) {
+            (Some((id, range)), None) => (rows.row(id).clone(), range.clone()),
+            // The whole box, for a weight along a row.
+            (None, _) => (first_row(store, state.weight)?, Range::default()),
+            (Some(_), Some(_)) => return None,
+        };
+        if row.entries().len() != state.reals.len() || row.as_variable().is_some() {
             return None;
         }
         let (mut start, mut widths) = (Rational::ZERO, Vec::new());
@@ -79,6 +89,10 @@ impl<'a> Slab<'a> {
         let whole = |number: &Rational| number.numerator() * (&scale / number.denominator());
         let (lower, upper) = (whole(&self.lower), whole(&self.upper));
         let corners = corners(whole(&self.start), self.widths.iter().map(whole), &upper)?;
+        let products = weight.len().saturating_pow(2).saturating_mul(corners.len());
+        if products > MOST_PRODUCTS {
+            return None;
+        }
         let count = self.widths.len();
         // In units of 1 / scale, the weight's coefficients fall with the power.
         let falling =
@@ -137,6 +151,56 @@ fn around(polynomial: &[IBig], centre: &IBig) -> Vec<IBig> {
         }
     }
     shifted
+}
+
+/// The row of the first linear form in a term.
+fn first_row(store: &Store, id: TermId) -> Option<Row> {
+    match store.term(id) {
+        Term::Linear(form) => Row::of(form).map(|(row, _)| row),
+        Term::Sum(form, rest) => match Row::of(form) {
+            Some((row, _)) => Some(row),
+            None => rest.iter().find_map(|(_, part)| first_row(store, *part)),
+        },
+        Term::Product(parts) => parts.iter().find_map(|(part, _)| first_row(store, *part)),
+        Term::Choice(..) => None,
+    }
+}
+
+/// A weight as a polynomial in the value of a row, where it is written as one.
+fn unexpanded(store: &Store, id: TermId, row: &Row) -> Option<Vec<Rational>> {
+    let linear = |form: &LinearForm| match Row::of(form) {
+        None => Some(vec![form.constant.clone()]),
+        Some((own, factor)) => (own == *row).then(|| vec![form.constant.clone(), factor]),
+    };
+    match store.term(id) {
+        Term::Linear(form) => linear(form),
+        Term::Sum(form, rest) => rest.iter().try_fold(linear(form)?, |mut sum, (factor, part)| {
+            let part = unexpanded(store, *part, row)?;
+            sum.resize(sum.len().max(part.len()), Rational::ZERO);
+            let sums = sum.iter_mut().zip(&part);
+            sums.for_each(|(sum, value)| *sum += factor * value);
+            Some(sum)
+        }),
+        Term::Product(parts) if store.degree(id) <= MOST_DEGREE => {
+            let one = vec![Rational::ONE];
+            parts.iter().try_fold(one, |product, (part, power)| {
+                let part = unexpanded(store, *part, row)?;
+                Some((0..*power).fold(product, |product, _| times(&product, &part)))
+            })
+        }
+        Term::Product(_) | Term::Choice(..) => None,
+    }
+}
+
+/// A product of polynomials.
+fn times(one: &[Rational], other: &[Rational]) -> Vec<Rational> {
+    let mut product = vec![Rational::ZERO; one.len() + other.len() - 1];
+    for (at, left) in one.iter().enumerate() {
+        for (sum, right) in product[at..].iter_mut().zip(other) {
+            *sum += left * right;
+        }
+    }
+    product
 }
 
 /// A weight as a polynomial in the value of a row, where it is one.

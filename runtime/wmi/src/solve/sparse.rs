@@ -9,6 +9,15 @@ use std::collections::BTreeMap;
 /// The most monomials of a polynomial that is computed with.
 const MOST_TERMS: usize = 20_000;
 
+/// The most powers of a variable for which a form of several terms is put in.
+const MOST_POWERS: usize = 1024;
+
+/// The most monomials, divisors included, for which powers of forms are kept whatever they expand to.
+const FEW_KEPT: u64 = 2000;
+
+/// Where forms that are kept are numbered from, beyond all variables.
+const FIRST_FORM: usize = usize::MAX / 2;
+
 /// Powers of variables, ordered by variable; no power is zero.
 type Monomial = Vec<(usize, u32)>;
 
@@ -36,24 +45,84 @@ impl Sparse {
 
     /// Expands a term without conditions; nothing where it has conditions or too many monomials.
     pub(super) fn of(store: &Store, id: TermId) -> Option<Sparse> {
+        Sparse::expanded(store, id, None)
+    }
+
+    /// Expands a term without conditions except for powers of linear forms in several terms, which become
+    /// variables of their own where they are `kept`.
+    fn expanded(store: &Store, id: TermId, mut kept: Option<&mut Vec<LinearForm>>) -> Option<Sparse> {
         match store.term(id) {
             Term::Linear(form) => Some(Sparse::linear(form)),
             Term::Sum(form, rest) => {
                 let mut sum = Sparse::linear(form);
                 for (factor, part) in rest {
-                    sum.add(factor, &Sparse::of(store, *part)?);
+                    sum.add(factor, &Sparse::expanded(store, *part, kept.as_deref_mut())?);
                 }
                 Some(sum)
             }
             Term::Product(parts) => {
                 let mut product = Sparse::one();
                 for (part, power) in parts {
-                    product = product.times(&Sparse::of(store, *part)?.power(*power)?)?;
+                    let base = match (store.term(*part), kept.as_deref_mut()) {
+                        (Term::Linear(form), Some(kept)) if *power > 1 && !form.is_single() => {
+                            Sparse::form(form, kept)
+                        }
+                        (_, kept) => Sparse::expanded(store, *part, kept)?,
+                    };
+                    product = product.times(&base.power(*power)?)?;
                 }
                 Some(product)
             }
             Term::Choice(..) => None,
         }
+    }
+
+    /// A form as a variable of its own, after those that are `kept` already.
+    fn form(form: &LinearForm, kept: &mut Vec<LinearForm>) -> Sparse {
+        let known = kept.iter().position(|other| other == form);
+        let at = known.unwrap_or(kept.len());
+        if known.is_none() {
+            kept.push(form.clone());
+        }
+        Sparse::linear(&LinearForm::variable(FIRST_FORM + at))
+    }
+
+    /// A term without conditions as a polynomial in `reals` and in powers of forms of them, for the integral
+    /// over a polytope: expanded, unless that is more work; nothing where all of this has too many monomials.
+    pub(super) fn composed(
+        store: &Store,
+        id: TermId,
+        reals: &[usize],
+    ) -> Option<(Polynomial, Vec<Polynomial>)> {
+        let mut forms = Vec::new();
+        let kept = Sparse::expanded(store, id, Some(&mut forms));
+        let is_small = |kept: &Sparse| forms.is_empty() || kept.divisors() <= FEW_KEPT;
+        let sparse = match kept {
+            Some(kept) if is_small(&kept) => kept,
+            kept => match Sparse::of(store, id) {
+                Some(expanded) => {
+                    forms.clear();
+                    expanded
+                }
+                None => kept?,
+            },
+        };
+        let places: Vec<usize> = reals
+            .iter()
+            .copied()
+            .chain((0..forms.len()).map(|form| FIRST_FORM + form))
+            .collect();
+        let forms = forms.iter().map(|form| Sparse::linear(form).polynomial(reals));
+        Some((sparse.polynomial(&places), forms.collect()))
+    }
+
+    /// Not less than the number of monomials that divide one of its own.
+    fn divisors(&self) -> u64 {
+        let of = |monomial: &Monomial| {
+            let factors = monomial.iter().map(|(_, power)| u64::from(*power) + 1);
+            factors.fold(1, u64::saturating_mul)
+        };
+        self.0.keys().map(of).fold(0, u64::saturating_add)
     }
 
     /// The number of monomials.
@@ -84,15 +153,22 @@ impl Sparse {
 
     /// A power; nothing where it has too many monomials.
     pub(super) fn power(&self, power: u32) -> Option<Sparse> {
-        if let [(monomial, coefficient)] = self.0.iter().collect::<Vec<_>>().as_slice() {
-            let raised = monomial
-                .iter()
-                .map(|(variable, inner)| (*variable, inner * power));
-            let raised: Monomial = raised.filter(|(_, power)| *power > 0).collect();
-            let coefficient = coefficient.pow(power as isize);
-            return Some(Sparse(BTreeMap::from([(raised, coefficient)])));
+        let terms: Vec<_> = self.0.iter().collect();
+        match terms.as_slice() {
+            [(monomial, coefficient)] => {
+                let coefficient = coefficient.pow(power as isize);
+                Some(Sparse(BTreeMap::from([(raised(monomial, power), coefficient)])))
+            }
+            [one, other] => binomial(*one, *other, power),
+            _ if self.is_linear() && combinations(power, terms.len()) > MOST_TERMS as f64 => None,
+            _ => (0..power).try_fold(Sparse::one(), |product, _| product.times(self)),
         }
-        (0..power).try_fold(Sparse::one(), |product, _| product.times(self))
+    }
+
+    /// Whether its monomials are single variables and 1, so that no two of their products are the same.
+    fn is_linear(&self) -> bool {
+        let is_variable = |monomial: &Monomial| matches!(monomial.as_slice(), [] | [(_, 1)]);
+        self.0.keys().all(is_variable)
     }
 
     /// The coefficients of the powers of a variable, from the power 0 up.
@@ -127,14 +203,25 @@ impl Sparse {
         }
         let at = |form: &LinearForm| {
             let form = Sparse::linear(form);
-            antiderivative
-                .iter()
-                .rev()
-                .try_fold(Sparse::default(), |sum, part| {
-                    let mut next = sum.times(&form)?;
-                    next.add(&Rational::ONE, part);
-                    Some(next)
-                })
+            let parts = antiderivative.iter().enumerate();
+            let mut parts = parts.filter(|(_, part)| part.len() > 0);
+            if form.len() <= 1 {
+                return parts.try_fold(Sparse::default(), |mut sum, (power, part)| {
+                    sum.add(&Rational::ONE, &part.times(&form.power(power as u32)?)?);
+                    Some(sum)
+                });
+            }
+            if antiderivative.len() > MOST_POWERS && parts.clone().count() > 1 {
+                return None;
+            }
+            // Horner's rule over the powers that occur.
+            let (mut sum, mut above) = (Sparse::default(), 0);
+            for (power, part) in parts.rev() {
+                sum = sum.times(&form.power(above.max(power as u32) - power as u32)?)?;
+                sum.add(&Rational::ONE, part);
+                above = power as u32;
+            }
+            sum.times(&form.power(above)?)
         };
         let mut integral = at(upper)?;
         integral.add(&Rational::from(-1), &at(lower)?);
@@ -171,6 +258,45 @@ impl Sparse {
             terms,
         }
     }
+}
+
+/// A power of a monomial.
+fn raised(monomial: &[(usize, u32)], power: u32) -> Monomial {
+    let raised = monomial
+        .iter()
+        .map(|(variable, inner)| (*variable, inner.saturating_mul(power)));
+    raised.filter(|(_, power)| *power > 0).collect()
+}
+
+/// The power of a sum of two terms, whose monomials are different.
+fn binomial(
+    (one, a): (&Monomial, &Rational),
+    (other, b): (&Monomial, &Rational),
+    power: u32,
+) -> Option<Sparse> {
+    if power as usize >= MOST_TERMS {
+        return None;
+    }
+    let (mut choices, mut of_a) = (Rational::ONE, Rational::ONE);
+    let mut of_b: Vec<Rational> = vec![Rational::ONE];
+    for at in 0..power as usize {
+        of_b.push(&of_b[at] * b);
+    }
+    let mut terms = BTreeMap::new();
+    for count in 0..=power {
+        let rest = power - count;
+        let coefficient = &choices * &of_a * &of_b[rest as usize];
+        terms.insert(joined(&raised(one, count), &raised(other, rest)), coefficient);
+        of_a *= a;
+        choices *= Rational::from(rest) / Rational::from(count + 1);
+    }
+    Some(Sparse(terms))
+}
+
+/// In how many ways `power` is a sum of `parts` numbers, about: the number of terms of a power of a sum.
+fn combinations(power: u32, parts: usize) -> f64 {
+    let factor = |at: usize| (f64::from(power) + at as f64) / at as f64;
+    (1..parts).map(factor).product()
 }
 
 fn joined(one: &[(usize, u32)], two: &[(usize, u32)]) -> Monomial {

@@ -9,10 +9,7 @@ use super::{Builder, described};
 use crate::rational::Rational;
 use dashu_base::BitTest;
 
-/// The highest power.
-const HIGHEST_POWER: u32 = 512;
-
-/// The most that powers may multiply up to.
+/// The most that powers may multiply up to, and the highest power: exact values have as many times the digits.
 const MOST_FACTORS: u64 = 4096;
 
 /// The most bits of a power of a number.
@@ -108,11 +105,11 @@ impl Builder {
         };
         let power = u32::try_from(number.numerator()).ok().filter(|_| number.is_int());
         let Some(power) = power else {
-            let text = format!("expected a whole exponent from 0 to {HIGHEST_POWER}");
+            let text = format!("expected a whole exponent from 0 to {MOST_FACTORS}");
             return Err(Flaw::new(&NOT_LINEAR, at, text));
         };
-        if power > HIGHEST_POWER {
-            let text = format!("expected an exponent up to {HIGHEST_POWER}, found {power}");
+        if u64::from(power) > MOST_FACTORS {
+            let text = format!("expected an exponent up to {MOST_FACTORS}, found {power}");
             return Err(Flaw::large(at, text));
         }
         Ok(power)

@@ -1,0 +1,155 @@
+//! Weights that are sums: integrated term by term where that takes fewer cells.
+//!
+//! The choices of a sum cut the region into cells together; each term alone is cut by its own choices only. Of
+//! `relu(a) + relu(b) + ..` in n terms, together there may be `2^n` cells, one by one there are `2 n`.
+
+use super::simplify::factors;
+use super::state::State;
+use crate::problem::form::LinearForm;
+use crate::problem::store::{Formula, FormulaId, Store, Term, TermId};
+use crate::rational::Rational;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+/// The most terms of a product of sums that is multiplied out.
+const MOST_TERMS: usize = 1_000;
+
+/// What must be decided before a term is a polynomial.
+type Choices = BTreeSet<FormulaId>;
+
+/// Weights that add up to that of a state, each with fewer choices, where their cells together are fewer than
+/// those of the whole; only for a state that is bounded, as what cancels may not be finite otherwise.
+pub(super) fn apart(state: &State, store: &mut Store) -> Option<Vec<TermId>> {
+    if !state.conjuncts.is_empty() {
+        return None;
+    }
+    let terms = multiplied_out(store, state.weight)?;
+    let mut groups: BTreeMap<Choices, Vec<(Rational, TermId)>> = BTreeMap::new();
+    let mut plain = Vec::new();
+    for (factor, term) in terms {
+        let choices = choices(store, term);
+        match choices.is_empty() {
+            true => plain.push((factor, term)),
+            false => groups.entry(choices).or_default().push((factor, term)),
+        }
+    }
+    // Terms whose choices others have too are no more work with them.
+    let mut kept: Vec<(Choices, Vec<(Rational, TermId)>)> = Vec::new();
+    let mut ordered: Vec<_> = groups.into_iter().collect();
+    ordered.sort_by_key(|(choices, _)| std::cmp::Reverse(choices.len()));
+    for (choices, terms) in ordered {
+        match kept.iter_mut().find(|(larger, _)| choices.is_subset(larger)) {
+            Some((_, own)) => own.extend(terms),
+            None => kept.push((choices, terms)),
+        }
+    }
+    kept.last_mut()?.1.extend(plain);
+    let variables = state.reals.len() + state.bools.len();
+    let all: Choices = kept.iter().flat_map(|(choices, _)| choices).copied().collect();
+    let apart: f64 = kept
+        .iter()
+        .map(|(choices, _)| cells(choices.len(), variables))
+        .sum();
+    if kept.len() < 2 || apart >= cells(all.len(), variables) {
+        return None;
+    }
+    let form = LinearForm::default;
+    Some(
+        kept.into_iter()
+            .map(|(_, terms)| store.sum(form(), &terms))
+            .collect(),
+    )
+}
+
+/// The most cells that so many planes cut a space into (Zaslavsky, Facing up to arrangements, 1975).
+fn cells(planes: usize, variables: usize) -> f64 {
+    let (mut sum, mut combinations) = (1.0, 1.0);
+    for chosen in 1..=planes.min(variables) {
+        combinations *= (planes + 1 - chosen) as f64 / chosen as f64;
+        sum += combinations;
+    }
+    sum
+}
+
+/// A weight as a sum of multiples of terms: its factors that are sums with choices, multiplied out.
+fn multiplied_out(store: &mut Store, weight: TermId) -> Option<Vec<(Rational, TermId)>> {
+    let (factor, all) = factors(store, weight);
+    let one = store.number(Rational::ONE);
+    let mut terms = vec![(factor, one)];
+    for (part, power) in all {
+        let summands = summands(store, part);
+        for _ in 0..if summands.len() > 1 { power } else { 1 } {
+            if terms.len().saturating_mul(summands.len()) > MOST_TERMS {
+                return None;
+            }
+            let power = if summands.len() > 1 { 1 } else { power };
+            let mut product = BTreeMap::new();
+            for (factor, term) in &terms {
+                for (other, summand) in &summands {
+                    let term = store.product(&[(*term, 1), (*summand, power)]);
+                    *product.entry(term).or_insert(Rational::ZERO) += factor * other;
+                }
+            }
+            terms = product.into_iter().map(|(term, factor)| (factor, term)).collect();
+        }
+    }
+    (terms.len() > 1).then_some(terms)
+}
+
+/// The terms of a sum with choices; those without are one of them. Anything else is the only one.
+fn summands(store: &mut Store, id: TermId) -> Vec<(Rational, TermId)> {
+    let Term::Sum(form, rest) = store.term(id).clone() else {
+        return vec![(Rational::ONE, id)];
+    };
+    let (mut all, plain): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(_, part)| store.has_choice(*part));
+    if all.is_empty() {
+        return vec![(Rational::ONE, id)];
+    }
+    let plain = store.sum(form, &plain);
+    if store.as_number(plain).is_none_or(|number| !number.is_zero()) {
+        all.push((Rational::ONE, plain));
+    }
+    all
+}
+
+/// The comparisons and Booleans that a term depends on.
+fn choices(store: &Store, id: TermId) -> Choices {
+    let mut found = Choices::new();
+    let (mut seen, mut seen_formulas) = (HashSet::new(), HashSet::new());
+    let (mut terms, mut formulas) = (vec![id], Vec::new());
+    loop {
+        if let Some(term) = terms.pop() {
+            if !store.has_choice(term) || !seen.insert(term) {
+                continue;
+            }
+            match store.term(term) {
+                Term::Linear(_) => {}
+                Term::Sum(_, rest) => terms.extend(rest.iter().map(|(_, part)| *part)),
+                Term::Product(parts) => terms.extend(parts.iter().map(|(part, _)| *part)),
+                Term::Choice(condition, one, other) => {
+                    formulas.push(*condition);
+                    terms.extend([*one, *other]);
+                }
+            }
+        } else if let Some(formula) = formulas.pop() {
+            if !seen_formulas.insert(formula) {
+                continue;
+            }
+            match store.formula(formula) {
+                Formula::Constant(_) => {}
+                Formula::Boolean(_) | Formula::AtMost(..) => {
+                    found.insert(formula);
+                }
+                // One more, once its own are decided.
+                Formula::Sign(term) | Formula::Zero(term) => {
+                    found.insert(formula);
+                    terms.push(*term);
+                }
+                Formula::Not(inner) => formulas.push(*inner),
+                Formula::All(parts) | Formula::Any(parts) => formulas.extend(parts),
+                Formula::Choice(one, two, three) => formulas.extend([*one, *two, *three]),
+            }
+        } else {
+            return found;
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Powers of linear forms and sums of rectified forms, against formulas that expand nothing and cut nothing.
+
+#![allow(clippy::unwrap_used)]
+
+use bnnc_wmi::integral::{Effort, Outcome};
+use bnnc_wmi::linear::{HalfSpace, Polytope};
+use bnnc_wmi::polynomial::Polynomial;
+use bnnc_wmi::problem::read;
+use bnnc_wmi::rational::{Rational, parse, to_f64};
+use bnnc_wmi::region::integrate;
+use bnnc_wmi::solve::{Solution, Status, solve};
+
+fn number(text: &str) -> Rational {
+    parse(text).unwrap()
+}
+
+fn whole(number: i64) -> Rational {
+    Rational::from(number)
+}
+
+fn factorial(n: u32) -> Rational {
+    (1..=n).fold(Rational::ONE, |product, k| product * Rational::from(k))
+}
+
+/// `constant + coefficients . x`.
+fn form(coefficients: &[Rational], constant: &Rational) -> Polynomial {
+    let start = Polynomial::constant(coefficients.len(), constant.clone());
+    coefficients.iter().enumerate().fold(start, |sum, (at, factor)| {
+        &sum + &Polynomial::variable(coefficients.len(), at).scaled(factor)
+    })
+}
+
+/// The weight in `dimension` variables and two forms that is the product of powers of the forms alone.
+fn powers(dimension: usize, exponents: [u32; 2]) -> Polynomial {
+    Polynomial::monomial([vec![0; dimension], exponents.to_vec()].concat(), Rational::ONE)
+}
+
+fn exactly(polytope: &Polytope, weight: &Polynomial, forms: &[Polynomial]) -> Rational {
+    let effort = Effort {
+        exact: true,
+        ..Effort::default()
+    };
+    let Outcome::Integral(integral) = integrate(polytope, weight, forms, &effort) else {
+        panic!("no integral");
+    };
+    // What is rounded is within its bound, which is small enough not to fall back where the form is positive.
+    let Outcome::Integral(rounded) = integrate(polytope, weight, forms, &Effort::default()) else {
+        panic!("no integral");
+    };
+    let exact = integral.exact.unwrap();
+    let error = Rational::try_from(rounded.value).unwrap() - &exact;
+    assert!(to_f64(&error).abs() <= rounded.error_bound, "{rounded:?}");
+    assert!(rounded.error_bound <= 1e-12 * to_f64(&exact).abs(), "{rounded:?}");
+    exact
+}
+
+fn solved(reals: &[(Rational, Rational)], formula: &str, weight: &str) -> Solution {
+    let real =
+        |(at, (lower, upper)): (usize, &(Rational, Rational))| format!(r#"["x{at}", "{lower}", "{upper}"]"#);
+    let reals: Vec<String> = reals.iter().enumerate().map(real).collect();
+    let text = format!(
+        r#"{{"reals": [{}], "formula": {formula}, "weight": {weight}}}"#,
+        reals.join(", ")
+    );
+    solve(&read("problem", &text).unwrap()[0], &Effort::default())
+}
+
+/// A generator of numbers, so that every run sees the same problems.
+struct Numbers(u64);
+
+impl Numbers {
+    /// From `-size` to `size`.
+    fn next(&mut self, size: i64) -> i64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as i64) % (2 * size + 1) - size
+    }
+
+    fn not_zero(&mut self, size: i64) -> i64 {
+        match self.next(size) {
+            0 => size,
+            number => number,
+        }
+    }
+}
+
+/// `x + y + .. <= 1`, no coordinate negative.
+fn simplex(dimension: usize) -> Polytope {
+    let sides = vec![(Some(Rational::ZERO), None); dimension];
+    Polytope::boxed(&sides).cut(HalfSpace::new(vec![Rational::ONE; dimension], Rational::ONE))
+}
+
+/// Brion: over a simplex of volume 1 / d!, `int l^m = m! / (m + d)! sum over corners of l(v)^(m + d) / prod over
+/// the others of (l(v) - l(w))`.
+#[test]
+fn over_a_simplex() {
+    for (coefficients, constant) in [
+        (["2", "3", "5"], "1/7"),
+        // Neighbouring values cancel in the formula, not in the series.
+        (["1", "1.000000001", "0.999999998"], "3"),
+        (["-1", "4", "1/3"], "-2/5"),
+    ] {
+        let coefficients = coefficients.map(number);
+        let constant = number(constant);
+        let mut values = vec![constant.clone()];
+        values.extend(coefficients.iter().map(|factor| factor + &constant));
+        for power in [1, 2, 17, 60, 200] {
+            let mut sum = Rational::ZERO;
+            for (at, value) in values.iter().enumerate() {
+                let others = values.iter().enumerate().filter(|(other, _)| *other != at);
+                let below = others.fold(Rational::ONE, |product, (_, other)| product * (value - other));
+                sum += value.pow(power as isize + 3) / below;
+            }
+            let expected = sum * factorial(power) / factorial(power + 3);
+            let forms = [
+                form(&coefficients, &constant),
+                form(&[whole(1), whole(1), whole(1)], &whole(1)),
+            ];
+            assert_eq!(
+                exactly(&simplex(3), &powers(3, [power, 0]), &forms),
+                expected,
+                "{power}"
+            );
+        }
+    }
+    // Corners of the same value: by the sum s of the coordinates, whose density is s^2 / 2.
+    let sum = form(&[whole(1), whole(1), whole(1)], &Rational::ZERO);
+    let forms = [sum.clone(), sum];
+    assert_eq!(
+        exactly(&simplex(3), &powers(3, [60, 41]), &forms),
+        number("1/208")
+    );
+}
+
+/// Products of powers of two forms over cut boxes are those of the expanded polynomials.
+#[test]
+fn as_expanded() {
+    let mut numbers = Numbers(7);
+    for round in 0..40 {
+        let dimension = 2 + round % 3;
+        let mut polytope = Polytope::boxed(&vec![(Some(whole(-1)), Some(whole(2))); dimension]);
+        let mut drawn =
+            |size| -> Vec<Rational> { (0..dimension).map(|_| whole(numbers.not_zero(size))).collect() };
+        // The origin stays inside.
+        for _ in 0..2 {
+            polytope.rows.push(HalfSpace::new(drawn(4), whole(2)));
+        }
+        let forms = [form(&drawn(5), &number("1/3")), form(&drawn(3), &whole(2))];
+        let exponents = [3 + round as u32 % 4, 2];
+        let expanded = &forms[0].power(exponents[0]) * &forms[1].power(exponents[1]);
+        assert_eq!(
+            exactly(&polytope, &powers(dimension, exponents), &forms),
+            exactly(&polytope, &expanded, &[]),
+            "{round}"
+        );
+    }
+}
+
+/// `int over a box of (c + a . x)_+^m`, by its corners: `m! / (m + n)! / prod a * sum of +- (corner)_+^(m + n)`; the
+/// sign is that of an even number of lower ends.
+fn by_corners(
+    reals: &[(Rational, Rational)],
+    slopes: &[Rational],
+    constant: &Rational,
+    power: u32,
+) -> Rational {
+    let count = reals.len();
+    let mut sum = Rational::ZERO;
+    for corner in 0..1usize << count {
+        let (mut value, mut sign) = (constant.clone(), Rational::ONE);
+        for (at, (lower, upper)) in reals.iter().enumerate() {
+            let is_upper = corner >> at & 1 == 1;
+            value += &slopes[at] * if is_upper { upper } else { lower };
+            sign = if is_upper { sign } else { -sign };
+        }
+        if value > Rational::ZERO {
+            sum += sign * value.pow((power as usize + count) as isize);
+        }
+    }
+    let slopes = slopes
+        .iter()
+        .fold(Rational::ONE, |product, slope| product * slope);
+    sum * factorial(power) / factorial(power + count as u32) / slopes
+}
+
+fn assert_near(solution: &Solution, expected: &Rational) {
+    assert_eq!(solution.status, Status::Ok, "{solution:?}");
+    let truth = to_f64(expected);
+    let error = (solution.value - truth).abs();
+    assert!(
+        error <= solution.error_bound + f64::EPSILON * truth.abs(),
+        "{truth} {solution:?}"
+    );
+    assert!(
+        solution.error_bound <= 1e-12 * truth.abs(),
+        "{truth} {solution:?}"
+    );
+}
+
+/// High powers of a sum over a box, whole and cut in two by planes that the sum does not know of.
+#[test]
+fn high_powers() {
+    for (count, power) in [(1, 4096), (2, 2000), (4, 60), (4, 512), (8, 60), (12, 60)] {
+        let reals: Vec<(Rational, Rational)> = (1..=count)
+            .map(|at| (Rational::ZERO, Rational::ONE / whole(at)))
+            .collect();
+        let slopes = vec![number("3/4"); reals.len()];
+        let terms: Vec<String> = (0..count).map(|at| format!(r#""x{at}""#)).collect();
+        let weight = format!(
+            r#"["^", ["*", "3/4", ["+", "1/3", {}]], "{power}"]"#,
+            terms.join(", ")
+        );
+        let expected = by_corners(&reals, &slopes, &number("1/4"), power);
+        assert_near(&solved(&reals, "true", &weight), &expected);
+        if count == 4 {
+            let plane = r#"["+", "x0", ["*", "3", "x1"], ["*", "-2", "x2"]], "1/2"]"#;
+            let other = r#"["+", "x3", "x2", ["*", "-5", "x1"]], "1/9"]"#;
+            let sides = ["<=", ">="].map(|one| {
+                let parts = ["<=", ">="].map(|two| {
+                    let formula = format!(r#"["and", ["{one}", {plane}, ["{two}", {other}]"#);
+                    let part = solved(&reals, &formula, &weight);
+                    assert_eq!(part.status, Status::Ok, "{part:?}");
+                    (part.value, part.error_bound)
+                });
+                (parts[0].0 + parts[1].0, parts[0].1 + parts[1].1)
+            });
+            let (value, bound) = (sides[0].0 + sides[1].0, sides[0].1 + sides[1].1);
+            let truth = to_f64(&expected);
+            assert!((value - truth).abs() <= bound + 4.0 * f64::EPSILON * truth && bound < 1e-11 * truth);
+        }
+    }
+}
+
+/// A sum of rectified forms takes two cells for each, not two to the power of their number.
+#[test]
+fn many_rectified_forms() {
+    let mut numbers = Numbers(11);
+    for (dimension, count) in [(2, 3), (3, 30), (8, 40)] {
+        let reals = vec![(whole(-1), whole(1)); dimension];
+        let (mut parts, mut expected) = (Vec::new(), Rational::ZERO);
+        for _ in 0..count {
+            let slopes: Vec<Rational> = (0..dimension).map(|_| whole(numbers.not_zero(9))).collect();
+            let (bias, outgoing) = (whole(numbers.next(3)), whole(numbers.next(5)));
+            let terms: Vec<String> = slopes
+                .iter()
+                .enumerate()
+                .map(|(at, slope)| format!(r#"["*", "{slope}", "x{at}"]"#))
+                .collect();
+            parts.push(format!(
+                r#"["*", "{outgoing}", ["relu", ["+", "{bias}", {}]]]"#,
+                terms.join(", ")
+            ));
+            expected += outgoing * by_corners(&reals, &slopes, &bias, 1);
+        }
+        // What has no choice is part of the sum as well: over this box the square of a variable is 1/3 of its volume.
+        let weight = format!(r#"["+", ["^", "x0", "2"], {}]"#, parts.join(", "));
+        expected += whole(2).pow(dimension as isize) / whole(3);
+        let solution = solved(&reals, "true", &weight);
+        assert_near(&solution, &expected);
+        assert!(solution.regions <= 2 * count + 1, "{solution:?}");
+    }
+}
+
+/// The square of a sum is integrated pair by pair where that is fewer cells, and agrees with what it is made of:
+/// `(relu(a) + relu(-a))^2 = a^2`.
+#[test]
+fn squares_of_sums() {
+    let mut numbers = Numbers(3);
+    let dimension = 7;
+    let reals = vec![(whole(-1), whole(1)); dimension];
+    let (mut parts, mut slopes) = (Vec::new(), vec![Rational::ZERO; dimension]);
+    for at in 0..dimension {
+        let own: Vec<i64> = (0..dimension).map(|_| numbers.not_zero(4)).collect();
+        let terms: Vec<String> = own
+            .iter()
+            .enumerate()
+            .map(|(at, slope)| format!(r#"["*", "{slope}", "x{at}"]"#))
+            .collect();
+        let form = format!(r#"["+", {}]"#, terms.join(", "));
+        // relu(f) - relu(-f) = f
+        parts.push(format!(r#"["relu", {form}]"#));
+        parts.push(format!(r#"["neg", ["relu", ["neg", {form}]]]"#));
+        own.iter()
+            .zip(&mut slopes)
+            .for_each(|(own, sum)| *sum += whole(*own));
+        if at == 3 {
+            parts.push(r#""1/2""#.to_owned());
+        }
+    }
+    // The mean of (1/2 + a . x)^2 is 1/4 + |a|^2 / 3.
+    let weight = format!(r#"["^", ["+", {}], "2"]"#, parts.join(", "));
+    let squares = slopes
+        .iter()
+        .fold(Rational::ZERO, |sum, slope| sum + slope * slope);
+    let expected = whole(2).pow(dimension as isize) * (number("1/4") + squares / whole(3));
+    let solution = solved(&reals, "true", &weight);
+    assert_near(&solution, &expected);
+}
+
+/// Only where all is finite may a sum be taken apart.
+#[test]
+fn sums_without_an_end() {
+    let relu = |slope: &str| format!(r#"["relu", ["+", "x0", ["*", "{slope}", "x1"]]]"#);
+    let slopes = ["1", "2", "3", "-1", "-2"].map(relu).join(", ");
+    let text = format!(
+        r#"{{"reals": [["x0", "0", null], ["x1", "-1", "1"]], "formula": true, "weight": ["+", {slopes}]}}"#
+    );
+    let solution = solve(&read("problem", &text).unwrap()[0], &Effort::default());
+    assert!(matches!(solution.status, Status::Unbounded(_)), "{solution:?}");
+}
+
+/// The bound on the work is one for all terms, and the bound on the error holds for the whole.
+#[test]
+fn sums_that_are_given_up() {
+    let terms: Vec<String> = (1..=9)
+        .map(|at| format!(r#"["relu", ["-", ["*", "{at}", "x0"], ["+", "x1", ["*", "{at}", "x2"], "x3"]]]"#))
+        .collect();
+    let weight = terms.join(", ");
+    let reals = vec![r#"["x0", "0", "1"], ["x1", "0", "1"], ["x2", "0", "1"], ["x3", "0", "1"]"#];
+    let text = format!(
+        r#"{{"reals": [{}], "formula": true, "weight": ["+", {weight}]}}"#,
+        reals.join(", ")
+    );
+    let problem = read("problem", &text).unwrap().remove(0);
+    let truth = solve(&problem, &Effort::default());
+    assert_eq!(truth.status, Status::Ok);
+    for regions in [1, 3, 8] {
+        let effort = Effort {
+            regions,
+            ..Effort::default()
+        };
+        let part = solve(&problem, &effort);
+        assert!(matches!(part.status, Status::GaveUp(_)), "{regions}: {part:?}");
+        assert!(part.regions <= regions && part.error_bound.is_finite());
+        assert!(
+            (part.value - truth.value).abs() <= part.error_bound,
+            "{regions}: {part:?}"
+        );
+    }
+}
