@@ -7,6 +7,7 @@ mod capture;
 pub mod code;
 pub mod device;
 pub mod driver;
+mod exchange;
 mod gather;
 mod memory;
 mod module;
