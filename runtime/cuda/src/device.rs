@@ -109,11 +109,14 @@ impl Device {
     /// The device and what is used on it, for people.
     pub fn describe(&self) -> String {
         let products = match &self.blas {
-            Some(blas) => format!("and large triangular systems by cuBLAS {}", blas.version()),
-            None => "by bnnc's own kernels".to_owned(),
+            Some(blas) => format!(
+                ", large triangular systems and Cholesky factors by cuBLAS {}",
+                blas.version()
+            ),
+            None => " by bnnc's own kernels".to_owned(),
         };
         format!(
-            "{} (compute capability {}.{}, CUDA driver {}.{}); matrix products {products}",
+            "{} (compute capability {}.{}, CUDA driver {}.{}); matrix products{products}",
             self.name,
             self.capability / 10,
             self.capability % 10,

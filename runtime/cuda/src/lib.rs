@@ -8,6 +8,7 @@ pub mod code;
 pub mod device;
 pub mod driver;
 mod exchange;
+pub mod factors;
 mod gather;
 mod memory;
 mod module;

@@ -520,7 +520,7 @@ fn the_device_says_what_it_uses() {
     let Some(stub) = Stub::with_blas() else { return };
     assert_eq!(
         opened(&stub).describe(),
-        "Stub (compute capability 9.0, CUDA driver 12.4); matrix products and large triangular systems by cuBLAS 12.4.2"
+        "Stub (compute capability 9.0, CUDA driver 12.4); matrix products, large triangular systems and Cholesky factors by cuBLAS 12.4.2"
     );
     let Some(stub) = Stub::new(&[]) else { return };
     assert!(
