@@ -353,8 +353,13 @@ impl<'a> Model<'a> {
                 Some(Program::new(machine, &shared.layout, "log_prior")?)
             }
         };
+        let mut density = Program::new(density, &shared.layout, "log_density")?;
+        if matches!(shared.sampling.transition, Transition::RandomWalk { .. }) {
+            // After the start nobody asks for slopes.
+            density.read = vec![density.value];
+        }
         Ok(Model {
-            density: Program::new(density, &shared.layout, "log_density")?,
+            density,
             shared,
             rows,
             holds_all: false,
