@@ -117,6 +117,8 @@ impl Worker {
             "bad_alloc",
             "memory allocation of",
             "Cannot allocate",
+            // What Rust says of `bad_alloc`; LLVM and MLIR throw nothing of their own.
+            "foreign exception",
         ];
         if exhausted.iter().any(|words| outcome.complaint.contains(words)) {
             let mebibytes = self.memory >> 20;
