@@ -4,7 +4,8 @@
 #   gpu.sh --data FOLDER [--rounds N] [--steps N] [--widths "400 4096"] [--python PYTHON]
 #
 # FOLDER holds MNIST's IDX files. The networks are 784-WIDTH-WIDTH-10. PYTHON needs numpy, torch and jax[cuda12]; BNNC is a build with the
-# backend `cuda`. Prints a table in Markdown, from gpu.py.
+# backend `cuda`. Prints a table in Markdown, from gpu.py; then, where BNNC_MLIR_WORKER names a worker, another of Cholesky factors and
+# triangular systems, from which the sizes can be read from which on cuBLAS pays.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 name=gpu
@@ -15,3 +16,4 @@ if [ -z "${BNNC:-}" ]; then
 fi
 . "$here/start.sh"
 "$python" "$here/gpu.py" --bnnc "$BNNC" --root "$here/../.." "${arguments[@]}"
+[ -z "${BNNC_MLIR_WORKER:-}" ] || (cd "$here/../.." && cargo bench -q -p bnnc-tests --features cuda-tests --bench systems)

@@ -1,8 +1,9 @@
 //! Programs on a device with memory of its own compute what they compute on the host; only what changed is copied.
 #![allow(clippy::unwrap_used)]
 
+use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
-use bnnc_base::shape::Symbol;
+use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_driver::options::Options;
 use bnnc_kernels::arena::layout;
 use bnnc_kernels::pool::Pool;
@@ -186,4 +187,41 @@ fn states_are_copied_on_the_device() {
         found
     };
     assert!(predicted(true) == predicted(false));
+}
+
+/// A position goes there as one copy, and density and gradient come back as one.
+#[test]
+fn a_leapfrog_step_copies_once_each_way() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = bnnc_tests::root().join("examples/posteriors/eight-schools.bnn");
+    let compiled = compiled(&path, compile::short(&path, 2, 10), None, true);
+    let sampling = compiled.manifest.infers[0].sampling().unwrap();
+    emulated::asked();
+    compile::run(&compiled.manifest, 1);
+    let asked = emulated::asked();
+    let sizes = Sizes::default()
+        .with(Symbol::Batch, 8)
+        .with(Symbol::Examples, 8)
+        .with(Symbol::Draws, sampling.abreast);
+    let plan = &sampling.density.plan;
+    let places = layout(plan, &sizes).offsets;
+    let bytes = |name: &str| {
+        let id = plan.port(name).unwrap();
+        let start = places[id.index()];
+        start..start + 8 * plan.buffers[id].shape.count(&sizes)
+    };
+    // Eight effects, their mean and the logarithm of their scale, for every chain that is abreast; then the density and their slopes.
+    let step = [
+        Asked::Upload(bytes("eta/loc").start..bytes("tau/loc").end),
+        Asked::Run,
+        Asked::Download(bytes("log_density").start..bytes("tau/loc/gradient").end),
+    ];
+    let run = |from: &[Asked]| from.chunks(3).take_while(|three| *three == step).count();
+    // Nothing else is asked for between two steps, but for those at which a chain has the number that it had before.
+    let longest = (0..asked.len()).map(|from| run(&asked[from..])).max().unwrap();
+    assert!(
+        longest > 100,
+        "{longest} steps in {:?}",
+        &asked[..30.min(asked.len())]
+    );
 }

@@ -177,7 +177,8 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
             .args(macros)
             .arg(bnnc_tests::root().join("runtime/cuda/tests/stub/driver.c"))
             .arg("-o")
-            .arg(place.join("libcuda.so.1"));
+            .arg(place.join("libcuda.so.1"))
+            .arg("-lm");
         let output = command.output().unwrap();
         assert!(output.status.success(), "{}", said(&output));
         place

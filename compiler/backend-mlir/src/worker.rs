@@ -96,7 +96,7 @@ fn assembly(module: &Module<'_>) -> Result<Vec<u8>, String> {
     Err("MLIR made no assembly".to_owned())
 }
 
-/// Beyond this many bytes allocations fail, here and not in the whole machine.
+/// Beyond this many bytes, or fewer where the user said so, allocations fail, here and not in the whole machine.
 #[cfg(unix)]
 fn limit_addresses(bytes: u64) {
     #[repr(C)]
@@ -105,15 +105,21 @@ fn limit_addresses(bytes: u64) {
         hard: u64,
     }
     unsafe extern "C" {
+        fn getrlimit(resource: i32, limits: *mut Limits) -> i32;
         fn setrlimit(resource: i32, limits: *const Limits) -> i32;
     }
     const ADDRESS_SPACE: i32 = if cfg!(target_os = "linux") { 9 } else { 5 };
-    let limits = Limits {
-        soft: bytes,
-        hard: bytes,
+    let mut limits = Limits {
+        soft: u64::MAX,
+        hard: u64::MAX,
     };
-    // SAFETY: the function only reads the two numbers. Where it fails there is no limit, which is no error.
-    unsafe { setrlimit(ADDRESS_SPACE, &raw const limits) };
+    // SAFETY: the functions only write and read the two numbers. Where one fails there is no limit, which is no error.
+    unsafe {
+        getrlimit(ADDRESS_SPACE, &raw mut limits);
+        limits.soft = limits.soft.min(bytes);
+        limits.hard = limits.hard.min(bytes);
+        setrlimit(ADDRESS_SPACE, &raw const limits);
+    }
 }
 
 #[cfg(not(unix))]

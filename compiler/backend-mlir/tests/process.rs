@@ -45,12 +45,28 @@ fn a_refusal_is_a_bug_with_its_reason() {
     assert_eq!(fault, Fault::Bug(wanted.to_owned()));
 }
 
+/// However it is told: by LLVM, or by the runtime of Rust that meets an exception of C++.
 #[test]
 fn want_of_memory_is_a_limit() {
-    let body = "echo LLVM ERROR: out of memory >&2; kill -ABRT $$";
-    let fault = script("memory", body, LONG).unwrap_err();
-    let wanted = "MLIR needs more than 1024 MiB to lower a program: LLVM ERROR: out of memory";
-    assert_eq!(fault, Fault::Limit(wanted.to_owned()));
+    for said in [
+        "LLVM ERROR: out of memory",
+        "fatal runtime error: Rust cannot catch foreign exceptions, aborting",
+    ] {
+        let fault = script("memory", &format!("echo '{said}' >&2; kill -ABRT $$"), LONG).unwrap_err();
+        let wanted = "MLIR needs more than 1024 MiB, or than this process may have, to lower a program";
+        assert_eq!(fault, Fault::Limit(format!("{wanted}: {said}")));
+    }
+}
+
+/// As the system does where the memory of all is gone.
+#[test]
+fn an_end_from_outside_is_a_limit() {
+    for signal in [9, 15] {
+        let fault = script("ended", &format!("kill -{signal} $$"), LONG).unwrap_err();
+        let wanted =
+            format!("the MLIR worker was ended by signal {signal}, as systems do that run out of memory");
+        assert_eq!(fault, Fault::Limit(wanted));
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::plan::Plan;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What a session is opened for.
@@ -54,6 +55,22 @@ pub trait Session: Send {
     /// A fault of the device.
     fn run(&mut self, sizes: &Sizes) -> Result<(), Fault>;
 
+    /// Uploads from a mirror of the arena, runs, and downloads into it; what is downloaded has arrived on return. A device may do at
+    /// once what it is asked for again.
+    ///
+    /// # Errors
+    /// As [`Session::upload`], [`Session::run`] and [`Session::download`].
+    fn exchange(&mut self, sizes: &Sizes, mirror: &mut [u8], traffic: Traffic<'_>) -> Result<(), Fault> {
+        for range in traffic.sent {
+            self.upload(range.start, &mirror[range.clone()])?;
+        }
+        self.run(sizes)?;
+        for range in traffic.wanted {
+            self.download(range.start, &mut mirror[range.clone()])?;
+        }
+        Ok(())
+    }
+
     /// Copies the chosen of these rows into the arena, one after the other, from `at` on; the rows themselves travel once. Returns false,
     /// having done nothing, where rows are not kept on the device.
     ///
@@ -76,6 +93,15 @@ pub trait Session: Send {
     /// # Errors
     /// A fault of the device; bytes outside the arena.
     fn copy(&mut self, at: usize, from: Place, bytes: usize) -> Result<bool, Fault>;
+}
+
+/// Ranges of bytes, none of them empty, that go between an arena and its mirror.
+#[derive(Clone, Copy, Debug)]
+pub struct Traffic<'a> {
+    /// Into the arena before a run.
+    pub sent: &'a [Range<usize>],
+    /// Out of it after the run.
+    pub wanted: &'a [Range<usize>],
 }
 
 /// Rows that a device may keep.

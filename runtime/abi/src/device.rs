@@ -52,6 +52,43 @@ pub struct Routine {
     pub ints: usize,
     /// What to run. Buffer slots are the operands and the result, integer slots those of the call, and `Outer` is 1.
     pub work: Work,
+    /// Parts of the same, where there are any, for a runtime that has matrix products of a library.
+    pub blocked: Option<Blocked>,
+}
+
+/// A factorisation column of blocks by column of blocks, of matrices that lie in the result. Integer slots are those of the call, then the
+/// first row of the column of blocks, its rows on the diagonal and the rows below these. What columns before it take away from it has been
+/// taken away.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Blocked {
+    /// Rows of the blocks on the diagonal, but for the last.
+    pub rows: u32,
+    /// Factors the block on the diagonal, and clears what is above the diagonal in it.
+    pub diagonal: Entry,
+    /// Then solves for the rows below, and clears their mirror image.
+    pub panel: Entry,
+}
+
+impl Blocked {
+    /// Integer slots beside those of the call.
+    pub const INTS: usize = 3;
+
+    /// Both as work, for what holds of any.
+    fn work(&self) -> Work {
+        Work {
+            entries: vec![self.diagonal.clone(), self.panel.clone()],
+            scratch: Count::Fixed(0),
+        }
+    }
+}
+
+impl Routine {
+    /// All entries.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let blocked = self.blocked.iter();
+        let blocked = blocked.flat_map(|blocked| [&blocked.diagonal, &blocked.panel]);
+        self.work.entries.iter().chain(blocked)
+    }
 }
 
 /// One launch of a function of the images.
@@ -159,6 +196,12 @@ impl Program {
             .find(|routine| routine.primitive == call.primitive && routine.ints == call.ints.len())
     }
 
+    /// All entries; some may occur several times.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let kernels = self.kernels.iter().flat_map(|work| &work.entries);
+        kernels.chain(self.routines.iter().flat_map(Routine::entries))
+    }
+
     /// Checks that every launch and call of the plan binds what the entries name. A call without a routine is no fault.
     ///
     /// # Errors
@@ -168,11 +211,7 @@ impl Program {
         if self.kernels.len() != plan.kernels {
             return bug(format!("{} kernels, not {}", self.kernels.len(), plan.kernels));
         }
-        let works = self
-            .kernels
-            .iter()
-            .chain(self.routines.iter().map(|routine| &routine.work));
-        for entry in works.flat_map(|work| &work.entries) {
+        for entry in self.entries() {
             let threads: u64 = entry.block.iter().map(|size| u64::from(*size)).product();
             if !(1..=THREADS).contains(&threads) || entry.name.is_empty() || entry.name.contains('\0') {
                 return bug(format!("entry {:?} in blocks of {threads}", entry.name));
@@ -196,7 +235,10 @@ impl Program {
                 )
             }
             Step::Call(call) => self.routine(call).map_or(Ok(()), |routine| {
-                routine.work.verify(call.buffers.len(), call.ints.len())
+                let (buffers, ints) = (call.buffers.len(), call.ints.len());
+                let blocked = routine.blocked.as_ref().map(Blocked::work);
+                routine.work.verify(buffers, ints)?;
+                blocked.map_or(Ok(()), |work| work.verify(buffers, ints + Blocked::INTS))
             }),
             Step::Repeat { body, .. } => self.verify_steps(body),
         })
@@ -229,14 +271,10 @@ impl fmt::Display for Program {
             let mut entries = work.entries.iter();
             entries.try_for_each(|entry| writeln!(f, "// kernel {at}: {entry}"))?;
         }
-        for Routine {
-            primitive,
-            ints,
-            work,
-        } in &self.routines
-        {
-            let mut entries = work.entries.iter();
-            entries.try_for_each(|entry| writeln!(f, "// {} of {ints} integers: {entry}", primitive.name))?;
+        for routine in &self.routines {
+            let (name, ints) = (routine.primitive.name, routine.ints);
+            let mut entries = routine.entries();
+            entries.try_for_each(|entry| writeln!(f, "// {name} of {ints} integers: {entry}"))?;
         }
         Ok(())
     }

@@ -192,6 +192,7 @@ fn on_a_device(seed: u64, kernels: usize) -> Artifact {
             primitive: primitive::lookup("matmul").unwrap(),
             ints: 9,
             work,
+            blocked: None,
         }],
     };
     let object = Object {

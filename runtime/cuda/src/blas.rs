@@ -220,23 +220,20 @@ impl Products {
         addresses: &[u64],
         precision: Precision,
     ) -> Result<(), Fault> {
+        let (single, batched) = (&self.blas.single, &self.blas.batched);
+        let factors = if product.subtracted {
+            [-1.0, 1.0]
+        } else {
+            [1.0, 0.0]
+        };
         // SAFETY: the caller's promise.
         let status = unsafe {
             match precision {
-                Precision::F32 => self.call(
-                    self.blas.single.0,
-                    self.blas.batched.0,
-                    product,
-                    addresses,
-                    [1.0, 0.0],
-                ),
-                Precision::F64 => self.call(
-                    self.blas.single.1,
-                    self.blas.batched.1,
-                    product,
-                    addresses,
-                    [1.0, 0.0],
-                ),
+                Precision::F32 => {
+                    let factors = factors.map(|factor| factor as f32);
+                    self.call(single.0, batched.0, product, addresses, factors)
+                }
+                Precision::F64 => self.call(single.1, batched.1, product, addresses, factors),
             }
         };
         let name = if product.batch == 1 {
@@ -316,13 +313,14 @@ impl Products {
             c,
             batch,
             sizes: [m, n, k],
+            ..
         } = product;
         let turn = |operand: &Operand| c_int::from(operand.transposed);
         let at = |operand: &Operand| {
             let bytes = operand.offset * size_of::<T>() as i64;
             addresses[operand.slot].wrapping_add_signed(bytes)
         };
-        let [one, zero] = &factors;
+        let [alpha, beta] = &factors;
         // SAFETY: the caller's promise; the factors are read before the call returns.
         unsafe {
             if *batch == 1 {
@@ -333,12 +331,12 @@ impl Products {
                     *m,
                     *n,
                     *k,
-                    one,
+                    alpha,
                     at(a),
                     a.leading,
                     at(b),
                     b.leading,
-                    zero,
+                    beta,
                     at(c),
                     c.leading,
                 )
@@ -350,14 +348,14 @@ impl Products {
                     *m,
                     *n,
                     *k,
-                    one,
+                    alpha,
                     at(a),
                     a.leading,
                     a.stride,
                     at(b),
                     b.leading,
                     b.stride,
-                    zero,
+                    beta,
                     at(c),
                     c.leading,
                     c.stride,

@@ -109,11 +109,14 @@ impl Device {
     /// The device and what is used on it, for people.
     pub fn describe(&self) -> String {
         let products = match &self.blas {
-            Some(blas) => format!("and large triangular systems by cuBLAS {}", blas.version()),
-            None => "by bnnc's own kernels".to_owned(),
+            Some(blas) => format!(
+                ", large triangular systems and Cholesky factors by cuBLAS {}",
+                blas.version()
+            ),
+            None => " by bnnc's own kernels".to_owned(),
         };
         format!(
-            "{} (compute capability {}.{}, CUDA driver {}.{}); matrix products {products}",
+            "{} (compute capability {}.{}, CUDA driver {}.{}); matrix products{products}",
             self.name,
             self.capability / 10,
             self.capability % 10,
@@ -185,6 +188,31 @@ impl OwnStream {
         Ok(OwnStream {
             device: device.clone(),
             stream,
+        })
+    }
+
+    /// Asks for a copy to the device.
+    ///
+    /// # Safety
+    /// So many bytes must be the caller's there and at `from`; where these are page-locked they are left alone until the stream is
+    /// through with them, and of others the driver makes a copy before it returns.
+    pub unsafe fn copy_in(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), Fault> {
+        let copy = self.device.driver.symbols.copy_in;
+        // SAFETY: the caller's promise.
+        self.device.check("cuMemcpyHtoDAsync", unsafe {
+            copy(to, from.cast(), bytes, self.stream)
+        })
+    }
+
+    /// Asks for a copy from the device.
+    ///
+    /// # Safety
+    /// So many bytes must be the caller's there and at `to`, until the stream is through.
+    pub unsafe fn copy_out(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), Fault> {
+        let copy = self.device.driver.symbols.copy_out;
+        // SAFETY: the caller's promise.
+        self.device.check("cuMemcpyDtoHAsync", unsafe {
+            copy(to.cast(), from, bytes, self.stream)
         })
     }
 

@@ -7,6 +7,8 @@ mod capture;
 pub mod code;
 pub mod device;
 pub mod driver;
+mod exchange;
+pub mod factors;
 mod gather;
 mod memory;
 mod module;

@@ -100,6 +100,11 @@ impl Staging {
         })
     }
 
+    /// The address of a byte of it.
+    pub fn at(&self, offset: usize) -> *mut u8 {
+        self.start.wrapping_add(offset)
+    }
+
     /// A part that nothing uses, if one is left.
     pub fn take(&mut self, bytes: usize) -> Option<*mut u8> {
         let end = self.used.checked_add(bytes).filter(|end| *end <= self.bytes)?;

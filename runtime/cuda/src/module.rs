@@ -3,7 +3,7 @@
 use crate::device::Device;
 use crate::driver::{Function, Module};
 use crate::gather;
-use bnnc_abi::device::{Image, Program, Work};
+use bnnc_abi::device::{Image, Program};
 use bnnc_base::fault::Fault;
 use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
@@ -34,21 +34,12 @@ impl Loaded {
         loaded.modules.push(compile(device, gather::PTX)?);
         loaded.find(gather::ENTRY)?;
         loaded.modules.push(compile(device, &image.ptx)?);
-        let routines = program.routines.iter().map(|routine| &routine.work);
-        for work in program.kernels.iter().chain(routines) {
-            loaded.add(work)?;
-        }
-        Ok(loaded)
-    }
-
-    /// Finds the functions of some entries.
-    fn add(&mut self, work: &Work) -> Result<(), Fault> {
-        for entry in &work.entries {
-            if !self.functions.contains_key(&entry.name) {
-                self.find(&entry.name)?;
+        for entry in program.entries() {
+            if !loaded.functions.contains_key(&entry.name) {
+                loaded.find(&entry.name)?;
             }
         }
-        Ok(())
+        Ok(loaded)
     }
 
     /// Finds a function in the module that was loaded last.

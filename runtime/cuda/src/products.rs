@@ -8,7 +8,7 @@
 /// Products of one call beyond which own kernels do better than a loop of calls.
 const MOST: i64 = 64;
 
-/// One call of a strided batched product: `c[i] = op(a[i]) op(b[i])`, by columns.
+/// One call of a strided batched product: `c[i] = op(a[i]) op(b[i])`, or `c[i]` less that, by columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Product {
     /// Rows and columns of `c`, and what is summed over.
@@ -21,6 +21,8 @@ pub struct Product {
     pub c: Operand,
     /// The number of products.
     pub batch: i32,
+    /// Whether they are taken away from what is there.
+    pub subtracted: bool,
 }
 
 /// One matrix of a product, in elements.
@@ -120,6 +122,7 @@ fn one([a, b, c]: [Matrix; 3]) -> Option<Product> {
             stride: 0,
         },
         batch: 1,
+        subtracted: false,
     })
 }
 

@@ -3,12 +3,13 @@
 use crate::blas::Products;
 use crate::device::Device;
 use crate::driver::{Function, Stream};
+use crate::factors::{Factor, factor};
 use crate::module::Loaded;
 use crate::products::{Product, products};
 use crate::systems::{System, system};
-use bnnc_abi::device::{Bound, Entry, Parameter, Program, Work};
+use bnnc_abi::device::{Blocked, Bound, Entry, Parameter, Program, Work};
 use bnnc_abi::plan::{Amount, BufferId, Call, Extent, Launch, Plan, Step};
-use bnnc_abi::primitive::{MATMUL, TRIANGULAR_SOLVE};
+use bnnc_abi::primitive::{CHOLESKY, MATMUL, TRIANGULAR_SOLVE};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -24,9 +25,25 @@ const MOST_BLOCKS: [i64; 3] = [i32::MAX as i64, 65_535, 65_535];
 /// One thing that a stream is asked for.
 enum Op {
     Launch(Ready),
-    Multiply { product: Product, addresses: [u64; 3] },
-    Solve { system: System, addresses: [u64; 3] },
-    Repeat { count: i64, counter: u64, body: Vec<Op> },
+    /// Bytes to the first address from the second.
+    Copy {
+        addresses: [u64; 2],
+        bytes: usize,
+    },
+    Multiply {
+        product: Product,
+        addresses: [u64; 3],
+    },
+    /// The matrices, and the right sides that become the solutions.
+    Solve {
+        system: System,
+        addresses: [u64; 2],
+    },
+    Repeat {
+        count: i64,
+        counter: u64,
+        body: Vec<Op>,
+    },
 }
 
 /// A launch of a function.
@@ -85,12 +102,14 @@ pub fn scratch_bytes(program: &Program, (plan, steps): (&Plan, &[Step]), sizes: 
 enum ByBlas {
     Products(Vec<Product>),
     System(System),
+    Factor(Factor),
 }
 
 fn by_blas(call: &Call, ints: &[i64]) -> Option<ByBlas> {
     match call.primitive.name {
         name if name == MATMUL.name => products(ints).map(ByBlas::Products),
         name if name == TRIANGULAR_SOLVE.name => system(ints).map(ByBlas::System),
+        name if name == CHOLESKY.name => factor(ints).map(ByBlas::Factor),
         _ => None,
     }
 }
@@ -189,25 +208,67 @@ impl Resolver<'_> {
         let numbers = Numbers::of_call(self.plan, call, sizes);
         let ints = &numbers.ints;
         let found = self.blas.then(|| by_blas(call, ints)).flatten();
-        if let (Some(found), [a, b, c]) = (found, &call.buffers[..]) {
-            let addresses = [*a, *b, *c].map(|id| self.address(id));
-            match found {
-                ByBlas::Products(found) => ops.extend(
-                    found
-                        .into_iter()
-                        .map(|product| Op::Multiply { product, addresses }),
-                ),
-                ByBlas::System(system) => ops.push(Op::Solve { system, addresses }),
+        let addresses: Vec<u64> = call.buffers.iter().map(|id| self.address(*id)).collect();
+        let routine = self.program.routine(call);
+        let blocked = routine.and_then(|routine| routine.blocked.as_ref());
+        match (found, &addresses[..], blocked) {
+            (Some(ByBlas::Products(found)), &[a, b, c], _) => {
+                let addresses = [a, b, c];
+                let multiply = |product| Op::Multiply { product, addresses };
+                ops.extend(found.into_iter().map(multiply));
+                return Ok(());
             }
-            return Ok(());
+            (Some(ByBlas::System(system)), &[l, b, x], _) => {
+                let [_, right] = system.elements();
+                ops.push(self.copy([x, b], right * system.batch));
+                let addresses = [l, x];
+                ops.push(Op::Solve { system, addresses });
+                return Ok(());
+            }
+            (Some(ByBlas::Factor(factor)), &[a, l], Some(blocked)) => {
+                ops.push(self.copy([l, a], factor.elements()));
+                return self.factor((call, blocked), (&factor, l, &numbers.elements), ops);
+            }
+            _ => {}
         }
-        let Some(routine) = self.program.routine(call) else {
+        let Some(routine) = routine else {
             return Err(Fault::Limit(format!(
                 "{} of {} with the integers {ints:?} has no kernel for devices",
                 call.primitive.name, self.plan.name
             )));
         };
         self.work(&routine.work, &call.buffers, numbers.bound(), ops)
+    }
+
+    fn copy(&self, addresses: [u64; 2], elements: i64) -> Op {
+        let bytes = elements as usize * self.plan.precision.bytes();
+        Op::Copy { addresses, bytes }
+    }
+
+    /// See Note [Cholesky factors] in `factors`.
+    fn factor(
+        &self,
+        (call, blocked): (&Call, &Blocked),
+        (factor, l, elements): (&Factor, u64, &[i64]),
+        ops: &mut Vec<Op>,
+    ) -> Result<(), Fault> {
+        for column in factor.columns(blocked.rows) {
+            let update = factor.update(&column);
+            ops.extend(update.map(|product| Op::Multiply {
+                product,
+                addresses: [l; 3],
+            }));
+            let ints = [factor.batch, factor.n, column.first, column.rows, column.below].map(i64::from);
+            let bound = Bound {
+                ints: &ints,
+                elements,
+                outer: 1,
+            };
+            for entry in [&blocked.diagonal, &blocked.panel] {
+                ops.extend(self.ready(entry, &call.buffers, bound)?.map(Op::Launch));
+            }
+        }
+        Ok(())
     }
 
     fn work(
@@ -225,25 +286,31 @@ impl Resolver<'_> {
             )));
         }
         for entry in &work.entries {
-            if let Some(grid) = self.grid(entry, bound)? {
-                let parameter = |parameter: &Parameter| match parameter {
-                    Parameter::Buffer(slot) => self.address(buffers[*slot as usize]),
-                    Parameter::Int(slot) => bound.ints[*slot as usize] as u64,
-                    Parameter::Elements(slot) => bound.elements[*slot as usize] as u64,
-                    Parameter::Scratch => self.scratch.0,
-                };
-                let function = self.loaded.function(&entry.name)?;
-                ops.push(Op::Launch(Ready {
-                    function,
-                    name: entry.name.clone(),
-                    grid,
-                    block: entry.block,
-                    shared: self.shared(entry, function, bound)?,
-                    parameters: entry.parameters.iter().map(parameter).collect(),
-                }));
-            }
+            ops.extend(self.ready(entry, buffers, bound)?.map(Op::Launch));
         }
         Ok(())
+    }
+
+    /// A launch; none where there is nothing to do.
+    fn ready(&self, entry: &Entry, buffers: &[BufferId], bound: Bound<'_>) -> Result<Option<Ready>, Fault> {
+        let Some(grid) = self.grid(entry, bound)? else {
+            return Ok(None);
+        };
+        let parameter = |parameter: &Parameter| match parameter {
+            Parameter::Buffer(slot) => self.address(buffers[*slot as usize]),
+            Parameter::Int(slot) => bound.ints[*slot as usize] as u64,
+            Parameter::Elements(slot) => bound.elements[*slot as usize] as u64,
+            Parameter::Scratch => self.scratch.0,
+        };
+        let function = self.loaded.function(&entry.name)?;
+        Ok(Some(Ready {
+            function,
+            name: entry.name.clone(),
+            grid,
+            block: entry.block,
+            shared: self.shared(entry, function, bound)?,
+            parameters: entry.parameters.iter().map(parameter).collect(),
+        }))
     }
 
     /// The blocks of a launch; none where there is nothing to do.
@@ -311,9 +378,9 @@ impl Schedule {
 
 fn length(ops: &[Op]) -> u64 {
     let of = |op: &Op| match op {
-        Op::Launch(_) | Op::Multiply { .. } => 1,
-        // The copy of the right sides, and a call for each matrix.
-        Op::Solve { system, .. } => 1 + system.batch as u64,
+        Op::Launch(_) | Op::Copy { .. } | Op::Multiply { .. } => 1,
+        // A call for each matrix.
+        Op::Solve { system, .. } => system.batch as u64,
         Op::Repeat { count, body, .. } => (1 + length(body)).saturating_mul((*count).max(0) as u64),
     };
     ops.iter().map(of).fold(0, u64::saturating_add)
@@ -340,7 +407,17 @@ impl Issue<'_> {
                     Op::Multiply { product, addresses } => {
                         self.products()?.multiply(product, addresses, self.precision)?;
                     }
-                    Op::Solve { system, addresses } => self.solve(system, *addresses)?,
+                    Op::Solve { system, addresses } => {
+                        self.products()?.solve(system, *addresses, self.precision)?;
+                    }
+                    Op::Copy {
+                        addresses: [to, from],
+                        bytes,
+                    } => {
+                        let copy = self.device.driver().symbols.copy_within;
+                        self.device
+                            .check("cuMemcpyDtoDAsync", copy(*to, *from, *bytes, self.stream))?;
+                    }
                     Op::Repeat { count, counter, body } => {
                         for iteration in 0..*count {
                             let set = self.device.driver().symbols.fill_words;
@@ -360,20 +437,6 @@ impl Issue<'_> {
     fn products(&self) -> Result<&Products, Fault> {
         self.products
             .ok_or_else(|| Fault::Bug("a call for cuBLAS without cuBLAS".to_owned()))
-    }
-
-    /// # Safety
-    /// As [`Schedule::issue`].
-    unsafe fn solve(&self, system: &System, [l, b, x]: [u64; 3]) -> Result<(), Fault> {
-        let [_, right] = system.elements();
-        let bytes = (right * system.batch) as usize * self.precision.bytes();
-        let copy = self.device.driver().symbols.copy_within;
-        // SAFETY: the caller's promise; the result of a call overlaps no operand.
-        unsafe {
-            self.device
-                .check("cuMemcpyDtoDAsync", copy(x, b, bytes, self.stream))?;
-            self.products()?.solve(system, [l, x], self.precision)
-        }
     }
 
     /// # Safety

@@ -7,23 +7,26 @@
 use crate::blas::Products;
 use crate::capture::Captured;
 use crate::device::{Device, OwnStream};
+use crate::exchange::Exchange;
 use crate::gather::{self, Need, Tables};
 use crate::memory::{Allocation, Staging};
 use crate::module::Loaded;
 use crate::schedule::{Resolver, Schedule, scratch_bytes, uses_blas};
-use bnnc_abi::accelerator::{Arena, Place, Rows, Session};
+use bnnc_abi::accelerator::{Arena, Place, Rows, Session, Traffic};
 use bnnc_abi::device::Program;
 use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use std::sync::Arc;
 
-/// Sizes whose schedules are remembered.
+/// Sizes whose schedules are remembered, and exchanges.
 const REMEMBERED: usize = 8;
 /// Launches beyond which a run is no graph: it would take more memory than it saves time.
 const LONGEST: u64 = 20_000;
 /// Page-locked memory for copies.
 const STAGING_BYTES: usize = 1 << 20;
+/// Bytes beyond which an exchange is no graph: the copies take longer by far than asking for them, and page-locked memory is scarce.
+const EXCHANGED_BYTES: usize = 16 << 20;
 /// Alignment of what shares the allocation.
 const ALIGN: usize = 256;
 
@@ -39,6 +42,7 @@ pub struct OnDevice {
 
 /// An open session. What is dropped first comes first.
 pub struct CudaSession {
+    exchanges: Vec<Exchange>,
     runs: Vec<Run>,
     products: Option<Products>,
     tables: Tables,
@@ -90,6 +94,7 @@ impl CudaSession {
             None => None,
         };
         let session = CudaSession {
+            exchanges: Vec::new(),
             runs: Vec::new(),
             products,
             tables: Tables::default(),
@@ -154,14 +159,14 @@ impl CudaSession {
     fn send(&mut self, to: u64, bytes: &[u8]) -> Result<(), Fault> {
         match self.stage(bytes.len())? {
             Some(part) => {
-                // SAFETY: the part has so many bytes, which no copy under way uses.
-                let staged = unsafe {
+                // SAFETY: the part has so many bytes, which no copy under way uses; the target was checked.
+                unsafe {
                     std::ptr::copy_nonoverlapping(bytes.as_ptr(), part, bytes.len());
-                    std::slice::from_raw_parts(part, bytes.len())
-                };
-                self.copy_in(to, staged)
+                    self.stream.copy_in(to, part, bytes.len())
+                }
             }
-            None => self.copy_in(to, bytes),
+            // SAFETY: the target was checked.
+            None => unsafe { self.stream.copy_in(to, bytes.as_ptr(), bytes.len()) },
         }
     }
 
@@ -184,36 +189,11 @@ impl CudaSession {
         Ok(address)
     }
 
-    fn copy_in(&self, to: u64, from: &[u8]) -> Result<(), Fault> {
-        let copy = self.on.device.driver().symbols.copy_in;
-        // SAFETY: the target was checked; page-locked memory is left alone until the stream is through with it, and of other memory the
-        // driver makes a copy before it returns.
-        self.on.device.check("cuMemcpyHtoDAsync", unsafe {
-            copy(to, from.as_ptr().cast(), from.len(), self.stream.stream)
-        })
-    }
-
-    fn copy_out(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), Fault> {
-        let copy = self.on.device.driver().symbols.copy_out;
-        // SAFETY: the source was checked, and the caller's target has so many bytes and lives until the stream is through.
-        self.on.device.check("cuMemcpyDtoHAsync", unsafe {
-            copy(to.cast(), from, bytes, self.stream.stream)
-        })
-    }
-
-    /// The steps for these sizes, at the front of those that are remembered. See Note [Graphs].
-    fn prepare(&mut self, sizes: &Sizes) -> Result<(), Fault> {
+    /// Puts the steps for these sizes at the front of those that are remembered; whether they were among them.
+    fn schedule(&mut self, sizes: &Sizes) -> Result<bool, Fault> {
         if let Some(at) = self.runs.iter().position(|run| run.sizes == *sizes) {
             self.runs[..=at].rotate_right(1);
-            let run = &mut self.runs[0];
-            if run.graph.is_none() && run.schedule.length() <= LONGEST {
-                let (device, stream) = (&self.on.device, self.stream.stream);
-                let (schedule, products) = (&run.schedule, self.products.as_ref());
-                // SAFETY: what the schedule names lives as long as the session, which waits for its stream at its end.
-                let issue = || unsafe { schedule.issue(device, stream, products) };
-                run.graph = Some(Captured::new(device, stream, issue)?);
-            }
-            return Ok(());
+            return Ok(true);
         }
         let schedule = self.resolve(sizes)?;
         if self.runs.len() == REMEMBERED {
@@ -227,6 +207,49 @@ impl CudaSession {
             graph: None,
         };
         self.runs.insert(0, run);
+        Ok(false)
+    }
+
+    /// Asks the stream for the steps at the front.
+    fn issue(&self) -> Result<(), Fault> {
+        let (device, stream, products) = (&self.on.device, self.stream.stream, self.products.as_ref());
+        // SAFETY: what the schedule names lives as long as the session, which waits for its stream at its end.
+        unsafe { self.runs[0].schedule.issue(device, stream, products) }
+    }
+
+    /// Puts an exchange at the front of those that are remembered; one that was among them is a graph then where it can be. See
+    /// Note [Exchanges] in `exchange`.
+    fn recall(&mut self, sizes: &Sizes, traffic: Traffic<'_>) -> Result<(), Fault> {
+        let Some(at) = self.exchanges.iter().position(|one| one.is(sizes, traffic)) else {
+            if self.exchanges.len() == REMEMBERED {
+                // Whoever launched its graph has waited for it.
+                self.exchanges.pop();
+            }
+            self.exchanges.insert(0, Exchange::new(sizes, traffic));
+            return Ok(());
+        };
+        self.exchanges[..=at].rotate_right(1);
+        let exchange = &self.exchanges[0];
+        let bytes = exchange.bytes();
+        if exchange.graph.is_some() || bytes > EXCHANGED_BYTES {
+            return Ok(());
+        }
+        self.schedule(sizes)?;
+        if self.runs[0].schedule.length() > LONGEST {
+            return Ok(());
+        }
+        let (exchange, device, arena) = (&self.exchanges[0], &self.on.device, self.memory.address);
+        let staging = Staging::new(device, bytes)?;
+        let issue = || {
+            // SAFETY: the ranges were checked, and the exchange keeps the memory with the graph.
+            unsafe {
+                exchange.send(&self.stream, &staging, arena)?;
+                self.issue()?;
+                exchange.receive(&self.stream, &staging, arena)
+            }
+        };
+        let graph = Captured::new(device, self.stream.stream, issue)?;
+        self.exchanges[0].graph = Some((graph, staging));
         Ok(())
     }
 }
@@ -249,13 +272,16 @@ impl Session for CudaSession {
         self.on.device.enter()?;
         match self.stage(bytes.len())? {
             Some(part) => {
-                self.copy_out(part, from, bytes.len())?;
-                self.synchronise()?;
-                // SAFETY: the part has so many bytes, and no copy is under way.
-                unsafe { std::ptr::copy_nonoverlapping(part, bytes.as_mut_ptr(), bytes.len()) }
+                // SAFETY: the source was checked, the part has so many bytes, and after the wait no copy is under way.
+                unsafe {
+                    self.stream.copy_out(part, from, bytes.len())?;
+                    self.synchronise()?;
+                    std::ptr::copy_nonoverlapping(part, bytes.as_mut_ptr(), bytes.len());
+                }
             }
             None => {
-                self.copy_out(bytes.as_mut_ptr(), from, bytes.len())?;
+                // SAFETY: the source was checked, and the target is borrowed until the stream is through.
+                unsafe { self.stream.copy_out(bytes.as_mut_ptr(), from, bytes.len())? };
                 self.synchronise()?;
             }
         }
@@ -264,16 +290,39 @@ impl Session for CudaSession {
 
     fn run(&mut self, sizes: &Sizes) -> Result<(), Fault> {
         self.on.device.enter()?;
-        self.prepare(sizes)?;
-        let (run, stream) = (&self.runs[0], self.stream.stream);
-        match &run.graph {
-            Some(graph) => graph.launch(stream),
-            // SAFETY: as in `prepare`.
-            None => unsafe {
-                run.schedule
-                    .issue(&self.on.device, stream, self.products.as_ref())
-            },
+        let again = self.schedule(sizes)?;
+        let run = &self.runs[0];
+        if again && run.graph.is_none() && run.schedule.length() <= LONGEST {
+            let graph = Captured::new(&self.on.device, self.stream.stream, || self.issue())?;
+            self.runs[0].graph = Some(graph);
         }
+        match &self.runs[0].graph {
+            Some(graph) => graph.launch(self.stream.stream),
+            None => self.issue(),
+        }
+    }
+
+    fn exchange(&mut self, sizes: &Sizes, mirror: &mut [u8], traffic: Traffic<'_>) -> Result<(), Fault> {
+        for range in traffic.sent.iter().chain(traffic.wanted) {
+            self.address(range.start, range.len())?;
+        }
+        self.on.device.enter()?;
+        // Where nothing is waited for, the next step may begin before the device has read what this one sent.
+        if !traffic.wanted.is_empty() {
+            self.recall(sizes, traffic)?;
+            if self.exchanges[0].replay(&self.stream, mirror)? {
+                self.staging.clear();
+                return Ok(());
+            }
+        }
+        for range in traffic.sent {
+            self.upload(range.start, &mirror[range.clone()])?;
+        }
+        self.run(sizes)?;
+        for range in traffic.wanted {
+            self.download(range.start, &mut mirror[range.clone()])?;
+        }
+        Ok(())
     }
 
     /// See Note [Rows that stay] in `gather`.
@@ -292,7 +341,9 @@ impl Session for CudaSession {
             Need::Host => return Ok(false),
             Need::Kept(table) => table,
             Need::Rows(table) => {
-                if let Err(fault) = self.copy_in(table, rows.bytes) {
+                let (from, bytes) = (rows.bytes.as_ptr(), rows.bytes.len());
+                // SAFETY: the table was allocated for so many bytes.
+                if let Err(fault) = unsafe { self.stream.copy_in(table, from, bytes) } {
                     self.tables.forget(at);
                     return Err(fault);
                 }

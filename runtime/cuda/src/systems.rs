@@ -3,12 +3,6 @@
 //! Note [Systems by columns]. Our matrices lie row by row, which cuBLAS sees as their transposes: a lower `l` is an upper `u`, and
 //! right sides are rows. So `l x = b` is `x^T u = b^T`, with the matrix on the right and as it is, and `l^T x = b` is
 //! `x^T u^T = b^T`. The other triangle is not read.
-//!
-//! Note [Cholesky factors]. The primitive `cholesky` stays with our own kernel also where cuSOLVER is installed. cuBLAS's manual says
-//! what of it a capture may hold; cuSOLVER's (12.9) has no such section, and some of its functions are known to fail there. What a
-//! library asks another stream for during a capture need neither fail nor become part of the graph, whose later runs would then find
-//! the factor of the first. Nor is it documented what is left of a matrix that is not positive definite, of which the primitive has the
-//! columns before the fault, and cuSOLVER 11.4.2 did not always tell that it met one.
 
 /// Calls of cuBLAS in the place of one of the primitive.
 const MOST: i64 = 64;

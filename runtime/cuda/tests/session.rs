@@ -51,12 +51,27 @@ fn scenario(stub: &Stub) -> Result<(), Fault> {
         machine.run()?;
         assert_eq!(machine.read_real("y")?, expected(&rows));
     }
+    for at in 0..4 {
+        evaluate(&mut machine, 6, at)?;
+    }
     let mut other = stub.machine(&device)?;
     for name in ["total", "w"] {
         other.copy_state_from(&machine, name)?;
     }
     run(&mut other, 3, 9)?;
-    assert_eq!(other.read_real("total")?, [24.5]);
+    assert_eq!(other.read_real("total")?, [36.5]);
+    Ok(())
+}
+
+/// One run as samplers and training ask for it.
+fn evaluate(machine: &mut Machine, batch: usize, at: usize) -> Result<(), Fault> {
+    let ports = ["total", "y"].map(|name| machine.find(name).unwrap());
+    machine.set_sizes(&sizes(batch))?;
+    machine.write_real("x", &inputs(batch, at))?;
+    let before = machine.read_real("total")?[0];
+    machine.run_for(&ports)?;
+    assert_eq!(machine.read_real("y")?, expected(&inputs(batch, at)));
+    assert_eq!(machine.read_real("total")?, [before + 3.0]);
     Ok(())
 }
 
@@ -93,6 +108,82 @@ fn a_step_is_captured_once_and_replayed() {
     assert_eq!(counts(), [2, 16, 38 + 20]);
     assert_eq!(machine.read_real("total").unwrap(), [180.0]);
     assert_eq!(stub.calls("cuModuleLoadDataEx"), 2);
+}
+
+/// The copies of an evaluation are part of its graph: from the second of its kind on the stream is asked for one thing, and waited for
+/// once.
+#[test]
+fn an_evaluation_is_one_launch() {
+    let Some(stub) = Stub::with_blas() else { return };
+    let device = stub.device().unwrap();
+    let mut machine = stub.machine(&device).unwrap();
+    machine.write_real("w", &WEIGHTS).unwrap();
+    let names = [
+        "cuStreamBeginCapture_v2",
+        "cuMemcpyHtoDAsync_v2",
+        "cuMemcpyDtoHAsync_v2",
+        "cuMemcpyDtoDAsync_v2",
+        "cuLaunchKernel",
+        "cuGraphLaunch",
+        "cuStreamSynchronize",
+    ];
+    let counts = || names.map(|name| stub.calls(name));
+    // Other bytes travel at first: the weights.
+    for at in 0..3 {
+        evaluate(&mut machine, 8, at).unwrap();
+    }
+    let before = counts();
+    for at in 3..20 {
+        evaluate(&mut machine, 8, at).unwrap();
+    }
+    let mut one = before;
+    one[5] += 17;
+    one[6] += 17;
+    assert_eq!(counts(), one);
+    // Another size, and other bytes, are other graphs; those that alternate are kept.
+    for at in 0..20 {
+        evaluate(&mut machine, 8 - at % 2, at).unwrap();
+        if at % 4 == 2 {
+            machine.write_real("w", &WEIGHTS).unwrap();
+        }
+    }
+    let captured = stub.calls(names[0]);
+    for at in 0..20 {
+        evaluate(&mut machine, 8 - at % 2, at).unwrap();
+        if at % 4 == 2 {
+            machine.write_real("w", &WEIGHTS).unwrap();
+        }
+    }
+    assert_eq!(stub.calls(names[0]), captured);
+    // What the host wrote to a buffer that the device computes goes there before, and comes back with what became of it.
+    machine.write_real("total", &[0.25]).unwrap();
+    evaluate(&mut machine, 8, 1).unwrap();
+    assert_eq!(machine.read_real("total").unwrap(), [3.25]);
+    drop(machine);
+    drop(device);
+    assert_eq!(stub.live(), 0);
+}
+
+/// Evaluations of many sizes, and some too large for graphs of their copies.
+#[test]
+fn few_evaluations_are_remembered() {
+    let Some(stub) = Stub::with_blas() else { return };
+    let device = stub.device().unwrap();
+    for (batches, captures) in [(1..=40, 40), (800_000..=800_001, 2)] {
+        let capacity = batches.end() + 1;
+        let mut machine = stub::machine(&device, program(), capacity).unwrap();
+        machine.write_real("w", &WEIGHTS).unwrap();
+        evaluate(&mut machine, capacity, 9).unwrap();
+        let before = stub.calls("cuStreamBeginCapture_v2");
+        for batch in batches {
+            for at in 0..3 {
+                evaluate(&mut machine, batch, at).unwrap();
+            }
+        }
+        assert_eq!(stub.calls("cuStreamBeginCapture_v2") - before, captures);
+    }
+    drop(device);
+    assert_eq!(stub.live(), 0);
 }
 
 #[test]
@@ -429,7 +520,7 @@ fn the_device_says_what_it_uses() {
     let Some(stub) = Stub::with_blas() else { return };
     assert_eq!(
         opened(&stub).describe(),
-        "Stub (compute capability 9.0, CUDA driver 12.4); matrix products and large triangular systems by cuBLAS 12.4.2"
+        "Stub (compute capability 9.0, CUDA driver 12.4); matrix products, large triangular systems and Cholesky factors by cuBLAS 12.4.2"
     );
     let Some(stub) = Stub::new(&[]) else { return };
     assert!(

@@ -63,6 +63,7 @@ fn solving(transposed: Transposed) -> (Plan, Program) {
             primitive: solve,
             ints: 4,
             work: work("triangular", threads, parameters.collect(), Count::Fixed(0)),
+            blocked: None,
         }],
     };
     (plan, program)

@@ -5,6 +5,7 @@ use crate::chunks;
 use crate::memory::Memory;
 use crate::mirror::Mirror;
 use crate::pool::Pool;
+use crate::ports::Port;
 use crate::reduction::{combine, fill};
 use crate::resolved::{Context, ReadyCall, ReadyLaunch, Resolved};
 use bnnc_abi::accelerator;
@@ -83,13 +84,14 @@ fn open(
     let Some(accelerator) = code.accelerator() else {
         return Ok(None);
     };
+    let (offsets, bytes) = (&layout.offsets, layout.workspace.start.max(arena::ALIGN));
     let session = accelerator.open(accelerator::Arena {
         plan,
-        offsets: &layout.offsets,
-        bytes: layout.workspace.start.max(arena::ALIGN),
+        offsets,
+        bytes,
         capacity,
     })?;
-    Ok(Some(Mutex::new(Mirror::new(session, plan, &layout.offsets))))
+    Ok(Some(Mutex::new(Mirror::new(session, plan, (offsets, bytes)))))
 }
 
 fn most_slots(steps: &[bnnc_abi::plan::Step]) -> usize {
@@ -261,8 +263,17 @@ impl Machine {
     /// # Errors
     /// A fault of the device that runs them, if there is one.
     pub fn run(&mut self) -> Result<(), Fault> {
+        self.run_for(&[])
+    }
+
+    /// As [`Machine::run`]; where a device runs the steps, what these ports hold then comes back with the end of the run, so that reading
+    /// them waits for nothing.
+    ///
+    /// # Errors
+    /// As [`Machine::run`].
+    pub fn run_for(&mut self, wanted: &[Port]) -> Result<(), Fault> {
         if self.mirror.is_some() {
-            return self.run_there();
+            return self.run_there(wanted);
         }
         self.execute(&self.steps);
         Ok(())

@@ -6,7 +6,7 @@
 //! unless another machine's were copied into them on the device.
 
 use crate::arena::ALIGN;
-use bnnc_abi::accelerator::{Rows, Session};
+use bnnc_abi::accelerator::{Rows, Session, Traffic};
 use bnnc_abi::plan::{BufferId, Plan, Role};
 use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
@@ -22,6 +22,11 @@ pub struct Mirror {
     visible: Vec<BufferId>,
     /// Counts what may make buffers stale.
     now: u64,
+    /// Bytes of the arena.
+    bytes: usize,
+    /// What the last run sent and brought: kept for its memory.
+    sent: Vec<Range<usize>>,
+    wanted: Vec<Range<usize>>,
 }
 
 #[derive(Clone)]
@@ -44,8 +49,8 @@ pub struct Span {
 }
 
 impl Mirror {
-    /// A mirror in which all bytes are zero on both sides.
-    pub fn new(session: Box<dyn Session>, plan: &Plan, offsets: &[usize]) -> Mirror {
+    /// A mirror of so many bytes, all of them zero on both sides.
+    pub fn new(session: Box<dyn Session>, plan: &Plan, (offsets, bytes): (&[usize], usize)) -> Mirror {
         let state = |id: BufferId| State {
             unsent: 0..0,
             seen: 1,
@@ -62,6 +67,9 @@ impl Mirror {
             states: plan.buffers.ids().map(state).collect(),
             visible,
             now: 1,
+            bytes,
+            sent: Vec::new(),
+            wanted: Vec::new(),
         }
     }
 
@@ -131,54 +139,58 @@ impl Mirror {
         Ok(())
     }
 
-    /// Sends what the host wrote and runs the plan.
+    /// Sends what the host wrote, runs the plan, and makes the host's bytes of the wanted buffers current.
     ///
     /// # Errors
     /// A fault of the device.
     ///
     /// # Safety
-    /// `start` must be that of the machine's memory, and nobody writes to it now.
-    pub unsafe fn run(&mut self, start: *mut u8, sizes: &Sizes) -> Result<(), Fault> {
-        // SAFETY: the caller's promise.
-        unsafe { self.send_all(start)? };
+    /// `start` must be that of the machine's memory, which nobody looks at now; the ranges must be those of the buffers.
+    pub unsafe fn run(
+        &mut self,
+        start: *mut u8,
+        sizes: &Sizes,
+        wanted: impl Iterator<Item = (BufferId, Range<usize>)> + Clone,
+    ) -> Result<(), Fault> {
+        self.gather_unsent();
         self.now += 1;
-        self.session.run(sizes)
-    }
-
-    /// Sends everything that the host wrote; neighbours go together.
-    unsafe fn send_all(&mut self, start: *mut u8) -> Result<(), Fault> {
-        let mut from = 0;
-        while from < self.visible.len() {
-            let (range, next) = self.neighbours(from);
-            if !range.is_empty() {
-                // SAFETY: the caller's promise.
-                self.session
-                    .upload(range.start, unsafe { bytes(start, range.clone()) })?;
-                for id in &self.visible[from..next] {
-                    self.states[id.index()].unsent = 0..0;
-                }
-            }
-            from = next;
+        let mut ranges = std::mem::take(&mut self.wanted);
+        ranges.clear();
+        let changed = wanted.clone().filter(|(id, _)| !self.is_current(*id));
+        ranges.extend(changed.map(|(_, range)| range).filter(|range| !range.is_empty()));
+        join(&mut ranges);
+        self.wanted = ranges;
+        let traffic = Traffic {
+            sent: &self.sent,
+            wanted: &self.wanted,
+        };
+        // SAFETY: the caller's promise.
+        let mirror = unsafe { bytes_mut(start, 0..self.bytes) };
+        self.session.exchange(sizes, mirror, traffic)?;
+        for state in &mut self.states {
+            state.unsent = 0..0;
+        }
+        for (id, _) in wanted {
+            self.states[id.index()].seen = self.now;
         }
         Ok(())
     }
 
-    /// The unsent bytes of a buffer and of those after it that nothing but padding keeps apart, and the first that is not among
-    /// them. Bytes after the unsent ones of an input are the host's too.
-    fn neighbours(&self, from: usize) -> (Range<usize>, usize) {
-        let state = |at: usize| &self.states[self.visible[at].index()];
-        let mut range = state(from).unsent.clone();
-        let mut next = from + 1;
-        while next < self.visible.len() && !range.is_empty() {
-            let unsent = &state(next).unsent;
-            let near = unsent.start >= range.end && unsent.start - range.end < ALIGN;
-            if unsent.is_empty() || !near || state(next - 1).computed {
-                break;
+    /// Puts what only the host has into `sent`; neighbours go together. Bytes after the unsent ones of an input are the host's too.
+    fn gather_unsent(&mut self) {
+        self.sent.clear();
+        let mut joins = false;
+        for id in &self.visible {
+            let State { unsent, computed, .. } = &self.states[id.index()];
+            if unsent.is_empty() {
+                continue;
             }
-            range.end = unsent.end;
-            next += 1;
+            match self.sent.last_mut() {
+                Some(last) if joins && is_near(last, unsent) => last.end = unsent.end,
+                _ => self.sent.push(unsent.clone()),
+            }
+            joins = !computed;
         }
-        (range, next)
     }
 
     /// Says that sizes change, which brings bytes into sight.
@@ -238,6 +250,23 @@ impl Mirror {
         }
         Ok(copied)
     }
+}
+
+/// Whether nothing but padding, or bytes out of sight, keeps a range from one that begins later.
+fn is_near(range: &Range<usize>, later: &Range<usize>) -> bool {
+    later.start < range.end + ALIGN
+}
+
+/// Sorts ranges to be read and joins neighbours: where nothing is unsent, what lies between them may be read too.
+fn join(ranges: &mut Vec<Range<usize>>) {
+    ranges.sort_unstable_by_key(|range| range.start);
+    ranges.dedup_by(|later, range| {
+        let joins = is_near(range, later);
+        if joins {
+            range.end = range.end.max(later.end);
+        }
+        joins
+    });
 }
 
 /// # Safety

@@ -27,7 +27,7 @@ impl Stored for i32 {
 
 /// A port of one machine, found once and used in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Port(BufferId);
+pub struct Port(pub(crate) BufferId);
 
 impl Machine {
     /// The port of this name, if there is one.

@@ -3,7 +3,7 @@
 use crate::arena::element_bytes;
 use crate::executor::Machine;
 use crate::mirror::{Mirror, Span};
-use crate::ports::Stored;
+use crate::ports::{Port, Stored};
 use crate::resolved::Element;
 use bnnc_abi::accelerator::Rows;
 use bnnc_abi::plan::BufferId;
@@ -128,12 +128,18 @@ impl Machine {
         })
     }
 
-    /// Runs the steps on the device.
-    pub(crate) fn run_there(&mut self) -> Result<(), Fault> {
-        let (start, sizes) = (self.start(), *self.sizes());
-        // SAFETY: the memory is this machine's, which is borrowed alone.
-        self.mirror_mut()
-            .map_or(Ok(()), |mirror| unsafe { mirror.run(start, &sizes) })
+    /// Runs the steps on the device, if there is one, and brings what ports hold then.
+    pub(crate) fn run_there(&mut self, wanted: &[Port]) -> Result<(), Fault> {
+        let Some(mut mirror) = self.mirror.take() else {
+            return Ok(());
+        };
+        let bytes = |port: &Port| (port.0, self.span(port.0, 0, self.count_of(port.0)).range);
+        let ports = wanted.iter().map(bytes);
+        let present = mirror.get_mut().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the memory is this machine's, which is borrowed alone, and so are the ranges.
+        let ran = unsafe { present.run(self.start(), self.sizes(), ports) };
+        self.mirror = Some(mirror);
+        ran
     }
 
     /// Says that the sizes changed.

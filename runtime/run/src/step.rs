@@ -10,6 +10,7 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Symbol;
 use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
+use bnnc_kernels::ports::Port;
 
 /// A training program with its states, ready for steps.
 pub struct Stepper<'a> {
@@ -17,6 +18,7 @@ pub struct Stepper<'a> {
     train: &'a Train,
     /// Holds the parameters and the optimiser's state.
     pub machine: Machine,
+    loss: Port,
     /// Steps taken.
     pub count: u64,
 }
@@ -58,9 +60,11 @@ impl<'a> Stepper<'a> {
         for (name, values) in start {
             ports::real(&mut machine, name, values)?;
         }
+        let missing = || Fault::Bug(format!("`{}` has no loss", infer.name));
         Ok(Stepper {
             infer,
             train,
+            loss: machine.find("loss").ok_or_else(missing)?,
             machine,
             count: 0,
         })
@@ -89,9 +93,11 @@ impl<'a> Stepper<'a> {
         ports::real(machine, "rate", &[terms.rate])?;
         ports::real(machine, "scale", &[terms.rows as f64 / batch.len() as f64])?;
         ports::real(machine, "kl_weight", &[terms.kl_weight])?;
-        machine.run()?;
+        machine.run_for(&[self.loss])?;
         self.count += 1;
-        ports::scalar(machine, "loss")
+        let mut loss = [0.0];
+        machine.take(self.loss, &mut loss)?;
+        Ok(loss[0])
     }
 
     /// The parameters.

@@ -1,7 +1,7 @@
-//! Large triangular systems on the device, which cuBLAS solves where it is installed, beside the reference.
+//! Large triangular systems and Cholesky factors on the device, with cuBLAS where it is installed, beside the reference.
 
 use bnnc_abi::code::Artifact;
-use bnnc_abi::primitive::TRIANGULAR_SOLVE;
+use bnnc_abi::primitive::{CHOLESKY, TRIANGULAR_SOLVE};
 use bnnc_base::dtype::Precision;
 use bnnc_base::philox;
 use bnnc_base::shape::Sizes;
@@ -12,9 +12,8 @@ use bnnc_loops::backend::Options;
 use bnnc_loops::parse::parse;
 use std::sync::Arc;
 
-/// A machine for one call of the primitive.
-fn machine(precision: Precision, [batch, n, columns, transposed]: [usize; 4]) -> Machine {
-    let program = parse(&format!(
+fn solving(precision: Precision, [batch, n, columns, transposed]: [usize; 4]) -> Machine {
+    machine(&format!(
         "plan \"solve\" {precision} 0 {{
 b0 = real \"l\" [{batch}, {n}, {n}] input
 b1 = real \"b\" [{batch}, {n}, {columns}] input
@@ -22,8 +21,23 @@ b2 = real \"x\" [{batch}, {n}, {columns}] output
 call triangular_solve (b0, b1, b2) ints ({batch}, {n}, {columns}, {transposed})
 }}
 "
-    ));
-    let program = program.unwrap();
+    ))
+}
+
+fn factoring(precision: Precision, [batch, n]: [usize; 2]) -> Machine {
+    machine(&format!(
+        "plan \"factor\" {precision} 0 {{
+b0 = real \"a\" [{batch}, {n}, {n}] input
+b1 = real \"l\" [{batch}, {n}, {n}] output
+call cholesky (b0, b1) ints ({batch}, {n})
+}}
+"
+    ))
+}
+
+/// A machine for one call of a primitive.
+fn machine(text: &str) -> Machine {
+    let program = parse(text).unwrap();
     let backend = backends::lookup("cuda").unwrap();
     let code = backend.compile(&program, &Options::default()).unwrap();
     let artifact = Artifact {
@@ -59,7 +73,7 @@ fn large_systems() {
             let b: Vec<f64> = (0..batch * n * columns)
                 .map(|at| rounded(uniform(1, at)))
                 .collect();
-            let mut machine = machine(precision, sizes);
+            let mut machine = solving(precision, sizes);
             machine.write_real("l", &l).unwrap();
             machine.write_real("b", &b).unwrap();
             let mut want = vec![l, b, vec![0.0; batch * n * columns]];
@@ -72,6 +86,46 @@ fn large_systems() {
                     assert!(
                         distance <= 4.0 * n as f64 * unit,
                         "{precision} {sizes:?}: {distance:e}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Two on the diagonal and small numbers elsewhere, as above, and for one of several matrices a pivot below zero: its columns from there
+/// on are no numbers. The error of a factor is at most `n + 1` roundings times the condition (theorems 10.3 and 10.8 there).
+#[test]
+fn large_factors() {
+    for (precision, unit) in [
+        (Precision::F32, f64::from(f32::EPSILON)),
+        (Precision::F64, f64::EPSILON),
+    ] {
+        for (sizes, fault) in [
+            ([1, 400], None),
+            ([3, 300], Some(255)),
+            ([1, 256], Some(0)),
+            ([2, 70], Some(65)),
+        ] {
+            let [batch, n] = sizes;
+            let element = |at: usize| match (at / n % n, at % n) {
+                (i, j) if i == j && fault == Some(i) && at / n / n == batch - 1 => -1.0,
+                (i, j) if i == j => 2.0,
+                (i, j) if i < j => f64::NAN,
+                _ => f64::from(((philox::uniform(2, [0, 0, 0], at as u64) - 0.5) / n as f64) as f32),
+            };
+            let a: Vec<f64> = (0..batch * n * n).map(element).collect();
+            let mut machine = factoring(precision, sizes);
+            machine.write_real("a", &a).unwrap();
+            let mut want = vec![a, vec![0.0; batch * n * n]];
+            (CHOLESKY.naive)(&mut want, &sizes.map(|size| size as i64));
+            for _ in 0..3 {
+                machine.run().unwrap();
+                for (want, got) in want[1].iter().zip(machine.read_real("l").unwrap()) {
+                    let same = want.is_nan() && got.is_nan();
+                    assert!(
+                        same || (want - got).abs() <= 4.0 * (n + 1) as f64 * unit,
+                        "{precision} {sizes:?}: {got} instead of {want}"
                     );
                 }
             }

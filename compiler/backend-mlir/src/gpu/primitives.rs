@@ -1,5 +1,6 @@
 //! The primitives that plans call, as functions of the device: products in tiles, the rest simple.
 
+mod factor;
 mod matmul;
 mod solve;
 
@@ -21,7 +22,7 @@ pub(super) fn emit(plan: &Plan, text: &mut Text) -> Result<Vec<Routine>, Fault> 
     let precision = plan.precision;
     let routine = |(primitive, ints): (&'static str, usize)| {
         let entry = match primitive {
-            "cholesky" => solve::cholesky(text, precision),
+            "cholesky" => factor::cholesky(text, precision),
             "cumsum" => solve::cumsum(text, precision),
             "matmul" => matmul::emit(text, precision, ints),
             "triangular_solve" => solve::triangular(text, precision),
@@ -31,6 +32,7 @@ pub(super) fn emit(plan: &Plan, text: &mut Text) -> Result<Vec<Routine>, Fault> 
                 )));
             }
         };
+        let blocked = (primitive == primitive::CHOLESKY.name).then(|| factor::blocked(text, precision));
         let primitive = primitive::lookup(primitive)
             .ok_or_else(|| Fault::Bug(format!("`{primitive}` is no primitive")))?;
         Ok(Routine {
@@ -40,6 +42,7 @@ pub(super) fn emit(plan: &Plan, text: &mut Text) -> Result<Vec<Routine>, Fault> 
                 entries: vec![entry],
                 scratch: Count::Fixed(0),
             },
+            blocked,
         })
     };
     calls.into_iter().map(routine).collect()

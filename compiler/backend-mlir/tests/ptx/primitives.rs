@@ -1,6 +1,7 @@
 //! Primitives on the machine against their naive references.
 
 use crate::device::Device;
+use bnnc_abi::device::{Count, Work};
 use bnnc_abi::primitive::{self, PrimitiveDef};
 use bnnc_base::dtype::Precision;
 use bnnc_loops::parse::parse;
@@ -130,6 +131,75 @@ fn factors() {
     // What is not positive definite has no factor.
     let broken = vec![1.0, 2.0, 2.0, 1.0];
     check(&primitive::CHOLESKY, &[broken, vec![0.0; 4]], &[1, 2]);
+}
+
+/// Columns of blocks as a runtime puts them together: what columns before take away by a product, which is plain here, then the parts.
+fn by_columns(precision: Precision, l: &mut [f64], (batch, n): (usize, usize)) {
+    let device = device(precision, "cholesky", 2, &[batch as i64, n as i64]);
+    let blocked = device.program.routines[0].blocked.as_ref().unwrap();
+    let most = blocked.rows as usize;
+    for first in (0..n).step_by(most) {
+        let rows = most.min(n - first);
+        let below = n - first - rows;
+        for matrix in l.chunks_mut(n * n) {
+            for i in first..n {
+                for j in first..first + rows {
+                    let dot: f64 = (0..first).map(|k| matrix[i * n + k] * matrix[j * n + k]).sum();
+                    matrix[i * n + j] -= dot;
+                }
+            }
+        }
+        let ints = [batch, n, first, rows, below].map(|int| int as i64);
+        let mut single: Vec<f32> = l.iter().map(|x| *x as f32).collect();
+        let address = match precision {
+            Precision::F32 => single.as_mut_ptr() as u64,
+            Precision::F64 => l.as_mut_ptr() as u64,
+        };
+        for entry in [&blocked.diagonal, &blocked.panel] {
+            let work = Work {
+                entries: vec![entry.clone()],
+                scratch: Count::Fixed(0),
+            };
+            // SAFETY: the parts use the result alone, which is the second buffer.
+            unsafe { device.run(&work, (&[0, address], None), &ints) };
+        }
+        if precision == Precision::F32 {
+            l.iter_mut()
+                .zip(&single)
+                .for_each(|(x, single)| *x = f64::from(*single));
+        }
+    }
+}
+
+/// One matrix that is positive definite, and one for each of some columns at which another is not: on the first and last rows of blocks
+/// and between.
+#[test]
+fn factors_by_columns_of_blocks() {
+    let (n, faults) = (130, [0, 40, 63, 64, 127, 128, 129]);
+    let mut a = definite(1 + faults.len(), n);
+    for (item, fault) in faults.iter().enumerate() {
+        a[(item + 1) * n * n + fault * (n + 1)] = -1.0;
+    }
+    let sizes = (1 + faults.len(), n);
+    for (precision, bound) in [(Precision::F32, 4e-5), (Precision::F64, 2e-13)] {
+        if precision == Precision::F32 {
+            a.iter_mut().for_each(|x| *x = f64::from(*x as f32));
+        }
+        let mut found = a.clone();
+        by_columns(precision, &mut found, sizes);
+        let mut wanted = vec![a.clone(), vec![9.0; a.len()]];
+        (primitive::CHOLESKY.naive)(&mut wanted, &[sizes.0 as i64, n as i64]);
+        for (at, (found, wanted)) in found.iter().zip(&wanted[1]).enumerate() {
+            let (item, i, j) = (at / n / n, at / n % n, at % n);
+            let fault = item.checked_sub(1).map_or(n, |item| faults[item]);
+            assert_eq!(wanted.is_nan(), fault <= j && j <= i, "{item} {i} {j}");
+            let same = found.is_nan() && wanted.is_nan();
+            assert!(
+                same || (found - wanted).abs() <= bound * (1.0 + wanted.abs()),
+                "{precision} {item} {i} {j}: {found} instead of {wanted}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
  * entry point counts its calls and can be told to fail at one of them; objects that live are counted. Contexts are per thread, as
  * the driver's are. With -DANY_KERNEL every entry that an image has is a kernel that does nothing. A process that loads the stub as its
  * driver cannot be told anything: -DCAPABILITY and -DDEVICES say what there is, and $STUB_CALLS names a file for the calls. */
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,16 +132,53 @@ static void triangular(const uint64_t *parameters, long thread) {
     REAL(2)[first + i * columns] = rest / l[i * n + i];
   }
 }
+/* The lower factor of a block of a matrix, in place, with nothing above; a thread of each block of threads does it all. Then the rows
+ * below, a thread for each: a, l, batch, n, first, rows, below */
+#define FACTORS(real, root, name)                                                                                                  \
+  static void factor_##name(real *l, long n, long rows) {                                                                          \
+    for (long i = 0; i < rows; i++)                                                                                                \
+      for (long j = 0; j < rows; j++) {                                                                                            \
+        real rest = j > i ? 0 : l[i * n + j];                                                                                      \
+        for (long k = 0; k < j && j <= i; k++) rest -= l[i * n + k] * l[j * n + k];                                                \
+        l[i * n + j] = j > i ? 0 : i == j ? root(rest) : rest / l[j * n + j];                                                      \
+      }                                                                                                                            \
+  }                                                                                                                                \
+  static void whole_##name(const uint64_t *parameters, long thread) {                                                              \
+    long n = parameters[3], block = thread / 128;                                                                                  \
+    if (thread % 128 || block >= (long)parameters[2]) return;                                                                      \
+    real *l = (real *)parameters[1] + block * n * n;                                                                               \
+    memcpy(l, (real *)parameters[0] + block * n * n, n * n * sizeof *l);                                                           \
+    factor_##name(l, n, n);                                                                                                        \
+  }                                                                                                                                \
+  static void diagonal_##name(const uint64_t *parameters, long thread) {                                                           \
+    long n = parameters[3], block = thread / 128;                                                                                  \
+    if (thread % 128 || block >= (long)parameters[2]) return;                                                                      \
+    factor_##name((real *)parameters[1] + block * n * n + parameters[4] * (n + 1), n, parameters[5]);                              \
+  }                                                                                                                                \
+  static void panel_##name(const uint64_t *parameters, long thread) {                                                              \
+    long n = parameters[3], rows = parameters[5], below = parameters[6];                                                           \
+    if (thread >= (long)parameters[2] * below) return;                                                                             \
+    real *l = (real *)parameters[1] + thread / below * n * n + parameters[4] * (n + 1);                                            \
+    long i = rows + thread % below;                                                                                                \
+    for (long j = 0; j < rows; j++) {                                                                                              \
+      for (long k = 0; k < j; k++) l[i * n + j] -= l[i * n + k] * l[j * n + k];                                                    \
+      l[i * n + j] /= l[j * n + j], l[j * n + i] = 0;                                                                              \
+    }                                                                                                                              \
+  }
+FACTORS(float, sqrtf, f32)
+FACTORS(double, sqrt, f64)
 static void nothing(const uint64_t *parameters, long thread) { (void)parameters, (void)thread; }
 static struct { const char *name; Body body; int parameters; } kernels[] = {
   {"scale", scale, 4}, {"add_counter", add_counter, 2}, {"multiply", multiply, 7}, {"bnnc_gather", gather, 5},
-  {"triangular", triangular, 7}, {"", nothing, 0},
+  {"triangular", triangular, 7}, {"cholesky_f32", whole_f32, 4}, {"cholesky_diagonal_f32", diagonal_f32, 7},
+  {"cholesky_panel_f32", panel_f32, 7}, {"cholesky_f64", whole_f64, 4}, {"cholesky_diagonal_f64", diagonal_f64, 7},
+  {"cholesky_panel_f64", panel_f64, 7}, {"", nothing, 0},
 };
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
 /* ---- streams ---- */
 
-typedef struct { int m, n, k, turn_a, turn_b, lda, ldb, ldc, batch; long stride_a, stride_b, stride_c; } Shape;
+typedef struct { int m, n, k, turn_a, turn_b, lda, ldb, ldc, batch; long stride_a, stride_b, stride_c; int single, subtracted; } Shape;
 typedef struct Work {
   enum { COPY, FILL_BYTES, FILL_WORDS, KERNEL, PRODUCT, SYSTEM, GRAPH } kind;
   char *to, *from;
@@ -167,18 +205,22 @@ static void push(List *stream, Work work) {
   *copy = work, copy->next = 0;
   *to->last = copy, to->last = &copy->next;
 }
-static double *element(double *of, int turn, long leading, long row, long column) {
-  return of + (turn ? column + row * leading : row + column * leading);
+static double load(const Shape *s, const char *of, long at) { return s->single ? ((float *)of)[at] : ((double *)of)[at]; }
+static void store(const Shape *s, char *of, long at, double value) {
+  if (s->single) ((float *)of)[at] = value;
+  else ((double *)of)[at] = value;
 }
+static long place(int turn, long leading, long row, long column) { return turn ? column + row * leading : row + column * leading; }
 static void product(const Shape *s, char *a, char *b, char *c) {
   for (long at = 0; at < s->batch; at++)
     for (long row = 0; row < s->m; row++)
       for (long column = 0; column < s->n; column++) {
         double sum = 0;
         for (long k = 0; k < s->k; k++)
-          sum += *element((double *)a + at * s->stride_a, s->turn_a, s->lda, row, k)
-               * *element((double *)b + at * s->stride_b, s->turn_b, s->ldb, k, column);
-        *element((double *)c + at * s->stride_c, 0, s->ldc, row, column) = sum;
+          sum += load(s, a, at * s->stride_a + place(s->turn_a, s->lda, row, k))
+               * load(s, b, at * s->stride_b + place(s->turn_b, s->ldb, k, column));
+        long to = at * s->stride_c + place(0, s->ldc, row, column);
+        store(s, c, to, s->subtracted ? load(s, c, to) - sum : sum);
       }
 }
 /* X op(A) = B for an upper triangle A; X takes the place of B. */
@@ -186,10 +228,10 @@ static void solve(const Shape *s, double *a, double *x) {
   for (long step = 0; step < s->n; step++) {
     long j = s->turn_a ? s->n - 1 - step : step;
     for (long row = 0; row < s->m; row++) {
-      double *rest = element(x, 0, s->ldb, row, j);
+      double *rest = x + place(0, s->ldb, row, j);
       for (long k = s->turn_a ? j + 1 : 0; k < (s->turn_a ? s->n : j); k++)
-        *rest -= *element(x, 0, s->ldb, row, k) * *element(a, s->turn_a, s->lda, k, j);
-      *rest /= *element(a, 0, s->lda, j, j);
+        *rest -= x[place(0, s->ldb, row, k)] * a[place(s->turn_a, s->lda, k, j)];
+      *rest /= a[place(0, s->lda, j, j)];
     }
   }
 }
@@ -341,22 +383,28 @@ Status cublasSetWorkspace_v2(Handle *handle, uint64_t address, size_t bytes) {
   return address % 256 == 0 && holds((void *)address, bytes, 0) ? 0 : 7;
 }
 static Status ask(Handle *handle, Shape shape, uint64_t a, uint64_t b, uint64_t c, double one, double zero) {
-  if (one != 1 || zero != 0 || shape.ldc < shape.m || shape.lda < 1 || shape.ldb < 1) return 7;
+  shape.subtracted = one == -1;
+  if ((one != 1 || zero != 0) && (one != -1 || zero != 1)) return 7;
+  if (shape.ldc < shape.m || shape.lda < (shape.turn_a ? shape.k : shape.m) || shape.ldb < (shape.turn_b ? shape.n : shape.k)) return 7;
   Work work = {.kind = PRODUCT, .to = (char *)a, .from = (char *)b, .shape = shape};
   work.parameters[0] = c;
   push(handle->stream, work);
   return 0;
 }
-Status cublasDgemm_v2(Handle *handle, int ta, int tb, int m, int n, int k, const double *one, uint64_t a, int lda, uint64_t b, int ldb,
-                      const double *zero, uint64_t c, int ldc) {
-  ENTER_CONTEXT("cublasDgemm_v2");
-  return ask(handle, (Shape){m, n, k, ta, tb, lda, ldb, ldc, 1, 0, 0, 0}, a, b, c, *one, *zero);
-}
-Status cublasDgemmStridedBatched(Handle *handle, int ta, int tb, int m, int n, int k, const double *one, uint64_t a, int lda, long sa,
-                                 uint64_t b, int ldb, long sb, const double *zero, uint64_t c, int ldc, long sc, int batch) {
-  ENTER_CONTEXT("cublasDgemmStridedBatched");
-  return ask(handle, (Shape){m, n, k, ta, tb, lda, ldb, ldc, batch, sa, sb, sc}, a, b, c, *one, *zero);
-}
+#define PRODUCTS(letter, real, single)                                                                                             \
+  Status cublas##letter##gemm_v2(Handle *handle, int ta, int tb, int m, int n, int k, const real *one, uint64_t a, int lda,        \
+                                 uint64_t b, int ldb, const real *zero, uint64_t c, int ldc) {                                     \
+    ENTER_CONTEXT("cublas" #letter "gemm_v2");                                                                                     \
+    return ask(handle, (Shape){m, n, k, ta, tb, lda, ldb, ldc, 1, 0, 0, 0, single}, a, b, c, *one, *zero);                         \
+  }                                                                                                                                \
+  Status cublas##letter##gemmStridedBatched(Handle *handle, int ta, int tb, int m, int n, int k, const real *one, uint64_t a,      \
+                                            int lda, long sa, uint64_t b, int ldb, long sb, const real *zero, uint64_t c, int ldc, \
+                                            long sc, int batch) {                                                                  \
+    ENTER_CONTEXT("cublas" #letter "gemmStridedBatched");                                                                          \
+    return ask(handle, (Shape){m, n, k, ta, tb, lda, ldb, ldc, batch, sa, sb, sc, single}, a, b, c, *one, *zero);                  \
+  }
+PRODUCTS(D, double, 0)
+PRODUCTS(S, float, 1)
 Status cublasDtrsm_v2(Handle *handle, int side, int triangle, int turn, int unit, int m, int n, const double *one, uint64_t a, int lda,
                       uint64_t b, int ldb) {
   ENTER_CONTEXT("cublasDtrsm_v2");
@@ -366,7 +414,5 @@ Status cublasDtrsm_v2(Handle *handle, int side, int triangle, int turn, int unit
                               .shape = {.m = m, .n = n, .turn_a = turn, .lda = lda, .ldb = ldb}});
   return 0;
 }
-Status cublasSgemm_v2(void) { return 15; }
 Status cublasStrsm_v2(void) { return 15; }
-Status cublasSgemmStridedBatched(void) { return 15; }
 #endif

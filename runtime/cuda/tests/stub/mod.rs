@@ -46,7 +46,7 @@ impl Stub {
         command
             .args(["-std=gnu11", "-O1", "-shared", "-fPIC"])
             .args(macros);
-        match command.arg(source).arg("-o").arg(&path).output() {
+        match command.arg(source).arg("-o").arg(&path).arg("-lm").output() {
             Err(error) => {
                 println!("skipped: {compiler} cannot be run: {error}");
                 None
@@ -281,6 +281,7 @@ pub fn program() -> Program {
             primitive: primitive::lookup("matmul").unwrap(),
             ints: 9,
             work: work("multiply", blocks(elements), product.to_vec(), bytes),
+            blocked: None,
         }],
     }
 }

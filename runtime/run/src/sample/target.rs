@@ -192,6 +192,8 @@ fn feed(infer: &Infer, artifact: &Artifact, rows: &Rows, dataset: &Dataset) -> R
     Feed::of_plan((infer, plan), rows, dataset, true)
 }
 
+/// The port with the log likelihood of each row, of programs that compute it.
+const TERMS: &str = "log_likelihood";
 /// Rows per call of the preparing program.
 const ROWS: usize = 256;
 
@@ -259,6 +261,8 @@ struct Program {
     scale: Option<Port>,
     /// The number that it computes.
     value: Port,
+    /// All that is read after a run.
+    read: Vec<Port>,
 }
 
 impl Program {
@@ -268,11 +272,16 @@ impl Program {
             state: machine.find(name),
             gradient: machine.find(&format!("{name}/gradient")),
         };
+        let slots: Vec<Slot> = layout.slots.iter().map(slot).collect();
         let missing = || Fault::Bug(format!("a program without `{value}`"));
+        let value = machine.find(value).ok_or_else(missing)?;
+        let gradients = slots.iter().filter_map(|slot| slot.gradient);
+        let read = gradients.chain([value]).chain(machine.find(TERMS)).collect();
         Ok(Program {
-            slots: layout.slots.iter().map(slot).collect(),
+            read,
             scale: machine.find("scale"),
-            value: machine.find(value).ok_or_else(missing)?,
+            value,
+            slots,
             machine,
         })
     }
@@ -292,8 +301,7 @@ impl Program {
         if let Some(port) = self.scale {
             self.machine.put(port, &[scale])?;
         }
-        self.machine.run()?;
-        Ok(())
+        self.machine.run_for(&self.read)
     }
 
     fn value(&self, place: usize) -> Result<f64, Fault> {
@@ -345,8 +353,13 @@ impl<'a> Model<'a> {
                 Some(Program::new(machine, &shared.layout, "log_prior")?)
             }
         };
+        let mut density = Program::new(density, &shared.layout, "log_density")?;
+        if matches!(shared.sampling.transition, Transition::RandomWalk { .. }) {
+            // After the start nobody asks for slopes.
+            density.read = vec![density.value];
+        }
         Ok(Model {
-            density: Program::new(density, &shared.layout, "log_density")?,
+            density,
             shared,
             rows,
             holds_all: false,
@@ -435,7 +448,7 @@ impl<'a> Model<'a> {
         } else {
             &mut self.before
         };
-        program.machine.read_into("log_likelihood", &mut terms[..count])?;
+        program.machine.read_into(TERMS, &mut terms[..count])?;
         program.value(0)
     }
 

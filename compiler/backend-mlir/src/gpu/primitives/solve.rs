@@ -1,8 +1,7 @@
-//! Running sums, triangular systems and Cholesky factors: a thread, or for factors a block, for each independent problem.
+//! Running sums and triangular systems: a thread for each independent problem.
 
 use super::{Entry, at, flat, long, read, repeat, when, with, write};
-use crate::gpu::kernel::{over_threads, place};
-use crate::gpu::mapping::THREADS;
+use crate::gpu::kernel::over_threads;
 use crate::text::{Text, Type};
 use bnnc_abi::device::{self, Count};
 use bnnc_base::dtype::Precision;
@@ -91,51 +90,4 @@ pub(super) fn triangular(text: &mut Text, precision: Precision) -> device::Entry
     });
     let counts = Count::Product(vec![Count::Int(0), Count::Int(2)]);
     entry.end(text, 0, over_threads(counts))
-}
-
-/// The primitive `cholesky`: a block for each matrix, whose threads share the rows below the diagonal of each column in turn.
-pub(super) fn cholesky(text: &mut Text, precision: Precision) -> device::Entry {
-    let entry = Entry::begin(text, "cholesky".to_owned(), (2, 2));
-    let ([a, l], n) = ([entry.addresses[0], entry.addresses[1]], entry.ints[1]);
-    let (thread, block) = place(text);
-    let square = long(text, "muli", n, n);
-    let matrix = long(text, "muli", block, square);
-    let (zero, real) = (text.long(0), Type::Real(precision));
-    repeat(text, (zero, n, 1), &[], &mut |text, j, _| {
-        let pivot_row = at(text, j, n, matrix);
-        let pivot = long(text, "addi", pivot_row, j);
-        // `a[i, j]` less the product of what is known of rows `i` and `j`.
-        let rest = |text: &mut Text, row| {
-            let nothing = text.literal(real, 0.0);
-            let dot = repeat(text, (zero, j, 1), &[nothing], &mut |text, k, sums| {
-                let (own, other) = (long(text, "addi", row, k), long(text, "addi", pivot_row, k));
-                let (own, other) = (read(text, precision, l, own), read(text, precision, l, other));
-                vec![text.intrinsic("fma", &[own, other, sums[0]])]
-            });
-            let position = long(text, "addi", row, j);
-            let entry = read(text, precision, a, position);
-            (position, text.alike("arith.subf", &[entry, dot[0]]))
-        };
-        let (_, square) = rest(text, pivot_row);
-        let root = text.intrinsic("sqrt", &[square]);
-        // Every thread has read the pivot before one overwrites it, where the matrix is factored in place.
-        text.line("nvvm.barrier0");
-        let is_first = text.compare("eq", thread, zero);
-        when(text, is_first, &mut |text| write(text, l, pivot, root));
-        let below = with(text, "addi", j, 1);
-        let mine = long(text, "addi", below, thread);
-        repeat(text, (mine, n, THREADS), &[], &mut |text, i, _| {
-            let row = at(text, i, n, matrix);
-            let (position, value) = rest(text, row);
-            let value = text.alike("arith.divf", &[value, root]);
-            write(text, l, position, value);
-            let above = long(text, "addi", pivot_row, i);
-            let nothing = text.literal(real, 0.0);
-            write(text, l, above, nothing);
-            Vec::new()
-        });
-        text.line("nvvm.barrier0");
-        Vec::new()
-    });
-    entry.end(text, 0, Count::Int(0))
 }

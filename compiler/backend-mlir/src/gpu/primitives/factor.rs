@@ -1,0 +1,149 @@
+//! Cholesky factors: whole, a block of threads for each matrix, and the parts from which a runtime makes large ones.
+
+use super::{Entry, at, flat, long, read, repeat, when, with, write};
+use crate::gpu::kernel::{over_threads, place};
+use crate::gpu::mapping::THREADS;
+use crate::text::{Text, Type, Value};
+use bnnc_abi::device::{self, Blocked, Count};
+use bnnc_base::dtype::Precision;
+
+/// Rows of a block on the diagonal. A thread reads a row of a block again and again: thirty-two such rows are to fit the cache that is
+/// nearest, while the products beside the blocks are the better the fewer there are.
+const ROWS: u32 = 64;
+
+/// A square part of a matrix: its first element, from row to row, and its rows.
+#[derive(Clone, Copy)]
+struct Square {
+    first: Value,
+    stride: Value,
+    rows: Value,
+}
+
+/// The primitive `cholesky`: a block for each matrix.
+pub(super) fn cholesky(text: &mut Text, precision: Precision) -> device::Entry {
+    let entry = Entry::begin(text, "cholesky".to_owned(), (2, 2));
+    let ([a, l], n) = ([entry.addresses[0], entry.addresses[1]], entry.ints[1]);
+    let (_, block) = place(text);
+    let square = Square {
+        first: matrix(text, block, n),
+        stride: n,
+        rows: n,
+    };
+    factor(text, precision, [a, l], square);
+    entry.end(text, 0, Count::Int(0))
+}
+
+/// The parts of the same for one column of blocks: see [`Blocked`].
+pub(super) fn blocked(text: &mut Text, precision: Precision) -> Blocked {
+    Blocked {
+        rows: ROWS,
+        diagonal: diagonal(text, precision),
+        panel: panel(text, precision),
+    }
+}
+
+fn diagonal(text: &mut Text, precision: Precision) -> device::Entry {
+    let entry = Entry::begin(text, "cholesky_diagonal".to_owned(), (2, 5));
+    let (_, block) = place(text);
+    let square = corner(text, &entry, block);
+    let l = entry.addresses[1];
+    factor(text, precision, [l, l], square);
+    entry.end(text, 0, Count::Int(0))
+}
+
+/// A thread for each row below the block on the diagonal.
+fn panel(text: &mut Text, precision: Precision) -> device::Entry {
+    let entry = Entry::begin(text, "cholesky_panel".to_owned(), (2, 5));
+    let (l, batch, below) = (entry.addresses[1], entry.ints[0], entry.ints[4]);
+    let number = flat(text);
+    let all = long(text, "muli", batch, below);
+    let inside = text.compare("slt", number, all);
+    when(text, inside, &mut |text| {
+        let item = long(text, "divui", number, below);
+        let block = corner(text, &entry, item);
+        let own = long(text, "remui", number, below);
+        let own = long(text, "addi", own, block.rows);
+        let row = at(text, own, block.stride, block.first);
+        let zero = text.long(0);
+        repeat(text, (zero, block.rows, 1), &[], &mut |text, j, _| {
+            let pivot_row = at(text, j, block.stride, block.first);
+            let (position, value) = rest(text, precision, [l, l], [row, pivot_row, j]);
+            let pivot = long(text, "addi", pivot_row, j);
+            let pivot = read(text, precision, l, pivot);
+            let value = text.alike("arith.divf", &[value, pivot]);
+            write(text, l, position, value);
+            let above = long(text, "addi", pivot_row, own);
+            let nothing = text.literal(Type::Real(precision), 0.0);
+            write(text, l, above, nothing);
+            Vec::new()
+        });
+    });
+    let rows = Count::Product(vec![Count::Int(0), Count::Int(4)]);
+    entry.end(text, 0, over_threads(rows))
+}
+
+/// Where a matrix of a batch begins.
+fn matrix(text: &mut Text, number: Value, n: Value) -> Value {
+    let square = long(text, "muli", n, n);
+    long(text, "muli", number, square)
+}
+
+/// The block on the diagonal of a matrix of a batch.
+fn corner(text: &mut Text, entry: &Entry, number: Value) -> Square {
+    let (n, first, rows) = (entry.ints[1], entry.ints[2], entry.ints[3]);
+    let matrix = matrix(text, number, n);
+    let row = at(text, first, n, matrix);
+    Square {
+        first: long(text, "addi", row, first),
+        stride: n,
+        rows,
+    }
+}
+
+/// The position of `l[i, j]`, and `a[i, j]` less the product of what is known of rows `i` and `j`, which begin at these positions.
+fn rest(
+    text: &mut Text,
+    precision: Precision,
+    [a, l]: [Value; 2],
+    [row, pivot_row, j]: [Value; 3],
+) -> (Value, Value) {
+    let (zero, nothing) = (text.long(0), text.literal(Type::Real(precision), 0.0));
+    let dot = repeat(text, (zero, j, 1), &[nothing], &mut |text, k, sums| {
+        let (own, other) = (long(text, "addi", row, k), long(text, "addi", pivot_row, k));
+        let (own, other) = (read(text, precision, l, own), read(text, precision, l, other));
+        vec![text.intrinsic("fma", &[own, other, sums[0]])]
+    });
+    let position = long(text, "addi", row, j);
+    let entry = read(text, precision, a, position);
+    (position, text.alike("arith.subf", &[entry, dot[0]]))
+}
+
+/// Factors a square part by the threads of a block, which share the rows below the diagonal of each column in turn; clears what is above
+/// the diagonal.
+fn factor(text: &mut Text, precision: Precision, [a, l]: [Value; 2], square: Square) {
+    let (thread, _) = place(text);
+    let zero = text.long(0);
+    repeat(text, (zero, square.rows, 1), &[], &mut |text, j, _| {
+        let pivot_row = at(text, j, square.stride, square.first);
+        let (pivot, value) = rest(text, precision, [a, l], [pivot_row, pivot_row, j]);
+        let root = text.intrinsic("sqrt", &[value]);
+        // Every thread has read the pivot before one overwrites it, where the matrix is factored in place.
+        text.line("nvvm.barrier0");
+        let is_first = text.compare("eq", thread, zero);
+        when(text, is_first, &mut |text| write(text, l, pivot, root));
+        let below = with(text, "addi", j, 1);
+        let mine = long(text, "addi", below, thread);
+        repeat(text, (mine, square.rows, THREADS), &[], &mut |text, i, _| {
+            let row = at(text, i, square.stride, square.first);
+            let (position, value) = rest(text, precision, [a, l], [row, pivot_row, j]);
+            let value = text.alike("arith.divf", &[value, root]);
+            write(text, l, position, value);
+            let above = long(text, "addi", pivot_row, i);
+            let nothing = text.literal(Type::Real(precision), 0.0);
+            write(text, l, above, nothing);
+            Vec::new()
+        });
+        text.line("nvvm.barrier0");
+        Vec::new()
+    });
+}
