@@ -187,7 +187,9 @@ pub fn probit(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
 
 /// Log probabilities of classes: the mean of the Dirichlet distribution that the Laplace bridge finds for the logits (Hobbhahn et al. 2022, "Fast
 /// predictive uncertainty for classification with Bayesian deep networks"), after they are conditioned on a sum of zero.
-/// Logits without variance have their softmax.
+///
+/// A logit without variance has no such distribution: its parameter would be infinite beside the others. Where one has none once they sum to
+/// zero, as under a covariance of rank one, the mean has its softmax.
 pub fn bridge(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
     through_bridge(mean, covariance, log_probabilities, |_| 1.0);
 }
@@ -200,6 +202,9 @@ pub fn bridge_normalised(mean: &[f64], covariance: &[f64], log_probabilities: &m
     });
 }
 
+/// The variance of a logit, beside the sum of all, that is as good as none.
+const CERTAIN: f64 = 1e-12;
+
 /// The bridge on logits whose covariance is divided by a function of the mean of its diagonal.
 fn through_bridge(mean: &[f64], covariance: &[f64], log_alpha: &mut [f64], scale: impl Fn(f64) -> f64) {
     let k = mean.len();
@@ -211,7 +216,9 @@ fn through_bridge(mean: &[f64], covariance: &[f64], log_alpha: &mut [f64], scale
     let shift = mean.iter().sum::<f64>() * inverse;
     let variance = |i: usize| covariance[i * k + i] - row_sum(i).powi(2) * inverse;
     let divisor = scale((0..k).map(variance).sum::<f64>() / k as f64);
-    if trace <= 0.0 || divisor <= 0.0 {
+    // What is left where the difference is zero is rounding.
+    let least = (0..k).map(variance).fold(f64::INFINITY, f64::min);
+    if least <= CERTAIN * trace {
         log_alpha.copy_from_slice(mean);
         return normalise(log_alpha);
     }
@@ -222,7 +229,7 @@ fn through_bridge(mean: &[f64], covariance: &[f64], log_alpha: &mut [f64], scale
     let constant = (1.0 - 2.0 / k as f64).max(0.0).ln();
     for (i, to) in log_alpha.iter_mut().enumerate() {
         let exponential = *to + inverses - 2.0 * (k as f64).ln();
-        *to = log_add(constant, exponential) - (variance(i) / divisor).max(f64::MIN_POSITIVE).ln();
+        *to = log_add(constant, exponential) - (variance(i) / divisor).ln();
     }
     normalise(log_alpha);
 }

@@ -389,6 +389,26 @@ fn extreme_logits_keep_their_probabilities() {
     }
 }
 
+/// Under these covariances some logit has no variance once they sum to zero, which leaves rounding to divide by: one weight that moves one
+/// logit, or all, and two weights of two logits, beside which the third has none.
+#[test]
+fn the_bridge_leaves_logits_without_variance_alone() {
+    let mean = [0.3, -1.2, 0.7];
+    let outer = |v: [f64; 3]| v.iter().flat_map(|a| v.map(|b| a * b)).collect::<Vec<f64>>();
+    let two = [2.0, 0.3, 0.0, 0.3, 0.1, 0.0, 0.0, 0.0, 0.0];
+    for covariance in [
+        outer([0.0, 0.9, 0.0]),
+        outer([0.1, 0.7, -0.4]),
+        outer([1.0; 3]),
+        two.to_vec(),
+    ] {
+        for link in [bridge, bridge_normalised] {
+            let got = probabilities(link, &mean, &covariance);
+            all_close(&got, &classification::softmax(&mean), 1e-15);
+        }
+    }
+}
+
 /// Two outputs with correlated weights, by the explicit inverse; the density integrates to one.
 #[test]
 fn the_normal_density_is_joint() {

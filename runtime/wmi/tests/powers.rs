@@ -318,7 +318,7 @@ fn sums_that_are_given_up() {
         .map(|at| format!(r#"["relu", ["-", ["*", "{at}", "x0"], ["+", "x1", ["*", "{at}", "x2"], "x3"]]]"#))
         .collect();
     let weight = terms.join(", ");
-    let reals = vec![r#"["x0", "0", "1"], ["x1", "0", "1"], ["x2", "0", "1"], ["x3", "0", "1"]"#];
+    let reals = [r#"["x0", "0", "1"], ["x1", "0", "1"], ["x2", "0", "1"], ["x3", "0", "1"]"#];
     let text = format!(
         r#"{{"reals": [{}], "formula": true, "weight": ["+", {weight}]}}"#,
         reals.join(", ")

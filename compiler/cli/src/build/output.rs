@@ -35,6 +35,9 @@ pub fn check(path: &Path) -> Result<(), Box<Diagnostic>> {
     if path.is_dir() {
         return refuse("it is a folder");
     }
+    if path.exists() && !path.is_file() {
+        return refuse("it is no regular file");
+    }
     if path.file_name().is_none() {
         return refuse("it is no name of a file");
     }

@@ -3,6 +3,7 @@
 use crate::codes::{self, NoMaximum, NoRanking};
 use crate::infer::{Compilation, Failure};
 use crate::program::Program;
+use bnnc_abi::iterates::Covariance;
 use bnnc_abi::laplace::{Laplace, Options, Over, PriorStructure, Structure, Weights};
 use bnnc_abi::manifest::{Infer, SiteReport, Start, State, Work};
 use bnnc_base::diagnostic::Diagnostic;
@@ -137,7 +138,8 @@ fn no_ranking(item: &InferItem, laplace: &Laplace, infers: &[Infer]) -> Option<D
         Work::Train(_) => by.reports.iter().any(|site| site.family != "Point"),
         // Its states are the maximum.
         Work::Laplace(_) => false,
-        Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => true,
+        Work::Swag(swag) => swag.covariance != Covariance::Point,
+        Work::Sample(_) | Work::Ensemble(_) | Work::Collapsed(_) => true,
     };
     let why = match (has_spread, lacks) {
         (true, None) => return None,

@@ -1,7 +1,8 @@
-//! A file that is written under a temporary name and renamed when it is whole.
+//! A file that is written under a temporary name and renamed when it is whole. Links are followed, and what is no regular file, such as a pipe
+//! or a device, is written to as it is.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(super) struct Pending {
     target: PathBuf,
-    temporary: PathBuf,
+    /// Nothing where the target is written to as it is.
+    temporary: Option<PathBuf>,
     /// Nothing once the file has its name.
     writer: Option<BufWriter<File>>,
 }
@@ -17,26 +19,35 @@ pub(super) struct Pending {
 impl Pending {
     /// Begins a file beside its final name.
     pub(super) fn create(target: &Path) -> io::Result<Pending> {
-        let temporary = beside(target, "tmp");
-        let writer = Some(BufWriter::new(File::create(&temporary)?));
+        // Where nothing stands yet there is nothing to follow.
+        let target = fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf());
+        let is_special = fs::metadata(&target).is_ok_and(|found| !found.is_file() && !found.is_dir());
+        let temporary = (!is_special).then(|| beside(&target, "tmp"));
+        let file = match &temporary {
+            Some(temporary) => File::create(temporary)?,
+            None => OpenOptions::new().write(true).open(&target)?,
+        };
         Ok(Pending {
-            target: target.to_path_buf(),
+            target,
             temporary,
-            writer,
+            writer: Some(BufWriter::new(file)),
         })
     }
 
     /// Gives the file its name: a reader sees the old content or the new, never a part.
     pub(super) fn finish(mut self) -> io::Result<()> {
-        if let Some(writer) = self.writer.take() {
-            let whole = writer.into_inner().map_err(io::IntoInnerError::into_error);
-            let renamed = whole
-                .and_then(|file| file.sync_all())
-                .and_then(|()| fs::rename(&self.temporary, &self.target));
-            // The first fault is the one worth telling; a leftover file is only untidy.
-            renamed.inspect_err(|_| drop(fs::remove_file(&self.temporary)))?;
-        }
-        Ok(())
+        let Some(writer) = self.writer.take() else {
+            return Ok(());
+        };
+        let whole = writer.into_inner().map_err(io::IntoInnerError::into_error);
+        let Some(temporary) = &self.temporary else {
+            return whole.map(drop);
+        };
+        let renamed = whole
+            .and_then(|file| file.sync_all())
+            .and_then(|()| fs::rename(temporary, &self.target));
+        // The first fault is the one worth telling; a leftover file is only untidy.
+        renamed.inspect_err(|_| drop(fs::remove_file(temporary)))
     }
 
     fn open(&mut self) -> io::Result<&mut BufWriter<File>> {
@@ -63,8 +74,8 @@ impl Seek for Pending {
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        if self.writer.take().is_some() {
-            let _ = fs::remove_file(&self.temporary);
+        if let (Some(_), Some(temporary)) = (self.writer.take(), &self.temporary) {
+            let _ = fs::remove_file(temporary);
         }
     }
 }

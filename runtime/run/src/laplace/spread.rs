@@ -96,7 +96,7 @@ fn variance(draws: &[f64], at: usize, width: usize) -> f64 {
     column().map(|value| (value - mean).powi(2)).sum::<f64>() / count
 }
 
-/// Those of draws of the site; none where the infer has no such site.
+/// Those of draws of the site; none where the infer has no such site, or keeps points in the place of draws.
 fn drawn(weights: &Weights, by: &Infer, found: &Found, context: &Context) -> Result<Option<Vec<f64>>, Fault> {
     let sizes = Sizes::default().with(Symbol::Draws, PER_CALL);
     let mut machine = Machine::new(&by.sites, sizes, context.pool.clone())?;
@@ -104,6 +104,9 @@ fn drawn(weights: &Weights, by: &Infer, found: &Found, context: &Context) -> Res
         return Ok(None);
     }
     for (name, values) in found.values().iter() {
+        if machine.has_port(name) && machine.count(name)? != values.len() {
+            return Ok(None);
+        }
         ports::real(&mut machine, name, values)?;
     }
     let (mut mean, mut squares) = (vec![0.0; weights.elements], vec![0.0; weights.elements]);
