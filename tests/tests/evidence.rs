@@ -5,6 +5,7 @@
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
 use bnnc_base::philox;
+use bnnc_kernels::pool::Pool;
 use bnnc_laplace::marginal::LARGEST_FACTOR;
 use bnnc_run::laplace::Approximated;
 use bnnc_run::run::{Found, RunResult};
@@ -461,7 +462,80 @@ infer l = laplace(Line, rows) {{ epochs = 2, online = true{options} }}
         assert!(found.message.contains(said), "{}", found.message);
         assert!(!found.help.is_empty());
     }
-    for (noise, options) in [("tau", ""), ("1", ", temperature = 2")] {
-        compile::run(&compiled(&folder, &of("1", noise, options)).manifest, 1);
+}
+
+/// A temperature with a noise that is given: the factor `t` is where the likelihood to the power of one half has as many effective parameters as the weight
+/// says, `1 - t / (h / 2 + t) = t a^2`, and `a` at the maximum of the untempered density, `x'y / (h + t)`.
+#[test]
+fn a_temperature_with_a_given_noise() {
+    let x = normals(0);
+    let y = combined(&[(0.8, &x), (1.0, &normals(1))]);
+    let folder = folder("tempered", &[("x", &x), ("y", &y)]);
+    let text = format!(
+        "
+data rows = csv(\"rows.csv\") {{ target = y }}
+model Line(x: real) -> y: real {{
+  a ~ Normal(0, 1)
+  y ~ Normal(a * x, 1)
+}}
+infer l = laplace(Line, rows) {{ {SEARCH}, temperature = 2 }}
+"
+    );
+    let result = compile::run(&compiled(&folder, &text).manifest, 1);
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let (h, xy) = (dot(&x, &x), dot(&x, &y));
+    let a = |t: f64| xy / (h + t);
+    let excess = |t: f64| 1.0 - t / (0.5 * h + t) - t * a(t).powi(2);
+    let (mut low, mut high) = (1e-3, 100.0);
+    assert!(excess(low) > 0.0 && excess(high) < 0.0);
+    while high - low > 1e-12 {
+        let middle = 0.5 * (low + high);
+        match excess(middle) > 0.0 {
+            true => low = middle,
+            false => high = middle,
+        }
     }
+    close(&logs(&factors(&result, "l")), &logs(&[low]), 1e-3);
+    close(&[approximated(&result, "l").values["a/loc"][0]], &[a(low)], 1e-3);
+    let covariance = approximated(&result, "l").members[0]
+        .posterior
+        .variances(&Pool::new(1));
+    close(&covariance, &[1.0 / (0.5 * h + low)], 1e-4);
+}
+
+/// What is reported of the search is true of the point that is kept: a search that ends there finds the same.
+#[test]
+fn the_kept_epoch_is_reported() {
+    let x = normals(0);
+    let y = combined(&[(0.8, &x), (0.5, &normals(1))]);
+    let folder = folder("kept", &[("x", &x), ("y", &y)]);
+    let search = |epochs: usize| {
+        let text = format!(
+            "
+data rows = csv(\"rows.csv\") {{ target = y }}
+model Line(x: real) -> y: real {{
+  a ~ Normal(0, 1)
+  sigma: positive ~ HalfNormal(1)
+  y ~ Normal(a * x, sigma)
+}}
+infer l = laplace(Line, rows) {{ epochs = {epochs}, batch = 0, optimiser = Adam(0.7), online = true }}
+"
+        );
+        let compiled = compiled(&folder, &text);
+        let result = compile::run(&compiled.manifest, 1);
+        let said = bnnc_run::result::json(&compiled.manifest, &result)["infer"]["l"]["diagnostics"].clone();
+        (approximated(&result, "l").clone(), said)
+    };
+    let (whole, said) = search(20);
+    let best = whole.fitted.best_epoch;
+    assert!(best > 0 && best < 20, "{best}");
+    assert_eq!(said["best_epoch"].as_u64(), Some(best as u64));
+    assert_eq!(said["epochs"].as_u64(), Some(20));
+    assert!(
+        said["loss"].is_null() && said["log_marginal_likelihood"].is_f64(),
+        "{said}"
+    );
+    let (until, _) = search(best);
+    assert_eq!(until.fitted.best_epoch, best);
+    assert_eq!(until.values, whole.values);
 }

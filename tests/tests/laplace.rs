@@ -19,7 +19,7 @@ use bnnc_run::fit::{Context, Stop};
 use bnnc_run::laplace::gaussian::part;
 use bnnc_run::laplace::jacobians::{self, Which};
 use bnnc_run::laplace::machines::Evaluation;
-use bnnc_run::laplace::{Approximated, curve, spread, weights};
+use bnnc_run::laplace::{Approximated, curve, memory, spread, weights};
 use bnnc_run::out;
 use bnnc_run::run::{Found, Options, Outcome, RunResult, joint, predict, run, slopes};
 use bnnc_run::start::{Earlier, Starts};
@@ -65,6 +65,20 @@ fn compiled(folder: &Path, text: &str) -> Compiled {
         text,
         &options("cranelift", Some(Precision::F64)),
     )
+}
+
+/// The same with Jacobians, as where a saved run is asked for a joint covariance or slopes.
+fn asked(folder: &Path, text: &str) -> Compiled {
+    let options = bnnc_driver::options::Options {
+        jacobians: true,
+        ..options("cranelift", Some(Precision::F64))
+    };
+    compile::text(&folder.join("p.bnn"), text, &options)
+}
+
+fn infer<'a>(compiled: &'a Compiled, name: &str) -> &'a Infer {
+    let mut infers = compiled.manifest.infers.iter();
+    infers.find(|infer| infer.name == name).unwrap()
 }
 
 fn outcome<'a>(result: &'a RunResult, infer: &str) -> &'a Outcome {
@@ -767,14 +781,21 @@ infer l = laplace(Heads, rows) {{ epochs = 1, {over} }}
         assert_eq!(found.code.id, code, "{over}: {found:?}");
         assert!(found.message.contains(said), "{over}: {}", found.message);
     }
-    for over in [
-        "over = all",
-        "over = [a]",
-        "over = [a, b]",
-        "over = subnetwork(1)",
-        "over = [b], curvature = fisher",
+    // Of `a` the precision is that of its rows and the prior; of `b`, where a slope is one whatever the target, with `fisher` alone.
+    let squares = 0.5 * 0.5 + 1.0 + 0.8 * 0.8;
+    let known = 1.0 / (1.0 + squares);
+    for (over, wanted) in [
+        ("over = all", vec![known, 1.0]),
+        ("over = [a]", vec![known]),
+        ("over = [a, b]", vec![known, 1.0]),
+        ("over = subnetwork(1)", vec![1.0 / (0.5 + squares)]),
+        ("over = [b], curvature = fisher", vec![known]),
     ] {
-        compile::run(&compiled(&folder, &of(over)).manifest, 1);
+        let result = compile::run(&compiled(&folder, &of(over)).manifest, 1);
+        let covariance = approximated(&result, "l").members[0]
+            .posterior
+            .inverse(&Pool::new(1));
+        close(&covariance.diagonal(), &wanted, 1e-12);
     }
 }
 
@@ -887,9 +908,9 @@ fn a_large_matrix_is_refused() {
         found.notes[0].contains("full precision of 1761 weights"),
         "{found:?}"
     );
-    // The Gaussian, its arrays and their bytes, while it is written.
+    // The Gaussian, and its bytes while it is written.
     let whole = whole.manifest.infers[0].cost.peak_bytes;
-    assert!(whole >= 3 * 8 * 1761 * 1761, "{whole}");
+    assert!(whole >= 2 * 8 * 1761 * 1761, "{whole}");
     // Fewer weights do not make the matrix smaller that chooses them.
     let chosen = compiled(&folder, &wide("over = subnetwork(10, by = marginal)"));
     assert!(chosen.manifest.infers[0].cost.peak_bytes >= 2 * 8 * 1761 * 1761);
@@ -947,12 +968,12 @@ fn what_a_refusal_offers_is_accepted() {
                 offered += 1;
                 let is_largest = |help: &&String| help.contains("largest") && help.contains(offer);
                 let largest = found.help.iter().find(is_largest).map(|_| offer);
-                let Some((before, rest)) = largest.and_then(|offer| offer.split_once("subnetwork(")) else {
+                let Some((before, rest)) = largest.and_then(|offer| offer.split_once('(')) else {
                     continue;
                 };
                 let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
                 let size: usize = digits.parse().unwrap();
-                let more = format!("{before}subnetwork({}{}", size + 1, &rest[digits.len()..]);
+                let more = format!("{before}({}{}", size + 1, &rest[digits.len()..]);
                 let more = peak(&folder, &format!("{others}, {more}"));
                 assert!(
                     more > limit,
@@ -971,6 +992,43 @@ fn what_a_refusal_offers_is_accepted() {
         }
     }
     assert!(offered >= 15, "{offered}");
+}
+
+/// A kernel of too many rows is offered with as many as fit, and its refusal says what it takes.
+#[test]
+fn a_kernel_of_fewer_rows_is_offered() {
+    let rows: String = (0..600)
+        .map(|at| format!("{},{}\n", at as f64 / 100.0, at % 7))
+        .collect();
+    let folder = folder("kernels", &[("rows.csv", format!("x,y\n{rows}"))]);
+    let whole = compiled(&folder, &wide("structure = functional"));
+    // The Jacobian, the factor of the kernel, and a number for each weight.
+    let kept = 8 * (600 * 1761 + 600 * 600 + 1761);
+    let precision = bnnc_run::cost::precision(&whole.manifest, &whole.manifest.infers[0]).unwrap();
+    assert!(precision >= kept && precision < 3 * kept, "{precision}");
+    let mut offered = 0;
+    let peak = |rows: usize| peak(&folder, &format!("structure = functional({rows})"));
+    for part in [0.95, 0.85, 0.7, 0.5] {
+        let limit = (whole.manifest.infers[0].cost.peak_bytes as f64 * part) as u64;
+        let found = stopped(&whole, Some(limit));
+        let said = "functional precision of 1761 weights";
+        assert!(found.notes[0].contains(said), "{found:?}");
+        let Some(rest) = found
+            .help
+            .iter()
+            .find_map(|help| help.split("functional(").nth(1))
+        else {
+            assert!(peak(1) > limit, "{found:?}");
+            continue;
+        };
+        let rows: usize = rest.split(')').next().unwrap().parse().unwrap();
+        assert!(
+            peak(rows) <= limit && peak(rows + 1) > limit,
+            "{rows} within {limit}"
+        );
+        offered += 1;
+    }
+    assert!(offered >= 2, "{offered}");
 }
 
 /// The rows of the line: `1` and `x`.
@@ -1222,9 +1280,8 @@ infer few = laplace(Net, rows) {{ start = several, link = weights, predictive_dr
             .map(|member| mean(&|site| member.values[&format!("{site}/loc")].clone(), x))
             .collect();
         let average = each.iter().sum::<f64>() / 3.0;
-        // Quantiles stand for draws: their mean is that of the mixture to a fraction of its deviation.
         let found = column(outcome(&result, "mixture"), "mean")[at];
-        assert!((found - average).abs() < 0.01, "{found} {average}");
+        assert!((found - average).abs() < 1e-12, "{found} {average}");
         let spread = each.iter().map(|mean| (mean - average).powi(2)).sum::<f64>() / 3.0;
         assert!(column(outcome(&result, "mixture"), "sd_epistemic")[at] >= spread.sqrt());
     }
@@ -1253,6 +1310,8 @@ infer few = laplace(Net, rows) {{ start = several, link = weights, predictive_dr
 struct Kept {
     folder: PathBuf,
     compiled: Compiled,
+    /// With Jacobians, as where a joint covariance or slopes are asked for.
+    asked: Compiled,
     result: RunResult,
     read: HashMap<String, States>,
     context: Context,
@@ -1267,12 +1326,16 @@ infer whole = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\") }}
 infer part = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over = subnetwork(3) }}
 infer low = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), structure = low_rank(2) }}
 infer squares = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), structure = diagonal }}
+infer factored = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), structure = kronecker }}
+infer kernel = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), structure = functional }}
 infer drawn = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), link = weights }}
 infer several = ensemble(Net, rows) {{ epochs = 10, members = 2 }}
 infer mixture = laplace(Net, rows) {{ start = several }}
+infer mixed_squares = laplace(Net, rows) {{ start = several, structure = diagonal }}
 "
         );
         let compiled = compiled(&folder, &text);
+        let asked = asked(&folder, &text);
         let result = compile::run(&compiled.manifest, 2);
         let saved = compile::saved(PathBuf::new());
         out::write(&folder, &compiled.manifest, &result, saved).unwrap();
@@ -1280,6 +1343,7 @@ infer mixture = laplace(Net, rows) {{ start = several }}
         Kept {
             folder,
             compiled,
+            asked,
             result,
             read,
             context: Context::new(Arc::new(Pool::new(1)), 1),
@@ -1287,8 +1351,7 @@ infer mixture = laplace(Net, rows) {{ start = several }}
     }
 
     fn infer(&self, name: &str) -> &Infer {
-        let mut infers = self.compiled.manifest.infers.iter();
-        infers.find(|infer| infer.name == name).unwrap()
+        infer(&self.asked, name)
     }
 
     fn dataset(&self) -> &Dataset {
@@ -1320,7 +1383,7 @@ infer mixture = laplace(Net, rows) {{ start = several }}
             &dataset.preparation,
             self.at(name),
             rows,
-            &self.context,
+            (None, &self.context),
         )
     }
 }
@@ -1350,58 +1413,157 @@ fn a_saved_run_predicts_again() {
     close(&[again.members[0].facts.prior_scale], &[1.0], 1e-15);
 }
 
-/// Rows together have the published variances; derivatives in the inputs are those of central differences.
+/// The mean of an infer at rows whose inputs are shifted, and its variance without noise.
+fn shifted(kept: &Kept, name: &str, by: f64) -> [Vec<f64>; 2] {
+    let dataset = kept.dataset();
+    let mut rows = dataset.test.clone();
+    for field in rows.fields.iter_mut().filter(|field| field.name == "x") {
+        let x = (0..field.values.len()).map(|at| field.values.real(at) + by);
+        field.values = Values::Real(x.collect());
+    }
+    let (infer, at) = (kept.infer(name), kept.at(name));
+    let columns = predict(infer, &dataset.preparation, at, rows, &kept.context).unwrap();
+    let of = |name: &str| match &columns.iter().find(|(known, _)| known == name).unwrap().1 {
+        ResultColumn::Real(values) => values.clone(),
+        _ => panic!(),
+    };
+    [of("mean"), of("sd_epistemic").iter().map(|sd| sd * sd).collect()]
+}
+
+/// Rows together have the published variances; derivatives in the inputs are those of central differences, in every form and of a mixture.
 #[test]
 fn rows_together_and_derivatives_in_the_inputs() {
     let kept = Kept::new("together");
-    let together = kept.joint("whole", None).unwrap();
-    close(&together.diagonal(), &FULL, 1e-8);
-    assert!((together[(0, 1)] - together[(1, 0)]).abs() < 1e-12);
-    let dataset = kept.dataset();
-    let shifted = |by: f64| {
-        let mut rows = dataset.test.clone();
-        for field in rows.fields.iter_mut().filter(|field| field.name == "x") {
-            let x = (0..field.values.len()).map(|at| field.values.real(at) + by);
-            field.values = Values::Real(x.collect());
+    let diagonal = [0.379_207_35, 0.452_623_43, 0.409_440_98];
+    for (name, published) in [("whole", FULL), ("squares", diagonal)] {
+        close(&kept.joint(name, None).unwrap().diagonal(), &published, 1e-8);
+    }
+    for name in [
+        "whole",
+        "part",
+        "low",
+        "squares",
+        "factored",
+        "kernel",
+        "drawn",
+        "mixture",
+        "mixed_squares",
+    ] {
+        let together = kept.joint(name, None).unwrap();
+        assert!((together[(0, 1)] - together[(1, 0)]).abs() < 1e-12, "{name}");
+        // Drawn weights have predictions with the noise of draws: their outputs are those of the whole matrix.
+        let same = if name == "drawn" { "whole" } else { name };
+        let ([_, variances], low, high) = (
+            shifted(&kept, same, 0.0),
+            shifted(&kept, same, -1e-5),
+            shifted(&kept, same, 1e-5),
+        );
+        close(&together.diagonal(), &variances, 1e-12);
+        let found = kept.slopes(name).unwrap();
+        assert_eq!(found.len(), 3);
+        for (column, (low, high)) in found[1..].iter().zip(low.iter().zip(&high)) {
+            let ResultColumn::Real(values) = &column.1 else {
+                panic!()
+            };
+            let pairs = low.iter().zip(high);
+            let wanted: Vec<f64> = pairs.map(|(low, high)| (high - low) / 2e-5).collect();
+            close(values, &wanted, 1e-7);
         }
-        let (infer, at) = (kept.infer("whole"), kept.at("whole"));
-        let columns = predict(infer, &dataset.preparation, at, rows, &kept.context).unwrap();
-        let of = |name: &str| match &columns.iter().find(|(known, _)| known == name).unwrap().1 {
-            ResultColumn::Real(values) => values.clone(),
-            _ => panic!(),
-        };
-        let variance: Vec<f64> = of("sd_epistemic").iter().map(|sd| sd * sd).collect();
-        [of("mean"), variance]
-    };
-    let (low, high) = (shifted(-1e-5), shifted(1e-5));
-    let found = kept.slopes("whole").unwrap();
-    assert_eq!(found.len(), 3);
-    for (column, (low, high)) in found[1..].iter().zip(low.iter().zip(&high)) {
-        let ResultColumn::Real(values) = &column.1 else {
-            panic!()
-        };
-        let pairs = low.iter().zip(high);
-        let wanted: Vec<f64> = pairs.map(|(low, high)| (high - low) / 2e-5).collect();
-        close(values, &wanted, 1e-7);
     }
 }
 
-/// What has no Jacobians says so, and so does what has no room.
+/// What of a line is known: its outputs together have the covariance of `a + b x`, under the inverse of the diagonal of the precision with a diagonal form.
+/// Members of a mixture have one covariance and means of their own, whose covariance is added.
+#[test]
+fn rows_of_a_line_together() {
+    let folder = folder("joint", &[("rows.csv", POINTS.to_owned())]);
+    let text = "use layers::Dense
+data rows = csv(\"rows.csv\") { target = y }
+model Line(x: real[1]) -> y: real {
+  line = Dense(1)
+  y ~ Normal(line(x)[0], 0.3)
+}
+infer several = ensemble(Line, rows) { epochs = 3, members = 3, optimiser = SGD(1e-3) }
+infer whole = laplace(Line, rows) { start = several }
+infer squares = laplace(Line, rows) { start = several, structure = diagonal }
+infer one = laplace(Line, rows) { epochs = 50, structure = diagonal }
+";
+    let (compiled, asked) = (compiled(&folder, text), asked(&folder, text));
+    let result = compile::run(&compiled.manifest, 1);
+    let saved = compile::saved(PathBuf::new());
+    out::write(&folder, &compiled.manifest, &result, saved).unwrap();
+    let (_, read) = out::read(&folder).unwrap();
+    let context = Context::new(Arc::new(Pool::new(1)), 1);
+    let sum = |of: &dyn Fn(f64) -> f64| design().iter().map(|(x, _)| of(*x)).sum::<f64>() / 0.09;
+    let precision = [1.0 + sum(&|_| 1.0), sum(&|x| x), 1.0 + sum(&|x| x * x)];
+    let diagonal = [1.0 / precision[0], 0.0, 1.0 / precision[2]];
+    for (name, [aa, ab, bb]) in [
+        ("whole", inverse(precision)),
+        ("squares", diagonal),
+        ("one", diagonal),
+    ] {
+        let members = &approximated(&result, name).members;
+        let at = |state: &str| {
+            members
+                .iter()
+                .map(|member| member.values[state][0])
+                .collect::<Vec<f64>>()
+        };
+        let (a, b) = (at("line.b/loc"), at("line.w/loc"));
+        assert!(
+            name == "one" || (b[0] - b[1]).abs() > 0.1 && b.len() == 3,
+            "{b:?}"
+        );
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let between = |left: &[f64], right: &[f64]| {
+            let products = left.iter().zip(right);
+            let products: Vec<f64> = products
+                .map(|(one, other)| (one - mean(left)) * (other - mean(right)))
+                .collect();
+            mean(&products)
+        };
+        let [aa, ab, bb] = [aa + between(&a, &a), ab + between(&a, &b), bb + between(&b, &b)];
+        let dataset = &outcome(&result, name).dataset;
+        let (rows, at) = (&dataset.train, (&read[name], folder.as_path()));
+        let infer = infer(&asked, name);
+        let found = joint(infer, &dataset.preparation, at, rows.clone(), (None, &context)).unwrap();
+        let wanted = design().into_iter().flat_map(|(x, _)| {
+            let row = move |(other, _): (f64, f64)| aa + ab * (x + other) + bb * x * other;
+            design().into_iter().map(row)
+        });
+        close(&found.values, &wanted.collect::<Vec<f64>>(), 1e-12);
+        let found = slopes(infer, &dataset.preparation, at, rows.clone(), (None, &context)).unwrap();
+        let real = |column: usize| match &found[column].1 {
+            ResultColumn::Real(values) => values.clone(),
+            _ => panic!(),
+        };
+        close(&real(1), &vec![mean(&b); design().len()], 1e-12);
+        let wanted: Vec<f64> = design().iter().map(|(x, _)| 2.0 * (ab + bb * x)).collect();
+        close(&real(2), &wanted, 1e-12);
+    }
+}
+
+/// What has no Gaussian says so, and so does what has no room.
 #[test]
 fn what_a_saved_run_cannot_say() {
     let kept = Kept::new("unsaid");
-    for (name, why) in [
-        ("several", "no Laplace"),
-        ("mixture", "mixture"),
-        ("squares", "without Jacobians"),
+    for (code, message) in [
+        refusal(kept.slopes("several")),
+        refusal(kept.joint("several", None)),
     ] {
-        for (code, message) in [refusal(kept.slopes(name)), refusal(kept.joint(name, None))] {
-            assert!(code == "E0548" && message.contains(why), "{code} {message}");
-        }
+        assert!(
+            code == "E0548" && message.contains("no Laplace"),
+            "{code} {message}"
+        );
     }
-    // Three outputs by seven weights twice, and three by three: 408 bytes.
-    assert!(kept.joint("whole", Some(408)).is_ok());
-    assert_eq!(refusal(kept.joint("whole", Some(407))).0, "E0502");
+    // Three outputs by seven weights twice, and three by three, are 408 bytes, and nine numbers more of a mixture; programs are besides.
+    for (name, members, least) in [("whole", 1, 408), ("squares", 1, 408), ("mixture", 2, 408 + 72)] {
+        let laplace = part(kept.infer(name)).unwrap();
+        let need = memory::together(laplace, members, 3);
+        assert!(need > least, "{name}: {need}");
+        assert!(kept.joint(name, Some(need)).is_ok());
+        assert_eq!(refusal(kept.joint(name, Some(need - 1))).0, "E0502");
+    }
 }
 
 /// Outputs that are no means of a Normal likelihood stay in the units of the model, whatever the target is divided by.
@@ -1431,7 +1593,7 @@ infer l = laplace(Line, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2)
     let covariance = joint(infer, preparation, at, test.clone(), (None, &context)).unwrap();
     let a = outcome.sites.iter().find(|site| site.name == "a").unwrap();
     close(&[covariance[(0, 0)]], &[a.elements[0].sd.powi(2)], 1e-10);
-    let columns = slopes(infer, preparation, at, test.clone(), &context).unwrap();
+    let columns = slopes(infer, preparation, at, test.clone(), (None, &context)).unwrap();
     assert_eq!(columns[1].0, "model_mean/x[0]/f0");
     let ResultColumn::Real(slope) = &columns[1].1 else {
         panic!()

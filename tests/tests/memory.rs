@@ -355,3 +355,30 @@ fn approximations() {
     }
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
+
+/// The Gaussians of a mixture are held together: each member has a matrix of 721 weights.
+#[test]
+fn approximations_of_members() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = folder();
+    let file = table(&folder, 300);
+    let mixture = |members: usize| {
+        let infer = format!(
+            "ensemble(Net, rows) {{ epochs = 1, members = {members} }}\ninfer mixture = laplace(Net, rows) {{ start = fit,"
+        );
+        let program =
+            network(&file, 72, "predictive_draws = 10").replace("vi(Q, rows) { epochs = 1,", &infer);
+        let program = program.replace("optimiser = Adam(1e-3), ", "");
+        let path = folder.join("members.bnn");
+        let compiled = compile::text(&path, &program, &options("cranelift", None));
+        (predicted(&compiled), measured(&compiled) as u64)
+    };
+    let (few, many) = (mixture(2), mixture(12));
+    println!("predicted and measured {few:?} {many:?}");
+    assert!(few.1 <= few.0 && many.1 <= many.0, "{few:?} {many:?}");
+    let matrix = 8 * 721 * 721;
+    assert!(
+        many.1 - few.1 >= 10 * matrix && many.0 < 2 * many.1,
+        "{few:?} {many:?}"
+    );
+}

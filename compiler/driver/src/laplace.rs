@@ -93,7 +93,8 @@ impl Compilation<'_> {
             Some(SettingValue::Names(names)) => choice::Over::Names(names),
             _ => choice::Over::All,
         };
-        let wanted = wanted(options);
+        let mut wanted = wanted(options);
+        wanted.jacobian |= self.options.jacobians && !wanted.selected;
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
         let result = self.timed("rewrite", |this| {
             laplace::approximation(densities, model, posterior, (over, wanted), &mut this.context)

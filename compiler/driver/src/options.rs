@@ -38,6 +38,8 @@ pub struct Options {
     pub objects: Option<ObjectFormat>,
     /// What puts compiled code on a device, if it is to run on one.
     pub attach: Option<Attach>,
+    /// Jacobians of the outputs for every Laplace approximation, also where neither its fit nor its predictions need them.
+    pub jacobians: bool,
 }
 
 impl Default for Options {
@@ -55,6 +57,7 @@ impl Default for Options {
             gpu: chip::DEFAULT,
             objects: None,
             attach: None,
+            jacobians: false,
         }
     }
 }

@@ -459,8 +459,10 @@ fn read_print(path: &Path) -> Result<Fingerprint, Diagnostic> {
 
 /// Writes a value behind a checksum of it and of what it is of, whole or not at all.
 fn seal<T: Serialize>(path: &Path, mut of: Checksum, value: &T) -> Result<(), Diagnostic> {
-    let bytes =
-        postcard::to_allocvec(value).map_err(|error| codes::cannot_write(path, &error.to_string()))?;
+    // Known before, the size is not doubled as the bytes come.
+    let sealed = postcard::experimental::serialized_size(value)
+        .and_then(|size| postcard::to_extend(value, Vec::with_capacity(size)));
+    let bytes = sealed.map_err(|error| codes::cannot_write(path, &error.to_string()))?;
     of.add(&bytes);
     write::atomically(path, |writer| {
         writer.write_all(&MAGIC)?;

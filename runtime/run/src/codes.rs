@@ -3,6 +3,7 @@
 mod collapsed;
 mod laplace;
 
+use crate::cost;
 use crate::cost::fitting::{self, Offer};
 use crate::laplace::memory;
 use bnnc_abi::laplace::Laplace;
@@ -10,8 +11,8 @@ use bnnc_abi::manifest::{Infer, Manifest, Work};
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
 pub use collapsed::{looks_ahead, others_held, point, shared_outputs, too_many_pieces};
 pub use laplace::{
-    NoJoint, dependent_prior, factor_at_end, factors_not_found, no_covariance, no_curvature, no_joint,
-    no_link, no_maximum, no_posterior, no_variances, not_at_maximum, not_positive, nowhere_concave,
+    dependent_prior, factor_at_end, factors_not_found, no_covariance, no_curvature, no_joint, no_link,
+    no_maximum, no_posterior, no_variances, not_at_maximum, not_positive, nowhere_concave,
     others_not_at_maximum, prior_not_normal, too_few_weights,
 };
 use std::path::Path;
@@ -63,7 +64,8 @@ static TOO_LITTLE_MEMORY: Code = Code {
     id: "E0502",
     title: "the run would not fit in memory",
     explain: "Before anything is allocated, the memory of the run is predicted from the program's buffers. It is above the \
-              limit given by `--max-memory`. A smaller `batch`, fewer `samples` or fewer `predictive_draws` need less.",
+              limit given by `--max-memory`. A smaller `batch`, fewer `samples` or fewer `predictive_draws` need less. For `bnnc predict` with \
+              `--joint` or `--slopes` the limit is the memory that is free, and fewer rows need less.",
 };
 
 static CANNOT_WRITE: Code = Code {
@@ -237,7 +239,7 @@ fn too_large(
     text: String,
 ) -> Diagnostic {
     let mut diagnostic = error(&TOO_LITTLE_MEMORY, Fault::Program, text);
-    if let Some(bytes) = memory::precision(laplace) {
+    if let Some(bytes) = cost::precision(manifest, infer) {
         diagnostic = diagnostic.note(format!(
             "the {} precision of {} weights alone takes {}",
             memory::name(laplace.options.structure),
@@ -264,6 +266,9 @@ fn too_large(
                 format!("the largest subnetwork that would fit has {size} weights: `{options}`")
             }
             Offer::Chosen(options) => format!("it would fit with less to choose by: `{options}`"),
+            Offer::Rows(rows) => {
+                format!("the largest kernel that would fit is of {rows} random rows: `structure = functional({rows})`")
+            }
             Offer::Diagonal => "`structure = diagonal` would fit for the same weights".to_owned(),
         })
     })
@@ -346,14 +351,15 @@ pub fn nothing_found(infer: &str, from: &str, split: usize) -> Diagnostic {
     error(&NOTHING_FOUND, Fault::Program, text).help(format!("run `{from}` on data with the same splits"))
 }
 
-/// A joint covariance of so many outputs that is above the limit.
-pub fn too_large_together(infer: &str, outputs: usize, need: u64, limit: u64) -> Diagnostic {
+/// Something that is asked of a saved run and needs more than the limit.
+pub fn too_large_together(infer: &str, what: &str, need: u64, limit: u64) -> Diagnostic {
     let text = format!(
-        "the joint covariance of {outputs} outputs under `{infer}` needs {} of memory, the limit is {}",
+        "{what} under `{infer}` needs {} of memory, the limit is {}",
         size(need),
         size(limit)
     );
-    error(&TOO_LITTLE_MEMORY, Fault::Usage, text).help("ask for fewer rows at once")
+    error(&TOO_LITTLE_MEMORY, Fault::Usage, text)
+        .help("ask for fewer rows at once, or run a subnetwork: its Jacobians are smaller")
 }
 
 /// A file of the checkpoint is not what a run wrote.

@@ -2,13 +2,13 @@
 
 pub mod fitting;
 
-use crate::laplace::memory;
+use crate::laplace::{self, memory};
 use crate::sample::target::Layout;
 use crate::{collapsed, iterates, predict, sample, summary};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::{DataSpec, Field, FieldKind, Format, Outliers, Schema, Test};
-use bnnc_abi::laplace::{Link, Weights};
-use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest, OutputKind, Pruning, Train, Work};
+use bnnc_abi::laplace::{Laplace, Link, Weights};
+use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest, OutputKind, Pruning, Start, Train, Work};
 use bnnc_abi::plan::Step;
 use bnnc_abi::primitive;
 use bnnc_abi::sampling::Sampling;
@@ -35,11 +35,23 @@ fn peaks(manifest: &Manifest) -> Vec<Option<u64>> {
     let mut read = HashSet::new();
     let mut workspace = 0;
     let mut iterates: HashMap<String, usize> = HashMap::new();
+    let mut members: HashMap<String, usize> = HashMap::new();
     let mut peak = |infer: &Infer| -> Option<u64> {
         let spec = manifest.data.iter().find(|spec| spec.name == infer.data)?;
         let schema = manifest.schemas.get(&infer.data)?;
         let planned = iterates::memory::planned(infer, |name| iterates.get(name).copied().unwrap_or(0));
         iterates.insert(infer.name.clone(), planned);
+        let several = match (&infer.work, &infer.start) {
+            (Work::Ensemble(ensemble), _) => ensemble.members,
+            (Work::Laplace(_), Some(Start::Infer(name))) => members.get(name).copied().unwrap_or(1),
+            _ => 1,
+        };
+        members.insert(infer.name.clone(), several);
+        // Those of a mixture of Gaussians.
+        let planned = match &infer.work {
+            Work::Laplace(_) => several,
+            _ => planned,
+        };
         let data = data(spec, schema);
         let splits = schema.splits.max(1) as u64;
         let is_read = !read.insert(infer.data.clone());
@@ -68,6 +80,18 @@ fn peaks(manifest: &Manifest) -> Vec<Option<u64>> {
     manifest.infers.iter().map(&mut peak).collect()
 }
 
+/// The bytes of the matrices that the precision of an approximation takes; none where nothing is known of its data, and for other methods.
+pub fn precision(manifest: &Manifest, infer: &Infer) -> Option<u64> {
+    let laplace = infer.laplace()?;
+    Some(memory::precision(laplace, trained(manifest, infer)?))
+}
+
+/// The number of examples that an infer is fitted to.
+fn trained(manifest: &Manifest, infer: &Infer) -> Option<usize> {
+    let schema = manifest.schemas.get(&infer.data)?;
+    Some(examples(infer, schema.train))
+}
+
 /// The bytes that a finished infer holds: parameters, draws, or a Gaussian, of so many rows and iterates.
 fn kept_of(infer: &Infer, (rows, planned): (usize, usize)) -> u64 {
     let draws = infer
@@ -76,12 +100,18 @@ fn kept_of(infer: &Infer, (rows, planned): (usize, usize)) -> u64 {
     let gaussian = match &infer.work {
         // Draws of the weights, once as they are made and once as they are read.
         Work::Laplace(laplace) if laplace.options.link == Link::Weights => {
-            memory::held(laplace, rows) + 2 * infer.predictive_draws as u64 * parameters(infer)
+            gaussians(infer, laplace, (rows, planned)) + 2 * infer.predictive_draws as u64 * parameters(infer)
         }
-        Work::Laplace(laplace) => memory::held(laplace, rows),
+        Work::Laplace(laplace) => gaussians(infer, laplace, (rows, planned)),
         Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => 0,
     };
     parameters(infer) + draws + iterates::memory::held(infer, planned) + gaussian
+}
+
+/// The bytes of so many Gaussians, each with its maximum.
+fn gaussians(infer: &Infer, laplace: &Laplace, (rows, members): (usize, usize)) -> u64 {
+    let one = memory::held(laplace, rows).saturating_add(parameters(infer));
+    one.saturating_mul(members as u64)
 }
 
 /// The bytes of a data item in its three forms.
@@ -165,11 +195,15 @@ fn computing(infer: &Infer, schema: &Schema, planned: usize) -> u64 {
             };
             let around = feed(infer, &laplace.train.step, rows) + 2 * parameters(infer);
             let finding = memory::finding(laplace, rows) + around;
-            match laplace.options.online {
+            let one = match laplace.options.online {
                 // Curvatures are found while the search goes on, and the best parameters kept.
                 true => searching + finding + parameters(infer),
                 false => searching.max(finding),
-            }
+            };
+            let before = gaussians(infer, laplace, (rows, planned.saturating_sub(1)));
+            // A checkpoint has the bytes of all of them.
+            let written = gaussians(infer, laplace, (rows, planned)).saturating_mul(2);
+            before.saturating_add(one).max(written)
         }
         Work::Swag(swag) => {
             iterates::memory::bytes(infer, planned, training(infer, &swag.train, schema, rows))
@@ -188,7 +222,7 @@ fn computing(infer: &Infer, schema: &Schema, planned: usize) -> u64 {
     let predicting = match &infer.work {
         Work::Laplace(laplace) if laplace.options.link != Link::Weights => {
             let rows = scored(infer, schema);
-            memory::predicting(laplace, rows, draws) + feed(infer, &laplace.train.step, rows)
+            memory::predicting(laplace, rows, (draws, planned)) + feed(infer, &laplace.train.step, rows)
         }
         Work::Collapsed(collapsed) if collapsed::is_exact(infer, collapsed) => {
             let rows = scored(infer, schema);
@@ -211,7 +245,7 @@ fn computing(infer: &Infer, schema: &Schema, planned: usize) -> u64 {
         .and_then(|train| train.pruning.as_ref())
         .map_or(0, |table| pruning(infer, table, schema));
     let sizes = Sizes::default().with(Symbol::Draws, summary::draws_per_call(infer));
-    let summing = machine(&infer.sites, &sizes) + summaries(infer);
+    let summing = machine(&infer.sites, &sizes) + summaries(infer, planned);
     let results = kept_of(infer, (rows, planned)) + predictions(infer, schema);
     finding.max(results + predicting.max(summing).max(pruning))
 }
@@ -377,26 +411,29 @@ fn pruning(infer: &Infer, table: &Pruning, schema: &Schema) -> u64 {
     ranking.max(scoring + 3 * NUMBER * all)
 }
 
-/// The draws behind the summaries of small sites.
-fn summaries(infer: &Infer) -> u64 {
+/// The draws behind the summaries of small sites, of an approximation with so many members.
+fn summaries(infer: &Infer, members: usize) -> u64 {
     let sizes = infer.reports.iter().map(|site| elements(&site.shape));
     let small: Vec<u64> = sizes.filter(|size| *size <= summary::SMALL as u64).collect();
     let largest = small.iter().max().copied().unwrap_or(0);
-    let (draws, weights) = match &infer.work {
-        // The quantiles of weights on the reals are known: a few draws show which these are.
+    let (draws, weights, noise) = match &infer.work {
+        // The quantiles of weights on the reals are known, but of a mixture: a few draws show which these are.
         Work::Laplace(laplace) => {
             let is_known = |weights: &Weights| weights.real || weights.elements > summary::SMALL;
-            let is_exact = laplace.weights.iter().all(is_known);
+            let is_exact = members == 1 && laplace.weights.iter().all(is_known);
             let weights: usize = laplace.weights.iter().map(|weights| weights.elements).sum();
-            (if is_exact { 2 } else { summary::DRAWS }, weights as u64)
+            let draws = if is_exact { 2 } else { summary::DRAWS };
+            // Noise, a copy of it and what becomes of it.
+            let noise = 3 * laplace::weights::at_once(weights).min(draws) * weights;
+            (draws, weights as u64, noise as u64)
         }
         Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => {
-            (summary::DRAWS, 0)
+            (summary::DRAWS, 0, 0)
         }
     };
     // All draws of each site, and one call's of the site that is read and of the weights.
     let read = (largest + weights) * summary::draws_per_call(infer).min(draws) as u64;
-    NUMBER * (small.iter().sum::<u64>() * draws as u64 + read)
+    NUMBER * (small.iter().sum::<u64>() * draws as u64 + read + noise)
 }
 
 /// The columns of predictions.

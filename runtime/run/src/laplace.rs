@@ -9,6 +9,7 @@ pub mod curve;
 pub mod functions;
 pub mod gaussian;
 pub mod jacobians;
+pub mod joint;
 pub mod machines;
 pub mod memory;
 pub mod moments;
@@ -59,7 +60,7 @@ pub fn laplace(
     earlier: Earlier<'_>,
     context: &Context,
 ) -> Result<Approximated, Stop> {
-    let kept: Option<Kept> = context.checkpoint.kept(&infer.name, split);
+    let kept: Option<Kept<'static>> = context.checkpoint.kept(&infer.name, split);
     if let Some(mut found) = kept.and_then(Kept::restore) {
         found.warnings = warnings(infer, part(infer)?, &found.members);
         return Ok(found);

@@ -17,9 +17,11 @@ use bnnc_data::Preparation;
 use bnnc_data::write::{self, ResultColumn};
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::posterior::Array;
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use safetensors::tensor::SafeTensors;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -158,7 +160,7 @@ fn targets(outcome: &Outcome, output: &Output) -> Option<(String, ResultColumn)>
 
 /// One tensor per parameter and infer, `INFER/STATE`, as `F64`; those of several splits end in `#SPLIT`.
 fn posterior(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), Diagnostic> {
-    let mut tensors: Vec<(String, Vec<usize>, Vec<u8>)> = Vec::new();
+    let mut tensors: Vec<Array<'_>> = Vec::new();
     for outcome in &result.outcomes {
         let Some(infer) = manifest.infers.iter().find(|infer| infer.name == outcome.name) else {
             continue;
@@ -169,41 +171,51 @@ fn posterior(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(
             } else {
                 String::new()
             };
+            let mut arrays = match &split.found {
+                Found::Approximated(found) => found.arrays(infer),
+                Found::Collected(found) => found.choice.arrays(),
+                Found::Fitted(_) | Found::Sampled(_) => Vec::new(),
+            };
             for state in infer.states.iter().filter(|state| state.parameter) {
                 let Some(values) = split.found.values().get(&state.name) else {
                     continue;
                 };
-                let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
                 let mut shape = state.shape.resolve(&Sizes::default());
                 let count = shape.iter().product::<usize>().max(1);
                 if values.len() != count {
                     // One value per draw.
                     shape.insert(0, values.len() / count);
                 }
-                tensors.push((format!("{}/{}{suffix}", outcome.name, state.name), shape, bytes));
+                arrays.push((state.name.clone(), shape, values.into()));
             }
-            let arrays = match &split.found {
-                Found::Approximated(found) => found.arrays(infer),
-                Found::Collected(found) => found.choice.arrays(),
-                Found::Fitted(_) | Found::Sampled(_) => Vec::new(),
-            };
-            for (name, shape, values) in arrays {
-                let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-                tensors.push((format!("{}/{name}{suffix}", outcome.name), shape, bytes));
-            }
+            let named = |(name, shape, values)| (format!("{}/{name}{suffix}", outcome.name), shape, values);
+            tensors.extend(arrays.into_iter().map(named));
         }
     }
-    tensors.sort();
+    tensors.sort_by(|(one, ..), (other, ..)| one.cmp(other));
     let path = folder.join("posterior.safetensors");
-    let fail = |why: String| codes::cannot_write(&path, &why);
-    let mut views = Vec::new();
-    for (name, shape, bytes) in &tensors {
-        let view =
-            TensorView::new(Dtype::F64, shape.clone(), bytes).map_err(|error| fail(error.to_string()))?;
-        views.push((name.clone(), view));
+    write::atomically(&path, |writer| safetensors(&tensors, writer))
+}
+
+/// Writes tensors one after the other, so that none is in memory a second time: the length of the header, the header, which ends at a multiple of
+/// eight bytes, and the elements.
+fn safetensors(tensors: &[Array<'_>], writer: &mut dyn Write) -> io::Result<()> {
+    let (mut header, mut end) = (Map::new(), 0);
+    for (name, shape, values) in tensors {
+        let start = end;
+        end += size_of_val(&**values);
+        let entry = json!({"dtype": "F64", "shape": shape, "data_offsets": [start, end]});
+        header.insert(name.clone(), entry);
     }
-    let bytes = safetensors::serialize(views, None).map_err(|error| fail(error.to_string()))?;
-    write::atomically(&path, |writer| writer.write_all(&bytes))
+    let mut header = Value::Object(header).to_string();
+    header.extend(std::iter::repeat_n(
+        ' ',
+        header.len().next_multiple_of(8) - header.len(),
+    ));
+    writer.write_all(&(header.len() as u64).to_le_bytes())?;
+    writer.write_all(header.as_bytes())?;
+    let mut elements = tensors.iter().flat_map(|(.., values)| values.iter());
+    elements.try_for_each(|value| writer.write_all(&value.to_le_bytes()))
 }
 
 /// Reads what `bnnc predict` needs from a folder.
@@ -233,7 +245,7 @@ const PREFIXES: [&str; 2] = [gaussian::PREFIX, choice::PREFIX];
 ///
 /// # Errors
 /// A folder that no run wrote.
-pub fn gaussian(folder: &Path, infer: &str) -> Result<Vec<Array>, Diagnostic> {
+pub fn gaussian(folder: &Path, infer: &str) -> Result<Vec<Array<'static>>, Diagnostic> {
     arrays(folder, infer, gaussian::PREFIX)
 }
 
@@ -246,12 +258,16 @@ pub fn choice(folder: &Path, infer: &str) -> Result<Choice, Diagnostic> {
 }
 
 /// The tensors of an infer that begin with a prefix.
-fn arrays(folder: &Path, infer: &str, prefix: &str) -> Result<Vec<Array>, Diagnostic> {
-    let mut arrays: Vec<Array> = Vec::new();
+fn arrays(folder: &Path, infer: &str, prefix: &str) -> Result<Vec<Array<'static>>, Diagnostic> {
+    let mut arrays: Vec<Array<'static>> = Vec::new();
     each_tensor(folder, |of, name, shape, numbers| {
         if of == infer && name.starts_with(prefix) {
             arrays.retain(|(known, ..)| known != name);
-            arrays.push((name.to_owned(), shape.to_vec(), numbers.collect()));
+            arrays.push((
+                name.to_owned(),
+                shape.to_vec(),
+                numbers.collect::<Vec<f64>>().into(),
+            ));
         }
     })?;
     Ok(arrays)

@@ -3,11 +3,12 @@
 use crate::arguments::Check;
 use crate::commands::run::timings;
 use crate::session::{self, Display};
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::{Infer, Manifest};
 use bnnc_abi::settings;
 use bnnc_command::terminal::{self, OK};
 use bnnc_driver::compile::compile;
 use bnnc_run::codes::size;
+use bnnc_run::cost::precision;
 use bnnc_run::laplace::memory;
 use serde_json::json;
 
@@ -53,7 +54,7 @@ fn run_inner(arguments: &Check) -> Result<(), u8> {
                 .manifest
                 .infers
                 .iter()
-                .map(|infer| (infer.name.clone(), cost_json(infer)))
+                .map(|infer| (infer.name.clone(), cost_json(&compiled.manifest, infer)))
                 .collect();
             terminal::say(&format!(
                 "{}\n",
@@ -64,12 +65,12 @@ fn run_inner(arguments: &Check) -> Result<(), u8> {
             .manifest
             .infers
             .iter()
-            .for_each(|infer| terminal::say(&cost_text(infer))),
+            .for_each(|infer| terminal::say(&cost_text(&compiled.manifest, infer))),
     }
     if status == OK { Ok(()) } else { Err(status) }
 }
 
-fn cost_json(infer: &Infer) -> serde_json::Value {
+fn cost_json(manifest: &Manifest, infer: &Infer) -> serde_json::Value {
     let kl: serde_json::Map<String, serde_json::Value> = infer
         .reports
         .iter()
@@ -89,14 +90,14 @@ fn cost_json(infer: &Infer) -> serde_json::Value {
         "flops_per_step": infer.cost.flops,
         "bytes_per_step": infer.cost.bytes,
         "peak_bytes": infer.cost.peak_bytes,
-        "precision_bytes": infer.laplace().and_then(memory::precision),
+        "precision_bytes": precision(manifest, infer),
         "choosing_bytes": infer.laplace().and_then(memory::choosing),
         "kl": kl,
         "likelihood": likelihood,
     })
 }
 
-fn cost_text(infer: &Infer) -> String {
+fn cost_text(manifest: &Manifest, infer: &Infer) -> String {
     let cost = &infer.cost;
     let mut text = format!("{} = {}, {}\n", infer.name, infer.method, infer.precision);
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<26} {value:>14}\n"));
@@ -105,7 +106,7 @@ fn cost_text(infer: &Infer) -> String {
     line("nodes needing gradients", cost.gradient_nodes.to_string());
     line("FLOPs per step", cost.flops.to_string());
     line("bytes per step", size(cost.bytes));
-    if let Some(bytes) = infer.laplace().and_then(memory::precision) {
+    if let Some(bytes) = precision(manifest, infer) {
         line("precision of the weights", size(bytes));
     }
     if let Some(bytes) = infer.laplace().and_then(memory::choosing) {

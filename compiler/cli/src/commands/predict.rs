@@ -35,7 +35,8 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
         backend: "cranelift".to_owned(),
         ..Compile::default()
     };
-    let options = session::options(&flags).map_err(|found| display.show(&found, &nowhere))?;
+    let mut options = session::options(&flags).map_err(|found| display.show(&found, &nowhere))?;
+    options.jacobians = arguments.joint.is_some() || arguments.slopes.is_some();
     let program = session::load_text(&saved.program, &saved.text, &options, display)?;
     let schemas = session::schemas(&program, &options, display)?;
     let compiled = compile(&program, &schemas, &options)
@@ -59,9 +60,9 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
         arguments.threads,
     )));
     let context = Context::new(pool, saved.seed);
+    let at = (values, &*arguments.run);
+    let within = (terminal::available_memory(), &context);
     if let Some(path) = &arguments.joint {
-        let at = (values, &*arguments.run);
-        let within = (terminal::available_memory(), &context);
         let covariance = bnnc_run::run::joint(infer, preparation, at, rows.clone(), within)
             .map_err(|stop| stopped(&stop, &|found| display.show(found, &program.sources)))?;
         let sizes = [covariance.rows, covariance.columns];
@@ -69,13 +70,12 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
         written.map_err(|found| display.show(&[found], &program.sources))?;
     }
     if let Some(path) = &arguments.slopes {
-        let at = (values, &*arguments.run);
-        let columns = bnnc_run::run::slopes(infer, preparation, at, rows.clone(), &context)
+        let columns = bnnc_run::run::slopes(infer, preparation, at, rows.clone(), within)
             .map_err(|stop| stopped(&stop, &|found| display.show(found, &program.sources)))?;
         let written = bnnc_data::write::csv(path, &columns);
         written.map_err(|found| display.show(&[found], &program.sources))?;
     }
-    let columns = bnnc_run::run::predict(infer, preparation, (values, &arguments.run), rows, &context)
+    let columns = bnnc_run::run::predict(infer, preparation, at, rows, &context)
         .map_err(|stop| stopped(&stop, &|found| display.show(found, &program.sources)))?;
     match &arguments.output {
         Some(path) => {

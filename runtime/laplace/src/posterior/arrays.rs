@@ -6,11 +6,12 @@ use super::kronecker::{EigenBlock, Kronecker};
 use super::woodbury::Woodbury;
 use super::{Cholesky, Form, Posterior};
 use crate::matrix::Matrix;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// A name, a shape, and the elements in row-major order.
-pub type Array = (String, Vec<usize>, Vec<f64>);
+/// A name, a shape, and the elements in row-major order, which a posterior lends.
+pub type Array<'a> = (String, Vec<usize>, Cow<'a, [f64]>);
 
 /// What is wrong with arrays that should be a posterior.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,21 +25,19 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-fn vector(name: impl Into<String>, values: &[f64]) -> Array {
-    (name.into(), vec![values.len()], values.to_vec())
+fn vector<'a>(name: impl Into<String>, values: impl Into<Cow<'a, [f64]>>) -> Array<'a> {
+    let values = values.into();
+    (name.into(), vec![values.len()], values)
 }
 
-fn matrix(name: impl Into<String>, matrix: &Matrix) -> Array {
-    (
-        name.into(),
-        vec![matrix.rows, matrix.columns],
-        matrix.values.clone(),
-    )
+fn matrix(name: impl Into<String>, matrix: &Matrix) -> Array<'_> {
+    let shape = vec![matrix.rows, matrix.columns];
+    (name.into(), shape, Cow::from(&matrix.values))
 }
 
 impl Posterior {
     /// Arrays that hold all of the posterior; their names begin with the form.
-    pub fn arrays(&self) -> Vec<Array> {
+    pub fn arrays(&self) -> Vec<Array<'_>> {
         let mut arrays = match &self.form {
             Form::Full(full) => vec![matrix("full/upper", &full.factor.upper)],
             Form::Diagonal(diagonal) => vec![vector("diagonal/deviations", &diagonal.deviations)],
@@ -46,7 +45,7 @@ impl Posterior {
                 let mut arrays = vec![vector("kronecker/others", &kronecker.others)];
                 for (number, block) in kronecker.blocks.iter().enumerate() {
                     let name = |part: &str| format!("kronecker/{number}/{part}");
-                    arrays.push(vector(name("start"), &[block.start as f64]));
+                    arrays.push(vector(name("start"), vec![block.start as f64]));
                     arrays.push(matrix(name("first"), &block.first));
                     arrays.push(matrix(name("second"), &block.second));
                     arrays.push(vector(name("deviations"), &block.deviations));
@@ -57,11 +56,11 @@ impl Posterior {
                 vector("woodbury/scales", &woodbury.scales),
                 matrix("woodbury/jacobian", &woodbury.rows),
                 matrix("woodbury/upper", &woodbury.factor.upper),
-                vector("woodbury/temperature", &[woodbury.temperature]),
+                vector("woodbury/temperature", vec![woodbury.temperature]),
             ],
         };
-        let determinants = [self.log_determinant, self.prior_log_determinant];
-        arrays.push(vector("log_determinants", &determinants));
+        let determinants = vec![self.log_determinant, self.prior_log_determinant];
+        arrays.push(vector("log_determinants", determinants));
         arrays
     }
 
@@ -69,7 +68,7 @@ impl Posterior {
     ///
     /// # Errors
     /// Where an array is missing or has a shape that does not fit.
-    pub fn from_arrays(arrays: &[Array]) -> Result<Posterior, Malformed> {
+    pub fn from_arrays(arrays: &[Array<'_>]) -> Result<Posterior, Malformed> {
         let stored = Stored { arrays };
         let form = if stored.find("full/upper").is_some() {
             let upper = stored.square("full/upper", None)?;
@@ -97,16 +96,16 @@ impl Posterior {
 }
 
 struct Stored<'a> {
-    arrays: &'a [Array],
+    arrays: &'a [Array<'a>],
 }
 
 impl Stored<'_> {
-    fn find(&self, name: &str) -> Option<&Array> {
+    fn find(&self, name: &str) -> Option<&Array<'_>> {
         self.arrays.iter().find(|array| array.0 == name)
     }
 
     /// An array of so many axes with the sizes that are given.
-    fn array(&self, name: &str, sizes: &[Option<usize>]) -> Result<&Array, Malformed> {
+    fn array(&self, name: &str, sizes: &[Option<usize>]) -> Result<&Array<'_>, Malformed> {
         let array = self
             .find(name)
             .ok_or_else(|| Malformed(format!("`{name}` is missing")))?;
@@ -130,12 +129,12 @@ impl Stored<'_> {
     }
 
     fn vector(&self, name: &str, size: Option<usize>) -> Result<Vec<f64>, Malformed> {
-        Ok(self.array(name, &[size])?.2.clone())
+        Ok(self.array(name, &[size])?.2.to_vec())
     }
 
     fn matrix(&self, name: &str, sizes: [Option<usize>; 2]) -> Result<Matrix, Malformed> {
         let (_, shape, values) = self.array(name, &sizes)?;
-        Ok(Matrix::new(shape[0], shape[1], values.clone()))
+        Ok(Matrix::new(shape[0], shape[1], values.to_vec()))
     }
 
     fn square(&self, name: &str, size: Option<usize>) -> Result<Matrix, Malformed> {

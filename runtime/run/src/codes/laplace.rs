@@ -80,9 +80,9 @@ pub(super) static NO_JOINT: Code = Code {
     id: "E0548",
     title: "no joint covariance and no slopes",
     explain: "`bnnc predict RUN --joint FILE` writes the covariance of the outputs of all rows together, `J P^-1 J'`, with the Jacobian `J` of the \
-              outputs and the precision `P` of the weights, and `--slopes FILE` derivatives of its diagonal. Both are defined for one Laplace \
-              approximation: not for other methods, and not for a mixture over the members of an ensemble. Forms that never make a Jacobian, \
-              such as `structure = diagonal` of all weights, have neither.",
+              outputs and the precision `P` of the weights, and `--slopes FILE` derivatives of its diagonal; of a mixture over the members of an \
+              ensemble, those of the mixture. Both linearise the outputs around a maximum, under a Gaussian of the weights: the infers of other \
+              methods have draws of the weights, or values of them, and no such Gaussian.\n\nRight: `--infer NAME` with the name of a `laplace` infer.",
 };
 
 pub(super) static PRIOR_NOT_NORMAL: Code = Code {
@@ -218,35 +218,11 @@ pub fn others_not_at_maximum(infer: &str, rise: f64, searched: bool) -> Diagnost
     warning.help("search for more epochs, with a larger step, or from there: `epochs = 100`")
 }
 
-/// Why an infer has no Jacobians of the outputs around one maximum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoJoint {
-    /// It is no Laplace approximation.
-    NoLaplace,
-    /// It is one around several maxima.
-    Mixture,
-    /// Its form does without them.
-    NoJacobians,
-}
-
 /// An infer without what `--joint` and `--slopes` are made of.
-pub fn no_joint(infer: &str, why: NoJoint) -> Diagnostic {
-    let (text, help) = match why {
-        NoJoint::NoLaplace => (
-            "is no Laplace approximation",
-            "name a `laplace` infer with `--infer`",
-        ),
-        NoJoint::Mixture => (
-            "is a mixture of several Gaussians",
-            "approximate around one maximum: start from a single fit instead of an ensemble",
-        ),
-        NoJoint::NoJacobians => (
-            "has a precision that is found without Jacobians",
-            "take `structure = full`, `low_rank` or `functional`, or a subnetwork",
-        ),
-    };
-    let text = format!("`{infer}` {text}: it has no joint covariance of outputs and no slopes");
-    error(&NO_JOINT, Fault::Usage, text).help(help)
+pub fn no_joint(infer: &str) -> Diagnostic {
+    let text =
+        format!("`{infer}` is no Laplace approximation: it has no joint covariance of outputs and no slopes");
+    error(&NO_JOINT, Fault::Usage, text).help("name a `laplace` infer with `--infer`")
 }
 
 /// A prior that a form cannot represent.

@@ -30,7 +30,7 @@ const FIXED: &str = "collapsed/fixed";
 
 impl Choice {
     /// The choice as tensors: `collapsed/columns` `[columns]`, and `collapsed/fixed` `[outputs, columns]`, where lines that are too short end in -1.
-    pub fn arrays(&self) -> Vec<Array> {
+    pub fn arrays(&self) -> Vec<Array<'static>> {
         let numbers = |numbers: &[u32]| {
             numbers
                 .iter()
@@ -42,7 +42,7 @@ impl Choice {
             arrays.push((
                 COLUMNS.to_owned(),
                 vec![self.columns.len()],
-                numbers(&self.columns),
+                numbers(&self.columns).into(),
             ));
         }
         let longest = self.fixed.iter().map(Vec::len).max().unwrap_or(0);
@@ -52,14 +52,14 @@ impl Choice {
                 line.resize(longest, -1.0);
                 line
             };
-            let all = self.fixed.iter().flat_map(line).collect();
-            arrays.push((FIXED.to_owned(), vec![self.fixed.len(), longest], all));
+            let all: Vec<f64> = self.fixed.iter().flat_map(line).collect();
+            arrays.push((FIXED.to_owned(), vec![self.fixed.len(), longest], all.into()));
         }
         arrays
     }
 
     /// The choice that tensors say.
-    pub fn restore(arrays: &[Array]) -> Choice {
+    pub fn restore(arrays: &[Array<'_>]) -> Choice {
         let numbers = |values: &[f64]| -> Vec<u32> {
             let known = values.iter().filter(|value| **value >= 0.0);
             known.map(|value| *value as u32).collect()

@@ -1,6 +1,6 @@
 //! What would fit into a limit in the place of a Laplace approximation that does not: the cost model is asked for each.
 
-use super::peaks;
+use super::{peaks, trained};
 use crate::laplace::memory;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::laplace::{Laplace, Over, Score, Smaller, Structure};
@@ -23,6 +23,8 @@ pub enum Offer {
     },
     /// The subnetwork that is asked for, chosen by what needs less: what to write.
     Chosen(String),
+    /// A kernel of so many rows that are chosen at random; with one more it would not fit.
+    Rows(usize),
     /// A diagonal precision of the same weights.
     Diagonal,
 }
@@ -54,6 +56,13 @@ pub fn offers(manifest: &Manifest, infer: &Infer, limit: u64) -> Vec<Offer> {
                 false => Offer::Subnetwork { size, options },
             });
         }
+    }
+    if let Structure::Functional(chosen) = laplace.options.structure {
+        let all = trained(manifest, infer)
+            .unwrap_or(0)
+            .min(chosen.unwrap_or(usize::MAX));
+        let rows = room.largest(all.saturating_sub(1), &|rows| with_rows(infer, laplace, rows));
+        offers.extend((rows > 0).then_some(Offer::Rows(rows)));
     }
     match &laplace.smaller {
         Some(smaller) if laplace.independent && room.fits(as_diagonal(infer, laplace, smaller)) => {
@@ -120,6 +129,15 @@ fn as_subnetwork(infer: &Infer, laplace: &Laplace, (size, by): (usize, &Score)) 
         size: size as f64,
         by: by.clone(),
     };
+    infer.work = Work::Laplace(Box::new(laplace));
+    infer
+}
+
+/// The infer with a kernel of so many rows.
+fn with_rows(infer: &Infer, laplace: &Laplace, rows: usize) -> Infer {
+    let mut laplace = laplace.clone();
+    let mut infer = infer.clone();
+    laplace.options.structure = Structure::Functional(Some(rows));
     infer.work = Work::Laplace(Box::new(laplace));
     infer
 }

@@ -2,6 +2,7 @@
 
 use crate::codes;
 use crate::fit::{Context, Fitted, Stop};
+use crate::laplace::jacobians::Which;
 use crate::laplace::predictor::Forecaster;
 use crate::states::Values;
 use bnnc_abi::laplace::Laplace;
@@ -11,6 +12,7 @@ use bnnc_base::fault::Fault;
 use bnnc_data::{Dataset, Rows};
 use bnnc_laplace::posterior::{Array, Posterior};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -80,6 +82,11 @@ impl Gaussian {
     pub fn weights(&self, laplace: &Laplace) -> Vec<f64> {
         weights(laplace, &self.values)
     }
+
+    /// The weights that are random.
+    pub fn which(&self) -> Which<'_> {
+        self.index.as_deref().map_or(Which::All, Which::Selected)
+    }
 }
 
 /// All weights of an infer, one after the other.
@@ -124,27 +131,28 @@ impl Approximated {
     }
 
     /// The Gaussians as arrays, by names that begin with the number of the member.
-    pub fn arrays(&self, infer: &Infer) -> Vec<Array> {
+    pub fn arrays(&self, infer: &Infer) -> Vec<Array<'_>> {
         let mut arrays = Vec::new();
         for (number, member) in self.members.iter().enumerate() {
-            let mut add = |(name, shape, values): Array| {
-                arrays.push((format!("{PREFIX}{number}/{name}"), shape, values));
-            };
+            let mut own = member.posterior.arrays();
             for state in infer.states.iter().filter(|state| state.parameter) {
                 // The maximum of the only member is among the states.
                 if let Some(values) = member.values.get(&state.name).filter(|_| self.members.len() > 1) {
-                    add((
+                    own.push((
                         format!("maximum/{}", state.name),
                         vec![values.len()],
-                        values.clone(),
+                        values.into(),
                     ));
                 }
             }
             if let Some(index) = &member.index {
-                let numbers = index.iter().map(|at| *at as f64).collect();
-                add(("index".to_owned(), vec![index.len()], numbers));
+                let numbers: Vec<f64> = index.iter().map(|at| *at as f64).collect();
+                own.push(("index".to_owned(), vec![index.len()], numbers.into()));
             }
-            member.posterior.arrays().into_iter().for_each(&mut add);
+            let named = own.into_iter();
+            arrays.extend(
+                named.map(|(name, shape, values)| (format!("{PREFIX}{number}/{name}"), shape, values)),
+            );
         }
         arrays
     }
@@ -156,7 +164,7 @@ impl Approximated {
     pub fn restore(
         infer: &Infer,
         values: &Values,
-        arrays: &[Array],
+        arrays: &[Array<'_>],
         folder: &Path,
     ) -> Result<Approximated, Stop> {
         let laplace = part(infer)?;
@@ -168,7 +176,7 @@ impl Approximated {
                 .iter()
                 .filter_map(|(name, shape, values)| {
                     let name = name.strip_prefix(&prefix)?;
-                    Some((name.to_owned(), shape.clone(), values.clone()))
+                    Some((name.to_owned(), shape.clone(), Cow::from(&values[..])))
                 })
                 .collect();
             if own.is_empty() && !members.is_empty() {
@@ -191,13 +199,13 @@ impl Approximated {
 pub const PREFIX: &str = "laplace/";
 
 /// One member of the arrays of its own.
-fn restored(laplace: &Laplace, values: &Arc<Values>, arrays: &[Array]) -> Result<Gaussian, String> {
+fn restored(laplace: &Laplace, values: &Arc<Values>, arrays: &[Array<'_>]) -> Result<Gaussian, String> {
     let posterior = Posterior::from_arrays(arrays).map_err(|error| error.to_string())?;
     let mut maximum = values.as_ref().clone();
     let mut index = None;
     for (name, _, values) in arrays {
         if let Some(state) = name.strip_prefix("maximum/") {
-            maximum.insert(state.to_owned(), values.clone());
+            maximum.insert(state.to_owned(), values.to_vec());
         } else if name == "index" {
             index = Some(values.iter().map(|at| *at as usize).collect::<Vec<usize>>());
         }
@@ -241,23 +249,23 @@ pub fn found(values: Arc<Values>) -> Fitted {
 
 /// What a checkpoint keeps of an approximation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Kept {
+pub struct Kept<'a> {
     fitted: Fitted,
-    members: Vec<KeptMember>,
+    members: Vec<KeptMember<'a>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct KeptMember {
+struct KeptMember<'a> {
     values: Arc<Values>,
     index: Option<Vec<usize>>,
-    arrays: Vec<Array>,
+    arrays: Vec<Array<'a>>,
     facts: Facts,
 }
 
-impl Kept {
+impl<'a> Kept<'a> {
     /// What is kept.
-    pub fn of(found: &Approximated) -> Kept {
-        let member = |member: &Gaussian| KeptMember {
+    pub fn of(found: &'a Approximated) -> Kept<'a> {
+        let member = |member: &'a Gaussian| KeptMember {
             values: member.values.clone(),
             index: member.index.clone(),
             arrays: member.posterior.arrays(),

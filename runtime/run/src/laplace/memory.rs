@@ -1,8 +1,10 @@
 //! How much memory an approximation takes, before it is made.
 
 use crate::laplace::machines::{self, BYTES};
+use crate::laplace::slopes;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::laplace::{Laplace, Over, PriorPrecision, PriorStructure, Score, Structure};
+use bnnc_abi::manifest::{Binding, Infer};
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_laplace::curvature::bytes;
@@ -25,12 +27,9 @@ pub fn all(laplace: &Laplace) -> usize {
     laplace.weights.iter().map(|weights| weights.elements).sum()
 }
 
-/// The bytes of the matrices that the precision of an approximation takes; none where they depend on the rows of the data.
-pub fn precision(laplace: &Laplace) -> Option<u64> {
-    match laplace.options.structure {
-        Structure::Functional(_) => None,
-        structure => Some(matrices(laplace, structure, selected(laplace), 1)),
-    }
+/// The bytes of the matrices that the precision of an approximation on so many rows takes.
+pub fn precision(laplace: &Laplace, rows: usize) -> u64 {
+    matrices(laplace, laplace.options.structure, selected(laplace), rows)
 }
 
 /// The bytes of the precision of all weights, where a subnetwork is chosen by it.
@@ -57,12 +56,6 @@ pub fn name(structure: Structure) -> &'static str {
 /// The bytes of the matrices of an approximation of so many weights.
 fn matrices(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) -> u64 {
     bytes(structure, weights, rows, laplace.outputs, &laplace.blocks).most()
-}
-
-/// The bytes of a Gaussian while it is written: its arrays are copied, and so are their bytes.
-fn written(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) -> u64 {
-    let bytes = bytes(structure, weights, rows, laplace.outputs, &laplace.blocks);
-    bytes.posterior.saturating_mul(3)
 }
 
 /// The bytes that an approximation on so many rows takes besides its search and the data: matrices, machines and blocks.
@@ -97,17 +90,11 @@ pub fn finding(laplace: &Laplace, rows: usize) -> u64 {
     };
     let tuning = if is_tuned(laplace) { factors } else { 0 };
     let vectors = (8 + tuning) * NUMBER * all as u64;
-    let finding = choosing
+    choosing
         .saturating_add(decomposing(laplace, rows))
         .saturating_add(dependent(laplace))
         .saturating_add(vectors)
-        .saturating_add(calls.into_iter().fold(0, u64::max));
-    finding.max(written(
-        laplace,
-        laplace.options.structure,
-        selected(laplace),
-        rows,
-    ))
+        .saturating_add(calls.into_iter().fold(0, u64::max))
 }
 
 /// The bytes of the matrix of a prior whose elements depend on each other, and of its factor.
@@ -144,7 +131,7 @@ fn decomposing(laplace: &Laplace, rows: usize) -> u64 {
     }
 }
 
-/// The bytes of a finished approximation on so many rows.
+/// The bytes of one finished Gaussian on so many rows.
 pub fn held(laplace: &Laplace, rows: usize) -> u64 {
     let weights = selected(laplace);
     bytes(
@@ -157,8 +144,8 @@ pub fn held(laplace: &Laplace, rows: usize) -> u64 {
     .posterior
 }
 
-/// The bytes that predictions for so many rows take besides the Gaussian and the data.
-pub fn predicting(laplace: &Laplace, rows: usize, draws: usize) -> u64 {
+/// The bytes that predictions for so many rows take besides the Gaussians of the members and the data.
+pub fn predicting(laplace: &Laplace, rows: usize, (draws, members): (usize, usize)) -> u64 {
     let programs = &laplace.programs;
     let around = programs.spread.as_ref().or(programs.turned.as_ref());
     let (artifact, weights) = match (around, &programs.selected, &programs.jacobian) {
@@ -169,11 +156,53 @@ pub fn predicting(laplace: &Laplace, rows: usize, draws: usize) -> u64 {
     };
     let size = block(laplace, artifact, (weights, rows));
     // Means, draws and covariances of a block.
-    let numbers = size * laplace.outputs * (2 * draws + 2 * laplace.outputs + 2);
+    let numbers = size * laplace.outputs * (2 * draws + (1 + members) * laplace.outputs + 2);
     let drawing = BYTES.min((4 * size * draws * laplace.outputs) as u64 * NUMBER);
     // The Jacobian is multiplied by a root of the covariance.
     let product = NUMBER * (size * laplace.outputs * weights) as u64;
-    calling(laplace, artifact, (weights, rows)) + product + NUMBER * numbers as u64 + drawing
+    let of_member = calling(laplace, artifact, (weights, rows)) + product;
+    members as u64 * of_member + NUMBER * numbers as u64 + drawing
+}
+
+/// The bytes that the covariance of the outputs of so many rows together takes under so many members, besides their Gaussians and the data.
+pub fn together(laplace: &Laplace, members: usize, rows: usize) -> u64 {
+    let weights = selected(laplace) as u64;
+    let outputs = rows.saturating_mul(laplace.outputs) as u64;
+    // The Jacobians, what the Gaussian makes of them, and the covariance; of a mixture also the sum.
+    let jacobians = outputs.saturating_mul(weights).saturating_mul(2);
+    let squares = outputs
+        .saturating_mul(outputs)
+        .saturating_mul(members.clamp(1, 2) as u64);
+    let matrices = jacobians.saturating_add(squares).saturating_mul(NUMBER);
+    matrices.saturating_add(differentiating(laplace, rows))
+}
+
+/// The bytes that the derivatives in the inputs of so many rows take.
+pub fn sloping(infer: &Infer, laplace: &Laplace, members: usize, rows: usize) -> u64 {
+    let inputs = &laplace.programs.inputs;
+    let slope = |binding: &Binding| inputs.plan.port(&format!("{}/slope", binding.port));
+    let one = sizes(laplace, 0).with(Symbol::Batch, 1);
+    let slopes = infer.bindings.iter().filter_map(slope);
+    let width: usize = slopes.map(|id| inputs.plan.buffers[id].shape.count(&one)).sum();
+    // Of the means and of the variances, as columns too; of a mixture also the sums.
+    let results = NUMBER.saturating_mul((2 * width * (1 + members.clamp(1, 2))) as u64);
+    let size = slopes::block(laplace, rows);
+    let program = predict_arena_bytes(&inputs.plan, &sizes(laplace, 0).with(Symbol::Batch, size));
+    // Roots, solutions, and these as the program takes them.
+    let vectors = 3 * NUMBER * (size * laplace.outputs * all(laplace)) as u64;
+    let working = differentiating(laplace, rows).saturating_add(program + vectors);
+    results.saturating_mul(rows as u64).saturating_add(working)
+}
+
+/// The bytes of the program of Jacobians by the weights that are random.
+fn differentiating(laplace: &Laplace, rows: usize) -> u64 {
+    let programs = &laplace.programs;
+    let artifact = match laplace.options.over {
+        Over::All => &programs.jacobian,
+        Over::Subnetwork { .. } => &programs.selected,
+    };
+    let called = |artifact| calling(laplace, artifact, (selected(laplace), rows));
+    artifact.as_ref().map_or(0, called)
 }
 
 fn sizes(laplace: &Laplace, weights: usize) -> Sizes {

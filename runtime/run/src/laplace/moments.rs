@@ -2,7 +2,7 @@
 
 use crate::fit::Stop;
 use crate::laplace::gaussian::Gaussian;
-use crate::laplace::jacobians::{Jacobians, Which};
+use crate::laplace::jacobians::Jacobians;
 use crate::laplace::machines::{self, Block, Blocks, Evaluation, Pulled, read};
 use bnnc_abi::laplace::Structure;
 use bnnc_base::fault::Fault;
@@ -58,10 +58,11 @@ impl<'a> Moments<'a> {
                     sizes,
                 }
             }
-            (index, _) => {
-                let which = index.as_deref().map_or(Which::All, Which::Selected);
-                Source::Jacobians(Box::new(Jacobians::new(evaluation, which, Pulled::Identity)?))
-            }
+            _ => Source::Jacobians(Box::new(Jacobians::new(
+                evaluation,
+                gaussian.which(),
+                Pulled::Identity,
+            )?)),
         };
         Ok(Moments {
             evaluation,

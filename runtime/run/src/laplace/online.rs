@@ -36,6 +36,8 @@ pub struct Chosen {
 
 /// A point of the search.
 struct Point {
+    /// After how many epochs it was there.
+    epoch: usize,
     values: Values,
     chosen: Chosen,
     /// The log marginal likelihood, and the log prior of what is none of the weights. Of a subnetwork none: the next one has other weights, and what
@@ -60,7 +62,7 @@ impl Around<'_> {
             self.context,
             &mut |epoch, machine| {
                 if epoch % every == 0 || epoch == epochs {
-                    let point = match self.tune(parameters(self, machine)?, &mut factors) {
+                    let point = match self.tune((epoch, parameters(self, machine)?), &mut factors) {
                         // As where few weights move an output yet: there is nothing to tune here.
                         Err(Stop::Diagnostics(_)) if epoch < epochs => return Ok(()),
                         tuned => tuned?,
@@ -80,15 +82,17 @@ impl Around<'_> {
         // Patience may end the search before anything is tuned.
         let best = match best {
             Some(best) => best,
-            None => self.tune(fitted.values.as_ref().clone(), &mut factors)?,
+            None => self.tune((fitted.best_epoch, fitted.values.as_ref().clone()), &mut factors)?,
         };
-        fitted.values = Arc::new(best.values);
+        (fitted.values, fitted.best_epoch) = (Arc::new(best.values), best.epoch);
+        // What the steps lower is the joint density under the prior of the model, and not what the kept point is the best of.
+        fitted.loss = f64::NAN;
         Ok((fitted, best.chosen))
     }
 
-    /// Tunes the factors of all weights at a point. Where there is no posterior, as the second derivative of a point on the way need not have one, they
+    /// Tunes the factors of all weights at a point of the search. Where there is no posterior, as the second derivative of a point on the way need not have one, they
     /// stay.
-    fn tune(&self, values: Values, factors: &mut Vec<f64>) -> Result<Point, Stop> {
+    fn tune(&self, (epoch, values): (usize, Values), factors: &mut Vec<f64>) -> Result<Point, Stop> {
         let evaluation = self.evaluation(&values)?;
         let Before {
             mut tuned,
@@ -115,6 +119,7 @@ impl Around<'_> {
             Which::Selected(_) => f64::NEG_INFINITY,
         };
         Ok(Point {
+            epoch,
             chosen: Chosen { tuned: found, slope },
             log_evidence: if log_evidence.is_nan() {
                 f64::NEG_INFINITY

@@ -6,17 +6,14 @@ use crate::collapsed::tally::Tally;
 use crate::fit::{Context, Stop};
 use crate::laplace::functions::Functions;
 use crate::laplace::gaussian::Gaussian;
-use crate::laplace::jacobians::{Jacobians, Which};
-use crate::laplace::machines::{Block, Evaluation, Pulled};
+use crate::laplace::machines::{Block, Evaluation};
 use crate::laplace::moments::Moments;
 use crate::laplace::{closed, weights};
 use crate::predict::{Predictive, Predictor};
 use bnnc_abi::laplace::{Laplace, Likelihood, Link};
 use bnnc_abi::manifest::{Infer, OutputKind};
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_data::{Dataset, Rows};
-use bnnc_laplace::matrix::Matrix;
 use std::ops::Range;
 
 /// Predictions for rows, whatever they come from.
@@ -229,58 +226,4 @@ impl Linear<'_> {
             take(rows, &mut predictive);
         }
     }
-}
-
-/// The covariance of the outputs of all rows together under one Gaussian, without noise: `[rows * outputs, rows * outputs]`.
-///
-/// # Errors
-/// Columns that do not fit, or a limit; no program of Jacobians; more than the given bytes.
-pub fn joint_covariance(
-    member: &Gaussian,
-    programs: (&Infer, &Laplace),
-    (rows, max_memory): (&Rows, Option<u64>),
-    dataset: &Dataset,
-    context: &Context,
-) -> Result<Matrix, Stop> {
-    let evaluation = Evaluation::new(programs, &member.values, (rows, false), dataset, context)?;
-    let which = jacobians_of(member, programs)?;
-    let count = evaluation.rows().saturating_mul(evaluation.outputs());
-    let need = joint_bytes(count, member.posterior.elements());
-    if let Some(limit) = max_memory.filter(|limit| need > *limit) {
-        return Err(crate::codes::too_large_together(&programs.0.name, count, need, limit).into());
-    }
-    let mut jacobians = Jacobians::new(&evaluation, which, Pulled::Identity)?;
-    let mut all = Matrix::zeros(0, member.posterior.elements());
-    while let Some(pulls) = jacobians.advance()? {
-        all.append(pulls.jacobian);
-    }
-    Ok(member.posterior.joint(&all, &context.pool))
-}
-
-/// The weights that the Jacobians of a Gaussian are by.
-///
-/// # Errors
-/// No program of Jacobians.
-pub fn jacobians_of<'a>(
-    member: &'a Gaussian,
-    (infer, laplace): (&Infer, &Laplace),
-) -> Result<Which<'a>, Diagnostic> {
-    let which = member.index.as_deref().map_or(Which::All, Which::Selected);
-    match which.is_all() && laplace.programs.jacobian.is_none() {
-        true => Err(crate::codes::no_joint(
-            &infer.name,
-            crate::codes::NoJoint::NoJacobians,
-        )),
-        false => Ok(which),
-    }
-}
-
-/// The bytes of the Jacobians of so many outputs together, of what the Gaussian makes of them, and of their covariance.
-fn joint_bytes(outputs: usize, weights: usize) -> u64 {
-    let (outputs, weights) = (outputs as u64, weights as u64);
-    let jacobians = outputs.saturating_mul(weights).saturating_mul(2);
-    let covariance = outputs.saturating_mul(outputs);
-    jacobians
-        .saturating_add(covariance)
-        .saturating_mul(size_of::<f64>() as u64)
 }

@@ -293,9 +293,17 @@ impl<'a> Sites<'a> {
 
     /// Draws anew, of each member as often as of the others.
     fn draw(&mut self, found: &Approximated, draws: usize) -> Result<(), Stop> {
-        self.draws = vec![Vec::new(); self.small.len()];
         let count = found.members.len();
         let draws = draws.max(count);
+        let numbers = |site: &&SiteReport| draws * site.shape.count(&Sizes::default());
+        self.draws = self
+            .small
+            .iter()
+            .map(|site| Vec::with_capacity(numbers(site)))
+            .collect();
+        let per_call = draws_per_call(self.infer).min(draws);
+        let columns = self.columns.iter_mut().zip(&self.laplace.weights);
+        columns.for_each(|(column, weights)| column.reserve_exact(per_call * weights.elements));
         for (number, member) in found.members.iter().enumerate() {
             for state in self.infer.states.iter().filter(|state| state.parameter) {
                 match member.values.get(&state.name) {
@@ -307,7 +315,7 @@ impl<'a> Sites<'a> {
             }
             let (mut first, end) = (number * draws / count, (number + 1) * draws / count);
             while first < end {
-                let some = draws_per_call(self.infer).min(end - first);
+                let some = per_call.min(end - first);
                 self.call(member, first..first + some)?;
                 first += some;
             }

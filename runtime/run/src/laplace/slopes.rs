@@ -2,9 +2,10 @@
 
 use crate::fit::{Context, Stop};
 use crate::laplace::gaussian::Gaussian;
-use crate::laplace::jacobians::{Jacobians, weights};
+use crate::laplace::jacobians::Jacobians;
+use crate::laplace::joint::Mean;
 use crate::laplace::machines::{self, Evaluation, Pulled};
-use crate::laplace::predictor::jacobians_of;
+use crate::laplace::memory;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::fault::Fault;
@@ -24,25 +25,48 @@ pub struct Slopes {
     pub variance: Vec<f64>,
 }
 
-/// The derivatives in all real inputs of rows.
+/// The derivatives in all real inputs of rows; of a mixture, those of its mean and its variance (Note \[Total covariance\] of [`crate::laplace::joint`]).
 ///
 /// # Errors
-/// Columns that do not fit, a limit; no program of Jacobians.
+/// Columns that do not fit, or a limit.
 pub fn slopes(
-    member: &Gaussian,
-    (infer, laplace): (&Infer, &Laplace),
+    members: &[Gaussian],
+    programs: (&Infer, &Laplace),
     rows: &Rows,
     dataset: &Dataset,
     context: &Context,
 ) -> Result<Vec<Slopes>, Stop> {
-    let programs = (infer, laplace);
-    let evaluation = Evaluation::new(programs, &member.values, (rows, false), dataset, context)?;
-    let which = jacobians_of(member, programs)?;
+    let mut means = Mean::default();
+    let mut all: Vec<Slopes> = Vec::new();
+    for member in members {
+        let evaluation = Evaluation::new(programs, &member.values, (rows, false), dataset, context)?;
+        let (outputs, own) = of_one(&evaluation, member)?;
+        let (away, share) = means.add(&outputs);
+        if means.count == 1.0 {
+            all = own;
+            continue;
+        }
+        for (all, own) in all.iter_mut().zip(&own) {
+            let width = own.mean.len() / away.len().max(1);
+            for (at, slope) in own.mean.iter().enumerate() {
+                let turned = slope - all.mean[at];
+                all.variance[at] += own.variance[at] + 2.0 * share * away[at / width] * turned;
+                all.mean[at] += turned / means.count;
+            }
+        }
+    }
+    let variances = all.iter_mut().flat_map(|slopes| &mut slopes.variance);
+    variances.for_each(|sum| *sum /= means.count);
+    Ok(all)
+}
+
+/// The outputs at the maximum of a member, and the derivatives.
+fn of_one(evaluation: &Evaluation, member: &Gaussian) -> Result<(Vec<f64>, Vec<Slopes>), Stop> {
+    let (infer, laplace) = (evaluation.infer, evaluation.laplace);
     let artifact = &laplace.programs.inputs;
+    let mut jacobians = Jacobians::new(evaluation, member.which(), Pulled::Identity)?;
+    let size = block(laplace, evaluation.rows()).min(jacobians.size());
     let sizes = Sizes::default().with(Symbol::Columns, laplace.outputs);
-    let mut jacobians = Jacobians::new(&evaluation, which, Pulled::Identity)?;
-    let numbers = 2 * laplace.outputs * weights(&evaluation);
-    let size = machines::rows_per_call(&[artifact], sizes, evaluation.rows(), numbers).min(jacobians.size());
     let mut machine = evaluation.machine(artifact, sizes.with(Symbol::Batch, size))?;
     let inputs = infer.bindings.iter().map(|binding| &binding.port);
     let mut all: Vec<Slopes> = inputs
@@ -52,22 +76,30 @@ pub fn slopes(
             ..Slopes::default()
         })
         .collect();
+    let mut outputs = Vec::with_capacity(evaluation.rows() * laplace.outputs);
     while let Some(pulls) = jacobians.advance_to(size)? {
-        let solved = member.posterior.solve(pulls.jacobian, &context.pool);
+        outputs.extend(&pulls.block.outputs);
+        let solved = member.posterior.solve(pulls.jacobian, &evaluation.context.pool);
         machine.set_sizes(&sizes.with(Symbol::Batch, pulls.block.rows.len()))?;
         machine.write_real("cotangents", &pulls.block.cotangents)?;
-        write_vectors(&evaluation, &mut machine, member, &solved)?;
+        write_vectors(evaluation, &mut machine, member, &solved)?;
         evaluation.call(&mut machine, &pulls.block.rows, sizes)?;
         for slopes in &mut all {
-            slopes
-                .mean
-                .extend(machine.read_real(&format!("{}/slope", slopes.input))?);
+            let slope = machine.read_real(&format!("{}/slope", slopes.input))?;
+            slopes.mean.extend(slope);
             // The covariance is quadratic in the Jacobian, whose derivative enters twice.
             let bend = machine.read_real(&format!("{}/bend", slopes.input))?;
             slopes.variance.extend(bend.into_iter().map(|bend| 2.0 * bend));
         }
     }
-    Ok(all)
+    Ok((outputs, all))
+}
+
+/// The rows of a block.
+pub fn block(laplace: &Laplace, rows: usize) -> usize {
+    let sizes = Sizes::default().with(Symbol::Columns, laplace.outputs);
+    let numbers = 2 * laplace.outputs * memory::all(laplace);
+    machines::rows_per_call(&[&laplace.programs.inputs], sizes, rows, numbers)
 }
 
 /// Writes vectors `[batch * columns, weights that are random]` as those of all weights, state by state.

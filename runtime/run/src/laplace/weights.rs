@@ -54,7 +54,7 @@ pub fn each(
     let mut position = vec![0.0; maximum.len()];
     let mut first = draws.start;
     while first < draws.end {
-        let count = (NUMBERS / size.max(1)).clamp(1, DRAWS).min(draws.end - first);
+        let count = at_once(size).min(draws.end - first);
         let normal = |at: usize| philox::normal(key, [(first + at / size) as u32, 0, 0], (at % size) as u64);
         let noise = Matrix::new(count, size, (0..count * size).map(normal).collect());
         let deviations = member.posterior.draws(&noise, &context.pool);
@@ -78,4 +78,9 @@ pub fn each(
         }
         first += count;
     }
+}
+
+/// The draws of so many numbers that are made at once.
+pub fn at_once(size: usize) -> usize {
+    (NUMBERS / size.max(1)).clamp(1, DRAWS)
 }

@@ -6,8 +6,8 @@ use crate::columns::Columns;
 use crate::feed::examples;
 use crate::fit::{Context, Stop};
 use crate::laplace::gaussian::part;
-use crate::laplace::predictor::{Forecaster, joint_covariance};
-use crate::laplace::{Approximated, Gaussian, slopes};
+use crate::laplace::predictor::Forecaster;
+use crate::laplace::{Approximated, joint, memory, slopes};
 use crate::out;
 use crate::predict::{Predictor, draws_in, held};
 use crate::states::Values;
@@ -72,11 +72,16 @@ pub fn joint(
     (max_memory, context): (Option<u64>, &Context),
 ) -> Result<Matrix, Stop> {
     let dataset = dataset(preparation, rows);
-    let found = restored(infer, (values, folder))?;
-    let only = only(infer, &found)?;
-    let laplace = part(infer)?;
-    let rows = (&dataset.test, max_memory);
-    let mut covariance = joint_covariance(only, (infer, laplace), rows, &dataset, context)?;
+    let found = gaussians(infer, (values, folder))?;
+    let (members, laplace, rows) = (&found.members[..], part(infer)?, &dataset.test);
+    let count = examples(&infer.bindings, rows);
+    let what = format!(
+        "the joint covariance of {} outputs",
+        count.saturating_mul(laplace.outputs)
+    );
+    let need = memory::together(laplace, members.len(), count);
+    fits(infer, &what, need, max_memory)?;
+    let mut covariance = joint::covariance(members, (infer, laplace), rows, &dataset, context)?;
     let unit = unit(laplace, preparation).unwrap_or(1.0);
     covariance
         .values
@@ -96,14 +101,20 @@ pub fn slopes(
     preparation: &Preparation,
     (values, folder): (&Values, &Path),
     rows: Rows,
-    context: &Context,
+    (max_memory, context): (Option<u64>, &Context),
 ) -> Result<Vec<(String, ResultColumn)>, Stop> {
     let dataset = dataset(preparation, rows);
-    let found = restored(infer, (values, folder))?;
-    let only = only(infer, &found)?;
-    let laplace = part(infer)?;
-    let all = slopes::slopes(only, (infer, laplace), &dataset.test, &dataset, context)?;
+    let found = gaussians(infer, (values, folder))?;
+    let (members, laplace) = (&found.members[..], part(infer)?);
     let count = examples(&infer.bindings, &dataset.test);
+    let what = format!("the slopes of {} outputs", count.saturating_mul(laplace.outputs));
+    fits(
+        infer,
+        &what,
+        memory::sloping(infer, laplace, members.len(), count),
+        max_memory,
+    )?;
+    let all = slopes::slopes(members, (infer, laplace), &dataset.test, &dataset, context)?;
     let row_numbers = ResultColumn::Int((0..count as i64).collect());
     let mut columns = vec![("row".to_owned(), row_numbers)];
     let (unit, units) = match unit(laplace, preparation) {
@@ -145,12 +156,16 @@ fn unit(laplace: &Laplace, preparation: &Preparation) -> Option<f64> {
     }
 }
 
-/// The Gaussian of an infer that has one, and no more.
-fn only<'a>(infer: &Infer, found: &'a Option<Approximated>) -> Result<&'a Gaussian, Stop> {
-    match found.as_ref().map(|found| &found.members[..]) {
-        Some([only]) => Ok(only),
-        Some(_) => Err(codes::no_joint(&infer.name, codes::NoJoint::Mixture).into()),
-        None => Err(codes::no_joint(&infer.name, codes::NoJoint::NoLaplace).into()),
+/// The Gaussians of an infer that has some.
+fn gaussians(infer: &Infer, at: (&Values, &Path)) -> Result<Approximated, Stop> {
+    restored(infer, at)?.ok_or_else(|| codes::no_joint(&infer.name).into())
+}
+
+/// Sees that there is room for what is asked of an infer.
+fn fits(infer: &Infer, what: &str, need: u64, max_memory: Option<u64>) -> Result<(), Stop> {
+    match max_memory.filter(|limit| need > *limit) {
+        Some(limit) => Err(codes::too_large_together(&infer.name, what, need, limit).into()),
+        None => Ok(()),
     }
 }
 
