@@ -262,6 +262,43 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         fs::remove_dir_all(folder).unwrap();
     }
 
+    /// The density of this driver is flat, so that every tree of a sampler grows to its full depth: thousands of steps, each of them one
+    /// launch and one wait. All else is asked for at the start of a chain and at its end.
+    #[test]
+    fn a_leapfrog_step_asks_the_driver_for_one_graph() {
+        if !compiles() {
+            return;
+        }
+        let folder = workshop("executable-leapfrog");
+        let stub = driver(&folder, "stub", &["-DANY_KERNEL"]);
+        let settings = [
+            "--only",
+            "turning",
+            "--set",
+            "turning.warmup=2",
+            "--set",
+            "turning.draws=4",
+        ];
+        let words = ["--backend", "cuda", "--no-linker"];
+        let executable = build(&folder, &[&words[..], &settings].concat());
+        let output = with(&stub, &executable);
+        assert!(output.status.success(), "{}", said(&output));
+        let calls = fs::read_to_string(stub.join("calls")).unwrap();
+        let count = |name: &str| -> usize {
+            let of = |line: &str| line.strip_prefix(name)?.trim().parse().ok();
+            calls.lines().find_map(of).unwrap_or(0)
+        };
+        let steps = count("cuGraphLaunch");
+        assert!(steps > 4000, "{calls}");
+        let others = ["cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuLaunchKernel"];
+        assert!(
+            others.into_iter().map(count).sum::<usize>() < steps / 10,
+            "{calls}"
+        );
+        assert!(count("cuStreamSynchronize") - steps < 100, "{calls}");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
     #[test]
     fn damaged_images_are_told() {
         if !compiles() {
