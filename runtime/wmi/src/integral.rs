@@ -42,8 +42,8 @@ pub struct Effort {
     /// Regions that may be integrated before the work is given up.
     pub regions: usize,
     /// Steps in one region before the work on it is given up. A step compares two rays of the cone over
-    /// it, or adds up one term of the integral over one of its faces; in rationals such a term counts as
-    /// 32.
+    /// it, or adds up one term of the integral over one of its faces; a number that is kept counts as eight
+    /// terms, and in rationals a term counts as 32.
     pub steps: u64,
     /// When the work is given up whatever was done; looked at before each case and region, so that one of them may go on beyond it.
     pub deadline: Option<Instant>,

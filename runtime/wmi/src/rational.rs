@@ -15,13 +15,14 @@ pub fn to_f64(number: &Rational) -> f64 {
 /// The natural logarithm of the magnitude, also where that is no floating-point number; of zero, minus infinity.
 pub fn ln_abs(number: &Rational) -> f64 {
     let (above, below) = (number.numerator().unsigned_abs(), number.denominator());
-    // 64 digits of the quotient, and how many more there are.
-    let shift = 64 + below.bit_len() as i64 - above.bit_len() as i64;
-    let quotient = match usize::try_from(shift) {
+    // The quotient is near this power of two; 64 digits of it are looked at.
+    let power = above.bit_len() as i64 - below.bit_len() as i64;
+    let shift = 64 - power;
+    let digits = match usize::try_from(shift) {
         Ok(up) => (above << up) / below,
         Err(_) => above / (below.clone() << shift.unsigned_abs() as usize),
     };
-    quotient.to_f64().value().ln() - shift as f64 * std::f64::consts::LN_2
+    (digits.to_f64().value() / 2f64.powi(64)).ln() + power as f64 * std::f64::consts::LN_2
 }
 
 /// The rational that `number` is, where it is finite.

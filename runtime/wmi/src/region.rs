@@ -1,4 +1,4 @@
-//! The integral of a polynomial over one polytope.
+//! The integral of a polynomial over one polytope, powers of linear forms unexpanded.
 //!
 //! Geometry is exact and arithmetic is not: corners and their incidence with facets come from the double
 //! description method in integers, so that no sliver is misjudged; integrals over faces, which are sums of
@@ -8,7 +8,7 @@ pub(crate) mod ball;
 mod bits;
 mod budget;
 mod cone;
-mod echelon;
+pub(crate) mod echelon;
 mod exponents;
 mod faces;
 mod feasible;

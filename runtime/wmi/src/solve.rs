@@ -2,9 +2,9 @@
 //!
 //! The search decides comparisons and Booleans only as far as the formula and the weight need them
 //! (partial assignments as in structure-aware encodings, Spallitta et al., UAI 2022), multiplies over
-//! parts that share no variable, and integrates out variables that one form bounds from either side
-//! (message passing as in Zeng et al., ICML 2020, where the primal graph is a tree). What remains are
-//! polytopes, which [`crate::region`] integrates.
+//! parts that share no variable, adds over the terms of weights that are sums, and integrates out variables
+//! that one form bounds from either side (message passing as in Zeng et al., ICML 2020, where the primal graph
+//! is a tree). What remains are polytopes, which [`crate::region`] integrates.
 
 mod amount;
 mod bounds;

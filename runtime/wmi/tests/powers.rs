@@ -233,6 +233,45 @@ fn high_powers() {
     }
 }
 
+/// Integrals of high powers with closed forms of other kinds.
+#[test]
+fn beta_functions_and_maxima() {
+    let unit = vec![(Rational::ZERO, Rational::ONE); 2];
+    // The larger of two uniforms has the density 2 m.
+    let maximum = r#"["^", ["+", "x0", ["relu", ["-", "x1", "x0"]]], "4096"]"#;
+    assert_near(&solved(&unit, "true", maximum), &number("1/2049"));
+    // B(a + 2, b + 1) / (a + 1), which is below the smallest number of double precision.
+    let (a, b) = (2000, 1500);
+    let weight = format!(r#"["*", ["^", "x0", "{a}"], ["^", ["-", "1", "x1"], "{b}"]]"#);
+    let solution = solved(&unit, r#"["<=", "x0", "x1"]"#, &weight);
+    let expected = factorial(a + 1) * factorial(b) / factorial(a + b + 2) / Rational::from(a + 1);
+    assert_eq!((solution.value, solution.exact.as_ref()), (0.0, Some(&expected)));
+    // ln n! = (n + 1/2) ln n - n + ln(2 pi) / 2 + 1 / (12 n) to 1e-10 (Stirling).
+    let stirling = |n: u32| {
+        let n = f64::from(n);
+        (n + 0.5) * n.ln() - n + std::f64::consts::TAU.ln() / 2.0 + 1.0 / (12.0 * n)
+    };
+    let logarithm = stirling(a + 1) + stirling(b) - stirling(a + b + 2) - f64::from(a + 1).ln();
+    let found = solution.log_value().unwrap();
+    assert!((found - logarithm).abs() < 1e-8, "{found} {logarithm}");
+}
+
+/// What has too many monomials and is no power of a linear form is given up, with a bound that holds.
+#[test]
+fn powers_of_other_sums() {
+    let unit = vec![(Rational::ZERO, Rational::ONE); 2];
+    let weight = r#"["^", ["*", "1/3", ["+", ["^", "x0", "2"], "x1", "1"]], "1000"]"#;
+    let solution = solved(&unit, "true", weight);
+    let Status::GaveUp(reason) = &solution.status else {
+        panic!("not given up: {solution:?}");
+    };
+    assert!(reason.contains("monomials"), "{reason}");
+    assert!(
+        solution.value == 0.0 && solution.error_bound < 1.0 + 1e-9,
+        "{solution:?}"
+    );
+}
+
 /// A sum of rectified forms takes two cells for each, not two to the power of their number.
 #[test]
 fn many_rectified_forms() {
@@ -318,10 +357,9 @@ fn sums_that_are_given_up() {
         .map(|at| format!(r#"["relu", ["-", ["*", "{at}", "x0"], ["+", "x1", ["*", "{at}", "x2"], "x3"]]]"#))
         .collect();
     let weight = terms.join(", ");
-    let reals = [r#"["x0", "0", "1"], ["x1", "0", "1"], ["x2", "0", "1"], ["x3", "0", "1"]"#];
     let text = format!(
-        r#"{{"reals": [{}], "formula": true, "weight": ["+", {weight}]}}"#,
-        reals.join(", ")
+        r#"{{"reals": [["x0", "0", "1"], ["x1", "0", "1"], ["x2", "0", "1"], ["x3", "0", "1"]],
+            "formula": true, "weight": ["+", {weight}]}}"#
     );
     let problem = read("problem", &text).unwrap().remove(0);
     let truth = solve(&problem, &Effort::default());

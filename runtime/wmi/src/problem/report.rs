@@ -74,7 +74,7 @@ pub static GAVE_UP: Code = Code {
     title: "a problem that is more work than allowed",
     explain: "The work was given up: after `--max-regions` regions, after many more cases, or after `--max-seconds`; where cases are \
               nested too deep; or where one region has too many faces, or its weight too many monomials, for \
-              an exact integral. The value is that of what was done, and its bound holds for the whole: what \
+              an exact integral (a power of a linear form counts as one in its form, however many it expands to). The value is that of what was done, and its bound holds for the whole: what \
               is left out contributes at most the volume of its box times the largest weight there.\n\nWrong: \
               `bnnc wmi problem.json --max-regions 10` for a problem of 12 regions.\n\nRight: a larger \
               `--max-regions`, and `--max-steps` where one region is too much work. The other bounds are fixed: \

@@ -207,6 +207,9 @@ fn times(one: &[Rational], other: &[Rational]) -> Vec<Rational> {
 fn along(weight: &Sparse, row: &Row) -> Option<Vec<Rational>> {
     let (variable, coefficient) = row.entries().first()?;
     let coefficients = weight.on_axis(*variable);
+    if !weight.may_be_along(coefficients.len().saturating_sub(1), row.entries().len()) {
+        return None;
+    }
     let scaled = coefficients.iter().enumerate();
     let polynomial: Vec<Rational> = scaled
         .map(|(power, value)| value / coefficient.pow(power as isize))

@@ -4,7 +4,9 @@ use crate::polynomial::{Polynomial, add_term};
 use crate::problem::form::LinearForm;
 use crate::problem::store::{Store, Term, TermId};
 use crate::rational::Rational;
-use std::collections::BTreeMap;
+use crate::region::echelon::Echelon;
+use dashu_int::IBig;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most monomials of a polynomial that is computed with.
 const MOST_TERMS: usize = 20_000;
@@ -160,15 +162,38 @@ impl Sparse {
                 Some(Sparse(BTreeMap::from([(raised(monomial, power), coefficient)])))
             }
             [one, other] => binomial(*one, *other, power),
-            _ if self.is_linear() && combinations(power, terms.len()) > MOST_TERMS as f64 => None,
+            _ if combinations(power, terms.len()) > MOST_TERMS as f64 && self.is_independent() => None,
             _ => (0..power).try_fold(Sparse::one(), |product, _| product.times(self)),
         }
     }
 
-    /// Whether its monomials are single variables and 1, so that no two of their products are the same.
-    fn is_linear(&self) -> bool {
-        let is_variable = |monomial: &Monomial| matches!(monomial.as_slice(), [] | [(_, 1)]);
-        self.0.keys().all(is_variable)
+    /// Whether no two products of so many of its monomials are the same: their exponents are affinely independent.
+    fn is_independent(&self) -> bool {
+        let variables: BTreeSet<usize> = self.0.keys().flatten().map(|(variable, _)| *variable).collect();
+        let exponents = |monomial: &Monomial| -> Vec<IBig> {
+            let of = |variable: &usize| monomial.iter().find(|(other, _)| other == variable);
+            let powers = variables
+                .iter()
+                .map(|variable| of(variable).map_or(0, |(_, power)| *power));
+            std::iter::once(1).chain(powers).map(IBig::from).collect()
+        };
+        let extend = |echelon: Echelon, monomial| {
+            let reduced = echelon.reduce(&exponents(monomial))?;
+            Some(echelon.with(reduced))
+        };
+        self.0.len() <= variables.len() + 1 && self.0.keys().try_fold(Echelon::default(), extend).is_some()
+    }
+
+    /// The largest sum of powers.
+    fn degree(&self) -> u64 {
+        let of = |monomial: &Monomial| monomial.iter().map(|(_, power)| u64::from(*power)).sum();
+        self.0.keys().map(of).max().unwrap_or(0)
+    }
+
+    /// Whether it may be a polynomial of degree `degree` in a form of so many variables: it has the degree, and as
+    /// many monomials as the highest power has.
+    pub(super) fn may_be_along(&self, degree: usize, variables: usize) -> bool {
+        self.degree() == degree as u64 && combinations(degree as u32, variables).round() <= self.len() as f64
     }
 
     /// The coefficients of the powers of a variable, from the power 0 up.
