@@ -1559,7 +1559,7 @@ fn what_a_saved_run_cannot_say() {
     // Three outputs by seven weights twice, and three by three, are 408 bytes, and nine numbers more of a mixture; programs are besides.
     for (name, members, least) in [("whole", 1, 408), ("squares", 1, 408), ("mixture", 2, 408 + 72)] {
         let laplace = part(kept.infer(name)).unwrap();
-        let need = memory::together(laplace, members, 3);
+        let need = memory::together(kept.infer(name), laplace, members, 3);
         assert!(need > least, "{name}: {need}");
         assert!(kept.joint(name, Some(need)).is_ok());
         assert_eq!(refusal(kept.joint(name, Some(need - 1))).0, "E0502");

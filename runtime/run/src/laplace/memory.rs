@@ -1,5 +1,6 @@
 //! How much memory an approximation takes, before it is made.
 
+use crate::cost::feed;
 use crate::laplace::machines::{self, BYTES};
 use crate::laplace::slopes;
 use bnnc_abi::code::Artifact;
@@ -165,16 +166,27 @@ pub fn predicting(laplace: &Laplace, rows: usize, (draws, members): (usize, usiz
 }
 
 /// The bytes that the covariance of the outputs of so many rows together takes under so many members, besides their Gaussians and the data.
-pub fn together(laplace: &Laplace, members: usize, rows: usize) -> u64 {
+pub fn together(infer: &Infer, laplace: &Laplace, members: usize, rows: usize) -> u64 {
     let weights = selected(laplace) as u64;
     let outputs = rows.saturating_mul(laplace.outputs) as u64;
     // The Jacobians, what the Gaussian makes of them, and the covariance; of a mixture also the sum.
-    let jacobians = outputs.saturating_mul(weights).saturating_mul(2);
+    let jacobians = outputs
+        .saturating_mul(weights)
+        .saturating_mul(1 + copies(laplace));
     let squares = outputs
         .saturating_mul(outputs)
         .saturating_mul(members.clamp(1, 2) as u64);
     let matrices = jacobians.saturating_add(squares).saturating_mul(NUMBER);
-    matrices.saturating_add(differentiating(laplace, rows))
+    matrices.saturating_add(differentiating(infer, laplace, rows))
+}
+
+/// How many matrices of the size of a Jacobian its product with a root of the covariance takes.
+fn copies(laplace: &Laplace) -> u64 {
+    match laplace.options.structure {
+        Structure::Full | Structure::Diagonal => 1,
+        Structure::Kronecker => 3,
+        Structure::LowRank(_) | Structure::Functional(_) => 4,
+    }
 }
 
 /// The bytes that the derivatives in the inputs of so many rows take.
@@ -189,20 +201,20 @@ pub fn sloping(infer: &Infer, laplace: &Laplace, members: usize, rows: usize) ->
     let size = slopes::block(laplace, rows);
     let program = predict_arena_bytes(&inputs.plan, &sizes(laplace, 0).with(Symbol::Batch, size));
     // Roots, solutions, and these as the program takes them.
-    let vectors = 3 * NUMBER * (size * laplace.outputs * all(laplace)) as u64;
-    let working = differentiating(laplace, rows).saturating_add(program + vectors);
+    let vectors = (2 + copies(laplace)) * NUMBER * (size * laplace.outputs * all(laplace)) as u64;
+    let working = differentiating(infer, laplace, rows).saturating_add(program + vectors);
     results.saturating_mul(rows as u64).saturating_add(working)
 }
 
-/// The bytes of the program of Jacobians by the weights that are random.
-fn differentiating(laplace: &Laplace, rows: usize) -> u64 {
+/// The bytes of the program of Jacobians by the weights that are random, with the rows that it reads.
+fn differentiating(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
     let programs = &laplace.programs;
     let artifact = match laplace.options.over {
         Over::All => &programs.jacobian,
         Over::Subnetwork { .. } => &programs.selected,
     };
     let called = |artifact| calling(laplace, artifact, (selected(laplace), rows));
-    artifact.as_ref().map_or(0, called)
+    artifact.as_ref().map_or(0, called) + feed(infer, &programs.rows, rows)
 }
 
 fn sizes(laplace: &Laplace, weights: usize) -> Sizes {

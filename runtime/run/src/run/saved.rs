@@ -79,7 +79,7 @@ pub fn joint(
         "the joint covariance of {} outputs",
         count.saturating_mul(laplace.outputs)
     );
-    let need = memory::together(laplace, members.len(), count);
+    let need = memory::together(infer, laplace, members.len(), count);
     fits(infer, &what, need, max_memory)?;
     let mut covariance = joint::covariance(members, (infer, laplace), rows, &dataset, context)?;
     let unit = unit(laplace, preparation).unwrap_or(1.0);
