@@ -13,8 +13,10 @@ use std::time::Duration;
 const LONGEST_ANSWER: u64 = 1 << 30;
 /// How much of a worker's diagnostics is kept.
 const LONGEST_COMPLAINT: u64 = 1 << 16;
-/// Signals that no crash sends: hangup, interrupt, kill, termination, and the end of the time that a process may have.
-const FROM_OUTSIDE: [i32; 5] = [1, 2, 9, 15, 24];
+/// What systems send that run out of memory.
+const KILL: i32 = 9;
+/// Other signals that no crash sends: hangup, interrupt, termination, and the end of the time that a process may have.
+const FROM_OUTSIDE: [i32; 4] = [1, 2, 15, 24];
 /// What of it a message quotes.
 const QUOTED: usize = 600;
 
@@ -117,18 +119,25 @@ impl Worker {
             "bad_alloc",
             "memory allocation of",
             "Cannot allocate",
-            // What Rust says of `bad_alloc`; LLVM and MLIR throw nothing of their own.
-            "foreign exception",
         ];
+        let mebibytes = self.memory >> 20;
         if exhausted.iter().any(|words| outcome.complaint.contains(words)) {
-            let mebibytes = self.memory >> 20;
             return Fault::Limit(format!(
                 "MLIR needs more than {mebibytes} MiB, or than this process may have, to lower a program{said}"
             ));
         }
+        // Rust does not say which: `bad_alloc`, as LLVM and MLIR throw nothing of their own, or what else the library of C++ throws.
+        if outcome.complaint.contains("foreign exception") {
+            return Fault::Limit(format!(
+                "MLIR ended with an exception of C++, as want of memory throws; it may have {mebibytes} MiB{said}"
+            ));
+        }
         match (signal(outcome.status), outcome.status.code()) {
+            (Some(KILL), _) => Fault::Limit(format!(
+                "the MLIR worker was ended by signal {KILL}, as systems do that run out of memory{said}"
+            )),
             (Some(signal), _) if FROM_OUTSIDE.contains(&signal) => Fault::Limit(format!(
-                "the MLIR worker was ended by signal {signal}, as systems do that run out of memory{said}"
+                "the MLIR worker was ended from outside by signal {signal}{said}"
             )),
             (Some(signal), _) => Fault::Bug(format!(
                 "MLIR crashed while lowering a program: signal {signal}{said}"

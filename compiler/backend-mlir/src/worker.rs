@@ -113,7 +113,7 @@ fn limit_addresses(bytes: u64) {
         soft: u64::MAX,
         hard: u64::MAX,
     };
-    // SAFETY: the functions only write and read the two numbers. Where one fails there is no limit, which is no error.
+    // SAFETY: the functions only write and read the two numbers. Where `setrlimit` fails there is no limit, which is no error.
     unsafe {
         getrlimit(ADDRESS_SPACE, &raw mut limits);
         limits.soft = limits.soft.min(bytes);

@@ -45,27 +45,38 @@ fn a_refusal_is_a_bug_with_its_reason() {
     assert_eq!(fault, Fault::Bug(wanted.to_owned()));
 }
 
-/// However it is told: by LLVM, or by the runtime of Rust that meets an exception of C++.
 #[test]
 fn want_of_memory_is_a_limit() {
-    for said in [
-        "LLVM ERROR: out of memory",
-        "fatal runtime error: Rust cannot catch foreign exceptions, aborting",
-    ] {
-        let fault = script("memory", &format!("echo '{said}' >&2; kill -ABRT $$"), LONG).unwrap_err();
-        let wanted = "MLIR needs more than 1024 MiB, or than this process may have, to lower a program";
-        assert_eq!(fault, Fault::Limit(format!("{wanted}: {said}")));
-    }
+    let fault = script(
+        "memory",
+        "echo LLVM ERROR: out of memory >&2; kill -ABRT $$",
+        LONG,
+    )
+    .unwrap_err();
+    let wanted = "MLIR needs more than 1024 MiB, or than this process may have, to lower a program";
+    assert_eq!(
+        fault,
+        Fault::Limit(format!("{wanted}: LLVM ERROR: out of memory"))
+    );
 }
 
-/// As the system does where the memory of all is gone.
+/// The runtime of Rust does not say which.
+#[test]
+fn an_exception_may_be_want_of_memory() {
+    let said = "fatal runtime error: Rust cannot catch foreign exceptions, aborting";
+    let fault = script("exception", &format!("echo '{said}' >&2; kill -ABRT $$"), LONG).unwrap_err();
+    let wanted = "MLIR ended with an exception of C++, as want of memory throws; it may have 1024 MiB";
+    assert_eq!(fault, Fault::Limit(format!("{wanted}: {said}")));
+}
+
 #[test]
 fn an_end_from_outside_is_a_limit() {
-    for signal in [9, 15] {
+    for (signal, how) in [
+        (9, "by signal 9, as systems do that run out of memory"),
+        (15, "from outside by signal 15"),
+    ] {
         let fault = script("ended", &format!("kill -{signal} $$"), LONG).unwrap_err();
-        let wanted =
-            format!("the MLIR worker was ended by signal {signal}, as systems do that run out of memory");
-        assert_eq!(fault, Fault::Limit(wanted));
+        assert_eq!(fault, Fault::Limit(format!("the MLIR worker was ended {how}")));
     }
 }
 
