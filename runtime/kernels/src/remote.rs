@@ -130,16 +130,13 @@ impl Machine {
 
     /// Runs the steps on the device, if there is one, and brings what ports hold then.
     pub(crate) fn run_there(&mut self, wanted: &[Port]) -> Result<(), Fault> {
-        let Some(mut mirror) = self.mirror.take() else {
+        let Some(mirror) = &self.mirror else {
             return Ok(());
         };
         let bytes = |port: &Port| (port.0, self.span(port.0, 0, self.count_of(port.0)).range);
         let ports = wanted.iter().map(bytes);
-        let present = mirror.get_mut().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the memory is this machine's, which is borrowed alone, and so are the ranges.
-        let ran = unsafe { present.run(self.start(), self.sizes(), ports) };
-        self.mirror = Some(mirror);
-        ran
+        unsafe { lock(mirror).run(self.start(), self.sizes(), ports) }
     }
 
     /// Says that the sizes changed.
