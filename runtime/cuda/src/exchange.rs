@@ -24,6 +24,10 @@ pub struct Exchange {
     wanted: Vec<Range<usize>>,
     /// Before the memory that it uses.
     pub graph: Option<(Captured, Staging)>,
+    /// Whether the system refused the memory for a graph.
+    pub refused: bool,
+    /// Whether a launch was asked for whose end nobody has seen.
+    under_way: bool,
 }
 
 impl Exchange {
@@ -34,6 +38,8 @@ impl Exchange {
             sent: traffic.sent.to_vec(),
             wanted: traffic.wanted.to_vec(),
             graph: None,
+            refused: false,
+            under_way: false,
         }
     }
 
@@ -78,11 +84,24 @@ impl Exchange {
         })
     }
 
+    /// Waits for a launch whose wait failed: the graph and its memory are used until then.
+    ///
+    /// # Errors
+    /// Where the driver refuses.
+    pub fn settle(&mut self, stream: &OwnStream) -> Result<(), Fault> {
+        if self.under_way {
+            stream.synchronise()?;
+            self.under_way = false;
+        }
+        Ok(())
+    }
+
     /// Launches the graph where there is one, waits for its end, and says whether there is.
     ///
     /// # Errors
     /// Where the driver refuses.
-    pub fn replay(&self, stream: &OwnStream, mirror: &mut [u8]) -> Result<bool, Fault> {
+    pub fn replay(&mut self, stream: &OwnStream, mirror: &mut [u8]) -> Result<bool, Fault> {
+        self.settle(stream)?;
         let Some((graph, staging)) = &self.graph else {
             return Ok(false);
         };
@@ -91,8 +110,10 @@ impl Exchange {
             // SAFETY: the part has so many bytes, and every launch that reads it was waited for.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), staging.at(at), bytes.len()) }
         }
+        self.under_way = true;
         graph.launch(stream.stream)?;
         stream.synchronise()?;
+        self.under_way = false;
         let sent = self.sent.iter().map(room).sum();
         for (range, at) in laid(&self.wanted, sent) {
             let bytes = &mut mirror[range.clone()];

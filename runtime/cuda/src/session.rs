@@ -221,8 +221,8 @@ impl CudaSession {
     /// Note [Exchanges] in `exchange`.
     fn recall(&mut self, sizes: &Sizes, traffic: Traffic<'_>) -> Result<(), Fault> {
         let Some(at) = self.exchanges.iter().position(|one| one.is(sizes, traffic)) else {
-            if self.exchanges.len() == REMEMBERED {
-                // Whoever launched its graph has waited for it.
+            if let Some(oldest) = self.exchanges.get_mut(REMEMBERED - 1) {
+                oldest.settle(&self.stream)?;
                 self.exchanges.pop();
             }
             self.exchanges.insert(0, Exchange::new(sizes, traffic));
@@ -231,7 +231,7 @@ impl CudaSession {
         self.exchanges[..=at].rotate_right(1);
         let exchange = &self.exchanges[0];
         let bytes = exchange.bytes();
-        if exchange.graph.is_some() || bytes > EXCHANGED_BYTES {
+        if exchange.graph.is_some() || exchange.refused || bytes > EXCHANGED_BYTES {
             return Ok(());
         }
         self.schedule(sizes)?;
@@ -239,7 +239,11 @@ impl CudaSession {
             return Ok(());
         }
         let (exchange, device, arena) = (&self.exchanges[0], &self.on.device, self.memory.address);
-        let staging = Staging::new(device, bytes)?;
+        let Ok(staging) = Staging::new(device, bytes) else {
+            // The plain way needs no more than there is.
+            self.exchanges[0].refused = true;
+            return Ok(());
+        };
         let issue = || {
             // SAFETY: the ranges were checked, and the exchange keeps the memory with the graph.
             unsafe {
