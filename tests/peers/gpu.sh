@@ -16,4 +16,6 @@ if [ -z "${BNNC:-}" ]; then
 fi
 . "$here/start.sh"
 "$python" "$here/gpu.py" --bnnc "$BNNC" --root "$here/../.." "${arguments[@]}"
-[ -z "${BNNC_MLIR_WORKER:-}" ] || (cd "$here/../.." && cargo bench -q -p bnnc-tests --features cuda-tests --bench systems)
+[ -z "${BNNC_MLIR_WORKER:-}" ] ||
+  (BNNC_MLIR_WORKER=$(realpath "$BNNC_MLIR_WORKER") && export BNNC_MLIR_WORKER && cd "$here/../.." &&
+    cargo bench -q -p bnnc-tests --features cuda-tests --bench systems)
