@@ -574,6 +574,7 @@ infer m = map(Net, rows) { epochs = 1 }
 infer o = map(Other, rows) { epochs = 1 }
 infer v = vi(Q, rows) { epochs = 1 }
 infer a = laplace(Net, rows) { start = m }
+infer p = swag(Net, rows) { epochs = 2, warmup = 0, covariance = point }
 ";
 
 /// What can be known before anything is trained is said by then, where it is written.
@@ -601,6 +602,11 @@ fn what_is_refused_beforehand() {
             "laplace(Net, rows) { over = subnetwork(1, by = a) }",
             "E0625",
             "under `a`, which keeps none",
+        ),
+        (
+            "laplace(Net, rows) { over = subnetwork(1, by = p) }",
+            "E0625",
+            "under `p`, which keeps none",
         ),
         (
             "laplace(Net, rows) { over = subnetwork(1, by = v) }",

@@ -47,6 +47,11 @@ pub fn parse(text: &str) -> Option<Rational> {
     }
 }
 
+/// The bits of numerator and denominator.
+pub(crate) fn bits(number: &Rational) -> u64 {
+    (number.numerator().bit_len() + number.denominator().bit_len()) as u64
+}
+
 /// The smallest number that makes all of `numbers` whole.
 pub(crate) fn common_denominator<'a>(numbers: impl Iterator<Item = &'a Rational>) -> UBig {
     numbers.fold(UBig::ONE, |all, number| {

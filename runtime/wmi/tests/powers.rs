@@ -378,3 +378,50 @@ fn sums_that_are_given_up() {
         );
     }
 }
+
+/// Triangles `x + y <= 1` with no variable in common stay apart, also where the weight is a power of a form of all: of the sums `s` of
+/// their coordinates `int 1`, `int s` and `int s^2` are 1/2, 1/3 and 1/4.
+#[test]
+fn a_form_leaves_blocks_apart() {
+    let sides = vec![(whole(0), whole(1)); 16];
+    let rows: Vec<String> = (0..8)
+        .map(|at| format!(r#"["<=", ["+", "x{}", "x{}"], "1"]"#, 2 * at, 2 * at + 1))
+        .collect();
+    let formula = format!(r#"["and", {}]"#, rows.join(", "));
+    let all: Vec<String> = (0..16).map(|at| format!(r#""x{at}""#)).collect();
+    let weight = format!(r#"["^", ["+", {}], "2"]"#, all.join(", "));
+    let solution = solved(&sides, &formula, &weight);
+    // 8 * 1/4 * (1/2)^7 + 56 * (1/3)^2 * (1/2)^6
+    assert_near(&solution, &number("65/576"));
+}
+
+/// Over the triangle `x + y <= 1`, in `s = x + y` and `t = x - y`: `int s^a t^b = 1 / ((b + 1) (a + b + 2))`, b even.
+#[test]
+fn high_powers_of_forms_without_a_constant() {
+    let sides = vec![(whole(0), whole(1)); 2];
+    let formula = r#"["<=", ["+", "x0", "x1"], "1"]"#;
+    for (a, b) in [(2000, 0), (3001, 0), (60, 60), (200, 300), (4000, 2)] {
+        let weight = format!(r#"["*", ["^", ["+", "x0", "x1"], "{a}"], ["^", ["-", "x0", "x1"], "{b}"]]"#);
+        let solution = solved(&sides, formula, &weight);
+        assert_near(&solution, &(Rational::ONE / whole((b + 1) * (a + b + 2))));
+    }
+}
+
+/// Exact moments of such a form have some hundred thousand bits each: too many for all faces, which is said and not tried.
+#[test]
+fn numbers_that_would_be_too_long_are_given_up() {
+    let mut numbers = Numbers(7);
+    let mut long = || format!("{}/1000000000000000", numbers.not_zero(1_000_000_000_000_000));
+    let mut form = || {
+        let parts: Vec<String> = (0..4)
+            .map(|at| format!(r#"["*", "{}", "x{at}"]"#, long()))
+            .collect();
+        format!(r#"["+", {}, "{}"]"#, parts.join(", "), long())
+    };
+    let rows: Vec<String> = (0..6).map(|_| format!(r#"["<=", {}, "1"]"#, form())).collect();
+    let formula = format!(r#"["and", {}]"#, rows.join(", "));
+    let weight = format!(r#"["^", {}, "4095"]"#, form());
+    let solution = solved(&vec![(whole(-1), whole(1)); 4], &formula, &weight);
+    assert!(matches!(solution.status, Status::GaveUp(_)), "{solution:?}");
+    assert!(solution.error_bound.is_infinite() && solution.exact.is_none());
+}

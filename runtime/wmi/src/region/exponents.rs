@@ -3,8 +3,12 @@
 use super::budget::Spent;
 use std::collections::{BTreeSet, HashMap};
 
-/// The most monomials: some 200 bytes each, and one number for each on every face.
-const MOST_MONOMIALS: usize = 1 << 18;
+/// The most exponents of all monomials together, each monomial counting as [`FEWEST`] of them at least: some 16 bytes
+/// each, and one number for each monomial on every face.
+const MOST_EXPONENTS: usize = 1 << 24;
+
+/// See [`MOST_EXPONENTS`].
+const FEWEST: usize = 64;
 
 /// Monomials such that each divisor of one of them is among them too.
 #[derive(Clone, Debug)]
@@ -56,6 +60,12 @@ impl Exponents {
             .sum()
     }
 
+    /// The largest sum of the exponents of one.
+    pub fn degree(&self) -> u64 {
+        let sum = |monomial: &Vec<u32>| monomial.iter().map(|&exponent| u64::from(exponent)).sum();
+        self.places.keys().map(sum).max().unwrap_or(0)
+    }
+
     /// Where `monomial` is.
     pub fn place(&self, monomial: &[u32]) -> Option<usize> {
         self.places.get(monomial).copied()
@@ -79,10 +89,11 @@ fn quotients(monomial: &[u32]) -> impl Iterator<Item = (usize, Vec<u32>)> {
 
 /// Adds a monomial and its divisors.
 fn add_divisors(monomial: &[u32], all: &mut BTreeSet<Vec<u32>>) -> Result<(), Spent> {
+    let most = MOST_EXPONENTS / monomial.len().max(FEWEST);
     let count = monomial.iter().fold(1usize, |count, &exponent| {
         count.saturating_mul(exponent as usize + 1)
     });
-    if count > MOST_MONOMIALS {
+    if count > most {
         return Err(Spent);
     }
     let mut waiting = vec![monomial.to_vec()];
@@ -90,7 +101,7 @@ fn add_divisors(monomial: &[u32], all: &mut BTreeSet<Vec<u32>>) -> Result<(), Sp
         if all.contains(&monomial) {
             continue;
         }
-        if all.len() >= MOST_MONOMIALS {
+        if all.len() >= most {
             return Err(Spent);
         }
         waiting.extend(quotients(&monomial).map(|(_, quotient)| quotient));

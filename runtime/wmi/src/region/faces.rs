@@ -7,7 +7,7 @@ use super::echelon::Echelon;
 use super::exponents::Exponents;
 use super::frame::power_of_two;
 use super::skeleton::Skeleton;
-use crate::rational::{Rational, common_denominator};
+use crate::rational::{Rational, bits, common_denominator};
 use dashu_base::Abs;
 use dashu_int::IBig;
 use std::collections::HashMap;
@@ -15,8 +15,8 @@ use std::rc::Rc;
 
 /// What moments are computed in.
 pub(crate) trait Number: Clone + PartialEq {
-    /// How many steps of a budget one product and one sum are.
-    const STEPS: u64;
+    /// How many steps of a budget one product and one sum are, of numbers that take so many bits where they are exact.
+    fn steps(bits: u64) -> u64;
 
     fn zero() -> Self;
     fn of(number: &Rational) -> Self;
@@ -27,7 +27,9 @@ pub(crate) trait Number: Clone + PartialEq {
 }
 
 impl Number for Ball {
-    const STEPS: u64 = 1;
+    fn steps(_: u64) -> u64 {
+        1
+    }
 
     fn zero() -> Ball {
         Ball::ZERO
@@ -57,7 +59,15 @@ impl Number for Ball {
 }
 
 impl Number for Rational {
-    const STEPS: u64 = 32;
+    /// Long fractions are reduced in a time that grows with the square of their length.
+    fn steps(bits: u64) -> u64 {
+        let lengths = bits / 1024;
+        lengths
+            .saturating_mul(lengths)
+            .saturating_div(8)
+            .saturating_add(lengths + 1)
+            .saturating_mul(32)
+    }
 
     fn zero() -> Rational {
         Rational::ZERO
@@ -115,11 +125,13 @@ pub(crate) fn moments<T: Number>(
     budget: &mut Budget,
 ) -> Result<Vec<T>, Spent> {
     let everywhere = Bits::all(skeleton.vertices.len());
+    let longest = values.iter().flatten().map(bits).max().unwrap_or(0);
     let mut faces = Faces {
         skeleton,
         exponents,
         values: values.iter().map(|at| at.iter().map(T::of).collect()).collect(),
         known: HashMap::new(),
+        steps: T::steps(exponents.degree().saturating_mul(longest)),
         budget,
     };
     let face = Face {
@@ -144,6 +156,8 @@ struct Faces<'a, T> {
     values: Vec<Vec<T>>,
     /// The moments of faces, by the facets that they are on.
     known: HashMap<Bits, Rc<[T]>>,
+    /// What a product and a sum take of the budget.
+    steps: u64,
     budget: &'a mut Budget,
 }
 
@@ -154,14 +168,15 @@ impl<T: Number> Faces<'_, T> {
             unreachable!("a face has corners")
         };
         let count = self.exponents.len();
-        self.budget.spend(count as u64 * KEPT * T::STEPS)?;
+        self.budget
+            .spend((count as u64 * KEPT).saturating_mul(self.steps))?;
         let mut moments = vec![T::zero(); count];
         if face.dimension == 0 {
             // 1 is the first monomial.
             moments[0] = T::of(&Rational::ONE);
         }
         for (row, facet) in self.facets_without(face, apex)? {
-            self.budget.spend(count as u64 * T::STEPS)?;
+            self.budget.spend((count as u64).saturating_mul(self.steps))?;
             let Some(reduced) = equations.reduce(&self.skeleton.facets[row][1..]) else {
                 unreachable!("the row of a facet is independent of the equations of the face");
             };
@@ -178,7 +193,8 @@ impl<T: Number> Faces<'_, T> {
                 *sum = sum.plus(&height.times(part));
             }
         }
-        self.budget.spend(self.exponents.links() * T::STEPS)?;
+        self.budget
+            .spend(self.exponents.links().saturating_mul(self.steps))?;
         let (values, zero) = (&self.values[apex], T::zero());
         for (place, quotients) in self.exponents.quotients().enumerate() {
             for (form, quotient) in quotients {

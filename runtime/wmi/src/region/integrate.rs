@@ -15,7 +15,7 @@ use dashu_int::UBig;
 use std::collections::{BTreeSet, HashMap};
 
 /// The integral of `weight` over `polytope`. Its variables are those of the polytope and then the `forms`,
-/// polynomials in these of degree one at most: `(x + y)^60` is a power of a form, and stays one. In no
+/// polynomials in these of degree one: `(x + y)^60` is a power of a form, and stays one. In no
 /// variables the polytope is one point, which counts once.
 ///
 /// Corners, facets and heights are exact; only sums and products of them are rounded, and their errors
@@ -24,6 +24,7 @@ use std::collections::{BTreeSet, HashMap};
 /// then the bound is above the tolerance.
 pub fn integrate(polytope: &Polytope, weight: &Polynomial, forms: &[Polynomial], effort: &Effort) -> Outcome {
     debug_assert_eq!(polytope.dimension + forms.len(), weight.variables);
+    debug_assert!(forms.iter().all(|form| !support(form).is_empty()));
     match feasible(polytope) {
         Feasibility::Empty => return Outcome::Empty,
         Feasibility::Flat => return Outcome::Degenerate,
@@ -200,6 +201,15 @@ fn total<T: Number>(
         }
         all.push(moments(&block.skeleton, &values, exponents, &mut budget)?);
     }
+    let degrees = wanted.iter().map(|exponents| exponents.degree() as usize);
+    let sizes = blocks.iter().map(|block| block.variables.len());
+    let factorials = factorials(
+        degrees
+            .zip(sizes)
+            .map(|(degree, size)| degree + size)
+            .max()
+            .unwrap_or(0),
+    );
     let mut sum = T::zero();
     for (exponents, coefficient) in &weight.terms {
         let (mut factor, mut product) = (coefficient.clone(), T::of(&Rational::ONE));
@@ -208,7 +218,7 @@ fn total<T: Number>(
             let Some(place) = wanted.place(&part) else {
                 unreachable!("the monomials of the weight are among the wanted ones");
             };
-            factor *= of_moment(&part, block.variables.len());
+            factor *= of_moment(&part, block.variables.len(), &factorials);
             product = product.times(&moments[place]);
         }
         sum = sum.plus(&T::of(&factor).times(&product));
@@ -216,17 +226,23 @@ fn total<T: Number>(
     Ok(sum)
 }
 
-/// `a! / (dimension + |a|)!`: a moment times this is the integral of the monomial.
-fn of_moment(exponents: &[u32], dimension: usize) -> Rational {
-    let mut above = UBig::ONE;
-    let mut below: UBig = (1..=dimension).fold(UBig::ONE, |product, factor| product * UBig::from(factor));
-    let mut sum = dimension;
-    for &exponent in exponents {
-        for factor in 1..=exponent {
-            sum += 1;
-            above *= UBig::from(factor);
-            below *= UBig::from(sum);
-        }
-    }
-    Rational::from_parts(above.into(), below)
+/// `a! / (dimension + |a|)!`, from the factorials: a moment times this is the integral of the monomial.
+fn of_moment(exponents: &[u32], dimension: usize, factorials: &[UBig]) -> Rational {
+    let above = exponents.iter().fold(UBig::ONE, |product, &exponent| {
+        product * &factorials[exponent as usize]
+    });
+    let sum: usize = exponents.iter().map(|&exponent| exponent as usize).sum();
+    Rational::from_parts(above.into(), factorials[dimension + sum].clone())
+}
+
+/// The factorials from that of 0 on.
+fn factorials(most: usize) -> Vec<UBig> {
+    let mut last = UBig::ONE;
+    let rest = (1..=most).map(|factor| {
+        last *= UBig::from(factor);
+        last.clone()
+    });
+    std::iter::once(UBig::ONE)
+        .chain(rest.collect::<Vec<_>>())
+        .collect()
 }

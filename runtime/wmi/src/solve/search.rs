@@ -238,11 +238,13 @@ impl Search {
     fn region(&mut self, state: &State) -> Part {
         self.tally.regions += 1;
         self.tally.polytopes += 1;
-        let Some((weight, forms)) = Sparse::composed(&self.store, state.weight, &state.reals) else {
+        let polytope = state.polytope(&self.rows);
+        let blocks = polytope.blocks(&[]);
+        let composed = Sparse::composed(&self.store, state.weight, &state.reals, &blocks);
+        let Some((weight, forms)) = composed else {
             self.gave_up = Some("the weight has too many monomials".to_owned());
             return bounds::anything(&self.store, &self.rows, state);
         };
-        let polytope = state.polytope(&self.rows);
         match integrate(&polytope, &weight, &forms, &self.effort) {
             Outcome::Integral(integral) => Part::Number(integral),
             Outcome::Empty | Outcome::Degenerate => Part::Nothing,

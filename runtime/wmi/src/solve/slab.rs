@@ -27,6 +27,9 @@ const MOST_PRODUCTS: usize = 100_000_000;
 
 /// The integral, where the state is of this kind.
 pub(super) fn integral(state: &State, store: &Store, rows: &Rows) -> Option<Rational> {
+    if store.degree(state.weight) > MOST_DEGREE {
+        return None;
+    }
     let slab = Slab::of(state, store, rows)?;
     let weight = unexpanded(store, state.weight, &slab.row)
         .or_else(|| along(&Sparse::of(store, state.weight)?, &slab.row))?;
@@ -181,14 +184,14 @@ fn unexpanded(store: &Store, id: TermId, row: &Row) -> Option<Vec<Rational>> {
             sums.for_each(|(sum, value)| *sum += factor * value);
             Some(sum)
         }),
-        Term::Product(parts) if store.degree(id) <= MOST_DEGREE => {
+        Term::Product(parts) => {
             let one = vec![Rational::ONE];
             parts.iter().try_fold(one, |product, (part, power)| {
                 let part = unexpanded(store, *part, row)?;
                 Some((0..*power).fold(product, |product, _| times(&product, &part)))
             })
         }
-        Term::Product(_) | Term::Choice(..) => None,
+        Term::Choice(..) => None,
     }
 }
 

@@ -3,13 +3,16 @@
 use crate::polynomial::{Polynomial, add_term};
 use crate::problem::form::LinearForm;
 use crate::problem::store::{Store, Term, TermId};
-use crate::rational::Rational;
+use crate::rational::{Rational, bits};
 use crate::region::echelon::Echelon;
 use dashu_int::IBig;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most monomials of a polynomial that is computed with.
 const MOST_TERMS: usize = 20_000;
+
+/// The most products of words of the coefficients of a power, over its terms: a second or two.
+const MOST_WORDS: u64 = 1 << 31;
 
 /// The most powers of a variable for which a form of several terms is put in.
 const MOST_POWERS: usize = 1024;
@@ -90,15 +93,29 @@ impl Sparse {
     }
 
     /// A term without conditions as a polynomial in `reals` and in powers of forms of them, for the integral
-    /// over a polytope: expanded, unless that is more work; nothing where all of this has too many monomials.
+    /// over a polytope whose rows mention only one of the `blocks` each (places in `reals`); nothing where it has
+    /// too many monomials.
+    ///
+    /// A form of two blocks would make one of them, with the product of their faces: such forms are expanded where
+    /// that can be done. Others are where the monomials in all variables are fewer than those in the forms.
     pub(super) fn composed(
         store: &Store,
         id: TermId,
         reals: &[usize],
+        blocks: &[Vec<usize>],
     ) -> Option<(Polynomial, Vec<Polynomial>)> {
         let mut forms = Vec::new();
         let kept = Sparse::expanded(store, id, Some(&mut forms));
-        let is_small = |kept: &Sparse| forms.is_empty() || kept.divisors() <= FEW_KEPT;
+        let is_within = |form: &LinearForm| {
+            let mentioned =
+                |block: &&Vec<usize>| block.iter().any(|&at| form.coefficient(reals[at]).is_some());
+            blocks.iter().filter(mentioned).count() <= 1
+        };
+        let is_small = |kept: &Sparse| {
+            let all = combinations(u32::try_from(kept.degree()).unwrap_or(u32::MAX), reals.len() + 1);
+            let divisors = kept.divisors();
+            forms.iter().all(is_within) && (divisors <= FEW_KEPT || divisors as f64 <= all)
+        };
         let sparse = match kept {
             Some(kept) if is_small(&kept) => kept,
             kept => match Sparse::of(store, id) {
@@ -156,6 +173,11 @@ impl Sparse {
     /// A power; nothing where it has too many monomials.
     pub(super) fn power(&self, power: u32) -> Option<Sparse> {
         let terms: Vec<_> = self.0.iter().collect();
+        // Coefficients are reduced in a time that grows with the square of their length.
+        let words = (self.0.values().map(bits).max().unwrap_or(0)).saturating_mul(u64::from(power)) / 64;
+        if terms.len() > 1 && words.saturating_mul(words).saturating_mul(u64::from(power)) > MOST_WORDS {
+            return None;
+        }
         match terms.as_slice() {
             [(monomial, coefficient)] => {
                 let coefficient = coefficient.pow(power as isize);

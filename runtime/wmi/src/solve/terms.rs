@@ -77,11 +77,19 @@ fn multiplied_out(store: &mut Store, weight: TermId) -> Option<Vec<(Rational, Te
     let mut terms = vec![(factor, one)];
     for (part, power) in all {
         let summands = summands(store, part);
-        for _ in 0..if summands.len() > 1 { power } else { 1 } {
+        let (times, power) = if summands.len() > 1 {
+            (power, 1)
+        } else {
+            (1, power)
+        };
+        // So many has the last product at least, that with two summands.
+        if times as usize > MOST_TERMS / 2 {
+            return None;
+        }
+        for _ in 0..times {
             if terms.len().saturating_mul(summands.len()) > MOST_TERMS {
                 return None;
             }
-            let power = if summands.len() > 1 { 1 } else { power };
             let mut product = BTreeMap::new();
             for (factor, term) in &terms {
                 for (other, summand) in &summands {
