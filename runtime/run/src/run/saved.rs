@@ -95,7 +95,7 @@ pub fn joint(
 /// of the model, and called so (`model_mean/..`, `model_variance/..`).
 ///
 /// # Errors
-/// As [`joint`].
+/// As [`joint()`].
 pub fn slopes(
     infer: &Infer,
     preparation: &Preparation,
