@@ -649,13 +649,9 @@ fn what_is_refused_beforehand() {
     }
     // Of what is offered against options that do not go together, none leads back.
     let layers = "laplace(Net, rows) { prior_precision = marginal_likelihood, prior_structure = layer }";
-    assert_eq!(
-        compiled(&one, &format!("{EARLIER}infer l = {layers}\n"))
-            .manifest
-            .infers
-            .len(),
-        5
-    );
+    let text = format!("{EARLIER}infer l = {layers}\n");
+    let infers = compiled(&one, &text).manifest.infers.len();
+    assert_eq!(infers, text.matches("\ninfer ").count());
 }
 
 /// A rise whose square overflows is told as any other.
