@@ -34,6 +34,26 @@ pub trait Accelerator: Send + Sync {
     fn describe(&self) -> String;
 }
 
+/// [`Session::exchange`] by uploads, a run and downloads.
+///
+/// # Errors
+/// As [`Session::exchange`].
+pub fn one_by_one(
+    session: &mut (impl Session + ?Sized),
+    sizes: &Sizes,
+    mirror: &mut [u8],
+    traffic: Traffic<'_>,
+) -> Result<(), Fault> {
+    for range in traffic.sent {
+        session.upload(range.start, &mirror[range.clone()])?;
+    }
+    session.run(sizes)?;
+    for range in traffic.wanted {
+        session.download(range.start, &mut mirror[range.clone()])?;
+    }
+    Ok(())
+}
+
 /// One arena on a device and the plan that works on it. What is asked for happens in the order in which it is asked for, though
 /// not before the next download returns: a fault may be told by a later call than the one that caused it.
 pub trait Session: Send {
@@ -61,14 +81,7 @@ pub trait Session: Send {
     /// # Errors
     /// As [`Session::upload`], [`Session::run`] and [`Session::download`].
     fn exchange(&mut self, sizes: &Sizes, mirror: &mut [u8], traffic: Traffic<'_>) -> Result<(), Fault> {
-        for range in traffic.sent {
-            self.upload(range.start, &mirror[range.clone()])?;
-        }
-        self.run(sizes)?;
-        for range in traffic.wanted {
-            self.download(range.start, &mut mirror[range.clone()])?;
-        }
-        Ok(())
+        one_by_one(self, sizes, mirror, traffic)
     }
 
     /// Copies the chosen of these rows into the arena, one after the other, from `at` on; the rows themselves travel once. Returns false,

@@ -12,7 +12,7 @@ use crate::gather::{self, Need, Tables};
 use crate::memory::{Allocation, Staging};
 use crate::module::Loaded;
 use crate::schedule::{Resolver, Schedule, scratch_bytes, uses_blas};
-use bnnc_abi::accelerator::{Arena, Place, Rows, Session, Traffic};
+use bnnc_abi::accelerator::{Arena, Place, Rows, Session, Traffic, one_by_one};
 use bnnc_abi::device::Program;
 use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;
@@ -319,14 +319,7 @@ impl Session for CudaSession {
                 return Ok(());
             }
         }
-        for range in traffic.sent {
-            self.upload(range.start, &mirror[range.clone()])?;
-        }
-        self.run(sizes)?;
-        for range in traffic.wanted {
-            self.download(range.start, &mut mirror[range.clone()])?;
-        }
-        Ok(())
+        one_by_one(self, sizes, mirror, traffic)
     }
 
     /// See Note [Rows that stay] in `gather`.
