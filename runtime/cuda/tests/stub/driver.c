@@ -2,9 +2,12 @@
  *
  * Work in a stream happens when the stream is waited for, and not before: who reuses page-locked memory too early is found out. Every
  * entry point counts its calls and can be told to fail at one of them; objects that live are counted. Contexts are per thread, as
- * the driver's are. With -DANY_KERNEL every entry that an image has is a kernel that does nothing. A process that loads the stub as its
- * driver cannot be told anything: -DCAPABILITY and -DDEVICES say what there is, and $STUB_CALLS names a file for the calls. */
+ * the driver's are; threads take turns at the entry points. With -DANY_KERNEL every entry that an image has is a kernel that does
+ * nothing. A process that loads the stub as its driver cannot be told anything: -DCAPABILITY and -DDEVICES say what there is, and
+ * $STUB_CALLS names a file for the calls. */
+#define _GNU_SOURCE
 #include <math.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +54,14 @@ __attribute__((destructor)) static void tell(void) {
   fclose(file);
 }
 
-#define ENTER(name) do { int status = failing(name); if (status) return status; } while (0)
+/* To the end of the entry point; one may call another. */
+static pthread_mutex_t driver = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static int arrive(void) { return pthread_mutex_lock(&driver); }
+static void leave(int *arrived) { (void)arrived, pthread_mutex_unlock(&driver); }
+
+#define ENTER(name) \
+  __attribute__((cleanup(leave), unused)) int arrived = arrive(); \
+  do { int status = failing(name); if (status) return status; } while (0)
 #define ENTER_CONTEXT(name) do { ENTER(name); if (!current) return INVALID_CONTEXT; } while (0)
 
 /* ---- memory ---- */
