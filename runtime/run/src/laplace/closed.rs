@@ -68,11 +68,15 @@ impl Normals {
             values.clear();
             values.resize(elements, 0.0);
         });
-        let mut marginals = Vec::with_capacity(members.len());
-        for element in 0..elements {
-            marginals.clear();
-            marginals.extend(members.iter().map(|member| marginal(member, element, outputs)));
-            self.one(&marginals, (element, elements), predictive);
+        if let [member] = members {
+            self.of_one(member, (elements, outputs), predictive);
+        } else {
+            let mut marginals = Vec::with_capacity(members.len());
+            for element in 0..elements {
+                marginals.clear();
+                marginals.extend(members.iter().map(|member| marginal(member, element, outputs)));
+                self.mixture(&marginals, (element, elements), predictive);
+            }
         }
         let mut density = Density::new(outputs);
         for row in 0..rows {
@@ -81,19 +85,31 @@ impl Normals {
         }
     }
 
-    /// One output of one row.
-    fn one(&self, marginals: &[Marginal], (at, elements): (usize, usize), predictive: &mut Predictive) {
-        if let [only] = marginals {
-            for (draw, z) in self.quantiles.iter().enumerate() {
-                predictive.mean[draw * elements + at] = only.mean + z * only.epistemic;
-                predictive.draw[draw * elements + at] = only.mean + z * only.total;
+    /// All outputs of all rows under one member, quantile by quantile, as they lie in memory.
+    fn of_one(&self, member: &Member, (elements, outputs): (usize, usize), predictive: &mut Predictive) {
+        let marginals: Vec<Marginal> = (0..elements)
+            .map(|element| marginal(member, element, outputs))
+            .collect();
+        let draws = predictive.mean.chunks_exact_mut(elements.max(1));
+        let draws = draws.zip(predictive.draw.chunks_exact_mut(elements.max(1)));
+        for ((mean, draw), z) in draws.zip(&self.quantiles) {
+            for ((mean, draw), one) in mean.iter_mut().zip(draw).zip(&marginals) {
+                (*mean, *draw) = (one.mean + z * one.epistemic, one.mean + z * one.total);
             }
-            (predictive.epistemic[at], predictive.aleatoric[at]) = (only.epistemic, only.aleatoric);
-            for (values, z) in predictive.quantiles.iter_mut().zip(self.exact) {
-                values[at] = only.mean + z * only.total;
-            }
-            return;
         }
+        for (values, z) in predictive.quantiles.iter_mut().zip(self.exact) {
+            for (value, one) in values.iter_mut().zip(&marginals) {
+                *value = one.mean + z * one.total;
+            }
+        }
+        let deviations = predictive.epistemic.iter_mut().zip(&mut predictive.aleatoric);
+        for ((epistemic, aleatoric), one) in deviations.zip(&marginals) {
+            (*epistemic, *aleatoric) = (one.epistemic, one.aleatoric);
+        }
+    }
+
+    /// One output of one row under several members.
+    fn mixture(&self, marginals: &[Marginal], (at, elements): (usize, usize), predictive: &mut Predictive) {
         let all = |of: fn(&Marginal) -> f64| marginals.iter().map(of).collect::<Vec<f64>>();
         let (means, epistemic, total) = (
             all(|one| one.mean),

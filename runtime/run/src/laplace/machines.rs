@@ -18,8 +18,9 @@ use bnnc_laplace::root::{Failure, Roots};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Rows of a block, at most.
-pub const ROWS: usize = 256;
+/// Rows of a block, at most. What is drawn of one row lies a block apart: 31 lines of cache, an odd number, fall into all sets
+/// of the cache in turn, where 32 would fall into a few of them.
+pub const ROWS: usize = 248;
 
 /// Bytes that a program, or the Jacobian of a block, may take before blocks become smaller.
 pub const BYTES: u64 = 64 << 20;
