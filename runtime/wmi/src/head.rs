@@ -69,6 +69,27 @@ pub struct Head {
     pub units: Vec<Unit>,
 }
 
+impl Head {
+    /// The least and the largest value.
+    pub fn support(&self) -> (f64, f64) {
+        let range = |start: f64, terms: &[Term]| {
+            let ends = terms
+                .iter()
+                .map(|term| (term.slope * term.lower, term.slope * term.upper));
+            ends.fold((start, start), |(low, high), (from, to)| {
+                (low + from.min(to), high + from.max(to))
+            })
+        };
+        let units = self.units.iter().map(|unit| {
+            let (low, high) = range(unit.bias, &unit.terms);
+            (unit.outgoing * low.max(0.0), unit.outgoing * high.max(0.0))
+        });
+        units.fold(range(self.offset, &self.terms), |(low, high), (from, to)| {
+            (low + from.min(to), high + from.max(to))
+        })
+    }
+}
+
 /// A piecewise linear function of `offset + sum terms`, all weights independent: a unit at any depth
 /// whose incoming weights are uniform.
 #[derive(Clone, Debug, PartialEq)]

@@ -191,27 +191,44 @@ pub fn mean(part: &Part, (sign, more): (f64, f64), sigmoid: Sigmoid) -> f64 {
         return values.sum::<f64>() / draws.len().max(1) as f64;
     }
     let law = part.law(Noise::Normal { sd: 0.0 });
-    let (centre, sd) = (sign * law.mean() + more, law.variance().max(0.0).sqrt());
+    let (low, high) = part.support();
+    let spread = Spread {
+        centre: sign * law.mean() + more,
+        sd: law.variance().max(0.0).sqrt(),
+        ends: match sign > 0.0 {
+            true => (low + more, high + more),
+            false => (more - high, more - low),
+        },
+    };
     match sign > 0.0 {
-        true => mean_of_law(&|y| 1.0 - law.cdf(y - more), (centre, sd), sigmoid),
-        false => mean_of_law(&|y| law.cdf(more - y), (centre, sd), sigmoid),
+        true => mean_of_law(&|y| 1.0 - law.cdf(y - more), &spread, sigmoid),
+        false => mean_of_law(&|y| law.cdf(more - y), &spread, sigmoid),
     }
+}
+
+/// Where a law lies.
+struct Spread {
+    centre: f64,
+    sd: f64,
+    /// Of its support.
+    ends: (f64, f64),
 }
 
 /// The mean of a sigmoid `s` of a variable on an interval `[a, b]` that is above `y` with the probability `above(y)`: `s(a)` and the integral of `s' above`
 /// from `a` to `b`, none of whose terms is negative, so that small means are as accurate as large ones.
-fn mean_of_law(above: &dyn Fn(f64) -> f64, (centre, sd): (f64, f64), sigmoid: Sigmoid) -> f64 {
+fn mean_of_law(above: &dyn Fn(f64) -> f64, spread: &Spread, sigmoid: Sigmoid) -> f64 {
+    let &Spread { centre, sd, ends } = spread;
     if sd == 0.0 {
         return value(sigmoid, centre);
     }
-    let end = |sign: f64, probability: f64| {
+    // A support is often far wider than what has any probability; where rounding hides that, it is all looked at.
+    let end = |sign: f64, probability: f64, last: f64| {
         let places = (0..DOUBLINGS).map(|power| centre + sign * sd * f64::from(1_u32 << power));
-        let mut reached = places.filter(|y| (above(*y) - probability).abs() <= ALL);
-        reached
-            .next()
-            .unwrap_or(centre + sign * sd * f64::from(1_u32 << DOUBLINGS))
+        let mut inside = places.take_while(|y| (ends.0..=ends.1).contains(y));
+        let reached = inside.find(|y| (above(*y) - probability).abs() <= ALL);
+        reached.unwrap_or(last)
     };
-    let (from, to) = (end(-1.0, 1.0), end(1.0, 0.0));
+    let (from, to) = (end(-1.0, 1.0, ends.0), end(1.0, 0.0, ends.1));
     let of = |y: f64| slope(sigmoid, y) * above(y);
     let least = value(sigmoid, from);
     let width = (to - from) / PANELS as f64;
@@ -264,14 +281,15 @@ impl Panel {
         }
     }
 
-    /// The integral by Simpson's rule on both halves, and how far it is from that on the whole, extrapolated.
+    /// The integral by Simpson's rule on both halves, extrapolated, and how far both halves are from the whole: more than the error where the
+    /// function is smooth, about that where it jumps, as distribution functions do.
     fn integral(&self) -> (f64, f64) {
         let width = self.ends.1 - self.ends.0;
         let [first, left, middle, right, last] = self.values;
         let whole = width * (first + 4.0 * middle + last) / 6.0;
         let halves = width * (first + 4.0 * left + 2.0 * middle + 4.0 * right + last) / 12.0;
-        let error = (halves - whole) / 15.0;
-        (halves + error, error.abs())
+        let error = halves - whole;
+        (halves + error / 15.0, error.abs())
     }
 
     fn halves(&self, of: &dyn Fn(f64) -> f64) -> [Panel; 2] {
@@ -333,6 +351,7 @@ fn integral(of: &dyn Fn(f64) -> f64, panels: BinaryHeap<Panel>, least: f64) -> f
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bnnc_base::philox::{key, uniform};
     use bnnc_base::special::softplus;
     use bnnc_wmi::head::{Term, Unit};
 
@@ -417,6 +436,45 @@ mod tests {
             let got = mean(&part, (sign, more), Sigmoid::Exact);
             // The error of the rule: a twenty-fourth of the squared step times the sum of squared slopes times the largest curvature.
             assert!((got / want - 1.0).abs() < 2e-4, "{got} is not {want}");
+        }
+    }
+
+    /// The sigmoids of a number and of its negative add up to 1, whatever the number's law: units with several weights each, whose distribution
+    /// functions round.
+    #[test]
+    fn both_truth_values_add_up_to_one() {
+        for units in 1..6 {
+            for seed in 0..8 {
+                let draw = |at: usize| uniform(key(seed, "units"), [0; 3], at as u64);
+                let unit = |number: usize| {
+                    let at = 16 * number;
+                    let terms = (0..3).map(|weight| {
+                        let lower = 2.0 * draw(at + 2 * weight) - 1.5;
+                        Term {
+                            slope: 4.0 * draw(at + 8 + weight) - 2.0,
+                            lower,
+                            upper: lower + draw(at + 2 * weight + 1),
+                        }
+                    });
+                    Unit {
+                        outgoing: 3.0 * draw(at + 12) - 1.5,
+                        bias: 2.0 * draw(at + 13) - 1.0,
+                        terms: terms.collect(),
+                    }
+                };
+                let part = Part::Head(Head {
+                    offset: 2.0 * draw(1000) - 1.0,
+                    terms: Vec::new(),
+                    units: (0..units).map(unit).collect(),
+                });
+                for sigmoid in [Sigmoid::Exact, Sigmoid::Cubic] {
+                    let [yes, no] = [1.0, -1.0].map(|sign| mean(&part, (sign, 0.0), sigmoid));
+                    assert!(
+                        (yes + no - 1.0).abs() < 2e-10,
+                        "{units} units, seed {seed}: {yes} and {no}"
+                    );
+                }
+            }
         }
     }
 

@@ -40,6 +40,15 @@ impl Part {
             Part::Drawn(draws) => Law::of_measure(Measure::of_points(draws), noise),
         }
     }
+
+    /// The least and the largest value.
+    pub fn support(&self) -> (f64, f64) {
+        match self {
+            Part::Head(head) => head.support(),
+            Part::Pieces(measure) => measure.support(),
+            Part::Drawn(draws) => Measure::of_points(draws).support(),
+        }
+    }
 }
 
 /// A row and an output, at an iterate.

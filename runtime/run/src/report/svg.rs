@@ -17,6 +17,9 @@ const BOTTOM: f64 = 50.0;
 /// The width of a letter in 12 pixels, about.
 const LETTER: f64 = 6.4;
 
+/// What a wide letter has beyond that.
+const WIDER: f64 = 4.0;
+
 /// One axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
@@ -206,7 +209,7 @@ impl Plot {
     /// In one line: its entries move together where they would not fit.
     fn draw_legend(&self, text: &mut String) {
         let (mut x, y) = (LEFT, 42.0);
-        let width = |label: &str| 24.0 + label.chars().count() as f64 * LETTER;
+        let width = |label: &str| 24.0 + length(label);
         let entries: f64 = self.legend.iter().map(|(_, _, label)| width(label)).sum();
         let room = self.size.0 - LEFT - RIGHT - entries;
         let gap = (room / self.legend.len().saturating_sub(1).max(1) as f64).clamp(4.0, 18.0);
@@ -234,6 +237,12 @@ impl Plot {
             x += width(label) + gap;
         }
     }
+}
+
+/// About how long a label is.
+fn length(label: &str) -> f64 {
+    let wide = label.chars().filter(|letter| "mwMW%".contains(*letter)).count();
+    label.chars().count() as f64 * LETTER + wide as f64 * WIDER
 }
 
 /// A square of counts: one row per right class, one column per predicted class.
@@ -391,7 +400,7 @@ mod tests {
             x.and_then(Result::ok).unwrap_or(f64::NAN)
         };
         let long = ["maximum", "diagonal", "1000 selected", "1000 random"];
-        let end = last(&long) + 24.0 + 11.0 * LETTER;
+        let end = last(&long) + 24.0 + length("1000 random");
         assert!((end - (460.0 - RIGHT)).abs() < 0.1, "{end}");
         assert!((last(&["a", "b"]) - (LEFT + 24.0 + LETTER + 18.0)).abs() < 0.1);
     }

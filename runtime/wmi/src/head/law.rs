@@ -140,7 +140,8 @@ impl Law {
 
     /// The probability of at most `y`, with absolute accuracy.
     pub fn cdf(&self, y: f64) -> f64 {
-        let main = self.shape.below(y);
+        // Sums of many pieces round.
+        let main = self.shape.below(y).clamp(0.0, 1.0);
         if self.floor <= 0.0 || self.variance <= 0.0 {
             return main;
         }
