@@ -7,17 +7,20 @@ use bnnc_data::metrics::Draws;
 use bnnc_run::report::svg::{Axis, Plot, Swatch};
 
 /// The infers with their titles, in the order of the picture.
-const PANELS: [(&str, &str); 10] = [
+const PANELS: [(&str, &str); 13] = [
     ("mode", "maximum, its noise alone"),
     ("full", "all 2600 weights"),
     ("diagonal", "all weights, diagonal"),
-    ("last", "last layer"),
+    ("half", "50 %, by diagonal variance"),
     ("half_marginal", "50 %, by marginal variance"),
-    ("three_marginal", "3 %, by marginal variance"),
-    ("one_marginal", "1 %, by marginal variance"),
     ("half_random", "50 %, at random"),
+    ("three", "3 %, by diagonal variance"),
+    ("three_marginal", "3 %, by marginal variance"),
     ("three_random", "3 %, at random"),
+    ("one", "1 %, by diagonal variance"),
+    ("one_marginal", "1 %, by marginal variance"),
     ("one_random", "1 %, at random"),
+    ("last", "last layer"),
 ];
 
 /// The rows of the table: how many weights, and the infers by what chooses them.
@@ -82,8 +85,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// The largest deviation between the clusters over the median at them; no number where neither has any.
-fn ratio(band: &Band, x: &[f64]) -> f64 {
+/// The median deviation between the clusters, and the largest one there, over the median at them; no number where neither has any.
+fn ratios(band: &Band, x: &[f64]) -> [f64; 2] {
     let within = |(low, high): (f64, f64)| {
         let inside = x
             .iter()
@@ -91,7 +94,12 @@ fn ratio(band: &Band, x: &[f64]) -> f64 {
             .filter(move |(x, _)| (low..=high).contains(*x));
         inside.map(|(_, sd)| *sd)
     };
-    within(BETWEEN).fold(0.0, f64::max) / median(AT.into_iter().flat_map(within).collect())
+    let at = median(AT.into_iter().flat_map(within).collect());
+    [
+        median(within(BETWEEN).collect()),
+        within(BETWEEN).fold(0.0, f64::max),
+    ]
+    .map(|between| between / at)
 }
 
 fn panel(done: &Done, (name, title): (&str, &str), x: &[f64]) -> Result<Plot, String> {
@@ -137,7 +145,7 @@ fn panel(done: &Done, (name, title): (&str, &str), x: &[f64]) -> Result<Plot, St
 /// What is wrong, as text.
 pub fn picture(wish: Wish, seeds: usize) -> Result<String, String> {
     let x = grid();
-    let mut ratios: Vec<(&str, Vec<f64>)> = ["full", "diagonal", "last"]
+    let mut ratios: Vec<(&str, Vec<[f64; 2]>)> = ["full", "diagonal", "last"]
         .map(|name| (name, Vec::new()))
         .to_vec();
     ratios.extend(
@@ -172,7 +180,7 @@ pub fn picture(wish: Wish, seeds: usize) -> Result<String, String> {
         }
         for (name, found) in &mut ratios {
             if let Some(done) = of(name) {
-                found.push(ratio(&band(done, name, &x)?, &x));
+                found.push(self::ratios(&band(done, name, &x)?, &x));
             }
         }
         eprintln!(
@@ -186,19 +194,25 @@ pub fn picture(wish: Wish, seeds: usize) -> Result<String, String> {
     // Seeds without a ratio are none of the median, and are counted: weights that move nothing where data are, or too few that move anything.
     let of = |name: &str| {
         let found = ratios.iter().find(|(known, _)| *known == name);
-        let found = found.into_iter().flat_map(|(_, found)| found.iter().copied());
-        let known: Vec<f64> = found.filter(|ratio| !ratio.is_nan()).collect();
-        match known.len() {
-            0 => "none".to_owned(),
-            count if count == seeds => format!("{:.2}", median(known)),
-            count => format!("{:.2} ({count} of {seeds} seeds)", median(known)),
-        }
+        let medians = [0, 1].map(|which| {
+            let found = found.into_iter().flat_map(|(_, found)| found.iter());
+            let known: Vec<f64> = found
+                .map(|ratios| ratios[which])
+                .filter(|ratio| !ratio.is_nan())
+                .collect();
+            match known.len() {
+                0 => "none".to_owned(),
+                count if count == seeds => format!("{:.2}", median(known)),
+                count => format!("{:.2} ({count} of {seeds} seeds)", median(known)),
+            }
+        });
+        medians.join(", ")
     };
     println!(
-        "standard deviation of f: the largest between the clusters over the median at them; median over {seeds} seeds\n"
+        "standard deviation of f: the median between the clusters, and the largest there, over the median at them; medians over {seeds} seeds\n"
     );
     println!(
-        "all weights: full {}, diagonal {}, last layer {}\n",
+        "all weights: full {}; diagonal {}; last layer {}\n",
         of("full"),
         of("diagonal"),
         of("last")
@@ -216,6 +230,6 @@ pub fn picture(wish: Wish, seeds: usize) -> Result<String, String> {
         "Two clusters: which weights are random",
         &plots,
         SIZE,
-        4,
+        3,
     ))
 }

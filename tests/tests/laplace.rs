@@ -1838,6 +1838,39 @@ infer l = laplace(Line, rows) {{ start = safetensors(\"w.safetensors\"), {option
     assert!(at_end.is_none() && !is_warned);
 }
 
+/// A prior that varies within a matrix is not what a Kronecker structure takes: that is told, and exact forms take it as it is.
+#[test]
+fn a_prior_that_a_product_cannot_have_is_told() {
+    let folder = folder("averaged", &[("rows.csv", POINTS.to_owned())]);
+    let warned = |prior: &str, options: &str| {
+        let text = format!(
+            "
+data rows = csv(\"rows.csv\") {{ target = y }}
+model Net(x: real[1]) -> y: real {{
+  w: real[2, 1] ~ Normal(0, {prior})
+  v: real[1, 2] ~ Normal(0, 1)
+  y ~ Normal((v @ tanh(w @ x))[0], 0.3)
+}}
+infer l = laplace(Net, rows) {{ epochs = 300, optimiser = Adam(1e-2), {options} }}
+"
+        );
+        let result = compile::run(&compiled(&folder, &text).manifest, 1);
+        result.warnings.iter().any(|warning| warning.code.id == "E0552")
+    };
+    let varied = "outer([0.1, 3.0], [1.0])";
+    assert!(warned(varied, "structure = kronecker"));
+    let tuned = "structure = kronecker, prior_precision = marginal_likelihood";
+    assert!(warned("1", &format!("{tuned}, prior_structure = diagonal")));
+    for (prior, options) in [
+        ("1", "structure = kronecker".to_owned()),
+        ("1", format!("{tuned}, prior_structure = layer")),
+        (varied, "structure = full".to_owned()),
+        (varied, "structure = diagonal".to_owned()),
+    ] {
+        assert!(!warned(prior, &options), "{prior} {options}");
+    }
+}
+
 /// The sum over many weights is known for Normal through its rounding errors.
 #[test]
 fn many_normal_weights_in_single_precision() {

@@ -13,7 +13,7 @@ pub use collapsed::{looks_ahead, others_held, point, shared_outputs, too_many_pi
 pub use laplace::{
     dependent_prior, factor_at_end, factors_not_found, no_covariance, no_curvature, no_joint, no_link,
     no_maximum, no_posterior, no_variances, not_at_maximum, not_positive, nowhere_concave,
-    others_not_at_maximum, prior_not_normal, too_few_weights,
+    others_not_at_maximum, prior_averaged, prior_not_normal, too_few_weights,
 };
 use std::path::Path;
 
@@ -45,6 +45,7 @@ pub static CODES: &[&Code] = &[
     &NOTHING_FOUND,
     &laplace::PRIOR_NOT_NORMAL,
     &laplace::FACTOR_AT_END,
+    &laplace::PRIOR_AVERAGED,
     &collapsed::SHARED_OUTPUTS,
     &collapsed::TOO_MANY_PIECES,
     &collapsed::POINT,

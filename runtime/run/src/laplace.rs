@@ -138,8 +138,10 @@ fn warnings(infer: &Infer, laplace: &Laplace, members: &[Gaussian]) -> Vec<Diagn
     let ends = ends.map(|factor| codes::factor_at_end(&infer.name, factor));
     let is_unsettled = members.iter().any(|member| member.facts.unsettled);
     let unsettled = is_unsettled.then(|| codes::factors_not_found(&infer.name));
+    let is_averaged = members.iter().any(|member| member.facts.prior_averaged);
+    let averaged = is_averaged.then(|| codes::prior_averaged(&infer.name));
     let far = far.take(1).chain(others.take(1));
-    far.chain(ends.take(1)).chain(unsettled).collect()
+    far.chain(ends.take(1)).chain(unsettled).chain(averaged).collect()
 }
 
 /// What is approximated, given what.

@@ -105,6 +105,26 @@ pub(super) static FACTOR_AT_END: Code = Code {
               factors did not come to its end.\n\nRight: a number, such as `prior_precision = 1`; a noise level that is learned; a start that is a maximum.",
 };
 
+pub(super) static PRIOR_AVERAGED: Code = Code {
+    id: "E0552",
+    title: "a prior that a Kronecker structure takes the mean of",
+    explain: "The product of two factors and a prior with one precision for a whole matrix have the same eigenvectors, so that their sum is exact \
+              (Immer et al. 2021, section 4.2). Where the precision of the prior varies within the matrix, by the model or with \
+              `prior_structure = diagonal`, each eigenvector has the mean of the precisions with its squared elements as weights instead: \
+              standard deviations and the marginal likelihood are those of that prior, which may be far from those of the model's.\n\nRight: \
+              `structure = full`, `diagonal` or `low_rank(..)`, which take such a prior as it is; one precision per matrix; `prior_structure = layer`.",
+};
+
+/// A warning: a prior that varies within a matrix.
+pub fn prior_averaged(infer: &str) -> Diagnostic {
+    let text = format!(
+        "`{infer}`: the precision of the prior varies within a matrix, of which a Kronecker structure takes means"
+    );
+    let mut warning = error(&PRIOR_AVERAGED, Fault::Program, text);
+    warning.severity = Severity::Warning;
+    warning.help("take `structure = full` or `diagonal`, or a prior with one precision per matrix")
+}
+
 /// An approximation without a maximum: nothing gives the weights of a site.
 pub fn no_maximum(infer: &str, site: &str) -> Diagnostic {
     let text = format!("`{infer}` takes its start for the maximum, but nothing gives `{site}`");

@@ -75,6 +75,9 @@ pub struct Facts {
     pub at_end: Option<f64>,
     /// Whether the search for factors took all its steps.
     pub unsettled: bool,
+    /// Whether the prior varies within a block of a Kronecker structure, which takes its mean in the block's eigenbasis.
+    #[serde(default)]
+    pub prior_averaged: bool,
 }
 
 impl Gaussian {

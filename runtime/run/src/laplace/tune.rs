@@ -13,6 +13,9 @@ use bnnc_laplace::marginal::{self, Scalar, Tuning};
 use bnnc_laplace::posterior::{Posterior, whitened};
 use std::sync::Arc;
 
+/// How far precisions of a prior differ, relative to one, that are more than rounded.
+const VARIES: f64 = 1e-6;
+
 /// What factors are tuned for.
 pub struct Tuned<'a> {
     /// The rows, at the maximum.
@@ -93,6 +96,14 @@ impl Tuned<'_> {
         facts.log_marginal_likelihood = self.log_evidence(&posterior, &weights);
         if let Curvature::LowRank(pairs) = &self.curvature {
             facts.residual = Some(pairs.residual);
+        }
+        if let Curvature::Kronecker { blocks, .. } = &self.curvature {
+            let precision = |at: usize| self.prior.precision[at] * weights[at];
+            facts.prior_averaged = blocks.iter().any(|block| {
+                let first = precision(block.start);
+                let mut others = block.start..block.start + block.elements();
+                others.any(|at| (precision(at) - first).abs() > VARIES * first)
+            });
         }
         Ok(Gaussian {
             values: Arc::new(self.evaluation.values.clone()),
