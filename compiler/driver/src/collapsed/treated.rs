@@ -14,7 +14,12 @@ pub fn treated(found: &Collapse, options: &Options) -> String {
         return format!("drawn from its box, {extent}: {reason}");
     }
     let (which, how, form) = (which(found, options), how(found, options), form(found, options));
-    format!("{which}, {extent}, {how}: {form}")
+    let held = if found.held {
+        ", its scale held at the iterate"
+    } else {
+        ""
+    };
+    format!("{which}, {extent}, {how}{held}: {form}")
 }
 
 /// Which weights are integrated over.

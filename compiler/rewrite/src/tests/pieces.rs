@@ -102,7 +102,7 @@ fn neither() {
             let is_less = b.lt(first, x);
             b.select(is_less, second, first)
         }),
-        jumps("lt")
+        "the weights pass through a comparison, where outputs may jump"
     );
     let multiplied = "the weights are multiplied or divided with each other";
     assert_eq!(

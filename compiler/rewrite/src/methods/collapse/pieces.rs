@@ -221,7 +221,11 @@ impl<'a> Walk<'a> {
         dependents(function, names).into_iter().find_map(|value| {
             let op = op(function, value)?;
             let is_silent = matches!(op.vjp, Vjp::Zero(_) | Vjp::None(_));
-            is_silent.then(|| format!("the weights pass through `{}`, where outputs may jump", op.name))
+            let what = match op.name {
+                "lt" | "le" | "eq" => "a comparison".to_owned(),
+                name => format!("`{name}`"),
+            };
+            is_silent.then(|| format!("the weights pass through {what}, where outputs may jump"))
         })
     }
 }
