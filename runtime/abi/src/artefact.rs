@@ -26,6 +26,7 @@ const TEXTS: &[&str] = &[
     include_str!("artefact.rs"),
     include_str!("code.rs"),
     include_str!("collapsed.rs"),
+    include_str!("cost.rs"),
     include_str!("data.rs"),
     include_str!("device.rs"),
     include_str!("iterates.rs"),

@@ -117,7 +117,7 @@ fn execute(
         .infers
         .iter_mut()
         .for_each(|infer| infer.compile_seconds = 0.0);
-    bnnc_run::cost::predict_peaks(manifest, &schemas);
+    bnnc_run::cost::predict(manifest, &schemas);
     let job = Job {
         manifest,
         origin: &built.origin,
