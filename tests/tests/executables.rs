@@ -192,10 +192,13 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         command.output().unwrap()
     }
 
-    fn refused(output: &Output, status: i32, why: &str) {
+    fn refused(output: &Output, status: i32, [code, why]: [&str; 2]) {
         let text = said(output);
         assert_eq!(output.status.code(), Some(status), "{text}");
-        assert!(text.contains(why), "{why}: {text}");
+        let line: Value = serde_json::from_str(text.trim()).unwrap();
+        assert_eq!(line["code"], code, "{text}");
+        let message = line["message"].as_str().unwrap();
+        assert!(message.contains(why), "{why}: {text}");
     }
 
     /// Kernels of this driver do nothing, so that there is a run, but no result worth a look.
@@ -221,6 +224,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
             fs::write(none.join(name), "").unwrap();
         }
         let bare = driver(&folder, "bare", &["-DDEVICES=0"]);
+        let hidden = driver(&folder, "hidden", &["-DINIT=100"]);
         let old = driver(&folder, "old", &["-DCAPABILITY=75"]);
         for way in ways() {
             let executable = build(&folder, &[&words[..], &way].concat());
@@ -241,14 +245,22 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
                 assert!(calls.contains(name), "{name}: {calls}");
             }
             let output = with(&none, &executable);
-            refused(&output, 1, "no CUDA driver: ");
+            refused(&output, 1, ["E0801", "no CUDA driver: "]);
             let mut run = Command::new(bnnc());
-            run.arg("run").arg(folder.join("curve.bnn")).args(&words[..2]);
+            run.args(["run", "--json"])
+                .arg(folder.join("curve.bnn"))
+                .args(&words[..2]);
             let of_run = run.env("LD_LIBRARY_PATH", &none).output().unwrap();
             assert_eq!((said(&of_run), of_run.status.code()), (said(&output), Some(1)));
-            refused(&with(&bare, &executable), 1, "the CUDA driver shows no device");
+            for driver in [&bare, &hidden] {
+                refused(
+                    &with(driver, &executable),
+                    1,
+                    ["E0802", "the CUDA driver shows no device"],
+                );
+            }
             let why = "the code is for sm_80 and later; Stub is sm_75";
-            refused(&with(&old, &executable), 1, why);
+            refused(&with(&old, &executable), 1, ["E0803", why]);
         }
         let newer = build(
             &folder,
@@ -257,7 +269,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         refused(
             &with(&stub, &newer),
             1,
-            "the code is for sm_100 and later; Stub is sm_90",
+            ["E0803", "the code is for sm_100 and later; Stub is sm_90"],
         );
         fs::remove_dir_all(folder).unwrap();
     }

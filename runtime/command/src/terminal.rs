@@ -65,13 +65,15 @@ fn status(diagnostic: &Diagnostic, sources: &SourceMap) -> u8 {
     }
 }
 
-/// Shows a limit or a bug of ours.
-pub fn fault_status(fault: &Fault) -> u8 {
-    complain(&format!("error: {fault}"));
-    match fault {
+/// Shows a limit or a bug of ours, or by `show` what has a code; returns the exit status.
+pub fn fault_status(fault: &Fault, show: &dyn Fn(&[Diagnostic]) -> u8) -> u8 {
+    let status = match fault {
+        Fault::Told(diagnostic) => return show(std::slice::from_ref(diagnostic)),
         Fault::Bug(_) => BUG,
         Fault::Limit(_) => 1,
-    }
+    };
+    complain(&format!("error: {fault}"));
+    status
 }
 
 /// Why some of the output was lost.
