@@ -589,7 +589,7 @@ fn a_damaged_executable_says_so() {
     newer[8] ^= 1;
     let foreign = artefact::encode(&built, [head.features, vec!["avx99".to_owned()]].concat()).unwrap();
     let cases = [
-        (runner.clone(), "E0630", "no compiled program", 2),
+        (runner.clone(), "E0630", "`strip`", 2),
         (
             [&*runner, &artefact::appended(&flipped)].concat(),
             "E0630",
@@ -634,6 +634,19 @@ fn a_damaged_executable_says_so() {
         assert_eq!(line["code"], code);
     }
     assert_eq!(says(&fs::read(&executable).unwrap(), &[]).status, 0);
+    // What `strip` leaves is the runner.
+    match Command::new("strip").arg(&other).status() {
+        Ok(status) if status.success() => {
+            let output = execute(&other, &[]);
+            assert_eq!(output.status, 2, "{}", output.stderr);
+            assert!(
+                output.stderr.contains("E0630") && output.stderr.contains("`strip`"),
+                "{}",
+                output.stderr
+            );
+        }
+        _ => println!("not tested: what takes `strip`"),
+    }
     fs::remove_dir_all(folder).unwrap();
 }
 
