@@ -665,6 +665,54 @@ fn build_with(folder: &Path, words: &[&str], environment: &[(&str, &str)]) -> Ou
     }
 }
 
+/// A limit on the size of files is no crash: nothing is left under the name, or what was there before.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_too_large_for_the_limit_on_files_is_not_written() {
+    let folder = with_program("limit", QUICK);
+    let limited = |words: &[&str]| {
+        let mut command = Command::new("sh");
+        // Blocks of 512 bytes.
+        command.args([
+            "-c",
+            "ulimit -f 16; exec \"$0\" \"$@\"",
+            env!("CARGO_BIN_EXE_bnnc"),
+        ]);
+        let output = command.args(words).env("NO_COLOR", "1").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{words:?}: {said}");
+        said
+    };
+    runtime();
+    let (program, out) = (folder.join("curve.bnn"), folder.join("curve"));
+    let [program, out_word] = [&program, &out].map(|path| path.to_str().unwrap());
+    for way in ways() {
+        let said = limited(&[&["build", program, "-o", out_word], way].concat());
+        assert!(said.contains("E0637"), "{said}");
+        assert_eq!(
+            fs::read_dir(&folder).unwrap().count(),
+            2,
+            "{way:?} left something"
+        );
+        fs::write(&out, "old").unwrap();
+        limited(&[&["build", program, "-o", out_word], way].concat());
+        assert_eq!(fs::read_to_string(&out).unwrap(), "old");
+        fs::remove_file(&out).unwrap();
+    }
+    let results = folder.join("results");
+    let said = limited(&["run", program, "--out", results.to_str().unwrap()]);
+    assert!(said.contains("File too large"), "{said}");
+    for file in fs::read_dir(&results).unwrap() {
+        let file = file.unwrap().path();
+        // Whole, or not there.
+        if file.extension().is_some_and(|kind| kind == "json") {
+            serde_json::from_slice::<Value>(&fs::read(&file).unwrap()).unwrap();
+        }
+        assert_ne!(file.file_name().unwrap(), "report.html");
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
 /// Words, environment, the code of the diagnostic, the exit status.
 type Refused<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, u8);
 

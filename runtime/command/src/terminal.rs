@@ -121,21 +121,28 @@ pub fn threads(asked: Option<usize>) -> usize {
         .clamp(1, 256)
 }
 
+/// What a process begins with: it says what ends it, and what cannot be written does not end it.
+pub fn begin() {
+    report_panics();
+    #[cfg(unix)]
+    outlive_writes();
+}
+
 /// Says that the process ends because of a bug, instead of what Rust says.
-pub fn report_panics() {
+fn report_panics() {
     std::panic::set_hook(Box::new(|info| {
         complain(&format!("error: bug in bnnc: {info}"));
         complain("   = help: please report it with the program and the command line");
     }));
 }
 
-/// Lets writes to a closed pipe fail instead of ending the process, as Rust's own `main` does.
-pub fn outlive_readers() {
-    #[cfg(unix)]
-    let _ = signal_hook::flag::register(
-        signal_hook::consts::signal::SIGPIPE,
-        Arc::new(AtomicBool::new(false)),
-    );
+/// Lets writes to a closed pipe, and beyond the size that files may have, fail instead of ending the process.
+#[cfg(unix)]
+fn outlive_writes() {
+    use signal_hook::consts::signal::{SIGPIPE, SIGXFSZ};
+    for signal in [SIGPIPE, SIGXFSZ] {
+        let _ = signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)));
+    }
 }
 
 /// Does the work of a process on a thread with room for deep recursion, and returns its exit status.

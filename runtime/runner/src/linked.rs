@@ -34,8 +34,7 @@ pub unsafe extern "C" fn bnnc_run_linked(
     argv: *const *const c_char,
     linked: *const Linked,
 ) -> c_int {
-    terminal::report_panics();
-    terminal::outlive_readers();
+    terminal::begin();
     // SAFETY: the caller's promise.
     let (words, parts) = unsafe { (words(argc, argv), parts(&*linked)) };
     let status = terminal::work(move || run(words, parts));
