@@ -636,6 +636,13 @@ fn stages_of_a_tiny_model() {
     assert!(emit("density").starts_with("fn M(%0 s: real[]) -> (log_prior:"));
     assert!(emit("loops").starts_with("plan \"f.train\""), "{}", emit("loops"));
     assert!(emit("clif").contains("function"), "{}", emit("clif"));
+    let other = support::run(["emit", "clif", "--backend", "reference", "examples/toy/toy.bnn"]);
+    assert_eq!(other.status, 2, "{}", other.stderr);
+    assert!(
+        other.stderr.contains("E0604") && other.stdout.is_empty(),
+        "{}",
+        other.stderr
+    );
     assert!(emit("mlir").contains("llvm.func @kernel_0"), "{}", emit("mlir"));
     assert!(emit("dot").starts_with("digraph"));
 }
