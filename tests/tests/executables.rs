@@ -192,13 +192,17 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         command.output().unwrap()
     }
 
-    fn refused(output: &Output, status: i32, [code, why]: [&str; 2]) {
+    fn refused(output: &Output, status: i32, why: &str) {
         let text = said(output);
         assert_eq!(output.status.code(), Some(status), "{text}");
-        let line: Value = serde_json::from_str(text.trim()).unwrap();
-        assert_eq!(line["code"], code, "{text}");
-        let message = line["message"].as_str().unwrap();
-        assert!(message.contains(why), "{why}: {text}");
+        assert!(text.contains(why), "{why}: {text}");
+    }
+
+    /// What a machine lacks, with its code, as JSON.
+    fn lacks(output: &Output, code: &str, why: &str) {
+        refused(output, 1, why);
+        let line: Value = serde_json::from_str(said(output).trim()).unwrap();
+        assert_eq!(line["code"], code, "{line}");
     }
 
     /// Kernels of this driver do nothing, so that there is a run, but no result worth a look.
@@ -245,7 +249,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
                 assert!(calls.contains(name), "{name}: {calls}");
             }
             let output = with(&none, &executable);
-            refused(&output, 1, ["E0801", "no CUDA driver: "]);
+            lacks(&output, "E0801", "no CUDA driver: ");
             let mut run = Command::new(bnnc());
             run.args(["run", "--json"])
                 .arg(folder.join("curve.bnn"))
@@ -253,23 +257,23 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
             let of_run = run.env("LD_LIBRARY_PATH", &none).output().unwrap();
             assert_eq!((said(&of_run), of_run.status.code()), (said(&output), Some(1)));
             for driver in [&bare, &hidden] {
-                refused(
+                lacks(
                     &with(driver, &executable),
-                    1,
-                    ["E0802", "the CUDA driver shows no device"],
+                    "E0802",
+                    "the CUDA driver shows no device",
                 );
             }
             let why = "the code is for sm_80 and later; Stub is sm_75";
-            refused(&with(&old, &executable), 1, ["E0803", why]);
+            lacks(&with(&old, &executable), "E0803", why);
         }
         let newer = build(
             &folder,
             &[&words[..], &["--gpu", "sm_100", "--no-linker"]].concat(),
         );
-        refused(
+        lacks(
             &with(&stub, &newer),
-            1,
-            ["E0803", "the code is for sm_100 and later; Stub is sm_90"],
+            "E0803",
+            "the code is for sm_100 and later; Stub is sm_90",
         );
         fs::remove_dir_all(folder).unwrap();
     }
