@@ -202,7 +202,7 @@ fn row(path: &Path) -> String {
         path.file_stem().unwrap_or_default().to_string_lossy(),
         cost.variational_parameters,
         subject.rows,
-        cost.flops,
+        cost.effort.flops,
         times.join(" | "),
         subject.difference(4),
         subject.infer.sampling().map_or(1, |sampling| sampling.abreast),

@@ -92,7 +92,7 @@ pub fn attempt(path: &Path, text: &str, options: &Options) -> Result<Compiled, F
         .collect();
     let compiled = compile(&program, &schemas, options)?;
     let (mut manifest, timings) = (compiled.manifest, compiled.timings);
-    bnnc_run::cost::predict_peaks(&mut manifest, &schemas);
+    bnnc_run::cost::predict(&mut manifest, &schemas);
     let stages = timings.iter().flat_map(|(_, stages)| stages);
     let code = stages.filter(|(stage, _)| *stage == "code");
     Ok(Compiled {

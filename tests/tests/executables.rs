@@ -198,6 +198,13 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         assert!(text.contains(why), "{why}: {text}");
     }
 
+    /// What a machine lacks, with its code, as JSON.
+    fn lacks(output: &Output, code: &str, why: &str) {
+        refused(output, 1, why);
+        let line: Value = serde_json::from_str(said(output).trim()).unwrap();
+        assert_eq!(line["code"], code, "{line}");
+    }
+
     /// Kernels of this driver do nothing, so that there is a run, but no result worth a look.
     #[test]
     fn an_executable_runs_on_the_driver_that_it_finds() {
@@ -221,6 +228,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
             fs::write(none.join(name), "").unwrap();
         }
         let bare = driver(&folder, "bare", &["-DDEVICES=0"]);
+        let hidden = driver(&folder, "hidden", &["-DINIT=100"]);
         let old = driver(&folder, "old", &["-DCAPABILITY=75"]);
         for way in ways() {
             let executable = build(&folder, &[&words[..], &way].concat());
@@ -241,22 +249,30 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
                 assert!(calls.contains(name), "{name}: {calls}");
             }
             let output = with(&none, &executable);
-            refused(&output, 1, "no CUDA driver: ");
+            lacks(&output, "E0801", "no CUDA driver: ");
             let mut run = Command::new(bnnc());
-            run.arg("run").arg(folder.join("curve.bnn")).args(&words[..2]);
+            run.args(["run", "--json"])
+                .arg(folder.join("curve.bnn"))
+                .args(&words[..2]);
             let of_run = run.env("LD_LIBRARY_PATH", &none).output().unwrap();
             assert_eq!((said(&of_run), of_run.status.code()), (said(&output), Some(1)));
-            refused(&with(&bare, &executable), 1, "the CUDA driver shows no device");
+            for driver in [&bare, &hidden] {
+                lacks(
+                    &with(driver, &executable),
+                    "E0802",
+                    "the CUDA driver shows no device",
+                );
+            }
             let why = "the code is for sm_80 and later; Stub is sm_75";
-            refused(&with(&old, &executable), 1, why);
+            lacks(&with(&old, &executable), "E0803", why);
         }
         let newer = build(
             &folder,
             &[&words[..], &["--gpu", "sm_100", "--no-linker"]].concat(),
         );
-        refused(
+        lacks(
             &with(&stub, &newer),
-            1,
+            "E0803",
             "the code is for sm_100 and later; Stub is sm_90",
         );
         fs::remove_dir_all(folder).unwrap();

@@ -3,13 +3,13 @@
 use crate::backend::WORKER;
 use crate::protocol::{self, Request, unframe};
 use bnnc_base::fault::Fault;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// The longest answer that is read.
+/// The longest answer that is read of a worker that may use more.
 const LONGEST_ANSWER: u64 = 1 << 30;
 /// How much of a worker's diagnostics is kept.
 const LONGEST_COMPLAINT: u64 = 1 << 16;
@@ -19,6 +19,8 @@ const KILL: i32 = 9;
 const FROM_OUTSIDE: [i32; 4] = [1, 2, 15, 24];
 /// What of it a message quotes.
 const QUOTED: usize = 600;
+/// How often it is looked whether a worker that has answered has ended.
+const GLANCE: Duration = Duration::from_millis(2);
 
 /// A worker and the bounds within which it works.
 #[derive(Clone, Debug)]
@@ -42,8 +44,8 @@ impl Worker {
     /// Lowers a module.
     ///
     /// # Errors
-    /// Where the worker cannot be started, refuses the module, ends early, runs out of memory or time, or says what is no
-    /// answer. Whatever happens in it stays there.
+    /// Where the worker cannot be started, refuses the module, ends early, runs out of memory or time, says what is no answer, or
+    /// more than one can be. Whatever happens in it stays there.
     pub fn lower(&self, text: &str, target: crate::protocol::Target) -> Result<Vec<u8>, Fault> {
         let request = Request {
             target,
@@ -71,33 +73,43 @@ impl Worker {
 
     /// Feeds the worker and waits for its end, or ends it.
     fn converse(&self, child: &mut Child, text: &str) -> Result<Outcome, Fault> {
+        let deadline = Instant::now() + self.time;
         if let Some(mut input) = child.stdin.take() {
             let text = text.to_owned();
             // A worker that ends early closes the pipe; its status says why.
             std::thread::spawn(move || input.write_all(text.as_bytes()));
         }
-        let answer = child.stdout.take().map(|pipe| drain(pipe, LONGEST_ANSWER));
+        let most = self.memory.min(LONGEST_ANSWER);
+        let answer = child.stdout.take().map(|pipe| drain(pipe, most + 1));
         let complaint = child.stderr.take().map(|pipe| drain(pipe, LONGEST_COMPLAINT));
         let (Some(answer), Some(complaint)) = (answer, complaint) else {
             return Err(Fault::Bug("the MLIR worker was started without pipes".to_owned()));
         };
         let answer = answer.recv_timeout(self.time);
-        if answer == Err(RecvTimeoutError::Timeout) {
+        let is_late = answer == Err(RecvTimeoutError::Timeout);
+        let answer = answer.unwrap_or_default();
+        let is_long = answer.len() as u64 > most;
+        let ended = match is_late || is_long {
+            true => None,
+            false => end(child, deadline)
+                .map_err(|error| Fault::Limit(format!("the MLIR worker was lost: {error}")))?,
+        };
+        let Some(status) = ended else {
             // It may have ended just now; then there is nothing to end.
             let _ = child.kill();
             let _ = child.wait();
-            return Err(Fault::Limit(format!(
-                "MLIR did not lower a program in {} seconds",
-                self.time.as_secs_f64()
-            )));
-        }
-        let status = child
-            .wait()
-            .map_err(|error| Fault::Limit(format!("the MLIR worker was lost: {error}")))?;
+            return Err(Fault::Limit(match is_long {
+                true => format!("the MLIR worker answered with more than {most} bytes"),
+                false => format!(
+                    "MLIR did not lower a program in {} seconds",
+                    self.time.as_secs_f64()
+                ),
+            }));
+        };
         let complaint = complaint.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
         Ok(Outcome {
             status,
-            answer: answer.unwrap_or_default(),
+            answer,
             complaint: String::from_utf8_lossy(&complaint).into_owned(),
         })
     }
@@ -149,6 +161,16 @@ impl Worker {
     }
 }
 
+/// Waits until a process ends, or so long: one that has closed its pipes may go on.
+fn end(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+    loop {
+        match child.try_wait()? {
+            None if Instant::now() < deadline => std::thread::sleep(GLANCE),
+            ended => return Ok(ended),
+        }
+    }
+}
+
 /// Reads a pipe to its end on a thread, so that neither side waits for the other.
 fn drain(pipe: impl Read + Send + 'static, most: u64) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
@@ -159,7 +181,7 @@ fn drain(pipe: impl Read + Send + 'static, most: u64) -> Receiver<Vec<u8>> {
         let _ = pipe.by_ref().take(most).read_to_end(&mut bytes);
         // Nobody listens after a time-out.
         let _ = sender.send(bytes);
-        let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+        let _ = io::copy(&mut pipe, &mut io::sink());
     });
     receiver
 }

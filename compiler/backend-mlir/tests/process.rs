@@ -17,7 +17,7 @@ fn script(name: &str, body: &str, time: Duration) -> Result<Vec<u8>, Fault> {
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let worker = Worker {
         program,
-        memory: 1 << 30,
+        memory: 1 << 26,
         time,
     };
     worker.lower("module {}", Target::Object)
@@ -53,7 +53,7 @@ fn want_of_memory_is_a_limit() {
         LONG,
     )
     .unwrap_err();
-    let wanted = "MLIR needs more than 1024 MiB, or than this process may have, to lower a program";
+    let wanted = "MLIR needs more than 64 MiB, or than this process may have, to lower a program";
     assert_eq!(
         fault,
         Fault::Limit(format!("{wanted}: LLVM ERROR: out of memory"))
@@ -65,7 +65,7 @@ fn want_of_memory_is_a_limit() {
 fn an_exception_may_be_want_of_memory() {
     let said = "fatal runtime error: Rust cannot catch foreign exceptions, aborting";
     let fault = script("exception", &format!("echo '{said}' >&2; kill -ABRT $$"), LONG).unwrap_err();
-    let wanted = "MLIR ended with an exception of C++, as want of memory throws; it may have 1024 MiB";
+    let wanted = "MLIR ended with an exception of C++, as want of memory throws; it may have 64 MiB";
     assert_eq!(fault, Fault::Limit(format!("{wanted}: {said}")));
 }
 
@@ -102,10 +102,26 @@ fn what_does_not_answer_is_no_worker() {
 #[test]
 fn a_worker_that_takes_too_long_is_ended() {
     let clock = Instant::now();
-    let fault = script("sleep", "exec sleep 600", Duration::from_millis(300)).unwrap_err();
-    let wanted = "MLIR did not lower a program in 0.3 seconds";
-    assert_eq!(fault, Fault::Limit(wanted.to_owned()));
+    let answer = r"printf 'bnnc-mlir-worker 1\n\000\000\000\000\000\000\000\000'";
+    for (name, body) in [
+        ("sleep", "exec sleep 600".to_owned()),
+        // Whole, but it does not end.
+        ("stays", format!("{answer}; exec sleep 600 >&- 2>&-")),
+    ] {
+        let fault = script(name, &body, Duration::from_millis(300)).unwrap_err();
+        let wanted = "MLIR did not lower a program in 0.3 seconds";
+        assert_eq!(fault, Fault::Limit(wanted.to_owned()));
+    }
     assert!(clock.elapsed() < LONG);
+}
+
+/// However long it says that its answer is, and however long it is.
+#[test]
+fn an_answer_without_end_is_cut_off() {
+    let header = r"printf 'bnnc-mlir-worker 1\n\377\377\377\377\377\377\377\377'";
+    let fault = script("endless", &format!("{header}; exec cat /dev/zero"), LONG).unwrap_err();
+    let wanted = "the MLIR worker answered with more than 67108864 bytes";
+    assert_eq!(fault, Fault::Limit(wanted.to_owned()));
 }
 
 #[test]

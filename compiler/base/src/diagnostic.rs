@@ -6,7 +6,8 @@ use std::path::PathBuf;
 /// A stable name for one kind of problem, with its long text (`bnnc explain E0201`).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Code {
-    /// `E0201`; the first digit pair names the crate: 01 grammar, 02 hir, 03 rewrite, 04 data, 05 run, 06 cli.
+    /// `E0201`; the first digit pair names the crate: 01 grammar, 02 hir, 03 rewrite, 04 data, 05 run, 06 cli, 07 wmi,
+    /// 08 cuda.
     pub id: &'static str,
     /// A few words.
     pub title: &'static str,

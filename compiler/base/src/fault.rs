@@ -1,14 +1,17 @@
-//! What may still go wrong after checking: a bug of ours, or a limit of ours.
+//! What may still go wrong after checking: a bug of ours, a limit of ours, or something that the machine lacks.
 
+use crate::diagnostic::Diagnostic;
 use std::fmt;
 
-/// Not the user's fault.
+/// Not the fault of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// An invariant of the compiler does not hold: exit status 101.
     Bug(String),
     /// Legal, but more than this compiler does: exit status 1, with the reason.
     Limit(String),
+    /// What is to be told like every other diagnostic, with a code.
+    Told(Box<Diagnostic>),
 }
 
 impl fmt::Display for Fault {
@@ -16,8 +19,15 @@ impl fmt::Display for Fault {
         match self {
             Fault::Bug(text) => write!(f, "bug in bnnc: {text}"),
             Fault::Limit(text) => write!(f, "limit of bnnc: {text}"),
+            Fault::Told(diagnostic) => f.write_str(&diagnostic.message),
         }
     }
 }
 
 impl std::error::Error for Fault {}
+
+impl From<Diagnostic> for Fault {
+    fn from(diagnostic: Diagnostic) -> Fault {
+        Fault::Told(Box::new(diagnostic))
+    }
+}

@@ -11,7 +11,7 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    terminal::report_panics();
+    terminal::begin();
     let arguments = arguments::with_default_command(std::env::args_os());
     let parsed = match arguments::Arguments::try_parse_from(arguments) {
         Ok(parsed) => parsed,

@@ -34,7 +34,7 @@ impl Display {
     pub fn failure(self, failure: &Failure, sources: &SourceMap) -> u8 {
         match failure {
             Failure::Program(diagnostics) => self.show(diagnostics, sources),
-            Failure::Fault(fault) => terminal::fault_status(fault),
+            Failure::Fault(fault) => terminal::fault_status(fault, &|found| self.show(found, sources)),
         }
     }
 }
@@ -125,6 +125,7 @@ pub fn all_codes() -> Vec<&'static bnnc_base::diagnostic::Code> {
     all.extend(bnnc_run::codes::of_sampling());
     all.extend(crate::build::codes::CODES);
     all.extend(bnnc_command::codes::CODES);
+    all.extend(bnnc_cuda::codes::CODES);
     all.extend(bnnc_wmi::problem::report::CODES);
     all.sort_by_key(|code| code.id);
     all

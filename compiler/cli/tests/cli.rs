@@ -636,8 +636,72 @@ fn stages_of_a_tiny_model() {
     assert!(emit("density").starts_with("fn M(%0 s: real[]) -> (log_prior:"));
     assert!(emit("loops").starts_with("plan \"f.train\""), "{}", emit("loops"));
     assert!(emit("clif").contains("function"), "{}", emit("clif"));
+    let other = support::run(["emit", "clif", "--backend", "reference", "examples/toy/toy.bnn"]);
+    assert_eq!(other.status, 2, "{}", other.stderr);
+    assert!(
+        other.stderr.contains("E0604") && other.stdout.is_empty(),
+        "{}",
+        other.stderr
+    );
     assert!(emit("mlir").contains("llvm.func @kernel_0"), "{}", emit("mlir"));
     assert!(emit("dot").starts_with("digraph"));
+}
+
+/// The operations of a step of each infer, with these options.
+fn operations(inputs: usize, options: &[&str]) -> [u64; 3] {
+    let row = |row: usize| {
+        let numbers = (0..=inputs).map(|column| ((row * 7 + column * 3) % 11).to_string());
+        numbers.collect::<Vec<_>>().join(",")
+    };
+    let rows: Vec<String> = (0..40).map(row).collect();
+    let names: Vec<String> = (0..inputs).map(|column| format!("x{column}")).collect();
+    let table = format!("{},y\n{}\n", names.join(","), rows.join("\n"));
+    let program = "data t = csv(\"t.csv\")\n\
+        model M(x: real[k]) -> y: real {\n  w: real[k] ~ Normal(0, 1)\n  y ~ Normal(dot(w, x), 1)\n}\n\
+        infer all = nuts(M, t) { draws = 4, warmup = 4, chains = 1 }\n\
+        infer some = sgld(M, t) { draws = 4, warmup = 4, chains = 1 }\n\
+        infer mode = map(M, t) { epochs = 1 }\n";
+    let folder = folder(
+        &format!("costs{inputs}"),
+        &[("m.bnn", program), ("t.csv", &table)],
+    );
+    let file = folder.join("m.bnn");
+    let words = ["check", file.to_str().expect("a readable path"), "--json"];
+    let output = support::run([&words[..], options].concat());
+    accepted(&output);
+    let found: serde_json::Value = serde_json::from_str(&output.stdout).expect("JSON");
+    ["all", "some", "mode"].map(|name| {
+        let cost = &found["infer"][name]["flops_per_step"];
+        cost.as_u64()
+            .unwrap_or_else(|| panic!("no cost of {name} in {found}"))
+    })
+}
+
+/// A row takes two operations per input for its location, and two for the gradient; the rest does not depend on the inputs, but
+/// for that of the prior, which does not depend on the rows.
+#[test]
+fn a_step_costs_what_its_batch_does() {
+    let with = |inputs, batch: usize| {
+        let options = ["some", "mode"].map(|name| format!("{name}.batch={batch}"));
+        operations(inputs, &["--set", &options[0], "--set", &options[1]])
+    };
+    for which in [1, 2] {
+        let [few, some, more] = [8, 16, 24].map(|batch| with(5, batch)[which]);
+        assert_eq!(more - some, some - few);
+        let [wide_few, wide_some] = [8, 16].map(|batch| with(15, batch)[which]);
+        assert_eq!((wide_some - wide_few) - (some - few), 8 * 4 * 10);
+        // All rows, and no more than there are.
+        let [all, forty, fifty] = [0, 40, 50].map(|batch| with(5, batch));
+        assert_eq!((all[which], forty[which]), (forty[which], fifty[which]));
+        assert_eq!(few + 4 * (some - few), forty[which]);
+        assert_eq!(
+            all[0],
+            with(5, 8)[0],
+            "nuts takes all rows, whatever the others take"
+        );
+    }
+    let all = with(5, 0);
+    assert_eq!(all[0], all[1], "one log density and its gradient");
 }
 
 #[test]

@@ -20,7 +20,9 @@ pub static NO_BACKEND: Code = Code {
 pub static NO_STAGE: Code = Code {
     id: "E0604",
     title: "no such stage",
-    explain: "`bnnc emit STAGE FILE` prints one stage of the compilation: tokens, ast, hir, graph, density, loops, clif, mlir, ptx, dot.",
+    explain: "`bnnc emit STAGE FILE` prints one stage of the compilation: tokens, ast, hir, graph, density, loops, clif, mlir, ptx, dot. \
+              `clif` is code of the backend `cranelift`, `mlir` and `ptx` are what the backends `mlir` and `cuda` make.\n\n\
+              Wrong: `bnnc emit clif --backend mlir model.bnn`.\n\nRight: `bnnc emit mlir model.bnn`, `bnnc emit clif model.bnn`.",
 };
 
 /// A file that cannot be read.
@@ -298,6 +300,14 @@ pub fn no_quantity(infer: &InferItem, name: &str, known: &[&str]) -> Diagnostic 
     Diagnostic::error(&NO_QUANTITY, span, text)
         .suggest(name, known.iter().copied())
         .note(format!("the model has {}", known.join(", ")))
+}
+
+/// `emit clif` with a backend that makes other code.
+pub fn no_clif(backend: &str) -> Diagnostic {
+    let text =
+        format!("`clif` is code of the backend `cranelift`, and `--backend {backend}` asks for another's");
+    Diagnostic::usage(&NO_STAGE, text)
+        .help("leave `--backend` out; `mlir` and `ptx` are the stages of `mlir` and `cuda`")
 }
 
 /// Options that cannot run together; `option` is the one to point at.

@@ -6,10 +6,10 @@ use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
 use crate::training::Programs;
 use bnnc_abi::collapsed::{Collapsed, Extent, Form, Noise, Options, Sigmoid};
-use bnnc_abi::data::Schema;
+use bnnc_abi::cost::Cost;
 use bnnc_abi::iterates::Covariance;
 use bnnc_abi::laplace::Likelihood;
-use bnnc_abi::manifest::{Cost, SiteReport, Work};
+use bnnc_abi::manifest::{SiteReport, Work};
 use bnnc_base::dtype::Precision;
 use bnnc_graph::function::Function;
 use bnnc_hir::tree::SettingValue;
@@ -35,7 +35,6 @@ impl Compilation<'_> {
         &mut self,
         elaborated: &Elaborated,
         densities: &Densities,
-        schema: &Schema,
         backend: &dyn Backend,
     ) -> Result<Programs, Failure> {
         let found = self.collapse(elaborated, densities)?;
@@ -46,7 +45,7 @@ impl Compilation<'_> {
         }
         let objective = self.objective(elaborated, densities)?;
         let steering = self.training(&elaborated.optimiser);
-        let (train, cost) = self.train(&objective, steering, schema, backend)?;
+        let (train, cost) = self.train(&objective, steering, backend)?;
         let moved: Vec<String> = found.moved.iter().map(|name| name.to_string()).collect();
         let iterates = self.iterates(train, moved, Covariance::Snapshots)?;
         // Pieces are told apart by signs near zero, which single precision does not keep.

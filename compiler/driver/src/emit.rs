@@ -96,6 +96,9 @@ pub fn emit(
         return Ok(text);
     }
     let backend = backends::chosen(&options.backend).map_err(|fault| Failure::Program(vec![fault]))?;
+    if stage == Stage::Clif && backend.name() != backends::DEFAULT {
+        return Err(Failure::Program(vec![codes::no_clif(backend.name())]));
+    }
     let loops = loops(&mut compilation, elaborated, &densities, backend)?;
     if stage == Stage::Loops {
         return Ok(loops.to_string());

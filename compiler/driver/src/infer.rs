@@ -449,14 +449,10 @@ impl<'a> Compilation<'a> {
         let (elaborated, densities) = self.grouped(elaborated, densities);
         let programs = match finds {
             Finds::Chains => self.sampling_programs(&elaborated, &densities, schema, backend)?,
-            Finds::Training | Finds::Masked => {
-                self.training_programs(&elaborated, &densities, schema, backend)?
-            }
+            Finds::Training | Finds::Masked => self.training_programs(&elaborated, &densities, backend)?,
             Finds::Laplace => self.laplace_programs(&elaborated, &densities, schema, backend)?,
-            Finds::Swag | Finds::Ensemble => {
-                self.iterates_programs(&elaborated, &densities, schema, backend)?
-            }
-            Finds::Collapsed => self.collapsed_programs(&elaborated, &densities, schema, backend)?,
+            Finds::Swag | Finds::Ensemble => self.iterates_programs(&elaborated, &densities, backend)?,
+            Finds::Collapsed => self.collapsed_programs(&elaborated, &densities, backend)?,
         };
         let precision = self.precision(backend);
         // Predictions read the parameters and change nothing.

@@ -3,7 +3,6 @@
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
 use crate::training::Programs;
-use bnnc_abi::data::Schema;
 use bnnc_abi::iterates::{Covariance, Ensemble, Swag};
 use bnnc_abi::manifest::{SiteReport, Train, Work};
 use bnnc_abi::method::Finds;
@@ -21,7 +20,6 @@ impl Compilation<'_> {
         &mut self,
         elaborated: &Elaborated,
         densities: &Densities,
-        schema: &Schema,
         backend: &dyn Backend,
     ) -> Result<Programs, Failure> {
         let positions = self.positions(elaborated, densities)?;
@@ -33,7 +31,7 @@ impl Compilation<'_> {
         }
         let objective = self.objective(elaborated, densities)?;
         let options = self.training(&elaborated.optimiser);
-        let (train, cost) = self.train(&objective, options, schema, backend)?;
+        let (train, cost) = self.train(&objective, options, backend)?;
         let moved: Vec<String> = positions.moved.iter().map(|name| name.to_string()).collect();
         let (work, family) = match self.item.method.finds {
             Finds::Ensemble => (self.ensemble(train, moved), "members"),

@@ -6,12 +6,13 @@ use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
 use crate::training::Programs;
 use bnnc_abi::code::Artifact;
+use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Schema;
 use bnnc_abi::laplace as plain;
 use bnnc_abi::laplace::{
     Curvature, Laplace, Likelihood, Link, Options, Over, PriorPrecision, PriorStructure, Score, Structure,
 };
-use bnnc_abi::manifest::{Cost, Work};
+use bnnc_abi::manifest::Work;
 use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
@@ -49,7 +50,7 @@ impl Compilation<'_> {
         if self.setting("epochs").is_none() {
             steering.epochs = EPOCHS;
         }
-        let (train, cost) = self.train(&objective, steering, schema, backend)?;
+        let (train, cost) = self.train(&objective, steering, backend)?;
         let cost = Cost {
             variational_parameters: found.weights.iter().map(|weights| weights.elements).sum(),
             ..cost

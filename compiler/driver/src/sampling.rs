@@ -4,8 +4,9 @@ use crate::axes::axes;
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
 use crate::training::Programs;
+use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::{Cost, Work};
+use bnnc_abi::manifest::Work;
 use bnnc_abi::sampling::{
     Adaptation, Column, Correction, Estimator, LeaveOneOut, Loss, Metric, Penalty, Prepare, Proposal, Report,
     Sampling, Steps, Store, Transition,
@@ -64,18 +65,17 @@ impl Compilation<'_> {
         let sizes = Sizes::default()
             .with(Symbol::Batch, schema.train.max(1))
             .with(Symbol::Examples, schema.train);
-        let work = bnnc_lower::cost::cost(&alone, &sizes);
+        let step = bnnc_lower::cost::estimate(&alone);
         let (density, abreast) = match transition.reads_all() {
-            true => self.abreast(&sampled, alone, work.flops, precision)?,
+            true => self.abreast(&sampled, alone, step.at(&sizes).flops, precision)?,
             false => (alone, 1),
         };
         let cost = Cost {
             parameters: sampled.parameters,
             variational_parameters: sampled.dimension,
             gradient_nodes: sampled.gradient_nodes,
-            flops: work.flops,
-            bytes: work.bytes,
-            peak_bytes: 0,
+            step,
+            ..Cost::default()
         };
         let sampling = Sampling {
             prepare,

@@ -2,8 +2,8 @@
 
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
-use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::{Cost, KlWeight, Pruning, Schedule, SiteReport, State, Train, Training, Work};
+use bnnc_abi::cost::Cost;
+use bnnc_abi::manifest::{KlWeight, Pruning, Schedule, SiteReport, State, Train, Training, Work};
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::Optimiser;
@@ -35,12 +35,11 @@ impl Compilation<'_> {
         &mut self,
         elaborated: &Elaborated,
         densities: &Densities,
-        schema: &Schema,
         backend: &dyn Backend,
     ) -> Result<Programs, Failure> {
         let objective = self.objective(elaborated, densities)?;
         let options = self.training(&elaborated.optimiser);
-        let (mut train, cost) = self.train(&objective, options, schema, backend)?;
+        let (mut train, cost) = self.train(&objective, options, backend)?;
         train.pruning = self.pruning(elaborated, densities, backend)?;
         Ok(Programs {
             work: Work::Train(Box::new(train)),
@@ -57,20 +56,17 @@ impl Compilation<'_> {
         &mut self,
         objective: &Objective,
         options: Training,
-        schema: &Schema,
         backend: &dyn Backend,
     ) -> Result<(Train, Cost), Fault> {
         let precision = self.precision(backend);
         let names: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
         let step = self.lower("train", &objective.train, &names, precision)?;
-        let work = bnnc_lower::cost::cost(&step, &options.sizes(schema.train));
         let cost = Cost {
             parameters: objective.parameters,
             variational_parameters: objective.variational_parameters,
             gradient_nodes: objective.gradient_nodes,
-            flops: work.flops,
-            bytes: work.bytes,
-            peak_bytes: 0,
+            step: bnnc_lower::cost::estimate(&step),
+            ..Cost::default()
         };
         let train = Train {
             step: self.code(step, backend)?,

@@ -435,7 +435,8 @@ fn costs_are_those_of_the_formulas() {
     let y = relu(&mut b, sum);
     let program = executor::lowered(&b.finish(vec![("y".into(), y)]), &[]);
     let sizes = Sizes::default().with(Symbol::Batch, 7);
-    let cost = bnnc_lower::cost::cost(&program, &sizes);
+    let estimate = bnnc_lower::cost::estimate(&program);
+    let cost = estimate.at(&sizes);
     // 2 m n k for the product, then a sum and a maximum per element.
     assert_eq!(cost.flops, 2 * 7 * 20 * 10 + 2 * 7 * 10);
     // The product reads x and w and writes its result; the kernel reads that and the bias and writes y.
@@ -443,8 +444,10 @@ fn costs_are_those_of_the_formulas() {
         cost.bytes,
         8 * (7 * 20 + 10 * 20 + 7 * 10) + 8 * (7 * 10 + 10 + 7 * 10)
     );
-    let steps = bnnc_lower::cost::step_costs(&program, &sizes);
-    assert_eq!(steps.iter().map(|step| step.flops).sum::<u64>(), cost.flops);
+    // All but the bias and the weights is of rows.
+    let twice = estimate.at(&sizes.with(Symbol::Batch, 14));
+    assert_eq!(twice.flops, 2 * cost.flops);
+    assert_eq!(twice.bytes, 2 * cost.bytes - 8 * (10 * 20 + 10));
 }
 
 #[test]

@@ -38,6 +38,6 @@ pub fn run(function: &Function, passes: &[&'static Pass], context: &mut Context)
 fn blame(when: &str, pass: &Pass, fault: &Fault) -> Fault {
     match fault {
         Fault::Bug(why) => Fault::Bug(format!("{when} `{}`: {why}", pass.name)),
-        Fault::Limit(why) => Fault::Limit(why.clone()),
+        Fault::Limit(_) | Fault::Told(_) => fault.clone(),
     }
 }

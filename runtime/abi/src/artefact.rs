@@ -26,6 +26,7 @@ const TEXTS: &[&str] = &[
     include_str!("artefact.rs"),
     include_str!("code.rs"),
     include_str!("collapsed.rs"),
+    include_str!("cost.rs"),
     include_str!("data.rs"),
     include_str!("device.rs"),
     include_str!("iterates.rs"),
@@ -123,7 +124,7 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Unknown => f.write_str("there is no compiled program in it"),
+            Refusal::Unknown => f.write_str("there is no compiled program in it, or not any more"),
             Refusal::Truncated => f.write_str("the compiled program in it is cut off"),
             Refusal::Damaged(what) => write!(f, "the compiled program in it is damaged: {what}"),
             Refusal::OtherLayout => {

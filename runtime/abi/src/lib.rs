@@ -6,6 +6,7 @@ pub mod accelerator;
 pub mod artefact;
 pub mod code;
 pub mod collapsed;
+pub mod cost;
 pub mod data;
 pub mod device;
 pub mod iterates;

@@ -2,6 +2,7 @@
 
 use crate::code::Artifact;
 use crate::collapsed::Collapsed;
+use crate::cost::Cost;
 use crate::data::{DataSpec, Elements, Schema};
 use crate::iterates::{Ensemble, Swag};
 use crate::laplace::Laplace;
@@ -176,7 +177,7 @@ pub struct Infer {
     pub predictive_draws: usize,
     /// What to start from.
     pub start: Option<Start>,
-    /// Compile-time facts for the report.
+    /// What it takes, for the report.
     pub cost: Cost,
     /// Seconds it took to compile.
     pub compile_seconds: f64,
@@ -437,21 +438,4 @@ pub enum Schedule {
         /// What to multiply by.
         factor: f64,
     },
-}
-
-/// The cost report of one infer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Cost {
-    /// Scalar parameters of the model.
-    pub parameters: usize,
-    /// Scalar variational parameters.
-    pub variational_parameters: usize,
-    /// Nodes of the objective's graph that a gradient flows through.
-    pub gradient_nodes: usize,
-    /// Floating-point operations of one step.
-    pub flops: u64,
-    /// Bytes one step reads and writes.
-    pub bytes: u64,
-    /// Predicted peak of the run's memory.
-    pub peak_bytes: u64,
 }

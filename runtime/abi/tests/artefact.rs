@@ -3,11 +3,12 @@
 
 use bnnc_abi::artefact::{Built, Origin, Refusal, appended, carried, decode, encode};
 use bnnc_abi::code::{Artifact, Code, Detached, KernelArgs, Object, ObjectKernel};
+use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Elements;
 use bnnc_abi::device::{Count, Entry, Image, Parameter, Program, Routine, Work};
 use bnnc_abi::manifest::{
-    self, Binding, Cost, DataSource, Infer, Init, KlWeight, Manifest, Output, OutputKind, Schedule, State,
-    Train, Training,
+    self, Binding, DataSource, Infer, Init, KlWeight, Manifest, Output, OutputKind, Schedule, State, Train,
+    Training,
 };
 use bnnc_abi::plan::{Amount, Buffer, Call, Extent, Launch, Plan, Role, Step, Storage};
 use bnnc_abi::primitive;

@@ -13,7 +13,7 @@ static NO_PROGRAM: Code = Code {
     id: "E0630",
     title: "no program to run",
     explain: "An executable that `bnnc build` made holds a compiled program: linked into it, or behind the bytes of `bnnc-runner`. This one \
-              holds none, or it was cut off or changed since, or its runtime is of another build of bnnc than the compiler was.\n\n\
+              holds none, or it was cut off or changed since (`strip` takes away what stands behind the bytes of an executable), or its runtime is of another build of bnnc than the compiler was.\n\n\
               Wrong: `bnnc-runner --seed 1`, a runtime without a program.\n\nRight: `bnnc build model.bnn -o model`, then `./model --seed 1`. \
               After an update of bnnc build `bnnc-runner` too: `cargo build --release -p bnnc -p bnnc-runner`.",
 };
@@ -53,7 +53,9 @@ pub fn no_program(executable: &Path, refusal: &Refusal) -> Diagnostic {
     let text = format!("`{}` cannot run: {refusal}", executable.display());
     let diagnostic = Diagnostic::usage(&NO_PROGRAM, text);
     match refusal {
-        Refusal::Unknown => diagnostic.help("`bnnc build FILE -o EXE` makes an executable with a program"),
+        Refusal::Unknown => diagnostic
+            .note("`strip`, and whatever else writes an executable anew, leaves out the program that `bnnc build --no-linker` put behind it")
+            .help("`bnnc build FILE -o EXE` makes an executable with a program; strip `bnnc-runner` before that, and not the executable"),
         Refusal::OtherLayout => diagnostic
             .help("build the runtime with the compiler, `cargo build --release -p bnnc -p bnnc-runner`, and the executable again"),
         Refusal::Truncated | Refusal::Damaged(_) | Refusal::OtherArchitecture(_) => {

@@ -160,7 +160,7 @@ fn interrupt() -> Interrupt {
 pub fn stopped(stop: &Stop, show: &dyn Fn(&[Diagnostic]) -> u8) -> u8 {
     match stop {
         Stop::Diagnostics(diagnostics) => show(diagnostics),
-        Stop::Fault(fault) => terminal::fault_status(fault),
+        Stop::Fault(fault) => terminal::fault_status(fault, show),
         Stop::Interrupted => INTERRUPTED,
     }
 }

@@ -65,13 +65,15 @@ fn status(diagnostic: &Diagnostic, sources: &SourceMap) -> u8 {
     }
 }
 
-/// Shows a limit or a bug of ours.
-pub fn fault_status(fault: &Fault) -> u8 {
-    complain(&format!("error: {fault}"));
-    match fault {
+/// Shows a limit or a bug of ours, or by `show` what has a code; returns the exit status.
+pub fn fault_status(fault: &Fault, show: &dyn Fn(&[Diagnostic]) -> u8) -> u8 {
+    let status = match fault {
+        Fault::Told(diagnostic) => return show(std::slice::from_ref(diagnostic)),
         Fault::Bug(_) => BUG,
         Fault::Limit(_) => 1,
-    }
+    };
+    complain(&format!("error: {fault}"));
+    status
 }
 
 /// Why some of the output was lost.
@@ -119,21 +121,28 @@ pub fn threads(asked: Option<usize>) -> usize {
         .clamp(1, 256)
 }
 
+/// What a process begins with: it says what ends it, and what cannot be written does not end it.
+pub fn begin() {
+    report_panics();
+    #[cfg(unix)]
+    outlive_writes();
+}
+
 /// Says that the process ends because of a bug, instead of what Rust says.
-pub fn report_panics() {
+fn report_panics() {
     std::panic::set_hook(Box::new(|info| {
         complain(&format!("error: bug in bnnc: {info}"));
         complain("   = help: please report it with the program and the command line");
     }));
 }
 
-/// Lets writes to a closed pipe fail instead of ending the process, as Rust's own `main` does.
-pub fn outlive_readers() {
-    #[cfg(unix)]
-    let _ = signal_hook::flag::register(
-        signal_hook::consts::signal::SIGPIPE,
-        Arc::new(AtomicBool::new(false)),
-    );
+/// Lets writes to a closed pipe, and beyond the size that files may have, fail instead of ending the process.
+#[cfg(unix)]
+fn outlive_writes() {
+    use signal_hook::consts::signal::{SIGPIPE, SIGXFSZ};
+    for signal in [SIGPIPE, SIGXFSZ] {
+        let _ = signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)));
+    }
 }
 
 /// Does the work of a process on a thread with room for deep recursion, and returns its exit status.

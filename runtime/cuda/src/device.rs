@@ -1,6 +1,7 @@
 //! A device that is in use: its context, what it is, and streams on it.
 
 use crate::blas::Blas;
+use crate::codes;
 use crate::driver::{Context, Driver, Function, Status, Stream};
 use bnnc_base::fault::Fault;
 use std::ffi::c_int;
@@ -48,7 +49,7 @@ impl Device {
         // SAFETY: as `ask`, for every call below: each writes to the one place that it is given.
         driver.check("cuDeviceGetCount", unsafe { (symbols.device_count)(&mut count) })?;
         if count < 1 {
-            return Err(Fault::Limit("the CUDA driver shows no device".to_owned()));
+            return Err(codes::no_device("cuDeviceGetCount: 0 devices").into());
         }
         let (mut number, mut version) = (0, 0);
         // SAFETY: as above.

@@ -6,6 +6,7 @@
 
 mod symbols;
 
+use crate::codes;
 use bnnc_base::fault::Fault;
 use libloading::Library;
 use std::ffi::{CStr, c_char};
@@ -18,6 +19,9 @@ pub type Status = i32;
 
 /// A compute device of the driver, by number.
 pub type Device = i32;
+
+/// What entry points return, `cuInit` first, where there is a driver but no device.
+const NO_DEVICE: Status = 100;
 
 /// The names of the driver's library.
 const NAMES: &[&str] = if cfg!(windows) {
@@ -47,7 +51,7 @@ impl Driver {
     /// # Errors
     /// As [`Driver::load`].
     pub fn load_from(paths: &[PathBuf]) -> Result<Driver, Fault> {
-        let library = library(paths).map_err(|why| Fault::Limit(format!("no CUDA driver: {why}")))?;
+        let library = library(paths).map_err(|why| codes::no_driver(&why))?;
         let driver = Driver {
             symbols: Arc::new(Symbols::load(library)?),
         };
@@ -75,10 +79,10 @@ impl Driver {
         let name = name.unwrap_or_else(|| format!("CUDA error {status}"));
         let sentence = sentence.map_or(String::new(), |sentence| format!(" ({sentence})"));
         let text = format!("{call}: {name}{sentence}");
-        if is_ours(status) {
-            Fault::Bug(text)
-        } else {
-            Fault::Limit(text)
+        match status {
+            NO_DEVICE => codes::no_device(&text).into(),
+            status if is_ours(status) => Fault::Bug(text),
+            _ => Fault::Limit(text),
         }
     }
 

@@ -5,6 +5,7 @@
 mod blas;
 mod capture;
 pub mod code;
+pub mod codes;
 pub mod device;
 pub mod driver;
 mod exchange;

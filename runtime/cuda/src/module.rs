@@ -1,5 +1,6 @@
 //! The functions of a program on a device.
 
+use crate::codes;
 use crate::device::Device;
 use crate::driver::{Function, Module};
 use crate::gather;
@@ -87,12 +88,8 @@ pub fn image<'a>(device: &Device, program: &'a Program) -> Result<&'a Image, Fau
             .images
             .iter()
             .map(|image| format!("sm_{} and later", image.capability));
-        Fault::Limit(format!(
-            "the code is for {}; {} is sm_{}",
-            made.collect::<Vec<_>>().join(", "),
-            device.name,
-            device.capability
-        ))
+        let device = (&*device.name, device.capability);
+        codes::older_device(&made.collect::<Vec<_>>().join(", "), device).into()
     })
 }
 
@@ -125,6 +122,7 @@ fn compile(device: &Arc<Device>, ptx: &str) -> Result<Module, Fault> {
     device.check("cuModuleLoadDataEx", status).map_err(|fault| {
         let with = |text: String| format!("{text}\n{said}");
         match fault {
+            fault @ Fault::Told(_) => fault,
             fault if said.is_empty() => fault,
             Fault::Bug(text) => Fault::Bug(with(text)),
             Fault::Limit(text) => Fault::Limit(with(text)),

@@ -481,13 +481,21 @@ fn text<T>(found: Result<T, Fault>) -> String {
     found.map(|_| ()).unwrap_err().to_string()
 }
 
+/// The message of a diagnostic with this code.
+fn told<T>(code: &str, found: Result<T, Fault>) -> String {
+    match found.map(|_| ()).unwrap_err() {
+        Fault::Told(diagnostic) if diagnostic.code.id == code => diagnostic.message,
+        other => panic!("no {code}: {other}"),
+    }
+}
+
 #[test]
 fn without_a_driver_or_with_half_of_one() {
     let nowhere = [
         PathBuf::from("/nowhere/libcuda.so.1"),
         PathBuf::from("/nowhere/libcuda.so"),
     ];
-    let missing = text(Driver::load_from(&nowhere));
+    let missing = told("E0801", Driver::load_from(&nowhere));
     assert!(
         missing.contains("no CUDA driver: ") && missing.contains("/nowhere/libcuda.so.1"),
         "{missing}"
@@ -499,7 +507,10 @@ fn without_a_driver_or_with_half_of_one() {
     assert!(old.contains("the CUDA driver has no cuGraphLaunch"), "{old}");
     let Some(stub) = Stub::new(&[]) else { return };
     stub.devices(0);
-    assert!(text(stub.device()).contains("shows no device"));
+    assert!(told("E0802", stub.device()).contains("shows no device"));
+    // A real driver says so at its first call.
+    stub.fail("cuInit", 1, 100);
+    assert!(told("E0802", stub.device()).contains("shows no device"));
     assert_eq!(stub.live(), 0);
 }
 
@@ -512,7 +523,7 @@ fn images_that_do_not_fit() {
     let Some(stub) = Stub::new(&[]) else { return };
     stub.capability(75);
     let device = opened(&stub);
-    let old = text(stub.machine(&device));
+    let old = told("E0803", stub.machine(&device));
     assert!(
         old.contains("the code is for sm_80 and later; Stub is sm_75"),
         "{old}"

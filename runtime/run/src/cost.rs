@@ -1,9 +1,9 @@
-//! Memory before the run: what reading, cutting, training, predicting and summing up will take.
+//! What a run takes, before it: a step, and the memory of reading, cutting, training, predicting and summing up.
 
 pub mod fitting;
 
 use crate::laplace::{self, memory};
-use crate::sample::target::Layout;
+use crate::sample::target::{self, Layout};
 use crate::{collapsed, iterates, predict, sample, summary};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::{DataSpec, Field, FieldKind, Format, Outliers, Schema, Test};
@@ -20,13 +20,29 @@ use std::collections::{HashMap, HashSet};
 /// A number in double precision.
 const NUMBER: u64 = 8;
 
-/// Fills in the predicted peak of every infer: the most that the run holds while it is at that infer, on one thread, with
-/// what it keeps of those before. `schemas` are by data item, and stay with the manifest: other peaks can be asked for.
-pub fn predict_peaks(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
+/// Fills in what a step of every infer takes with these data and the options that it has now, and its predicted peak: the most that
+/// the run holds while it is at that infer, on one thread, with what it keeps of those before. `schemas` are by data item, and stay
+/// with the manifest: other peaks can be asked for.
+pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
     manifest.schemas.clone_from(schemas);
     let peaks = peaks(manifest);
-    let infers = manifest.infers.iter_mut().zip(peaks);
-    infers.for_each(|(infer, peak)| infer.cost.peak_bytes = peak.unwrap_or(infer.cost.peak_bytes));
+    for (infer, peak) in manifest.infers.iter_mut().zip(peaks) {
+        let Some((schema, peak)) = schemas.get(&infer.data).zip(peak) else {
+            continue;
+        };
+        let sizes = step_sizes(infer, examples(infer, schema.train));
+        infer.cost.effort = infer.cost.step.at(&sizes);
+        infer.cost.peak_bytes = peak;
+    }
+}
+
+/// The sizes of a full step on so many rows: of a gradient, where chains ask for them.
+fn step_sizes(infer: &Infer, rows: usize) -> Sizes {
+    match (infer.training(), infer.sampling()) {
+        (Some(train), _) => train.options.sizes(rows),
+        (None, Some(sampling)) => target::gradient_sizes(sampling, rows),
+        (None, None) => Sizes::default(),
+    }
 }
 
 /// The peak of each infer, in order; none where nothing is known of its data.

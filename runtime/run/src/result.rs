@@ -57,8 +57,8 @@ fn infer_json(infer: &Infer, outcome: &Outcome) -> Value {
             "parameters": infer.cost.parameters,
             "variational_parameters": infer.cost.variational_parameters,
             "gradient_nodes": infer.cost.gradient_nodes,
-            "flops_per_step": infer.cost.flops,
-            "bytes_per_step": infer.cost.bytes,
+            "flops_per_step": infer.cost.effort.flops,
+            "bytes_per_step": infer.cost.effort.bytes,
             "peak_bytes": infer.cost.peak_bytes,
         },
         "seconds": {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// Runs the program that this executable carries; returns the exit status.
 pub fn main() -> u8 {
-    terminal::report_panics();
+    terminal::begin();
     terminal::work(|| {
         let words: Vec<OsString> = std::env::args_os().collect();
         let executable = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("bnnc-runner"));

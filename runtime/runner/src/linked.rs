@@ -4,7 +4,10 @@ use crate::program;
 use bnnc_abi::artefact::Linked;
 use bnnc_abi::code::{Code, Object};
 use bnnc_abi::symbols;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
+use bnnc_base::render;
+use bnnc_base::source::SourceMap;
 use bnnc_command::terminal;
 use bnnc_object::LoadedCode;
 use std::ffi::{CStr, OsString, c_char, c_int};
@@ -31,8 +34,7 @@ pub unsafe extern "C" fn bnnc_run_linked(
     argv: *const *const c_char,
     linked: *const Linked,
 ) -> c_int {
-    terminal::report_panics();
-    terminal::outlive_readers();
+    terminal::begin();
     // SAFETY: the caller's promise.
     let (words, parts) = unsafe { (words(argc, argv), parts(&*linked)) };
     let status = terminal::work(move || run(words, parts));
@@ -41,7 +43,8 @@ pub unsafe extern "C" fn bnnc_run_linked(
 
 fn run(words: Vec<OsString>, parts: Parts) -> u8 {
     if let Err(fault) = fill(parts.functions) {
-        return terminal::fault_status(&fault);
+        let show = |found: &[Diagnostic]| terminal::show(found, &SourceMap::default(), (false, render::text));
+        return terminal::fault_status(&fault, &show);
     }
     let executable = std::env::current_exe()
         .ok()

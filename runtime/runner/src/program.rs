@@ -106,7 +106,7 @@ fn execute(
         manifest.reseed(seed);
     }
     let code = load_all(manifest, load);
-    code.map_err(|fault| terminal::fault_status(&fault))?;
+    code.map_err(|fault| terminal::fault_status(&fault, &|found| display.show(found)))?;
     steer::keep(manifest, &chosen);
     let schemas = schemas(manifest).map_err(|found| display.show(&found))?;
     refuse(conform::differences(manifest, &schemas))?;
@@ -117,7 +117,7 @@ fn execute(
         .infers
         .iter_mut()
         .for_each(|infer| infer.compile_seconds = 0.0);
-    bnnc_run::cost::predict_peaks(manifest, &schemas);
+    bnnc_run::cost::predict(manifest, &schemas);
     let job = Job {
         manifest,
         origin: &built.origin,

@@ -17,6 +17,14 @@ const FLAGS: &[&str] = if cfg!(target_os = "linux") {
     &[]
 };
 
+/// What a linker says, or the system of its end, where there is no room for the executable.
+const FULL: &[&str] = &[
+    "No space left on device",
+    "Disk quota exceeded",
+    "File too large",
+    "File size limit exceeded",
+];
+
 /// The system's libraries that Rust's standard library needs.
 const LIBRARIES: &[&str] = if cfg!(target_os = "linux") {
     &["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"]
@@ -130,12 +138,17 @@ pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<D
         .args(files)
         .arg(runtime);
     command.args(FLAGS).args(LIBRARIES).stdin(Stdio::null());
+    // So that what it says of a full disk is known.
+    command.env("LC_ALL", "C");
     let output = command
         .output()
         .map_err(|error| Box::new(codes::no_linker(&name, &error)))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        return Err(Box::new(codes::link_failed(&name, &said)));
+        return Err(Box::new(match FULL.iter().find(|words| said.contains(**words)) {
+            Some(words) => codes::cannot_build(path, words),
+            None => codes::link_failed(&name, &said),
+        }));
     }
     draft.finish(path)
 }

@@ -73,7 +73,9 @@ fn run_inner(arguments: &Build) -> Result<(), u8> {
             Ok(())
         }
         Err(build::Failure::Diagnostic(found)) => Err(show(found)),
-        Err(build::Failure::Fault(fault)) => Err(terminal::fault_status(&fault)),
+        Err(build::Failure::Fault(fault)) => Err(terminal::fault_status(&fault, &|found| {
+            display.show(found, &nowhere)
+        })),
     }
 }
 

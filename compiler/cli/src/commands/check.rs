@@ -41,7 +41,7 @@ fn run_inner(arguments: &Check) -> Result<(), u8> {
         timings(&compiled, checked);
     }
     let mut status = OK;
-    bnnc_run::cost::predict_peaks(&mut compiled.manifest, &schemas);
+    bnnc_run::cost::predict(&mut compiled.manifest, &schemas);
     for infer in &compiled.manifest.infers {
         if let Some(limit) = limit.filter(|limit| infer.cost.peak_bytes > *limit) {
             let refusal = bnnc_run::codes::too_little_memory(&compiled.manifest, infer, limit);
@@ -87,8 +87,8 @@ fn cost_json(manifest: &Manifest, infer: &Infer) -> serde_json::Value {
         "parameters": infer.cost.parameters,
         "variational_parameters": infer.cost.variational_parameters,
         "gradient_nodes": infer.cost.gradient_nodes,
-        "flops_per_step": infer.cost.flops,
-        "bytes_per_step": infer.cost.bytes,
+        "flops_per_step": infer.cost.effort.flops,
+        "bytes_per_step": infer.cost.effort.bytes,
         "peak_bytes": infer.cost.peak_bytes,
         "precision_bytes": precision(manifest, infer),
         "choosing_bytes": infer.laplace().and_then(memory::choosing),
@@ -104,8 +104,8 @@ fn cost_text(manifest: &Manifest, infer: &Infer) -> String {
     line("parameters", cost.parameters.to_string());
     line("variational parameters", cost.variational_parameters.to_string());
     line("nodes needing gradients", cost.gradient_nodes.to_string());
-    line("FLOPs per step", cost.flops.to_string());
-    line("bytes per step", size(cost.bytes));
+    line("FLOPs per step", cost.effort.flops.to_string());
+    line("bytes per step", size(cost.effort.bytes));
     if let Some(bytes) = precision(manifest, infer) {
         line("precision of the weights", size(bytes));
     }

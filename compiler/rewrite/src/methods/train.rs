@@ -88,7 +88,7 @@ impl From<Fault> for Refusal {
     fn from(fault: Fault) -> Refusal {
         match fault {
             Fault::Limit(why) => Refusal::Program(vec![report::error(&report::NO_DERIVATIVE, why)]),
-            Fault::Bug(_) => Refusal::Fault(fault),
+            Fault::Bug(_) | Fault::Told(_) => Refusal::Fault(fault),
         }
     }
 }

@@ -3,8 +3,8 @@
  * Work in a stream happens when the stream is waited for, and not before: who reuses page-locked memory too early is found out. Every
  * entry point counts its calls and can be told to fail at one of them; objects that live are counted. Contexts are per thread, as
  * the driver's are; threads take turns at the entry points. With -DANY_KERNEL every entry that an image has is a kernel that does
- * nothing. A process that loads the stub as its driver cannot be told anything: -DCAPABILITY and -DDEVICES say what there is, and
- * $STUB_CALLS names a file for the calls. */
+ * nothing. A process that loads the stub as its driver cannot be told anything: -DCAPABILITY and -DDEVICES say what there is,
+ * -DINIT what cuInit returns, and $STUB_CALLS names a file for the calls. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <pthread.h>
@@ -24,6 +24,9 @@ static struct { char name[48]; int calls, fail_at, status; } entries[96];
 #endif
 #ifndef DEVICES
 #define DEVICES 1
+#endif
+#ifndef INIT
+#define INIT 0
 #endif
 static int entry_count, live, capability = CAPABILITY, devices = DEVICES;
 static size_t memory_free = 1 << 28;
@@ -261,12 +264,12 @@ static void flush(List *stream) { run(stream); empty(stream); }
 
 /* ---- the driver ---- */
 
-Status cuInit(unsigned flags) { ENTER("cuInit"); return flags ? INVALID_VALUE : 0; }
+Status cuInit(unsigned flags) { ENTER("cuInit"); return flags ? INVALID_VALUE : INIT; }
 Status cuDriverGetVersion(int *version) { ENTER("cuDriverGetVersion"); *version = 12040; return 0; }
 Status cuGetErrorName(Status status, const char **text) {
   *text = status == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : status == INVALID_PTX ? "CUDA_ERROR_INVALID_PTX"
         : status == NOT_FOUND ? "CUDA_ERROR_NOT_FOUND" : status == INVALID_CONTEXT ? "CUDA_ERROR_INVALID_CONTEXT"
-        : status == 719 ? "CUDA_ERROR_LAUNCH_FAILED" : status == 999 ? "CUDA_ERROR_UNKNOWN" : 0;
+        : status == 100 ? "CUDA_ERROR_NO_DEVICE" : status == 719 ? "CUDA_ERROR_LAUNCH_FAILED" : status == 999 ? "CUDA_ERROR_UNKNOWN" : 0;
   return *text ? 0 : INVALID_VALUE;
 }
 Status cuGetErrorString(Status status, const char **text) { *text = status == 999 ? "unknown error" : "the stub was told to"; return 0; }

@@ -318,8 +318,11 @@ fn cost(body: &mut String, infer: &Infer, outcome: &Outcome) {
             "nodes that gradients flow through",
             cost.gradient_nodes.to_string(),
         ),
-        (flops, scaled(cost.flops, 1000.0, ["", "k", "M", "G"])),
-        (bytes, scaled(cost.bytes, 1024.0, ["B", "KiB", "MiB", "GiB"])),
+        (flops, scaled(cost.effort.flops, 1000.0, ["", "k", "M", "G"])),
+        (
+            bytes,
+            scaled(cost.effort.bytes, 1024.0, ["B", "KiB", "MiB", "GiB"]),
+        ),
         (
             "predicted peak of memory",
             scaled(cost.peak_bytes, 1024.0, ["B", "KiB", "MiB", "GiB"]),

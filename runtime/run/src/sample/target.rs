@@ -179,6 +179,12 @@ impl<'a> Shared<'a> {
     }
 }
 
+/// The sizes of one chain's gradient, on a batch of so many rows where its transition takes batches.
+pub fn gradient_sizes(sampling: &Sampling, rows: usize) -> Sizes {
+    let batch = Capacity::of(&sampling.transition, rows).gradient;
+    sizes(sampling, batch, rows).with(Symbol::Draws, 1)
+}
+
 /// The sizes of programs that are asked about some rows of `examples`.
 fn sizes(sampling: &Sampling, rows: usize, examples: usize) -> Sizes {
     Sizes::default()

@@ -1,0 +1,107 @@
+//! What one run of a program takes, as a function of sizes that a run decides: a built executable can say it of other data.
+
+use crate::plan::Amount;
+use crate::primitive::Primitive;
+use bnnc_base::shape::{Shape, Sizes};
+use serde::{Deserialize, Serialize};
+
+/// The cost report of one infer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Scalar parameters of the model.
+    pub parameters: usize,
+    /// Scalar variational parameters.
+    pub variational_parameters: usize,
+    /// Nodes of the objective's graph that a gradient flows through.
+    pub gradient_nodes: usize,
+    /// One step, whatever its sizes.
+    pub step: Estimate,
+    /// What it takes with the data and options of this run, once they are known.
+    pub effort: Effort,
+    /// Predicted peak of the run's memory, likewise.
+    pub peak_bytes: u64,
+}
+
+/// Operations and memory traffic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effort {
+    /// Floating-point operations: one per scalar operation, random number or combination; products by their formula.
+    pub flops: u64,
+    /// Bytes read and written, each element of an access once per step.
+    pub bytes: u64,
+}
+
+/// What a program does, in order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Estimate(pub Vec<Term>);
+
+/// A launch or a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Term {
+    /// How often each loop around it runs.
+    pub loops: Vec<Amount>,
+    /// What it computes.
+    pub operations: Operations,
+    /// What it reads and writes.
+    pub traffic: Vec<Traffic>,
+}
+
+/// The floating-point operations of a term.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Operations {
+    /// So many at every point of a domain with these axes.
+    Points(Vec<Amount>, u64),
+    /// Those of a primitive with these integers.
+    Call(Primitive, Vec<Amount>),
+}
+
+/// Elements that move: the product of these axes, but not more than the buffer has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// The axes along which the address changes; none where all of it moves.
+    pub axes: Option<Vec<Amount>>,
+    /// The shape of the buffer.
+    pub shape: Shape,
+    /// Bytes per element.
+    pub width: u64,
+}
+
+impl Estimate {
+    /// What it takes with these sizes.
+    pub fn at(&self, sizes: &Sizes) -> Effort {
+        let mut effort = Effort::default();
+        for term in &self.0 {
+            let times = product(&term.loops, sizes);
+            let bytes = term.traffic.iter().map(|traffic| traffic.bytes(sizes));
+            effort.flops += times * term.operations.count(sizes);
+            effort.bytes += times * bytes.sum::<u64>();
+        }
+        effort
+    }
+}
+
+impl Operations {
+    fn count(&self, sizes: &Sizes) -> u64 {
+        match self {
+            Operations::Points(axes, each) => product(axes, sizes) * each,
+            Operations::Call(primitive, ints) => {
+                let ints: Vec<i64> = ints.iter().map(|amount| amount.resolve(sizes)).collect();
+                (primitive.flops)(&ints)
+            }
+        }
+    }
+}
+
+impl Traffic {
+    fn bytes(&self, sizes: &Sizes) -> u64 {
+        let all = self.shape.count(sizes) as u64;
+        let moved = self.axes.as_ref().map_or(all, |axes| product(axes, sizes));
+        moved.min(all) * self.width
+    }
+}
+
+fn product(axes: &[Amount], sizes: &Sizes) -> u64 {
+    axes.iter()
+        .map(|amount| amount.resolve(sizes).max(0) as u64)
+        .product()
+}

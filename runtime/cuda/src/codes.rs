@@ -1,0 +1,60 @@
+//! What a machine lacks that a program for a graphics processor needs.
+
+use bnnc_base::diagnostic::{Code, Diagnostic, Fault};
+
+/// Every code, sorted.
+pub static CODES: &[&Code] = &[&NO_DRIVER, &NO_DEVICE, &OLDER_DEVICE];
+
+/// A machine without the driver.
+static NO_DRIVER: Code = Code {
+    id: "E0801",
+    title: "no CUDA driver",
+    explain: "Programs for `--backend cuda` reach the graphics processor through NVIDIA's driver (`libcuda.so.1`, `nvcuda.dll`), which is \
+              loaded when such a program runs. Nothing of the CUDA toolkit is needed besides it.\n\nWrong: `bnnc run model.bnn --backend \
+              cuda` on a machine without an NVIDIA graphics processor, or in a container that was not given its driver.\n\nRight: install \
+              the driver or give it to the container, or leave `--backend cuda` out. `bnnc build` and `bnnc emit ptx` need no driver.",
+};
+
+/// A driver without a device.
+static NO_DEVICE: Code = Code {
+    id: "E0802",
+    title: "no CUDA device",
+    explain: "The driver is there but shows no graphics processor to this process: there is none in the machine, another process or the \
+              scheduler of a cluster holds it, or the environment hides it.\n\nWrong: `CUDA_VISIBLE_DEVICES= ./model`, which hides all.\n\n\
+              Right: `CUDA_VISIBLE_DEVICES=0 ./model`, which shows the first; `nvidia-smi -L` lists what there is.",
+};
+
+/// A device that is older than the code.
+static OLDER_DEVICE: Code = Code {
+    id: "E0803",
+    title: "an older CUDA device than the code is for",
+    explain: "Code for graphics processors runs on those of the compute capability that it was compiled for and on later ones. `bnnc run` and \
+              `bnnc build` take `sm_80`, and bnnc makes no code for older ones; an executable may have been built for later ones.\n\nWrong: \
+              `bnnc build model.bnn --backend cuda --gpu sm_100 -o model`, and `./model` where the device is `sm_90`.\n\nRight: name the \
+              oldest that has to run it: `bnnc build model.bnn --backend cuda --gpu sm_90 -o model`.",
+};
+
+/// No library of the driver's names can be loaded.
+pub(crate) fn no_driver(why: &str) -> Diagnostic {
+    lacks(&NO_DRIVER, format!("no CUDA driver: {why}"))
+        .help("install NVIDIA's driver, or leave `--backend cuda` out")
+}
+
+/// The driver says so, in these words.
+pub(crate) fn no_device(said: &str) -> Diagnostic {
+    lacks(&NO_DEVICE, "the CUDA driver shows no device".to_owned())
+        .note(said)
+        .help("`nvidia-smi -L` lists the devices; `CUDA_VISIBLE_DEVICES` may hide them")
+}
+
+/// Code that is made for others than this device, of a name and a capability.
+pub(crate) fn older_device(made: &str, (name, capability): (&str, u32)) -> Diagnostic {
+    let text = format!("the code is for {made}; {name} is sm_{capability}");
+    lacks(&OLDER_DEVICE, text).help("`--gpu` names the oldest processor that has to run the code")
+}
+
+fn lacks(code: &'static Code, text: String) -> Diagnostic {
+    let mut diagnostic = Diagnostic::usage(code, text);
+    diagnostic.fault = Fault::Program;
+    diagnostic
+}
