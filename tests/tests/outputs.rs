@@ -243,11 +243,11 @@ fn each_kind_of_output_has_its_metrics_in_its_own_units() {
     near(metric(outcome, "c.accuracy"), hits, 1e-12);
     let errors = over(&|i| (f64::from(N[i]) - (0.7 * x[i]).exp()).powi(2));
     near(metric(outcome, "n.rmse"), errors.sqrt(), 1e-6);
-    for i in 0..X.len() {
+    for (i, x) in x.iter().enumerate() {
         near(column(&outcome.predictions, "c.p1")[i], yes(i), 1e-6);
         near(
             column(&outcome.predictions, "y1.mean")[i],
-            middle + sd * 0.7 * x[i],
+            middle + sd * 0.7 * x,
             1e-6,
         );
     }
@@ -342,16 +342,21 @@ fn every_method_says_the_same_things_of_each_output() {
             );
         }
     }
-    // What the folder holds predicts the same rows, though nothing is known of their outputs.
-    let (_, read) = out::read(&run).unwrap();
+    predicts_again(&compiled, &result, &run);
+}
+
+/// What the folder holds predicts the same rows, though nothing is known of their outputs.
+fn predicts_again(compiled: &Compiled, result: &RunResult, run: &Path) {
+    let (_, read) = out::read(run).unwrap();
     let context = Context::new(Arc::new(Pool::new(1)), 1);
+    // Of known targets `collapsed` has columns more.
     for outcome in result.outcomes.iter().filter(|outcome| outcome.name != "m6") {
         let mut infers = compiled.manifest.infers.iter();
         let infer = infers.find(|infer| infer.name == outcome.name).unwrap();
         let preparation = &outcome.dataset.preparation;
         let mut rows = outcome.dataset.train.clone();
         rows.fields.retain(|field| field.name == "x");
-        let again = predict(infer, preparation, (&read[&outcome.name], &run), rows, &context).unwrap();
+        let again = predict(infer, preparation, (&read[&outcome.name], run), rows, &context).unwrap();
         assert_eq!(names(&again), names(&outcome.predictions));
         for name in ["y1.mean", "y2.q05"] {
             assert_eq!(
