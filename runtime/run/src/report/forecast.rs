@@ -48,7 +48,7 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// Predictions for the rows that were scored, of the last split; `None` for outputs that are not one number.
+/// Predictions of an output, by its place, for the rows that were scored, of the last split; `None` where it is not one number.
 ///
 /// # Errors
 /// A limit of the machine.
@@ -79,7 +79,7 @@ pub fn of_rows(
     )
 }
 
-/// The curve over the only input; `None` where there are several, or none, or where it is no real number, and where what is said of an
+/// The curve of an output over the only input; `None` where there are several, or none, or where it is no real number, and where what is said of an
 /// output depends on another.
 ///
 /// # Errors
