@@ -86,7 +86,7 @@ fn of_rejection(done: &Done) -> Result<Plot, String> {
             outcome
                 .rejection()
                 .into_iter()
-                .map(|(fraction, accuracy, _)| (fraction, accuracy)),
+                .filter_map(|(fraction, accuracies)| Some((fraction, accuracies.first()?.1))),
         );
     }
     Ok(plot)
@@ -112,8 +112,9 @@ fn table(done: &Done) -> Result<(), String> {
         let half = outcome
             .rejection()
             .into_iter()
-            .find(|(fraction, ..)| *fraction == 0.5);
-        cells.push(half.map_or(String::new(), |(_, accuracy, _)| format!("{accuracy:.3}")));
+            .find(|(fraction, _)| *fraction == 0.5);
+        let half = half.and_then(|(_, accuracies)| Some(accuracies.first()?.1));
+        cells.push(half.map_or(String::new(), |accuracy| format!("{accuracy:.3}")));
         cells.push(format!("{:.1}", last.fit_seconds));
         println!("| {} |", cells.join(" | "));
     }

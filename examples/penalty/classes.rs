@@ -16,7 +16,7 @@ const CLASSES: [&str; 4] = ["mean", "other", "third", "exact"];
 /// For each bin that holds rows, its mean confidence, the share that is right, and its share of the rows.
 fn bins(done: &Done, name: &str) -> Result<Vec<(f64, f64, f64)>, String> {
     let (infer, outcome) = done.infer(name)?;
-    let target = outcome.dataset.target.as_ref().unwrap_or(&infer.output.name);
+    let target = infer.only_output().map_or("", |output| infer.column(output));
     let right = outcome.dataset.test.ints(target).map_err(|found| found.message)?;
     let columns = outcome.predictions.iter().filter_map(|(_, column)| match column {
         ResultColumn::Real(values) => Some(values),

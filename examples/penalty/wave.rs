@@ -19,7 +19,7 @@ fn run(infers: &[&str], wish: Wish) -> Result<Done, String> {
 
 fn of_rows(done: &Done, name: &str) -> Result<Forecast, String> {
     let (infer, outcome) = done.infer(name)?;
-    let found = forecast::of_rows(infer, outcome, &done.context).map_err(|stop| format!("{stop:?}"))?;
+    let found = forecast::of_rows((infer, 0), outcome, &done.context).map_err(|stop| format!("{stop:?}"))?;
     found.ok_or_else(|| format!("`{name}` predicts no number"))
 }
 

@@ -211,6 +211,7 @@ static OWN: &[&Code] = &[
     &NO_STAGE,
     &NO_FILE,
     &NO_INFERS,
+    &crate::observed::OBSERVED_INPUT,
 ];
 
 /// Every code that this crate and those below it can raise.

@@ -195,10 +195,11 @@ fn useless_outliers(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
             .iter()
             .find(|item| *item.name == *infer.name)?;
         let data = &program.module.datas[item.data];
-        let is_used = match infer.output.kind {
+        let mut outputs = infer.outputs.iter();
+        let is_used = outputs.any(|output| match output.kind {
             OutputKind::Classes(_) | OutputKind::Bool => true,
             OutputKind::Real | OutputKind::Count => false,
-        };
+        });
         (data.spec.outliers.is_some() && !is_used).then(|| codes::useless_outliers(item, data))
     };
     infers.iter().filter_map(warning).collect()

@@ -66,16 +66,14 @@ pub fn emit(
     let densities = compilation.density(&elaborated.model)?;
     if stage == Stage::Density {
         let functions = [
-            Some(&densities.log_prior),
-            Some(&densities.likelihood_arguments),
-            Some(&densities.log_likelihood),
-            densities.mean.as_ref(),
-            densities.probabilities.as_ref(),
-            densities.draw.as_ref(),
+            &densities.log_prior,
+            &densities.likelihood_arguments,
+            &densities.log_likelihood,
         ];
+        let predictions = densities.predictions.iter().map(|said| &said.function);
         let mut text: String = functions
             .into_iter()
-            .flatten()
+            .chain(predictions)
             .map(|function| format!("{function}\n"))
             .collect();
         if compilation.samples() {

@@ -5,7 +5,7 @@ use crate::options::Options;
 use crate::program::Program;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::{Infer, OutputKind};
+use bnnc_abi::manifest::Infer;
 use bnnc_abi::method::{Finds, Takes};
 use bnnc_abi::steering::watches;
 use bnnc_base::diagnostic::{Diagnostic, Place};
@@ -136,7 +136,7 @@ impl<'a> Compilation<'a> {
         if !diagnostics.is_empty() {
             return Err(Failure::Program(diagnostics));
         }
-        self.target(&bound)?;
+        self.observes(&bound, schema)?;
         self.watched(schema)?;
         let model = elaborate::model::elaborate(module, self.model_id(), &bound.dims)?;
         let posterior = match self.item.target {
@@ -177,24 +177,6 @@ impl<'a> Compilation<'a> {
             .label("nothing to watch")
             .also(spec.span, "the data")
             .help(refusal.help);
-        Err(Failure::Program(vec![diagnostic]))
-    }
-
-    /// Only targets on the reals can be standardised.
-    fn target(&self, bound: &Bound) -> Result<(), Failure> {
-        let spec = &self.program.module.datas[self.item.data].spec;
-        let Some(output) = bound.output.as_ref().filter(|_| spec.standardise_target) else {
-            return Ok(());
-        };
-        if output.kind == OutputKind::Real {
-            return Ok(());
-        }
-        let model = &self.program.module.models[self.model_id()];
-        let text = format!("the target is standardised, but `{}` is not real", output.name);
-        let diagnostic = Diagnostic::error(&elaborate::bind::WRONG_COLUMN, model.span, text)
-            .label("the output of this model")
-            .also(spec.span, "standardised here")
-            .help("write `standardise = [inputs]`");
         Err(Failure::Program(vec![diagnostic]))
     }
 
@@ -460,11 +442,10 @@ impl<'a> Compilation<'a> {
         let predict = self.code(predict, backend)?;
         let sites = self.lower("sites", &programs.sites, &[], precision)?;
         let sites = self.code(sites, backend)?;
-        let Some(output) = elaborated.bound.output else {
-            return Err(Failure::Fault(Fault::Bug(
-                "a model without an output passed the checker".to_owned(),
-            )));
-        };
+        let mut outputs = elaborated.bound.outputs;
+        for output in &mut outputs {
+            output.given = densities.is_given(&output.name);
+        }
         Ok(Infer {
             name: self.item.name.to_string(),
             method: self.item.method.name,
@@ -476,7 +457,7 @@ impl<'a> Compilation<'a> {
             states: programs.states,
             reports: programs.reports,
             bindings: elaborated.bound.ports,
-            output,
+            outputs,
             predictive_draws: self.int("predictive_draws").max(1),
             start: self.start(&elaborated.model, &elaborated.posterior)?,
             cost: programs.cost,

@@ -11,6 +11,7 @@ pub mod explore;
 pub mod infer;
 mod iterates;
 mod laplace;
+pub mod observed;
 pub mod options;
 pub mod program;
 pub mod prompt;

@@ -38,18 +38,37 @@ pub struct Densities {
     pub log_likelihood: Function,
     /// `(sites.., shared.., inputs.., outputs..) -> real[]`: the same from the sites.
     pub row_log_likelihood: Function,
-    /// `(sites.., shared.., inputs..) -> mean` of the output, where its distribution states one.
-    pub mean: Option<Function>,
-    /// `(sites.., shared.., inputs.., draw, example, step) -> draw` of the output, where its distribution has a sampler.
-    pub draw: Option<Function>,
-    /// `(sites.., shared.., inputs..) -> probabilities` of the classes, where the output has classes.
-    pub probabilities: Option<Function>,
-    /// `(arguments.., draw, example, step) -> mean, variance, draw, probabilities` of the output, where one observation is of a whole
-    /// output; those results that its distribution does not state are absent, and all are where there is no such observation.
+    /// What the observations of whole outputs say of them.
+    pub predictions: Vec<Prediction>,
+    /// `(arguments.., draw, example, step) -> mean, variance, draw, probabilities` of each output that one observation covers, named as
+    /// [`Prediction::function`] is; those results that its distribution does not state are absent. Where there are several outputs, also
+    /// the `log_likelihood` of each, from `(arguments.., outputs..)`.
     pub predictive: Function,
     /// `(those sites and shared inputs that are needed..) -> one result per name`: the real quantities that the model names and
     /// that depend on no example.
     pub derived: Function,
+}
+
+/// Something that a model says of one of its outputs.
+#[derive(Clone, Debug)]
+pub struct Prediction {
+    /// The output.
+    pub output: Arc<str>,
+    /// `(sites.., shared.., inputs.., outputs.., draw, example, step)`, as far as needed, to its `mean`, `draw` or `probabilities`; of
+    /// several outputs to `NAME.mean` and so on, and to `NAME.log_likelihood`.
+    pub function: Function,
+}
+
+impl Densities {
+    /// Whether what is said of another output depends on this one.
+    pub fn is_given(&self, output: &str) -> bool {
+        let others = self.predictions.iter().filter(|said| *said.output != *output);
+        let mut results = others.flat_map(|said| {
+            let names = said.function.results.iter().map(|(name, _)| name);
+            names.map(|name| (&said.function, name))
+        });
+        results.any(|(function, name)| dependences(function, name).iter().any(|on| **on == *output))
+    }
 }
 
 /// The prior of one site.

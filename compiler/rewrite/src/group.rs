@@ -6,7 +6,7 @@
 //! computed inside it, so a scale and the weights that it scales may share a family.
 
 use crate::constrain::constrain;
-use crate::density::{Densities, Prior};
+use crate::density::{Densities, Prediction, Prior};
 use crate::nodes::{self, Scope};
 use bnnc_base::shape::Shape;
 use bnnc_graph::builder::{Builder, Window};
@@ -28,16 +28,17 @@ pub fn group(densities: Densities, model: Model, posterior: &Posterior) -> (Dens
         return (densities, model);
     }
     let of_groups = |function: &Function| of_groups(function, &groups);
-    let optional = |function: &Option<Function>| function.as_ref().map(of_groups);
+    let predictions = densities.predictions.iter().map(|said| Prediction {
+        output: said.output.clone(),
+        function: of_groups(&said.function),
+    });
     let grouped = Densities {
         priors: priors(&densities.priors, &model, &groups),
         log_priors: of_groups(&densities.log_priors),
         log_prior: of_groups(&densities.log_prior),
         likelihood_arguments: of_groups(&densities.likelihood_arguments),
         row_log_likelihood: of_groups(&densities.row_log_likelihood),
-        mean: optional(&densities.mean),
-        draw: optional(&densities.draw),
-        probabilities: optional(&densities.probabilities),
+        predictions: predictions.collect(),
         derived: of_groups(&densities.derived),
         ..densities
     };

@@ -87,7 +87,7 @@ pub struct SiteReport {
     pub likelihood: String,
 }
 
-/// What the outputs of a model are.
+/// What the elements of an output are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum OutputKind {
     /// Real values (regression): rmse, log_likelihood, coverage, crps.
@@ -100,7 +100,7 @@ pub enum OutputKind {
     Bool,
 }
 
-/// The output of a model.
+/// An output of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Output {
     /// The name of the program's input buffer that holds it.
@@ -109,6 +109,16 @@ pub struct Output {
     pub shape: Shape,
     /// What its elements are.
     pub kind: OutputKind,
+    /// Whether what is said of another output of the same example depends on it: predictions need its values then.
+    pub given: bool,
+}
+
+impl Output {
+    /// The number of elements of one example.
+    pub fn elements(&self) -> usize {
+        let sizes = self.shape.static_sizes().unwrap_or_default();
+        sizes.iter().product()
+    }
 }
 
 /// An input buffer that holds data.
@@ -145,8 +155,9 @@ pub enum DataSource {
 /// - `predict`: inputs `draw0` (int: number of the first draw), `row0` (int: number of the first row, so that the noise of a
 ///   row does not depend on how rows are grouped), `step` (int); symbols `draws` and `batch`; outputs
 ///   `log_likelihood` `[draws, batch]`, `mean` `[draws, batch, ..]`, `draw` `[draws, batch, ..]`, and
-///   `probabilities` `[draws, batch, classes]` for classes; those that do not exist are absent. Where the infer samples, the
-///   states that move are `[draws, ..]`: one position per draw.
+///   `probabilities` `[draws, batch, classes]` for classes; those that do not exist are absent. Where the model has several
+///   outputs, `log_likelihood` is of all of them, and each has the four for itself, named by [`Infer::said_of`]. Where the infer
+///   samples, the states that move are `[draws, ..]`: one position per draw.
 /// - `sites`: inputs `draw0`, `step`; symbol `draws`; one output per site, `[draws, ..]`, on the declared scale.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Infer {
@@ -171,8 +182,8 @@ pub struct Infer {
     pub reports: Vec<SiteReport>,
     /// Data inputs.
     pub bindings: Vec<Binding>,
-    /// The model's output.
-    pub output: Output,
+    /// The model's outputs, in order; at least one.
+    pub outputs: Vec<Output>,
     /// Draws that predictions average over.
     pub predictive_draws: usize,
     /// What to start from.
@@ -296,6 +307,32 @@ impl Infer {
             .chain(taken.map(|(infer, _)| infer.as_str()))
             .chain(of_work)
             .collect()
+    }
+
+    /// The output, where the model has no other.
+    pub fn only_output(&self) -> Option<&Output> {
+        match &self.outputs[..] {
+            [output] => Some(output),
+            _ => None,
+        }
+    }
+
+    /// What something that is said of an output is called, in programs, tables and results: `mean`, and `y.mean` where the model has
+    /// several outputs.
+    pub fn said_of(&self, output: &Output, what: &str) -> String {
+        match self.only_output() {
+            Some(_) => what.to_owned(),
+            None => format!("{}.{what}", output.name),
+        }
+    }
+
+    /// The field of the data that holds an output.
+    pub fn column<'a>(&'a self, output: &'a Output) -> &'a str {
+        let binding = self.bindings.iter().find(|binding| binding.port == output.name);
+        match binding.map(|binding| &binding.from) {
+            Some(DataSource::Field(name) | DataSource::Shared(name)) => name,
+            Some(DataSource::Inputs | DataSource::Row) | None => &output.name,
+        }
     }
 
     /// The part that trains, where an optimiser has a part in finding the posterior.

@@ -118,11 +118,12 @@ fn built(seed: u64) -> Built {
             elements: Elements::Real,
             shape: vec![3],
         }],
-        output: Output {
+        outputs: vec![Output {
             name: "y".to_owned(),
             shape: Shape::scalar(),
             kind: OutputKind::Classes(4),
-        },
+            given: false,
+        }],
         predictive_draws: 100,
         start: None,
         cost: Cost::default(),

@@ -263,7 +263,7 @@ impl ClassScores {
     }
 
     /// Class probabilities `[draws, rows, classes]`, and the right class of each row. Probabilities are averaged over the
-    /// draws and not renormalised. Nothing is added where a model of several outputs predicts none.
+    /// draws and not renormalised. Nothing is added where there are none.
     pub fn add_probabilities(&mut self, probabilities: &[f64], targets: &[i32]) {
         if probabilities.is_empty() {
             return;
@@ -276,6 +276,9 @@ impl ClassScores {
 
     /// Class probabilities `[draws, rows, classes]` of rows that are unlike the others.
     pub fn add_outliers(&mut self, probabilities: &[f64], rows: usize) {
+        if probabilities.is_empty() {
+            return;
+        }
         for row in 0..rows {
             let p = self.average(probabilities, rows, row);
             self.unsure.add_outlier(&p);

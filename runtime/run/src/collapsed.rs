@@ -46,9 +46,11 @@ pub fn part(infer: &Infer) -> Option<&Collapsed> {
 
 /// Whether the integrals have exact forms. Else the weights are drawn from the box.
 pub fn is_exact(infer: &Infer, collapsed: &Collapsed) -> bool {
-    let sizes = infer.output.shape.static_sizes().unwrap_or_default();
-    let elements: usize = sizes.iter().product();
-    let fits = match (collapsed.likelihood, &infer.output.kind) {
+    let Some(output) = infer.only_output() else {
+        return false;
+    };
+    let elements = output.elements();
+    let fits = match (collapsed.likelihood, &output.kind) {
         (Likelihood::Normal, _) => collapsed.outputs == elements,
         (Likelihood::Categorical, OutputKind::Classes(count)) => *count == collapsed.outputs && elements == 1,
         (Likelihood::Bernoulli, _) => collapsed.outputs == 1 && elements == 1,

@@ -2,21 +2,27 @@
 
 use crate::predict::Predictive;
 use crate::score::probabilities;
-use bnnc_abi::manifest::{Output, OutputKind};
+use bnnc_abi::manifest::{Infer, Output, OutputKind};
 use bnnc_data::metrics::{Draws, Summary, sorted};
 use bnnc_data::write::ResultColumn;
 
 /// Columns that grow with every block of rows.
 pub struct Columns<'a> {
-    output: &'a Output,
+    infer: &'a Infer,
     rows: usize,
+    each: Vec<OfOutput<'a>>,
+}
+
+/// The columns of one output.
+struct OfOutput<'a> {
+    output: &'a Output,
     /// One column per class, or `mean`, `sd`, `q05`, `q50`, `q95`; those that the model does not have stay empty.
     reals: Vec<(String, Vec<f64>)>,
     /// Standard deviations of the mean, and of the target given the parameters, where predictions state them; then what integrals say besides.
     parts: [Vec<f64>; 6],
 }
 
-/// The names of [`Columns::parts`]; `error` is that of the mean or of the probabilities.
+/// The names of [`OfOutput::parts`]; `error` is that of the mean or of the probabilities.
 const NAMES: [&str; 6] = [
     "sd_epistemic",
     "sd_aleatoric",
@@ -39,20 +45,59 @@ const PARTS: [Part; 4] = [
 
 impl<'a> Columns<'a> {
     /// None yet of `rows` rows.
-    pub fn new(output: &'a Output, rows: usize) -> Columns<'a> {
-        let classes = |count: usize| (0..count).map(|class| format!("p{class}")).collect();
+    pub fn new(infer: &'a Infer, rows: usize) -> Columns<'a> {
+        let each = infer.outputs.iter().map(|output| OfOutput::new(output, rows));
+        Columns {
+            infer,
+            rows: 0,
+            each: each.collect(),
+        }
+    }
+
+    /// Adds the predictions for the next rows, in original units.
+    pub fn add(&mut self, predictive: &Predictive) {
+        self.rows += predictive.rows;
+        for (columns, said) in self.each.iter_mut().zip(predictive.each()) {
+            columns.add(said);
+        }
+    }
+
+    /// The columns with their names, after the number of each row; those of one output after those of another.
+    pub fn finish(self) -> Vec<(String, ResultColumn)> {
+        let rows = (
+            "row".to_owned(),
+            ResultColumn::Int((0..self.rows as i64).collect()),
+        );
+        let infer = self.infer;
+        let each = self.each.into_iter().flat_map(|columns| {
+            let output = columns.output;
+            let named = move |(name, column): (String, Vec<f64>)| {
+                (infer.said_of(output, &name), ResultColumn::Real(column))
+            };
+            columns.filled().map(named)
+        });
+        std::iter::once(rows).chain(each).collect()
+    }
+}
+
+/// The names of the probabilities of classes.
+pub fn classes(count: usize) -> impl Iterator<Item = String> {
+    (0..count).map(|class| format!("p{class}"))
+}
+
+impl<'a> OfOutput<'a> {
+    fn new(output: &'a Output, rows: usize) -> OfOutput<'a> {
         let names: Vec<String> = match output.kind {
-            OutputKind::Classes(count) => classes(count),
-            OutputKind::Bool => classes(2),
+            OutputKind::Classes(count) => classes(count).collect(),
+            OutputKind::Bool => classes(2).collect(),
             OutputKind::Real | OutputKind::Count => ["mean"]
                 .into_iter()
                 .chain(PARTS.map(|(name, _)| name))
                 .map(str::to_owned)
                 .collect(),
         };
-        Columns {
+        OfOutput {
             output,
-            rows: 0,
             reals: names
                 .into_iter()
                 .map(|name| (name, Vec::with_capacity(rows)))
@@ -61,9 +106,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Adds the predictions for the next rows, in original units.
-    pub fn add(&mut self, predictive: &Predictive) {
-        self.rows += predictive.rows;
+    fn add(&mut self, predictive: &Predictive) {
         match self.output.kind {
             OutputKind::Classes(_) | OutputKind::Bool => self.add_classes(predictive),
             OutputKind::Real | OutputKind::Count => self.add_reals(predictive),
@@ -81,6 +124,9 @@ impl<'a> Columns<'a> {
     fn add_classes(&mut self, predictive: &Predictive) {
         let classes = self.reals.len();
         let all = probabilities(predictive, self.output);
+        if all.is_empty() {
+            return;
+        }
         let draws = Draws::new(&all, predictive.rows * classes);
         for (class, (_, column)) in self.reals.iter_mut().enumerate() {
             let mean =
@@ -129,20 +175,10 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// The columns with their names, after the number of each row.
-    pub fn finish(self) -> Vec<(String, ResultColumn)> {
-        let rows = (
-            "row".to_owned(),
-            ResultColumn::Int((0..self.rows as i64).collect()),
-        );
+    /// Those that there are.
+    fn filled(self) -> impl Iterator<Item = (String, Vec<f64>)> {
         let parts = NAMES.map(str::to_owned).into_iter().zip(self.parts);
-        let filled = self
-            .reals
-            .into_iter()
-            .chain(parts)
-            .filter(|(_, column)| !column.is_empty());
-        std::iter::once(rows)
-            .chain(filled.map(|(name, column)| (name, ResultColumn::Real(column))))
-            .collect()
+        let all = self.reals.into_iter().chain(parts);
+        all.filter(|(_, column)| !column.is_empty())
     }
 }

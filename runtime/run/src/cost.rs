@@ -3,6 +3,7 @@
 pub mod fitting;
 
 use crate::laplace::{self, memory};
+use crate::predict::Said;
 use crate::sample::target::{self, Layout};
 use crate::{collapsed, iterates, predict, sample, summary};
 use bnnc_abi::code::Artifact;
@@ -372,14 +373,14 @@ pub fn feed(infer: &Infer, program: &Artifact, rows: usize) -> u64 {
 
 /// A predicting program with its rows and what it says of a block of them.
 fn predicting(infer: &Infer, program: &Artifact, rows: usize, draws: usize) -> u64 {
-    predicting_some(infer, program, (rows, draws, &predict::OUTPUTS))
+    predicting_some(infer, program, (rows, draws, &predict::said(infer)))
 }
 
 /// The same, where some of what it says is taken.
-fn predicting_some(infer: &Infer, program: &Artifact, (rows, draws, names): (usize, usize, &[&str])) -> u64 {
+fn predicting_some(infer: &Infer, program: &Artifact, (rows, draws, said): (usize, usize, &[Said])) -> u64 {
     let plan = &program.plan;
     let sizes = predict::sizes(plan, rows, draws);
-    let outputs = names.iter().filter_map(|name| plan.port(name));
+    let outputs = said.iter().filter_map(|said| plan.port(&said.port));
     let block = Sizes::default()
         .with(Symbol::Batch, sizes.get(Symbol::Batch))
         .with(Symbol::Draws, draws);
@@ -405,7 +406,7 @@ fn leaving_out(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
     let Some(draws) = sample::leave_one_out::draws(sampling, (rows, dimension), there_are) else {
         return 0;
     };
-    let likelihoods = (rows, draws, &predict::OUTPUTS[..1]);
+    let likelihoods = (rows, draws, &predict::said(infer)[..1]);
     predicting_some(infer, &infer.predict, likelihoods) + 2 * NUMBER * (draws * dimension) as u64
 }
 
@@ -454,11 +455,12 @@ fn summaries(infer: &Infer, members: usize) -> u64 {
 
 /// The columns of predictions.
 fn predictions(infer: &Infer, schema: &Schema) -> u64 {
-    let columns = match infer.output.kind {
+    let columns = infer.outputs.iter().map(|output| match output.kind {
         OutputKind::Classes(classes) => classes as u64,
         OutputKind::Bool => 2,
         OutputKind::Real | OutputKind::Count => 5,
-    };
+    });
+    let columns: u64 = columns.sum();
     // With the number of each row.
     scored(infer, schema) as u64 * (columns + 1) * NUMBER
 }

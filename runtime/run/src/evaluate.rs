@@ -7,7 +7,7 @@ use crate::fit::{Context, Stop};
 use crate::run::Found;
 use crate::score::Scorer;
 use bnnc_abi::manifest::Infer;
-use bnnc_data::metrics::{MetricSet, mean_and_standard_error, over_splits};
+use bnnc_data::metrics::{MetricSet, over_splits};
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Dataset, Rows};
 
@@ -20,8 +20,8 @@ pub struct Evaluation {
     pub predictions: Vec<(String, ResultColumn)>,
     /// Metrics of the test rows turned by each further angle, in degrees.
     pub turned: Vec<(f64, MetricSet)>,
-    /// Accuracy on test rows and outliers when a fraction of the most unsure is rejected; empty without outliers.
-    pub rejection: Vec<(f64, f64)>,
+    /// Accuracies on test rows and outliers when a fraction of the most unsure is rejected; empty without outliers.
+    pub rejection: Vec<(f64, MetricSet)>,
     /// How integrals over weights were made; none where there are none.
     pub tally: Option<Tally>,
 }
@@ -43,10 +43,10 @@ pub fn evaluate(
     };
     let examples = examples(&infer.bindings, rows);
     let mut predictor = found.forecaster(infer, (rows, true), dataset, (draws, context))?;
-    let mut scorer = Scorer::new(rows, examples, dataset, &infer.output)?;
-    let mut columns = Columns::new(&infer.output, examples);
+    let mut scorer = Scorer::new(rows, examples, dataset, infer)?;
+    let mut columns = Columns::new(infer, examples);
     predictor.run(|range, block| {
-        block.undo(&infer.output, dataset.preparation.target);
+        block.undo(infer, &dataset.preparation);
         scorer.add(range, block);
         columns.add(block);
     })?;
@@ -58,9 +58,9 @@ pub fn evaluate(
     drop(predictor);
     let metrics = |(degrees, rows): (f64, Rows)| -> Result<(f64, MetricSet), Stop> {
         let mut predictor = found.forecaster(infer, (&rows, true), dataset, (draws, context))?;
-        let mut scorer = Scorer::new(&rows, examples, dataset, &infer.output)?;
+        let mut scorer = Scorer::new(&rows, examples, dataset, infer)?;
         predictor.run(|range, block| {
-            block.undo(&infer.output, dataset.preparation.target);
+            block.undo(infer, &dataset.preparation);
             scorer.add(range, block);
         })?;
         Ok((degrees, scorer.finish()))
@@ -78,25 +78,13 @@ pub fn evaluate(
 /// A metric over the splits: its name, mean and standard error.
 pub type Metric = (String, f64, Option<f64>);
 
-/// Metrics by angle over the splits.
-pub fn turned_over(splits: &[&[(f64, MetricSet)]]) -> Vec<(f64, Vec<Metric>)> {
-    let angles = splits.first().copied().unwrap_or_default().iter().enumerate();
-    let at = |(at, (degrees, _)): (usize, &(f64, MetricSet))| {
-        let sets = splits.iter().filter_map(|angles| angles.get(at));
-        let sets: Vec<MetricSet> = sets.map(|(_, metrics)| metrics.clone()).collect();
-        (*degrees, over_splits(&sets))
-    };
-    angles.map(at).collect()
-}
-
-/// Fractions that are rejected, with mean accuracy and standard error over the splits.
-pub fn rejection_over(splits: &[&[(f64, f64)]]) -> Vec<(f64, f64, Option<f64>)> {
+/// Metrics by angle, or by the fraction that is rejected, over the splits.
+pub fn lines_over(splits: &[&[(f64, MetricSet)]]) -> Vec<(f64, Vec<Metric>)> {
     let lines = splits.first().copied().unwrap_or_default().iter().enumerate();
-    let line = |(at, (fraction, _)): (usize, &(f64, f64))| {
-        let lines = splits.iter().filter_map(|lines| lines.get(at));
-        let accuracies: Vec<f64> = lines.map(|(_, accuracy)| *accuracy).collect();
-        let (mean, error) = mean_and_standard_error(&accuracies);
-        (*fraction, mean, error)
+    let at = |(at, (of, _)): (usize, &(f64, MetricSet))| {
+        let sets = splits.iter().filter_map(|lines| lines.get(at));
+        let sets: Vec<MetricSet> = sets.map(|(_, metrics)| metrics.clone()).collect();
+        (*of, over_splits(&sets))
     };
-    lines.map(line).collect()
+    lines.map(at).collect()
 }

@@ -50,8 +50,8 @@ pub struct Feed {
 pub struct Wanted<'a> {
     /// The ports and where they come from.
     pub bindings: &'a [Binding],
-    /// The output, whose target may be absent in rows to predict for.
-    pub output: &'a Output,
+    /// The outputs, whose values may be absent in rows to predict for.
+    pub outputs: &'a [Output],
     /// The width of reals.
     pub precision: Precision,
     /// The program that will read the ports (it says which are integers, and which it has).
@@ -72,14 +72,14 @@ impl Feed {
         let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
         let wanted = Wanted {
             bindings: &infer.bindings,
-            output: &infer.output,
+            outputs: &infer.outputs,
             precision: plan.precision,
             storage: &storage,
         };
         Feed::new(rows, dataset, &wanted, target)
     }
 
-    /// Prepares `rows`; where `target` is false the output's port is filled with zeros.
+    /// Prepares `rows`; where `target` is false, the ports of outputs that no other output depends on are filled with one number.
     ///
     /// # Errors
     /// A column whose elements do not fit (text, fractions where integers are needed).
@@ -90,11 +90,15 @@ impl Feed {
                 continue;
             };
             let shared = matches!(binding.from, DataSource::Shared(_));
-            let absent = binding.port == wanted.output.name && !target;
+            let output = wanted.outputs.iter().find(|output| output.name == binding.port);
+            let absent = output.filter(|output| !target && !output.given);
             let elements = match (absent, storage) {
-                (true, _) => zeros(rows.count, wanted, storage),
-                (false, Storage::Real) => reals(&column(binding, rows, dataset)?, wanted.precision),
-                (false, Storage::Int) => Elements::Int(integers(binding, rows, dataset)?),
+                (Some(output), _) => unknown(rows.count, output, (storage, wanted.precision)),
+                (None, Storage::Real) => {
+                    let values = column(binding, output.is_some(), rows, dataset)?;
+                    reals(&values, wanted.precision)
+                }
+                (None, Storage::Int) => Elements::Int(integers(binding, rows, dataset)?),
             };
             let count = if shared { 1 } else { rows.count.max(1) };
             let width = elements.len() / count;
@@ -282,28 +286,14 @@ fn copy<T: Copy>(values: &[T], width: usize, rows: Option<&[u32]>, target: &mut 
     }
 }
 
-fn zeros(count: usize, wanted: &Wanted, storage: Storage) -> Elements {
-    let width: usize = wanted
-        .output
-        .shape
-        .static_sizes()
-        .unwrap_or_default()
-        .iter()
-        .product();
-    match storage {
-        Storage::Int => Elements::Int(vec![0; count * width]),
+/// Something in the place of the values of an output.
+fn unknown(count: usize, output: &Output, (storage, precision): (Storage, Precision)) -> Elements {
+    let size = count * output.elements();
+    match (storage, &output.kind) {
+        (Storage::Int, _) => Elements::Int(vec![0; size]),
         // One is inside the support of positive outputs too.
-        Storage::Real => reals(
-            &vec![
-                if wanted.output.kind == OutputKind::Real {
-                    1.0
-                } else {
-                    0.0
-                };
-                count * width
-            ],
-            wanted.precision,
-        ),
+        (Storage::Real, OutputKind::Real) => reals(&vec![1.0; size], precision),
+        (Storage::Real, _) => reals(&vec![0.0; size], precision),
     }
 }
 
@@ -314,9 +304,17 @@ fn reals(values: &[f64], precision: Precision) -> Elements {
     }
 }
 
-fn column<'a>(binding: &Binding, rows: &'a Rows, dataset: &Dataset) -> Result<Cow<'a, [f64]>, Diagnostic> {
+fn column<'a>(
+    binding: &Binding,
+    is_output: bool,
+    rows: &'a Rows,
+    dataset: &Dataset,
+) -> Result<Cow<'a, [f64]>, Diagnostic> {
+    let is_target = |name: &String| dataset.preparation.target_name.as_ref() == Some(name);
     match &binding.from {
         DataSource::Inputs => Ok((&rows.inputs).into()),
+        // What is observed beside the target is not prepared as the inputs are.
+        DataSource::Field(name) if is_output && !is_target(name) => rows.original(name).map(Cow::from),
         DataSource::Field(name) => rows
             .reals(name)
             .or_else(|_| rows.ints(name).map(as_reals))

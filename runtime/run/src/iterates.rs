@@ -11,7 +11,7 @@ use crate::fit::{Context, Fitted, Stop, fit, fit_watched};
 use crate::start::{self, Starts};
 use crate::states::Values;
 use bnnc_abi::iterates::{Covariance, Ensemble, Swag};
-use bnnc_abi::manifest::{Infer, OutputKind, State, Work};
+use bnnc_abi::manifest::{Infer, Output, OutputKind, State, Work};
 use bnnc_base::fault::Fault;
 use bnnc_base::philox;
 use bnnc_base::shape::Sizes;
@@ -432,8 +432,9 @@ fn average(found: &[Fitted], values: Arc<Values>, interrupted: bool) -> Fitted {
 /// more than positions alone, each position equally often.
 pub fn predictive_draws(infer: &Infer, held: usize) -> usize {
     let held = held.max(1);
-    match infer.output.kind {
-        OutputKind::Classes(_) | OutputKind::Bool => held,
-        OutputKind::Real | OutputKind::Count => held * infer.predictive_draws.div_ceil(held),
+    let is_of_classes = |output: &Output| matches!(output.kind, OutputKind::Classes(_) | OutputKind::Bool);
+    match infer.outputs.iter().all(is_of_classes) {
+        true => held,
+        false => held * infer.predictive_draws.div_ceil(held),
     }
 }

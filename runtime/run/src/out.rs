@@ -10,7 +10,7 @@ use crate::result;
 use crate::run::{Found, Outcome, RunResult};
 use crate::sample::export::Export;
 use crate::states::Values;
-use bnnc_abi::manifest::{Manifest, Output};
+use bnnc_abi::manifest::{Infer, Manifest, Output};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_data::Preparation;
@@ -63,9 +63,7 @@ pub fn write(
             continue;
         };
         let mut columns = outcome.predictions.clone();
-        if let Some(target) = targets(outcome, &infer.output) {
-            columns.insert(1, target);
-        }
+        columns.splice(1..1, targets(infer, outcome));
         write::csv(
             &folder.join(name(manifest, "predictions", &outcome.name, "csv")),
             &columns,
@@ -142,20 +140,19 @@ fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
     })
 }
 
-fn targets(outcome: &Outcome, output: &Output) -> Option<(String, ResultColumn)> {
+/// What was observed in the rows that were scored, where that is a number for each.
+fn targets(infer: &Infer, outcome: &Outcome) -> Vec<(String, ResultColumn)> {
     let rows = if outcome.tested {
         &outcome.dataset.test
     } else {
         &outcome.dataset.train
     };
-    let name = outcome
-        .dataset
-        .target
-        .clone()
-        .unwrap_or_else(|| output.name.clone());
-    let values = rows.original(&name).ok()?;
-    let column = (values.len() == rows.count).then_some(ResultColumn::Real(values));
-    column.map(|column| (name, column))
+    let column = |output: &Output| {
+        let name = infer.column(output).to_owned();
+        let values = rows.original(&name).ok()?;
+        (values.len() == rows.count).then_some((name, ResultColumn::Real(values)))
+    };
+    infer.outputs.iter().filter_map(column).collect()
 }
 
 /// One tensor per parameter and infer, `INFER/STATE`, as `F64`; those of several splits end in `#SPLIT`.

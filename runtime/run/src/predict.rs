@@ -10,7 +10,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_data::metrics::{Draws, log_mean_exp};
-use bnnc_data::{Dataset, Rows, Standardisation};
+use bnnc_data::{Dataset, Preparation, Rows, Standardisation};
 use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
 use std::ops::Range;
@@ -24,12 +24,45 @@ pub const ROWS: usize = 256;
 /// Bytes that the predicting program may take before it is called with fewer draws.
 const BYTES: u64 = 16 << 20;
 
-/// The outputs of the predicting program.
-pub const OUTPUTS: [&str; 4] = ["log_likelihood", "mean", "draw", "probabilities"];
+/// What can be said of an output.
+const PARTS: [&str; 4] = ["log_likelihood", "mean", "draw", "probabilities"];
+
+/// Something that a predicting program says of rows, `[draws, rows, ..]`.
+#[derive(Clone, Debug)]
+pub struct Said {
+    /// The program's output.
+    pub port: String,
+    /// One of [`PARTS`].
+    part: &'static str,
+    /// Of which output of the model it is said, where there are several; none where it is said of all.
+    output: Option<usize>,
+}
+
+/// What the predicting program of an infer may say: first the log likelihood of all outputs of the model.
+pub fn said(infer: &Infer) -> Vec<Said> {
+    let of_all = |part: &'static str| Said {
+        port: part.to_owned(),
+        part,
+        output: None,
+    };
+    if infer.only_output().is_some() {
+        return PARTS.map(of_all).to_vec();
+    }
+    let of_each = infer.outputs.iter().enumerate().flat_map(|(at, output)| {
+        PARTS.map(|part| Said {
+            port: infer.said_of(output, part),
+            part,
+            output: Some(at),
+        })
+    });
+    std::iter::once(of_all(PARTS[0])).chain(of_each).collect()
+}
 
 /// What the posterior says of a block of rows, on the model's scale at first. Matrices are draws by rows (by elements).
 #[derive(Clone, Debug, Default)]
 pub struct Predictive {
+    /// What it says of each output, where the model has several. Here stands besides only the log likelihood, of all outputs together.
+    pub outputs: Vec<Predictive>,
     /// The number of rows.
     pub rows: usize,
     /// The number of draws.
@@ -69,8 +102,30 @@ pub struct Integrated {
 pub const PROBABILITIES: [f64; 3] = [0.05, 0.5, 0.95];
 
 impl Predictive {
+    /// What is said of each output of the model, in order.
+    pub fn each(&self) -> &[Predictive] {
+        match &self.outputs[..] {
+            [] => std::slice::from_ref(self),
+            outputs => outputs,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn each_mut(&mut self) -> &mut [Predictive] {
+        match self.outputs.is_empty() {
+            true => std::slice::from_mut(self),
+            false => &mut self.outputs,
+        }
+    }
+
     /// Brings means, draws and quantiles of a standardised target to its original units; classes have none.
-    pub fn undo(&mut self, output: &Output, standardisation: Standardisation) {
+    pub fn undo(&mut self, infer: &Infer, preparation: &Preparation) {
+        for (said, output) in self.each_mut().iter_mut().zip(&infer.outputs) {
+            said.undo_one(output, units(infer, output, preparation));
+        }
+    }
+
+    fn undo_one(&mut self, output: &Output, standardisation: Standardisation) {
         if matches!(output.kind, OutputKind::Real | OutputKind::Count) {
             let quantiles = self.quantiles.iter_mut().flatten();
             for value in self.mean.iter_mut().chain(&mut self.draw).chain(quantiles) {
@@ -80,21 +135,61 @@ impl Predictive {
             for deviation in self.epistemic.iter_mut().chain(&mut self.aleatoric).chain(errors) {
                 *deviation *= standardisation.sd;
             }
-            let elements: usize = output.shape.static_sizes().unwrap_or_default().iter().product();
             for log_density in &mut self.integrated.log_density {
-                *log_density -= elements as f64 * standardisation.sd.ln();
+                *log_density -= output.elements() as f64 * standardisation.sd.ln();
             }
         }
     }
 
-    /// The numbers of one of [`OUTPUTS`].
-    pub fn part(&mut self, name: &str) -> &mut Vec<f64> {
-        match name {
-            "log_likelihood" => &mut self.log_likelihood,
-            "mean" => &mut self.mean,
-            "draw" => &mut self.draw,
-            _ => &mut self.probabilities,
+    /// Goes on to a block of so many rows, of which so many draws will say this.
+    pub fn begin(&mut self, (rows, draws): (usize, usize), all: &[Said]) {
+        let places = all.iter().filter_map(|said| said.output);
+        let outputs = places.max().map_or(0, |last| last + 1);
+        self.outputs.resize_with(outputs, Predictive::default);
+        (self.rows, self.draws) = (rows, draws);
+        for said in &mut self.outputs {
+            (said.rows, said.draws) = (rows, draws);
         }
+    }
+
+    /// Copies what a program says under `count` draws, from `draw` on, to their place among all draws; nothing where it does not say it.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn collect(
+        &mut self,
+        said: &Said,
+        machine: &Machine,
+        (draw, count): (usize, usize),
+    ) -> Result<(), Fault> {
+        if !machine.has_port(&said.port) {
+            return Ok(());
+        }
+        let per_draw = machine.count(&said.port)? / count.max(1);
+        let draws = self.draws;
+        let of = match said.output {
+            Some(at) => &mut self.outputs[at],
+            None => self,
+        };
+        let target = match said.part {
+            "log_likelihood" => &mut of.log_likelihood,
+            "mean" => &mut of.mean,
+            "draw" => &mut of.draw,
+            _ => &mut of.probabilities,
+        };
+        target.resize(draws * per_draw, 0.0);
+        machine.read_into(
+            &said.port,
+            &mut target[draw * per_draw..(draw + count) * per_draw],
+        )
+    }
+}
+
+/// How an output was brought to the model's scale: only the target of the data may have been.
+pub fn units(infer: &Infer, output: &Output, preparation: &Preparation) -> Standardisation {
+    match preparation.target_name.as_deref() == Some(infer.column(output)) {
+        true => preparation.target,
+        false => Standardisation::IDENTITY,
     }
 }
 
@@ -154,6 +249,7 @@ pub fn draws_in(infer: &Infer, values: &Values) -> usize {
 pub struct Predictor {
     machine: Machine,
     feed: Feed,
+    said: Vec<Said>,
     parameters: Vec<String>,
     /// Parameters with a value per draw.
     drawn: Vec<Drawn>,
@@ -199,6 +295,7 @@ impl Predictor {
         Ok(Predictor {
             machine,
             feed,
+            said: said(infer),
             parameters,
             drawn: Vec::new(),
             first_draw: 0,
@@ -280,7 +377,7 @@ impl Predictor {
     /// A bug of the machine.
     pub fn log_likelihood(&mut self) -> Result<f64, Fault> {
         let mut sum = 0.0;
-        self.each(&OUTPUTS[..1], |_, block| {
+        self.likelihoods(|_, block| {
             let draws = Draws::new(&block.log_likelihood, block.rows);
             sum += (0..block.rows)
                 .map(|row| log_mean_exp(draws.of_row(row)))
@@ -289,12 +386,12 @@ impl Predictor {
         Ok(sum / self.feed.rows as f64)
     }
 
-    /// The log likelihood of the rows alone, by blocks of rows in order.
+    /// The log likelihood of the rows alone, of all outputs together, by blocks of rows in order.
     ///
     /// # Errors
     /// A bug of the machine.
     pub fn likelihoods(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Fault> {
-        self.each(&OUTPUTS[..1], take)
+        self.each(1, take)
     }
 
     /// All predictive quantities, by blocks of rows in order.
@@ -302,25 +399,27 @@ impl Predictor {
     /// # Errors
     /// A bug of the machine.
     pub fn run(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Fault> {
-        self.each(&OUTPUTS, take)
+        self.each(self.said.len(), take)
     }
 
+    /// The first so many of what there is to say.
     fn each(
         &mut self,
-        names: &[&str],
+        count: usize,
         mut take: impl FnMut(Range<usize>, &mut Predictive),
     ) -> Result<(), Fault> {
+        let all = self.said[..count].to_vec();
         let rows: Vec<u32> = (0..self.feed.rows as u32).collect();
         let mut block = Predictive::default();
         for (at, chunk) in rows.chunks(self.rows_per_call).enumerate() {
             let first_row = at * self.rows_per_call;
-            (block.rows, block.draws) = (chunk.len(), self.draws);
+            block.begin((chunk.len(), self.draws), &all);
             let mut draw = 0;
             while draw < self.draws {
                 let count = self.draws_per_call.min(self.draws - draw);
                 self.call(chunk, first_row, draw, count)?;
-                for name in names {
-                    self.collect(name, &mut block, (draw, count))?;
+                for said in &all {
+                    block.collect(said, &self.machine, (draw, count))?;
                 }
                 draw += count;
             }
@@ -345,23 +444,6 @@ impl Predictor {
         ports::int(machine, "step", PREDICTIVE_STEP)?;
         machine.run()?;
         Ok(())
-    }
-
-    /// Copies an output of some draws into its place among all draws.
-    fn collect(
-        &self,
-        name: &str,
-        block: &mut Predictive,
-        (draw, count): (usize, usize),
-    ) -> Result<(), Fault> {
-        if !self.machine.has_port(name) {
-            return Ok(());
-        }
-        let per_draw = self.machine.count(name)? / count.max(1);
-        let target = block.part(name);
-        target.resize(self.draws * per_draw, 0.0);
-        self.machine
-            .read_into(name, &mut target[draw * per_draw..(draw + count) * per_draw])
     }
 }
 

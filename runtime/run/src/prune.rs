@@ -79,9 +79,9 @@ pub fn prune(
         let removed = removed(fraction, order.len());
         let (gone, left) = order.split_at(removed);
         set_masks(&mut predictor, &ratios, gone)?;
-        let mut scorer = Scorer::new(rows, examples(&infer.bindings, rows), dataset, &infer.output)?;
+        let mut scorer = Scorer::new(rows, examples(&infer.bindings, rows), dataset, infer)?;
         predictor.run(|range, block| {
-            block.undo(&infer.output, dataset.preparation.target);
+            block.undo(infer, &dataset.preparation);
             scorer.add(range, block);
         })?;
         table.push(Pruned {

@@ -142,10 +142,10 @@ fn pruned_json(line: &Line) -> Value {
 }
 
 /// A line of the table of rejections.
-fn rejection_json((fraction, accuracy, error): &(f64, f64, Option<f64>)) -> Value {
-    let mut value = json!({"fraction": fraction, "accuracy": finite(*accuracy)});
-    if let Some(error) = error {
-        value["accuracy_se"] = finite(*error);
+fn rejection_json((fraction, accuracies): &(f64, Vec<Metric>)) -> Value {
+    let mut value = json!({"fraction": fraction});
+    if let (Value::Object(value), Value::Object(accuracies)) = (&mut value, with_errors(accuracies)) {
+        value.extend(accuracies);
     }
     value
 }
@@ -363,21 +363,30 @@ fn turned_table(outcome: &Outcome) -> String {
     text + "\n\n"
 }
 
-/// The table of rejections: two lines, a column per fraction.
+/// The table of rejections: a line for the fractions, then one for each output that has classes.
 fn rejection_table(outcome: &Outcome) -> String {
     let lines = outcome.rejection();
-    if lines.is_empty() {
+    let Some((_, first)) = lines.first() else {
         return String::new();
-    }
+    };
     let fractions: String = lines
         .iter()
         .map(|line| format!(" {:>7}", format!("{} %", rounded(100.0 * line.0))))
         .collect();
-    let accuracies: String = lines.iter().map(|line| format!(" {:>7.4}", line.1)).collect();
-    format!(
-        "  {:<18}{fractions}\n  {:<18}{accuracies}\n\n",
-        "rejected", "accuracy of others"
-    )
+    let mut text = format!("  {:<18}{fractions}\n", "rejected");
+    for (at, (name, ..)) in first.iter().enumerate() {
+        let accuracies: String = lines
+            .iter()
+            .map(|(_, found)| format!(" {:>7.4}", found[at].1))
+            .collect();
+        text.push_str(&format!("  {:<18}{accuracies}\n", format!("{name} of others")));
+    }
+    text + "\n"
+}
+
+/// What a metric measures, whichever output it is of: `rmse` of `y.rmse`.
+pub fn what(metric: &str) -> &str {
+    metric.rsplit('.').next().unwrap_or(metric)
 }
 
 /// The metrics of a pruning table: how often or how far it errs, and how much it knows.
@@ -385,7 +394,7 @@ pub fn shown(line: &Line) -> impl Iterator<Item = &(String, f64, Option<f64>)> {
     let wanted = ["accuracy", "nll", "rmse", "log_likelihood"];
     line.metrics
         .iter()
-        .filter(move |(name, ..)| wanted.contains(&name.as_str()))
+        .filter(move |(name, ..)| wanted.contains(&what(name)))
 }
 
 /// A number without digits that say nothing: `98`, `99.5`.

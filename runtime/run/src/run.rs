@@ -6,7 +6,7 @@ mod saved;
 use crate::checkpoint::Checkpoint;
 use crate::codes;
 use crate::collapsed::{self, tally::Tally};
-use crate::evaluate::{Metric, evaluate, rejection_over, turned_over};
+use crate::evaluate::{Metric, evaluate, lines_over};
 use crate::fit::{Context, Fitted, Stop, fit};
 use crate::interrupt::Interrupt;
 use crate::iterates::{self, Collected, collect};
@@ -72,8 +72,8 @@ pub struct SplitOutcome {
     pub pruned: Vec<Pruned>,
     /// Metrics of the test rows turned by each further angle, in degrees.
     pub turned: Vec<(f64, MetricSet)>,
-    /// Accuracy on test rows and outliers when a fraction of the most unsure is rejected; empty without outliers.
-    pub rejection: Vec<(f64, f64)>,
+    /// Accuracies on test rows and outliers when a fraction of the most unsure is rejected; empty without outliers.
+    pub rejection: Vec<(f64, MetricSet)>,
     /// How integrals over weights were made; none where there are none.
     pub tally: Option<Tally>,
     /// Training rows.
@@ -127,17 +127,17 @@ impl Outcome {
     /// Metrics by angle over all splits.
     pub fn turned(&self) -> Vec<(f64, Vec<Metric>)> {
         let tables: Vec<_> = self.splits.iter().map(|split| split.turned.as_slice()).collect();
-        turned_over(&tables)
+        lines_over(&tables)
     }
 
-    /// The table of rejections over all splits: fraction, mean accuracy, standard error.
-    pub fn rejection(&self) -> Vec<(f64, f64, Option<f64>)> {
+    /// Accuracies by the fraction that is rejected over all splits.
+    pub fn rejection(&self) -> Vec<(f64, Vec<Metric>)> {
         let tables: Vec<_> = self
             .splits
             .iter()
             .map(|split| split.rejection.as_slice())
             .collect();
-        rejection_over(&tables)
+        lines_over(&tables)
     }
 }
 

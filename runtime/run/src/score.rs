@@ -1,16 +1,20 @@
-//! Metrics of an infer on rows whose target is known, fed by blocks of rows.
+//! Metrics of an infer on rows whose targets are known, fed by blocks of rows.
 
-use crate::predict::Predictive;
-use bnnc_abi::manifest::{Output, OutputKind};
+use crate::predict::{Predictive, units};
+use bnnc_abi::manifest::{Infer, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::metrics::{ClassScores, Draws, MetricSet, RealScores};
 use bnnc_data::{Dataset, Rows, Standardisation};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Scores that grow with every block of rows.
 pub struct Scorer<'a> {
-    output: &'a Output,
-    scores: Scores,
+    infer: &'a Infer,
+    /// Of all outputs together, where there are several: log likelihoods, and the numbers of an example that are standardised.
+    together: Option<(Box<RealScores>, usize)>,
+    /// Of each output.
+    each: Vec<(&'a Output, Scores)>,
 }
 
 enum Scores {
@@ -29,77 +33,160 @@ impl<'a> Scorer<'a> {
         rows: &Rows,
         examples: usize,
         dataset: &Dataset,
-        output: &'a Output,
+        infer: &'a Infer,
     ) -> Result<Scorer<'a>, Diagnostic> {
-        let target = dataset.target.as_ref().unwrap_or(&output.name);
-        let classes = match output.kind {
-            OutputKind::Classes(classes) => Some(classes),
-            OutputKind::Bool => Some(2),
-            OutputKind::Real | OutputKind::Count => None,
-        };
-        let scores = match classes {
-            Some(classes) => Scores::Classes(Box::new(ClassScores::new(classes)), rows.ints(target)?),
-            None => {
-                let targets = rows.original(target)?;
-                let width = (targets.len() / examples.max(1)).max(1);
-                Scores::Real(
-                    Box::new(RealScores::new(dataset.preparation.target)),
-                    targets,
-                    width,
-                )
-            }
-        };
-        Ok(Scorer { output, scores })
+        let each = infer.outputs.iter().map(|output| {
+            let scores = Scores::new((rows, examples), dataset, (infer, output))?;
+            Ok((output, scores))
+        });
+        let together = infer.only_output().is_none().then(|| {
+            let target = dataset.preparation.target;
+            let is_target = |output: &&Output| units(infer, output, &dataset.preparation) == target;
+            let standardised = infer.outputs.iter().find(is_target);
+            let width = standardised.map_or(0, Output::elements);
+            (Box::new(RealScores::new(target)), width)
+        });
+        Ok(Scorer {
+            infer,
+            together,
+            each: each.collect::<Result<_, Diagnostic>>()?,
+        })
     }
 
     /// Adds the predictions for the rows of a range, in original units.
     pub fn add(&mut self, range: Range<usize>, predictive: &Predictive) {
-        let log_likelihood = Draws::new(&predictive.log_likelihood, range.len());
-        match &mut self.scores {
-            Scores::Classes(scores, targets) => {
-                scores.add_log_likelihood(log_likelihood);
-                scores.add_probabilities(&probabilities(predictive, self.output), &targets[range]);
-            }
-            Scores::Real(scores, targets, width) => {
-                scores.add_log_likelihood_of(log_likelihood, *width);
-                let targets = &targets[range.start * *width..range.end * *width];
-                // A series whose first elements are given has predictions for the others only: they have no metrics.
-                let complete =
-                    |values: &[f64]| !values.is_empty() && values.len().is_multiple_of(targets.len().max(1));
-                if complete(&predictive.mean) {
-                    scores.add_mean(Draws::new(&predictive.mean, targets.len()), targets);
-                }
-                if complete(&predictive.draw) {
-                    scores.add_draws(Draws::new(&predictive.draw, targets.len()), targets);
-                }
-            }
+        if let Some((scores, width)) = &mut self.together {
+            scores.add_log_likelihood_of(Draws::new(&predictive.log_likelihood, range.len()), *width);
+        }
+        for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
+            scores.add(range.clone(), said, output);
         }
     }
 
     /// Adds the predictions for rows that are unlike the others. Only classes have an entropy.
     pub fn add_outliers(&mut self, predictive: &Predictive) {
-        match &mut self.scores {
-            Scores::Classes(scores, _) => {
-                scores.add_outliers(&probabilities(predictive, self.output), predictive.rows);
+        for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
+            match scores {
+                Scores::Classes(scores, _) => scores.add_outliers(&probabilities(said, output), said.rows),
+                Scores::Real(..) => {}
             }
-            Scores::Real(..) => {}
         }
     }
 
     /// Accuracies with fractions of the most unsure rows and outliers rejected; empty without outliers.
-    pub fn rejection(&self) -> Vec<(f64, f64)> {
-        match &self.scores {
-            Scores::Classes(scores, _) => scores.unsure().rejection(),
-            Scores::Real(..) => Vec::new(),
+    pub fn rejection(&self) -> Vec<(f64, MetricSet)> {
+        let mut lines: Vec<(f64, MetricSet)> = Vec::new();
+        for (output, scores) in &self.each {
+            let Scores::Classes(scores, _) = scores else {
+                continue;
+            };
+            for (at, (fraction, accuracy)) in scores.unsure().rejection().into_iter().enumerate() {
+                if lines.len() == at {
+                    lines.push((fraction, Vec::new()));
+                }
+                lines[at]
+                    .1
+                    .push((self.infer.said_of(output, "accuracy"), accuracy));
+            }
+        }
+        lines
+    }
+
+    /// The metrics: of several outputs the log likelihood of all together, then those of each.
+    pub fn finish(self) -> MetricSet {
+        let infer = self.infer;
+        let together = self.together.map_or_else(Vec::new, |(scores, _)| scores.finish());
+        let each = self.each.into_iter().flat_map(|(output, scores)| {
+            let named = move |(name, value): (String, f64)| (infer.said_of(output, &name), value);
+            scores.finish().into_iter().map(named)
+        });
+        together.into_iter().chain(each).collect()
+    }
+}
+
+impl Scores {
+    fn new(
+        (rows, examples): (&Rows, usize),
+        dataset: &Dataset,
+        (infer, output): (&Infer, &Output),
+    ) -> Result<Scores, Diagnostic> {
+        let classes = match output.kind {
+            OutputKind::Classes(classes) => Some(classes),
+            OutputKind::Bool => Some(2),
+            OutputKind::Real | OutputKind::Count => None,
+        };
+        match classes {
+            Some(classes) => Ok(Scores::Classes(
+                Box::new(ClassScores::new(classes)),
+                self::classes(rows, dataset, infer.column(output))?,
+            )),
+            None => {
+                let targets = targets(rows, dataset, infer.column(output))?;
+                let width = (targets.len() / examples.max(1)).max(1);
+                let units = units(infer, output, &dataset.preparation);
+                Ok(Scores::Real(Box::new(RealScores::new(units)), targets, width))
+            }
         }
     }
 
-    /// The metrics.
-    pub fn finish(self) -> MetricSet {
-        match self.scores {
+    fn add(&mut self, range: Range<usize>, said: &Predictive, output: &Output) {
+        let known = Some(&said.log_likelihood).filter(|values| !values.is_empty());
+        let log_likelihood = known.map(|values| Draws::new(values, range.len()));
+        match self {
+            Scores::Classes(scores, targets) => {
+                if let Some(log_likelihood) = log_likelihood {
+                    scores.add_log_likelihood(log_likelihood);
+                }
+                scores.add_probabilities(&probabilities(said, output), &targets[range]);
+            }
+            Scores::Real(scores, targets, width) => {
+                if let Some(log_likelihood) = log_likelihood {
+                    scores.add_log_likelihood_of(log_likelihood, *width);
+                }
+                let targets = &targets[range.start * *width..range.end * *width];
+                // A series whose first elements are given has predictions for the others only: they have no metrics.
+                let complete =
+                    |values: &[f64]| !values.is_empty() && values.len().is_multiple_of(targets.len().max(1));
+                if complete(&said.mean) {
+                    scores.add_mean(Draws::new(&said.mean, targets.len()), targets);
+                }
+                if complete(&said.draw) {
+                    scores.add_draws(Draws::new(&said.draw, targets.len()), targets);
+                }
+            }
+        }
+    }
+
+    fn finish(self) -> MetricSet {
+        match self {
             Scores::Real(scores, ..) => scores.finish(),
             Scores::Classes(scores, _) => scores.finish(),
         }
+    }
+}
+
+/// What was observed, in original units: a column, or an array that is the one example.
+///
+/// # Errors
+/// A column that does not fit.
+pub fn targets(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<f64>, Diagnostic> {
+    match (rows.field(name), dataset.shared(name)) {
+        (None, Some(array)) => Ok((0..array.values.len()).map(|at| array.values.real(at)).collect()),
+        _ => rows.original(name),
+    }
+}
+
+/// The same as classes or counts.
+///
+/// # Errors
+/// A column that does not fit.
+pub fn classes(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<i32>, Diagnostic> {
+    match (rows.field(name), dataset.shared(name)) {
+        (None, Some(_)) => Ok(targets(rows, dataset, name)?
+            .into_iter()
+            .map(|class| class as i32)
+            .collect()),
+        _ => rows.ints(name),
     }
 }
 
@@ -109,7 +196,7 @@ pub fn original(values: &[f64], standardisation: Standardisation) -> Vec<f64> {
 }
 
 /// Class probabilities `[draws, rows, classes]`; a truth value is two classes, and its mean is the probability of the second.
-pub fn probabilities<'a>(predictive: &'a Predictive, output: &Output) -> std::borrow::Cow<'a, [f64]> {
+pub fn probabilities<'a>(predictive: &'a Predictive, output: &Output) -> Cow<'a, [f64]> {
     match output.kind {
         OutputKind::Bool => predictive.mean.iter().flat_map(|p| [1.0 - p, *p]).collect(),
         _ => (&predictive.probabilities).into(),

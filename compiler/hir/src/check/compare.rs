@@ -5,7 +5,7 @@ use super::options::number;
 use super::session::Session;
 use super::statements::strip;
 use crate::report::{infer as report, names as report_names};
-use crate::tree::CompareItem;
+use crate::tree::{CompareItem, InferId, Target};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub fn check(session: &mut Session<'_>, item: &ast::Compare, span: Span) {
     let metrics = item
         .by
         .iter()
-        .filter_map(|metric| self::metric(session, metric))
+        .filter_map(|metric| self::metric(session, &infers, metric))
         .collect();
     session.module.compares.push(CompareItem {
         infers,
@@ -58,21 +58,54 @@ pub fn check(session: &mut Session<'_>, item: &ast::Compare, span: Span) {
     });
 }
 
-/// A metric under its name in `result.json`: `coverage(0.9)` is `coverage_90`.
-fn metric(session: &mut Session<'_>, written: &ast::Expr) -> Option<Arc<str>> {
+/// A metric under its name in `result.json`: `coverage(0.9)` is `coverage_90`, and `y.rmse` that of the output `y`.
+fn metric(session: &mut Session<'_>, infers: &[InferId], written: &ast::Expr) -> Option<Arc<str>> {
     let written = strip(written);
-    let (name, args) = match &*written.kind {
-        ast::ExprKind::Name(name) => (name, &[] as &[ast::Arg]),
-        ast::ExprKind::Call(callee, args) => match &*callee.kind {
-            ast::ExprKind::Name(name) => (name, args.as_slice()),
+    let (callee, args) = match &*written.kind {
+        ast::ExprKind::Call(callee, args) => (callee, args.as_slice()),
+        _ => (written, &[] as &[ast::Arg]),
+    };
+    let (output, name) = match &*callee.kind {
+        ast::ExprKind::Name(name) => (None, name),
+        ast::ExprKind::Field(base, part) => match &*strip(base).kind {
+            ast::ExprKind::Name(output) => (Some(output), &part.name),
             _ => return unknown(session, written.span),
         },
         _ => return unknown(session, written.span),
     };
+    if let Some(output) = output
+        && !infers
+            .iter()
+            .any(|infer| is_one_of_several(session, *infer, output))
+    {
+        let expected = format!("an output of a model that has several, which `{output}` is not");
+        return wrong(session, written.span, "by", &expected);
+    }
+    let metric = measured(session, written.span, name, args)?;
+    match output {
+        None => Some(metric),
+        Some(_) if *metric == *"time" => wrong(session, written.span, "by", "`time` of a whole infer"),
+        Some(output) => Some(format!("{output}.{metric}").into()),
+    }
+}
+
+/// Whether the model of an infer has this output among others.
+fn is_one_of_several(session: &Session<'_>, infer: InferId, output: &str) -> bool {
+    let module = &session.module;
+    let model = match module.infers[infer].target {
+        Target::Model(model) => model,
+        Target::Posterior(posterior) => module.posteriors[posterior].model,
+    };
+    let outputs = &module.models[model].outputs;
+    outputs.len() > 1 && outputs.iter().any(|found| *found.param.name == *output)
+}
+
+/// What a name of a metric stands for.
+fn measured(session: &mut Session<'_>, span: Span, name: &Arc<str>, args: &[ast::Arg]) -> Option<Arc<str>> {
     if !METRICS.contains(&&**name) {
         session
             .diagnostics
-            .push(report::unknown_metric(written.span, name, METRICS));
+            .push(report::unknown_metric(span, name, METRICS));
         return None;
     }
     if &**name == "coverage" {
@@ -80,24 +113,19 @@ fn metric(session: &mut Session<'_>, written: &ast::Expr) -> Option<Arc<str>> {
         let level = match args {
             [] => 0.9,
             [level] => number(session, name, expected, &level.value)?,
-            _ => return wrong(session, written.span, name, expected),
+            _ => return wrong(session, span, name, expected),
         };
         return match LEVELS
             .iter()
             .find(|known| (f64::from(**known) - 100.0 * level).abs() < 1e-9)
         {
             Some(level) => Some(format!("coverage_{level}").into()),
-            None => wrong(session, written.span, name, expected),
+            None => wrong(session, span, name, expected),
         };
     }
     match args {
         [] => Some(name.clone()),
-        _ => wrong(
-            session,
-            written.span,
-            name,
-            &format!("`{name}` without arguments"),
-        ),
+        _ => wrong(session, span, name, &format!("`{name}` without arguments")),
     }
 }
 

@@ -25,7 +25,8 @@ pub static WRONG_COLUMN: Code = Code {
     id: "E0292",
     title: "column does not fit",
     explain: "The type that a model declares for an input or output must hold every value of its column: `index(10)` holds \
-              0 to 9, `bool` holds 0 and 1, `real[3]` needs three numbers per example, and text fits `index` only.",
+              0 to 9, `bool` holds 0 and 1, `real[3]` needs three numbers per example, and text fits `index` only. Where \
+              examples have values of their own, every output has one for each.",
 };
 
 /// How a model's parameters are fed.
@@ -35,8 +36,19 @@ pub struct Bound {
     pub dims: HashMap<Arc<str>, usize>,
     /// One per input and output.
     pub ports: Vec<PortBinding>,
-    /// The output.
-    pub output: Option<Output>,
+    /// The outputs, in order.
+    pub outputs: Vec<Output>,
+}
+
+impl Bound {
+    /// The field that an output is bound to.
+    pub fn column(&self, output: &Output) -> Option<&str> {
+        let port = self.ports.iter().find(|port| port.port == output.name)?;
+        match &port.from {
+            DataSource::Field(name) | DataSource::Shared(name) => Some(name),
+            DataSource::Inputs | DataSource::Row => None,
+        }
+    }
 }
 
 /// Binds a model to a schema.
@@ -56,6 +68,9 @@ pub fn bind(model: &ModelItem, schema: &Schema) -> (Bound, Vec<Diagnostic>) {
     }
     for binding in &model.outputs {
         binder.output(binding);
+    }
+    if binder.diagnostics.is_empty() {
+        binder.alike();
     }
     (binder.bound, binder.diagnostics)
 }
@@ -216,11 +231,35 @@ impl Binder<'_> {
         };
         let sizes: Vec<usize> = dims.iter().filter_map(|dim| self.evaluate(dim)).collect();
         let shape = Shape::fixed(&sizes);
-        self.bound.output = Some(Output {
+        self.bound.outputs.push(Output {
             name: binding.param.name.to_string(),
             shape,
             kind,
+            given: false,
         });
+    }
+
+    /// Where there are several examples, each has its own value of every output.
+    fn alike(&mut self) {
+        let whole = |port: &&PortBinding| matches!(port.from, DataSource::Shared(_));
+        let of = |binding: &Binding| {
+            let mut ports = self.bound.ports.iter();
+            ports.find(|port| port.port == *binding.param.name)
+        };
+        let is_whole = |binding: &&Binding| of(binding).is_some_and(|port| whole(&port));
+        let apart = self.bound.ports.iter().find(|port| !whole(port));
+        let (Some(apart), Some(binding)) = (apart, self.model.outputs.iter().find(is_whole)) else {
+            return;
+        };
+        let text = format!(
+            "`{}` is one array for all examples, but `{}` has a value for each",
+            binding.param.name, apart.port
+        );
+        let diagnostic = Diagnostic::error(&WRONG_COLUMN, self.span(binding), text)
+            .label("would be observed once for each example")
+            .note(format!("in the data `{}`", self.schema.name))
+            .help("observe arrays of different lengths in a model that takes whole arrays, or in models of their own");
+        self.diagnostics.push(diagnostic);
     }
 
     /// A column per example, or a whole array as the one example.

@@ -307,6 +307,30 @@ infer a = map(M, d)
 
 compare a by coverage(0.8)"# => r#"E0258 11:14 `coverage` must be `coverage(0.5)`, `coverage(0.9)` or `coverage(0.95)`"#;
 
+    a_metric_of_no_output: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real, z: bool {
+  w ~ Normal(0, 1)
+  y ~ Normal(w * x, 1)
+  z ~ Bernoulli(w * x)
+}
+
+infer a = map(M, d)
+
+compare a by z.accuracy, w.rmse"# => r#"E0258 11:26 `by` must be an output of a model that has several, which `w` is not"#;
+
+    the_time_of_an_output: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real, z: bool {
+  w ~ Normal(0, 1)
+  y ~ Normal(w * x, 1)
+  z ~ Bernoulli(w * x)
+}
+
+infer a = map(M, d)
+
+compare a by y.time"# => r#"E0258 11:14 `by` must be `time` of a whole infer"#;
+
     a_comparison_of_models: r#"data d = csv("d.csv")
 
 model M(x: real) -> y: real {

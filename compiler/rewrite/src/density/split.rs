@@ -35,7 +35,7 @@ pub(super) struct Split {
     observations: Vec<Random>,
     /// Log densities of what is observed inside loops.
     looped: Vec<Value>,
-    outputs: Vec<Value>,
+    outputs: Vec<(Arc<str>, Value)>,
     derived: Vec<(Arc<str>, Value)>,
 }
 
@@ -88,7 +88,7 @@ impl Split {
         split.outputs = model
             .outputs
             .iter()
-            .filter_map(|output| split.builder.function().param(&output.name))
+            .filter_map(|output| Some((output.name.clone(), split.builder.function().param(&output.name)?)))
             .collect();
         let derived = model.derived.iter();
         split.derived = derived
@@ -110,9 +110,7 @@ impl Split {
             likelihood_arguments: self.likelihood_arguments(model),
             log_likelihood: self.log_likelihood(model),
             row_log_likelihood: self.row_log_likelihood(),
-            mean: self.mean(),
-            draw: self.draw(),
-            probabilities: self.probabilities(),
+            predictions: self.predictions(),
             predictive: self.predictive(),
             priors: self.priors(model),
             derived: self.derived(model),

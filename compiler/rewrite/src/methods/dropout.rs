@@ -61,20 +61,14 @@ pub fn dropped(
     };
     let row_log_likelihood = treat(&densities.row_log_likelihood, &mut sites)?;
     check(model, masks.layers, &sites)?;
-    let mut of_row = |function: &Option<Function>| {
-        let function = function
-            .as_ref()
-            .map(|function| treat(function, &mut BTreeSet::new()));
-        function.transpose()
-    };
-    let (mean, draw) = (of_row(&densities.mean)?, of_row(&densities.draw)?);
-    let probabilities = of_row(&densities.probabilities)?;
+    let mut predictions = densities.predictions.clone();
+    for said in &mut predictions {
+        said.function = treat(&said.function, &mut BTreeSet::new())?;
+    }
     Ok(Dropped {
         densities: Densities {
             row_log_likelihood,
-            mean,
-            draw,
-            probabilities,
+            predictions,
             ..densities.clone()
         },
         sites,

@@ -41,7 +41,8 @@ pub fn sites(plans: &[Plan<'_>]) -> Function {
     over_draws("sites", &builder.finish(results), &[])
 }
 
-/// `(states.., data.., draw0, row0, step) -> log_likelihood, mean, draw, probabilities`, each `[draws, batch, ..]`.
+/// `(states.., data.., draw0, row0, step) -> log_likelihood, mean, draw, probabilities`, each `[draws, batch, ..]`; of several outputs the
+/// log likelihood of all, then `NAME.log_likelihood` and so on of each.
 pub fn predict(densities: &Densities, model: &Model, plans: &[Plan<'_>]) -> Function {
     predict_masked(densities, model, plans, &[])
 }
@@ -65,8 +66,8 @@ pub fn predict_masked(
     over_draws("predict", &per_draw(densities, model, plans, &bind), &[])
 }
 
-/// `(states.., data.., draw, row0, step) -> log_likelihood, mean, draw, probabilities`, each `[batch, ..]`. `bind` binds the
-/// sites in a scope that holds the other parameters.
+/// `(states.., data.., draw, row0, step) ->` the results of [`predict`], each `[batch, ..]`. `bind` binds the sites
+/// in a scope that holds the other parameters.
 pub fn per_draw(
     densities: &Densities,
     model: &Model,
@@ -115,9 +116,8 @@ fn row(densities: &Densities, model: &Model) -> Function {
         ("step".into(), step),
     ]);
     let mut results: Vec<(Arc<str>, Value)> = scope.call(&mut builder, &densities.row_log_likelihood);
-    let optional = [&densities.mean, &densities.draw, &densities.probabilities];
-    for function in optional.into_iter().flatten() {
-        results.extend(scope.call(&mut builder, function));
+    for said in &densities.predictions {
+        results.extend(scope.call(&mut builder, &said.function));
     }
     for (_, value) in &mut results {
         if builder.ty(*value).dtype != DType::Real {

@@ -94,9 +94,9 @@ impl<'a> Integrals<'a> {
             values,
             fixed,
             local,
-            classes: right(infer, collapsed, (rows, is_known), dataset)?,
+            classes: right(infer, collapsed, (rows, is_known))?,
             is_known,
-            published: published(infer, collapsed, (rows, is_known), dataset)?,
+            published: published(infer, collapsed, (rows, is_known))?,
             draws,
             context,
             tally: Tally::of(&boxes),
@@ -401,19 +401,14 @@ fn published(
     infer: &Infer,
     collapsed: &Collapsed,
     (rows, is_known): (&Rows, bool),
-    dataset: &Dataset,
 ) -> Result<Option<Published>, Stop> {
-    match is_known && collapsed.options.is_published() {
-        true => Ok(Published::new(
+    match infer.only_output() {
+        Some(output) if is_known && collapsed.options.is_published() => Ok(Published::new(
             &collapsed.options,
-            &rows.reals(target(infer, dataset))?,
+            &rows.reals(infer.column(output))?,
         )),
-        false => Ok(None),
+        _ => Ok(None),
     }
-}
-
-fn target<'a>(infer: &'a Infer, dataset: &'a Dataset) -> &'a str {
-    dataset.target.as_ref().unwrap_or(&infer.output.name)
 }
 
 /// The right classes of rows, where they are needed and known.
@@ -421,12 +416,13 @@ fn right(
     infer: &Infer,
     collapsed: &Collapsed,
     (rows, is_known): (&Rows, bool),
-    dataset: &Dataset,
 ) -> Result<Option<Vec<i32>>, Stop> {
-    match collapsed.likelihood {
-        Likelihood::Categorical | Likelihood::Bernoulli if is_known => {
-            Ok(Some(rows.ints(target(infer, dataset))?))
+    match (collapsed.likelihood, infer.only_output()) {
+        (Likelihood::Categorical | Likelihood::Bernoulli, Some(output)) if is_known => {
+            Ok(Some(rows.ints(infer.column(output))?))
         }
-        Likelihood::Categorical | Likelihood::Bernoulli | Likelihood::Normal | Likelihood::Other => Ok(None),
+        (Likelihood::Categorical | Likelihood::Bernoulli | Likelihood::Normal | Likelihood::Other, _) => {
+            Ok(None)
+        }
     }
 }

@@ -81,7 +81,10 @@ impl Draws {
     pub fn run(&mut self, mut take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Fault> {
         let (strata, is_known, tally) = (self.strata, self.is_known, &mut self.tally);
         self.predictor.run(|range, block| {
-            block.integrated = strata.said(block, is_known);
+            for said in block.each_mut() {
+                let is_known = is_known && !said.log_likelihood.is_empty();
+                said.integrated = strata.said(said, is_known);
+            }
             take(range, block);
             // In the units that they were brought to.
             tally.note(block);

@@ -60,10 +60,11 @@ impl Tally {
     /// Counts a block of rows with the errors of its predictions.
     pub fn note(&mut self, predictive: &Predictive) {
         self.rows += predictive.rows as u64;
-        let said = &predictive.integrated;
         let largest = |known: f64, errors: &[f64]| errors.iter().copied().fold(known, f64::max);
-        self.error = largest(self.error, &said.error);
-        self.log_density_error = largest(self.log_density_error, &said.log_density_error);
+        for said in predictive.each().iter().map(|said| &said.integrated) {
+            self.error = largest(self.error, &said.error);
+            self.log_density_error = largest(self.log_density_error, &said.log_density_error);
+        }
     }
 
     /// All integrals; none where the weights of all rows are drawn.

@@ -5,8 +5,7 @@ use crate::fit::Stop;
 use crate::laplace::closed::Member;
 use crate::laplace::machines::{BYTES, Evaluation};
 use crate::ports;
-use crate::predict::{OUTPUTS, PREDICTIVE_STEP, Predictive};
-use bnnc_base::fault::Fault;
+use crate::predict::{PREDICTIVE_STEP, Predictive, said};
 use bnnc_base::philox;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_kernels::arena::predict_arena_bytes;
@@ -68,10 +67,11 @@ impl Functions {
         members: &[Member],
         predictive: &mut Predictive,
     ) -> Result<(), Stop> {
-        let Some((first, _)) = members.first() else {
+        let (Some((first, _)), Some(evaluation)) = (members.first(), evaluations.first()) else {
             return Ok(());
         };
-        (predictive.rows, predictive.draws) = (first.rows.len(), self.draws);
+        let all = said(evaluation.infer);
+        predictive.begin((first.rows.len(), self.draws), &all);
         let mut draw = 0;
         for (number, member) in members.iter().enumerate() {
             let evaluation = &evaluations[number];
@@ -80,8 +80,8 @@ impl Functions {
             while draw < end {
                 let count = self.draws_per_call.min(end - draw);
                 self.call(evaluation, member, draw, count)?;
-                for name in OUTPUTS {
-                    self.collect(name, predictive, (draw, count))?;
+                for said in &all {
+                    predictive.collect(said, &self.machine, (draw, count))?;
                 }
                 draw += count;
             }
@@ -125,17 +125,5 @@ impl Functions {
         ports::int(machine, "row0", block.rows.start as i32)?;
         ports::int(machine, "step", PREDICTIVE_STEP)?;
         Ok(evaluation.call(machine, &block.rows, sizes)?)
-    }
-
-    /// Copies an output of some draws into its place among all draws.
-    fn collect(&self, name: &str, to: &mut Predictive, (draw, count): (usize, usize)) -> Result<(), Fault> {
-        if !self.machine.has_port(name) {
-            return Ok(());
-        }
-        let per_draw = self.machine.count(name)? / count.max(1);
-        let target = to.part(name);
-        target.resize(self.draws * per_draw, 0.0);
-        self.machine
-            .read_into(name, &mut target[draw * per_draw..(draw + count) * per_draw])
     }
 }

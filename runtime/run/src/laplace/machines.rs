@@ -108,7 +108,7 @@ impl<'a> Evaluation<'a> {
         };
         let wanted = Wanted {
             bindings: &infer.bindings,
-            output: &infer.output,
+            outputs: &infer.outputs,
             precision: infer.precision,
             storage: &storage,
         };

@@ -11,7 +11,7 @@ use crate::laplace::moments::Moments;
 use crate::laplace::{closed, weights};
 use crate::predict::{Predictive, Predictor};
 use bnnc_abi::laplace::{Laplace, Likelihood, Link};
-use bnnc_abi::manifest::{Infer, OutputKind};
+use bnnc_abi::manifest::{Infer, Output, OutputKind};
 use bnnc_base::fault::Fault;
 use bnnc_data::{Dataset, Rows};
 use std::ops::Range;
@@ -98,7 +98,7 @@ impl<'a> Forecaster<'a> {
                 .map(|member| evaluation.at(&member.values))
                 .collect(),
             way,
-            classes: way.classes(infer, (rows, target), dataset)?,
+            classes: way.classes(infer, (rows, target))?,
             draws,
         })))
     }
@@ -141,26 +141,25 @@ impl<'a> Forecaster<'a> {
 
 impl Way {
     /// The right classes of rows, where they are needed and known.
-    fn classes(
-        self,
-        infer: &Infer,
-        (rows, target): (&Rows, bool),
-        dataset: &Dataset,
-    ) -> Result<Option<Vec<i32>>, Stop> {
-        let name = dataset.target.as_ref().unwrap_or(&infer.output.name);
-        match self {
-            Way::Classes(_) | Way::Truth if target => Ok(Some(rows.ints(name)?)),
-            Way::Classes(_) | Way::Truth | Way::Normal | Way::Functions => Ok(None),
+    fn classes(self, infer: &Infer, (rows, target): (&Rows, bool)) -> Result<Option<Vec<i32>>, Stop> {
+        match (self, infer.only_output()) {
+            (Way::Classes(_) | Way::Truth, Some(output)) if target => {
+                Ok(Some(rows.ints(infer.column(output))?))
+            }
+            (Way::Classes(_) | Way::Truth | Way::Normal | Way::Functions, _) => Ok(None),
         }
     }
 }
 
 /// How the linearised outputs of an infer become predictions.
 fn way(infer: &Infer, laplace: &Laplace) -> Result<Way, Stop> {
-    let sizes = infer.output.shape.static_sizes().unwrap_or_default();
-    let elements: usize = sizes.iter().product();
-    let is_of_classes = match (laplace.likelihood, &infer.output.kind) {
-        (Likelihood::Categorical, OutputKind::Classes(count)) => *count == laplace.outputs && elements == 1,
+    // Several outputs are of no likelihood that is known.
+    let elements = infer.only_output().map_or(0, Output::elements);
+    let kind = infer.only_output().map(|output| &output.kind);
+    let is_of_classes = match (laplace.likelihood, kind) {
+        (Likelihood::Categorical, Some(OutputKind::Classes(count))) => {
+            *count == laplace.outputs && elements == 1
+        }
         _ => false,
     };
     let is_truth = laplace.likelihood == Likelihood::Bernoulli && laplace.outputs == 1 && elements == 1;

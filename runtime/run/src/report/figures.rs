@@ -73,12 +73,16 @@ pub fn observed(forecast: &Forecast, target: &str, rows: &str) -> String {
     plot.render()
 }
 
-/// The share of observed targets inside central intervals against their nominal level.
-pub fn calibration(forecast: &Forecast) -> String {
+/// The share of observed targets inside central intervals against their nominal level; `of` names them where there are others.
+pub fn calibration(forecast: &Forecast, of: &str) -> String {
     let levels: Vec<f64> = (0..=20).map(|at| f64::from(at) / 20.0).collect();
     let axis = |label: &str| Axis::between(label, -0.02, 1.02);
+    let title = match of {
+        "" => "Calibration of central intervals".to_owned(),
+        _ => format!("Calibration of central intervals of {of}"),
+    };
     let mut plot = Plot::new(
-        "Calibration of central intervals",
+        &title,
         SQUARE,
         axis("nominal coverage"),
         axis("observed coverage"),
@@ -153,7 +157,7 @@ impl Classes<'_> {
     /// How often the predicted class is right, by its probability.
     pub fn reliability(&self, rows: &str) -> String {
         let axis = |label: &str| Axis::between(label, -0.04, 1.05);
-        let title = format!("Reliability, {rows} rows in {CALIBRATION_BINS} bins");
+        let title = format!("Reliability, {rows} in {CALIBRATION_BINS} bins");
         let mut plot = Plot::new(
             &title,
             SQUARE,
@@ -187,7 +191,7 @@ impl Classes<'_> {
                 counts[self.best(row).0] += 1;
             }
         }
-        matrix(&format!("Confusion, {rows} rows"), &counts)
+        matrix(&format!("Confusion, {rows}"), &counts)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::fit::{Context, Stop};
 use crate::run::Outcome;
 use bnnc_abi::data::DataSpec;
-use bnnc_abi::manifest::{DataSource, Infer, OutputKind};
+use bnnc_abi::manifest::{Binding, DataSource, Infer, Output, OutputKind};
 use bnnc_data::metrics::{Draws, quantile, sorted};
 use bnnc_data::table::Values;
 use bnnc_data::{Dataset, Rows, Standardisation, expression};
@@ -48,12 +48,17 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// Predictions for the rows that were scored, of the last split; `None` for outputs that are not one number.
+/// Predictions of an output, by its place, for the rows that were scored, of the last split; `None` where it is not one number.
 ///
 /// # Errors
 /// A limit of the machine.
-pub fn of_rows(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Option<Forecast>, Stop> {
-    if !is_number(infer) {
+pub fn of_rows(
+    (infer, place): (&Infer, usize),
+    outcome: &Outcome,
+    context: &Context,
+) -> Result<Option<Forecast>, Stop> {
+    let output = &infer.outputs[place];
+    if !is_number(output) {
         return Ok(None);
     }
     let all = if outcome.tested {
@@ -62,11 +67,10 @@ pub fn of_rows(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Op
         &outcome.dataset.train
     };
     let rows = thinned(all, all.count.div_ceil(ROWS));
-    let target = outcome.dataset.target.as_ref().unwrap_or(&infer.output.name);
-    let observed = rows.original(target)?;
+    let observed = rows.original(infer.column(output))?;
     let draws = infer.predictive_draws;
     forecast(
-        infer,
+        (infer, place),
         outcome,
         &rows,
         &outcome.dataset,
@@ -75,19 +79,21 @@ pub fn of_rows(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Op
     )
 }
 
-/// The curve over the only input; `None` where there are several, or none, or where it is no real number.
+/// The curve of an output over the only input; `None` where there are several, or none, or where it is no real number, and where what is said of an
+/// output depends on another.
 ///
 /// # Errors
 /// A limit of the machine.
 pub fn curve(
-    infer: &Infer,
+    (infer, place): (&Infer, usize),
     outcome: &Outcome,
     spec: &DataSpec,
     context: &Context,
 ) -> Result<Option<Curve>, Stop> {
     let dataset = &outcome.dataset;
-    let target = dataset.target.as_ref().unwrap_or(&infer.output.name);
-    let Some(input) = only_input(infer, dataset, spec, target).filter(|_| is_number(infer)) else {
+    let output = &infer.outputs[place];
+    let is_drawn = is_number(output) && infer.outputs.iter().all(|output| !output.given);
+    let Some(input) = only_input(infer, dataset, spec).filter(|_| is_drawn) else {
         return Ok(None);
     };
     let seen = &input.values;
@@ -104,8 +110,15 @@ pub fn curve(
     let draws = infer
         .predictive_draws
         .max(CURVE_DRAWS.min(WEIGHTS / infer.cost.parameters.max(1)));
-    let found = forecast(infer, outcome, &rows, dataset, Vec::new(), (draws, context))?;
-    let y = dataset.train.original(target)?;
+    let found = forecast(
+        (infer, place),
+        outcome,
+        &rows,
+        dataset,
+        Vec::new(),
+        (draws, context),
+    )?;
+    let y = dataset.train.original(infer.column(output))?;
     Ok(found.map(|forecast| Curve {
         name: input.name.clone(),
         points: seen.iter().copied().zip(y).collect(),
@@ -114,17 +127,12 @@ pub fn curve(
     }))
 }
 
-fn is_number(infer: &Infer) -> bool {
-    let one = infer
-        .output
-        .shape
-        .static_sizes()
-        .is_some_and(|sizes| sizes.iter().product::<usize>() == 1);
-    one && matches!(infer.output.kind, OutputKind::Real | OutputKind::Count)
+fn is_number(output: &Output) -> bool {
+    output.elements() == 1 && matches!(output.kind, OutputKind::Real | OutputKind::Count)
 }
 
 fn forecast(
-    infer: &Infer,
+    (infer, place): (&Infer, usize),
     outcome: &Outcome,
     rows: &Rows,
     dataset: &Dataset,
@@ -137,13 +145,13 @@ fn forecast(
     let mut predictor = last
         .found
         .forecaster(infer, (rows, false), dataset, (draws, context))?;
-    let standardisation = dataset.preparation.target;
     let mut found = Forecast {
         observed,
         ..Forecast::default()
     };
     predictor.run(|range, block| {
-        block.undo(&infer.output, standardisation);
+        block.undo(infer, &dataset.preparation);
+        let block = &block.each()[place];
         let size = block.rows * block.draws;
         let (mean, draw) = (&block.mean, &block.draw);
         found.of_mean = draw.len() != size;
@@ -183,12 +191,10 @@ struct Only {
     column: Option<(f64, Standardisation)>,
 }
 
-fn only_input(infer: &Infer, dataset: &Dataset, spec: &DataSpec, target: &str) -> Option<Only> {
+fn only_input(infer: &Infer, dataset: &Dataset, spec: &DataSpec) -> Option<Only> {
     let rows = &dataset.train;
-    let mut inputs = infer
-        .bindings
-        .iter()
-        .filter(|binding| binding.port != infer.output.name);
+    let is_output = |binding: &&Binding| infer.outputs.iter().any(|output| output.name == binding.port);
+    let mut inputs = infer.bindings.iter().filter(|binding| !is_output(binding));
     let (input, None) = (inputs.next()?, inputs.next()) else {
         return None;
     };
@@ -197,7 +203,7 @@ fn only_input(infer: &Infer, dataset: &Dataset, spec: &DataSpec, target: &str) -
             let map = *dataset.preparation.inputs.first()?;
             let undo = |z: &f64| map.undo(*z) / spec.scale;
             Some(Only {
-                name: column_name(spec, rows, target).unwrap_or_else(|| input.port.clone()),
+                name: column_name(spec, rows, infer).unwrap_or_else(|| input.port.clone()),
                 values: rows.inputs.iter().map(undo).collect(),
                 column: Some((spec.scale, map)),
             })
@@ -214,12 +220,13 @@ fn only_input(infer: &Infer, dataset: &Dataset, spec: &DataSpec, target: &str) -
     }
 }
 
-/// The name of the only input column: as the program says, or the only field that is not the target.
-fn column_name(spec: &DataSpec, rows: &Rows, target: &str) -> Option<String> {
+/// The name of the only input column: as the program says, or the only field that is no target.
+fn column_name(spec: &DataSpec, rows: &Rows, infer: &Infer) -> Option<String> {
     if let [column] = &spec.inputs[..] {
         return Some(expression::text(column));
     }
-    let mut others = rows.fields.iter().filter(|field| field.name != target);
+    let is_target = |name: &str| infer.outputs.iter().any(|output| infer.column(output) == name);
+    let mut others = rows.fields.iter().filter(|field| !is_target(&field.name));
     match (others.next(), others.next()) {
         (Some(field), None) => Some(field.name.clone()),
         _ => None,

@@ -8,9 +8,10 @@ pub mod page;
 pub mod svg;
 pub mod ticks;
 
+use crate::columns;
 use crate::fit::{Context, Stop};
 use crate::run::{Outcome, RunResult};
-use bnnc_abi::manifest::{Infer, Manifest, OutputKind};
+use bnnc_abi::manifest::{Infer, Manifest, Output, OutputKind};
 use bnnc_data::write::ResultColumn;
 use bnnc_kernels::pool::Pool;
 use chains::ChainReport;
@@ -83,48 +84,75 @@ fn predictive(
     context: &Context,
 ) -> Result<Vec<String>, Stop> {
     let rows = if outcome.tested { "test" } else { "training" };
-    let target = outcome.dataset.target.as_deref().unwrap_or(&infer.output.name);
-    match infer.output.kind {
-        OutputKind::Classes(_) | OutputKind::Bool => Ok(classes(infer, outcome, rows)),
-        OutputKind::Real | OutputKind::Count => {
-            let mut plots = Vec::new();
-            let spec = manifest.data.iter().find(|spec| spec.name == infer.data);
-            if let Some(spec) = spec
-                && let Some(curve) = forecast::curve(infer, outcome, spec, context)?
-            {
-                let what = match curve.forecast.of_mean {
-                    true => "Posterior of the mean",
-                    false => "Posterior predictive",
-                };
-                let title = match manifest.infers.len() {
-                    1 => what.to_owned(),
-                    _ => format!("{what} of {}", infer.name),
-                };
-                plots.push(figures::band(&title, &curve, target));
+    let mut plots = Vec::new();
+    for (place, output) in infer.outputs.iter().enumerate() {
+        match output.kind {
+            OutputKind::Classes(count) => plots.extend(classes((infer, output), count, outcome, rows)),
+            OutputKind::Bool => plots.extend(classes((infer, output), 2, outcome, rows)),
+            OutputKind::Real | OutputKind::Count => {
+                plots.extend(numbers(manifest, (infer, place), outcome, context)?);
             }
-            if let Some(forecast) = forecast::of_rows(infer, outcome, context)? {
-                plots.push(figures::observed(&forecast, target, rows));
-                if !forecast.ranks.is_empty() {
-                    plots.push(figures::calibration(&forecast));
-                }
-            }
-            Ok(plots)
         }
     }
+    Ok(plots)
 }
 
-fn classes(infer: &Infer, outcome: &Outcome, rows: &str) -> Vec<String> {
-    let columns = outcome.predictions.iter().filter_map(|(_, column)| match column {
-        ResultColumn::Real(values) => Some(values.as_slice()),
-        ResultColumn::Int(_) | ResultColumn::Text(_) => None,
-    });
-    let probabilities: Vec<&[f64]> = columns.collect();
+/// The plots of an output that is a number.
+fn numbers(
+    manifest: &Manifest,
+    (infer, place): (&Infer, usize),
+    outcome: &Outcome,
+    context: &Context,
+) -> Result<Vec<String>, Stop> {
+    let rows = if outcome.tested { "test" } else { "training" };
+    let target = infer.column(&infer.outputs[place]);
+    let mut plots = Vec::new();
+    let spec = manifest.data.iter().find(|spec| spec.name == infer.data);
+    if let Some(spec) = spec
+        && let Some(curve) = forecast::curve((infer, place), outcome, spec, context)?
+    {
+        let what = match curve.forecast.of_mean {
+            true => "Posterior of the mean",
+            false => "Posterior predictive",
+        };
+        let title = match manifest.infers.len() {
+            1 => what.to_owned(),
+            _ => format!("{what} of {}", infer.name),
+        };
+        plots.push(figures::band(&title, &curve, target));
+    }
+    if let Some(forecast) = forecast::of_rows((infer, place), outcome, context)? {
+        plots.push(figures::observed(&forecast, target, rows));
+        if !forecast.ranks.is_empty() {
+            plots.push(figures::calibration(
+                &forecast,
+                infer.only_output().map_or(target, |_| ""),
+            ));
+        }
+    }
+    Ok(plots)
+}
+
+/// The plots of an output that is one of so many classes.
+fn classes((infer, output): (&Infer, &Output), count: usize, outcome: &Outcome, rows: &str) -> Vec<String> {
+    let named = |name: String| {
+        let name = infer.said_of(output, &name);
+        let found = outcome.predictions.iter().find(|(known, _)| *known == name);
+        found.and_then(|(_, column)| match column {
+            ResultColumn::Real(values) => Some(values.as_slice()),
+            ResultColumn::Int(_) | ResultColumn::Text(_) => None,
+        })
+    };
+    let probabilities: Option<Vec<&[f64]>> = columns::classes(count).map(named).collect();
+    let Some(probabilities) = probabilities else {
+        return Vec::new();
+    };
     let scored = if outcome.tested {
         &outcome.dataset.test
     } else {
         &outcome.dataset.train
     };
-    let target = outcome.dataset.target.as_ref().unwrap_or(&infer.output.name);
+    let target = infer.column(output);
     let Ok(right) = scored.ints(target) else {
         return Vec::new();
     };
@@ -135,9 +163,13 @@ fn classes(infer: &Infer, outcome: &Outcome, rows: &str) -> Vec<String> {
         probabilities: &probabilities,
         right: &right,
     };
-    let mut plots = vec![classes.reliability(rows)];
+    let rows = match infer.only_output() {
+        Some(_) => format!("{rows} rows"),
+        None => format!("{rows} rows of {target}"),
+    };
+    let mut plots = vec![classes.reliability(&rows)];
     if probabilities.len() <= CLASSES {
-        plots.push(classes.confusion(rows));
+        plots.push(classes.confusion(&rows));
     }
     plots
 }

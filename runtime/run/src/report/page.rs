@@ -4,7 +4,7 @@ use crate::iterates;
 use crate::laplace::{self, Approximated};
 use crate::report::chain_tables;
 use crate::report::svg::{STYLE, escape};
-use crate::result::{rounded, shown};
+use crate::result::{rounded, shown, what};
 use crate::run::{Found, Outcome, RunResult, SplitOutcome};
 use bnnc_abi::manifest::{Infer, Manifest};
 use bnnc_base::shape::{Shape, Sizes};
@@ -154,7 +154,7 @@ fn metrics(body: &mut String, outcome: &Outcome) {
     let on = if outcome.tested { "test" } else { "training" };
     let sets: Vec<_> = outcome.splits.iter().map(|split| split.metrics.clone()).collect();
     let rows = over_splits(&sets).into_iter().map(|(name, mean, error)| {
-        let meaning = METRICS.iter().find(|(known, _)| *known == name);
+        let meaning = METRICS.iter().find(|(known, _)| *known == what(&name));
         let error = error
             .map(|error| format!("\u{b1} {error:.4}"))
             .unwrap_or_default();
@@ -222,16 +222,27 @@ fn turned(body: &mut String, outcome: &Outcome) {
 }
 
 fn rejection(body: &mut String, outcome: &Outcome) {
-    let rows = outcome
-        .rejection()
-        .into_iter()
-        .map(|(fraction, accuracy, error)| {
+    let lines = outcome.rejection();
+    let mut heads = vec!["rejected".to_owned()];
+    if let Some((_, first)) = lines.first() {
+        heads.extend(
+            first
+                .iter()
+                .flat_map(|(name, ..)| [format!("{name} of the others"), String::new()]),
+        );
+    }
+    let rows = lines.iter().map(|(fraction, accuracies)| {
+        let cells = accuracies.iter().flat_map(|(_, accuracy, error)| {
             let error = error.map(|error| format!("\u{b1} {error:.4}"));
-            let percent = format!("{} %", rounded(100.0 * fraction));
-            vec![percent, format!("{accuracy:.4}"), error.unwrap_or_default()]
+            [format!("{accuracy:.4}"), error.unwrap_or_default()]
         });
+        std::iter::once(format!("{} %", rounded(100.0 * fraction)))
+            .chain(cells)
+            .collect()
+    });
     let title = "Test rows and outliers, the most unsure rejected; answers for outliers count as wrong";
-    table(body, title, &["rejected", "accuracy of the others", ""], rows);
+    let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+    table(body, title, &heads, rows);
 }
 
 fn posterior(body: &mut String, outcome: &Outcome) {

@@ -50,9 +50,9 @@ pub fn predict(
             Forecaster::Drawn(Box::new(predictor))
         }
     };
-    let mut columns = Columns::new(&infer.output, dataset.test.count);
+    let mut columns = Columns::new(infer, dataset.test.count);
     forecaster.run(|_, block| {
-        block.undo(&infer.output, preparation.target);
+        block.undo(infer, preparation);
         columns.add(block);
     })?;
     Ok(columns.finish())

@@ -7,7 +7,7 @@ use super::Sampled;
 use super::sites::Sites;
 use crate::fit::{Context, Stop};
 use crate::run::Outcome;
-use bnnc_abi::manifest::{Infer, OutputKind};
+use bnnc_abi::manifest::{Infer, Output, OutputKind};
 use bnnc_base::shape::Sizes;
 use bnnc_data::write::zarr::{Dim, Kind, Labels, Store, Variable};
 use serde_json::{Value, json};
@@ -163,13 +163,13 @@ impl Export<'_> {
         }
         Ok(())
     }
+}
 
-    /// What the elements of the output are.
-    fn output_kind(&self) -> Kind {
-        match self.infer.output.kind {
-            OutputKind::Real => Kind::Real,
-            OutputKind::Count | OutputKind::Classes(_) => Kind::Int,
-            OutputKind::Bool => Kind::Bool,
-        }
+/// What the elements of an output are.
+fn kind_of(output: &Output) -> Kind {
+    match output.kind {
+        OutputKind::Real => Kind::Real,
+        OutputKind::Count | OutputKind::Classes(_) => Kind::Int,
+        OutputKind::Bool => Kind::Bool,
     }
 }

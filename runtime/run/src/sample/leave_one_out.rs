@@ -3,8 +3,8 @@
 use super::Sampled;
 use crate::feed::examples;
 use crate::fit::{Context, Stop};
-use crate::predict::Predictor;
-use bnnc_abi::manifest::{Infer, OutputKind};
+use crate::predict::{Predictor, units};
+use bnnc_abi::manifest::{Infer, Output, OutputKind};
 use bnnc_abi::sampling::{Correction, LeaveOneOut as Wanted, Sampling, Transition};
 use bnnc_data::Dataset;
 use bnnc_mcmc::loo::{LeaveOneOut, Total};
@@ -60,12 +60,12 @@ pub fn leave_one_out(
         true => predictor.set_parameters(&sampled.values)?,
         false => predictor.set_parameters(&sampled.spread(draws)?)?,
     }
-    let elements = infer.output.shape.static_sizes().unwrap_or_default();
     // A density of a standardised target is one per standard deviation.
-    let unit = match infer.output.kind {
-        OutputKind::Real => elements.iter().product::<usize>() as f64 * dataset.preparation.target.sd.ln(),
-        OutputKind::Count | OutputKind::Classes(_) | OutputKind::Bool => 0.0,
-    };
+    let unit: f64 = infer
+        .outputs
+        .iter()
+        .map(|output| log_unit(infer, output, dataset))
+        .sum();
     let ends = ends(sampled, draws);
     let mut estimator = LeaveOneOut::default();
     let mut total = Total::new(draws);
@@ -86,6 +86,14 @@ pub fn leave_one_out(
         }
     })?;
     Ok(Some(LeftOut { total, draws }))
+}
+
+/// The logarithm of the unit of the densities of an output, in its own units.
+pub fn log_unit(infer: &Infer, output: &Output, dataset: &Dataset) -> f64 {
+    match output.kind {
+        OutputKind::Real => output.elements() as f64 * units(infer, output, &dataset.preparation).sd.ln(),
+        OutputKind::Count | OutputKind::Classes(_) | OutputKind::Bool => 0.0,
+    }
 }
 
 /// Whether the draws are of the posterior itself: a row can be taken out of no other law.

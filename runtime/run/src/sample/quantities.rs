@@ -4,11 +4,11 @@
 use super::Sampled;
 use super::sites::Sites;
 use crate::fit::{Context, Stop};
-use crate::predict::Predictor;
+use crate::predict::{Predictive, Predictor};
 use crate::report::forecast::thinned;
 use crate::store::ChainStore;
 use crate::summary::SMALL;
-use bnnc_abi::manifest::{Infer, SiteReport};
+use bnnc_abi::manifest::{Infer, Output, SiteReport};
 use bnnc_abi::sampling::{Report, Sampling, Store};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
@@ -227,7 +227,7 @@ fn norm(sites: &mut Sites<'_>, site: usize, name: &str, sampled: &Sampled) -> Re
     })
 }
 
-/// Means of the first output at rows evenly spaced over the test rows (the training rows where there are none), in original
+/// Means of the first element of each output at rows evenly spaced over the test rows (the training rows where there are none), in original
 /// units; their log likelihoods where the output has no mean. The weights of a network switch places, its predictions do not.
 fn predictions(
     infer: &Infer,
@@ -258,29 +258,49 @@ fn predictions(
             let mut predictor = Predictor::new(infer, &rows, dataset, draws, context)?;
             predictor.set_parameters(&values)?;
             predictor.run(|range, block| {
-                block.undo(&infer.output, dataset.preparation.target);
-                let per_draw = block.mean.len() / block.draws.max(1);
-                let (matrix, what) = match per_draw {
-                    0 => (&block.log_likelihood, "log_likelihood"),
-                    _ => (&block.mean, "mean"),
-                };
-                let per_draw = matrix.len() / block.draws.max(1);
+                block.undo(infer, &dataset.preparation);
+                let each = said(infer, block);
                 for (at, row) in range.enumerate() {
-                    if found.len() <= row {
-                        found.push(Drawn {
-                            name: format!("{what}(row {})", row * every),
-                            element: None,
-                            chains: vec![Vec::new(); sampled.chains.len()],
-                        });
+                    for (place, (name, matrix)) in each.iter().enumerate() {
+                        let quantity = row * each.len() + place;
+                        if found.len() <= quantity {
+                            found.push(Drawn {
+                                name: format!("{name}(row {})", row * every),
+                                element: None,
+                                chains: vec![Vec::new(); sampled.chains.len()],
+                            });
+                        }
+                        let per_draw = matrix.len() / block.draws.max(1);
+                        let first = at * (per_draw / block.rows.max(1));
+                        let column = matrix.chunks_exact(per_draw.max(1)).map(|draw| draw[first]);
+                        found[quantity].chains[number].extend(column);
                     }
-                    let place = at * (per_draw / block.rows.max(1));
-                    let column = matrix.chunks_exact(per_draw.max(1)).map(|draw| draw[place]);
-                    found[row].chains[number].extend(column);
                 }
             })?;
         }
     }
     Ok(found)
+}
+
+/// The means of each output, or their log likelihoods; where no output has either, the log likelihood of all.
+fn said<'a>(infer: &Infer, block: &'a Predictive) -> Vec<(String, &'a [f64])> {
+    let of_output = |(output, said): (&Output, &'a Predictive)| {
+        let (what, matrix) = match said.mean.is_empty() {
+            true => ("log_likelihood", &said.log_likelihood[..]),
+            false => ("mean", &said.mean[..]),
+        };
+        (!matrix.is_empty()).then(|| (infer.said_of(output, what), matrix))
+    };
+    let each: Vec<_> = infer
+        .outputs
+        .iter()
+        .zip(block.each())
+        .filter_map(of_output)
+        .collect();
+    match each.is_empty() {
+        true => vec![("log_likelihood".to_owned(), &block.log_likelihood)],
+        false => each,
+    }
 }
 
 /// The first of some records, and each so many-th after it.

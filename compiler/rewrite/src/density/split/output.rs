@@ -1,7 +1,7 @@
-//! What the only observation of a whole output says of it: its mean, a draw, the probabilities of its classes.
+//! What the only observation of a whole output says of it: its mean, a draw, the probabilities of its classes, its log density.
 
 use super::{Random, Split};
-use crate::density::{coordinates, prefix_noise};
+use crate::density::{Prediction, coordinates, prefix_noise};
 use crate::rule;
 use bnnc_base::shape::Shape;
 use bnnc_graph::builder::Builder;
@@ -9,102 +9,144 @@ use bnnc_graph::dist::Support;
 use bnnc_graph::function::{Function, Value};
 use std::sync::Arc;
 
+/// An output that one observation covers.
+struct Whole<'a> {
+    name: &'a Arc<str>,
+    value: Value,
+    /// The place of the observation among all.
+    at: usize,
+    observation: &'a Random,
+}
+
 impl Split {
-    /// The only observation, where it covers one whole output.
-    fn whole(&self) -> Option<&Random> {
-        let [observation] = &self.observations[..] else {
-            return None;
+    /// The outputs that one observation covers, in order.
+    fn whole(&self) -> impl Iterator<Item = Whole<'_>> {
+        self.outputs.iter().filter_map(|(name, value)| {
+            let observations = self.observations.iter().enumerate();
+            let mut of_it = observations.filter(|(_, observation)| observation.value == Some(*value));
+            let (Some((at, observation)), None) = (of_it.next(), of_it.next()) else {
+                return None;
+            };
+            let value = *value;
+            Some(Whole {
+                name,
+                value,
+                at,
+                observation,
+            })
+        })
+    }
+
+    /// Whether what is said of an output is said of one among others.
+    fn has_several(&self) -> bool {
+        self.outputs.len() > 1
+    }
+
+    /// What something that is said of an output is called.
+    fn said_of(&self, output: &str, what: &str) -> Arc<str> {
+        match self.has_several() {
+            false => what.into(),
+            true => format!("{output}.{what}").into(),
+        }
+    }
+
+    pub(super) fn predictions(&self) -> Vec<Prediction> {
+        let of_output = |output: Whole<'_>| {
+            let (observation, distribution) = (output.observation, &output.observation.distribution);
+            let named = |name: &str, (builder, value): (Builder, Value)| {
+                self.finish_all(builder, &self.said_of(output.name, name), value)
+            };
+            let inlined = |function: &Function| {
+                let mut builder = self.fork();
+                let value = builder.inline(function, &observation.params)[0];
+                (builder, value)
+            };
+            let log_likelihood = self.has_several().then(|| {
+                let mut builder = self.fork();
+                let value = observation.log_density(&mut builder, Some(output.value));
+                named("log_likelihood", (builder, value))
+            });
+            let mean = distribution
+                .mean
+                .as_ref()
+                .map(|mean| named("mean", inlined(mean)));
+            let draw = distribution.draw.as_ref().map(|sampler| {
+                let mut builder = self.fork();
+                let coordinates = coordinates(&mut builder);
+                let args: Vec<Value> = observation.params.iter().copied().chain(coordinates).collect();
+                let stream = self.said_of(output.name, "predictive");
+                let value = builder.inline(&prefix_noise(sampler, &stream), &args)[0];
+                named("draw", (builder, value))
+            });
+            let probabilities = match (&distribution.probabilities, observation.truth()) {
+                (Some(probabilities), _) => Some(inlined(probabilities)),
+                (None, Some(mean)) => {
+                    let (mut builder, yes) = inlined(mean);
+                    let value = two_classes(&mut builder, yes);
+                    Some((builder, value))
+                }
+                (None, None) => None,
+            };
+            let probabilities = probabilities.map(|found| named("probabilities", found));
+            let name = output.name.clone();
+            let all = [log_likelihood, mean, draw, probabilities];
+            all.into_iter().flatten().map(move |function| Prediction {
+                output: name.clone(),
+                function,
+            })
         };
-        if !self.looped.is_empty() {
-            return None;
-        }
-        observation
-            .value
-            .filter(|value| self.outputs.contains(value))
-            .map(|_| observation)
+        self.whole().flat_map(of_output).collect()
     }
 
-    pub(super) fn mean(&self) -> Option<Function> {
-        let observation = self.whole()?;
-        self.of_output("mean", observation.distribution.mean.as_ref()?, observation)
-    }
-
-    pub(super) fn probabilities(&self) -> Option<Function> {
-        let observation = self.whole()?;
-        let distribution = &observation.distribution;
-        match (&distribution.probabilities, &distribution.mean) {
-            (Some(probabilities), _) => self.of_output("probabilities", probabilities, observation),
-            (None, Some(mean)) if distribution.support == Support::Integers(2) => {
-                self.two_classes(mean, observation)
-            }
-            (None, _) => None,
-        }
-    }
-
-    fn two_classes(&self, mean: &Function, observation: &Random) -> Option<Function> {
-        if observation.distribution.value.rank() > 0 {
-            return None;
-        }
-        let mut builder = self.fork();
-        let yes = builder.inline(mean, &observation.params)[0];
-        let value = two_classes(&mut builder, yes);
-        Some(self.finish_all(builder, "probabilities", value))
-    }
-
-    /// What the only observation of a whole output says of it, from its arguments.
+    /// What the only observations of whole outputs say of them, from their arguments.
     pub(super) fn predictive(&self) -> Function {
         let mut builder = Builder::new("predictive");
         let mut results: Vec<(Arc<str>, Value)> = Vec::new();
-        let Some(observation) = self.whole() else {
-            return builder.finish(results);
-        };
-        let distribution = &observation.distribution;
-        let named = distribution.params.iter();
-        let params: Vec<Value> = named
-            .map(|(name, ty)| builder.param(&format!("0/{name}"), ty.clone()))
-            .collect();
-        let parts = [
-            ("mean", &distribution.mean),
-            ("variance", &distribution.variance),
-            ("probabilities", &distribution.probabilities),
-        ];
-        for (name, part) in parts {
-            if let Some(part) = part {
-                results.push((name.into(), builder.inline(part, &params)[0]));
+        for output in self.whole() {
+            let (observation, distribution) = (output.observation, &output.observation.distribution);
+            let name = |what: &str| self.said_of(output.name, what);
+            let named = distribution.params.iter();
+            let params: Vec<Value> = named
+                .map(|(name, ty)| builder.param(&format!("{}/{name}", output.at), ty.clone()))
+                .collect();
+            if self.has_several() {
+                let ty = self.builder.function().ty(output.value).clone();
+                let observed = builder.param(output.name, ty);
+                let args: Vec<Value> = params.iter().copied().chain([observed]).collect();
+                let value = builder.inline(&distribution.log_density, &args)[0];
+                results.push((name("log_likelihood"), value));
             }
-        }
-        if let (None, Some(mean), Support::Integers(2), 0) = (
-            &distribution.probabilities,
-            &distribution.mean,
-            distribution.support,
-            distribution.value.rank(),
-        ) {
-            let yes = builder.inline(mean, &params)[0];
-            results.push(("probabilities".into(), two_classes(&mut builder, yes)));
-        }
-        if let Some(sampler) = &distribution.draw {
-            let coordinates = coordinates(&mut builder);
-            let args: Vec<Value> = params.iter().copied().chain(coordinates).collect();
-            let value = builder.inline(&prefix_noise(sampler, "predictive"), &args)[0];
-            results.push(("draw".into(), value));
+            let parts = [
+                ("mean", &distribution.mean),
+                ("variance", &distribution.variance),
+                ("probabilities", &distribution.probabilities),
+            ];
+            for (what, part) in parts {
+                if let Some(part) = part {
+                    results.push((name(what), builder.inline(part, &params)[0]));
+                }
+            }
+            if let (None, Some(mean)) = (&distribution.probabilities, observation.truth()) {
+                let yes = builder.inline(mean, &params)[0];
+                results.push((name("probabilities"), two_classes(&mut builder, yes)));
+            }
+            if let Some(sampler) = &distribution.draw {
+                let coordinates = coordinates(&mut builder);
+                let args: Vec<Value> = params.iter().copied().chain(coordinates).collect();
+                let value = builder.inline(&prefix_noise(sampler, &name("predictive")), &args)[0];
+                results.push((name("draw"), value));
+            }
         }
         rule::remove_dead(&builder.finish(results))
     }
+}
 
-    fn of_output(&self, name: &str, function: &Function, observation: &Random) -> Option<Function> {
-        let mut builder = self.fork();
-        let value = builder.inline(function, &observation.params)[0];
-        Some(self.finish_all(builder, name, value))
-    }
-
-    pub(super) fn draw(&self) -> Option<Function> {
-        let observation = self.whole()?;
-        let sampler = observation.distribution.draw.as_ref()?;
-        let mut builder = self.fork();
-        let coordinates = coordinates(&mut builder);
-        let args: Vec<Value> = observation.params.iter().copied().chain(coordinates).collect();
-        let value = builder.inline(&prefix_noise(sampler, "predictive"), &args)[0];
-        Some(self.finish_all(builder, "draw", value))
+impl Random {
+    /// The probability of yes, where a single truth value is observed.
+    fn truth(&self) -> Option<&Function> {
+        let is_truth =
+            self.distribution.support == Support::Integers(2) && self.distribution.value.rank() == 0;
+        self.distribution.mean.as_deref().filter(|_| is_truth)
     }
 }
 

@@ -141,7 +141,7 @@ impl<'a> Parts<'a> {
 
     /// What is known of the likelihood.
     pub fn likelihood(&self) -> Likelihood {
-        let [observation] = &self.densities.observations[..] else {
+        let ([observation], [_]) = (&self.densities.observations[..], &self.model.outputs[..]) else {
             return Likelihood::Other;
         };
         let [piece] = &self.pieces[..] else {

@@ -1,15 +1,16 @@
 //! What the draws say of the training rows, beside what was observed.
 
-use super::Export;
+use super::{Export, kind_of};
 use crate::feed::examples;
 use crate::fit::Stop;
 use crate::predict::{Predictive, Predictor};
-use crate::score::probabilities;
+use crate::sample::leave_one_out::log_unit;
+use crate::score::{classes, probabilities, targets};
 use crate::states::Values;
-use bnnc_abi::manifest::OutputKind;
+use bnnc_abi::manifest::{Output, OutputKind};
 use bnnc_abi::sampling::LeaveOneOut;
 use bnnc_base::philox;
-use bnnc_data::write::zarr::{Dim, GroupId, Kind, Labels, Store, Variable, VariableId};
+use bnnc_data::write::zarr::{Dim, Kind, Labels, Store, Variable, VariableId};
 use std::ops::Range;
 
 /// Rows times draws of all chains above which log likelihoods and predictions are left out, 128 MiB of each, if PSIS-LOO is not
@@ -24,44 +25,41 @@ impl Export<'_> {
         examples(&self.infer.bindings, &self.outcome.dataset.train)
     }
 
-    /// One dimension of rows with their numbers, and those of one output of so many elements.
-    fn output_dims(&self, elements: usize) -> Vec<Dim> {
+    /// One dimension of rows with their numbers, and those of an output of so many elements.
+    fn output_dims(&self, output: &Output, elements: usize) -> Vec<Dim> {
         let (rows, index) = (self.rows(), &self.outcome.dataset.train.index);
         let mut dims = vec![Dim::named("row", rows)];
         if index.len() == rows {
             dims[0].labels = Labels::Int(index.iter().map(|number| *number as i64).collect());
         }
-        let shape = self.infer.output.shape.static_sizes();
+        let shape = output.shape.static_sizes();
         let shape = shape.filter(|sizes| sizes.iter().product::<usize>() == elements);
         let shape = shape.unwrap_or_else(|| vec![elements]);
         dims.extend(shape.into_iter().map(Dim::unnamed));
         dims
     }
 
-    fn output_variable(
-        &self,
-        store: &mut Store,
-        group: GroupId,
-        (kind, dims): (Kind, &[Dim]),
-    ) -> Result<VariableId, Stop> {
-        let name = &self.infer.output.name;
-        Ok(store.variable(group, &Variable { name, kind, dims })?)
-    }
-
     /// The targets of the training rows, in their own units.
     pub(super) fn observed(&self, store: &mut Store) -> Result<(), Stop> {
         let dataset = &self.outcome.dataset;
-        let target = dataset.target.as_ref().unwrap_or(&self.infer.output.name);
-        let values = match self.infer.output.kind {
-            OutputKind::Real => dataset.train.original(target)?,
-            OutputKind::Count | OutputKind::Classes(_) | OutputKind::Bool => {
-                dataset.train.ints(target)?.into_iter().map(f64::from).collect()
+        let observed = |output: &Output| {
+            let column = self.infer.column(output);
+            match output.kind {
+                OutputKind::Real => targets(&dataset.train, dataset, column),
+                OutputKind::Count | OutputKind::Classes(_) | OutputKind::Bool => {
+                    let all = classes(&dataset.train, dataset, column)?;
+                    Ok(all.into_iter().map(f64::from).collect())
+                }
             }
         };
         let group = store.constants("observed_data")?;
-        let dims = self.output_dims(values.len() / self.rows().max(1));
-        let variable = self.output_variable(store, group, (self.output_kind(), &dims))?;
-        Ok(store.append(variable, 0, &values)?)
+        for output in &self.infer.outputs {
+            let values: Vec<f64> = observed(output)?;
+            let dims = self.output_dims(output, values.len() / self.rows().max(1));
+            let variable = store.variable(group, &variable(output, kind_of(output), &dims))?;
+            store.append(variable, 0, &values)?;
+        }
+        Ok(())
     }
 
     /// The log likelihood of every row under every draw, and a prediction of its target.
@@ -77,81 +75,104 @@ impl Export<'_> {
         let dataset = &self.outcome.dataset;
         let per_block = (BLOCK / rows).clamp(1, draws);
         let mut predictor = Predictor::new(self.infer, &dataset.train, dataset, per_block, self.context)?;
-        let group = store.samples("log_likelihood", chains.len(), draws)?;
-        let rows_only = &self.output_dims(1)[..1];
-        let likelihood = self.output_variable(store, group, (Kind::Real, rows_only))?;
-        let mut prediction = None;
+        let likelihoods = store.samples("log_likelihood", chains.len(), draws)?;
+        let mut predictions = None;
+        let mut written = vec![Written::default(); self.infer.outputs.len()];
         for (number, chain) in chains.into_iter().enumerate() {
             for first in (0..draws).step_by(per_block) {
                 let block = first..(first + per_block).min(draws);
                 let found = self.block(&mut predictor, chain, block)?;
-                store.append(likelihood, number, &found.log_likelihood)?;
-                if found.draw.is_empty() {
-                    continue;
-                }
-                let variable = match prediction {
-                    Some(variable) => variable,
-                    None => {
-                        let elements = found.draw.len() / found.log_likelihood.len();
-                        let group = store.samples("posterior_predictive", self.chains().len(), draws)?;
-                        let dims = self.output_dims(elements);
-                        *prediction.insert(self.output_variable(store, group, (self.output_kind(), &dims))?)
+                let each = self.infer.outputs.iter().zip(&found).zip(&mut written);
+                // Of an output that is observed in parts there is neither.
+                for ((output, found), written) in
+                    each.filter(|((_, found), _)| !found.log_likelihood.is_empty())
+                {
+                    if written.likelihood.is_none() {
+                        let rows_only = &self.output_dims(output, 1)[..1];
+                        let made = store.variable(likelihoods, &variable(output, Kind::Real, rows_only))?;
+                        written.likelihood = Some(made);
                     }
-                };
-                store.append(variable, number, &found.draw)?;
+                    if written.draw.is_none() && !found.draw.is_empty() {
+                        let elements = found.draw.len() / found.log_likelihood.len();
+                        let group = match predictions {
+                            Some(group) => group,
+                            None => {
+                                let count = self.chains().len();
+                                *predictions.insert(store.samples("posterior_predictive", count, draws)?)
+                            }
+                        };
+                        let dims = self.output_dims(output, elements);
+                        let made = store.variable(group, &variable(output, kind_of(output), &dims))?;
+                        written.draw = Some(made);
+                    }
+                    let both = [
+                        (written.likelihood, &found.log_likelihood),
+                        (written.draw, &found.draw),
+                    ];
+                    for (variable, values) in both {
+                        if let Some(variable) = variable {
+                            store.append(variable, number, values)?;
+                        }
+                    }
+                }
             }
         }
         Ok(())
     }
 
-    /// Predictions of all rows from some draws of a chain.
-    fn block(&self, predictor: &mut Predictor, chain: usize, draws: Range<usize>) -> Result<Block, Stop> {
+    /// Predictions of each output of all rows from some draws of a chain.
+    fn block(
+        &self,
+        predictor: &mut Predictor,
+        chain: usize,
+        draws: Range<usize>,
+    ) -> Result<Vec<Block>, Stop> {
         predictor.set_parameters(&self.states(chain, draws.clone())?)?;
         let before = self.sampled.chains[..chain].iter().map(|chain| chain.store.len());
         let before: usize = before.sum();
         let first = before + draws.start;
         predictor.choose_draws(first..before + draws.end);
-        let (rows, output) = (self.rows(), &self.infer.output);
-        let standardisation = self.outcome.dataset.preparation.target;
-        let mut found = Block::default();
+        let (rows, outputs, dataset) = (self.rows(), &self.infer.outputs, &self.outcome.dataset);
+        let mut all: Vec<Block> = outputs.iter().map(|_| Block::default()).collect();
         predictor.run(|range, block| {
-            block.undo(output, standardisation);
-            let size = (block.draws, rows);
-            put(&mut found.log_likelihood, &block.log_likelihood, size, &range);
-            match block.draw.is_empty() {
-                false => put(&mut found.draw, &block.draw, size, &range),
-                true => put(
-                    &mut found.draw,
-                    &self.classes(block, first, range.start),
-                    size,
-                    &range,
-                ),
+            block.undo(self.infer, &dataset.preparation);
+            for ((output, said), found) in outputs.iter().zip(block.each()).zip(&mut all) {
+                let size = (said.draws, rows);
+                put(&mut found.log_likelihood, &said.log_likelihood, size, &range);
+                match said.draw.is_empty() {
+                    false => put(&mut found.draw, &said.draw, size, &range),
+                    true => {
+                        let drawn = self.classes(output, said, (first, range.start));
+                        put(&mut found.draw, &drawn, size, &range);
+                    }
+                }
             }
         })?;
-        if output.kind == OutputKind::Real {
-            // A density of a standardised target is one per standard deviation.
-            let elements = output
-                .shape
-                .static_sizes()
-                .unwrap_or_default()
-                .iter()
-                .product::<usize>();
-            let unit = elements as f64 * standardisation.sd.ln();
+        for (output, found) in outputs.iter().zip(&mut all) {
+            let unit = log_unit(self.infer, output, dataset);
             found.log_likelihood.iter_mut().for_each(|value| *value -= unit);
         }
-        Ok(found)
+        Ok(all)
     }
 
     /// Classes drawn from their probabilities, `[draws, rows]`; empty where there are none. The draws of a block are those from
     /// number `first_draw` on, its rows those from `first_row` on.
-    fn classes(&self, block: &Predictive, first_draw: usize, first_row: usize) -> Vec<f64> {
-        let classes = match self.infer.output.kind {
+    fn classes(
+        &self,
+        output: &Output,
+        block: &Predictive,
+        (first_draw, first_row): (usize, usize),
+    ) -> Vec<f64> {
+        let classes = match output.kind {
             OutputKind::Classes(classes) => classes,
             OutputKind::Bool => 2,
             OutputKind::Real | OutputKind::Count => return Vec::new(),
         };
-        let key = philox::key(self.context.seed, &format!("classes/{}", self.infer.name));
-        let probabilities = probabilities(block, &self.infer.output);
+        let name = self
+            .infer
+            .said_of(output, &format!("classes/{}", self.infer.name));
+        let key = philox::key(self.context.seed, &name);
+        let probabilities = probabilities(block, output);
         let rows = probabilities.chunks_exact(classes).enumerate();
         let draw = |(at, row): (usize, &[f64])| {
             let (draw, row_number) = (first_draw + at / block.rows, first_row + at % block.rows);
@@ -172,6 +193,21 @@ impl Export<'_> {
             values.insert(name.clone(), column.collect());
         }
         Ok(values)
+    }
+}
+
+/// The variables of an output, as soon as something is known of it.
+#[derive(Clone, Copy, Default)]
+struct Written {
+    likelihood: Option<VariableId>,
+    draw: Option<VariableId>,
+}
+
+fn variable<'a>(output: &'a Output, kind: Kind, dims: &'a [Dim]) -> Variable<'a> {
+    Variable {
+        name: &output.name,
+        kind,
+        dims,
     }
 }
 

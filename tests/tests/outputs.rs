@@ -1,0 +1,494 @@
+//! Models of several outputs: predictions, metrics and files of each, against closed forms and against models of one output each.
+#![allow(clippy::unwrap_used)]
+
+use bnnc_base::dtype::Precision;
+use bnnc_data::write::ResultColumn;
+use bnnc_kernels::pool::Pool;
+use bnnc_run::fit::{Context, Stop};
+use bnnc_run::run::{Outcome, RunResult, predict};
+use bnnc_run::{out, result};
+use bnnc_tests::compile::{self as compiling, Compiled, options};
+use std::f64::consts::PI;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const X: [f64; 8] = [-1.5, -1.0, -0.5, 0.0, 0.25, 0.5, 1.0, 2.0];
+const Y1: [f64; 8] = [0.3, 0.9, 0.7, 1.4, 0.6, 1.2, 1.1, 2.0];
+const Y2: [f64; 8] = [-3.1, -1.6, -1.4, 0.2, 0.4, 0.8, 2.5, 3.7];
+const C: [i32; 8] = [0, 0, 1, 0, 1, 1, 1, 1];
+const N: [i32; 8] = [0, 1, 0, 1, 2, 1, 3, 6];
+const G: [i32; 8] = [2, 2, 0, 0, 0, 1, 0, 1];
+
+/// A folder of one test with a table of all outputs.
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("bnnc-outputs-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let row = |i: usize| format!("{},{},{},{},{},{}\n", X[i], Y1[i], Y2[i], C[i], N[i], G[i]);
+    let rows: String = (0..X.len()).map(row).collect();
+    std::fs::write(folder.join("d.csv"), format!("x,y1,y2,c,n,g\n{rows}")).unwrap();
+    folder
+}
+
+fn compiled(folder: &Path, text: &str) -> Compiled {
+    compiling::text(
+        &folder.join("program.bnn"),
+        text,
+        &options("cranelift", Some(Precision::F64)),
+    )
+}
+
+fn of<'a>(result: &'a RunResult, name: &str) -> &'a Outcome {
+    let mut outcomes = result.outcomes.iter();
+    outcomes.find(|outcome| outcome.name == name).unwrap()
+}
+
+fn metric(outcome: &Outcome, name: &str) -> f64 {
+    let metrics = &outcome.splits[0].metrics;
+    match metrics.iter().find(|(known, _)| known == name) {
+        Some((_, value)) => *value,
+        None => panic!("no `{name}` in {metrics:?}"),
+    }
+}
+
+fn names(columns: &[(String, ResultColumn)]) -> Vec<&str> {
+    columns.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+fn column<'a>(columns: &'a [(String, ResultColumn)], name: &str) -> &'a [f64] {
+    match columns.iter().find(|(known, _)| known == name) {
+        Some((_, ResultColumn::Real(values))) => values,
+        _ => panic!("no `{name}` among {:?}", names(columns)),
+    }
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = values.len() as f64;
+    values.sum::<f64>() / count
+}
+
+fn normal(y: f64, mean: f64, sd: f64) -> f64 {
+    -0.5 * ((y - mean) / sd).powi(2) - sd.ln() - 0.5 * (2.0 * PI).ln()
+}
+
+fn near(found: f64, wanted: f64, bound: f64) {
+    assert!(
+        (found - wanted).abs() <= bound,
+        "{found}, not {wanted} within {bound}"
+    );
+}
+
+/// Two outputs that share nothing, and each by itself.
+const APART: &str = "
+data both = csv(\"d.csv\") { inputs = [x] }
+data first = csv(\"d.csv\") { inputs = [x], target = y1 }
+data second = csv(\"d.csv\") { inputs = [x], target = y2 }
+model Both(x: real) -> y1: real, y2: real {
+  a ~ Normal(0, 1)
+  b ~ Normal(0, 2)
+  y1 ~ Normal(a, 0.5)
+  y2 ~ Normal(b * x, 0.8)
+}
+model First(x: real) -> y1: real {
+  a ~ Normal(0, 1)
+  y1 ~ Normal(a, 0.5)
+}
+model Second(x: real) -> y2: real {
+  b ~ Normal(0, 2)
+  y2 ~ Normal(b * x, 0.8)
+}
+";
+
+/// The posterior of `a` and of `b`: mean and standard deviation.
+fn conjugate() -> [(f64, f64); 2] {
+    let a = 1.0 + X.len() as f64 / 0.25;
+    let b = 0.25 + X.iter().map(|x| x * x).sum::<f64>() / 0.64;
+    let products = X.iter().zip(Y2).map(|(x, y)| x * y).sum::<f64>();
+    let means = [Y1.iter().sum::<f64>() / 0.25 / a, products / 0.64 / b];
+    [(means[0], a.sqrt().recip()), (means[1], b.sqrt().recip())]
+}
+
+#[test]
+fn outputs_that_share_nothing_are_those_of_two_models() {
+    let options = "{ epochs = 400, batch = 0, optimiser = SGD(0.025), predictive_draws = 2000 }";
+    let text = format!(
+        "{APART}infer together = map(Both, both) {options}\ninfer one = map(First, first) {options}\n\
+         infer two = map(Second, second) {options}\ncompare together by y1.rmse, y2.coverage(0.5)\n"
+    );
+    let compiled = compiled(&folder("apart"), &text);
+    let result = compiling::run(&compiled.manifest, 2);
+    let (together, one, two) = (of(&result, "together"), of(&result, "one"), of(&result, "two"));
+    let [(a, _), (b, _)] = conjugate();
+    let residuals = [
+        mean(Y1.iter().map(|y| (y - a).powi(2))),
+        mean((0..X.len()).map(|i| (Y2[i] - b * X[i]).powi(2))),
+    ];
+    let densities = [
+        mean(Y1.iter().map(|y| normal(*y, a, 0.5))),
+        mean((0..X.len()).map(|i| normal(Y2[i], b * X[i], 0.8))),
+    ];
+    for (at, (name, alone)) in [("y1", one), ("y2", two)].into_iter().enumerate() {
+        let of = |what: &str| metric(together, &format!("{name}.{what}"));
+        near(of("rmse"), residuals[at].sqrt(), 1e-9);
+        near(of("log_likelihood"), densities[at], 1e-9);
+        for exact in ["rmse", "log_likelihood"] {
+            near(of(exact), metric(alone, exact), 1e-9);
+        }
+        // Draws: 2000 of standard deviations 0.5 and 0.8, whose sample deviation is known to 1.6 % a row.
+        near(of("sd"), metric(alone, "sd"), 0.05);
+        let means = column(&together.predictions, &format!("{name}.mean"));
+        let others = column(&alone.predictions, "mean").iter();
+        means.iter().zip(others).for_each(|(x, y)| near(*x, *y, 1e-9));
+    }
+    near(
+        metric(together, "log_likelihood"),
+        densities[0] + densities[1],
+        1e-9,
+    );
+    let columns = ["mean", "sd", "q05", "q50", "q95"];
+    let wanted = ["y1", "y2"].map(|name| columns.map(|column| format!("{name}.{column}")));
+    assert_eq!(names(&together.predictions)[1..], wanted.concat());
+    let table = result::table(&compiled.manifest, &result);
+    let compared = table.lines().last().unwrap_or_default().to_owned();
+    assert!(compared.contains(&result::number(residuals[0].sqrt())), "{table}");
+    let json = result::json(&compiled.manifest, &result);
+    let found = &json["infer"]["together"]["metrics"];
+    assert!(found["y1.rmse"].is_f64() && found["y2.crps"].is_f64() && found["rmse"].is_null());
+}
+
+#[test]
+fn draws_of_two_outputs_have_noise_of_their_own() {
+    let draws = 4000;
+    let text = format!("{APART}infer fit = map(Both, both) {{ epochs = 1, predictive_draws = {draws} }}\n");
+    let compiled = compiled(&folder("noise"), &text);
+    let result = compiling::run(&compiled.manifest, 1);
+    let (outcome, infer) = (of(&result, "fit"), &compiled.manifest.infers[0]);
+    let context = Context::new(Arc::new(Pool::new(1)), 1);
+    let rows = (&outcome.dataset.train, true);
+    let mut forecaster = outcome.splits[0]
+        .found
+        .forecaster(infer, rows, &outcome.dataset, (draws, &context))
+        .unwrap();
+    let mut correlation = f64::NAN;
+    let taken = forecaster.run(|_, block| {
+        let [one, two] = block.each() else {
+            panic!("two outputs")
+        };
+        let noise = |said: &bnnc_run::predict::Predictive| -> Vec<f64> {
+            let all = said.draw.iter().zip(&said.mean);
+            all.map(|(draw, mean)| draw - mean).collect()
+        };
+        let (one, two) = (noise(one), noise(two));
+        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+        correlation = product(&one, &two) / (product(&one, &one) * product(&two, &two)).sqrt();
+    });
+    taken.unwrap();
+    // Of independent noise its standard deviation is the root of one over the number of pairs.
+    near(correlation, 0.0, 5.0 / ((draws * X.len()) as f64).sqrt());
+}
+
+/// Outputs of four kinds under weights that are known: noise too small to be seen, and a rate too small to move them.
+const KINDS: &str = "
+data d = csv(\"d.csv\") { inputs = [x], target = y1, standardise = [inputs, target] }
+model Kinds(x: real) -> y1: real, c: bool, n: count, g: index(3) {
+  a ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y1 ~ Normal(a * x, 0.6)
+  c ~ Bernoulli(b * x)
+  n ~ Poisson(a * x)
+  g ~ Categorical([0, a * x, b - x])
+}
+posterior Q of Kinds {
+  a ~ Normal(loc = 0.7, scale = fixed(1e-9))
+  b ~ Normal(loc = 1.25, scale = fixed(1e-9))
+}
+infer fit = vi(Q, d) { epochs = 1, batch = 0, optimiser = SGD(1e-30), predictive_draws = 50 }
+";
+
+#[test]
+fn each_kind_of_output_has_its_metrics_in_its_own_units() {
+    let folder = folder("kinds");
+    let compiled = compiled(&folder, KINDS);
+    let result = compiling::run(&compiled.manifest, 1);
+    let outcome = of(&result, "fit");
+    let maps = &outcome.dataset.preparation;
+    let (middle, sd) = (maps.target.mean, maps.target.sd);
+    assert!(
+        (middle - mean(Y1.into_iter())).abs() < 1e-12 && sd < 0.9,
+        "the target is standardised"
+    );
+    let x: Vec<f64> = X.iter().map(|x| maps.inputs[0].apply(*x)).collect();
+    let density = |i: usize| normal(Y1[i], middle + sd * 0.7 * x[i], 0.6 * sd);
+    let yes = |i: usize| 1.0 / (1.0 + (-1.25 * x[i]).exp());
+    let right = |i: usize| if C[i] == 1 { yes(i) } else { 1.0 - yes(i) };
+    let factorial = |n: i32| (1..=n).map(f64::from).product::<f64>();
+    let count = |i: usize| f64::from(N[i]) * 0.7 * x[i] - (0.7 * x[i]).exp() - factorial(N[i]).ln();
+    let class = |i: usize| {
+        let logits = [0.0, 0.7 * x[i], 1.25 - x[i]];
+        logits[G[i] as usize] - logits.iter().map(|logit| logit.exp()).sum::<f64>().ln()
+    };
+    let over = |of: &dyn Fn(usize) -> f64| mean((0..X.len()).map(of));
+    near(metric(outcome, "y1.log_likelihood"), over(&density), 1e-6);
+    near(
+        metric(outcome, "c.log_likelihood"),
+        over(&|i| right(i).ln()),
+        1e-6,
+    );
+    near(metric(outcome, "c.nll"), -over(&|i| right(i).ln()), 1e-6);
+    near(metric(outcome, "n.log_likelihood"), over(&count), 1e-6);
+    near(metric(outcome, "g.nll"), -over(&class), 1e-6);
+    let all = over(&|i| density(i) + right(i).ln() + count(i) + class(i));
+    near(metric(outcome, "log_likelihood"), all, 1e-6);
+    let hits = over(&|i| f64::from(u8::from(right(i) > 0.5)));
+    near(metric(outcome, "c.accuracy"), hits, 1e-12);
+    let errors = over(&|i| (f64::from(N[i]) - (0.7 * x[i]).exp()).powi(2));
+    near(metric(outcome, "n.rmse"), errors.sqrt(), 1e-6);
+    for (i, x) in x.iter().enumerate() {
+        near(column(&outcome.predictions, "c.p1")[i], yes(i), 1e-6);
+        near(
+            column(&outcome.predictions, "y1.mean")[i],
+            middle + sd * 0.7 * x,
+            1e-6,
+        );
+    }
+    assert!(column(&outcome.predictions, "g.p2").len() == X.len());
+    out::write(
+        &folder.join("run"),
+        &compiled.manifest,
+        &result,
+        compiling::saved(PathBuf::new()),
+    )
+    .unwrap();
+    let table = std::fs::read_to_string(folder.join("run/predictions.csv")).unwrap();
+    assert!(table.starts_with("row,y1,c,n,g,y1.mean,"), "{table}");
+    let page = std::fs::read_to_string(folder.join("run/report.html")).unwrap();
+    for title in [
+        "Reliability, training rows of c",
+        "Confusion, training rows of g",
+        "predicted n",
+    ] {
+        assert!(page.contains(title), "{title}");
+    }
+}
+
+#[test]
+fn every_method_says_the_same_things_of_each_output() {
+    let methods = [
+        "vi(Q, both) { epochs = 60, batch = 0 }",
+        "map(Both, both) { epochs = 60, batch = 0 }",
+        "laplace(Both, both) { epochs = 400, batch = 0, optimiser = SGD(0.025), predictive_draws = 4000 }",
+        "ensemble(Both, both) { epochs = 3, members = 2 }",
+        "swag(Both, both) { epochs = 4, warmup = 0, every = 1 }",
+        "nuts(Both, both) { draws = 1000, warmup = 300, chains = 2 }",
+        "collapsed(Both, both) { epochs = 4, warmup = 0, every = 1, over = [b] }",
+    ];
+    let lines = methods.iter().enumerate();
+    let infers: String = lines
+        .map(|(at, method)| format!("infer m{at} = {method}\n"))
+        .collect();
+    let folder = folder("methods");
+    let text = format!("{APART}posterior Q of Both {{\n  a, b ~ Normal()\n}}\n{infers}");
+    let compiled = compiled(&folder, &text);
+    let result = compiling::run(&compiled.manifest, 2);
+    for outcome in &result.outcomes {
+        for name in [
+            "y1.rmse",
+            "y1.log_likelihood",
+            "y2.crps",
+            "y2.coverage_90",
+            "log_likelihood",
+        ] {
+            assert!(metric(outcome, name).is_finite(), "{} {name}", outcome.name);
+        }
+        for name in ["y1.mean", "y1.q95", "y2.mean", "y2.sd"] {
+            assert_eq!(
+                column(&outcome.predictions, name).len(),
+                X.len(),
+                "{} {name}",
+                outcome.name
+            );
+        }
+    }
+    // Both are exact but for their draws: 4000 independent ones, and at least 200 effective ones of 2000.
+    for (name, effective) in [("m2", 4000.0_f64), ("m5", 200.0)] {
+        let predictions = &of(&result, name).predictions;
+        let [(a, sd_a), (b, sd_b)] = conjugate();
+        for (i, x) in X.iter().enumerate() {
+            near(
+                column(predictions, "y1.mean")[i],
+                a,
+                5.0 * sd_a / effective.sqrt() + 1e-6,
+            );
+            near(
+                column(predictions, "y2.mean")[i],
+                b * x,
+                5.0 * sd_b * x.abs() / effective.sqrt() + 1e-6,
+            );
+        }
+    }
+    let run = folder.join("run");
+    out::write(
+        &run,
+        &compiled.manifest,
+        &result,
+        compiling::saved(PathBuf::new()),
+    )
+    .unwrap();
+    for group in ["observed_data", "log_likelihood", "posterior_predictive"] {
+        for output in ["y1", "y2"] {
+            assert!(
+                run.join("posterior.m5.zarr").join(group).join(output).is_dir(),
+                "{group} {output}"
+            );
+        }
+    }
+    predicts_again(&compiled, &result, &run);
+}
+
+/// What the folder holds predicts the same rows, though nothing is known of their outputs.
+fn predicts_again(compiled: &Compiled, result: &RunResult, run: &Path) {
+    let (_, read) = out::read(run).unwrap();
+    let context = Context::new(Arc::new(Pool::new(1)), 1);
+    // Of known targets `collapsed` has columns more.
+    for outcome in result.outcomes.iter().filter(|outcome| outcome.name != "m6") {
+        let mut infers = compiled.manifest.infers.iter();
+        let infer = infers.find(|infer| infer.name == outcome.name).unwrap();
+        let preparation = &outcome.dataset.preparation;
+        let mut rows = outcome.dataset.train.clone();
+        rows.fields.retain(|field| field.name == "x");
+        let again = predict(infer, preparation, (&read[&outcome.name], run), rows, &context).unwrap();
+        assert_eq!(names(&again), names(&outcome.predictions));
+        for name in ["y1.mean", "y2.q05"] {
+            assert_eq!(
+                column(&again, name),
+                column(&outcome.predictions, name),
+                "{}",
+                outcome.name
+            );
+        }
+    }
+}
+
+#[test]
+fn an_output_that_another_depends_on_is_needed_for_predictions() {
+    let text = "
+data d = csv(\"d.csv\") { inputs = [x] }
+model Chain(x: real) -> y1: real, y2: real {
+  a ~ Normal(0, 1)
+  y1 ~ Normal(a * x, 0.5)
+  y2 ~ Normal(3 * y1, 0.5)
+}
+infer fit = map(Chain, d) { epochs = 1 }
+";
+    let folder = folder("chain");
+    let compiled = compiled(&folder, text);
+    let given: Vec<bool> = compiled.manifest.infers[0]
+        .outputs
+        .iter()
+        .map(|output| output.given)
+        .collect();
+    assert_eq!(given, [true, false]);
+    let result = compiling::run(&compiled.manifest, 1);
+    let outcome = of(&result, "fit");
+    let tripled: Vec<f64> = Y1.iter().map(|y| 3.0 * y).collect();
+    let means = column(&outcome.predictions, "y2.mean");
+    means
+        .iter()
+        .zip(&tripled)
+        .for_each(|(found, y)| near(*found, *y, 1e-12));
+    let run = folder.join("run");
+    out::write(
+        &run,
+        &compiled.manifest,
+        &result,
+        compiling::saved(PathBuf::new()),
+    )
+    .unwrap();
+    let (_, read) = out::read(&run).unwrap();
+    let context = Context::new(Arc::new(Pool::new(1)), 1);
+    let predicted = |fields: &[&str]| {
+        let mut rows = outcome.dataset.train.clone();
+        rows.fields.retain(|field| fields.contains(&field.name.as_str()));
+        let preparation = &outcome.dataset.preparation;
+        predict(
+            &compiled.manifest.infers[0],
+            preparation,
+            (&read["fit"], &run),
+            rows,
+            &context,
+        )
+    };
+    assert_eq!(column(&predicted(&["x", "y1"]).unwrap(), "y2.mean"), means);
+    match predicted(&["x"]) {
+        Err(Stop::Diagnostics(found)) => assert_eq!(found[0].code.id, "E0419"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn whole_arrays_may_differ_in_length() {
+    let folder = folder("whole");
+    std::fs::write(
+        folder.join("w.json"),
+        "{\"y1\": [1, 2, 4], \"y2\": [1, 2, 3, 4, 5]}",
+    )
+    .unwrap();
+    let text = "
+data w = json(\"w.json\")
+model Whole() -> y1: real[n], y2: real[m] {
+  a ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  y1 ~ Normal(a, 0.5)
+  y2 ~ Normal(b, 1)
+}
+infer fit = map(Whole, w) { epochs = 300, batch = 0, optimiser = SGD(0.05) }
+";
+    let compiled = compiled(&folder, text);
+    let result = compiling::run(&compiled.manifest, 1);
+    // Sums over variances, over one more than counts over variances.
+    let (a, b) = (7.0 / 0.25 / 13.0, 15.0 / 6.0);
+    let squares = |values: &[f64], at: f64| mean(values.iter().map(|y| (y - at).powi(2)));
+    near(
+        metric(of(&result, "fit"), "y1.rmse"),
+        squares(&[1.0, 2.0, 4.0], a).sqrt(),
+        1e-9,
+    );
+    near(
+        metric(of(&result, "fit"), "y2.rmse"),
+        squares(&[1.0, 2.0, 3.0, 4.0, 5.0], b).sqrt(),
+        1e-9,
+    );
+}
+
+#[test]
+fn outputs_that_do_not_fit_each_other_or_the_inputs() {
+    let folder = folder("refused");
+    std::fs::write(
+        folder.join("w.json"),
+        "{\"x\": [1, 2, 3], \"y1\": [1, 2, 4], \"y2\": [1, 2]}",
+    )
+    .unwrap();
+    let model = |inputs: &str, outputs: &str| {
+        format!(
+            "model M({inputs}) -> {outputs} {{\n  a ~ Normal(0, 1)\n  y1 ~ Normal(a, 1)\n  y2 ~ Normal(a, 1)\n}}\n"
+        )
+    };
+    let apart = format!(
+        "data d = json(\"w.json\")\n{}infer fit = map(M, d)\n",
+        model("x: real", "y1: real, y2: real[m]")
+    );
+    let found = compiling::refused(&folder.join("apart.bnn"), &apart);
+    assert_eq!(found.code.id, "E0292", "{found:?}");
+    assert!(
+        found.message.contains("`y2` is one array for all examples"),
+        "{found:?}"
+    );
+    let among = format!(
+        "data d = csv(\"d.csv\")\n{}infer fit = map(M, d)\n",
+        model("x: real[k]", "y1: real, y2: real")
+    );
+    let found = compiling::refused(&folder.join("among.bnn"), &among);
+    assert_eq!(found.code.id, "E0640", "{found:?}");
+    let named = among.replace("\"d.csv\")", "\"d.csv\") { inputs = [x] }");
+    assert!(compiling::attempt(&folder.join("named.bnn"), &named, &options("cranelift", None)).is_ok());
+}
