@@ -42,6 +42,7 @@ impl Scalars<'_, '_> {
             Scalar::Cos
             | Scalar::Digamma
             | Scalar::Erf
+            | Scalar::Erfc
             | Scalar::Exp
             | Scalar::Expm1
             | Scalar::GammaGradient

@@ -33,6 +33,7 @@ pub(crate) fn apply(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bo
         Scalar::Cos
         | Scalar::Digamma
         | Scalar::Erf
+        | Scalar::Erfc
         | Scalar::Exp
         | Scalar::Expm1
         | Scalar::GammaGradient

@@ -43,6 +43,8 @@ scalars! {
     Eq "eq" 2;
     /// The error function.
     Erf "erf" 1;
+    /// `1 - erf x`, accurate where it is small.
+    Erfc "erfc" 1;
     /// The natural exponential.
     Exp "exp" 1;
     /// `exp x - 1`, accurate near zero.
@@ -119,6 +121,7 @@ impl Scalar {
             Scalar::Div => x[0] / x[1],
             Scalar::Eq => truth(x[0] == x[1]),
             Scalar::Erf => special::erf(x[0]),
+            Scalar::Erfc => special::erfc(x[0]),
             Scalar::Exp => x[0].exp(),
             Scalar::Expm1 => x[0].exp_m1(),
             Scalar::Floor => x[0].floor(),

@@ -89,6 +89,46 @@ fn logsumexp_expansion_is_stable() {
     assert_eq!(total.data, [-INF, 1000.0 + 2f64.ln(), INF]);
 }
 
+/// Differences of large numbers that are exact, so that their weights are too: `log(1 + 1/e)`, `1 / (1 + e)`.
+#[test]
+fn weights_of_large_numbers_keep_their_digits() {
+    let rows = |b: &mut Builder| b.literal(&[2, 2], &[1e12, 1e12 - 1.0, 1.0 - 1e12, -1e12]);
+    let log = (-1f64).exp().ln_1p();
+    let small = 1.0 / (1.0 + 1f64.exp());
+    let close = |got: &[f64], want: [f64; 4]| {
+        assert!(
+            got.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-15),
+            "{got:?}"
+        );
+    };
+    let Lower::Expand(expand) = ops::log_softmax::LOG_SOFTMAX.lower else {
+        unreachable!("it expands")
+    };
+    let expanded = value_of(|b| {
+        let x = rows(b);
+        let (args, attrs) = ([x], [Attr::Int(1)]);
+        expand(
+            b,
+            &Site {
+                args: &args,
+                attrs: &attrs,
+                out: None,
+            },
+        )
+    });
+    close(&expanded.data, [-log, -1.0 - log, -log, -1.0 - log]);
+    let evaluated = value_of(|b| {
+        let x = rows(b);
+        b.log_softmax(x, 1)
+    });
+    close(&evaluated.data, [-log, -1.0 - log, -log, -1.0 - log]);
+    let gradient = cotangent_of(0, |b| {
+        let x = rows(b);
+        b.logsumexp(x, 1)
+    });
+    close(&gradient, [1.0 - small, small, 1.0 - small, small]);
+}
+
 #[test]
 fn ties_have_a_stated_derivative() {
     let pair = |b: &mut Builder| {

@@ -113,6 +113,12 @@ pub static ALL: &[Builtin] = &[
         Rule::Dot,
     ),
     f("erf", "The error function.", &["x"], Rule::Elementwise),
+    f(
+        "erfc",
+        "`1 - erf(x)`, accurate where it is small.",
+        &["x"],
+        Rule::Elementwise,
+    ),
     f("exp", "The natural exponential.", &["x"], Rule::Elementwise),
     f(
         "expm1",

@@ -2,7 +2,7 @@
 
 use crate::tree::{Expr, ExprKind, FnItem, LocalId, Module, Stmt};
 use crate::types::{Elem, Ty};
-use bnnc_base::special::{digamma, erf, lgamma, sigmoid, sign, softplus, trigamma};
+use bnnc_base::special::{digamma, erf, erfc, lgamma, sigmoid, sign, softplus, trigamma};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use std::collections::HashMap;
 
@@ -82,6 +82,7 @@ fn call(name: &str, args: &[f64]) -> Option<f64> {
         ("cos", [x]) => x.cos(),
         ("digamma", [x]) => digamma(*x),
         ("erf", [x]) => erf(*x),
+        ("erfc", [x]) => erfc(*x),
         ("exp", [x]) => x.exp(),
         ("expm1", [x]) => x.exp_m1(),
         ("floor", [x]) => x.floor(),

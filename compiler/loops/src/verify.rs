@@ -137,6 +137,7 @@ pub fn scalar_type(scalar: Scalar, operands: &[DType]) -> Option<DType> {
         Scalar::Cos
         | Scalar::Digamma
         | Scalar::Erf
+        | Scalar::Erfc
         | Scalar::Exp
         | Scalar::Expm1
         | Scalar::Floor

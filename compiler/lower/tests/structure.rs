@@ -364,14 +364,14 @@ fn touching(program: &Program, name: &str) -> usize {
 
 #[test]
 fn a_training_step_has_few_kernels() {
-    let program = check_training(None, (21, 8));
+    let program = check_training(None, (22, 8));
     assert_eq!(
         touching(&program, "l0.w/rho"),
         2,
         "one kernel samples, one updates\n{program}"
     );
     // One draw is no draw: an axis of size 1 costs nothing.
-    let program = check_training(Some(Dim::Fixed(1)), (21, 8));
+    let program = check_training(Some(Dim::Fixed(1)), (22, 8));
     assert_eq!(touching(&program, "l0.w/rho"), 2, "{program}");
 }
 

@@ -67,6 +67,7 @@ pub const CALLED: &[Scalar] = &[
     Scalar::Cos,
     Scalar::Digamma,
     Scalar::Erf,
+    Scalar::Erfc,
     Scalar::Exp,
     Scalar::Expm1,
     Scalar::GammaGradient,

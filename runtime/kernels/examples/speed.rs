@@ -46,6 +46,7 @@ fn arrays() {
         Scalar::LogSigmoid,
         Scalar::Sin,
         Scalar::Erf,
+        Scalar::Erfc,
     ];
     let mut data = vec![0f64; N];
     let mut out = vec![0f64; N];

@@ -5,7 +5,7 @@
 
 use crate::root::{Failure, Roots};
 use bnnc_base::dtype::Precision;
-use bnnc_base::special::{erf, softplus};
+use bnnc_base::special::{erfc, softplus};
 use std::f64::consts::{FRAC_1_SQRT_2, PI, TAU};
 
 /// Where the spread of a prediction comes from, as standard deviations.
@@ -85,10 +85,10 @@ impl Normal {
 
 /// The probability that a standard Normal variable is at most `x`.
 pub fn standard_cumulative(x: f64) -> f64 {
-    0.5 * (1.0 + erf(x * FRAC_1_SQRT_2))
+    0.5 * erfc(-x * FRAC_1_SQRT_2)
 }
 
-/// The quantile of the standard Normal distribution; infinite at 0 and 1, NaN outside. Probabilities below 1e-16 come out as such.
+/// The quantile of the standard Normal distribution; infinite at 0 and 1, NaN outside. Probabilities below 1e-19 come out as such.
 pub fn standard_quantile(probability: f64) -> f64 {
     invert(probability, [-9.0, 9.0], |x| {
         (standard_cumulative(x), (-0.5 * x * x).exp() / TAU.sqrt())

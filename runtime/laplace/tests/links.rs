@@ -469,6 +469,7 @@ fn quantiles() {
     assert_eq!(standard_quantile(1.0), f64::INFINITY);
     assert!(standard_quantile(1.5).is_nan() && standard_quantile(f64::NAN).is_nan());
     close(standard_cumulative(1.959_963_984_540_054), 0.975, 1e-14);
+    close(standard_cumulative(-10.0) * 1e24, 7.619_853_024_160_526, 1e-13);
     close(
         mixture_quantile(0.975, &[3.0], &[2.0]),
         3.0 + 2.0 * 1.959_963_984_540_054,

@@ -425,3 +425,49 @@ fn numbers_that_would_be_too_long_are_given_up() {
     assert!(matches!(solution.status, Status::GaveUp(_)), "{solution:?}");
     assert!(solution.error_bound.is_infinite() && solution.exact.is_none());
 }
+
+/// `x^n y^m` over the square from 1 to 2 without the corners beyond `x + y = s`, for two values of `s`: products of powers are not
+/// expanded around another origin. Each corner is `int x^n ((s - x)^(m+1) - end^(m+1)) / (m + 1)`, by the binomial theorem.
+#[test]
+fn products_of_powers_far_from_the_origin() {
+    let (low, high) = (number("5/2"), number("7/2"));
+    let between = |n: u32, from: &Rational, to: &Rational| {
+        (to.pow(n as isize + 1) - from.pow(n as isize + 1)) / whole(i64::from(n) + 1)
+    };
+    let reals = vec![(whole(1), whole(2)); 2];
+    for (n, m) in [(3, 4), (20, 0), (120, 150), (300, 300)] {
+        let corner = |s: &Rational, from: &Rational, to: &Rational, end: &Rational| {
+            let mut sum = -(end.pow(m as isize + 1) * between(n, from, to));
+            let mut binomial = Rational::ONE;
+            for k in 0..=m + 1 {
+                let sign = if k % 2 == 0 {
+                    Rational::ONE
+                } else {
+                    Rational::NEG_ONE
+                };
+                sum += sign * &binomial * s.pow((m + 1 - k) as isize) * between(n + k, from, to);
+                binomial = binomial * whole(i64::from(m + 1 - k)) / whole(i64::from(k) + 1);
+            }
+            sum / whole(i64::from(m) + 1)
+        };
+        let square = between(n, &whole(1), &whole(2)) * between(m, &whole(1), &whole(2));
+        let below = corner(&low, &whole(1), &number("3/2"), &whole(1));
+        let above = corner(&high, &number("3/2"), &whole(2), &whole(2));
+        let formula = r#"["and", ["<=", ["+", "x0", "x1"], "7/2"], [">=", ["+", "x0", "x1"], "5/2"]]"#;
+        let weight = format!(r#"["*", ["^", "x0", "{n}"], ["^", "x1", "{m}"]]"#);
+        assert_near(&solved(&reals, formula, &weight), &(square - below + above));
+    }
+}
+
+/// More monomials than are kept are given up before any work.
+#[test]
+fn products_of_powers_that_are_too_high() {
+    let reals = vec![(whole(1), whole(2)); 2];
+    let formula = r#"["and", ["<=", ["+", "x0", "x1"], "7/2"], [">=", ["+", "x0", "x1"], "5/2"]]"#;
+    let weight = r#"["*", ["^", "x0", "1000"], ["^", "x1", "1000"]]"#;
+    let solution = solved(&reals, formula, weight);
+    let Status::GaveUp(reason) = &solution.status else {
+        panic!("not given up: {solution:?}");
+    };
+    assert!(reason.contains("monomials"), "{reason}");
+}

@@ -141,3 +141,48 @@ fn inverse_gaussian_probabilities_are_the_known_ones() {
         });
     }
 }
+
+/// Probabilities far below, with fifty digits, rounded. Rounding an argument `z` to a relative `e` moves them by `z^2 e`.
+#[test]
+fn small_probabilities_keep_their_digits() {
+    let normal = [
+        (-1.0, 0.158_655_253_931_457_05),
+        (-5.0, 2.866_515_718_791_939e-7),
+        (-10.0, 7.619_853_024_160_526e-24),
+        (-20.0, 2.753_624_118_606_233_7e-89),
+        (-37.0, 5.725_571_222_524_577e-300),
+    ];
+    let relative = |found: Option<Vec<f64>>, x: f64, expected: f64, bound: f64| {
+        let found = found.unwrap_or_default()[0];
+        assert!(
+            (found / expected - 1.0).abs() < bound,
+            "{found:e} at {x}, not {expected:e}"
+        );
+    };
+    let text = "dist Bent(loc: real) on real {
+           log_density(x) = x - loc
+           cdf(x)         = gelu(x - loc)
+           draw           = loc
+         }";
+    for (z, expected) in normal {
+        let bound = 4e-16 * (1.0 + z * z);
+        at("Normal", &[3.0, 0.5], |probe| {
+            relative(probe.cdf(&[3.0 + 0.5 * z]), z, expected, bound);
+        });
+        at("LogNormal", &[0.0, 1.0], |probe| {
+            relative(probe.cdf(&[z.exp()]), z, expected, 2.0 * bound);
+        });
+        let module = module(text);
+        let probe = Probe::at(&module, named(&module, "Bent"), vec![Tensor::scalar(0.0)]);
+        relative(probe.cdf(&[z]), z, z * expected, bound);
+    }
+    // Here both terms are small.
+    for (x, shape, expected) in [
+        (0.01, 2.0, 1.527_989_256_759_566_6e-44),
+        (0.05, 3.0, 1.771_692_817_533_797_3e-13),
+    ] {
+        at("InverseGaussian", &[1.0, shape], |probe| {
+            relative(probe.cdf(&[x]), x, expected, 1e-12);
+        });
+    }
+}

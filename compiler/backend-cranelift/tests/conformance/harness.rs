@@ -105,7 +105,7 @@ macro_rules! called {
     };
 }
 
-called!(Cos Digamma Erf Exp Expm1 Lgamma Log Log1p LogSigmoid Sigmoid Sin Softplus Tanh Trigamma);
+called!(Cos Digamma Erf Erfc Exp Expm1 Lgamma Log Log1p LogSigmoid Sigmoid Sin Softplus Tanh Trigamma);
 
 fn addresses_of<T: Real>(precision: Precision) -> Vec<Address> {
     let scalar = |scalar: &Scalar| Address {

@@ -31,8 +31,8 @@ pub trait Format {
     const HALF_PI: [f64; 3];
     /// Angles up to here are reduced by [`Format::HALF_PI`] without loss.
     const ANGLE_LARGEST: f64;
-    /// The error function is 1 to the last bit above.
-    const ERF_LARGEST: f64;
+    /// The complement of the error function is 0 above.
+    const ERFC_LARGEST: f64;
     /// The correction of `1 + x` does not matter above this exponent.
     const CORRECTED: f64;
 
@@ -44,9 +44,9 @@ pub trait Format {
     fn turn_rests<A: Arch, T: Lane<Format = Self>>(z: T) -> (T, T);
     /// `log(1 + x) / x` for `x` from 0 to 1.
     fn log1p_slope<A: Arch, T: Lane<Format = Self>>(x: T) -> T;
-    /// `erf x / x`, by `x^2` for `|x| < 1`.
+    /// `erf x / x`, by `x^2` for `|x| < 1/2`.
     fn erf_slope<A: Arch, T: Lane<Format = Self>>(square: T) -> T;
-    /// `exp(x^2) erfc x`, by `t = (x - 2) / (x + 2)` for `x` from 1 to [`Format::ERF_LARGEST`].
+    /// `exp(x^2) erfc x (x + 3)`, by `t = (x - 3) / (x + 3)` for `x` from 1/2 to [`Format::ERFC_LARGEST`].
     fn erfc_scaled<A: Arch, T: Lane<Format = Self>>(t: T) -> T;
     /// `word + 1/2`, rounded once.
     fn middle<A: Arch, T: Lane<Format = Self>>(word: T::Half) -> T;
@@ -85,7 +85,7 @@ impl Format for Single {
         -1.715_124_5e-15f32 as f64,
     ];
     const ANGLE_LARGEST: f64 = 1e4;
-    const ERF_LARGEST: f64 = 4.0;
+    const ERFC_LARGEST: f64 = 10.5;
     const CORRECTED: f64 = 60.0;
 
     polynomials! {
@@ -136,7 +136,7 @@ impl Format for Double {
         -1.497_384_904_859_169_8e-33,
     ];
     const ANGLE_LARGEST: f64 = 1e6;
-    const ERF_LARGEST: f64 = 6.2;
+    const ERFC_LARGEST: f64 = 28.0;
     const CORRECTED: f64 = 100.0;
 
     polynomials! {

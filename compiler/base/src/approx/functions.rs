@@ -178,6 +178,29 @@ impl Elementwise for Sin {
     }
 }
 
+/// `erfc a` for `a` from 1/2 on: `exp(-a^2)` with what rounding the square lost, times what remains.
+#[inline(always)]
+fn complement<A: Arch, T: Lane>(a: T) -> T {
+    let a = below(a, T::Format::ERFC_LARGEST);
+    let square = a * a;
+    let e = exp::<A, T>(-square);
+    let bell = (-square_rest::<A, T>(a, square)).fma::<A>(e, e);
+    let (centre, inverse) = (T::number(3.0), T::one() / (a + T::number(3.0)));
+    bell * (inverse * T::Format::erfc_scaled::<A, T>((a - centre) * inverse))
+}
+
+/// `x^2 - square`, where `square` is `x^2` rounded.
+#[inline(always)]
+fn square_rest<A: Arch, T: Lane>(x: T, square: T) -> T {
+    if A::FUSED {
+        return x.fma::<A>(x, -square);
+    }
+    // Half of the digits have an exact square.
+    let low = T::Bits::known((1 << (T::Format::MANTISSA / 2 + 1)) - 1);
+    let high = T::from_bits(x.bits() & !low);
+    (high * high - square) + (x - high) * (x + high)
+}
+
 /// The tags under which functions are compiled into loops.
 macro_rules! functions {
     ($($(#[$meta:meta])* $tag:ident |$x:ident| $body:expr;)*) => {$(
@@ -194,14 +217,18 @@ macro_rules! functions {
 }
 
 functions! {
-    /// The error function: an odd polynomial below 1, the complement above.
+    /// The error function: an odd polynomial near zero, the complement elsewhere.
     Erf |x| {
         let a = x.magnitude();
-        let square = a * a;
-        let b = below(a, T::Format::ERF_LARGEST);
-        let t = (b - T::number(2.0)) / (b + T::number(2.0));
-        let complement = exp::<A, T>(-(b * b)) * T::Format::erfc_scaled::<A, T>(t);
-        (a * T::Format::erf_slope::<A, T>(square)).when(a.less(T::one()), T::one() - complement).with_sign(x)
+        let near = a * T::Format::erf_slope::<A, T>(a * a);
+        near.when(a.less(T::number(0.5)), T::one() - complement::<A, T>(a)).with_sign(x)
+    };
+    /// `1 - erf x`, whose digits the difference would lose from 1/2 on.
+    Erfc |x| {
+        let a = x.magnitude();
+        let far = complement::<A, T>(a);
+        let near = T::one() - x * T::Format::erf_slope::<A, T>(a * a);
+        near.when(a.less(T::number(0.5)), far.when(T::zero().less(x), T::number(2.0) - far))
     };
     /// The exponential.
     Exp |x| exp::<A, T>(x);
@@ -232,10 +259,11 @@ functions! {
 pub type Entry<T> = (Scalar, fn(T) -> T);
 
 /// Every function. Some do not hold everywhere: see [`Elementwise::is_beyond`].
-pub fn table<A: Arch, T: Lane>() -> [Entry<T>; 11] {
+pub fn table<A: Arch, T: Lane>() -> [Entry<T>; 12] {
     [
         (Scalar::Cos, Cos::apply::<A, T>),
         (Scalar::Erf, Erf::apply::<A, T>),
+        (Scalar::Erfc, Erfc::apply::<A, T>),
         (Scalar::Exp, Exp::apply::<A, T>),
         (Scalar::Expm1, Expm1::apply::<A, T>),
         (Scalar::Log, Log::apply::<A, T>),

@@ -30,6 +30,8 @@ unary! {
     digamma ops::digamma::DIGAMMA;
     /// The error function.
     erf ops::erf::ERF;
+    /// `1 - erf x`.
+    erfc ops::erfc::ERFC;
     /// The natural exponential.
     exp ops::exp::EXP;
     /// `exp x - 1`.

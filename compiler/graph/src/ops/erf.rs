@@ -1,7 +1,9 @@
 //! `erf x`: the error function.
 
+use crate::builder::Builder;
 use crate::elementwise;
 use crate::example;
+use crate::function::Value;
 use crate::infer;
 use crate::op::{Arity, Batch, Lower, OpDef, Vjp};
 use bnnc_base::scalar::Scalar;
@@ -16,11 +18,7 @@ pub static ERF: OpDef = OpDef {
     infer: infer::reals,
     eval: |x, _| elementwise::eval(Scalar::Erf, x),
     vjp: Vjp::Rule(|b, site, dy| {
-        let x = site.args[0];
-        let square = b.mul(x, x);
-        let decay = b.neg(square);
-        let bell = b.exp(decay);
-        let slope = b.scale(bell, FRAC_2_SQRT_PI);
+        let slope = slope(b, site.args[0]);
         vec![Some(b.mul(dy, slope))]
     }),
     batch: Batch::Elementwise,
@@ -28,3 +26,11 @@ pub static ERF: OpDef = OpDef {
     lower: Lower::Scalar(Scalar::Erf),
     examples: || example::elementwise(&[(-2.0, 2.0)]),
 };
+
+/// `2 exp(-x^2) / sqrt(pi)`, the derivative.
+pub(super) fn slope(b: &mut Builder, x: Value) -> Value {
+    let square = b.mul(x, x);
+    let decay = b.neg(square);
+    let bell = b.exp(decay);
+    b.scale(bell, FRAC_2_SQRT_PI)
+}

@@ -1,6 +1,7 @@
 //! `log_softmax x, axis`: the logarithm of `softmax`.
 
 use super::logsumexp::{axis, examples};
+use super::reduce_sum::fold;
 use crate::attr::{self, AttrKind, AttrSpec};
 use crate::builder::Builder;
 use crate::function::Value;
@@ -8,6 +9,7 @@ use crate::infer;
 use crate::op::{Arity, Batch, Interval, Lower, OpDef, Site, Vjp};
 use crate::tensor::Tensor;
 use bnnc_base::dtype::DType;
+use bnnc_base::special;
 
 /// The logarithm of `softmax`.
 pub static LOG_SOFTMAX: OpDef = OpDef {
@@ -21,24 +23,39 @@ pub static LOG_SOFTMAX: OpDef = OpDef {
         Ok(types[0].clone())
     },
     eval: |x, attrs| {
-        let total = (super::logsumexp::LOGSUMEXP.eval)(x, attrs);
-        Tensor::from_fn(x[0].shape.clone(), |index| {
-            let mut outer = index.to_vec();
-            outer.remove(axis(attrs));
-            x[0].at(index) - total.at(&outer)
-        })
+        let axis = axis(attrs);
+        let less = |of: &Tensor, by: &Tensor| {
+            Tensor::from_fn(of.shape.clone(), |index| {
+                let mut outer = index.to_vec();
+                outer.remove(axis);
+                of.at(index) - by.at(&outer)
+            })
+        };
+        let shifted = less(x[0], &fold(x[0], &[axis], f64::NEG_INFINITY, special::max));
+        less(&shifted, &(super::logsumexp::LOGSUMEXP.eval)(&[&shifted], attrs))
     },
     vjp: Vjp::Rule(vjp),
     batch: Batch::Rule(|b, site, _, _| b.log_softmax(site.args[0], axis(site.attrs) + 1)),
     range: |_, _| Interval::new(f64::NEG_INFINITY, 0.0),
-    lower: Lower::Expand(|b, site| {
-        let shape = b.shape(site.args[0]);
-        let total = b.logsumexp(site.args[0], axis(site.attrs));
-        let total = b.restore_axes(total, &shape, &[axis(site.attrs)]);
-        b.sub(site.args[0], total)
-    }),
+    lower: Lower::Expand(expand),
     examples,
 };
+
+/// Differences to the largest element keep their digits where elements are large; those with `logsumexp` lose them when it is
+/// rounded.
+fn expand(b: &mut Builder, site: &Site) -> Value {
+    let (x, axis) = (site.args[0], axis(site.attrs));
+    let shape = b.shape(x);
+    let largest = b.reduce_max(x, &[axis]);
+    let largest = b.stop_gradient(largest);
+    let largest = b.restore_axes(largest, &shape, &[axis]);
+    let shifted = b.sub(x, largest);
+    let terms = b.exp(shifted);
+    let sum = b.reduce_sum(terms, &[axis]);
+    let log = b.log(sum);
+    let log = b.restore_axes(log, &shape, &[axis]);
+    b.sub(shifted, log)
+}
 
 fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
     let axis = axis(site.attrs);

@@ -61,29 +61,46 @@ fn finite_or_zero(b: &mut Builder, x: Value) -> Value {
     b.select(finite, x, zero)
 }
 
+/// What `x` is relative to: its largest element along an axis; 0 where that is infinite.
+struct Shifted {
+    /// `x` less the largest element.
+    x: Value,
+    /// The logarithm of the sum of exponentials of these.
+    log_sum: Value,
+    largest: Value,
+}
+
+impl Shifted {
+    fn new(b: &mut Builder, x: Value, axis: usize) -> Shifted {
+        let shape = b.shape(x);
+        let largest = b.reduce_max(x, &[axis]);
+        let largest = finite_or_zero(b, largest);
+        let largest = b.stop_gradient(largest);
+        let offset = b.restore_axes(largest, &shape, &[axis]);
+        let x = b.sub(x, offset);
+        let terms = b.exp(x);
+        let sum = b.reduce_sum(terms, &[axis]);
+        let log_sum = b.log(sum);
+        Shifted { x, log_sum, largest }
+    }
+}
+
+/// Weights are of differences to the largest element, which keep their digits where elements are large.
 fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
     let (x, axis) = (site.args[0], axis(site.attrs));
     let shape = b.shape(x);
-    let total = finite_or_zero(b, site.result());
+    let shifted = Shifted::new(b, x, axis);
+    let total = finite_or_zero(b, shifted.log_sum);
     let total = b.restore_axes(total, &shape, &[axis]);
-    let log_weight = b.sub(x, total);
+    let log_weight = b.sub(shifted.x, total);
     let weight = b.exp(log_weight);
     let dy = b.restore_axes(dy, &shape, &[axis]);
     vec![Some(b.mul(dy, weight))]
 }
 
 fn expand(b: &mut Builder, site: &Site) -> Value {
-    let (x, axis) = (site.args[0], axis(site.attrs));
-    let shape = b.shape(x);
-    let largest = b.reduce_max(x, &[axis]);
-    let largest = finite_or_zero(b, largest);
-    let largest = b.stop_gradient(largest);
-    let offset = b.restore_axes(largest, &shape, &[axis]);
-    let shifted = b.sub(x, offset);
-    let terms = b.exp(shifted);
-    let sum = b.reduce_sum(terms, &[axis]);
-    let log = b.log(sum);
-    b.add(log, largest)
+    let shifted = Shifted::new(b, site.args[0], axis(site.attrs));
+    b.add(shifted.log_sum, shifted.largest)
 }
 
 /// Calls on several ranks and axes.

@@ -16,6 +16,7 @@ pub mod digamma;
 pub mod div;
 pub mod eq;
 pub mod erf;
+pub mod erfc;
 pub mod exp;
 pub mod expect;
 pub mod expm1;
@@ -88,6 +89,7 @@ pub static ALL: &[&OpDef] = &[
     &div::DIV,
     &eq::EQ,
     &erf::ERF,
+    &erfc::ERFC,
     &exp::EXP,
     &expect::EXPECT,
     &expm1::EXPM1,

@@ -7,7 +7,7 @@ mod rare;
 use bnnc_abi::symbols::{self, Address, Binary, Callable, Noise, NoiseKind, Unary};
 use bnnc_base::approx::Number;
 use bnnc_base::approx::functions::{
-    Cos, Elementwise, Erf, Exp, Expm1, Log, Log1p, LogSigmoid, Sigmoid, Sin, Softplus, Tanh,
+    Cos, Elementwise, Erf, Erfc, Exp, Expm1, Log, Log1p, LogSigmoid, Sigmoid, Sin, Softplus, Tanh,
 };
 use bnnc_base::approx::noise as law;
 use bnnc_base::dtype::Precision;
@@ -98,6 +98,7 @@ fn vectorised<T: Number>(level: Level, scalar: Scalar) -> Option<Unary> {
     let table: &[Versions] = &[
         (Scalar::Cos, version::<Cos, T>),
         (Scalar::Erf, version::<Erf, T>),
+        (Scalar::Erfc, version::<Erfc, T>),
         (Scalar::Exp, version::<Exp, T>),
         (Scalar::Expm1, version::<Expm1, T>),
         (Scalar::Log, version::<Log, T>),

@@ -7,27 +7,15 @@ use super::bernstein::Piece;
 use super::measure::Measure;
 use super::quadrature::{nodes_for_degree, rule};
 use super::twofold::Twofold;
-use bnnc_base::special::erf;
-use std::f64::consts::{PI, SQRT_2};
+use bnnc_base::special::erfc;
+use std::f64::consts::SQRT_2;
 
 /// `log sqrt(2 pi)`.
 pub const LOG_ROOT_TWO_PI: f64 = 0.918_938_533_204_672_7;
 
-/// `P(Z <= x)` of a standard Normal; relative accuracy in the lower tail (series and continued fraction
-/// of `erfc`, Abramowitz and Stegun 7.1.6, 7.1.14).
+/// `P(Z <= x)` of a standard Normal, with relative accuracy in the lower tail.
 pub fn normal_below(x: f64) -> f64 {
-    if x > -2.5 {
-        return if x > 8.5 { 1.0 } else { 0.5 + 0.5 * erf(x / SQRT_2) };
-    }
-    if x < -39.0 {
-        return 0.0;
-    }
-    let a = -x / SQRT_2;
-    let levels = (200.0 / (a * a)).ceil() as i32 + 8;
-    let fraction = (1..=levels)
-        .rev()
-        .fold(0.0, |fraction, k| f64::from(k) / 2.0 / (a + fraction));
-    0.5 * (-a * a).exp() / (PI.sqrt() * (a + fraction))
+    0.5 * erfc(-x / SQRT_2)
 }
 
 /// `log` of the density of `Normal(0, sd)` at `x`.

@@ -14,6 +14,9 @@ use crate::rational::Rational;
 use dashu_int::UBig;
 use std::collections::{BTreeSet, HashMap};
 
+/// The most monomials that new coordinates may make of one: powers of variables are kept where they would make more.
+const MOST_EXPANDED: usize = 256;
+
 /// The integral of `weight` over `polytope`. Its variables are those of the polytope and then the `forms`,
 /// polynomials in these of degree one: `(x + y)^60` is a power of a form, and stays one. In no
 /// variables the polytope is one point, which counts once.
@@ -134,7 +137,13 @@ fn integral_over(
     effort: &Effort,
 ) -> Result<Integral, Spent> {
     let (mut weight, mut unit) = (weight.clone(), Rational::ONE);
+    let (mut forms, mut wanted) = (forms.to_vec(), Vec::with_capacity(blocks.len()));
     for block in &mut blocks {
+        if expands(&weight, &block.variables)? {
+            make_forms(block, &mut weight, &mut forms);
+        }
+        // New coordinates make divisors of what is there, and so nothing that is not among these.
+        wanted.push(monomials(&weight, &block.places)?);
         let frame = Frame::around(&block.skeleton);
         frame.apply(&mut block.skeleton);
         weight = frame.moved(&weight, &block.variables)?;
@@ -151,10 +160,6 @@ fn integral_over(
         }
     }
     let weight = weight.scaled(&unit);
-    let wanted: Vec<Exponents> = blocks
-        .iter()
-        .map(|block| wanted(&weight, &block.places))
-        .collect::<Result<_, Spent>>()?;
     if effort.exact {
         return total(&blocks, &wanted, &weight, effort.steps).map(Integral::exactly);
     }
@@ -166,8 +171,33 @@ fn integral_over(
     Ok(exact.map_or(ball.into(), Integral::exactly))
 }
 
+/// Whether new coordinates of `variables` may make many monomials of few.
+fn expands(weight: &Polynomial, variables: &[usize]) -> Result<bool, Spent> {
+    let most = MOST_EXPANDED.saturating_mul(weight.terms.len());
+    let of_one = |exponents: &Vec<u32>| {
+        let counts = part(exponents, variables).into_iter();
+        counts.fold(1usize, |count, exponent| {
+            count.saturating_mul(exponent as usize + 1)
+        })
+    };
+    let together = weight.terms.keys().map(of_one).fold(0, usize::saturating_add);
+    Ok(together > most && monomials(weight, variables)?.len() > most)
+}
+
+/// Makes forms of the variables of a block, which are evaluated at the corners and not expanded.
+fn make_forms(block: &mut Block, weight: &mut Polynomial, forms: &mut Vec<Polynomial>) {
+    let (dimension, all) = (weight.variables - forms.len(), weight.variables);
+    let mut places: Vec<usize> = (0..all).collect();
+    for (at, &variable) in block.variables.iter().enumerate() {
+        places[variable] = all + at;
+        block.places.push(all + at);
+        forms.push(Polynomial::variable(dimension, variable));
+    }
+    *weight = weight.renamed(&places, all + block.variables.len());
+}
+
 /// The monomials in `places` that occur in the terms of `weight`, and their divisors.
-fn wanted(weight: &Polynomial, places: &[usize]) -> Result<Exponents, Spent> {
+fn monomials(weight: &Polynomial, places: &[usize]) -> Result<Exponents, Spent> {
     let parts: BTreeSet<Vec<u32>> = weight
         .terms
         .keys()
