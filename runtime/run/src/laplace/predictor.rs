@@ -30,7 +30,7 @@ pub enum Forecaster<'a> {
 
 /// How linearised outputs become predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     /// In closed form, the noise included.
     Normal,
     /// Class probabilities.
@@ -156,7 +156,7 @@ impl Way {
 }
 
 /// How the linearised outputs of an infer become predictions.
-fn way(infer: &Infer, laplace: &Laplace) -> Result<Way, Stop> {
+pub(super) fn way(infer: &Infer, laplace: &Laplace) -> Result<Way, Stop> {
     let sizes = infer.output.shape.static_sizes().unwrap_or_default();
     let elements: usize = sizes.iter().product();
     let is_of_classes = match (laplace.likelihood, &infer.output.kind) {
