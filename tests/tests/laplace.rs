@@ -535,12 +535,12 @@ infer l = laplace(Steep, rows) { start = safetensors(\"w.safetensors\") }
 ";
     assert_eq!(stop(steep).code.id, "E0541");
     // The second row is so far out that the variance of its output overflows.
-    std::fs::write(one.join("far.csv"), "x,y\n1,1\n1e200,1\n").unwrap();
+    std::fs::write(one.join("far.csv"), "x,y\n1,1\n1e120,1\n").unwrap();
     let overflow = "
 data far = csv(\"rows.csv\") { target = y, test = csv(\"far.csv\") }
 model Tail(x: real) -> y: real {
   a ~ Normal(0, 1)
-  y ~ StudentT(4, a * x, 1)
+  y ~ StudentT(4, a * x * x, 1)
 }
 infer l = laplace(Tail, far) { epochs = 1 }
 ";
@@ -872,7 +872,11 @@ infer l = laplace(Net, rows) {{ over = subnetwork({size}), start = safetensors(\
         approximated(&result, "l").members[0].index.as_deref().unwrap(),
         [0, 2, 4, 6]
     );
-    assert_eq!(stopped(&compiled(&folder, &of(5)), None).code.id, "E0543");
+    let refusal = stopped(&compiled(&folder, &of(5)), None);
+    assert_eq!(refusal.code.id, "E0543");
+    assert_eq!(refusal.help, ["take at most 4 weights"]);
+    let refusal = bnnc_run::codes::too_few_weights("l", 1, 0, 7);
+    assert!(refusal.help[0].contains("no subnetwork fits"));
 }
 
 /// A network of 1761 weights, 41 of them in its last layer, approximated with these options.
@@ -1596,7 +1600,7 @@ infer l = laplace(Line, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2)
     let a = outcome.sites.iter().find(|site| site.name == "a").unwrap();
     close(&[covariance[(0, 0)]], &[a.elements[0].sd.powi(2)], 1e-10);
     let columns = slopes(infer, preparation, at, test.clone(), (None, &context)).unwrap();
-    assert_eq!(columns[1].0, "model_mean/x[0]/f0");
+    assert_eq!(columns[1].0, "model_mean/x/f0");
     let ResultColumn::Real(slope) = &columns[1].1 else {
         panic!()
     };

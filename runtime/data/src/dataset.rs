@@ -62,6 +62,9 @@ impl Dataset {
 pub struct Preparation {
     /// One per input column: applied after the scale.
     pub inputs: Vec<Standardisation>,
+    /// The names of these columns, as messages say them.
+    #[serde(default)]
+    pub columns: Vec<String>,
     /// One list per array that is an input by itself, one entry per element.
     pub named: Vec<(String, Vec<Standardisation>)>,
     /// The means and sds of the calls of `zscore`, in order.
@@ -201,6 +204,8 @@ fn fit(
             .collect()
     };
     let inputs = columns.iter().flat_map(&mut all).collect();
+    let names = |column: &InputColumn<'_>| (0..column.width()).map(|element| column.name(element)).collect();
+    let names: Vec<Vec<String>> = columns.iter().map(names).collect();
     let named = source.named.iter().map(|&place| &table.arrays[place]);
     let named = named.filter(|array| !scaled_bytes(spec, &array.name));
     let named = named
@@ -227,6 +232,7 @@ fn fit(
     let target_name = source.target.map(|place| table.arrays[place].name.clone());
     Preparation {
         inputs,
+        columns: names.concat(),
         named,
         zscores,
         target_name,

@@ -220,7 +220,8 @@ impl RealScores {
         metrics.extend(coverage.map(|(level, mean)| (format!("coverage_{level}"), mean.get())));
         metrics.extend([
             ("crps".to_string(), self.crps.get()),
-            ("sd".to_string(), self.sd.get()),
+            // What has no mean has no standard deviation either, although draws have one.
+            ("sd".to_string(), self.squares.get().and(self.sd.get())),
         ]);
         present(metrics)
     }

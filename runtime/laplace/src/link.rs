@@ -188,8 +188,9 @@ pub fn probit(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
 /// Log probabilities of classes: the mean of the Dirichlet distribution that the Laplace bridge finds for the logits (Hobbhahn et al. 2022, "Fast
 /// predictive uncertainty for classification with Bayesian deep networks"), after they are conditioned on a sum of zero.
 ///
-/// A logit without variance has no such distribution: its parameter would be infinite beside the others. Where one has none once they sum to
-/// zero, as under a covariance of rank one, the mean has its softmax.
+/// Each parameter is divided by the variance of its logit, whatever the others are: under a covariance of low rank, with one variance that is
+/// small, that logit alone decides, and the mean is far from that of the softmax. A logit without variance has no such distribution: its parameter
+/// would be infinite beside the others. Where one has none once they sum to zero, as under a covariance of rank one, the mean has its softmax.
 pub fn bridge(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
     through_bridge(mean, covariance, log_probabilities, |_| 1.0);
 }

@@ -66,6 +66,8 @@ pub fn highest(scores: &[f64], curvature_diagonal: &[f64], wanted: usize) -> Res
         alive.truncate(wanted);
     }
     alive.sort_unstable();
+    // It is kept, of all weights only those.
+    alive.shrink_to_fit();
     Ok(alive)
 }
 

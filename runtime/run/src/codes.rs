@@ -65,7 +65,9 @@ static TOO_LITTLE_MEMORY: Code = Code {
     id: "E0502",
     title: "the run would not fit in memory",
     explain: "Before anything is allocated, the memory of the run is predicted from the program's buffers. It is above the \
-              limit given by `--max-memory`. A smaller `batch`, fewer `samples` or fewer `predictive_draws` need less. For `bnnc predict` with \
+              limit given by `--max-memory`. A smaller `batch`, fewer `samples` or fewer `predictive_draws` need less, and \
+              with `--only` the results of other infers are not kept. What is predicted is what the run allocates: the process with its compiler \
+              takes some 20 MiB besides. For `bnnc predict` with \
               `--joint` or `--slopes` the limit is the memory that is free, and fewer rows need less.",
 };
 
@@ -220,8 +222,21 @@ pub fn too_little_memory(manifest: &Manifest, infer: &Infer, limit: u64) -> Diag
         size(infer.cost.peak_bytes),
         size(limit)
     );
+    let mut diagnostic = error(&TOO_LITTLE_MEMORY, Fault::Program, text);
+    let earlier = cost::earlier(manifest, infer);
+    if earlier > 0 {
+        let text = format!(
+            "of these, {} hold the results of the infers before it",
+            size(earlier)
+        );
+        diagnostic = diagnostic.note(text);
+    }
+    if cost::fits_alone(manifest, infer, limit) {
+        let help = format!("it would fit without the infers that it does not need: `--only {name}`");
+        diagnostic = diagnostic.help(help);
+    }
     let help = match infer.work {
-        Work::Laplace(ref laplace) => return too_large((manifest, infer), laplace, limit, text),
+        Work::Laplace(ref laplace) => return too_large((manifest, infer), laplace, limit, diagnostic),
         Work::Train(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => {
             "a smaller `batch` or fewer `predictive_draws` need less"
         }
@@ -229,7 +244,7 @@ pub fn too_little_memory(manifest: &Manifest, infer: &Infer, limit: u64) -> Diag
             "fewer `chains`, `draws` or `batches`, a larger `thin` or a diagonal `metric` need less, and `store = disk` keeps draws out of memory"
         }
     };
-    error(&TOO_LITTLE_MEMORY, Fault::Program, text).help(help)
+    diagnostic.help(help)
 }
 
 /// An approximation whose matrices, most of all, take too much.
@@ -237,9 +252,8 @@ fn too_large(
     (manifest, infer): (&Manifest, &Infer),
     laplace: &Laplace,
     limit: u64,
-    text: String,
+    mut diagnostic: Diagnostic,
 ) -> Diagnostic {
-    let mut diagnostic = error(&TOO_LITTLE_MEMORY, Fault::Program, text);
     if let Some(bytes) = cost::precision(manifest, infer) {
         diagnostic = diagnostic.note(format!(
             "the {} precision of {} weights alone takes {}",

@@ -37,6 +37,7 @@ type Part = (&'static str, fn(&Summary) -> f64);
 
 /// What is said of predictive draws.
 const PARTS: [Part; 4] = [
+    // The first: it is left out where there is no mean.
     ("sd", |s| s.sd),
     ("q05", |s| s.q05),
     ("q50", |s| s.q50),
@@ -141,7 +142,8 @@ impl<'a> OfOutput<'a> {
         let Some(((_, means), others)) = self.reals.split_first_mut() else {
             return;
         };
-        if predictive.mean.len() == rows * count {
+        let has_mean = predictive.mean.len() == rows * count;
+        if has_mean {
             let draws = Draws::new(&predictive.mean, rows);
             means.extend((0..rows).map(|row| draws.of_row(row).sum::<f64>() / count as f64));
         }
@@ -149,9 +151,9 @@ impl<'a> OfOutput<'a> {
             let draws = Draws::new(&predictive.draw, rows);
             for row in 0..rows {
                 let summary = Summary::of_sorted(&sorted(draws.of_row(row)));
-                for ((_, column), (_, part)) in others.iter_mut().zip(PARTS) {
-                    column.push(part(&summary));
-                }
+                // What has no mean has no standard deviation either, although draws have one.
+                let parts = others.iter_mut().zip(PARTS).skip(usize::from(!has_mean));
+                parts.for_each(|((_, column), (_, part))| column.push(part(&summary)));
             }
         }
         let known = [&predictive.epistemic, &predictive.aleatoric];

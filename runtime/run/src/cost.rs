@@ -33,7 +33,7 @@ pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
         };
         let sizes = step_sizes(infer, examples(infer, schema.train));
         infer.cost.effort = infer.cost.step.at(&sizes);
-        infer.cost.peak_bytes = peak;
+        infer.cost.peak_bytes = peak.bytes;
     }
 }
 
@@ -46,14 +46,52 @@ fn step_sizes(infer: &Infer, rows: usize) -> Sizes {
     }
 }
 
+/// The peak of an infer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Peak {
+    /// All that is held then.
+    bytes: u64,
+    /// Of these, the results of the infers before it.
+    earlier: u64,
+}
+
+/// What the results of the infers before this one hold at its peak, in bytes.
+pub fn earlier(manifest: &Manifest, infer: &Infer) -> u64 {
+    let at = manifest.infers.iter().position(|own| own.name == infer.name);
+    let peak = at.and_then(|at| *peaks(manifest).get(at)?);
+    peak.map_or(0, |peak| peak.earlier)
+}
+
+/// Whether an infer fits into `limit` bytes where only it is run, and those that it needs.
+pub fn fits_alone(manifest: &Manifest, infer: &Infer, limit: u64) -> bool {
+    let mut wanted = HashSet::from([&*infer.name]);
+    // Each comes after those that it needs.
+    for infer in manifest.infers.iter().rev() {
+        if wanted.contains(&*infer.name) {
+            wanted.extend(infer.needs());
+        }
+    }
+    let some = manifest
+        .infers
+        .iter()
+        .filter(|infer| wanted.contains(&*infer.name));
+    let alone = Manifest {
+        infers: some.cloned().collect(),
+        ..manifest.clone()
+    };
+    let is_within = |peak: &Option<Peak>| peak.is_none_or(|peak| peak.bytes <= limit);
+    peaks(&alone).iter().all(is_within)
+}
+
 /// The peak of each infer, in order; none where nothing is known of its data.
-fn peaks(manifest: &Manifest) -> Vec<Option<u64>> {
-    let mut kept = 0;
+fn peaks(manifest: &Manifest) -> Vec<Option<Peak>> {
+    // Of data, and of the results of infers.
+    let (mut kept, mut found) = (0, 0);
     let mut read = HashSet::new();
-    let mut workspace = 0;
+    let (mut workspace, mut packed) = (0, 0);
     let mut iterates: HashMap<String, usize> = HashMap::new();
     let mut members: HashMap<String, usize> = HashMap::new();
-    let mut peak = |infer: &Infer| -> Option<u64> {
+    let mut peak = |infer: &Infer| -> Option<Peak> {
         let spec = manifest.data.iter().find(|spec| spec.name == infer.data)?;
         let schema = manifest.schemas.get(&infer.data)?;
         let planned = iterates::memory::planned(infer, |name| iterates.get(name).copied().unwrap_or(0));
@@ -72,13 +110,19 @@ fn peaks(manifest: &Manifest) -> Vec<Option<u64>> {
         let data = data(spec, schema);
         let splits = schema.splits.max(1) as u64;
         let is_read = !read.insert(infer.data.clone());
-        let reading = if is_read { 0 } else { kept + data.file + data.table };
+        let reading = match is_read {
+            true => 0,
+            false => kept + found + data.file + data.table,
+        };
         if !is_read {
             // With several splits the table is kept, with one the rows.
             kept += if splits > 1 { data.table } else { data.rows };
         }
         if multiplies(infer) {
             workspace = matmul::WORKSPACE_BYTES as u64;
+        }
+        if let Some(laplace) = infer.laplace() {
+            packed = memory::packed(laplace, examples(infer, schema.train)).max(packed);
         }
         let results = predictions(infer, schema) + if splits > 1 { data.rows } else { 0 };
         // At the last split: what the others left, and what the one before it left for the table of results.
@@ -89,10 +133,14 @@ fn peaks(manifest: &Manifest) -> Vec<Option<u64>> {
             (false, false) => data.parts + data.table,
             (false, true) => 0,
         };
-        let working = workspace + computing(infer, schema, planned) + if splits > 1 { data.rows } else { 0 };
-        let before = kept;
-        kept += splits * held + results;
-        Some(reading.max(before + others + cutting.max(working)))
+        let own = if splits > 1 { data.rows } else { 0 };
+        let working = workspace + packed + computing(infer, schema, planned) + own;
+        let earlier = found;
+        found += splits * held + results;
+        Some(Peak {
+            bytes: reading.max(kept + earlier + others + cutting.max(working)),
+            earlier,
+        })
     };
     manifest.infers.iter().map(&mut peak).collect()
 }
@@ -210,8 +258,9 @@ fn computing(infer: &Infer, schema: &Schema, planned: usize) -> u64 {
                 true => training(infer, &laplace.train, schema, rows),
                 false => states(infer),
             };
-            let around = feed(infer, &laplace.train.step, rows) + 2 * parameters(infer);
-            let finding = memory::finding(laplace, rows) + around;
+            // The maximum, and the rows as programs read them.
+            let around = feed(infer, &laplace.programs.rows, rows) + parameters(infer);
+            let finding = memory::finding(infer, laplace, rows) + around;
             let one = match laplace.options.online {
                 // Curvatures are found while the search goes on, and the best parameters kept.
                 true => searching + finding + parameters(infer),
@@ -239,7 +288,8 @@ fn computing(infer: &Infer, schema: &Schema, planned: usize) -> u64 {
     let predicting = match &infer.work {
         Work::Laplace(laplace) if laplace.options.link != Link::Weights => {
             let rows = scored(infer, schema);
-            memory::predicting(laplace, rows, (draws, planned)) + feed(infer, &laplace.train.step, rows)
+            memory::predicting((infer, laplace), rows, (draws, planned))
+                + feed(infer, &laplace.train.step, rows)
         }
         Work::Collapsed(collapsed) if collapsed::is_exact(infer, collapsed) => {
             let rows = scored(infer, schema);

@@ -6,6 +6,7 @@ use bnnc_abi::sampling::Column;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
+use bnnc_data::report::{self, At};
 use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::ports::Stored;
@@ -96,6 +97,7 @@ impl Feed {
                 (Some(output), _) => unknown(rows.count, output, (storage, wanted.precision)),
                 (None, Storage::Real) => {
                     let values = column(binding, output.is_some(), rows, dataset)?;
+                    bounded(&values, (binding, output.is_some()), (rows, dataset), wanted)?;
                     reals(&values, wanted.precision)
                 }
                 (None, Storage::Int) => Elements::Int(integers(binding, rows, dataset)?),
@@ -302,6 +304,39 @@ fn reals(values: &[f64], precision: Precision) -> Elements {
         Precision::F32 => Elements::F32(values.iter().map(|value| *value as f32).collect()),
         Precision::F64 => Elements::F64(values.to_vec()),
     }
+}
+
+/// Refuses an element of a row that a program cannot calculate with: an input whose square overflows, and an output that does itself.
+fn bounded(
+    values: &[f64],
+    (binding, is_output): (&Binding, bool),
+    (rows, dataset): (&Rows, &Dataset),
+    wanted: &Wanted,
+) -> Result<(), Diagnostic> {
+    let largest = match wanted.precision {
+        Precision::F32 => f64::from(f32::MAX),
+        Precision::F64 => f64::MAX,
+    };
+    let most = if is_output { largest } else { largest.sqrt() };
+    let width = (values.len() / rows.count.max(1)).max(1);
+    let Some(at) = values.iter().position(|value| !(value.abs() <= most)) else {
+        return Ok(());
+    };
+    let element = at % width;
+    let name = match &binding.from {
+        DataSource::Inputs => dataset.preparation.columns.get(element),
+        DataSource::Field(name) => Some(name),
+        DataSource::Row | DataSource::Shared(_) => return Ok(()),
+    };
+    let (path, row) = rows.place(at / width);
+    let at_row = At { path, row, column: 0 };
+    let name = name.unwrap_or(&binding.port);
+    Err(report::too_large(
+        at_row,
+        name,
+        values[at],
+        &wanted.precision.to_string(),
+    ))
 }
 
 fn column<'a>(

@@ -171,6 +171,7 @@ fn nothing() -> Dataset {
         target: None,
         preparation: Preparation {
             inputs: Vec::new(),
+            columns: Vec::new(),
             named: Vec::new(),
             zscores: Vec::new(),
             target_name: None,

@@ -8,7 +8,7 @@ use bnnc_abi::settings;
 use bnnc_command::terminal::{self, OK};
 use bnnc_driver::compile::compile;
 use bnnc_run::codes::size;
-use bnnc_run::cost::precision;
+use bnnc_run::cost::{earlier, precision};
 use bnnc_run::laplace::memory;
 use serde_json::json;
 
@@ -89,7 +89,8 @@ fn cost_json(manifest: &Manifest, infer: &Infer) -> serde_json::Value {
         "gradient_nodes": infer.cost.gradient_nodes,
         "flops_per_step": infer.cost.effort.flops,
         "bytes_per_step": infer.cost.effort.bytes,
-        "peak_bytes": infer.cost.peak_bytes,
+        "peak_bytes": infer.cost.peak_bytes - earlier(manifest, infer),
+        "earlier_bytes": earlier(manifest, infer),
         "precision_bytes": precision(manifest, infer),
         "choosing_bytes": infer.laplace().and_then(memory::choosing),
         "kl": kl,
@@ -112,7 +113,11 @@ fn cost_text(manifest: &Manifest, infer: &Infer) -> String {
     if let Some(bytes) = infer.laplace().and_then(memory::choosing) {
         line("precision to choose by", size(bytes));
     }
-    line("predicted peak memory", size(cost.peak_bytes));
+    let earlier = earlier(manifest, infer);
+    line("predicted peak memory", size(cost.peak_bytes - earlier));
+    if earlier > 0 {
+        line("beside earlier results", size(earlier));
+    }
     for site in &infer.reports {
         text.push_str(&format!(
             "  {:<26} {} ({}): {}{}\n",

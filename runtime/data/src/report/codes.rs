@@ -118,7 +118,7 @@ pub(super) static NOT_FINITE: Code = Code {
     id: "E0409",
     title: "a value is NaN or infinite",
     explain: r#"Data must be finite numbers: one NaN would make every gradient NaN. Also a number too large for 64 bits counts as
-infinite.
+infinite, and an input, scaled and standardised, whose square is too large for the precision of the run.
 
     x,y
     1,NaN      # wrong

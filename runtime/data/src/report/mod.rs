@@ -186,6 +186,14 @@ pub fn not_finite(at: At<'_>, name: &str, text: &str) -> Diagnostic {
     .help("drop the row or fill in a value; missing data are not supported")
 }
 
+/// A number that a program in the precision of a run cannot calculate with, as it is after scale and standardisation.
+pub fn too_large(at: At<'_>, name: &str, value: f64, precision: &str) -> Diagnostic {
+    let text = format!("a value that is {value:e} for the model is too large for `{precision}`");
+    fault(&codes::NOT_FINITE, at, text)
+        .label(format!("column `{name}`"))
+        .help("drop the row or correct the value; columns of large numbers are to be standardised, or divided in the data item")
+}
+
 /// Text in a column of numbers.
 pub fn not_a_number(at: At<'_>, name: &str, text: &str) -> Diagnostic {
     fault(

@@ -29,8 +29,8 @@ pub fn bytes(structure: Structure, elements: usize, rows: usize, columns: usize,
     let numbers = match structure {
         Structure::Full => {
             let [sum, decomposition, posterior] = full(d);
-            // The rows that are not yet in the sum.
-            let pending = d.saturating_mul(256);
+            // The rows that are not yet in the sum, and those that come to them.
+            let pending = d.saturating_mul(2 * 256);
             [sum.saturating_add(pending), decomposition, posterior]
         }
         Structure::Diagonal => [1, 3, 1].map(|count| d.saturating_mul(count)),
@@ -38,10 +38,10 @@ pub fn bytes(structure: Structure, elements: usize, rows: usize, columns: usize,
         Structure::LowRank(rank) => {
             let rank = rank as u64;
             let block = rank.saturating_add((rank / 4).clamp(4, 16)).min(d);
-            // A basis of four blocks, its products, and the vectors, residuals and products of one pass.
+            // A basis of four blocks, its products, and the vectors, residuals and products of one pass, of which one is still growing.
             let [_, decomposition, posterior] = woodbury(rank, d);
             [
-                block.saturating_mul(12).saturating_mul(d),
+                block.saturating_mul(13).saturating_mul(d),
                 decomposition,
                 posterior,
             ]
@@ -73,21 +73,33 @@ pub fn bytes(structure: Structure, elements: usize, rows: usize, columns: usize,
     }
 }
 
-/// The sum; it and what becomes its factor; the factor.
+/// The sum; it and what becomes its factor, some rows of which are worked on; the factor.
 fn full(d: u64) -> [u64; 3] {
-    [1, 2, 1].map(|count| d.saturating_mul(d).saturating_mul(count))
+    let [sum, both, posterior] = [1, 2, 1].map(|count| d.saturating_mul(d).saturating_mul(count));
+    [
+        sum,
+        both.saturating_add(d.saturating_mul(COLUMNS as u64)),
+        posterior,
+    ]
 }
 
-/// The factors; besides these their eigenvectors and the numbers of each weight.
+/// The factors; besides these their eigenvectors and the numbers of each weight, while the largest is decomposed, with the vectors twice and
+/// three more squares to work on; the eigenvectors with two numbers of each weight.
 fn kronecker(d: u64, blocks: &[Block]) -> [u64; 3] {
     let square = |size: usize| (size as u64).saturating_mul(size as u64);
+    let sides = blocks.iter().map(|block| block.left.max(block.right));
+    let largest = square(sides.max().unwrap_or(0)).saturating_mul(5);
     let each = blocks
         .iter()
         .map(|block| square(block.left).saturating_add(square(block.right)));
     let factors = each.fold(0, u64::saturating_add);
     let of_weights = |count: u64, factors: u64| d.saturating_mul(count).saturating_add(factors);
     let both = factors.saturating_mul(2);
-    [factors, of_weights(4, both), of_weights(2, factors)]
+    [
+        factors,
+        of_weights(4, both).saturating_add(largest),
+        of_weights(2, factors),
+    ]
 }
 
 /// So many rows of `d` elements; besides these a scaled copy with the factor of its products; the latter alone.

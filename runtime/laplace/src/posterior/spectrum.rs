@@ -25,10 +25,12 @@ impl Spectrum {
             .self_adjoint_eigen(Side::Lower)
             .map_err(|_| NOT_A_NUMBER)?;
         let values = (0..size).map(|at| pairs.S()[at]).collect();
-        let vectors = pairs.U().col_iter().flat_map(|vector| vector.iter());
+        // What is flattened does not know its length.
+        let mut vectors = Vec::with_capacity(size * size);
+        vectors.extend(pairs.U().col_iter().flat_map(|vector| vector.iter()));
         Ok(Spectrum {
             values,
-            vectors: Matrix::new(size, size, vectors.copied().collect()),
+            vectors: Matrix::new(size, size, vectors),
         })
     }
 

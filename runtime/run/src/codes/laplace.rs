@@ -181,9 +181,14 @@ pub fn not_positive(infer: &str, found: &NotPositive) -> Diagnostic {
 /// A subnetwork that is too large.
 pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usize) -> Diagnostic {
     let text = format!(
-        "`{infer}` takes a subnetwork of {wanted} weights, but only {alive} of {parameters} move an output on the training rows"
+        "`{infer}` takes a subnetwork of {wanted} weights, but {alive} of {parameters} move an output on the training rows"
     );
-    error(&TOO_FEW_WEIGHTS, Fault::Program, text).help(format!("take at most {alive} weights"))
+    let help = match alive {
+        0 => "no subnetwork fits: look for units that are never active, or for a start at which every slope vanishes".to_owned(),
+        1 => "take `subnetwork(1)`".to_owned(),
+        _ => format!("take at most {alive} weights"),
+    };
+    error(&TOO_FEW_WEIGHTS, Fault::Program, text).help(help)
 }
 
 /// An earlier infer that does not rank the weights.

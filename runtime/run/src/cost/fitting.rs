@@ -196,7 +196,7 @@ impl Room {
     fn fits(&mut self, infer: Infer) -> bool {
         self.manifest.infers[self.position] = infer;
         let peak = peaks(&self.manifest).get(self.position).copied().flatten();
-        peak.is_some_and(|peak| peak <= self.limit)
+        peak.is_some_and(|peak| peak.bytes <= self.limit)
     }
 
     /// The largest size at which an infer fits, where it does not with one more; 0 where it fits with none. At most `all`.

@@ -13,7 +13,7 @@ use bnnc_laplace::matrix::Matrix;
 use std::sync::Arc;
 
 /// Vectors that go through the second derivative at once.
-const COLUMNS: usize = 32;
+pub const COLUMNS: usize = 32;
 
 /// A curvature, and in how many rows the second derivative of the likelihood had to be clipped.
 pub struct Curved {
@@ -212,6 +212,9 @@ fn units(evaluation: &Evaluation, which: Which) -> Vec<usize> {
 fn hessian(evaluation: &Evaluation, which: Which) -> Result<Curvature, Stop> {
     let units = units(evaluation, which);
     let mut matrix = Matrix::zeros(0, units.len());
+    matrix
+        .values
+        .reserve_exact(units.len().saturating_mul(units.len()));
     for some in units.chunks(COLUMNS) {
         second_derivative(evaluation, &unit_vectors(evaluation, some), |products| {
             matrix.append(&products.columns_at(&units));

@@ -1,18 +1,24 @@
 //! How much memory an approximation takes, before it is made.
 
 use crate::cost::feed;
+use crate::laplace::curve::COLUMNS;
 use crate::laplace::machines::{self, BYTES};
-use crate::laplace::slopes;
+use crate::laplace::predictor::{self, Way};
+use crate::laplace::{others, slopes};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::laplace::{Laplace, Over, PriorPrecision, PriorStructure, Score, Structure};
-use bnnc_abi::manifest::{Binding, Infer};
+use bnnc_abi::laplace::{Curvature, Laplace, Over, PriorPrecision, PriorStructure, Score, Structure};
+use bnnc_abi::manifest::{Binding, Infer, State};
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_kernels::arena::predict_arena_bytes;
-use bnnc_laplace::curvature::bytes;
+use bnnc_laplace::curvature::{Bytes, bytes};
 use bnnc_laplace::select;
 
 /// A number in double precision.
 const NUMBER: u64 = 8;
+
+/// What a thread that has decomposed a matrix keeps for the next: `faer` packs products of matrices with more rows than these.
+const PACKED: u64 = 4 << 20;
+const UNPACKED: usize = 10;
 
 /// The weights that are random.
 pub fn selected(laplace: &Laplace) -> usize {
@@ -56,46 +62,124 @@ pub fn name(structure: Structure) -> &'static str {
 
 /// The bytes of the matrices of an approximation of so many weights.
 fn matrices(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) -> u64 {
-    bytes(structure, weights, rows, laplace.outputs, &laplace.blocks).most()
+    form(laplace, structure, weights, rows).most()
 }
 
-/// The bytes that an approximation on so many rows takes besides its search and the data: matrices, machines and blocks.
-pub fn finding(laplace: &Laplace, rows: usize) -> u64 {
-    let own = matrices(laplace, laplace.options.structure, selected(laplace), rows);
-    // The exact marginal variances are those of the whole matrix.
-    let choosing = match &laplace.options.over {
-        Over::Subnetwork {
-            by: Score::Marginal, ..
-        } => matrices(laplace, Structure::Full, all(laplace), rows).saturating_add(own),
-        Over::Subnetwork { .. } | Over::All => own,
+/// The same by what is alive at the same time.
+fn form(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) -> Bytes {
+    bytes(structure, weights, rows, laplace.outputs, &laplace.blocks)
+}
+
+/// The bytes that an approximation on so many rows takes besides its search, the data and the maximum.
+///
+/// Note [Phases]. What is alive changes, and the most of these counts: weights are chosen among all; the curvature is summed over blocks of
+/// rows; the states that are none of the weights are moved a little; the curvature becomes a Gaussian. The programs of a phase are
+/// gone in the next. Of all weights only a few vectors are held, but of a subnetwork none once it is chosen.
+pub fn finding(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
+    let form = form(laplace, laplace.options.structure, selected(laplace), rows);
+    // Slope and precision of the prior, this as it is stated, and the gradient.
+    let summing = form
+        .curvature
+        .saturating_add(vectors(4, all(laplace)))
+        .saturating_add(summing(laplace, rows));
+    // These, factors by weight, by group and what they are multiplied to; of a search the factors, and derivatives by these at two places.
+    let factors = match (is_tuned(laplace), laplace.options.prior_structure) {
+        (true, PriorStructure::Diagonal) => 12,
+        (true, PriorStructure::Scalar | PriorStructure::Layer) => 4,
+        (false, _) => 0,
     };
-    let programs = &laplace.programs;
-    let all = all(laplace);
-    let of_weights = |artifact: &Option<Artifact>, weights: usize| {
-        artifact
-            .as_ref()
-            .map_or(0, |artifact| calling(laplace, artifact, (weights, rows)))
-    };
-    let calls = [
-        of_weights(&programs.jacobian, all),
-        of_weights(&programs.selected, selected(laplace)),
-        of_weights(&programs.squares, 0),
-        of_weights(&programs.factors, 0),
-        of_weights(&programs.products, 0),
-        calling(laplace, &programs.gradient, (0, rows)),
-    ];
-    // Slopes, precisions and gradients of all weights; factors, and derivatives by these at two places.
-    let factors = match laplace.options.prior_structure {
-        PriorStructure::Diagonal => 12,
-        PriorStructure::Scalar | PriorStructure::Layer => 4,
-    };
-    let tuning = if is_tuned(laplace) { factors } else { 0 };
-    let vectors = (8 + tuning) * NUMBER * all as u64;
-    choosing
+    let making = form
+        .decomposition
         .saturating_add(decomposing(laplace, rows))
-        .saturating_add(dependent(laplace))
-        .saturating_add(vectors)
-        .saturating_add(calls.into_iter().fold(0, u64::max))
+        .saturating_add(vectors(8 + factors, selected(laplace)));
+    let moving = form.curvature.saturating_add(moving(infer, laplace, rows));
+    let (choosing, kept) = choosing_by(laplace, form, rows);
+    let chosen = kept.saturating_add(summing.max(making).max(moving));
+    dependent(laplace).saturating_add(choosing.max(chosen))
+}
+
+/// The bytes of so many vectors.
+fn vectors(count: u64, elements: usize) -> u64 {
+    count.saturating_mul(NUMBER).saturating_mul(elements as u64)
+}
+
+/// The bytes that the programs of the curvature take; before it is summed there is the gradient.
+fn summing(laplace: &Laplace, rows: usize) -> u64 {
+    let programs = &laplace.programs;
+    let is_of_all = laplace.options.over == Over::All;
+    let curvature = match (laplace.options.structure, laplace.options.curvature) {
+        (Structure::Full | Structure::Diagonal, Curvature::Hessian) => multiplying(laplace, rows),
+        (Structure::Diagonal, _) if is_of_all => called(laplace, &programs.squares, (0, rows)),
+        (Structure::Kronecker, _) => called(laplace, &programs.factors, (0, rows)),
+        (Structure::Full | Structure::Diagonal | Structure::LowRank(_), _) => {
+            called(laplace, jacobian(laplace), (selected(laplace), rows))
+        }
+        (Structure::Functional(chosen), _) => {
+            let taken = chosen.unwrap_or(rows).min(rows);
+            called(laplace, jacobian(laplace), (selected(laplace), taken))
+        }
+    };
+    curvature.max(alone(&programs.gradient, Sizes::default(), rows))
+}
+
+/// The bytes that products of the second derivative with some vectors take: the program, the vectors as they are chosen, cut and written, and the
+/// products.
+fn multiplying(laplace: &Laplace, rows: usize) -> u64 {
+    let sizes = Sizes::default().with(Symbol::Columns, COLUMNS.min(selected(laplace)));
+    let program = laplace.programs.products.as_ref();
+    let program = program.map_or(0, |artifact| alone(artifact, sizes, rows));
+    program.saturating_add(vectors(4 * COLUMNS as u64, all(laplace)))
+}
+
+/// The bytes of a program by itself on a block of rows.
+fn alone(artifact: &Artifact, sizes: Sizes, rows: usize) -> u64 {
+    let size = machines::rows_per_call(&[artifact], sizes, rows, 0);
+    predict_arena_bytes(&artifact.plan, &sizes.with(Symbol::Batch, size))
+}
+
+/// The bytes that it takes to see whether the states that are none of the weights are at the maximum: their slopes at two places, of which one is
+/// added up, all states as they are moved, and a program.
+fn moving(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
+    let programs = &laplace.programs;
+    let states = infer.states.iter().filter(|state| state.parameter);
+    let elements = |state: &State| state.shape.count(&Sizes::default());
+    let every: usize = states.clone().map(elements).sum();
+    let others: usize = states
+        .filter(|state| others::is_other(laplace, &state.name))
+        .map(elements)
+        .sum();
+    if others == 0 {
+        return 0;
+    }
+    let prior = predict_arena_bytes(&programs.prior.plan, &Sizes::default());
+    let program = prior.max(alone(&programs.gradient, Sizes::default(), rows));
+    let slopes = vectors(3, others).saturating_add(vectors(1, every));
+    slopes
+        .saturating_add(vectors(4, selected(laplace)))
+        .saturating_add(program)
+}
+
+/// The bytes that it takes to choose a subnetwork, and of these what is kept until the end: the Gaussian of all weights.
+fn choosing_by(laplace: &Laplace, own: Bytes, rows: usize) -> (u64, u64) {
+    let Over::Subnetwork { by, .. } = &laplace.options.over else {
+        return (0, 0);
+    };
+    // Those of the sums, with their squares; then scores and the order.
+    let squares = called(laplace, &laplace.programs.squares, (0, rows));
+    let squares = vectors(5, all(laplace)).saturating_add(squares);
+    let ranking = squares.max(vectors(8, all(laplace)));
+    if *by != Score::Marginal {
+        return (ranking, 0);
+    }
+    let full = form(laplace, Structure::Full, all(laplace), rows);
+    let calls = called(laplace, &laplace.programs.jacobian, (all(laplace), rows));
+    let making = full.curvature.saturating_add(calls).max(full.decomposition);
+    let making = making.saturating_add(vectors(6, all(laplace)));
+    // At the end the distance of both: their covariances, one after the other, and what one is turned by.
+    let inverting = full.decomposition.saturating_add(own.posterior);
+    let turning = square(selected(laplace)).saturating_mul(7);
+    let comparing = inverting.max(full.posterior.saturating_add(turning));
+    (ranking.max(making).max(comparing), full.posterior)
 }
 
 /// The bytes of the matrix of a prior whose elements depend on each other, and of its factor.
@@ -118,35 +202,63 @@ fn is_tuned(laplace: &Laplace) -> bool {
 
 /// The bytes of the eigenvalues of a whole matrix beyond those of its factor, where they are needed: a copy, and the work on it.
 fn decomposing(laplace: &Laplace, rows: usize) -> u64 {
-    let is_whole = match laplace.options.structure {
+    match is_tuned(laplace) && is_whole(laplace, rows) {
+        true => square(selected(laplace)),
+        false => 0,
+    }
+}
+
+/// Whether the precision is a whole matrix.
+fn is_whole(laplace: &Laplace, rows: usize) -> bool {
+    match laplace.options.structure {
         Structure::Full => true,
+        Structure::Functional(_) => kernel(laplace, rows) >= selected(laplace),
+        Structure::Diagonal | Structure::Kronecker | Structure::LowRank(_) => false,
+    }
+}
+
+/// The rows of the kernel of so many rows of data; none in other forms.
+fn kernel(laplace: &Laplace, rows: usize) -> usize {
+    match laplace.options.structure {
         Structure::Functional(chosen) => {
             let taken = chosen.unwrap_or(usize::MAX).min(rows);
-            taken.saturating_mul(laplace.outputs) >= selected(laplace)
+            taken.saturating_mul(laplace.outputs)
         }
-        Structure::Diagonal | Structure::Kronecker | Structure::LowRank(_) => false,
+        Structure::Full | Structure::Diagonal | Structure::Kronecker | Structure::LowRank(_) => 0,
+    }
+}
+
+/// What a thread keeps that has found the eigenvalues of matrices on the way to an approximation on so many rows.
+pub fn packed(laplace: &Laplace, rows: usize) -> u64 {
+    let blocks = laplace.blocks.iter();
+    let of_form = match laplace.options.structure {
+        Structure::Kronecker => blocks.map(|block| block.left.max(block.right)).max().unwrap_or(0),
+        Structure::LowRank(_) => selected(laplace),
+        Structure::Full | Structure::Functional(_) if is_tuned(laplace) => match is_whole(laplace, rows) {
+            true => selected(laplace),
+            false => kernel(laplace, rows),
+        },
+        Structure::Full | Structure::Functional(_) | Structure::Diagonal => 0,
     };
-    match is_whole && is_tuned(laplace) {
-        true => square(selected(laplace)),
+    // The distance of a subnetwork from the whole.
+    let compared = choosing(laplace).map_or(0, |_| selected(laplace));
+    match of_form.max(compared) > UNPACKED {
+        true => PACKED,
         false => 0,
     }
 }
 
 /// The bytes of one finished Gaussian on so many rows.
 pub fn held(laplace: &Laplace, rows: usize) -> u64 {
-    let weights = selected(laplace);
-    bytes(
-        laplace.options.structure,
-        weights,
-        rows,
-        laplace.outputs,
-        &laplace.blocks,
-    )
-    .posterior
+    form(laplace, laplace.options.structure, selected(laplace), rows).posterior
 }
 
 /// The bytes that predictions for so many rows take besides the Gaussians of the members and the data.
-pub fn predicting(laplace: &Laplace, rows: usize, (draws, members): (usize, usize)) -> u64 {
+pub fn predicting(
+    (infer, laplace): (&Infer, &Laplace),
+    rows: usize,
+    (draws, members): (usize, usize),
+) -> u64 {
     let programs = &laplace.programs;
     let around = programs.spread.as_ref().or(programs.turned.as_ref());
     let (artifact, weights) = match (around, &programs.selected, &programs.jacobian) {
@@ -156,11 +268,16 @@ pub fn predicting(laplace: &Laplace, rows: usize, (draws, members): (usize, usiz
         (None, None, None) => return 0,
     };
     let size = block(laplace, artifact, (weights, rows));
-    // Means, draws and covariances of a block.
-    let numbers = size * laplace.outputs * (2 * draws + (1 + members) * laplace.outputs + 2);
-    let drawing = BYTES.min((4 * size * draws * laplace.outputs) as u64 * NUMBER);
+    // Quantiles or draws of a block, and the noise of these; of classes in closed form there is one number each.
+    let (said, noise) = match predictor::way(infer, laplace) {
+        Ok(Way::Functions) => (2 * draws, 4 * draws),
+        Ok(Way::Normal) => (2 * draws, 0),
+        Ok(Way::Classes(_) | Way::Truth) | Err(_) => (2, 0),
+    };
+    let numbers = size * laplace.outputs * (said + (1 + members) * laplace.outputs + 2);
+    let drawing = BYTES.min(vectors(1, size * laplace.outputs * noise));
     // The Jacobian is multiplied by a root of the covariance.
-    let product = NUMBER * (size * laplace.outputs * weights) as u64;
+    let product = vectors(copies(laplace).min(3), size * laplace.outputs * weights);
     let of_member = calling(laplace, artifact, (weights, rows)) + product;
     members as u64 * of_member + NUMBER * numbers as u64 + drawing
 }
@@ -208,13 +325,16 @@ pub fn sloping(infer: &Infer, laplace: &Laplace, members: usize, rows: usize) ->
 
 /// The bytes of the program of Jacobians by the weights that are random, with the rows that it reads.
 fn differentiating(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
-    let programs = &laplace.programs;
-    let artifact = match laplace.options.over {
-        Over::All => &programs.jacobian,
-        Over::Subnetwork { .. } => &programs.selected,
-    };
-    let called = |artifact| calling(laplace, artifact, (selected(laplace), rows));
-    artifact.as_ref().map_or(0, called) + feed(infer, &programs.rows, rows)
+    let called = called(laplace, jacobian(laplace), (selected(laplace), rows));
+    called + feed(infer, &laplace.programs.rows, rows)
+}
+
+/// The program of the Jacobians by the weights that are random.
+fn jacobian(laplace: &Laplace) -> &Option<Artifact> {
+    match laplace.options.over {
+        Over::All => &laplace.programs.jacobian,
+        Over::Subnetwork { .. } => &laplace.programs.selected,
+    }
 }
 
 fn sizes(laplace: &Laplace, weights: usize) -> Sizes {
@@ -227,6 +347,13 @@ fn sizes(laplace: &Laplace, weights: usize) -> Sizes {
 fn block(laplace: &Laplace, artifact: &Artifact, (weights, rows): (usize, usize)) -> usize {
     let readers = [&laplace.programs.rows, artifact];
     machines::rows_per_call(&readers, sizes(laplace, weights), rows, laplace.outputs * weights)
+}
+
+/// The bytes of a program that the options may not need.
+fn called(laplace: &Laplace, artifact: &Option<Artifact>, size: (usize, usize)) -> u64 {
+    artifact
+        .as_ref()
+        .map_or(0, |artifact| calling(laplace, artifact, size))
 }
 
 /// A program beside that of the likelihood on a block of rows, whose Jacobian is copied once.

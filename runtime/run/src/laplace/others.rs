@@ -4,6 +4,7 @@ use crate::fit::Stop;
 use crate::laplace::jacobians::gradient_in;
 use crate::laplace::machines::Evaluation;
 use crate::states::Values;
+use bnnc_abi::laplace::Laplace;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;
 
@@ -63,17 +64,18 @@ pub fn step(precision: Precision) -> f64 {
 
 /// The states that move and are none of the weights, with their sizes.
 fn states<'a>(evaluation: &Evaluation<'a>) -> Vec<(&'a str, usize)> {
-    let (infer, laplace) = (evaluation.infer, evaluation.laplace);
-    let is_weight = |name: &str| laplace.weights.iter().any(|weights| weights.state == name);
-    let has_slope = |name: &str| {
-        let plan = &laplace.programs.gradient.plan;
-        plan.port(&format!("{name}/gradient")).is_some()
-    };
-    let states = infer.states.iter();
+    let states = evaluation.infer.states.iter();
     states
-        .filter(|state| has_slope(&state.name) && !is_weight(&state.name))
+        .filter(|state| is_other(evaluation.laplace, &state.name))
         .map(|state| (&*state.name, state.shape.count(&Sizes::default())))
         .collect()
+}
+
+/// Whether a state moves and is none of the weights.
+pub fn is_other(laplace: &Laplace, name: &str) -> bool {
+    let plan = &laplace.programs.gradient.plan;
+    let has_slope = plan.port(&format!("{name}/gradient")).is_some();
+    has_slope && !laplace.weights.iter().any(|weights| weights.state == name)
 }
 
 /// The derivative of the log posterior, and of what is besides it, by some states.

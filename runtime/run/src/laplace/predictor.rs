@@ -30,7 +30,7 @@ pub enum Forecaster<'a> {
 
 /// How linearised outputs become predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     /// In closed form, the noise included.
     Normal,
     /// Class probabilities.
@@ -152,7 +152,7 @@ impl Way {
 }
 
 /// How the linearised outputs of an infer become predictions.
-fn way(infer: &Infer, laplace: &Laplace) -> Result<Way, Stop> {
+pub(super) fn way(infer: &Infer, laplace: &Laplace) -> Result<Way, Stop> {
     // Several outputs are of no likelihood that is known.
     let elements = infer.only_output().map_or(0, Output::elements);
     let kind = infer.only_output().map(|output| &output.kind);

@@ -25,9 +25,12 @@ pub fn drawn(
         .first()
         .map(|member| member.values.as_ref().clone())
         .unwrap_or_default();
-    let mut columns: Vec<Vec<f64>> = vec![Vec::new(); laplace.weights.len()];
     let count = members.len();
     let draws = draws.max(count);
+    let sizes = laplace.weights.iter().map(|weights| weights.elements);
+    let mut columns: Vec<Vec<f64>> = sizes
+        .map(|elements| Vec::with_capacity(draws * elements))
+        .collect();
     for (number, member) in members.iter().enumerate() {
         let range = number * draws / count..(number + 1) * draws / count;
         each(member, infer, laplace, (range, context), |column, draw| {

@@ -136,7 +136,13 @@ pub fn slopes(
                         |row: usize| values[(row * laplace.outputs + output) * width + element] * unit / sd;
                     ResultColumn::Real((0..count).map(at).collect())
                 };
-                let name = format!("{}[{element}]/f{output}", slopes.input);
+                let column = match binding.map(|binding| &binding.from) {
+                    Some(DataSource::Inputs) => preparation.columns.get(element).cloned(),
+                    Some(DataSource::Field(name)) if width == 1 => Some(name.clone()),
+                    Some(DataSource::Field(_) | DataSource::Row | DataSource::Shared(_)) | None => None,
+                };
+                let column = column.unwrap_or_else(|| format!("{}[{element}]", slopes.input));
+                let name = format!("{column}/f{output}");
                 columns.push((format!("{units}mean/{name}"), of(&slopes.mean, unit)));
                 columns.push((
                     format!("{units}variance/{name}"),
