@@ -214,10 +214,10 @@ pub struct Predict {
     #[arg(long)]
     pub joint: Option<PathBuf>,
     /// Where to write the derivatives of the mean and the variance of the outputs in the inputs (of a Laplace approximation), as a table: per unit of an
-    /// input before it is standardised, in the target's units for a Normal likelihood, else in the model's (columns `model_..`).
+    /// input before it is standardised, in the target's units for a Normal likelihood, else in the model's (columns `model_..`); `mean/COLUMN/f0` is that of the first output in an input column.
     #[arg(long)]
     pub slopes: Option<PathBuf>,
-    /// The infer, where the run has several.
+    /// The infer that predicts; to be said where the run has several.
     #[arg(long)]
     pub infer: Option<String>,
     /// Threads.

@@ -519,11 +519,44 @@ fn texts_that_are_no_programs_are_refused() {
     );
 }
 
+/// A run of several infers does not choose for the user; an output without a mean has no standard deviation.
+#[test]
+fn predictions_of_several_infers() {
+    let run = folder("several", &[("new.csv", "b,a\n2,1\n")]);
+    let saved = run.join("saved");
+    let saved = saved.to_str().expect("a readable path");
+    let tails = "  h = Dense(1)\n  y ~ Cauchy(h(x)[0], 1)";
+    let two =
+        program(tails, "  h.* ~ Normal(scale = 0.1)", "epochs = 2") + "infer g = map(M, d) { epochs = 2 }\n";
+    accepted(&bnnc("several", "run", &two, &["--out", saved]));
+    let file = run.join("new.csv");
+    let file = file.to_str().expect("a readable path");
+    let predict = |more: &[&str]| {
+        let mut arguments = vec!["predict", saved, "--data", file];
+        arguments.extend(more);
+        support::run(&arguments)
+    };
+    refused(&predict(&[]), 2, "E0617", "results of 2 infers: f, g");
+    let one = predict(&["--infer", "g"]);
+    accepted(&one);
+    assert!(one.stdout.starts_with("row,q05,q50,q95\n0,"), "{}", one.stdout);
+    let alone = run.join("alone");
+    let alone = alone.to_str().expect("a readable path");
+    accepted(&bnnc("several", "run", &two, &["--only", "g", "--out", alone]));
+    let only = support::run(["predict", alone, "--data", file]);
+    accepted(&only);
+    assert_eq!(only.stdout, one.stdout);
+}
+
 #[test]
 fn predictions_for_new_rows() {
     let run = folder(
         "predict",
-        &[("new.csv", "b,a\n2,1\n1,0\n"), ("few.csv", "a\n1\n")],
+        &[
+            ("new.csv", "b,a\n2,1\n1,0\n"),
+            ("few.csv", "a\n1\n"),
+            ("far.csv", "b,a\n2,1\n1,1e308\n"),
+        ],
     );
     let saved = run.join("saved");
     let saved = saved.to_str().expect("a readable path");
@@ -555,6 +588,13 @@ fn predictions_for_new_rows() {
     assert_eq!(plain.stdout.lines().nth(1), with_target.stdout.lines().nth(1));
     refused(&predict("few.csv", &[]), 3, "E0419", "there is no column `b`");
     refused(&predict("nope.csv", &[]), 3, "E0401", "does not exist");
+    let far = predict("far.csv", &[]);
+    refused(&far, 3, "E0409", "too large for");
+    assert!(
+        far.stderr.contains("far.csv:3") && far.stderr.contains("column `a`"),
+        "{}",
+        far.stderr
+    );
     refused(
         &predict("new.csv", &["--infer", "g"]),
         2,

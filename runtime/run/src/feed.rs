@@ -319,7 +319,8 @@ fn bounded(
     };
     let most = if is_output { largest } else { largest.sqrt() };
     let width = (values.len() / rows.count.max(1)).max(1);
-    let Some(at) = values.iter().position(|value| !(value.abs() <= most)) else {
+    let is_beyond = |value: &f64| value.is_nan() || value.abs() > most;
+    let Some(at) = values.iter().position(is_beyond) else {
         return Ok(());
     };
     let element = at % width;

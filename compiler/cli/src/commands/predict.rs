@@ -2,12 +2,12 @@
 
 use crate::arguments::{Compile, Predict};
 use crate::session::{self, Display};
-use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
 use bnnc_command::execute::stopped;
 use bnnc_command::terminal::{self, OK};
-use bnnc_driver::codes::no_infer;
+use bnnc_driver::codes::{no_infer, which_infer};
 use bnnc_driver::compile::compile;
 use bnnc_run::codes;
 use bnnc_run::fit::Context;
@@ -42,8 +42,10 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     let compiled = compile(&program, &schemas, &options)
         .map_err(|failure| display.failure(&failure, &program.sources))?;
     let refuse = |why: &str| display.show(&[codes::not_a_run(&arguments.run, why)], &program.sources);
-    let infer =
-        choose(&compiled.manifest, arguments).map_err(|found| display.show(&[*found], &program.sources))?;
+    let is_saved = |infer: &&Infer| saved.preparations.contains_key(&infer.name);
+    let known: Vec<&Infer> = compiled.manifest.infers.iter().filter(is_saved).collect();
+    let chosen = choose(&known, arguments.infer.as_deref());
+    let infer = chosen.map_err(|found| display.show(&[*found], &program.sources))?;
     let data = compiled.manifest.data.iter().find(|spec| spec.name == infer.data);
     let known = saved
         .preparations
@@ -89,10 +91,15 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     }
 }
 
-fn choose<'a>(manifest: &'a Manifest, arguments: &Predict) -> Result<&'a Infer, Box<Diagnostic>> {
-    let wanted = |infer: &&Infer| arguments.infer.as_ref().is_none_or(|name| infer.name == *name);
-    manifest.infers.iter().find(wanted).ok_or_else(|| {
-        let names: Vec<&str> = manifest.infers.iter().map(|infer| infer.name.as_str()).collect();
-        Box::new(no_infer(arguments.infer.as_deref().unwrap_or_default(), &names))
-    })
+/// The infer of this name, or the only one that the run holds something of.
+fn choose<'a>(saved: &[&'a Infer], name: Option<&str>) -> Result<&'a Infer, Box<Diagnostic>> {
+    let names: Vec<&str> = saved.iter().map(|infer| infer.name.as_str()).collect();
+    match (name, saved) {
+        (Some(name), _) => {
+            let found = saved.iter().find(|infer| infer.name == name).copied();
+            found.ok_or_else(|| Box::new(no_infer(name, &names)))
+        }
+        (None, [only]) => Ok(*only),
+        (None, _) => Err(Box::new(which_infer(&names))),
+    }
 }
