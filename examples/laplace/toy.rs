@@ -139,13 +139,55 @@ fn panel(done: &Done, (name, title): (&str, &str), x: &[f64]) -> Result<Plot, St
     Ok(plot)
 }
 
+/// Ratios by infer, of each seed.
+type Ratios = Vec<(&'static str, Vec<[f64; 2]>)>;
+
+/// The medians over the seeds.
+fn table(ratios: &Ratios, seeds: usize) {
+    // Seeds without a ratio are none of the median, and are counted: weights that move nothing where data are, or too few that move anything.
+    let of = |name: &str| {
+        let found = ratios.iter().find(|(known, _)| *known == name);
+        let medians = [0, 1].map(|which| {
+            let found = found.into_iter().flat_map(|(_, found)| found.iter());
+            let known: Vec<f64> = found
+                .map(|ratios| ratios[which])
+                .filter(|ratio| !ratio.is_nan())
+                .collect();
+            match known.len() {
+                0 => "none".to_owned(),
+                count if count == seeds => format!("{:.2}", median(known)),
+                count => format!("{:.2} ({count} of {seeds} seeds)", median(known)),
+            }
+        });
+        medians.join(", ")
+    };
+    println!(
+        "standard deviation of f: the median between the clusters, and the largest there, over the median at them; medians over {seeds} seeds\n"
+    );
+    println!(
+        "all weights: full {}; diagonal {}; last layer {}\n",
+        of("full"),
+        of("diagonal"),
+        of("last")
+    );
+    println!("| weights | by diagonal variance | by marginal variance | at random |\n|---|---|---|---|");
+    for (share, infers) in TABLE {
+        println!(
+            "| {share} | {} | {} | {} |",
+            of(infers[0]),
+            of(infers[1]),
+            of(infers[2])
+        );
+    }
+}
+
 /// The bands of the first seed at which all infers have as many weights as they want; the table over all of them.
 ///
 /// # Errors
 /// What is wrong, as text.
 pub fn picture(wish: Wish, seeds: usize) -> Result<String, String> {
     let x = grid();
-    let mut ratios: Vec<(&str, Vec<[f64; 2]>)> = ["full", "diagonal", "last"]
+    let mut ratios: Ratios = ["full", "diagonal", "last"]
         .map(|name| (name, Vec::new()))
         .to_vec();
     ratios.extend(
@@ -191,41 +233,7 @@ pub fn picture(wish: Wish, seeds: usize) -> Result<String, String> {
                 .collect::<Vec<_>>()
         );
     }
-    // Seeds without a ratio are none of the median, and are counted: weights that move nothing where data are, or too few that move anything.
-    let of = |name: &str| {
-        let found = ratios.iter().find(|(known, _)| *known == name);
-        let medians = [0, 1].map(|which| {
-            let found = found.into_iter().flat_map(|(_, found)| found.iter());
-            let known: Vec<f64> = found
-                .map(|ratios| ratios[which])
-                .filter(|ratio| !ratio.is_nan())
-                .collect();
-            match known.len() {
-                0 => "none".to_owned(),
-                count if count == seeds => format!("{:.2}", median(known)),
-                count => format!("{:.2} ({count} of {seeds} seeds)", median(known)),
-            }
-        });
-        medians.join(", ")
-    };
-    println!(
-        "standard deviation of f: the median between the clusters, and the largest there, over the median at them; medians over {seeds} seeds\n"
-    );
-    println!(
-        "all weights: full {}; diagonal {}; last layer {}\n",
-        of("full"),
-        of("diagonal"),
-        of("last")
-    );
-    println!("| weights | by diagonal variance | by marginal variance | at random |\n|---|---|---|---|");
-    for (share, infers) in TABLE {
-        println!(
-            "| {share} | {} | {} | {} |",
-            of(infers[0]),
-            of(infers[1]),
-            of(infers[2])
-        );
-    }
+    table(&ratios, seeds);
     Ok(figure::page(
         "Two clusters: which weights are random",
         &plots,
