@@ -412,7 +412,7 @@ fn earlier_infers_are_said() {
     let [large, last] = &both.manifest.infers[..] else {
         panic!("two infers")
     };
-    let earlier = |infer| bnnc_run::cost::earlier(&both.manifest, infer);
+    let earlier = |infer| bnnc_run::cost::peaks::earlier(&both.manifest, infer);
     let alone = compile(&program.replace("infer large = laplace(Net, rows) { epochs = 1 }\n", ""));
     assert_eq!(earlier(large), 0);
     // The factor of the precision of 601 weights, and what is predicted with it for sixty rows.

@@ -460,6 +460,54 @@ infer fit = map(Whole, w) { epochs = 300, batch = 0, optimiser = SGD(0.05) }
     );
 }
 
+/// An array of truth values has the metrics of its elements, and one number for all examples is an output like others: what is written of a run
+/// is written of both.
+#[test]
+fn whole_arrays_of_truth_values_and_one_number() {
+    let folder = folder("truths");
+    std::fs::write(
+        folder.join("w.json"),
+        "{\"t\": [true, true, false, true], \"y\": 3}",
+    )
+    .unwrap();
+    let text = "
+data w = json(\"w.json\")
+model Whole() -> t: bool[n], y: real {
+  a ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  t ~ Bernoulli(a)
+  y ~ Normal(b, 1)
+}
+infer fit = map(Whole, w) { epochs = 2000, batch = 0, optimiser = SGD(0.1), precision = f64 }
+";
+    let compiled = compiled(&folder, text);
+    let result = compiling::run(&compiled.manifest, 1);
+    // The slope of the log density at the maximum, 3 - 4 p - a, is zero: by bisection.
+    let p = |a: f64| 1.0 / (1.0 + (-a).exp());
+    let (mut low, mut high) = (0.0, 3.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        match 3.0 - 4.0 * p(middle) - middle > 0.0 {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    let p = p(low);
+    let fit = of(&result, "fit");
+    assert_eq!(metric(fit, "t.accuracy"), 0.75);
+    near(metric(fit, "t.nll"), -(3.0 * p.ln() + (1.0 - p).ln()) / 4.0, 1e-9);
+    near(metric(fit, "y.rmse"), 1.5, 1e-9);
+    let run = folder.join("run");
+    out::write(
+        &run,
+        &compiled.manifest,
+        &result,
+        compiling::saved(PathBuf::new()),
+    )
+    .unwrap();
+    assert!(run.join("result.json").is_file());
+}
+
 #[test]
 fn outputs_that_do_not_fit_each_other_or_the_inputs() {
     let folder = folder("refused");

@@ -1,5 +1,7 @@
 //! Every diagnostic code of the compiler, and those of the command line.
 
+pub mod which;
+
 pub use bnnc_abi::settings::{BAD_SETTING, NO_INFER, no_infer};
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
@@ -31,27 +33,6 @@ pub static NO_FILE: Code = Code {
     title: "cannot read the program",
     explain: "The program file named on the command line does not exist or is not readable UTF-8 text.",
 };
-
-/// One infer is asked for, and there are several.
-pub static WHICH_INFER: Code = Code {
-    id: "E0617",
-    title: "one of several infers has to be chosen",
-    explain: "The run holds results of several infers, and predictions are those of one: `--infer NAME` says which.\n\n```\nbnnc predict \
-              folder --data new.csv --infer fit\n```",
-};
-
-/// A run of several infers, of which none is named.
-pub fn which_infer(names: &[&str]) -> Diagnostic {
-    let text = match names {
-        [] => "the run holds results of no infer".to_owned(),
-        names => format!(
-            "the run holds results of {} infers: {}",
-            names.len(),
-            names.join(", ")
-        ),
-    };
-    Diagnostic::usage(&WHICH_INFER, text).help("say which one is to predict: `--infer NAME`")
-}
 
 /// Nothing to run.
 pub static NO_INFERS: Code = Code {
@@ -233,7 +214,7 @@ static OWN: &[&Code] = &[
     &NO_FILE,
     &NO_INFERS,
     &crate::observed::OBSERVED_INPUT,
-    &WHICH_INFER,
+    &which::WHICH_INFER,
 ];
 
 /// Every code that this crate and those below it can raise.

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-const MAGIC: [u8; 8] = *b"bnncsta2";
+const MAGIC: [u8; 8] = *b"bnncsta3";
 
 /// How long after its start a chain is committed first; each further time comes after twice as long, up to
 /// [`Checkpoint::every`].

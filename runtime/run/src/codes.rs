@@ -223,7 +223,7 @@ pub fn too_little_memory(manifest: &Manifest, infer: &Infer, limit: u64) -> Diag
         size(limit)
     );
     let mut diagnostic = error(&TOO_LITTLE_MEMORY, Fault::Program, text);
-    let earlier = cost::earlier(manifest, infer);
+    let earlier = cost::peaks::earlier(manifest, infer);
     if earlier > 0 {
         let text = format!(
             "of these, {} hold the results of the infers before it",
@@ -231,7 +231,7 @@ pub fn too_little_memory(manifest: &Manifest, infer: &Infer, limit: u64) -> Diag
         );
         diagnostic = diagnostic.note(text);
     }
-    if cost::fits_alone(manifest, infer, limit) {
+    if cost::peaks::fits_alone(manifest, infer, limit) {
         let help = format!("it would fit without the infers that it does not need: `--only {name}`");
         diagnostic = diagnostic.help(help);
     }

@@ -125,7 +125,8 @@ impl<'a> OfOutput<'a> {
     fn add_classes(&mut self, predictive: &Predictive) {
         let classes = self.reals.len();
         let all = probabilities(predictive, self.output);
-        if all.is_empty() {
+        // Only of outputs that are one class per row.
+        if all.is_empty() || all.len() != predictive.draws * predictive.rows * classes {
             return;
         }
         let draws = Draws::new(&all, predictive.rows * classes);

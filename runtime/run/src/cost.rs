@@ -1,7 +1,9 @@
 //! What a run takes, before it: a step, and the memory of reading, cutting, training, predicting and summing up.
 
 pub mod fitting;
+pub mod peaks;
 
+use crate::cost::peaks::peaks;
 use crate::laplace::{self, memory};
 use crate::predict::Said;
 use crate::sample::target::{self, Layout};
@@ -9,14 +11,13 @@ use crate::{collapsed, iterates, predict, sample, summary};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::{DataSpec, Field, FieldKind, Format, Outliers, Schema, Test};
 use bnnc_abi::laplace::{Laplace, Link, Weights};
-use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest, OutputKind, Pruning, Start, Train, Work};
+use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest, OutputKind, Pruning, Train, Work};
 use bnnc_abi::plan::Step;
 use bnnc_abi::primitive;
 use bnnc_abi::sampling::Sampling;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
 use bnnc_kernels::arena::predict_arena_bytes;
-use bnnc_kernels::matmul;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// A number in double precision.
 const NUMBER: u64 = 8;
@@ -26,7 +27,7 @@ const NUMBER: u64 = 8;
 /// with the manifest: other peaks can be asked for.
 pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
     manifest.schemas.clone_from(schemas);
-    let peaks = peaks(manifest);
+    let peaks = peaks(manifest, manifest.infers.iter());
     for (infer, peak) in manifest.infers.iter_mut().zip(peaks) {
         let Some((schema, peak)) = schemas.get(&infer.data).zip(peak) else {
             continue;
@@ -44,105 +45,6 @@ fn step_sizes(infer: &Infer, rows: usize) -> Sizes {
         (None, Some(sampling)) => target::gradient_sizes(sampling, rows),
         (None, None) => Sizes::default(),
     }
-}
-
-/// The peak of an infer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Peak {
-    /// All that is held then.
-    bytes: u64,
-    /// Of these, the results of the infers before it.
-    earlier: u64,
-}
-
-/// What the results of the infers before this one hold at its peak, in bytes.
-pub fn earlier(manifest: &Manifest, infer: &Infer) -> u64 {
-    let at = manifest.infers.iter().position(|own| own.name == infer.name);
-    let peak = at.and_then(|at| *peaks(manifest).get(at)?);
-    peak.map_or(0, |peak| peak.earlier)
-}
-
-/// Whether an infer fits into `limit` bytes where only it is run, and those that it needs.
-pub fn fits_alone(manifest: &Manifest, infer: &Infer, limit: u64) -> bool {
-    let mut wanted = HashSet::from([&*infer.name]);
-    // Each comes after those that it needs.
-    for infer in manifest.infers.iter().rev() {
-        if wanted.contains(&*infer.name) {
-            wanted.extend(infer.needs());
-        }
-    }
-    let some = manifest
-        .infers
-        .iter()
-        .filter(|infer| wanted.contains(&*infer.name));
-    let alone = Manifest {
-        infers: some.cloned().collect(),
-        ..manifest.clone()
-    };
-    let is_within = |peak: &Option<Peak>| peak.is_none_or(|peak| peak.bytes <= limit);
-    peaks(&alone).iter().all(is_within)
-}
-
-/// The peak of each infer, in order; none where nothing is known of its data.
-fn peaks(manifest: &Manifest) -> Vec<Option<Peak>> {
-    // Of data, and of the results of infers.
-    let (mut kept, mut found) = (0, 0);
-    let mut read = HashSet::new();
-    let (mut workspace, mut packed) = (0, 0);
-    let mut iterates: HashMap<String, usize> = HashMap::new();
-    let mut members: HashMap<String, usize> = HashMap::new();
-    let mut peak = |infer: &Infer| -> Option<Peak> {
-        let spec = manifest.data.iter().find(|spec| spec.name == infer.data)?;
-        let schema = manifest.schemas.get(&infer.data)?;
-        let planned = iterates::memory::planned(infer, |name| iterates.get(name).copied().unwrap_or(0));
-        iterates.insert(infer.name.clone(), planned);
-        let several = match (&infer.work, &infer.start) {
-            (Work::Ensemble(ensemble), _) => ensemble.members,
-            (Work::Laplace(_), Some(Start::Infer(name))) => members.get(name).copied().unwrap_or(1),
-            _ => 1,
-        };
-        members.insert(infer.name.clone(), several);
-        // Those of a mixture of Gaussians.
-        let planned = match &infer.work {
-            Work::Laplace(_) => several,
-            _ => planned,
-        };
-        let data = data(spec, schema);
-        let splits = schema.splits.max(1) as u64;
-        let is_read = !read.insert(infer.data.clone());
-        let reading = match is_read {
-            true => 0,
-            false => kept + found + data.file + data.table,
-        };
-        if !is_read {
-            // With several splits the table is kept, with one the rows.
-            kept += if splits > 1 { data.table } else { data.rows };
-        }
-        if multiplies(infer) {
-            workspace = matmul::WORKSPACE_BYTES as u64;
-        }
-        if let Some(laplace) = infer.laplace() {
-            packed = memory::packed(laplace, examples(infer, schema.train)).max(packed);
-        }
-        let results = predictions(infer, schema) + if splits > 1 { data.rows } else { 0 };
-        // At the last split: what the others left, and what the one before it left for the table of results.
-        let held = kept_of(infer, (examples(infer, schema.train), planned));
-        let others = (splits - 1) * held + (splits - 1).min(1) * results;
-        let cutting = match (splits > 1, is_read) {
-            (true, _) => data.parts + data.rows,
-            (false, false) => data.parts + data.table,
-            (false, true) => 0,
-        };
-        let own = if splits > 1 { data.rows } else { 0 };
-        let working = workspace + packed + computing(infer, schema, planned) + own;
-        let earlier = found;
-        found += splits * held + results;
-        Some(Peak {
-            bytes: reading.max(kept + earlier + others + cutting.max(working)),
-            earlier,
-        })
-    };
-    manifest.infers.iter().map(&mut peak).collect()
 }
 
 /// The bytes of the matrices that the precision of an approximation takes; none where nothing is known of its data, and for other methods.
@@ -165,12 +67,23 @@ fn kept_of(infer: &Infer, (rows, planned): (usize, usize)) -> u64 {
     let gaussian = match &infer.work {
         // Draws of the weights, once as they are made and once as they are read.
         Work::Laplace(laplace) if laplace.options.link == Link::Weights => {
-            gaussians(infer, laplace, (rows, planned)) + 2 * infer.predictive_draws as u64 * parameters(infer)
+            let draws = 2 * infer.predictive_draws as u64 * parameters(infer);
+            sum(&[gaussians(infer, laplace, (rows, planned)), draws])
         }
         Work::Laplace(laplace) => gaussians(infer, laplace, (rows, planned)),
         Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => 0,
     };
-    parameters(infer) + draws + iterates::memory::held(infer, planned) + gaussian
+    sum(&[
+        parameters(infer),
+        draws,
+        iterates::memory::held(infer, planned),
+        gaussian,
+    ])
+}
+
+/// All together; matrices of what nothing can hold are beyond any sum.
+fn sum(parts: &[u64]) -> u64 {
+    parts.iter().fold(0, |sum, part| sum.saturating_add(*part))
 }
 
 /// The bytes of so many Gaussians, each with its maximum.
@@ -260,10 +173,10 @@ fn computing(infer: &Infer, schema: &Schema, planned: usize) -> u64 {
             };
             // The maximum, and the rows as programs read them.
             let around = feed(infer, &laplace.programs.rows, rows) + parameters(infer);
-            let finding = memory::finding(infer, laplace, rows) + around;
+            let finding = sum(&[memory::finding(infer, laplace, rows), around]);
             let one = match laplace.options.online {
                 // Curvatures are found while the search goes on, and the best parameters kept.
-                true => searching + finding + parameters(infer),
+                true => sum(&[searching, finding, parameters(infer)]),
                 false => searching.max(finding),
             };
             let before = gaussians(infer, laplace, (rows, planned.saturating_sub(1)));
@@ -288,8 +201,10 @@ fn computing(infer: &Infer, schema: &Schema, planned: usize) -> u64 {
     let predicting = match &infer.work {
         Work::Laplace(laplace) if laplace.options.link != Link::Weights => {
             let rows = scored(infer, schema);
-            memory::predicting((infer, laplace), rows, (draws, planned))
-                + feed(infer, &laplace.train.step, rows)
+            sum(&[
+                memory::predicting((infer, laplace), rows, (draws, planned)),
+                feed(infer, &laplace.train.step, rows),
+            ])
         }
         Work::Collapsed(collapsed) if collapsed::is_exact(infer, collapsed) => {
             let rows = scored(infer, schema);
@@ -313,8 +228,8 @@ fn computing(infer: &Infer, schema: &Schema, planned: usize) -> u64 {
         .map_or(0, |table| pruning(infer, table, schema));
     let sizes = Sizes::default().with(Symbol::Draws, summary::draws_per_call(infer));
     let summing = machine(&infer.sites, &sizes) + summaries(infer, planned);
-    let results = kept_of(infer, (rows, planned)) + predictions(infer, schema);
-    finding.max(results + predicting.max(summing).max(pruning))
+    let results = sum(&[kept_of(infer, (rows, planned)), predictions(infer, schema)]);
+    finding.max(sum(&[results, predicting.max(summing).max(pruning)]))
 }
 
 /// The training machine with what surrounds it.

@@ -80,6 +80,25 @@ impl Feed {
         Feed::new(rows, dataset, &wanted, target)
     }
 
+    /// Refuses rows whose numbers the predictions could not be calculated with, before anything is found that would be lost with them.
+    ///
+    /// # Errors
+    /// An element that is too large; as [`Feed::new`].
+    pub fn check(infer: &Infer, rows: &Rows, dataset: &Dataset, target: bool) -> Result<(), Diagnostic> {
+        let plan = &infer.predict.plan;
+        for binding in infer.bindings.iter().filter(|_| rows.count > 0) {
+            let is_real = |id| matches!(plan.buffers[id].storage, Storage::Real);
+            let output = infer.outputs.iter().find(|output| output.name == binding.port);
+            let is_absent = output.is_some_and(|output| !target && !output.given);
+            if plan.port(&binding.port).is_some_and(is_real) && !is_absent {
+                let values = column(binding, output.is_some(), rows, dataset)?;
+                let of = (binding, output.is_some());
+                bounded(&values, of, (rows, dataset), plan.precision)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Prepares `rows`; where `target` is false, the ports of outputs that no other output depends on are filled with one number.
     ///
     /// # Errors
@@ -97,7 +116,8 @@ impl Feed {
                 (Some(output), _) => unknown(rows.count, output, (storage, wanted.precision)),
                 (None, Storage::Real) => {
                     let values = column(binding, output.is_some(), rows, dataset)?;
-                    bounded(&values, (binding, output.is_some()), (rows, dataset), wanted)?;
+                    let of = (binding, output.is_some());
+                    bounded(&values, of, (rows, dataset), wanted.precision)?;
                     reals(&values, wanted.precision)
                 }
                 (None, Storage::Int) => Elements::Int(integers(binding, rows, dataset)?),
@@ -311,9 +331,9 @@ fn bounded(
     values: &[f64],
     (binding, is_output): (&Binding, bool),
     (rows, dataset): (&Rows, &Dataset),
-    wanted: &Wanted,
+    precision: Precision,
 ) -> Result<(), Diagnostic> {
-    let largest = match wanted.precision {
+    let largest = match precision {
         Precision::F32 => f64::from(f32::MAX),
         Precision::F64 => f64::MAX,
     };
@@ -336,7 +356,7 @@ fn bounded(
         at_row,
         name,
         values[at],
-        &wanted.precision.to_string(),
+        &precision.to_string(),
     ))
 }
 

@@ -7,6 +7,7 @@ use crate::checkpoint::Checkpoint;
 use crate::codes;
 use crate::collapsed::{self, tally::Tally};
 use crate::evaluate::{Metric, evaluate, lines_over};
+use crate::feed::Feed;
 use crate::fit::{Context, Fitted, Stop, fit};
 use crate::interrupt::Interrupt;
 use crate::iterates::{self, Collected, collect};
@@ -330,6 +331,8 @@ impl Run<'_> {
 
     fn split(&mut self, infer: &Infer, split: usize, dataset: Arc<Dataset>) -> Result<Outcome, Stop> {
         let clock = Instant::now();
+        Feed::check(infer, &dataset.test, &dataset, true)?;
+        Feed::check(infer, &dataset.outliers, &dataset, false)?;
         let earlier = self.earlier(split);
         let starts = Starts::new(infer, &earlier, split)?;
         let start = || starts.of(self.manifest.seed, 0);

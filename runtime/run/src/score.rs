@@ -20,8 +20,8 @@ pub struct Scorer<'a> {
 enum Scores {
     /// With the targets in original units and how many there are per row.
     Real(Box<RealScores>, Vec<f64>, usize),
-    /// With the right classes.
-    Classes(Box<ClassScores>, Vec<i32>),
+    /// With the right classes and how many there are per row.
+    Classes(Box<ClassScores>, Vec<i32>, usize),
 }
 
 impl<'a> Scorer<'a> {
@@ -67,7 +67,9 @@ impl<'a> Scorer<'a> {
     pub fn add_outliers(&mut self, predictive: &Predictive) {
         for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
             match scores {
-                Scores::Classes(scores, _) => scores.add_outliers(&probabilities(said, output), said.rows),
+                Scores::Classes(scores, _, width) => {
+                    scores.add_outliers(&probabilities(said, output), said.rows * *width)
+                }
                 Scores::Real(..) => {}
             }
         }
@@ -77,7 +79,7 @@ impl<'a> Scorer<'a> {
     pub fn rejection(&self) -> Vec<(f64, MetricSet)> {
         let mut lines: Vec<(f64, MetricSet)> = Vec::new();
         for (output, scores) in &self.each {
-            let Scores::Classes(scores, _) = scores else {
+            let Scores::Classes(scores, ..) = scores else {
                 continue;
             };
             for (at, (fraction, accuracy)) in scores.unsure().rejection().into_iter().enumerate() {
@@ -116,10 +118,11 @@ impl Scores {
             OutputKind::Real | OutputKind::Count => None,
         };
         match classes {
-            Some(classes) => Ok(Scores::Classes(
-                Box::new(ClassScores::new(classes)),
-                self::classes(rows, dataset, infer.column(output))?,
-            )),
+            Some(classes) => {
+                let right = self::classes(rows, dataset, infer.column(output))?;
+                let width = (right.len() / examples.max(1)).max(1);
+                Ok(Scores::Classes(Box::new(ClassScores::new(classes)), right, width))
+            }
             None => {
                 let targets = targets(rows, dataset, infer.column(output))?;
                 let width = (targets.len() / examples.max(1)).max(1);
@@ -133,11 +136,15 @@ impl Scores {
         let known = Some(&said.log_likelihood).filter(|values| !values.is_empty());
         let log_likelihood = known.map(|values| Draws::new(values, range.len()));
         match self {
-            Scores::Classes(scores, targets) => {
+            Scores::Classes(scores, targets, width) => {
                 if let Some(log_likelihood) = log_likelihood {
                     scores.add_log_likelihood(log_likelihood);
                 }
-                scores.add_probabilities(&probabilities(said, output), &targets[range]);
+                let targets = &targets[range.start * *width..range.end * *width];
+                let all = probabilities(said, output);
+                if all.len().is_multiple_of(targets.len().max(1)) {
+                    scores.add_probabilities(&all, targets);
+                }
             }
             Scores::Real(scores, targets, width) => {
                 if let Some(log_likelihood) = log_likelihood {
@@ -160,7 +167,7 @@ impl Scores {
     fn finish(self) -> MetricSet {
         match self {
             Scores::Real(scores, ..) => scores.finish(),
-            Scores::Classes(scores, _) => scores.finish(),
+            Scores::Classes(scores, ..) => scores.finish(),
         }
     }
 }

@@ -8,7 +8,8 @@ use bnnc_abi::settings;
 use bnnc_command::terminal::{self, OK};
 use bnnc_driver::compile::compile;
 use bnnc_run::codes::size;
-use bnnc_run::cost::{earlier, precision};
+use bnnc_run::cost::peaks::earlier;
+use bnnc_run::cost::precision;
 use bnnc_run::laplace::memory;
 use serde_json::json;
 
@@ -89,7 +90,7 @@ fn cost_json(manifest: &Manifest, infer: &Infer) -> serde_json::Value {
         "gradient_nodes": infer.cost.gradient_nodes,
         "flops_per_step": infer.cost.effort.flops,
         "bytes_per_step": infer.cost.effort.bytes,
-        "peak_bytes": infer.cost.peak_bytes - earlier(manifest, infer),
+        "peak_bytes": infer.cost.peak_bytes,
         "earlier_bytes": earlier(manifest, infer),
         "precision_bytes": precision(manifest, infer),
         "choosing_bytes": infer.laplace().and_then(memory::choosing),

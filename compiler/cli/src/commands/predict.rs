@@ -7,7 +7,8 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
 use bnnc_command::execute::stopped;
 use bnnc_command::terminal::{self, OK};
-use bnnc_driver::codes::{no_infer, which_infer};
+use bnnc_driver::codes::no_infer;
+use bnnc_driver::codes::which::which_infer;
 use bnnc_driver::compile::compile;
 use bnnc_run::codes;
 use bnnc_run::fit::Context;
@@ -44,6 +45,9 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     let refuse = |why: &str| display.show(&[codes::not_a_run(&arguments.run, why)], &program.sources);
     let is_saved = |infer: &&Infer| saved.preparations.contains_key(&infer.name);
     let known: Vec<&Infer> = compiled.manifest.infers.iter().filter(is_saved).collect();
+    if known.is_empty() {
+        return Err(refuse("it holds results of no infer"));
+    }
     let chosen = choose(&known, arguments.infer.as_deref());
     let infer = chosen.map_err(|found| display.show(&[*found], &program.sources))?;
     let data = compiled.manifest.data.iter().find(|spec| spec.name == infer.data);

@@ -195,7 +195,10 @@ impl Room {
     /// Whether an infer fits in this place.
     fn fits(&mut self, infer: Infer) -> bool {
         self.manifest.infers[self.position] = infer;
-        let peak = peaks(&self.manifest).get(self.position).copied().flatten();
+        let peak = peaks(&self.manifest, self.manifest.infers.iter())
+            .get(self.position)
+            .copied()
+            .flatten();
         peak.is_some_and(|peak| peak.bytes <= self.limit)
     }
 

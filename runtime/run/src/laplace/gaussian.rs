@@ -76,7 +76,6 @@ pub struct Facts {
     /// Whether the search for factors took all its steps.
     pub unsettled: bool,
     /// Whether the prior varies within a block of a Kronecker structure, which takes its mean in the block's eigenbasis.
-    #[serde(default)]
     pub prior_averaged: bool,
 }
 

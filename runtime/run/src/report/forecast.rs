@@ -2,6 +2,7 @@
 
 use crate::fit::{Context, Stop};
 use crate::run::Outcome;
+use crate::score::targets;
 use bnnc_abi::data::DataSpec;
 use bnnc_abi::manifest::{Binding, DataSource, Infer, Output, OutputKind};
 use bnnc_data::metrics::{Draws, quantile, sorted};
@@ -67,7 +68,7 @@ pub fn of_rows(
         &outcome.dataset.train
     };
     let rows = thinned(all, all.count.div_ceil(ROWS));
-    let observed = rows.original(infer.column(output))?;
+    let observed = targets(&rows, &outcome.dataset, infer.column(output))?;
     let draws = infer.predictive_draws;
     forecast(
         (infer, place),
@@ -118,7 +119,7 @@ pub fn curve(
         Vec::new(),
         (draws, context),
     )?;
-    let y = dataset.train.original(infer.column(output))?;
+    let y = targets(&dataset.train, dataset, infer.column(output))?;
     Ok(found.map(|forecast| Curve {
         name: input.name.clone(),
         points: seen.iter().copied().zip(y).collect(),

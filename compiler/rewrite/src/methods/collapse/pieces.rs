@@ -11,6 +11,7 @@ use crate::nodes;
 use crate::pass::Context;
 use crate::{pipeline, pipelines};
 use bnnc_abi::symbols::CALLED;
+use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
 use bnnc_base::scalar::Scalar;
 use bnnc_base::shape::{Shape, Sizes};
@@ -221,9 +222,9 @@ impl<'a> Walk<'a> {
         dependents(function, names).into_iter().find_map(|value| {
             let op = op(function, value)?;
             let is_silent = matches!(op.vjp, Vjp::Zero(_) | Vjp::None(_));
-            let what = match op.name {
-                "lt" | "le" | "eq" => "a comparison".to_owned(),
-                name => format!("`{name}`"),
+            let what = match function.nodes[value].ty.dtype {
+                DType::Bool => "a comparison".to_owned(),
+                DType::Real | DType::Int => format!("`{}`", op.name),
             };
             is_silent.then(|| format!("the weights pass through {what}, where outputs may jump"))
         })
