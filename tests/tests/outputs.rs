@@ -508,6 +508,32 @@ infer fit = map(Whole, w) { epochs = 2000, batch = 0, optimiser = SGD(0.1), prec
     assert!(run.join("result.json").is_file());
 }
 
+/// New rows give no array that is one value for all examples.
+#[test]
+fn whole_arrays_have_no_new_rows() {
+    let folder = folder("chained");
+    std::fs::write(folder.join("w.json"), "{\"y1\": [1, 2, 4], \"y2\": [1, 2, 3]}").unwrap();
+    let text = "
+data w = json(\"w.json\")
+model Whole() -> y1: real[n], y2: real[n] {
+  b ~ Normal(0, 1)
+  y1 ~ Normal(0, 1)
+  y2 ~ Normal(b * y1, 1)
+}
+infer fit = map(Whole, w) { epochs = 10, batch = 0 }
+";
+    let compiled = compiled(&folder, text);
+    let result = compiling::run(&compiled.manifest, 1);
+    let (infer, fit) = (&compiled.manifest.infers[0], of(&result, "fit"));
+    let context = Context::new(Arc::new(Pool::new(1)), 1);
+    let values = fit.splits[0].found.point();
+    let (preparation, rows) = (&fit.dataset.preparation, fit.dataset.train.clone());
+    let Err(Stop::Diagnostics(found)) = predict(infer, preparation, (values, &folder), rows, &context) else {
+        panic!("it was not refused");
+    };
+    assert_eq!(found[0].code.id, "E0553");
+}
+
 #[test]
 fn outputs_that_do_not_fit_each_other_or_the_inputs() {
     let folder = folder("refused");

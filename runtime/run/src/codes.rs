@@ -24,6 +24,7 @@ pub static CODES: &[&Code] = &[
     &CANNOT_WRITE,
     &NOT_A_RUN,
     &NO_ROWS,
+    &WHOLE_ARRAYS,
     &NO_START,
     &TOO_MANY_FILES,
     &CHECKPOINT_DAMAGED,
@@ -90,6 +91,23 @@ static NO_ROWS: Code = Code {
     title: "no rows to train on",
     explain: "After the test rows and the validation fraction were taken away, no rows are left to train on.",
 };
+
+static WHOLE_ARRAYS: Code = Code {
+    id: "E0553",
+    title: "new rows of a model of whole arrays",
+    explain: "`bnnc predict` takes rows: each gives the inputs of one prediction. A model whose predictions need an array that is one value for all \
+              examples, such as an input `x: real[n]` of a model without inputs per example, or an output that another depends on, has no such rows, \
+              and the array of its run is not kept.\n\nRight: inputs per example (`model M()(x: real) -> y: real`); or run again with the new arrays, \
+              whose predictions are in `predictions.csv`.",
+};
+
+/// Predictions for rows that are none.
+pub fn whole_arrays(infer: &str, array: &str) -> Diagnostic {
+    let text = format!(
+        "`{infer}` takes `{array}` for all examples at once, so that it has no predictions for new rows"
+    );
+    error(&WHOLE_ARRAYS, Fault::Program, text).help("run again with the new arrays")
+}
 
 /// What is continued is not whole.
 static CHECKPOINT_DAMAGED: Code = Code {

@@ -13,6 +13,7 @@ use crate::predict::{Predictor, draws_in, held};
 use crate::states::Values;
 use bnnc_abi::laplace::{Laplace, Likelihood};
 use bnnc_abi::manifest::{DataSource, Infer, Work};
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Dataset, Preparation, Rows};
 use bnnc_laplace::matrix::Matrix;
@@ -29,7 +30,7 @@ pub fn predict(
     rows: Rows,
     context: &Context,
 ) -> Result<Vec<(String, ResultColumn)>, Stop> {
-    let dataset = dataset(preparation, rows);
+    let dataset = dataset(infer, preparation, rows)?;
     let found = restored(infer, (values, folder))?;
     let mut forecaster = match (&found, collapsed::part(infer)) {
         (_, Some(collapsed)) => {
@@ -71,7 +72,7 @@ pub fn joint(
     rows: Rows,
     (max_memory, context): (Option<u64>, &Context),
 ) -> Result<Matrix, Stop> {
-    let dataset = dataset(preparation, rows);
+    let dataset = dataset(infer, preparation, rows)?;
     let found = gaussians(infer, (values, folder))?;
     let (members, laplace, rows) = (&found.members[..], part(infer)?, &dataset.test);
     let count = examples(&infer.bindings, rows);
@@ -103,7 +104,7 @@ pub fn slopes(
     rows: Rows,
     (max_memory, context): (Option<u64>, &Context),
 ) -> Result<Vec<(String, ResultColumn)>, Stop> {
-    let dataset = dataset(preparation, rows);
+    let dataset = dataset(infer, preparation, rows)?;
     let found = gaussians(infer, (values, folder))?;
     let (members, laplace) = (&found.members[..], part(infer)?);
     let count = examples(&infer.bindings, &dataset.test);
@@ -194,8 +195,22 @@ fn restored(infer: &Infer, (values, folder): (&Values, &Path)) -> Result<Option<
 }
 
 /// New rows in the place of all others.
-fn dataset(preparation: &Preparation, rows: Rows) -> Dataset {
-    Dataset {
+///
+/// # Errors
+/// A model that takes an array for all examples, which no rows give.
+fn dataset(infer: &Infer, preparation: &Preparation, rows: Rows) -> Result<Dataset, Diagnostic> {
+    for binding in &infer.bindings {
+        let is_read = infer.predict.plan.port(&binding.port).is_some();
+        let mut outputs = infer.outputs.iter();
+        let is_unknown = outputs.any(|output| output.name == binding.port && !output.given);
+        match &binding.from {
+            DataSource::Shared(name) if is_read && !is_unknown => {
+                return Err(codes::whole_arrays(&infer.name, name));
+            }
+            DataSource::Inputs | DataSource::Field(_) | DataSource::Row | DataSource::Shared(_) => {}
+        }
+    }
+    Ok(Dataset {
         train: rows.clone(),
         validation: rows.clone(),
         outliers: rows.none(),
@@ -206,5 +221,5 @@ fn dataset(preparation: &Preparation, rows: Rows) -> Dataset {
         shared: Vec::new(),
         shards: Vec::new(),
         warnings: Vec::new(),
-    }
+    })
 }
