@@ -72,7 +72,7 @@ fn form(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) ->
 
 /// The bytes that an approximation on so many rows takes besides its search, the data and the maximum.
 ///
-/// Note [Phases]. What is alive changes, and the most of these counts: weights are chosen among all; the curvature is summed over blocks of
+/// Note \[Phases\]. What is alive changes, and the most of these counts: weights are chosen among all; the curvature is summed over blocks of
 /// rows; the states that are none of the weights are moved a little; the curvature becomes a Gaussian. The programs of a phase are
 /// gone in the next. Of all weights only a few vectors are held, but of a subnetwork none once it is chosen.
 pub fn finding(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
