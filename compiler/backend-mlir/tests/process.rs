@@ -7,10 +7,16 @@ use bnnc_backend_mlir::protocol::Target;
 use bnnc_base::fault::Fault;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+/// One script at a time: the child of another test has, until it becomes its program, a copy of the file that is being written here, and a system
+/// runs no file that someone may write to.
+static TURN: Mutex<()> = Mutex::new(());
 
 /// What comes of a worker that is this shell script.
 fn script(name: &str, body: &str, time: Duration) -> Result<Vec<u8>, Fault> {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let program = folder.join(format!("{name}.sh"));
     std::fs::write(&program, format!("#!/bin/sh\n{body}\n")).unwrap();
@@ -126,6 +132,7 @@ fn an_answer_without_end_is_cut_off() {
 
 #[test]
 fn a_worker_that_does_not_exist_is_a_limit() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let worker = Worker {
         program: PathBuf::from("/nowhere/worker"),
         memory: 1 << 30,
