@@ -25,37 +25,58 @@ pub const ROWS: usize = 256;
 const BYTES: u64 = 16 << 20;
 
 /// What can be said of an output.
-const PARTS: [&str; 4] = ["log_likelihood", "mean", "draw", "probabilities"];
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    LogLikelihood,
+    Mean,
+    Draw,
+    Probabilities,
+}
+
+impl Part {
+    const ALL: [Part; 4] = [Part::LogLikelihood, Part::Mean, Part::Draw, Part::Probabilities];
+
+    /// As programs call it.
+    fn name(self) -> &'static str {
+        match self {
+            Part::LogLikelihood => "log_likelihood",
+            Part::Mean => "mean",
+            Part::Draw => "draw",
+            Part::Probabilities => "probabilities",
+        }
+    }
+}
 
 /// Something that a predicting program says of rows, `[draws, rows, ..]`.
 #[derive(Clone, Debug)]
 pub struct Said {
     /// The program's output.
     pub port: String,
-    /// One of [`PARTS`].
-    part: &'static str,
+    part: Part,
     /// Of which output of the model it is said, where there are several; none where it is said of all.
     output: Option<usize>,
 }
 
 /// What the predicting program of an infer may say: first the log likelihood of all outputs of the model.
 pub fn said(infer: &Infer) -> Vec<Said> {
-    let of_all = |part: &'static str| Said {
-        port: part.to_owned(),
+    let of_all = |part: Part| Said {
+        port: part.name().to_owned(),
         part,
         output: None,
     };
     if infer.only_output().is_some() {
-        return PARTS.map(of_all).to_vec();
+        return Part::ALL.map(of_all).to_vec();
     }
     let of_each = infer.outputs.iter().enumerate().flat_map(|(at, output)| {
-        PARTS.map(|part| Said {
-            port: infer.said_of(output, part),
+        Part::ALL.map(|part| Said {
+            port: infer.said_of(output, part.name()),
             part,
             output: Some(at),
         })
     });
-    std::iter::once(of_all(PARTS[0])).chain(of_each).collect()
+    std::iter::once(of_all(Part::LogLikelihood))
+        .chain(of_each)
+        .collect()
 }
 
 /// What the posterior says of a block of rows, on the model's scale at first. Matrices are draws by rows (by elements).
@@ -172,10 +193,10 @@ impl Predictive {
             None => self,
         };
         let target = match said.part {
-            "log_likelihood" => &mut of.log_likelihood,
-            "mean" => &mut of.mean,
-            "draw" => &mut of.draw,
-            _ => &mut of.probabilities,
+            Part::LogLikelihood => &mut of.log_likelihood,
+            Part::Mean => &mut of.mean,
+            Part::Draw => &mut of.draw,
+            Part::Probabilities => &mut of.probabilities,
         };
         target.resize(draws * per_draw, 0.0);
         machine.read_into(
