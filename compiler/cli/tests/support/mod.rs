@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 #![allow(clippy::unwrap_used)]
 
+pub mod trial;
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;

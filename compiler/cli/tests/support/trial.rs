@@ -1,0 +1,104 @@
+//! A folder with a program and its data, in which `bnnc` is run as a user would.
+
+use super::{Output, run};
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// A temporary folder that is removed when the trial ends.
+pub struct Trial {
+    folder: PathBuf,
+}
+
+impl Trial {
+    /// Creates an empty folder.
+    pub fn new() -> Self {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("bnnc-trial-{}-{count}", std::process::id()));
+        fs::create_dir_all(&folder).expect("the folder is created");
+        Trial { folder }
+    }
+
+    /// Writes a file of the folder.
+    pub fn file(self, name: &str, content: impl AsRef<[u8]>) -> Self {
+        fs::write(self.folder.join(name), content).expect("the file is written");
+        self
+    }
+
+    /// Writes `program.bnn`.
+    pub fn program(self, text: &str) -> Self {
+        self.file("program.bnn", text)
+    }
+
+    /// Returns the path of a file of the folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Returns the folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Runs `bnnc COMMAND program.bnn` with further arguments.
+    pub fn bnnc(&self, command: &str, arguments: &[&str]) -> Output {
+        let program = self.path("program.bnn");
+        let mut all: Vec<&OsStr> = vec![command.as_ref(), program.as_ref()];
+        all.extend(arguments.iter().map(|argument| OsStr::new(*argument)));
+        run(all)
+    }
+
+    /// Runs the program with `--json` and parses the result; panics unless it succeeds.
+    pub fn result(&self, arguments: &[&str]) -> Value {
+        let mut all = vec!["--json"];
+        all.extend(arguments);
+        let output = self.bnnc("run", &all);
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        serde_json::from_str(&output.stdout).expect("the result is JSON")
+    }
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        // A folder that cannot be removed does not fail a test.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Output {
+    /// Panics unless standard error holds the error with this code, and each of the texts.
+    #[track_caller]
+    pub fn assert_error(&self, code: &str, status: i32, texts: &[&str]) {
+        self.assert_diagnostic(&format!("error[{code}]"), texts);
+        assert_eq!(self.status, status, "{}", self.stderr);
+    }
+
+    /// Panics unless standard error holds the warning with this code, and each of the texts, and the run succeeded.
+    #[track_caller]
+    pub fn assert_warning(&self, code: &str, texts: &[&str]) {
+        self.assert_diagnostic(&format!("warning[{code}]"), texts);
+        assert_eq!(self.status, 0, "{}", self.stderr);
+    }
+
+    /// Panics if standard error holds anything.
+    #[track_caller]
+    pub fn assert_silent(&self) {
+        assert_eq!((self.status, self.stderr.as_str()), (0, ""), "{}", self.stdout);
+    }
+
+    #[track_caller]
+    fn assert_diagnostic(&self, head: &str, texts: &[&str]) {
+        for text in std::iter::once(&head).chain(texts) {
+            assert!(
+                self.stderr.contains(text),
+                "`{text}` is not in\n{}\n{}",
+                self.stderr,
+                self.stdout
+            );
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! How columns, levels and indices of data reach the model.

@@ -1,0 +1,1 @@
+//! Run folders, predictions from them, and files that changed.

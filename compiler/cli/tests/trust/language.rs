@@ -1,0 +1,1 @@
+//! Names, scales, links and types of a program.

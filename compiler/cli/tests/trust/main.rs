@@ -1,0 +1,12 @@
+//! Programs that a user will write and that used to give a wrong or meaningless result without a warning.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod bindings;
+mod folders;
+mod language;
+mod numerics;
+mod report;
+mod sampling;
+mod training;

@@ -1,0 +1,1 @@
+//! Densities, truncation and KL divergences at the ends of their ranges.

@@ -1,0 +1,1 @@
+//! Names, comparisons and everything else a report must show.

@@ -1,0 +1,1 @@
+//! Samplers on posteriors that their adaptation used to miss.
