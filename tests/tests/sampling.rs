@@ -155,13 +155,7 @@ fn leaving_rows_out_of_the_line() {
     let program =
         format!("{LINE}infer all = nuts(Line, rows) {{ chains = 3, draws = 1500, predictive_draws = 50 }}\n");
     let result = compile::run(&compiled("left", &points, &program).manifest, 2);
-    let left_out = result.outcomes[0]
-        .diagnosis
-        .as_ref()
-        .unwrap()
-        .loo
-        .as_ref()
-        .unwrap();
+    let left_out = result.outcomes[0].left_out.as_ref().unwrap();
     assert_eq!(left_out.draws, 4500);
     let (found, error) = (left_out.total.elpd().sum, left_out.total.mcse());
     assert!(

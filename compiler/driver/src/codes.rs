@@ -1,5 +1,6 @@
 //! Every diagnostic code of the compiler, and those of the command line.
 
+pub mod compare;
 pub mod which;
 
 pub use bnnc_abi::settings::{BAD_SETTING, NO_INFER, no_infer};
@@ -215,6 +216,7 @@ static OWN: &[&Code] = &[
     &NO_INFERS,
     &crate::observed::OBSERVED_INPUT,
     &which::WHICH_INFER,
+    &compare::METRIC_DOES_NOT_APPLY,
 ];
 
 /// Every code that this crate and those below it can raise.

@@ -1,5 +1,6 @@
 //! The path of a program, as one readable function: checked module and schemas in, manifest out.
 
+use crate::compare::{compares, inapplicable};
 use crate::infer::{Compilation, Failure, Timings};
 use crate::laplace::beforehand;
 use crate::options::Options;
@@ -7,7 +8,7 @@ use crate::program::Program;
 use crate::taken::wrong_iterates;
 use crate::{backends, codes};
 use bnnc_abi::data::{DataSpec, Schema};
-use bnnc_abi::manifest::{Compare, Infer, Manifest, OutputKind, Start, State};
+use bnnc_abi::manifest::{Infer, Manifest, OutputKind, Start, State};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_hir::tree::{InferId, SettingValue};
 use bnnc_rewrite::rule::Firing;
@@ -160,6 +161,7 @@ pub fn compile(
     diagnostics.extend(taken_shapes(program, &compiled.manifest.infers));
     diagnostics.extend(wrong_iterates(program, schemas, &compiled.manifest.infers));
     diagnostics.extend(beforehand::lacking(program, &compiled.manifest.infers));
+    diagnostics.extend(inapplicable(program, &compiled.manifest));
     diagnostics.dedup_by(|a, b| a == b && a.at != Place::Nowhere);
     if diagnostics.is_empty() {
         Ok(compiled)
@@ -232,18 +234,4 @@ fn taken_shapes(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
         }
     }
     diagnostics
-}
-
-fn compares(program: &Program, chosen: &[InferId]) -> Vec<Compare> {
-    let name = |id: &InferId| program.module.infers[*id].name.to_string();
-    let one = |item: &bnnc_hir::tree::CompareItem| Compare {
-        infers: item
-            .infers
-            .iter()
-            .filter(|id| chosen.contains(id))
-            .map(name)
-            .collect(),
-        metrics: item.metrics.iter().map(|metric| metric.to_string()).collect(),
-    };
-    program.module.compares.iter().map(one).collect()
 }

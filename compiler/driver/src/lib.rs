@@ -5,6 +5,7 @@ mod axes;
 pub mod backends;
 pub mod codes;
 mod collapsed;
+mod compare;
 pub mod compile;
 pub mod emit;
 pub mod explore;

@@ -13,6 +13,7 @@ pub mod iterates;
 pub mod laplace;
 pub mod manifest;
 pub mod method;
+pub mod metrics;
 pub mod plan;
 pub mod primitive;
 pub mod sampling;

@@ -7,6 +7,7 @@ use crate::data::{DataSpec, Elements, Schema};
 use crate::iterates::{Ensemble, Swag};
 use crate::laplace::Laplace;
 use crate::method::{self, MethodName};
+use crate::metrics::Measure;
 use crate::sampling::Sampling;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
@@ -40,8 +41,8 @@ pub struct Manifest {
 pub struct Compare {
     /// The infers in the rows.
     pub infers: Vec<String>,
-    /// The metrics in the columns, as in `result.json`; `coverage(0.9)` is `coverage_90`, `time` is the seconds.
-    pub metrics: Vec<String>,
+    /// The metrics in the columns.
+    pub metrics: Vec<Measure>,
 }
 
 /// How a state tensor starts.
@@ -307,6 +308,11 @@ impl Infer {
             .chain(taken.map(|(infer, _)| infer.as_str()))
             .chain(of_work)
             .collect()
+    }
+
+    /// Whether predictions are integrals over some weights, and not means over draws of all.
+    pub fn integrates(&self) -> bool {
+        matches!(self.work, Work::Collapsed(_))
     }
 
     /// The output, where the model has no other.

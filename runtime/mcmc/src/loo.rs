@@ -272,6 +272,16 @@ impl Total {
     }
 }
 
+/// The sum of the differences of two estimates, row by row, with its standard error over the choice of rows (Vehtari, Gelman and
+/// Gabry 2017, equation 24).
+pub fn difference(rows: &[Row], others: &[Row]) -> Estimate {
+    let mut moments = Moments::default();
+    for (row, other) in rows.iter().zip(others) {
+        moments.add(row.elpd - other.elpd);
+    }
+    estimate(&moments)
+}
+
 fn estimate(moments: &Moments) -> Estimate {
     Estimate {
         sum: moments.sum,

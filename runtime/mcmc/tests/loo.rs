@@ -3,7 +3,7 @@
 
 use bnnc_base::philox;
 use bnnc_mcmc::loo::pareto::{Pareto, Smoother, tail_length};
-use bnnc_mcmc::loo::{LeaveOneOut, Row, Shapes, Total, good_shape};
+use bnnc_mcmc::loo::{LeaveOneOut, Row, Shapes, Total, difference, good_shape};
 
 #[track_caller]
 fn assert_near(found: f64, want: f64, relative: f64, what: &str) {
@@ -295,4 +295,21 @@ fn smoothing_keeps_the_order_and_the_rest() {
     assert!(order[..905].iter().all(|at| ratios[*at] == before[*at]));
     assert!(order.windows(2).all(|pair| ratios[pair[0]] <= ratios[pair[1]]));
     assert!(ratios.iter().all(|ratio| *ratio <= 0.0));
+}
+
+/// Differences of 0.5, 0 and -1: their variance is 7 / 12, and that of the sum of three 7 / 4.
+#[test]
+fn differences_have_the_error_of_paired_rows() {
+    let row = |elpd: f64| Row {
+        elpd,
+        p: 0.0,
+        k: 0.0,
+        mcse: 0.0,
+        elpd_waic: 0.0,
+        p_waic: 0.0,
+    };
+    let [one, other] = [[-1.0, -2.0, -4.0], [-1.5, -2.0, -3.0]].map(|rows| rows.map(row));
+    let found = difference(&one, &other);
+    assert_near(found.sum, -0.5, 1e-12, "difference");
+    assert_near(found.error, 1.75f64.sqrt(), 1e-12, "its error");
 }

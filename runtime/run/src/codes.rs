@@ -1,6 +1,7 @@
 //! What may go wrong while a program runs.
 
 mod collapsed;
+pub mod compare;
 mod laplace;
 
 use crate::cost;
@@ -52,6 +53,8 @@ pub static CODES: &[&Code] = &[
     &collapsed::POINT,
     &collapsed::OTHERS_HELD,
     &collapsed::LOOKS_AHEAD,
+    &compare::NOT_COMPUTED,
+    &compare::OTHER_OBSERVATIONS,
 ];
 
 static TRAINING_DIVERGED: Code = Code {
@@ -218,6 +221,14 @@ fn error(code: &'static Code, fault: Fault, message: String) -> Diagnostic {
         labels: Vec::new(),
         notes: Vec::new(),
         help: Vec::new(),
+    }
+}
+
+/// A warning about a run.
+fn warning(code: &'static Code, message: String) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Warning,
+        ..error(code, Fault::Program, message)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::cost::peaks::peaks;
 use crate::laplace::{self, memory};
 use crate::predict::Said;
 use crate::sample::target::{self, Layout};
-use crate::{collapsed, iterates, predict, sample, summary};
+use crate::{collapsed, iterates, leave_one_out, predict, sample, summary};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::{DataSpec, Field, FieldKind, Format, Outliers, Schema, Test};
 use bnnc_abi::laplace::{Laplace, Link, Weights};
@@ -368,7 +368,7 @@ fn leaving_out(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
     let dimension = Layout::new(infer, sampling).dimension;
     let all = sampling.chains.saturating_mul(sampling.draws);
     let there_are = (infer.predictive_draws.min(all), all);
-    let Some(draws) = sample::leave_one_out::draws(sampling, (rows, dimension), there_are) else {
+    let Some(draws) = leave_one_out::draws(sampling, (rows, dimension), there_are) else {
         return 0;
     };
     let likelihoods = (rows, draws, &predict::said(infer)[..1]);

@@ -1,5 +1,6 @@
 //! The result object (`run --json`, `result.json`) and the table for people.
 
+use crate::comparison::comparisons;
 use crate::evaluate::Metric;
 use crate::prune::Line;
 use crate::run::{Found, Outcome, RunResult};
@@ -33,6 +34,10 @@ pub fn json(manifest: &Manifest, result: &RunResult) -> Value {
     let device = |infer: &Infer| infer.predict.code.accelerator().map(|device| device.describe());
     if let Some(device) = manifest.infers.iter().find_map(device) {
         value["device"] = json!(device);
+    }
+    let compared = comparisons(manifest, result);
+    if !compared.is_empty() {
+        value["compare"] = compared.iter().map(|comparison| comparison.json()).collect();
     }
     if result.interrupted {
         value["interrupted"] = json!(true);
@@ -101,6 +106,9 @@ fn diagnostics(infer: &Infer, outcome: &Outcome) -> Value {
         let sites = infer.reports.iter();
         sites.map(|site| (site.name.clone(), json!(of(site)))).collect()
     };
+    if let Some(left_out) = &outcome.left_out {
+        value["loo"] = sample::report::loo(left_out);
+    }
     let Some(last) = outcome.splits.last() else {
         return value;
     };
@@ -216,8 +224,8 @@ pub fn table(manifest: &Manifest, result: &RunResult) -> String {
         };
         text.push_str(&infer_table(infer, outcome));
     }
-    for compare in &manifest.compares {
-        text.push_str(&comparison(compare, result));
+    for comparison in comparisons(manifest, result) {
+        text.push_str(&comparison.text());
     }
     text
 }
@@ -261,7 +269,10 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
         )),
         Found::Sampled(sampled) => {
             let diagnosis = outcome.diagnosis.as_ref();
-            text.push_str(&diagnosis.map_or_else(String::new, |found| sample::report::table(sampled, found)));
+            let left_out = outcome.left_out.as_ref();
+            text.push_str(&diagnosis.map_or_else(String::new, |found| {
+                sample::report::table(sampled, found, left_out)
+            }));
         }
     }
     text.push_str(&pruning_table(infer, outcome));
@@ -400,34 +411,4 @@ pub fn shown(line: &Line) -> impl Iterator<Item = &(String, f64, Option<f64>)> {
 /// A number without digits that say nothing: `98`, `99.5`.
 pub fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
-}
-
-fn comparison(compare: &bnnc_abi::manifest::Compare, result: &RunResult) -> String {
-    let mut text = format!("{:<16}", "compare");
-    compare
-        .metrics
-        .iter()
-        .for_each(|metric| text.push_str(&format!(" {metric:>16}")));
-    text.push('\n');
-    for name in &compare.infers {
-        let Some(outcome) = result.outcomes.iter().find(|outcome| outcome.name == *name) else {
-            continue;
-        };
-        let sets: Vec<_> = outcome.splits.iter().map(|split| split.metrics.clone()).collect();
-        let metrics = over_splits(&sets);
-        text.push_str(&format!("{name:<16}"));
-        for metric in &compare.metrics {
-            let seconds = || outcome.splits.iter().map(|split| split.fit_seconds).sum::<f64>();
-            let found = metrics
-                .iter()
-                .find(|(n, ..)| n == metric)
-                .map(|(_, mean, _)| *mean);
-            match if metric == "time" { Some(seconds()) } else { found } {
-                Some(value) => text.push_str(&format!(" {:>16}", number(value))),
-                None => text.push_str(&format!(" {:>16}", "-")),
-            }
-        }
-        text.push('\n');
-    }
-    text
 }

@@ -6,12 +6,14 @@ mod saved;
 use crate::checkpoint::Checkpoint;
 use crate::codes;
 use crate::collapsed::{self, tally::Tally};
+use crate::comparison;
 use crate::evaluate::{Metric, evaluate, lines_over};
 use crate::feed::Feed;
 use crate::fit::{Context, Fitted, Stop, fit};
 use crate::interrupt::Interrupt;
 use crate::iterates::{self, Collected, collect};
 use crate::laplace::{self, laplace};
+use crate::leave_one_out::{LeftOut, leave_one_out};
 use crate::prune::{self, Pruned};
 use crate::sample::diagnose::{Diagnosis, diagnose};
 use crate::sample::quantities::{Quantity, quantities};
@@ -26,6 +28,7 @@ use bnnc_data::metrics::MetricSet;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Dataset, Source};
 use bnnc_kernels::pool::Pool;
+use bnnc_mcmc::diagnostics::advice::rows_not_left_out;
 pub use found::Found;
 pub use saved::{joint, predict, slopes};
 use std::collections::HashMap;
@@ -110,6 +113,8 @@ pub struct Outcome {
     pub quantities: Vec<Quantity>,
     /// How far these can be trusted.
     pub diagnosis: Option<Diagnosis>,
+    /// The training rows of the last split, each left out.
+    pub left_out: Option<LeftOut>,
     /// Predictions for the rows of the last split that metrics were computed on, as columns of a table.
     pub predictions: Vec<(String, ResultColumn)>,
     /// The dataset of the last split.
@@ -200,6 +205,9 @@ pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
             break;
         }
     }
+    for comparison in comparison::comparisons(manifest, &run.result) {
+        run.result.warnings.extend(comparison.warnings);
+    }
     Ok(run.result)
 }
 
@@ -283,6 +291,8 @@ impl Run<'_> {
             }
         }
         if let Some(last) = outcome.splits.last() {
+            let asked = comparison::leaves_out(self.manifest, &infer.name, outcome.tested);
+            outcome.left_out = leave_one_out(infer, &last.found, &outcome.dataset, asked, &self.context)?;
             match &last.found {
                 Found::Fitted(fitted) => outcome.sites = summaries(infer, &fitted.values, &self.context)?,
                 Found::Approximated(found) => {
@@ -293,12 +303,17 @@ impl Run<'_> {
                 }
                 Found::Sampled(sampled) => {
                     let found = quantities(infer, sampled, &outcome.dataset, &self.context)?;
-                    let diagnosis = diagnose(infer, sampled, &found, &outcome.dataset, &self.context)?;
+                    let left_out = outcome.left_out.as_ref();
+                    let diagnosis = diagnose(infer, sampled, &found, &outcome.dataset, left_out)?;
                     self.result.warnings.extend(diagnosis.warnings.iter().cloned());
                     outcome.sites = of_draws(infer, &found);
                     outcome.quantities = found;
                     outcome.diagnosis = Some(diagnosis);
                 }
+            }
+            if let (Some(left_out), None) = (&outcome.left_out, &outcome.diagnosis) {
+                let warning = rows_not_left_out(&infer.name, left_out.total.shapes());
+                self.result.warnings.extend(warning);
             }
         }
         self.result.outcomes.push(outcome);
@@ -403,6 +418,7 @@ impl Run<'_> {
             sites: Vec::new(),
             quantities: Vec::new(),
             diagnosis: None,
+            left_out: None,
             predictions: evaluation.predictions,
             tested: dataset.test.count > 0,
             dataset,

@@ -3,7 +3,6 @@
 pub mod chains;
 pub mod diagnose;
 pub mod export;
-pub mod leave_one_out;
 mod member;
 pub mod quantities;
 pub mod report;

@@ -6,24 +6,13 @@ use super::session::Session;
 use super::statements::strip;
 use crate::report::{infer as report, names as report_names};
 use crate::tree::{CompareItem, InferId, Target};
+use bnnc_abi::metrics::{self, Measure, Metric};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 use std::sync::Arc;
 
-const METRICS: &[&str] = &[
-    "rmse",
-    "log_likelihood",
-    "accuracy",
-    "nll",
-    "brier",
-    "ece",
-    "entropy",
-    "ood_entropy",
-    "ood_auroc",
-    "coverage",
-    "crps",
-    "time",
-];
+/// The metric that takes an argument.
+const COVERAGE: &str = "coverage";
 
 /// The levels of `coverage` that every run measures, in percent.
 const LEVELS: [u32; 3] = [50, 90, 95];
@@ -58,8 +47,8 @@ pub fn check(session: &mut Session<'_>, item: &ast::Compare, span: Span) {
     });
 }
 
-/// A metric under its name in `result.json`: `coverage(0.9)` is `coverage_90`, and `y.rmse` that of the output `y`.
-fn metric(session: &mut Session<'_>, infers: &[InferId], written: &ast::Expr) -> Option<Arc<str>> {
+/// A metric that is named: `coverage(0.9)` is `coverage_90`, and `y.rmse` that of the output `y`.
+fn metric(session: &mut Session<'_>, infers: &[InferId], written: &ast::Expr) -> Option<Measure> {
     let written = strip(written);
     let (callee, args) = match &*written.kind {
         ast::ExprKind::Call(callee, args) => (callee, args.as_slice()),
@@ -82,11 +71,15 @@ fn metric(session: &mut Session<'_>, infers: &[InferId], written: &ast::Expr) ->
         return wrong(session, written.span, "by", &expected);
     }
     let metric = measured(session, written.span, name, args)?;
-    match output {
-        None => Some(metric),
-        Some(_) if *metric == *"time" => wrong(session, written.span, "by", "`time` of a whole infer"),
-        Some(output) => Some(format!("{output}.{metric}").into()),
+    if output.is_some() && metric.basis.is_joint() {
+        let expected = format!("`{}` of a whole infer", metric.name);
+        return wrong(session, written.span, "by", &expected);
     }
+    Some(Measure {
+        output: output.map(|output| output.to_string()),
+        name: metric.name.to_owned(),
+        span: written.span,
+    })
 }
 
 /// Whether the model of an infer has this output among others.
@@ -100,40 +93,45 @@ fn is_one_of_several(session: &Session<'_>, infer: InferId, output: &str) -> boo
     outputs.len() > 1 && outputs.iter().any(|found| *found.param.name == *output)
 }
 
-/// What a name of a metric stands for.
-fn measured(session: &mut Session<'_>, span: Span, name: &Arc<str>, args: &[ast::Arg]) -> Option<Arc<str>> {
-    if !METRICS.contains(&&**name) {
-        session
-            .diagnostics
-            .push(report::unknown_metric(span, name, METRICS));
-        return None;
-    }
-    if &**name == "coverage" {
+/// The metric with this name and these arguments.
+fn measured(
+    session: &mut Session<'_>,
+    span: Span,
+    name: &Arc<str>,
+    args: &[ast::Arg],
+) -> Option<&'static Metric> {
+    if &**name == COVERAGE {
         let expected = "`coverage(0.5)`, `coverage(0.9)` or `coverage(0.95)`";
         let level = match args {
             [] => 0.9,
             [level] => number(session, name, expected, &level.value)?,
             _ => return wrong(session, span, name, expected),
         };
-        return match LEVELS
+        let known = LEVELS
             .iter()
-            .find(|known| (f64::from(**known) - 100.0 * level).abs() < 1e-9)
-        {
-            Some(level) => Some(format!("coverage_{level}").into()),
-            None => wrong(session, span, name, expected),
-        };
+            .find(|known| (f64::from(**known) - 100.0 * level).abs() < 1e-9);
+        let found = known.and_then(|level| metrics::find(&format!("{COVERAGE}_{level}")));
+        return found.or_else(|| wrong(session, span, name, expected));
     }
+    let plain = || metrics::ALL.iter().filter(|metric| metric.written == metric.name);
+    let Some(metric) = plain().find(|metric| *metric.name == **name) else {
+        let names: Vec<&str> = plain().map(|metric| metric.name).chain([COVERAGE]).collect();
+        session
+            .diagnostics
+            .push(report::unknown_metric(span, name, &names));
+        return None;
+    };
     match args {
-        [] => Some(name.clone()),
+        [] => Some(metric),
         _ => wrong(session, span, name, &format!("`{name}` without arguments")),
     }
 }
 
-fn unknown(session: &mut Session<'_>, span: Span) -> Option<Arc<str>> {
+fn unknown<T>(session: &mut Session<'_>, span: Span) -> Option<T> {
     wrong(session, span, "by", "names of metrics")
 }
 
-fn wrong(session: &mut Session<'_>, span: Span, name: &str, expected: &str) -> Option<Arc<str>> {
+fn wrong<T>(session: &mut Session<'_>, span: Span, name: &str, expected: &str) -> Option<T> {
     session
         .diagnostics
         .push(report::option_value(span, name, expected));

@@ -96,7 +96,7 @@ code!(
     UNKNOWN_METRIC,
     "E0263",
     "an unknown metric",
-    "`compare .. by` takes rmse, log_likelihood, accuracy, nll, brier, ece, coverage(p), crps and time.",
+    "`compare .. by` takes elpd_loo, rmse, log_likelihood, coverage(p), crps, sd, accuracy, nll, brier, ece, entropy, ood_entropy, ood_auroc and time.",
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)\n\ncompare a by rsme",
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = map(M, d)\n\ncompare a by rmse"
 );

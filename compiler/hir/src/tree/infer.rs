@@ -2,6 +2,7 @@
 
 use super::{DataId, Expr, InferId, ModelId, OptimiserId, PosteriorId};
 use bnnc_abi::method::MethodDef;
+use bnnc_abi::metrics::Measure;
 use bnnc_base::source::Span;
 use std::sync::Arc;
 
@@ -74,8 +75,8 @@ pub enum SettingValue {
 pub struct CompareItem {
     /// The infers.
     pub infers: Vec<InferId>,
-    /// The metrics as `result.json` names them.
-    pub metrics: Vec<Arc<str>>,
+    /// The metrics.
+    pub metrics: Vec<Measure>,
     /// Where.
     pub span: Span,
 }

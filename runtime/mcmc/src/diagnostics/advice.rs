@@ -87,8 +87,10 @@ static ROWS_NOT_LEFT_OUT: Code = Code {
     explain: "PSIS-LOO estimates from draws given all rows how each row would be predicted from the others. The shape `k` of the \
               importance ratios' tail says whether that can be done: above `min(1 - 1 / log10(S), 0.7)` for `S` draws a row is so \
               influential that its estimate, and the sum, are too optimistic.\n\n\
-              The row may be an outlier, or the model so flexible that the row alone decides some weights. A likelihood with \
-              heavier tails, or rows held out for testing (`test = fraction(0.2)`), help.\n\n\
+              The row may be an outlier, or the model so flexible that the row alone decides some weights. Rows held out for \
+              testing (`test = fraction(0.2)`) help, and for outliers of a number a likelihood with heavier tails. Classes that the \
+              inputs separate almost perfectly give such rows too: their log likelihoods are near zero under most draws, and \
+              priors that hold the weights back help.\n\n\
               Wrong: `y ~ Normal(f(x), sigma)` with outliers.\n\nRight: `y ~ StudentT(4, f(x), sigma)`.",
 };
 
@@ -168,17 +170,23 @@ pub fn advice(facts: &Facts<'_>) -> Vec<Diagnostic> {
         trajectories_cut(facts),
         noisy_differences(facts),
         acceptance_off(facts),
-        rows_not_left_out(facts),
+        facts
+            .shapes
+            .and_then(|shapes| rows_not_left_out(facts.infer, shapes)),
     ];
     all.into_iter().flatten().collect()
 }
 
 fn warning(code: &'static Code, facts: &Facts<'_>, text: String) -> Diagnostic {
+    about(code, facts.infer, &text)
+}
+
+fn about(code: &'static Code, infer: &str, text: &str) -> Diagnostic {
     Diagnostic {
         code,
         severity: Severity::Warning,
         fault: Fault::Program,
-        message: format!("`{}`: {text}", facts.infer),
+        message: format!("`{infer}`: {text}"),
         at: Place::Nowhere,
         label: String::new(),
         labels: Vec::new(),
@@ -456,19 +464,21 @@ fn acceptance_off(facts: &Facts<'_>) -> Option<Diagnostic> {
     Some(diagnostic)
 }
 
-fn rows_not_left_out(facts: &Facts<'_>) -> Option<Diagnostic> {
-    let Shapes { good, bad, very_bad } = facts.shapes?;
+/// A warning where rows have a Pareto shape that is too large.
+pub fn rows_not_left_out(infer: &str, shapes: Shapes) -> Option<Diagnostic> {
+    let Shapes { good, bad, very_bad } = shapes;
     if bad + very_bad == 0 {
         return None;
     }
     let text = format!(
-        "the leave-one-out estimate is not reliable for {} of {} rows, {very_bad} of them beyond repair (k above 1)",
+        "the leave-one-out estimate is not reliable for {} of {} rows, {very_bad} of them with a Pareto k above 1",
         bad + very_bad,
         good + bad + very_bad
     );
-    let diagnostic = warning(&ROWS_NOT_LEFT_OUT, facts, text)
+    let diagnostic = about(&ROWS_NOT_LEFT_OUT, infer, &text)
         .note("`elpd_loo` is too optimistic")
-        .help("judge by test rows, or take a likelihood with heavier tails");
+        .help("judge by test rows: `test = fraction(0.2)` in the data")
+        .help("where rows are outliers of a number, take a likelihood with heavier tails: `StudentT`");
     Some(diagnostic)
 }
 

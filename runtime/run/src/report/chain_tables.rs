@@ -1,10 +1,10 @@
 //! The tables of Markov chains: what is to be done, each chain, each quantity, leave-one-out.
 
+use crate::leave_one_out::LeftOut;
 use crate::report::page::{table, ticked};
 use crate::report::svg::escape;
 use crate::sample::Sampled;
 use crate::sample::diagnose::Diagnosis;
-use crate::sample::leave_one_out::LeftOut;
 use bnnc_mcmc::diagnostics::Summary;
 use bnnc_mcmc::loo::Estimate;
 
@@ -31,9 +31,6 @@ pub fn tables(body: &mut String, sampled: &Sampled, diagnosis: &Diagnosis) {
     warnings(body, diagnosis);
     chains(body, sampled, diagnosis);
     quantities(body, diagnosis);
-    if let Some(left_out) = &diagnosis.loo {
-        leave_one_out(body, left_out);
-    }
 }
 
 fn warnings(body: &mut String, diagnosis: &Diagnosis) {
@@ -100,7 +97,8 @@ fn quantities(body: &mut String, diagnosis: &Diagnosis) {
     table(body, &title, &heads, rows);
 }
 
-fn leave_one_out(body: &mut String, LeftOut { total, draws }: &LeftOut) {
+/// The leave-one-out estimates.
+pub fn leave_one_out(body: &mut String, LeftOut { total, draws, .. }: &LeftOut) {
     let shapes = total.shapes();
     let pair = |estimate: Estimate| format!("{:.2} \u{b1} {:.2}", estimate.sum, estimate.error);
     let rows = [

@@ -1,5 +1,6 @@
 //! The page: tables and plots as one HTML file that needs nothing else.
 
+use crate::comparison::{Comparison, comparisons};
 use crate::iterates;
 use crate::laplace::{self, Approximated};
 use crate::report::chain_tables;
@@ -13,51 +14,6 @@ use std::fmt::Write;
 
 /// Sites with more elements than this are in the posterior's file only.
 const SMALL: usize = 16;
-
-/// What the metrics of `result.json` are.
-const METRICS: [(&str, &str); 14] = [
-    ("rmse", "root of the mean squared error of the predictive mean"),
-    (
-        "log_likelihood",
-        "mean log predictive density of a row: larger is better",
-    ),
-    (
-        "coverage_50",
-        "share of targets inside the central 50 % interval: 0.5 is calibrated",
-    ),
-    (
-        "coverage_90",
-        "share of targets inside the central 90 % interval: 0.9 is calibrated",
-    ),
-    (
-        "coverage_95",
-        "share of targets inside the central 95 % interval: 0.95 is calibrated",
-    ),
-    (
-        "crps",
-        "continuous ranked probability score, in units of the target: smaller is better",
-    ),
-    ("sd", "mean standard deviation of the predictive distribution"),
-    ("accuracy", "share of rows whose most probable class is right"),
-    (
-        "nll",
-        "negative log probability of the right class: smaller is better",
-    ),
-    (
-        "brier",
-        "squared distance of the probabilities from the truth: smaller is better",
-    ),
-    (
-        "ece",
-        "expected calibration error: mean gap between probability and share that is right",
-    ),
-    ("entropy", "mean entropy of the predictions of test rows"),
-    ("ood_entropy", "mean entropy of the predictions of outliers"),
-    (
-        "ood_auroc",
-        "how often the entropy of an outlier is above that of a test row: 0.5 is chance, 1 tells them apart",
-    ),
-];
 
 /// The plots of an infer.
 #[derive(Clone, Debug, Default)]
@@ -78,6 +34,9 @@ pub fn page(manifest: &Manifest, result: &RunResult, plots: &[Plots]) -> String 
         if let Some(infer) = manifest.infers.iter().find(|infer| infer.name == outcome.name) {
             section(&mut body, infer, outcome, plots);
         }
+    }
+    for comparison in comparisons(manifest, result) {
+        compared(&mut body, &comparison);
     }
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -129,7 +88,26 @@ fn section(body: &mut String, infer: &Infer, outcome: &Outcome, plots: &Plots) {
             }
         }
     }
+    if let Some(left_out) = &outcome.left_out {
+        chain_tables::leave_one_out(body, left_out);
+    }
     cost(body, infer, outcome);
+}
+
+/// The table of a `compare` item.
+fn compared(body: &mut String, comparison: &Comparison) {
+    let heads = comparison.heads();
+    let heads: Vec<&str> = std::iter::once("inference")
+        .chain(heads.iter().map(String::as_str))
+        .collect();
+    let rows = comparison.lines.iter().map(|line| {
+        let name = format!("<code>{}</code>", escape(&line.infer));
+        std::iter::once(name).chain(comparison.cells(line)).collect()
+    });
+    table(body, "Comparison", &heads, rows);
+    for note in &comparison.notes {
+        let _ = writeln!(body, "<p class=\"facts\">{}</p>", ticked(note));
+    }
 }
 
 fn figures(body: &mut String, figures: &[String]) {
@@ -154,7 +132,7 @@ fn metrics(body: &mut String, outcome: &Outcome) {
     let on = if outcome.tested { "test" } else { "training" };
     let sets: Vec<_> = outcome.splits.iter().map(|split| split.metrics.clone()).collect();
     let rows = over_splits(&sets).into_iter().map(|(name, mean, error)| {
-        let meaning = METRICS.iter().find(|(known, _)| *known == what(&name));
+        let meaning = bnnc_abi::metrics::find(what(&name));
         let error = error
             .map(|error| format!("\u{b1} {error:.4}"))
             .unwrap_or_default();
@@ -162,7 +140,9 @@ fn metrics(body: &mut String, outcome: &Outcome) {
             format!("<code>{name}</code>"),
             format!("{mean:.4}"),
             error,
-            meaning.map(|(_, text)| (*text).to_owned()).unwrap_or_default(),
+            meaning
+                .map(|metric| metric.meaning.to_owned())
+                .unwrap_or_default(),
         ]
     });
     let error = if outcome.splits.len() > 1 {

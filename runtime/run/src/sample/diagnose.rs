@@ -1,10 +1,10 @@
 //! How far draws can be trusted: what the samplers noted, R-hat and effective sizes of every quantity, PSIS-LOO.
 
 use super::Sampled;
-use super::leave_one_out::{LeftOut, leave_one_out};
 use super::quantities::Quantity;
 use crate::feed::examples;
-use crate::fit::{Context, Stop};
+use crate::fit::Stop;
+use crate::leave_one_out::LeftOut;
 use bnnc_abi::manifest::Infer;
 use bnnc_abi::sampling::{Correction, Sampling, Transition};
 use bnnc_base::diagnostic::Diagnostic;
@@ -28,8 +28,6 @@ pub struct Diagnosis {
     pub missing_information: Vec<f64>,
     /// What the penalty method samples.
     pub target: Option<String>,
-    /// Leave-one-out estimates of the training rows, in the target's own units.
-    pub loo: Option<LeftOut>,
     /// What should be done about it.
     pub warnings: Vec<Diagnostic>,
 }
@@ -43,7 +41,7 @@ pub fn diagnose(
     sampled: &Sampled,
     quantities: &[Quantity],
     dataset: &Dataset,
-    context: &Context,
+    left_out: Option<&LeftOut>,
 ) -> Result<Diagnosis, Stop> {
     let Some(sampling) = infer.sampling() else {
         return Ok(Diagnosis::default());
@@ -67,7 +65,6 @@ pub fn diagnose(
         means: means(sampled)?,
         missing_information: missing_information(sampled)?,
         target: None,
-        loo: leave_one_out((infer, sampling), sampled, dataset, context)?,
         warnings: Vec::new(),
     };
     if let Transition::Penalty(penalty) = &sampling.transition {
@@ -89,7 +86,7 @@ pub fn diagnose(
         acceptance: found.mean("acceptance_rate"),
         missing_information: &found.missing_information,
         quantities: &found.quantities,
-        shapes: found.loo.as_ref().map(|loo| loo.total.shapes()),
+        shapes: left_out.map(|left_out| left_out.total.shapes()),
         loss_variance: loss_variance(sampling, &found),
     });
     Ok(found)

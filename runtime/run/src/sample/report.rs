@@ -2,7 +2,7 @@
 
 use super::Sampled;
 use super::diagnose::Diagnosis;
-use super::leave_one_out::LeftOut;
+use crate::leave_one_out::LeftOut;
 use crate::result::{finite, number};
 use bnnc_mcmc::diagnostics::Summary;
 use bnnc_mcmc::loo::Estimate;
@@ -36,9 +36,6 @@ pub fn diagnostics(value: &mut Value, sampled: &Sampled, diagnosis: &Diagnosis) 
     if let Some(target) = &diagnosis.target {
         value["target"] = json!(target);
     }
-    if let Some(left_out) = &diagnosis.loo {
-        value["loo"] = loo(left_out);
-    }
     let quantities = diagnosis.quantities.iter();
     let quantities: Map<String, Value> = quantities
         .map(|(name, summary)| (name.clone(), of_summary(summary)))
@@ -61,7 +58,8 @@ fn of_summary(summary: &Summary) -> Value {
     })
 }
 
-fn loo(LeftOut { total, draws }: &LeftOut) -> Value {
+/// The leave-one-out estimates for `result.json`.
+pub fn loo(LeftOut { total, draws, .. }: &LeftOut) -> Value {
     let pair = |name: &str, estimate: Estimate| {
         [
             (name.to_owned(), finite(estimate.sum)),
@@ -83,10 +81,10 @@ fn loo(LeftOut { total, draws }: &LeftOut) -> Value {
 }
 
 /// The lines of an infer's table that say how far its draws can be trusted.
-pub fn table(sampled: &Sampled, diagnosis: &Diagnosis) -> String {
+pub fn table(sampled: &Sampled, diagnosis: &Diagnosis, left_out: Option<&LeftOut>) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<21} {value:>10}\n"));
-    if let Some(LeftOut { total, .. }) = &diagnosis.loo {
+    if let Some(LeftOut { total, .. }) = left_out {
         let (elpd, p) = (total.elpd(), total.p());
         line(
             "elpd by PSIS-LOO",

@@ -3,8 +3,8 @@
 use super::{Export, kind_of};
 use crate::feed::examples;
 use crate::fit::Stop;
+use crate::leave_one_out::log_unit;
 use crate::predict::{Predictive, Predictor};
-use crate::sample::leave_one_out::log_unit;
 use crate::score::{classes, probabilities, targets};
 use crate::states::Values;
 use bnnc_abi::manifest::{Output, OutputKind};

@@ -1,0 +1,28 @@
+//! Codes of comparisons.
+
+use bnnc_abi::metrics::Measure;
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_hir::tree::InferItem;
+
+/// A metric that an inference does not have.
+pub static METRIC_DOES_NOT_APPLY: Code = Code {
+    id: "E0566",
+    title: "a metric that does not apply",
+    explain: "Every metric in `compare .. by ..` must exist for every inference of the comparison. `rmse`, `coverage`, `crps` and `sd` are of \
+              numbers, `accuracy`, `nll`, `brier`, `ece` and `entropy` of classes, `ood_entropy` and `ood_auroc` of classes where the data have \
+              `outliers`. Metrics of one output name it where the model has several: `y.rmse`. `elpd_loo` takes draws of a posterior, which \
+              `map` does not have.\n\nWrong: `compare fit by accuracy` where `fit` predicts a number.\n\nRight: `compare fit by rmse`.",
+};
+
+/// A metric that an inference does not have, with the reason and the advice.
+pub fn metric_does_not_apply(
+    measure: &Measure,
+    item: &InferItem,
+    (why, help): (String, String),
+) -> Diagnostic {
+    let text = format!("`{}` does not apply to `{}`", measure.label(), item.name);
+    Diagnostic::error(&METRIC_DOES_NOT_APPLY, measure.span, text)
+        .label(why)
+        .also(item.span, format!("`{}` is declared here", item.name))
+        .help(help)
+}

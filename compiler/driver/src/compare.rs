@@ -1,0 +1,188 @@
+//! Comparisons: each metric that is named applies to each inference.
+
+use crate::codes::compare::metric_does_not_apply;
+use crate::program::Program;
+use bnnc_abi::data::Outliers;
+use bnnc_abi::manifest::{Compare, Infer, Manifest, Output};
+use bnnc_abi::method::{Finds, Takes};
+use bnnc_abi::metrics::{self, Basis, Measure};
+use bnnc_abi::sampling::LeaveOneOut;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_hir::tree::{InferId, InferItem};
+
+/// The comparisons of the chosen inferences.
+pub fn compares(program: &Program, chosen: &[InferId]) -> Vec<Compare> {
+    let name = |id: &InferId| program.module.infers[*id].name.to_string();
+    let one = |item: &bnnc_hir::tree::CompareItem| Compare {
+        infers: item
+            .infers
+            .iter()
+            .filter(|id| chosen.contains(id))
+            .map(name)
+            .collect(),
+        metrics: item.metrics.clone(),
+    };
+    program.module.compares.iter().map(one).collect()
+}
+
+/// Metrics that do not apply to an inference, in the order of the program; each is reported once.
+pub fn inapplicable(program: &Program, manifest: &Manifest) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for compare in &manifest.compares {
+        for measure in &compare.metrics {
+            let mut of_infers = compare.infers.iter().filter_map(|name| {
+                let infer = manifest.infers.iter().find(|infer| infer.name == *name)?;
+                let mut items = program.module.infers.iter();
+                let item = items.find(|item| *item.name == **name)?;
+                let outliers = outliers(manifest, infer);
+                let why = Applied {
+                    infer,
+                    item,
+                    outliers,
+                }
+                .refusal(measure)?;
+                Some(metric_does_not_apply(measure, item, why))
+            });
+            found.extend(of_infers.next());
+        }
+    }
+    found
+}
+
+fn outliers<'m>(manifest: &'m Manifest, infer: &Infer) -> Option<&'m Outliers> {
+    let mut data = manifest.data.iter();
+    data.find(|spec| spec.name == infer.data)?.outliers.as_ref()
+}
+
+/// Why a metric does not apply, and the advice.
+pub type Why = (String, String);
+
+/// An inference that is compared.
+struct Applied<'a> {
+    infer: &'a Infer,
+    item: &'a InferItem,
+    outliers: Option<&'a Outliers>,
+}
+
+impl Applied<'_> {
+    fn refusal(&self, measure: &Measure) -> Option<Why> {
+        let basis = measure.basis()?;
+        match basis {
+            Basis::Time => None,
+            Basis::LeftOut => self.left_out(),
+            _ => match self.output(measure) {
+                Ok(Some(output)) => self.lacks(basis, output),
+                // The log likelihood of all outputs together.
+                Ok(None) if basis == Basis::LogLikelihood => None,
+                Ok(None) => Some(self.several(measure)),
+                Err(why) => Some(why),
+            },
+        }
+    }
+
+    /// The output that a metric is of; none where it is of all.
+    fn output(&self, measure: &Measure) -> Result<Option<&Output>, Why> {
+        let Some(name) = &measure.output else {
+            return Ok(self.infer.only_output());
+        };
+        let mut outputs = self.infer.outputs.iter();
+        match outputs.find(|output| output.name == *name) {
+            Some(output) => Ok(Some(output)),
+            None => {
+                let names: Vec<String> = self
+                    .infer
+                    .outputs
+                    .iter()
+                    .map(|output| ticked(&output.name))
+                    .collect();
+                let text = format!("its model has no output `{name}`");
+                Err((text, format!("the outputs of the model are {}", names.join(", "))))
+            }
+        }
+    }
+
+    fn several(&self, measure: &Measure) -> Why {
+        let outputs = self.infer.outputs.iter();
+        let named: Vec<String> = outputs
+            .map(|output| ticked(&format!("{}.{}", output.name, measure.name)))
+            .collect();
+        let text = format!("`{}` is of one output, and its model has several", measure.name);
+        (text, format!("name the output: {}", named.join(", ")))
+    }
+
+    /// A quantity that the predictions of an output do not have.
+    fn lacks(&self, basis: Basis, output: &Output) -> Option<Why> {
+        let port = |basis: Basis| {
+            let port = self.infer.said_of(output, basis.port(output)?);
+            self.infer.predict.plan.port(&port)
+        };
+        let name = &output.name;
+        if basis == Basis::Outliers && self.outliers.is_none() {
+            let help = "`outliers = \"FILE\"` or `outliers = shuffled(n)` in the data".to_owned();
+            return Some((format!("the data `{}` have no outliers", self.infer.data), help));
+        }
+        if port(basis).is_some() {
+            return None;
+        }
+        let why = match (basis.port(output), basis) {
+            (None, Basis::Mean | Basis::Draws) => format!("`{name}` is a class, not a number"),
+            (None, _) => format!("`{name}` is a number, not a class"),
+            (Some(_), Basis::Mean) => format!("the distribution of `{name}` has no `mean`"),
+            (Some(_), Basis::Draws) => format!("the distribution of `{name}` has no `draw`"),
+            (Some(_), Basis::Probabilities | Basis::Outliers) => {
+                format!("the distribution of `{name}` has no `probabilities`")
+            }
+            (Some(_), _) => format!("`{name}` has no log likelihood of its own"),
+        };
+        let others = metrics::ALL.iter().filter(|metric| match metric.basis {
+            Basis::Outliers => self.outliers.is_some() && port(metric.basis).is_some(),
+            Basis::LeftOut => self.left_out().is_none(),
+            basis => port(basis).is_some(),
+        });
+        let written = |metric: &metrics::Metric| match metric.basis.is_joint() {
+            true => ticked(metric.written),
+            false => ticked(&self.infer.said_of(output, metric.written)),
+        };
+        let others: Vec<String> = others.map(written).collect();
+        Some((why, format!("its metrics are {}", others.join(", "))))
+    }
+
+    /// Leaving rows out takes draws of a posterior given all of them.
+    fn left_out(&self) -> Option<Why> {
+        let help = "compare by `log_likelihood` on test rows: `test = fraction(0.2)` in the data".to_owned();
+        let method = self.item.method;
+        let why = match method.finds {
+            Finds::Training if method.takes != Takes::Posterior => {
+                format!(
+                    "`{}` finds one point, and leaving rows out takes draws",
+                    method.name
+                )
+            }
+            Finds::Collapsed => format!(
+                "`{}` integrates over weights given all rows, and leaving rows out takes draws of every weight",
+                method.name
+            ),
+            Finds::Chains => match self.infer.sampling() {
+                Some(sampling) if sampling.leave_one_out == LeaveOneOut::Never => {
+                    return Some((
+                        "`loo = never` turns it off".to_owned(),
+                        "remove `loo = never`".to_owned(),
+                    ));
+                }
+                Some(sampling) if sampling.temperature != 1.0 => {
+                    format!(
+                        "`temperature = {}` samples a tempered posterior, and no row can be left out of it",
+                        sampling.temperature
+                    )
+                }
+                Some(_) | None => return None,
+            },
+            Finds::Training | Finds::Masked | Finds::Laplace | Finds::Swag | Finds::Ensemble => return None,
+        };
+        Some((why, help))
+    }
+}
+
+fn ticked(name: &str) -> String {
+    format!("`{name}`")
+}

@@ -1,0 +1,198 @@
+//! The metrics of predictions: their names, meanings, and the quantities that each is computed from.
+
+use crate::manifest::{Infer, Output, OutputKind};
+use bnnc_base::source::Span;
+use serde::{Deserialize, Serialize};
+
+/// The quantity that a metric is computed from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// The mean of the target given the parameters.
+    Mean,
+    /// Draws of the target.
+    Draws,
+    /// Probabilities of classes.
+    Probabilities,
+    /// Probabilities of classes of the data's outliers.
+    Outliers,
+    /// The log density of the target.
+    LogLikelihood,
+    /// The log density of each training row under every posterior draw.
+    LeftOut,
+    /// A clock.
+    Time,
+}
+
+/// One metric.
+#[derive(Clone, Copy, Debug)]
+pub struct Metric {
+    /// Its name in `result.json`.
+    pub name: &'static str,
+    /// How a program writes it.
+    pub written: &'static str,
+    /// One line for the report.
+    pub meaning: &'static str,
+    /// The quantity that it is computed from.
+    pub basis: Basis,
+}
+
+const fn metric(name: &'static str, basis: Basis, meaning: &'static str) -> Metric {
+    Metric {
+        name,
+        written: name,
+        meaning,
+        basis,
+    }
+}
+
+const fn coverage(name: &'static str, written: &'static str, meaning: &'static str) -> Metric {
+    Metric {
+        name,
+        written,
+        meaning,
+        basis: Basis::Draws,
+    }
+}
+
+/// Every metric.
+pub static ALL: &[Metric] = &[
+    metric(
+        "rmse",
+        Basis::Mean,
+        "root mean squared error of the predictive mean",
+    ),
+    metric(
+        "log_likelihood",
+        Basis::LogLikelihood,
+        "mean log predictive density of a row: larger is better",
+    ),
+    metric(
+        "elpd_loo",
+        Basis::LeftOut,
+        "sum over the training rows of the log predictive density of each given all others, by PSIS-LOO: larger is better",
+    ),
+    coverage(
+        "coverage_50",
+        "coverage(0.5)",
+        "fraction of targets inside the central 50 % interval: 0.5 is calibrated",
+    ),
+    coverage(
+        "coverage_90",
+        "coverage(0.9)",
+        "fraction of targets inside the central 90 % interval: 0.9 is calibrated",
+    ),
+    coverage(
+        "coverage_95",
+        "coverage(0.95)",
+        "fraction of targets inside the central 95 % interval: 0.95 is calibrated",
+    ),
+    metric(
+        "crps",
+        Basis::Draws,
+        "continuous ranked probability score, in units of the target: smaller is better",
+    ),
+    metric(
+        "sd",
+        Basis::Draws,
+        "mean standard deviation of the predictive distribution",
+    ),
+    metric(
+        "accuracy",
+        Basis::Probabilities,
+        "fraction of rows whose most probable class is the true class",
+    ),
+    metric(
+        "nll",
+        Basis::Probabilities,
+        "negative log probability of the true class: smaller is better",
+    ),
+    metric(
+        "brier",
+        Basis::Probabilities,
+        "squared distance of the probabilities from the true class: smaller is better",
+    ),
+    metric(
+        "ece",
+        Basis::Probabilities,
+        "expected calibration error: mean gap between probability and accuracy",
+    ),
+    metric(
+        "entropy",
+        Basis::Probabilities,
+        "mean entropy of the predictions of test rows",
+    ),
+    metric(
+        "ood_entropy",
+        Basis::Outliers,
+        "mean entropy of the predictions of outliers",
+    ),
+    metric(
+        "ood_auroc",
+        Basis::Outliers,
+        "probability that an outlier has a larger entropy than a test row: 0.5 is chance, 1 tells them apart",
+    ),
+    metric("time", Basis::Time, "seconds of fitting"),
+];
+
+/// The metric with this name in `result.json`.
+pub fn find(name: &str) -> Option<&'static Metric> {
+    ALL.iter().find(|metric| metric.name == name)
+}
+
+/// A metric that a `compare` item names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// The output it is of, where the program names one.
+    pub output: Option<String>,
+    /// Its name in `result.json`.
+    pub name: String,
+    /// Where the program names it.
+    pub span: Span,
+}
+
+impl Measure {
+    /// `rmse`, `y.rmse`.
+    pub fn label(&self) -> String {
+        match &self.output {
+            Some(output) => format!("{output}.{}", self.name),
+            None => self.name.clone(),
+        }
+    }
+
+    /// Its name among the metrics of an inference: that of the only output has no prefix.
+    pub fn key(&self, infer: &Infer) -> String {
+        let only = infer.only_output().map(|output| &output.name);
+        match &self.output {
+            Some(output) if only != Some(output) => self.label(),
+            _ => self.name.clone(),
+        }
+    }
+
+    /// The quantity that it is computed from.
+    pub fn basis(&self) -> Option<Basis> {
+        find(&self.name).map(|metric| metric.basis)
+    }
+}
+
+impl Basis {
+    /// Whether the quantity is of all outputs together.
+    pub fn is_joint(self) -> bool {
+        matches!(self, Basis::LeftOut | Basis::Time)
+    }
+
+    /// The port of the predicting program that computes it for an output; none where the output has no such quantity.
+    pub fn port(self, output: &Output) -> Option<&'static str> {
+        let is_number = matches!(output.kind, OutputKind::Real | OutputKind::Count);
+        match self {
+            Basis::Mean if is_number => Some("mean"),
+            Basis::Draws if is_number => Some("draw"),
+            Basis::Mean | Basis::Draws => None,
+            Basis::Probabilities | Basis::Outliers => match output.kind {
+                OutputKind::Classes(_) => Some("probabilities"),
+                OutputKind::Bool => Some("mean"),
+                OutputKind::Real | OutputKind::Count => None,
+            },
+            Basis::LogLikelihood | Basis::LeftOut | Basis::Time => Some("log_likelihood"),
+        }
+    }
+}
