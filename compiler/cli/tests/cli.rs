@@ -269,12 +269,13 @@ fn families_need_sensible_sizes() {
 fn truncation_and_improper_priors() {
     let prior = |prior: &str| network("epochs = 1").replace("HalfNormal(1)", prior);
     accepted(&bnnc("truncated", "run", &prior("Normal(0, 1)"), &[]));
+    accepted(&bnnc("student", "run", &prior("StudentT(3, 0, 1)"), &[]));
     accepted(&bnnc("flat", "run", &prior("Flat"), &[]));
     refused(
-        &bnnc("no_cdf", "run", &prior("StudentT(3, 0, 1)"), &[]),
+        &bnnc("no_cdf", "run", &prior("Horseshoe(0, 1)"), &[]),
         1,
         "E0290",
-        "`StudentT` has no `cdf`",
+        "`Horseshoe` has no `cdf`",
     );
 }
 

@@ -1,6 +1,7 @@
 //! A distribution as the graph sees it: its density, sampler and moments as functions, never as an enum.
 
 use crate::function::Function;
+use crate::op::Interval;
 use crate::types::Type;
 use bnnc_base::shape::{Dim, Shape};
 pub use bnnc_base::support::Support;
@@ -14,6 +15,17 @@ pub fn unconstrained(support: Support, ty: &Type) -> Type {
         *last = last.saturating_sub(1);
     }
     ty.with_shape(Shape(dims))
+}
+
+/// The interval around a support.
+pub fn range(support: Support) -> Interval {
+    match support {
+        Support::Real | Support::Ordered => Interval::REALS,
+        Support::Interval(lo, hi) => Interval::new(lo, hi),
+        Support::Simplex => Interval::UNIT,
+        Support::Integers(0) => Interval::NON_NEGATIVE,
+        Support::Integers(count) => Interval::new(0.0, count as f64 - 1.0),
+    }
 }
 
 /// A distribution of the library or the program, elaborated for concrete shapes.

@@ -6,6 +6,7 @@ pub mod constant;
 pub mod dims;
 pub mod elaborate;
 pub mod lift;
+pub mod parts;
 pub mod print;
 pub mod prompt;
 pub mod range;

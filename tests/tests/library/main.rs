@@ -1,5 +1,6 @@
 //! The library: every file is read, formatted and documented; every distribution is what its formulas say; every layer runs.
 
+mod counts;
 mod joint;
 mod layers;
 mod moments;
@@ -7,6 +8,7 @@ mod paths;
 mod probe;
 mod quadrature;
 mod scalars;
+mod supports;
 mod tails;
 
 use bnnc_base::source::SourceMap;

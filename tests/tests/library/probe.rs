@@ -11,7 +11,7 @@ use bnnc_graph::function::Function;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 use bnnc_hir::elaborate::datum::{Datum, DistDatum};
-use bnnc_hir::elaborate::dist::{Arguments, dtype};
+use bnnc_hir::elaborate::dist::{Arguments, Values, dtype};
 use bnnc_hir::elaborate::frame::Elaborator;
 use bnnc_hir::tree::{DistId, DistItem, Module};
 use bnnc_hir::types::{Elem, Ty};
@@ -196,25 +196,41 @@ impl<'a> Probe<'a> {
             panic!("{} is on no numbers", self.item().name)
         };
         let ty = Type::new(dtype(elem), Shape::fixed(shape));
-        let instance = elaborator.instance(&arguments, ty, declared, Self::span());
+        let instance = elaborator.instance(&arguments, ty, declared, Values::Inside, Self::span());
         instance.unwrap_or_else(|why| panic!("{}: {why:?}", self.label()))
+    }
+
+    /// Whether a part that is a function is declared, or follows from another one.
+    pub fn has(&self, part: &str) -> bool {
+        bnnc_hir::parts::has(self.item(), part)
     }
 
     /// The cumulative function at points, if there is one.
     pub fn cdf(&self, points: &[f64]) -> Option<Vec<f64>> {
-        self.item().functions.iter().find(|(name, ..)| &**name == "cdf")?;
-        let mut elaborator = Elaborator::new(self.module, "cdf");
+        self.part("cdf", points)
+    }
+
+    /// A part that is a function at points anywhere on the line, if there is one.
+    pub fn part(&self, part: &str, points: &[f64]) -> Option<Vec<f64>> {
+        let function = self.part_function(part, points.len())?;
+        Some(self.call(&function, &[vector(points)]).data)
+    }
+
+    /// `(parameters.., x) -> part` for this many values.
+    pub fn part_function(&self, part: &str, count: usize) -> Option<Function> {
+        if !self.has(part) {
+            return None;
+        }
+        let mut elaborator = Elaborator::new(self.module, part);
         let mut values = Vec::new();
         let dist = Datum::Dist(Rc::new(self.datum(&mut elaborator, self.item(), "", &mut values)));
-        let x = elaborator
-            .builder
-            .param("x", Type::new(DType::Real, Shape::fixed(&[points.len()])));
-        let result = elaborator.dist_part(&dist, "cdf", Some(Datum::Tensor(x)), Self::span());
+        let ty = Type::new(DType::Real, Shape::fixed(&[count]));
+        let x = elaborator.builder.param("x", ty);
+        let result = elaborator.dist_part(&dist, part, Some(Datum::Tensor(x)), Self::span());
         let Ok(Datum::Tensor(result)) = result else {
             panic!("{}: {result:?}", self.label())
         };
-        let function = elaborator.builder.finish(vec![("cdf".into(), result)]);
-        Some(self.call(&function, &[vector(points)]).data)
+        Some(elaborator.builder.finish(vec![(part.into(), result)]))
     }
 
     /// The log density at points (elementwise distributions).

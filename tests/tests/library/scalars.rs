@@ -165,7 +165,7 @@ fn cumulative_functions_have_the_density_as_slope() {
 #[test]
 fn narrowed_densities_integrate_to_one() {
     all(|probe| {
-        let has_cdf = probe.item().functions.iter().any(|(name, ..)| &**name == "cdf");
+        let has_cdf = probe.has("cdf");
         let (low, high) = match ends(probe) {
             Support::Real => (0.0, 2.0),
             Support::Interval(low, high) => (low + 0.25, high.min(2.0)),
@@ -222,12 +222,15 @@ fn sample_distance(probe: &Probe<'_>) -> Result<(), String> {
         return Ok(());
     };
     draws.sort_by(f64::total_cmp);
-    let Some(cdf) = probe.cdf(&draws) else {
+    // Every fourth draw, because cumulative functions take long: the distance at the others is larger by three draws at most.
+    let some: Vec<f64> = draws.iter().copied().step_by(4).collect();
+    let Some(cdf) = probe.cdf(&some) else {
         return Ok(());
     };
     let n = draws.len() as f64;
     let distance = |(at, p): (usize, &f64)| (p - at as f64 / n).abs().max((p - (at + 1) as f64 / n).abs());
-    let largest = cdf.iter().enumerate().map(distance).fold(0.0, f64::max);
+    let places = (0..draws.len()).step_by(4);
+    let largest = places.zip(&cdf).map(distance).fold(0.0, f64::max) + 3.0 / n;
     if largest * n.sqrt() > 2.23 {
         Err(format!("Kolmogorov-Smirnov {}", largest * n.sqrt()))
     } else {

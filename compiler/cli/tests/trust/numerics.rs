@@ -1,1 +1,108 @@
 //! Densities, truncation and KL divergences at the ends of their ranges.
+
+use super::support::trial::Trial;
+use serde_json::Value;
+
+/// Rows that say nothing of the parameters.
+const ROWS: &str = "x,y\n0,0.3\n1,-0.2\n2,0.1\n3,0.4\n";
+
+/// Samples parameters that no row depends on, from these lines of a model.
+fn sampled(lines: &str, inference: &str) -> Value {
+    let trial = Trial::new().file("d.csv", ROWS).program(&format!(
+        "data d = csv(\"d.csv\") {{ target = y }}
+model M(x: real) -> y: real {{
+{lines}
+  y ~ Normal(0 * x, 1)
+}}
+infer fit = {inference}
+"
+    ));
+    trial.result(&["--seed", "3"])["infer"]["fit"].clone()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(f64::NAN)
+}
+
+/// A location whose site below is truncated keeps its prior: integrating the truncated site out leaves `Normal(0, 10)`. The
+/// subtraction `1 - cdf(0)` used to cut the location off at -8, with a standard deviation of 6.04. The standard error of a standard
+/// deviation is about `sd / sqrt(2 ess)`.
+#[test]
+fn a_truncated_site_leaves_the_prior_of_its_location() {
+    let lines = "  mu ~ Normal(0, 10)\n  _w: positive ~ Normal(mu, 1)";
+    let found = sampled(
+        lines,
+        "random_walk(M, d) { draws = 20000, warmup = 2000, thin = 10, report = [mu] }",
+    );
+    let (mu, ess) = (
+        &found["parameters"]["mu"],
+        number(&found["diagnostics"]["ess_bulk"]),
+    );
+    assert!(ess > 2000.0, "{ess}");
+    let (mean, sd) = (number(&mu["mean"]), number(&mu["sd"]));
+    assert!(
+        (sd - 10.0).abs() < 4.0 * 10.0 / (2.0 * ess).sqrt(),
+        "{mu}, ESS {ess}"
+    );
+    assert!(mean.abs() < 4.0 * 10.0 / ess.sqrt(), "{mu}, ESS {ess}");
+}
+
+/// Means by quadrature (mpmath): far out in the tails, and below a `StudentT`, which used to have no truncation.
+#[test]
+fn priors_truncated_far_out_have_their_means() {
+    let lines = "  _a: real(8, 9) ~ Normal(0, 1)
+  _b: real(10, 12) ~ Exponential(0.2)
+  _e: real(2, 3) ~ Gamma(2, 1)
+  _t: real(2, 5) ~ StudentT(3, 0, 1)";
+    let found = sampled(lines, "nuts(M, d) { draws = 1000, warmup = 500 }");
+    let ess = number(&found["diagnostics"]["ess_bulk"]);
+    assert!(ess > 400.0, "{ess}");
+    for (name, mean) in [
+        ("_a", 8.121_188_939_988_4),
+        ("_b", 10.199_909_370_604_5),
+        ("_e", 2.450_829_596_534_6),
+        ("_t", 2.859_804_905_878_87),
+    ] {
+        let found = &found["parameters"][name];
+        let error = number(&found["sd"]) / ess.sqrt();
+        assert!(
+            (number(&found["mean"]) - mean).abs() < 5.0 * error,
+            "{name}: {found}, not {mean}"
+        );
+    }
+}
+
+/// Counts have intervals, CRPS and coverage, in the metrics, in `predictions.csv` and in the store of draws.
+#[test]
+fn counts_have_intervals_and_scores() {
+    let counts = [0, 3, 1, 2, 4, 7, 2, 1];
+    let rows: Vec<String> = (0..40)
+        .map(|at| format!("{},{}\n", at % 5, counts[at % 8]))
+        .collect();
+    for likelihood in ["Poisson(a + 0 * x)", "NegativeBinomial(a + 0 * x, 4)"] {
+        let trial = Trial::new()
+            .file("c.csv", format!("x,n\n{}", rows.concat()))
+            .program(&format!(
+                "data d = csv(\"c.csv\") {{ target = n, test = fraction(0.25) }}
+model M(x: real) -> n: count {{
+  a ~ Normal(0, 1)
+  n ~ {likelihood}
+}}
+infer fit = nuts(M, d) {{ draws = 200, warmup = 200 }}
+"
+            ));
+        let out = trial.path("run").display().to_string();
+        let result = trial.result(&["--out", &out]);
+        let metrics = &result["infer"]["fit"]["metrics"];
+        for name in ["crps", "coverage_90", "sd"] {
+            assert!(
+                number(&metrics[name]).is_finite(),
+                "{name} of {likelihood}: {metrics}"
+            );
+        }
+        let table =
+            std::fs::read_to_string(trial.path("run/predictions.csv")).expect("predictions are written");
+        assert!(table.starts_with("row,n,mean,sd,q05,q50,q95"), "{table}");
+        assert!(trial.path("run/posterior.zarr/posterior_predictive/n").exists());
+    }
+}

@@ -9,7 +9,7 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 use bnnc_hir::dims::{Atom, Dim};
 use bnnc_hir::elaborate::datum::{Datum, DistDatum};
-use bnnc_hir::elaborate::dist::{dtype, fixed_shape, support};
+use bnnc_hir::elaborate::dist::{Values, dtype, fixed_shape, support};
 use bnnc_hir::elaborate::frame::Elaborated;
 use bnnc_hir::elaborate::model::limit;
 use bnnc_hir::tree::{LocalId, Module};
@@ -64,7 +64,7 @@ impl Session {
         let value = Type::new(dtype, fixed_shape(&sizes));
         let instance = scene
             .elaborator
-            .instance(&arguments, value, Support::Real, span)?;
+            .instance(&arguments, value, Support::Real, Values::Inside, span)?;
         let computed = scene.compute(span)?;
         let params = arguments
             .values

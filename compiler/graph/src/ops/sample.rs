@@ -1,9 +1,9 @@
 //! `sample params, .., dist, site`: a random quantity of a model.
 
 use crate::attr::{self, Attr, AttrKind, AttrSpec};
-use crate::dist::{Instance, Support};
+use crate::dist::{self, Instance};
 use crate::example;
-use crate::op::{Arity, Batch, Example, Interval, Lower, OpDef, Vjp};
+use crate::op::{Arity, Batch, Example, Lower, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
 
@@ -24,7 +24,7 @@ pub static SAMPLE: OpDef = OpDef {
     eval,
     vjp: Vjp::None("a model is split into densities before it is differentiated"),
     batch: Batch::Expand,
-    range: |_, attrs| support_range(attr::dist(attrs, 0).support),
+    range: |_, attrs| dist::range(attr::dist(attrs, 0).support),
     lower: Lower::Removed("`density` replaces sites by densities"),
     examples,
 };
@@ -49,17 +49,6 @@ pub(super) fn expect_params(dist: &Instance, types: &[&Type]) -> Result<(), Stri
             dist.name
         )),
         None => Ok(()),
-    }
-}
-
-/// The interval around a support.
-fn support_range(support: Support) -> Interval {
-    match support {
-        Support::Real | Support::Ordered => Interval::REALS,
-        Support::Interval(lo, hi) => Interval::new(lo, hi),
-        Support::Simplex => Interval::UNIT,
-        Support::Integers(0) => Interval::NON_NEGATIVE,
-        Support::Integers(count) => Interval::new(0.0, count as f64 - 1.0),
     }
 }
 

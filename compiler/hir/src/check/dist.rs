@@ -7,6 +7,7 @@ use super::session::Session;
 use super::solve::Solver;
 use crate::dims::Dim;
 use crate::lift;
+use crate::parts;
 use crate::report::{statements, types as report};
 use crate::show;
 use crate::tree::{DistId, DistItem, Expr, ExprKind, LocalId, LocalKind};
@@ -18,11 +19,22 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Definitions with an argument.
-const FUNCTIONS: &[&str] = &["log_density", "cdf", "quantile", "moment"];
+const FUNCTIONS: &[&str] = &[
+    "log_density",
+    parts::CDF,
+    parts::SURVIVAL,
+    parts::LOG_CDF,
+    parts::LOG_SURVIVAL,
+    "quantile",
+    "moment",
+];
 /// All definitions.
 const DEFINITIONS: &[&str] = &[
     "log_density",
-    "cdf",
+    parts::CDF,
+    parts::SURVIVAL,
+    parts::LOG_CDF,
+    parts::LOG_SURVIVAL,
     "quantile",
     "draw",
     "mean",
@@ -172,7 +184,8 @@ fn check_result(body: &mut Body<'_>, name: &str, value: &Expr, on: &Ty) {
     let real = |dims: &[Dim]| Ty::Tensor(Elem::Real(Support::Real), dims.to_vec());
     let scalar = matches!(&value.ty, Ty::Tensor(_, found) if found.is_empty());
     let wanted = match name {
-        "log_density" | "cdf" | "entropy" => real(&[]),
+        "entropy" => real(&[]),
+        _ if parts::of_value(name).is_some() => real(&[]),
         "probabilities" => match &value.ty {
             Ty::Tensor(_, found) if found.len() == 1 => real(found),
             _ => match elem {
@@ -304,7 +317,7 @@ impl Body<'_> {
         let (name, known) = match &base.kind {
             ExprKind::MakeDist(id, _) => {
                 let item = &self.module.dists[*id];
-                let functions = item.functions.iter().map(|(name, ..)| &**name);
+                let functions = FUNCTIONS.iter().copied().filter(|part| parts::has(item, part));
                 (
                     &*item.name,
                     functions

@@ -1,5 +1,6 @@
 //! Distributions: from a value such as `Normal(0, 1)` to an [`Instance`] with density, sampler and moments.
 
+mod parts;
 mod restrict;
 mod summary;
 mod vectors;
@@ -13,8 +14,9 @@ use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_base::source::Span;
 use bnnc_graph::attr::Attr;
-use bnnc_graph::dist::{Instance, Support};
+use bnnc_graph::dist::{self, Instance, Support};
 use bnnc_graph::function::{Function, Value};
+use bnnc_graph::op::Interval;
 use bnnc_graph::types::Type;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -41,6 +43,15 @@ pub fn dtype(elem: &Elem) -> DType {
         Elem::Int | Elem::Index(_) => DType::Int,
         Elem::Bool => DType::Bool,
     }
+}
+
+/// Which values the functions of an instance are called with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// Values in the support, because a bijection or a sampler makes them: densities need no check.
+    Inside,
+    /// Any values, such as data: the density is zero outside the support.
+    Any,
 }
 
 /// A distribution ready to become an instance: tensors among its arguments got names.
@@ -100,6 +111,7 @@ impl<'a> Elaborator<'a> {
         arguments: &Arguments,
         value: Type,
         declared: Support,
+        values: Values,
         span: Span,
     ) -> Elaborated<Instance> {
         let types = arguments
@@ -112,6 +124,7 @@ impl<'a> Elaborator<'a> {
             dist: &arguments.dist,
             params: types,
             value,
+            values,
             span,
         }
         .build(declared)
@@ -131,11 +144,8 @@ impl<'a> Elaborator<'a> {
         let item = &self.module.dists[dist.dist];
         let mut frame = self.dist_frame(item, dist, span)?;
         if let Some(arg) = arg {
-            let Some((_, local, body)) = item.functions.iter().find(|(name, ..)| &**name == part) else {
-                return Err(no_part(span, &item.name, part));
-            };
-            frame.values.insert(*local, arg);
-            return self.expr(body, &mut frame);
+            let found = self.part_at(item, part, arg, &mut frame, span)?;
+            return found.ok_or_else(|| no_part(span, &item.name, part));
         }
         match item.values.iter().find(|(name, _)| &**name == part) {
             Some((_, body)) => self.expr(body, &mut frame),
@@ -156,6 +166,7 @@ struct InstanceBuilder<'e, 'a, 'd> {
     dist: &'d DistDatum,
     params: Vec<(Arc<str>, Type)>,
     value: Type,
+    values: Values,
     span: Span,
 }
 
@@ -235,8 +246,10 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     ) -> Elaborated<Option<Function>> {
         let fresh = bnnc_graph::builder::Builder::new(name);
         let outer = std::mem::replace(&mut self.elaborator.builder, fresh);
+        let inside = std::mem::take(&mut self.elaborator.inside);
         let result = self.framed(body);
         let inner = std::mem::replace(&mut self.elaborator.builder, outer);
+        self.elaborator.inside = inside;
         Ok(result?.map(|value| inner.finish(vec![(name.into(), value)])))
     }
 
@@ -317,8 +330,15 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             .apply("reshape", &[value], vec![Attr::Shape(shape)], self.span)
     }
 
-    fn value_param(&mut self) -> Elaborated<Value> {
+    /// The parameter for the value, whose elements lie in `support` where the caller ensures it.
+    fn value_param(&mut self, support: Support) -> Elaborated<Value> {
         let x = self.elaborator.builder.param("x", self.value.clone());
+        let trusted = match (self.values, support) {
+            // Data of integer types are checked when they are read.
+            (Values::Inside, _) | (Values::Any, Support::Integers(_)) => dist::range(support),
+            (Values::Any, _) => Interval::REALS,
+        };
+        self.elaborator.inside.insert(x, trusted);
         match self.flat(self.item()) {
             Some(count) if !self.item().elementwise => self.elaborator.apply(
                 "reshape",
@@ -336,7 +356,11 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         truncate: Option<Support>,
         frame: &mut Frame<'a>,
     ) -> Elaborated<Option<Value>> {
-        let x = self.value_param()?;
+        let own = match &self.item().on {
+            Ty::Tensor(elem, _) => support(elem),
+            _ => Support::Real,
+        };
+        let x = self.value_param(truncate.unwrap_or(own))?;
         let Some(density) = self.part("log_density", Datum::Tensor(x), frame)? else {
             return Ok(None);
         };
@@ -347,47 +371,19 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             // There is nothing to normalise.
             return Ok(Some(density));
         }
-        let Some(mass) = self.mass(low, high, frame)? else {
+        let Some(log_mass) = self.log_mass((low, high), frame)? else {
             let text = format!(
                 "`{}` has no `cdf`, so it cannot be truncated to the declared type",
                 self.item().name
             );
             return Err(limit(self.span, text));
         };
-        let log_mass = self.elaborator.apply("log", &[mass], Vec::new(), self.span)?;
         let (density, log_mass) = self.elaborator.align(density, log_mass, self.span)?;
-        self.elaborator
-            .apply("sub", &[density, log_mass], Vec::new(), self.span)
-            .map(Some)
-    }
-
-    fn part(&mut self, name: &str, arg: Datum, frame: &mut Frame<'a>) -> Elaborated<Option<Value>> {
-        let Some((_, local, body)) = self.item().functions.iter().find(|(n, ..)| &**n == name) else {
-            return Ok(None);
-        };
-        frame.values.insert(*local, arg);
-        let datum = self.elaborator.expr(body, frame)?;
-        self.elaborator.real(&datum, self.span).map(Some)
-    }
-
-    /// The probability of an interval.
-    fn mass(&mut self, low: f64, high: f64, frame: &mut Frame<'a>) -> Elaborated<Option<Value>> {
-        let mut ends = Vec::new();
-        for (end, sure) in [(high, 1.0), (low, 0.0)] {
-            let at = match end.is_infinite() {
-                true => Some(self.elaborator.constant(sure, DType::Real)),
-                false => {
-                    let x = self.elaborator.constant(end, DType::Real);
-                    self.part("cdf", Datum::Tensor(x), frame)?
-                }
-            };
-            let Some(at) = at else { return Ok(None) };
-            ends.push(at);
+        let density = self.elaborator.builder.sub(density, log_mass);
+        match self.values {
+            Values::Inside => Ok(Some(density)),
+            Values::Any => self.zero_outside((low, high), x, density).map(Some),
         }
-        let (a, b) = self.elaborator.align(ends[0], ends[1], self.span)?;
-        self.elaborator
-            .apply("sub", &[a, b], Vec::new(), self.span)
-            .map(Some)
     }
 
     fn density(&mut self, truncate: Option<Support>) -> Elaborated<Function> {

@@ -9,7 +9,7 @@ use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Value;
-use bnnc_graph::op::Op;
+use bnnc_graph::op::{Interval, Op};
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use std::collections::HashMap;
@@ -85,6 +85,8 @@ pub struct Elaborator<'a> {
     pub calls: usize,
     /// The smallest and largest value of integers that count through ranges, so that positions are checked now.
     pub ranges: HashMap<Value, (i64, i64)>,
+    /// Bounds of the parameters of the function under construction, where they are known.
+    pub inside: HashMap<Value, Interval>,
 }
 
 impl<'a> Elaborator<'a> {
@@ -100,6 +102,7 @@ impl<'a> Elaborator<'a> {
             depth: 0,
             calls: 0,
             ranges: HashMap::new(),
+            inside: HashMap::new(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Models: inputs become parameters, `~` becomes `sample` and `observe`.
 
 use super::datum::{Datum, DistDatum};
-use super::dist::{dtype, support};
+use super::dist::{Values, dtype, support};
 use super::frame::{Elaborated, Elaborator, Frame};
 use crate::tree::{Binding, ExprKind, LocalId, ModelId, ModelItem, Module, Sample, Stmt};
 use crate::types::Ty;
@@ -28,7 +28,7 @@ pub static NO_PART: Code = Code {
     id: "E0293",
     title: "a part of a distribution is missing",
     explain: "The program needs a part (`mean`, `draw`, `cdf`, ..) of a distribution that does not state it, for example the \
-              draw of a `Poisson`, or the mean of a Cauchy, which has none.",
+              mean of a `Cauchy`, which has none.",
 };
 
 /// A diagnostic for a part that a distribution does not state.
@@ -202,7 +202,7 @@ impl<'a> Elaborator<'a> {
         };
         let ty = Type::new(dtype(elem), self.shape_of(path, dims, frame, sample.span)?);
         let arguments = self.arguments(dist, sample.span)?;
-        let instance = self.instance(&arguments, ty.clone(), support(elem), sample.span)?;
+        let instance = self.instance(&arguments, ty.clone(), support(elem), Values::Inside, sample.span)?;
         let args: Vec<Value> = arguments.values.iter().map(|(_, value)| *value).collect();
         let support = instance.support;
         let attrs = vec![Attr::Dist(Arc::new(instance)), Attr::Symbol(path.into())];
@@ -222,7 +222,7 @@ impl<'a> Elaborator<'a> {
     pub fn observe(&mut self, dist: &DistDatum, value: Value, name: &str, span: Span) -> Elaborated<()> {
         let arguments = self.arguments(dist, span)?;
         let ty = self.ty(value);
-        let instance = self.instance(&arguments, ty, Support::Real, span)?;
+        let instance = self.instance(&arguments, ty, Support::Real, Values::Any, span)?;
         let mut args: Vec<Value> = arguments.values.iter().map(|(_, value)| *value).collect();
         args.push(value);
         let attrs = vec![Attr::Dist(Arc::new(instance)), Attr::Symbol(name.into())];

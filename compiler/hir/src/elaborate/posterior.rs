@@ -1,7 +1,7 @@
 //! Posteriors: one family instance per site, with the starts of its parameters.
 
 use super::datum::{Datum, DistDatum};
-use super::dist::{fixed_shape, support};
+use super::dist::{Values, fixed_shape, support};
 use super::frame::{Elaborated, Elaborator};
 use super::joint::{self, Share};
 use super::model::limit;
@@ -313,7 +313,7 @@ impl<'a> Line<'a> {
         }
         let dist = self.dist;
         let arguments = elaborator.arguments(&DistDatum { dist, args }, self.span)?;
-        let instance = elaborator.instance(&arguments, value, Support::Real, self.span)?;
+        let instance = elaborator.instance(&arguments, value, Support::Real, Values::Inside, self.span)?;
         Ok((instance, params))
     }
 

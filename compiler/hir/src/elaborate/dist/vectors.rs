@@ -46,6 +46,7 @@ impl InstanceBuilder<'_, '_, '_> {
             value: self.value.with_shape(vectors.one.clone()),
             elaborator: self.elaborator,
             dist: self.dist,
+            values: self.values,
             span: self.span,
         }
         .build(declared)?;

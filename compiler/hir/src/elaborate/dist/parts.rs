@@ -1,0 +1,243 @@
+//! Functions of a value: guarded outside the support, computed from other parts, and the mass of an interval.
+
+use super::{InstanceBuilder, support};
+use crate::elaborate::datum::Datum;
+use crate::elaborate::frame::{Elaborated, Elaborator, Frame};
+use crate::parts::{self, PartOfValue};
+use crate::tree::DistItem;
+use crate::types::Ty;
+use bnnc_base::dtype::DType;
+use bnnc_base::source::Span;
+use bnnc_graph::dist::Support;
+use bnnc_graph::function::{NodeKind, Value};
+use bnnc_graph::op::Interval;
+use std::collections::HashMap;
+
+impl<'a> Elaborator<'a> {
+    /// A part of a distribution at `x`, where `x` may lie anywhere: densities are zero and cumulative functions zero or one outside
+    /// the support. `None` where the distribution has no such part.
+    pub(super) fn part_at(
+        &mut self,
+        item: &'a DistItem,
+        name: &str,
+        x: Datum,
+        frame: &mut Frame<'a>,
+        span: Span,
+    ) -> Elaborated<Option<Datum>> {
+        let (Some(part), Some((low, high))) = (parts::of_value(name), ends(item)) else {
+            return self.formula(item, name, x, frame, span);
+        };
+        let value = self.real(&x, span)?;
+        let range = self.bounds(value);
+        let (below, above) = (range.lo < low, range.hi > high);
+        if !below && !above {
+            return self.formula(item, name, x, frame, span);
+        }
+        let shape = self.ty(value).shape;
+        let mut inside = value;
+        let mut outside = Vec::new();
+        for (is_possible, end, result) in [(below, low, part.outside[0]), (above, high, part.outside[1])] {
+            if !is_possible {
+                continue;
+            }
+            let end_of = self.builder.splat(end, &shape);
+            let sides = if end == low {
+                [value, end_of]
+            } else {
+                [end_of, value]
+            };
+            let beyond = match part.ends_are_outside {
+                true => self.builder.le(sides[0], sides[1]),
+                false => self.builder.lt(sides[0], sides[1]),
+            };
+            // The formula is computed at a value that it is made for, so that neither it nor its slope can be NaN there.
+            let harmless = self.builder.splat(between(low, high), &shape);
+            inside = self.builder.select(beyond, harmless, inside);
+            outside.push((beyond, result));
+        }
+        let Some(found) = self.formula(item, name, Datum::Tensor(inside), frame, span)? else {
+            return Ok(None);
+        };
+        let mut found = self.real(&found, span)?;
+        for (beyond, result) in outside {
+            let (beyond, aligned) = self.align(beyond, found, span)?;
+            let result = self.builder.like(result, aligned);
+            found = self.builder.select(beyond, result, aligned);
+        }
+        Ok(Some(Datum::Tensor(found)))
+    }
+
+    /// A part as it is declared, or computed from another one.
+    fn formula(
+        &mut self,
+        item: &'a DistItem,
+        name: &str,
+        x: Datum,
+        frame: &mut Frame<'a>,
+        span: Span,
+    ) -> Elaborated<Option<Datum>> {
+        if let Some((_, local, body)) = item.functions.iter().find(|(found, ..)| &**found == name) {
+            frame.values.insert(*local, x);
+            return self.expr(body, frame).map(Some);
+        }
+        let derived = |part: &'static PartOfValue| parts::source(item, part);
+        let Some((source, derive)) = parts::of_value(name).and_then(derived) else {
+            return Ok(None);
+        };
+        let Some(found) = self.formula(item, source, x, frame, span)? else {
+            return Ok(None);
+        };
+        let found = self.real(&found, span)?;
+        Ok(Some(Datum::Tensor(derive(&mut self.builder, found))))
+    }
+
+    /// Bounds of the elements of a value, from the supports of the quantities that it is made of.
+    fn bounds(&self, value: Value) -> Interval {
+        let function = self.builder.function();
+        let mut known: HashMap<Value, Interval> = HashMap::new();
+        let mut open = vec![value];
+        while let Some(value) = open.last().copied() {
+            let range = match &function.nodes[value].kind {
+                _ if known.contains_key(&value) => None,
+                NodeKind::Param(_) => Some(self.inside.get(&value).copied().unwrap_or(Interval::REALS)),
+                NodeKind::Apply { op, args, attrs } => {
+                    let missing = args.iter().filter(|arg| !known.contains_key(arg));
+                    let count = open.len();
+                    open.extend(missing);
+                    if open.len() > count {
+                        continue;
+                    }
+                    let operands: Vec<Interval> = args.iter().map(|arg| known[arg]).collect();
+                    Some((op.range)(&operands, attrs))
+                }
+            };
+            known.extend(range.map(|range| (value, range)));
+            open.pop();
+        }
+        known[&value]
+    }
+}
+
+/// The ends of the support of single values that are checked.
+fn ends(item: &DistItem) -> Option<(f64, f64)> {
+    match &item.on {
+        Ty::Tensor(elem, dims) if dims.is_empty() => match support(elem) {
+            Support::Interval(low, high) => Some((low, high)),
+            Support::Integers(0) => Some((0.0, f64::INFINITY)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A number in an interval.
+fn between(low: f64, high: f64) -> f64 {
+    match (low.is_finite(), high.is_finite()) {
+        (true, true) => 0.5 * (low + high),
+        (true, false) => low + 1.0,
+        (false, true) => high - 1.0,
+        (false, false) => 0.0,
+    }
+}
+
+impl<'a> InstanceBuilder<'_, 'a, '_> {
+    pub(super) fn part(
+        &mut self,
+        name: &str,
+        arg: Datum,
+        frame: &mut Frame<'a>,
+    ) -> Elaborated<Option<Value>> {
+        let (item, span) = (self.item(), self.span);
+        match self.elaborator.part_at(item, name, arg, frame, span)? {
+            Some(datum) => self.elaborator.real(&datum, span).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The logarithm of the probability of an interval inside the support; `None` where the distribution has no `cdf`.
+    pub(super) fn log_mass(
+        &mut self,
+        (low, high): (f64, f64),
+        frame: &mut Frame<'a>,
+    ) -> Elaborated<Option<Value>> {
+        let item = self.item();
+        let own = ends(item).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        let mut at = |this: &mut Self, part: &str, end: f64| -> Elaborated<Option<Value>> {
+            let x = this.elaborator.constant(end, DType::Real);
+            this.part(part, Datum::Tensor(x), frame)
+        };
+        match (own.0 < low, high < own.1) {
+            (false, false) => Ok(Some(self.elaborator.constant(0.0, DType::Real))),
+            (true, false) => at(self, parts::LOG_SURVIVAL, low),
+            (false, true) => at(self, parts::LOG_CDF, high),
+            (true, true) => {
+                // From the side where the probabilities are smaller, so that nothing cancels: far above the median these are survivals.
+                let has_upper =
+                    parts::states(item, parts::SURVIVAL) || parts::states(item, parts::LOG_SURVIVAL);
+                let upper = [(parts::LOG_SURVIVAL, low), (parts::LOG_SURVIVAL, high)];
+                let lower = [(parts::LOG_CDF, high), (parts::LOG_CDF, low)];
+                let mut logs = Vec::new();
+                for (part, end) in lower.into_iter().chain(upper.into_iter().filter(|_| has_upper)) {
+                    let Some(log) = at(self, part, end)? else {
+                        return Ok(None);
+                    };
+                    logs.push(log);
+                }
+                self.log_difference(&logs).map(Some)
+            }
+        }
+    }
+
+    /// A log density that is minus infinity where `x` lies outside an interval.
+    pub(super) fn zero_outside(
+        &mut self,
+        (low, high): (f64, f64),
+        x: Value,
+        density: Value,
+    ) -> Elaborated<Value> {
+        let b = &mut self.elaborator.builder;
+        let (low, high) = (b.like(low, x), b.like(high, x));
+        let (below, above) = (b.lt(x, low), b.lt(high, x));
+        let beyond = b.binary(&bnnc_graph::ops::or::OR, below, above);
+        let (beyond, density) = self.elaborator.align(beyond, density, self.span)?;
+        let b = &mut self.elaborator.builder;
+        let nothing = b.like(f64::NEG_INFINITY, density);
+        Ok(b.select(beyond, nothing, density))
+    }
+
+    /// `log(exp(a) - exp(b))` of the first two, or of the last two where their first is smaller.
+    fn log_difference(&mut self, logs: &[Value]) -> Elaborated<Value> {
+        let span = self.span;
+        let widest = logs.iter().map(|log| self.elaborator.ty(*log).shape);
+        let shape = widest.max_by_key(|shape| shape.rank()).unwrap_or_default();
+        let mut stretched = Vec::new();
+        for log in logs {
+            stretched.push(self.elaborator.stretch(*log, &shape, span)?);
+        }
+        let b = &mut self.elaborator.builder;
+        let (whole, part) = match stretched[..] {
+            [whole, part, other_whole, other_part] => {
+                let is_upper = b.lt(other_whole, whole);
+                (
+                    b.select(is_upper, other_whole, whole),
+                    b.select(is_upper, other_part, part),
+                )
+            }
+            _ => (stretched[0], stretched[1]),
+        };
+        let difference = b.sub(part, whole);
+        // An interval without mass has no density: NaN, which every sampler rejects.
+        let (near, far) = (b.like(-0.7, difference), b.like(-0.69, difference));
+        let is_near = b.lt(near, difference);
+        let close = b.max(difference, near);
+        let close = b.expm1(close);
+        let close = b.neg(close);
+        let close = b.log(close);
+        let distant = b.min(difference, far);
+        let distant = b.exp(distant);
+        let distant = b.neg(distant);
+        let distant = b.log1p(distant);
+        let factor = b.select(is_near, close, distant);
+        Ok(b.add(whole, factor))
+    }
+}

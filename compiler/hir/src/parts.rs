@@ -1,0 +1,97 @@
+//! The parts of a distribution that are functions of a value: which of them follow from others, and where they end.
+
+use crate::tree::DistItem;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::Value;
+
+/// A part such as `log_density(x)`.
+pub struct PartOfValue {
+    /// As it is declared.
+    pub name: &'static str,
+    /// Below and above the support.
+    pub outside: [f64; 2],
+    /// Whether the end of the support counts as outside.
+    pub ends_are_outside: bool,
+    /// The parts that it can be computed from, the most accurate first.
+    pub from: &'static [(&'static str, Derivation)],
+}
+
+/// Computes one part from another.
+pub type Derivation = fn(&mut Builder, Value) -> Value;
+
+const INFINITY: f64 = f64::INFINITY;
+
+/// Every part that is a function of a value.
+pub static OF_VALUE: &[PartOfValue] = &[
+    PartOfValue {
+        name: "log_density",
+        outside: [-INFINITY, -INFINITY],
+        ends_are_outside: false,
+        from: &[],
+    },
+    PartOfValue {
+        name: CDF,
+        outside: [0.0, 1.0],
+        ends_are_outside: true,
+        from: &[(LOG_CDF, |b, x| b.exp(x))],
+    },
+    PartOfValue {
+        name: SURVIVAL,
+        outside: [1.0, 0.0],
+        ends_are_outside: true,
+        from: &[
+            (LOG_SURVIVAL, |b, x| b.exp(x)),
+            (CDF, |b, x| {
+                let minus = b.neg(x);
+                b.shift(minus, 1.0)
+            }),
+        ],
+    },
+    PartOfValue {
+        name: LOG_CDF,
+        outside: [-INFINITY, 0.0],
+        ends_are_outside: true,
+        from: &[(CDF, |b, x| b.log(x))],
+    },
+    PartOfValue {
+        name: LOG_SURVIVAL,
+        outside: [0.0, -INFINITY],
+        ends_are_outside: true,
+        from: &[
+            (SURVIVAL, |b, x| b.log(x)),
+            (CDF, |b, x| {
+                let minus = b.neg(x);
+                b.log1p(minus)
+            }),
+        ],
+    },
+];
+
+/// The probability up to a value.
+pub const CDF: &str = "cdf";
+/// The probability above a value.
+pub const SURVIVAL: &str = "survival";
+/// The logarithm of the probability up to a value.
+pub const LOG_CDF: &str = "log_cdf";
+/// The logarithm of the probability above a value.
+pub const LOG_SURVIVAL: &str = "log_survival";
+
+/// The part with this name.
+pub fn of_value(name: &str) -> Option<&'static PartOfValue> {
+    OF_VALUE.iter().find(|part| part.name == name)
+}
+
+/// Whether a distribution declares a part that is a function.
+pub fn states(item: &DistItem, part: &str) -> bool {
+    item.functions.iter().any(|(name, ..)| &**name == part)
+}
+
+/// The part that `part` is computed from, where the distribution does not declare it itself.
+pub fn source(item: &DistItem, part: &PartOfValue) -> Option<(&'static str, Derivation)> {
+    part.from.iter().find(|(name, _)| states(item, name)).copied()
+}
+
+/// Whether a distribution has a part that is a function, declared or computed from another one.
+pub fn has(item: &DistItem, part: &str) -> bool {
+    states(item, part) || of_value(part).is_some_and(|part| source(item, part).is_some())
+}

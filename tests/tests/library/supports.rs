@@ -1,0 +1,600 @@
+//! Values outside the support, both tails of every cumulative function, quantiles, and truncation.
+
+use super::probe::{Probe, module, named, vector};
+use super::quadrature::Rule;
+use super::scalars::{all, ends, near};
+use bnnc_graph::dist::Support;
+use bnnc_graph::eval::evaluate;
+use bnnc_graph::tensor::Tensor;
+use bnnc_rewrite::differentiate::gradient;
+
+const INFINITY: f64 = f64::INFINITY;
+
+/// The parts that are functions of a value, and what they are below and above the support.
+const OUTSIDE: [(&str, [f64; 2]); 5] = [
+    ("log_density", [-INFINITY, -INFINITY]),
+    ("cdf", [0.0, 1.0]),
+    ("survival", [1.0, 0.0]),
+    ("log_cdf", [-INFINITY, 0.0]),
+    ("log_survival", [0.0, -INFINITY]),
+];
+
+/// For every distribution of the library, at numbers below and above its support.
+#[test]
+fn parts_outside_the_support_are_those_of_a_zero_density() {
+    all(|probe| {
+        let (low, high) = match ends(probe) {
+            Support::Interval(low, high) => (low, high),
+            Support::Integers(0) => (0.0, INFINITY),
+            _ => return Ok(()),
+        };
+        let (below, above) = ([low - 1e-9, low - 1.0, -1e30], [high + 1e-9, high + 1.0, 1e30]);
+        for (part, expected) in OUTSIDE {
+            for (points, end, expected) in [(below, low, expected[0]), (above, high, expected[1])] {
+                let Some(found) = probe.part(part, &points).filter(|_| end.is_finite()) else {
+                    continue;
+                };
+                if found.iter().any(|found| *found != expected) {
+                    return Err(format!("{part} at {points:?} is {found:?}, not {expected}"));
+                }
+            }
+        }
+        Ok(())
+    });
+}
+
+/// A gradient beside a value outside the support is zero and not NaN.
+#[test]
+fn slopes_outside_the_support_are_numbers() {
+    all(|probe| {
+        if !matches!(ends(probe), Support::Interval(..)) {
+            return Ok(());
+        }
+        for (part, _) in OUTSIDE {
+            let Some(function) = probe.part_function(part, 2) else {
+                continue;
+            };
+            let mut b = bnnc_graph::builder::Builder::new("sum");
+            let args: Vec<_> = function
+                .params
+                .iter()
+                .map(|param| {
+                    let name = function.param_name(*param).map_or("", |name| name);
+                    b.param(name, function.ty(*param).clone())
+                })
+                .collect();
+            let result = b.inline(&function, &args)[0];
+            let sum = b.reduce_sum_all(result);
+            let sum = b.finish(vec![("sum".into(), sum)]);
+            let slope = gradient(&sum, "sum", &["x"]).map_err(|fault| fault.to_string())?;
+            let mut inputs = probe.parameters().to_vec();
+            inputs.push(vector(&[-1.0, -7.5]));
+            let found = evaluate(&slope, &inputs, &Default::default());
+            if found.last().is_none_or(|slope| slope.data != [0.0, 0.0]) {
+                return Err(format!("{part}: {found:?}"));
+            }
+        }
+        Ok(())
+    });
+}
+
+/// Both tails by quadrature of the density; their logarithms agree with them.
+#[test]
+fn both_tails_are_integrals_of_the_density() {
+    all(|probe| {
+        let (low, high) = match ends(probe) {
+            Support::Real => (-INFINITY, INFINITY),
+            Support::Interval(low, high) => (low, high),
+            _ => return Ok(()),
+        };
+        let from = if low.is_finite() { low } else { -2.0 };
+        let points: Vec<f64> = [0.07, 0.31, 0.83, 1.7, 3.9].iter().map(|x| from + x).collect();
+        for x in points.into_iter().filter(|x| *x < high) {
+            let Some(survival) = probe.part("survival", &[x]) else {
+                return Ok(());
+            };
+            let breaks: Vec<f64> = probe.breaks().into_iter().filter(|at| *at > x).collect();
+            let rule = Rule::new((x, high), &breaks);
+            let log_densities = probe.log_densities(&rule.points).unwrap_or_default();
+            let expected = rule.sum(|at, _| log_densities[at].exp());
+            near(&format!("survival at {x}"), survival[0], expected, 1e-7)?;
+            let part = |name: &str| probe.part(name, &[x]).unwrap_or_default()[0];
+            near("sum", part("cdf") + survival[0], 1.0, 1e-13)?;
+            for (log, number) in [("log_cdf", part("cdf")), ("log_survival", survival[0])] {
+                if number > 0.0 {
+                    near(&format!("{log} at {x}"), part(log), number.ln(), 1e-10)?;
+                }
+            }
+        }
+        Ok(())
+    });
+}
+
+/// A cumulative function comes with its survival, so that truncation far out does not cancel.
+#[test]
+fn every_cumulative_function_has_a_survival_of_its_own() {
+    use bnnc_hir::parts::states;
+    all(|probe| {
+        let item = probe.item();
+        let has_own = states(item, "survival") || states(item, "log_survival");
+        match probe.has("cdf") && !has_own {
+            true => Err("`cdf` without `survival`".to_owned()),
+            false => Ok(()),
+        }
+    });
+}
+
+/// Every distribution of numbers on the line has one but the horseshoe, whose integral is not in closed form.
+#[test]
+fn distributions_of_reals_have_cumulative_functions() {
+    all(|probe| {
+        let is_real = matches!(ends(probe), Support::Real | Support::Interval(..));
+        match is_real && !probe.has("cdf") && &*probe.item().name != "Horseshoe" {
+            true => Err("no `cdf`".to_owned()),
+            false => Ok(()),
+        }
+    });
+}
+
+#[test]
+fn quantiles_are_inverses() {
+    all(|probe| {
+        let p = [1e-6, 0.02, 0.4, 0.5, 0.77, 0.999];
+        let Some(quantiles) = probe.part("quantile", &p) else {
+            return Ok(());
+        };
+        let found = probe.cdf(&quantiles).ok_or("`quantile` without `cdf`")?;
+        let mut pairs = p.iter().zip(found);
+        pairs.try_for_each(|(p, found)| near("p", found / p, 1.0, 1e-8))
+    });
+}
+
+/// Derivatives of the logarithms of both tails by the value and every parameter, shapes included, against central differences
+/// of fourth order.
+#[test]
+fn slopes_of_both_tails_are_differences() {
+    all(|probe| {
+        let at = if matches!(ends(probe), Support::Real) {
+            -0.6
+        } else {
+            0.37
+        };
+        for part in ["log_cdf", "log_survival"] {
+            let Some(function) = probe.part_function(part, 1) else {
+                continue;
+            };
+            let mut inputs = probe.parameters().to_vec();
+            inputs.push(vector(&[at]));
+            let names: Vec<String> = function
+                .params
+                .iter()
+                .filter_map(|param| function.param_name(*param).map(|name| name.to_string()))
+                .collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            if names.len() != inputs.len() {
+                // Some parameters are not used.
+                continue;
+            }
+            let mut b = bnnc_graph::builder::Builder::new("sum");
+            let mut args = Vec::new();
+            for (param, name) in function.params.iter().zip(&names) {
+                args.push(b.param(name, function.ty(*param).clone()));
+            }
+            let result = b.inline(&function, &args)[0];
+            let sum = b.reduce_sum_all(result);
+            let sum = b.finish(vec![("sum".into(), sum)]);
+            let slopes = gradient(&sum, "sum", &names).map_err(|fault| fault.to_string())?;
+            let slopes = evaluate(&slopes, &inputs, &Default::default());
+            let slopes = &slopes[slopes.len() - names.len()..];
+            for (at, slope) in slopes.iter().enumerate() {
+                let value = |by: f64| {
+                    let mut moved = inputs.clone();
+                    moved[at].data[0] += by;
+                    evaluate(&sum, &moved, &Default::default())[0].data[0]
+                };
+                if !value(0.0).is_finite() {
+                    // Below the least value of a Pareto or a uniform variate there is no mass.
+                    continue;
+                }
+                let h = 1e-3;
+                let expected =
+                    (8.0 * (value(h) - value(-h)) - (value(2.0 * h) - value(-2.0 * h))) / (12.0 * h);
+                near(&format!("{part} by {}", names[at]), slope.data[0], expected, 1e-6)?;
+            }
+        }
+        Ok(())
+    });
+}
+
+/// Logarithms of both tails with 60 digits (mpmath 1.3: `gammainc`, `betainc`, `erfc`), rounded.
+const TAILS: &[(&str, &[f64], f64, f64, f64)] = &[
+    (
+        "Gamma",
+        &[0.001, 1.0],
+        1e-8,
+        -0.017844287155659006,
+        -4.0349807454566037,
+    ),
+    (
+        "Gamma",
+        &[0.001, 1.0],
+        3.0,
+        -1.3073225255450645e-5,
+        -11.244950829552513,
+    ),
+    (
+        "Gamma",
+        &[0.05, 1.0],
+        0.7,
+        -0.019569465632023641,
+        -3.9435535794475197,
+    ),
+    (
+        "Gamma",
+        &[0.5, 1.0],
+        0.02,
+        -1.8418781765876036,
+        -0.17259234212164998,
+    ),
+    (
+        "Gamma",
+        &[0.5, 1.0],
+        30.0,
+        -9.4857375710738934e-15,
+        -32.288987032704742,
+    ),
+    ("Gamma", &[1.0, 1.0], 1.0, -0.45867514538708189, -1.0),
+    (
+        "Gamma",
+        &[2.5, 1.0],
+        3.4,
+        -0.26911489780980117,
+        -1.4441585113446271,
+    ),
+    ("Gamma", &[2.5, 1.0], 1000.0, 0.0, -989.92155032737345),
+    (
+        "Gamma",
+        &[7.0, 1.0],
+        0.01,
+        -40.770102055039224,
+        -1.9668428025533502e-18,
+    ),
+    (
+        "Gamma",
+        &[40.0, 1.0],
+        30.0,
+        -3.0736281383514457,
+        -0.0473568813383111,
+    ),
+    (
+        "Gamma",
+        &[40.0, 1.0],
+        80.0,
+        -2.8087220204880284e-7,
+        -15.085366208479626,
+    ),
+    (
+        "Gamma",
+        &[1000.0, 1.0],
+        950.0,
+        -2.8994282926292987,
+        -0.056628222190107071,
+    ),
+    (
+        "Gamma",
+        &[1000.0, 1.0],
+        1200.0,
+        -1.2881606094578222e-9,
+        -20.470050520898304,
+    ),
+    (
+        "Beta",
+        &[0.01, 0.02],
+        0.3,
+        -0.41373154022949619,
+        -1.0822816442381507,
+    ),
+    (
+        "Beta",
+        &[0.5, 0.5],
+        1e-6,
+        -7.3593378176048642,
+        -0.00063682260695097634,
+    ),
+    (
+        "Beta",
+        &[0.5, 0.5],
+        0.75,
+        -0.40546510810816438,
+        -1.0986122886681097,
+    ),
+    (
+        "Beta",
+        &[2.0, 3.0],
+        0.4,
+        -0.64473804135225769,
+        -0.74401951093370196,
+    ),
+    (
+        "Beta",
+        &[30.0, 0.5],
+        0.5,
+        -22.740517160931482,
+        -1.3302059356413953e-10,
+    ),
+    (
+        "Beta",
+        &[30.0, 0.5],
+        0.999,
+        -0.21413759426201573,
+        -1.6462954122066859,
+    ),
+    (
+        "Beta",
+        &[8.0, 300.0],
+        0.1,
+        -1.1176982059619102e-7,
+        -16.006824309551032,
+    ),
+    (
+        "Beta",
+        &[120.0, 150.0],
+        0.3,
+        -15.015962661929684,
+        -3.0105811690973682e-7,
+    ),
+    (
+        "Beta",
+        &[120.0, 150.0],
+        0.46,
+        -0.36017298077783299,
+        -1.195857991708886,
+    ),
+    (
+        "StudentT",
+        &[0.7, 0.0, 1.0],
+        -3.0,
+        -1.9541442690121192,
+        -0.15278489419614616,
+    ),
+    (
+        "StudentT",
+        &[1.0, 0.0, 1.0],
+        1e-3,
+        -0.69251076355605342,
+        -0.69378400284838371,
+    ),
+    (
+        "StudentT",
+        &[3.0, 0.0, 1.0],
+        -1e6,
+        -41.348808234851822,
+        -1.1026577908396145e-18,
+    ),
+    (
+        "StudentT",
+        &[4.5, 0.0, 1.0],
+        1.2,
+        -0.15634804091563004,
+        -1.9328264235562379,
+    ),
+    (
+        "StudentT",
+        &[30.0, 0.0, 1.0],
+        -12.0,
+        -28.907531385111042,
+        -2.7900927076000173e-13,
+    ),
+    (
+        "StudentT",
+        &[300.0, 0.0, 1.0],
+        3.0,
+        -0.00146418132253857,
+        -6.5271910182544504,
+    ),
+    ("Normal", &[0.0, 1.0], -40.0, -804.60844201375379, 0.0),
+    (
+        "Normal",
+        &[0.0, 1.0],
+        -8.0,
+        -35.01343715991455,
+        -6.2209605742717861e-16,
+    ),
+    (
+        "Normal",
+        &[0.0, 1.0],
+        -1.0,
+        -1.8410216450092635,
+        -0.17275377902344989,
+    ),
+    (
+        "Normal",
+        &[0.0, 1.0],
+        0.5,
+        -0.36894641528865639,
+        -1.1759117615936186,
+    ),
+    (
+        "Normal",
+        &[0.0, 1.0],
+        9.0,
+        -1.1285884059538406e-19,
+        -43.628149113332115,
+    ),
+    (
+        "InverseGaussian",
+        &[1.0, 2.0],
+        0.01,
+        -100.88979143193491,
+        -1.5279892567595698e-44,
+    ),
+    (
+        "InverseGaussian",
+        &[1.0, 2.0],
+        0.3,
+        -2.8665895224023221,
+        -0.058575139751776277,
+    ),
+    (
+        "InverseGaussian",
+        &[1.0, 3.0],
+        2.5,
+        -0.025060138192211726,
+        -3.6989807172034285,
+    ),
+    (
+        "InverseGaussian",
+        &[1.0, 3.0],
+        40.0,
+        -3.0124369737711064e-28,
+        -63.369633226805122,
+    ),
+    ("InverseGaussian", &[1.0, 1.0], 900.0, 0.0, -459.43325829218556),
+    (
+        "Error",
+        &[0.0, 1.0, 1.6],
+        3.0,
+        -0.049688033275292133,
+        -3.0267323019342817,
+    ),
+    (
+        "Error",
+        &[0.0, 1.0, 0.4],
+        0.5,
+        -0.30595492429473302,
+        -1.3333976436341411,
+    ),
+    (
+        "Error",
+        &[0.0, 1.0, 3.0],
+        200.0,
+        -8.9902655041370182e-8,
+        -16.224538407581844,
+    ),
+];
+
+#[test]
+fn both_tails_have_the_known_logarithms() {
+    let module = module("");
+    for (name, values, x, log_cdf, log_survival) in TAILS {
+        let values: Vec<Tensor> = values.iter().map(|value| Tensor::scalar(*value)).collect();
+        let probe = Probe::at(&module, named(&module, name), values);
+        for (part, expected) in [("log_cdf", log_cdf), ("log_survival", log_survival)] {
+            let found = probe.part(part, &[*x]).unwrap_or_default()[0];
+            // The complement of a probability near one is only known to rounding.
+            let bound = 5e-12 * expected.abs() + 1e-15;
+            assert!(
+                (found - expected).abs() <= bound.max(3e-16 / expected.exp().max(1e-3)),
+                "{part} of {} at {x}: {found:e}, not {expected:e}",
+                probe.label()
+            );
+        }
+    }
+}
+
+/// Probabilities far below the median, where the arctangent used to round to half a turn: `atan(1 / z) / pi` with 60 digits.
+#[test]
+fn far_cauchy_tails_keep_their_digits() {
+    let module = module("");
+    let values = vec![Tensor::scalar(0.0), Tensor::scalar(1.0)];
+    let probe = Probe::at(&module, named(&module, "Cauchy"), values);
+    for (z, expected) in [
+        (-1e20, 3.1830988618379067e-21),
+        (-300.0, 0.0010610290242204858),
+        (-2.0, 0.14758361765043327),
+    ] {
+        let found = probe.cdf(&[z]).unwrap_or_default()[0];
+        assert!((found / expected - 1.0).abs() < 4e-15, "{found:e} at {z}");
+        let found = probe.part("survival", &[-z]).unwrap_or_default()[0];
+        assert!((found / expected - 1.0).abs() < 4e-15, "{found:e} above {}", -z);
+    }
+}
+
+/// Differences of gamma functions of large arguments, with 60 digits.
+#[test]
+fn large_parameters_keep_their_digits() {
+    let module = module("");
+    let at = |name: &str, values: &[f64]| {
+        let values = values.iter().map(|value| Tensor::scalar(*value)).collect();
+        Probe::at(&module, named(&module, name), values)
+    };
+    let counts = at("NegativeBinomial", &[2.0, 1e10]).log_densities(&[7.0]);
+    assert_eq!(
+        near("counts", counts.unwrap_or_default()[0], -1.914217460338496, 1e-13),
+        Ok(())
+    );
+    let moment = at("Gamma", &[1e8, 1.0]).moment(1.5).unwrap_or_default();
+    assert_eq!(near("moment", moment, 1_000_000_003_749.999_9, 1e-13), Ok(()));
+    let student = at("StudentT", &[1e10, 0.0, 1.0]).log_densities(&[0.0]);
+    assert_eq!(
+        near(
+            "student",
+            student.unwrap_or_default()[0],
+            -0.918_938_533_229_672_7,
+            1e-13
+        ),
+        Ok(())
+    );
+    let beta = at("Beta", &[1e9, 2.0]).log_densities(&[1.0 - 1e-9]);
+    let expected = (1e9 - 1.0) * (-1e-9f64).ln_1p() + 1e-9f64.ln() + 41.446_531_674_892_822;
+    assert_eq!(near("beta", beta.unwrap_or_default()[0], expected, 1e-7), Ok(()));
+}
+
+/// Truncation to intervals far out, where the difference of two cumulative functions is zero or rounding: the density integrates
+/// to one there.
+#[test]
+fn densities_truncated_far_out_integrate_to_one() {
+    let module = module("");
+    let cases: &[(&str, &[f64], (f64, f64))] = &[
+        ("Normal", &[0.0, 1.0], (8.0, 9.0)),
+        ("Normal", &[0.0, 1.0], (-41.0, -40.0)),
+        ("Normal", &[-45.0, 1.0], (0.0, INFINITY)),
+        ("Exponential", &[0.2], (10.0, 12.0)),
+        ("Gamma", &[2.0, 0.1], (6.0, 7.0)),
+        ("Gamma", &[9.0, 1.0], (0.0, 1e-3)),
+        ("Beta", &[2.0, 60.0], (0.7, 0.8)),
+        ("StudentT", &[6.0, 0.0, 1.0], (1e4, 1.1e4)),
+        ("Weibull", &[2.0, 1.0], (7.0, 7.5)),
+        ("Laplace", &[0.0, 0.1], (5.0, 6.0)),
+        ("Logistic", &[0.0, 0.1], (5.0, 6.0)),
+        ("LogGamma", &[2.0, 1.0], (4.0, 4.5)),
+        ("HalfNormal", &[1.0], (20.0, 21.0)),
+        ("InverseGamma", &[2.0, 1.0], (0.0, 0.01)),
+        ("Error", &[0.0, 1.0, 1.0], (12.0, 13.0)),
+        ("Cauchy", &[0.0, 1.0], (-1e9, -1e8)),
+    ];
+    for (name, values, (low, high)) in cases {
+        let values = values.iter().map(|value| Tensor::scalar(*value)).collect();
+        let probe = Probe::at(&module, named(&module, name), values);
+        let rule = Rule::new((*low, *high), &[]);
+        let instance = probe.declared(&[rule.points.len()], Support::Interval(*low, *high));
+        let Some(density) = &instance.log_density_elements else {
+            panic!("no density of {}", probe.label());
+        };
+        let log_densities = probe.call(density, &[vector(&rule.points)]).data;
+        let mass = rule.sum(|at, _| log_densities[at].exp());
+        assert_eq!(
+            near(&format!("{} on {low}..{high}", probe.label()), mass, 1.0, 1e-8),
+            Ok(())
+        );
+    }
+}
+
+/// The slope of a truncated density by a location far outside the interval: `d/dm -log Phi(m)` at -30 is minus the inverse Mills
+/// ratio, `-(30 + 1 / 30 - ..)`.
+#[test]
+fn truncated_densities_have_slopes_far_out() {
+    let module = module("");
+    let probe = Probe::at(
+        &module,
+        named(&module, "Normal"),
+        vec![Tensor::scalar(-30.0), Tensor::scalar(1.0)],
+    );
+    let instance = probe.declared(&[], Support::Interval(0.0, INFINITY));
+    let slope = gradient(&instance.log_density, "log_density", &["loc"]).unwrap();
+    let mut inputs = probe.parameters().to_vec();
+    inputs.push(Tensor::scalar(0.5));
+    let found = evaluate(&slope, &inputs, &Default::default()).pop().unwrap().data[0];
+    // (x - loc) - phi(30) / Phi(-30), with mpmath.
+    assert_eq!(near("slope", found, 30.5 - 30.033_259_667_433_68, 1e-10), Ok(()));
+}
