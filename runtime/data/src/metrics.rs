@@ -227,6 +227,9 @@ impl RealScores {
     }
 }
 
+/// Probabilities below have lost digits or are zero, because kernels may compute them in single precision.
+const SMALLEST_PROBABILITY: f64 = f32::MIN_POSITIVE as f64;
+
 /// Scores of classes, fed batch by batch.
 #[derive(Clone, Debug)]
 pub struct ClassScores {
@@ -266,12 +269,23 @@ impl ClassScores {
     /// Class probabilities `[draws, rows, classes]`, and the right class of each row. Probabilities are averaged over the
     /// draws and not renormalised. Nothing is added where there are none.
     pub fn add_probabilities(&mut self, probabilities: &[f64], targets: &[i32]) {
+        self.add_classes(probabilities, targets, None);
+    }
+
+    /// The same with the log likelihoods `[draws, rows]` of the targets, which are finite where a probability is rounded to zero.
+    pub fn add_classes(&mut self, probabilities: &[f64], targets: &[i32], log_likelihood: Option<Draws<'_>>) {
         if probabilities.is_empty() {
             return;
         }
         for (row, &target) in targets.iter().enumerate() {
             let p = self.average(probabilities, targets.len(), row);
-            self.add_row(&p, usize::try_from(target).unwrap_or(usize::MAX));
+            let target = usize::try_from(target).unwrap_or(usize::MAX);
+            let of_target = p.get(target).copied().unwrap_or(0.0);
+            let known = log_likelihood
+                .as_ref()
+                .filter(|_| of_target < SMALLEST_PROBABILITY);
+            let log = known.map_or_else(|| of_target.ln(), |draws| log_mean_exp(draws.of_row(row)));
+            self.add_row(&p, target, -log);
         }
     }
 
@@ -297,14 +311,14 @@ impl ClassScores {
         (0..self.classes).map(of_class).collect()
     }
 
-    /// The predictive probabilities of one row.
-    fn add_row(&mut self, p: &[f64], target: usize) {
+    /// The predictive probabilities of one row, and minus the logarithm of that of the target.
+    fn add_row(&mut self, p: &[f64], target: usize, nll: f64) {
         let best = (0..p.len()).fold(0, |best, class| if p[class] > p[best] { class } else { best });
         let Some(&confidence) = p.get(best) else { return };
         let right = f64::from(u8::from(best == target));
         self.right.add(right);
         self.unsure.add(p, best == target);
-        self.nll.add(-p.get(target).copied().unwrap_or(0.0).ln());
+        self.nll.add(nll);
         let gap = |(class, p): (usize, &f64)| (p - f64::from(u8::from(class == target))).powi(2);
         self.brier.add(p.iter().enumerate().map(gap).sum());
         // Bin m holds the confidences in ((m - 1)/15, m/15]; what is no number makes that of the first one none.

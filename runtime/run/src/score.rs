@@ -140,10 +140,13 @@ impl Scores {
                 if let Some(log_likelihood) = log_likelihood {
                     scores.add_log_likelihood(log_likelihood);
                 }
+                // Of a row with several classes only the sum of their log likelihoods is known.
+                let of_class = known.filter(|_| *width == 1);
+                let of_class = of_class.map(|values| Draws::new(values, range.len()));
                 let targets = &targets[range.start * *width..range.end * *width];
                 let all = probabilities(said, output);
                 if all.len().is_multiple_of(targets.len().max(1)) {
-                    scores.add_probabilities(&all, targets);
+                    scores.add_classes(&all, targets, of_class);
                 }
             }
             Scores::Real(scores, targets, width) => {

@@ -131,6 +131,21 @@ fn classes_by_hand() {
     near(get(&metrics, "ece"), 0.45, 1e-15);
 }
 
+/// A probability of `exp(-1200)` is zero in every precision; its logarithm is known from the likelihood. The average over two
+/// draws halves it.
+#[test]
+fn the_nll_of_an_underflowed_probability_is_finite() {
+    let mut scores = ClassScores::new(2);
+    let log_likelihood = [-1200.0, -0.5, f64::NEG_INFINITY, -0.5];
+    scores.add_classes(
+        &[1.0, 0.0, 0.4, 0.6, 1.0, 0.0, 0.4, 0.6],
+        &[1, 1],
+        Some(Draws::new(&log_likelihood, 2)),
+    );
+    let expected = (1200.0 + 2f64.ln() - 0.6_f64.ln()) / 2.0;
+    near(get(&scores.finish(), "nll"), expected, 1e-12);
+}
+
 #[test]
 fn calibration_bins_hold_their_upper_end() {
     // 0.6 = 9/15 and 0.61 lie in different bins: no cancellation.
