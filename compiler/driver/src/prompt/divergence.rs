@@ -10,6 +10,7 @@ use bnnc_graph::function::Function;
 use bnnc_graph::model::{FamilyParam, Site, SitePosterior, Start};
 use bnnc_graph::tensor::Tensor;
 use bnnc_rewrite::density::Prior;
+use bnnc_rewrite::kl::closed::bounds;
 use bnnc_rewrite::kl::{self, Placement};
 use std::sync::Arc;
 
@@ -50,8 +51,11 @@ pub fn divergence(
         support,
         local: false,
     };
+    // The ends of a uniform distribution are parameters: what counts is where its density is not zero.
+    let is_within = || kl::finite::lies_within(&posterior, bounds(support));
     match kl::placement(&site, &posterior) {
         Ok(Placement::Inside) => {}
+        Ok(Placement::Carried) | Err(_) if matches!(support, Support::Interval(..)) && is_within() => {}
         Ok(Placement::Carried) | Err(_) => {
             let (q, p) = (&q.instance.name, &p.instance.name);
             return Ok(infinite(&format!("`{q}` has mass where `{p}` has none")));
@@ -70,7 +74,13 @@ pub fn divergence(
             self::number(value_of(&closed.function, q)),
             closed.because
         )),
-        Err(why) => sampled(q, p, draws, stream, number, &why),
+        Err(why) => {
+            let found = sampled(q, p, draws, stream, number, &why)?;
+            match kl::finite::is_examined(&site, &posterior, Placement::Inside, &prior) {
+                true => Ok(found),
+                false => Ok(format!("{found}, not known to be finite")),
+            }
+        }
     }
 }
 
@@ -136,6 +146,12 @@ fn sampled(
             "or not known: a draw of `{}` lies, or is rounded to, where `{}` has no density",
             q.instance.name, p.instance.name
         )));
+    }
+    if ratios.iter().any(|ratio| ratio.is_nan()) {
+        return Err(format!(
+            "the divergence is not known: a log density of `{}` or `{}` is not a number at a draw",
+            q.instance.name, p.instance.name
+        ));
     }
     let Sample { mean, error, .. } = Sample::of(&ratios);
     Ok(format!(

@@ -6,6 +6,9 @@
 //! `a` is the slope of `log(-log p)`, which is zero for a prior with a power law of its own. Near zero alike, with the sign
 //! of the slope turned. This needs no knowledge of any family, and holds for those that a program declares.
 //!
+//! A prior whose log density falls like an exponential is compared where it is still a number: at the largest distance before it
+//! overflows and at halves of it, the logarithm of the integrand `q |log p|` tells by its slope whether the integral exists.
+//!
 //! Parameters that are optimised are taken where they start: a family whose shape decides has to start where the divergence is
 //! finite.
 
@@ -40,6 +43,10 @@ const CARRIED: [f64; 3] = [7.5, 15.0, 30.0];
 const LARGE: usize = 64;
 /// Points closer to zero tell nothing of mass.
 const APART: f64 = 1e-6;
+/// Powers of two among the distances: where a log density that falls like an exponential of `w / s` overflows, at `709 s`.
+const DOUBLINGS: std::ops::RangeInclusive<i32> = -20..=40;
+/// A log density that overflows falls below this first; others are still above.
+const OVERFLOWING: f64 = -1e100;
 /// How far below its peak the log density of the family still counts as mass.
 const MASS: f64 = 16.0;
 /// A growth of a higher order is no power.
@@ -79,6 +86,37 @@ pub fn why_infinite(
 ) -> Option<String> {
     let probe = Probe::new(site, posterior, placement, prior)?;
     probe.mass().or_else(|| probe.ends())
+}
+
+/// Whether a divergence can be examined: elementwise families, priors without free parameters.
+pub fn is_examined(site: &Site, posterior: &SitePosterior, placement: Placement, prior: &Prior) -> bool {
+    Probe::new(site, posterior, placement, prior).is_some()
+}
+
+/// Whether an elementwise family with fixed parameters has its mass inside an interval, although its support is declared as wider:
+/// `Uniform(0.2, 0.9)` lies in the positive numbers.
+pub fn lies_within(posterior: &SitePosterior, interval: Interval) -> bool {
+    let params: Option<Vec<f64>> = posterior.params.iter().map(start).collect();
+    let (Some(params), Some(density)) = (params, &posterior.family.log_density_elements) else {
+        return false;
+    };
+    let distances = (-300..=300).map(|exponent| 10f64.powi(exponent));
+    let outside: Vec<f64> = distances
+        .flat_map(|distance| [interval.lo - distance, interval.hi + distance])
+        .filter(|x| x.is_finite() && !(interval.lo <= *x && *x <= interval.hi))
+        .collect();
+    let Some(density) = along(density, outside.len()) else {
+        return false;
+    };
+    let mut inputs: Vec<Tensor> = params
+        .iter()
+        .map(|number| Tensor::from_fn(vec![outside.len()], |_| *number))
+        .collect();
+    inputs.push(column(&outside));
+    let found = evaluate(&density, &inputs, &Sizes::default());
+    found
+        .first()
+        .is_some_and(|found| found.data.iter().all(|log| *log == f64::NEG_INFINITY))
 }
 
 /// Both log densities at the same points.
@@ -226,7 +264,32 @@ impl<'a> Probe<'a> {
         [1.0, -1.0].into_iter().find_map(|sign| {
             self.end(End::Infinity, sign)
                 .or_else(|| self.end(End::Zero, sign))
+                .or_else(|| self.exponential(sign))
         })
+    }
+
+    /// A prior whose log density falls like an exponential, faster than the family does.
+    fn exponential(&self, sign: f64) -> Option<String> {
+        let at = |exponent: i32| self.points.iter().position(|x| *x == sign * 2f64.powi(exponent));
+        let log_p = |exponent: i32| at(exponent).map_or(f64::NAN, |at| self.log_p[at]);
+        let last = DOUBLINGS.rev().find(|exponent| log_p(*exponent).is_finite())?;
+        if last == *DOUBLINGS.end() || log_p(last) > OVERFLOWING {
+            return None;
+        }
+        // The logarithm of the integrand.
+        let log = |exponent: i32| Some(self.log_q[at(exponent)?] + (-log_p(exponent)).ln());
+        let [near, middle, far] = [log(last - 2)?, log(last - 1)?, log(last)?];
+        let (before, falls) = (middle - near, far - middle);
+        // Between distances that double, an exponential falls by twice as much each time, a power by as much.
+        let is_power = falls > 1.5 * before;
+        let exists = falls < -1e-9 && (!is_power || falls / std::f64::consts::LN_2 < -1.0);
+        if falls.is_nan() || exists {
+            return None;
+        }
+        let (family, prior) = (self.family, self.prior);
+        Some(format!(
+            "far out the log density of `{prior}` falls like an exponential, whose mean under `{family}` does not exist"
+        ))
     }
 
     fn end(&self, end: End, sign: f64) -> Option<String> {
@@ -332,6 +395,10 @@ fn grid(posterior: &SitePosterior, params: &[f64]) -> Vec<f64> {
     }
     for exponent in -12..=12 {
         let x = 10f64.powf(f64::from(exponent) / 2.0);
+        points.extend([x, -x]);
+    }
+    for exponent in DOUBLINGS {
+        let x = 2f64.powi(exponent);
         points.extend([x, -x]);
     }
     if let Some((mean, sd)) = centre(posterior, params) {
