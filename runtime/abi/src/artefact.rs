@@ -35,6 +35,7 @@ const TEXTS: &[&str] = &[
     include_str!("method.rs"),
     include_str!("method/options.rs"),
     include_str!("method/records.rs"),
+    include_str!("metrics.rs"),
     include_str!("plan.rs"),
     include_str!("primitive.rs"),
     include_str!("sampling.rs"),
