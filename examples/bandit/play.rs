@@ -74,6 +74,7 @@ pub fn compiled(seed: u64) -> Result<Manifest, String> {
         splits: 1,
         fields: vec![reward],
         inputs: COLUMNS + ACTIONS.len(),
+        columns: Vec::new(),
         target: Some("reward".to_owned()),
         shared: Vec::new(),
     };

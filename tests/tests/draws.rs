@@ -156,7 +156,7 @@ fn both_formats_hold_the_same_draws() {
         "Energy: E-BFMI",
         "Acceptance:",
         "Tree depth",
-        "tail draws",
+        "ESS tail",
         "Leave-one-out",
         "Calibration",
     ];

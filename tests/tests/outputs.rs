@@ -264,7 +264,7 @@ fn each_kind_of_output_has_its_metrics_in_its_own_units() {
     let page = std::fs::read_to_string(folder.join("run/report.html")).unwrap();
     for title in [
         "Reliability, training rows of c",
-        "Confusion, training rows of g",
+        "Confusion matrix, training rows of g",
         "predicted n",
     ] {
         assert!(page.contains(title), "{title}");

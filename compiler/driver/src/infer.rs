@@ -1,6 +1,7 @@
 //! One infer: from its checked item to functions, programs and machine code, with the time of each stage.
 
 use crate::codes;
+use crate::names::names;
 use crate::options::Options;
 use crate::program::Program;
 use bnnc_abi::code::Artifact;
@@ -442,6 +443,7 @@ impl<'a> Compilation<'a> {
         let predict = self.code(predict, backend)?;
         let sites = self.lower("sites", &programs.sites, &[], precision)?;
         let sites = self.code(sites, backend)?;
+        let names = names(self.model(), schema, &elaborated.bound);
         let mut outputs = elaborated.bound.outputs;
         for output in &mut outputs {
             output.given = densities.is_given(&output.name);
@@ -458,6 +460,7 @@ impl<'a> Compilation<'a> {
             reports: programs.reports,
             bindings: elaborated.bound.ports,
             outputs,
+            names,
             predictive_draws: self.int("predictive_draws").max(1),
             start: self.start(&elaborated.model, &elaborated.posterior)?,
             cost: programs.cost,

@@ -1,7 +1,6 @@
 //! The path from a program text to a manifest that the runtime runs, and the views of every stage between.
 
 mod abreast;
-mod axes;
 pub mod backends;
 pub mod codes;
 mod collapsed;
@@ -13,6 +12,7 @@ pub mod infer;
 mod iterates;
 mod laplace;
 pub mod observed;
+mod names;
 pub mod options;
 pub mod program;
 pub mod prompt;

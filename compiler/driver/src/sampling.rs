@@ -1,6 +1,5 @@
 //! Infers that sample: their programs, and the options that steer their chains.
 
-use crate::axes::axes;
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
 use crate::training::Programs;
@@ -103,7 +102,6 @@ impl Compilation<'_> {
                 Some("never") => LeaveOneOut::Never,
                 _ => LeaveOneOut::Automatic,
             },
-            axes: axes(self.model(), schema, &elaborated.bound.ports),
             report: match self.names("report") {
                 [] => Report::Automatic,
                 names => Report::Sites(names.iter().map(|name| name.to_string()).collect()),

@@ -36,6 +36,7 @@ const TEXTS: &[&str] = &[
     include_str!("method/options.rs"),
     include_str!("method/records.rs"),
     include_str!("metrics.rs"),
+    include_str!("names.rs"),
     include_str!("plan.rs"),
     include_str!("primitive.rs"),
     include_str!("sampling.rs"),

@@ -212,6 +212,8 @@ pub struct Schema {
     pub fields: Vec<Field>,
     /// How many input columns there are (`real[d]` binds to them): after `inputs = [..]`, or all but the target.
     pub inputs: usize,
+    /// The names of these columns, as the program writes them; empty where elements of an array are among them.
+    pub columns: Vec<String>,
     /// The target's name, if there is one.
     pub target: Option<String>,
     /// Fields of the shared table.

@@ -14,6 +14,7 @@ pub mod laplace;
 pub mod manifest;
 pub mod method;
 pub mod metrics;
+pub mod names;
 pub mod plan;
 pub mod primitive;
 pub mod sampling;

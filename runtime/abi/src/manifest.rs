@@ -8,6 +8,7 @@ use crate::iterates::{Ensemble, Swag};
 use crate::laplace::Laplace;
 use crate::method::{self, MethodName};
 use crate::metrics::Measure;
+use crate::names::Names;
 use crate::sampling::Sampling;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
@@ -185,6 +186,8 @@ pub struct Infer {
     pub bindings: Vec<Binding>,
     /// The model's outputs, in order; at least one.
     pub outputs: Vec<Output>,
+    /// The names of the positions along axes, and of classes.
+    pub names: Names,
     /// Draws that predictions average over.
     pub predictive_draws: usize,
     /// What to start from.

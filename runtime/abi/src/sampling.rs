@@ -50,8 +50,6 @@ pub struct Sampling {
     pub report: Report,
     /// Whether the training rows are left out one at a time.
     pub leave_one_out: LeaveOneOut,
-    /// What the program calls the axes of sites, for files that keep names.
-    pub axes: Axes,
 }
 
 /// Values that depend on data and on states that stay.
@@ -72,26 +70,6 @@ pub struct Column {
     pub width: usize,
     /// Whether each row has its own; otherwise all share them.
     pub of_row: bool,
-}
-
-/// What the axes of sites are called.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Axes {
-    /// Sites and what is computed from them, each with the name of every axis; `None` where it is no single dim.
-    pub sites: Vec<(String, Vec<Option<String>>)>,
-    /// Dims whose positions are the levels of a column of text.
-    pub levels: Vec<Levels>,
-}
-
-/// The levels of a column, which are the positions along a dim.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Levels {
-    /// What the program calls the dim.
-    pub dim: String,
-    /// The column.
-    pub column: String,
-    /// Its levels, in order.
-    pub names: Vec<String>,
 }
 
 impl Sampling {

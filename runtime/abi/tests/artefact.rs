@@ -10,6 +10,7 @@ use bnnc_abi::manifest::{
     self, Binding, DataSource, Infer, Init, KlWeight, Manifest, Output, OutputKind, Schedule, State, Train,
     Training,
 };
+use bnnc_abi::names::{LabelSource, Labels, Names};
 use bnnc_abi::plan::{Amount, Buffer, Call, Extent, Launch, Plan, Role, Step, Storage};
 use bnnc_abi::primitive;
 use bnnc_base::arena::Arena;
@@ -124,6 +125,14 @@ fn built(seed: u64) -> Built {
             kind: OutputKind::Classes(4),
             given: false,
         }],
+        names: Names {
+            classes: vec![Labels {
+                of: "y".to_owned(),
+                from: LabelSource::Levels("kind".to_owned()),
+                names: ["a", "b", "c", "d"].map(str::to_owned).to_vec(),
+            }],
+            ..Names::default()
+        },
         predictive_draws: 100,
         start: None,
         cost: Cost::default(),

@@ -188,16 +188,21 @@ impl Source {
         let path = self.table.path();
         let parts = split::parts(&self.spec, &self.pool(&path), 0, 0).map_err(|fault| vec![fault])?;
         let every: Vec<usize> = (0..self.table.rows).collect();
-        let mut width = 0;
+        let (mut width, mut columns) = (0, Vec::new());
         let mut faults = Vec::new();
         for input in &self.inputs {
             match input {
-                Input::Array(array) => width += self.table.arrays[*array].width(),
+                Input::Array(array) => {
+                    let array = &self.table.arrays[*array];
+                    width += array.width();
+                    columns.extend(array.axes().is_empty().then(|| array.name.clone()));
+                }
                 Input::Computed(column) => {
                     let values =
                         expression::evaluate(column, &self.table, &mut Scores::Fit(&every, &mut Vec::new()));
                     faults.extend(values.err());
                     width += 1;
+                    columns.push(expression::text(column));
                 }
             }
         }
@@ -222,6 +227,7 @@ impl Source {
             splits,
             fields: (0..self.table.arrays.len()).map(|i| self.field(i)).collect(),
             inputs: width,
+            columns: if columns.len() == width { columns } else { Vec::new() },
             target: self.target.map(|target| self.table.arrays[target].name.clone()),
             shared: self.shared.iter().map(Array::field).collect(),
         };
@@ -266,6 +272,7 @@ fn empty_schema(spec: &DataSpec) -> Schema {
         splits: 1,
         fields,
         inputs: 0,
+        columns: Vec::new(),
         target: None,
         shared,
     }

@@ -34,12 +34,18 @@ pub enum ResultColumn {
 }
 
 impl ResultColumn {
-    fn len(&self) -> usize {
+    /// The number of cells.
+    pub fn len(&self) -> usize {
         match self {
             ResultColumn::Int(values) => values.len(),
             ResultColumn::Real(values) => values.len(),
             ResultColumn::Text(values) => values.len(),
         }
+    }
+
+    /// Whether there are no cells.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     fn cell(&self, row: usize) -> String {

@@ -52,7 +52,11 @@ fn settings(transition: &Transition) -> Settings<'_> {
 }
 
 fn parameter<'a>(name: &'a str, shape: &'a [usize]) -> Parameter<'a> {
-    Parameter { name, shape }
+    Parameter {
+        name,
+        shape,
+        names: &[],
+    }
 }
 
 fn lines(path: &Path) -> Vec<String> {

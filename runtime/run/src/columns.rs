@@ -47,7 +47,7 @@ const PARTS: [Part; 4] = [
 impl<'a> Columns<'a> {
     /// None yet of `rows` rows.
     pub fn new(infer: &'a Infer, rows: usize) -> Columns<'a> {
-        let each = infer.outputs.iter().map(|output| OfOutput::new(output, rows));
+        let each = infer.outputs.iter().map(|output| OfOutput::new(infer, output, rows));
         Columns {
             infer,
             rows: 0,
@@ -81,16 +81,19 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// The names of the probabilities of classes.
-pub fn classes(count: usize) -> impl Iterator<Item = String> {
-    (0..count).map(|class| format!("p{class}"))
+/// The names of the probabilities of the classes of an output: `p[malignant]`, and `p0` where classes have no names.
+pub fn classes(infer: &Infer, output: &Output, count: usize) -> Vec<String> {
+    match infer.names.classes(&output.name, count) {
+        Some(names) => names.iter().map(|name| format!("p[{name}]")).collect(),
+        None => (0..count).map(|class| format!("p{class}")).collect(),
+    }
 }
 
 impl<'a> OfOutput<'a> {
-    fn new(output: &'a Output, rows: usize) -> OfOutput<'a> {
+    fn new(infer: &Infer, output: &'a Output, rows: usize) -> OfOutput<'a> {
         let names: Vec<String> = match output.kind {
-            OutputKind::Classes(count) => classes(count).collect(),
-            OutputKind::Bool => classes(2).collect(),
+            OutputKind::Classes(count) => classes(infer, output, count),
+            OutputKind::Bool => classes(infer, output, 2),
             OutputKind::Real | OutputKind::Count => ["mean"]
                 .into_iter()
                 .chain(PARTS.map(|(name, _)| name))

@@ -10,10 +10,10 @@ use crate::result;
 use crate::run::{Found, Outcome, RunResult};
 use crate::sample::export::Export;
 use crate::states::Values;
-use bnnc_abi::manifest::{Infer, Manifest, Output};
+use bnnc_abi::manifest::{Infer, Manifest, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
-use bnnc_data::Preparation;
+use bnnc_data::{Preparation, Rows};
 use bnnc_data::write::{self, ResultColumn};
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::posterior::Array;
@@ -149,10 +149,28 @@ fn targets(infer: &Infer, outcome: &Outcome) -> Vec<(String, ResultColumn)> {
     };
     let column = |output: &Output| {
         let name = infer.column(output).to_owned();
-        let values = rows.original(&name).ok()?;
-        (values.len() == rows.count).then_some((name, ResultColumn::Real(values)))
+        let values = match output.kind {
+            OutputKind::Real => ResultColumn::Real(rows.original(&name).ok()?),
+            OutputKind::Count | OutputKind::Bool => ResultColumn::Int(whole(rows, &name)?),
+            OutputKind::Classes(count) => {
+                let classes = whole(rows, &name)?;
+                match infer.names.classes(&output.name, count) {
+                    Some(names) => {
+                        let named = |class: &i64| names.get(usize::try_from(*class).ok()?).cloned();
+                        ResultColumn::Text(classes.iter().map(named).collect::<Option<_>>()?)
+                    }
+                    None => ResultColumn::Int(classes),
+                }
+            }
+        };
+        (values.len() == rows.count).then_some((name, values))
     };
     infer.outputs.iter().filter_map(column).collect()
+}
+
+/// A column of integers.
+fn whole(rows: &Rows, name: &str) -> Option<Vec<i64>> {
+    Some(rows.ints(name).ok()?.into_iter().map(i64::from).collect())
 }
 
 /// One tensor per parameter and infer, `INFER/STATE`, as `F64`; those of several splits end in `#SPLIT`.

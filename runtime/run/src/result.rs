@@ -1,10 +1,11 @@
 //! The result object (`run --json`, `result.json`) and the table for people.
 
+mod posterior;
+
 use crate::comparison::comparisons;
 use crate::evaluate::Metric;
 use crate::prune::Line;
 use crate::run::{Found, Outcome, RunResult};
-use crate::sample::quantities::element_name;
 use crate::summary::SiteSummary;
 use crate::{collapsed, iterates, laplace, sample};
 use bnnc_abi::manifest::{Infer, Manifest, SiteReport};
@@ -196,12 +197,15 @@ pub(crate) fn finite(value: f64) -> Value {
 fn sites(sites: &[SiteSummary]) -> Value {
     let one = |site: &SiteSummary| {
         let of = |part: fn(&Summary) -> f64| nest(&site.shape, &mut site.elements.iter().map(part));
-        let value = json!({
+        let mut value = json!({
             "mean": of(|s| s.mean),
             "sd": of(|s| s.sd),
             "q05": of(|s| s.q05),
             "q95": of(|s| s.q95),
         });
+        if site.axes.iter().any(Option::is_some) {
+            value["names"] = json!(site.axes);
+        }
         (site.name.clone(), value)
     };
     Value::Object(sites.iter().map(one).collect())
@@ -278,34 +282,7 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
     text.push_str(&pruning_table(infer, outcome));
     text.push_str(&turned_table(outcome));
     text.push_str(&rejection_table(outcome));
-    let scalars: Vec<_> = outcome
-        .sites
-        .iter()
-        .filter(|site| site.elements.len() <= 16)
-        .collect();
-    if !scalars.is_empty() {
-        // Which weights are integrated over depends on the row: what is said here is of the iterates, not of the box.
-        let title = match collapsed::part(infer) {
-            Some(_) => "iterates, not the box",
-            None => "posterior",
-        };
-        text.push_str(&format!(
-            "  {title:<24} {:>10} {:>10} {:>10} {:>10}\n",
-            "mean", "sd", "5 %", "95 %"
-        ));
-    }
-    for site in scalars {
-        for (at, s) in site.elements.iter().enumerate() {
-            let name = element_name(&site.name, &site.shape, at);
-            text.push_str(&format!(
-                "  {name:<24} {:>10} {:>10} {:>10} {:>10}\n",
-                number(s.mean),
-                number(s.sd),
-                number(s.q05),
-                number(s.q95)
-            ));
-        }
-    }
+    text.push_str(&posterior::table(infer, outcome));
     text.push('\n');
     text
 }

@@ -30,6 +30,30 @@ pub struct SiteSummary {
     pub shape: Vec<usize>,
     /// One per element.
     pub elements: Vec<Summary>,
+    /// The name of each element: `beta[age]`.
+    pub names: Vec<String>,
+    /// The names of the positions along each axis, where it has them.
+    pub axes: Vec<Option<Vec<String>>>,
+    /// Whether the program declares it itself; otherwise it is of a layer.
+    pub own: bool,
+}
+
+impl SiteSummary {
+    /// The summaries of the elements of a site.
+    pub fn new(infer: &Infer, site: &SiteReport, elements: Vec<Summary>) -> SiteSummary {
+        let shape = site.shape.resolve(&Sizes::default());
+        let axis = |(at, size): (usize, &usize)| infer.names.axis(&site.name, at, *size).map(<[String]>::to_vec);
+        SiteSummary {
+            name: site.name.clone(),
+            names: (0..elements.len())
+                .map(|at| infer.names.element(&site.name, &shape, at))
+                .collect(),
+            axes: shape.iter().enumerate().map(axis).collect(),
+            own: infer.names.declares(&site.name),
+            shape,
+            elements,
+        }
+    }
 }
 
 /// Summaries of the sites whose elements are among the quantities of sampled chains.
@@ -45,11 +69,7 @@ pub fn of_draws(infer: &Infer, quantities: &[Quantity]) -> Vec<SiteSummary> {
             q50: quantity.summary.median,
             q95: quantity.summary.q95,
         };
-        SiteSummary {
-            name: site.name.clone(),
-            shape: site.shape.resolve(&Sizes::default()),
-            elements: elements.map(summary).collect(),
-        }
+        SiteSummary::new(infer, site, elements.map(summary).collect())
     };
     let all = infer.reports.iter().enumerate().map(of_site);
     all.filter(|site| !site.elements.is_empty()).collect()
@@ -143,10 +163,9 @@ pub fn summaries_of_draws(
             .map(|column| Summary::of_sorted(&sorted(column.into_iter())))
             .collect()
     };
-    let named = small.iter().zip(found).map(|(site, columns)| SiteSummary {
-        name: site.name.clone(),
-        shape: site.shape.resolve(&Sizes::default()),
-        elements: summary(columns),
-    });
+    let named = small
+        .iter()
+        .zip(found)
+        .map(|(site, columns)| SiteSummary::new(infer, site, summary(columns)));
     Ok(named.collect())
 }

@@ -1,7 +1,7 @@
 //! Whether data are as the program was compiled for.
 
-use bnnc_abi::data::{DataSpec, Elements, Field, FieldKind, Schema};
-use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest, Work};
+use bnnc_abi::data::{DataSpec, Elements, Field, Schema};
+use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_command::codes;
 use std::collections::HashMap;
@@ -93,17 +93,11 @@ fn shape(binding: &Binding, field: &Field, schema: &Schema) -> Option<String> {
     })
 }
 
-/// Gives the axes of draws the levels that the data have now.
+/// Gives axes and classes the names that the data have now.
 pub fn relabel(infers: &mut [Infer], schemas: &HashMap<String, Schema>) {
     for infer in infers {
-        let (Work::Sample(sampling), Some(schema)) = (&mut infer.work, schemas.get(&infer.data)) else {
-            continue;
-        };
-        for levels in &mut sampling.axes.levels {
-            let field = schema.fields.iter().find(|field| field.name == levels.column);
-            if let Some(FieldKind::Levels(names)) = field.map(|field| &field.kind) {
-                levels.names.clone_from(names);
-            }
+        if let Some(schema) = schemas.get(&infer.data) {
+            infer.names.relabel(schema);
         }
     }
 }

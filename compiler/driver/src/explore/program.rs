@@ -97,6 +97,7 @@ pub fn schema() -> Schema {
         splits: 1,
         fields: vec![field("x"), field("y")],
         inputs: 1,
+        columns: vec!["x".to_owned()],
         target: Some("y".to_owned()),
         shared: Vec::new(),
     }

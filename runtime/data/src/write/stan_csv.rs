@@ -2,7 +2,8 @@
 //!
 //! Comments with the settings come first, then the header, the draws, and where a sampler adapts, its step size and inverse
 //! metric between warm-up and draws. CmdStan splits names at dots: a site such as `hidden.w` is called `hidden_w`, its elements
-//! `hidden_w.1.2`, counted from 1 and in column-major order. Numbers have all their digits. Of the numbers that come with each
+//! `hidden_w.1.2`, counted from 1 and in column-major order. Where elements have names, comments say which column is which,
+//! because indices of Stan are integers. Numbers have all their digits. Of the numbers that come with each
 //! draw only those are written that CmdStan has. Elapsed times are not written, so that the same draws make the same bytes.
 
 use crate::report;
@@ -41,6 +42,8 @@ pub struct Parameter<'a> {
     pub name: &'a str,
     /// Its shape.
     pub shape: &'a [usize],
+    /// The names of its elements in row-major order, `beta[age]`; empty where they have none.
+    pub names: &'a [String],
 }
 
 /// The names that Stan gives to a sampler's numbers, in its order. Its tools refuse files with more of them.
@@ -104,7 +107,7 @@ impl Chain {
             is_warm: !settings.saves_warmup,
             line: String::new(),
         };
-        let written = writeln!(chain.file, "{before}{count}{after}{header}");
+        let written = writeln!(chain.file, "{before}{count}{after}{}{header}", name_comments(parameters));
         written.map_err(fail)?;
         Ok(chain)
     }
@@ -224,6 +227,23 @@ fn element_columns(parameters: &[Parameter<'_>]) -> Vec<String> {
         names.push(name);
     }
     columns
+}
+
+/// One comment for each column whose element has a name.
+fn name_comments(parameters: &[Parameter<'_>]) -> String {
+    let named = |parameter: &Parameter<'_>| {
+        let count = parameter.shape.iter().product();
+        (0..count).map(|at| parameter.names.get(at).cloned()).collect::<Vec<_>>()
+    };
+    let names: Vec<Option<String>> = parameters.iter().flat_map(named).collect();
+    let columns = element_columns(parameters).into_iter().zip(element_order(parameters));
+    let comment = |(column, place): (String, usize)| {
+        let name = names.get(place)?.as_ref()?;
+        // A level may hold a line break.
+        let name = name.replace(['\n', '\r'], " ");
+        Some(format!("# {column} is {name}\n"))
+    };
+    columns.filter_map(comment).collect()
 }
 
 /// For each column, the place of its value among all values.

@@ -244,14 +244,11 @@ pub fn summaries(infer: &Infer, found: &Approximated, context: &Context) -> Resu
             let draws = draws.iter().copied().skip(at).step_by(size.max(1));
             Summary::of_sorted(&sorted(draws))
         };
-        SiteSummary {
-            name: site.name.clone(),
-            shape: site.shape.resolve(&Sizes::default()),
-            elements: match exact {
-                Some((_, elements)) => elements.clone(),
-                None => (0..size).map(of_element).collect(),
-            },
-        }
+        let elements = match exact {
+            Some((_, elements)) => elements.clone(),
+            None => (0..size).map(of_element).collect(),
+        };
+        SiteSummary::new(infer, site, elements)
     };
     Ok(small.iter().zip(&sites.draws).map(summary).collect())
 }

@@ -18,11 +18,11 @@ type Column = (&'static str, fn(&Summary) -> String);
 const COLUMNS: [Column; 8] = [
     ("mean", |summary| number(summary.mean)),
     ("sd", |summary| number(summary.sd)),
-    ("error of the mean", |summary| number(summary.mcse_mean)),
+    ("MCSE of the mean", |summary| number(summary.mcse_mean)),
     ("5 %", |summary| number(summary.q05)),
     ("95 %", |summary| number(summary.q95)),
-    ("bulk draws", |summary| whole(summary.ess_bulk)),
-    ("tail draws", |summary| whole(summary.ess_tail)),
+    ("ESS bulk", |summary| whole(summary.ess_bulk)),
+    ("ESS tail", |summary| whole(summary.ess_tail)),
     ("R-hat", |summary| fixed(summary.rhat, 4)),
 ];
 
@@ -103,16 +103,16 @@ pub fn leave_one_out(body: &mut String, LeftOut { total, draws, .. }: &LeftOut) 
     let pair = |estimate: Estimate| format!("{:.2} \u{b1} {:.2}", estimate.sum, estimate.error);
     let rows = [
         (
-            "log predictive density of the rows, each left out (PSIS-LOO)",
+            "expected log predictive density, elpd_loo (PSIS-LOO)",
             pair(total.elpd()),
         ),
-        ("effective number of parameters", pair(total.p())),
-        ("the same by WAIC", pair(total.elpd_waic())),
+        ("effective number of parameters, p_loo", pair(total.p())),
+        ("expected log predictive density, elpd_waic", pair(total.elpd_waic())),
         (
             "rows whose Pareto k is good, bad, very bad",
             format!("{}, {}, {}", shapes.good, shapes.bad, shapes.very_bad),
         ),
-        ("draws that say so", draws.to_string()),
+        ("draws", draws.to_string()),
     ];
     let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]);
     table(body, "Leave-one-out", &["", ""], rows);

@@ -130,7 +130,7 @@ impl<'a> ChainReport<'a> {
         let mark = y.low + 0.06 * (y.high - y.low);
         let title = match summary.rhat.is_finite() {
             true => format!(
-                "{}: R-hat {:.3}, {:.0} effective draws",
+                "{}: R-hat {:.3}, bulk ESS {:.0}",
                 quantity.name, summary.rhat, summary.ess_bulk
             ),
             false => format!("{}: does not vary", quantity.name),

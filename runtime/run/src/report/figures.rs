@@ -5,7 +5,7 @@ use crate::report::forecast::{Curve, Forecast};
 use crate::report::svg::{Axis, Plot, Swatch, matrix};
 use crate::run::Outcome;
 use crate::summary::SiteSummary;
-use bnnc_data::metrics::CALIBRATION_BINS;
+use bnnc_data::metrics::{CALIBRATION_BINS, Summary};
 
 const WIDE: (f64, f64) = (720.0, 420.0);
 const SQUARE: (f64, f64) = (480.0, 460.0);
@@ -121,12 +121,14 @@ fn chance(p: f64, count: f64) -> (f64, f64) {
     ((p - half).max(0.0), (p + half).min(1.0))
 }
 
-/// Class predictions: the probabilities of each class for each row, and the right classes.
+/// Class predictions: the probabilities of each class for each row, and the true classes.
 pub struct Classes<'a> {
     /// One column per class.
     pub probabilities: &'a [&'a [f64]],
-    /// The right class of each row.
+    /// The true class of each row.
     pub right: &'a [i32],
+    /// The names of the classes; empty where they have none.
+    pub names: &'a [String],
 }
 
 impl Classes<'_> {
@@ -141,7 +143,7 @@ impl Classes<'_> {
         )
     }
 
-    /// Rows, summed confidence and right answers of each bin.
+    /// Rows, summed confidence and correct predictions of each bin.
     fn bins(&self) -> [(f64, f64, f64); CALIBRATION_BINS] {
         let mut bins = [(0.0, 0.0, 0.0); CALIBRATION_BINS];
         let count = CALIBRATION_BINS as f64;
@@ -162,7 +164,7 @@ impl Classes<'_> {
             &title,
             SQUARE,
             axis("probability of the predicted class"),
-            axis("share that is right"),
+            axis("accuracy"),
         );
         let filled: Vec<_> = self.bins().into_iter().filter(|(rows, ..)| *rows > 0.0).collect();
         let intervals = filled.iter().map(|(rows, confidence, hits)| {
@@ -182,7 +184,7 @@ impl Classes<'_> {
         plot.render()
     }
 
-    /// Counts of right and predicted classes.
+    /// Counts of true and predicted classes.
     pub fn confusion(&self, rows: &str) -> String {
         let classes = self.probabilities.len();
         let mut counts = vec![vec![0; classes]; classes];
@@ -191,7 +193,7 @@ impl Classes<'_> {
                 counts[self.best(row).0] += 1;
             }
         }
-        matrix(&format!("Confusion, {rows}"), &counts)
+        matrix(&format!("Confusion matrix, {rows}"), &counts, self.names)
     }
 }
 
@@ -276,19 +278,35 @@ pub fn pruning(outcome: &Outcome) -> Option<String> {
     Some(plot.render())
 }
 
-/// The elements of a site as intervals, in their order.
+/// Elements whose names stand beside their intervals, at most.
+const NAMED: usize = 60;
+
+/// The elements of a site as intervals, in their order: by name where there are not too many.
 pub fn intervals(site: &SiteSummary) -> String {
     let elements = || site.elements.iter().enumerate();
-    let all = elements().flat_map(|(_, s)| [s.q05, s.q95]);
-    let count = site.elements.len() as f64;
-    let mut plot = Plot::new(
-        &format!("Posterior of {}", site.name),
-        WIDE,
-        Axis::between("element", -0.6, count - 0.4),
-        Axis::around(&site.name, all),
-    );
-    plot.bars("interval", elements().map(|(at, s)| (at as f64, s.q05, s.q95)));
-    plot.dots("estimate", elements().map(|(at, s)| (at as f64, s.mean, 3.0)));
+    let values = Axis::around(&site.name, elements().flat_map(|(_, s)| [s.q05, s.q95]));
+    let count = site.elements.len();
+    let title = format!("Posterior of {}", site.name);
+    let is_named = count <= NAMED;
+    let mut plot = match is_named {
+        true => Plot::new(
+            &title,
+            (520.0, 120.0 + 20.0 * count as f64),
+            values,
+            Axis::named("", site.names.clone()),
+        ),
+        false => Plot::new(&title, WIDE, Axis::between("element", -0.6, count as f64 - 0.4), values),
+    };
+    let bars = elements().map(|(at, s)| (at as f64, s.q05, s.q95));
+    match is_named {
+        true => plot.rows("interval", bars),
+        false => plot.bars("interval", bars),
+    }
+    let dot = |(at, s): (usize, &Summary)| match is_named {
+        true => (s.mean, at as f64, 3.0),
+        false => (at as f64, s.mean, 3.0),
+    };
+    plot.dots("estimate", elements().map(dot));
     plot.legend(Swatch::Dot, "estimate", "mean");
     plot.legend(Swatch::Line, "interval", "90 % interval");
     plot.render()
@@ -321,6 +339,7 @@ mod tests {
         let classes = Classes {
             probabilities: &[&zero, &one],
             right: &[0, 1, 0],
+            names: &[],
         };
         let bins = classes.bins();
         assert_eq!(bins[13], (1.0, 0.9, 1.0));

@@ -48,11 +48,11 @@ pub fn report(manifest: &Manifest, result: &RunResult) -> Result<Report, Stop> {
         if let Some(main) = figures.first() {
             report.main.push((outcome.name.clone(), svg::standalone(main)));
         }
-        // Sites of layers have a dot in their names; their elements say little one by one.
+        // The elements of parameters of layers mean little one by one.
         let own = outcome
             .sites
             .iter()
-            .filter(|site| site.elements.len() > 1 && !site.name.contains('.'));
+            .filter(|site| site.elements.len() > 1 && site.own);
         figures.extend(own.map(figures::intervals));
         figures.extend(figures::pruning(outcome));
         if infer.is_some_and(|infer| infer.training().is_some()) {
@@ -143,7 +143,8 @@ fn classes((infer, output): (&Infer, &Output), count: usize, outcome: &Outcome, 
             ResultColumn::Int(_) | ResultColumn::Text(_) => None,
         })
     };
-    let probabilities: Option<Vec<&[f64]>> = columns::classes(count).map(named).collect();
+    let names = columns::classes(infer, output, count);
+    let probabilities: Option<Vec<&[f64]>> = names.into_iter().map(named).collect();
     let Some(probabilities) = probabilities else {
         return Vec::new();
     };
@@ -162,6 +163,7 @@ fn classes((infer, output): (&Infer, &Output), count: usize, outcome: &Outcome, 
     let classes = Classes {
         probabilities: &probabilities,
         right: &right,
+        names: infer.names.classes(&output.name, count).unwrap_or_default(),
     };
     let rows = match infer.only_output() {
         Some(_) => format!("{rows} rows"),

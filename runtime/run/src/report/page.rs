@@ -5,15 +5,13 @@ use crate::iterates;
 use crate::laplace::{self, Approximated};
 use crate::report::chain_tables;
 use crate::report::svg::{STYLE, escape};
-use crate::result::{rounded, shown, what};
+use crate::result::{number, rounded, shown, what};
 use crate::run::{Found, Outcome, RunResult, SplitOutcome};
+use crate::summary::SiteSummary;
 use bnnc_abi::manifest::{Infer, Manifest};
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_data::metrics::over_splits;
 use std::fmt::Write;
-
-/// Sites with more elements than this are in the posterior's file only.
-const SMALL: usize = 16;
 
 /// The plots of an infer.
 #[derive(Clone, Debug, Default)]
@@ -226,20 +224,16 @@ fn rejection(body: &mut String, outcome: &Outcome) {
 }
 
 fn posterior(body: &mut String, outcome: &Outcome) {
-    let small = outcome.sites.iter().filter(|site| site.elements.len() <= SMALL);
-    let rows = small.flat_map(|site| {
-        site.elements.iter().enumerate().map(move |(at, s)| {
-            let name = match site.shape.is_empty() {
-                true => site.name.clone(),
-                false => format!("{}[{at}]", site.name),
-            };
-            let mut cells = vec![format!("<code>{}</code>", escape(&name))];
-            cells.extend([s.mean, s.sd, s.q05, s.q95].map(|value| format!("{value:.4}")));
+    let mut sites: Vec<&SiteSummary> = outcome.sites.iter().collect();
+    sites.sort_by_key(|site| !site.own);
+    let rows = sites.into_iter().flat_map(|site| {
+        site.elements.iter().zip(&site.names).map(|(s, name)| {
+            let mut cells = vec![format!("<code>{}</code>", escape(name))];
+            cells.extend([s.mean, s.sd, s.q05, s.q95].map(number));
             cells
         })
     });
-    let title = "Posterior of small sites";
-    table(body, title, &["site", "mean", "sd", "5 %", "95 %"], rows);
+    table(body, "Posterior", &["parameter", "mean", "sd", "5 %", "95 %"], rows);
 }
 
 /// The sites of a sampled model, and on which scale they are moved.

@@ -29,6 +29,8 @@ pub struct Axis {
     pub low: f64,
     /// The value at its end.
     pub high: f64,
+    /// The names of the positions 0, 1, ..; empty for an axis of numbers.
+    pub names: Vec<String>,
 }
 
 impl Axis {
@@ -53,6 +55,17 @@ impl Axis {
             label: label.to_owned(),
             low,
             high,
+            names: Vec::new(),
+        }
+    }
+
+    /// A vertical axis of names, the first at the top.
+    pub fn named(label: &str, names: Vec<String>) -> Axis {
+        Axis {
+            label: label.to_owned(),
+            low: names.len() as f64 - 0.4,
+            high: -0.6,
+            names,
         }
     }
 
@@ -80,6 +93,8 @@ pub struct Plot {
     size: (f64, f64),
     x: Axis,
     y: Axis,
+    /// The margin for the labels of the vertical axis.
+    left: f64,
     marks: String,
     legend: Vec<(Swatch, &'static str, String)>,
 }
@@ -89,6 +104,7 @@ impl Plot {
     pub fn new(title: &str, size: (f64, f64), x: Axis, y: Axis) -> Plot {
         Plot {
             title: title.to_owned(),
+            left: margin(&y.names),
             size,
             x,
             y,
@@ -98,7 +114,7 @@ impl Plot {
     }
 
     fn inner(&self) -> (f64, f64) {
-        (self.size.0 - LEFT - RIGHT, self.size.1 - TOP - BOTTOM)
+        (self.size.0 - self.left - RIGHT, self.size.1 - TOP - BOTTOM)
     }
 
     /// Pixels of a point, in the plot's inner rectangle.
@@ -145,6 +161,16 @@ impl Plot {
         let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}"/>"#);
     }
 
+    /// Horizontal lines from `low` to `high` at `y`, as `(y, low, high)`.
+    pub fn rows(&mut self, class: &'static str, rows: impl Iterator<Item = (f64, f64, f64)>) {
+        let mut path = String::new();
+        for (y, low, high) in rows.filter(|(y, low, high)| (y + low + high).is_finite()) {
+            let ((start, y), (end, _)) = (self.at((low, y)), self.at((high, y)));
+            let _ = write!(path, "M{start:.1} {y:.1}H{end:.1}");
+        }
+        let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}"/>"#);
+    }
+
     /// Dots, as `(x, y, radius in pixels)`.
     pub fn dots(&mut self, class: &'static str, dots: impl Iterator<Item = (f64, f64, f64)>) {
         let _ = writeln!(self.marks, r#"<g class="{class}">"#);
@@ -163,15 +189,16 @@ impl Plot {
     /// The plot as an `svg` element.
     pub fn render(&self) -> String {
         let (width, height) = self.inner();
+        let left = self.left;
         let mut text = open(&self.title, self.size);
         self.axes(&mut text);
         let _ = write!(
             text,
-            "<svg x=\"{LEFT}\" y=\"{TOP}\" width=\"{width}\" height=\"{height}\">\n{}</svg>\n",
+            "<svg x=\"{left}\" y=\"{TOP}\" width=\"{width}\" height=\"{height}\">\n{}</svg>\n",
             self.marks
         );
-        let (bottom, right) = (TOP + height, LEFT + width);
-        let _ = writeln!(text, r#"<path class="axis" d="M{LEFT} {TOP}V{bottom}H{right}"/>"#);
+        let (bottom, right) = (TOP + height, self.left + width);
+        let _ = writeln!(text, r#"<path class="axis" d="M{left} {TOP}V{bottom}H{right}"/>"#);
         self.draw_legend(&mut text);
         text.push_str("</svg>\n");
         text
@@ -179,10 +206,11 @@ impl Plot {
 
     fn axes(&self, text: &mut String) {
         let (width, height) = self.inner();
-        let (bottom, right) = (TOP + height, LEFT + width);
+        let left = self.left;
+        let (bottom, right) = (TOP + height, self.left + width);
         let Ticks { values, decimals } = ticks(self.x.low, self.x.high, (width / 66.0) as usize);
         for value in values {
-            let x = LEFT + self.at((value, self.y.low)).0;
+            let x = self.left + self.at((value, self.y.low)).0;
             let _ = writeln!(text, r#"<path class="grid" d="M{x:.1} {TOP}V{bottom}"/>"#);
             let label = number(value, decimals);
             let _ = writeln!(
@@ -191,19 +219,29 @@ impl Plot {
                 bottom + 17.0
             );
         }
-        let Ticks { values, decimals } = ticks(self.y.low, self.y.high, (height / 50.0).max(4.0) as usize);
+        let label = |value: f64, decimals: usize| match self.y.names.get(value as usize) {
+            Some(name) => escape(&shortened(name)),
+            None => number(value, decimals),
+        };
+        let Ticks { values, decimals } = match self.y.names.len() {
+            0 => ticks(self.y.low, self.y.high, (height / 50.0).max(4.0) as usize),
+            count => Ticks {
+                values: (0..count).map(|at| at as f64).collect(),
+                decimals: 0,
+            },
+        };
         for value in values {
             let y = TOP + self.at((self.x.low, value)).1;
-            let _ = writeln!(text, r#"<path class="grid" d="M{LEFT} {y:.1}H{right}"/>"#);
-            let label = number(value, decimals);
+            let _ = writeln!(text, r#"<path class="grid" d="M{left} {y:.1}H{right}"/>"#);
+            let label = label(value, decimals);
             let _ = writeln!(
                 text,
                 r#"<text x="{:.1}" y="{:.1}" text-anchor="end">{label}</text>"#,
-                LEFT - 7.0,
+                self.left - 7.0,
                 y + 4.0
             );
         }
-        labels(text, self.size, &self.x.label, &self.y.label);
+        labels(text, (left, self.size), &self.x.label, &self.y.label);
     }
 
     /// In one line: its entries move together where they would not fit.
@@ -245,18 +283,43 @@ fn length(label: &str) -> f64 {
     label.chars().count() as f64 * LETTER + wide as f64 * WIDER
 }
 
-/// A square of counts: one row per right class, one column per predicted class.
-pub fn matrix(title: &str, counts: &[Vec<usize>]) -> String {
+/// Letters of a name on an axis, at most.
+const NAME: usize = 24;
+
+fn shortened(name: &str) -> String {
+    match name.chars().count() > NAME {
+        true => name.chars().take(NAME - 1).chain(['\u{2026}']).collect(),
+        false => name.to_owned(),
+    }
+}
+
+/// The margin for the names of a vertical axis.
+fn margin(names: &[String]) -> f64 {
+    let longest = names.iter().map(|name| length(&shortened(name)));
+    longest.fold(LEFT, |margin, length| margin.max(length + 32.0))
+}
+
+/// A square of counts: one row per true class, one column per predicted class, which have these names or their numbers.
+pub fn matrix(title: &str, counts: &[Vec<usize>], names: &[String]) -> String {
+    let names: Vec<String> = match names.len() == counts.len() {
+        true => names.iter().map(|name| shortened(name)).collect(),
+        false => (0..counts.len()).map(|class| class.to_string()).collect(),
+    };
     let classes = counts.len().max(1);
     let cell = (360.0 / classes as f64).clamp(14.0, 70.0);
     let side = cell * classes as f64;
-    let size = ((LEFT + side + RIGHT).max(300.0), TOP + side + BOTTOM);
+    let left = margin(&names);
+    let longest = names.iter().map(|name| length(name)).fold(0.0, f64::max);
+    // Names that are wider than a column are turned by 40 degrees.
+    let is_turned = longest > cell - 4.0;
+    let deeper = if is_turned { 0.65 * longest } else { 0.0 };
+    let size = ((left + side + RIGHT).max(300.0), TOP + side + BOTTOM + deeper);
     let mut text = open(title, size);
     for (row, counts) in counts.iter().enumerate() {
         let total = counts.iter().sum::<usize>().max(1) as f64;
         let y = TOP + row as f64 * cell;
         for (column, &count) in counts.iter().enumerate() {
-            let x = LEFT + column as f64 * cell;
+            let x = left + column as f64 * cell;
             // The root makes the few mistakes visible beside the many right answers.
             let share = (count as f64 / total).sqrt();
             let _ = writeln!(
@@ -272,17 +335,20 @@ pub fn matrix(title: &str, counts: &[Vec<usize>]) -> String {
                 );
             }
         }
-        let (along, middle) = (row as f64 * cell + cell / 2.0, y + cell / 2.0 + 4.0);
-        let _ = writeln!(
-            text,
-            r#"<text x="{:.1}" y="{middle:.1}" text-anchor="end">{row}</text><text x="{:.1}" y="{:.1}" text-anchor="middle">{row}</text>"#,
-            LEFT - 7.0,
-            LEFT + along,
-            TOP + side + 17.0
-        );
+        let name = escape(&names[row]);
+        let (x, y) = (left + (row as f64 + 0.5) * cell, y + cell / 2.0 + 4.0);
+        let _ = writeln!(text, r#"<text x="{:.1}" y="{y:.1}" text-anchor="end">{name}</text>"#, left - 7.0);
+        let below = TOP + side + 17.0;
+        let _ = match is_turned {
+            true => writeln!(
+                text,
+                r#"<text transform="translate({x:.1} {below:.1}) rotate(-40)" text-anchor="end">{name}</text>"#
+            ),
+            false => writeln!(text, r#"<text x="{x:.1}" y="{below:.1}" text-anchor="middle">{name}</text>"#),
+        };
     }
-    let drawn = (LEFT + side + RIGHT, size.1);
-    labels(&mut text, drawn, "predicted class", "right class");
+    let drawn = (left + side + RIGHT, size.1);
+    labels(&mut text, (left, drawn), "predicted class", "true class");
     text.push_str("</svg>\n");
     text
 }
@@ -296,8 +362,8 @@ fn open(title: &str, (width, height): (f64, f64)) -> String {
     )
 }
 
-fn labels(text: &mut String, (width, height): (f64, f64), x: &str, y: &str) {
-    let middle = (LEFT + width - RIGHT) / 2.0;
+fn labels(text: &mut String, (left, (width, height)): (f64, (f64, f64)), x: &str, y: &str) {
+    let middle = (left + width - RIGHT) / 2.0;
     let _ = writeln!(
         text,
         r#"<text x="{middle:.1}" y="{:.1}" text-anchor="middle">{}</text>"#,

@@ -32,6 +32,17 @@ pub struct Diagnosis {
     pub warnings: Vec<Diagnostic>,
 }
 
+/// The quantities that the diagnostics are worst for, each with its number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Worst<'a> {
+    /// The largest R-hat.
+    pub rhat: (&'a str, f64),
+    /// The smallest effective sample size of the bulk.
+    pub bulk: (&'a str, f64),
+    /// The smallest effective sample size of the tails.
+    pub tail: (&'a str, f64),
+}
+
 /// Diagnoses what sampling found.
 ///
 /// # Errors
@@ -99,25 +110,23 @@ impl Diagnosis {
         found.map_or(&[], |(_, means)| means)
     }
 
-    /// The quantity with the worst R-hat, and the smallest effective sizes in bulk and tail.
-    pub fn worst(&self) -> Option<(&str, f64, f64, f64)> {
+    /// The quantities with the largest R-hat and the smallest effective sample sizes.
+    pub fn worst(&self) -> Option<Worst<'_>> {
         let known = || {
             self.quantities
                 .iter()
                 .filter(|(_, summary)| !summary.rhat.is_nan())
         };
-        let (name, summary) = known().max_by(|a, b| a.1.rhat.total_cmp(&b.1.rhat))?;
+        let rhat = known().max_by(|a, b| a.1.rhat.total_cmp(&b.1.rhat))?;
         let least = |of: fn(&Summary) -> f64| {
-            known()
-                .map(|(_, summary)| of(summary))
-                .fold(f64::INFINITY, f64::min)
+            let smallest = known().min_by(|a, b| of(&a.1).total_cmp(&of(&b.1)));
+            smallest.map(|quantity| (quantity.0.as_str(), of(&quantity.1)))
         };
-        Some((
-            name,
-            summary.rhat,
-            least(|summary| summary.ess_bulk),
-            least(|summary| summary.ess_tail),
-        ))
+        Some(Worst {
+            rhat: (&rhat.0, rhat.1.rhat),
+            bulk: least(|summary| summary.ess_bulk)?,
+            tail: least(|summary| summary.ess_tail)?,
+        })
     }
 }
 

@@ -78,20 +78,11 @@ impl Export<'_> {
 
     /// The axes of a site, with the names that the program gives them and their positions.
     fn dims(&self, site: usize) -> Vec<Dim> {
-        let axes = self.infer.sampling().map(|sampling| &sampling.axes);
-        let named = axes.into_iter().flat_map(|axes| &axes.sites);
-        let names = named
-            .into_iter()
-            .find(|(name, _)| *name == self.infer.reports[site].name);
-        let names = names.map_or(&[][..], |(_, names)| names);
+        let (names, site_name) = (&self.infer.names, &self.infer.reports[site].name);
         let dim = |(at, size): (usize, usize)| {
-            let name = names.get(at).cloned().flatten();
-            let levels = axes.into_iter().flat_map(|axes| &axes.levels);
-            let mut levels =
-                levels.filter(|levels| Some(&levels.dim) == name.as_ref() && levels.names.len() == size);
-            let labels = levels
-                .next()
-                .map_or(Labels::Count, |levels| Labels::Text(levels.names.clone()));
+            let labels = names.axis(site_name, at, size);
+            let name = names.dim(site_name, at).map(str::to_owned);
+            let labels = labels.map_or(Labels::Count, |labels| Labels::Text(labels.to_vec()));
             Dim { name, size, labels }
         };
         self.shape(site).into_iter().enumerate().map(dim).collect()

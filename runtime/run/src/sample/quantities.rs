@@ -177,13 +177,13 @@ fn elements(
     sampled: &Sampled,
 ) -> Result<Vec<Drawn>, Stop> {
     let (chains, every) = (sampled.chains.len(), sampled.every());
-    let report = sites.report(site);
+    let (report, names) = (sites.report(site), sites.names());
     let shape = report.shape.resolve(&Sizes::default());
     let count: usize = shape.iter().product();
     let mut found: Vec<Drawn> = range
         .clone()
         .map(|element| Drawn {
-            name: element_name(&report.name, &shape, element),
+            name: names.element(&report.name, &shape, element),
             element: Some((site, element)),
             chains: vec![Vec::new(); chains],
         })
@@ -315,31 +315,4 @@ fn records(store: &ChainStore, range: Range<usize>, every: usize) -> Result<Vec<
         }
     })?;
     Ok(found)
-}
-
-/// `theta[2]`, `w[0,3]`, `tau`.
-pub fn element_name(site: &str, shape: &[usize], element: usize) -> String {
-    if shape.is_empty() {
-        return site.to_owned();
-    }
-    let mut rest = element;
-    let mut indices: Vec<String> = Vec::with_capacity(shape.len());
-    for size in shape.iter().rev() {
-        indices.push((rest % size.max(&1)).to_string());
-        rest /= size.max(&1);
-    }
-    indices.reverse();
-    format!("{site}[{}]", indices.join(","))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn elements_are_named_by_their_indices() {
-        assert_eq!(element_name("tau", &[], 0), "tau");
-        assert_eq!(element_name("theta", &[8], 3), "theta[3]");
-        assert_eq!(element_name("w", &[2, 3], 5), "w[1,2]");
-    }
 }

@@ -1,7 +1,7 @@
 //! What is said of chains: numbers for `result.json`, a table for people.
 
 use super::Sampled;
-use super::diagnose::Diagnosis;
+use super::diagnose::{Diagnosis, Worst};
 use crate::leave_one_out::LeftOut;
 use crate::result::{finite, number};
 use bnnc_mcmc::diagnostics::Summary;
@@ -15,11 +15,13 @@ pub fn diagnostics(value: &mut Value, sampled: &Sampled, diagnosis: &Diagnosis) 
     value["interrupted"] = json!(sampled.interrupted);
     value["divergences"] = json!(diagnosis.divergences);
     value["max_depth_reached"] = json!(diagnosis.cut);
-    if let Some((name, rhat, bulk, tail)) = diagnosis.worst() {
-        value["worst"] = json!(name);
-        value["rhat"] = finite(rhat);
-        value["ess_bulk"] = finite(bulk);
-        value["ess_tail"] = finite(tail);
+    if let Some(worst) = diagnosis.worst() {
+        value["worst"] = json!(worst.rhat.0);
+        value["rhat"] = finite(worst.rhat.1);
+        value["ess_bulk"] = finite(worst.bulk.1);
+        value["ess_bulk_of"] = json!(worst.bulk.0);
+        value["ess_tail"] = finite(worst.tail.1);
+        value["ess_tail_of"] = json!(worst.tail.0);
     }
     for (name, means) in &diagnosis.means {
         if !matches!(*name, "lp" | "energy" | "diverging") {
@@ -99,12 +101,10 @@ pub fn table(sampled: &Sampled, diagnosis: &Diagnosis, left_out: Option<&LeftOut
         .min()
         .unwrap_or(0);
     line("draws", format!("{} x {each}", sampled.chains.len()));
-    if let Some((name, rhat, bulk, tail)) = diagnosis.worst() {
-        line("worst R-hat", format!("{rhat:.4}  {name}"));
-        line(
-            "least effective draws",
-            format!("{bulk:.0}  (bulk), {tail:.0} (tail)"),
-        );
+    if let Some(Worst { rhat, bulk, tail }) = diagnosis.worst() {
+        line("largest R-hat", format!("{:>10.4}  {}", rhat.1, rhat.0));
+        line("smallest bulk ESS", format!("{:>10.0}  {}", bulk.1, bulk.0));
+        line("smallest tail ESS", format!("{:>10.0}  {}", tail.1, tail.0));
     }
     line("divergences", diagnosis.divergences.to_string());
     let mean = |name: &str| {

@@ -5,6 +5,7 @@ use crate::feed::Feed;
 use crate::fit::{Context, Stop};
 use crate::ports;
 use bnnc_abi::manifest::{Infer, SiteReport};
+use bnnc_abi::names::Names;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_data::Dataset;
@@ -57,6 +58,11 @@ impl<'a> Sites<'a> {
     /// A site of the infer's reports.
     pub fn report(&self, site: usize) -> &'a SiteReport {
         &self.infer.reports[site]
+    }
+
+    /// The names of the elements of sites.
+    pub fn names(&self) -> &'a Names {
+        &self.infer.names
     }
 
     /// Visits the draws of a chain in blocks: `visit(site, values)`, values `[draws of the block, ..]`, for each of the sites

@@ -35,15 +35,29 @@ impl Export<'_> {
         while fs::remove_file(name(stale)).is_ok() {
             stale += 1;
         }
-        let parameters = wanted.iter().zip(&shapes).map(|(site, shape)| Parameter {
+        let names: Vec<Vec<String>> = wanted.iter().map(|site| self.element_names(*site)).collect();
+        let parameters = wanted.iter().zip(&shapes).zip(&names).map(|((site, shape), names)| Parameter {
             name: &self.infer.reports[*site].name,
             shape,
+            names,
         });
         let parameters: Vec<Parameter<'_>> = parameters.collect();
         for (number, chain) in chains.into_iter().enumerate() {
             self.chain(&name(number + 1), (number + 1, chain), &parameters)?;
         }
         Ok(())
+    }
+
+    /// The names of the elements of a site; empty where none of its axes has names.
+    fn element_names(&self, site: usize) -> Vec<String> {
+        let (name, shape, names) = (&self.infer.reports[site].name, self.shape(site), &self.infer.names);
+        let mut axes = shape.iter().enumerate();
+        match axes.any(|(at, size)| names.axis(name, at, *size).is_some()) {
+            true => (0..shape.iter().product())
+                .map(|at| names.element(name, &shape, at))
+                .collect(),
+            false => Vec::new(),
+        }
     }
 
     fn chain(

@@ -1,0 +1,142 @@
+//! The names of the positions along axes: columns, levels and classes.
+//!
+//! The compiler works them out once, from the program and its data; every table, file and plot reads them here.
+
+use crate::data::{FieldKind, Schema};
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+
+/// The names that a program and its data give to the axes of parameters and to the classes of outputs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Names {
+    /// Parameters and quantities computed from them, each with the name of every axis; `None` where it is not a single dim.
+    pub sites: Vec<(String, Vec<Option<String>>)>,
+    /// Dims whose positions have names.
+    pub dims: Vec<Labels>,
+    /// Outputs whose classes have names.
+    pub classes: Vec<Labels>,
+}
+
+/// The names of the positions along a dim, or of the classes of an output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Labels {
+    /// The dim or the output.
+    pub of: String,
+    /// Where they come from.
+    pub from: LabelSource,
+    /// In the order of the positions.
+    pub names: Vec<String>,
+}
+
+/// Where names of positions come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LabelSource {
+    /// The levels of a column.
+    Levels(String),
+    /// The input columns.
+    Columns,
+}
+
+impl LabelSource {
+    /// The names that data give now; none where the column has no levels, or where two positions have the same name.
+    pub fn names(&self, schema: &Schema) -> Option<Vec<String>> {
+        let names = match self {
+            LabelSource::Columns => schema.columns.clone(),
+            LabelSource::Levels(column) => {
+                let field = schema.fields.iter().find(|field| field.name == *column)?;
+                match &field.kind {
+                    FieldKind::Levels(levels) => levels.clone(),
+                    FieldKind::Int(..) | FieldKind::Real => return None,
+                }
+            }
+        };
+        let distinct: HashSet<&String> = names.iter().collect();
+        (distinct.len() == names.len() && !names.is_empty()).then_some(names)
+    }
+}
+
+impl Names {
+    /// Takes the names from other data of the same sizes.
+    pub fn relabel(&mut self, schema: &Schema) {
+        for labels in self.dims.iter_mut().chain(&mut self.classes) {
+            labels.names = labels.from.names(schema).unwrap_or_default();
+        }
+    }
+
+    /// Whether the model itself declares a parameter; otherwise one of its layers does.
+    pub fn declares(&self, site: &str) -> bool {
+        self.sites.iter().any(|(name, _)| name == site)
+    }
+
+    /// The name of an axis of a parameter.
+    pub fn dim(&self, site: &str, axis: usize) -> Option<&str> {
+        let (_, dims) = self.sites.iter().find(|(name, _)| name == site)?;
+        dims.get(axis)?.as_deref()
+    }
+
+    /// The names of the positions along an axis of a parameter, which has `size` of them.
+    pub fn axis(&self, site: &str, axis: usize, size: usize) -> Option<&[String]> {
+        let dim = self.dim(site, axis)?;
+        let mut known = self.dims.iter().filter(|labels| labels.of == dim);
+        let labels = known.find(|labels| labels.names.len() == size)?;
+        Some(&labels.names)
+    }
+
+    /// The names of the classes of an output, which has `count` of them.
+    pub fn classes(&self, output: &str, count: usize) -> Option<&[String]> {
+        let mut known = self.classes.iter().filter(|labels| labels.of == output);
+        let labels = known.find(|labels| labels.names.len() == count)?;
+        Some(&labels.names)
+    }
+
+    /// `tau`, `beta[age]`, `w[2,Oslo]`: an element of a parameter, by names where its axes have them and by positions elsewhere.
+    pub fn element(&self, site: &str, shape: &[usize], element: usize) -> String {
+        if shape.is_empty() {
+            return site.to_owned();
+        }
+        let mut rest = element;
+        let mut indices: Vec<String> = Vec::with_capacity(shape.len());
+        for (axis, size) in shape.iter().enumerate().rev() {
+            let position = rest % (*size).max(1);
+            let name = self.axis(site, axis, *size).and_then(|names| names.get(position));
+            indices.push(name.cloned().unwrap_or_else(|| position.to_string()));
+            rest /= (*size).max(1);
+        }
+        indices.reverse();
+        format!("{site}[{}]", indices.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Names {
+        Names {
+            sites: vec![
+                ("beta".to_owned(), vec![Some("d".to_owned())]),
+                ("w".to_owned(), vec![None, Some("d".to_owned())]),
+            ],
+            dims: vec![Labels {
+                of: "d".to_owned(),
+                from: LabelSource::Columns,
+                names: ["age", "sex", "bmi"].map(str::to_owned).to_vec(),
+            }],
+            classes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn elements_have_the_names_of_their_axes() {
+        let names = names();
+        assert_eq!(names.element("tau", &[], 0), "tau");
+        assert_eq!(names.element("beta", &[3], 2), "beta[bmi]");
+        assert_eq!(names.element("w", &[2, 3], 4), "w[1,sex]");
+        assert_eq!(names.element("theta", &[8], 3), "theta[3]");
+    }
+
+    #[test]
+    fn names_of_another_size_are_not_used() {
+        assert_eq!(names().element("beta", &[4], 2), "beta[2]");
+    }
+}
