@@ -4,7 +4,7 @@ use crate::codes::compare::metric_does_not_apply;
 use crate::program::Program;
 use bnnc_abi::data::Outliers;
 use bnnc_abi::manifest::{Compare, Infer, Manifest, Output};
-use bnnc_abi::method::{Finds, Takes};
+use bnnc_abi::method::Finds;
 use bnnc_abi::metrics::{self, Basis, Measure};
 use bnnc_abi::sampling::LeaveOneOut;
 use bnnc_base::diagnostic::Diagnostic;
@@ -152,7 +152,7 @@ impl Applied<'_> {
         let help = "compare by `log_likelihood` on test rows: `test = fraction(0.2)` in the data".to_owned();
         let method = self.item.method;
         let why = match method.finds {
-            Finds::Training if method.takes != Takes::Posterior => {
+            Finds::Training if method.finds_point() => {
                 format!(
                     "`{}` finds one point, and leaving rows out takes draws",
                     method.name

@@ -22,7 +22,10 @@ pub fn names(model: &ModelItem, schema: &Schema, bound: &Bound) -> Names {
         .locals
         .iter()
         .filter_map(|local| labels(model, schema, &bound.ports, local));
-    let classes = bound.outputs.iter().filter_map(|output| classes(schema, bound, output));
+    let classes = bound
+        .outputs
+        .iter()
+        .filter_map(|output| classes(schema, bound, output));
     Names {
         sites: model.locals.iter().filter_map(named).collect(),
         dims: dims.collect(),

@@ -6,7 +6,7 @@ use crate::cost::Cost;
 use crate::data::{DataSpec, Elements, Schema};
 use crate::iterates::{Ensemble, Swag};
 use crate::laplace::Laplace;
-use crate::method::{self, MethodName};
+use crate::method::{self, MethodDef, MethodName};
 use crate::metrics::Measure;
 use crate::names::Names;
 use crate::sampling::Sampling;
@@ -311,6 +311,13 @@ impl Infer {
             .chain(taken.map(|(infer, _)| infer.as_str()))
             .chain(of_work)
             .collect()
+    }
+
+    /// Whether its optimiser maximises an evidence lower bound; otherwise it maximises the log density of the posterior.
+    pub fn maximises_bound(&self) -> bool {
+        let mut records = method::ALL.iter();
+        let record = records.find(|record| record.name == self.method);
+        record.is_some_and(MethodDef::maximises_bound)
     }
 
     /// Whether predictions are integrals over some weights, and not means over draws of all.

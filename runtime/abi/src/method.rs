@@ -109,6 +109,18 @@ pub struct MethodDef {
     pub finds: Finds,
 }
 
+impl MethodDef {
+    /// Whether it maximises an evidence lower bound over a family that the program states.
+    pub fn maximises_bound(&self) -> bool {
+        self.finds == Finds::Training && self.takes == Takes::Posterior
+    }
+
+    /// Whether it finds one point.
+    pub fn finds_point(&self) -> bool {
+        self.finds == Finds::Training && self.takes != Takes::Posterior
+    }
+}
+
 /// What finds the posterior: the kinds of [`crate::manifest::Work`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finds {

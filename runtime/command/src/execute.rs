@@ -27,6 +27,8 @@ pub struct Job<'a> {
     pub origin: &'a Origin,
     /// The words of the command that runs it again, for messages.
     pub command: Vec<String>,
+    /// The warnings that were shown before the run, for its results.
+    pub warnings: Vec<Diagnostic>,
     /// Shows diagnostics and returns the exit status that they ask for.
     pub show: &'a dyn Fn(&[Diagnostic]) -> u8,
 }
@@ -48,8 +50,9 @@ impl Job<'_> {
             interrupt: interrupt(),
             ..bnnc_run::run::Options::new(terminal::threads(running.threads))
         };
-        let result = bnnc_run::run::run(self.manifest, &how).map_err(|stop| stopped(&stop, self.show))?;
+        let mut result = bnnc_run::run::run(self.manifest, &how).map_err(|stop| stopped(&stop, self.show))?;
         (self.show)(&result.warnings);
+        result.warnings.splice(0..0, self.warnings.iter().cloned());
         let text = match running.json {
             true => {
                 let json = bnnc_run::result::json(self.manifest, &result);

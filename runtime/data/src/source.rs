@@ -227,7 +227,11 @@ impl Source {
             splits,
             fields: (0..self.table.arrays.len()).map(|i| self.field(i)).collect(),
             inputs: width,
-            columns: if columns.len() == width { columns } else { Vec::new() },
+            columns: if columns.len() == width {
+                columns
+            } else {
+                Vec::new()
+            },
             target: self.target.map(|target| self.table.arrays[target].name.clone()),
             shared: self.shared.iter().map(Array::field).collect(),
         };

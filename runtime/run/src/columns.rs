@@ -47,7 +47,10 @@ const PARTS: [Part; 4] = [
 impl<'a> Columns<'a> {
     /// None yet of `rows` rows.
     pub fn new(infer: &'a Infer, rows: usize) -> Columns<'a> {
-        let each = infer.outputs.iter().map(|output| OfOutput::new(infer, output, rows));
+        let each = infer
+            .outputs
+            .iter()
+            .map(|output| OfOutput::new(infer, output, rows));
         Columns {
             infer,
             rows: 0,

@@ -1,8 +1,8 @@
 //! PSIS-LOO and WAIC of the training rows: the draws that are taken, their likelihoods, the sums.
 
+use crate::draws::{self, Draws};
 use crate::feed::examples;
 use crate::fit::{Context, Stop};
-use crate::laplace::{gaussian, weights};
 use crate::predict::{Predictor, units};
 use crate::run::Found;
 use crate::sample::Sampled;
@@ -74,21 +74,12 @@ pub fn leave_one_out(
     if !asked || rows < 2 {
         return Ok(None);
     }
-    let (values, draws) = match found {
-        Found::Fitted(fitted) => (fitted.values.clone(), most(infer, rows, DRAWS)),
-        Found::Approximated(found) => {
-            let laplace = gaussian::part(infer)?;
-            let draws = most(infer, rows, DRAWS).max(found.members.len());
-            let values = weights::drawn(&found.members, infer, laplace, draws, context);
-            (Arc::new(values), draws)
-        }
-        Found::Collected(found) if infer.integrates() => return Ok(None),
-        Found::Collected(found) => (found.values.clone(), found.draws),
-        Found::Sampled(_) => return Ok(None),
+    let Some(Draws { values, count }) = draws::draws(infer, found, most(infer, rows, DRAWS), context)? else {
+        return Ok(None);
     };
     let drawn = Drawn {
         values: &values,
-        draws,
+        draws: count,
         ends: Vec::new(),
     };
     let left_out = sums(infer, &drawn, dataset, context)?;

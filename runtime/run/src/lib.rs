@@ -6,6 +6,8 @@ pub mod collapsed;
 pub mod columns;
 pub mod comparison;
 pub mod cost;
+pub mod date;
+pub mod draws;
 pub mod evaluate;
 pub mod feed;
 pub mod fingerprint;

@@ -1,5 +1,5 @@
 //! The output folder: `result.json`, `posterior.safetensors`, `predictions.csv`, the report with its plots, what
-//! `bnnc predict` needs, and of infers that sample `posterior.zarr` and `stan/INFER_CHAIN.csv`.
+//! `bnnc predict` needs, draws of the posterior as `posterior.zarr`, and of Markov chains `stan/INFER_CHAIN.csv`.
 
 use crate::codes;
 use crate::collapsed::choice::{self, Choice};
@@ -8,13 +8,13 @@ use crate::laplace::gaussian;
 use crate::report;
 use crate::result;
 use crate::run::{Found, Outcome, RunResult};
-use crate::sample::export::Export;
+use crate::sample::export::{Export, Subject, approximation};
 use crate::states::Values;
 use bnnc_abi::manifest::{Infer, Manifest, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
-use bnnc_data::{Preparation, Rows};
 use bnnc_data::write::{self, ResultColumn};
+use bnnc_data::{Preparation, Rows};
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::posterior::Array;
 use safetensors::tensor::SafeTensors;
@@ -71,8 +71,10 @@ pub fn write(
     }
     posterior(folder, manifest, result)?;
     draws(folder, manifest, result)?;
-    pictures(folder, manifest, result)?;
-    let text = serde_json::to_string_pretty(&result::json(manifest, result)).unwrap_or_default();
+    pictures(folder, manifest, result, &saved.text)?;
+    let mut value = result::json(manifest, result);
+    value["source"] = json!(saved.text);
+    let text = serde_json::to_string_pretty(&value).unwrap_or_default();
     write_text(&folder.join("result.json"), &text)?;
     let saved = serde_json::to_string_pretty(&saved).unwrap_or_default();
     write_text(&folder.join("program.json"), &saved)
@@ -86,28 +88,28 @@ fn name(manifest: &Manifest, stem: &str, infer: &str, extension: &str) -> String
     }
 }
 
-/// The draws of every infer that samples, for other tools.
+/// The draws of every inference, for other tools.
 fn draws(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), Diagnostic> {
     let context = Context::new(Arc::new(Pool::new(1)), manifest.seed);
     for outcome in &result.outcomes {
         let infer = manifest.infers.iter().find(|infer| infer.name == outcome.name);
-        let sampled = outcome.splits.last().and_then(|split| split.found.sampled());
-        let (Some(infer), Some(sampled)) = (infer, sampled) else {
+        let (Some(infer), Some(last)) = (infer, outcome.splits.last()) else {
             continue;
         };
-        let export = Export {
+        let of = Subject {
             infer,
             outcome,
-            sampled,
             context: &context,
         };
-        let (zarr, stan) = (
-            name(manifest, "posterior", &infer.name, "zarr"),
-            folder.join("stan"),
-        );
-        let zarr = folder.join(zarr);
-        export.zarr(&zarr).or_else(|stop| unwritten(stop, &zarr))?;
-        export.stan(&stan).or_else(|stop| unwritten(stop, &stan))?;
+        let zarr = folder.join(name(manifest, "posterior", &infer.name, "zarr"));
+        match last.found.sampled() {
+            Some(sampled) => {
+                let (export, stan) = (Export { of, sampled }, folder.join("stan"));
+                export.zarr(&zarr).or_else(|stop| unwritten(stop, &zarr))?;
+                export.stan(&stan).or_else(|stop| unwritten(stop, &stan))?;
+            }
+            None => approximation(&of, &last.found, &zarr).or_else(|stop| unwritten(stop, &zarr))?,
+        }
     }
     Ok(())
 }
@@ -122,8 +124,8 @@ fn unwritten(stop: Stop, path: &Path) -> Result<(), Diagnostic> {
 }
 
 /// `report.html`, and the main plot of each infer as `predictive.svg`.
-fn pictures(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), Diagnostic> {
-    let report = match report::report(manifest, result) {
+fn pictures(folder: &Path, manifest: &Manifest, result: &RunResult, program: &str) -> Result<(), Diagnostic> {
+    let report = match report::report(manifest, result, program) {
         Ok(report) => report,
         Err(stop) => return unwritten(stop, &folder.join("report.html")),
     };

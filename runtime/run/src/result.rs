@@ -4,11 +4,15 @@ mod posterior;
 
 use crate::comparison::comparisons;
 use crate::evaluate::Metric;
+use crate::fit::Stop;
 use crate::prune::Line;
+use crate::report::overview::file_name;
 use crate::run::{Found, Outcome, RunResult};
 use crate::summary::SiteSummary;
-use crate::{collapsed, iterates, laplace, sample};
+use crate::{iterates, laplace, sample};
 use bnnc_abi::manifest::{Infer, Manifest, SiteReport};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_data::Standardisation;
 use bnnc_data::metrics::{Summary, over_splits};
 use serde_json::{Map, Value, json};
 
@@ -27,6 +31,7 @@ pub fn json(manifest: &Manifest, result: &RunResult) -> Value {
         .collect();
     let mut value = json!({
         "program": manifest.program,
+        "version": env!("CARGO_PKG_VERSION"),
         "seed": manifest.seed,
         "precision": precisions.first().cloned().unwrap_or_default(),
         "backend": manifest.backend,
@@ -40,6 +45,17 @@ pub fn json(manifest: &Manifest, result: &RunResult) -> Value {
     if !compared.is_empty() {
         value["compare"] = compared.iter().map(|comparison| comparison.json()).collect();
     }
+    value["data"] = data(manifest, result);
+    if !result.warnings.is_empty() {
+        value["warnings"] = result.warnings.iter().map(diagnostic).collect();
+    }
+    if let (Some(name), Some(stop)) = (&result.failed, &result.stopped) {
+        let found = match stop {
+            Stop::Diagnostics(found) => found.iter().map(diagnostic).collect(),
+            Stop::Fault(_) | Stop::Interrupted => Vec::new(),
+        };
+        value["failed"] = json!({ "infer": name, "diagnostics": found });
+    }
     if result.interrupted {
         value["interrupted"] = json!(true);
     }
@@ -47,6 +63,45 @@ pub fn json(manifest: &Manifest, result: &RunResult) -> Value {
         value["stopped"] = json!(stop.to_string());
     }
     value
+}
+
+/// A diagnostic without its place, which is in the text of the program or in a file of data.
+fn diagnostic(diagnostic: &Diagnostic) -> Value {
+    json!({
+        "code": diagnostic.code.id,
+        "message": diagnostic.message,
+        "notes": diagnostic.notes,
+        "help": diagnostic.help,
+    })
+}
+
+/// The files, rows and columns of the data, with what inputs and targets were standardised by.
+fn data(manifest: &Manifest, result: &RunResult) -> Value {
+    let mut all = Map::new();
+    for spec in &manifest.data {
+        let infer = manifest.infers.iter().find(|infer| infer.data == spec.name);
+        let outcome =
+            infer.and_then(|infer| result.outcomes.iter().find(|outcome| outcome.name == infer.name));
+        let Some(outcome) = outcome else { continue };
+        let (dataset, preparation) = (&outcome.dataset, &outcome.dataset.preparation);
+        let files = spec.files.iter().map(|file| file_name(file));
+        let column = |(name, map): (&String, &Standardisation)| json!({ "column": name, "mean": map.mean, "sd": map.sd });
+        let inputs = preparation.columns.iter().zip(&preparation.inputs).map(column);
+        let mut target = preparation
+            .target_name
+            .iter()
+            .map(|name| column((name, &preparation.target)));
+        let of = json!({
+            "files": files.collect::<Vec<_>>(),
+            "n_train": dataset.train.count,
+            "n_validation": dataset.validation.count,
+            "n_test": dataset.test.count,
+            "inputs": inputs.collect::<Vec<_>>(),
+            "target": target.next_back(),
+        });
+        all.insert(spec.name.clone(), of);
+    }
+    Value::Object(all)
 }
 
 fn infer_json(infer: &Infer, outcome: &Outcome) -> Value {
@@ -71,6 +126,7 @@ fn infer_json(infer: &Infer, outcome: &Outcome) -> Value {
             "compile": infer.compile_seconds,
             "fit": sum(|split| split.fit_seconds),
             "predict": sum(|split| split.predict_seconds),
+            "finished": outcome.finished,
         },
     });
     if outcome.splits.len() > 1 {
@@ -268,7 +324,10 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
         }
         Found::Fitted(fitted) => text.push_str(&format!(
             "  {:<21} {:>10.4}\n\n",
-            "elbo / row",
+            match infer.maximises_bound() {
+                true => "elbo / row",
+                false => "log posterior / row",
+            },
             -fitted.loss / last.train.max(1) as f64
         )),
         Found::Sampled(sampled) => {

@@ -7,6 +7,7 @@ use crate::checkpoint::Checkpoint;
 use crate::codes;
 use crate::collapsed::{self, tally::Tally};
 use crate::comparison;
+use crate::date;
 use crate::evaluate::{Metric, evaluate, lines_over};
 use crate::feed::Feed;
 use crate::fit::{Context, Fitted, Stop, fit};
@@ -121,6 +122,8 @@ pub struct Outcome {
     pub dataset: Arc<Dataset>,
     /// Whether the metrics are of test rows.
     pub tested: bool,
+    /// When it was finished, in UTC; not the same in two runs.
+    pub finished: String,
 }
 
 impl Outcome {
@@ -156,6 +159,8 @@ pub struct RunResult {
     pub warnings: Vec<Diagnostic>,
     /// Whether the user stopped the run before its end.
     pub interrupted: bool,
+    /// The inference that failed.
+    pub failed: Option<String>,
     /// What else stopped it. The outcomes are those of the infers and splits that were finished by then.
     pub stopped: Option<Stop>,
 }
@@ -199,7 +204,10 @@ pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
             Ok(()) => {}
             Err(Stop::Interrupted) => run.result.interrupted = true,
             Err(stop) if run.result.outcomes.is_empty() => return Err(stop),
-            Err(stop) => run.result.stopped = Some(stop),
+            Err(stop) => {
+                run.result.failed = Some(infer.name.clone());
+                run.result.stopped = Some(stop);
+            }
         }
         if run.result.interrupted || run.result.stopped.is_some() {
             break;
@@ -421,6 +429,7 @@ impl Run<'_> {
             left_out: None,
             predictions: evaluation.predictions,
             tested: dataset.test.count > 0,
+            finished: date::now(),
             dataset,
         })
     }

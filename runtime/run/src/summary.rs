@@ -42,7 +42,8 @@ impl SiteSummary {
     /// The summaries of the elements of a site.
     pub fn new(infer: &Infer, site: &SiteReport, elements: Vec<Summary>) -> SiteSummary {
         let shape = site.shape.resolve(&Sizes::default());
-        let axis = |(at, size): (usize, &usize)| infer.names.axis(&site.name, at, *size).map(<[String]>::to_vec);
+        let axis =
+            |(at, size): (usize, &usize)| infer.names.axis(&site.name, at, *size).map(<[String]>::to_vec);
         SiteSummary {
             name: site.name.clone(),
             names: (0..elements.len())

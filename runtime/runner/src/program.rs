@@ -122,6 +122,7 @@ fn execute(
         manifest,
         origin: &built.origin,
         command: again(executable, arguments),
+        warnings: Vec::new(),
         show: &|found| display.show(found),
     };
     Ok(job.run(&arguments.running, memory))

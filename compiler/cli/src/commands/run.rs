@@ -43,6 +43,12 @@ fn run_inner(arguments: &Run) -> Result<u8, u8> {
         manifest: &compiled.manifest,
         origin: &origin(&arguments.file, &arguments.compile, &program),
         command: again(arguments),
+        warnings: program
+            .diagnostics
+            .iter()
+            .chain(&compiled.warnings)
+            .cloned()
+            .collect(),
         show: &|found| display.show(found, &program.sources),
     };
     Ok(job.run(&arguments.running, max_memory))

@@ -58,8 +58,8 @@ fn location(rest: &str) -> Trial {
 }
 
 fn line<'a>(result: &'a Value, infer: &str) -> &'a Value {
-    let mut lines = result["compare"][0]["lines"].as_array().unwrap().iter();
-    lines.find(|line| line["infer"] == infer).unwrap()
+    let mut lines = result["compare"][0]["lines"].as_array().expect("lines").iter();
+    lines.find(|line| line["infer"] == infer).expect("a line")
 }
 
 /// Chains, a variational approximation and a Laplace approximation of one conjugate model all come to its exact value.
@@ -173,4 +173,230 @@ infer one = nuts(M, d) { chains = 1, draws = 200 }\ninfer two = nuts(N, e) { cha
     trial
         .bnnc("run", &[])
         .assert_warning("E0568", &["`two` and `one` observed different values"]);
+}
+
+const CITIES: &str = "y,age,log income,city,kind\n1.2,0.1,0.3,Oslo,benign\n0.4,-0.2,0.1,Rome,malignant\n0.9,0.5,-0.4,Oslo,benign
+2.1,1.1,0.2,Bonn,malignant\n0.1,-0.7,0.9,Rome,benign\n1.7,0.8,0.5,Bonn,malignant\n0.3,0.2,0.2,Oslo,benign\n1.1,-0.1,-0.5,Rome,benign\n";
+
+/// Columns, levels and classes have their names in the table, `result.json`, Zarr, Stan CSV, predictions and the report.
+#[test]
+fn elements_have_the_names_of_columns_and_levels() {
+    let trial = Trial::new().file("d.csv", CITIES).program(
+        "data d = csv(\"d.csv\") { inputs = [age, exp(age)], target = y }
+data e = csv(\"d.csv\") { target = y }
+model Slopes(x: real[k]) -> y: real {\n  beta: real[k] ~ Normal(0, 1)\n  y ~ Normal(dot(beta, x), 1)\n}
+model Cities(city: index(J)) -> y: real {\n  alpha: real[J] ~ Normal(0, 1)\n  y ~ Normal(alpha[city], 1)\n}
+infer slopes = nuts(Slopes, d) { chains = 1, warmup = 100, draws = 100 }
+infer cities = nuts(Cities, e) { chains = 1, warmup = 100, draws = 100 }
+infer mode = map(Cities, e)",
+    );
+    let out = trial.path("out");
+    let output = trial.bnnc("run", &["--out", out.to_str().unwrap()]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
+    for name in [
+        "beta[age]",
+        "beta[exp(age)]",
+        "alpha[Oslo]",
+        "alpha[Rome]",
+        "alpha[Bonn]",
+    ] {
+        assert!(output.stdout.contains(name), "{name}: {}", output.stdout);
+        assert!(read("report.html").contains(name), "{name}");
+        assert!(read("result.json").contains(name), "{name}");
+    }
+    assert!(!output.stdout.contains("[0]"), "{}", output.stdout);
+    let result: Value = serde_json::from_str(&read("result.json")).unwrap();
+    let names = &result["infer"]["mode"]["parameters"]["alpha"]["names"];
+    assert_eq!(*names, serde_json::json!([["Oslo", "Rome", "Bonn"]]));
+    let quantities = &result["infer"]["slopes"]["diagnostics"]["quantities"];
+    assert!(quantities["beta[age]"]["mean"].is_number());
+    let stan = read("stan/cities_1.csv");
+    assert!(stan.contains("# alpha.1 is alpha[Oslo]\n"), "{stan}");
+    assert!(
+        stan.lines().any(|line| line.ends_with("alpha.1,alpha.2,alpha.3")),
+        "{stan}"
+    );
+    let labels = read("posterior.slopes.zarr/posterior/k/.zarray");
+    assert!(
+        labels.contains("<U8"),
+        "the longest name has eight letters: {labels}"
+    );
+}
+
+#[test]
+fn classes_have_the_names_of_their_levels() {
+    let trial = Trial::new().file("d.csv", CITIES).program(
+        "data d = csv(\"d.csv\") { inputs = [age], target = kind }
+model M(x: real[d]) -> kind: index(K) {\n  w: real[K, d] ~ Normal(0, 1)\n  kind ~ Categorical(w @ x)\n}
+infer fit = map(M, d)",
+    );
+    let out = trial.path("out");
+    let output = trial.bnnc("run", &["--out", out.to_str().unwrap()]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    assert!(output.stdout.contains("w[malignant,age]"), "{}", output.stdout);
+    let predictions = std::fs::read_to_string(out.join("predictions.csv")).unwrap();
+    let mut lines = predictions.lines();
+    let head = lines.next().unwrap();
+    assert!(head.contains("p[benign],p[malignant]"), "{head}");
+    assert!(lines.next().unwrap().contains("benign"), "{predictions}");
+    let report = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(report.contains(">malignant</text>") && report.contains("true class"));
+}
+
+#[test]
+fn parameters_of_layers_follow_those_of_the_program_in_one_line() {
+    let trial = Trial::new().file("d.csv", CITIES).program(
+        "data d = csv(\"d.csv\") { inputs = [age], target = y }
+model M(x: real[d]) -> y: real {
+  hidden = Dense(16)
+  out = Dense(1)
+  sigma ~ HalfNormal(1)
+  o = out(tanh(hidden(x)))
+  y ~ Normal(o[0], sigma)
+}
+infer fit = map(M, d)",
+    );
+    let output = trial.bnnc("run", &[]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let at = |text: &str| {
+        output
+            .stdout
+            .find(text)
+            .unwrap_or_else(|| panic!("{text}: {}", output.stdout))
+    };
+    assert!(at("  sigma ") < at("  hidden.b "));
+    assert!(at("16 values: mean") > 0 && !output.stdout.contains("hidden.b["));
+}
+
+#[test]
+fn parameters_without_a_summary_are_listed() {
+    let rows: String = (0..80).map(|at| format!("{},g{at}\n", at % 7)).collect();
+    let trial = Trial::new().file("d.csv", format!("y,g\n{rows}")).program(
+        "data d = csv(\"d.csv\") { target = y }
+model M(g: index(J)) -> y: real {\n  alpha: real[J] ~ Normal(0, 1)\n  y ~ Normal(alpha[g], 1)\n}
+infer fit = map(M, d)",
+    );
+    let output = trial.bnnc("run", &[]);
+    for text in ["alpha", "80 values, not summarised", "--out DIR"] {
+        assert!(output.stdout.contains(text), "{text}: {}", output.stdout);
+    }
+}
+
+/// The smallest ESS may be of the log density, which is not a parameter.
+#[test]
+fn the_smallest_sizes_name_their_quantities() {
+    let trial = location("infer fit = nuts(M, d) { chains = 2, warmup = 100, draws = 200 }");
+    let output = trial.bnnc("run", &[]);
+    let line = |label: &str| {
+        output
+            .stdout
+            .lines()
+            .find(|line| line.contains(label))
+            .unwrap_or_else(|| panic!("{label}"))
+            .to_owned()
+    };
+    for label in ["smallest bulk ESS", "smallest tail ESS", "largest R-hat"] {
+        let line = line(label);
+        assert!(line.ends_with("mu") || line.ends_with("lp"), "{line}");
+    }
+}
+
+/// The page and `result.json` hold the warnings, the failure, the data, the program and its version.
+#[test]
+fn reports_hold_the_failed_inference_and_every_warning() {
+    let trial = location(
+        "infer chain = nuts(M, d) { chains = 1, warmup = 20, draws = 20 }
+infer fit = vi(Q, d) { epochs = 20 }
+infer wild = swag(M, d) { epochs = 10, optimiser = SGD(1e300) }
+compare chain, fit by rmse",
+    );
+    let out = trial.path("out");
+    let output = trial.bnnc("run", &["--out", out.to_str().unwrap()]);
+    assert_eq!(output.status, 1, "{}", output.stderr);
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    let result: Value =
+        serde_json::from_str(&std::fs::read_to_string(out.join("result.json")).unwrap()).unwrap();
+    assert_eq!(result["failed"]["infer"], "wild");
+    assert_eq!(result["failed"]["diagnostics"][0]["code"], "E0501");
+    assert!(page.contains("wild <small>failed</small>") && page.contains("error E0501"));
+    let codes: Vec<&str> = result["warnings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|w| w["code"].as_str().unwrap())
+        .collect();
+    for line in output
+        .stderr
+        .lines()
+        .filter_map(|line| line.strip_prefix("warning["))
+    {
+        let code = &line[..5];
+        assert!(codes.contains(&code), "{code} is not in {codes:?}");
+        assert!(page.contains(&format!("warning {code}")), "{code}");
+    }
+    assert!(codes.contains(&"E0522"), "{codes:?}");
+    assert_eq!(result["data"]["d"]["n_train"], 30);
+    assert_eq!(result["data"]["d"]["files"], serde_json::json!(["d.csv"]));
+    assert!(result["version"].is_string() && result["source"].as_str().unwrap().contains("infer wild"));
+    assert!(
+        result["infer"]["chain"]["seconds"]["finished"]
+            .as_str()
+            .unwrap()
+            .ends_with('Z')
+    );
+    for text in [
+        "<nav",
+        "href=\"#fit\"",
+        "posterior Q of M",
+        "Comparison",
+        "d.csv: 30 training",
+        "Pareto k",
+        "Posterior of mu",
+        "Posterior predictive check",
+        "Residuals",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+/// Every method writes its draws to the groups that chains have.
+#[test]
+fn approximations_write_their_draws() {
+    let methods = [
+        ("vi(Q, d) { epochs = 20 }", 1000),
+        ("laplace(M, d) { epochs = 300, optimiser = Adam(0.05) }", 1000),
+        ("swag(M, d) { epochs = 40 }", 100),
+        ("ensemble(M, d) { members = 3, epochs = 20 }", 3),
+        ("map(M, d) { epochs = 20 }", 1),
+    ];
+    let infers: String = methods
+        .iter()
+        .enumerate()
+        .map(|(at, (method, _))| format!("infer i{at} = {method}\n"))
+        .collect();
+    let trial = location(&infers);
+    let out = trial.path("out");
+    let output = trial.bnnc("run", &["--out", out.to_str().unwrap()]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    for (at, (method, draws)) in methods.iter().enumerate() {
+        let store = out.join(format!("posterior.i{at}.zarr"));
+        let shape = |variable: &str| {
+            let text = std::fs::read_to_string(store.join(variable).join(".zarray"));
+            let text = text.unwrap_or_else(|error| panic!("{method}: {variable}: {error}"));
+            serde_json::from_str::<Value>(&text).unwrap()["shape"].clone()
+        };
+        assert_eq!(shape("posterior/mu"), serde_json::json!([1, draws]), "{method}");
+        assert_eq!(
+            shape("log_likelihood/y"),
+            serde_json::json!([1, draws, 30]),
+            "{method}"
+        );
+        assert_eq!(
+            shape("posterior_predictive/y"),
+            serde_json::json!([1, draws, 30]),
+            "{method}"
+        );
+        assert_eq!(shape("observed_data/y"), serde_json::json!([30]), "{method}");
+    }
 }

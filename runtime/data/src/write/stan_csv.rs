@@ -107,7 +107,11 @@ impl Chain {
             is_warm: !settings.saves_warmup,
             line: String::new(),
         };
-        let written = writeln!(chain.file, "{before}{count}{after}{}{header}", name_comments(parameters));
+        let written = writeln!(
+            chain.file,
+            "{before}{count}{after}{}{header}",
+            name_comments(parameters)
+        );
         written.map_err(fail)?;
         Ok(chain)
     }
@@ -233,10 +237,14 @@ fn element_columns(parameters: &[Parameter<'_>]) -> Vec<String> {
 fn name_comments(parameters: &[Parameter<'_>]) -> String {
     let named = |parameter: &Parameter<'_>| {
         let count = parameter.shape.iter().product();
-        (0..count).map(|at| parameter.names.get(at).cloned()).collect::<Vec<_>>()
+        (0..count)
+            .map(|at| parameter.names.get(at).cloned())
+            .collect::<Vec<_>>()
     };
     let names: Vec<Option<String>> = parameters.iter().flat_map(named).collect();
-    let columns = element_columns(parameters).into_iter().zip(element_order(parameters));
+    let columns = element_columns(parameters)
+        .into_iter()
+        .zip(element_order(parameters));
     let comment = |(column, place): (String, usize)| {
         let name = names.get(place)?.as_ref()?;
         // A level may hold a line break.

@@ -201,7 +201,7 @@ pub fn lines(infer: &Infer, found: &Approximated, sites: &[SiteSummary]) -> Vec<
         line("clipped rows", facts.clipped.to_string());
     }
     if let Some(rise) = facts.rise {
-        line("could still rise by", number(rise));
+        line("possible rise", format!("{} of the log posterior", number(rise)));
     }
     if let Some(distance) = facts.wasserstein {
         line("W2 squared to full", number(distance));

@@ -1,7 +1,7 @@
 //! The tables of Markov chains: what is to be done, each chain, each quantity, leave-one-out.
 
 use crate::leave_one_out::LeftOut;
-use crate::report::page::{table, ticked};
+use crate::report::page::table;
 use crate::report::svg::escape;
 use crate::sample::Sampled;
 use crate::sample::diagnose::Diagnosis;
@@ -28,17 +28,8 @@ const COLUMNS: [Column; 8] = [
 
 /// Everything but the plots.
 pub fn tables(body: &mut String, sampled: &Sampled, diagnosis: &Diagnosis) {
-    warnings(body, diagnosis);
     chains(body, sampled, diagnosis);
     quantities(body, diagnosis);
-}
-
-fn warnings(body: &mut String, diagnosis: &Diagnosis) {
-    let rows = diagnosis.warnings.iter().map(|warning| {
-        let advice: Vec<String> = warning.help.iter().map(|help| ticked(help)).collect();
-        vec![ticked(&warning.message), advice.join("<br>")]
-    });
-    table(body, "Warnings", &["", "what may help"], rows);
 }
 
 /// One line per chain: draws, and the means of what comes with them.
@@ -107,7 +98,10 @@ pub fn leave_one_out(body: &mut String, LeftOut { total, draws, .. }: &LeftOut) 
             pair(total.elpd()),
         ),
         ("effective number of parameters, p_loo", pair(total.p())),
-        ("expected log predictive density, elpd_waic", pair(total.elpd_waic())),
+        (
+            "expected log predictive density, elpd_waic",
+            pair(total.elpd_waic()),
+        ),
         (
             "rows whose Pareto k is good, bad, very bad",
             format!("{}, {}, {}", shapes.good, shapes.bad, shapes.very_bad),

@@ -2,6 +2,7 @@
 //! quantities with the divergences.
 
 use crate::fit::Stop;
+use crate::report::histogram::Histogram;
 use crate::report::svg::{Axis, Plot, Swatch};
 use crate::sample::Sampled;
 use crate::sample::diagnose::Diagnosis;
@@ -26,8 +27,8 @@ const RANK_BINS: usize = 20;
 /// The height of the expected count in a rank histogram, where the distance from chain to chain is 1.
 const EXPECTED: f64 = 0.6;
 
-/// Bins of other histograms.
-const BINS: usize = 40;
+/// Quantities that are drawn against each other, at most.
+const PAIRED: usize = 3;
 
 /// Dots of a scatter plot, about; divergences are shown in any case.
 const DOTS: usize = 1500;
@@ -119,7 +120,7 @@ impl<'a> ChainReport<'a> {
         plots.extend(self.energies());
         plots.extend(self.acceptances());
         plots.extend(self.depths());
-        plots.extend(self.pair());
+        plots.extend(self.pairs());
         plots
     }
 
@@ -228,13 +229,24 @@ impl<'a> ChainReport<'a> {
         Some(plot.render())
     }
 
-    /// The two quantities that mixed worst against each other.
-    fn pair(&self) -> Option<String> {
-        let mut varying = self
+    /// The quantities that mixed worst against each other.
+    fn pairs(&self) -> Vec<String> {
+        let varying = |quantity: &&(&Quantity, Summary)| quantity.0.name != "lp" && quantity.1.sd > 0.0;
+        let worst: Vec<&Quantity> = self
             .quantities
             .iter()
-            .filter(|(quantity, summary)| quantity.name != "lp" && summary.sd > 0.0);
-        let (across, up) = (varying.next()?.0, varying.next()?.0);
+            .filter(varying)
+            .take(PAIRED)
+            .map(|(quantity, _)| *quantity)
+            .collect();
+        let pairs = worst
+            .iter()
+            .enumerate()
+            .flat_map(|(at, up)| worst[..at].iter().map(move |across| (*across, *up)));
+        pairs.map(|(across, up)| self.pair(across, up)).collect()
+    }
+
+    fn pair(&self, across: &Quantity, up: &Quantity) -> String {
         let all = |quantity: &Quantity| quantity.chains.iter().flatten().copied().collect::<Vec<f64>>();
         let (xs, ys) = (all(across), all(up));
         let diverged: Vec<bool> = self.diverging.iter().flatten().map(|is| *is > 0.0).collect();
@@ -257,7 +269,7 @@ impl<'a> ChainReport<'a> {
         if diverged.contains(&true) {
             plot.legend(Swatch::Dot, "data", "diverged");
         }
-        Some(plot.render())
+        plot.render()
     }
 }
 
@@ -349,63 +361,6 @@ fn ranks(quantity: &Quantity) -> String {
     plot.render()
 }
 
-/// The density of some values in bins of equal width.
-#[derive(Clone, Debug, PartialEq)]
-struct Histogram {
-    low: f64,
-    width: f64,
-    densities: Vec<f64>,
-}
-
-impl Histogram {
-    /// Between the smallest and the largest value; `None` where they do not vary.
-    fn new(values: &[f64]) -> Option<Histogram> {
-        let finite = values.iter().copied().filter(|value| value.is_finite());
-        let low = finite.clone().fold(f64::INFINITY, f64::min);
-        let high = finite.fold(f64::NEG_INFINITY, f64::max);
-        Histogram::between(values, low, high)
-    }
-
-    fn between(values: &[f64], low: f64, high: f64) -> Option<Histogram> {
-        let width = (high - low) / BINS as f64;
-        let inside: Vec<f64> = values
-            .iter()
-            .copied()
-            .filter(|value| (low..=high).contains(value))
-            .collect();
-        if !(width > 0.0 && width.is_finite()) || inside.is_empty() {
-            return None;
-        }
-        let mut densities = vec![0.0; BINS];
-        for value in &inside {
-            densities[(((value - low) / width) as usize).min(BINS - 1)] +=
-                1.0 / (inside.len() as f64 * width);
-        }
-        Some(Histogram {
-            low,
-            width,
-            densities,
-        })
-    }
-
-    fn high(&self) -> f64 {
-        self.low + self.width * self.densities.len() as f64
-    }
-
-    fn top(&self) -> f64 {
-        self.densities.iter().copied().fold(0.0, f64::max)
-    }
-
-    fn draw(&self, plot: &mut Plot, class: &'static str) {
-        let edge = |bin: usize| self.low + self.width * bin as f64;
-        let edges: Vec<f64> = (0..self.densities.len())
-            .flat_map(|bin| [edge(bin), edge(bin + 1)])
-            .collect();
-        let heights: Vec<f64> = self.densities.iter().flat_map(|density| [*density; 2]).collect();
-        plot.band(class, &edges, &vec![0.0; edges.len()], &heights);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -442,19 +397,6 @@ mod tests {
         assert!(points.len() <= TRACE_POINTS && points.is_sorted_by(|a, b| a.0 <= b.0));
         assert!(points.contains(&(1230.0, -50.0)) && points.contains(&(1234.0, 50.0)));
         assert_eq!(outline(&[3.0, 1.0]), [(0.0, 3.0), (1.0, 1.0)]);
-    }
-
-    #[test]
-    fn a_histogram_integrates_to_one() {
-        let values: Vec<f64> = (0..1000).map(|at| f64::from(at).sqrt()).collect();
-        let found = Histogram::new(&values).unwrap();
-        let area: f64 = found.densities.iter().map(|density| density * found.width).sum();
-        assert!((area - 1.0).abs() < 1e-12, "{area}");
-        // The density of the root of a uniform number on [0, 1000] is linear: a fortieth of the bins holds 2 k - 1 parts of 1600.
-        let last = found.densities[BINS - 1] * found.width;
-        assert!((last - 79.0 / 1600.0).abs() < 2e-3, "{last}");
-        assert_eq!(Histogram::new(&[2.0, 2.0]), None);
-        assert_eq!(Histogram::new(&[f64::NAN]), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::report::forecast::{Curve, Forecast};
 use crate::report::svg::{Axis, Plot, Swatch, matrix};
 use crate::run::Outcome;
 use crate::summary::SiteSummary;
+use bnnc_abi::manifest::Infer;
 use bnnc_data::metrics::{CALIBRATION_BINS, Summary};
 
 const WIDE: (f64, f64) = (720.0, 420.0);
@@ -206,7 +207,7 @@ fn wilson(share: f64, count: f64) -> (f64, f64) {
 }
 
 /// The loss of every epoch, one line per split.
-pub fn loss(outcome: &Outcome) -> String {
+pub fn loss(infer: &Infer, outcome: &Outcome) -> Option<String> {
     let per_row = |losses: &[f64], rows: usize| {
         let every = losses.len().div_ceil(LOSS_POINTS).max(1);
         let point = |(at, chunk): (usize, &[f64])| {
@@ -224,7 +225,8 @@ pub fn loss(outcome: &Outcome) -> String {
         .collect();
     let fitted = outcome.splits.iter().filter_map(|split| split.found.fitted());
     let epochs = fitted.map(|fitted| fitted.losses.len());
-    let epochs = epochs.max().unwrap_or(1).max(1) as f64;
+    // Nothing was trained where everything was taken from an earlier inference.
+    let epochs = epochs.max().filter(|epochs| *epochs > 0)? as f64;
     // The first epochs fall so far that the rest would be a flat line.
     let settled = curves.iter().flatten().filter(|point| point.0 >= 0.03 * epochs);
     let y = Axis::around("loss per training row", settled.map(|point| point.1));
@@ -233,12 +235,16 @@ pub fn loss(outcome: &Outcome) -> String {
     for curve in curves {
         plot.line(class, curve.into_iter());
     }
+    let objective = match infer.maximises_bound() {
+        true => "negative evidence lower bound",
+        false => "negative log posterior",
+    };
     let what = match outcome.splits.len() {
-        1 => "negative evidence lower bound, mean of an epoch".to_owned(),
-        count => format!("negative evidence lower bound, one line for each of {count} splits"),
+        1 => format!("{objective}, mean of an epoch"),
+        count => format!("{objective}, one line for each of {count} splits"),
     };
     plot.legend(Swatch::Line, class, &what);
-    plot.render()
+    Some(plot.render())
 }
 
 /// What pruning costs: the share of mistakes, or the root of the mean squared error, against the weights removed.
@@ -295,7 +301,12 @@ pub fn intervals(site: &SiteSummary) -> String {
             values,
             Axis::named("", site.names.clone()),
         ),
-        false => Plot::new(&title, WIDE, Axis::between("element", -0.6, count as f64 - 0.4), values),
+        false => Plot::new(
+            &title,
+            WIDE,
+            Axis::between("element", -0.6, count as f64 - 0.4),
+            values,
+        ),
     };
     let bars = elements().map(|(at, s)| (at as f64, s.q05, s.q95));
     match is_named {

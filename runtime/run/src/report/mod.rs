@@ -2,8 +2,11 @@
 
 pub mod chain_tables;
 pub mod chains;
+pub mod checks;
 pub mod figures;
 pub mod forecast;
+pub mod histogram;
+pub mod overview;
 pub mod page;
 pub mod svg;
 pub mod ticks;
@@ -31,11 +34,11 @@ pub struct Report {
     pub main: Vec<(String, String)>,
 }
 
-/// Draws the report; predictions for the plots are made anew, from the last split.
+/// Draws the report of a program with this text; predictions for the plots are made anew, from the last split.
 ///
 /// # Errors
 /// A limit of the machine.
-pub fn report(manifest: &Manifest, result: &RunResult) -> Result<Report, Stop> {
+pub fn report(manifest: &Manifest, result: &RunResult, program: &str) -> Result<Report, Stop> {
     let context = Context::new(Arc::new(Pool::new(1)), manifest.seed);
     let mut report = Report::default();
     let mut all = Vec::new();
@@ -54,16 +57,20 @@ pub fn report(manifest: &Manifest, result: &RunResult) -> Result<Report, Stop> {
             .iter()
             .filter(|site| site.elements.len() > 1 && site.own);
         figures.extend(own.map(figures::intervals));
+        if let Some(infer) = infer {
+            figures.extend(checks::densities(infer, outcome, &context)?);
+        }
+        figures.extend(outcome.left_out.as_ref().and_then(checks::shapes));
         figures.extend(figures::pruning(outcome));
-        if infer.is_some_and(|infer| infer.training().is_some()) {
-            figures.push(figures::loss(outcome));
+        if let Some(infer) = infer.filter(|infer| infer.training().is_some()) {
+            figures.extend(figures::loss(infer, outcome));
         }
         all.push(Plots {
             figures,
             chains: chain_plots(outcome)?,
         });
     }
-    report.html = page::page(manifest, result, &all);
+    report.html = page::page(manifest, result, program, &all);
     Ok(report)
 }
 
@@ -123,6 +130,7 @@ fn numbers(
     }
     if let Some(forecast) = forecast::of_rows((infer, place), outcome, context)? {
         plots.push(figures::observed(&forecast, target, rows));
+        plots.extend(checks::residuals(&forecast, target, rows));
         if !forecast.ranks.is_empty() {
             plots.push(figures::calibration(
                 &forecast,
@@ -130,6 +138,7 @@ fn numbers(
             ));
         }
     }
+    plots.extend(checks::replicated((infer, place), outcome, context)?);
     Ok(plots)
 }
 

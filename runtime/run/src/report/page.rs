@@ -3,8 +3,8 @@
 use crate::comparison::{Comparison, comparisons};
 use crate::iterates;
 use crate::laplace::{self, Approximated};
-use crate::report::chain_tables;
 use crate::report::svg::{STYLE, escape};
+use crate::report::{chain_tables, overview};
 use crate::result::{number, rounded, shown, what};
 use crate::run::{Found, Outcome, RunResult, SplitOutcome};
 use crate::summary::SiteSummary;
@@ -23,27 +23,33 @@ pub struct Plots {
 }
 
 /// The whole page, with the plots of each infer.
-pub fn page(manifest: &Manifest, result: &RunResult, plots: &[Plots]) -> String {
+pub fn page(manifest: &Manifest, result: &RunResult, text: &str, plots: &[Plots]) -> String {
     let program = escape(&manifest.program);
     let name = manifest.program.rsplit('/').next().unwrap_or_default();
     let name = escape(name.strip_suffix(".bnn").unwrap_or(name));
     let mut body = String::new();
+    overview::contents(&mut body, result);
+    overview::warnings(&mut body, result);
+    for comparison in comparisons(manifest, result) {
+        compared(&mut body, &comparison);
+    }
     for (outcome, plots) in result.outcomes.iter().zip(plots) {
         if let Some(infer) = manifest.infers.iter().find(|infer| infer.name == outcome.name) {
             section(&mut body, infer, outcome, plots);
         }
     }
-    for comparison in comparisons(manifest, result) {
-        compared(&mut body, &comparison);
-    }
+    overview::failure(&mut body, result);
+    overview::data(&mut body, manifest, result);
+    overview::program(&mut body, text);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>{name} \u{2013} bnnc</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n\
-         <h1>{name}</h1>\n<p class=\"facts\"><code>{program}</code>, seed {}, backend {}</p>\n{body}</body>\n</html>\n",
+         <h1>{name}</h1>\n<p class=\"facts\"><code>{program}</code>, seed {}, backend {}, bnnc {}</p>\n{body}</body>\n</html>\n",
         include_str!("page.css"),
         manifest.seed,
         escape(&manifest.backend),
+        env!("CARGO_PKG_VERSION"),
     )
 }
 
@@ -57,7 +63,7 @@ fn section(body: &mut String, infer: &Infer, outcome: &Outcome, plots: &Plots) {
     };
     let _ = writeln!(
         body,
-        "<h2>{} <small>{} on {}</small></h2>\n<p class=\"facts\">{} training rows, {} test rows{splits}; {}, {}</p>",
+        "<h2 id=\"{0}\">{0} <small>{1} on {2}</small></h2>\n<p class=\"facts\">{3} training rows, {4} test rows{splits}; {5}, {6}</p>",
         escape(&infer.name),
         infer.method,
         escape(&infer.data),
@@ -233,7 +239,12 @@ fn posterior(body: &mut String, outcome: &Outcome) {
             cells
         })
     });
-    table(body, "Posterior", &["parameter", "mean", "sd", "5 %", "95 %"], rows);
+    table(
+        body,
+        "Posterior",
+        &["parameter", "mean", "sd", "5 %", "95 %"],
+        rows,
+    );
 }
 
 /// The sites of a sampled model, and on which scale they are moved.
@@ -242,7 +253,7 @@ fn sampled_sites(body: &mut String, infer: &Infer) {
         let name = format!("<code>{}</code>", escape(&site.name));
         vec![name, sizes(&site.shape), escape(&site.family), ticked(&site.kl)]
     });
-    table(body, "Sites", &["site", "shape", "kind", "how"], rows);
+    table(body, "Parameters", &["parameter", "shape", "kind", "how"], rows);
 }
 
 /// What an approximation was made of, and the sites.
@@ -276,7 +287,7 @@ fn kl(body: &mut String, infer: &Infer) {
     table(
         body,
         title,
-        &["site", "shape", "posterior", "divergence", "likelihood"],
+        &["parameter", "shape", "posterior", "KL divergence", "likelihood"],
         rows,
     );
 }
@@ -299,10 +310,6 @@ fn cost(body: &mut String, infer: &Infer, outcome: &Outcome) {
     let rows = [
         ("parameters", cost.parameters.to_string()),
         ("variational parameters", cost.variational_parameters.to_string()),
-        (
-            "nodes that gradients flow through",
-            cost.gradient_nodes.to_string(),
-        ),
         (flops, scaled(cost.effort.flops, 1000.0, ["", "k", "M", "G"])),
         (
             bytes,
@@ -316,7 +323,11 @@ fn cost(body: &mut String, infer: &Infer, outcome: &Outcome) {
         (seconds, format!("{:.2}", sum(|split| split.fit_seconds))),
         (
             "seconds of predicting",
-            format!("{:.2}", sum(|split| split.predict_seconds)),
+            format!(
+                "{:.2}, finished {}",
+                sum(|split| split.predict_seconds),
+                outcome.finished
+            ),
         ),
     ];
     let own = |row: &(&str, String)| row.0 != "variational parameters" || infer.training().is_some();

@@ -313,7 +313,9 @@ pub fn matrix(title: &str, counts: &[Vec<usize>], names: &[String]) -> String {
     // Names that are wider than a column are turned by 40 degrees.
     let is_turned = longest > cell - 4.0;
     let deeper = if is_turned { 0.65 * longest } else { 0.0 };
-    let size = ((left + side + RIGHT).max(300.0), TOP + side + BOTTOM + deeper);
+    // Letters of a title are a sixth wider.
+    let room = LEFT + 1.17 * length(title) + RIGHT;
+    let size = ((left + side + RIGHT).max(room), TOP + side + BOTTOM + deeper);
     let mut text = open(title, size);
     for (row, counts) in counts.iter().enumerate() {
         let total = counts.iter().sum::<usize>().max(1) as f64;
@@ -337,14 +339,21 @@ pub fn matrix(title: &str, counts: &[Vec<usize>], names: &[String]) -> String {
         }
         let name = escape(&names[row]);
         let (x, y) = (left + (row as f64 + 0.5) * cell, y + cell / 2.0 + 4.0);
-        let _ = writeln!(text, r#"<text x="{:.1}" y="{y:.1}" text-anchor="end">{name}</text>"#, left - 7.0);
+        let _ = writeln!(
+            text,
+            r#"<text x="{:.1}" y="{y:.1}" text-anchor="end">{name}</text>"#,
+            left - 7.0
+        );
         let below = TOP + side + 17.0;
         let _ = match is_turned {
             true => writeln!(
                 text,
                 r#"<text transform="translate({x:.1} {below:.1}) rotate(-40)" text-anchor="end">{name}</text>"#
             ),
-            false => writeln!(text, r#"<text x="{x:.1}" y="{below:.1}" text-anchor="middle">{name}</text>"#),
+            false => writeln!(
+                text,
+                r#"<text x="{x:.1}" y="{below:.1}" text-anchor="middle">{name}</text>"#
+            ),
         };
     }
     let drawn = (left + side + RIGHT, size.1);

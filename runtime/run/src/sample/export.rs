@@ -1,5 +1,6 @@
 //! Draws as files that other tools open: a Zarr store for ArviZ and xarray, and Stan CSV.
 
+mod approximation;
 mod predictive;
 mod stan;
 
@@ -7,41 +8,34 @@ use super::Sampled;
 use super::sites::Sites;
 use crate::fit::{Context, Stop};
 use crate::run::Outcome;
+pub use approximation::approximation;
 use bnnc_abi::manifest::{Infer, Output, OutputKind};
 use bnnc_base::shape::Sizes;
-use bnnc_data::write::zarr::{Dim, Kind, Labels, Store, Variable};
+use bnnc_data::write::zarr::{Dim, GroupId, Kind, Labels, Store, Variable, VariableId};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// An infer whose draws are written.
+/// An inference whose posterior is written.
 #[derive(Clone, Copy)]
-pub struct Export<'a> {
-    /// The infer.
+pub struct Subject<'a> {
+    /// The inference.
     pub infer: &'a Infer,
-    /// What it found; the draws are those of the last split.
+    /// Its results; the draws are those of the last split.
     pub outcome: &'a Outcome,
-    /// These draws.
-    pub sampled: &'a Sampled,
     /// The seed, and a pool for the programs of the model.
     pub context: &'a Context,
 }
 
-impl Export<'_> {
-    /// Writes the store: `posterior` (every site that is sampled or computed), `sample_stats`, `observed_data`, and where they are
-    /// not too many, `log_likelihood` and `posterior_predictive` of the training rows, in the target's own units. Chains without
-    /// any draw are left out, the others cut to the shortest.
-    ///
-    /// # Errors
-    /// A file that cannot be read or written, a limit of the machine.
-    pub fn zarr(&self, path: &Path) -> Result<(), Stop> {
-        let mut store = Store::create(path, self.attributes())?;
-        self.posterior(&mut store)?;
-        self.statistics(&mut store)?;
-        self.predictive(&mut store)?;
-        self.observed(&mut store)?;
-        Ok(store.finish()?)
-    }
+/// An inference whose chains are written.
+#[derive(Clone, Copy)]
+pub struct Export<'a> {
+    /// The inference.
+    pub of: Subject<'a>,
+    /// Its chains.
+    pub sampled: &'a Sampled,
+}
 
+impl Subject<'_> {
     fn attributes(&self) -> [(String, Value); 4] {
         let of = |name: &str, value: Value| (name.to_owned(), value);
         [
@@ -52,20 +46,7 @@ impl Export<'_> {
         ]
     }
 
-    /// The chains that have draws.
-    fn chains(&self) -> Vec<usize> {
-        let chains = self.sampled.chains.iter().enumerate();
-        let drawn = chains.filter(|(_, chain)| !chain.store.is_empty());
-        drawn.map(|(number, _)| number).collect()
-    }
-
-    /// The draws that all these chains have.
-    fn draws(&self) -> usize {
-        let lengths = self.sampled.chains.iter().map(|chain| chain.store.len());
-        lengths.filter(|length| *length > 0).min().unwrap_or(0)
-    }
-
-    /// The sites that chains move or that are computed from these, by their numbers in the infer's reports.
+    /// The parameters that vary or are computed from these, by their numbers in the infer's reports.
     fn sites(&self) -> Vec<usize> {
         let reports = self.infer.reports.iter().enumerate();
         let drawn = reports.filter(|(_, site)| site.family != "fixed");
@@ -88,23 +69,64 @@ impl Export<'_> {
         self.shape(site).into_iter().enumerate().map(dim).collect()
     }
 
-    fn programs(&self) -> Result<Sites<'_>, Stop> {
-        Sites::new(self.infer, self.sampled, &self.outcome.dataset, self.context)
-    }
-
-    fn posterior(&self, store: &mut Store) -> Result<(), Stop> {
-        let (chains, wanted) = (self.chains(), self.sites());
-        let group = store.samples("posterior", chains.len(), self.draws())?;
-        let mut variables = Vec::with_capacity(wanted.len());
-        for site in &wanted {
-            let dims = self.dims(*site);
+    /// The variables of the group `posterior`, by the numbers of their parameters.
+    fn variables(&self, store: &mut Store, group: GroupId) -> Result<Vec<(usize, VariableId)>, Stop> {
+        let mut variables = Vec::new();
+        for site in self.sites() {
+            let dims = self.dims(site);
             let variable = Variable {
-                name: &self.infer.reports[*site].name,
+                name: &self.infer.reports[site].name,
                 kind: Kind::Real,
                 dims: &dims,
             };
-            variables.push((*site, store.variable(group, &variable)?));
+            variables.push((site, store.variable(group, &variable)?));
         }
+        Ok(variables)
+    }
+}
+
+impl Export<'_> {
+    /// Writes the store: `posterior` (every site that is sampled or computed), `sample_stats`, `observed_data`, and where they are
+    /// not too many, `log_likelihood` and `posterior_predictive` of the training rows, in the target's own units. Chains without
+    /// any draw are left out, the others cut to the shortest.
+    ///
+    /// # Errors
+    /// A file that cannot be read or written, a limit of the machine.
+    pub fn zarr(&self, path: &Path) -> Result<(), Stop> {
+        let mut store = Store::create(path, self.of.attributes())?;
+        self.posterior(&mut store)?;
+        self.statistics(&mut store)?;
+        self.predictive(&mut store)?;
+        self.of.observed(&mut store)?;
+        Ok(store.finish()?)
+    }
+
+    /// The chains that have draws.
+    fn chains(&self) -> Vec<usize> {
+        let chains = self.sampled.chains.iter().enumerate();
+        let drawn = chains.filter(|(_, chain)| !chain.store.is_empty());
+        drawn.map(|(number, _)| number).collect()
+    }
+
+    /// The draws that all these chains have.
+    fn draws(&self) -> usize {
+        let lengths = self.sampled.chains.iter().map(|chain| chain.store.len());
+        lengths.filter(|length| *length > 0).min().unwrap_or(0)
+    }
+
+    fn programs(&self) -> Result<Sites<'_>, Stop> {
+        Sites::new(
+            self.of.infer,
+            self.sampled,
+            &self.of.outcome.dataset,
+            self.of.context,
+        )
+    }
+
+    fn posterior(&self, store: &mut Store) -> Result<(), Stop> {
+        let (chains, wanted) = (self.chains(), self.of.sites());
+        let group = store.samples("posterior", chains.len(), self.draws())?;
+        let variables = self.of.variables(store, group)?;
         let mut sites = self.programs()?;
         for (number, chain) in chains.into_iter().enumerate() {
             let mut written = Ok(());

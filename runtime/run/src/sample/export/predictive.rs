@@ -1,6 +1,6 @@
 //! What the draws say of the training rows, beside what was observed.
 
-use super::{Export, kind_of};
+use super::{Export, Subject, kind_of};
 use crate::feed::examples;
 use crate::fit::Stop;
 use crate::leave_one_out::log_unit;
@@ -15,13 +15,13 @@ use std::ops::Range;
 
 /// Rows times draws of all chains above which log likelihoods and predictions are left out, 128 MiB of each, if PSIS-LOO is not
 /// asked for.
-const MOST: usize = 1 << 24;
+pub(super) const MOST: usize = 1 << 24;
 
 /// Rows times draws that are in memory at a time.
 const BLOCK: usize = 1 << 20;
 
-impl Export<'_> {
-    fn rows(&self) -> usize {
+impl Subject<'_> {
+    pub(super) fn rows(&self) -> usize {
         examples(&self.infer.bindings, &self.outcome.dataset.train)
     }
 
@@ -62,26 +62,21 @@ impl Export<'_> {
         Ok(())
     }
 
-    /// The log likelihood of every row under every draw, and a prediction of its target.
-    pub(super) fn predictive(&self, store: &mut Store) -> Result<(), Stop> {
-        let (chains, draws, rows) = (self.chains(), self.draws(), self.rows());
-        let wanted = match self.infer.sampling().map(|sampling| sampling.leave_one_out) {
-            Some(LeaveOneOut::Always) => usize::MAX,
-            Some(LeaveOneOut::Automatic | LeaveOneOut::Never) | None => MOST,
-        };
-        if rows == 0 || draws == 0 || chains.len() * draws > wanted / rows {
-            return Ok(());
-        }
-        let dataset = &self.outcome.dataset;
-        let per_block = (BLOCK / rows).clamp(1, draws);
-        let mut predictor = Predictor::new(self.infer, &dataset.train, dataset, per_block, self.context)?;
-        let likelihoods = store.samples("log_likelihood", chains.len(), draws)?;
+    /// The log likelihood of every row under every draw, and a prediction of its target. `block` computes them for some draws of a
+    /// chain.
+    pub(super) fn write_predictive(
+        &self,
+        store: &mut Store,
+        (chains, draws): (usize, usize),
+        block: &mut BlockOf<'_>,
+    ) -> Result<(), Stop> {
+        let per_block = per_block(self.rows(), draws);
+        let likelihoods = store.samples("log_likelihood", chains, draws)?;
         let mut predictions = None;
         let mut written = vec![Written::default(); self.infer.outputs.len()];
-        for (number, chain) in chains.into_iter().enumerate() {
+        for number in 0..chains {
             for first in (0..draws).step_by(per_block) {
-                let block = first..(first + per_block).min(draws);
-                let found = self.block(&mut predictor, chain, block)?;
+                let found = block(number, first..(first + per_block).min(draws))?;
                 let each = self.infer.outputs.iter().zip(&found).zip(&mut written);
                 // Of an output that is observed in parts there is neither.
                 for ((output, found), written) in
@@ -97,8 +92,7 @@ impl Export<'_> {
                         let group = match predictions {
                             Some(group) => group,
                             None => {
-                                let count = self.chains().len();
-                                *predictions.insert(store.samples("posterior_predictive", count, draws)?)
+                                *predictions.insert(store.samples("posterior_predictive", chains, draws)?)
                             }
                         };
                         let dims = self.output_dims(output, elements);
@@ -120,18 +114,8 @@ impl Export<'_> {
         Ok(())
     }
 
-    /// Predictions of each output of all rows from some draws of a chain.
-    fn block(
-        &self,
-        predictor: &mut Predictor,
-        chain: usize,
-        draws: Range<usize>,
-    ) -> Result<Vec<Block>, Stop> {
-        predictor.set_parameters(&self.states(chain, draws.clone())?)?;
-        let before = self.sampled.chains[..chain].iter().map(|chain| chain.store.len());
-        let before: usize = before.sum();
-        let first = before + draws.start;
-        predictor.choose_draws(first..before + draws.end);
+    /// Predictions of each output of all rows from the draws that a predictor was set to, of which the first has this number.
+    pub(super) fn block(&self, predictor: &mut Predictor, first: usize) -> Result<Vec<Block>, Stop> {
         let (rows, outputs, dataset) = (self.rows(), &self.infer.outputs, &self.outcome.dataset);
         let mut all: Vec<Block> = outputs.iter().map(|_| Block::default()).collect();
         predictor.run(|range, block| {
@@ -181,6 +165,32 @@ impl Export<'_> {
         };
         rows.map(draw).collect()
     }
+}
+
+impl Export<'_> {
+    /// The log likelihood of every row under every draw, and a prediction of its target.
+    pub(super) fn predictive(&self, store: &mut Store) -> Result<(), Stop> {
+        let (chains, draws, rows) = (self.chains(), self.draws(), self.of.rows());
+        let wanted = match self.of.infer.sampling().map(|sampling| sampling.leave_one_out) {
+            Some(LeaveOneOut::Always) => usize::MAX,
+            Some(LeaveOneOut::Automatic | LeaveOneOut::Never) | None => MOST,
+        };
+        if rows == 0 || draws == 0 || chains.len() * draws > wanted / rows {
+            return Ok(());
+        }
+        let (infer, dataset) = (self.of.infer, &self.of.outcome.dataset);
+        let per_block = per_block(rows, draws);
+        let mut predictor = Predictor::new(infer, &dataset.train, dataset, per_block, self.of.context)?;
+        self.of
+            .write_predictive(store, (chains.len(), draws), &mut |number, draws| {
+                let chain = chains[number];
+                predictor.set_parameters(&self.states(chain, draws.clone())?)?;
+                let before = self.sampled.chains[..chain].iter().map(|chain| chain.store.len());
+                let before: usize = before.sum();
+                predictor.choose_draws(before + draws.start..before + draws.end);
+                self.of.block(&mut predictor, before + draws.start)
+            })
+    }
 
     /// The states at some draws of a chain, `[draws, ..]` where they move.
     fn states(&self, chain: usize, draws: Range<usize>) -> Result<Values, Stop> {
@@ -211,12 +221,20 @@ fn variable<'a>(output: &'a Output, kind: Kind, dims: &'a [Dim]) -> Variable<'a>
     }
 }
 
-/// What is found for all rows and some draws: `[draws, rows, ..]`.
+/// Predictions of all rows from some draws: `[draws, rows, ..]`.
 #[derive(Default)]
-struct Block {
+pub(super) struct Block {
     log_likelihood: Vec<f64>,
     /// Empty where the distribution has no sampler.
     draw: Vec<f64>,
+}
+
+/// Computes the predictions of each output from some draws of a chain.
+pub(super) type BlockOf<'a> = dyn FnMut(usize, Range<usize>) -> Result<Vec<Block>, Stop> + 'a;
+
+/// Draws whose predictions are in memory at a time.
+pub(super) fn per_block(rows: usize, draws: usize) -> usize {
+    (BLOCK / rows.max(1)).clamp(1, draws.max(1))
 }
 
 /// The class that a uniform number falls to.

@@ -16,9 +16,9 @@ impl Export<'_> {
     /// # Errors
     /// A file that cannot be read or written, a limit of the machine.
     pub fn stan(&self, folder: &Path) -> Result<(), Stop> {
-        let name = |chain: usize| folder.join(format!("{}_{chain}.csv", self.infer.name));
-        let wanted = self.sites();
-        let shapes: Vec<Vec<usize>> = wanted.iter().map(|site| self.shape(*site)).collect();
+        let name = |chain: usize| folder.join(format!("{}_{chain}.csv", self.of.infer.name));
+        let wanted = self.of.sites();
+        let shapes: Vec<Vec<usize>> = wanted.iter().map(|site| self.of.shape(*site)).collect();
         let elements: usize = shapes.iter().map(|shape| shape.iter().product::<usize>()).sum();
         let chains = if elements <= COLUMNS {
             self.chains()
@@ -36,11 +36,15 @@ impl Export<'_> {
             stale += 1;
         }
         let names: Vec<Vec<String>> = wanted.iter().map(|site| self.element_names(*site)).collect();
-        let parameters = wanted.iter().zip(&shapes).zip(&names).map(|((site, shape), names)| Parameter {
-            name: &self.infer.reports[*site].name,
-            shape,
-            names,
-        });
+        let parameters = wanted
+            .iter()
+            .zip(&shapes)
+            .zip(&names)
+            .map(|((site, shape), names)| Parameter {
+                name: &self.of.infer.reports[*site].name,
+                shape,
+                names,
+            });
         let parameters: Vec<Parameter<'_>> = parameters.collect();
         for (number, chain) in chains.into_iter().enumerate() {
             self.chain(&name(number + 1), (number + 1, chain), &parameters)?;
@@ -50,7 +54,11 @@ impl Export<'_> {
 
     /// The names of the elements of a site; empty where none of its axes has names.
     fn element_names(&self, site: usize) -> Vec<String> {
-        let (name, shape, names) = (&self.infer.reports[site].name, self.shape(site), &self.infer.names);
+        let (name, shape, names) = (
+            &self.of.infer.reports[site].name,
+            self.of.shape(site),
+            &self.of.infer.names,
+        );
         let mut axes = shape.iter().enumerate();
         match axes.any(|(at, size)| names.axis(name, at, *size).is_some()) {
             true => (0..shape.iter().product())
@@ -66,12 +74,12 @@ impl Export<'_> {
         (number, chain): (usize, usize),
         parameters: &[Parameter<'_>],
     ) -> Result<(), Stop> {
-        let Some(sampling) = self.infer.sampling() else {
+        let Some(sampling) = self.of.infer.sampling() else {
             return Ok(());
         };
         let settings = Settings {
-            model: &self.infer.name,
-            seed: self.context.seed,
+            model: &self.of.infer.name,
+            seed: self.of.context.seed,
             chain: number,
             warmup: sampling.warmup,
             draws: sampling.draws,
@@ -86,7 +94,7 @@ impl Export<'_> {
         let record = of.store.records(0..1)?;
         let step_size = step_size.map_or(f64::NAN, |at| record[first + at]);
         file.adapted(step_size, &of.inverse_metric)?;
-        let wanted = self.sites();
+        let wanted = self.of.sites();
         let (mut before, mut block) = (0, Vec::with_capacity(wanted.len()));
         let mut written: Result<(), Diagnostic> = Ok(());
         self.programs()?.visit(chain, &wanted, |site, values| {
