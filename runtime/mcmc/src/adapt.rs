@@ -19,6 +19,8 @@ pub enum Change {
     Step,
     /// The metric too.
     Metric,
+    /// Nothing, but the metric is the last one: the step size to stay with is that of the iterations from here on.
+    Last,
     /// The metric so much that a step size of the right order is to be searched, unless it is fixed, and given to
     /// [`Warmup::restart`].
     Order,
@@ -135,7 +137,7 @@ impl Warmup {
         self.dual.learn(acceptance);
         let iteration = self.done;
         self.done += 1;
-        match (&mut self.learner, &mut self.whitening, gradient) {
+        let change = match (&mut self.learner, &mut self.whitening, gradient) {
             (Learner::Windows { windows, moments }, whitening, _) => match windows.part(iteration) {
                 Part::Step => Change::Step,
                 Part::Learn => {
@@ -153,7 +155,11 @@ impl Warmup {
                 spreads.learn(iteration, position, gradient, whitening)
             }
             (Learner::Fixed | Learner::Spreads(_), _, _) => Change::Step,
+        };
+        if change == Change::Last {
+            self.dual.forget();
         }
+        change
     }
 
     /// Whether this is of positions of this dimension.

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct DualAveraging {
     target: f64,
     count: u64,
+    /// The iterations that the mean is of.
+    averaged: u64,
     /// The weighted mean of `target - acceptance` (their `H bar`).
     error: f64,
     /// What the iterates shrink towards (their `mu`).
@@ -31,6 +33,7 @@ impl DualAveraging {
         DualAveraging {
             target,
             count: 0,
+            averaged: 0,
             error: 0.0,
             centre: (DualAveraging::OPTIMISM * step_size).ln(),
             log_step: step_size.ln(),
@@ -50,8 +53,15 @@ impl DualAveraging {
         };
         self.error += weight * (self.target - acceptance - self.error);
         self.log_step = self.centre - count.sqrt() / DualAveraging::SHRINKAGE * self.error;
-        let newest = count.powf(-DualAveraging::FORGETTING);
+        self.averaged += 1;
+        let newest = (self.averaged as f64).powf(-DualAveraging::FORGETTING);
         self.log_mean += newest * (self.log_step - self.log_mean);
+    }
+
+    /// Begins the mean anew: the next iterate is all of it. The iterates go on as they were, because those of a fresh start swing widely, and
+    /// their mean is a step that is too short: acceptance rates of 0.83 to 0.86 at a target of 0.8 after 150 iterations.
+    pub fn forget(&mut self) {
+        self.averaged = 0;
     }
 
     /// The step size of the next iteration of the warm-up.
