@@ -118,6 +118,11 @@ impl Checkpoint {
         })
     }
 
+    /// Returns whether the run is kept in a folder.
+    pub fn is_kept(&self) -> bool {
+        self.folder.is_some()
+    }
+
     /// Whether `out` holds a checkpoint that could be continued.
     pub fn is_in(out: &Path) -> bool {
         out.join("checkpoint").join("run.json").exists()

@@ -1,5 +1,6 @@
 //! What may go wrong while a program runs.
 
+pub(crate) mod audit;
 mod collapsed;
 pub mod compare;
 mod laplace;
@@ -7,6 +8,7 @@ mod laplace;
 use crate::cost;
 use crate::cost::fitting::{self, Offer};
 use crate::laplace::memory;
+pub use audit::no_stan_csv;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::{Infer, Manifest, Work};
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
@@ -48,11 +50,21 @@ pub static CODES: &[&Code] = &[
     &laplace::PRIOR_NOT_NORMAL,
     &laplace::FACTOR_AT_END,
     &laplace::PRIOR_AVERAGED,
+    &audit::NOTHING_TO_LEARN,
+    &audit::LEAK,
+    &audit::REPEATED_ROWS,
+    &audit::EXTRAPOLATION,
+    &audit::ORDERED_ROWS,
+    &audit::MISSING_AS_NUMBER,
     &collapsed::SHARED_OUTPUTS,
     &collapsed::TOO_MANY_PIECES,
     &collapsed::POINT,
     &collapsed::OTHERS_HELD,
     &collapsed::LOOKS_AHEAD,
+    &audit::ONE_CHAIN,
+    &audit::FEW_PREDICTIVE_DRAWS,
+    &audit::ONE_MEMBER,
+    &audit::NO_STAN_CSV,
     &compare::NOT_COMPUTED,
     &compare::OTHER_OBSERVATIONS,
 ];

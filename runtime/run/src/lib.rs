@@ -1,5 +1,6 @@
 //! Running a compiled file: training, prediction, results.
 
+mod audit;
 pub mod checkpoint;
 pub mod codes;
 pub mod collapsed;

@@ -3,6 +3,7 @@
 mod found;
 mod saved;
 
+use crate::audit;
 use crate::checkpoint::Checkpoint;
 use crate::codes;
 use crate::collapsed::{self, tally::Tally};
@@ -18,7 +19,7 @@ use crate::leave_one_out::{LeftOut, leave_one_out};
 use crate::prune::{self, Pruned};
 use crate::sample::diagnose::{Diagnosis, diagnose};
 use crate::sample::quantities::{Quantity, quantities};
-use crate::sample::sample;
+use crate::sample::{self, sample};
 use crate::start::{self, Earlier, Starts};
 use crate::states::Values;
 use crate::summary::{SiteSummary, of_draws, summaries, summaries_of_draws};
@@ -260,9 +261,12 @@ impl Run<'_> {
             if self.result.interrupted {
                 break;
             }
-            let found = self
-                .dataset(spec, split)
-                .and_then(|dataset| self.split(infer, split, dataset));
+            let found = self.dataset(spec, split).and_then(|dataset| {
+                if split == 0 {
+                    self.audit(infer, spec, &dataset);
+                }
+                self.split(infer, split, dataset)
+            });
             let one = match found {
                 Ok(one) => one,
                 Err(stop) => {
@@ -285,6 +289,20 @@ impl Run<'_> {
             self.finish(infer, outcome)?;
         }
         stopped
+    }
+
+    /// Adds the warnings about an infer and its rows, each once however many infers share the rows.
+    fn audit(&mut self, infer: &Infer, spec: &DataSpec, dataset: &Dataset) {
+        for warning in audit::warnings(infer, spec, dataset) {
+            if !self.result.warnings.contains(&warning) {
+                self.result.warnings.push(warning);
+            }
+        }
+        if self.context.checkpoint.is_kept() {
+            let long = sample::export::stan::too_long(infer)
+                .map(|elements| codes::no_stan_csv(&infer.name, elements));
+            self.result.warnings.extend(long);
+        }
     }
 
     /// Adds the outcome of an infer to the result, with its summaries and warnings.

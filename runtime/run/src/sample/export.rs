@@ -2,7 +2,7 @@
 
 mod approximation;
 mod predictive;
-mod stan;
+pub mod stan;
 
 use super::Sampled;
 use super::sites::Sites;

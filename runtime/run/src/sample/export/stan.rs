@@ -2,13 +2,23 @@
 
 use super::Export;
 use crate::fit::Stop;
+use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::Sizes;
 use bnnc_data::write::stan_csv::{Chain, Parameter, Settings};
 use std::fs;
 use std::path::Path;
 
 /// Elements of sites above which no table is written: nothing reads lines of a megabyte.
 const COLUMNS: usize = 1 << 14;
+
+/// Returns the number of elements of all sites that an infer draws where they are too many for Stan CSV.
+pub fn too_long(infer: &Infer) -> Option<usize> {
+    infer.sampling()?;
+    let drawn = infer.reports.iter().filter(|site| site.family != "fixed");
+    let sizes = drawn.map(|site| site.shape.resolve(&Sizes::default()).iter().product::<usize>());
+    Some(sizes.sum()).filter(|elements| *elements > COLUMNS)
+}
 
 impl Export<'_> {
     /// Writes `INFER_1.csv`, `INFER_2.csv`, ..., one file per chain, into a folder that may not be there yet.
@@ -19,11 +29,9 @@ impl Export<'_> {
         let name = |chain: usize| folder.join(format!("{}_{chain}.csv", self.of.infer.name));
         let wanted = self.of.sites();
         let shapes: Vec<Vec<usize>> = wanted.iter().map(|site| self.of.shape(*site)).collect();
-        let elements: usize = shapes.iter().map(|shape| shape.iter().product::<usize>()).sum();
-        let chains = if elements <= COLUMNS {
-            self.chains()
-        } else {
-            Vec::new()
+        let chains = match too_long(self.of.infer) {
+            None => self.chains(),
+            Some(_) => Vec::new(),
         };
         if chains.is_empty() && !folder.exists() {
             return Ok(());

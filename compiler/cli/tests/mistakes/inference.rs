@@ -1,0 +1,194 @@
+//! Runs that are too short, too coarse or judged by too little.
+
+use crate::mistakes;
+use crate::tables::{counts, csv, each, line, normal, votes};
+
+/// Rows of a line whose input has a mean of 2000 and a standard deviation of 5.
+fn years() -> String {
+    let (x, e) = (normal(1, 60), normal(2, 60));
+    let year = each(60, |row| 2000.0 + 5.0 * x[row]);
+    let y = each(60, |row| 300.0 + 40.0 * x[row] + 5.0 * e[row]);
+    csv(&[("year", year), ("y", y)])
+}
+
+mistakes! {
+    a_laplace_approximation_away_from_the_maximum: ["E0546"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b ~ Normal(0, 10)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(a + b * x, sigma)
+        }
+        infer fit = laplace(M, d) { epochs = 20 }";
+
+    a_learning_rate_that_is_too_large: ["E0501", "E0532"], [("d.csv", years())], "
+        data d = csv(\"d.csv\")
+        model M(x: real[d]) -> y: real {
+          h = Dense(5)
+          o = Dense(1)
+          y ~ Normal(o(relu(h(x)))[0], 1)
+        }
+        infer fit = map(M, d) { optimiser = SGD(0.1) }";
+
+    too_few_draws: ["E0522"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b ~ Normal(0, 10)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(a + b * x, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 4, warmup = 300, draws = 25 }";
+
+    no_warm_up: ["E0521", "E0522", "E0525"], [("d.csv", years())], "
+        data d = csv(\"d.csv\")
+        model M(year: real) -> y: real {
+          a ~ Normal(0, 1000)
+          b ~ Normal(0, 10)
+          sigma: positive ~ HalfNormal(50)
+          y ~ Normal(a + b * year, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 4, warmup = 0, draws = 200, max_depth = 6 }";
+
+    a_single_chain: ["E0580"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b ~ Normal(0, 10)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(a + b * x, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 1, warmup = 500, draws = 2000 }";
+
+    a_step_size_that_is_too_large: ["E0520", "E0525"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b ~ Normal(0, 10)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(a + b * x, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 100, draws = 200, step_size = 3 }";
+
+    a_step_size_that_is_too_small: ["E0521", "E0522", "E0525"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b ~ Normal(0, 10)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(a + b * x, sigma)
+        }
+        infer fit = hmc(M, d) { chains = 2, warmup = 100, draws = 200, step_size = 1e-4 }";
+
+    trajectories_that_are_cut_short: ["E0524"], [("d.csv", years())], "
+        data d = csv(\"d.csv\")
+        model M(year: real) -> y: real {
+          a ~ Normal(0, 1000)
+          b ~ Normal(0, 10)
+          sigma: positive ~ HalfNormal(50)
+          y ~ Normal(a + b * year, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 300, draws = 300, max_depth = 2, metric = unit }";
+
+    random_walks_that_are_too_short: ["E0521", "E0522"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real[d]) -> y: real {
+          h = Dense(8)
+          o = Dense(1)
+          sigma: positive ~ HalfNormal(1)
+          y ~ Normal(o(tanh(h(x)))[0], sigma)
+        }
+        infer fit = random_walk(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    stochastic_gradients_with_tiny_steps: ["E0521", "E0522"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b ~ Normal(0, 10)
+          y ~ Normal(a + b * x, 0.5)
+        }
+        infer fit = sgld(M, d) { chains = 2, warmup = 100, draws = 500, step_size = 1e-7 }";
+
+    stochastic_gradients_with_huge_steps: ["E0501", "E0506", "E0528", "E0529", "E0521"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b ~ Normal(0, 10)
+          y ~ Normal(a + b * x, 0.5)
+        }
+        infer fit = sgld(M, d) { chains = 2, warmup = 100, draws = 500, step_size = 1 }";
+
+    quantiles_from_ten_predictive_draws: ["E0581"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\") { test = fraction(0.2) }
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b ~ Normal(0, 10)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(a + b * x, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 4, warmup = 300, draws = 500, predictive_draws = 10 }";
+
+    an_ensemble_of_one: ["E0584"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\") { test = fraction(0.2) }
+        model M(x: real[d]) -> y: real {
+          h = Dense(3)
+          o = Dense(1)
+          y ~ Normal(o(tanh(h(x)))[0], 0.5)
+        }
+        infer fit = ensemble(M, d) { members = 1, epochs = 3000, optimiser = Adam(1e-2), batch = 0, schedule = cosine }";
+
+    the_accuracy_of_a_regression: ["E0566"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\") { test = fraction(0.2) }
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          y ~ Normal(a * x, 1)
+        }
+        infer one = nuts(M, d) { chains = 2, warmup = 200, draws = 400 }
+        compare one by accuracy";
+
+    the_error_of_a_classification: ["E0566"], [("d.csv", votes(60))], "
+        data d = csv(\"d.csv\") { test = fraction(0.2) }
+        model M(x: real) -> y: bool {
+          a ~ Normal(0, 10)
+          y ~ Bernoulli(a * x)
+        }
+        infer one = nuts(M, d) { chains = 2, warmup = 200, draws = 400 }
+        compare one by crps";
+
+    patience_without_validation_rows: ["E0609"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          y ~ Normal(a * x, 1)
+        }
+        infer fit = map(M, d) { patience = 10 }";
+
+    a_row_that_the_posterior_hangs_on: ["E0526"],
+        [("d.csv", csv(&[("x", each(20, |row| if row == 0 { 10.0 } else { 0.01 * row as f64 })), ("y", each(20, |row| if row == 0 { 40.0 } else { 0.1 * (row % 3) as f64 }))]))], "
+        data d = csv(\"d.csv\") { inputs = [x] }
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b ~ Normal(0, 10)
+          y ~ Normal(a + b * x, 0.1)
+        }
+        infer fit = nuts(M, d) { chains = 4, warmup = 300, draws = 500 }";
+
+    a_dropout_rate_of_zero: ["E0258"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real[d]) -> y: real {
+          h = Dense(3)
+          o = Dense(1)
+          y ~ Normal(o(tanh(h(x)))[0], 0.5)
+        }
+        infer fit = dropout(M, d) { rate = 0 }";
+
+    a_penalty_from_two_noisy_batches: ["E0527", "E0521", "E0522"], [("d.csv", counts(200))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: count {
+          a ~ Normal(0, 1)
+          b ~ Normal(0, 1)
+          y ~ Poisson(a + b * x)
+        }
+        infer fit = penalty(M, d) { chains = 2, warmup = 200, draws = 1000, batch = 5, batches = 3, loss = data, proposal = random_walk(0.3) }";
+}

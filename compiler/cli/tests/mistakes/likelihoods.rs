@@ -1,0 +1,121 @@
+//! Links, scales and types that do not fit the data.
+
+use crate::mistakes;
+use crate::tables::{classes, counts, csv, each, line, normal, votes};
+
+mistakes! {
+    classes_that_count_from_one: ["E0292"],
+        [("d.csv", csv(&[("x", normal(1, 30)), ("y", each(30, |row| 1.0 + (row % 3) as f64))]))], "
+        data d = csv(\"d.csv\")
+        model M(x: real[d]) -> y: index(3) {
+          h = Dense(3)
+          y ~ Categorical(h(x))
+        }
+        infer fit = map(M, d)";
+
+    a_class_that_no_row_has: ["E0554"],
+        [("d.csv", csv(&[("x", normal(1, 60)), ("y", each(60, |row| (row % 3) as f64))]))], "
+        data d = csv(\"d.csv\")
+        model M(x: real[d]) -> y: index(5) {
+          h = Dense(5)
+          y ~ Categorical(h(x))
+        }
+        infer fit = map(M, d) { epochs = 300, optimiser = Adam(1e-2) }";
+
+    a_target_with_one_class_only: ["E0554"],
+        [("d.csv", csv(&[("x", normal(1, 60)), ("y", vec![1.0; 60])]))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: bool {
+          a ~ Normal(0, 2)
+          b ~ Normal(0, 2)
+          y ~ Bernoulli(a + b * x)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 400 }";
+
+    classes_of_minus_one_and_one: ["E0292"],
+        [("d.csv", csv(&[("x", normal(1, 30)), ("y", each(30, |row| 2.0 * (row % 2) as f64 - 1.0))]))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: bool {
+          a ~ Normal(0, 2)
+          y ~ Bernoulli(a * x)
+        }
+        infer fit = nuts(M, d)";
+
+    counts_that_are_not_whole: ["E0292"],
+        [("d.csv", csv(&[("x", normal(1, 30)), ("y", each(30, |row| 0.5 + row as f64))]))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: count {
+          a ~ Normal(0, 1)
+          y ~ Poisson(a * x)
+        }
+        infer fit = nuts(M, d)";
+
+    counts_below_zero: ["E0292"],
+        [("d.csv", csv(&[("x", normal(1, 30)), ("y", each(30, |row| row as f64 - 3.0))]))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: count {
+          a ~ Normal(0, 1)
+          y ~ Poisson(a * x)
+        }
+        infer fit = nuts(M, d)";
+
+    waiting_times_of_zero_under_a_log_normal: ["E0506"],
+        [("d.csv", csv(&[("x", normal(1, 30)), ("y", each(30, |row| row as f64))]))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: positive {
+          a ~ Normal(0, 1)
+          y ~ LogNormal(a * x, 1)
+        }
+        infer fit = nuts(M, d)";
+
+    percentages_under_a_beta: ["E0506"],
+        [("d.csv", csv(&[("x", normal(1, 30)), ("y", each(30, |row| 3.0 * (row + 1) as f64))]))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: unit {
+          a ~ Normal(0, 1)
+          y ~ Beta(exp(a * x), 1)
+        }
+        infer fit = nuts(M, d)";
+
+    a_scale_that_is_negative: ["E0214"], [("d.csv", line(40, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          sigma: positive ~ HalfNormal(1)
+          y ~ Normal(x, -sigma)
+        }
+        infer fit = nuts(M, d)";
+
+    classes_under_a_bernoulli_of_a_vector: ["E0211", "E0212", "E0245"], [("d.csv", classes(40))], "
+        data d = csv(\"d.csv\")
+        model M(x: real[d]) -> y: index(3) {
+          h = Dense(3)
+          y ~ Bernoulli(h(x))
+        }
+        infer fit = map(M, d)";
+
+    a_count_under_a_categorical: ["E0245", "E0211"], [("d.csv", counts(40))], "
+        data d = csv(\"d.csv\")
+        model M(x: real[d]) -> y: count {
+          h = Dense(3)
+          y ~ Categorical(h(x))
+        }
+        infer fit = map(M, d)";
+
+    a_standardised_class: ["E0292"], [("d.csv", votes(40))], "
+        data d = csv(\"d.csv\") { standardise = [inputs, target] }
+        model M(x: real) -> y: bool {
+          a ~ Normal(0, 2)
+          y ~ Bernoulli(a * x)
+        }
+        infer fit = nuts(M, d)";
+
+    a_target_that_never_varies: ["E0554"],
+        [("d.csv", csv(&[("x", normal(1, 40)), ("y", vec![3.0; 40])]))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 2)
+          sigma: positive ~ LogNormal(0, 0.1)
+          y ~ Normal(a, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 400 }";
+}

@@ -1,0 +1,207 @@
+//! Improper and misplaced priors, parameters that the data do not identify, families that do not fit.
+
+use crate::mistakes;
+use crate::tables::{csv, each, line, normal};
+
+/// Twelve rows whose class is the sign of the input.
+fn separable() -> String {
+    let x = each(12, |row| row as f64 - 5.5);
+    let y = each(12, |row| f64::from(u8::from(row > 5)));
+    csv(&[("x", x), ("y", y)])
+}
+
+/// Two narrow bumps at -3 and 3.
+fn bumps() -> String {
+    let e = normal(1, 60);
+    csv(&[
+        ("x", e.clone()),
+        ("y", each(60, |row| 6.0 * (row % 2) as f64 - 3.0 + 0.3 * e[row])),
+    ])
+}
+
+/// Eight groups with little data each and a small spread of their means.
+fn groups() -> String {
+    let (e, z) = (normal(1, 24), normal(2, 8));
+    let g = each(24, |row| (row % 8) as f64);
+    let y = each(24, |row| 0.1 * z[row % 8] + 2.0 * e[row]);
+    csv(&[("g", g), ("y", y)])
+}
+
+mistakes! {
+    flat_priors_on_separable_classes: ["E0521", "E0520"], [("d.csv", separable())], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: bool {
+          a ~ Flat
+          b ~ Flat
+          y ~ Bernoulli(a + b * x)
+        }
+        infer fit = nuts(M, d) { chains = 4, warmup = 300, draws = 300 }";
+
+    a_flat_prior_on_the_only_class: ["E0521", "E0554"],
+        [("d.csv", csv(&[("x", normal(1, 20)), ("y", vec![1.0; 20])]))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: bool {
+          a ~ Flat
+          y ~ Bernoulli(a + 0 * x)
+        }
+        infer fit = nuts(M, d) { chains = 4, warmup = 300, draws = 300 }";
+
+    a_sum_of_two_flat_parameters: ["E0521"], [("d.csv", line(40, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          alpha ~ Flat
+          beta  ~ Flat
+          sigma: positive ~ HalfNormal(1)
+          y ~ Normal(alpha + beta + 2 * x, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 4, warmup = 300, draws = 300 }";
+
+    a_product_of_two_flat_parameters: ["E0521", "E0520", "E0522"], [("d.csv", line(40, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          alpha ~ Flat
+          beta  ~ Flat
+          sigma: positive ~ HalfNormal(1)
+          y ~ Normal(1 + alpha * beta * x, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 4, warmup = 300, draws = 300 }";
+
+    collinear_inputs_under_flat_priors: ["E0521"],
+        [("d.csv", csv(&[("x", normal(1, 40)), ("z", each(40, |row| 2.0 * normal(1, 40)[row] + 1.0)), ("y", normal(2, 40))]))], "
+        data d = csv(\"d.csv\")
+        model M(x: real, z: real) -> y: real {
+          a ~ Flat
+          b ~ Flat
+          c ~ Flat
+          sigma: positive ~ HalfNormal(1)
+          y ~ Normal(a + b * x + c * z, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 4, warmup = 300, draws = 300 }";
+
+    an_intercept_beside_one_per_group: ["E0521"], [("d.csv", groups())], "
+        data d = csv(\"d.csv\")
+        model M(g: index(J)) -> y: real {
+          a ~ Flat
+          b: real[J] ~ Flat
+          sigma: positive ~ HalfNormal(3)
+          y ~ Normal(a + b[g], sigma)
+        }
+        infer fit = nuts(M, d) { chains = 4, warmup = 300, draws = 300 }";
+
+    a_flat_scale_of_group_effects: ["E0520", "E0521", "E0522", "E0523"], [("d.csv", groups())], "
+        data d = csv(\"d.csv\")
+        model M(g: index(J)) -> y: real {
+          mu ~ Normal(0, 5)
+          tau: positive ~ Flat
+          theta: real[J] ~ Normal(mu, tau)
+          y ~ Normal(theta[g], 2)
+        }
+        infer fit = nuts(M, d) { chains = 4, warmup = 300, draws = 300 }";
+
+    a_centred_hierarchy_with_little_data: ["E0520", "E0522", "E0523"], [("d.csv", groups())], "
+        data d = csv(\"d.csv\")
+        model M(g: index(J)) -> y: real {
+          mu ~ Normal(0, 5)
+          tau: positive ~ HalfCauchy(5)
+          theta: real[J] ~ Normal(mu, tau)
+          y ~ Normal(theta[g], 2)
+        }
+        infer fit = nuts(M, d) { chains = 4, warmup = 300, draws = 300 }";
+
+    a_flat_prior_below_a_parameter_that_no_row_informs: ["E0521", "E0520"], [("d.csv", line(40, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Flat
+          b ~ Flat
+          sigma: positive ~ HalfNormal(1)
+          y ~ Normal(1 + a * x + 0 * b, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 4, warmup = 300, draws = 300 }";
+
+    a_mixture_whose_labels_differ_between_chains: ["E0521"], [("d.csv", bumps())], "
+        data d = csv(\"d.csv\") { inputs = [x] }
+        model M(x: real) -> y: real {
+          m: real[2] ~ Normal(0, 5)
+          sigma: positive ~ HalfNormal(1)
+          y ~ Mixture(0.5, Normal(m[0], sigma), Normal(m[1], sigma))
+        }
+        infer fit = nuts(M, d) { chains = 4, warmup = 300, draws = 300 }";
+
+    a_flat_prior_under_laplace: ["E0540", "E0542", "E0546"], [("d.csv", separable())], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: bool {
+          a ~ Flat
+          b ~ Flat
+          y ~ Bernoulli(a + b * x)
+        }
+        infer fit = laplace(M, d)";
+
+    a_prior_that_depends_on_the_row: ["E0241"], [("d.csv", line(40, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          w ~ Normal(x, 1)
+          y ~ Normal(w, 1)
+        }
+        infer fit = nuts(M, d)";
+
+    a_discrete_latent_variable: ["E0242"], [("d.csv", line(40, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          z ~ Bernoulli(0)
+          y ~ Normal(if z { x } else { 0 }, 1)
+        }
+        infer fit = nuts(M, d)";
+
+    a_family_with_heavier_tails_than_the_prior: ["E0302"], [("d.csv", line(40, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          w ~ Normal(0, 1)
+          y ~ Normal(w * x, 1)
+        }
+        posterior Q of M { w ~ Cauchy(0, 0.1) }
+        infer fit = vi(Q, d)";
+
+    a_family_with_mass_outside_the_prior: ["E0302"], [("d.csv", line(40, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          w ~ Uniform(0, 1)
+          y ~ Normal(w * x, 1)
+        }
+        posterior Q of M { w ~ Normal(0, 0.1) }
+        infer fit = vi(Q, d)";
+
+    a_posterior_that_forgets_a_parameter: ["E0253", "E0308"], [("d.csv", line(40, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          w ~ Normal(0, 1)
+          sigma: positive ~ HalfNormal(1)
+          y ~ Normal(w * x, sigma)
+        }
+        posterior Q of M { w ~ Normal(0, 0.1) }
+        infer fit = vi(Q, d)";
+
+    a_prior_narrower_than_its_type: ["E0506"], [("d.csv", line(40, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          w ~ Uniform(1, 0)
+          y ~ Normal(w * x, 1)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 200 }";
+
+    a_standard_deviation_of_zero: ["E0214"], [("d.csv", line(40, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          w ~ Normal(0, 0)
+          y ~ Normal(w * x, 1)
+        }
+        infer fit = nuts(M, d)";
+
+    no_data_reach_a_parameter_of_the_network: ["E0247", "E0207"], [("d.csv", line(40, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real[d]) -> y: real {
+          first = Dense(5)
+          out   = Dense(1)
+          y ~ Normal(out(x)[0], 1)
+        }
+        infer fit = map(M, d)";
+}

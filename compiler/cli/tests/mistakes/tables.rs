@@ -1,0 +1,86 @@
+//! Small tables with known structure, from a seeded generator.
+
+/// SplitMix64 (Steele, Lea and Flood 2014), as uniform numbers in (0, 1).
+pub fn uniform(seed: u64, count: usize) -> Vec<f64> {
+    let mut state = seed;
+    let next = move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (((z ^ (z >> 31)) >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}
+
+/// Standard normal numbers (Box and Muller).
+pub fn normal(seed: u64, count: usize) -> Vec<f64> {
+    let uniforms = uniform(seed ^ 0x5eed, 2 * count);
+    let pairs = uniforms.chunks_exact(2);
+    pairs
+        .map(|pair| (-2.0 * pair[0].ln()).sqrt() * (std::f64::consts::TAU * pair[1]).cos())
+        .collect()
+}
+
+/// A function of each row number.
+pub fn each(count: usize, of: impl Fn(usize) -> f64) -> Vec<f64> {
+    (0..count).map(of).collect()
+}
+
+/// A CSV table.
+pub fn csv(columns: &[(&str, Vec<f64>)]) -> String {
+    let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+    let mut text = names.join(",") + "\n";
+    for row in 0..columns[0].1.len() {
+        let cells: Vec<String> = columns
+            .iter()
+            .map(|(_, values)| values[row].to_string())
+            .collect();
+        text += &(cells.join(",") + "\n");
+    }
+    text
+}
+
+/// Rows of `y = 1 + 2 x + noise` with `x` uniform in (-1, 1) and noise of this scale.
+pub fn line(count: usize, noise: f64) -> String {
+    let x = each(count, |row| 2.0 * uniform(1, count)[row] - 1.0);
+    let e = normal(2, count);
+    let y = each(count, |row| 1.0 + 2.0 * x[row] + noise * e[row]);
+    csv(&[("x", x), ("y", y)])
+}
+
+/// Rows of a 0/1 target with log odds `0.5 + 2 x`.
+pub fn votes(count: usize) -> String {
+    let (x, u) = (normal(3, count), uniform(4, count));
+    let y = each(count, |row| {
+        f64::from(u8::from(u[row] < 1.0 / (1.0 + (-0.5 - 2.0 * x[row]).exp())))
+    });
+    csv(&[("x", x), ("y", y)])
+}
+
+/// Rows of a count with log mean `1 + x / 2`, by inversion.
+pub fn counts(count: usize) -> String {
+    let (x, u) = (normal(5, count), uniform(6, count));
+    let y = each(count, |row| {
+        let mean = (1.0 + 0.5 * x[row]).exp();
+        let (mut k, mut p) = (0.0, (-mean).exp());
+        let mut below = p;
+        while below < u[row] {
+            k += 1.0;
+            p *= mean / k;
+            below += p;
+        }
+        k
+    });
+    csv(&[("x", x), ("y", y)])
+}
+
+/// Rows of three classes from 0, the nearest of three centres in one dimension.
+pub fn classes(count: usize) -> String {
+    let (x, e) = (normal(7, count), normal(8, count));
+    let y = each(count, |row| {
+        let seen = x[row] + 0.3 * e[row];
+        f64::from(u8::from(seen > -0.4)) + f64::from(u8::from(seen > 0.4))
+    });
+    csv(&[("x", x), ("y", y)])
+}

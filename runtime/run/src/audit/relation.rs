@@ -1,0 +1,79 @@
+//! Exact relations between two columns.
+
+/// Rows that a relation must hold in: with fewer, two parameters fit by chance.
+const LEAST: usize = 8;
+/// How far the square of a correlation may be from one: rounding of values that were written with ten digits.
+const ROUNDING: f64 = 1e-10;
+
+/// Returns the relation by which an input determines a target in every row, in words.
+pub fn between(input: &[f64], target: &[f64]) -> Option<&'static str> {
+    if input.len() != target.len() || input.len() < LEAST {
+        return None;
+    }
+    if input == target {
+        return Some("the two are equal in every row");
+    }
+    let logs = [log(input), log(target)];
+    let tries = [
+        (Some(input), Some(target), "one is a linear function of the other"),
+        (
+            logs[0].as_deref(),
+            Some(target),
+            "the target is linear in its logarithm",
+        ),
+        (
+            Some(input),
+            logs[1].as_deref(),
+            "the logarithm of the target is linear in it",
+        ),
+        (
+            logs[0].as_deref(),
+            logs[1].as_deref(),
+            "the target is a power of it, up to a factor",
+        ),
+    ];
+    tries
+        .into_iter()
+        .find_map(|(x, y, words)| is_linear(x?, y?).then_some(words))
+}
+
+/// The logarithms of positive values.
+fn log(values: &[f64]) -> Option<Vec<f64>> {
+    let positive = values.iter().all(|value| *value > 0.0);
+    positive.then(|| values.iter().map(|value| value.ln()).collect())
+}
+
+fn is_linear(x: &[f64], y: &[f64]) -> bool {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (a, b) = (mean(x), mean(y));
+    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 { x.iter().zip(y).map(|(x, y)| of(x - a, y - b)).sum() };
+    let (xx, yy, xy) = (sum(&|x, _| x * x), sum(&|_, y| y * y), sum(&|x, y| x * y));
+    // A column that hardly varies for its size has no digits left.
+    let varies = |spread: f64, mean: f64| spread / x.len() as f64 > 1e-12 * mean * mean;
+    varies(xx, a) && varies(yy, b) && (1.0 - xy * xy / (xx * yy)).abs() < ROUNDING
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn linear_and_logarithmic_relations_are_found() {
+        let x: Vec<f64> = (1..20).map(f64::from).collect();
+        let of = |f: fn(f64) -> f64| -> Vec<f64> { x.iter().map(|x| f(*x)).collect() };
+        assert!(between(&x, &x).is_some());
+        assert!(between(&x, &of(|x| 1.8 * x + 32.0)).is_some());
+        assert!(between(&x, &of(f64::exp)).is_some());
+        assert!(between(&x, &of(f64::ln)).is_some());
+        assert!(between(&x, &of(|x| 3.0 * x.powi(3))).is_some());
+    }
+
+    #[test]
+    fn noise_and_constants_are_no_relation() {
+        let x: Vec<f64> = (1..20).map(f64::from).collect();
+        let y: Vec<f64> = x.iter().map(|x| x + 1e-3 * (x * x).sin()).collect();
+        assert_eq!(between(&x, &y), None);
+        assert_eq!(between(&x, &[2.0; 19]), None);
+        assert_eq!(between(&x[..5], &x[..5]), None);
+    }
+}

@@ -1,0 +1,173 @@
+//! Diagnostics of data and settings from which no run can conclude what it seems to.
+
+use super::error;
+use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
+
+pub(super) static NOTHING_TO_LEARN: Code = Code {
+    id: "E0554",
+    title: "a target without variation",
+    explain: "The training rows have the same target everywhere, or some classes of the output never occur in them. The data say nothing about what \
+              tells these values apart, and predictions for them come from the prior alone.\n\nWrong: `-> y: index(5)` where `y` is 0, 1 or 2 in all \
+              training rows; a file that was filtered to one class.\n\nRight: `-> y: index(3)`; rows of every class in the training rows.",
+};
+
+pub(super) static LEAK: Code = Code {
+    id: "E0555",
+    title: "an input that determines the target",
+    explain: "One input, or its logarithm, is an exact linear function of the target (or of its logarithm) in every training row. Such a column is \
+              usually the target itself, the target in other units, or something computed from it later. A model that is given it learns nothing \
+              else, and has nothing to say where the column is not known yet.\n\nWrong: `inputs = [celsius, fahrenheit], target = celsius`.\n\nRight: \
+              `inputs` without the columns that are made from the target.",
+};
+
+pub(super) static REPEATED_ROWS: Code = Code {
+    id: "E0556",
+    title: "test rows that are training rows",
+    explain: "At least a tenth of the test rows occur in the training rows with the same inputs and the same target, although these are continuous. \
+              Metrics of the test rows then measure how well the training rows are remembered.\n\nWrong: `csv(\"all.csv\") { test = csv(\"all.csv\") }`; \
+              rows that were copied before the split.\n\nRight: one copy of every row, and test rows of their own: `test = fraction(0.2)`.",
+};
+
+pub(super) static EXTRAPOLATION: Code = Code {
+    id: "E0557",
+    title: "test rows outside the range of the training rows",
+    explain: "In at least a fifth of the test rows an input lies further beyond the values of the training rows than half their range. Predictions there \
+              are extrapolations, which depend on the form of the model and on its prior; often the column is in another unit.\n\nWrong: heights in \
+              centimetres in the training file and in metres in the test file.\n\nRight: the same units in both, or training rows that \
+              cover what is to be predicted.",
+};
+
+pub(super) static ORDERED_ROWS: Code = Code {
+    id: "E0558",
+    title: "a random split of ordered rows",
+    explain: "An input rises or falls by the same step from each row of the file to the next: a time, or the number of the row. A random split \
+              puts test rows between training rows, where interpolation predicts them; of the future it says nothing. A number of the row is \
+              no property of an example and should not be an input.\n\nWrong: `test = fraction(0.2)` with an input `month` that counts the rows.\n\nRight: \
+              the last rows as a test file, `test = csv(\"last.csv\")`; `inputs = [..]` without the number of the row.",
+};
+
+pub(super) static MISSING_AS_NUMBER: Code = Code {
+    id: "E0559",
+    title: "a number that stands for a missing value",
+    explain: "A column holds -99, -999, 999 or the like in several rows, far away from all its other values. Many tables write a missing value so; \
+              taken as a measurement it dominates every mean and slope.\n\nWrong: an age of -999.\n\nRight: leave these rows out of the file, or \
+              fill them with a value and add a column that marks them.",
+};
+
+pub(super) static ONE_CHAIN: Code = Code {
+    id: "E0580",
+    title: "a single chain",
+    explain: "Convergence is judged by comparing chains that started in different places. One chain is compared with itself, half against half: a chain \
+              that stays at one mode of several looks converged.\n\nWrong: `nuts(Model, data) { chains = 1 }`.\n\nRight: `chains = 4`.",
+};
+
+pub(super) static FEW_PREDICTIVE_DRAWS: Code = Code {
+    id: "E0581",
+    title: "too few draws for the quantiles",
+    explain: "The 5 % and 95 % quantiles of predictions, and the coverage and CRPS that follow from them, are those of `predictive_draws` draws. Of \
+              fewer than 20 draws the outermost quantiles are the smallest and the largest draw, and a central interval of 90 % holds less than \
+              that.\n\nWrong: `predictive_draws = 10`.\n\nRight: `predictive_draws = 100` or more.",
+};
+
+pub(super) static ONE_MEMBER: Code = Code {
+    id: "E0584",
+    title: "an ensemble of one member",
+    explain: "The spread of the members is what an ensemble knows about its uncertainty. One member has none: its predictions are those of \
+              `map`.\n\nWrong: `ensemble(Model, data) { members = 1 }`.\n\nRight: `members = 5`.",
+};
+
+pub(super) static NO_STAN_CSV: Code = Code {
+    id: "E0585",
+    title: "draws that are not written as Stan CSV",
+    explain: "`--out DIR` writes the draws of each chain as `stan/INFER_CHAIN.csv`, with one column per element of each parameter, but not above \
+              16,384 elements: few tools read lines of that length. `posterior.zarr` in the same folder holds all draws.\n\nWrong: looking \
+              for `stan/fit_1.csv` of a network with 79,510 weights.\n\nRight: `arviz` or `xarray` on `posterior.zarr`.",
+};
+
+fn warn(code: &'static Code, text: String) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Warning,
+        ..error(code, Fault::Data, text)
+    }
+}
+
+/// A target that is the same in all training rows.
+pub fn constant_target(output: &str, value: f64, rows: usize) -> Diagnostic {
+    let text = format!("`{output}` is {value} in all {rows} training rows");
+    warn(&NOTHING_TO_LEARN, text).help("check the column and the rows that were chosen")
+}
+
+/// Classes that no training row has.
+pub fn absent_classes(output: &str, found: usize, classes: usize) -> Diagnostic {
+    let text = format!("only {found} of the {classes} classes of `{output}` occur in the training rows");
+    warn(&NOTHING_TO_LEARN, text)
+        .note("the probabilities of the others come from the prior alone")
+        .help(format!(
+            "declare as many classes as there are, `index({found})`, or add rows of the others"
+        ))
+}
+
+/// An input that is a function of the target.
+pub fn leak(column: &str, output: &str, relation: &str) -> Diagnostic {
+    let text = format!("the input `{column}` determines `{output}`: {relation}");
+    warn(&LEAK, text).help(format!("leave it out: `inputs = [..]` without `{column}`"))
+}
+
+/// Rows that are in both parts.
+pub fn repeated_rows(repeated: usize, test: usize, example: &str) -> Diagnostic {
+    let text = format!("{repeated} of {test} test rows are training rows too");
+    warn(&REPEATED_ROWS, text)
+        .note(format!("for instance {example}"))
+        .help("remove the copies before the rows are split")
+}
+
+/// Test rows beyond the training rows: how many, of how many, and the two ranges.
+pub fn extrapolation(column: &str, (outside, test): (usize, usize), ranges: [(f64, f64); 2]) -> Diagnostic {
+    let [train, of_test] = ranges.map(|(low, high)| format!("{low:.4} to {high:.4}"));
+    let text = format!("`{column}` is far outside its training range in {outside} of {test} test rows");
+    warn(&EXTRAPOLATION, text)
+        .note(format!("training rows: {train}, test rows: {of_test}"))
+        .help("use the same units in both, or training rows that cover the test rows")
+}
+
+/// A random split of rows that count in a column.
+pub fn ordered_rows(column: &str) -> Diagnostic {
+    let text = format!("the rows are in the order of `{column}`, but the test rows are chosen at random");
+    warn(&ORDERED_ROWS, text)
+        .help("for a time, test on the last rows: `test = csv(..)` with a file of them")
+        .help(format!(
+            "for the number of a row, leave it out: `inputs = [..]` without `{column}`"
+        ))
+}
+
+/// A code for a missing value among the values of a column.
+pub fn missing_as_number(column: &str, value: f64, rows: usize) -> Diagnostic {
+    let text = format!("`{column}` is {value} in {rows} rows, far from its other values");
+    warn(&MISSING_AS_NUMBER, text)
+        .note("it looks like a code for a missing value")
+        .help("leave these rows out, or fill them and mark them by a column of their own")
+}
+
+/// A single chain.
+pub fn one_chain(infer: &str) -> Diagnostic {
+    let text = format!("`{infer}` has one chain: convergence cannot be judged from it");
+    warn(&ONE_CHAIN, text).help("run several: `chains = 4`")
+}
+
+/// Quantiles of few draws.
+pub fn few_predictive_draws(infer: &str, draws: usize) -> Diagnostic {
+    let text = format!("the 5 % and 95 % quantiles of `{infer}` are those of {draws} draws");
+    warn(&FEW_PREDICTIVE_DRAWS, text).help("take more: `predictive_draws = 100`")
+}
+
+/// An ensemble without spread.
+pub fn one_member(infer: &str) -> Diagnostic {
+    let text = format!("`{infer}` is an ensemble of one member: its predictions have no spread");
+    warn(&ONE_MEMBER, text).help("train several: `members = 5`")
+}
+
+/// Draws that Stan CSV has no room for.
+pub fn no_stan_csv(infer: &str, elements: usize) -> Diagnostic {
+    let text = format!("no Stan CSV is written for `{infer}`: its {elements} elements are above 16384");
+    warn(&NO_STAN_CSV, text).help("read the draws from `posterior.zarr`")
+}
