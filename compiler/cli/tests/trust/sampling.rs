@@ -103,3 +103,20 @@ fn chains_of_the_examples_agree_for_eight_seeds() {
         }
     }
 }
+
+/// 20,000 weights are above the 16,384 elements that Stan CSV is written for.
+#[test]
+fn a_run_without_stan_csv_is_reported() {
+    let program = "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          w: real[20000] ~ Normal(0, 1)
+          y ~ Normal(x * w[0], 1)
+        }
+        infer fit = sgld(M, d) { chains = 2, warmup = 2, draws = 4, report = [], loo = never }";
+    let trial = Trial::new().file("d.csv", "x,y\n1,2\n2,3\n").program(program);
+    let out = trial.path("out");
+    let output = trial.bnnc("run", &["--out", &out.display().to_string()]);
+    output.assert_warning("E0585", &["20000 elements", "posterior.zarr"]);
+    assert!(!out.join("stan").exists());
+}
