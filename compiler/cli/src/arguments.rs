@@ -245,9 +245,12 @@ pub struct Wmi {
     /// Give up on a region after so many steps: comparisons of two rays, or terms of an integral over a face.
     #[arg(long, value_name = "N", default_value_t = 1_000_000_000)]
     pub max_steps: u64,
-    /// Give up after so many seconds with what was found; one region may go on beyond them.
+    /// Give up after so many seconds with what was found.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub max_seconds: Option<Duration>,
+    /// Give up where the work would take more memory: `500M`, `2G`; by default the memory that is free.
+    #[arg(long, value_name = "SIZE")]
+    pub max_memory: Option<String>,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

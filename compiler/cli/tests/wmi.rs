@@ -172,6 +172,58 @@ fn places() {
     assert!(fault.is_some_and(|line| !line.contains("\"line\"")), "{output:?}");
 }
 
+/// A cycle of 24 variables has hundreds of millions of faces: it took 110 seconds and 11.7 GB, whatever was allowed.
+#[test]
+fn limits_hold_within_a_region() {
+    let names: Vec<String> = (0..24).map(|at| format!("x{at}")).collect();
+    let reals: Vec<String> = names
+        .iter()
+        .map(|name| format!(r#"["{name}", "0", "1"]"#))
+        .collect();
+    let pair = |at: usize| {
+        format!(
+            r#"["<=", ["+", "{}", "{}"], "1"]"#,
+            names[at],
+            names[(at + 1) % 24]
+        )
+    };
+    let pairs: Vec<String> = (0..24).map(pair).collect();
+    let cycle = format!(
+        r#"{{"reals": [{}], "formula": ["and", {}], "weight": "1"}}"#,
+        reals.join(", "),
+        pairs.join(", ")
+    );
+    for (name, limit, reason) in [
+        ("memory", ["--max-memory", "30M"], "the memory that is allowed"),
+        (
+            "seconds",
+            ["--max-seconds", "0.2"],
+            "the time that was allowed is over",
+        ),
+    ] {
+        let clock = std::time::Instant::now();
+        let output = solve(name, &cycle, &limit);
+        assert_eq!(output.status, 1, "{output:?}");
+        assert!(output.stderr.contains("error[E0706]"), "{output:?}");
+        assert!(output.stderr.contains(reason), "{output:?}");
+        assert!(clock.elapsed().as_secs() < 20, "{name}: {:?}", clock.elapsed());
+    }
+    // As many bytes as the limit and some for the program itself.
+    #[cfg(target_os = "linux")]
+    {
+        let file = std::env::temp_dir().join(format!("bnnc-wmi-cycle-{}", std::process::id()));
+        std::fs::write(&file, &cycle).expect("the file is written");
+        let script = format!(
+            "ulimit -v 400000; exec {} wmi {} --max-memory 100M",
+            env!("CARGO_BIN_EXE_bnnc"),
+            file.display()
+        );
+        let output = std::process::Command::new("sh").args(["-c", &script]).output();
+        std::fs::remove_file(&file).expect("the file goes");
+        assert_eq!(output.expect("a shell").status.code(), Some(1));
+    }
+}
+
 #[test]
 fn help_is_readable() {
     let output = run(["wmi", "--help"]);

@@ -27,9 +27,19 @@ pub enum Outcome {
     Degenerate,
     /// It reaches to infinity in this direction, where the weight is not zero.
     Unbounded(Vec<Rational>),
-    /// The work on it would take more than [`Effort::steps`], or more memory than such steps have;
-    /// nothing is known of the integral.
-    GaveUp,
+    /// The work on it would take more than [`Effort`] allows; nothing is known of the integral.
+    GaveUp(Limit),
+}
+
+/// The limit that work on a region reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// [`Effort::steps`], or a fixed number of monomials.
+    Steps,
+    /// [`Effort::deadline`].
+    Seconds,
+    /// [`Effort::memory`].
+    Memory,
 }
 
 /// How exact a result must be, and how much work it may take.
@@ -45,7 +55,10 @@ pub struct Effort {
     /// it, or adds up one term of the integral over one of its faces; a number that is kept counts as eight
     /// terms, and in rationals a term counts as 32.
     pub steps: u64,
-    /// When the work is given up whatever was done; looked at before each case and region, so that one of them may go on beyond it.
+    /// The bytes that the search and the region at hand may keep together before the work is given up, as far as they are counted: rays, moments of
+    /// faces, solved cases and terms. The allocator takes some more.
+    pub memory: u64,
+    /// When the work is given up whatever was done; looked at before each case and within regions.
     pub deadline: Option<Instant>,
 }
 
@@ -58,6 +71,7 @@ impl Default for Effort {
             exact: false,
             regions: 1_000_000,
             steps: 1_000_000_000,
+            memory: u64::MAX,
             deadline: None,
         }
     }

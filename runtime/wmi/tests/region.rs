@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use bnnc_wmi::integral::{Effort, Integral, Outcome};
+use bnnc_wmi::integral::{Effort, Integral, Limit, Outcome};
 use bnnc_wmi::linear::{HalfSpace, Polytope};
 use bnnc_wmi::polynomial::Polynomial;
 use bnnc_wmi::rational::{Rational, parse, to_f64};
@@ -13,6 +13,7 @@ const EXACT: Effort = Effort {
     exact: true,
     regions: 1,
     steps: 1_000_000_000,
+    memory: u64::MAX,
     deadline: None,
 };
 /// Never falls back, so that its bounds are seen.
@@ -21,6 +22,7 @@ const ROUNDED: Effort = Effort {
     exact: false,
     regions: 1,
     steps: 1_000_000_000,
+    memory: u64::MAX,
     deadline: None,
 };
 const USUAL: Effort = Effort {
@@ -28,6 +30,7 @@ const USUAL: Effort = Effort {
     exact: false,
     regions: 1,
     steps: 1_000_000_000,
+    memory: u64::MAX,
     deadline: None,
 };
 
@@ -417,8 +420,19 @@ fn too_many_steps_are_not_made() {
     let limited = |steps| integrate(&polytope, &one(4), &Effort { steps, ..USUAL });
     assert!(matches!(limited(100_000_000), Outcome::Integral(_)));
     for steps in [0, 100, 1_000] {
-        assert_eq!(limited(steps), Outcome::GaveUp, "{steps}");
+        assert_eq!(limited(steps), Outcome::GaveUp(Limit::Steps), "{steps}");
     }
+    let with = |memory| integrate(&polytope, &one(4), &Effort { memory, ..USUAL });
+    assert!(matches!(with(1 << 20), Outcome::Integral(_)));
+    assert_eq!(with(10_000), Outcome::GaveUp(Limit::Memory));
+    let late = Effort {
+        deadline: Some(std::time::Instant::now()),
+        ..USUAL
+    };
+    assert_eq!(
+        integrate(&polytope, &one(4), &late),
+        Outcome::GaveUp(Limit::Seconds)
+    );
 }
 
 /// The rows where `variable` is `value`, an affine form in the same variables.

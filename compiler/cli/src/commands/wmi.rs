@@ -2,6 +2,7 @@
 
 use crate::arguments::Wmi;
 use crate::session::{self, Display};
+use bnnc_abi::settings;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
 use bnnc_command::terminal::{self, OK};
@@ -20,6 +21,11 @@ pub fn run(arguments: &Wmi) -> u8 {
         Ok(problems) => problems,
         Err(diagnostic) => return display.show(&[*diagnostic], &SourceMap::default()),
     };
+    let asked = arguments.max_memory.as_deref().map(settings::bytes).transpose();
+    let memory = match asked {
+        Ok(memory) => memory.or_else(terminal::available_memory).unwrap_or(u64::MAX),
+        Err(diagnostic) => return display.show(&[*diagnostic], &SourceMap::default()),
+    };
     let mut faults = Vec::new();
     for problem in &problems {
         let started = Instant::now();
@@ -28,6 +34,7 @@ pub fn run(arguments: &Wmi) -> u8 {
             exact: arguments.exact,
             regions: arguments.max_regions,
             steps: arguments.max_steps,
+            memory,
             deadline: arguments
                 .max_seconds
                 .and_then(|allowed| started.checked_add(allowed)),

@@ -72,8 +72,8 @@ pub static UNBOUNDED: Code = Code {
 pub static GAVE_UP: Code = Code {
     id: "E0706",
     title: "a problem that is more work than allowed",
-    explain: "The work was given up: after `--max-regions` regions, after many more cases, or after `--max-seconds`; where cases are \
-              nested too deep; or where one region has too many faces, or its weight too many monomials, for \
+    explain: "The work was given up: after `--max-regions` regions, after many more cases, or after `--max-seconds`; where it needs more \
+              than `--max-memory`, which without the option is the memory that is free; where cases are nested too deep; or where one region has too many faces, or its weight too many monomials, for \
               an exact integral (a power of a linear form counts as one in its form, however many it expands to). The value is that of what was done, and its bound holds for the whole: what \
               is left out contributes at most the volume of its box times the largest weight there.\n\nWrong: \
               `bnnc wmi problem.json --max-regions 10` for a problem of 12 regions.\n\nRight: a larger \
@@ -165,7 +165,7 @@ pub fn gave_up(file: &str, problem: &Problem, reason: &str) -> Diagnostic {
         name => format!("`{name}` was given up: {reason}"),
     };
     about(&GAVE_UP, file, problem, text)
-        .help("`--max-regions` allows more regions and cases, `--max-steps` more work on one, `--max-seconds` more time; the bound holds for the whole integral")
+        .help("`--max-regions` allows more regions and cases, `--max-steps` more work on one, `--max-seconds` more time, `--max-memory` more memory; the bound holds for the whole integral")
 }
 
 /// A result that is no number of double precision; its logarithm, where it is known.

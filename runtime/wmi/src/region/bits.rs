@@ -18,6 +18,11 @@ impl Bits {
         })
     }
 
+    /// The bytes that the set takes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.0)
+    }
+
     pub fn insert(&mut self, member: usize) {
         self.0[member / 64] |= 1 << (member % 64);
     }

@@ -1,25 +1,72 @@
 //! A bound on the work on one region.
 
-/// The steps that the work on a region may still take: pairs of rays that are compared, terms that are
-/// added up.
+use crate::integral::{Effort, Limit};
+use std::time::Instant;
+
+/// More work than was allowed.
+pub(crate) type Spent = Limit;
+
+/// Steps between two looks at the clock: in floating point a step takes a few nanoseconds.
+const STEPS_PER_LOOK: u64 = 1 << 20;
+
+/// The steps that the work on a region may still take (pairs of rays that are compared, terms that are
+/// added up), the bytes that it may still keep, and when it has to end.
 #[derive(Debug)]
 pub(crate) struct Budget {
     left: u64,
+    bytes: u64,
+    deadline: Option<Instant>,
+    /// Steps until the next look at the clock.
+    look: u64,
 }
 
-/// More work than was allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spent;
-
 impl Budget {
-    /// So many steps.
-    pub fn of(steps: u64) -> Budget {
-        Budget { left: steps }
+    /// What an effort allows for one region.
+    pub fn of(effort: &Effort) -> Budget {
+        Budget {
+            left: effort.steps,
+            bytes: effort.memory,
+            deadline: effort.deadline,
+            look: STEPS_PER_LOOK,
+        }
+    }
+
+    /// The same bytes and time with other steps.
+    pub fn again(&self, steps: u64) -> Budget {
+        Budget { left: steps, ..*self }
     }
 
     /// Takes steps off, before they are made.
     pub fn spend(&mut self, steps: u64) -> Result<(), Spent> {
-        self.left = self.left.checked_sub(steps).ok_or(Spent)?;
+        self.left = self.left.checked_sub(steps).ok_or(Limit::Steps)?;
+        match self.look.checked_sub(steps) {
+            Some(look) => {
+                self.look = look;
+                Ok(())
+            }
+            None => {
+                self.look = STEPS_PER_LOOK;
+                self.in_time()
+            }
+        }
+    }
+
+    /// Looks at the clock.
+    pub fn in_time(&self) -> Result<(), Spent> {
+        match self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            true => Err(Limit::Seconds),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes bytes off, before they are kept.
+    pub fn keep(&mut self, bytes: usize) -> Result<(), Spent> {
+        self.bytes = self.bytes.checked_sub(bytes as u64).ok_or(Limit::Memory)?;
         Ok(())
+    }
+
+    /// Gives back bytes that are not kept any more.
+    pub fn release(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_add(bytes as u64);
     }
 }

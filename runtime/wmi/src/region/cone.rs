@@ -33,6 +33,14 @@ pub(crate) fn extreme_rays(rows: &[Vec<IBig>], budget: &mut Budget) -> Result<Op
     Ok(Some(rays))
 }
 
+impl Ray {
+    /// The bytes that a ray takes, and the corner that it becomes, with its coordinates as fractions: twice as many integers. Few
+    /// integers are longer than the two words that need no memory of their own.
+    fn bytes(&self) -> usize {
+        3 * self.direction.len() * size_of::<IBig>() + 2 * self.tight.bytes() + size_of::<Ray>()
+    }
+}
+
 /// The rays of the cone of the first linearly independent rows, and these rows.
 fn simplicial_start(rows: &[Vec<IBig>]) -> Option<(Vec<Ray>, Vec<usize>)> {
     let dimension = rows.first().map_or(0, Vec::len);
@@ -101,6 +109,7 @@ fn cut(mut rays: Vec<Ray>, row: usize, normal: &[IBig], budget: &mut Budget) -> 
     budget.spend(above.len() as u64 * below.len() as u64)?;
     let mut new = Vec::new();
     for &inside in &above {
+        budget.in_time()?;
         for &outside in &below {
             if adjacent(&rays, inside, outside, budget)? {
                 let mut tight = rays[inside].tight.and(&rays[outside].tight);
@@ -112,10 +121,13 @@ fn cut(mut rays: Vec<Ray>, row: usize, normal: &[IBig], budget: &mut Budget) -> 
                     &values[outside],
                     &rays[inside].direction,
                 );
-                new.push(Ray { direction, tight });
+                let ray = Ray { direction, tight };
+                budget.keep(ray.bytes())?;
+                new.push(ray);
             }
         }
     }
+    below.iter().for_each(|&place| budget.release(rays[place].bytes()));
     let mut values = values.into_iter();
     rays.retain(|_| values.next().is_some_and(|value| !value.is_negative()));
     rays.extend(new);
@@ -163,6 +175,14 @@ fn unit(dimension: usize, one: usize) -> Vec<IBig> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::integral::{Effort, Limit};
+
+    fn budget(steps: u64) -> Budget {
+        Budget::of(&Effort {
+            steps,
+            ..Effort::default()
+        })
+    }
 
     fn rows(rows: &[&[i64]]) -> Vec<Vec<IBig>> {
         rows.iter()
@@ -171,7 +191,7 @@ mod tests {
     }
 
     fn all_rays(rows: &[Vec<IBig>]) -> Option<Vec<Ray>> {
-        extreme_rays(rows, &mut Budget::of(u64::MAX)).ok().flatten()
+        extreme_rays(rows, &mut budget(u64::MAX)).ok().flatten()
     }
 
     #[test]
@@ -200,6 +220,12 @@ mod tests {
             .map(|t: i64| (0..5).map(|power| IBig::from((2 * t - 7).pow(power))).collect())
             .collect();
         assert_eq!(all_rays(&moment).map(|rays| rays.len()), Some(20));
-        assert!(extreme_rays(&moment, &mut Budget::of(50)).is_err());
+        assert!(extreme_rays(&moment, &mut budget(50)).is_err());
+        let little = Effort {
+            memory: 2_000,
+            ..Effort::default()
+        };
+        let found = extreme_rays(&moment, &mut Budget::of(&little));
+        assert_eq!(found.map(|_| ()), Err(Limit::Memory));
     }
 }

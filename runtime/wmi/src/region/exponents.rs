@@ -94,7 +94,7 @@ fn add_divisors(monomial: &[u32], all: &mut BTreeSet<Vec<u32>>) -> Result<(), Sp
         count.saturating_mul(exponent as usize + 1)
     });
     if count > most {
-        return Err(Spent);
+        return Err(Spent::Steps);
     }
     let mut waiting = vec![monomial.to_vec()];
     while let Some(monomial) = waiting.pop() {
@@ -102,7 +102,7 @@ fn add_divisors(monomial: &[u32], all: &mut BTreeSet<Vec<u32>>) -> Result<(), Sp
             continue;
         }
         if all.len() >= most {
-            return Err(Spent);
+            return Err(Spent::Steps);
         }
         waiting.extend(quotients(&monomial).map(|(_, quotient)| quotient));
         all.insert(monomial);

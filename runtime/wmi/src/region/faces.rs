@@ -95,6 +95,9 @@ impl Number for Rational {
 /// them take no more than some gigabytes.
 const KEPT: u64 = 8;
 
+/// The bytes that the allocator adds to two small pieces of memory, with the counts of references in one of them.
+const ALLOCATIONS: usize = 48;
+
 /// The moments of the polytope in some affine forms `l`, whose values at the corners are `values`: of each
 /// monomial `l^a` in `exponents`, in their order,
 ///
@@ -149,6 +152,13 @@ struct Face {
     dimension: usize,
 }
 
+impl Face {
+    /// The bytes that the face takes while its moments are made.
+    fn bytes(&self) -> usize {
+        size_of::<Face>() + self.corners.bytes() + self.facets.bytes()
+    }
+}
+
 struct Faces<'a, T> {
     skeleton: &'a Skeleton,
     exponents: &'a Exponents,
@@ -170,6 +180,7 @@ impl<T: Number> Faces<'_, T> {
         let count = self.exponents.len();
         self.budget
             .spend((count as u64 * KEPT).saturating_mul(self.steps))?;
+        self.budget.keep(face.bytes())?;
         let mut moments = vec![T::zero(); count];
         if face.dimension == 0 {
             // 1 is the first monomial.
@@ -185,6 +196,9 @@ impl<T: Number> Faces<'_, T> {
                 Some(known) => known.clone(),
                 None => {
                     let base = self.moments(&facet, &equations.with(reduced))?;
+                    // The table grows by doubling, so that its entries take up to twice their own room.
+                    let entry = size_of::<(Bits, Rc<[T]>)>() * 2 + facet.facets.bytes();
+                    self.budget.keep(entry + count * size_of::<T>() + ALLOCATIONS)?;
                     self.known.insert(facet.facets, base.clone());
                     base
                 }
@@ -203,6 +217,7 @@ impl<T: Number> Faces<'_, T> {
                 }
             }
         }
+        self.budget.release(face.bytes());
         Ok(moments.into())
     }
 

@@ -83,7 +83,7 @@ impl Frame {
             }
             let expanded = |exponents: &Vec<u32>| u64::from(exponents[variable]) + 1;
             if !origin.is_zero() && moved.terms.keys().map(expanded).sum::<u64>() > MOST_MONOMIALS {
-                return Err(Spent);
+                return Err(Spent::Steps);
             }
             let form = Polynomial::variable(polynomial.variables, variable).scaled(scale);
             let form = &form + &Polynomial::constant(polynomial.variables, origin.clone());

@@ -39,14 +39,14 @@ pub fn integrate(polytope: &Polytope, weight: &Polynomial, forms: &[Polynomial],
     let polytope = without_repetition(polytope);
     let supports: Vec<Vec<usize>> = forms.iter().map(support).collect();
     let mut blocks = Vec::new();
-    let mut budget = Budget::of(effort.steps);
+    let mut budget = Budget::of(effort);
     for variables in polytope.blocks(&supports) {
         let skeleton = match skeleton(&restricted(&polytope, &variables), &mut budget) {
             Ok(skeleton) => skeleton,
             Err(Obstacle::Unbounded(direction)) => {
                 return Outcome::Unbounded(extended(&direction, &variables, polytope.dimension));
             }
-            Err(Obstacle::Spent) => return Outcome::GaveUp,
+            Err(Obstacle::Spent(limit)) => return Outcome::GaveUp(limit),
         };
         let within = |support: &Vec<usize>| support.first().is_some_and(|first| variables.contains(first));
         let own = (0..forms.len()).filter(|&form| within(&supports[form]));
@@ -61,9 +61,9 @@ pub fn integrate(polytope: &Polytope, weight: &Polynomial, forms: &[Polynomial],
             skeleton,
         });
     }
-    match integral_over(blocks, weight, forms, effort) {
+    match integral_over(blocks, weight, forms, (effort, budget)) {
         Ok(integral) => Outcome::Integral(integral),
-        Err(Spent) => Outcome::GaveUp,
+        Err(limit) => Outcome::GaveUp(limit),
     }
 }
 
@@ -134,7 +134,7 @@ fn integral_over(
     mut blocks: Vec<Block>,
     weight: &Polynomial,
     forms: &[Polynomial],
-    effort: &Effort,
+    (effort, budget): (&Effort, Budget),
 ) -> Result<Integral, Spent> {
     let (mut weight, mut unit) = (weight.clone(), Rational::ONE);
     let (mut forms, mut wanted) = (forms.to_vec(), Vec::with_capacity(blocks.len()));
@@ -160,14 +160,16 @@ fn integral_over(
         }
     }
     let weight = weight.scaled(&unit);
+    // The corners stay while the sums are made, which have steps of their own.
+    let total_budget = || budget.again(effort.steps);
     if effort.exact {
-        return total(&blocks, &wanted, &weight, effort.steps).map(Integral::exactly);
+        return total(&blocks, &wanted, &weight, total_budget()).map(Integral::exactly);
     }
-    let ball: Ball = total(&blocks, &wanted, &weight, effort.steps)?;
+    let ball: Ball = total(&blocks, &wanted, &weight, total_budget())?;
     if ball.is_within(effort.tolerance) {
         return Ok(ball.into());
     }
-    let exact = total(&blocks, &wanted, &weight, effort.steps);
+    let exact = total(&blocks, &wanted, &weight, total_budget());
     Ok(exact.map_or(ball.into(), Integral::exactly))
 }
 
@@ -215,9 +217,8 @@ fn total<T: Number>(
     blocks: &[Block],
     wanted: &[Exponents],
     weight: &Polynomial,
-    steps: u64,
+    mut budget: Budget,
 ) -> Result<T, Spent> {
-    let mut budget = Budget::of(steps);
     let mut weight = weight.clone();
     let mut all: Vec<Vec<T>> = Vec::with_capacity(blocks.len());
     for (block, exponents) in blocks.iter().zip(wanted) {
@@ -242,6 +243,7 @@ fn total<T: Number>(
     );
     let mut sum = T::zero();
     for (exponents, coefficient) in &weight.terms {
+        budget.in_time()?;
         let (mut factor, mut product) = (coefficient.clone(), T::of(&Rational::ONE));
         for ((block, wanted), moments) in blocks.iter().zip(wanted).zip(&all) {
             let part = part(exponents, &block.places);

@@ -46,12 +46,12 @@ pub(crate) enum Obstacle {
     /// The polytope reaches to infinity in this direction.
     Unbounded(Vec<Rational>),
     /// It has too many corners.
-    Spent,
+    Spent(Spent),
 }
 
 impl From<Spent> for Obstacle {
-    fn from(Spent: Spent) -> Obstacle {
-        Obstacle::Spent
+    fn from(spent: Spent) -> Obstacle {
+        Obstacle::Spent(spent)
     }
 }
 

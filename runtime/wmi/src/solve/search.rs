@@ -14,7 +14,7 @@ use super::slab;
 use super::sparse::Sparse;
 use super::state::{State, Variables, split};
 use super::terms::apart;
-use crate::integral::{Effort, Integral, Outcome};
+use crate::integral::{Effort, Integral, Limit, Outcome};
 use crate::problem::store::{Formula, FormulaId, Store, Term, TermId};
 use crate::rational::Rational;
 use crate::region::{Feasibility, feasible_near, integrate, is_bounded};
@@ -29,6 +29,9 @@ const DECISIONS_PER_REGION: usize = 50;
 
 /// Case distinctions that are always allowed.
 const FREE_DECISIONS: usize = 10_000;
+
+/// Why work that took too long was given up.
+const OUT_OF_TIME: &str = "the time that was allowed is over";
 
 /// The most nodes of formulas and terms.
 const MOST_NODES: usize = 5_000_000;
@@ -68,6 +71,8 @@ pub(super) struct Search {
     depth: usize,
     pub(super) variables: Variables,
     solved: HashMap<State, Part>,
+    /// The bytes of the solved states, about.
+    solved_bytes: u64,
 }
 
 /// A state whose simple consequences are drawn.
@@ -90,6 +95,7 @@ impl Search {
             depth: 0,
             variables: Variables::default(),
             solved: HashMap::new(),
+            solved_bytes: 0,
         }
     }
 
@@ -108,6 +114,7 @@ impl Search {
         let part = self.integral_of_settled(&state, &inside);
         self.depth -= 1;
         if self.solved.len() < REMEMBERED {
+            self.solved_bytes += state.bytes() as u64;
             self.solved.insert(state, part.clone());
         }
         part
@@ -138,6 +145,7 @@ impl Search {
         }
         let part = self.connected(&state, inside);
         if self.solved.len() < REMEMBERED {
+            self.solved_bytes += state.bytes() as u64;
             self.solved.insert(state, part.clone());
         }
         part
@@ -204,6 +212,12 @@ impl Search {
         self.store.as_number(state.weight).is_some_and(Rational::is_zero)
     }
 
+    /// The bytes that the search keeps, about: a node has few children, and a solved state a list of conditions and the range of each variable.
+    fn bytes(&self) -> u64 {
+        let nodes = self.store.len() as u64;
+        nodes * 128 + self.solved_bytes
+    }
+
     fn check_work(&mut self) {
         let decisions =
             FREE_DECISIONS.saturating_add(self.effort.regions.saturating_mul(DECISIONS_PER_REGION));
@@ -212,7 +226,9 @@ impl Search {
             .deadline
             .is_some_and(|deadline| Instant::now() >= deadline)
         {
-            self.gave_up = Some("the time that was allowed is over".to_owned());
+            self.gave_up = Some(OUT_OF_TIME.to_owned());
+        } else if self.bytes() > self.effort.memory {
+            self.gave_up = Some("the cases do not fit into the memory that is allowed".to_owned());
         } else if self.tally.regions >= self.effort.regions {
             self.gave_up = Some(match self.tally.regions {
                 1 => "one region was integrated".to_owned(),
@@ -245,14 +261,24 @@ impl Search {
             self.gave_up = Some("the weight has too many monomials".to_owned());
             return bounds::anything(&self.store, &self.rows, state);
         };
-        match integrate(&polytope, &weight, &forms, &self.effort) {
+        let effort = Effort {
+            memory: self.effort.memory.saturating_sub(self.bytes()),
+            ..self.effort
+        };
+        match integrate(&polytope, &weight, &forms, &effort) {
             Outcome::Integral(integral) => Part::Number(integral),
             Outcome::Empty | Outcome::Degenerate => Part::Nothing,
-            Outcome::GaveUp => {
-                self.gave_up = Some(format!(
-                    "a region in {} variables has too many faces, or too many monomials in its weight",
-                    state.reals.len()
-                ));
+            Outcome::GaveUp(limit) => {
+                let count = state.reals.len();
+                self.gave_up = Some(match limit {
+                    Limit::Steps => format!(
+                        "a region in {count} variables has too many faces, or too many monomials in its weight"
+                    ),
+                    Limit::Seconds => OUT_OF_TIME.to_owned(),
+                    Limit::Memory => format!(
+                        "a region in {count} variables has more faces than fit into the memory that is allowed"
+                    ),
+                });
                 bounds::anything(&self.store, &self.rows, state)
             }
             Outcome::Unbounded(direction) => {

@@ -24,6 +24,12 @@ pub(super) struct State {
 }
 
 impl State {
+    /// The bytes that the state takes, about: maps and lists with room for twice their entries.
+    pub(super) fn bytes(&self) -> usize {
+        let lists = size_of_val(&*self.conjuncts) + size_of_val(&*self.reals) + size_of_val(&*self.bools);
+        size_of::<State>() + lists + 2 * self.ranges.iter().count() * size_of::<(RowId, Range)>()
+    }
+
     /// The constraints as a polytope in the variables of the state.
     pub(super) fn polytope(&self, rows: &Rows) -> Polytope {
         let mut polytope = Polytope::whole(self.reals.len());
