@@ -188,7 +188,11 @@ impl<'a> Printer<'a> {
         } else {
             format!(" {op} ")
         };
-        self.out += &format!("{:width$}{separator}", row.left);
+        self.out += &row.left;
+        // Not by a format: it cannot hold the width of a name of more than 65,535 letters.
+        let missing = width.saturating_sub(row.left.chars().count());
+        self.out.extend(std::iter::repeat_n(' ', missing));
+        self.out += &separator;
         let column = self.indent + width + separator.len();
         let Some(first) = settings.first() else {
             self.out += &layout::expression(value, self.indent, column, 0);

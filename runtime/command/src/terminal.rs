@@ -15,7 +15,7 @@ pub const OK: u8 = 0;
 /// The exit status where `--strict` makes a warning count.
 pub const WARNED: u8 = 4;
 
-/// The exit status where files or the output could not be written.
+/// The exit status where files or the output could not be written, or the system gives no thread.
 const UNWRITTEN: u8 = 3;
 
 /// The exit status of a bug.
@@ -153,7 +153,7 @@ pub fn work(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
         Ok(Err(_)) => BUG,
         Err(error) => {
             complain(&format!("error: cannot start a thread: {error}"));
-            BUG
+            UNWRITTEN
         }
     }
 }

@@ -95,6 +95,16 @@ pub fn no_runner(path: &Path) -> Diagnostic {
     .help("`cargo build --release -p bnnc-runner` in the sources of bnnc makes it; `--runtime PATH` says where it is")
 }
 
+/// A runner of which the end is missing.
+pub fn half_a_runner(path: &Path) -> Diagnostic {
+    let text = format!(
+        "`{}` is cut off: its header names more bytes than it has",
+        path.display()
+    );
+    Diagnostic::usage(&NO_RUNTIME, text)
+        .help("copy it again, or build it: `cargo build --release -p bnnc-runner`")
+}
+
 /// What the linker said.
 pub fn link_failed(command: &str, said: &str) -> Diagnostic {
     let mut diagnostic = Diagnostic::usage(&LINK_FAILED, format!("`{command}` made no executable"));

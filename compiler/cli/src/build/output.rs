@@ -91,10 +91,31 @@ pub fn is_runner(path: &Path) -> Result<(), Box<Diagnostic>> {
     let bytes = fs::read(path).map_err(|error| Box::new(codes::cannot_build(path, &error.to_string())))?;
     // Put together here, so that this executable does not hold it.
     let mark = format!("\0bnnc-runner {}\0", env!("CARGO_PKG_VERSION"));
-    match bytes.windows(mark.len()).any(|found| found == mark.as_bytes()) {
-        true => Ok(()),
-        false => Err(Box::new(codes::no_runner(path))),
+    if !bytes.windows(mark.len()).any(|found| found == mark.as_bytes()) {
+        return Err(Box::new(codes::no_runner(path)));
     }
+    match is_whole(&bytes) {
+        true => Ok(()),
+        false => Err(Box::new(codes::half_a_runner(path))),
+    }
+}
+
+/// Whether an ELF file of 64 bits, little endian, reaches as far as its header says; files of other formats are not looked into. The table of
+/// sections is at the end of what linkers write, and so is lost first.
+fn is_whole(bytes: &[u8]) -> bool {
+    const ELF_64_LITTLE: &[u8] = b"\x7fELF\x02\x01";
+    if !bytes.starts_with(ELF_64_LITTLE) {
+        return true;
+    }
+    let number = |at: usize, size: usize| {
+        let digits = bytes.get(at..at + size)?.iter().rev();
+        Some(digits.fold(0_u64, |number, digit| number << 8 | u64::from(*digit)))
+    };
+    let end = || {
+        let (offset, size, count) = (number(0x28, 8)?, number(0x3a, 2)?, number(0x3c, 2)?);
+        offset.checked_add(size * count)
+    };
+    end().is_some_and(|end| end <= bytes.len() as u64)
 }
 
 /// Copies `runner`, appends `bytes`; returns the size of the executable.

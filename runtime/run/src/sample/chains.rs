@@ -81,7 +81,9 @@ impl Chains<'_> {
         let progress = Mutex::new(progress);
         let work = || self.work(&next, company, threads / workers, &progress);
         let found = thread::scope(|scope| {
-            let handles: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
+            // Where the system gives no more threads, those that there are run all chains.
+            let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+            let handles: Vec<_> = (1..workers).map_while(start).collect();
             let mut found = vec![work()];
             for handle in handles {
                 found.push(match handle.join() {
