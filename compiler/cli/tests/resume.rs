@@ -216,6 +216,110 @@ fn fifty_kills_change_nothing() {
     println!("{kills} kills in {round} runs");
 }
 
+/// One inference of every method, each named by it and short.
+const METHODS: &str = "\
+use layers::Dense
+
+data rows = csv(\"rows.csv\") {
+  target = y
+}
+
+model Net(x: real[D]) -> y: real {
+  h = Dense(3, prior = Normal(0, 1))
+  o = Dense(1, prior = Normal(0, 1))
+  y ~ Normal(o(relu(h(x)))[0], 0.5)
+}
+
+posterior Field of Net {
+  h.* ~ Normal(scale = 0.1)
+  o.* ~ Normal(scale = 0.1)
+}
+
+infer map         = map(Net, rows) { epochs = 300 }
+infer vi          = vi(Field, rows) { epochs = 200 }
+infer ensemble    = ensemble(Net, rows) { members = 3, epochs = 150 }
+infer swag        = swag(Net, rows) { warmup = 20, epochs = 200, optimiser = SGD(1e-4) }
+infer dropout     = dropout(Net, rows) { epochs = 200 }
+infer laplace     = laplace(Net, rows) { epochs = 300 }
+infer collapsed   = collapsed(Net, rows) { iterates = ensemble }
+infer nuts        = nuts(Net, rows) { chains = 2, warmup = 100, draws = 100 }
+infer hmc         = hmc(Net, rows) { chains = 2, warmup = 100, draws = 100 }
+infer mala        = mala(Net, rows) { chains = 2, warmup = 300, draws = 300 }
+infer random_walk = random_walk(Net, rows) { chains = 2, warmup = 500, draws = 500 }
+infer sgld        = sgld(Net, rows) { chains = 2, warmup = 100, draws = 500, batch = 8, step_size = 1e-4 }
+infer sghmc       = sghmc(Net, rows) { chains = 2, warmup = 100, draws = 500, batch = 8, step_size = 1e-4 }
+infer penalty     = penalty(Net, rows) { chains = 2, warmup = 100, draws = 200, batch = 8 }
+";
+
+/// `bnnc run line.bnn --only INFERS` into a folder.
+fn only(workshop: &Path, infers: &str, how: &str, out: &Path) -> Vec<String> {
+    let mut words = arguments(workshop, how, out);
+    words.extend(["--only", infers].map(str::to_owned));
+    words
+}
+
+/// Kills the run of some inferences at these fractions of its time, each time resumes it, and compares what it wrote in the end.
+fn assert_kills_of(workshop: &Path, infers: &str, fractions: &[f64]) -> usize {
+    let finished = |how: &str, out: &Path| {
+        let clock = Instant::now();
+        let output = run(only(workshop, infers, how, out));
+        assert_eq!(output.status, 0, "{infers}: {}", output.stderr);
+        clock.elapsed()
+    };
+    let (whole, out) = (workshop.join("whole"), workshop.join("killed"));
+    for folder in [&whole, &out] {
+        let _ = fs::remove_dir_all(folder);
+    }
+    let time = finished("--out", &whole);
+    let expected = numbers(&whole);
+    let (mut how, mut kills) = ("--out", 0);
+    for fraction in fractions {
+        let child = spawn(only(workshop, infers, how, &out));
+        kills += usize::from(kill_after(child, time.mul_f64(*fraction)));
+        if out.join("checkpoint").join("run.json").exists() {
+            how = "--resume";
+        }
+    }
+    finished(how, &out);
+    assert_same(&expected, &out, &format!("{infers} killed at {fractions:?}"));
+    kills
+}
+
+/// The names of all methods.
+fn methods() -> impl Iterator<Item = &'static str> {
+    bnnc_abi::method::ALL.iter().map(|method| method.name)
+}
+
+#[test]
+fn methods_that_are_killed_go_on_to_the_same_bytes() {
+    let workshop = workshop("methods");
+    fs::write(workshop.join("line.bnn"), METHODS).unwrap();
+    for method in methods() {
+        let has = |of: &str| METHODS.contains(&format!(" = {method}({of}, rows)"));
+        assert!(has("Net") || has("Field"), "{method}");
+    }
+    let trained = "map,vi,ensemble,swag,dropout,laplace,collapsed";
+    let kills = assert_kills_of(&workshop, trained, &[0.55, 0.7]);
+    assert!(kills >= 1, "the run ended before it was killed");
+}
+
+#[test]
+#[ignore = "100 kills of each method take an hour"]
+fn a_hundred_kills_of_every_method_change_nothing() {
+    let workshop = workshop("hundred");
+    fs::write(workshop.join("line.bnn"), METHODS).unwrap();
+    for method in methods() {
+        let (mut kills, mut round) = (0, 0);
+        while kills < 100 {
+            // One to four kills on the way to the end.
+            kills += assert_kills_of(&workshop, method, &fractions(7 * round + 1, 1 + round % 4));
+            round += 1;
+            assert!(round < 400, "{method}: the runs end before they are killed");
+        }
+        println!("{method}: {kills} kills in {round} runs");
+    }
+}
+
 /// Waits until a run has written a file of its checkpoint.
 fn wait_for(out: &Path, file: &str) {
     let path = out.join("checkpoint").join(file);
