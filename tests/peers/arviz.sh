@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs sampled examples and opens everything that they write with ArviZ 1.x, xarray, cmdstanpy and pandas.
+# Runs sampled examples and opens everything that they write with ArviZ 1.x, xarray, cmdstanpy and pandas, and the Zarr stores with
+# ArviZ 0.x too.
 #
-#   arviz.sh [--python PYTHON] [PROGRAM...]
+#   arviz.sh [--python PYTHON] [--before-1 PYTHON] [PROGRAM...]
 #
 # ArviZ 1.x needs Python 3.12 or later. Without --python an environment is made in a temporary folder and filled from PyPI.
 # BNNC is the command line of bnnc; without it the release build is made and used. Without programs: those of
@@ -10,11 +11,12 @@ set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-python= programs=()
+python= before= programs=()
 while [ $# -gt 0 ]; do
   case $1 in
     --python) python=$2; shift 2 ;;
-    -*) echo "usage: $0 [--python PYTHON] [PROGRAM...]" >&2; exit 2 ;;
+    --before-1) before=$2; shift 2 ;;
+    -*) echo "usage: $0 [--python PYTHON] [--before-1 PYTHON] [PROGRAM...]" >&2; exit 2 ;;
     *) programs+=("$1"); shift ;;
   esac
 done
@@ -31,6 +33,11 @@ if [ -z "$python" ]; then
   "$work/venv/bin/pip" install -q 'arviz>=1,<2' zarr cmdstanpy pandas
   python=$work/venv/bin/python
 fi
+if [ -z "$before" ]; then
+  "$python" -m venv "$work/before"
+  "$work/before/bin/pip" install -q 'arviz<1' 'zarr>=3'
+  before=$work/before/bin/python
+fi
 
 if [ -z "${BNNC:-}" ]; then
   (cd "$root" && cargo build --release -q -p bnnc)
@@ -43,4 +50,6 @@ for program in "${programs[@]}"; do
   "$BNNC" run "$program" --out "$folder" > "$folder.txt" 2>&1 || { cat "$folder.txt"; exit 1; }
   folders+=("$folder")
 done
-PYTHONDONTWRITEBYTECODE=1 "$python" "$here/arviz_files.py" "${folders[@]}"
+export PYTHONDONTWRITEBYTECODE=1
+"$python" "$here/arviz_files.py" "${folders[@]}"
+"$before" "$here/arviz_before_1.py" "${folders[@]}"
