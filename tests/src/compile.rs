@@ -11,6 +11,8 @@ use bnnc_driver::compile::{compile, data};
 use bnnc_driver::infer::Failure;
 use bnnc_driver::options::Options;
 use bnnc_driver::program;
+use bnnc_run::checkpoint::Opening;
+use bnnc_run::fingerprint::Fingerprint;
 use bnnc_run::out::SavedRun;
 use bnnc_run::run::RunResult;
 use std::collections::{BTreeMap, HashMap};
@@ -135,7 +137,19 @@ pub fn saved(program: PathBuf) -> SavedRun {
         data: Vec::new(),
         seed: 1,
         precision: None,
+        without: Vec::new(),
+        library: 0,
+        schemas: BTreeMap::new(),
         preparations: BTreeMap::new(),
+        fingerprint: Fingerprint::default(),
+    }
+}
+
+/// What becomes of the checkpoint of an earlier run of the same program.
+pub fn opening(resume: bool) -> Opening {
+    match resume {
+        true => Opening::Resume,
+        false => Opening::New,
     }
 }
 

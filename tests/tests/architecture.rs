@@ -9,6 +9,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("ariadne", &["bnnc-driver"]),
     ("clap", &["bnnc", "bnnc-command", "bnnc-runner"]),
     ("cranelift-*", &["bnnc-backend-cranelift"]),
+    ("crc32fast", &["bnnc-run"]),
     ("csv", &["bnnc-data"]),
     ("dashu-*", &["bnnc-wmi"]),
     ("faer", &["bnnc-laplace"]),

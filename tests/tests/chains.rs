@@ -8,7 +8,7 @@ use bnnc_driver::options::Options;
 use bnnc_driver::{compile as driver, program};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::checkpoint::Checkpoint;
+use bnnc_run::checkpoint::{Checkpoint, Opening};
 use bnnc_run::fingerprint::Fingerprint;
 use bnnc_run::fit::Stop;
 use bnnc_run::run::{self, RunResult};
@@ -190,7 +190,7 @@ fn stopped(folder: &Path, compiled: &Compiled, file: Option<&str>) -> Result<Run
     let out = folder.join("out");
     std::fs::create_dir_all(&out).unwrap();
     let options = run::Options {
-        checkpoint: Checkpoint::open(&out, &Fingerprint::default(), false).unwrap(),
+        checkpoint: Checkpoint::open(&out, &Fingerprint::default(), Opening::New).unwrap(),
         ..run::Options::new(1)
     };
     let (flag, wanted) = (

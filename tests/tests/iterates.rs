@@ -11,7 +11,7 @@ use bnnc_run::iterates::{Collected, seed_of};
 use bnnc_run::out;
 use bnnc_run::run::{Found, Options, RunResult, predict, run};
 use bnnc_run::states::{Values, start};
-use bnnc_tests::compile::{self as compiling, Compiled, options};
+use bnnc_tests::compile::{self as compiling, Compiled, opening, options};
 use bnnc_tests::step::{Steps, predictions};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -295,7 +295,7 @@ fn finished_members_are_kept() {
     let print = Fingerprint::of(&compiled.manifest).unwrap();
     let with = |resume: bool| {
         let options = Options {
-            checkpoint: Checkpoint::open(&folder, &print, resume).unwrap(),
+            checkpoint: Checkpoint::open(&folder, &print, opening(resume)).unwrap(),
             ..Options::new(1)
         };
         run(&compiled.manifest, &options).unwrap()

@@ -24,7 +24,7 @@ use bnnc_run::out;
 use bnnc_run::run::{Found, Options, Outcome, RunResult, joint, predict, run, slopes};
 use bnnc_run::start::{Earlier, Starts};
 use bnnc_run::states::Values as States;
-use bnnc_tests::compile::{self, Compiled, options};
+use bnnc_tests::compile::{self, Compiled, opening, options};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -1728,7 +1728,7 @@ fn a_checkpoint_keeps_an_approximation() {
     let fingerprint = Fingerprint::of(&compiled.manifest).unwrap();
     let results = [false, true].map(|resume| {
         let options = Options {
-            checkpoint: Checkpoint::open(&folder.join("out"), &fingerprint, resume).unwrap(),
+            checkpoint: Checkpoint::open(&folder.join("out"), &fingerprint, opening(resume)).unwrap(),
             ..Options::new(1)
         };
         run(&compiled.manifest, &options).unwrap()

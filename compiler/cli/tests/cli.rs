@@ -529,7 +529,7 @@ fn predictions_of_several_infers() {
     let tails = "  h = Dense(1)\n  y ~ Cauchy(h(x)[0], 1)";
     let two =
         program(tails, "  h.* ~ Normal(scale = 0.1)", "epochs = 2") + "infer g = map(M, d) { epochs = 2 }\n";
-    accepted(&bnnc("several", "run", &two, &["--out", saved]));
+    accepted(&bnnc("several", "run", &two, &["--out", saved, "--overwrite"]));
     let file = run.join("new.csv");
     let file = file.to_str().expect("a readable path");
     let predict = |more: &[&str]| {
@@ -540,10 +540,15 @@ fn predictions_of_several_infers() {
     refused(&predict(&[]), 2, "E0617", "results of 2 infers: f, g");
     let one = predict(&["--infer", "g"]);
     accepted(&one);
-    assert!(one.stdout.starts_with("row,q05,q50,q95\n0,"), "{}", one.stdout);
+    assert!(one.stdout.starts_with("row,q05,q50,q95\n2,"), "{}", one.stdout);
     let alone = run.join("alone");
     let alone = alone.to_str().expect("a readable path");
-    accepted(&bnnc("several", "run", &two, &["--only", "g", "--out", alone]));
+    accepted(&bnnc(
+        "several",
+        "run",
+        &two,
+        &["--only", "g", "--out", alone, "--overwrite"],
+    ));
     let only = support::run(["predict", alone, "--data", file]);
     accepted(&only);
     assert_eq!(only.stdout, one.stdout);
@@ -561,7 +566,12 @@ fn predictions_for_new_rows() {
     );
     let saved = run.join("saved");
     let saved = saved.to_str().expect("a readable path");
-    accepted(&bnnc("predict", "run", &network("epochs = 2"), &["--out", saved]));
+    accepted(&bnnc(
+        "predict",
+        "run",
+        &network("epochs = 2"),
+        &["--out", saved, "--overwrite"],
+    ));
     let predict = |file: &str, more: &[&str]| {
         let file = run.join(file);
         let mut arguments = vec![
@@ -577,7 +587,7 @@ fn predictions_for_new_rows() {
     accepted(&plain);
     accepted(&with_target);
     assert!(
-        plain.stdout.starts_with("row,mean,sd,q05,q50,q95\n0,"),
+        plain.stdout.starts_with("row,mean,sd,q05,q50,q95\n2,"),
         "{}",
         plain.stdout
     );

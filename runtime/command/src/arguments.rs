@@ -14,6 +14,9 @@ pub struct Running {
     /// Continue the run in this folder after an interruption, to the same numbers; or with more draws.
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     pub resume: Option<PathBuf>,
+    /// Replace the run that the folder given with `--out` holds, whichever run it is.
+    #[arg(long, requires = "out")]
+    pub overwrite: bool,
     /// Fail with status 4 where the diagnostics of chains warn.
     #[arg(long)]
     pub strict: bool,

@@ -6,10 +6,11 @@ use bnnc_abi::artefact::Origin;
 use bnnc_abi::manifest::Manifest;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_run::checkpoint::Checkpoint;
+use bnnc_run::checkpoint::{Checkpoint, Opening};
 use bnnc_run::codes;
 use bnnc_run::fingerprint::Fingerprint;
 use bnnc_run::fit::Stop;
+use bnnc_run::folder;
 use bnnc_run::interrupt::Interrupt;
 use bnnc_run::out::SavedRun;
 use bnnc_run::run::RunResult;
@@ -42,11 +43,17 @@ impl Job<'_> {
     }
 
     fn try_run(&self, running: &Running, max_memory: Option<u64>) -> Result<u8, u8> {
+        // Before hours of work, not after them.
+        let (fingerprint, checkpoint) = match running.folder() {
+            Some(folder) => self
+                .opened(folder, running)
+                .map_err(|diagnostic| (self.show)(&[diagnostic]))?,
+            None => (Fingerprint::default(), Checkpoint::none()),
+        };
         let how = bnnc_run::run::Options {
             progress: !running.json && std::io::stderr().is_terminal(),
             max_memory: max_memory.or_else(terminal::available_memory),
-            // Before hours of work, not after them.
-            checkpoint: self.checkpoint(running)?,
+            checkpoint,
             interrupt: interrupt(),
             ..bnnc_run::run::Options::new(terminal::threads(running.threads))
         };
@@ -61,8 +68,11 @@ impl Job<'_> {
             false => bnnc_run::result::table(self.manifest, &result),
         };
         terminal::say(&text);
-        if let Some(folder) = running.folder() {
-            let written = bnnc_run::out::write(folder, self.manifest, &result, self.saved());
+        // A run that ended before anything was found does not take the place of one that found something.
+        let folder = running.folder();
+        let folder = folder.filter(|folder| !result.outcomes.is_empty() || !folder::has_results(folder));
+        if let Some(folder) = folder {
+            let written = bnnc_run::out::write(folder, self.manifest, &result, self.saved(fingerprint));
             written.map_err(|diagnostic| (self.show)(&[diagnostic]))?;
         }
         match &result.stopped {
@@ -71,19 +81,25 @@ impl Job<'_> {
         }
     }
 
-    /// The checkpoint in the folder of the results. `Err` is the exit status.
-    fn checkpoint(&self, running: &Running) -> Result<Checkpoint, u8> {
-        let Some(folder) = running.folder() else {
-            return Ok(Checkpoint::none());
-        };
+    /// What the numbers of this run depend on, and the checkpoint in the folder of the results.
+    fn opened(&self, folder: &Path, running: &Running) -> Result<(Fingerprint, Checkpoint), Diagnostic> {
         let resumes = running.resume.is_some();
-        if resumes && !Checkpoint::is_in(folder) {
+        let is_begun = Checkpoint::is_in(folder);
+        if resumes && !is_begun {
             (self.show)(&[codes::nothing_to_resume(folder)]);
         }
-        let opened = self
-            .fingerprint()
-            .and_then(|fingerprint| Checkpoint::open(folder, &fingerprint, resumes));
-        opened.map_err(|diagnostic| (self.show)(&[diagnostic]))
+        let fingerprint = self.fingerprint()?;
+        let how = match (resumes, running.overwrite) {
+            (true, _) => Opening::Resume,
+            (false, true) => Opening::Overwrite,
+            (false, false) => Opening::New,
+        };
+        // A run that was begun with `--overwrite` is resumed in a folder that holds the results of another one.
+        if how == Opening::New || (resumes && !is_begun) {
+            folder::check_free(folder, &fingerprint, &bnnc_run::out::names(self.manifest))?;
+        }
+        let checkpoint = Checkpoint::open(folder, &fingerprint, how)?;
+        Ok((fingerprint, checkpoint))
     }
 
     /// What the numbers of this run depend on.
@@ -97,7 +113,7 @@ impl Job<'_> {
     }
 
     /// What a later `bnnc predict` needs.
-    fn saved(&self) -> SavedRun {
+    fn saved(&self, fingerprint: Fingerprint) -> SavedRun {
         let origin = self.origin;
         SavedRun {
             program: std::path::absolute(&origin.file).unwrap_or_else(|_| origin.file.clone()),
@@ -106,7 +122,11 @@ impl Job<'_> {
             data: origin.data.clone(),
             seed: self.manifest.seed,
             precision: origin.precision.clone(),
+            without: origin.without.clone(),
+            library: origin.library,
+            schemas: self.manifest.schemas.clone().into_iter().collect(),
             preparations: BTreeMap::new(),
+            fingerprint,
         }
     }
 
@@ -148,7 +168,7 @@ fn quoted(word: &str) -> String {
 }
 
 /// A wish to stop that the first Ctrl-C raises; the second one ends the process there and then.
-fn interrupt() -> Interrupt {
+pub fn interrupt() -> Interrupt {
     let interrupt = Interrupt::default();
     for (signal, status) in [(SIGINT, INTERRUPTED), (SIGTERM, INTERRUPTED)] {
         // In this order: the one that ends the process sees the flag that the other raises only at the next signal. Without

@@ -332,10 +332,10 @@ impl Preparation {
 
     /// The rows of a table that was read.
     fn rows_of(&self, spec: &DataSpec, mut table: Table) -> Result<Rows, Faults> {
-        let file = table.path();
+        let (file, first_row) = (table.path(), table.first_row);
         for array in &mut table.arrays {
             if let Some((_, levels)) = self.levels.iter().find(|(name, _)| *name == array.name) {
-                relevel(&file, array, levels).map_err(|fault| vec![fault])?;
+                relevel((&file, first_row), array, levels).map_err(|fault| vec![fault])?;
             }
         }
         let source = Source::of_new_rows(spec, table, self)?;
@@ -352,7 +352,8 @@ impl Preparation {
 }
 
 /// Gives the strings of a column the codes they had in training.
-fn relevel(file: &Path, array: &mut Array, known: &[String]) -> Result<(), Diagnostic> {
+fn relevel((file, first_row): (&Path, usize), array: &mut Array, known: &[String]) -> Result<(), Diagnostic> {
+    let width = array.width().max(1);
     let Values::Level { codes, levels } = &mut array.values else {
         return Err(report::column_differs(
             file,
@@ -366,12 +367,17 @@ fn relevel(file: &Path, array: &mut Array, known: &[String]) -> Result<(), Diagn
         .iter()
         .map(|level| places.get(level.as_str()).copied())
         .collect();
-    for code in codes.iter_mut() {
+    for (at, code) in codes.iter_mut().enumerate() {
         match map[*code as usize] {
             Some(known) => *code = known,
             None => {
+                let row = first_row + at / width;
                 return Err(report::unseen_level(
-                    At::file(file),
+                    At {
+                        path: file,
+                        row,
+                        column: 0,
+                    },
                     &array.name,
                     &levels[*code as usize],
                     "new",

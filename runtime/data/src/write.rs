@@ -22,6 +22,18 @@ pub fn atomically(
     written.map_err(|error| report::unwritable(path, &error))
 }
 
+/// As [`atomically`], in the place of whatever has the name: a link is replaced and not followed.
+pub fn in_place_of(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Diagnostic> {
+    let written = Pending::in_place_of(path).and_then(|mut file| {
+        fill(&mut file)?;
+        file.finish()
+    });
+    written.map_err(|error| report::unwritable(path, &error))
+}
+
 /// A column of a result table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResultColumn {

@@ -8,11 +8,15 @@
 //! | `INFER-SPLIT-CHAIN.chain` | how far the chain is: its draws, its iterations, its sampler; `.chain.old` the same before |
 //! | `INFER-SPLIT.fit` | what a training infer found |
 //!
+//! These are the only files that a later run deletes or replaces, and only those of the infers that `run.json` names: others in the folder are the user's.
+//!
 //! Every file but the first two begins with a checksum over the run, the infer, the split and the chain that it is of, so that a file
 //! under the name of another is refused.
 //!
 //! A chain is committed by writing its draws to the disk first and its state second, under a temporary name. So however a
 //! run ends, there is a state whose draws are all there; draws that came after it are cut off and drawn again.
+
+mod own;
 
 use crate::codes;
 use crate::fingerprint::Fingerprint;
@@ -21,9 +25,10 @@ use bnnc_abi::sampling::Store;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::write;
+use own::{clear, lock, not_a_link};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,6 +55,17 @@ struct Folder {
     run: Checksum,
     /// Locked until the last copy is dropped, or the process ends.
     _lock: File,
+}
+
+/// What becomes of the checkpoint that a folder holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// It is replaced if it is of the same run.
+    New,
+    /// It is continued if it is of the same run.
+    Resume,
+    /// It is replaced whichever run it is of.
+    Overwrite,
 }
 
 /// Which chain.
@@ -82,31 +98,43 @@ impl Checkpoint {
     /// or begins where there is none.
     ///
     /// # Errors
-    /// A folder that cannot be written or is in use; and when resuming, a run whose fingerprint was another one.
-    pub fn open(out: &Path, fingerprint: &Fingerprint, resume: bool) -> Result<Checkpoint, Diagnostic> {
+    /// A folder that cannot be written or is in use; the checkpoint of another run, unless [`Opening::Overwrite`] replaces it.
+    pub fn open(out: &Path, fingerprint: &Fingerprint, how: Opening) -> Result<Checkpoint, Diagnostic> {
         let path = out.join("checkpoint");
+        not_a_link(&path)?;
         fs::create_dir_all(&path).map_err(|error| codes::cannot_write(&path, &error.to_string()))?;
         let lock = lock(&path, out)?;
-        for folder in [out, &out.join("stan")] {
-            tidy(folder).map_err(|error| codes::cannot_write(folder, &error.to_string()))?;
-        }
         let print = path.join("run.json");
-        let mut same = false;
-        if resume && print.exists() {
-            let then = read_print(&print)?;
-            let differences = then.differences(fingerprint);
-            if !differences.is_empty() {
-                return Err(codes::another_run(out, &differences));
+        let then = match how {
+            Opening::Overwrite => read_print(&print).unwrap_or_default(),
+            Opening::New => {
+                read_print(&print).map_err(|_| codes::foreign_files(out, &["checkpoint/run.json"]))?
             }
-            same = then == *fingerprint;
-            clear(&path, &["tmp"]).map_err(|error| codes::cannot_write(&path, &error.to_string()))?;
-        } else {
-            clear(&path, &["json", "draws", "chain", "old", "fit", "tmp"])
-                .map_err(|error| codes::cannot_write(&path, &error.to_string()))?;
+            Opening::Resume => read_print(&print)?,
+        };
+        let differences = then.as_ref().map(|then| then.differences(fingerprint));
+        let differences = differences.unwrap_or_default();
+        match how {
+            Opening::New if !differences.is_empty() => {
+                return Err(codes::holds_another_run(
+                    out,
+                    "interrupted run or checkpoint",
+                    &differences,
+                ));
+            }
+            Opening::Resume if !differences.is_empty() => return Err(codes::another_run(out, &differences)),
+            Opening::New | Opening::Resume | Opening::Overwrite => {}
         }
-        if !same {
+        let cannot_write = |error: io::Error| codes::cannot_write(&path, &error.to_string());
+        if how != Opening::Resume && then.is_some() {
+            // The fingerprint goes first: without it nothing is continued.
+            fs::remove_file(&print).map_err(cannot_write)?;
+        }
+        let known = then.as_ref().map_or(&[][..], Fingerprint::infers);
+        clear(&path, &[known, fingerprint.infers()], how == Opening::Resume).map_err(cannot_write)?;
+        if how != Opening::Resume || then.as_ref() != Some(fingerprint) {
             let text = serde_json::to_string_pretty(fingerprint).unwrap_or_default();
-            write::atomically(&print, |writer| writer.write_all(text.as_bytes()))?;
+            write::in_place_of(&print, |writer| writer.write_all(text.as_bytes()))?;
         }
         Ok(Checkpoint {
             folder: Some(Arc::new(Folder {
@@ -393,73 +421,14 @@ fn unsaved(id: ChainId<'_>, layout: Layout, in_memory: bool) -> Result<ChainStor
     ChainStore::temporary(&path, layout)
 }
 
-fn lock(folder: &Path, out: &Path) -> Result<File, Diagnostic> {
-    let path = folder.join("lock");
-    let file = File::create(&path).map_err(|error| codes::cannot_write(&path, &error.to_string()))?;
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(codes::folder_in_use(out)),
-        // Some file systems have no locks; a run goes there without.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
-    }
-}
-
-/// Deletes what earlier runs left in files with these extensions. The fingerprint goes first: without it nothing is continued.
-fn clear(folder: &Path, extensions: &[&str]) -> io::Result<()> {
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        let extension = path.extension().unwrap_or_default().to_string_lossy();
-        if extensions.contains(&extension.as_ref()) {
-            paths.push(path);
-        }
-    }
-    paths.sort_by_key(|path| path.extension().is_none_or(|extension| extension != "json"));
-    paths.iter().try_for_each(fs::remove_file)
-}
-
-/// Whether a name begins as those of the files and stores that runs write.
-fn is_result(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let written = [
-        "result.json.",
-        "program.json.",
-        "report.html.",
-        "posterior.",
-        "predictions.",
-        "predictive.",
-    ];
-    let of_stan = path.parent().is_some_and(|folder| folder.ends_with("stan")) && name.contains(".csv.");
-    of_stan || written.iter().any(|begin| name.starts_with(begin))
-}
-
-/// Deletes what a run that was killed had begun to write in place of its results: `NAME.PROCESS.tmp`, `NAME.PROCESS.old`.
-fn tidy(folder: &Path) -> io::Result<()> {
-    if !folder.exists() {
-        return Ok(());
-    }
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        let is_process = |stem: &Path| {
-            let digits = stem.extension().unwrap_or_default().to_string_lossy();
-            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-        };
-        let is_begun = path
-            .extension()
-            .is_some_and(|last| last == "tmp" || last == "old");
-        if is_begun && is_result(&path) && path.file_stem().map(Path::new).is_some_and(is_process) {
-            match path.is_dir() {
-                true => fs::remove_dir_all(&path)?,
-                false => fs::remove_file(&path)?,
-            }
-        }
-    }
-    Ok(())
-}
-
-fn read_print(path: &Path) -> Result<Fingerprint, Diagnostic> {
+/// Reads the fingerprint of a checkpoint; `None` where there is none.
+fn read_print(path: &Path) -> Result<Option<Fingerprint>, Diagnostic> {
     let damaged = |why: String| codes::checkpoint_damaged(path, &why);
-    let text = fs::read_to_string(path).map_err(|error| damaged(error.to_string()))?;
-    serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))
+    match fs::read_to_string(path) {
+        Ok(text) => serde_json::from_str(&text).map_err(|error| damaged(error.to_string())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(damaged(error.to_string())),
+    }
 }
 
 /// Writes a value behind a checksum of it and of what it is of, whole or not at all.
@@ -469,7 +438,7 @@ fn seal<T: Serialize>(path: &Path, mut of: Checksum, value: &T) -> Result<(), Di
         .and_then(|size| postcard::to_extend(value, Vec::with_capacity(size)));
     let bytes = sealed.map_err(|error| codes::cannot_write(path, &error.to_string()))?;
     of.add(&bytes);
-    write::atomically(path, |writer| {
+    write::in_place_of(path, |writer| {
         writer.write_all(&MAGIC)?;
         writer.write_all(&of.value().to_le_bytes())?;
         writer.write_all(&bytes)

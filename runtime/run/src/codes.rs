@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 mod collapsed;
 pub mod compare;
+mod folder;
 mod laplace;
 
 use crate::cost;
@@ -13,6 +14,10 @@ use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::{Infer, Manifest, Work};
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
 pub use collapsed::{looks_ahead, others_held, point, shared_outputs, too_many_pieces};
+pub use folder::{
+    damaged_part, foreign_files, half_replaced, holds_another_run, is_a_link, no_predictions, other_library,
+    outside_axis,
+};
 pub use laplace::{
     dependent_prior, factor_at_end, factors_not_found, no_covariance, no_curvature, no_joint, no_link,
     no_maximum, no_posterior, no_variances, not_at_maximum, not_positive, nowhere_concave,
@@ -34,6 +39,12 @@ pub static CODES: &[&Code] = &[
     &ANOTHER_RUN,
     &FOLDER_IN_USE,
     &NOTHING_TO_RESUME,
+    &folder::HOLDS_ANOTHER_RUN,
+    &folder::FOREIGN_FILES,
+    &folder::DAMAGED_PART,
+    &folder::OUTSIDE_AXIS,
+    &folder::OTHER_LIBRARY,
+    &folder::NO_PREDICTIONS,
     &NO_START_FILE,
     &TOO_FEW_ITERATES,
     &ITERATES_ASTRAY,
@@ -97,8 +108,8 @@ static CANNOT_WRITE: Code = Code {
 static NOT_A_RUN: Code = Code {
     id: "E0504",
     title: "not the folder of a run",
-    explain: "`bnnc predict` takes a folder that `bnnc run --out` wrote: it reads `result.json`, `posterior.safetensors` and \
-              `program.json` there.",
+    explain: "`bnnc predict` takes a folder that `bnnc run --out` wrote: it reads `manifest.json`, `posterior.safetensors` and \
+              `program.json` there. Folders of versions of bnnc that wrote no `manifest.json` have to be run again.",
 };
 
 static NO_ROWS: Code = Code {
@@ -140,7 +151,7 @@ static ANOTHER_RUN: Code = Code {
     explain: "`--resume DIR` continues a run to the numbers that it would have come to without the interruption. That needs the \
               same program, options, seed, precision, backend, data files and version of bnnc; the message says which of them \
               differ. One thing may change: the number of draws may grow (`--set INFER.draws=2000`), and the chains go on \
-              from where they ended. `--out DIR` instead of `--resume DIR` starts again and replaces what is there.",
+              from where they ended. `--out DIR --overwrite` instead of `--resume DIR` starts again and replaces what is there.",
 };
 
 /// Two runs, one folder.
@@ -438,7 +449,7 @@ pub fn another_run(folder: &Path, differences: &[String]) -> Diagnostic {
     for difference in differences {
         diagnostic = diagnostic.note(difference);
     }
-    diagnostic.help("start again with `--out` instead of `--resume`, or into another folder")
+    diagnostic.help("start again with `--out DIR --overwrite` instead of `--resume`, or into another folder")
 }
 
 /// Somebody else writes into a folder.

@@ -3,13 +3,15 @@
 use crate::predict::Predictive;
 use crate::score::probabilities;
 use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use bnnc_data::Rows;
 use bnnc_data::metrics::{Draws, Summary, sorted};
 use bnnc_data::write::ResultColumn;
+use std::path::Path;
 
 /// Columns that grow with every block of rows.
 pub struct Columns<'a> {
     infer: &'a Infer,
-    rows: usize,
+    lead: Vec<(String, ResultColumn)>,
     each: Vec<OfOutput<'a>>,
 }
 
@@ -45,33 +47,34 @@ const PARTS: [Part; 4] = [
 ];
 
 impl<'a> Columns<'a> {
-    /// None yet of `rows` rows.
-    pub fn new(infer: &'a Infer, rows: usize) -> Columns<'a> {
+    /// Empty columns for the first `count` of these rows, all of them unless they are one example.
+    pub fn new(infer: &'a Infer, rows: &Rows, count: usize) -> Columns<'a> {
         let each = infer
             .outputs
             .iter()
-            .map(|output| OfOutput::new(infer, output, rows));
+            .map(|output| OfOutput::new(infer, output, count));
         Columns {
             infer,
-            rows: 0,
+            lead: places(rows, count),
             each: each.collect(),
         }
     }
 
     /// Adds the predictions for the next rows, in original units.
     pub fn add(&mut self, predictive: &Predictive) {
-        self.rows += predictive.rows;
         for (columns, said) in self.each.iter_mut().zip(predictive.each()) {
             columns.add(said);
         }
     }
 
-    /// The columns with their names, after the number of each row; those of one output after those of another.
+    /// The outputs of which nothing can be predicted: no column would be theirs.
+    pub fn without(&self) -> Vec<&'a str> {
+        let empty = self.each.iter().filter(|columns| columns.is_empty());
+        empty.map(|columns| columns.output.name.as_str()).collect()
+    }
+
+    /// The columns with their names, after the place of each row; those of one output after those of another.
     pub fn finish(self) -> Vec<(String, ResultColumn)> {
-        let rows = (
-            "row".to_owned(),
-            ResultColumn::Int((0..self.rows as i64).collect()),
-        );
         let infer = self.infer;
         let each = self.each.into_iter().flat_map(|columns| {
             let output = columns.output;
@@ -80,8 +83,23 @@ impl<'a> Columns<'a> {
             };
             columns.filled().map(named)
         });
-        std::iter::once(rows).chain(each).collect()
+        self.lead.into_iter().chain(each).collect()
     }
+}
+
+/// The columns that say where rows come from: their numbers in their file as messages count them (the header of a table is row 1), and the file's name
+/// where they come from several.
+pub fn places(rows: &Rows, count: usize) -> Vec<(String, ResultColumn)> {
+    let (paths, numbers): (Vec<&Path>, Vec<i64>) = (0..count.min(rows.count))
+        .map(|row| rows.place(row))
+        .map(|(path, number)| (path, number as i64))
+        .unzip();
+    let mut columns = vec![("row".to_owned(), ResultColumn::Int(numbers))];
+    if paths.windows(2).any(|pair| pair[0] != pair[1]) {
+        let names = paths.iter().map(|path| path.display().to_string()).collect();
+        columns.push(("file".to_owned(), ResultColumn::Text(names)));
+    }
+    columns
 }
 
 /// The names of the probabilities of the classes of an output: `p[malignant]`, and `p0` where classes have no names.
@@ -182,6 +200,12 @@ impl<'a> OfOutput<'a> {
                 column.extend(exact);
             }
         }
+    }
+
+    /// Whether nothing was added.
+    fn is_empty(&self) -> bool {
+        let reals = self.reals.iter().map(|(_, column)| column);
+        reals.chain(&self.parts).all(Vec::is_empty)
     }
 
     /// Those that there are.

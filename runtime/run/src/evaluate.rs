@@ -44,7 +44,7 @@ pub fn evaluate(
     let examples = examples(&infer.bindings, rows);
     let mut predictor = found.forecaster(infer, (rows, true), dataset, (draws, context))?;
     let mut scorer = Scorer::new(rows, examples, dataset, infer)?;
-    let mut columns = Columns::new(infer, examples);
+    let mut columns = Columns::new(infer, rows, examples);
     predictor.run(|range, block| {
         block.undo(infer, &dataset.preparation);
         scorer.add(range, block);

@@ -11,6 +11,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+/// The fact that names the version.
+const VERSION: &str = "the version of bnnc";
+
 /// Facts by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
@@ -20,6 +23,8 @@ pub struct Fingerprint {
     contents: BTreeMap<String, String>,
     /// What may grow: the draws of each chain, by infer.
     draws: BTreeMap<String, u64>,
+    /// The infers, whose names those of the files of a checkpoint begin with.
+    infers: Vec<String>,
 }
 
 impl Fingerprint {
@@ -29,13 +34,14 @@ impl Fingerprint {
     /// A data file that cannot be read.
     pub fn of(manifest: &Manifest) -> Result<Fingerprint, Diagnostic> {
         let mut print = Fingerprint::default();
-        print.fact("the version of bnnc", env!("CARGO_PKG_VERSION"));
+        print.fact(VERSION, env!("CARGO_PKG_VERSION"));
         print.fact("the seed", &manifest.seed.to_string());
         print.fact("the backend", &manifest.backend);
         for infer in &manifest.infers {
             let name = &infer.name;
             let method = format!("{} in {}", infer.method, infer.precision);
             print.fact(&format!("the infer `{name}`"), &method);
+            print.infer(name);
             if let Work::Sample(sampling) = &infer.work {
                 print.sampling(name, sampling, is_needed(manifest, name));
             }
@@ -73,6 +79,23 @@ impl Fingerprint {
         } else {
             self.draws(infer, draws);
         }
+    }
+
+    /// Whether the run was made by this version of bnnc.
+    pub fn is_of_this_version(&self) -> bool {
+        self.facts
+            .get(VERSION)
+            .is_none_or(|version| version == env!("CARGO_PKG_VERSION"))
+    }
+
+    /// Adds an infer whose files a checkpoint holds.
+    pub fn infer(&mut self, name: &str) {
+        self.infers.push(name.to_owned());
+    }
+
+    /// The infers whose files a checkpoint holds.
+    pub fn infers(&self) -> &[String] {
+        &self.infers
     }
 
     /// Adds a fact; its name reads as the subject of a sentence.

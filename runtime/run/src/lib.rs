@@ -13,6 +13,7 @@ pub mod evaluate;
 pub mod feed;
 pub mod fingerprint;
 pub mod fit;
+pub mod folder;
 pub mod interrupt;
 pub mod iterates;
 pub mod laplace;

@@ -1,16 +1,20 @@
 //! The output folder: `result.json`, `posterior.safetensors`, `predictions.csv`, the report with its plots, what
-//! `bnnc predict` needs, draws of the posterior as `posterior.zarr`, and of Markov chains `stan/INFER_CHAIN.csv`.
+//! `bnnc predict` needs, the inventory of all files ([`crate::folder`]), draws of the posterior as `posterior.zarr`, and of Markov chains `stan/INFER_CHAIN.csv`.
 
 use crate::codes;
 use crate::collapsed::choice::{self, Choice};
+use crate::columns;
+use crate::fingerprint::Fingerprint;
 use crate::fit::{Context, Stop};
+use crate::folder::{self, Staging};
 use crate::laplace::gaussian;
 use crate::report;
 use crate::result;
 use crate::run::{Found, Outcome, RunResult};
 use crate::sample::export::{Export, Subject, approximation};
 use crate::states::Values;
-use bnnc_abi::manifest::{Infer, Manifest, Output, OutputKind};
+use bnnc_abi::data::Schema;
+use bnnc_abi::manifest::{Infer, Manifest, Output, OutputKind, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_data::write::{self, ResultColumn};
@@ -40,21 +44,62 @@ pub struct SavedRun {
     pub seed: u64,
     /// `--precision`, if given.
     pub precision: Option<String>,
+    /// The rewrites that were switched off.
+    pub without: Vec<String>,
+    /// The checksum of the library that the program was compiled with.
+    pub library: u64,
+    /// The data items as they were when the program was compiled: the files may have changed since.
+    pub schemas: BTreeMap<String, Schema>,
     /// How rows are prepared, by infer.
     pub preparations: BTreeMap<String, Preparation>,
+    /// What the numbers of the run depend on.
+    pub fingerprint: Fingerprint,
 }
 
-/// Writes everything.
+/// The names of the files and folders that a run writes into its folder.
+pub fn names(manifest: &Manifest) -> Vec<String> {
+    let mut names: Vec<String> = ["result.json", "report.html", folder::POSTERIOR, folder::PROGRAM]
+        .map(str::to_owned)
+        .to_vec();
+    for infer in &manifest.infers {
+        let stems = [
+            ("predictions", "csv"),
+            ("predictive", "svg"),
+            ("posterior", "zarr"),
+        ];
+        names.extend(stems.map(|(stem, extension)| name(manifest, stem, &infer.name, extension)));
+        if matches!(infer.work, Work::Sample(_)) {
+            names.push("stan".to_owned());
+        }
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Writes everything, in the place of the results that an earlier run left in the folder.
 ///
 /// # Errors
-/// A file that cannot be written.
+/// A file that cannot be written. The earlier results are whole then, unless it happened while they were replaced.
 pub fn write(
+    folder: &Path,
+    manifest: &Manifest,
+    result: &RunResult,
+    saved: SavedRun,
+) -> Result<(), Diagnostic> {
+    let staging = Staging::begin(folder)?;
+    let fingerprint = saved.fingerprint.clone();
+    stage(staging.path(), manifest, result, saved)?;
+    staging.commit(&fingerprint)
+}
+
+/// Writes everything into a folder without results.
+fn stage(
     folder: &Path,
     manifest: &Manifest,
     result: &RunResult,
     mut saved: SavedRun,
 ) -> Result<(), Diagnostic> {
-    std::fs::create_dir_all(folder).map_err(|error| codes::cannot_write(folder, &error.to_string()))?;
     for outcome in &result.outcomes {
         saved
             .preparations
@@ -63,7 +108,9 @@ pub fn write(
             continue;
         };
         let mut columns = outcome.predictions.clone();
-        columns.splice(1..1, targets(infer, outcome));
+        let rows = scored(outcome);
+        let lead = columns::places(rows, rows.count).len();
+        columns.splice(lead..lead, targets(infer, outcome));
         write::csv(
             &folder.join(name(manifest, "predictions", &outcome.name, "csv")),
             &columns,
@@ -77,7 +124,7 @@ pub fn write(
     let text = serde_json::to_string_pretty(&value).unwrap_or_default();
     write_text(&folder.join("result.json"), &text)?;
     let saved = serde_json::to_string_pretty(&saved).unwrap_or_default();
-    write_text(&folder.join("program.json"), &saved)
+    write_text(&folder.join(folder::PROGRAM), &saved)
 }
 
 /// `predictions.csv` for one infer, `predictions.NAME.csv` for several.
@@ -142,13 +189,17 @@ fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
     })
 }
 
+/// The rows that were scored.
+fn scored(outcome: &Outcome) -> &Rows {
+    match outcome.tested {
+        true => &outcome.dataset.test,
+        false => &outcome.dataset.train,
+    }
+}
+
 /// What was observed in the rows that were scored, where that is a number for each.
 fn targets(infer: &Infer, outcome: &Outcome) -> Vec<(String, ResultColumn)> {
-    let rows = if outcome.tested {
-        &outcome.dataset.test
-    } else {
-        &outcome.dataset.train
-    };
+    let rows = scored(outcome);
     let column = |output: &Output| {
         let name = infer.column(output).to_owned();
         let values = match output.kind {
@@ -210,7 +261,7 @@ fn posterior(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(
         }
     }
     tensors.sort_by(|(one, ..), (other, ..)| one.cmp(other));
-    let path = folder.join("posterior.safetensors");
+    let path = folder.join(folder::POSTERIOR);
     write::atomically(&path, |writer| safetensors(&tensors, writer))
 }
 
@@ -235,16 +286,22 @@ fn safetensors(tensors: &[Array<'_>], writer: &mut dyn Write) -> io::Result<()> 
     elements.try_for_each(|value| writer.write_all(&value.to_le_bytes()))
 }
 
+/// Reads what the run of a folder was made of.
+///
+/// # Errors
+/// A folder that no run wrote, or one that is damaged.
+pub fn saved(folder: &Path) -> Result<SavedRun, Diagnostic> {
+    let bytes = folder::part(folder, folder::PROGRAM)?;
+    let read = serde_json::from_slice(&bytes);
+    read.map_err(|error| codes::not_a_run(folder, &format!("{}: {error}", folder::PROGRAM)))
+}
+
 /// Reads what `bnnc predict` needs from a folder.
 ///
 /// # Errors
-/// A folder that no run wrote.
+/// A folder that no run wrote, or one that is damaged.
 pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, Values>), Diagnostic> {
-    let fail = |why: String| codes::not_a_run(folder, &why);
-    let text = std::fs::read_to_string(folder.join("program.json"))
-        .map_err(|error| fail(format!("program.json: {error}")))?;
-    let saved: SavedRun =
-        serde_json::from_str(&text).map_err(|error| fail(format!("program.json: {error}")))?;
+    let saved = saved(folder)?;
     let mut values: HashMap<String, Values> = HashMap::new();
     each_tensor(folder, |infer, state, _, numbers| {
         if !PREFIXES.iter().any(|prefix| state.starts_with(prefix)) {
@@ -295,9 +352,8 @@ fn each_tensor(
     folder: &Path,
     mut take: impl FnMut(&str, &str, &[usize], &mut dyn Iterator<Item = f64>),
 ) -> Result<(), Diagnostic> {
-    let fail = |why: String| codes::not_a_run(folder, &format!("posterior.safetensors: {why}"));
-    let path = folder.join("posterior.safetensors");
-    let bytes = std::fs::read(&path).map_err(|error| fail(error.to_string()))?;
+    let fail = |why: String| codes::not_a_run(folder, &format!("{}: {why}", folder::POSTERIOR));
+    let bytes = folder::part(folder, folder::POSTERIOR)?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|error| fail(error.to_string()))?;
     let mut all = tensors.tensors();
     let split = |name: &str| {

@@ -2,6 +2,7 @@
 
 use crate::feed::{Feed, examples};
 use crate::fit::{Context, Stop};
+use crate::interrupt::Interrupt;
 use crate::states::Values;
 use crate::{collapsed, iterates, ports};
 use bnnc_abi::manifest::{Infer, Output, OutputKind, Work};
@@ -270,6 +271,7 @@ pub fn draws_in(infer: &Infer, values: &Values) -> usize {
 pub struct Predictor {
     machine: Machine,
     feed: Feed,
+    interrupt: Interrupt,
     said: Vec<Said>,
     parameters: Vec<String>,
     /// Parameters with a value per draw.
@@ -316,6 +318,7 @@ impl Predictor {
         Ok(Predictor {
             machine,
             feed,
+            interrupt: context.interrupt.clone(),
             said: said(infer),
             parameters,
             drawn: Vec::new(),
@@ -411,24 +414,34 @@ impl Predictor {
     ///
     /// # Errors
     /// A bug of the machine.
-    pub fn likelihoods(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Fault> {
-        self.each(1, take)
+    pub fn likelihoods(&mut self, mut take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Fault> {
+        self.each(1, |range, block| {
+            take(range, block);
+            Ok(())
+        })
     }
 
     /// All predictive quantities, by blocks of rows in order.
     ///
     /// # Errors
-    /// A bug of the machine.
-    pub fn run(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Fault> {
-        self.each(self.said.len(), take)
+    /// A bug of the machine, or the user's wish to stop.
+    pub fn run(&mut self, mut take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
+        let interrupt = self.interrupt.clone();
+        self.each(self.said.len(), |range, block| {
+            take(range, block);
+            match interrupt.is_overdue() {
+                true => Err(Stop::Interrupted),
+                false => Ok(()),
+            }
+        })
     }
 
     /// The first so many of what there is to say.
-    fn each(
+    fn each<E: From<Fault>>(
         &mut self,
         count: usize,
-        mut take: impl FnMut(Range<usize>, &mut Predictive),
-    ) -> Result<(), Fault> {
+        mut take: impl FnMut(Range<usize>, &mut Predictive) -> Result<(), E>,
+    ) -> Result<(), E> {
         let all = self.said[..count].to_vec();
         let rows: Vec<u32> = (0..self.feed.rows as u32).collect();
         let mut block = Predictive::default();
@@ -444,7 +457,7 @@ impl Predictor {
                 }
                 draw += count;
             }
-            take(first_row..first_row + chunk.len(), &mut block);
+            take(first_row..first_row + chunk.len(), &mut block)?;
         }
         Ok(())
     }

@@ -104,9 +104,18 @@ impl ChainStore {
         of: Checksum,
         in_memory: bool,
     ) -> Result<ChainStore, Diagnostic> {
-        let mut how = File::options();
-        how.write(true).create(true).truncate(true);
-        let file = begin(path, &layout.header(of), &how)?;
+        // Removed and not cut off: a link in its place is not followed.
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(codes::cannot_write(path, &error.to_string()));
+            }
+            Ok(()) | Err(_) => {}
+        }
+        let file = begin(
+            path,
+            &layout.header(of),
+            File::options().write(true).create_new(true),
+        )?;
         Ok(ChainStore::over(path, file, (layout, 0), in_memory))
     }
 

@@ -9,7 +9,7 @@ use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::philox;
 use bnnc_base::source::{SourceId, Span};
-use bnnc_run::checkpoint::{ChainFile, ChainId, Checkpoint};
+use bnnc_run::checkpoint::{ChainFile, ChainId, Checkpoint, Opening};
 use bnnc_run::fingerprint::Fingerprint;
 use bnnc_run::store::{ChainStore, Layout};
 use std::collections::HashMap;
@@ -106,11 +106,13 @@ fn print() -> Fingerprint {
     let mut print = Fingerprint::default();
     print.fact("the seed", "1");
     print.draws("x", DRAWS as u64);
+    print.infer("x");
+    print.infer("y");
     print
 }
 
-fn open(out: &Path, resume: bool) -> Result<ChainFile, Diagnostic> {
-    Checkpoint::open(out, &print(), resume)?.chain(ID, LAYOUT, Store::Disk)
+fn open(out: &Path, how: Opening) -> Result<ChainFile, Diagnostic> {
+    Checkpoint::open(out, &print(), how)?.chain(ID, LAYOUT, Store::Disk)
 }
 
 fn numbers(store: &ChainStore) -> Vec<f64> {
@@ -142,7 +144,7 @@ fn state_of(out: &Path) -> PathBuf {
 /// Resumes: the iteration at which it goes on, once draws and sampler are as they have to be there; or the code of the
 /// diagnostic.
 fn resumed_at(out: &Path) -> Result<usize, &'static str> {
-    let checkpoint = Checkpoint::open(out, &print(), true).map_err(|found| found.code.id)?;
+    let checkpoint = Checkpoint::open(out, &print(), Opening::Resume).map_err(|found| found.code.id)?;
     let mut file = checkpoint
         .chain(ID, LAYOUT, Store::Memory)
         .map_err(|found| found.code.id)?;
@@ -180,7 +182,7 @@ fn put_back(files: &[(PathBuf, Vec<u8>)]) {
 
 /// Resumes and runs to the end: the draws, or the code of the diagnostic.
 fn resume(out: &Path) -> Result<Vec<f64>, &'static str> {
-    let file = open(out, true).map_err(|found| found.code.id)?;
+    let file = open(out, Opening::Resume).map_err(|found| found.code.id)?;
     Ok(numbers(&drive(file, WHOLE).unwrap()))
 }
 
@@ -195,13 +197,13 @@ fn a_chain_killed_at_any_iteration_goes_on_to_the_same_draws() {
             killed,
             ..WHOLE
         };
-        assert!(drive(open(&out, false).unwrap(), plan).is_none());
+        assert!(drive(open(&out, Opening::New).unwrap(), plan).is_none());
         // And once more on the way.
         let again = Plan {
             killed: killed + 4,
             ..plan
         };
-        drive(open(&out, true).unwrap(), again);
+        drive(open(&out, Opening::Resume).unwrap(), again);
         assert_eq!(resume(&out).unwrap(), expected(DRAWS), "killed at {killed}");
     }
 }
@@ -211,7 +213,7 @@ fn a_chain_killed_at_any_iteration_goes_on_to_the_same_draws() {
 fn a_chain_that_forgot_its_state_is_noticed() {
     let out = folder("forgot");
     killed_late(&out);
-    let mut file = open(&out, true).unwrap();
+    let mut file = open(&out, Opening::Resume).unwrap();
     file.resumed().unwrap();
     let mut walk = Walk {
         iteration: 20,
@@ -229,7 +231,7 @@ fn a_chain_that_forgot_its_state_is_noticed() {
 #[test]
 fn a_finished_chain_is_only_read() {
     let out = folder("finished");
-    drive(open(&out, false).unwrap(), WHOLE).unwrap();
+    drive(open(&out, Opening::New).unwrap(), WHOLE).unwrap();
     let bytes = fs::read(draws_of(&out)).unwrap();
     for _ in 0..3 {
         assert_eq!(resume(&out).unwrap(), expected(DRAWS));
@@ -240,15 +242,15 @@ fn a_finished_chain_is_only_read() {
 #[test]
 fn more_draws_go_on_where_fewer_ended() {
     let out = folder("more");
-    drive(open(&out, false).unwrap(), WHOLE).unwrap();
+    drive(open(&out, Opening::New).unwrap(), WHOLE).unwrap();
     let mut more = print();
     more.draws("x", 50);
-    let checkpoint = Checkpoint::open(&out, &more, true).unwrap();
+    let checkpoint = Checkpoint::open(&out, &more, Opening::Resume).unwrap();
     let file = checkpoint.chain(ID, LAYOUT, Store::Memory).unwrap();
     let store = drive(file, Plan { draws: 50, ..WHOLE }).unwrap();
     assert_eq!(numbers(&store), expected(50));
     drop(checkpoint);
-    let fewer = Checkpoint::open(&out, &print(), true).unwrap_err();
+    let fewer = Checkpoint::open(&out, &print(), Opening::Resume).unwrap_err();
     assert_eq!(fewer.code.id, "E0511");
     assert_eq!(
         fewer.notes,
@@ -263,7 +265,7 @@ fn killed_late(out: &Path) {
         commit: 10,
         ..WHOLE
     };
-    assert!(drive(open(out, false).unwrap(), plan).is_none());
+    assert!(drive(open(out, Opening::New).unwrap(), plan).is_none());
 }
 
 #[test]
@@ -295,7 +297,7 @@ fn a_damaged_state_goes_back_to_the_one_before() {
         commit: 1,
         ..WHOLE
     };
-    assert!(drive(open(&out, true).unwrap(), plan).is_none());
+    assert!(drive(open(&out, Opening::Resume).unwrap(), plan).is_none());
     fs::write(state_of(&out), "").unwrap();
     assert_eq!(resume(&out).unwrap(), expected(DRAWS));
 }
@@ -310,28 +312,76 @@ fn a_process_killed_between_two_renames_left_the_state_before() {
     assert!(!out.join("checkpoint").join("x-0-1.chain.99.tmp").exists());
 }
 
+/// `weights.old` and `config.json` are names that other programs give to files of a folder `checkpoint`.
 #[test]
-fn what_a_killed_run_had_begun_to_write_is_deleted() {
-    let out = folder("begun");
-    fs::create_dir(out.join("posterior.zarr.17.tmp")).unwrap();
-    fs::create_dir(out.join("posterior.zarr.17.old")).unwrap();
-    fs::write(out.join("posterior.zarr.17.old").join("inside"), "x").unwrap();
-    for name in ["result.json.17.tmp", "mine.tmp", "mine.old", "a.1x.tmp", "17"] {
-        fs::write(out.join(name), "x").unwrap();
+fn files_that_no_run_wrote_stay() {
+    let out = folder("mine");
+    let checkpoint = out.join("checkpoint");
+    fs::create_dir(&checkpoint).unwrap();
+    let mine = [
+        "config.json",
+        "weights.old",
+        "x-notes.fit",
+        "x-0-1-2.draws",
+        "x-1.json",
+        "y.tmp",
+        "z-0-1.draws",
+        "z-0.fit",
+        "z-0.fit.17.tmp",
+    ];
+    for name in mine {
+        fs::write(checkpoint.join(name), "mine").unwrap();
     }
-    fs::create_dir(out.join("stan")).unwrap();
-    fs::write(out.join("stan").join("x_1.csv.17.tmp"), "x").unwrap();
-    drop(Checkpoint::open(&out, &print(), false).unwrap());
-    assert_eq!(fs::read_dir(out.join("stan")).unwrap().count(), 0);
-    let entries = fs::read_dir(&out).unwrap();
-    let mut left: Vec<String> = entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    left.sort();
-    assert_eq!(
-        left,
-        ["17", "a.1x.tmp", "checkpoint", "mine.old", "mine.tmp", "stan"]
+    for how in [Opening::New, Opening::Resume, Opening::Overwrite] {
+        for name in ["x-0.fit", "x-0-1.chain.17.tmp"] {
+            fs::write(checkpoint.join(name), "a run's").unwrap();
+        }
+        drop(Checkpoint::open(&out, &print(), how).unwrap());
+        assert!(!checkpoint.join("x-0-1.chain.17.tmp").exists());
+        assert_eq!(checkpoint.join("x-0.fit").exists(), how == Opening::Resume);
+        for name in mine {
+            assert!(checkpoint.join(name).exists(), "{name}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_not_followed() {
+    let out = folder("links");
+    let (checkpoint, victim) = (out.join("checkpoint"), out.join("victim"));
+    fs::create_dir(&checkpoint).unwrap();
+    fs::write(&victim, "mine").unwrap();
+    for name in ["x-0-1.draws", "x-0-1.chain", "y-0.fit"] {
+        std::os::unix::fs::symlink(&victim, checkpoint.join(name)).unwrap();
+    }
+    let opened = Checkpoint::open(&out, &print(), Opening::New).unwrap();
+    opened.keep("y", 0, &1.5).unwrap();
+    drive(opened.chain(ID, LAYOUT, Store::Disk).unwrap(), WHOLE).unwrap();
+    drop(opened);
+    let lock = checkpoint.join("lock");
+    fs::remove_file(&lock).unwrap();
+    std::os::unix::fs::symlink(&victim, &lock).unwrap();
+    let found = Checkpoint::open(&out, &print(), Opening::Overwrite).unwrap_err();
+    assert_eq!(found.code.id, "E0515");
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
+}
+
+#[test]
+fn another_run_is_replaced_only_where_that_is_asked_for() {
+    let out = folder("other");
+    killed_late(&out);
+    let mut other = Fingerprint::default();
+    other.fact("the seed", "2");
+    let found = Checkpoint::open(&out, &other, Opening::New).unwrap_err();
+    assert_eq!(found.code.id, "E0514");
+    assert!(
+        found.notes.contains(&"the seed: 1 then, 2 now".to_owned()),
+        "{found:?}"
     );
+    assert_eq!(resume(&out).unwrap(), expected(DRAWS), "nothing was lost");
+    drop(Checkpoint::open(&out, &other, Opening::Overwrite).unwrap());
+    assert!(!draws_of(&out).exists());
 }
 
 #[test]
@@ -344,7 +394,7 @@ fn states_that_are_both_damaged_are_an_error() {
     fs::remove_file(state_of(&out)).unwrap();
     assert_eq!(resume(&out), Err("E0510"));
     // A new run does not care.
-    assert!(drive(open(&out, false).unwrap(), WHOLE).is_some());
+    assert!(drive(open(&out, Opening::New).unwrap(), WHOLE).is_some());
 }
 
 #[test]
@@ -378,7 +428,7 @@ fn draws_cut_at_any_byte_are_drawn_again_or_an_error() {
     assert_eq!(resume(&out).unwrap(), expected(DRAWS));
     put_back(&files);
     fs::write(draws_of(&out), &bytes[..needed(10) - 1]).unwrap();
-    let checkpoint = Checkpoint::open(&out, &print(), true).unwrap();
+    let checkpoint = Checkpoint::open(&out, &print(), Opening::Resume).unwrap();
     let short = checkpoint.chain(ID, LAYOUT, Store::Memory).unwrap_err();
     let name = draws_of(&out).file_name().unwrap().to_string_lossy().into_owned();
     assert!(short.message.contains(&name), "{}", short.message);
@@ -392,7 +442,7 @@ fn draws_cut_at_any_byte_are_drawn_again_or_an_error() {
 fn files_of_another_chain_are_an_error() {
     let out = folder("swapped");
     let other = ChainId { chain: 2, ..ID };
-    let checkpoint = Checkpoint::open(&out, &print(), false).unwrap();
+    let checkpoint = Checkpoint::open(&out, &print(), Opening::New).unwrap();
     for id in [ID, other] {
         drive(checkpoint.chain(id, LAYOUT, Store::Disk).unwrap(), WHOLE).unwrap();
     }
@@ -408,7 +458,7 @@ fn files_of_another_chain_are_an_error() {
         put_back(&files);
     }
     fs::copy(of(2, "draws"), of(1, "draws")).unwrap();
-    let checkpoint = Checkpoint::open(&out, &print(), true).unwrap();
+    let checkpoint = Checkpoint::open(&out, &print(), Opening::Resume).unwrap();
     let found = checkpoint.chain(ID, LAYOUT, Store::Memory).unwrap_err();
     assert!(
         found.message.contains("the draws of another chain"),
@@ -420,7 +470,7 @@ fn files_of_another_chain_are_an_error() {
     let elsewhere = folder("elsewhere");
     let mut print = print();
     print.fact("the seed", "2");
-    let checkpoint = Checkpoint::open(&elsewhere, &print, false).unwrap();
+    let checkpoint = Checkpoint::open(&elsewhere, &print, Opening::New).unwrap();
     drive(checkpoint.chain(ID, LAYOUT, Store::Disk).unwrap(), WHOLE).unwrap();
     for extension in ["draws", "chain"] {
         let from = elsewhere.join("checkpoint").join(format!("x-0-1.{extension}"));
@@ -439,7 +489,7 @@ fn another_run_is_not_continued() {
     now.fact("the backend", "reference");
     now.text("the program", "model M() {}");
     now.draws("x", DRAWS as u64);
-    let found = Checkpoint::open(&out, &now, true).unwrap_err();
+    let found = Checkpoint::open(&out, &now, Opening::Resume).unwrap_err();
     assert_eq!(found.code.id, "E0511");
     assert_eq!(
         found.notes,
@@ -451,7 +501,7 @@ fn another_run_is_not_continued() {
     );
     now = print();
     now.fact("the seed", "2");
-    let found = Checkpoint::open(&out, &now, true).unwrap_err();
+    let found = Checkpoint::open(&out, &now, Opening::Resume).unwrap_err();
     assert_eq!(found.notes, ["the seed: 1 then, 2 now"]);
     // What was refused is as it was.
     assert_eq!(resume(&out).unwrap(), expected(DRAWS));
@@ -475,28 +525,28 @@ fn a_garbled_fingerprint_is_an_error() {
 #[test]
 fn a_folder_belongs_to_one_run_at_a_time() {
     let out = folder("lock");
-    let checkpoint = Checkpoint::open(&out, &print(), false).unwrap();
-    for resume in [false, true] {
-        let found = Checkpoint::open(&out, &print(), resume).unwrap_err();
+    let checkpoint = Checkpoint::open(&out, &print(), Opening::New).unwrap();
+    for how in [Opening::New, Opening::Resume, Opening::Overwrite] {
+        let found = Checkpoint::open(&out, &print(), how).unwrap_err();
         assert_eq!(found.code.id, "E0512");
     }
     let copy = checkpoint.clone();
     drop(checkpoint);
-    assert!(Checkpoint::open(&out, &print(), true).is_err());
+    assert!(Checkpoint::open(&out, &print(), Opening::Resume).is_err());
     drop(copy);
-    assert!(Checkpoint::open(&out, &print(), true).is_ok());
+    assert!(Checkpoint::open(&out, &print(), Opening::Resume).is_ok());
 }
 
 #[test]
 fn a_new_run_replaces_the_old_one_and_nothing_else() {
     let out = folder("new");
     killed_late(&out);
-    let checkpoint = Checkpoint::open(&out, &print(), false).unwrap();
+    let checkpoint = Checkpoint::open(&out, &print(), Opening::New).unwrap();
     checkpoint.keep("y", 0, &1.5).unwrap();
     drop(checkpoint);
     let notes = out.join("checkpoint").join("notes.txt");
     fs::write(&notes, "mine").unwrap();
-    let checkpoint = Checkpoint::open(&out, &print(), false).unwrap();
+    let checkpoint = Checkpoint::open(&out, &print(), Opening::New).unwrap();
     assert_eq!(checkpoint.kept::<f64>("y", 0), None);
     assert!(!draws_of(&out).exists());
     assert!(notes.exists());
@@ -506,7 +556,7 @@ fn a_new_run_replaces_the_old_one_and_nothing_else() {
 fn what_training_found_is_kept() {
     let out = folder("kept");
     let found = (vec![0.1, f64::MIN_POSITIVE, -0.0, f64::NAN], 3_usize);
-    let checkpoint = Checkpoint::open(&out, &print(), false).unwrap();
+    let checkpoint = Checkpoint::open(&out, &print(), Opening::New).unwrap();
     assert_eq!(checkpoint.kept::<(Vec<f64>, usize)>("y", 2), None);
     checkpoint.keep("y", 2, &found).unwrap();
     let kept: (Vec<f64>, usize) = checkpoint.kept("y", 2).unwrap();
@@ -542,7 +592,7 @@ fn without_a_folder_nothing_stays() {
 #[test]
 fn commits_come_by_time() {
     let out = folder("time");
-    let checkpoint = Checkpoint::open(&out, &print(), false).unwrap();
+    let checkpoint = Checkpoint::open(&out, &print(), Opening::New).unwrap();
     // Long enough for a busy machine to stand still in between.
     let mut file = checkpoint
         .clone()

@@ -1,18 +1,22 @@
 //! `bnnc predict`: predictions for new inputs with a saved run.
 
 use crate::arguments::{Compile, Predict};
+use crate::commands::run::library;
 use crate::session::{self, Display};
+use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
-use bnnc_command::execute::stopped;
+use bnnc_command::execute::{interrupt, stopped};
 use bnnc_command::terminal::{self, OK};
 use bnnc_driver::codes::no_infer;
 use bnnc_driver::codes::which::which_infer;
-use bnnc_driver::compile::compile;
+use bnnc_driver::compile::{Compiled, compile};
+use bnnc_driver::program::Program;
 use bnnc_run::codes;
 use bnnc_run::fit::Context;
-use bnnc_run::out;
+use bnnc_run::out::{self, SavedRun};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Runs the command.
@@ -26,22 +30,10 @@ pub fn run(arguments: &Predict) -> u8 {
 fn run_inner(arguments: &Predict) -> Result<(), u8> {
     let display = Display { json: false };
     let nowhere = SourceMap::default();
+    let interrupt = interrupt();
     let read = out::read(&arguments.run);
     let (saved, values) = read.map_err(|diagnostic| display.show(&[diagnostic], &nowhere))?;
-    let flags = Compile {
-        set: saved.settings.clone(),
-        data: saved.data.clone(),
-        seed: saved.seed,
-        precision: saved.precision.clone(),
-        backend: "cranelift".to_owned(),
-        ..Compile::default()
-    };
-    let mut options = session::options(&flags).map_err(|found| display.show(&found, &nowhere))?;
-    options.jacobians = arguments.joint.is_some() || arguments.slopes.is_some();
-    let program = session::load_text(&saved.program, &saved.text, &options, display)?;
-    let schemas = session::schemas(&program, &options, display)?;
-    let compiled = compile(&program, &schemas, &options)
-        .map_err(|failure| display.failure(&failure, &program.sources))?;
+    let (program, compiled) = recompiled(arguments, &saved, display)?;
     let refuse = |why: &str| display.show(&[codes::not_a_run(&arguments.run, why)], &program.sources);
     let is_saved = |infer: &&Infer| saved.preparations.contains_key(&infer.name);
     let known: Vec<&Infer> = compiled.manifest.infers.iter().filter(is_saved).collect();
@@ -65,7 +57,10 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     let pool = Arc::new(bnnc_kernels::pool::Pool::new(terminal::threads(
         arguments.threads,
     )));
-    let context = Context::new(pool, saved.seed);
+    let context = Context {
+        interrupt,
+        ..Context::new(pool, saved.seed)
+    };
     let at = (values, &*arguments.run);
     let within = (terminal::available_memory(), &context);
     if let Some(path) = &arguments.joint {
@@ -93,6 +88,32 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
             Ok(())
         }
     }
+}
+
+/// The program of a run with the columns and levels that its data had then. `Err` is the exit status.
+fn recompiled(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<(Program, Compiled), u8> {
+    let nowhere = SourceMap::default();
+    let flags = Compile {
+        set: saved.settings.clone(),
+        data: saved.data.clone(),
+        seed: saved.seed,
+        precision: saved.precision.clone(),
+        without: saved.without.clone(),
+        backend: "cranelift".to_owned(),
+        // What was not run may need data of which nothing is known.
+        only: saved.preparations.keys().cloned().collect(),
+    };
+    let mut options = session::options(&flags).map_err(|found| display.show(&found, &nowhere))?;
+    options.jacobians = arguments.joint.is_some() || arguments.slopes.is_some();
+    let program = session::load_text(&saved.program, &saved.text, &options, display)?;
+    // Those of the run: its draws have a parameter for each level and column that the files had then.
+    let schemas: HashMap<String, Schema> = saved.schemas.clone().into_iter().collect();
+    let compiled = compile(&program, &schemas, &options)
+        .map_err(|failure| display.failure(&failure, &program.sources))?;
+    if library(&program) != saved.library || !saved.fingerprint.is_of_this_version() {
+        display.show(&[codes::other_library(&arguments.run)], &program.sources);
+    }
+    Ok((program, compiled))
 }
 
 /// The infer of this name, or the only one that the run holds something of.

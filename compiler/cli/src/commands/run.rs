@@ -86,20 +86,25 @@ fn again(arguments: &Run) -> Vec<String> {
 
 /// What a program is compiled from.
 pub fn origin(file: &Path, compile: &Compile, program: &Program) -> Origin {
-    let (id, sources) = (program.source.id, program.sources.iter());
-    let mut library = Checksum::default();
-    sources
-        .filter(|source| source.id != id && source.name.starts_with("library/"))
-        .for_each(|source| library.add(source.text.as_bytes()));
     Origin {
         file: file.to_path_buf(),
         text: program.source.text.to_string(),
-        library: library.value(),
+        library: library(program),
         settings: compile.set.clone(),
         data: compile.data.clone(),
         precision: compile.precision.clone(),
         without: compile.without.clone(),
     }
+}
+
+/// The checksum of the library that a program was checked with.
+pub fn library(program: &Program) -> u64 {
+    let (id, sources) = (program.source.id, program.sources.iter());
+    let mut library = Checksum::default();
+    sources
+        .filter(|source| source.id != id && source.name.starts_with("library/"))
+        .for_each(|source| library.add(source.text.as_bytes()));
+    library.value()
 }
 
 fn report(arguments: &Run, compiled: &Compiled, checked: f64) {

@@ -1,1 +1,485 @@
 //! Run folders, predictions from them, and files that changed.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::support::trial::Trial;
+use crate::support::{Output, run};
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A mean per group, found by an optimiser: the loss is quadratic in `mu` and its minimum is the mean of the group, up to the prior's weight of
+/// 1 / (1 + 8 * 900).
+fn groups(column: &str) -> String {
+    format!(
+        "data d = csv(\"train.csv\") {{\n  target = y\n}}\n\nmodel Groups({column}) -> y: real {{\n  mu: real[J] ~ Normal(0, 30)\n  y ~ Normal(mu[g], 1)\n}}\n\n\
+         infer m = map(Groups, d) {{\n  epochs    = 400\n  optimiser = Adam(0.5)\n  schedule  = cosine\n}}\n"
+    )
+}
+
+/// Eight rows for each level, whose targets are 10, 20, 30, ..
+fn rows(levels: &[&str]) -> String {
+    let mut text = "g,y\n".to_owned();
+    for _ in 0..8 {
+        for (at, level) in levels.iter().enumerate() {
+            text += &format!("{level},{}\n", 10 * (at + 1));
+        }
+    }
+    text
+}
+
+/// Runs the program into `out` and panics unless it succeeds.
+fn out(trial: &Trial, out: &str, more: &[&str]) -> Output {
+    let path = trial.path(out);
+    let mut words = vec!["--out", path.to_str().unwrap()];
+    words.extend(more);
+    let output = trial.bnnc("run", &words);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    output
+}
+
+fn predict(trial: &Trial, out: &str, data: &str) -> Output {
+    let (out, data) = (trial.path(out), trial.path(data));
+    run(["predict", out.to_str().unwrap(), "--data", data.to_str().unwrap()])
+}
+
+/// The means of a table of predictions.
+#[track_caller]
+fn means(output: &Output) -> Vec<f64> {
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let mut lines = output.stdout.lines();
+    let at = lines.next().unwrap().split(',').position(|name| name == "mean");
+    let at = at.expect("a column `mean`");
+    let mean = |line: &str| line.split(',').nth(at).unwrap().parse().unwrap();
+    lines.map(mean).collect()
+}
+
+#[track_caller]
+fn near(found: &[f64], expected: &[f64]) {
+    assert_eq!(found.len(), expected.len());
+    let is_near = |(x, y): (&f64, &f64)| (x - y).abs() < 0.05;
+    assert!(found.iter().zip(expected).all(is_near), "{found:?}");
+}
+
+/// Indices that no row of the run had were clamped to the nearest group.
+#[test]
+fn unseen_indices_are_rejected_by_row_and_value() {
+    let trial = Trial::new()
+        .program(&groups("g: index(J)"))
+        .file("train.csv", rows(&["0", "1", "2"]))
+        .file("good.csv", "g\n2\n0\n")
+        .file("high.csv", "g\n0\n2\n3\n")
+        .file("far.csv", "g\n99\n")
+        .file("low.csv", "g\n1\n-7\n")
+        .file("text.csv", "g\nzero\n");
+    out(&trial, "out", &[]);
+    near(&means(&predict(&trial, "out", "good.csv")), &[30.0, 10.0]);
+    for (file, row, value) in [("high.csv", 4, "3"), ("far.csv", 2, "99"), ("low.csv", 3, "-7")] {
+        let place = format!("{file}:{row}");
+        let output = predict(&trial, "out", file);
+        assert_eq!(output.status, 3, "{}", output.stderr);
+        assert!(output.stderr.contains(&place), "{}", output.stderr);
+        assert!(output.stderr.contains(value), "{}", output.stderr);
+        assert_eq!(output.stdout, "");
+    }
+    assert_eq!(predict(&trial, "out", "text.csv").status, 3);
+}
+
+/// A model with a parameter per row has none for further rows: the last one's was taken.
+#[test]
+fn rows_without_a_parameter_of_their_own_are_rejected() {
+    let trial = Trial::new()
+        .program(&groups("g: index(J) = row"))
+        .file("train.csv", "x,y\n1,10\n2,20\n3,30\n")
+        .file("same.csv", "x\n1\n2\n3\n")
+        .file("more.csv", "x\n1\n2\n3\n4\n");
+    out(&trial, "out", &[]);
+    assert_eq!(predict(&trial, "out", "same.csv").status, 0);
+    predict(&trial, "out", "more.csv").assert_error("E0517", 3, &["more.csv:5", "the run had 3 rows"]);
+}
+
+/// The training file decided what the levels and columns of a saved run are, whatever had become of it.
+#[test]
+fn predictions_need_no_training_file() {
+    let trial = Trial::new()
+        .program(&groups("g: index(J)"))
+        .file("train.csv", rows(&["u", "v", "w"]))
+        .file("new.csv", "g\nw\nu\nv\n")
+        .file("unseen.csv", "g\nw\nz\n");
+    out(&trial, "out", &[]);
+    let expected = predict(&trial, "out", "new.csv");
+    near(&means(&expected), &[30.0, 10.0, 20.0]);
+    let changed = rows(&["u", "v", "w"]).replacen("g,y\n", "g,y\nz,40\n", 1);
+    fs::write(trial.path("train.csv"), changed).unwrap();
+    assert_eq!(predict(&trial, "out", "new.csv").stdout, expected.stdout);
+    let wider: String = rows(&["u", "v", "w"])
+        .lines()
+        .map(|line| format!("7,{line}\n"))
+        .collect();
+    fs::write(trial.path("train.csv"), wider).unwrap();
+    assert_eq!(predict(&trial, "out", "new.csv").stdout, expected.stdout);
+    fs::remove_file(trial.path("train.csv")).unwrap();
+    fs::remove_file(trial.path("program.bnn")).unwrap();
+    assert_eq!(predict(&trial, "out", "new.csv").stdout, expected.stdout);
+    predict(&trial, "out", "unseen.csv").assert_error("E0428", 3, &["unseen.csv:3", "`z`"]);
+}
+
+/// Flipped bits of `posterior.safetensors` used to change predictions, and one of them ended in a panic.
+#[test]
+fn a_damaged_folder_is_rejected() {
+    let trial = Trial::new()
+        .program(&groups("g: index(J)"))
+        .file("train.csv", rows(&["u", "v", "w"]))
+        .file("new.csv", "g\nw\n");
+    out(&trial, "out", &[]);
+    out(&trial, "other", &["--set", "m.epochs=40"]);
+    let good = predict(&trial, "out", "new.csv");
+    assert_eq!(good.status, 0);
+    for name in ["posterior.safetensors", "program.json", "manifest.json"] {
+        let path = trial.path("out").join(name);
+        let whole = fs::read(&path).unwrap();
+        let mut damages: Vec<Vec<u8>> = [0.0, 0.3, 0.6, 0.999]
+            .map(|share| {
+                let mut bytes = whole.clone();
+                let at = (share * bytes.len() as f64) as usize;
+                bytes[at] ^= 1;
+                bytes
+            })
+            .to_vec();
+        damages.push(whole[..whole.len() / 2].to_vec());
+        if name == "posterior.safetensors" {
+            damages.push(fs::read(trial.path("other").join(name)).unwrap());
+        }
+        for damaged in damages {
+            fs::write(&path, damaged).unwrap();
+            let output = predict(&trial, "out", "new.csv");
+            output.assert_error("E0516", 3, &[name]);
+            assert_eq!(output.stdout, "");
+        }
+        fs::remove_file(&path).unwrap();
+        assert_eq!(predict(&trial, "out", "new.csv").status, 3);
+        fs::write(&path, whole).unwrap();
+    }
+    assert_eq!(predict(&trial, "out", "new.csv").stdout, good.stdout);
+}
+
+/// Length and CRC-32 (of IEEE 802.3, bit by bit) as a manifest holds them.
+fn sealed(bytes: &[u8]) -> String {
+    let mut crc = u32::MAX;
+    for byte in bytes {
+        crc ^= u32::from(*byte);
+        for _ in 0..8 {
+            crc = (crc >> 1) ^ (0xEDB8_8320 & (crc & 1).wrapping_neg());
+        }
+    }
+    format!("{}-{:08x}", bytes.len(), !crc)
+}
+
+/// Whoever changes the checksums with the files can make a folder of another library: predictions are made, with a warning.
+#[test]
+fn a_run_of_another_library_is_named() {
+    let trial = Trial::new()
+        .program(&groups("g: index(J)"))
+        .file("train.csv", rows(&["u", "v", "w"]))
+        .file("new.csv", "g\nw\n");
+    out(&trial, "out", &[]);
+    let expected = predict(&trial, "out", "new.csv");
+    expected.assert_status(0);
+    let [program, manifest] = ["program.json", "manifest.json"].map(|name| trial.path("out").join(name));
+    let value = |text: &str, key: &str| {
+        let begin = text.find(&format!("\"{key}\": ")).unwrap() + key.len() + 4;
+        text[begin..].split([',', '\n']).next().unwrap().to_owned()
+    };
+    let mut text = fs::read_to_string(&program).unwrap();
+    let mut inventory = fs::read_to_string(&manifest).unwrap();
+    text = text.replace(&value(&text, "library"), "1");
+    inventory = inventory.replace(
+        &value(&inventory, "program.json"),
+        &format!("\"{}\"", sealed(text.as_bytes())),
+    );
+    inventory = inventory.replace(&value(&inventory, "checksum"), "\"\"");
+    let checksum = sealed(inventory.as_bytes());
+    inventory = inventory.replace("\"checksum\": \"\"", &format!("\"checksum\": \"{checksum}\""));
+    fs::write(&program, text).unwrap();
+    fs::write(&manifest, inventory).unwrap();
+    let output = predict(&trial, "out", "new.csv");
+    output.assert_warning("E0518", &["another version of bnnc"]);
+    assert_eq!(output.stdout, expected.stdout);
+}
+
+/// A file that `bnnc run` writes, and one that only the earlier of two programs writes.
+const STALE: [&str; 2] = ["predictions.csv", "predictions.m.csv"];
+
+/// The weights of a run that failed stood beside the standardisation of the run before.
+#[cfg(unix)]
+#[test]
+fn a_run_that_fails_leaves_the_results_before_it() {
+    let program = groups("g: index(J)");
+    let trial = Trial::new()
+        .program(&program)
+        .file(
+            "other.bnn",
+            program.replace("infer m", "infer n") + "\ncompare n by rmse\n",
+        )
+        .file("train.csv", rows(&["u", "v", "w"]))
+        .file("new.csv", "g\nw\n");
+    out(&trial, "out", &[]);
+    let good = predict(&trial, "out", "new.csv");
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 4; exec {} run other.bnn --out out --overwrite",
+        env!("CARGO_BIN_EXE_bnnc")
+    );
+    let full = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(trial.folder())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&full.stderr);
+    assert_eq!(full.status.code(), Some(3), "{said}");
+    assert_eq!(predict(&trial, "out", "new.csv").stdout, good.stdout);
+    assert!(fs::read_dir(trial.path("out")).unwrap().all(|entry| {
+        let name = entry.unwrap().file_name();
+        !name.to_string_lossy().starts_with(".bnnc")
+    }));
+}
+
+/// A process that ends between two renames leaves a folder that no prediction is made from and that `--resume` finishes.
+#[test]
+fn half_replaced_results_are_rejected_and_can_be_finished() {
+    let trial = Trial::new()
+        .program(&groups("g: index(J)"))
+        .file("train.csv", rows(&["u", "v", "w"]))
+        .file("new.csv", "g\nw\n");
+    out(&trial, "out", &[]);
+    let good = predict(&trial, "out", "new.csv");
+    // No file can be renamed to a folder that is not empty.
+    let last = trial.path("out").join("result.json");
+    fs::remove_file(&last).unwrap();
+    fs::create_dir(&last).unwrap();
+    fs::write(last.join("inside"), "").unwrap();
+    let path = trial.path("out");
+    let folder = path.to_str().unwrap();
+    trial
+        .bnnc("run", &["--out", folder])
+        .assert_error("E0503", 3, &["result.json"]);
+    predict(&trial, "out", "new.csv").assert_error("E0516", 3, &["--resume"]);
+    fs::remove_dir_all(&last).unwrap();
+    let finished = trial.bnnc("run", &["--resume", folder]);
+    assert_eq!(finished.status, 0, "{}", finished.stderr);
+    assert_eq!(predict(&trial, "out", "new.csv").stdout, good.stdout);
+}
+
+/// `--out` of another program used to replace the results of a run file by file and to leave those that it did not write itself.
+#[test]
+fn the_folder_of_another_run_is_replaced_as_a_whole_or_not_at_all() {
+    let program = groups("g: index(J)");
+    let two = format!("{program}\ninfer n = map(Groups, d) {{\n  epochs = 10\n}}\n");
+    let trial = Trial::new()
+        .program(&two)
+        .file("train.csv", rows(&["u", "v", "w"]))
+        .file("new.csv", "g\nw\n");
+    out(&trial, "out", &[]);
+    let [new, stale] = STALE.map(|name| trial.path("out").join(name));
+    assert!(stale.exists());
+    fs::write(trial.path("out").join("notes.txt"), "mine").unwrap();
+    fs::write(trial.path("program.bnn"), &program).unwrap();
+    let path = trial.path("out");
+    let folder = path.to_str().unwrap();
+    let refused = trial.bnnc("run", &["--out", folder]);
+    refused.assert_error("E0514", 2, &["the program has changed", "--overwrite"]);
+    trial
+        .bnnc("run", &["--out", folder, "--seed", "7", "--resume", folder])
+        .assert_status(2);
+    assert!(stale.exists() && !new.exists(), "nothing was touched");
+    out(&trial, "out", &["--overwrite"]);
+    assert!(!stale.exists() && new.exists());
+    assert_eq!(
+        fs::read_to_string(trial.path("out").join("notes.txt")).unwrap(),
+        "mine"
+    );
+    let seed = trial.bnnc("run", &["--out", folder, "--seed", "7"]);
+    seed.assert_error("E0514", 2, &["the seed: 0 then, 7 now"]);
+    out(&trial, "out", &[]);
+    near(&means(&predict(&trial, "out", "new.csv")), &[30.0]);
+}
+
+impl Output {
+    /// Panics unless the exit status is this one.
+    #[track_caller]
+    fn assert_status(&self, status: i32) {
+        assert_eq!(self.status, status, "{}", self.stderr);
+    }
+}
+
+/// `config.json` and `weights.old` of a folder `checkpoint` were deleted, and the target of a link was cut off.
+#[cfg(unix)]
+#[test]
+fn files_that_no_run_wrote_are_left_alone() {
+    use std::os::unix::fs::symlink;
+    let trial = Trial::new()
+        .program(&groups("g: index(J)"))
+        .file("train.csv", rows(&["u", "v", "w"]))
+        .file("victim", "mine");
+    let folder = trial.path("out");
+    let checkpoint = folder.join("checkpoint");
+    fs::create_dir_all(&checkpoint).unwrap();
+    let mine = ["config.json", "weights.old", "model.draws", "keep.txt"];
+    for name in mine {
+        fs::write(checkpoint.join(name), "mine").unwrap();
+    }
+    symlink(trial.path("victim"), checkpoint.join("lock")).unwrap();
+    let run_into = |more: &[&str]| {
+        let mut words = vec!["--out", folder.to_str().unwrap()];
+        words.extend(more);
+        trial.bnnc("run", &words)
+    };
+    run_into(&[]).assert_error("E0515", 2, &["lock", "link"]);
+    fs::remove_file(checkpoint.join("lock")).unwrap();
+    symlink(trial.path("victim"), folder.join("predictions.csv")).unwrap();
+    fs::write(folder.join("report.html"), "mine").unwrap();
+    run_into(&[]).assert_error("E0515", 2, &["`predictions.csv`, `report.html`"]);
+    assert_eq!(fs::read_to_string(folder.join("report.html")).unwrap(), "mine");
+    let output = run_into(&["--overwrite"]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    assert_eq!(fs::read_to_string(trial.path("victim")).unwrap(), "mine");
+    assert!(
+        !fs::symlink_metadata(folder.join("predictions.csv"))
+            .unwrap()
+            .is_symlink()
+    );
+    for name in mine {
+        assert_eq!(fs::read_to_string(checkpoint.join(name)).unwrap(), "mine");
+    }
+}
+
+/// Rows were counted from 0 over the rows that were scored, and so could not be joined to the file.
+#[test]
+fn predictions_name_the_rows_of_the_file() {
+    let trial = Trial::new()
+        .program(&groups("g: index(J)").replace("target = y\n", "target = y\n  test   = fraction(0.5)\n"))
+        .file("train.csv", rows(&["u", "v", "w"]))
+        .file("new.csv", "g\nw\nu\n");
+    out(&trial, "out", &[]);
+    let file = fs::read_to_string(trial.path("train.csv")).unwrap();
+    let lines: Vec<&str> = file.lines().collect();
+    let table = fs::read_to_string(trial.path("out/predictions.csv")).unwrap();
+    let mut count = 0;
+    for line in table.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let row: usize = cells[0].parse().unwrap();
+        let observed: f64 = lines[row - 1].split(',').nth(1).unwrap().parse().unwrap();
+        assert_eq!(cells[1].parse::<f64>().unwrap(), observed, "{line}");
+        count += 1;
+    }
+    assert_eq!(count, 12);
+    let new = predict(&trial, "out", "new.csv");
+    let numbers: Vec<&str> = new
+        .stdout
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').next().unwrap())
+        .collect();
+    assert_eq!(numbers, ["2", "3"], "{}", new.stdout);
+}
+
+/// The table was only the numbers of its rows.
+#[test]
+fn outputs_without_a_mean_and_a_sampler_are_reported() {
+    let own = "dist Mine(loc: real) on real {\n  log_density(x) = -abs(x - loc)\n}\n\n";
+    let trial = Trial::new()
+        .program(&(own.to_owned() + &groups("g: index(J)").replace("Normal(mu[g], 1)", "Mine(mu[g])")))
+        .file("train.csv", rows(&["u", "v", "w"]))
+        .file("new.csv", "g\nw\n");
+    out(&trial, "out", &[]);
+    let output = predict(&trial, "out", "new.csv");
+    output.assert_error("E0519", 1, &["`m` has no predictions", "`y`", "`mean`"]);
+    assert_eq!(output.stdout, "");
+}
+
+/// Starts `bnnc`, sends it a signal after a time, and gives its exit status and how long it went on.
+#[cfg(unix)]
+fn signalled(words: &[&str], wait: Duration, signal: &str) -> (Option<i32>, Duration) {
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_bnnc"))
+        .args(words)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(wait);
+    let sent = std::process::Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status()
+        .unwrap();
+    let clock = Instant::now();
+    let status = child.wait().unwrap();
+    assert!(sent.success());
+    (status.code(), clock.elapsed())
+}
+
+/// Predictions of many rows with many draws went on for minutes after Ctrl-C.
+#[cfg(unix)]
+#[test]
+fn predictions_can_be_interrupted() {
+    let program =
+        groups("g: index(J)").replace("epochs    = 400", "epochs    = 10\n  predictive_draws = 3000");
+    let mut many = "g\n".to_owned();
+    many.extend(std::iter::repeat_n("w\nu\n", 200_000));
+    let trial = Trial::new()
+        .program(&program)
+        .file("train.csv", rows(&["u", "v", "w"]))
+        .file("new.csv", many);
+    out(&trial, "out", &[]);
+    let (folder, data) = (trial.path("out"), trial.path("new.csv"));
+    let words = [
+        "predict",
+        folder.to_str().unwrap(),
+        "--data",
+        data.to_str().unwrap(),
+    ];
+    let (status, time) = signalled(&words, Duration::from_millis(800), "-TERM");
+    assert_eq!(status, Some(130));
+    // A second is granted; a busy machine takes longer for a block of rows.
+    assert!(time < Duration::from_secs(10), "{time:?}");
+}
+
+/// Whoever may not read a program may not read what `bnnc fmt` writes.
+#[cfg(unix)]
+#[test]
+fn fmt_keeps_the_mode_of_a_file_and_formats_long_names() {
+    use std::os::unix::fs::PermissionsExt;
+    let name = "x".repeat(70_000);
+    let trial = Trial::new().program(&format!("const {name}   = 1\nconst y = 2\n"));
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let path = trial.path("program.bnn");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let output = trial.bnnc("fmt", &[]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    assert_eq!(mode(&path), 0o640);
+    assert_eq!(trial.bnnc("fmt", &["--check"]).status, 0);
+}
+
+/// A runner that was cut off holds its mark near the beginning, and the executable made of it could not start.
+#[test]
+fn a_runner_that_is_cut_off_is_rejected() {
+    let trial = Trial::new()
+        .program(&groups("g: index(J)"))
+        .file("train.csv", rows(&["u", "v", "w"]));
+    // The beginning of an executable with the mark of a runner, as the first 3 MB of one are.
+    let mut half = fs::read(env!("CARGO_BIN_EXE_bnnc")).unwrap();
+    half.truncate(half.len() / 2);
+    let mark = format!("\0bnnc-runner {}\0", env!("CARGO_PKG_VERSION"));
+    let at = half.len() - mark.len();
+    half[at..].copy_from_slice(mark.as_bytes());
+    fs::write(trial.path("runner"), half).unwrap();
+    let (runner, executable) = (trial.path("runner"), trial.path("executable"));
+    let words = [
+        "--no-linker",
+        "--runtime",
+        runner.to_str().unwrap(),
+        "-o",
+        executable.to_str().unwrap(),
+    ];
+    let output = trial.bnnc("build", &words);
+    output.assert_error("E0635", 2, &["cut off"]);
+    assert!(!executable.exists());
+}

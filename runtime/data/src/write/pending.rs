@@ -24,12 +24,30 @@ impl Pending {
         let is_special = fs::metadata(&target).is_ok_and(|found| !found.is_file() && !found.is_dir());
         let temporary = (!is_special).then(|| beside(&target, "tmp"));
         let file = match &temporary {
-            Some(temporary) => File::create(temporary)?,
+            Some(temporary) => {
+                let file = File::create(temporary)?;
+                if let Ok(found) = fs::metadata(&target) {
+                    // Whoever could not read the old content cannot read the new.
+                    file.set_permissions(found.permissions())?;
+                }
+                file
+            }
             None => OpenOptions::new().write(true).open(&target)?,
         };
         Ok(Pending {
             target,
             temporary,
+            writer: Some(BufWriter::new(file)),
+        })
+    }
+
+    /// Begins a file that replaces whatever has its final name, links too.
+    pub(super) fn in_place_of(target: &Path) -> io::Result<Pending> {
+        let temporary = beside(target, "tmp");
+        let file = File::create(&temporary)?;
+        Ok(Pending {
+            target: target.to_path_buf(),
+            temporary: Some(temporary),
             writer: Some(BufWriter::new(file)),
         })
     }

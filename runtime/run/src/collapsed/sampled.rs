@@ -78,7 +78,7 @@ impl Draws {
     ///
     /// # Errors
     /// A bug of the machine.
-    pub fn run(&mut self, mut take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Fault> {
+    pub fn run(&mut self, mut take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
         let (strata, is_known, tally) = (self.strata, self.is_known, &mut self.tally);
         self.predictor.run(|range, block| {
             for said in block.each_mut() {

@@ -5,7 +5,7 @@ use crate::fit::{Context, Fitted, Stop};
 use crate::laplace::jacobians::Which;
 use crate::laplace::predictor::Forecaster;
 use crate::states::Values;
-use bnnc_abi::laplace::Laplace;
+use bnnc_abi::laplace::{Laplace, Structure};
 use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
@@ -221,6 +221,13 @@ fn restored(laplace: &Laplace, values: &Arc<Values>, arrays: &[Array<'_>]) -> Re
     let fits = index.as_ref().map_or(posterior.elements() == all, is_of);
     if !fits || weights(laplace, &maximum).len() != all {
         return Err("the Gaussian is one of other weights".to_owned());
+    }
+    let takes_blocks = laplace.programs.turned.is_some()
+        && laplace.options.structure != Structure::Diagonal
+        && index.is_none();
+    let blocks = posterior.turned().map_or(0, |blocks| blocks.len());
+    if takes_blocks && blocks != laplace.blocks.len() {
+        return Err("the Gaussian has another structure than the program asks for".to_owned());
     }
     Ok(Gaussian {
         values: Arc::new(maximum),

@@ -106,13 +106,13 @@ impl<'a> Forecaster<'a> {
     /// All predictive quantities, by blocks of rows in order.
     ///
     /// # Errors
-    /// A bug of the machine.
+    /// A bug of the machine, or the user's wish to stop.
     pub fn run(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
         match self {
-            Forecaster::Drawn(predictor) => Ok(predictor.run(take)?),
+            Forecaster::Drawn(predictor) => predictor.run(take),
             Forecaster::Linear(linear) => linear.run(take),
             Forecaster::Integrated(integrals) => integrals.run(take),
-            Forecaster::Boxed(draws) => Ok(draws.run(take)?),
+            Forecaster::Boxed(draws) => draws.run(take),
         }
     }
 

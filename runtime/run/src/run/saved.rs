@@ -2,7 +2,7 @@
 
 use crate::codes;
 use crate::collapsed;
-use crate::columns::Columns;
+use crate::columns::{Columns, places};
 use crate::feed::examples;
 use crate::fit::{Context, Stop};
 use crate::laplace::gaussian::part;
@@ -11,8 +11,9 @@ use crate::laplace::{Approximated, joint, memory, slopes};
 use crate::out;
 use crate::predict::{Predictor, draws_in, held};
 use crate::states::Values;
+use bnnc_abi::data::{Elements, FieldKind};
 use bnnc_abi::laplace::{Laplace, Likelihood};
-use bnnc_abi::manifest::{DataSource, Infer, Work};
+use bnnc_abi::manifest::{Binding, DataSource, Infer, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Dataset, Preparation, Rows};
@@ -51,12 +52,16 @@ pub fn predict(
             Forecaster::Drawn(Box::new(predictor))
         }
     };
-    let mut columns = Columns::new(infer, dataset.test.count);
+    let mut columns = Columns::new(infer, &dataset.test, dataset.test.count);
     forecaster.run(|_, block| {
         block.undo(infer, preparation);
         columns.add(block);
     })?;
-    Ok(columns.finish())
+    let without = columns.without();
+    match without.len() == infer.outputs.len() && dataset.test.count > 0 {
+        true => Err(codes::no_predictions(&infer.name, &without).into()),
+        false => Ok(columns.finish()),
+    }
 }
 
 /// The covariance of the outputs of all rows together under the Gaussian of the weights, without noise: `[rows * outputs, rows * outputs]`. In the
@@ -116,8 +121,7 @@ pub fn slopes(
         max_memory,
     )?;
     let all = slopes::slopes(members, (infer, laplace), &dataset.test, &dataset, context)?;
-    let row_numbers = ResultColumn::Int((0..count as i64).collect());
-    let mut columns = vec![("row".to_owned(), row_numbers)];
+    let mut columns = places(&dataset.test, count);
     let (unit, units) = match unit(laplace, preparation) {
         Some(unit) => (unit, ""),
         None => (1.0, "model_"),
@@ -194,10 +198,87 @@ fn restored(infer: &Infer, (values, folder): (&Values, &Path)) -> Result<Option<
     }
 }
 
+/// Checks that new rows have a parameter for every index that predictions look up: the kernels would take the nearest one.
+///
+/// # Errors
+/// The row and its value.
+fn check_elements(infer: &Infer, preparation: &Preparation, rows: &Rows) -> Result<(), Diagnostic> {
+    for binding in &infer.bindings {
+        let is_read = infer.predict.plan.port(&binding.port).is_some();
+        let mut outputs = infer.outputs.iter();
+        let is_output = outputs.any(|output| output.name == binding.port);
+        if !is_read || is_output {
+            continue;
+        }
+        match &binding.from {
+            DataSource::Row => check_count(binding.elements, rows)?,
+            DataSource::Field(name) => check_field((binding, name), preparation, rows)?,
+            DataSource::Inputs | DataSource::Shared(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Checks the number of rows of a model that has a parameter for each row.
+fn check_count(elements: Elements, rows: &Rows) -> Result<(), Diagnostic> {
+    match elements {
+        Elements::Index(size) if rows.count > size => {
+            let why = format!("is the number of the row, and the run had {size} rows");
+            Err(codes::outside_axis(rows.place(size), "row", &why))
+        }
+        Elements::Index(_) | Elements::Real | Elements::Int | Elements::Count | Elements::Bool => Ok(()),
+    }
+}
+
+fn check_field(
+    (binding, name): (&Binding, &str),
+    preparation: &Preparation,
+    rows: &Rows,
+) -> Result<(), Diagnostic> {
+    // A column that is missing is reported where it is read.
+    let Some(field) = rows.field(name) else {
+        return Ok(());
+    };
+    if binding.elements == Elements::Real {
+        return Ok(());
+    }
+    let is_known = preparation.levels.iter().any(|(known, _)| known == name);
+    if field.values.is_text() && !is_known {
+        let why = "holds text, and held numbers in the run";
+        return Err(codes::outside_axis(rows.place(0), name, why));
+    }
+    let width = field.width().max(1);
+    for (at, value) in rows.ints(name)?.into_iter().enumerate() {
+        let kind = FieldKind::Int(i64::from(value), i64::from(value));
+        if binding.elements.refusal(name, &kind).is_some() {
+            let why = match binding.elements {
+                Elements::Index(size) => {
+                    format!("is {value}, and the run has {}", numbered(size))
+                }
+                Elements::Bool => format!("is {value}, and the model takes 0 or 1"),
+                Elements::Count | Elements::Int | Elements::Real => {
+                    format!("is {value}, and the model takes no negative numbers")
+                }
+            };
+            return Err(codes::outside_axis(rows.place(at / width), name, &why));
+        }
+    }
+    Ok(())
+}
+
+/// The indices of an axis of this size.
+fn numbered(size: usize) -> String {
+    match size {
+        0 => "none".to_owned(),
+        1 => "only 0".to_owned(),
+        _ => format!("0 to {}", size - 1),
+    }
+}
+
 /// New rows in the place of all others.
 ///
 /// # Errors
-/// A model that takes an array for all examples, which no rows give.
+/// A model that takes an array for all examples, which no rows give, and rows that have no parameter.
 fn dataset(infer: &Infer, preparation: &Preparation, rows: Rows) -> Result<Dataset, Diagnostic> {
     for binding in &infer.bindings {
         let is_read = infer.predict.plan.port(&binding.port).is_some();
@@ -210,6 +291,7 @@ fn dataset(infer: &Infer, preparation: &Preparation, rows: Rows) -> Result<Datas
             DataSource::Inputs | DataSource::Field(_) | DataSource::Row | DataSource::Shared(_) => {}
         }
     }
+    check_elements(infer, preparation, &rows)?;
     Ok(Dataset {
         train: rows.clone(),
         validation: rows.clone(),

@@ -127,7 +127,9 @@ fn cut(mut rays: Vec<Ray>, row: usize, normal: &[IBig], budget: &mut Budget) -> 
             }
         }
     }
-    below.iter().for_each(|&place| budget.release(rays[place].bytes()));
+    below
+        .iter()
+        .for_each(|&place| budget.release(rays[place].bytes()));
     let mut values = values.into_iter();
     rays.retain(|_| values.next().is_some_and(|value| !value.is_negative()));
     rays.extend(new);

@@ -1,0 +1,143 @@
+//! What may be wrong with the folder of a run, and with rows to predict for from it.
+
+use super::error;
+use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
+use std::path::Path;
+
+/// Results of another run are there.
+pub(super) static HOLDS_ANOTHER_RUN: Code = Code {
+    id: "E0514",
+    title: "the folder holds another run",
+    explain: "The folder given with `--out` holds the results, or the checkpoint of an interrupted run, of another program, or of the same program with \
+              other options, data or seed. Writing there would lose it, so bnnc stops before it begins. The notes list the differences.\n\n\
+              Wrong: `bnnc run b.bnn --out runs/a`, where `runs/a` is a run of `a.bnn`.\n\nRight: `bnnc run b.bnn --out runs/b`, or `bnnc run b.bnn --out runs/a --overwrite` if the \
+              earlier run is not needed any more. Its results stay until those of the new run are complete; then all of them are replaced.",
+};
+
+/// Files that no run wrote stand in the way.
+pub(super) static FOREIGN_FILES: Code = Code {
+    id: "E0515",
+    title: "files in the output folder are not of a run",
+    explain: "A run writes files such as `predictions.csv` and `report.html` into the folder given with `--out`, and its checkpoint into the folder \
+              `checkpoint` there. Files with these names exist, but the folder's `manifest.json` does not name them, so they may be yours. bnnc replaces and deletes only files \
+              that a run wrote, and follows no links.\n\nWrong: `bnnc run a.bnn --out .`, where `./predictions.csv` is a file of your own.\n\n\
+              Right: `bnnc run a.bnn --out runs/a`, or `--overwrite` to replace the files that the message names.",
+};
+
+/// The folder is not whole.
+pub(super) static DAMAGED_PART: Code = Code {
+    id: "E0516",
+    title: "the folder of a run is damaged",
+    explain: "`bnnc predict` reads `manifest.json`, `program.json` and `posterior.safetensors`. The first holds the checksums of the others, so that predictions are \
+              made only from files of one run as it wrote them. A file was changed, cut off, or copied from another run; or a run was killed at the \
+              moment when its results replaced earlier ones.\n\nWrong: `cp other/posterior.safetensors run/`, then `bnnc predict run --data new.csv`.\n\nRight: copy the whole \
+              folder; to finish a run that was killed, `bnnc run PROGRAM --resume run`.",
+};
+
+/// A new row holds a number outside the axis of a parameter.
+pub(super) static OUTSIDE_AXIS: Code = Code {
+    id: "E0517",
+    title: "a new row has a level that the run has not seen",
+    explain: "The model has one parameter for each level of an `index` column, so there is none for a level, a class or an index that no row of the run had. The message names the row \
+              and the value.\n\nWrong: `g = 7` in the new rows of a model with `g: index(5)`.\n\nRight: leave the row out, or run again with data in \
+              which the level occurs.",
+};
+
+/// The library is another one.
+pub(super) static OTHER_LIBRARY: Code = Code {
+    id: "E0518",
+    title: "the run is of another version of bnnc",
+    explain: "A run's folder holds the text of its program, which `bnnc predict` compiles again. The library of distributions and layers, or the compiler, has changed since \
+              the run, so that predictions may differ from those that the run itself made.\n\nWrong: `bnnc predict RUN --data new.csv` after an update of bnnc.\n\nRight: predict with the version of the run, or run \
+              again with this one.",
+};
+
+/// Nothing can be predicted.
+pub(super) static NO_PREDICTIONS: Code = Code {
+    id: "E0519",
+    title: "the outputs have no predictions",
+    explain: "A table of predictions has the mean of each output, and quantiles where its distribution has a sampler. The distributions of the model have \
+              neither `mean` nor `draw`, so that the table has only row numbers.\n\nWrong: `dist D(loc: real) on real { log_density(x) = .. }`.\n\nRight: the same with \
+              `mean = loc`, or with `draw = loc + standard_normal()`.",
+};
+
+/// Another run's results or checkpoint (`what`) would be lost; `differences` says how the runs differ, a line each.
+pub fn holds_another_run(folder: &Path, what: &str, differences: &[String]) -> Diagnostic {
+    let text = format!("`{}` holds the {what} of another run", folder.display());
+    let diagnostic = error(&HOLDS_ANOTHER_RUN, Fault::Usage, text);
+    differences
+        .iter()
+        .fold(diagnostic, |diagnostic, difference| diagnostic.note(difference))
+        .help("write into another folder, or add `--overwrite` to replace the run")
+}
+
+/// Files that a run would replace and that no run wrote.
+pub fn foreign_files(folder: &Path, names: &[&str]) -> Diagnostic {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let (verb, what) = match names {
+        [_] => ("is", "it"),
+        _ => ("are", "them"),
+    };
+    let text = format!(
+        "{} in `{}` {verb} not of a run, and this run would replace {what}",
+        quoted.join(", "),
+        folder.display()
+    );
+    error(&FOREIGN_FILES, Fault::Usage, text).help(format!(
+        "write into another folder, or add `--overwrite` to replace {what}"
+    ))
+}
+
+/// A link where a run's own folder or file should be.
+pub fn is_a_link(path: &Path) -> Diagnostic {
+    let text = format!("`{}` is a link, which a run does not follow", path.display());
+    error(&FOREIGN_FILES, Fault::Usage, text).help("remove the link, or write into another folder")
+}
+
+/// A file that predictions are made from is not as its run wrote it.
+pub fn damaged_part(path: &Path, why: &str) -> Diagnostic {
+    let text = format!("`{}` is not as its run wrote it: {why}", path.display());
+    error(&DAMAGED_PART, Fault::Data, text)
+        .help("restore the file, or run again with `--out DIR --overwrite`")
+}
+
+/// The results were being replaced when the process ended.
+pub fn half_replaced(folder: &Path) -> Diagnostic {
+    let text = format!(
+        "the run in `{}` was killed while its results replaced earlier ones",
+        folder.display()
+    );
+    error(&DAMAGED_PART, Fault::Data, text).help(format!(
+        "finish it: `bnnc run PROGRAM --resume {}`",
+        folder.display()
+    ))
+}
+
+/// A row, with its file and number there, whose value of a column has no parameter; `why` begins with a verb.
+pub fn outside_axis((path, row): (&Path, usize), column: &str, why: &str) -> Diagnostic {
+    Diagnostic::data(&OUTSIDE_AXIS, path, row, 0, format!("`{column}` {why}"))
+        .label(format!("column `{column}`"))
+        .help("leave the row out, or run again with data in which the value occurs")
+}
+
+/// A warning: the library, or bnnc, has changed since the run.
+pub fn other_library(folder: &Path) -> Diagnostic {
+    let text = format!(
+        "`{}` is a run of another version of bnnc or of its library",
+        folder.display()
+    );
+    let mut warning = error(&OTHER_LIBRARY, Fault::Usage, text);
+    warning.severity = Severity::Warning;
+    warning.help("run again with this version, or predict with the version of the run")
+}
+
+/// An inference whose outputs have neither a mean nor a sampler.
+pub fn no_predictions(infer: &str, outputs: &[&str]) -> Diagnostic {
+    let quoted: Vec<String> = outputs.iter().map(|name| format!("`{name}`")).collect();
+    let text = format!(
+        "`{infer}` has no predictions: the distribution of {} has neither `mean` nor `draw`",
+        quoted.join(", ")
+    );
+    error(&NO_PREDICTIONS, Fault::Program, text)
+        .help("give the `dist` a `mean`, a `draw` or both, and run again")
+}
