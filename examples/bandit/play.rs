@@ -61,6 +61,7 @@ pub fn compiled(seed: u64) -> Result<Manifest, String> {
     let reward = Field {
         name: "reward".to_owned(),
         kind: FieldKind::Real,
+        distinct: None,
         shape: Vec::new(),
         per_example: true,
     };
@@ -75,6 +76,7 @@ pub fn compiled(seed: u64) -> Result<Manifest, String> {
         fields: vec![reward],
         inputs: COLUMNS + ACTIONS.len(),
         columns: Vec::new(),
+        entries: Vec::new(),
         target: Some("reward".to_owned()),
         shared: Vec::new(),
     };

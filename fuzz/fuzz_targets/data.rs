@@ -15,6 +15,6 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let path = std::env::temp_dir().join(format!("bnnc-{}-{name}", std::process::id()));
     if std::fs::write(&path, rest).is_ok() {
-        let _ = bnnc_data::read::read_inputs(format, &path, None);
+        let _ = bnnc_data::read::read_inputs(format, &path, None, &bnnc_data::read::Reading::within(None));
     }
 });

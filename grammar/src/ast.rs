@@ -354,6 +354,8 @@ pub enum ExprKind {
     Index(Expr, Vec<Index>),
     /// `[a, b]`.
     List(Vec<Expr>),
+    /// `a = b` in a list.
+    Named(Ident, Expr),
     /// `[e for i in a..b]`.
     Comprehension(Comprehension),
     /// `-a`, `!a`.

@@ -51,6 +51,11 @@ pub fn expression(expr: &Expr, indent: usize, column: usize, tail: usize) -> Str
         ExprKind::Binary(op, ..) if *op == BinaryOp::Pow => power(expr, indent, column, tail),
         ExprKind::Binary(..) => chain(expr, indent, column),
         ExprKind::Unary(op, value) => format!("{op}{}", expression(value, indent, column + 1, tail)),
+        ExprKind::Named(name, value) => {
+            let head = format!("{} = ", name.name);
+            let text = expression(value, indent, column + head.len(), tail);
+            format!("{head}{text}")
+        }
         ExprKind::Field(value, name) => {
             format!(
                 "{}.{}",
@@ -228,6 +233,7 @@ impl Display for Flat<'_, Expr> {
             ExprKind::Reduce(function, over) => write!(f, "{}({})", Flat(function), Flat(over)),
             ExprKind::Index(value, index) => write!(f, "{}[{}]", Flat(value), Commas(index)),
             ExprKind::List(elements) => write!(f, "[{}]", Commas(elements)),
+            ExprKind::Named(name, value) => write!(f, "{} = {}", name.name, Flat(value)),
             ExprKind::Comprehension(over) => write!(f, "[{}]", Flat(over)),
             ExprKind::Unary(op, value) => write!(f, "{op}{}", Flat(value)),
             ExprKind::Binary(op, left, right) => write!(f, "{} {op} {}", Flat(left), Flat(right)),

@@ -7,6 +7,7 @@ use bnnc_base::diagnostic::{Diagnostic, Fault as Blame, Place};
 use bnnc_base::dtype::Precision;
 use bnnc_base::source::SourceMap;
 use bnnc_command::terminal;
+use bnnc_data::Source;
 use bnnc_driver::infer::Failure;
 use bnnc_driver::options::Options;
 use bnnc_driver::program::{self, Program};
@@ -92,26 +93,44 @@ pub fn load_text(file: &Path, text: &str, options: &Options, display: Display) -
     }
 }
 
-/// Reads the headers of the data that the chosen infers use. `Err` is the exit status.
+/// The schemas of data items by their names.
+pub fn schemas_of(sources: &HashMap<String, Source>) -> HashMap<String, Schema> {
+    let schema = |(name, source): (&String, &Source)| (name.clone(), source.schema().clone());
+    sources.iter().map(schema).collect()
+}
+
+/// Reads the schemas of the data that the chosen infers use. `Err` is the exit status.
 pub fn schemas(
     program: &Program,
     options: &Options,
     display: Display,
 ) -> Result<HashMap<String, Schema>, u8> {
+    sources(program, options, None, display).map(|sources| schemas_of(&sources))
+}
+
+/// Reads the data that the chosen infers use, with at most this many bytes of memory for each item, or as many as the machine has
+/// left. `Err` is the exit status.
+pub fn sources(
+    program: &Program,
+    options: &Options,
+    most: Option<u64>,
+    display: Display,
+) -> Result<HashMap<String, Source>, u8> {
     let specs = bnnc_driver::compile::data(program, options)
         .map_err(|found| display.show(&found, &program.sources))?;
-    let mut schemas = HashMap::new();
+    let most = most.or_else(terminal::available_memory);
+    let mut sources = HashMap::new();
     let mut diagnostics = Vec::new();
     for spec in specs {
-        match bnnc_data::schema(&spec) {
-            Ok(schema) => {
-                schemas.insert(spec.name.clone(), schema);
+        match Source::read_within(&spec, most) {
+            Ok(source) => {
+                sources.insert(spec.name.clone(), source);
             }
             Err(found) => diagnostics.extend(found),
         }
     }
     if diagnostics.is_empty() {
-        Ok(schemas)
+        Ok(sources)
     } else {
         Err(display.show(&diagnostics, &program.sources))
     }

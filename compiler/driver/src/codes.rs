@@ -233,6 +233,10 @@ pub fn all() -> Vec<&'static Code> {
         &bnnc_hir::elaborate::posterior::TOO_LARGE,
         &bnnc_hir::elaborate::bind::NO_COLUMN,
         &bnnc_hir::elaborate::bind::WRONG_COLUMN,
+        &bnnc_hir::elaborate::bind::UNUSED_POSITION,
+        &bnnc_hir::elaborate::bind::WHOLE_COLUMNS,
+        &bnnc_hir::elaborate::bind::SEVERAL_ENTRIES,
+        &crate::observed::UNUSED_TRANSFORM,
     ];
     let mut codes: Vec<&'static Code> = lists.concat();
     codes.extend(elaborate);

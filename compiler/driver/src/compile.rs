@@ -3,6 +3,7 @@
 use crate::compare::{compares, inapplicable};
 use crate::infer::{Compilation, Failure, Timings};
 use crate::laplace::beforehand;
+use crate::observed::unused_transforms;
 use crate::options::Options;
 use crate::program::Program;
 use crate::taken::wrong_iterates;
@@ -162,6 +163,9 @@ pub fn compile(
     diagnostics.extend(wrong_iterates(program, schemas, &compiled.manifest.infers));
     diagnostics.extend(beforehand::lacking(program, &compiled.manifest.infers));
     diagnostics.extend(inapplicable(program, &compiled.manifest));
+    if diagnostics.is_empty() {
+        diagnostics.extend(unused_transforms(program, schemas));
+    }
     diagnostics.dedup_by(|a, b| a == b && a.at != Place::Nowhere);
     if diagnostics.is_empty() {
         Ok(compiled)

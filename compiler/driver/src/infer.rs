@@ -139,7 +139,14 @@ impl<'a> Compilation<'a> {
         }
         self.observes(&bound, schema)?;
         self.watched(schema)?;
-        let model = elaborate::model::elaborate(module, self.model_id(), &bound.dims)?;
+        self.context.warnings.extend(bound.warnings.iter().cloned());
+        let mut model = elaborate::model::elaborate(module, self.model_id(), &bound.dims)?;
+        // A value for all rows is no part of an example, wherever the model lists it.
+        let inputs = std::mem::take(&mut model.inputs);
+        let (shared, inputs): (Vec<_>, Vec<_>) =
+            inputs.into_iter().partition(|input| bound.is_shared(&input.name));
+        model.shared.extend(shared);
+        model.inputs = inputs;
         let posterior = match self.item.target {
             Target::Posterior(id) => elaborate::posterior::elaborate(module, id, &model, self.rest())?,
             Target::Model(_) => elaborate::posterior::point(module, &model, self.item.span)?,
@@ -429,6 +436,7 @@ impl<'a> Compilation<'a> {
             return Err(Failure::Program(vec![codes::nothing_to_sample(self.item, true)]));
         }
         let densities = self.density(&elaborated.model)?;
+        let positions = self.row_positions(&densities, &elaborated.model, backend)?;
         let (elaborated, densities) = self.grouped(elaborated, densities);
         let programs = match finds {
             Finds::Chains => self.sampling_programs(&elaborated, &densities, schema, backend)?,
@@ -459,6 +467,7 @@ impl<'a> Compilation<'a> {
             states: programs.states,
             reports: programs.reports,
             bindings: elaborated.bound.ports,
+            positions,
             outputs,
             names,
             predictive_draws: self.int("predictive_draws").max(1),

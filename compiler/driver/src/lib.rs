@@ -14,6 +14,7 @@ mod laplace;
 mod names;
 pub mod observed;
 pub mod options;
+mod positions;
 pub mod program;
 pub mod prompt;
 pub mod render;

@@ -1,7 +1,7 @@
 //! The names that a program and its data give to axes and classes.
 
 use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::{Binding, DataSource, Output, OutputKind};
+use bnnc_abi::manifest::{Binding, Codes, DataSource, Output, OutputKind};
 use bnnc_abi::names::{LabelSource, Labels, Names};
 use bnnc_hir::dims::{Atom, Dim};
 use bnnc_hir::elaborate::bind::Bound;
@@ -50,9 +50,11 @@ fn labels(model: &ModelItem, schema: &Schema, ports: &[Binding], local: &Local) 
     let port = ports.iter().find(|port| port.port == *local.name)?;
     let (dim, from) = match (&port.from, elem, &dims[..]) {
         (DataSource::Inputs, _, [dim]) => (dim, LabelSource::Columns),
-        (DataSource::Field(column) | DataSource::Shared(column), Elem::Index(size), _) => {
-            (size, LabelSource::Levels(column.clone()))
-        }
+        (
+            DataSource::Field(column) | DataSource::Whole(column) | DataSource::Shared(column),
+            Elem::Index(size),
+            _,
+        ) => (size, levels(column, &port.codes)),
         _ => return None,
     };
     Some(Labels {
@@ -60,6 +62,15 @@ fn labels(model: &ModelItem, schema: &Schema, ports: &[Binding], local: &Local) 
         names: from.names(schema)?,
         from,
     })
+}
+
+/// The levels of a column, of which an axis that several columns share may have more.
+fn levels(column: &str, codes: &Codes) -> LabelSource {
+    match codes {
+        Codes::Positions => LabelSource::Levels(column.to_owned()),
+        Codes::Ids(ids) => LabelSource::Codes(ids.iter().map(i64::to_string).collect()),
+        Codes::Texts(texts) => LabelSource::Codes(texts.clone()),
+    }
 }
 
 /// The names of the classes of an output.

@@ -1,10 +1,13 @@
 //! What a model observes, held against how its data are prepared.
 
 use crate::infer::{Compilation, Failure};
-use bnnc_abi::data::{DataSpec, Schema};
+use crate::program::Program;
+use bnnc_abi::data::{DataSpec, InputEntry, Schema};
 use bnnc_abi::manifest::{DataSource, Output, OutputKind};
 use bnnc_base::diagnostic::{Code, Diagnostic};
-use bnnc_hir::elaborate::bind::{Bound, WRONG_COLUMN};
+use bnnc_hir::elaborate::bind::{Bound, WRONG_COLUMN, bind};
+use bnnc_hir::tree::{ModelItem, Target};
+use std::collections::{HashMap, HashSet};
 
 /// An output among the inputs.
 pub static OBSERVED_INPUT: Code = Code {
@@ -16,6 +19,66 @@ pub static OBSERVED_INPUT: Code = Code {
               data d = csv(\"d.csv\") { inputs = [x] }     // right\n\n\
               model M(x: real[d]) -> weight: real, height: real { .. }\n```",
 };
+
+/// An entry of `inputs` that no model takes.
+pub static UNUSED_TRANSFORM: Code = Code {
+    id: "E0264",
+    title: "an expression of `inputs` that feeds nothing",
+    explain: "A model whose inputs have names takes columns by name. An expression of one column in `inputs = [..]` feeds the \
+              input that is called as the column, `NAME = expression` feeds the input NAME. This one feeds no input of any \
+              model of these data, which would mean that raw values are used in its place.\n\n```\n\
+              data d = csv(\"d.csv\") { inputs = [x, log(a / b)] }\n\
+              data d = csv(\"d.csv\") { inputs = [x, ratio = log(a / b)] }   // right\n\n\
+              model M(x: real, ratio: real) -> y: real { .. }\n```",
+};
+
+/// Entries of `inputs = [..]` that no model of the program takes.
+pub fn unused_transforms(program: &Program, schemas: &HashMap<String, Schema>) -> Vec<Diagnostic> {
+    let module = &program.module;
+    let mut diagnostics = Vec::new();
+    for item in module.datas.iter() {
+        let Some(schema) = schemas.get(&*item.name) else {
+            continue;
+        };
+        let infers = module.infers.iter();
+        let of_item = infers.filter(|infer| module.datas[infer.data].name == item.name);
+        let models: Vec<&ModelItem> = of_item
+            .map(|infer| match infer.target {
+                Target::Model(model) => &module.models[model],
+                Target::Posterior(posterior) => &module.models[module.posteriors[posterior].model],
+            })
+            .collect();
+        let used: HashSet<usize> = models
+            .iter()
+            .flat_map(|model| bind(model, schema).0.used)
+            .collect();
+        let entries = schema.entries.iter().enumerate();
+        let unused = entries
+            .filter(|(at, entry)| !used.contains(at) && (entry.computed || entry.name.is_some()))
+            .map(|(_, entry)| unused_transform(entry, models.first().copied()));
+        diagnostics.extend(unused);
+    }
+    diagnostics
+}
+
+fn unused_transform(entry: &InputEntry, model: Option<&ModelItem>) -> Diagnostic {
+    let name = match (&entry.name, entry.columns.as_slice()) {
+        (Some(name), _) => name,
+        (None, [column]) => column,
+        (None, _) => "NAME",
+    };
+    let text = format!("no model takes `{}`", entry.text);
+    let diagnostic = Diagnostic::error(&UNUSED_TRANSFORM, entry.span, text)
+        .label("feeds no input")
+        .help(format!(
+            "write the name of the input that it is for, such as `{name} = {}`, or remove it",
+            entry.text
+        ));
+    match model {
+        Some(model) => diagnostic.also(model.span, "takes its inputs by name"),
+        None => diagnostic,
+    }
+}
 
 impl Compilation<'_> {
     /// Sees that the outputs of the model are what its data take for targets.

@@ -1,6 +1,7 @@
 //! Reading nodes of a function under construction, and copying signatures.
 
 use crate::rule::Call;
+use bnnc_base::arena::Id;
 use bnnc_base::shape::Dim;
 use bnnc_graph::attr::{self, Attr};
 use bnnc_graph::builder::Builder;
@@ -8,7 +9,7 @@ use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Adds the parameters of `function` to `builder`.
@@ -37,6 +38,36 @@ pub fn without_param(function: &Function, name: &str) -> Function {
     }
     let results = builder.inline(&function, &args);
     let named = named(&function, &results);
+    builder.finish(named)
+}
+
+/// `function` with only those parameters that `keep` names or that a result needs.
+pub fn with_params(function: &Function, keep: &HashSet<&str>) -> Function {
+    let mut used = vec![false; function.nodes.len()];
+    for value in function.nodes.ids() {
+        function
+            .args(value)
+            .iter()
+            .for_each(|arg| used[arg.index()] = true);
+    }
+    function
+        .results
+        .iter()
+        .for_each(|(_, value)| used[value.index()] = true);
+    let mut builder = Builder::new(&function.name);
+    let mut args = Vec::new();
+    for param in &function.params {
+        let name = param_name(function, *param);
+        let kept = used[param.index()] || keep.contains(name);
+        // A parameter that nothing uses needs no value; the placeholder is never read.
+        args.push(if kept {
+            builder.param(name, function.ty(*param).clone())
+        } else {
+            Value(0)
+        });
+    }
+    let results = builder.inline(function, &args);
+    let named = named(function, &results);
     builder.finish(named)
 }
 

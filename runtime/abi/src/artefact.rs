@@ -24,6 +24,7 @@ const FIXED: usize = 32;
 const TEXTS: &[&str] = &[
     include_str!("accelerator.rs"),
     include_str!("artefact.rs"),
+    include_str!("binding.rs"),
     include_str!("code.rs"),
     include_str!("collapsed.rs"),
     include_str!("cost.rs"),

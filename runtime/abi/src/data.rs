@@ -56,6 +56,18 @@ pub enum Column {
     Number(f64),
     /// A function of columns: `log exp sqrt abs zscore neg add sub mul div pow eq`.
     Apply(String, Vec<Column>, Span),
+    /// An input with a name of its own: `age = zscore(years)`.
+    Named(String, Box<Column>, Span),
+}
+
+/// The divisor of the standard deviation of `n` values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Divisor {
+    /// `n`: standardised training rows have a mean square of exactly 1.
+    #[default]
+    Count,
+    /// `n - 1`, as `sd` of R and of Stan.
+    CountLessOne,
 }
 
 /// A `data` item.
@@ -81,6 +93,8 @@ pub struct DataSpec {
     pub standardise_inputs: bool,
     /// Whether the target is; metrics are reported in original units all the same.
     pub standardise_target: bool,
+    /// The divisor of the standard deviations of `standardise` and `zscore`.
+    pub divisor: Divisor,
     /// Multiplies every input (after `idx` bytes became reals): `scale = 1 / 126`.
     pub scale: f64,
     /// Use only the first so many training rows, if given.
@@ -141,6 +155,17 @@ pub enum Elements {
 }
 
 impl Elements {
+    /// Returns the type that a value does not have; positions are checked by their codes.
+    pub fn excludes(self, value: f64) -> Option<&'static str> {
+        let is_whole = value.fract() == 0.0;
+        match self {
+            Elements::Bool if value != 0.0 && value != 1.0 => Some("`bool`, 0 or 1"),
+            Elements::Count if value < 0.0 || !is_whole => Some("`count`, an integer from 0"),
+            Elements::Int if !is_whole => Some("`int`"),
+            Elements::Real | Elements::Int | Elements::Count | Elements::Bool | Elements::Index(_) => None,
+        }
+    }
+
     /// Why a column of this name and kind does not hold such elements; nothing where it does.
     pub fn refusal(self, name: &str, kind: &FieldKind) -> Option<String> {
         match (self, kind) {
@@ -168,14 +193,22 @@ impl Elements {
             (Elements::Count | Elements::Int, FieldKind::Real) => {
                 Some(format!("integers are needed, but `{name}` holds fractions"))
             }
-            (Elements::Real | Elements::Count | Elements::Int | Elements::Bool, FieldKind::Levels(_)) => {
-                Some(format!(
-                    "numbers are needed, but `{name}` holds text; text fits `index` only"
-                ))
-            }
+            (
+                Elements::Real | Elements::Count | Elements::Int | Elements::Bool,
+                FieldKind::Levels(levels),
+            ) => Some(format!(
+                "numbers are needed, but `{name}` holds text such as `{}`; text fits `index` only",
+                word(levels)
+            )),
             (Elements::Real, _) | (Elements::Count | Elements::Int, FieldKind::Int(..)) => None,
         }
     }
+}
+
+/// The first level that is not a number: the cell that made a column of numbers one of text.
+pub fn word(levels: &[String]) -> &str {
+    let mut words = levels.iter().filter(|level| level.parse::<f64>().is_err());
+    words.next().or(levels.first()).map_or("", String::as_str)
 }
 
 /// One named field: a column, or an array of a JSON file.
@@ -185,10 +218,44 @@ pub struct Field {
     pub name: String,
     /// What its elements are.
     pub kind: FieldKind,
+    /// The distinct integers in ascending order, where some between the smallest and the largest do not occur.
+    pub distinct: Option<Vec<i64>>,
     /// Axes, without the axis of examples where `per_example`.
     pub shape: Vec<usize>,
     /// Whether there is one per example.
     pub per_example: bool,
+}
+
+impl Field {
+    /// The distinct integers in ascending order; none of a field of reals or text.
+    pub fn integers(&self) -> impl Iterator<Item = i64> + '_ {
+        let all = match (&self.kind, &self.distinct) {
+            (FieldKind::Int(low, high), None) => Some(*low..=*high),
+            (FieldKind::Int(..) | FieldKind::Real | FieldKind::Levels(_), _) => None,
+        };
+        all.into_iter()
+            .flatten()
+            .chain(self.distinct.iter().flatten().copied())
+    }
+}
+
+/// An entry of `inputs = [..]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InputEntry {
+    /// The name that the program gives it.
+    pub name: Option<String>,
+    /// The expression as text, without the name.
+    pub text: String,
+    /// The columns that it is computed from, each once.
+    pub columns: Vec<String>,
+    /// Whether it is more than the column itself.
+    pub computed: bool,
+    /// Where it stands in the program.
+    pub span: Span,
+    /// The position of its first element among those of all inputs.
+    pub first: usize,
+    /// The number of its elements; 0 of a renamed column of text, which no vector of reals can hold.
+    pub elements: usize,
 }
 
 /// What the header (and a scan of the rows) of a data item says.
@@ -214,6 +281,8 @@ pub struct Schema {
     pub inputs: usize,
     /// The names of these columns, as the program writes them; empty where elements of an array are among them.
     pub columns: Vec<String>,
+    /// The entries of `inputs = [..]`, in order.
+    pub entries: Vec<InputEntry>,
     /// The target's name, if there is one.
     pub target: Option<String>,
     /// Fields of the shared table.

@@ -1,9 +1,10 @@
 //! Everything the runtime needs to run a compiled file: data, infers with their programs, comparisons.
 
+pub use crate::binding::{Binding, Check, Codes, DataSource, Positions};
 use crate::code::Artifact;
 use crate::collapsed::Collapsed;
 use crate::cost::Cost;
-use crate::data::{DataSpec, Elements, Schema};
+use crate::data::{DataSpec, Schema};
 use crate::iterates::{Ensemble, Swag};
 use crate::laplace::Laplace;
 use crate::method::{self, MethodDef, MethodName};
@@ -123,32 +124,6 @@ impl Output {
     }
 }
 
-/// An input buffer that holds data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Binding {
-    /// The name of the program's input buffer.
-    pub port: String,
-    /// Where its values come from.
-    pub from: DataSource,
-    /// What its elements are.
-    pub elements: Elements,
-    /// Its axes; without that of examples, where there is one value per example.
-    pub shape: Vec<usize>,
-}
-
-/// Where the values of an input come from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum DataSource {
-    /// The data item's inputs in order, as one vector per example.
-    Inputs,
-    /// A field per example.
-    Field(String),
-    /// The row number.
-    Row,
-    /// A field that all examples share (or an array of a JSON file, or a column of the shared table).
-    Shared(String),
-}
-
 /// One compiled infer.
 ///
 /// Programs and their ports (besides data ports and states, by name):
@@ -184,6 +159,8 @@ pub struct Infer {
     pub reports: Vec<SiteReport>,
     /// Data inputs.
     pub bindings: Vec<Binding>,
+    /// Positions to check before rows are used.
+    pub positions: Option<Positions>,
     /// The model's outputs, in order; at least one.
     pub outputs: Vec<Output>,
     /// The names of the positions along axes, and of classes.
@@ -291,6 +268,7 @@ impl Infer {
             }
         };
         all.extend([&mut self.predict, &mut self.sites]);
+        all.extend(self.positions.as_mut().map(|positions| &mut positions.program));
         all
     }
 
@@ -346,8 +324,8 @@ impl Infer {
     pub fn column<'a>(&'a self, output: &'a Output) -> &'a str {
         let binding = self.bindings.iter().find(|binding| binding.port == output.name);
         match binding.map(|binding| &binding.from) {
-            Some(DataSource::Field(name) | DataSource::Shared(name)) => name,
-            Some(DataSource::Inputs | DataSource::Row) | None => &output.name,
+            Some(DataSource::Field(name) | DataSource::Whole(name) | DataSource::Shared(name)) => name,
+            Some(DataSource::Inputs | DataSource::Input(_) | DataSource::Row) | None => &output.name,
         }
     }
 

@@ -35,6 +35,8 @@ pub enum LabelSource {
     Levels(String),
     /// The input columns.
     Columns,
+    /// The levels at the build, which select positions by their values.
+    Codes(Vec<String>),
 }
 
 impl LabelSource {
@@ -42,6 +44,7 @@ impl LabelSource {
     pub fn names(&self, schema: &Schema) -> Option<Vec<String>> {
         let names = match self {
             LabelSource::Columns => schema.columns.clone(),
+            LabelSource::Codes(levels) => levels.clone(),
             LabelSource::Levels(column) => {
                 let field = schema.fields.iter().find(|field| field.name == *column)?;
                 match &field.kind {

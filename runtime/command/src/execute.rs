@@ -13,7 +13,7 @@ use bnnc_run::fit::Stop;
 use bnnc_run::folder;
 use bnnc_run::interrupt::Interrupt;
 use bnnc_run::out::SavedRun;
-use bnnc_run::run::RunResult;
+use bnnc_run::run::{RunResult, Sources};
 use signal_hook::consts::signal::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::collections::BTreeMap;
@@ -24,6 +24,8 @@ use std::path::Path;
 pub struct Job<'a> {
     /// The compiled program.
     pub manifest: &'a Manifest,
+    /// The data that it was compiled for.
+    pub sources: Sources,
     /// What it was compiled from.
     pub origin: &'a Origin,
     /// The words of the command that runs it again, for messages.
@@ -55,6 +57,7 @@ impl Job<'_> {
             max_memory: max_memory.or_else(terminal::available_memory),
             checkpoint,
             interrupt: interrupt(),
+            sources: self.sources.clone(),
             ..bnnc_run::run::Options::new(terminal::threads(running.threads))
         };
         let mut result = bnnc_run::run::run(self.manifest, &how).map_err(|stop| stopped(&stop, self.show))?;

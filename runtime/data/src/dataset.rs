@@ -2,16 +2,17 @@
 
 use crate::expression::{self, Scores};
 use crate::images::Images;
+use crate::read::Reading;
 use crate::report::{self, At, Faults};
 use crate::rows::{RowField, Rows};
 use crate::source::{Input, Source, known_target, scaled_bytes};
 use crate::split::{Parts, stream};
 use crate::standardise::Standardisation;
 use crate::table::{Array, Table, Values};
-use bnnc_abi::data::{DataSpec, Format, Schema};
+use bnnc_abi::data::{DataSpec, Schema};
 use bnnc_base::diagnostic::Diagnostic;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 
@@ -32,9 +33,10 @@ pub struct Dataset {
     pub target: Option<String>,
     /// What was learnt from the training rows.
     pub preparation: Preparation,
-    /// Arrays that all examples share: the shared table, then the rest of a JSON file. The arrays of a JSON file that
-    /// hold one element per example follow with all their axes, for models that see the whole file as one example.
+    /// The columns of the shared table.
     pub shared: Vec<Array>,
+    /// The arrays of the item's own files that have no element per example.
+    pub whole: Vec<Array>,
     /// The training rows of each file, as ranges of `train`.
     pub shards: Vec<Range<usize>>,
     /// What is worth knowing but stops nothing.
@@ -51,9 +53,14 @@ impl Dataset {
         })
     }
 
-    /// A shared array.
+    /// A column of the shared table.
     pub fn shared(&self, name: &str) -> Option<&Array> {
         self.shared.iter().find(|array| array.name == name)
+    }
+
+    /// An array of the item's own files that has no element per example.
+    pub fn whole(&self, name: &str) -> Option<&Array> {
+        self.whole.iter().find(|array| array.name == name)
     }
 }
 
@@ -83,7 +90,7 @@ pub(crate) fn cut(source: &Source, parts: Parts, seed: u64) -> Result<Dataset, F
     let columns = input_columns(
         &source.inputs,
         &source.table,
-        &mut Scores::Fit(&parts.train, &mut zscores),
+        &mut Scores::Fit(&parts.train, source.spec.divisor, &mut zscores),
     )?;
     let mut warnings = Vec::new();
     let preparation = fit(source, &columns, &parts.train, zscores, &mut warnings);
@@ -124,7 +131,8 @@ pub(crate) fn cut(source: &Source, parts: Parts, seed: u64) -> Result<Dataset, F
         images,
         target,
         preparation,
-        shared: shared(source),
+        shared: source.shared.clone(),
+        whole: whole(source),
         shards,
         warnings,
     })
@@ -166,13 +174,14 @@ fn input_columns<'a>(
     scores: &mut Scores<'_>,
 ) -> Result<Vec<InputColumn<'a>>, Faults> {
     let column = |input: &Input| match input {
-        Input::Array(place) => Ok(InputColumn::Array(&table.arrays[*place])),
+        Input::Array(place) => Some(Ok(InputColumn::Array(&table.arrays[*place]))),
         Input::Computed(column) => {
-            let values = expression::evaluate(column, table, scores).map_err(|fault| vec![fault])?;
-            Ok(InputColumn::Computed(expression::text(column), values))
+            let values = expression::evaluate(column, table, scores).map_err(|fault| vec![fault]);
+            Some(values.map(|values| InputColumn::Computed(expression::text(column), values)))
         }
+        Input::Aside => None,
     };
-    inputs.iter().map(column).collect()
+    inputs.iter().filter_map(column).collect()
 }
 
 /// Means and sds of the training rows, as far as the program asks for them.
@@ -184,19 +193,20 @@ fn fit(
     warnings: &mut Vec<Diagnostic>,
 ) -> Preparation {
     let (spec, table) = (&source.spec, &source.table);
-    let mut constant = Vec::new();
+    let (mut constant, mut known) = (Vec::new(), HashSet::new());
     let mut fitted = |column: &InputColumn<'_>, element: usize, scale: f64, asked: bool| {
         if !asked {
             return Standardisation::IDENTITY;
         }
-        let found = Standardisation::fit(train.iter().map(|&row| column.value(row, element) * scale));
-        found.unwrap_or_else(|| {
+        let values = train.iter().map(|&row| column.value(row, element) * scale);
+        let found = Standardisation::fit(values, spec.divisor);
+        if !found.varies {
             let name = column.name(element);
-            if !constant.contains(&name) {
+            if known.insert(name.clone()) {
                 constant.push(name);
             }
-            Standardisation::IDENTITY
-        })
+        }
+        found.map
     };
     let mut all = |column: &InputColumn<'_>| -> Vec<Standardisation> {
         (0..column.width())
@@ -257,10 +267,15 @@ fn assemble(source: &Source, columns: &[InputColumn<'_>], preparation: &Preparat
     }
     let arrays = table.arrays.iter().enumerate();
     let per_example = arrays.filter(|(_, array)| array.per_example && !scaled_bytes(spec, &array.name));
+    // A search of the list for each column would take seconds for 40,000 columns.
+    let named: HashMap<&str, &Vec<Standardisation>> = preparation
+        .named
+        .iter()
+        .map(|(name, maps)| (name.as_str(), maps))
+        .collect();
     let fields = per_example.map(|(place, array)| {
-        let named = preparation.named.iter().find(|(name, _)| *name == array.name);
-        let (scale, standardisation) = match named {
-            Some((_, maps)) => (spec.scale, maps.clone()),
+        let (scale, standardisation) = match named.get(array.name.as_str()) {
+            Some(maps) => (spec.scale, maps.to_vec()),
             None if source.target == Some(place) => (1.0, vec![preparation.target; array.width()]),
             None => (1.0, vec![Standardisation::IDENTITY; array.width()]),
         };
@@ -314,19 +329,20 @@ fn shards(table: &Table, train: &[usize]) -> Vec<Range<usize>> {
     bounds.filter(|range| !range.is_empty()).collect()
 }
 
-fn shared(source: &Source) -> Vec<Array> {
-    let arrays = &source.table.arrays;
-    let own = arrays.iter().filter(|array| !array.per_example);
-    let whole = arrays
-        .iter()
-        .filter(|array| array.per_example && source.spec.format == Format::Json);
-    source.shared.iter().chain(own).chain(whole).cloned().collect()
+fn whole(source: &Source) -> Vec<Array> {
+    let arrays = source.table.arrays.iter();
+    arrays.filter(|array| !array.per_example).cloned().collect()
 }
 
 impl Preparation {
     /// Rows of a new file to predict for. The target may be absent.
     pub fn rows(&self, spec: &DataSpec, file: &Path) -> Result<Rows, Faults> {
-        let table = crate::read::read_inputs(spec.format, file, known_target(spec).as_deref())?;
+        let table = crate::read::read_inputs(
+            spec.format,
+            file,
+            known_target(spec).as_deref(),
+            &Reading::within(None),
+        )?;
         self.rows_of(spec, table)
     }
 

@@ -3,14 +3,14 @@
 use crate::report::{self, At};
 use crate::standardise::Standardisation;
 use crate::table::{Array, Table};
-use bnnc_abi::data::Column;
+use bnnc_abi::data::{Column, Divisor};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 
 /// What `zscore` uses.
 pub(crate) enum Scores<'a> {
     /// Mean and sd of these rows, appended to the list in the order of evaluation.
-    Fit(&'a [usize], &'a mut Vec<Standardisation>),
+    Fit(&'a [usize], Divisor, &'a mut Vec<Standardisation>),
     /// The numbers fitted earlier, in the same order.
     Apply(std::slice::Iter<'a, Standardisation>),
 }
@@ -114,6 +114,7 @@ pub fn text(column: &Column) -> String {
                 ),
             }
         }
+        Column::Named(name, ..) => name.clone(),
     }
 }
 
@@ -132,13 +133,14 @@ pub(crate) fn names(column: &Column) -> Vec<&str> {
         Column::Name(name, _) => vec![name],
         Column::Number(_) => Vec::new(),
         Column::Apply(_, arguments, _) => arguments.iter().flat_map(names).collect(),
+        Column::Named(_, column, _) => names(column),
     }
 }
 
 /// Where an expression stands, if it is more than a number.
 pub(crate) fn span(column: &Column) -> Option<Span> {
     match column {
-        Column::Name(_, span) | Column::Apply(_, _, span) => Some(*span),
+        Column::Name(_, span) | Column::Apply(_, _, span) | Column::Named(_, _, span) => Some(*span),
         Column::Number(_) => None,
     }
 }
@@ -148,6 +150,18 @@ pub(crate) fn uses_zscore(column: &Column) -> bool {
     match column {
         Column::Name(..) | Column::Number(_) => false,
         Column::Apply(name, arguments, _) => name == ZSCORE || arguments.iter().any(uses_zscore),
+        Column::Named(_, column, _) => uses_zscore(column),
+    }
+}
+
+/// The calls of `zscore` in an expression, in the order of evaluation.
+pub(crate) fn zscores(column: &Column) -> usize {
+    match column {
+        Column::Name(..) | Column::Number(_) => 0,
+        Column::Apply(name, arguments, _) => {
+            usize::from(name == ZSCORE) + arguments.iter().map(zscores).sum::<usize>()
+        }
+        Column::Named(_, column, _) => zscores(column),
     }
 }
 
@@ -188,6 +202,7 @@ pub(crate) fn evaluate(
             };
             Err(report::not_a_column(&table.path(), name, &why, Some(*span)))
         }
+        Column::Named(_, column, _) => evaluate(column, table, scores),
         Column::Apply(name, arguments, span) => {
             let values: Vec<Vec<f64>> = arguments
                 .iter()
@@ -231,7 +246,7 @@ fn call(
         return Err(report::bad_function(&table.path(), message, span));
     }
     let Some(function) = function else {
-        return zscore(&values[0], scores);
+        return Ok(zscore(&values[0], scores));
     };
     let rows = 0..table.rows;
     Ok(match values {
@@ -241,21 +256,17 @@ fn call(
     })
 }
 
-/// Standardises; a constant column gives NaN, which the caller reports.
-fn zscore(values: &[f64], scores: &mut Scores<'_>) -> Result<Vec<f64>, Diagnostic> {
-    let fitted = match scores {
-        Scores::Fit(rows, list) => {
-            let fitted = Standardisation::fit(rows.iter().map(|&row| values[row]));
-            let fitted = fitted.unwrap_or(Standardisation {
-                mean: 0.0,
-                sd: f64::NAN,
-            });
-            list.push(fitted);
-            fitted
+/// Standardises; equal values become zeros.
+fn zscore(values: &[f64], scores: &mut Scores<'_>) -> Vec<f64> {
+    let map = match scores {
+        Scores::Fit(rows, divisor, list) => {
+            let map = Standardisation::fit(rows.iter().map(|&row| values[row]), *divisor).map;
+            list.push(map);
+            map
         }
         Scores::Apply(list) => *list.next().unwrap_or(&Standardisation::IDENTITY),
     };
-    Ok(values.iter().map(|&value| fitted.apply(value)).collect())
+    values.iter().map(|&value| map.apply(value)).collect()
 }
 
 #[cfg(test)]
@@ -289,7 +300,11 @@ mod tests {
     }
 
     fn value(column: &Column) -> Result<Vec<f64>, Diagnostic> {
-        evaluate(column, &table(), &mut Scores::Fit(&[0, 1, 2], &mut Vec::new()))
+        evaluate(
+            column,
+            &table(),
+            &mut Scores::Fit(&[0, 1, 2], Divisor::Count, &mut Vec::new()),
+        )
     }
 
     #[test]

@@ -9,8 +9,10 @@
 )]
 
 pub mod dataset;
+pub mod describe;
 pub mod expression;
 mod images;
+mod inputs;
 pub mod metrics;
 pub mod read;
 pub mod report;

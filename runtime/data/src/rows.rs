@@ -3,7 +3,9 @@
 use crate::report::{self, At};
 use crate::standardise::Standardisation;
 use crate::table::{self, Array, Shard, Values};
+use bnnc_abi::manifest::Codes;
 use bnnc_base::diagnostic::Diagnostic;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// Some rows of a data item.
@@ -151,6 +153,47 @@ impl Rows {
             i32::try_from(value).map_err(|_| report::large_integer(at, name, value))
         };
         (0..field.values.len()).map(convert).collect()
+    }
+
+    /// A field as positions along an axis of `size`, row by row.
+    pub fn positions(&self, name: &str, codes: &Codes, size: usize) -> Result<Vec<i32>, Diagnostic> {
+        let field = self.usable(name)?;
+        let width = field.width().max(1);
+        let at = |i: usize| {
+            let (path, row) = self.place(i / width);
+            At { path, row, column: 0 }
+        };
+        let levels = match &field.values {
+            Values::Level { levels, .. } => levels.as_slice(),
+            Values::Byte(_) | Values::Int(_) | Values::Real(_) => &[],
+        };
+        let texts: HashMap<&str, i32> = match codes {
+            Codes::Texts(all) => all.iter().map(String::as_str).zip(0..).collect(),
+            Codes::Positions | Codes::Ids(_) => HashMap::new(),
+        };
+        let of_levels: Vec<Option<i32>> = levels
+            .iter()
+            .map(|level| texts.get(level.as_str()).copied())
+            .collect();
+        let position = |i: usize| match (codes, field.values.int(i)) {
+            (_, None) => Err(report::not_an_integer(at(i), name, field.values.real(i))),
+            (Codes::Positions, Some(value)) => {
+                let inside = usize::try_from(value).is_ok_and(|value| value < size);
+                let position = i32::try_from(value).ok().filter(|_| inside);
+                position.ok_or_else(|| report::outside(at(i), name, value, size))
+            }
+            (Codes::Ids(ids), Some(value)) => {
+                let position = ids.binary_search(&value);
+                position
+                    .map(|position| position as i32)
+                    .map_err(|_| report::unseen_level(at(i), name, &value.to_string(), "new"))
+            }
+            (Codes::Texts(_), Some(code)) => {
+                let known = of_levels.get(code as usize).copied().flatten();
+                known.ok_or_else(|| report::unseen_level(at(i), name, &levels[code as usize], "new"))
+            }
+        };
+        (0..field.values.len()).map(position).collect()
     }
 
     fn usable(&self, name: &str) -> Result<&RowField, Diagnostic> {

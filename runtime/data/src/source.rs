@@ -3,22 +3,15 @@
 use crate::dataset::{self, Dataset, Preparation};
 use crate::expression::{self, Scores};
 use crate::images::Frame;
-use crate::read;
+pub(crate) use crate::inputs::Input;
+use crate::inputs::{entry, named_inputs, resolve_inputs};
+use crate::read::{self, Reading};
 use crate::report::{self, Faults};
 use crate::split::{self, Pool};
 use crate::table::{Array, Table, Values};
 use bnnc_abi::data::{Column, DataSpec, Field, FieldKind, Format, Outliers, Schema, Test};
 use bnnc_base::diagnostic::Diagnostic;
 use std::path::PathBuf;
-
-/// Where input columns come from.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Input {
-    /// All elements of an array, in order.
-    Array(usize),
-    /// An expression.
-    Computed(Column),
-}
 
 /// Everything a data item names, in memory; each split is cut from it.
 #[derive(Clone, Debug)]
@@ -45,25 +38,31 @@ pub struct Source {
 impl Source {
     /// Reads all files of a data item and checks everything that does not depend on a split.
     pub fn read(spec: &DataSpec) -> Result<Source, Faults> {
+        Source::read_within(spec, None)
+    }
+
+    /// Reads as [`Source::read`] does, with at most this many bytes of memory.
+    pub fn read_within(spec: &DataSpec, most: Option<u64>) -> Result<Source, Faults> {
+        let reading = &Reading::within(most);
         check_options(spec)?;
         let known = known_target(spec);
-        let data = read::read(spec.format, &spec.files, known.as_deref())?;
-        let shared = read_shared(spec)?;
+        let data = read::read(spec.format, &spec.files, known.as_deref(), reading)?;
+        let shared = read_shared(spec, reading)?;
         let rows = data.rows;
         let mut levels: Vec<usize> = data.arrays.iter().map(level_count).collect();
         let mut table = match &spec.test {
-            Test::Files(files) => data.join(read::read(spec.format, files, known.as_deref())?)?,
+            Test::Files(files) => data.join(read::read(spec.format, files, known.as_deref(), reading)?)?,
             Test::None | Test::Splits { .. } | Test::Fraction(_) => data,
         };
         let splits = match &spec.test {
-            Test::Splits { file, .. } => split::read_splits(file, rows)?,
+            Test::Splits { file, .. } => split::read_splits(file, rows, reading)?,
             Test::None | Test::Files(_) | Test::Fraction(_) => Vec::new(),
         };
         let target = resolve_target(spec, &mut table).map_err(|fault| vec![fault])?;
         levels.resize(table.arrays.len(), 0);
         let inputs = resolve_inputs(spec, &table, target)?;
         let named = named_inputs(spec, &table, target, &inputs);
-        let outliers = read_outliers(spec, &table)?;
+        let outliers = read_outliers(spec, &table, reading)?;
         let schema = empty_schema(spec);
         let source = Source {
             spec: spec.clone(),
@@ -162,6 +161,11 @@ impl Source {
         }
     }
 
+    /// The data item that was read.
+    pub fn spec(&self) -> &DataSpec {
+        &self.spec
+    }
+
     /// What the files say.
     pub fn schema(&self) -> &Schema {
         &self.schema
@@ -190,21 +194,32 @@ impl Source {
         let every: Vec<usize> = (0..self.table.rows).collect();
         let (mut width, mut columns) = (0, Vec::new());
         let mut faults = Vec::new();
+        let mut entries = self.spec.inputs.iter();
+        let mut described = Vec::new();
         for input in &self.inputs {
+            let first = width;
             match input {
+                Input::Aside => {}
                 Input::Array(array) => {
                     let array = &self.table.arrays[*array];
                     width += array.width();
                     columns.extend(array.axes().is_empty().then(|| array.name.clone()));
                 }
                 Input::Computed(column) => {
-                    let values =
-                        expression::evaluate(column, &self.table, &mut Scores::Fit(&every, &mut Vec::new()));
+                    let values = expression::evaluate(
+                        column,
+                        &self.table,
+                        &mut Scores::Fit(&every, self.spec.divisor, &mut Vec::new()),
+                    );
                     faults.extend(values.err());
                     width += 1;
                     columns.push(expression::text(column));
                 }
             }
+            let entry = entries
+                .next()
+                .map(|column| entry(column, first..width, self.spec.span));
+            described.extend(entry);
         }
         if !faults.is_empty() {
             return Err(faults);
@@ -232,6 +247,7 @@ impl Source {
             } else {
                 Vec::new()
             },
+            entries: described,
             target: self.target.map(|target| self.table.arrays[target].name.clone()),
             shared: self.shared.iter().map(Array::field).collect(),
         };
@@ -277,6 +293,7 @@ fn empty_schema(spec: &DataSpec) -> Schema {
         fields,
         inputs: 0,
         columns: Vec::new(),
+        entries: Vec::new(),
         target: None,
         shared,
     }
@@ -313,11 +330,11 @@ pub(crate) fn known_target(spec: &DataSpec) -> Option<String> {
         .and_then(|target| expression::names(target).first().map(|name| name.to_string()))
 }
 
-fn read_shared(spec: &DataSpec) -> Result<Vec<Array>, Faults> {
+fn read_shared(spec: &DataSpec, reading: &Reading) -> Result<Vec<Array>, Faults> {
     let Some((format, file)) = &spec.shared else {
         return Ok(Vec::new());
     };
-    let table = read::read(*format, &[PathBuf::from(file)], None)?;
+    let table = read::read(*format, &[PathBuf::from(file)], None, reading)?;
     Ok(table
         .arrays
         .into_iter()
@@ -329,11 +346,11 @@ fn read_shared(spec: &DataSpec) -> Result<Vec<Array>, Faults> {
 }
 
 /// The outliers of a file, whose images must have the sizes of the others.
-fn read_outliers(spec: &DataSpec, table: &Table) -> Result<Option<Table>, Faults> {
+fn read_outliers(spec: &DataSpec, table: &Table, reading: &Reading) -> Result<Option<Table>, Faults> {
     let Some(Outliers::File(file)) = &spec.outliers else {
         return Ok(None);
     };
-    let outliers = read::read_inputs(spec.format, file, known_target(spec).as_deref())?;
+    let outliers = read::read_inputs(spec.format, file, known_target(spec).as_deref(), reading)?;
     if outliers.axes != table.axes {
         let (expected, found) = (format!("{:?}", table.axes), format!("{:?}", outliers.axes));
         let here = table.path();
@@ -388,71 +405,4 @@ fn resolve_target(spec: &DataSpec, table: &mut Table) -> Result<Option<usize>, D
         return Err(report::standardised_class(&table.path(), &array.name, spec.span));
     }
     Ok(Some(place))
-}
-
-/// The arrays that are inputs unless the program names some: all per example but the target and what it is computed from.
-fn candidates(spec: &DataSpec, table: &Table, target: Option<usize>) -> Vec<usize> {
-    if target.is_none() && spec.format == Format::Json {
-        return Vec::new();
-    }
-    let used = spec.target.as_ref().map(expression::names).unwrap_or_default();
-    let arrays = table.arrays.iter().enumerate();
-    let inputs = arrays
-        .filter(|(i, array)| array.per_example && Some(*i) != target && !used.contains(&array.name.as_str()));
-    inputs.map(|(i, _)| i).collect()
-}
-
-/// The input columns. None where the program names none and a column is text: such data bind by name only.
-fn resolve_inputs(spec: &DataSpec, table: &Table, target: Option<usize>) -> Result<Vec<Input>, Faults> {
-    if spec.inputs.is_empty() {
-        let inputs = candidates(spec, table, target);
-        let text = inputs.iter().any(|&i| table.arrays[i].values.is_text());
-        return Ok(if text {
-            Vec::new()
-        } else {
-            inputs.into_iter().map(Input::Array).collect()
-        });
-    }
-    let resolved = spec.inputs.iter().map(|column| resolve_input(table, column));
-    let (inputs, faults): (Vec<_>, Vec<_>) = resolved.partition(Result::is_ok);
-    let faults: Faults = faults.into_iter().filter_map(Result::err).collect();
-    if faults.is_empty() {
-        Ok(inputs.into_iter().flatten().collect())
-    } else {
-        Err(faults)
-    }
-}
-
-fn resolve_input(table: &Table, column: &Column) -> Result<Input, Diagnostic> {
-    let Column::Name(name, span) = column else {
-        return Ok(Input::Computed(column.clone()));
-    };
-    let (place, array) = expression::lookup(table, name, Some(*span))?;
-    if array.values.is_text() {
-        return Err(report::text_column(&table.path(), name, Some(*span)));
-    }
-    if !array.per_example {
-        return Err(report::not_a_column(
-            &table.path(),
-            name,
-            "all examples share it",
-            Some(*span),
-        ));
-    }
-    Ok(Input::Array(place))
-}
-
-fn named_inputs(spec: &DataSpec, table: &Table, target: Option<usize>, inputs: &[Input]) -> Vec<usize> {
-    if spec.inputs.is_empty() {
-        let numbers = |i: &usize| !table.arrays[*i].values.is_text();
-        return candidates(spec, table, target)
-            .into_iter()
-            .filter(numbers)
-            .collect();
-    }
-    let plain = inputs.iter().filter_map(|input| match input {
-        Input::Array(place) => Some(*place),
-        Input::Computed(_) => None,
-    });
-    plain.collect()
 }

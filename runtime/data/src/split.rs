@@ -1,5 +1,6 @@
 //! Which rows train, validate and test.
 
+use crate::read::Reading;
 use crate::report::{self, Faults};
 use bnnc_abi::data::{DataSpec, Test};
 use bnnc_base::diagnostic::Diagnostic;
@@ -40,8 +41,8 @@ struct SplitFile {
 }
 
 /// Reads a split file and checks every index against a table of `rows` rows.
-pub(crate) fn read_splits(path: &Path, rows: usize) -> Result<Vec<Vec<usize>>, Faults> {
-    let bytes = crate::read::bytes(path)?;
+pub(crate) fn read_splits(path: &Path, rows: usize, reading: &Reading) -> Result<Vec<Vec<usize>>, Faults> {
+    let bytes = crate::read::bytes(path, reading)?;
     let bad = |detail: &str| vec![report::bad_split_file(path, detail)];
     let file: SplitFile = serde_json::from_slice(&bytes).map_err(|error| bad(&error.to_string()))?;
     if file.n_rows != rows as u64 {

@@ -1,5 +1,6 @@
 //! Means and standard deviations of training rows.
 
+use bnnc_abi::data::Divisor;
 use serde::{Deserialize, Serialize};
 
 /// An affine map to mean 0 and standard deviation 1.
@@ -7,24 +8,58 @@ use serde::{Deserialize, Serialize};
 pub struct Standardisation {
     /// The mean over the training rows.
     pub mean: f64,
-    /// The standard deviation over the training rows (divides by n).
+    /// The standard deviation over the training rows; 1 where they are all equal.
     pub sd: f64,
+}
+
+/// The map of some values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fitted {
+    /// The map.
+    pub map: Standardisation,
+    /// Whether the values differ; otherwise the map subtracts their mean only.
+    pub varies: bool,
 }
 
 impl Standardisation {
     /// The map that changes nothing.
     pub const IDENTITY: Standardisation = Standardisation { mean: 0.0, sd: 1.0 };
 
-    /// Mean and standard deviation of some values; `None` where they do not vary (or overflow).
-    pub fn fit(values: impl Iterator<Item = f64> + Clone) -> Option<Standardisation> {
+    /// Returns the map of some values. Equal values have no scale: only their mean is subtracted, so that a constant column
+    /// reaches the model as zeros, not at its raw size.
+    pub fn fit(values: impl Iterator<Item = f64> + Clone, divisor: Divisor) -> Fitted {
+        let constant = |mean| Fitted {
+            map: Standardisation { mean, sd: 1.0 },
+            varies: false,
+        };
+        let Some(first) = values.clone().next() else {
+            return constant(0.0);
+        };
+        if values.clone().all(|x| x == first) {
+            return constant(first);
+        }
         let (sum, count) = values
             .clone()
             .fold((0.0, 0.0), |(sum, count), x| (sum + x, count + 1.0));
-        let mean = sum / count;
-        let first = values.clone().next()?;
-        let sd = (values.clone().map(|x| (x - mean).powi(2)).sum::<f64>() / count).sqrt();
-        let varies = values.clone().any(|x| x != first);
-        (varies && mean.is_finite() && sd.is_finite() && sd > 0.0).then_some(Standardisation { mean, sd })
+        let divisor = match divisor {
+            Divisor::Count => count,
+            Divisor::CountLessOne => count - 1.0,
+        };
+        let (mean, sd) = moments(sum / count, values.clone(), divisor).unwrap_or_else(|| {
+            // The squares of values beyond 1e154 overflow, those below 1e-154 vanish: divided by the largest they do neither.
+            let largest = values.clone().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+            let scaled = values.map(|x| x / largest);
+            let mean = scaled.clone().sum::<f64>() / count;
+            let (mean, sd) = moments(mean, scaled, divisor).unwrap_or((mean, 0.0));
+            (mean * largest, sd * largest)
+        });
+        match mean.is_finite() && sd.is_finite() && sd > 0.0 {
+            true => Fitted {
+                map: Standardisation { mean, sd },
+                varies: true,
+            },
+            false => constant(first),
+        }
     }
 
     /// The standardised value.
@@ -38,14 +73,27 @@ impl Standardisation {
     }
 }
 
+/// Mean and standard deviation, where both can be calculated.
+fn moments(mean: f64, values: impl Iterator<Item = f64>, divisor: f64) -> Option<(f64, f64)> {
+    let sd = (values.map(|x| (x - mean).powi(2)).sum::<f64>() / divisor).sqrt();
+    (mean.is_finite() && sd.is_finite() && sd > 0.0).then_some((mean, sd))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const VALUES: [f64; 8] = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
+
     #[test]
-    fn divides_by_n() {
-        let fitted = Standardisation::fit([2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0].into_iter());
-        assert_eq!(fitted, Some(Standardisation { mean: 5.0, sd: 2.0 }));
+    fn the_divisor_is_n_or_n_minus_1() {
+        let by = |divisor| Standardisation::fit(VALUES.into_iter(), divisor).map;
+        assert_eq!(by(Divisor::Count), Standardisation { mean: 5.0, sd: 2.0 });
+        let expected = Standardisation {
+            mean: 5.0,
+            sd: (32.0_f64 / 7.0).sqrt(),
+        };
+        assert_eq!(by(Divisor::CountLessOne), expected);
     }
 
     #[test]
@@ -55,8 +103,21 @@ mod tests {
     }
 
     #[test]
-    fn constant_values_have_none() {
-        assert_eq!(Standardisation::fit([0.1; 7].into_iter()), None);
-        assert_eq!(Standardisation::fit(std::iter::empty()), None);
+    fn constant_values_become_zeros() {
+        for values in [vec![0.1; 7], vec![288.0], vec![]] {
+            let found = Standardisation::fit(values.iter().copied(), Divisor::Count);
+            assert!(!found.varies);
+            assert!(values.iter().all(|x| found.map.apply(*x) == 0.0), "{values:?}");
+        }
+    }
+
+    #[test]
+    fn tiny_and_huge_values_have_a_scale() {
+        for scale in [1e-200, 1e200] {
+            let found = Standardisation::fit(VALUES.into_iter().map(|x| x * scale), Divisor::Count);
+            assert!(found.varies);
+            assert!((found.map.sd / scale - 2.0).abs() < 1e-12);
+            assert!((found.map.mean / scale - 5.0).abs() < 1e-12);
+        }
     }
 }

@@ -74,6 +74,29 @@ impl Values {
         }
     }
 
+    /// The distinct integers in ascending order, where some between the smallest and the largest do not occur.
+    pub fn distinct(&self) -> Option<Vec<i64>> {
+        let FieldKind::Int(low, high) = self.kind() else {
+            return None;
+        };
+        // A few numbers far apart are sorted; others are marked one by one.
+        let span = high.checked_sub(low).and_then(|span| usize::try_from(span).ok());
+        let span = span.filter(|span| *span <= 8 * self.len() + 256);
+        let Some(span) = span else {
+            let mut all: Vec<i64> = ints(self).collect();
+            all.sort_unstable();
+            all.dedup();
+            return Some(all);
+        };
+        let mut occurs = vec![false; span + 1];
+        ints(self).for_each(|value| occurs[(value - low) as usize] = true);
+        let some = (low..=high).zip(&occurs).filter(|(_, occurs)| **occurs);
+        match self.is_empty() || occurs.iter().all(|occurs| *occurs) {
+            true => None,
+            false => Some(some.map(|(value, _)| value).collect()),
+        }
+    }
+
     /// A word for messages.
     fn noun(&self) -> &'static str {
         if self.is_text() { "text" } else { "numbers" }
@@ -196,6 +219,7 @@ impl Array {
         Field {
             name: self.name.clone(),
             kind: self.values.kind(),
+            distinct: self.values.distinct(),
             shape: self.axes().to_vec(),
             per_example: self.per_example,
         }

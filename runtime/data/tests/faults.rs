@@ -76,6 +76,63 @@ fn csv() {
 }
 
 #[test]
+fn csv_of_other_tools() {
+    let check = |text: &str| check(Format::Csv, "t.csv", text);
+    assert_eq!(
+        check(",x,y\n0,1,2\n"),
+        ["E0407 t.csv:1:1 the first column has no name"]
+    );
+    assert_eq!(
+        check("# made by hand\nx,y\n1,2\n"),
+        ["E0433 t.csv:1:0 expected a header line with column names, found a comment"]
+    );
+}
+
+/// Searching a list of names for each of them took 25 s for 40,000 columns, and more than a minute for these.
+#[test]
+fn wide_tables_are_read_in_linear_time() {
+    let names: Vec<String> = (0..100_000).map(|at| format!("x{at}")).collect();
+    let cells: Vec<String> = (0..100_000).map(|at| (at % 7).to_string()).collect();
+    let row = cells.join(",");
+    let folder = Folder::new();
+    let file = folder.file("wide.csv", format!("{}\n{row}\n{row}\n", names.join(",")));
+    let clock = std::time::Instant::now();
+    let source = Source::read(&spec(Format::Csv, &[&file])).unwrap();
+    assert_eq!(source.dataset(0, 1).unwrap().train.width, 99_999);
+    assert!(clock.elapsed().as_secs() < 20, "{:?}", clock.elapsed());
+}
+
+#[test]
+fn contents_beyond_the_memory_are_not_read() {
+    let folder = Folder::new();
+    let fault = |format, file: &Path, most| {
+        let found = Source::read_within(&spec(format, &[file]), Some(most)).unwrap_err();
+        found[0].code.id
+    };
+    let text = format!("x,y\n{}", "1,2\n".repeat(100_000));
+    let csv = folder.file("t.csv", &text);
+    assert_eq!(fault(Format::Csv, &csv, 100_000), "E0435");
+    assert_eq!(fault(Format::Csv, &csv, 1_000_000), "E0435");
+    assert!(Source::read_within(&spec(Format::Csv, &[&csv]), Some(3_000_000)).is_ok());
+    let names: Vec<String> = (0..1000).map(|at| format!("x{at}")).collect();
+    let blank = folder.file(
+        "b.csv",
+        format!("{}\n{}", names.join(","), "\n".repeat(1_000_000)),
+    );
+    // Eight bytes for each blank line of each column would be 8 GB.
+    assert_eq!(
+        Source::read_within(&spec(Format::Csv, &[&blank]), Some(1 << 30)).unwrap_err()[0]
+            .code
+            .id,
+        "E0405"
+    );
+    let json = folder.file("d.json", format!("{{\"x\": [{}0]}}", "0,".repeat(100_000)));
+    assert_eq!(fault(Format::Json, &json, 1_000_000), "E0435");
+    let rows = folder.file("t.parquet", parquet(&vec![Some(1.0); 100_000]));
+    assert_eq!(fault(Format::Parquet, &rows, 100_000), "E0435");
+}
+
+#[test]
 fn csv_tells_several_faults_but_not_all() {
     let found = check(Format::Csv, "t.csv", "x,y\n1,2\n?,3\n4\n5,\n");
     let expected = [

@@ -5,7 +5,7 @@
 mod folder;
 
 use bnnc_abi::data::{Field, FieldKind, Format};
-use bnnc_data::read::read;
+use bnnc_data::read::{Reading, read};
 use bnnc_data::table::{Array, Values};
 use flate2::{Compression, write::GzEncoder};
 use folder::{Folder, idx, npy, parquet, spec};
@@ -13,13 +13,16 @@ use std::io::Write;
 
 fn arrays(format: Format, name: &str, bytes: &[u8]) -> Vec<Array> {
     let folder = Folder::new();
-    read(format, &[folder.file(name, bytes)], None).unwrap().arrays
+    read(format, &[folder.file(name, bytes)], None, &Reading::within(None))
+        .unwrap()
+        .arrays
 }
 
 /// The inputs of an NPY or IDX file: its shape and elements.
 fn inputs(format: Format, bytes: &[u8]) -> (Vec<usize>, Values) {
     let folder = Folder::new();
-    let table = bnnc_data::read::read_inputs(format, &folder.file("x", bytes), None).unwrap();
+    let table =
+        bnnc_data::read::read_inputs(format, &folder.file("x", bytes), None, &Reading::within(None)).unwrap();
     (table.arrays[0].shape.clone(), table.arrays[0].values.clone())
 }
 
@@ -140,6 +143,7 @@ fn json_tells_examples_from_shared_arrays() {
     let field = |name: &str, kind, shape: &[usize], per_example| Field {
         name: name.into(),
         kind,
+        distinct: None,
         shape: shape.to_vec(),
         per_example,
     };
@@ -159,7 +163,13 @@ fn the_target_decides_what_an_example_is() {
     let folder = Folder::new();
     let file = folder.file("d.json", r#"{"a": [1, 2, 3], "b": [1, 2, 3], "y": [1, 2]}"#);
     let examples = |target| {
-        let table = read(Format::Json, std::slice::from_ref(&file), target).unwrap();
+        let table = read(
+            Format::Json,
+            std::slice::from_ref(&file),
+            target,
+            &Reading::within(None),
+        )
+        .unwrap();
         table
             .arrays
             .iter()

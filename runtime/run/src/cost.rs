@@ -11,7 +11,7 @@ use crate::{collapsed, iterates, leave_one_out, predict, sample, summary};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::{DataSpec, Field, FieldKind, Format, Outliers, Schema, Test};
 use bnnc_abi::laplace::{Laplace, Link, Weights};
-use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest, OutputKind, Pruning, Train, Work};
+use bnnc_abi::manifest::{Infer, Manifest, OutputKind, Pruning, Train, Work};
 use bnnc_abi::plan::Step;
 use bnnc_abi::primitive;
 use bnnc_abi::sampling::Sampling;
@@ -251,8 +251,7 @@ fn training(infer: &Infer, train: &Train, schema: &Schema, rows: usize) -> u64 {
 
 /// The number of examples that rows are: one where the model sees the whole file as one example.
 fn examples(infer: &Infer, rows: usize) -> usize {
-    let is_shared = |binding: &Binding| matches!(binding.from, DataSource::Shared(_));
-    if infer.bindings.iter().all(is_shared) {
+    if infer.bindings.iter().all(|binding| binding.from.is_shared()) {
         rows.min(1)
     } else {
         rows
@@ -322,10 +321,7 @@ fn parameters(infer: &Infer) -> u64 {
 
 /// The bytes of rows as a program reads them.
 pub fn feed(infer: &Infer, program: &Artifact, rows: usize) -> u64 {
-    let of_rows = infer
-        .bindings
-        .iter()
-        .filter(|binding| !matches!(binding.from, DataSource::Shared(_)));
+    let of_rows = infer.bindings.iter().filter(|binding| !binding.from.is_shared());
     let sizes = Sizes::default();
     let plan = &program.plan;
     let widths = of_rows.filter_map(|binding| plan.port(&binding.port)).map(|id| {

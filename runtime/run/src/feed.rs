@@ -1,16 +1,19 @@
 //! Rows in the precision of a run, copied batch by batch into a machine's input buffers.
 
-use bnnc_abi::manifest::{Binding, DataSource, Infer, Output, OutputKind};
+use bnnc_abi::data::Elements as Kind;
+use bnnc_abi::manifest::{Binding, Codes, DataSource, Infer, Output, OutputKind};
 use bnnc_abi::plan::{Plan, Storage};
 use bnnc_abi::sampling::Column;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_data::report::{self, At};
+use bnnc_data::table::Array;
 use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::ports::Stored;
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The elements of one port.
@@ -87,13 +90,21 @@ impl Feed {
     pub fn check(infer: &Infer, rows: &Rows, dataset: &Dataset, target: bool) -> Result<(), Diagnostic> {
         let plan = &infer.predict.plan;
         for binding in infer.bindings.iter().filter(|_| rows.count > 0) {
-            let is_real = |id| matches!(plan.buffers[id].storage, Storage::Real);
             let output = infer.outputs.iter().find(|output| output.name == binding.port);
             let is_absent = output.is_some_and(|output| !target && !output.given);
-            if plan.port(&binding.port).is_some_and(is_real) && !is_absent {
-                let values = column(binding, output.is_some(), rows, dataset)?;
-                let of = (binding, output.is_some());
-                bounded(&values, of, (rows, dataset), plan.precision)?;
+            let Some(port) = plan.port(&binding.port).filter(|_| !is_absent) else {
+                continue;
+            };
+            match plan.buffers[port].storage {
+                Storage::Real => {
+                    let values = column(binding, output.is_some(), rows, dataset)?;
+                    let of = (binding, output.is_some());
+                    bounded(&values, of, (rows, dataset), plan.precision)?;
+                }
+                Storage::Int => {
+                    let values = integers(binding, rows, dataset)?;
+                    seen(&values, binding, (rows, dataset))?;
+                }
             }
         }
         Ok(())
@@ -109,7 +120,7 @@ impl Feed {
             let Some(storage) = (wanted.storage)(&binding.port) else {
                 continue;
             };
-            let shared = matches!(binding.from, DataSource::Shared(_));
+            let shared = binding.from.is_shared();
             let output = wanted.outputs.iter().find(|output| output.name == binding.port);
             let absent = output.filter(|output| !target && !output.given);
             let elements = match (absent, storage) {
@@ -221,15 +232,17 @@ impl Feed {
         }
     }
 
-    /// Writes what every batch shares.
+    /// Writes what every batch shares, as far as the program of the machine reads it: a feed may serve several programs.
     ///
     /// # Errors
     /// A bug: a port of another size.
     pub fn write_shared(&self, machine: &mut Machine) -> Result<(), Fault> {
-        self.ports
-            .iter()
-            .filter(|port| port.shared)
-            .try_for_each(|port| port.write(machine, None))
+        for port in self.ports.iter().filter(|port| port.shared) {
+            if machine.has_port(&port.name) {
+                port.write(machine, None)?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes the chosen rows.
@@ -247,9 +260,7 @@ impl Feed {
 /// The number of examples that rows are: one where the model sees the whole file as one example, which is when every port
 /// is shared.
 pub fn examples(bindings: &[Binding], rows: &Rows) -> usize {
-    let whole = bindings
-        .iter()
-        .all(|binding| matches!(binding.from, DataSource::Shared(_)));
+    let whole = bindings.iter().all(|binding| binding.from.is_shared());
     if whole { rows.count.min(1) } else { rows.count }
 }
 
@@ -346,8 +357,9 @@ fn bounded(
     let element = at % width;
     let name = match &binding.from {
         DataSource::Inputs => dataset.preparation.columns.get(element),
+        DataSource::Input(at) => dataset.preparation.columns.get(*at),
         DataSource::Field(name) => Some(name),
-        DataSource::Row | DataSource::Shared(_) => return Ok(()),
+        DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_) => return Ok(()),
     };
     let (path, row) = rows.place(at / width);
     let at_row = At { path, row, column: 0 };
@@ -356,7 +368,7 @@ fn bounded(
         at_row,
         name,
         values[at],
-        &precision.to_string(),
+        (&precision.to_string(), is_output),
     ))
 }
 
@@ -364,31 +376,115 @@ fn column<'a>(
     binding: &Binding,
     is_output: bool,
     rows: &'a Rows,
-    dataset: &Dataset,
+    dataset: &'a Dataset,
 ) -> Result<Cow<'a, [f64]>, Diagnostic> {
-    let is_target = |name: &String| dataset.preparation.target_name.as_ref() == Some(name);
     match &binding.from {
         DataSource::Inputs => Ok((&rows.inputs).into()),
-        // What is observed beside the target is not prepared as the inputs are.
-        DataSource::Field(name) if is_output && !is_target(name) => rows.original(name).map(Cow::from),
-        DataSource::Field(name) => rows
-            .reals(name)
-            .or_else(|_| rows.ints(name).map(as_reals))
-            .map(Cow::from),
+        DataSource::Input(at) => Ok(rows
+            .inputs
+            .iter()
+            .skip(*at)
+            .step_by(rows.width.max(1))
+            .copied()
+            .collect()),
+        DataSource::Field(name) => prepared(binding, (name, is_output), rows, dataset),
         DataSource::Row => Ok(rows.index.iter().map(|row| *row as f64).collect()),
-        DataSource::Shared(name) => Ok(shared(dataset, name).into()),
+        DataSource::Whole(name) => match dataset.whole(name) {
+            Some(array) => Ok(elements(array).into()),
+            None => prepared(binding, (name, is_output), &dataset.train, dataset),
+        },
+        DataSource::Shared(name) => Ok(dataset.shared(name).map(elements).unwrap_or_default().into()),
+    }
+}
+
+/// A column as the model sees it; every element has the declared type.
+fn prepared<'a>(
+    binding: &Binding,
+    (name, is_output): (&str, bool),
+    rows: &Rows,
+    dataset: &Dataset,
+) -> Result<Cow<'a, [f64]>, Diagnostic> {
+    let is_target = dataset.preparation.target_name.as_deref() == Some(name);
+    // What is observed beside the target is not prepared as the inputs are.
+    let values = match is_output && !is_target {
+        true => rows.original(name)?,
+        false => rows.reals(name).or_else(|_| rows.ints(name).map(as_reals))?,
+    };
+    let wrong = values.iter().enumerate().find_map(|(at, value)| {
+        let expected = binding.excludes(*value)?;
+        Some((at, *value, expected))
+    });
+    match wrong {
+        None => Ok(values.into()),
+        Some((at, value, expected)) => {
+            let width = (values.len() / rows.count.max(1)).max(1);
+            let (path, row) = rows.place(at / width);
+            Err(report::outside_type(
+                At { path, row, column: 0 },
+                name,
+                value,
+                &expected,
+            ))
+        }
     }
 }
 
 fn integers(binding: &Binding, rows: &Rows, dataset: &Dataset) -> Result<Vec<i32>, Diagnostic> {
+    let of_column = |name: &str, rows: &Rows| match binding.elements {
+        Kind::Index(size) => rows.positions(name, &binding.codes, size),
+        Kind::Real | Kind::Int | Kind::Count | Kind::Bool => rows.ints(name),
+    };
+    let of_array = |array: &Array| {
+        let values = elements(array).into_iter().map(|value| value as i32);
+        values.collect()
+    };
     match &binding.from {
-        DataSource::Inputs => Ok(rows.inputs.iter().map(|value| *value as i32).collect()),
-        DataSource::Field(name) => rows.ints(name),
-        DataSource::Row => Ok(rows.index.iter().map(|row| *row as i32).collect()),
-        DataSource::Shared(name) => Ok(shared(dataset, name)
-            .into_iter()
-            .map(|value| value as i32)
-            .collect()),
+        DataSource::Inputs | DataSource::Input(_) => {
+            let values = column(binding, false, rows, dataset)?;
+            Ok(values.iter().map(|value| *value as i32).collect())
+        }
+        DataSource::Field(name) => of_column(name, rows),
+        DataSource::Row => match binding.elements {
+            Kind::Index(size) => row_numbers(rows, size),
+            Kind::Real | Kind::Int | Kind::Count | Kind::Bool => {
+                Ok(rows.index.iter().map(|row| *row as i32).collect())
+            }
+        },
+        DataSource::Whole(name) => match dataset.whole(name) {
+            Some(array) => Ok(of_array(array)),
+            None => of_column(name, &dataset.train),
+        },
+        DataSource::Shared(name) => Ok(dataset.shared(name).map(of_array).unwrap_or_default()),
+    }
+}
+
+/// Rejects a level that no training row has, as text that no training row has is rejected when it is read.
+fn seen(values: &[i32], binding: &Binding, (rows, dataset): (&Rows, &Dataset)) -> Result<(), Diagnostic> {
+    let (Codes::Ids(ids), DataSource::Field(name)) = (&binding.codes, &binding.from) else {
+        return Ok(());
+    };
+    let known: HashSet<i32> = integers(binding, &dataset.train, dataset)?.into_iter().collect();
+    match values.iter().position(|value| !known.contains(value)) {
+        None => Ok(()),
+        Some(at) => {
+            let width = (values.len() / rows.count.max(1)).max(1);
+            let (path, row) = rows.place(at / width);
+            let id = ids.get(values[at] as usize).copied().unwrap_or_default();
+            let at_row = At { path, row, column: 0 };
+            Err(report::unseen_level(at_row, name, &id.to_string(), "test"))
+        }
+    }
+}
+
+/// The numbers of rows, each of which has an element of its own in the model.
+fn row_numbers(rows: &Rows, size: usize) -> Result<Vec<i32>, Diagnostic> {
+    match rows.index.iter().position(|row| *row >= size) {
+        None => Ok(rows.index.iter().map(|row| *row as i32).collect()),
+        Some(at) => {
+            let (path, row) = rows.place(at);
+            let at_row = At { path, row, column: 0 };
+            Err(report::outside(at_row, "row", rows.index[at] as i64, size))
+        }
     }
 }
 
@@ -396,9 +492,6 @@ fn as_reals(values: Vec<i32>) -> Vec<f64> {
     values.into_iter().map(f64::from).collect()
 }
 
-fn shared(dataset: &Dataset, name: &str) -> Vec<f64> {
-    let Some(array) = dataset.shared(name) else {
-        return Vec::new();
-    };
+fn elements(array: &Array) -> Vec<f64> {
     (0..array.values.len()).map(|at| array.values.real(at)).collect()
 }

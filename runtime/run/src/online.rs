@@ -6,7 +6,7 @@ use crate::predict::{Predictive, Predictor};
 use crate::rows;
 use crate::states;
 use crate::step::{Stepper, Terms, training};
-use bnnc_abi::manifest::{DataSource, Infer, KlWeight};
+use bnnc_abi::manifest::{Infer, KlWeight};
 use bnnc_base::fault::Fault;
 use bnnc_data::{Dataset, Preparation, Rows, Standardisation};
 use std::collections::HashMap;
@@ -38,8 +38,7 @@ impl<'a> Online<'a> {
     /// # Errors
     /// A model with columns that all examples share, a `kl_weight` that means epochs, or a limit of the machine.
     pub fn new(infer: &'a Infer, capacity: usize, context: &Context) -> Result<Online<'a>, Stop> {
-        let is_shared = |from: &DataSource| matches!(from, DataSource::Shared(_));
-        if infer.bindings.iter().any(|binding| is_shared(&binding.from)) {
+        if infer.bindings.iter().any(|binding| binding.from.is_shared()) {
             let why = format!(
                 "`{}` has columns that all examples share: rows cannot arrive one by one",
                 infer.name
@@ -179,6 +178,7 @@ fn nothing() -> Dataset {
             levels: Vec::new(),
         },
         shared: Vec::new(),
+        whole: Vec::new(),
         shards: Vec::new(),
         warnings: Vec::new(),
     }

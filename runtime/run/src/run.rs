@@ -16,10 +16,12 @@ use crate::interrupt::Interrupt;
 use crate::iterates::{self, Collected, collect};
 use crate::laplace::{self, laplace};
 use crate::leave_one_out::{LeftOut, leave_one_out};
+use crate::positions;
 use crate::prune::{self, Pruned};
 use crate::sample::diagnose::{Diagnosis, diagnose};
 use crate::sample::quantities::{Quantity, quantities};
 use crate::sample::{self, sample};
+pub use crate::sources::Sources;
 use crate::start::{self, Earlier, Starts};
 use crate::states::Values;
 use crate::summary::{SiteSummary, of_draws, summaries, summaries_of_draws};
@@ -50,6 +52,8 @@ pub struct Options {
     pub checkpoint: Checkpoint,
     /// The user's wish to stop.
     pub interrupt: Interrupt,
+    /// Data that were read before, so that no file is read twice: a pipe has nothing left then, and a file may have changed.
+    pub sources: Sources,
 }
 
 impl Options {
@@ -61,6 +65,7 @@ impl Options {
             max_memory: None,
             checkpoint: Checkpoint::none(),
             interrupt: Interrupt::default(),
+            sources: Sources::default(),
         }
     }
 }
@@ -197,6 +202,7 @@ pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
         manifest,
         context,
         data: HashMap::new(),
+        options,
         found: HashMap::new(),
         result: RunResult::default(),
     };
@@ -241,6 +247,7 @@ struct Run<'a> {
     manifest: &'a Manifest,
     context: Context,
     data: HashMap<String, Data>,
+    options: &'a Options,
     /// What later infers start from, by infer and split.
     found: HashMap<(String, usize), start::Found>,
     result: RunResult,
@@ -349,7 +356,10 @@ impl Run<'_> {
     /// Reads the files of a data item at its first use; the number of its splits.
     fn splits(&mut self, spec: &DataSpec) -> Result<usize, Stop> {
         if !self.data.contains_key(&spec.name) {
-            let source = Source::read(spec)?;
+            let source = match self.options.sources.take(&spec.name) {
+                Some(source) => source,
+                None => Source::read_within(spec, self.options.max_memory)?,
+            };
             let data = match source.schema().splits {
                 0 | 1 => Data::Whole(Arc::new(source.dataset(0, self.manifest.seed)?)),
                 _ => Data::Splits(Box::new(source)),
@@ -370,10 +380,18 @@ impl Run<'_> {
         }
     }
 
+    /// Rejects rows that cannot be used before anything is found that would be lost with them.
+    fn check_rows(&self, infer: &Infer, dataset: &Dataset) -> Result<(), Stop> {
+        Feed::check(infer, &dataset.test, dataset, true)?;
+        Feed::check(infer, &dataset.outliers, dataset, false)?;
+        [&dataset.train, &dataset.validation, &dataset.test]
+            .into_iter()
+            .try_for_each(|rows| positions::check(infer, (rows, true), dataset, &self.context.pool))
+    }
+
     fn split(&mut self, infer: &Infer, split: usize, dataset: Arc<Dataset>) -> Result<Outcome, Stop> {
         let clock = Instant::now();
-        Feed::check(infer, &dataset.test, &dataset, true)?;
-        Feed::check(infer, &dataset.outliers, &dataset, false)?;
+        self.check_rows(infer, &dataset)?;
         let earlier = self.earlier(split);
         let starts = Starts::new(infer, &earlier, split)?;
         let start = || starts.of(self.manifest.seed, 0);

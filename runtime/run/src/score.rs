@@ -180,7 +180,7 @@ impl Scores {
 /// # Errors
 /// A column that does not fit.
 pub fn targets(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<f64>, Diagnostic> {
-    match (rows.field(name), dataset.shared(name)) {
+    match (rows.field(name), dataset.whole(name)) {
         (None, Some(array)) => Ok((0..array.values.len()).map(|at| array.values.real(at)).collect()),
         _ => rows.original(name),
     }
@@ -191,7 +191,7 @@ pub fn targets(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<f64>, D
 /// # Errors
 /// A column that does not fit.
 pub fn classes(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<i32>, Diagnostic> {
-    match (rows.field(name), dataset.shared(name)) {
+    match (rows.field(name), dataset.whole(name)) {
         (None, Some(_)) => Ok(targets(rows, dataset, name)?
             .into_iter()
             .map(|class| class as i32)

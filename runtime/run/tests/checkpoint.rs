@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use bnnc_abi::data::{DataSpec, Format, Test};
+use bnnc_abi::data::{DataSpec, Divisor, Format, Test};
 use bnnc_abi::manifest::Manifest;
 use bnnc_abi::sampling::Store;
 use bnnc_base::checksum::Checksum;
@@ -627,6 +627,7 @@ fn spec(file: &Path) -> DataSpec {
         validation: 0.0,
         standardise_inputs: false,
         standardise_target: false,
+        divisor: Divisor::Count,
         scale: 1.0,
         limit: None,
         shared: None,

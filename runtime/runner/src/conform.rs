@@ -38,21 +38,25 @@ fn file(spec: &DataSpec) -> &Path {
 fn difference(binding: &Binding, schema: &Schema) -> Option<String> {
     let (name, fields) = match &binding.from {
         DataSource::Inputs => return inputs(binding, schema.inputs),
+        DataSource::Input(at) => return input(*at, schema.inputs),
         DataSource::Row => return rows(binding, schema.rows),
-        DataSource::Field(name) => (name, schema.fields.iter().chain(&[])),
-        DataSource::Shared(name) => (name, schema.shared.iter().chain(&schema.fields)),
+        DataSource::Field(name) | DataSource::Whole(name) => (name, &schema.fields),
+        DataSource::Shared(name) => (name, &schema.shared),
     };
-    let mut fields = fields;
-    let Some(field) = fields.find(|field| field.name == *name) else {
+    let Some(field) = fields.iter().find(|field| field.name == *name) else {
         return Some(format!("there is no column `{name}`"));
     };
-    shape(binding, field, schema).or_else(|| binding.elements.refusal(name, &field.kind))
+    shape(binding, field, schema).or_else(|| binding.misfit(field))
 }
 
 fn inputs(binding: &Binding, found: usize) -> Option<String> {
     let expected = binding.shape.first().copied().unwrap_or(0);
     (found != expected)
         .then(|| format!("the program was compiled for {expected} inputs, and there are {found}"))
+}
+
+fn input(at: usize, found: usize) -> Option<String> {
+    (at >= found).then(|| format!("the program takes the input of number {at}, and there are {found}"))
 }
 
 fn rows(binding: &Binding, found: usize) -> Option<String> {

@@ -15,6 +15,8 @@ use bnnc_base::source::SourceMap;
 use bnnc_command::codes;
 use bnnc_command::execute::Job;
 use bnnc_command::terminal::{self, OK};
+use bnnc_data::Source;
+use bnnc_run::run::Sources;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -108,7 +110,9 @@ fn execute(
     let code = load_all(manifest, load);
     code.map_err(|fault| terminal::fault_status(&fault, &|found| display.show(found)))?;
     steer::keep(manifest, &chosen);
-    let schemas = schemas(manifest).map_err(|found| display.show(&found))?;
+    let sources = sources(manifest, memory).map_err(|found| display.show(&found))?;
+    let schema = |(name, source): (&String, &Source)| (name.clone(), source.schema().clone());
+    let schemas: HashMap<String, Schema> = sources.iter().map(schema).collect();
     refuse(conform::differences(manifest, &schemas))?;
     refuse(steer::apart(manifest, &schemas))?;
     conform::relabel(&mut manifest.infers, &schemas);
@@ -120,6 +124,7 @@ fn execute(
     bnnc_run::cost::predict(manifest, &schemas);
     let job = Job {
         manifest,
+        sources: Sources::of(sources),
         origin: &built.origin,
         command: again(executable, arguments),
         warnings: Vec::new(),
@@ -184,20 +189,21 @@ fn remember_files(known: &mut Vec<String>, words: &[String]) {
     known.extend_from_slice(words);
 }
 
-/// The headers of the data.
-fn schemas(manifest: &Manifest) -> Result<HashMap<String, Schema>, Vec<Diagnostic>> {
-    let mut schemas = HashMap::new();
+/// The data, read with at most this many bytes of memory for each item, or as many as the machine has left.
+fn sources(manifest: &Manifest, most: Option<u64>) -> Result<HashMap<String, Source>, Vec<Diagnostic>> {
+    let most = most.or_else(terminal::available_memory);
+    let mut sources = HashMap::new();
     let mut diagnostics = Vec::new();
     for spec in &manifest.data {
-        match bnnc_data::schema(spec) {
-            Ok(schema) => {
-                schemas.insert(spec.name.clone(), schema);
+        match Source::read_within(spec, most) {
+            Ok(source) => {
+                sources.insert(spec.name.clone(), source);
             }
             Err(found) => diagnostics.extend(found),
         }
     }
     if diagnostics.is_empty() {
-        Ok(schemas)
+        Ok(sources)
     } else {
         Err(diagnostics)
     }

@@ -67,8 +67,15 @@ impl Posterior {
                 let values = (0..width).map(|at| field.values.real(row * width + at));
                 Tensor::new(field.shape.clone(), values.collect())
             }
-            DataSource::Shared(name) => {
-                let array = self.dataset.shared(name).unwrap();
+            DataSource::Input(at) => Tensor::scalar(rows.inputs[row * rows.width + at]),
+            DataSource::Whole(name) if self.dataset.whole(name).is_none() => {
+                let field = rows.field(name).unwrap();
+                let values = (0..field.values.len()).map(|at| field.values.real(at));
+                let shape = std::iter::once(rows.count).chain(field.shape.iter().copied());
+                Tensor::new(shape.collect(), values.collect())
+            }
+            DataSource::Whole(name) | DataSource::Shared(name) => {
+                let array = self.dataset.whole(name).or(self.dataset.shared(name)).unwrap();
                 let values = (0..array.values.len()).map(|at| array.values.real(at));
                 Tensor::new(array.shape.clone(), values.collect())
             }
@@ -88,7 +95,7 @@ impl Posterior {
 
     /// The log prior and the log likelihood of all examples.
     fn log_density(&self, sites: &HashMap<&str, Tensor>) -> f64 {
-        let is_whole = |binding: &Binding| matches!(binding.from, DataSource::Shared(_));
+        let is_whole = |binding: &Binding| binding.from.is_shared();
         let examples = match self.bindings.iter().all(is_whole) {
             true => 1,
             false => self.dataset.train.count,

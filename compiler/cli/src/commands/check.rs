@@ -5,13 +5,17 @@ use crate::commands::run::timings;
 use crate::session::{self, Display};
 use bnnc_abi::manifest::{Infer, Manifest};
 use bnnc_abi::settings;
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_command::terminal::{self, OK};
+use bnnc_data::Source;
+use bnnc_data::describe::feeds;
 use bnnc_driver::compile::compile;
 use bnnc_run::codes::size;
 use bnnc_run::cost::peaks::earlier;
 use bnnc_run::cost::precision;
 use bnnc_run::laplace::memory;
 use serde_json::json;
+use std::collections::HashMap;
 
 /// Runs the command.
 pub fn run(arguments: &Check) -> u8 {
@@ -34,7 +38,8 @@ fn run_inner(arguments: &Check) -> Result<(), u8> {
         // Declarations only: the types are all there is to say.
         return Ok(());
     }
-    let schemas = session::schemas(&program, &options, display)?;
+    let sources = session::sources(&program, &options, limit, display)?;
+    let schemas = session::schemas_of(&sources);
     let mut compiled = compile(&program, &schemas, &options)
         .map_err(|failure| display.failure(&failure, &program.sources))?;
     display.show(&compiled.warnings, &program.sources);
@@ -62,11 +67,13 @@ fn run_inner(arguments: &Check) -> Result<(), u8> {
                 json!({ "program": compiled.manifest.program, "infer": infers })
             ));
         }
-        false => compiled
-            .manifest
-            .infers
-            .iter()
-            .for_each(|infer| terminal::say(&cost_text(&compiled.manifest, infer))),
+        false => {
+            for infer in &compiled.manifest.infers {
+                let fed = fed(infer, &sources, options.seed);
+                let fed = fed.map_err(|found| display.show(&found, &program.sources))?;
+                terminal::say(&cost_text(&compiled.manifest, infer, &fed));
+            }
+        }
     }
     if status == OK { Ok(()) } else { Err(status) }
 }
@@ -99,9 +106,43 @@ fn cost_json(manifest: &Manifest, infer: &Infer) -> serde_json::Value {
     })
 }
 
-fn cost_text(manifest: &Manifest, infer: &Infer) -> String {
+/// The longest list of columns that is shown.
+const MOST_COLUMNS: usize = 20;
+
+/// What feeds the inputs and outputs of an inference, a line each.
+fn fed(infer: &Infer, sources: &HashMap<String, Source>, seed: u64) -> Result<String, Vec<Diagnostic>> {
+    let Some(source) = sources.get(&infer.data) else {
+        return Ok(String::new());
+    };
+    let preparation = source.dataset(0, seed)?.preparation;
+    let mut text = String::new();
+    for binding in &infer.bindings {
+        let is_output = infer.outputs.iter().any(|output| output.name == binding.port);
+        let kind = if is_output { "output" } else { "input" };
+        let feeds = feeds(
+            &binding.from,
+            source.spec(),
+            &source.schema().entries,
+            &preparation,
+        );
+        let is_vector = feeds.len() > 1;
+        for (at, from) in feeds.iter().take(MOST_COLUMNS).enumerate() {
+            let name = match is_vector {
+                true => format!("{}[{at}]", binding.port),
+                false => binding.port.clone(),
+            };
+            text.push_str(&format!("  {:<26} {from}\n", format!("{kind} {name}")));
+        }
+        if let Some(more @ 1..) = feeds.len().checked_sub(MOST_COLUMNS) {
+            text.push_str(&format!("  {:<26} and {more} more\n", ""));
+        }
+    }
+    Ok(text)
+}
+
+fn cost_text(manifest: &Manifest, infer: &Infer, fed: &str) -> String {
     let cost = &infer.cost;
-    let mut text = format!("{} = {}, {}\n", infer.name, infer.method, infer.precision);
+    let mut text = format!("{} = {}, {}\n{fed}", infer.name, infer.method, infer.precision);
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<26} {value:>14}\n"));
     line("parameters", cost.parameters.to_string());
     line("variational parameters", cost.variational_parameters.to_string());

@@ -9,6 +9,7 @@ use bnnc_command::terminal;
 use bnnc_driver::backends;
 use bnnc_driver::compile::{Compiled, compile};
 use bnnc_driver::program::Program;
+use bnnc_run::run::Sources;
 use std::path::Path;
 
 /// Runs the command.
@@ -33,7 +34,8 @@ fn run_inner(arguments: &Run) -> Result<u8, u8> {
     let clock = std::time::Instant::now();
     let program = session::load(&arguments.file, &options, display)?;
     let checked = clock.elapsed().as_secs_f64();
-    let schemas = session::schemas(&program, &options, display)?;
+    let sources = session::sources(&program, &options, max_memory, display)?;
+    let schemas = session::schemas_of(&sources);
     let mut compiled = compile(&program, &schemas, &options)
         .map_err(|failure| display.failure(&failure, &program.sources))?;
     display.show(&compiled.warnings, &program.sources);
@@ -41,6 +43,7 @@ fn run_inner(arguments: &Run) -> Result<u8, u8> {
     report(arguments, &compiled, checked);
     let job = Job {
         manifest: &compiled.manifest,
+        sources: Sources::of(sources),
         origin: &origin(&arguments.file, &arguments.compile, &program),
         command: again(arguments),
         warnings: program

@@ -1,1 +1,517 @@
 //! How columns, levels and indices of data reach the model.
+
+use crate::support::trial::Trial;
+use flate2::{Compression, write::GzEncoder};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+/// Chains that are long enough for equal programs to be compared by, and short enough for a test.
+const SHORT: &str = "{ chains = 2, warmup = 60, draws = 40 }";
+
+/// Forty rows `x, age, exposure, claims`; the last two as `write` makes them of age and exposure.
+fn claims(write: impl Fn(f64, f64) -> (f64, f64)) -> String {
+    let mut text = "x,age,exposure,claims\n".to_owned();
+    for row in 0..40 {
+        let (age, exposure) = write(f64::from(20 + row), f64::from(1 + row % 5));
+        let (x, claims) = (f64::from(row % 7) / 2.0, row % 4);
+        let _ = writeln!(text, "{x:?},{age:?},{exposure:?},{claims}");
+    }
+    text
+}
+
+const CLAIMS: &str = "model Claims(x: real, age: real, exposure: real) -> claims: count {
+  a ~ Normal(0, 1)
+  b ~ Normal(0, 1)
+  c ~ Normal(0, 1)
+  claims ~ Poisson(a + b * x + c * age + exposure)
+}
+";
+
+fn claims_program(inputs: &str) -> String {
+    format!(
+        "data d = csv(\"d.csv\") {{ inputs = [{inputs}], target = claims }}\n{CLAIMS}infer fit = nuts(Claims, d) {}\n",
+        SHORT
+    )
+}
+
+fn parameters(result: &Value) -> &Value {
+    &result["infer"]["fit"]["parameters"]
+}
+
+/// The mean of a parameter, or of an element of it.
+fn mean(result: &Value, name: &str) -> f64 {
+    let found = &parameters(result)[name]["mean"];
+    found
+        .as_f64()
+        .unwrap_or_else(|| panic!("no `{name}` in {}", parameters(result)))
+}
+
+#[test]
+fn expressions_of_inputs_feed_the_inputs_of_their_columns() {
+    let (mean, sd) = (39.5, (1599.0_f64 / 12.0).sqrt());
+    let raw = |age: f64, exposure: f64| (age, exposure);
+    let computed = |age: f64, exposure: f64| ((age - mean) / sd, exposure.ln());
+    let by_entries = Trial::new()
+        .file("d.csv", claims(raw))
+        .program(&claims_program("x, zscore(age), log(exposure)"));
+    let by_hand = Trial::new()
+        .file("d.csv", claims(computed))
+        .program(&claims_program("x, age, exposure"));
+    let named = Trial::new()
+        .file("d.csv", claims(raw))
+        .program(&claims_program("x, exposure = log(exposure), age = zscore(age)"));
+    let expected = by_hand.result(&[]);
+    for trial in [by_entries, named] {
+        let found = trial.result(&[]);
+        for name in ["a", "b", "c"] {
+            let (found, expected) = (self::mean(&found, name), self::mean(&expected, name));
+            assert!(
+                (found - expected).abs() < 1e-6,
+                "{name}: {found}, by hand {expected}"
+            );
+        }
+    }
+}
+
+#[test]
+fn saved_runs_predict_with_the_same_expressions() {
+    let trial = Trial::new()
+        .file("d.csv", claims(|age, exposure| (age, exposure)))
+        .file("new.csv", "x,age,exposure\n1,39.5,1\n1,39.5,2\n")
+        .program(&claims_program("x, zscore(age), log(exposure)"));
+    let out = trial.path("out");
+    let out = out.to_string_lossy();
+    assert_eq!(trial.bnnc("run", &["--out", &out]).status, 0);
+    let new = trial.path("new.csv");
+    let predicted = crate::support::run(["predict", &*out, "--data", &new.to_string_lossy()]);
+    assert_eq!(predicted.status, 0, "{}", predicted.stderr);
+    let means: Vec<f64> = predicted
+        .stdout
+        .lines()
+        .skip(1)
+        .map(|line| {
+            line.split(',')
+                .nth(1)
+                .and_then(|cell| cell.parse().ok())
+                .expect("a mean")
+        })
+        .collect();
+    // Twice the exposure is twice the rate, whatever the draws are.
+    assert!((means[1] / means[0] - 2.0).abs() < 1e-5, "{means:?}");
+}
+
+#[test]
+fn an_expression_that_feeds_nothing_is_an_error() {
+    let check = |inputs: &str| {
+        let trial = Trial::new()
+            .file("d.csv", claims(|age, exposure| (age, exposure)))
+            .program(&claims_program(inputs));
+        trial.bnnc("check", &[])
+    };
+    check("x, age, log(exposure) * age").assert_error(
+        "E0264",
+        1,
+        &[
+            "no model takes `log(exposure) * age`",
+            "NAME = log(exposure) * age",
+        ],
+    );
+    check("x, wage = log(age)").assert_error("E0264", 1, &["`wage = log(age)`"]);
+    check("x, age, zscore(age)").assert_error(
+        "E0268",
+        1,
+        &["name the one that is meant: `age = zscore(age)`"],
+    );
+}
+
+#[test]
+fn check_prints_what_feeds_each_input() {
+    let trial = Trial::new()
+        .file("d.csv", claims(|age, exposure| (age, exposure)))
+        .program(&claims_program("x, zscore(age), log(exposure)"));
+    let output = trial.bnnc("check", &[]);
+    let words: Vec<String> = output
+        .stdout
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    for line in [
+        "input x column x",
+        "input age zscore(age) (mean 39.5, sd 11.54)",
+        "input exposure log(exposure)",
+        "output claims column claims",
+    ] {
+        assert!(
+            words.iter().any(|found| found == line),
+            "`{line}` is not in\n{}",
+            output.stdout
+        );
+    }
+}
+
+/// Rows `g, y` of groups whose means are 10 times their position, one apart from each other.
+fn groups(ids: &[i64]) -> String {
+    let mut text = "g,y\n".to_owned();
+    for (position, id) in ids.iter().enumerate() {
+        for row in 0..4 {
+            let _ = writeln!(text, "{id},{}", 10 * position as i64 + row);
+        }
+    }
+    text
+}
+
+fn groups_program(data: &str, size: &str, size_of_mu: &str) -> String {
+    format!(
+        "data d = {data}\nmodel Groups(g: index({size})) -> y: real {{\n  mu: real[{size_of_mu}] ~ Normal(0, 100)\n  \
+         y ~ Normal(mu[g], 1)\n}}\ninfer fit = nuts(Groups, d) {{ chains = 2, warmup = 200, draws = 200, report = [mu] }}\n"
+    )
+}
+
+#[test]
+fn sparse_ids_are_levels() {
+    for ids in [[10, 20, 35], [1, 2, 3], [-7, 0, 5_000_000_000]] {
+        let trial =
+            Trial::new()
+                .file("d.csv", groups(&ids))
+                .program(&groups_program("csv(\"d.csv\")", "J", "J"));
+        let result = trial.result(&[]);
+        let text = parameters(&result).to_string();
+        let means: Vec<f64> = text
+            .match_indices("\"mean\":")
+            .filter_map(|(at, found)| {
+                let rest = &text[at + found.len()..];
+                rest.split([',', ']', '}'])
+                    .next()?
+                    .trim_start_matches('[')
+                    .parse()
+                    .ok()
+            })
+            .collect();
+        assert!(!means.is_empty(), "{text}");
+        let quantities = &result["infer"]["fit"]["diagnostics"]["quantities"];
+        let count = quantities.as_object().expect("quantities").len();
+        // One mean for each group, and the log density.
+        assert_eq!(count, 4, "{quantities}");
+    }
+}
+
+#[test]
+fn columns_that_share_a_size_share_their_levels() {
+    let text = "winner,loser,margin\n7,9,2\n9,12,2\n7,12,4\n7,9,2\n9,12,2\n7,12,4\n";
+    let of = |text: String| {
+        let trial = Trial::new().file("d.csv", text).program(
+            "data d = csv(\"d.csv\")\nmodel Games(winner: index(P), loser: index(P)) -> margin: real {\n  \
+             skill: real[P] ~ Normal(0, 10)\n  margin ~ Normal(skill[winner] - skill[loser], 0.1)\n}\n\
+             infer fit = nuts(Games, d) { chains = 2, warmup = 300, draws = 100 }\n",
+        );
+        trial.result(&[])["infer"]["fit"]["metrics"]["rmse"]
+            .as_f64()
+            .expect("a number")
+    };
+    // Three skills fit these margins exactly; levels of each column by itself would not.
+    assert!(of(text.to_owned()) < 0.2);
+    let words = text.replace('7', "Ann").replace("12", "Cy").replace('9', "Bob");
+    assert!(of(words) < 0.2);
+}
+
+#[test]
+fn ids_that_training_did_not_see_are_named_with_their_row() {
+    let trial = Trial::new()
+        .file("d.csv", groups(&[10, 20, 35]))
+        .file("new.csv", "g\n10\n11\n")
+        .program(&groups_program("csv(\"d.csv\")", "J", "J"));
+    let out = trial.path("out");
+    let out = out.to_string_lossy();
+    assert_eq!(trial.bnnc("run", &["--out", &out]).status, 0);
+    let new = trial.path("new.csv");
+    let predicted = crate::support::run(["predict", &*out, "--data", &new.to_string_lossy()]);
+    assert_eq!(predicted.status, 3, "{}", predicted.stdout);
+    assert!(predicted.stderr.contains("11"), "{}", predicted.stderr);
+    assert!(predicted.stderr.contains("new.csv:3"), "{}", predicted.stderr);
+}
+
+#[test]
+fn positions_beyond_the_groups_are_named_with_their_row() {
+    let trial = Trial::new()
+        .file("d.csv", groups(&[0, 1, 2]))
+        .file("new.csv", "g\n2\n3\n-7\n")
+        .program(&groups_program("csv(\"d.csv\")", "J", "J"));
+    let out = trial.path("out");
+    let out = out.to_string_lossy();
+    assert_eq!(trial.bnnc("run", &["--out", &out]).status, 0);
+    let new = trial.path("new.csv");
+    let predicted = crate::support::run(["predict", &*out, "--data", &new.to_string_lossy()]);
+    assert_eq!(predicted.status, 3, "{}", predicted.stdout);
+    assert!(predicted.stderr.contains("new.csv:3"), "{}", predicted.stderr);
+}
+
+#[test]
+fn positions_of_a_given_size_warn_where_the_first_is_unused() {
+    let trial = Trial::new()
+        .file("d.csv", groups(&[1, 2]))
+        .program(&groups_program("csv(\"d.csv\")", "3", "3"));
+    trial
+        .bnnc("check", &[])
+        .assert_warning("E0265", &["no row has the value 0 of `g`"]);
+    let from_zero = Trial::new()
+        .file("d.csv", groups(&[0, 1, 2]))
+        .program(&groups_program("csv(\"d.csv\")", "3", "3"));
+    from_zero.bnnc("check", &[]).assert_silent();
+    let beyond = Trial::new()
+        .file("d.csv", groups(&[1, 2, 3]))
+        .program(&groups_program("csv(\"d.csv\")", "3", "3"));
+    beyond
+        .bnnc("check", &[])
+        .assert_error("E0292", 1, &["`g` counts from 1", "[g - 1]"]);
+}
+
+#[test]
+fn ids_of_a_json_file_select_the_groups_that_its_scalar_counts() {
+    let program = groups_program("json(\"d.json\")", "J", "J");
+    let fits = Trial::new()
+        .file(
+            "d.json",
+            r#"{"J": 2, "g": [1, 1, 2, 2], "y": [0.0, 0.2, 9.0, 9.2]}"#,
+        )
+        .program(&program);
+    let rmse = fits.result(&[])["infer"]["fit"]["metrics"]["rmse"].as_f64();
+    assert!(rmse.expect("a number") < 0.5);
+    let other = Trial::new()
+        .file(
+            "d.json",
+            r#"{"J": 3, "g": [1, 1, 3, 3], "y": [0.0, 0.2, 9.0, 9.2]}"#,
+        )
+        .program(&program);
+    other
+        .bnnc("check", &[])
+        .assert_error("E0292", 1, &["`g` counts from 1"]);
+}
+
+#[test]
+fn constant_columns_reach_the_model_as_zeros() {
+    let program = "data d = csv(\"d.csv\") { standardise = inputs, test = csv(\"t.csv\") }\n\
+        model Line(x: real[d]) -> y: real {\n  w: real[d] ~ Normal(0, 1)\n  y ~ Normal(dot(w, x), 1)\n}\n\
+        infer fit = map(Line, d) { epochs = 50, optimiser = Adam(0.05) }\n";
+    let of = |constant: &str| {
+        let rows = |from: i32| {
+            let row = |at: i32| format!("{constant},{},{}\n", at % 5, at % 5 - 2);
+            format!("c,x,y\n{}", (from..from + 10).map(row).collect::<String>())
+        };
+        let trial = Trial::new()
+            .file("d.csv", rows(0))
+            .file("t.csv", rows(3))
+            .program(program);
+        let output = trial.bnnc("run", &["--json"]);
+        assert!(
+            output.stderr.contains("only the mean is subtracted: `c`"),
+            "{}",
+            output.stderr
+        );
+        let result: Value = serde_json::from_str(&output.stdout).expect("the result is JSON");
+        result["infer"]["fit"]["metrics"]["rmse"]
+            .as_f64()
+            .expect("a number")
+    };
+    let (zero, large) = (of("0"), of("288"));
+    assert!((zero - large).abs() < 1e-9, "{zero} with 0, {large} with 288");
+}
+
+#[test]
+fn a_shared_column_does_not_replace_the_observations() {
+    let values: Vec<String> = (0..50)
+        .map(|at| format!("{}", 5.0 + f64::from(at) * 0.01))
+        .collect();
+    let trial = Trial::new()
+        .file("s.json", format!("{{\"y\": [{}]}}", values.join(",")))
+        .file("z.csv", format!("y\n{}", "-7\n".repeat(40)))
+        .program(
+            "data s = json(\"s.json\") { shared = csv(\"z.csv\") }\nmodel M() -> y: real[T] {\n  b ~ Normal(0, 10)\n  \
+             y ~ Normal(b, 1)\n}\ninfer fit = nuts(M, s) { chains = 2, warmup = 200, draws = 400 }\n",
+        );
+    // The mean of 50 values with a sd of 1, of which the prior takes 1 / 5001.
+    let expected = 5.245 * 5000.0 / 5001.0;
+    assert!((mean(&trial.result(&[]), "b") - expected).abs() < 0.05);
+}
+
+#[test]
+fn whole_columns_of_a_table_are_one_example() {
+    let rows: String = (0..30).map(|at| format!("{},{}\n", at % 3, at % 3 + 4)).collect();
+    let of = |model: &str, options: &str| {
+        let program = format!(
+            "data s = csv(\"s.csv\"){options}\n{model} {{\n  b ~ Normal(0, 10)\n  y ~ Normal(b, 1)\n}}\n\
+             infer fit = laplace(M, s) {{ epochs = 500, optimiser = Adam(0.1) }}\n"
+        );
+        Trial::new()
+            .file("s.csv", format!("x,y\n{rows}"))
+            .program(&program)
+    };
+    let expected = 5.0 * 3000.0 / 3001.0;
+    for model in ["model M() -> y: real[n]", "model M() -> y: real"] {
+        let found = mean(&of(model, "").result(&[]), "b");
+        assert!((found - expected).abs() < 0.02, "{model}: {found}");
+    }
+    of("model M() -> y: real[n]", " { test = fraction(0.2) }")
+        .bnnc("check", &[])
+        .assert_error(
+            "E0267",
+            1,
+            &["`y` takes the whole column `y`, but only 24 of 30 rows train"],
+        );
+    let line = of("model M(x: real[n])() -> y: real[n]", "");
+    assert_eq!(line.bnnc("check", &[]).status, 0);
+    of("model M(x: real[n], z: real) -> y: real", "")
+        .bnnc("check", &[])
+        .assert_error(
+            "E0292",
+            1,
+            &["write `x: real` for a model of one row, or list whole columns first"],
+        );
+}
+
+#[test]
+fn laplace_takes_whole_arrays_of_a_json_file() {
+    let trial = Trial::new()
+        .file("s.json", r#"{"y": [4.0, 5.0, 6.0]}"#)
+        .program("data s = json(\"s.json\")\nmodel M() -> y: real[n] {\n  b ~ Normal(0, 10)\n  y ~ Normal(b, 1)\n}\ninfer fit = laplace(M, s) { epochs = 500, optimiser = Adam(0.1) }\n");
+    let found = mean(&trial.result(&[]), "b");
+    assert!((found - 5.0 * 300.0 / 301.0).abs() < 0.02, "{found}");
+}
+
+#[test]
+fn a_scalar_of_a_json_file_is_the_same_for_every_row() {
+    let trial = Trial::new()
+        .file("s.json", r#"{"T": 5, "y": [1, 0, 3]}"#)
+        .program("data s = json(\"s.json\")\nmodel M(T: real) -> y: real {\n  b ~ Normal(0, 10)\n  y ~ Normal(b * T, 1)\n}\ninfer fit = nuts(M, s) { chains = 2, warmup = 200, draws = 400 }\n");
+    // 3 rows of 5 b with a sd of 1, and a prior with a sd of 10.
+    let expected = 5.0 * 4.0 / (3.0 * 25.0 + 0.01);
+    let found = mean(&trial.result(&[]), "b");
+    assert!((found - expected).abs() < 0.03, "{found}");
+}
+
+#[test]
+fn a_column_is_renamed_where_its_name_is_a_word_of_the_language() {
+    let trial = Trial::new()
+        .file("d.csv", "dist,kind,y\n1,a,2\n2,b,4\n3,a,6\n")
+        .program("data d = csv(\"d.csv\") { inputs = [far = \"dist\", k = kind], target = y }\nmodel M(far: real, k: index(K)) -> y: real {\n  b ~ Normal(0, 10)\n  u: real[K] ~ Normal(0, 0.001)\n  y ~ Normal(b * far + u[k], 0.1)\n}\ninfer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 100 }\n");
+    assert!((mean(&trial.result(&[]), "b") - 2.0).abs() < 0.05);
+}
+
+#[test]
+fn the_words_true_and_false_are_bool() {
+    let trial = Trial::new()
+        .file("d.csv", "x,sick\n1.5,True\n2.5,False\n3.5,True\n0.5,False\n")
+        .program("data d = csv(\"d.csv\")\nmodel M(x: real) -> sick: bool {\n  b ~ Normal(0, 1)\n  sick ~ Bernoulli(b * x)\n}\ninfer fit = map(M, d)\n");
+    assert_eq!(trial.bnnc("check", &[]).status, 0);
+}
+
+#[test]
+fn the_divisor_of_standard_deviations_is_chosen() {
+    let of = |option: &str| {
+        let trial = Trial::new().file("d.csv", "x,y\n2,1\n4,1\n9,1\n").program(&format!(
+            "data d = csv(\"d.csv\") {{ inputs = [zscore(x)]{option} }}\nmodel M(x: real) -> y: real {{\n  b ~ Normal(0, 1)\n  y ~ Normal(b * x, 1)\n}}\ninfer fit = map(M, d)\n"
+        ));
+        trial.bnnc("check", &[]).stdout
+    };
+    // The squares of -3, -1 and 4 sum to 26.
+    assert!(of("").contains("sd 2.944"), "{}", of(""));
+    assert!(
+        of(", sd = sample").contains("sd 3.606"),
+        "{}",
+        of(", sd = sample")
+    );
+}
+
+#[test]
+fn contents_beyond_the_allowed_memory_are_not_read() {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(b"x,y\n").expect("memory");
+    for _ in 0..1000 {
+        packed
+            .write_all("1,2\n".repeat(10_000).as_bytes())
+            .expect("memory");
+    }
+    let program = "data d = csv(\"d.csv.gz\")\nmodel M(x: real) -> y: real {\n  b ~ Normal(0, 1)\n  y ~ Normal(b * x, 1)\n}\ninfer fit = map(M, d)\n";
+    let trial = Trial::new()
+        .file("d.csv.gz", packed.finish().expect("memory"))
+        .program(program);
+    let output = trial.bnnc("run", &["--max-memory", "100M"]);
+    output.assert_error("E0435", 3, &["--max-memory"]);
+    let endless = Trial::new().program(&program.replace("d.csv.gz", "/dev/zero"));
+    endless
+        .bnnc("run", &["--max-memory", "50M"])
+        .assert_error("E0435", 3, &[]);
+}
+
+#[test]
+fn values_outside_their_declared_type_are_named_with_their_row() {
+    let trial = Trial::new()
+        .file("d.csv", "x,y\n1,0.5\n2,-1\n")
+        .program("data d = csv(\"d.csv\")\nmodel M(x: real) -> y: positive {\n  b: positive ~ HalfNormal(1)\n  y ~ Exponential(b)\n}\ninfer fit = map(M, d)\n");
+    let output = trial.bnnc("run", &[]);
+    output.assert_error("E0437", 3, &["d.csv:3", "`y` holds -1"]);
+}
+
+fn indexed(expression: &str, rows: &str) -> Trial {
+    Trial::new().file("d.csv", format!("g,y\n{rows}")).program(&format!(
+        "data d = csv(\"d.csv\")\nmodel M(g: int) -> y: real {{\n  a: real[3] ~ Normal(0, 1)\n  y ~ Normal(a[{expression}], 1)\n}}\n\
+         infer fit = map(M, d) {{ epochs = 20 }}\n"
+    ))
+}
+
+#[test]
+fn computed_positions_are_checked_against_their_axis() {
+    let stan = indexed("g - 1", "1,0\n2,0\n3,1\n");
+    assert_eq!(stan.bnnc("run", &[]).status, 0);
+    for (expression, rows, position) in [
+        ("g - 1", "1,0\n9,0\n3,1\n", 8),
+        ("g - 1", "1,0\n0,0\n3,1\n", -1),
+        ("g", "1,0\n3,0\n3,1\n", 3),
+        ("2 * g + 1", "0,0\n-5,0\n0,1\n", -9),
+    ] {
+        let output = indexed(expression, rows).bnnc("run", &[]);
+        let text = format!("`g` gives the position {position}, which is outside an axis of size 3");
+        output.assert_error("E0436", 3, &["d.csv:3", &text]);
+    }
+    let whole = Trial::new().file("d.csv", "g,y\n1,0\n5,1\n").program(
+        "data d = csv(\"d.csv\")\nmodel M(g: int[n])() -> y: real[n] {\n  a: real[3] ~ Normal(0, 1)\n  \
+         for i in 0..n { y[i] ~ Normal(a[g[i] - 1], 1) }\n}\ninfer fit = map(M, d) { epochs = 20 }\n",
+    );
+    whole.bnnc("run", &[]).assert_error("E0436", 3, &["position 4"]);
+}
+
+#[test]
+fn computed_positions_of_new_rows_are_checked() {
+    let trial = indexed("g - 1", "1,0\n2,0\n3,1\n").file("new.csv", "g\n3\n4\n");
+    let out = trial.path("out");
+    let out = out.to_string_lossy();
+    assert_eq!(trial.bnnc("run", &["--out", &out]).status, 0);
+    let new = trial.path("new.csv");
+    let predicted = crate::support::run(["predict", &*out, "--data", &new.to_string_lossy()]);
+    predicted.assert_error("E0436", 3, &["new.csv:3", "position 3"]);
+}
+
+#[test]
+fn a_quantity_made_by_a_comprehension_is_reported() {
+    let trial = Trial::new().file("d.csv", "x,y\n1,2\n2,4\n").program(
+        "data d = csv(\"d.csv\")\nmodel M(x: real) -> y: real {\n  a: real[2] ~ Normal(0, 1)\n  z = [2 * a[i] for i in 0..2]\n  \
+         y ~ Normal(z[0] * x, 1)\n}\ninfer fit = nuts(M, d) { chains = 2, warmup = 100, draws = 100, report = [z] }\n",
+    );
+    let result = trial.result(&[]);
+    let quantities = result["infer"]["fit"]["diagnostics"]["quantities"].to_string();
+    assert!(quantities.contains("\"z[0]\""), "{quantities}");
+}
+
+#[test]
+fn test_rows_with_ids_that_no_training_row_has_are_an_error() {
+    let trial = Trial::new()
+        .file("d.csv", groups(&[10, 20, 35]))
+        .file("t.csv", "g,y\n10,1\n35,1\n36,1\n")
+        .program(&groups_program(
+            "csv(\"d.csv\") { test = csv(\"t.csv\") }",
+            "J",
+            "J",
+        ));
+    let output = trial.bnnc("run", &[]);
+    output.assert_error("E0428", 3, &["t.csv:4", "`36`"]);
+}

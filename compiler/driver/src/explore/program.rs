@@ -84,6 +84,7 @@ pub fn schema() -> Schema {
     let field = |name: &str| Field {
         name: name.to_owned(),
         kind: FieldKind::Real,
+        distinct: None,
         shape: Vec::new(),
         per_example: true,
     };
@@ -98,6 +99,7 @@ pub fn schema() -> Schema {
         fields: vec![field("x"), field("y")],
         inputs: 1,
         columns: vec!["x".to_owned()],
+        entries: Vec::new(),
         target: Some("y".to_owned()),
         shared: Vec::new(),
     }

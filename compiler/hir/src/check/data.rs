@@ -7,7 +7,7 @@ use super::session::Session;
 use super::statements::strip;
 use crate::report::infer as report;
 use crate::tree::{DataId, DataItem};
-use bnnc_abi::data::{Column, DataSpec, Format, Test};
+use bnnc_abi::data::{Column, DataSpec, Divisor, Format, Test};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 use std::collections::HashMap;
@@ -29,6 +29,7 @@ const OPTIONS: &[&str] = &[
     "split",
     "validation",
     "standardise",
+    "sd",
     "scale",
     "limit",
     "shared",
@@ -51,6 +52,7 @@ pub fn empty(name: &ast::Ident) -> DataSpec {
         validation: 0.0,
         standardise_inputs: false,
         standardise_target: false,
+        divisor: Divisor::Count,
         scale: 1.0,
         limit: None,
         shared: None,
@@ -212,7 +214,7 @@ fn option(
         "target" => spec.target = column(session, written),
         "inputs" => match &*strip(written).kind {
             ast::ExprKind::List(columns) => {
-                spec.inputs = columns.iter().filter_map(|one| column(session, one)).collect();
+                spec.inputs = columns.iter().filter_map(|one| entry(session, one)).collect();
             }
             _ => session.diagnostics.push(report::option_value(
                 written.span,
@@ -236,6 +238,7 @@ fn option(
             }
         }
         "standardise" => standardise(session, written, spec),
+        "sd" => spec.divisor = divisor(session, written).unwrap_or_default(),
         "scale" => {
             if let Some(value) = number(session, name, "a number", written) {
                 match value.is_finite() && value != 0.0 {
@@ -362,6 +365,38 @@ fn standardise(session: &mut Session<'_>, written: &ast::Expr, spec: &mut DataSp
                 "`[inputs, target]`, `inputs`, `target` or `[]`",
             )),
         }
+    }
+}
+
+/// The divisor of standard deviations: `population` is n, `sample` is n - 1.
+fn divisor(session: &mut Session<'_>, written: &ast::Expr) -> Option<Divisor> {
+    const WORDS: &[(&str, Divisor)] = &[("population", Divisor::Count), ("sample", Divisor::CountLessOne)];
+    let word = match &*strip(written).kind {
+        ast::ExprKind::Name(word) => &**word,
+        _ => "",
+    };
+    let found = WORDS.iter().find(|(known, _)| *known == word);
+    if found.is_none() {
+        let words: Vec<&str> = WORDS.iter().map(|(word, _)| *word).collect();
+        session
+            .diagnostics
+            .push(report::option_word(written.span, "sd", word, &words));
+    }
+    found.map(|(_, divisor)| *divisor)
+}
+
+/// An entry of `inputs = [..]`: a column, or `name = column`.
+fn entry(session: &mut Session<'_>, written: &ast::Expr) -> Option<Column> {
+    match &*written.kind {
+        ast::ExprKind::Named(name, value) => {
+            let inner = column(session, value)?;
+            Some(Column::Named(
+                name.name.to_string(),
+                Box::new(inner),
+                written.span,
+            ))
+        }
+        _ => column(session, written),
     }
 }
 

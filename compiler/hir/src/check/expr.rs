@@ -71,6 +71,7 @@ impl Body<'_> {
                 let elements = elements.iter().map(|element| self.expr(element, want)).collect();
                 self.list(elements, span)
             }
+            ast::ExprKind::Named(..) => self.error(report::out_of_place(span, "a name with `=`"), span),
             ast::ExprKind::Comprehension(inner) => {
                 let (inner, length) = self.comprehension(inner, want);
                 let ty = match (&inner.element.ty, length) {

@@ -223,6 +223,7 @@ impl Walk {
                 }
             }
             ExprKind::List(elements) => elements.iter().for_each(|element| self.expr(element)),
+            ExprKind::Named(_, value) => self.expr(value),
             ExprKind::Comprehension(inner) => self.comprehension(inner),
             ExprKind::Binary(_, left, right) => {
                 self.expr(left);

@@ -1,55 +1,24 @@
 //! Where a model meets its data: inputs to columns by name, dim names to sizes, the output to the target.
 
+mod bound;
+mod entries;
+mod levels;
+mod report;
+
 use crate::dims::{Atom, Dim};
 use crate::tree::{Binding, ExprKind, LocalId, LocalKind, ModelItem};
 use crate::types::{Elem, Ty};
-use bnnc_abi::data::{Elements, Field, FieldKind, Schema};
-use bnnc_abi::manifest::{Binding as PortBinding, DataSource, Output, OutputKind};
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_abi::data::{Elements, Field, FieldKind, InputEntry, Schema};
+use bnnc_abi::manifest::{Binding as PortBinding, Codes, DataSource, Output, OutputKind};
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
-use std::collections::HashMap;
+use bnnc_base::support::Support;
+pub use bound::Bound;
+use levels::Selector;
+pub use report::{NO_COLUMN, SEVERAL_ENTRIES, UNUSED_POSITION, WHOLE_COLUMNS, WRONG_COLUMN};
+use std::collections::HashSet;
 use std::sync::Arc;
-
-/// A model's input that no column answers.
-pub static NO_COLUMN: Code = Code {
-    id: "E0291",
-    title: "no such column",
-    explain: "Every input of a model is bound to a column (or an array of a JSON file) of the same name; a single `real[d]` \
-              input takes the data's `inputs` in order instead, and a single output takes the data's target. The message \
-              lists the names that the file has.\n\n```\nmodel M(heigth: real) -> weight: real { .. }   // the file says `height`\n```",
-};
-
-/// A column whose values or shape do not fit the declared type.
-pub static WRONG_COLUMN: Code = Code {
-    id: "E0292",
-    title: "column does not fit",
-    explain: "The type that a model declares for an input or output must hold every value of its column: `index(10)` holds \
-              0 to 9, `bool` holds 0 and 1, `real[3]` needs three numbers per example, and text fits `index` only. Where \
-              examples have values of their own, every output has one for each.",
-};
-
-/// How a model's parameters are fed.
-#[derive(Clone, Debug, Default)]
-pub struct Bound {
-    /// The sizes of dim names.
-    pub dims: HashMap<Arc<str>, usize>,
-    /// One per input and output.
-    pub ports: Vec<PortBinding>,
-    /// The outputs, in order.
-    pub outputs: Vec<Output>,
-}
-
-impl Bound {
-    /// The field that an output is bound to.
-    pub fn column(&self, output: &Output) -> Option<&str> {
-        let port = self.ports.iter().find(|port| port.port == output.name)?;
-        match &port.from {
-            DataSource::Field(name) | DataSource::Shared(name) => Some(name),
-            DataSource::Inputs | DataSource::Row => None,
-        }
-    }
-}
 
 /// Binds a model to a schema.
 pub fn bind(model: &ModelItem, schema: &Schema) -> (Bound, Vec<Diagnostic>) {
@@ -57,6 +26,8 @@ pub fn bind(model: &ModelItem, schema: &Schema) -> (Bound, Vec<Diagnostic>) {
         model,
         schema,
         bound: Bound::default(),
+        selectors: Vec::new(),
+        scalars: HashSet::new(),
         diagnostics: Vec::new(),
     };
     binder.scalars();
@@ -69,29 +40,28 @@ pub fn bind(model: &ModelItem, schema: &Schema) -> (Bound, Vec<Diagnostic>) {
     for binding in &model.outputs {
         binder.output(binding);
     }
+    binder.select();
+    for (port, binding) in binder.bindings() {
+        binder.describe(port, binding);
+    }
     if binder.diagnostics.is_empty() {
         binder.alike();
     }
     (binder.bound, binder.diagnostics)
 }
 
-/// The smallest size of an `index` that holds the values of a column.
-fn needed(kind: &FieldKind) -> usize {
-    match kind {
-        FieldKind::Int(_, high) => usize::try_from(*high).unwrap_or(0).saturating_add(1),
-        FieldKind::Levels(levels) => levels.len(),
-        FieldKind::Real => 0,
-    }
-}
-
 struct Binder<'a> {
     model: &'a ModelItem,
     schema: &'a Schema,
     bound: Bound,
+    /// The columns of indices.
+    selectors: Vec<Selector<'a>>,
+    /// Dim names whose sizes are scalars of a JSON file.
+    scalars: HashSet<Arc<str>>,
     diagnostics: Vec<Diagnostic>,
 }
 
-impl Binder<'_> {
+impl<'a> Binder<'a> {
     /// Integer scalars of a JSON file fix the dim names they share.
     fn scalars(&mut self) {
         for local in self
@@ -100,19 +70,13 @@ impl Binder<'_> {
             .iter()
             .filter(|local| local.kind == LocalKind::Dim)
         {
-            let field = self
-                .schema
-                .fields
-                .iter()
-                .find(|field| field.name == *local.name && field.shape.is_empty());
-            if let Some(Field {
-                kind: FieldKind::Int(low, high),
-                per_example: false,
-                ..
-            }) = field
+            let field = self.field_of(&local.name);
+            let field = field.filter(|field| field.shape.is_empty() && !field.per_example);
+            if let Some(FieldKind::Int(low, high)) = field.map(|field| &field.kind)
                 && low == high
                 && let Ok(size) = usize::try_from(*low)
             {
+                self.scalars.insert(local.name.clone());
                 self.bound.dims.insert(local.name.clone(), size);
             }
         }
@@ -122,33 +86,104 @@ impl Binder<'_> {
         self.model.locals[binding.local].span
     }
 
-    fn port(&mut self, binding: &Binding, from: DataSource) {
-        let Ty::Tensor(elem, dims) = &binding.param.ty else {
-            return;
+    /// The ports with what they are bound for, both in order.
+    fn bindings(&self) -> Vec<(usize, &'a Binding)> {
+        let model = self.model;
+        let all = || model.shared.iter().chain(&model.inputs).chain(&model.outputs);
+        let ports = self.bound.ports.iter().enumerate();
+        let of = |(at, port): (usize, &PortBinding)| {
+            let binding = all().find(|binding| *binding.param.name == port.port)?;
+            Some((at, binding))
         };
-        // What is not known has been reported.
+        ports.filter_map(of).collect()
+    }
+
+    /// Adds a port; sizes follow when all are known.
+    fn port(&mut self, binding: &Binding, from: DataSource) {
         self.bound.ports.push(PortBinding {
             port: binding.param.name.to_string(),
             from,
-            elements: self.elements(elem).unwrap_or(Elements::Real),
-            shape: dims.iter().filter_map(|dim| self.evaluate(dim)).collect(),
+            elements: Elements::Real,
+            support: None,
+            shape: Vec::new(),
+            codes: Codes::Positions,
         });
+    }
+
+    /// Gives a port its elements and axes, and an output its kind. Sizes that are not known have been reported.
+    fn describe(&mut self, port: usize, binding: &Binding) {
+        let Ty::Tensor(elem, dims) = &binding.param.ty else {
+            return;
+        };
+        let sizes: Vec<usize> = dims.iter().filter_map(|dim| self.evaluate(dim)).collect();
+        let elements = self.elements(elem).unwrap_or(Elements::Real);
+        let outputs = &mut self.bound.outputs;
+        if let Some(output) = outputs
+            .iter_mut()
+            .find(|output| *output.name == *binding.param.name)
+        {
+            output.shape = Shape::fixed(&sizes);
+            output.kind = match elements {
+                Elements::Real | Elements::Int => OutputKind::Real,
+                Elements::Count => OutputKind::Count,
+                Elements::Bool => OutputKind::Bool,
+                Elements::Index(size) => OutputKind::Classes(size),
+            };
+        }
+        let port = &mut self.bound.ports[port];
+        (port.elements, port.shape) = (elements, sizes);
+        if let Elem::Real(Support::Interval(low, high)) = elem {
+            port.support = Some((*low, *high));
+        }
+    }
+
+    fn field_of(&self, name: &str) -> Option<&'a Field> {
+        self.schema.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The column that the program gives this name, where it renames one.
+    fn renamed(&mut self, name: &str) -> Option<&'a Field> {
+        let is_meant = |entry: &InputEntry| !entry.computed && entry.name.as_deref() == Some(name);
+        let at = self.schema.entries.iter().position(is_meant)?;
+        self.bound.used.insert(at);
+        self.field_of(self.schema.entries[at].columns.first()?)
     }
 
     fn shared(&mut self, binding: &Binding) {
         let name = &*binding.param.name;
-        let found = self
-            .schema
-            .shared
-            .iter()
-            .chain(&self.schema.fields)
-            .find(|field| field.name == name);
-        let Some(field) = found else {
+        let table = self.schema.shared.iter().find(|field| field.name == name);
+        if let Some(field) = table {
+            // A column of a shared table is a vector over its rows.
+            self.fit(binding, field, &field.shape);
+            return self.port(binding, DataSource::Shared(name.to_owned()));
+        }
+        let Some(field) = self.renamed(name).or_else(|| self.field_of(name)) else {
             return self.missing(binding, self.names(true));
         };
-        // A column of a shared table is a vector over its rows.
-        self.fit(binding, field.clone(), &field.shape.clone());
-        self.port(binding, DataSource::Shared(name.to_owned()));
+        self.whole(binding, field);
+    }
+
+    /// All rows of a column, or an array that is no column.
+    fn whole(&mut self, binding: &Binding, field: &'a Field) {
+        let mut shape = field.shape.clone();
+        if field.per_example {
+            shape.insert(0, self.schema.rows);
+            let apart = self.schema.rows != self.schema.train || self.schema.test > 0;
+            if apart {
+                self.set_apart(binding, field);
+            }
+        }
+        self.fit(binding, field, &shape);
+        self.port(binding, DataSource::Whole(field.name.clone()));
+    }
+
+    /// Whole columns of data whose rows do not all train.
+    fn set_apart(&mut self, binding: &Binding, field: &Field) {
+        let names = (&*binding.param.name, &*field.name);
+        let diagnostic = report::rows_apart(self.span(binding), names, self.schema);
+        if !self.diagnostics.iter().any(|known| known.code == diagnostic.code) {
+            self.diagnostics.push(diagnostic);
+        }
     }
 
     fn input(&mut self, binding: &Binding) {
@@ -159,43 +194,51 @@ impl Binder<'_> {
             self.row(binding);
             return self.port(binding, DataSource::Row);
         }
-        let field = self.schema.fields.iter().find(|field| field.name == name);
         let vector = matches!(&binding.param.ty, Ty::Tensor(Elem::Real(_), dims) if dims.len() == 1);
+        let sole = vector && self.model.inputs.len() == 1;
+        match entries::computed(self.schema, name, self.span(binding)) {
+            Ok(None) => {}
+            Ok(Some(at)) => return self.computed(binding, at),
+            Err(diagnostic) => return self.diagnostics.push(*diagnostic),
+        }
+        let field = self.renamed(name).or_else(|| self.field_of(name));
         // A scalar column may share its name with the vector of all inputs (`x`): the vector is meant.
-        let field = field.filter(|field| !vector || !field.shape.is_empty() || self.schema.inputs == 0);
-        match field {
-            Some(field) => {
-                let field = field.clone();
-                self.field(binding, field);
+        let is_meant = |field: &&Field| !sole || !field.shape.is_empty() || self.schema.inputs == 0;
+        match field.filter(is_meant) {
+            Some(field) => self.field(binding, field),
+            None if sole && self.schema.inputs > 0 => self.all_inputs(binding),
+            None if sole => {
+                let diagnostic = report::no_inputs(self.span(binding), name, self.schema);
+                self.diagnostics.push(diagnostic);
             }
-            None if vector && self.model.inputs.len() == 1 && self.schema.inputs > 0 => {
-                self.fit_dims(binding, &[self.schema.inputs]);
-                self.port(binding, DataSource::Inputs);
-            }
-            None if vector && self.model.inputs.len() == 1 => self.no_inputs(binding),
             None => self.missing(binding, self.names(false)),
         }
     }
 
-    /// A vector of all inputs, where there are none that are numbers.
-    fn no_inputs(&mut self, binding: &Binding) {
-        let (data, name) = (&self.schema.name, &binding.param.name);
-        let text = format!("the data `{data}` has no inputs for `{name}`");
-        let target = self.schema.target.as_deref().unwrap_or_default();
-        let texts = self
-            .schema
-            .fields
-            .iter()
-            .filter(|field| matches!(field.kind, FieldKind::Levels(_)) && field.name != target);
-        let texts: Vec<String> = texts.map(|field| format!("`{}`", field.name)).collect();
-        let diagnostic =
-            Diagnostic::error(&NO_COLUMN, self.span(binding), text).label("takes the inputs in order");
-        self.diagnostics.push(match texts.is_empty() {
-            true => diagnostic.note("it has no columns besides the target"),
-            false => diagnostic
-                .note(format!("text cannot be an element of a vector: {}", texts.join(", ")))
-                .help("choose the columns of numbers, `inputs = [a, b]`, or give text an input of its own: `g: index(k)`"),
-        });
+    /// All inputs of the data, as one vector.
+    fn all_inputs(&mut self, binding: &Binding) {
+        let entries = &self.schema.entries;
+        if let Some(aside) = entries.iter().find(|entry| entry.elements == 0) {
+            return self.diagnostics.push(report::aside(self.span(binding), aside));
+        }
+        self.bound.used.extend(0..entries.len());
+        self.fit_dims(binding, &[self.schema.inputs]);
+        self.port(binding, DataSource::Inputs);
+    }
+
+    /// An input that the data item computes.
+    fn computed(&mut self, binding: &Binding, at: usize) {
+        let entry = &self.schema.entries[at];
+        self.bound.used.insert(at);
+        if !matches!(&binding.param.ty, Ty::Tensor(Elem::Real(_), _)) {
+            let text = format!(
+                "`{}` is not real, but `{}` computes reals",
+                binding.param.name, entry.text
+            );
+            return self.wrong(self.span(binding), text);
+        }
+        self.fit_dims(binding, &[]);
+        self.port(binding, DataSource::Input(entry.first));
     }
 
     fn row(&mut self, binding: &Binding) {
@@ -205,43 +248,29 @@ impl Binder<'_> {
     }
 
     fn output(&mut self, binding: &Binding) {
-        let named = self
-            .schema
-            .fields
-            .iter()
-            .find(|field| field.name == *binding.param.name);
+        let named = self.renamed(&binding.param.name);
+        let named = named.or_else(|| self.field_of(&binding.param.name));
         let target = self
             .schema
             .target
             .as_ref()
             .filter(|_| self.model.outputs.len() == 1);
-        let target = target.and_then(|name| self.schema.fields.iter().find(|field| field.name == *name));
-        let Some(field) = target.or(named).cloned() else {
+        let target = target.and_then(|name| self.field_of(name));
+        let Some(field) = target.or(named) else {
             return self.missing(binding, self.names(false));
         };
-        self.field(binding, field);
-        let Ty::Tensor(elem, dims) = &binding.param.ty else {
-            return;
-        };
-        let kind = match elem {
-            Elem::Real(_) | Elem::Int => OutputKind::Real,
-            Elem::Count => OutputKind::Count,
-            Elem::Bool => OutputKind::Bool,
-            Elem::Index(size) => OutputKind::Classes(self.evaluate(size).unwrap_or(0)),
-        };
-        let sizes: Vec<usize> = dims.iter().filter_map(|dim| self.evaluate(dim)).collect();
-        let shape = Shape::fixed(&sizes);
         self.bound.outputs.push(Output {
             name: binding.param.name.to_string(),
-            shape,
-            kind,
+            shape: Shape::scalar(),
+            kind: OutputKind::Real,
             given: false,
         });
+        self.field(binding, field);
     }
 
     /// Where there are several examples, each has its own value of every output.
     fn alike(&mut self) {
-        let whole = |port: &&PortBinding| matches!(port.from, DataSource::Shared(_));
+        let whole = |port: &&PortBinding| port.from.is_shared();
         let of = |binding: &Binding| {
             let mut ports = self.bound.ports.iter();
             ports.find(|port| port.port == *binding.param.name)
@@ -251,60 +280,116 @@ impl Binder<'_> {
         let (Some(apart), Some(binding)) = (apart, self.model.outputs.iter().find(is_whole)) else {
             return;
         };
-        let text = format!(
-            "`{}` is one array for all examples, but `{}` has a value for each",
-            binding.param.name, apart.port
-        );
-        let diagnostic = Diagnostic::error(&WRONG_COLUMN, self.span(binding), text)
-            .label("would be observed once for each example")
-            .note(format!("in the data `{}`", self.schema.name))
-            .help("observe arrays of different lengths in a model that takes whole arrays, or in models of their own");
-        self.diagnostics.push(diagnostic);
+        let names = (&*binding.param.name, &*apart.port);
+        self.diagnostics
+            .push(report::unlike(self.span(binding), names, self.schema));
     }
 
-    /// A column per example, or a whole array as the one example.
-    fn field(&mut self, binding: &Binding, field: Field) {
+    /// A column per example, a whole column where the model sees all rows as one example, or an array that is no column.
+    fn field(&mut self, binding: &Binding, field: &'a Field) {
         let rank = match &binding.param.ty {
             Ty::Tensor(_, dims) => dims.len(),
             _ => 0,
         };
-        let name = field.name.clone();
-        if field.per_example && field.shape.len() + 1 == rank && self.model.inputs.is_empty() {
-            let mut shape = vec![self.schema.rows];
-            shape.extend(&field.shape);
-            self.fit(binding, field, &shape);
-            return self.port(binding, DataSource::Shared(name));
+        let of_rows = field.per_example && field.shape.len() + 1 == rank;
+        let takes_rows = self.bound.ports.iter().any(|port| !port.from.is_shared());
+        let is_output = self
+            .bound
+            .outputs
+            .iter()
+            .any(|output| *output.name == *binding.param.name);
+        if !field.per_example || (of_rows && is_output && !takes_rows) {
+            return self.whole(binding, field);
         }
-        let shape = field.shape.clone();
-        let per_example = field.per_example;
-        self.fit(binding, field, &shape);
-        self.port(
-            binding,
-            if per_example {
-                DataSource::Field(name)
-            } else {
-                DataSource::Shared(name)
-            },
-        );
+        if of_rows && !is_output {
+            let names = (&*binding.param.name, &*field.name, &*self.model.name);
+            let diagnostic = report::whole_column(self.span(binding), names, self.schema);
+            return self.diagnostics.push(diagnostic);
+        }
+        self.fit(binding, field, &field.shape);
+        self.port(binding, DataSource::Field(field.name.clone()));
     }
 
-    fn fit(&mut self, binding: &Binding, field: Field, shape: &[usize]) {
+    /// Fits the axes of a field; what its indices select is decided when all sizes are known.
+    fn fit(&mut self, binding: &Binding, field: &'a Field, shape: &[usize]) {
         self.fit_dims(binding, shape);
         let Ty::Tensor(elem, _) = &binding.param.ty else {
             return;
         };
         let span = self.span(binding);
-        if let Elem::Index(size) = elem
-            && self.evaluate(size).is_none()
-        {
-            // A size that nothing else fixes is what the values need.
-            self.fit_size(size, needed(&field.kind), span, &binding.param.name);
+        if let Elem::Index(size) = elem {
+            let port = self.bound.ports.len();
+            let outputs = &self.bound.outputs;
+            let is_class = outputs.iter().any(|output| *output.name == *binding.param.name);
+            return self.selectors.push(Selector {
+                port,
+                size: size.clone(),
+                field,
+                span,
+                is_class,
+                is_fixed: false,
+            });
         }
         let refusal = self
             .elements(elem)
             .and_then(|elements| elements.refusal(&field.name, &field.kind));
         if let Some(text) = refusal {
             self.wrong(span, text);
+        }
+    }
+
+    /// Decides which position each value of an `index` selects. A size that nothing else fixes is that of the columns that share
+    /// it, together.
+    fn select(&mut self) {
+        let mut selectors = std::mem::take(&mut self.selectors);
+        for selector in &mut selectors {
+            selector.is_fixed = self.evaluate(&selector.size).is_some();
+        }
+        for first in 0..selectors.len() {
+            let size = &selectors[first].size;
+            let (before, same) = (&selectors[..first], |other: &&Selector<'_>| other.size == *size);
+            let is_fixed = selectors[first].is_fixed && self.scalar_size(size).is_none();
+            if is_fixed || before.iter().any(|other| same(&other)) {
+                continue;
+            }
+            let group: Vec<&Selector<'_>> = selectors.iter().filter(same).collect();
+            match (levels::joined(&group), self.scalar_size(size)) {
+                (Ok(joined), Some(known)) if joined.size != known => {}
+                (Ok(joined), _) => {
+                    let at = (selectors[first].span, selectors[first].field.name.as_str());
+                    self.fit_size(size, joined.size, at.0, at.1);
+                    for (selector, codes) in group.iter().zip(joined.codes) {
+                        self.bound.ports[selector.port].codes = codes;
+                    }
+                }
+                (Err(_), Some(_)) => {}
+                (Err(text), None) => self.wrong(selectors[first].span, text),
+            }
+        }
+        for selector in &selectors {
+            let Some(size) = self.evaluate(&selector.size) else {
+                continue;
+            };
+            if self.bound.ports[selector.port].codes == Codes::Positions {
+                match levels::positions(selector, size, self.schema) {
+                    Ok(warning) => self.bound.warnings.extend(warning),
+                    Err(diagnostic) => self.diagnostics.push(*diagnostic),
+                }
+            }
+        }
+    }
+
+    /// The size of a dim name that a scalar of a JSON file fixes.
+    fn scalar_size(&self, dim: &Dim) -> Option<usize> {
+        let mut terms = dim.terms.iter();
+        match (terms.next(), terms.next()) {
+            (Some((product, 1)), None) => match product.as_slice() {
+                [Atom::Local(local)] if self.scalars.contains(&self.model.locals[*local].name) => {
+                    self.evaluate(dim)
+                }
+                _ => None,
+            },
+            _ => None,
         }
     }
 
@@ -383,25 +468,11 @@ impl Binder<'_> {
     }
 
     fn missing(&mut self, binding: &Binding, names: Vec<String>) {
-        let text = format!(
-            "the data `{}` has no column for `{}`",
-            self.schema.name, binding.param.name
-        );
-        let listed = names
-            .iter()
-            .map(|name| format!("`{name}`"))
-            .collect::<Vec<_>>()
-            .join(", ");
-        let diagnostic = Diagnostic::error(&NO_COLUMN, self.span(binding), text)
-            .label("no column of this name")
-            .suggest(&binding.param.name, names.iter().map(String::as_str))
-            .note(format!("its columns are {listed}"));
+        let diagnostic = report::missing(self.span(binding), &binding.param.name, &names, self.schema);
         self.diagnostics.push(diagnostic);
     }
 
     fn wrong(&mut self, span: Span, text: String) {
-        let name = &self.schema.name;
-        let diagnostic = Diagnostic::error(&WRONG_COLUMN, span, text).note(format!("in the data `{name}`"));
-        self.diagnostics.push(diagnostic);
+        self.diagnostics.push(report::wrong(span, text, self.schema));
     }
 }

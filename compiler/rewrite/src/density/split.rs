@@ -5,6 +5,7 @@ mod output;
 use super::{Densities, Prior, dependences, is_random};
 use crate::nodes::{self, Scope};
 use crate::rule;
+use crate::unroll;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_graph::attr::Attr;
@@ -119,7 +120,8 @@ impl Split {
 
     /// What the model names and no example has a say in.
     fn derived(&self, model: &Model) -> Function {
-        let all = self.fork().finish(self.derived.clone());
+        // A `map` takes every value in scope: only when it is carried out is it known which of them it uses.
+        let all = unroll::expand_maps(&self.fork().finish(self.derived.clone()));
         let is_global = |(name, value): &&(Arc<str>, Value)| {
             let of_row = |dependence: &Arc<str>| {
                 let mut inputs = model.inputs.iter().chain(&model.outputs);
@@ -127,8 +129,12 @@ impl Split {
             };
             all.ty(*value).dtype == DType::Real && !dependences(&all, name).iter().any(of_row)
         };
-        let global = self.derived.iter().filter(is_global).cloned().collect();
-        self.finish(self.fork(), global, &HashSet::new())
+        let results = all.results.iter().filter(is_global).cloned().collect();
+        let global = Function {
+            results,
+            ..all.clone()
+        };
+        nodes::with_params(&rule::remove_dead(&global), &HashSet::new())
     }
 
     /// The node of an observation stands for its log density.
@@ -160,7 +166,7 @@ impl Split {
         for (name, value) in &results {
             builder.label(*value, name);
         }
-        with_params(&rule::remove_dead(&builder.finish(results)), keep)
+        nodes::with_params(&rule::remove_dead(&builder.finish(results)), keep)
     }
 
     fn fork(&self) -> Builder {
@@ -362,34 +368,4 @@ fn global_names(model: &Model) -> HashSet<&str> {
     let mut names: HashSet<&str> = model.sites.iter().map(|site| &*site.name).collect();
     names.extend(model.shared.iter().map(|input| &*input.name));
     names
-}
-
-/// `function` with only those parameters that `keep` names or that a result needs.
-fn with_params(function: &Function, keep: &HashSet<&str>) -> Function {
-    let mut used = vec![false; function.nodes.len()];
-    for value in function.nodes.ids() {
-        function
-            .args(value)
-            .iter()
-            .for_each(|arg| used[arg.index()] = true);
-    }
-    function
-        .results
-        .iter()
-        .for_each(|(_, value)| used[value.index()] = true);
-    let mut builder = Builder::new(&function.name);
-    let mut args = Vec::new();
-    for param in &function.params {
-        let name = nodes::param_name(function, *param);
-        let kept = used[param.index()] || keep.contains(name);
-        // A parameter that nothing uses needs no value; the placeholder is never read.
-        args.push(if kept {
-            builder.param(name, function.ty(*param).clone())
-        } else {
-            Value(0)
-        });
-    }
-    let results = builder.inline(function, &args);
-    let named = nodes::named(function, &results);
-    builder.finish(named)
 }

@@ -1,10 +1,25 @@
 //! Comma-separated values: a header line, then rows of decimal numbers or text.
 
+use super::Reading;
 use crate::report::{self, At, Faults};
 use crate::table::{Array, Levels, Values};
 use bnnc_base::diagnostic::Diagnostic;
 use csv::{ByteRecord, ReaderBuilder};
+use std::collections::HashSet;
 use std::path::Path;
+
+/// The bytes of a number in memory.
+const CELL: usize = 8;
+
+/// Words that are the numbers 0 and 1 where a column holds nothing else.
+const TRUTH: &[(&str, i64)] = &[
+    ("False", 0),
+    ("false", 0),
+    ("FALSE", 0),
+    ("True", 1),
+    ("true", 1),
+    ("TRUE", 1),
+];
 
 /// After so many faults the rest of the file is not looked at.
 const MOST_FAULTS: usize = 10;
@@ -13,7 +28,7 @@ const MOST_FAULTS: usize = 10;
 const MISSING: &[&str] = &["?", "N/A", "NA", "NULL", "null"];
 
 /// The columns of a file.
-pub(super) fn arrays(path: &Path, bytes: &[u8]) -> Result<Vec<Array>, Faults> {
+pub(super) fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Vec<Array>, Faults> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
@@ -24,11 +39,16 @@ pub(super) fn arrays(path: &Path, bytes: &[u8]) -> Result<Vec<Array>, Faults> {
         return Err(vec![report::no_rows(path, "columns")]);
     }
     let names = header(path, &record)?;
-    let rows = text.iter().filter(|byte| **byte == b'\n').count();
+    // A cell takes two bytes at least, so that blank lines below many names reserve nothing.
+    let lines = text.iter().filter(|byte| **byte == b'\n').count();
+    let rows = lines.min(text.len() / (2 * names.len()) + 1);
     let mut columns: Vec<Column> = names.iter().map(|_| Column::Unknown(rows)).collect();
     let mut faults = Vec::new();
     while faults.len() < MOST_FAULTS && next(path, &mut reader, &mut record)? {
         let row = line(text, &record);
+        if record.len() != names.len() && names[0].starts_with('#') && faults.is_empty() {
+            return Err(vec![report::comment_line(path)]);
+        }
         if record.len() != names.len() {
             faults.push(report::ragged(
                 At { path, row, column: 0 },
@@ -37,6 +57,9 @@ pub(super) fn arrays(path: &Path, bytes: &[u8]) -> Result<Vec<Array>, Faults> {
             ));
             continue;
         }
+        reading
+            .take(path, CELL * names.len())
+            .map_err(|fault| vec![fault])?;
         for (i, cell) in record.iter().enumerate() {
             let at = At {
                 path,
@@ -81,6 +104,8 @@ fn line(text: &[u8], record: &ByteRecord) -> usize {
 
 fn header(path: &Path, record: &ByteRecord) -> Result<Vec<String>, Faults> {
     let mut names: Vec<String> = Vec::new();
+    // A list would be searched once for each of, say, 40,000 columns.
+    let mut known = HashSet::new();
     let mut faults = Vec::new();
     for (i, cell) in record.iter().enumerate() {
         let at = At {
@@ -90,7 +115,8 @@ fn header(path: &Path, record: &ByteRecord) -> Result<Vec<String>, Faults> {
         };
         match std::str::from_utf8(cell).map(str::trim) {
             Err(_) => faults.push(report::not_utf8(at)),
-            Ok(name) if name.is_empty() || names.iter().any(|n| n == name) => {
+            Ok("") if i == 0 && record.len() > 1 => faults.push(report::index_column(at)),
+            Ok(name) if name.is_empty() || !known.insert(name.to_owned()) => {
                 faults.push(report::bad_name(at, name));
             }
             Ok(name) => names.push(name.to_string()),
@@ -119,6 +145,22 @@ fn header(path: &Path, record: &ByteRecord) -> Result<Vec<String>, Faults> {
         ));
     }
     if faults.is_empty() { Ok(names) } else { Err(faults) }
+}
+
+/// The words `true` and `false` as 1 and 0, as a JSON file has them; other text as it is.
+fn truth(values: Values) -> Values {
+    let Values::Level { codes, levels } = values else {
+        return values;
+    };
+    let number = |level: &String| TRUTH.iter().find(|(word, _)| word == level);
+    let numbers: Option<Vec<i64>> = levels
+        .iter()
+        .map(|level| number(level).map(|(_, value)| *value))
+        .collect();
+    match numbers {
+        Some(numbers) => Values::Int(codes.iter().map(|code| numbers[*code as usize]).collect()),
+        None => Values::Level { codes, levels },
+    }
 }
 
 /// A column that grows; its first cell decides between numbers and text.
@@ -196,7 +238,7 @@ impl Column {
             Column::Unknown(_) => Values::Int(Vec::new()),
             Column::Int(values) => Values::Int(values),
             Column::Real(values) => Values::Real(values),
-            Column::Text(levels) => levels.finish(),
+            Column::Text(levels) => truth(levels.finish()),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! JSON data as Stan's: one object of scalars and rectangular arrays.
 
+use super::Reading;
 use crate::report::{self, At, Faults};
 use crate::table::{Array, Levels, Values};
 use bnnc_base::diagnostic::Diagnostic;
@@ -8,13 +9,26 @@ use serde_json::Value;
 use std::fmt;
 use std::path::Path;
 
+/// The bytes of a value of the parsed file: 32 of `serde_json`, twice where a list grows.
+const NODE: usize = 64;
+
 /// The arrays of a file. Which of them hold one element per example follows from their lengths: the number of examples is
 /// the length of `target`'s first axis where a target is named, and otherwise the length that most arrays have (of
 /// equally frequent ones the largest).
-pub(super) fn arrays(path: &Path, bytes: &[u8], target: Option<&str>) -> Result<Vec<Array>, Faults> {
+pub(super) fn arrays(
+    path: &Path,
+    bytes: &[u8],
+    target: Option<&str>,
+    reading: &Reading,
+) -> Result<Vec<Array>, Faults> {
     if std::str::from_utf8(bytes).is_err() {
         return Err(vec![report::not_utf8(At::file(path))]);
     }
+    let marks = bytes
+        .iter()
+        .filter(|byte| matches!(byte, b',' | b'[' | b'{' | b':'));
+    let tree = NODE * marks.count();
+    reading.take(path, tree).map_err(|fault| vec![fault])?;
     let Members(members) = serde_json::from_slice(bytes).map_err(|error| {
         let at = At {
             path,
@@ -37,6 +51,10 @@ pub(super) fn arrays(path: &Path, bytes: &[u8], target: Option<&str>) -> Result<
     if !faults.is_empty() {
         return Err(faults);
     }
+    drop(members);
+    reading.free(tree);
+    let kept: usize = arrays.iter().map(|array| 8 * array.values.len()).sum();
+    reading.take(path, kept).map_err(|fault| vec![fault])?;
     let examples = examples(&arrays, target);
     for array in &mut arrays {
         array.per_example = array

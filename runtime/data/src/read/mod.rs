@@ -6,13 +6,16 @@ mod json;
 mod npy;
 mod open;
 mod parquet;
+mod reading;
 
 use crate::report::{self, Faults};
 use crate::table::{Array, Table, Values};
 use bnnc_abi::data::Format;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 pub(crate) use open::bytes;
+pub use reading::Reading;
 
 /// The name of the inputs' field of `idx` and `npy` data.
 pub const INPUTS: &str = "inputs";
@@ -22,11 +25,16 @@ pub const TARGET: &str = "target";
 /// Reads files of one format as one table: shards of rows, or pairs of inputs and targets (`idx`, `npy`).
 ///
 /// `target` is the name of the target, if it is known: in JSON data the length of that array is the number of examples.
-pub fn read(format: Format, files: &[PathBuf], target: Option<&str>) -> Result<Table, Faults> {
+pub fn read(
+    format: Format,
+    files: &[PathBuf],
+    target: Option<&str>,
+    reading: &Reading,
+) -> Result<Table, Faults> {
     let mut tables = Vec::new();
     let mut faults = Vec::new();
     for group in files.chunks(files_per_table(format)) {
-        match read_group(format, group, target) {
+        match read_group(format, group, target, reading) {
             Ok(table) => tables.push(table),
             Err(found) => faults.extend(found),
         }
@@ -40,10 +48,15 @@ pub fn read(format: Format, files: &[PathBuf], target: Option<&str>) -> Result<T
 }
 
 /// Inputs without targets: rows to predict for. Columns of the target may be absent.
-pub fn read_inputs(format: Format, file: &Path, target: Option<&str>) -> Result<Table, Faults> {
+pub fn read_inputs(
+    format: Format,
+    file: &Path,
+    target: Option<&str>,
+    reading: &Reading,
+) -> Result<Table, Faults> {
     match format {
-        Format::Csv | Format::Json | Format::Parquet => read_one(format, file, target),
-        Format::Idx | Format::Npy => Ok(pair(file, half(format, file)?, None)),
+        Format::Csv | Format::Json | Format::Parquet => read_one(format, file, target, reading),
+        Format::Idx | Format::Npy => Ok(pair(file, half(format, file, reading)?, None)),
     }
 }
 
@@ -54,10 +67,15 @@ fn files_per_table(format: Format) -> usize {
     }
 }
 
-fn read_group(format: Format, group: &[PathBuf], target: Option<&str>) -> Result<Table, Faults> {
+fn read_group(
+    format: Format,
+    group: &[PathBuf],
+    target: Option<&str>,
+    reading: &Reading,
+) -> Result<Table, Faults> {
     match (format, group) {
-        (Format::Csv | Format::Json | Format::Parquet, [file]) => read_one(format, file, target),
-        (Format::Idx | Format::Npy, [inputs, targets]) => read_pair(format, inputs, targets),
+        (Format::Csv | Format::Json | Format::Parquet, [file]) => read_one(format, file, target, reading),
+        (Format::Idx | Format::Npy, [inputs, targets]) => read_pair(format, inputs, targets, reading),
         (_, [file, ..]) => {
             let name = if format == Format::Idx { "idx" } else { "npy" };
             Err(vec![report::file_count(file, name, group.len())])
@@ -66,16 +84,28 @@ fn read_group(format: Format, group: &[PathBuf], target: Option<&str>) -> Result
     }
 }
 
-fn read_one(format: Format, file: &Path, target: Option<&str>) -> Result<Table, Faults> {
+fn read_one(format: Format, file: &Path, target: Option<&str>, reading: &Reading) -> Result<Table, Faults> {
     let (first_row, arrays) = match format {
-        Format::Csv => (2, csv::arrays(file, &bytes(file)?)?),
-        Format::Json => (1, json::arrays(file, &bytes(file)?, target)?),
-        Format::Parquet => (1, parquet::arrays(file)?),
+        Format::Csv => {
+            let text = bytes(file, reading)?;
+            let arrays = csv::arrays(file, &text, reading)?;
+            reading.free(text.len());
+            (2, arrays)
+        }
+        Format::Json => {
+            let text = bytes(file, reading)?;
+            let arrays = json::arrays(file, &text, target, reading)?;
+            reading.free(text.len());
+            (1, arrays)
+        }
+        Format::Parquet => (1, parquet::arrays(file, reading)?),
         Format::Idx | Format::Npy => unreachable!("`read_pair` reads these"),
     };
-    let faults: Faults = (1..arrays.len())
-        .filter(|&i| arrays[..i].iter().any(|array| array.name == arrays[i].name))
-        .map(|i| report::bad_name(report::At::file(file), &arrays[i].name))
+    let mut known = HashSet::new();
+    let faults: Faults = arrays
+        .iter()
+        .filter(|array| !known.insert(array.name.as_str()))
+        .map(|array| report::bad_name(report::At::file(file), &array.name))
         .collect();
     if faults.is_empty() {
         Ok(Table::new(file, first_row, arrays))
@@ -84,8 +114,8 @@ fn read_one(format: Format, file: &Path, target: Option<&str>) -> Result<Table, 
     }
 }
 
-fn read_pair(format: Format, inputs: &Path, targets: &Path) -> Result<Table, Faults> {
-    let (x, y) = match (half(format, inputs), half(format, targets)) {
+fn read_pair(format: Format, inputs: &Path, targets: &Path, reading: &Reading) -> Result<Table, Faults> {
+    let (x, y) = match (half(format, inputs, reading), half(format, targets, reading)) {
         (Ok(x), Ok(y)) => (x, y),
         (x, y) => return Err([x.err(), y.err()].into_iter().flatten().flatten().collect()),
     };
@@ -108,14 +138,21 @@ fn pair(file: &Path, inputs: (Vec<usize>, Values), targets: Option<(Vec<usize>, 
 }
 
 /// The shape and the elements of one `idx` or `npy` file.
-fn half(format: Format, file: &Path) -> Result<(Vec<usize>, Values), Faults> {
-    let bytes = bytes(file)?;
+fn half(format: Format, file: &Path, reading: &Reading) -> Result<(Vec<usize>, Values), Faults> {
+    let bytes = bytes(file, reading)?;
     let array = if format == Format::Idx {
         idx::array(file, &bytes)
     } else {
         npy::array(file, &bytes)
     };
     let (shape, values) = array.map_err(|fault| vec![fault])?;
+    let width = match values {
+        Values::Byte(_) => 1,
+        Values::Int(_) | Values::Real(_) | Values::Level { .. } => 8,
+    };
+    let taken = reading.take(file, width * values.len());
+    reading.free(bytes.len());
+    taken.map_err(|fault| vec![fault])?;
     if shape.is_empty() || values.is_empty() {
         return Err(vec![report::no_rows(file, "rows")]);
     }

@@ -1,36 +1,55 @@
 //! The bytes of a file, unpacked where they are gzip.
 
+use super::Reading;
 use crate::report;
 use bnnc_base::diagnostic::Diagnostic;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// A gzip stream may unpack to this many bytes; a few kilobytes can otherwise fill any memory.
+/// A gzip stream may unpack to this many bytes; a few kilobytes can otherwise fill any memory. The same bounds pipes and
+/// devices, which may have no end.
 const LARGEST_UNPACKED: u64 = 2 << 30;
 
-/// The whole file, unpacked where its first bytes say gzip, whatever its name.
-pub(crate) fn bytes(path: &Path) -> Result<Vec<u8>, Vec<Diagnostic>> {
+/// The whole file, unpacked where its first bytes are those of gzip, whatever its name.
+pub(crate) fn bytes(path: &Path, reading: &Reading) -> Result<Vec<u8>, Vec<Diagnostic>> {
+    whole(path, reading).map_err(|fault| vec![fault])
+}
+
+fn whole(path: &Path, reading: &Reading) -> Result<Vec<u8>, Diagnostic> {
+    let unreadable = |error| report::unreadable(path, &error);
+    let file = File::open(path).map_err(unreadable)?;
+    let is_endless = file.metadata().is_ok_and(|about| !about.is_file());
+    let limit = match is_endless {
+        true => reading.left().min(LARGEST_UNPACKED),
+        false => reading.left(),
+    };
     let mut packed = Vec::new();
-    let read = File::open(path).and_then(|mut file| file.read_to_end(&mut packed));
-    read.map_err(|error| vec![report::unreadable(path, &error)])?;
-    if packed.starts_with(&[0x1f, 0x8b]) {
-        return unpack(path, &packed, LARGEST_UNPACKED).map_err(|fault| vec![fault]);
+    file.take(limit.saturating_add(1))
+        .read_to_end(&mut packed)
+        .map_err(unreadable)?;
+    if packed.len() as u64 > limit {
+        return Err(report::too_little_memory(path, limit));
     }
+    if packed.starts_with(&[0x1f, 0x8b]) {
+        return unpack(path, &packed, LARGEST_UNPACKED.min(reading.left()));
+    }
+    reading.take(path, packed.len())?;
     Ok(packed)
 }
 
 /// Unpacks a gzip stream of one or more members.
 pub(super) fn unpack(path: &Path, packed: &[u8], limit: u64) -> Result<Vec<u8>, Diagnostic> {
     let mut plain = Vec::new();
-    let mut stream = flate2::read::MultiGzDecoder::new(packed).take(limit + 1);
+    let mut stream = flate2::read::MultiGzDecoder::new(packed).take(limit.saturating_add(1));
     stream
         .read_to_end(&mut plain)
         .map_err(|error| report::bad_gzip(path, &error))?;
-    if plain.len() as u64 > limit {
-        return Err(report::unpacks_too_large(path, limit));
+    match plain.len() as u64 {
+        length if length <= limit => Ok(plain),
+        _ if limit < LARGEST_UNPACKED => Err(report::too_little_memory(path, limit)),
+        _ => Err(report::unpacks_too_large(path, limit)),
     }
-    Ok(plain)
 }
 
 #[cfg(test)]
@@ -49,6 +68,6 @@ mod tests {
             1 << 20
         );
         let fault = unpack(Path::new("x.gz"), &packed, 1 << 19).unwrap_err();
-        assert_eq!(fault.message, "unpacks to more than 524288 bytes");
+        assert_eq!(fault.code.id, "E0435");
     }
 }

@@ -1,5 +1,6 @@
 //! Apache Parquet: flat columns of numbers, truth values and text.
 
+use super::Reading;
 use crate::report::{self, At};
 use crate::table::{Array, Levels, Values};
 use bnnc_base::diagnostic::Diagnostic;
@@ -17,10 +18,10 @@ use std::path::Path;
 const PIECE: usize = 1 << 16;
 
 /// The columns of a file.
-pub(super) fn arrays(path: &Path) -> Result<Vec<Array>, Vec<Diagnostic>> {
+pub(super) fn arrays(path: &Path, reading: &Reading) -> Result<Vec<Array>, Vec<Diagnostic>> {
     let file = File::open(path).map_err(|error| vec![report::unreadable(path, &error)])?;
     // The library asserts on some damaged files; a damaged file is the user's to mend, not a bug of ours.
-    let read = catch_unwind(AssertUnwindSafe(|| columns(path, file)));
+    let read = catch_unwind(AssertUnwindSafe(|| columns(path, file, reading)));
     read.unwrap_or_else(|_| Err(malformed(path, "its pages contradict each other")))
         .map_err(|fault| vec![fault])
 }
@@ -29,7 +30,7 @@ fn malformed(path: &Path, detail: &str) -> Diagnostic {
     report::malformed(At::file(path), "parquet", detail)
 }
 
-fn columns(path: &Path, file: File) -> Result<Vec<Array>, Diagnostic> {
+fn columns(path: &Path, file: File, reading: &Reading) -> Result<Vec<Array>, Diagnostic> {
     let bad = |error: ParquetError| malformed(path, &error.to_string());
     let reader = SerializedFileReader::new(file).map_err(bad)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
@@ -40,7 +41,7 @@ fn columns(path: &Path, file: File) -> Result<Vec<Array>, Diagnostic> {
             row: 0,
             column: i + 1,
         };
-        let mut builder = Builder::new(at, column)?;
+        let mut builder = Builder::new(at, column, reading)?;
         for group in 0..reader.num_row_groups() {
             let group = reader.get_row_group(group).map_err(bad)?;
             builder.read(group.as_ref(), i)?;
@@ -67,10 +68,11 @@ struct Builder<'a> {
     reals: Vec<f64>,
     text: Levels,
     rows: usize,
+    reading: &'a Reading,
 }
 
 impl<'a> Builder<'a> {
-    fn new(at: At<'a>, column: &ColumnDescriptor) -> Result<Builder<'a>, Diagnostic> {
+    fn new(at: At<'a>, column: &ColumnDescriptor, reading: &'a Reading) -> Result<Builder<'a>, Diagnostic> {
         let name = column.name().to_string();
         if column.max_rep_level() > 0 || column.path().parts().len() != 1 {
             return Err(unsupported(at, &format!("the nested column `{name}`")));
@@ -109,6 +111,7 @@ impl<'a> Builder<'a> {
             reals,
             text,
             rows: 0,
+            reading,
         })
     }
 
@@ -157,6 +160,7 @@ impl<'a> Builder<'a> {
             if records == 0 {
                 return Ok(());
             }
+            self.reading.take(self.at.path, 8 * records)?;
             if let Some(null) = levels
                 .iter()
                 .position(|&level| level == 0)

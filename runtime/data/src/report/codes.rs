@@ -38,6 +38,9 @@ pub static CODES: &[&Code] = &[
     &UNWRITABLE,
     &NO_HEADER,
     &NO_IMAGES,
+    &TOO_LARGE,
+    &OUTSIDE,
+    &OUTSIDE_TYPE,
 ];
 
 pub(super) static MISSING_FILE: Code = Code {
@@ -307,8 +310,9 @@ pub(super) static STANDARDISED_CLASS: Code = Code {
 pub(super) static CONSTANT_COLUMN: Code = Code {
     id: "E0430",
     title: "a column is constant over the training rows",
-    explain: r#"A column with standard deviation zero cannot be standardised and is left as it is. It carries no information for
-this choice of training rows, but its size still reaches the model: leave it out of `inputs`."#,
+    explain: r#"All training rows hold one value in this column, so it has no standard deviation to divide by. `standardise` subtracts
+the value, and the model sees zeros; rows that differ later keep their difference in the units of the file. The column
+carries no information for this choice of training rows: leave it out of `inputs`."#,
 };
 
 pub(super) static LARGE_INTEGER: Code = Code {
@@ -344,4 +348,34 @@ Rows of numbers of which nobody knows the sizes cannot be turned.
 
     x.npy of the shape (100, 784)      # wrong
     x.npy of the shape (100, 28, 28)   # right"#,
+};
+
+pub(super) static TOO_LARGE: Code = Code {
+    id: "E0435",
+    title: "the contents of a file take too much memory",
+    explain: r#"What a file holds, unpacked, takes more memory than `--max-memory` allows, or than the machine has left. A few
+megabytes that were compressed can hold gigabytes; a device such as `/dev/zero` has no end.
+
+    bnnc run model.bnn --max-memory 500M    # wrong, for a table of 1 GB
+    bnnc run model.bnn --max-memory 4G      # right"#,
+};
+
+pub(super) static OUTSIDE: Code = Code {
+    id: "E0436",
+    title: "a position is outside its axis",
+    explain: r#"A value selects an element of an array, but the array has no such element: positions count from 0, and the last is
+one less than the size. The message names the row. A row to predict for may hold a group that training never saw.
+
+    model M(g: int) -> y: real { a: real[3] ~ Normal(0, 1), y ~ Normal(a[g], 1) }       # g is 1, 2, 3
+    model M(g: int) -> y: real { a: real[3] ~ Normal(0, 1), y ~ Normal(a[g - 1], 1) }   # right"#,
+};
+
+pub(super) static OUTSIDE_TYPE: Code = Code {
+    id: "E0437",
+    title: "a value is outside its declared type",
+    explain: r#"A model declares an input or output `positive`, `unit`, `count` or `bool`, and a row has a value that is not: the
+density there is zero or undefined. Correct the row, or declare the type that the values have.
+
+    model M(x: real) -> y: positive { .. }   # one y is -1
+    model M(x: real) -> y: real { .. }       # right, with a likelihood on the reals"#,
 };

@@ -263,6 +263,37 @@ pub fn unseen_level(at: At<'_>, name: &str, level: &str, kind: &str) -> Diagnost
     .help("choose other test rows, or merge rare levels")
 }
 
+/// A position outside its axis, computed from columns.
+pub fn selected(at: At<'_>, columns: &[&str], position: f64, size: usize) -> Diagnostic {
+    let columns: Vec<String> = columns
+        .iter()
+        .map(|column| format!("`{}`", shown(column)))
+        .collect();
+    let message = format!(
+        "{} gives the position {position}, which is outside an axis of size {size}",
+        columns.join(" with ")
+    );
+    fault(&codes::OUTSIDE, at, message).help("positions count from 0")
+}
+
+/// A position outside its axis.
+pub fn outside(at: At<'_>, name: &str, value: i64, size: usize) -> Diagnostic {
+    let message = format!(
+        "`{}` holds {value}, which is outside an axis of size {size}",
+        shown(name)
+    );
+    fault(&codes::OUTSIDE, at, message).help("positions count from 0")
+}
+
+/// A value that its declared type does not have.
+pub fn outside_type(at: At<'_>, name: &str, value: f64, expected: &str) -> Diagnostic {
+    let message = format!(
+        "`{}` holds {value}, but the model declares it {expected}",
+        shown(name)
+    );
+    fault(&codes::OUTSIDE_TYPE, at, message).help("correct the row, or declare the type that the values have")
+}
+
 /// An index target that is declared standardised.
 pub fn standardised_class(path: &Path, name: &str, span: Span) -> Diagnostic {
     fault(
@@ -315,9 +346,9 @@ pub fn constant_columns(path: &Path, names: &[String]) -> Diagnostic {
     } else {
         String::new()
     };
-    let message = format!("not standardised, because constant over the training rows: {listed}{more}");
+    let message = format!("constant over the training rows, so only the mean is subtracted: {listed}{more}");
     let mut warning = fault(&codes::CONSTANT_COLUMN, At::file(path), message)
-        .help("leave constant columns out of `inputs`");
+        .help("leave constant columns out of `inputs`: the model sees zeros");
     warning.severity = Severity::Warning;
     warning
 }

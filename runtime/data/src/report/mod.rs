@@ -7,8 +7,8 @@ pub use codes::CODES;
 pub use item::{
     bad_function, bad_option, bad_split_file, changed, column_differs, constant_columns, domain,
     extra_column, file_count, large_integer, large_squares, missing_column, no_files, no_images,
-    no_such_split, not_a_column, not_an_integer, row_counts, shared_differs, split_index, split_rows,
-    standardised_class, text_column, too_few_rows, unknown_column, unseen_level,
+    no_such_split, not_a_column, not_an_integer, outside, outside_type, row_counts, selected, shared_differs,
+    split_index, split_rows, standardised_class, text_column, too_few_rows, unknown_column, unseen_level,
 };
 
 use bnnc_base::diagnostic::{Code, Diagnostic};
@@ -112,6 +112,13 @@ pub fn unpacks_too_large(path: &Path, limit: u64) -> Diagnostic {
     fault(&codes::BAD_GZIP, At::file(path), message).help("unpack it by hand, or use parquet")
 }
 
+/// Contents that take more memory than there may be used.
+pub fn too_little_memory(path: &Path, limit: u64) -> Diagnostic {
+    let message = format!("the contents take more than the {limit} bytes of memory that are left");
+    fault(&codes::TOO_LARGE, At::file(path), message)
+        .help("allow more with `--max-memory`, or read fewer rows or columns")
+}
+
 /// Text that is not UTF-8.
 pub fn not_utf8(at: At<'_>) -> Diagnostic {
     fault(&codes::NOT_UTF8, at, "the text is not UTF-8").help("save the file with the encoding UTF-8")
@@ -141,6 +148,27 @@ pub fn bad_name(at: At<'_>, name: &str) -> Diagnostic {
         format!("two columns are named `{}`", shown(name))
     };
     fault(&codes::DUPLICATE_NAME, at, message).help("give every column a name of its own")
+}
+
+/// A first column without a name, as pandas writes its index.
+pub fn index_column(at: At<'_>) -> Diagnostic {
+    fault(&codes::DUPLICATE_NAME, at, "the first column has no name")
+        .help("an index that pandas wrote: `to_csv(\"file.csv\", index=False)` leaves it out")
+}
+
+/// A comment above the header.
+pub fn comment_line(path: &Path) -> Diagnostic {
+    let at = At {
+        path,
+        row: 1,
+        column: 0,
+    };
+    fault(
+        &codes::NO_HEADER,
+        at,
+        "expected a header line with column names, found a comment",
+    )
+    .help("delete the lines above the names of the columns, such as those that start with `#`")
 }
 
 /// A header line made of numbers.
@@ -187,8 +215,13 @@ pub fn not_finite(at: At<'_>, name: &str, text: &str) -> Diagnostic {
 }
 
 /// A number that a program in the precision of a run cannot calculate with, as it is after scale and standardisation.
-pub fn too_large(at: At<'_>, name: &str, value: f64, precision: &str) -> Diagnostic {
-    let text = format!("a value that is {value:e} for the model is too large for `{precision}`");
+pub fn too_large(at: At<'_>, name: &str, value: f64, (precision, is_output): (&str, bool)) -> Diagnostic {
+    let text = match is_output {
+        true => format!("a value that is {value:e} for the model is too large for `{precision}`"),
+        false => {
+            format!("the square of a value that is {value:e} for the model is too large for `{precision}`")
+        }
+    };
     fault(&codes::NOT_FINITE, at, text)
         .label(format!("column `{name}`"))
         .help("drop the row or correct the value; columns of large numbers are to be standardised, or divided in the data item")
@@ -212,7 +245,10 @@ pub fn malformed(at: At<'_>, format: &str, detail: &str) -> Diagnostic {
         at,
         format!("not a valid {format} file: {}", shown_long(detail)),
     )
-    .help("check that the file is whole and that the program names the right format")
+    .help(match detail.contains("between cells") {
+        true => "write the table with commas and decimal points: in Python, `pandas.read_csv(file, sep=None, engine=\"python\").to_csv(new, index=False)`",
+        false => "check that the file is whole and that the program names the right format",
+    })
 }
 
 fn shown_long(text: &str) -> String {

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use bnnc_abi::data::{Column, DataSpec, Format, Test};
+use bnnc_abi::data::{Column, DataSpec, Divisor, Format, Test};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::source::{SourceId, Span};
 use std::fs;
@@ -62,6 +62,7 @@ pub fn spec(format: Format, files: &[&Path]) -> DataSpec {
         validation: 0.0,
         standardise_inputs: false,
         standardise_target: false,
+        divisor: Divisor::Count,
         scale: 1.0,
         limit: None,
         shared: None,

@@ -217,7 +217,11 @@ fn only_input(infer: &Infer, dataset: &Dataset, spec: &DataSpec) -> Option<Only>
             }),
             Values::Real(_) | Values::Byte(_) | Values::Int(_) | Values::Level { .. } => None,
         },
-        DataSource::Inputs | DataSource::Row | DataSource::Shared(_) => None,
+        DataSource::Inputs
+        | DataSource::Input(_)
+        | DataSource::Row
+        | DataSource::Whole(_)
+        | DataSource::Shared(_) => None,
     }
 }
 

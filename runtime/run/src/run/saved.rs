@@ -9,6 +9,7 @@ use crate::laplace::gaussian::part;
 use crate::laplace::predictor::Forecaster;
 use crate::laplace::{Approximated, joint, memory, slopes};
 use crate::out;
+use crate::positions;
 use crate::predict::{Predictor, draws_in, held};
 use crate::states::Values;
 use bnnc_abi::data::{Elements, FieldKind};
@@ -32,6 +33,7 @@ pub fn predict(
     context: &Context,
 ) -> Result<Vec<(String, ResultColumn)>, Stop> {
     let dataset = dataset(infer, preparation, rows)?;
+    positions::check(infer, (&dataset.test, false), &dataset, &context.pool)?;
     let found = restored(infer, (values, folder))?;
     let mut forecaster = match (&found, collapsed::part(infer)) {
         (_, Some(collapsed)) => {
@@ -78,6 +80,7 @@ pub fn joint(
     (max_memory, context): (Option<u64>, &Context),
 ) -> Result<Matrix, Stop> {
     let dataset = dataset(infer, preparation, rows)?;
+    positions::check(infer, (&dataset.test, false), &dataset, &context.pool)?;
     let found = gaussians(infer, (values, folder))?;
     let (members, laplace, rows) = (&found.members[..], part(infer)?, &dataset.test);
     let count = examples(&infer.bindings, rows);
@@ -110,6 +113,7 @@ pub fn slopes(
     (max_memory, context): (Option<u64>, &Context),
 ) -> Result<Vec<(String, ResultColumn)>, Stop> {
     let dataset = dataset(infer, preparation, rows)?;
+    positions::check(infer, (&dataset.test, false), &dataset, &context.pool)?;
     let found = gaussians(infer, (values, folder))?;
     let (members, laplace) = (&found.members[..], part(infer)?);
     let count = examples(&infer.bindings, &dataset.test);
@@ -133,8 +137,9 @@ pub fn slopes(
             for element in 0..width {
                 let sd = match binding.map(|binding| &binding.from) {
                     Some(DataSource::Inputs) => preparation.inputs.get(element).map_or(1.0, |map| map.sd),
+                    Some(DataSource::Input(at)) => preparation.inputs.get(*at).map_or(1.0, |map| map.sd),
                     Some(DataSource::Field(name)) => named(preparation, name, element),
-                    Some(DataSource::Row | DataSource::Shared(_)) | None => 1.0,
+                    Some(DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_)) | None => 1.0,
                 };
                 let of = |values: &[f64], unit: f64| {
                     let at =
@@ -143,8 +148,12 @@ pub fn slopes(
                 };
                 let column = match binding.map(|binding| &binding.from) {
                     Some(DataSource::Inputs) => preparation.columns.get(element).cloned(),
+                    Some(DataSource::Input(at)) => preparation.columns.get(*at).cloned(),
                     Some(DataSource::Field(name)) if width == 1 => Some(name.clone()),
-                    Some(DataSource::Field(_) | DataSource::Row | DataSource::Shared(_)) | None => None,
+                    Some(
+                        DataSource::Field(_) | DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_),
+                    )
+                    | None => None,
                 };
                 let column = column.unwrap_or_else(|| format!("{}[{element}]", slopes.input));
                 let name = format!("{column}/f{output}");
@@ -285,10 +294,15 @@ fn dataset(infer: &Infer, preparation: &Preparation, rows: Rows) -> Result<Datas
         let mut outputs = infer.outputs.iter();
         let is_unknown = outputs.any(|output| output.name == binding.port && !output.given);
         match &binding.from {
-            DataSource::Shared(name) if is_read && !is_unknown => {
+            DataSource::Whole(name) | DataSource::Shared(name) if is_read && !is_unknown => {
                 return Err(codes::whole_arrays(&infer.name, name));
             }
-            DataSource::Inputs | DataSource::Field(_) | DataSource::Row | DataSource::Shared(_) => {}
+            DataSource::Inputs
+            | DataSource::Input(_)
+            | DataSource::Field(_)
+            | DataSource::Row
+            | DataSource::Whole(_)
+            | DataSource::Shared(_) => {}
         }
     }
     check_elements(infer, preparation, &rows)?;
@@ -301,6 +315,7 @@ fn dataset(infer: &Infer, preparation: &Preparation, rows: Rows) -> Result<Datas
         target: None,
         preparation: preparation.clone(),
         shared: Vec::new(),
+        whole: Vec::new(),
         shards: Vec::new(),
         warnings: Vec::new(),
     })

@@ -1,0 +1,38 @@
+//! The program that computes which positions rows select, where bounds of the data do not show that they are inside their axes.
+
+use crate::infer::Compilation;
+use bnnc_abi::manifest::Positions;
+use bnnc_base::dtype::Precision;
+use bnnc_base::fault::Fault;
+use bnnc_graph::model::Model;
+use bnnc_loops::backend::Backend;
+use bnnc_rewrite::density::Densities;
+use bnnc_rewrite::methods::positions::positions;
+use bnnc_rewrite::pass::Context;
+use bnnc_rewrite::{pipeline, pipelines};
+
+impl Compilation<'_> {
+    /// Compiles it; none where there is nothing to check.
+    pub(crate) fn row_positions(
+        &mut self,
+        densities: &Densities,
+        model: &Model,
+        backend: &dyn Backend,
+    ) -> Result<Option<Positions>, Fault> {
+        let Some(found) = positions(&densities.row_log_likelihood, model) else {
+            return Ok(None);
+        };
+        // Its rewrites are of no interest to `--trace-rewrites`.
+        let mut context = Context {
+            without: self.context.without.clone(),
+            ..Context::default()
+        };
+        let function = pipeline::run(&found.function, pipelines::BEFORE_LOWERING, &mut context)?;
+        // Single precision has no odd integers above 2^24.
+        let program = self.lower("positions", &function, &[], Precision::F64)?;
+        Ok(Some(Positions {
+            program: self.code(program, backend)?,
+            checks: found.checks,
+        }))
+    }
+}

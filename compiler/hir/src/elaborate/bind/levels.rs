@@ -1,0 +1,145 @@
+//! The positions that integers and text select along an axis whose size only they decide.
+
+use super::report;
+use crate::dims::Dim;
+use bnnc_abi::data::{Elements, Field, FieldKind, Schema};
+use bnnc_abi::manifest::Codes;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::source::Span;
+use std::collections::{BTreeSet, HashSet};
+
+/// A column of indices.
+pub struct Selector<'a> {
+    /// The number of its port.
+    pub port: usize,
+    /// The declared size.
+    pub size: Dim,
+    /// The column.
+    pub field: &'a Field,
+    /// Where its input or output is declared.
+    pub span: Span,
+    /// Whether it is an output, whose integers are classes.
+    pub is_class: bool,
+    /// Whether something else gives the size.
+    pub is_fixed: bool,
+}
+
+/// An axis that columns select from.
+pub struct Joined {
+    /// Its size.
+    pub size: usize,
+    /// The codes of each column, in order.
+    pub codes: Vec<Codes>,
+}
+
+/// Joins the levels of columns that select along one axis: text in the order of first appearance, integers in ascending order.
+///
+/// # Errors
+/// Text beside integers, reals, text outputs whose levels differ.
+pub fn joined(group: &[&Selector<'_>]) -> Result<Joined, String> {
+    let texts: Vec<&[String]> = group
+        .iter()
+        .filter_map(|selector| match &selector.field.kind {
+            FieldKind::Levels(levels) => Some(levels.as_slice()),
+            FieldKind::Int(..) | FieldKind::Real => None,
+        })
+        .collect();
+    if let Some(real) = group
+        .iter()
+        .find(|selector| selector.field.kind == FieldKind::Real)
+    {
+        return Err(format!(
+            "`index` needs integers or text, but `{}` holds fractions",
+            real.field.name
+        ));
+    }
+    match texts.len() {
+        0 => Ok(of_integers(group)),
+        count if count == group.len() => of_texts(group, &texts),
+        _ => {
+            let names: Vec<String> = group
+                .iter()
+                .map(|selector| format!("`{}`", selector.field.name))
+                .collect();
+            Err(format!(
+                "{} index one axis, but one holds text and another integers",
+                names.join(" and ")
+            ))
+        }
+    }
+}
+
+fn of_texts(group: &[&Selector<'_>], texts: &[&[String]]) -> Result<Joined, String> {
+    let alike = texts.windows(2).all(|pair| pair[0] == pair[1]);
+    if alike {
+        let codes = vec![Codes::Positions; group.len()];
+        let size = texts.first().map_or(0, |levels| levels.len());
+        return Ok(Joined { size, codes });
+    }
+    if let Some(class) = group.iter().find(|selector| selector.is_class) {
+        return Err(format!(
+            "the levels of `{}` are not those of the other columns of its size: give it a size of its own",
+            class.field.name
+        ));
+    }
+    let (mut all, mut known) = (Vec::new(), HashSet::new());
+    for level in texts.iter().copied().flatten() {
+        if known.insert(level) {
+            all.push(level.clone());
+        }
+    }
+    Ok(Joined {
+        size: all.len(),
+        codes: vec![Codes::Texts(all); group.len()],
+    })
+}
+
+/// Integers that fill `0..=max` are positions; so are those of classes, in which a program may count. Others are names.
+fn of_integers(group: &[&Selector<'_>]) -> Joined {
+    let all: BTreeSet<i64> = group
+        .iter()
+        .flat_map(|selector| selector.field.integers())
+        .collect();
+    let highest = all.last().copied().unwrap_or(-1);
+    let are_positions = (0_i64..).zip(&all).all(|(position, id)| position == *id);
+    if are_positions || group.iter().any(|selector| selector.is_class) {
+        return Joined {
+            size: usize::try_from(highest).map_or(0, |highest| highest.saturating_add(1)),
+            codes: vec![Codes::Positions; group.len()],
+        };
+    }
+    Joined {
+        size: all.len(),
+        codes: vec![Codes::Ids(all.into_iter().collect()); group.len()],
+    }
+}
+
+/// Checks integers that are positions of an axis: a warning where the first of them never occurs, or a class of a size that only the
+/// column decides.
+///
+/// # Errors
+/// Values that are not positions of the axis.
+pub fn positions(
+    selector: &Selector<'_>,
+    size: usize,
+    schema: &Schema,
+) -> Result<Option<Diagnostic>, Box<Diagnostic>> {
+    let (field, span) = (selector.field, selector.span);
+    if let Some(text) = Elements::Index(size).refusal(&field.name, &field.kind) {
+        let counts_from_one =
+            matches!(field.kind, FieldKind::Int(1, high) if usize::try_from(high) == Ok(size));
+        let diagnostic = report::wrong(span, text, schema);
+        return Err(Box::new(match counts_from_one {
+            true => report::counts_from_one(diagnostic, &field.name),
+            false => diagnostic,
+        }));
+    }
+    let mut pairs = (0_i64..).zip(field.integers());
+    let unused = pairs.find(|(position, found)| position != found);
+    let is_of_interest = |position: i64| position == 0 || selector.is_class && !selector.is_fixed;
+    let unused = unused.map(|(position, _)| position);
+    let warning = unused
+        .filter(|position| is_of_interest(*position))
+        .map(|position| report::unused_position(span, position, (&field.name, size), schema));
+    Ok(warning)
+}

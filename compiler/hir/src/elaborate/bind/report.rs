@@ -1,0 +1,173 @@
+//! What can be wrong between the inputs and outputs of a model and the columns of its data.
+
+use bnnc_abi::data::{FieldKind, InputEntry, Schema};
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::source::Span;
+
+/// A model's input that no column answers.
+pub static NO_COLUMN: Code = Code {
+    id: "E0291",
+    title: "no such column",
+    explain: "Every input of a model is bound to a column (or an array of a JSON file) of the same name; a single `real[d]` \
+              input takes the data's `inputs` in order instead, and a single output takes the data's target. The message \
+              lists the names that the file has.\n\n```\nmodel M(heigth: real) -> weight: real { .. }   // the file says `height`\n```",
+};
+
+/// A column whose values or shape do not fit the declared type.
+pub static WRONG_COLUMN: Code = Code {
+    id: "E0292",
+    title: "column does not fit",
+    explain: "The type that a model declares for an input or output must hold every value of its column: `index(10)` holds \
+              0 to 9, `bool` holds 0 and 1, `real[3]` needs three numbers per example, and text fits `index` only. Where \
+              examples have values of their own, every output has one for each.",
+};
+
+/// A position that no value of a column selects.
+pub static UNUSED_POSITION: Code = Code {
+    id: "E0265",
+    title: "positions that no row selects",
+    explain: "`index(k)` counts positions from 0. Where the size is given, or the classes of an output have numbers, the integers \
+              of the column are positions. Here some position below the largest never occurs, most often because the column \
+              counts from 1: the position 0 then keeps its prior, or is a class that nothing teaches.\n\n\
+              ```\nmodel M(x: real) -> grade: index(k) { .. }   // grades are 1, 2, 3: `k` is 4\n\
+              model M(x: real) -> grade: index(3) { .. }   // right, with grades 0, 1, 2 in the file\n```\n\n\
+              An input `g: index(J)` whose size nothing else gives has one position per distinct integer instead.",
+};
+
+/// A column that feeds a model in a way that its rows do not allow.
+pub static WHOLE_COLUMNS: Code = Code {
+    id: "E0267",
+    title: "whole columns with rows set apart",
+    explain: "A model that takes whole columns sees all rows as one example, so no row can be kept for testing or validation, \
+              and `limit` cannot leave rows out.\n\n```\ndata d = json(\"d.json\") { test = fraction(0.1) }   // wrong\n\
+              data d = json(\"d.json\")                          // right\n\n\
+              model Series() -> y: real[T] { .. }\n```",
+};
+
+/// An input that several entries of `inputs = [..]` could feed.
+pub static SEVERAL_ENTRIES: Code = Code {
+    id: "E0268",
+    title: "several entries for one input",
+    explain: "An expression of one column in `inputs = [..]` feeds the input of the name of that column. Where several could, \
+              give each the name of the input that it is for.\n\n```\n\
+              data d = csv(\"d.csv\") { inputs = [age, log(age)] }             // wrong for M\n\
+              data d = csv(\"d.csv\") { inputs = [age, log_age = log(age)] }   // right\n\n\
+              model M(age: real, log_age: real) -> y: real { .. }\n```",
+};
+
+/// A whole column of data whose rows do not all train.
+pub fn rows_apart(span: Span, (input, column): (&str, &str), schema: &Schema) -> Diagnostic {
+    let train = schema.train;
+    let all = schema.rows.max(train + schema.validation + schema.test);
+    let text = format!("`{input}` takes the whole column `{column}`, but only {train} of {all} rows train");
+    Diagnostic::error(&WHOLE_COLUMNS, span, text)
+        .label("all rows are one example")
+        .help(format!(
+            "remove `test`, `validation` and `limit` of the data `{}`, or write the model for one row",
+            schema.name
+        ))
+}
+
+/// An entry that no vector of reals can hold.
+pub fn aside(span: Span, entry: &InputEntry) -> Diagnostic {
+    let text = format!("`{}` is not an element of a vector of reals", entry.text);
+    Diagnostic::error(&NO_COLUMN, entry.span, text)
+        .label("text, or one value for all rows")
+        .also(span, "takes all inputs in order")
+}
+
+/// Entries that could all feed an input.
+pub fn several(span: Span, input: &str, (first, last): (&InputEntry, &InputEntry)) -> Diagnostic {
+    let text = format!("`{}` and `{}` could both feed `{input}`", first.text, last.text);
+    let computed = if last.computed { last } else { first };
+    Diagnostic::error(&SEVERAL_ENTRIES, last.span, text)
+        .label("computed from the same column")
+        .also(span, "this input")
+        .help(format!(
+            "name the one that is meant: `{input} = {}`",
+            computed.text
+        ))
+}
+
+/// A vector of all inputs, where none is a number.
+pub fn no_inputs(span: Span, input: &str, schema: &Schema) -> Diagnostic {
+    let text = format!("the data `{}` has no inputs for `{input}`", schema.name);
+    let target = schema.target.as_deref().unwrap_or_default();
+    let texts = schema
+        .fields
+        .iter()
+        .filter(|field| matches!(field.kind, FieldKind::Levels(_)) && field.name != target);
+    let texts: Vec<String> = texts.map(|field| format!("`{}`", field.name)).collect();
+    let diagnostic = Diagnostic::error(&NO_COLUMN, span, text).label("takes the inputs in order");
+    match texts.is_empty() {
+        true => diagnostic.note("it has no columns besides the target"),
+        false => diagnostic
+            .note(format!("text cannot be an element of a vector: {}", texts.join(", ")))
+            .help("choose the columns of numbers, `inputs = [a, b]`, or give text an input of its own: `g: index(k)`"),
+    }
+}
+
+/// An input of one row that is declared as a whole column.
+pub fn whole_column(span: Span, (input, column, model): (&str, &str, &str), schema: &Schema) -> Diagnostic {
+    let text = format!("`{input}` is declared as an array, but a row has one value of `{column}`");
+    wrong(span, text, schema)
+        .label("an input of one row")
+        .help(format!(
+            "write `{input}: real` for a model of one row, or list whole columns first: `model {model}({input}: real[n])() -> ..`"
+        ))
+}
+
+/// A column whose integers count from 1.
+pub fn counts_from_one(diagnostic: Diagnostic, column: &str) -> Diagnostic {
+    diagnostic.help(format!(
+        "`{column}` counts from 1 and positions from 0: subtract 1 in the file, or declare `{column}: int` and write `[{column} - 1]`"
+    ))
+}
+
+/// A position that no row selects (a warning).
+pub fn unused_position(
+    span: Span,
+    position: i64,
+    (column, size): (&str, usize),
+    schema: &Schema,
+) -> Diagnostic {
+    let text = format!("no row has the value {position} of `{column}`");
+    Diagnostic::warning(&UNUSED_POSITION, span, text)
+        .label(format!("has the positions 0 to {}", size.saturating_sub(1)))
+        .note(format!("in the data `{}`", schema.name))
+        .help("subtract the smallest value in the file, or write the labels as text")
+}
+
+/// An input or output without a column.
+pub fn missing(span: Span, input: &str, names: &[String], schema: &Schema) -> Diagnostic {
+    let text = format!("the data `{}` has no column for `{input}`", schema.name);
+    let listed: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let diagnostic = Diagnostic::error(&NO_COLUMN, span, text)
+        .label("no column of this name")
+        .suggest(input, names.iter().map(String::as_str))
+        .note(format!("its columns are {}", listed.join(", ")));
+    let unnamed = schema
+        .entries
+        .iter()
+        .find(|entry| entry.computed && entry.name.is_none());
+    match unnamed {
+        Some(entry) => diagnostic.help(format!(
+            "an entry of `inputs` feeds the input that it names: `{input} = {}`",
+            entry.text
+        )),
+        None => diagnostic,
+    }
+}
+
+/// A column that does not fit.
+pub fn wrong(span: Span, text: String, schema: &Schema) -> Diagnostic {
+    Diagnostic::error(&WRONG_COLUMN, span, text).note(format!("in the data `{}`", schema.name))
+}
+
+/// An output without a value for each example, beside an input that has one.
+pub fn unlike(span: Span, (output, input): (&str, &str), schema: &Schema) -> Diagnostic {
+    let text = format!("`{output}` is one array for all examples, but `{input}` has a value for each");
+    wrong(span, text, schema)
+        .label("would be observed once for each example")
+        .help("observe arrays of different lengths in a model that takes whole arrays, or in models of their own")
+}

@@ -1,0 +1,80 @@
+//! What feeds an input or an output, in words.
+
+use crate::dataset::Preparation;
+use crate::expression;
+use crate::standardise::Standardisation;
+use bnnc_abi::data::{DataSpec, InputEntry};
+use bnnc_abi::manifest::DataSource;
+
+/// The columns or expressions that feed a port, one for each of its elements, with the scales that the training rows gave them.
+pub fn feeds(
+    from: &DataSource,
+    spec: &DataSpec,
+    entries: &[InputEntry],
+    preparation: &Preparation,
+) -> Vec<String> {
+    match from {
+        DataSource::Inputs => (0..preparation.inputs.len())
+            .map(|at| element(at, spec, entries, preparation))
+            .collect(),
+        DataSource::Input(at) => vec![element(*at, spec, entries, preparation)],
+        DataSource::Field(name) => {
+            let named = preparation.named.iter().find(|(known, _)| known == name);
+            let map = match named {
+                Some((_, maps)) => maps.first(),
+                None => {
+                    Some(&preparation.target).filter(|_| preparation.target_name.as_deref() == Some(name))
+                }
+            };
+            let scale = map.map_or_else(String::new, |map| standardised(*map));
+            vec![format!("column {name}{scale}")]
+        }
+        DataSource::Row => vec!["the number of the row".to_owned()],
+        DataSource::Whole(name) => vec![format!("all of {name}")],
+        DataSource::Shared(name) => vec![format!("all of {name} in the shared table")],
+    }
+}
+
+/// One element of the inputs.
+fn element(at: usize, spec: &DataSpec, entries: &[InputEntry], preparation: &Preparation) -> String {
+    let map = preparation.inputs.get(at).copied();
+    let scale = standardised(map.unwrap_or(Standardisation::IDENTITY));
+    let entry = entries
+        .iter()
+        .position(|entry| entry.computed && entry.first == at && entry.elements == 1);
+    let Some(entry) = entry else {
+        let name = preparation.columns.get(at).map_or("", String::as_str);
+        return format!("column {name}{scale}");
+    };
+    let calls = |column: &bnnc_abi::data::Column| expression::zscores(column);
+    let first: usize = spec.inputs[..entry].iter().map(calls).sum();
+    let count = spec.inputs.get(entry).map_or(0, calls);
+    let scores: String = preparation
+        .zscores
+        .iter()
+        .skip(first)
+        .take(count)
+        .map(|map| format!(" ({})", moments(*map)))
+        .collect();
+    format!("{}{scores}{scale}", entries[entry].text)
+}
+
+fn standardised(map: Standardisation) -> String {
+    match map == Standardisation::IDENTITY {
+        true => String::new(),
+        false => format!(", standardised ({})", moments(map)),
+    }
+}
+
+fn moments(map: Standardisation) -> String {
+    format!("mean {}, sd {}", digits(map.mean), digits(map.sd))
+}
+
+/// Four significant digits.
+fn digits(value: f64) -> String {
+    let rounded: f64 = format!("{value:.3e}").parse().unwrap_or(value);
+    match rounded == 0.0 || (1e-4..1e7).contains(&rounded.abs()) {
+        true => rounded.to_string(),
+        false => format!("{rounded:e}"),
+    }
+}

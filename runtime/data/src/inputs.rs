@@ -1,0 +1,129 @@
+//! Which columns and expressions are inputs.
+
+use crate::expression;
+use crate::report::{self, Faults};
+use crate::table::{Array, Table};
+use bnnc_abi::data::{Column, DataSpec, Format, InputEntry};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::source::Span;
+use std::ops::Range;
+
+/// Where input columns come from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Input {
+    /// All elements of an array, in order.
+    Array(usize),
+    /// An expression.
+    Computed(Column),
+    /// A renamed array that is no element of a vector: it is found by its name only.
+    Aside,
+}
+
+/// The description of an entry of `inputs = [..]`, with its place among the elements of all inputs.
+pub(crate) fn entry(column: &Column, place: Range<usize>, span: Span) -> InputEntry {
+    let (name, inner) = match column {
+        Column::Named(name, inner, _) => (Some(name.clone()), &**inner),
+        Column::Name(..) | Column::Number(_) | Column::Apply(..) => (None, column),
+    };
+    let mut columns: Vec<String> = Vec::new();
+    for name in expression::names(inner) {
+        if !columns.iter().any(|known| known == name) {
+            columns.push(name.to_owned());
+        }
+    }
+    InputEntry {
+        name,
+        text: expression::text(inner),
+        columns,
+        computed: !matches!(inner, Column::Name(..)),
+        span: expression::span(column).unwrap_or(span),
+        first: place.start,
+        elements: place.len(),
+    }
+}
+
+/// The arrays that are inputs unless the program names some: all per example but the target and what it is computed from.
+fn candidates(spec: &DataSpec, table: &Table, target: Option<usize>) -> Vec<usize> {
+    if target.is_none() && spec.format == Format::Json {
+        return Vec::new();
+    }
+    let used = spec.target.as_ref().map(expression::names).unwrap_or_default();
+    let arrays = table.arrays.iter().enumerate();
+    let inputs = arrays
+        .filter(|(i, array)| array.per_example && Some(*i) != target && !used.contains(&array.name.as_str()));
+    inputs.map(|(i, _)| i).collect()
+}
+
+/// The input columns. None where the program names none and a column is text: such data bind by name only.
+pub(crate) fn resolve_inputs(
+    spec: &DataSpec,
+    table: &Table,
+    target: Option<usize>,
+) -> Result<Vec<Input>, Faults> {
+    if spec.inputs.is_empty() {
+        let inputs = candidates(spec, table, target);
+        let text = inputs.iter().any(|&i| table.arrays[i].values.is_text());
+        return Ok(if text {
+            Vec::new()
+        } else {
+            inputs.into_iter().map(Input::Array).collect()
+        });
+    }
+    let resolved = spec.inputs.iter().map(|column| resolve_input(table, column));
+    let (inputs, faults): (Vec<_>, Vec<_>) = resolved.partition(Result::is_ok);
+    let faults: Faults = faults.into_iter().filter_map(Result::err).collect();
+    if faults.is_empty() {
+        Ok(inputs.into_iter().flatten().collect())
+    } else {
+        Err(faults)
+    }
+}
+
+fn resolve_input(table: &Table, column: &Column) -> Result<Input, Diagnostic> {
+    let (name, span) = match column {
+        Column::Name(name, span) => (name, span),
+        Column::Named(_, inner, _) => {
+            let of_row = |array: &Array| array.per_example && !array.values.is_text();
+            return match &**inner {
+                Column::Name(name, span) if !of_row(expression::lookup(table, name, Some(*span))?.1) => {
+                    Ok(Input::Aside)
+                }
+                inner => resolve_input(table, inner),
+            };
+        }
+        Column::Number(_) | Column::Apply(..) => return Ok(Input::Computed(column.clone())),
+    };
+    let (place, array) = expression::lookup(table, name, Some(*span))?;
+    if array.values.is_text() {
+        return Err(report::text_column(&table.path(), name, Some(*span)));
+    }
+    if !array.per_example {
+        return Err(report::not_a_column(
+            &table.path(),
+            name,
+            "all examples share it",
+            Some(*span),
+        ));
+    }
+    Ok(Input::Array(place))
+}
+
+pub(crate) fn named_inputs(
+    spec: &DataSpec,
+    table: &Table,
+    target: Option<usize>,
+    inputs: &[Input],
+) -> Vec<usize> {
+    if spec.inputs.is_empty() {
+        let numbers = |i: &usize| !table.arrays[*i].values.is_text();
+        return candidates(spec, table, target)
+            .into_iter()
+            .filter(numbers)
+            .collect();
+    }
+    let plain = inputs.iter().filter_map(|input| match input {
+        Input::Array(place) => Some(*place),
+        Input::Computed(_) | Input::Aside => None,
+    });
+    plain.collect()
+}
