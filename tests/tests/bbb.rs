@@ -245,7 +245,7 @@ model Line(x: real) -> y: real {
   y ~ Normal(w * x, 1)
 }
 posterior Q of Line { w ~ Normal(loc = 2, scale = fixed(0.5)) }
-infer fit = vi(Q, line) { epochs = 1, batch = 4, optimiser = SGD(0.125), kl_weight = HOW }
+infer fit = vi(Q, line) { epochs = 1, batch = 4, optimiser = SGD(0.125), schedule = constant, kl_weight = HOW }
 ";
 
 /// The mean after steps with these weights of the KL.

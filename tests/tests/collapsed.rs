@@ -644,7 +644,7 @@ fn iterates_that_cannot_be_taken() {
     for (at, from) in [
         "map(M, d) { epochs = 2 }",
         "laplace(M, d) { epochs = 2 }",
-        "swag(M, d) { epochs = 2, covariance = diagonal }",
+        "swag(M, d) { epochs = 2, warmup = 0, covariance = diagonal }",
     ]
     .into_iter()
     .enumerate()

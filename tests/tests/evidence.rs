@@ -518,7 +518,7 @@ model Line(x: real) -> y: real {{
   sigma: positive ~ HalfNormal(1)
   y ~ Normal(a * x, sigma)
 }}
-infer l = laplace(Line, rows) {{ epochs = {epochs}, batch = 0, optimiser = Adam(0.7), online = true }}
+infer l = laplace(Line, rows) {{ epochs = {epochs}, batch = 0, optimiser = Adam(0.7), schedule = constant, online = true }}
 "
         );
         let compiled = compiled(&folder, &text);

@@ -115,7 +115,7 @@ fn an_average_of_iterates_is_that_of_single_runs() {
     let folder = folder("average");
     let run_with = |method: &str| {
         let text = format!(
-            "{NET}infer fit = {method}, batch = 4, optimiser = SGD(1e-2), predictive_draws = 20 }}\n"
+            "{NET}infer fit = {method}, batch = 4, optimiser = SGD(1e-2), schedule = constant, predictive_draws = 20 }}\n"
         );
         compiling::run(&seeded(&folder, &text, 3).manifest, 1)
     };
@@ -192,7 +192,7 @@ fn fixed_sites_stay() {
 posterior Q of Net {{
   hidden.* = first.hidden.*
 }}
-infer fit = swag(Q, d) {{ epochs = 8, start = first, predictive_draws = 7, covariance = low_rank(3) }}
+infer fit = swag(Q, d) {{ epochs = 8, warmup = 0, start = first, predictive_draws = 7, covariance = low_rank(3) }}
 infer more = ensemble(Q, d) {{ epochs = 2, members = 3 }}
 "
     );
@@ -327,7 +327,7 @@ fn finished_members_are_kept() {
 fn results_are_written_and_read() {
     let folder = folder("written");
     let text = format!(
-        "{NET}infer swag = swag(Net, d) {{ epochs = 6, predictive_draws = 5 }}
+        "{NET}infer swag = swag(Net, d) {{ epochs = 6, warmup = 0, predictive_draws = 5 }}
 infer members = ensemble(Net, d) {{ epochs = 3, members = 2, predictive_draws = 5 }}
 "
     );
@@ -578,7 +578,8 @@ fn dropout_trains() {
         panic!("dropout trains");
     };
     let average = |losses: &[f64]| losses.iter().sum::<f64>() / losses.len() as f64;
-    assert!(average(&fitted.losses[380..]) < average(&fitted.losses[..20]));
+    let losses = fitted.history.means();
+    assert!(average(&losses[380..]) < average(&losses[..20]));
 }
 
 // Starts from files.
@@ -638,7 +639,7 @@ fn infers_start_from_files() {
     let still = format!("epochs = 2, optimiser = SGD(1e-300), {file}");
     let text = format!(
         "{NET}infer fit = map(Net, d) {{ {still} }}
-infer swag = swag(Net, d) {{ {still} }}
+infer swag = swag(Net, d) {{ {still}, warmup = 0 }}
 infer members = ensemble(Net, d) {{ {still}, members = 2 }}
 infer dropped = dropout(Net, d) {{ {still} }}
 infer chains = hmc(Net, d) {{ {file}, chains = 1, warmup = 0, draws = 1, steps = 1, step_size = 1e-9 }}

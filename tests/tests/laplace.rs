@@ -1244,7 +1244,7 @@ posterior Field of Net {{
   b2 ~ Normal(0, 0.1)
 }}
 infer field = vi(Field, rows) {{ epochs = 50 }}
-infer iterates = swag(Net, rows) {{ epochs = 50, optimiser = SGD(1e-2) }}
+infer iterates = swag(Net, rows) {{ epochs = 50, warmup = 0, optimiser = SGD(1e-2) }}
 infer several = ensemble(Net, rows) {{ epochs = 50, members = 3 }}
 infer first = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over = subnetwork(3, by = field) }}
 infer second = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over = subnetwork(3, by = iterates) }}

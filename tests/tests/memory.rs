@@ -319,10 +319,10 @@ fn iterates_and_members() {
     let file = table(&folder, 300);
     let mut faults = Vec::new();
     for infer in [
-        "swag(Net, rows) { epochs = 12, covariance = low_rank(10), predictive_draws = 4,",
-        "swag(Net, rows) { epochs = 12, covariance = low_rank(3), predictive_draws = 50,",
-        "swag(Net, rows) { epochs = 12, covariance = diagonal, predictive_draws = 4,",
-        "swag(Net, rows) { epochs = 12, covariance = point, predictive_draws = 4,",
+        "swag(Net, rows) { epochs = 12, warmup = 0, covariance = low_rank(10), predictive_draws = 4,",
+        "swag(Net, rows) { epochs = 12, warmup = 0, covariance = low_rank(3), predictive_draws = 50,",
+        "swag(Net, rows) { epochs = 12, warmup = 0, covariance = diagonal, predictive_draws = 4,",
+        "swag(Net, rows) { epochs = 12, warmup = 0, covariance = point, predictive_draws = 4,",
         "ensemble(Net, rows) { epochs = 1, members = 10, predictive_draws = 20,",
         "dropout(Net, rows) { epochs = 1, predictive_draws = 20,",
     ] {

@@ -44,7 +44,7 @@ impl Compilation<'_> {
             self.context.warnings.push(warning);
         }
         let objective = self.objective(elaborated, densities)?;
-        let steering = self.training(&elaborated.optimiser);
+        let steering = self.training(&elaborated.optimiser)?;
         let (train, cost) = self.train(&objective, steering, backend)?;
         let moved: Vec<String> = found.moved.iter().map(|name| name.to_string()).collect();
         let iterates = self.iterates(train, moved, Covariance::Snapshots)?;

@@ -198,17 +198,26 @@ impl<'a> Compilation<'a> {
                 self.item.span,
             )?);
         }
-        // The default of the method records, `Adam(1e-3)`.
-        let adam = module
-            .optimisers
-            .ids()
-            .find(|id| &*module.optimisers[*id].name == "Adam");
-        let Some(id) = adam else {
-            return Err(Failure::Fault(Fault::Bug("the library has no `Adam`".to_owned())));
+        // A sampler has no such option, and uses none.
+        let mut options = bnnc_abi::method::ALL.iter().flat_map(|method| method.options);
+        let option = options.find(|option| option.name == "optimiser");
+        let default = match self.default("optimiser") {
+            "" => option.map_or("", |option| option.default),
+            own => own,
+        };
+        let written = default.trim_end_matches(')').split_once('(');
+        let known = written.and_then(|(name, rate)| {
+            let mut ids = module.optimisers.ids();
+            let id = ids.find(|id| &*module.optimisers[*id].name == name)?;
+            Some((id, rate.parse().ok()?))
+        });
+        let Some((id, rate)) = known else {
+            let text = format!("the library has no default optimiser `{default}`");
+            return Err(Failure::Fault(Fault::Bug(text)));
         };
         let span = self.item.span;
         let rate = bnnc_hir::tree::Expr {
-            kind: bnnc_hir::tree::ExprKind::Real(1e-3),
+            kind: bnnc_hir::tree::ExprKind::Real(rate),
             ty: bnnc_hir::types::Ty::real(),
             span,
         };
@@ -456,7 +465,7 @@ impl<'a> Compilation<'a> {
         for output in &mut outputs {
             output.given = densities.is_given(&output.name);
         }
-        Ok(Infer {
+        let infer = Infer {
             name: self.item.name.to_string(),
             method: self.item.method.name,
             data: self.program.module.datas[self.item.data].name.to_string(),
@@ -474,7 +483,9 @@ impl<'a> Compilation<'a> {
             start: self.start(&elaborated.model, &elaborated.posterior)?,
             cost: programs.cost,
             compile_seconds: clock.elapsed().as_secs_f64(),
-        })
+        };
+        infer.check(schema).map_err(|refusal| self.refused(&refusal))?;
+        Ok(infer)
     }
 
     /// Whether the method draws from the posterior by Markov chains.

@@ -30,7 +30,7 @@ impl Compilation<'_> {
             )]));
         }
         let objective = self.objective(elaborated, densities)?;
-        let options = self.training(&elaborated.optimiser);
+        let options = self.training(&elaborated.optimiser)?;
         let (train, cost) = self.train(&objective, options, backend)?;
         let moved: Vec<String> = positions.moved.iter().map(|name| name.to_string()).collect();
         let (work, family) = match self.item.method.finds {
@@ -77,7 +77,7 @@ impl Compilation<'_> {
     /// How iterates are collected.
     ///
     /// # Errors
-    /// Fewer iterates than the covariance needs.
+    /// Options of a training where there is none.
     pub(crate) fn iterates(
         &self,
         train: Train,
@@ -90,8 +90,8 @@ impl Compilation<'_> {
         };
         let swag = Swag {
             moved,
-            warmup: self.int("warmup"),
-            every: self.int("every").max(1),
+            warmup: self.setting("warmup").map(|_| self.int("warmup")),
+            every: self.setting("every").map(|_| self.int("every")),
             covariance,
             scale: self.real("scale").unwrap_or(1.0),
             keep: self.int("keep"),
@@ -107,8 +107,7 @@ impl Compilation<'_> {
             );
         }
         let is_set = |option: &str| self.setting(option).is_some();
-        let checked = swag.hears(is_set).and_then(|()| swag.check());
-        checked.map_err(|refusal| self.refused(&refusal))?;
+        swag.hears(is_set).map_err(|refusal| self.refused(&refusal))?;
         Ok(swag)
     }
 

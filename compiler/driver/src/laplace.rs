@@ -26,9 +26,6 @@ use std::sync::Arc;
 /// The largest number in a structure.
 const MOST: f64 = 1e9;
 
-/// Epochs of the search where nothing is said and nothing is started from.
-const EPOCHS: usize = 100;
-
 impl Compilation<'_> {
     /// The programs of an infer that approximates the posterior by a Gaussian around a maximum.
     pub(crate) fn laplace_programs(
@@ -46,10 +43,7 @@ impl Compilation<'_> {
         self.curved(&options, densities, &found)?;
         self.linked(&options, &found)?;
         self.tunable(&options, &found)?;
-        let mut steering = self.training(&elaborated.optimiser);
-        if self.setting("epochs").is_none() {
-            steering.epochs = EPOCHS;
-        }
+        let steering = self.training(&elaborated.optimiser)?;
         let (train, cost) = self.train(&objective, steering, backend)?;
         let cost = Cost {
             variational_parameters: found.weights.iter().map(|weights| weights.elements).sum(),

@@ -3,7 +3,7 @@
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
 use bnnc_abi::cost::Cost;
-use bnnc_abi::manifest::{KlWeight, Pruning, Schedule, SiteReport, State, Train, Training, Work};
+use bnnc_abi::manifest::{KlWeight, Length, Pruning, Schedule, SiteReport, State, Train, Training, Work};
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::Optimiser;
@@ -38,7 +38,7 @@ impl Compilation<'_> {
         backend: &dyn Backend,
     ) -> Result<Programs, Failure> {
         let objective = self.objective(elaborated, densities)?;
-        let options = self.training(&elaborated.optimiser);
+        let options = self.training(&elaborated.optimiser)?;
         let (mut train, cost) = self.train(&objective, options, backend)?;
         train.pruning = self.pruning(elaborated, densities, backend)?;
         Ok(Programs {
@@ -109,10 +109,21 @@ impl Compilation<'_> {
         }))
     }
 
-    /// What steers the run.
-    pub(crate) fn training(&self, optimiser: &Optimiser) -> Training {
-        Training {
-            epochs: self.int("epochs"),
+    /// The run-time options of a training.
+    ///
+    /// # Errors
+    /// Two lengths.
+    pub(crate) fn training(&self, optimiser: &Optimiser) -> Result<Training, Failure> {
+        if self.setting("epochs").is_some() && self.setting("steps").is_some() {
+            let message = "`epochs` and `steps` both give the length of the training";
+            return Err(self.apart("steps", message, "leave one of them out"));
+        }
+        Ok(Training {
+            length: match self.setting("epochs") {
+                Some(_) => Length::Epochs(self.int("epochs")),
+                None => Length::Steps(self.int("steps")),
+            },
+            restarts: self.int("restarts").max(1),
             batch: self.int("batch"),
             rate: optimiser.rate,
             schedule: self.schedule(),
@@ -124,12 +135,14 @@ impl Compilation<'_> {
                 Some("blundell") => KlWeight::Blundell,
                 _ => KlWeight::Exact,
             },
-        }
+        })
     }
 
     fn schedule(&self) -> Schedule {
-        match self.call("schedule") {
+        let given = self.setting("schedule").map(|_| self.call("schedule"));
+        match given.unwrap_or((self.default("schedule"), &[])) {
             ("cosine", _) => Schedule::Cosine,
+            ("cooldown", _) => Schedule::Cooldown,
             ("linear", _) => Schedule::Linear,
             ("step", [fraction, factor]) => Schedule::Step {
                 fraction: *fraction,

@@ -33,6 +33,7 @@ const TEXTS: &[&str] = &[
     include_str!("iterates.rs"),
     include_str!("laplace.rs"),
     include_str!("manifest.rs"),
+    include_str!("manifest/training.rs"),
     include_str!("method.rs"),
     include_str!("method/options.rs"),
     include_str!("method/records.rs"),

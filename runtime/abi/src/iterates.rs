@@ -13,10 +13,10 @@ pub struct Swag {
     /// The states that the Gaussian is over; the others keep what the training ends with: what they have after the last epoch, or
     /// after the best one where validation rows choose it.
     pub moved: Vec<String>,
-    /// Epochs before the first iterate is taken.
-    pub warmup: usize,
-    /// Epochs between iterates.
-    pub every: usize,
+    /// Epochs before the first iterate is taken; half of all epochs without a value.
+    pub warmup: Option<usize>,
+    /// Epochs between iterates; without a value the fewest that leave at most [`MOST_ITERATES`].
+    pub every: Option<usize>,
     /// The form of the covariance.
     pub covariance: Covariance,
     /// What the covariance is multiplied by; 1 leaves it as [`Covariance`] says.
@@ -27,15 +27,30 @@ pub struct Swag {
     pub from: Option<String>,
 }
 
+/// The number of iterates where `every` has no value. Predictions and integrals cost as much as there are iterates.
+const MOST_ITERATES: usize = 100;
+
 impl Swag {
-    /// Whether an iterate is taken at the end of an epoch, counted from 1.
-    pub fn takes(&self, epoch: usize) -> bool {
-        epoch > self.warmup && (epoch - self.warmup).is_multiple_of(self.every.max(1))
+    /// Epochs before the first iterate, of all epochs.
+    pub(crate) fn warmup_of(&self, epochs: usize) -> usize {
+        self.warmup.unwrap_or(epochs / 2)
     }
 
-    /// How many iterates are taken where nothing stops the training.
-    pub fn planned(&self) -> usize {
-        let taken = self.train.options.epochs.saturating_sub(self.warmup) / self.every.max(1);
+    /// Epochs between iterates, of all epochs.
+    pub(crate) fn every_of(&self, epochs: usize) -> usize {
+        let taking = epochs.saturating_sub(self.warmup_of(epochs));
+        self.every.unwrap_or(taking.div_ceil(MOST_ITERATES)).max(1)
+    }
+
+    /// Whether an iterate is taken at the end of an epoch, counted from 1, of all epochs.
+    pub fn takes(&self, epoch: usize, epochs: usize) -> bool {
+        let warmup = self.warmup_of(epochs);
+        epoch > warmup && (epoch - warmup).is_multiple_of(self.every_of(epochs))
+    }
+
+    /// How many iterates are taken of so many epochs where nothing stops the training.
+    pub fn planned(&self, epochs: usize) -> usize {
+        let taken = epochs.saturating_sub(self.warmup_of(epochs)) / self.every_of(epochs);
         match self.keep {
             0 => taken,
             keep => taken.min(keep),

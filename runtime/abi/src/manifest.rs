@@ -1,5 +1,7 @@
 //! Everything the runtime needs to run a compiled file: data, infers with their programs, comparisons.
 
+mod training;
+
 pub use crate::binding::{Binding, Check, Codes, DataSource, Positions};
 use crate::code::Artifact;
 use crate::collapsed::Collapsed;
@@ -12,11 +14,12 @@ use crate::metrics::Measure;
 use crate::names::Names;
 use crate::sampling::Sampling;
 use bnnc_base::dtype::Precision;
-use bnnc_base::shape::{Shape, Sizes, Symbol};
+use bnnc_base::shape::Shape;
 use bnnc_base::support::Support;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::PathBuf;
+pub use training::{KlWeight, Length, Schedule, Training};
 
 /// A compiled file.
 #[derive(Clone, Serialize, Deserialize)]
@@ -252,6 +255,14 @@ impl Manifest {
 }
 
 impl Infer {
+    /// The number of examples that `rows` rows are: one where the model sees the whole file as one example.
+    pub fn examples(&self, rows: usize) -> usize {
+        match self.bindings.iter().all(|binding| binding.from.is_shared()) {
+            true => rows.min(1),
+            false => rows,
+        }
+    }
+
     /// Every program, in an order that depends on the infer alone.
     fn artifacts(&mut self) -> Vec<&mut Artifact> {
         let mut all = match &mut self.work {
@@ -397,76 +408,4 @@ pub struct Pruning {
     pub moments: Artifact,
     /// As [`Infer::predict`], with one more input `SITE/mask` per site: its draws are multiplied by it.
     pub predict: Artifact,
-}
-
-/// Run-time options of the methods that train.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Training {
-    /// Passes over the training rows.
-    pub epochs: usize,
-    /// Rows per step; 0 takes all.
-    pub batch: usize,
-    /// The learning rate at the start.
-    pub rate: f64,
-    /// How it changes.
-    pub schedule: Schedule,
-    /// Epochs without improvement on the validation rows before stopping; 0 never stops.
-    pub patience: usize,
-    /// Weight samples per step (the symbol `draws` of `train`).
-    pub samples: usize,
-    /// Draws of Monte-Carlo KLs per step (the symbol `kl_draws` of `train`).
-    pub kl_draws: usize,
-    /// How the KL is spread over the batches of an epoch.
-    pub kl_weight: KlWeight,
-}
-
-/// How the KL is spread over the batches of an epoch. `N` is all rows, `M` the number of batches, `n` the rows of one.
-///
-/// A step minimises `kl_weight KL - N/n sum log p(row)`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum KlWeight {
-    /// Weight 1: every step is an unbiased estimate of the negative evidence lower bound, whatever the batch.
-    #[default]
-    Exact,
-    /// Graves (2011): each batch bears `1/M` of the KL and the likelihood of its rows, which makes the weight `N / (M n)`:
-    /// 1 where all batches are of one size; a smaller last batch weighs the KL more.
-    Graves,
-    /// Blundell et al. (2015), equation 9: batch `i` from 1 bears `2^(M - i) / (2^M - 1)` of the KL, which makes the weight
-    /// that times `N / n`. Only the sum over an epoch is the bound: the first steps follow the prior and the last ones the
-    /// likelihood alone.
-    Blundell,
-}
-
-impl Training {
-    /// The sizes of a full training step on so many rows.
-    pub fn sizes(&self, rows: usize) -> Sizes {
-        let batch = if self.batch == 0 {
-            rows
-        } else {
-            self.batch.min(rows)
-        };
-        Sizes::default()
-            .with(Symbol::Batch, batch.max(1))
-            .with(Symbol::Draws, self.samples)
-            .with(Symbol::KlDraws, self.kl_draws.max(1))
-            .with(Symbol::Examples, rows)
-    }
-}
-
-/// The learning rate over a run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Schedule {
-    /// The same.
-    Constant,
-    /// Half a cosine, down to zero.
-    Cosine,
-    /// A line, down to zero.
-    Linear,
-    /// Times `factor` after this fraction of the epochs.
-    Step {
-        /// When, as a fraction of all epochs.
-        fraction: f64,
-        /// What to multiply by.
-        factor: f64,
-    },
 }

@@ -5,7 +5,7 @@
 use crate::data::Schema;
 use crate::iterates::Swag;
 use crate::laplace;
-use crate::manifest::{Infer, Training, Work};
+use crate::manifest::{Infer, Length, Training, Work};
 use crate::sampling::{Adaptation, Penalty, Sampling, Steps, Transition};
 
 /// Options that cannot run together.
@@ -36,6 +36,9 @@ impl Refusal {
 /// Where a manifest keeps an option.
 enum Place<'a> {
     Count(&'a mut usize),
+    ChosenCount(&'a mut Option<usize>),
+    /// The length, by the kind of number that the option is.
+    Length(&'a mut Length, fn(usize) -> Length),
     Real(&'a mut f64),
     Chosen(&'a mut Option<f64>),
 }
@@ -46,11 +49,13 @@ impl Infer {
     pub fn steer(&mut self, option: &str, number: f64) -> bool {
         match self.place(option) {
             Some(Place::Count(count)) => *count = number as usize,
+            Some(Place::ChosenCount(count)) => *count = Some(number as usize),
+            Some(Place::Length(length, of)) => *length = of(number as usize),
             Some(Place::Real(real)) => *real = number,
             Some(Place::Chosen(chosen)) => *chosen = Some(number),
             None => return false,
         }
-        if let (Work::Laplace(laplace), "epochs") = (&mut self.work, option) {
+        if let (Work::Laplace(laplace), "epochs" | "steps") = (&mut self.work, option) {
             laplace.search = number > 0.0;
         }
         true
@@ -90,8 +95,8 @@ impl Infer {
             Work::Laplace(laplace) => laplace
                 .options
                 .check_search(laplace.search, !laplace.noise.is_empty()),
-            Work::Swag(swag) => swag.check(),
-            Work::Collapsed(collapsed) => collapsed.iterates.check(),
+            Work::Swag(swag) => swag.check(self.examples(schema.train)),
+            Work::Collapsed(collapsed) => collapsed.iterates.check(self.examples(schema.train)),
         }
     }
 
@@ -111,7 +116,9 @@ impl Infer {
 impl Training {
     fn place(&mut self, option: &str) -> Option<Place<'_>> {
         match option {
-            "epochs" => Some(Place::Count(&mut self.epochs)),
+            "epochs" => Some(Place::Length(&mut self.length, Length::Epochs)),
+            "steps" => Some(Place::Length(&mut self.length, Length::Steps)),
+            "restarts" => Some(Place::Count(&mut self.restarts)),
             "batch" => Some(Place::Count(&mut self.batch)),
             "patience" => Some(Place::Count(&mut self.patience)),
             _ => None,
@@ -159,8 +166,10 @@ impl laplace::Options {
 }
 
 /// The options of [`Swag`] that are of its training.
-const OF_TRAINING: [&str; 8] = [
+const OF_TRAINING: [&str; 10] = [
     "epochs",
+    "steps",
+    "restarts",
     "warmup",
     "every",
     "batch",
@@ -173,8 +182,8 @@ const OF_TRAINING: [&str; 8] = [
 impl Swag {
     fn place(&mut self, option: &str) -> Option<Place<'_>> {
         match option {
-            "warmup" => Some(Place::Count(&mut self.warmup)),
-            "every" => Some(Place::Count(&mut self.every)),
+            "warmup" => Some(Place::ChosenCount(&mut self.warmup)),
+            "every" => Some(Place::ChosenCount(&mut self.every)),
             "keep" => Some(Place::Count(&mut self.keep)),
             "scale" => Some(Place::Real(&mut self.scale)),
             _ => self.train.options.place(option),
@@ -197,12 +206,13 @@ impl Swag {
         }
     }
 
-    /// Whether there will be as many iterates as the covariance needs.
+    /// Whether there will be as many iterates as the covariance needs, of a training on so many rows.
     ///
     /// # Errors
     /// Fewer.
-    pub fn check(&self) -> Result<(), Refusal> {
-        let (planned, least) = (self.planned(), self.least());
+    pub fn check(&self, rows: usize) -> Result<(), Refusal> {
+        let epochs = self.train.options.epochs(rows);
+        let (planned, least) = (self.planned(epochs), self.least());
         if self.keep > 0 && self.keep < least {
             return Refusal::new(
                 "keep",
@@ -217,8 +227,9 @@ impl Swag {
             return Refusal::new(
                 "warmup",
                 format!(
-                    "{} epochs with a warm-up of {} and one iterate every {} give {planned} iterates, but this covariance needs {least}",
-                    self.train.options.epochs, self.warmup, self.every
+                    "{epochs} epochs with a warm-up of {} and one iterate every {} give {planned} iterates, but this covariance needs {least}",
+                    self.warmup_of(epochs),
+                    self.every_of(epochs)
                 ),
                 "raise `epochs`, or lower `warmup` or `every`",
             );

@@ -7,7 +7,7 @@ use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Elements;
 use bnnc_abi::device::{Count, Entry, Image, Parameter, Program, Routine, Work};
 use bnnc_abi::manifest::{
-    self, Binding, Codes, DataSource, Infer, Init, KlWeight, Manifest, Output, OutputKind, Schedule, State,
+    self, Binding, Codes, DataSource, Infer, Init, KlWeight, Length, Manifest, Output, OutputKind, Schedule, State,
     Train, Training,
 };
 use bnnc_abi::names::{LabelSource, Labels, Names};
@@ -83,7 +83,8 @@ fn built(seed: u64) -> Built {
     let train = Train {
         step: artifact(seed),
         options: Training {
-            epochs: 10,
+            length: Length::Epochs(10),
+            restarts: 1,
             batch: 5,
             rate: 0.01,
             schedule: Schedule::Step {

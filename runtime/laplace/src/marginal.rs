@@ -29,7 +29,7 @@ pub fn log_evidence_of_normal(log_likelihood: f64, scatter: f64, log_determinant
 }
 
 /// What a search for factors found.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Tuned {
     /// The factors.
     pub factors: Vec<f64>,

@@ -6,7 +6,8 @@
 //! | `run.json` | the [`Fingerprint`] of the run |
 //! | `INFER-SPLIT-CHAIN.draws` | the draws of a chain ([`crate::store`]) |
 //! | `INFER-SPLIT-CHAIN.chain` | how far the chain is: its draws, its iterations, its sampler; `.chain.old` the same before |
-//! | `INFER-SPLIT.fit` | what a training infer found |
+//! | `INFER-SPLIT.training` | the state of a training that runs; replaced as a whole |
+//! | `INFER-SPLIT.fit` | the result of a training |
 //!
 //! These are the only files that a later run deletes or replaces, and only those of the infers that `run.json` names: others in the folder are the user's.
 //!
@@ -17,6 +18,7 @@
 //! run ends, there is a state whose draws are all there; draws that came after it are cut off and drawn again.
 
 mod own;
+mod training;
 
 use crate::codes;
 use crate::fingerprint::Fingerprint;
@@ -34,6 +36,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+pub use training::TrainingFile;
 
 const MAGIC: [u8; 8] = *b"bnncsta3";
 
@@ -203,7 +206,8 @@ impl Checkpoint {
         match &self.folder {
             Some(folder) => {
                 let name = format!("{infer}-{split}");
-                seal(&folder.path.join(format!("{name}.fit")), folder.of(&name), found)
+                seal(&folder.path.join(format!("{name}.fit")), folder.of(&name), found)?;
+                training::forget(&folder.path, &name)
             }
             None => Ok(()),
         }

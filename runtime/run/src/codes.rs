@@ -5,6 +5,7 @@ mod collapsed;
 pub mod compare;
 mod folder;
 mod laplace;
+mod training;
 
 use crate::cost;
 use crate::cost::fitting::{self, Offer};
@@ -24,6 +25,7 @@ pub use laplace::{
     others_not_at_maximum, prior_averaged, prior_not_normal, too_few_weights,
 };
 use std::path::Path;
+pub use training::{large_input, noisy_loss, not_converged, restarts_differ, scales_differ, worsened};
 
 /// Every code of this crate, sorted.
 pub static CODES: &[&Code] = &[
@@ -48,6 +50,10 @@ pub static CODES: &[&Code] = &[
     &NO_START_FILE,
     &TOO_FEW_ITERATES,
     &ITERATES_ASTRAY,
+    &training::NOT_CONVERGED,
+    &training::WORSENED,
+    &training::RESTARTS_DIFFER,
+    &training::INPUT_SCALES,
     &laplace::NO_MAXIMUM,
     &laplace::NO_CURVATURE,
     &laplace::NO_POSTERIOR,

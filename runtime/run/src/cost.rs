@@ -32,7 +32,7 @@ pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
         let Some((schema, peak)) = schemas.get(&infer.data).zip(peak) else {
             continue;
         };
-        let sizes = step_sizes(infer, examples(infer, schema.train));
+        let sizes = step_sizes(infer, infer.examples(schema.train));
         infer.cost.effort = infer.cost.step.at(&sizes);
         infer.cost.peak_bytes = peak.bytes;
     }
@@ -56,7 +56,7 @@ pub fn precision(manifest: &Manifest, infer: &Infer) -> Option<u64> {
 /// The number of examples that an infer is fitted to.
 fn trained(manifest: &Manifest, infer: &Infer) -> Option<usize> {
     let schema = manifest.schemas.get(&infer.data)?;
-    Some(examples(infer, schema.train))
+    Some(infer.examples(schema.train))
 }
 
 /// The bytes that a finished infer holds: parameters, draws, or a Gaussian, of so many rows and iterates.
@@ -162,7 +162,7 @@ fn per_row_copied<'a>(spec: &DataSpec, schema: &'a Schema) -> impl Iterator<Item
 
 /// The largest of training, predicting and summing up, with so many iterates.
 fn computing(infer: &Infer, schema: &Schema, planned: usize) -> u64 {
-    let rows = examples(infer, schema.train);
+    let rows = infer.examples(schema.train);
     let finding = match &infer.work {
         Work::Train(train) => training(infer, train, schema, rows),
         Work::Sample(sampling) => sample::bytes(infer, sampling, rows),
@@ -242,19 +242,21 @@ fn training(infer: &Infer, train: &Train, schema: &Schema, rows: usize) -> u64 {
             let draws = infer.predictive_draws.min(20);
             predicting(infer, &infer.predict, schema.validation, draws) + parameters(infer)
         }
-        false => 0,
+        false if is_observed(infer) => 0,
+        // The parameters of the best window.
+        false => parameters(infer),
     };
     // The start is freed when it has been written into the machine; then come the rows, and at the end the result.
     let around = states(infer).max(feed(infer, &train.step, rows) + order + watching + parameters(infer));
     machine(&train.step, &options.sizes(rows)) + around
 }
 
-/// The number of examples that rows are: one where the model sees the whole file as one example.
-fn examples(infer: &Infer, rows: usize) -> usize {
-    if infer.bindings.iter().all(|binding| binding.from.is_shared()) {
-        rows.min(1)
-    } else {
-        rows
+/// Whether the iterates of a training have a use of their own, so that no best ones are kept.
+fn is_observed(infer: &Infer) -> bool {
+    match &infer.work {
+        Work::Swag(_) | Work::Collapsed(_) => true,
+        Work::Laplace(laplace) => laplace.options.online,
+        Work::Train(_) | Work::Sample(_) | Work::Ensemble(_) => false,
     }
 }
 
@@ -265,7 +267,7 @@ fn scored(infer: &Infer, schema: &Schema) -> usize {
     } else {
         schema.train
     };
-    examples(infer, rows)
+    infer.examples(rows)
 }
 
 /// The bytes of a machine for one thread.

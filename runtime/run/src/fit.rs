@@ -1,23 +1,31 @@
-//! Training: epochs of shuffled batches through the compiled step, with a schedule and early stopping.
+//! Training: epochs of shuffled batches through the compiled step, with a schedule, early stopping and restarts.
+//!
+//! `trainer` runs one training, which can be interrupted after every step and continued to the same bytes; `windows` keeps the best parameters, `history` the
+//! losses, `convergence` judges them, `restarts` compares several trainings.
+
+pub mod convergence;
+pub mod history;
+pub mod report;
+pub mod restarts;
+mod trainer;
+pub mod windows;
 
 use crate::checkpoint::Checkpoint;
-use crate::codes;
-use crate::feed::{Feed, examples};
 use crate::interrupt::Interrupt;
-use crate::predict::Predictor;
-use crate::progress::Progress;
-use crate::rows;
 use crate::states::Values;
-use crate::step::{Stepper, Terms, kl_weight, training};
-use bnnc_abi::manifest::{Infer, Schedule, Training};
+use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_data::Dataset;
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
+use history::History;
+use restarts::Restart;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
+use trainer::Trainer;
+use windows::Worsened;
 
 /// What a run shares between its infers.
 #[derive(Clone)]
@@ -93,16 +101,18 @@ impl From<Fault> for Stop {
 }
 
 /// A fitted infer.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Fitted {
     /// The parameters, by state name.
     pub values: Arc<Values>,
-    /// The negative evidence lower bound of all training rows, averaged over the steps of the last epoch.
+    /// The negative evidence lower bound of all training rows, averaged over the steps of the last epoch, or over the best window where that was better.
     pub loss: f64,
-    /// The same of every epoch.
-    pub losses: Vec<f64>,
+    /// The losses over the training.
+    pub history: History,
     /// The epochs that were run.
     pub epochs: usize,
+    /// The epochs that were planned.
+    pub planned: usize,
     /// The epoch whose parameters were kept.
     pub best_epoch: usize,
     /// Bytes of the training machine.
@@ -111,197 +121,74 @@ pub struct Fitted {
     pub steps: u64,
     /// Whether the user stopped it before its end.
     pub interrupted: bool,
+    /// Why the parameters are not the last ones, where the loss had been lower.
+    pub worsened: Option<Worsened>,
+    /// The trainings of which this is the best; empty where there was one.
+    pub restarts: Vec<Restart>,
 }
 
-/// Fits one infer to the training rows of a dataset from the given start.
+/// A training and where its state is kept.
+#[derive(Clone, Copy)]
+pub struct Task<'a> {
+    /// The infer.
+    pub infer: &'a Infer,
+    /// The rows.
+    pub dataset: &'a Dataset,
+    /// The split's number.
+    pub split: usize,
+    /// The name of its files in the checkpoint: that of the infer, with a member or a restart.
+    pub name: &'a str,
+    /// What infers share; its seed is that of the shuffles.
+    pub context: &'a Context,
+    /// The number of the training among the restarts: its steps have noise of their own.
+    pub restart: usize,
+}
+
+/// Observes a training after each epoch.
+pub trait Watch {
+    /// Sees the machine that holds the parameters after an epoch, counted from 1, and may write the inputs of the next step.
+    ///
+    /// # Errors
+    /// What ends the training.
+    fn epoch(&mut self, epoch: usize, machine: &mut Machine) -> Result<(), Stop>;
+
+    /// Its state as bytes.
+    ///
+    /// # Errors
+    /// A bug: a state that has no bytes.
+    fn save(&self) -> Result<Vec<u8>, Fault>;
+
+    /// Continues from such bytes; writes the inputs that it had written before. Returns false where they are something else.
+    ///
+    /// # Errors
+    /// A limit of the machine.
+    fn restore(&mut self, bytes: &[u8], machine: &mut Machine) -> Result<bool, Stop>;
+}
+
+/// Fits one infer to the training rows of a dataset from the given start, once, without a checkpoint.
 ///
 /// # Errors
 /// A diverging loss, columns that do not fit, or a limit.
 pub fn fit(infer: &Infer, dataset: &Dataset, start: Values, context: &Context) -> Result<Fitted, Stop> {
-    fit_watched(infer, dataset, start, context, &mut |_, _| Ok(()))
+    let context = Context {
+        checkpoint: Checkpoint::none(),
+        ..context.clone()
+    };
+    let task = Task {
+        infer,
+        dataset,
+        split: 0,
+        name: &infer.name,
+        context: &context,
+        restart: 0,
+    };
+    train(&task, start, None)
 }
 
-/// What sees the machine that holds the parameters after each epoch, by the number of that epoch from 1 on, and may write what the next one reads.
-pub type Watch<'a> = dyn FnMut(usize, &mut Machine) -> Result<(), Stop> + 'a;
-
-/// As [`fit`], with somebody who watches.
+/// Runs one training from a start, or continues it from where an earlier run left it.
 ///
 /// # Errors
-/// As [`fit`], and what the watch returns.
-pub fn fit_watched(
-    infer: &Infer,
-    dataset: &Dataset,
-    start: Values,
-    context: &Context,
-    watch: &mut Watch<'_>,
-) -> Result<Fitted, Stop> {
-    Trainer::new(infer, dataset, start, context)?.run(watch)
-}
-
-struct Trainer<'a> {
-    infer: &'a Infer,
-    options: &'a Training,
-    context: &'a Context,
-    stepper: Stepper<'a>,
-    feed: Feed,
-    order: Vec<u32>,
-    /// The key of the rows' order.
-    shuffle: u64,
-    batch: usize,
-    validation: Option<Validation>,
-}
-
-struct Validation {
-    predictor: Predictor,
-    best: f64,
-    best_epoch: usize,
-    kept: Option<Values>,
-}
-
-impl<'a> Trainer<'a> {
-    fn new(infer: &'a Infer, dataset: &Dataset, start: Values, context: &'a Context) -> Result<Self, Stop> {
-        let rows = examples(&infer.bindings, &dataset.train);
-        if rows == 0 {
-            return Err(codes::no_rows(&infer.data).into());
-        }
-        let options = &training(infer)?.options;
-        let batch = if options.batch == 0 {
-            rows
-        } else {
-            options.batch.min(rows)
-        };
-        let mut stepper = Stepper::new(infer, rows, &start, context)?;
-        drop(start);
-        let feed = stepper.feed(&dataset.train, dataset)?;
-        feed.write_shared(&mut stepper.machine)?;
-        let watched = options.patience > 0 && dataset.validation.count > 0;
-        let validation = match watched {
-            true => {
-                let draws = infer.predictive_draws.min(20);
-                let predictor = Predictor::new(infer, &dataset.validation, dataset, draws, context)?;
-                Some(Validation {
-                    predictor,
-                    best: f64::NEG_INFINITY,
-                    best_epoch: 0,
-                    kept: None,
-                })
-            }
-            false => None,
-        };
-        let order = (0..rows as u32).collect();
-        Ok(Trainer {
-            infer,
-            options,
-            context,
-            stepper,
-            feed,
-            order,
-            shuffle: rows::key(context.seed, &infer.name),
-            batch,
-            validation,
-        })
-    }
-
-    fn run(mut self, watch: &mut Watch<'_>) -> Result<Fitted, Stop> {
-        let epochs = self.options.epochs;
-        let per_epoch = self.order.len().div_ceil(self.batch);
-        let mut progress = Progress::new(
-            &self.infer.name,
-            (epochs * per_epoch) as u64,
-            self.context.progress,
-        );
-        let (mut loss, mut done, mut interrupted) = (f64::NAN, 0, false);
-        let mut losses = Vec::with_capacity(epochs);
-        for epoch in 0..epochs {
-            loss = self.epoch(epoch, epochs * per_epoch, &mut progress)?;
-            losses.push(loss);
-            done = epoch + 1;
-            if !loss.is_finite() {
-                progress.done();
-                return Err(codes::training_diverged(&self.infer.name, epoch, loss).into());
-            }
-            watch(done, &mut self.stepper.machine)?;
-            if self.validate(epoch)? {
-                break;
-            }
-            if self.context.interrupt.is_raised() && done < epochs {
-                interrupted = true;
-                break;
-            }
-        }
-        progress.done();
-        let (best_epoch, kept) = match self.validation.take() {
-            Some(Validation {
-                best_epoch,
-                kept: Some(values),
-                ..
-            }) => (best_epoch, values),
-            _ => (done, self.stepper.parameters()?),
-        };
-        let bytes = self.stepper.machine.arena_bytes();
-        Ok(Fitted {
-            values: Arc::new(kept),
-            loss,
-            losses,
-            epochs: done,
-            best_epoch,
-            bytes,
-            steps: self.stepper.count,
-            interrupted,
-        })
-    }
-
-    /// One pass over the rows; returns the mean loss of its steps.
-    fn epoch(&mut self, epoch: usize, total: usize, progress: &mut Progress) -> Result<f64, Fault> {
-        rows::shuffle(&mut self.order, self.shuffle, epoch);
-        let rows = self.order.len();
-        let options = self.options;
-        let batches = rows.div_ceil(self.batch);
-        let (mut sum, mut count) = (0.0, 0.0);
-        for (at, batch) in self.order.chunks(self.batch).enumerate() {
-            let done = self.stepper.count as f64 / total as f64;
-            let terms = Terms {
-                rows,
-                rate: options.rate * factor(options.schedule, done),
-                kl_weight: kl_weight(options.kl_weight, (at, batches), batch.len(), rows),
-            };
-            let loss = self.stepper.step(&self.feed, batch, terms)?;
-            // A step with few rows counts for as much as its rows.
-            sum += loss * batch.len() as f64;
-            count += batch.len() as f64;
-            progress.at(self.stepper.count, loss);
-        }
-        Ok(sum / count)
-    }
-
-    /// Scores the validation rows; returns whether patience is over.
-    fn validate(&mut self, epoch: usize) -> Result<bool, Stop> {
-        let Some(validation) = self.validation.as_mut() else {
-            return Ok(false);
-        };
-        validation.predictor.take_parameters(&self.stepper.machine)?;
-        let score = validation.predictor.log_likelihood()?;
-        if score > validation.best {
-            validation.best = score;
-            validation.best_epoch = epoch + 1;
-            validation.kept = Some(self.stepper.parameters()?);
-        }
-        Ok(epoch + 1 - validation.best_epoch >= self.options.patience)
-    }
-}
-
-/// What the learning rate is multiplied by after a fraction of the steps.
-fn factor(schedule: Schedule, done: f64) -> f64 {
-    match schedule {
-        Schedule::Constant => 1.0,
-        Schedule::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * done).cos()),
-        Schedule::Linear => 1.0 - done,
-        Schedule::Step { fraction, factor } => {
-            if done < fraction {
-                1.0
-            } else {
-                factor
-            }
-        }
-    }
+/// As [`fit`]; what the watch returns; a checkpoint that cannot be read or written.
+pub fn train(task: &Task<'_>, start: Values, watch: Option<&mut dyn Watch>) -> Result<Fitted, Stop> {
+    Trainer::new(task, start, watch)?.run()
 }

@@ -7,7 +7,9 @@ pub mod taken;
 
 use crate::codes;
 use crate::collapsed::choice::{self, Choice};
-use crate::fit::{Context, Fitted, Stop, fit, fit_watched};
+use crate::fit::history::History;
+use crate::fit::restarts;
+use crate::fit::{Context, Fitted, Stop, Task, Watch, train};
 use crate::start::{self, Starts};
 use crate::states::Values;
 use bnnc_abi::iterates::{Covariance, Ensemble, Swag};
@@ -16,6 +18,7 @@ use bnnc_base::fault::Fault;
 use bnnc_base::philox;
 use bnnc_base::shape::Sizes;
 use bnnc_data::Dataset;
+use bnnc_kernels::executor::Machine;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use taken::{Iterated, Taken};
@@ -81,14 +84,22 @@ pub fn collect(
     split: usize,
     context: &Context,
 ) -> Result<Collected, Stop> {
+    let task = Task {
+        infer,
+        dataset,
+        split,
+        name: &infer.name,
+        context,
+        restart: 0,
+    };
     match &infer.work {
-        Work::Swag(swag) => iterated(infer, swag, dataset, starts, context),
+        Work::Swag(swag) => iterated(&task, swag, starts),
         Work::Collapsed(collapsed) => {
-            let mut found = iterated(infer, &collapsed.iterates, dataset, starts, context)?;
+            let mut found = iterated(&task, &collapsed.iterates, starts)?;
             found.choice = choice::choose((infer, collapsed), &found, dataset, context)?;
             Ok(found)
         }
-        Work::Ensemble(ensemble) => members(infer, ensemble, (dataset, split), starts, context),
+        Work::Ensemble(ensemble) => members(&task, ensemble, starts),
         Work::Train(_) | Work::Sample(_) | Work::Laplace(_) => {
             Err(Fault::Bug(format!("`{}` collects nothing", infer.name)).into())
         }
@@ -105,19 +116,31 @@ fn moved<'a>(infer: &'a Infer, names: &'a [String]) -> Vec<(&'a str, usize)> {
 }
 
 /// What is made of the iterates of one training, or of those that an earlier infer found.
-fn iterated(
-    infer: &Infer,
-    swag: &Swag,
-    dataset: &Dataset,
-    starts: &Starts<'_>,
-    context: &Context,
-) -> Result<Collected, Stop> {
+fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Collected, Stop> {
+    let Task { infer, context, .. } = *task;
     let moved = moved(infer, &swag.moved);
     let elements = moved.iter().map(|(_, size)| size).sum();
-    let mut taken = Taken::new(swag, elements);
-    let fitted = match starts.iterates() {
-        Some(found) => taken_before(infer, found, (starts, context), &moved, &mut taken)?,
-        None => trained(infer, swag, (dataset, starts, context), &moved, &mut taken)?,
+    let (fitted, taken) = match starts.iterates() {
+        Some(found) => {
+            let mut taken = Taken::new(swag, elements);
+            let fitted = taken_before(infer, found, (starts, context), &moved, &mut taken)?;
+            (fitted, taken)
+        }
+        None => restarts::best(task, &mut |task| {
+            let mut collector = Collector {
+                swag,
+                epochs: swag
+                    .train
+                    .options
+                    .epochs(infer.examples(task.dataset.train.count)),
+                moved: &moved,
+                iterate: vec![0.0; elements],
+                taken: Taken::new(swag, elements),
+            };
+            let start = starts.of_task(task, 0);
+            let fitted = train(task, start, Some(&mut collector))?;
+            Ok((fitted, collector.taken))
+        })?,
     };
     let all = taken.finish(swag);
     let count = all.moments.count();
@@ -158,28 +181,44 @@ fn iterated(
     })
 }
 
-/// A training whose iterates are taken.
-fn trained(
-    infer: &Infer,
-    swag: &Swag,
-    (dataset, starts, context): (&Dataset, &Starts<'_>, &Context),
-    moved: &[(&str, usize)],
-    taken: &mut Taken,
-) -> Result<Fitted, Stop> {
-    let mut iterate = vec![0.0; moved.iter().map(|(_, size)| size).sum()];
-    let start = starts.of(context.seed, 0);
-    fit_watched(infer, dataset, start, context, &mut |epoch, machine| {
-        if swag.takes(epoch) {
-            let mut rest = iterate.as_mut_slice();
-            for (name, size) in moved {
+/// Takes the iterates of a training.
+struct Collector<'a> {
+    swag: &'a Swag,
+    /// All epochs of the training.
+    epochs: usize,
+    moved: &'a [(&'a str, usize)],
+    /// The states that move at one iterate.
+    iterate: Vec<f64>,
+    taken: Taken,
+}
+
+impl Watch for Collector<'_> {
+    fn epoch(&mut self, epoch: usize, machine: &mut Machine) -> Result<(), Stop> {
+        if self.swag.takes(epoch, self.epochs) {
+            let mut rest = self.iterate.as_mut_slice();
+            for (name, size) in self.moved {
                 let (own, others) = rest.split_at_mut(*size);
                 machine.read_into(name, own)?;
                 rest = others;
             }
-            taken.take(&iterate);
+            self.taken.take(&self.iterate);
         }
         Ok(())
-    })
+    }
+
+    fn save(&self) -> Result<Vec<u8>, Fault> {
+        postcard::to_extend(&self.taken, Vec::new()).map_err(|error| Fault::Bug(error.to_string()))
+    }
+
+    fn restore(&mut self, bytes: &[u8], _: &mut Machine) -> Result<bool, Stop> {
+        match postcard::from_bytes(bytes) {
+            Ok(taken) => {
+                self.taken = taken;
+                Ok(true)
+            }
+            Err(_) => Ok(false),
+        }
+    }
 }
 
 /// The iterates of an earlier infer, and what it found for the states that do not move; nothing is trained.
@@ -227,12 +266,7 @@ fn taken_before(
     Ok(Fitted {
         values: Arc::new(values),
         loss: f64::NAN,
-        losses: Vec::new(),
-        epochs: 0,
-        best_epoch: 0,
-        bytes: 0,
-        steps: 0,
-        interrupted: false,
+        ..Fitted::default()
     })
 }
 
@@ -308,32 +342,22 @@ fn spread(
     }
 }
 
-/// The seed of a member. The first has that of the run, so that it is what `map` finds; those of the others are below 2^53, so that every reader of
-/// numbers can hold them.
+/// The seed of a member; `map` with this seed finds the same.
 pub fn seed_of(seed: u64, member: usize) -> u64 {
-    match member {
-        0 => seed,
-        _ => philox::key(seed, &format!("member/{member}")) >> 11,
-    }
+    restarts::seed_of(seed, "member", member)
 }
 
 /// Several trainings from different starts.
-fn members(
-    infer: &Infer,
-    ensemble: &Ensemble,
-    (dataset, split): (&Dataset, usize),
-    starts: &Starts<'_>,
-    context: &Context,
-) -> Result<Collected, Stop> {
+fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<Collected, Stop> {
     let mut found: Vec<Fitted> = Vec::new();
     let mut interrupted = false;
     for member in 0..ensemble.members {
-        let Some(fitted) = one_member(infer, member, (dataset, split), starts, context)? else {
+        let Some(fitted) = one_member(task, member, starts)? else {
             interrupted = true;
             break;
         };
         interrupted = fitted.interrupted;
-        // What was trained for a part of its epochs is no member like the others, but better than nothing.
+        // A member that was trained for a part of its epochs is not like the others, but better than nothing.
         if !interrupted || found.is_empty() {
             found.push(fitted);
         }
@@ -343,33 +367,40 @@ fn members(
     }
     match found.is_empty() {
         true => Err(Stop::Interrupted),
-        false => Ok(together(infer, ensemble, found, interrupted, context.seed)),
+        false => Ok(together(
+            task.infer,
+            ensemble,
+            found,
+            interrupted,
+            task.context.seed,
+        )),
     }
 }
 
-/// One training, or that of an earlier run that is continued; nothing where the user wants an end before it begins.
-fn one_member(
-    infer: &Infer,
-    member: usize,
-    (dataset, split): (&Dataset, usize),
-    starts: &Starts<'_>,
-    context: &Context,
-) -> Result<Option<Fitted>, Stop> {
-    let name = format!("{}-member{member}", infer.name);
-    if let Some(kept) = context.checkpoint.kept(&name, split) {
+/// One member, or that of an earlier run that is continued; nothing where the user wants an end before it begins.
+fn one_member(task: &Task<'_>, member: usize, starts: &Starts<'_>) -> Result<Option<Fitted>, Stop> {
+    let name = format!("{}-member{member}", task.infer.name);
+    let checkpoint = &task.context.checkpoint;
+    if let Some(kept) = checkpoint.kept(&name, task.split) {
         return Ok(Some(kept));
     }
-    if context.interrupt.is_raised() {
+    if task.context.interrupt.is_raised() {
         return Ok(None);
     }
-    let seed = seed_of(context.seed, member);
-    let own = Context {
-        seed,
-        ..context.clone()
+    let context = Context {
+        seed: seed_of(task.context.seed, member),
+        ..task.context.clone()
     };
-    let fitted = fit(infer, dataset, starts.of(seed, member), &own)?;
+    let own = Task {
+        name: &name,
+        context: &context,
+        ..*task
+    };
+    let (fitted, ()) = restarts::best(&own, &mut |task| {
+        Ok((train(task, starts.of_task(task, member), None)?, ()))
+    })?;
     if !fitted.interrupted {
-        context.checkpoint.keep(&name, split, &fitted)?;
+        checkpoint.keep(&name, task.split, &fitted)?;
     }
     Ok(Some(fitted))
 }
@@ -408,23 +439,20 @@ fn together(
 
 /// The mean losses of several trainings, and the sum of their work.
 fn average(found: &[Fitted], values: Arc<Values>, interrupted: bool) -> Fitted {
-    let longest = found.iter().map(|fitted| fitted.losses.len()).max().unwrap_or(0);
-    let mean = |of: &dyn Fn(&Fitted) -> Option<f64>| {
-        let all: Vec<f64> = found.iter().filter_map(of).collect();
-        all.iter().sum::<f64>() / all.len() as f64
-    };
+    let sum: f64 = found.iter().map(|fitted| fitted.loss).sum();
     let most = |of: fn(&Fitted) -> usize| found.iter().map(of).max().unwrap_or(0);
     Fitted {
         values,
-        loss: mean(&|fitted| Some(fitted.loss)),
-        losses: (0..longest)
-            .map(|epoch| mean(&|fitted| fitted.losses.get(epoch).copied()))
-            .collect(),
+        loss: sum / found.len() as f64,
+        history: History::average(found.iter().map(|fitted| &fitted.history)),
         epochs: most(|fitted| fitted.epochs),
+        planned: most(|fitted| fitted.planned),
         best_epoch: most(|fitted| fitted.best_epoch),
         bytes: found.iter().map(|fitted| fitted.bytes).max().unwrap_or(0),
         steps: found.iter().map(|fitted| fitted.steps).sum(),
         interrupted,
+        worsened: found.iter().find_map(|fitted| fitted.worsened),
+        restarts: found.iter().flat_map(|fitted| fitted.restarts.clone()).collect(),
     }
 }
 

@@ -27,7 +27,7 @@ pub mod weights;
 
 use crate::codes;
 use crate::feed::examples;
-use crate::fit::{Context, Stop};
+use crate::fit::{Context, Fitted, Stop, Task, restarts};
 use crate::start::Starts;
 use crate::states::Values;
 use bnnc_abi::laplace::{Laplace, PriorPrecision, Structure};
@@ -69,12 +69,10 @@ pub fn laplace(
         return Err(Stop::Interrupted);
     }
     let laplace = part(infer)?;
-    let one = |member| -> Result<Values, Stop> {
+    for member in 0..starts.count().max(1) {
         search::stated(infer, laplace, starts, member)?;
-        Ok(starts.of(context.seed, member))
-    };
-    let starts = (0..starts.count().max(1)).map(one).collect::<Result<_, Stop>>()?;
-    let found = approximate(infer, dataset, starts, earlier, context)?;
+    }
+    let found = approximate(infer, dataset, (starts, split), earlier, context)?;
     context.checkpoint.keep(&infer.name, split, &Kept::of(&found))?;
     Ok(found)
 }
@@ -82,7 +80,7 @@ pub fn laplace(
 fn approximate(
     infer: &Infer,
     dataset: &Dataset,
-    starts: Vec<Values>,
+    (starts, split): (&Starts<'_>, usize),
     earlier: Earlier<'_>,
     context: &Context,
 ) -> Result<Approximated, Stop> {
@@ -93,7 +91,7 @@ fn approximate(
     if !laplace.independent && laplace.options.structure != Structure::Full {
         return Err(codes::dependent_prior(&infer.name).into());
     }
-    let mut members = Vec::with_capacity(starts.len());
+    let mut members = Vec::with_capacity(starts.count());
     let mut kept = None;
     let around = Around {
         infer,
@@ -102,15 +100,19 @@ fn approximate(
         earlier,
         context,
     };
-    for start in starts {
-        around.refuse(&start)?;
-        let (fitted, chosen) = match laplace.options.online {
-            true => {
-                let (fitted, chosen) = around.online(start)?;
-                (fitted, Some(chosen))
-            }
-            false => (search::maximum(infer, laplace, dataset, start, context)?, None),
+    for member in 0..starts.count().max(1) {
+        let start = |task: &Task<'_>| starts.of_task(task, member);
+        let name = format!("{}-start{member}", infer.name);
+        let task = Task {
+            infer,
+            dataset,
+            split,
+            name: &name,
+            context,
+            restart: 0,
         };
+        around.refuse(&start(&task))?;
+        let (fitted, chosen) = around.maximum(&task, &start)?;
         members.push(around.gaussian(&fitted.values, chosen.as_ref())?);
         kept.get_or_insert(fitted);
     }
@@ -168,6 +170,32 @@ struct Before<'a> {
 }
 
 impl Around<'_> {
+    /// The maximum from a start, or that of an earlier run, with what was chosen while it was searched.
+    fn maximum(
+        &self,
+        task: &Task<'_>,
+        start: &dyn Fn(&Task<'_>) -> Values,
+    ) -> Result<(Fitted, Option<Chosen>), Stop> {
+        let checkpoint = &task.context.checkpoint;
+        if let Some(kept) = checkpoint.kept(task.name, task.split) {
+            return Ok(kept);
+        }
+        let found = match self.laplace.options.online {
+            true => {
+                let (fitted, chosen) = restarts::best(task, &mut |task| {
+                    let start = start(task);
+                    self.online(task, start)
+                })?;
+                (fitted, Some(chosen))
+            }
+            false => (search::maximum(task, self.laplace, start)?, None),
+        };
+        if self.laplace.search {
+            checkpoint.keep(task.name, task.split, &found)?;
+        }
+        Ok(found)
+    }
+
     fn evaluation<'e>(&'e self, values: &'e Values) -> Result<Evaluation<'e>, Stop> {
         let rows = (&self.dataset.train, true);
         Evaluation::new(

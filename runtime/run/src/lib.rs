@@ -30,6 +30,7 @@ pub mod result;
 pub mod rows;
 pub mod run;
 pub mod sample;
+mod scales;
 pub mod score;
 pub mod sources;
 pub mod start;

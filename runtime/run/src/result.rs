@@ -9,7 +9,7 @@ use crate::prune::Line;
 use crate::report::overview::file_name;
 use crate::run::{Found, Outcome, RunResult};
 use crate::summary::SiteSummary;
-use crate::{iterates, laplace, sample};
+use crate::{fit, iterates, laplace, sample};
 use bnnc_abi::manifest::{Infer, Manifest, SiteReport};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::Standardisation;
@@ -182,6 +182,7 @@ fn diagnostics(infer: &Infer, outcome: &Outcome) -> Value {
             value["epochs"] = json!(fitted.epochs);
             value["best_epoch"] = json!(fitted.best_epoch);
             value["steps"] = json!(fitted.steps);
+            fit::report::diagnostics(&mut value, infer, fitted, infer.examples(last.train));
             value["kl"] = Value::Object(of_sites(|site| &site.kl));
             value["likelihood"] = Value::Object(of_sites(|site| &site.likelihood));
         }
@@ -322,14 +323,16 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
             let around = (last.train, last.tally.as_ref());
             text.push_str(&iterates::report::table(infer, found, around));
         }
-        Found::Fitted(fitted) => text.push_str(&format!(
-            "  {:<21} {:>10.4}\n\n",
-            match infer.maximises_bound() {
+        Found::Fitted(fitted) => {
+            let name = match infer.maximises_bound() {
                 true => "elbo / row",
                 false => "log posterior / row",
-            },
-            -fitted.loss / last.train.max(1) as f64
-        )),
+            };
+            let per_row = -fitted.loss / last.train.max(1) as f64;
+            text.push_str(&format!("  {name:<21} {per_row:>10.4}\n"));
+            text.push_str(&fit::report::table(fitted, last.train));
+            text.push('\n');
+        }
         Found::Sampled(sampled) => {
             let diagnosis = outcome.diagnosis.as_ref();
             let left_out = outcome.left_out.as_ref();

@@ -11,7 +11,7 @@ use crate::comparison;
 use crate::date;
 use crate::evaluate::{Metric, evaluate, lines_over};
 use crate::feed::Feed;
-use crate::fit::{Context, Fitted, Stop, fit};
+use crate::fit::{Context, Fitted, Stop, Task, restarts, train};
 use crate::interrupt::Interrupt;
 use crate::iterates::{self, Collected, collect};
 use crate::laplace::{self, laplace};
@@ -21,9 +21,9 @@ use crate::prune::{self, Pruned};
 use crate::sample::diagnose::{Diagnosis, diagnose};
 use crate::sample::quantities::{Quantity, quantities};
 use crate::sample::{self, sample};
+use crate::scales;
 pub use crate::sources::Sources;
 use crate::start::{self, Earlier, Starts};
-use crate::states::Values;
 use crate::summary::{SiteSummary, of_draws, summaries, summaries_of_draws};
 use bnnc_abi::data::DataSpec;
 use bnnc_abi::manifest::{Infer, Manifest, Work};
@@ -314,10 +314,12 @@ impl Run<'_> {
 
     /// Adds the outcome of an infer to the result, with its summaries and warnings.
     fn finish(&mut self, infer: &Infer, mut outcome: Outcome) -> Result<(), Stop> {
-        let of = |split: &SplitOutcome| split.found.warnings(infer, split.train);
+        let dataset = &outcome.dataset;
+        let of = |split: &SplitOutcome| split.found.warnings(infer, split.train, dataset);
         let found = outcome.splits.iter().flat_map(of);
         let of_boxes = outcome.splits.iter().flat_map(|split| of_box(infer, split));
         let warnings = outcome.dataset.warnings.iter().cloned();
+        let warnings = warnings.chain(scales::warning(infer, &outcome.dataset));
         for warning in warnings.chain(found).chain(of_boxes) {
             if !self.result.warnings.contains(&warning) {
                 self.result.warnings.push(warning);
@@ -396,7 +398,7 @@ impl Run<'_> {
         let starts = Starts::new(infer, &earlier, split)?;
         let start = || starts.of(self.manifest.seed, 0);
         let found = match infer.work {
-            Work::Train(_) => Found::Fitted(Box::new(self.fitted(infer, &dataset, start(), split)?)),
+            Work::Train(_) => Found::Fitted(Box::new(self.fitted(infer, &dataset, &starts, split)?)),
             Work::Sample(_) => {
                 Found::Sampled(Arc::new(sample(infer, &dataset, start(), split, &self.context)?))
             }
@@ -471,7 +473,13 @@ impl Run<'_> {
     }
 
     /// The fit, or that of an earlier run that is continued.
-    fn fitted(&self, infer: &Infer, dataset: &Dataset, start: Values, split: usize) -> Result<Fitted, Stop> {
+    fn fitted(
+        &self,
+        infer: &Infer,
+        dataset: &Dataset,
+        starts: &Starts<'_>,
+        split: usize,
+    ) -> Result<Fitted, Stop> {
         let checkpoint = &self.context.checkpoint;
         if let Some(kept) = checkpoint.kept(&infer.name, split) {
             return Ok(kept);
@@ -479,7 +487,17 @@ impl Run<'_> {
         if self.context.interrupt.is_raised() {
             return Err(Stop::Interrupted);
         }
-        let fitted = fit(infer, dataset, start, &self.context)?;
+        let task = Task {
+            infer,
+            dataset,
+            split,
+            name: &infer.name,
+            context: &self.context,
+            restart: 0,
+        };
+        let (fitted, ()) = restarts::best(&task, &mut |task| {
+            Ok((train(task, starts.of_task(task, 0), None)?, ()))
+        })?;
         if !fitted.interrupted {
             checkpoint.keep(&infer.name, split, &fitted)?;
         }

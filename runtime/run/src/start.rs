@@ -3,10 +3,12 @@
 pub mod file;
 
 use crate::codes;
+use crate::fit::Task;
 use crate::iterates;
 use crate::states::{self, Values};
-use bnnc_abi::manifest::{Infer, Start};
+use bnnc_abi::manifest::{Infer, Init, Start, State};
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::philox;
 use bnnc_base::shape::Sizes;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -113,6 +115,33 @@ impl<'a> Starts<'a> {
         let mut start = states::start(&self.infer.states, seed, &self.earlier);
         if let Some(given) = self.given(member) {
             warm(self.infer, &mut start, given);
+        }
+        start
+    }
+}
+
+/// Restarts begin within this of a constant start, on the unconstrained scale.
+const JITTER: f64 = 1.0;
+
+impl Starts<'_> {
+    /// The start of a member in a task. Restarts after the first move the scalars and vectors that start at a constant; what is given, and matrices, whose
+    /// starts are random or empty by intent, stay.
+    pub fn of_task(&self, task: &Task<'_>, member: usize) -> Values {
+        let seed = task.context.seed;
+        let mut start = self.of(seed, member);
+        if task.restart == 0 {
+            return start;
+        }
+        let is_constant = |state: &&State| {
+            let is_own = state.parameter && state.from.is_none() && !self.gives(member, &state.name);
+            is_own && state.shape.rank() < 2 && matches!(state.init, Init::Constant(_))
+        };
+        for state in self.infer.states.iter().filter(is_constant) {
+            let key = philox::key(seed, &format!("restart/{}", state.name));
+            let values = start.get_mut(&state.name).into_iter().flatten();
+            for (at, value) in values.enumerate() {
+                *value += JITTER * (2.0 * philox::uniform(key, [0, 0, 0], at as u64) - 1.0);
+            }
         }
         start
     }

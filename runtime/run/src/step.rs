@@ -21,6 +21,8 @@ pub struct Stepper<'a> {
     loss: Port,
     /// Steps taken.
     pub count: u64,
+    /// What is added to the number of a step in its noise: trainings with other numbers have noise of their own.
+    pub noise: i32,
 }
 
 /// The part of an infer that trains.
@@ -67,6 +69,7 @@ impl<'a> Stepper<'a> {
             loss: machine.find("loss").ok_or_else(missing)?,
             machine,
             count: 0,
+            noise: 0,
         })
     }
 
@@ -89,7 +92,7 @@ impl<'a> Stepper<'a> {
         machine.set_sizes(&sizes.with(Symbol::Batch, batch.len()))?;
         feed.write(machine, batch)?;
         ports::int(machine, "iteration", self.count as i32 + 1)?;
-        ports::int(machine, "step", self.count as i32)?;
+        ports::int(machine, "step", (self.count as i32).wrapping_add(self.noise))?;
         ports::real(machine, "rate", &[terms.rate])?;
         ports::real(machine, "scale", &[terms.rows as f64 / batch.len() as f64])?;
         ports::real(machine, "kl_weight", &[terms.kl_weight])?;

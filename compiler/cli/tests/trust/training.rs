@@ -1,1 +1,372 @@
-//! Training that has not converged.
+//! Trainings that have not converged, get worse, depend on their start, or are interrupted.
+
+use super::support::trial::Trial;
+use super::support::{numbers, root};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Rows of `y = 3 + 2 u - v` and noise, as a table, with the residuals' root mean square about the least-squares plane.
+fn plane() -> (String, f64) {
+    let count = 60;
+    let rows: Vec<[f64; 3]> = (0..count)
+        .map(|i| {
+            let (u, v) = (f64::from(i) / 30.0 - 1.0, f64::from(i * 7 % 11) / 5.0 - 1.0);
+            [u, v, 3.0 + 2.0 * u - v + (f64::from(i * 13 % 17) / 17.0 - 0.47)]
+        })
+        .collect();
+    // The normal equations by Cramer's rule.
+    let sum = |of: &dyn Fn(&[f64; 3]) -> f64| rows.iter().map(of).sum::<f64>();
+    let n = f64::from(count);
+    let (u, v, y) = (sum(&|r| r[0]), sum(&|r| r[1]), sum(&|r| r[2]));
+    let (uu, uv, vv) = (
+        sum(&|r| r[0] * r[0]),
+        sum(&|r| r[0] * r[1]),
+        sum(&|r| r[1] * r[1]),
+    );
+    let (uy, vy) = (sum(&|r| r[0] * r[2]), sum(&|r| r[1] * r[2]));
+    let determinant = |m: [[f64; 3]; 3]| {
+        m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0])
+            + m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0])
+    };
+    let columns = [[n, u, v], [u, uu, uv], [v, uv, vv], [y, uy, vy]];
+    let with = |at: usize| {
+        let mut chosen = [columns[0], columns[1], columns[2]];
+        if at < 3 {
+            chosen[at] = columns[3];
+        }
+        determinant(chosen)
+    };
+    let [a, b, c] = [0, 1, 2].map(|at| with(at) / with(3));
+    let squares = sum(&|r| (r[2] - a - b * r[0] - c * r[1]).powi(2));
+    let lines = rows.iter().map(|[u, v, y]| format!("{u},{v},{y}\n"));
+    let table = std::iter::once("u,v,y\n".to_owned()).chain(lines).collect();
+    (table, (squares / n).sqrt())
+}
+
+const MODEL: &str = "
+data rows = csv(\"rows.csv\")
+
+model Plane(x: real[d]) -> y: real {
+  a ~ Normal(0, 10)
+  b: real[d]      ~ Normal(0, 10)
+  sigma: positive ~ HalfNormal(10)
+  y ~ Normal(a + dot(b, x), sigma)
+}
+
+posterior Wide of Plane { a, b, sigma ~ Normal(0, 1) }
+";
+
+fn planes(infers: &str) -> (Trial, f64) {
+    let (table, sigma) = plane();
+    let trial = Trial::new()
+        .file("rows.csv", table)
+        .program(&format!("{MODEL}\n{infers}"));
+    (trial, sigma)
+}
+
+/// 200 steps of at most 0.001 move no parameter by more than 0.2: the intercept is 3, the noise 0.3.
+const SHORT: &str = "steps = 200, optimiser = Adam(1e-3), schedule = constant";
+
+#[test]
+fn short_trainings_of_every_method_warn_and_name_the_option() {
+    for method in [
+        "vi(Wide, rows)",
+        "map(Plane, rows)",
+        "ensemble(Plane, rows)",
+        "swag(Plane, rows)",
+    ] {
+        let (trial, _) = planes(&format!("infer fit = {method} {{ {SHORT} }}"));
+        for seed in ["0", "1", "2"] {
+            let output = trial.bnnc("run", &["--seed", seed]);
+            output.assert_warning("E0533", &["`fit`", "`steps = 400`"]);
+        }
+    }
+}
+
+#[test]
+fn a_falling_rate_does_not_hide_that_a_training_is_short() {
+    for schedule in ["cosine", "linear", "cooldown"] {
+        let infer = format!(
+            "infer a = map(Plane, rows) {{ epochs = 200, optimiser = Adam(1e-3), schedule = {schedule} }}"
+        );
+        let (trial, _) = planes(&infer);
+        let output = trial.bnnc("run", &[]);
+        output.assert_warning("E0533", &["`a` has not converged", "`epochs = 400`"]);
+    }
+}
+
+#[test]
+fn the_default_length_converges() {
+    let (trial, sigma) = planes("infer mode = map(Plane, rows)\ninfer fit = vi(Wide, rows)");
+    for seed in ["0", "1"] {
+        let output = trial.bnnc("run", &["--seed", seed]);
+        output.assert_silent();
+    }
+    let result = trial.result(&[]);
+    let found = |infer: &str| {
+        let sigma = &result["infer"][infer]["parameters"]["sigma"];
+        (
+            sigma["mean"].as_f64().expect("a mean"),
+            result["infer"][infer]["diagnostics"]["steps"].as_u64(),
+        )
+    };
+    // The prior moves the maximum by less than sigma^3 / 100; the posterior mean is larger by about 2 / 60, the spread of its log 0.1.
+    assert!(
+        (found("mode").0 - sigma).abs() < 0.01,
+        "{found:?} {sigma}",
+        found = found("mode")
+    );
+    assert!(
+        (found("fit").0 / sigma - 1.0).abs() < 0.1,
+        "{found:?} {sigma}",
+        found = found("fit")
+    );
+    assert_eq!(found("mode").1, Some(20_000));
+    assert_eq!(result["infer"]["fit"]["diagnostics"]["converged"], true);
+}
+
+#[test]
+fn two_lengths_of_a_training_are_rejected() {
+    let (trial, _) = planes("infer fit = map(Plane, rows) { epochs = 10, steps = 10 }");
+    let output = trial.bnnc("check", &[]);
+    assert_eq!(output.status, 1, "{}", output.stderr);
+    assert!(
+        output.stderr.contains("`epochs` and `steps`"),
+        "{}",
+        output.stderr
+    );
+}
+
+#[test]
+fn swag_takes_iterates_from_the_second_half() {
+    let (trial, _) = planes("infer fit = swag(Plane, rows) { epochs = 40, covariance = diagonal }");
+    let diagnostics = &trial.result(&[])["infer"]["fit"]["diagnostics"];
+    assert_eq!(diagnostics["iterates"], 20);
+}
+
+#[test]
+fn a_training_that_gets_worse_keeps_its_best_parameters() {
+    let (trial, sigma) = planes(
+        "infer fit = map(Plane, rows) { steps = 6000, batch = 8, optimiser = Adam(0.01), schedule = step(0.8, 100) }
+         infer wide = vi(Wide, rows) { steps = 6000, optimiser = Adam(0.01), schedule = step(0.8, 100) }",
+    );
+    let output = trial.bnnc("run", &["--json"]);
+    assert_eq!(output.stderr.matches("\"E0534\"").count(), 2, "{}", output.stderr);
+    let result: Value = serde_json::from_str(&output.stdout).expect("the result is JSON");
+    let fit = &result["infer"]["fit"];
+    let found = fit["parameters"]["sigma"]["mean"].as_f64().expect("a mean");
+    assert!((found - sigma).abs() < 0.05, "{found} {sigma}");
+    let epoch = fit["diagnostics"]["best_epoch"].as_u64().expect("an epoch");
+    assert!(epoch <= 600, "{epoch}");
+}
+
+/// `w^2` is 1 at two points, of which the prior of `w` prefers the positive one by 16 nats. Starts are on both sides of zero.
+const TWO_OPTIMA: &str = "
+data rows = csv(\"rows.csv\")
+
+model Square(x: real) -> y: real {
+  w ~ Normal(2, 0.5)
+  y ~ Normal(w * w + 0 * x, 0.1)
+}
+
+infer fit = map(Square, rows) { steps = 2000, restarts = 8 }
+";
+
+#[test]
+fn the_best_of_several_restarts_is_kept_and_their_spread_reported() {
+    let rows: String = (0..20)
+        .map(|i| format!("{i},{}\n", 1.0 + f64::from(i % 3 - 1) / 50.0))
+        .collect();
+    let trial = Trial::new()
+        .file("rows.csv", format!("x,y\n{rows}"))
+        .program(TWO_OPTIMA);
+    let output = trial.bnnc("run", &["--json"]);
+    assert_eq!(output.stderr.matches("\"E0535\"").count(), 1, "{}", output.stderr);
+    let result: Value = serde_json::from_str(&output.stdout).expect("the result is JSON");
+    let fit = &result["infer"]["fit"];
+    let restarts = fit["diagnostics"]["restarts"].as_array().expect("restarts");
+    assert_eq!(restarts.len(), 8);
+    let losses: Vec<f64> = restarts
+        .iter()
+        .filter_map(|restart| restart["loss"].as_f64())
+        .collect();
+    let (least, most) = losses
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), loss| {
+            (loss.min(least), loss.max(most))
+        });
+    // (3^2 - 1^2) / (2 0.5^2) = 16; the prior moves both maxima by less than 0.002, which is worth less than 0.1.
+    assert!((most - least - 16.0).abs() < 0.2, "{losses:?}");
+    let w = fit["parameters"]["w"]["mean"].as_f64().expect("a mean");
+    assert!((w - 1.0).abs() < 0.01, "{w}");
+    let table = trial.bnnc("run", &[]);
+    assert!(table.stdout.contains("of 8 restarts"), "{}", table.stdout);
+}
+
+#[test]
+fn inputs_of_very_different_scale_warn_and_standardised_ones_do_not() {
+    let rows: String = (0..40)
+        .map(|i| {
+            let (u, v) = (f64::from(i * 7 % 40) * 40.0, f64::from(i * 11 % 40) / 1000.0);
+            format!("{u},{v},{}\n", f64::from(i % 5))
+        })
+        .collect();
+    let program = |options: &str, method: &str| {
+        format!(
+            "data rows = csv(\"rows.csv\") {{ {options} }}
+             model Line(x: real[d]) -> y: real {{
+               b: real[d] ~ Normal(0, 1)
+               y ~ Normal(dot(b, x), 1)
+             }}
+             posterior Q of Line {{ b ~ Normal() }}
+             infer fit = {method}"
+        )
+    };
+    let trial = |text: &str| {
+        Trial::new()
+            .file("rows.csv", format!("metres,kilometres,y\n{rows}"))
+            .program(text)
+    };
+    for method in [
+        "vi(Q, rows) { steps = 10 }",
+        "map(Line, rows) { steps = 10 }",
+        "nuts(Line, rows) { chains = 1, warmup = 10, draws = 10 }",
+    ] {
+        let output = trial(&program("", method)).bnnc("run", &[]);
+        let texts = ["`metres`", "`kilometres`", "standardise = [inputs]"];
+        output.assert_warning("E0536", &texts);
+        let output = trial(&program("standardise = [inputs]", method)).bnnc("run", &[]);
+        assert!(!output.stderr.contains("E0536"), "{}", output.stderr);
+    }
+    // One large raw input is enough.
+    let output = trial(&program(
+        "inputs = [metres], target = y",
+        "vi(Q, rows) { steps = 10 }",
+    ))
+    .bnnc("run", &[]);
+    output.assert_warning("E0536", &["`metres`"]);
+}
+
+/// One infer of every method that trains; each takes long enough to be interrupted.
+const METHODS: &str = "
+infer mode = map(Plane, rows) { steps = 4000, restarts = 2 }
+infer fit = vi(Wide, rows) { steps = 8000, batch = 16 }
+infer several = ensemble(Plane, rows) { steps = 4000, members = 2 }
+infer averaged = swag(Plane, rows) { steps = 8000 }
+infer masked = dropout(Net, rows) { steps = 4000 }
+infer around = laplace(Plane, rows) { steps = 6000, precision = f32 }
+infer tuned = laplace(Net, rows) { steps = 4000, online = true }
+infer boxes = collapsed(Net, rows) { steps = 4000 }
+";
+
+fn spawn(trial: &Trial, how: &str, out: &Path) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_bnnc"))
+        .arg("run")
+        .arg(trial.path("program.bnn"))
+        .args(["--threads", "1", how])
+        .arg(out)
+        .current_dir(root())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary starts")
+}
+
+/// The trainings that are under way in a run.
+fn under_way(out: &Path) -> Option<PathBuf> {
+    let files = fs::read_dir(out.join("checkpoint")).ok()?;
+    let mut paths = files.filter_map(|file| Some(file.ok()?.path()));
+    paths.find(|path| path.extension().is_some_and(|extension| extension == "training"))
+}
+
+/// Waits until a training of a run has a state that no kill has met yet; whether there was one before the run ended.
+fn wait_for_training(child: &mut Child, out: &Path, met: &[PathBuf]) -> Option<PathBuf> {
+    let clock = Instant::now();
+    while clock.elapsed() < Duration::from_secs(60) {
+        if let Some(path) = under_way(out)
+            && !met.contains(&path)
+        {
+            return Some(path);
+        }
+        if child.try_wait().expect("the child is known").is_some() {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    None
+}
+
+#[test]
+fn killed_trainings_of_every_method_are_resumed_to_the_same_bytes() {
+    let (trial, _) = planes(&format!(
+        "use layers::Dense
+         model Net(x: real[d]) -> y: real {{
+           hidden = Dense(4)
+           last   = Dense(1)
+           y ~ Normal(last(relu(hidden(x)))[0], 1)
+         }}
+         {METHODS}"
+    ));
+    let whole = trial.path("whole");
+    assert!(spawn(&trial, "--out", &whole).wait().expect("it ends").success());
+    let out = trial.path("killed");
+    let mut met = Vec::new();
+    let mut how = "--out";
+    loop {
+        let mut child = spawn(&trial, how, &out);
+        let Some(path) = wait_for_training(&mut child, &out, &met) else {
+            assert!(child.wait().expect("it ends").success());
+            break;
+        };
+        // The kill comes at some moment of the training, or of what follows it.
+        std::thread::sleep(Duration::from_millis(7 * (met.len() as u64 % 5)));
+        child.kill().expect("the child can be killed");
+        child.wait().expect("it ends");
+        met.push(path);
+        how = "--resume";
+    }
+    assert!(met.len() >= 6, "{met:?}");
+    let (expected, found) = (numbers(&whole), numbers(&out));
+    assert_eq!(
+        expected.keys().collect::<Vec<_>>(),
+        found.keys().collect::<Vec<_>>()
+    );
+    for (name, bytes) in &expected {
+        assert!(*bytes == found[name], "{name} differs after {met:?}");
+    }
+}
+
+#[test]
+fn an_absurd_number_of_epochs_runs_until_it_is_interrupted() {
+    let (trial, _) = planes("infer best = map(Plane, rows) { epochs = 1000000000000 }");
+    let out = trial.path("out");
+    let mut child = spawn(&trial, "--out", &out);
+    let path = wait_for_training(&mut child, &out, &[]);
+    assert!(path.is_some(), "{:?}", child.try_wait());
+    let id = child.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &id]).status();
+    assert!(sent.expect("kill runs").success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    // It is continued, not started again: an epoch is a step here.
+    let before = fs::read(out.join("result.json")).expect("a result");
+    let before: Value = serde_json::from_slice(&before).expect("JSON");
+    let steps = |result: &Value| {
+        result["infer"]["best"]["diagnostics"]["steps"]
+            .as_u64()
+            .unwrap_or(0)
+    };
+    let mut child = spawn(&trial, "--resume", &out);
+    std::thread::sleep(Duration::from_millis(300));
+    let sent = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(sent.expect("kill runs").success());
+    child.wait().expect("it ends");
+    let after = fs::read(out.join("result.json")).expect("a result");
+    let after: Value = serde_json::from_slice(&after).expect("JSON");
+    assert!(steps(&after) >= steps(&before) && steps(&before) > 0);
+}

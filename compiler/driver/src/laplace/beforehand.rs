@@ -11,8 +11,8 @@ use bnnc_base::shape::Sizes;
 use bnnc_hir::tree::InferItem;
 use bnnc_rewrite::methods::laplace::Approximation;
 
-/// The options of the search for a maximum, besides its epochs.
-const OF_SEARCH: [&str; 4] = ["batch", "optimiser", "schedule", "patience"];
+/// The options of the search for a maximum, besides its length.
+const OF_SEARCH: [&str; 5] = ["batch", "optimiser", "schedule", "patience", "restarts"];
 
 impl Compilation<'_> {
     /// The weights and their prior allow what the options ask for.
@@ -84,7 +84,7 @@ impl Compilation<'_> {
     pub(super) fn searches(&self) -> bool {
         match self.setting("epochs") {
             Some(_) => self.int("epochs") > 0,
-            None => self.setting("start").is_none(),
+            None => self.setting("steps").is_some() || self.setting("start").is_none(),
         }
     }
 }

@@ -20,15 +20,17 @@ pub(super) const fn option(
 
 macro_rules! training_options {
     ($($extra:expr),* $(,)?) => {
-        training_options!(EPOCHS, "f32"; $($extra),*)
+        training_options!(EPOCHS, RESTARTS, "cooldown", "f32"; $($extra),*)
     };
-    ($epochs:expr, $precision:literal; $($extra:expr),* $(,)?) => {
+    ($epochs:expr, $restarts:expr, $schedule:literal, $precision:literal; $($extra:expr),* $(,)?) => {
         &[
             $epochs,
+            run("steps", "Optimiser steps; the epoch in which they end is completed.", OptionKind::Int(1), "20000"),
+            $restarts,
             option("batch", "Rows per step; 0 takes all rows.", OptionKind::Int(0), "128", Phase::Run),
-            option("optimiser", "The optimiser and its arguments.", OptionKind::Optimiser, "Adam(1e-3)", Phase::Compile),
-            option("schedule", "The learning rate over the run: `constant`, `cosine` (to zero), `linear` (to zero), or `step(fraction, factor)`.",
-                OptionKind::Call, "constant", Phase::Run),
+            option("optimiser", "The optimiser and its arguments.", OptionKind::Optimiser, "Adam(5e-3)", Phase::Compile),
+            option("schedule", "The learning rate over the run: `constant`, `cooldown` (constant for the first half, then to zero by a cosine), `cosine` (to zero), `linear` (to zero), or `step(fraction, factor)`.",
+                OptionKind::Call, $schedule, Phase::Run),
             option("patience", "Stop after this many epochs without improvement on the validation rows; 0 never stops.",
                 OptionKind::Int(0), "0", Phase::Run),
             option("predictive_draws", "Posterior draws that predictions average over.", OptionKind::Int(1), "100", Phase::Run),
@@ -41,15 +43,22 @@ macro_rules! training_options {
 
 pub(super) const EPOCHS: OptionDef = option(
     "epochs",
-    "Passes over the training rows.",
+    "Passes over the training rows; without a value, `steps` gives the length.",
     OptionKind::Int(1),
-    "100",
+    "",
     Phase::Run,
+);
+
+pub(super) const RESTARTS: OptionDef = run(
+    "restarts",
+    "Trainings from different random starts, of which the one with the lowest loss is kept.",
+    OptionKind::Int(1),
+    "1",
 );
 
 pub(super) const EPOCHS_OF_SEARCH: OptionDef = option(
     "epochs",
-    "Passes over the training rows in search of the maximum; without a value 100, and none with `start`.",
+    "Passes over the training rows in search of the maximum; 0 takes the start for it. Without a value, `steps` gives the length, and with `start` nothing is searched.",
     OptionKind::Int(0),
     "",
     Phase::Run,
@@ -57,12 +66,17 @@ pub(super) const EPOCHS_OF_SEARCH: OptionDef = option(
 
 pub(super) const WARMUP: OptionDef = run(
     "warmup",
-    "Epochs before the first iterate is taken.",
+    "Epochs before the first iterate is taken; without a value half of all epochs.",
     OptionKind::Int(0),
-    "0",
+    "",
 );
 
-pub(super) const EVERY: OptionDef = run("every", "Epochs between iterates.", OptionKind::Int(1), "1");
+pub(super) const EVERY: OptionDef = run(
+    "every",
+    "Epochs between iterates; without a value the fewest that leave at most 100 iterates.",
+    OptionKind::Int(1),
+    "",
+);
 
 pub(super) const KEEP: OptionDef = run(
     "keep",

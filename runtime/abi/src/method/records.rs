@@ -1,8 +1,9 @@
 //! The record of every method.
 
 use super::options::{
-    BATCH_OF_GRADIENT, EPOCHS, EPOCHS_OF_SEARCH, EVERY, ITERATES, KEEP, METRIC, POSITIVE, STEP_SIZE, STEPS,
-    WARMUP, given_step, option, run, sampler, sampling_options, target_acceptance, training_options,
+    BATCH_OF_GRADIENT, EPOCHS, EPOCHS_OF_SEARCH, EVERY, ITERATES, KEEP, METRIC, POSITIVE, RESTARTS,
+    STEP_SIZE, STEPS, WARMUP, given_step, option, run, sampler, sampling_options, target_acceptance,
+    training_options,
 };
 use super::{Finds, MethodDef, OptionKind, Phase, Takes};
 
@@ -11,7 +12,7 @@ pub static ALL: &[MethodDef] = &[
     MethodDef {
         name: "collapsed",
         doc: "The iterates of gradient descent, with some weights integrated over a box that spans them, exactly.",
-        options: training_options![EPOCHS, "f64";
+        options: training_options![EPOCHS, RESTARTS, "constant", "f64";
             WARMUP,
             EVERY,
             KEEP,
@@ -150,7 +151,7 @@ pub static ALL: &[MethodDef] = &[
         name: "laplace",
         doc: "A Gaussian around the maximum of the posterior.",
         options: training_options![
-            EPOCHS_OF_SEARCH, "f64";
+            EPOCHS_OF_SEARCH, RESTARTS, "cooldown", "f64";
             option(
                 "over",
                 "Which weights are random: `all`, `last_layer`, layers or sites in brackets, or `subnetwork(size, by = score)` with a number of \
@@ -336,7 +337,7 @@ pub static ALL: &[MethodDef] = &[
     MethodDef {
         name: "swag",
         doc: "A Gaussian fitted to the iterates of gradient descent.",
-        options: training_options![
+        options: training_options![EPOCHS, RESTARTS, "constant", "f32";
             WARMUP,
             EVERY,
             KEEP,

@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 /// What the names of the files of a run end in, after the infer and the numbers of the split and the chain.
-const EXTENSIONS: [&str; 4] = ["draws", "chain", "chain.old", "fit"];
+const EXTENSIONS: [&str; 5] = ["draws", "chain", "chain.old", "fit", "training"];
 
 /// Locks the checkpoint in the folder `out` until the file is closed.
 pub(super) fn lock(folder: &Path, out: &Path) -> Result<File, Diagnostic> {

@@ -1,6 +1,6 @@
 //! The most that a run holds at each of its infers, beside what those before it left.
 
-use crate::cost::{computing, data, examples, kept_of, multiplies, predictions, sum};
+use crate::cost::{computing, data, kept_of, multiplies, predictions, sum};
 use crate::iterates;
 use crate::laplace::memory;
 use bnnc_abi::manifest::{Infer, Manifest, Start, Work};
@@ -51,7 +51,9 @@ pub(super) fn peaks<'a>(manifest: &Manifest, infers: impl Iterator<Item = &'a In
     let mut peak = |infer: &Infer| -> Option<Peak> {
         let spec = manifest.data.iter().find(|spec| spec.name == infer.data)?;
         let schema = manifest.schemas.get(&infer.data)?;
-        let planned = iterates::memory::planned(infer, |name| iterates.get(name).copied().unwrap_or(0));
+        let planned = iterates::memory::planned(infer, schema.train, |name| {
+            iterates.get(name).copied().unwrap_or(0)
+        });
         iterates.insert(infer.name.clone(), planned);
         let several = match (&infer.work, &infer.start) {
             (Work::Ensemble(ensemble), _) => ensemble.members,
@@ -79,11 +81,11 @@ pub(super) fn peaks<'a>(manifest: &Manifest, infers: impl Iterator<Item = &'a In
             workspace = matmul::WORKSPACE_BYTES as u64;
         }
         if let Some(laplace) = infer.laplace() {
-            packed = memory::packed(laplace, examples(infer, schema.train)).max(packed);
+            packed = memory::packed(laplace, infer.examples(schema.train)).max(packed);
         }
         let results = predictions(infer, schema) + if splits > 1 { data.rows } else { 0 };
         // At the last split: what the others left, and what the one before it left for the table of results.
-        let held = kept_of(infer, (examples(infer, schema.train), planned));
+        let held = kept_of(infer, (infer.examples(schema.train), planned));
         let others = sum(&[(splits - 1).saturating_mul(held), (splits - 1).min(1) * results]);
         let cutting = match (splits > 1, is_read) {
             (true, _) => data.parts + data.rows,

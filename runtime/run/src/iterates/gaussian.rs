@@ -6,6 +6,7 @@
 
 use bnnc_abi::iterates::Covariance;
 use bnnc_base::philox;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// The variance of an element that does not move.
@@ -16,7 +17,7 @@ const OF_ELEMENTS: u32 = 0;
 const OF_DEVIATIONS: u32 = 1;
 
 /// Moments of iterates, one after the other: `O((K + 2) D)` numbers for `D` elements and `K` deviations.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Iterates {
     covariance: Covariance,
     count: usize,

@@ -9,8 +9,9 @@ pub fn predicted(infer: &Infer, planned: usize) -> Option<usize> {
     positions(infer, planned).map(|held| predictive_draws(infer, held))
 }
 
-/// The iterates that an infer takes, or has for others, where nothing stops it, and where `of_earlier` says how many those before it have.
-pub fn planned(infer: &Infer, of_earlier: impl Fn(&str) -> usize) -> usize {
+/// The iterates that an infer takes of so many rows, or has for others, where nothing stops it, and where `of_earlier` says how many those before it
+/// have.
+pub fn planned(infer: &Infer, rows: usize, of_earlier: impl Fn(&str) -> usize) -> usize {
     let swag = match &infer.work {
         Work::Swag(swag) => swag,
         Work::Collapsed(collapsed) => &collapsed.iterates,
@@ -19,7 +20,7 @@ pub fn planned(infer: &Infer, of_earlier: impl Fn(&str) -> usize) -> usize {
         Work::Train(_) | Work::Laplace(_) => return 0,
     };
     match (&swag.from, swag.keep) {
-        (None, _) => swag.planned(),
+        (None, _) => swag.planned(swag.train.options.epochs(infer.examples(rows))),
         (Some(name), 0) => of_earlier(name),
         (Some(name), keep) => of_earlier(name).min(keep),
     }

@@ -3,6 +3,7 @@
 use super::{Collected, swag};
 use crate::codes;
 use crate::collapsed::{self, tally::Tally};
+use crate::fit;
 use crate::result::{finite, number};
 use bnnc_abi::iterates::Covariance;
 use bnnc_abi::manifest::{Infer, Work};
@@ -21,6 +22,7 @@ pub fn diagnostics(
     value["loss_per_row"] = finite(fitted.loss / rows.max(1) as f64);
     value["epochs"] = json!(fitted.epochs);
     value["steps"] = json!(fitted.steps);
+    fit::report::diagnostics(value, infer, fitted, infer.examples(rows));
     match &infer.work {
         Work::Collapsed(collapsed) => {
             value["best_epoch"] = json!(fitted.best_epoch);
@@ -63,7 +65,7 @@ const ASTRAY: f64 = 1.0;
 
 /// What is worth knowing of the iterates of an infer on so many rows.
 pub fn warnings(infer: &Infer, found: &Collected, rows: usize) -> Vec<Diagnostic> {
-    let losses = &found.fitted.losses;
+    let losses = found.fitted.history.means();
     let (Some(first), Some(last)) = (losses.first(), losses.last()) else {
         return Vec::new();
     };
@@ -85,6 +87,7 @@ pub fn table(infer: &Infer, found: &Collected, (rows, tally): (usize, Option<&Ta
             per_row(found.fitted.loss)
         ),
     };
+    text.push_str(&fit::report::table(&found.fitted, rows));
     match &infer.work {
         Work::Collapsed(collapsed) => {
             text.push_str(&format!("  {:<21} {:>10}\n", "iterates", found.iterates.0));

@@ -2,10 +2,11 @@
 
 use super::gaussian::Iterates;
 use bnnc_abi::iterates::{Covariance, Swag};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Iterates, one after the other.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Taken {
     /// How many of the last are held; 0 holds all.
     keep: usize,

@@ -247,12 +247,7 @@ pub fn found(values: Arc<Values>) -> Fitted {
     Fitted {
         values,
         loss: f64::NAN,
-        losses: Vec::new(),
-        epochs: 0,
-        best_epoch: 0,
-        bytes: 0,
-        steps: 0,
-        interrupted: false,
+        ..Fitted::default()
     }
 }
 

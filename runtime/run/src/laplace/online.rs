@@ -7,7 +7,7 @@
 //! `gamma`, and the fixed point is that of MacKay (1992, "Bayesian interpolation"): the residuals over `N - gamma`.
 
 use super::{Around, Before};
-use crate::fit::{Fitted, Stop, fit_watched};
+use crate::fit::{Fitted, Stop, Task, Watch, train};
 use crate::laplace::curve::{self, Curved};
 use crate::laplace::jacobians::Which;
 use crate::laplace::machines::Evaluation;
@@ -15,9 +15,11 @@ use crate::laplace::{memory, others};
 use crate::ports;
 use crate::states::Values;
 use bnnc_abi::laplace::{EVIDENCE_SLOPE, PRIOR_FACTOR};
+use bnnc_base::fault::Fault;
 use bnnc_kernels::executor::Machine;
 use bnnc_laplace::curvature::Prior;
 use bnnc_laplace::marginal::Tuned;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// How often the factors on the prior are tuned while the maximum is searched, at most, besides once at the end.
@@ -27,6 +29,7 @@ const TUNINGS: usize = 20;
 const STEPS: usize = 10;
 
 /// What maximises the marginal likelihood.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chosen {
     /// The factors on the precision of the prior.
     pub tuned: Tuned,
@@ -35,6 +38,7 @@ pub struct Chosen {
 }
 
 /// A point of the search.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Point {
     /// After how many epochs it was there.
     epoch: usize,
@@ -45,40 +49,86 @@ struct Point {
     log_evidence: f64,
 }
 
+/// The tunings during a search.
+struct Search<'a> {
+    around: &'a Around<'a>,
+    epochs: usize,
+    state: Tunings,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Tunings {
+    factors: Vec<f64>,
+    /// The slope that the machine was given last.
+    slope: Values,
+    best: Option<Point>,
+}
+
+impl Watch for Search<'_> {
+    fn epoch(&mut self, epoch: usize, machine: &mut Machine) -> Result<(), Stop> {
+        let every = self.epochs.div_ceil(TUNINGS).max(1);
+        if !epoch.is_multiple_of(every) && epoch != self.epochs {
+            return Ok(());
+        }
+        let state = &mut self.state;
+        let at = (epoch, parameters(self.around, machine)?);
+        let point = match self.around.tune(at, &mut state.factors) {
+            // As where few weights move an output yet: there is nothing to tune here.
+            Err(Stop::Diagnostics(_)) if epoch < self.epochs => return Ok(()),
+            tuned => tuned?,
+        };
+        self.around.tell(machine, &state.factors, &point.chosen.slope)?;
+        state.slope.clone_from(&point.chosen.slope);
+        let is_better = |best: &Point| point.log_evidence >= best.log_evidence;
+        if state.best.as_ref().is_none_or(is_better) {
+            state.best = Some(point);
+        }
+        Ok(())
+    }
+
+    fn save(&self) -> Result<Vec<u8>, Fault> {
+        postcard::to_extend(&self.state, Vec::new()).map_err(|error| Fault::Bug(error.to_string()))
+    }
+
+    fn restore(&mut self, bytes: &[u8], machine: &mut Machine) -> Result<bool, Stop> {
+        let Ok(state) = postcard::from_bytes::<Tunings>(bytes) else {
+            return Ok(false);
+        };
+        if state.factors.len() != self.state.factors.len() {
+            return Ok(false);
+        }
+        self.around.tell(machine, &state.factors, &state.slope)?;
+        self.state = state;
+        Ok(true)
+    }
+}
+
 impl Around<'_> {
     /// Searches for the maximum from a start; the point with the highest marginal likelihood is kept, of a subnetwork the last one.
     ///
     /// # Errors
     /// As training.
-    pub(super) fn online(&self, start: Values) -> Result<(Fitted, Chosen), Stop> {
-        let epochs = self.laplace.train.options.epochs;
-        let every = epochs.div_ceil(TUNINGS).max(1);
-        let mut factors = vec![1.0; memory::all(self.laplace)];
-        let mut best: Option<Point> = None;
-        let mut fitted = fit_watched(
-            self.infer,
-            self.dataset,
-            start,
-            self.context,
-            &mut |epoch, machine| {
-                if epoch % every == 0 || epoch == epochs {
-                    let point = match self.tune((epoch, parameters(self, machine)?), &mut factors) {
-                        // As where few weights move an output yet: there is nothing to tune here.
-                        Err(Stop::Diagnostics(_)) if epoch < epochs => return Ok(()),
-                        tuned => tuned?,
-                    };
-                    self.tell(machine, &factors, &point.chosen.slope)?;
-                    let is_better = |best: &Point| point.log_evidence >= best.log_evidence;
-                    if best.as_ref().is_none_or(is_better) {
-                        best = Some(point);
-                    }
-                }
-                Ok(())
+    pub(super) fn online(&self, task: &Task<'_>, start: Values) -> Result<(Fitted, Chosen), Stop> {
+        let mut search = Search {
+            around: self,
+            epochs: self
+                .laplace
+                .train
+                .options
+                .epochs(self.infer.examples(self.dataset.train.count)),
+            state: Tunings {
+                factors: vec![1.0; memory::all(self.laplace)],
+                slope: Values::default(),
+                best: None,
             },
-        )?;
+        };
+        let mut fitted = train(task, start, Some(&mut search))?;
         if fitted.interrupted {
             return Err(Stop::Interrupted);
         }
+        let Tunings {
+            mut factors, best, ..
+        } = search.state;
         // Patience may end the search before anything is tuned.
         let best = match best {
             Some(best) => best,

@@ -1,14 +1,13 @@
 //! The maximum: searched by an optimiser, or taken from the start.
 
 use crate::codes;
-use crate::fit::{Context, Fitted, Stop, fit};
+use crate::fit::{Fitted, Stop, Task, restarts, train};
 use crate::laplace::gaussian::found;
 use crate::start::Starts;
 use crate::states::Values;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_data::Dataset;
 use std::sync::Arc;
 
 /// Sees that the start of a member may be taken for a maximum: that somebody gave every weight.
@@ -28,20 +27,20 @@ pub fn stated(infer: &Infer, laplace: &Laplace, starts: &Starts, member: usize) 
 /// # Errors
 /// As training.
 pub fn maximum(
-    infer: &Infer,
+    task: &Task<'_>,
     laplace: &Laplace,
-    dataset: &Dataset,
-    mut start: Values,
-    context: &Context,
+    start: &dyn Fn(&Task<'_>) -> Values,
 ) -> Result<Fitted, Stop> {
+    let infer = task.infer;
     if laplace.search {
-        let fitted = fit(infer, dataset, start, context)?;
+        let (fitted, ()) = restarts::best(task, &mut |task| Ok((train(task, start(task), None)?, ())))?;
         return match fitted.interrupted {
             // There is no Gaussian around a point on the way.
             true => Err(Stop::Interrupted),
             false => Ok(fitted),
         };
     }
+    let mut start = start(task);
     let is_parameter = |name: &String| {
         infer
             .states

@@ -1,5 +1,6 @@
 //! The plots of a report.
 
+use crate::fit::history::History;
 use crate::prune::Line;
 use crate::report::forecast::{Curve, Forecast};
 use crate::report::svg::{Axis, Plot, Swatch, matrix};
@@ -208,12 +209,13 @@ fn wilson(share: f64, count: f64) -> (f64, f64) {
 
 /// The loss of every epoch, one line per split.
 pub fn loss(infer: &Infer, outcome: &Outcome) -> Option<String> {
-    let per_row = |losses: &[f64], rows: usize| {
+    let per_row = |history: &History, rows: usize| {
+        let losses = history.means();
         let every = losses.len().div_ceil(LOSS_POINTS).max(1);
         let point = |(at, chunk): (usize, &[f64])| {
             let mean = chunk.iter().sum::<f64>() / chunk.len() as f64;
             let middle = (at * every) as f64 + 0.5 * (chunk.len() + 1) as f64;
-            (middle, mean / rows.max(1) as f64)
+            (middle * history.epochs_each(), mean / rows.max(1) as f64)
         };
         losses.chunks(every).enumerate().map(point).collect::<Vec<_>>()
     };
@@ -221,10 +223,10 @@ pub fn loss(infer: &Infer, outcome: &Outcome) -> Option<String> {
         .splits
         .iter()
         .filter_map(|split| split.found.fitted().map(|fitted| (fitted, split.train)))
-        .map(|(fitted, rows)| per_row(&fitted.losses, rows))
+        .map(|(fitted, rows)| per_row(&fitted.history, rows))
         .collect();
     let fitted = outcome.splits.iter().filter_map(|split| split.found.fitted());
-    let epochs = fitted.map(|fitted| fitted.losses.len());
+    let epochs = fitted.map(|fitted| fitted.epochs);
     // Nothing was trained where everything was taken from an earlier inference.
     let epochs = epochs.max().filter(|epochs| *epochs > 0)? as f64;
     // The first epochs fall so far that the rest would be a flat line.

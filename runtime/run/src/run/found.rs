@@ -1,7 +1,7 @@
 //! What an infer found.
 
 use crate::collapsed;
-use crate::fit::{Context, Fitted, Stop};
+use crate::fit::{Context, Fitted, Stop, report};
 use crate::iterates::{self, Collected};
 use crate::laplace::Approximated;
 use crate::laplace::predictor::Forecaster;
@@ -66,11 +66,16 @@ impl Found {
     }
 
     /// What is worth knowing of an approximation to the posterior given so many rows.
-    pub(super) fn warnings(&self, infer: &Infer, rows: usize) -> Vec<Diagnostic> {
+    pub(super) fn warnings(&self, infer: &Infer, rows: usize, dataset: &Dataset) -> Vec<Diagnostic> {
         match self {
             Found::Approximated(found) => found.warnings.clone(),
-            Found::Collected(found) => iterates::report::warnings(infer, found, rows),
-            Found::Fitted(_) | Found::Sampled(_) => Vec::new(),
+            Found::Collected(found) => {
+                let mut warnings = iterates::report::warnings(infer, found, rows);
+                warnings.extend(report::warnings(infer, &found.fitted, dataset));
+                warnings
+            }
+            Found::Fitted(fitted) => report::warnings(infer, fitted, dataset),
+            Found::Sampled(_) => Vec::new(),
         }
     }
 

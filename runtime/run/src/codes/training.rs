@@ -1,0 +1,134 @@
+//! Diagnostics about trainings.
+
+use super::error;
+use crate::fit::windows::Worsened;
+use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
+
+pub(super) static NOT_CONVERGED: Code = Code {
+    id: "E0533",
+    title: "the training has not converged",
+    explain: "At the end of the training the loss (the negative log posterior or evidence lower bound of all rows) still falls by more than its noise, or \
+              has so much noise that a fall would not be seen. Estimates, standard deviations and predictions are those of parameters that were still \
+              moving. The fall is that of the last fifth of the training, in a time in which a step counts by its learning rate, continued for another \
+              training of the same length. Falls below one nat, or below 0.02 per row, are not reported.\n\nWrong: `infer fit = vi(Q, data) { steps = 200, \
+              optimiser = Adam(1e-3) }`, which moves no parameter by more than 0.2.\n\nRight: `infer fit = vi(Q, data)` with its default length; more \
+              `steps` or `epochs`; a larger rate such as `optimiser = Adam(1e-2)`; inputs and a target that are standardised, so that parameters of size 1 \
+              are right.",
+};
+
+pub(super) static WORSENED: Code = Code {
+    id: "E0534",
+    title: "the training ended with a higher loss than before",
+    explain: "The mean loss of the last twentieth of the training was above that of an earlier twentieth, by more than three standard errors and by more than \
+              0.02 per row. The parameters at the end of the best twentieth are the result. The usual cause is a learning rate that is too large for the \
+              end of a training.\n\nWrong: `optimiser = Adam(0.1), schedule = constant`.\n\nRight: a smaller rate, or a schedule that lets the rate \
+              fall to zero: `schedule = cooldown` or `cosine`.",
+};
+
+pub(super) static RESTARTS_DIFFER: Code = Code {
+    id: "E0535",
+    title: "restarts end at different losses",
+    explain: "With `restarts = n` a method trains from n random starts and keeps the training with the lowest loss at its end. Here the losses of the best and \
+              the worst differ by more than three standard errors, and by more than one nat and 0.02 per row: there are several optima, and a training from one \
+              start may end in a bad one.\n\nWrong: to trust `restarts = 1` for such a model.\n\nRight: more restarts, until several of them end near the best loss; or \
+              `ensemble`, whose members are combined.",
+};
+
+fn warning(code: &'static Code, message: String) -> Diagnostic {
+    let mut warning = error(code, Fault::Program, message);
+    warning.severity = Severity::Warning;
+    warning
+}
+
+fn per_row(loss: f64, rows: usize) -> f64 {
+    loss / rows.max(1) as f64
+}
+
+/// Digits that show a number.
+fn short(value: f64) -> String {
+    let digits = (2 - value.abs().max(1e-9).log10().floor() as i32).clamp(0, 6) as usize;
+    format!("{value:.digits$}")
+}
+
+/// A warning: the loss of an infer still falls; `longer` is an option and a value.
+pub fn not_converged((infer, longer): (&str, &str), fall: f64, rows: usize) -> Diagnostic {
+    let text = format!(
+        "`{infer}` has not converged: another training of this length would lower its loss by about {} ({} per row)",
+        short(fall),
+        short(per_row(fall, rows))
+    );
+    warning(&NOT_CONVERGED, text)
+        .help(format!("train for longer: `{longer}`"))
+        .help("standardise the inputs and the target, or take a larger rate: `optimiser = Adam(1e-2)`")
+}
+
+/// A warning: the loss of an infer has too much noise to see whether it falls.
+pub fn noisy_loss((infer, longer): (&str, &str), noise: f64, rows: usize) -> Diagnostic {
+    let text = format!(
+        "whether `{infer}` has converged cannot be seen: the noise of its loss hides changes of {} per row",
+        short(per_row(noise, rows))
+    );
+    warning(&NOT_CONVERGED, text)
+        .help(format!("train for longer: `{longer}`"))
+        .help("for `vi`: start with narrower posteriors (`Normal(scale = 0.1)`), or take more `samples`")
+}
+
+/// A warning: the loss of an infer rose, and earlier parameters were kept.
+pub fn worsened(infer: &str, worsened: &Worsened, rows: usize) -> Diagnostic {
+    let text = format!(
+        "`{infer}` ended with a loss of {} per row, but had {} around epoch {}, whose parameters were kept",
+        short(per_row(worsened.last.loss, rows)),
+        short(per_row(worsened.best.estimate.loss, rows)),
+        worsened.best.epoch
+    );
+    warning(&WORSENED, text)
+        .help("lower the rate of the `optimiser`, or let it fall to zero: `schedule = cooldown`")
+}
+
+/// A warning: the best and the worst of several restarts have these losses.
+pub fn restarts_differ(infer: &str, count: usize, (best, worst): (f64, f64), rows: usize) -> Diagnostic {
+    let text = format!(
+        "the {count} restarts of `{infer}` end at losses from {} to {} per row: there are several optima",
+        short(per_row(best, rows)),
+        short(per_row(worst, rows))
+    );
+    warning(&RESTARTS_DIFFER, text).help(format!(
+        "take `restarts = {}` and see whether several end near the best loss",
+        2 * count
+    ))
+}
+
+pub(super) static INPUT_SCALES: Code = Code {
+    id: "E0536",
+    title: "inputs of very different or very large scale",
+    explain: "Priors such as `Normal(0, 1)`, random starts and the steps of optimisers and samplers are of size one. Where the standard deviations of the inputs \
+              of a model differ by more than a hundredfold, or an input is above one hundred in its root mean square, the weights that are right differ by as \
+              much, and training and sampling are slow or end in a bad optimum. Columns that have their least or largest value in nine of ten rows are not \
+              looked at.\n\nWrong: `data d = csv(\"d.csv\")` with a column in millimetres beside one in kilometres.\n\nRight: `data d = csv(\"d.csv\") { \
+              standardise = [inputs] }`, or `scale = 1 / 255` for the bytes of images.",
+};
+
+/// A warning: the standard deviations of two inputs of a data item, the smallest and the largest.
+pub fn scales_differ(data: &str, [narrow, wide]: &[(String, f64); 2]) -> Diagnostic {
+    let text = format!(
+        "the inputs of `{data}` have standard deviations from {} (`{}`) to {} (`{}`)",
+        short(narrow.1),
+        narrow.0,
+        short(wide.1),
+        wide.0
+    );
+    warning(&INPUT_SCALES, text).help(standardise(data))
+}
+
+/// A warning: an input of a data item has this root mean square.
+pub fn large_input(data: &str, column: &str, size: f64) -> Diagnostic {
+    let text = format!(
+        "the input `{column}` of `{data}` is large: its root mean square is {}",
+        short(size)
+    );
+    warning(&INPUT_SCALES, text).help(standardise(data))
+}
+
+fn standardise(data: &str) -> String {
+    format!("write `standardise = [inputs]` in the options of `{data}`")
+}

@@ -1,0 +1,123 @@
+//! The losses of a training, in bounded memory.
+
+use serde::{Deserialize, Serialize};
+
+/// The largest number of losses that are kept. A figure of a report is some 600 points wide.
+const MOST: usize = 2048;
+
+/// The mean losses of equally long parts of a training, in order.
+///
+/// A part is a fraction of an epoch or several epochs. Whenever there are [`MOST`] parts, each two neighbours become one, so that the memory does not
+/// depend on the length of the training.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct History {
+    means: Vec<f64>,
+    /// Parts of an epoch that are added one by one.
+    pieces: usize,
+    /// The number of added losses in each mean.
+    width: usize,
+    /// Sum and number of the losses that are not in a mean yet.
+    pending: (f64, usize),
+}
+
+impl History {
+    /// An empty history of at most `losses` losses, `pieces` of each epoch.
+    pub fn new(pieces: usize, losses: usize) -> History {
+        History {
+            means: Vec::with_capacity(losses.clamp(1, MOST)),
+            pieces: pieces.max(1),
+            width: 1,
+            pending: (0.0, 0),
+        }
+    }
+
+    /// Adds the loss of the next piece of an epoch.
+    pub fn push(&mut self, loss: f64) {
+        self.pending.0 += loss;
+        self.pending.1 += 1;
+        if self.pending.1 < self.width {
+            return;
+        }
+        if self.means.len() == MOST {
+            self.merge();
+            if self.pending.1 < self.width {
+                return;
+            }
+        }
+        self.means.push(self.pending.0 / self.pending.1 as f64);
+        self.pending = (0.0, 0);
+    }
+
+    /// Makes each two neighbours one.
+    fn merge(&mut self) {
+        let half = self.means.len() / 2;
+        for at in 0..half {
+            self.means[at] = 0.5 * (self.means[2 * at] + self.means[2 * at + 1]);
+        }
+        self.means.truncate(half);
+        self.width *= 2;
+    }
+
+    /// The mean losses, in order.
+    pub fn means(&self) -> &[f64] {
+        &self.means
+    }
+
+    /// The number of epochs, or the fraction of one, that each mean covers.
+    pub fn epochs_each(&self) -> f64 {
+        self.width as f64 / self.pieces.max(1) as f64
+    }
+
+    /// The mean history of several trainings; those that ended early count as long as they have losses.
+    pub fn average<'a>(histories: impl Iterator<Item = &'a History>) -> History {
+        let mut all: Vec<History> = histories.cloned().collect();
+        let widest = all.iter().map(|history| history.width).max().unwrap_or(1);
+        for history in &mut all {
+            while history.width > 0 && history.width < widest {
+                history.merge();
+            }
+        }
+        let longest = all.iter().map(|history| history.means.len()).max().unwrap_or(0);
+        let mean = |at: usize| {
+            let of: Vec<f64> = all
+                .iter()
+                .filter_map(|history| history.means.get(at).copied())
+                .collect();
+            of.iter().sum::<f64>() / of.len() as f64
+        };
+        History {
+            means: (0..longest).map(mean).collect(),
+            pieces: all.first().map_or(1, |history| history.pieces),
+            width: widest,
+            pending: (0.0, 0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_does_not_depend_on_the_length() {
+        let mut history = History::new(1, 1_000_000_000_000);
+        for epoch in 0..100_000 {
+            history.push(f64::from(epoch));
+        }
+        assert!(history.means.capacity() <= MOST, "{}", history.means.capacity());
+        assert_eq!(history.epochs_each(), 64.0);
+        // The mean of 0, 1, .. 63, and of the 64 numbers after.
+        assert_eq!(&history.means()[..2], &[31.5, 95.5]);
+        assert_eq!(history.means().len(), 100_000 / 64);
+    }
+
+    #[test]
+    fn histories_of_different_lengths_are_averaged_by_epoch() {
+        let (mut long, mut short) = (History::new(1, 5000), History::new(1, 5000));
+        (0..4096).for_each(|_| long.push(1.0));
+        (0..1024).for_each(|_| short.push(3.0));
+        let mean = History::average([&long, &short].into_iter());
+        assert_eq!(mean.epochs_each(), long.epochs_each());
+        assert_eq!((mean.means()[0], mean.means()[600]), (2.0, 1.0));
+    }
+}
