@@ -25,14 +25,39 @@ pub fn differentiate(builder: &mut Builder, output: Value, wrt: &[Value]) -> Res
     pull_back(builder, &[(output, one)], wrt)
 }
 
+/// A cotangent, and the elements that it belongs to. Elsewhere it is zero because a choice took its other branch: there the slope of the branch
+/// may be infinite or undefined (`log(x)` at zero behind `if x > 0`), and zero times it must stay zero. See the note at the end.
+#[derive(Clone, Copy)]
+struct Cotangent {
+    value: Value,
+    /// A Boolean array of the same shape; all elements where there is none.
+    taken: Option<Value>,
+}
+
 /// Pulls cotangents back: each seed is a value with its cotangent, and the answer is the cotangent of each of `wrt`.
 pub fn pull_back(
     builder: &mut Builder,
     seeds: &[(Value, Value)],
     wrt: &[Value],
 ) -> Result<Vec<Value>, Fault> {
+    let seeds = seeds.iter().map(|(value, cotangent)| {
+        let whole = Cotangent {
+            value: *cotangent,
+            taken: None,
+        };
+        (*value, whole)
+    });
+    let seeds: Vec<(Value, Cotangent)> = seeds.collect();
+    pull_back_taken(builder, &seeds, wrt)
+}
+
+fn pull_back_taken(
+    builder: &mut Builder,
+    seeds: &[(Value, Cotangent)],
+    wrt: &[Value],
+) -> Result<Vec<Value>, Fault> {
     let reaches = reached_from(builder.function(), wrt);
-    let mut cotangents: HashMap<Value, Value> = HashMap::new();
+    let mut cotangents: HashMap<Value, Cotangent> = HashMap::new();
     for (value, cotangent) in seeds {
         accumulate(builder, &mut cotangents, *value, *cotangent);
     }
@@ -59,7 +84,7 @@ pub fn pull_back(
         }
     }
     let result = |value: &Value| match cotangents.get(value) {
-        Some(cotangent) => *cotangent,
+        Some(cotangent) => cotangent.value,
         None => zeros(builder, *value),
     };
     Ok(wrt.iter().map(result).collect())
@@ -80,9 +105,15 @@ fn reached_from(function: &Function, wrt: &[Value]) -> Vec<bool> {
     reaches
 }
 
-fn accumulate(builder: &mut Builder, cotangents: &mut HashMap<Value, Value>, at: Value, flow: Value) {
+fn accumulate(builder: &mut Builder, cotangents: &mut HashMap<Value, Cotangent>, at: Value, flow: Cotangent) {
     let sum = match cotangents.get(&at) {
-        Some(&before) => builder.add(before, flow),
+        Some(&before) => Cotangent {
+            value: builder.add(before.value, flow.value),
+            taken: before.taken.zip(flow.taken).map(|(a, b)| match a == b {
+                true => a,
+                false => builder.apply(&ops::or::OR, &[a, b], Vec::new()),
+            }),
+        },
         None => flow,
     };
     cotangents.insert(at, sum);
@@ -92,20 +123,23 @@ fn accumulate(builder: &mut Builder, cotangents: &mut HashMap<Value, Value>, at:
 fn pull_back_node(
     builder: &mut Builder,
     value: Value,
-    cotangent: Value,
-) -> Result<Vec<Option<Value>>, Fault> {
+    cotangent: Cotangent,
+) -> Result<Vec<Option<Cotangent>>, Fault> {
     let NodeKind::Apply { op, args, attrs } = builder.node(value).kind.clone() else {
         return Ok(Vec::new());
     };
     if std::ptr::eq(op.0, &ops::scan::SCAN) {
-        return recurrence::pull_back(builder, value, &args, &attrs, cotangent);
+        let flows = recurrence::pull_back(builder, value, &args, &attrs, cotangent.value)?;
+        return Ok(reshaped(builder, flows, cotangent));
     }
     let loops = [&ops::map::MAP, &ops::expect::EXPECT];
     if loops.iter().any(|looped| std::ptr::eq(*looped, op.0)) {
         let types: Vec<Type> = args.iter().map(|arg| builder.ty(*arg).clone()).collect();
-        let pulled = pull_back_of(&unroll::unrolled(op.0, &types, &attrs))?;
-        let operands: Vec<Value> = args.iter().copied().chain([cotangent]).collect();
-        return Ok(builder.inline(&pulled, &operands).into_iter().map(Some).collect());
+        let unrolled = unroll::unrolled(op.0, &types, &attrs);
+        let pulled = pull_back_function_of(&unrolled, cotangent.taken.is_some())?;
+        let operands: Vec<Value> = args.iter().copied().chain([cotangent.value]).collect();
+        let flows = builder.inline(&pulled, &operands).into_iter().map(Some).collect();
+        return Ok(reshaped(builder, flows, cotangent));
     }
     match op.vjp {
         Vjp::Rule(rule) | Vjp::Implicit(rule) => {
@@ -114,11 +148,89 @@ fn pull_back_node(
                 attrs: &attrs,
                 out: Some(value),
             };
-            Ok(rule(builder, &site, cotangent))
+            let flows = rule(builder, &site, cotangent.value);
+            Ok(if std::ptr::eq(op.0, &ops::select::SELECT) {
+                branches(builder, args[0], flows, cotangent)
+            } else if op.0.is_elementwise() {
+                elementwise(builder, flows, cotangent)
+            } else {
+                reshaped(builder, flows, cotangent)
+            })
         }
         Vjp::Zero(_) => Ok(vec![None; args.len()]),
         Vjp::None(why) => Err(Fault::Limit(format!("`{}` has no derivative: {why}", op.name))),
     }
+}
+
+/// The flows of a choice: each branch gets those of the elements that take it.
+fn branches(
+    builder: &mut Builder,
+    condition: Value,
+    flows: Vec<Option<Value>>,
+    cotangent: Cotangent,
+) -> Vec<Option<Cotangent>> {
+    let other = builder.apply(&ops::not::NOT, &[condition], Vec::new());
+    let mut of = |branch: Value| match cotangent.taken {
+        Some(taken) => builder.apply(&ops::and::AND, &[branch, taken], Vec::new()),
+        None => branch,
+    };
+    let taken = [None, Some(of(condition)), Some(of(other))];
+    let flows = flows.into_iter().zip(taken);
+    flows
+        .map(|(flow, taken)| flow.map(|value| Cotangent { value, taken }))
+        .collect()
+}
+
+/// The flows through an elementwise operation, zero where the cotangent does not belong to the branch.
+fn elementwise(
+    builder: &mut Builder,
+    flows: Vec<Option<Value>>,
+    cotangent: Cotangent,
+) -> Vec<Option<Cotangent>> {
+    let mut of = |flow: Value| {
+        let Some(taken) = cotangent.taken else {
+            return Cotangent {
+                value: flow,
+                taken: None,
+            };
+        };
+        // Sums and differences have no slope that could be infinite.
+        let is_sign = flow == cotangent.value || flow == builder.neg(cotangent.value);
+        let value = match is_sign || builder.ty(flow).dtype != DType::Real {
+            true => flow,
+            false => {
+                let zero = builder.like(0.0, flow);
+                builder.select(taken, flow, zero)
+            }
+        };
+        Cotangent {
+            value,
+            taken: Some(taken),
+        }
+    };
+    flows.into_iter().map(|flow| flow.map(&mut of)).collect()
+}
+
+/// The flows through an operation whose operands have other shapes than its result: they belong to the branch where they are not zero.
+fn reshaped(
+    builder: &mut Builder,
+    flows: Vec<Option<Value>>,
+    cotangent: Cotangent,
+) -> Vec<Option<Cotangent>> {
+    let mut of = |value: Value| Cotangent {
+        value,
+        taken: match cotangent.taken {
+            Some(_) if builder.ty(value).dtype == DType::Real => Some(is_nonzero(builder, value)),
+            _ => None,
+        },
+    };
+    flows.into_iter().map(|flow| flow.map(&mut of)).collect()
+}
+
+fn is_nonzero(builder: &mut Builder, value: Value) -> Value {
+    let zero = builder.like(0.0, value);
+    let is_zero = builder.apply(&ops::eq::EQ, &[value, zero], Vec::new());
+    builder.apply(&ops::not::NOT, &[is_zero], Vec::new())
 }
 
 /// `function` with further results `d_<name>`: the gradient of one of its results, a real scalar.
@@ -195,12 +307,22 @@ pub fn jvp(function: &Function, wrt: &[&str]) -> Result<Function, Fault> {
 
 /// `(params.., a cotangent of the only result) -> a cotangent per parameter` (zeros for integers).
 pub fn pull_back_of(function: &Function) -> Result<Function, Fault> {
+    pull_back_function_of(function, false)
+}
+
+/// As [`pull_back_of`]; with `in_branch`, the cotangent belongs to a branch only where it is not zero.
+fn pull_back_function_of(function: &Function, in_branch: bool) -> Result<Function, Fault> {
     let mut builder = Builder::new(&function.name);
     let params = nodes::numbered_params_of(&mut builder, function);
     let results = builder.inline(function, &params);
     let ty = builder.ty(results[0]).clone();
     let cotangent = builder.param("cotangent", ty);
-    let flows = pull_back(&mut builder, &[(results[0], cotangent)], &params)?;
+    let taken = in_branch.then(|| is_nonzero(&mut builder, cotangent));
+    let seed = Cotangent {
+        value: cotangent,
+        taken,
+    };
+    let flows = pull_back_taken(&mut builder, &[(results[0], seed)], &params)?;
     let named = flows
         .into_iter()
         .enumerate()
@@ -259,3 +381,8 @@ fn push_forward_function(pulled: &Function, params: usize, results: usize) -> Re
             .collect(),
     ))
 }
+
+// Note [Branches]. `select c, f(x), g(x)` gives `f` the cotangent `select c, dy, 0`, which the rule of `f` multiplies with its slope. Where `c` is
+// false the slope need not be a number, and `0 * inf` would reach every operand of `f`. So a cotangent carries the condition under which it was
+// taken, and flows through elementwise operations are chosen by it once more. Behind operations that change shapes the elements that belong to the
+// branch are those whose cotangent is not zero. The choice is made in the same kernel as the product, so that it costs one instruction.
