@@ -28,6 +28,18 @@ pub fn range(support: Support) -> Interval {
     }
 }
 
+/// How the probability of a distribution is spread: a property that its declaration states.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Measure {
+    /// By a density, or one probability per value.
+    #[default]
+    Density,
+    /// By a density that has no finite integral: a prior only.
+    Improper,
+    /// All at the value of `draw`: a family of point estimates.
+    Point,
+}
+
 /// A distribution of the library or the program, elaborated for concrete shapes.
 ///
 /// Every function takes the distribution's parameters first, under their names, each with the type in `params`.
@@ -36,6 +48,8 @@ pub fn range(support: Support) -> Interval {
 pub struct Instance {
     /// As declared: `Normal`.
     pub name: Arc<str>,
+    /// How its probability is spread.
+    pub measure: Measure,
     /// Parameter names and types, in order.
     pub params: Vec<(Arc<str>, Type)>,
     /// Where each parameter lies, in order.

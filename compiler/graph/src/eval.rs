@@ -142,6 +142,7 @@ fn resolve_dist(dist: &Instance, sizes: &Sizes) -> Instance {
     let optional = |f: &Option<Arc<Function>>| f.as_ref().map(function);
     Instance {
         name: dist.name.clone(),
+        measure: dist.measure,
         params: dist
             .params
             .iter()

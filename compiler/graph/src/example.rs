@@ -2,7 +2,7 @@
 
 use crate::attr::Attr;
 use crate::builder::Builder;
-use crate::dist::{Instance, Support};
+use crate::dist::{Instance, Measure, Support};
 use crate::function::Function;
 use crate::op::{Example, Interval};
 use crate::types::Type;
@@ -79,6 +79,7 @@ pub fn unit_normal(sizes: &[usize]) -> Arc<Instance> {
     let ty = Type::real(Shape::fixed(sizes));
     Arc::new(Instance {
         name: "UnitNormal".into(),
+        measure: Measure::Density,
         params: vec![("location".into(), ty.clone())],
         supports: vec![Support::Real],
         value: ty.clone(),

@@ -8,7 +8,7 @@ use crate::tree::{
 use crate::types::{Elem, Ty};
 use bnnc_base::source::SourceId;
 use bnnc_grammar::ast::UnaryOp;
-use bnnc_graph::dist::Support;
+use bnnc_graph::dist::{Measure, Support};
 use std::fmt::Write;
 
 /// The items of one source, or of all: constants, functions, layers, distributions, optimisers, models, posteriors,
@@ -166,6 +166,11 @@ impl Printer<'_> {
         if !item.groups && matches!(&item.on, Ty::Tensor(Elem::Real(Support::Real), dims) if dims.len() == 1)
         {
             self.line("per_tensor = true");
+        }
+        match item.measure {
+            Measure::Density => {}
+            Measure::Improper => self.line("improper = true"),
+            Measure::Point => self.line("point = true"),
         }
         self.close();
     }

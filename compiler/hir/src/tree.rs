@@ -7,6 +7,7 @@ use crate::types::{Param, Ty};
 use bnnc_base::arena::Arena;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
+use bnnc_graph::dist::Measure;
 pub use infer::{CompareItem, InferItem, Setting, SettingValue, Target};
 use std::sync::Arc;
 
@@ -194,6 +195,10 @@ pub struct DistItem {
     /// Whether a line of a posterior that names several sites makes one distribution over all of them: it is on `real[n]`,
     /// and does not say `per_tensor = true`.
     pub groups: bool,
+    /// Its other parameterisations: later items of the same name, with other parameters.
+    pub others: Vec<DistId>,
+    /// How its probability is spread: `point = true`, `improper = true`, or by a density.
+    pub measure: Measure,
     /// `log_density(x)`, `cdf(x)`, `quantile(p)`, `moment(k)`: name, argument, value. `log_density` is absent for
     /// families that are only posteriors of points.
     pub functions: Vec<(Arc<str>, LocalId, Expr)>,

@@ -8,7 +8,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Shape;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
-use bnnc_graph::dist::Instance;
+use bnnc_graph::dist::{Instance, Measure};
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::model::Model;
 use bnnc_graph::op::OpDef;
@@ -144,20 +144,23 @@ fn check(model: &Model) -> Result<(), Vec<Diagnostic>> {
         );
         faults.push(report::error(&report::NO_OUTPUT, message));
     }
-    let mut points = 0;
+    let mut points: Vec<Attr> = Vec::new();
     for value in &values {
         let NodeKind::Apply { attrs, .. } = &model.function.nodes[*value].kind else {
             continue;
         };
-        let is_point = |attr: &&Attr| matches!(attr, Attr::Dist(found) if &*found.name == "Point");
-        points += attrs.iter().filter(is_point).count();
+        let is_point = |attr: &&Attr| matches!(attr, Attr::Dist(found) if found.measure == Measure::Point);
+        points.extend(attrs.iter().find(is_point).cloned());
     }
-    if points > 0 {
+    if let Some(Attr::Dist(point)) = points.first() {
         let message = format!(
-            "`{}` takes `Point` for a density, but a point has none",
-            model.name
+            "`{}` takes `{}` for a density, but a point has none",
+            model.name, point.name
         );
-        let help = "`Point` is a family of approximations; give the quantity its value with `=`";
+        let help = format!(
+            "`{}` is a family of approximations; give the quantity its value with `=`",
+            point.name
+        );
         faults.push(report::error(&report::NO_DENSITY, message).help(help));
     }
     if faults.is_empty() { Ok(()) } else { Err(faults) }

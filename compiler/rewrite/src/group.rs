@@ -10,7 +10,7 @@ use crate::density::{Densities, Prediction, Prior};
 use crate::nodes::{self, Scope};
 use bnnc_base::shape::Shape;
 use bnnc_graph::builder::{Builder, Window};
-use bnnc_graph::dist::{Instance, Support, unconstrained};
+use bnnc_graph::dist::{Instance, Measure, Support, unconstrained};
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::{Model, Posterior, Site, SitePosterior};
 use bnnc_graph::types::Type;
@@ -248,6 +248,13 @@ fn product(
     names.dedup();
     Instance {
         name: names.join("` and `").into(),
+        measure: match own
+            .iter()
+            .any(|prior| prior.distribution.measure == Measure::Improper)
+        {
+            true => Measure::Improper,
+            false => Measure::Density,
+        },
         // What they depend on are values of sites, which lie where their own supports say.
         supports: vec![Support::Real; params.len()],
         params,

@@ -15,7 +15,7 @@ pub mod taylor;
 use crate::density::Prior;
 use crate::report;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_graph::dist::{Support, unconstrained};
+use bnnc_graph::dist::{Measure, Support, unconstrained};
 use bnnc_graph::model::{Site, SitePosterior};
 
 /// What a user asks of divergences.
@@ -163,7 +163,7 @@ pub enum Placement {
 
 /// Whether the family is a single point.
 pub fn is_point(posterior: &SitePosterior) -> bool {
-    &*posterior.family.name == "Point"
+    posterior.family.measure == Measure::Point
 }
 
 /// How the draws of `posterior` come to lie in the support of `site`, or why they cannot.

@@ -87,6 +87,10 @@ pub struct SiteReport {
     pub shape: Shape,
     /// The family: `Normal`.
     pub family: String,
+    /// Whether the family puts all its mass at one value.
+    pub is_point: bool,
+    /// Whether its parameter `scale` is the standard deviation.
+    pub has_deviation: bool,
     /// How its KL is computed, with the reason.
     pub kl: String,
     /// How the likelihood takes the expectation over it: by a shared draw, or as its layer is treated.

@@ -135,7 +135,7 @@ fn no_ranking(item: &InferItem, laplace: &Laplace, infers: &[Infer]) -> Option<D
     let mut weights = laplace.weights.iter();
     let lacks = weights.find(|weights| !by.reports.iter().any(|site| is_of(site, weights)));
     let has_spread = match &by.work {
-        Work::Train(_) => by.reports.iter().any(|site| site.family != "Point"),
+        Work::Train(_) => by.reports.iter().any(|site| !site.is_point),
         // Its states are the maximum.
         Work::Laplace(_) => false,
         Work::Swag(swag) => swag.covariance != Covariance::Point,

@@ -4,7 +4,7 @@ use super::concrete::{Concrete, Sample};
 use super::show::number;
 use bnnc_base::shape::Sizes;
 use bnnc_graph::builder::Builder;
-use bnnc_graph::dist::Support;
+use bnnc_graph::dist::{Measure, Support};
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::{FamilyParam, Site, SitePosterior, Start};
@@ -40,9 +40,12 @@ pub fn divergence(
         family,
         params: held(q),
     };
-    let is_point = |concrete: &Concrete| &*concrete.instance.name == "Point";
-    if is_point(q) || is_point(p) {
-        return Ok(infinite("all mass of `Point` is at one point"));
+    let point = [q, p]
+        .into_iter()
+        .find(|side| side.instance.measure == Measure::Point);
+    if let Some(point) = point {
+        let name = &point.instance.name;
+        return Ok(infinite(&format!("all mass of `{name}` is at one point")));
     }
     let (ty, support) = (p.instance.value.clone(), p.instance.support);
     let site = Site {
@@ -61,8 +64,11 @@ pub fn divergence(
             return Ok(infinite(&format!("`{q}` has mass where `{p}` has none")));
         }
     }
-    if &*p.instance.name == "Flat" {
-        return Err("`Flat` is improper: the divergence from it is known only up to a constant".to_owned());
+    if p.instance.measure == Measure::Improper {
+        let name = &p.instance.name;
+        return Err(format!(
+            "`{name}` is improper: the divergence from it is known only up to a constant"
+        ));
     }
     let prior = prior(p);
     if let Some(why) = kl::finite::why_infinite(&site, &posterior, Placement::Inside, &prior) {

@@ -12,9 +12,10 @@ use crate::report::{statements, types as report};
 use crate::show;
 use crate::tree::{DistId, DistItem, Expr, ExprKind, LocalId, LocalKind};
 use crate::types::{Elem, Ty};
+use crate::walk;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, DefinitionKind, Ident};
-use bnnc_graph::dist::Support;
+use bnnc_graph::dist::{Measure, Support};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -45,9 +46,17 @@ const DEFINITIONS: &[&str] = &[
     "log_variance",
     "probabilities",
     PER_TENSOR,
+    POINT,
+    IMPROPER,
 ];
-/// The definition that says that the distribution is joint within each tensor only.
+/// The distribution is joint within each tensor only.
 const PER_TENSOR: &str = "per_tensor";
+/// All probability is at the value of `draw`.
+const POINT: &str = "point";
+/// The density has no finite integral.
+const IMPROPER: &str = "improper";
+/// Definitions whose value is `true`.
+const FLAGS: &[&str] = &[PER_TENSOR, POINT, IMPROPER];
 
 /// Checks a `dist` item.
 pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::Dist, library: bool) {
@@ -74,6 +83,8 @@ pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::Dist, library: b
     let joint = matches!(&on, Ty::Tensor(Elem::Real(Support::Real), dims) if dims.len() == 1);
     let mut dist = DistItem {
         groups: joint,
+        others: session.module.dists[id].others.clone(),
+        measure: Measure::Density,
         name: item.name.name.clone(),
         elementwise: scalar(&on) && params.iter().all(|param| scalar(&param.param.ty)),
         doc: session.module.dists[id].doc.clone(),
@@ -104,30 +115,67 @@ pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::Dist, library: b
             ));
             continue;
         }
-        if &*line.name.name == PER_TENSOR {
-            per_tensor(&mut body, line, &mut dist);
+        if FLAGS.contains(&&*line.name.name) {
+            flag(&mut body, line, &mut dist);
         } else {
             definition(&mut body, line, &mut dist);
         }
     }
+    check_measure(&mut body, item, &dist, &seen);
     let (locals, diagnostics) = body.finish();
     dist.locals = locals;
     session.diagnostics.extend(diagnostics);
     session.module.dists[id] = dist;
 }
 
-/// `per_tensor = true`: of a distribution on `real[n]`, which could be over several tensors at once.
-fn per_tensor(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
+/// `per_tensor = true` of a distribution on `real[n]`, which could be over several tensors at once, `point = true`, `improper = true`.
+fn flag(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
+    let name = &*line.name.name;
     let is_flag =
         matches!(line.kind, DefinitionKind::Value) && matches!(*line.value.kind, ast::ExprKind::Bool(true));
     if !is_flag {
-        let diagnostic = statements::definition_form(line.span, PER_TENSOR);
-        return body.report(diagnostic.help("write `per_tensor = true`, or leave it out"));
+        let diagnostic = statements::definition_form(line.span, name);
+        return body.report(diagnostic.help(format!("write `{name} = true`, or leave it out")));
     }
-    if !dist.groups && dist.on != Ty::Error {
-        return body.report(statements::never_shared(line.span, &dist.name));
+    match name {
+        POINT => dist.measure = Measure::Point,
+        IMPROPER => dist.measure = Measure::Improper,
+        _ if !dist.groups && dist.on != Ty::Error => {
+            body.report(statements::never_shared(line.span, &dist.name));
+        }
+        _ => dist.groups = false,
     }
-    dist.groups = false;
+}
+
+/// A point has a value without noise and no density; a density without a finite integral has no draws.
+fn check_measure(body: &mut Body<'_>, item: &ast::Dist, dist: &DistItem, seen: &HashMap<Arc<str>, Span>) {
+    let (flag, wanted, excluded) = match dist.measure {
+        Measure::Density => return,
+        Measure::Point => (POINT, "draw", &["log_density", "cdf", "entropy", IMPROPER][..]),
+        Measure::Improper => (
+            IMPROPER,
+            "log_density",
+            &["draw", "cdf", "mean", "entropy", POINT][..],
+        ),
+    };
+    let at = seen.get(flag).copied().unwrap_or(item.name.span);
+    if !seen.contains_key(wanted) {
+        body.report(statements::flag_needs(at, flag, wanted));
+    }
+    for (name, span) in seen {
+        if excluded.contains(&&**name) {
+            body.report(statements::flag_excludes(*span, flag, name, at));
+        }
+    }
+    let is_noise = |part: &Expr| match &part.kind {
+        ExprKind::Builtin(builtin, _) => builtin.rule == Rule::Noise,
+        ExprKind::DistPart(_, part, _) => &**part == "draw",
+        _ => false,
+    };
+    let draw = dist.values.iter().find(|(name, _)| &**name == wanted);
+    if let Some((_, value)) = draw.filter(|(_, value)| walk::any(value, &mut |part| is_noise(part))) {
+        body.report(statements::flag_excludes(value.span, flag, "noise", at));
+    }
 }
 
 fn definition(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {

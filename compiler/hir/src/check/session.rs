@@ -12,7 +12,8 @@ use crate::types::Ty;
 use bnnc_base::diagnostic::{Diagnostic, Place as At};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, Ident, ItemKind};
-use std::collections::HashMap;
+use bnnc_graph::dist::Measure;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// The state of a whole check.
@@ -312,6 +313,8 @@ fn empty_dist(name: Arc<str>, doc: String) -> DistItem {
         on: Ty::Error,
         elementwise: false,
         groups: false,
+        others: Vec::new(),
+        measure: Measure::Density,
         functions,
         values,
     }

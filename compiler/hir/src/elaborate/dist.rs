@@ -208,6 +208,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         let supports = self.param_supports(self.dist);
         Ok(Instance {
             name: item.name.clone(),
+            measure: item.measure,
             params: self.params,
             supports,
             value: self.value,

@@ -46,6 +46,7 @@ pub fn gathered(family: &Instance, shares: &[Share], params: &[FamilyParam]) -> 
     let some = |function: &Option<Arc<Function>>| function.as_deref().map(gather);
     Instance {
         name: family.name.clone(),
+        measure: family.measure,
         params: params
             .iter()
             .map(|param| (param.name.clone(), param.ty.clone()))

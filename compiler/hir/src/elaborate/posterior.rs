@@ -15,7 +15,7 @@ use bnnc_abi::manifest::Init;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
-use bnnc_graph::dist::{self, Instance, Support};
+use bnnc_graph::dist::{self, Instance, Measure, Support};
 use bnnc_graph::model::{FamilyParam, Model, Posterior, Site, SitePosterior, Start};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
@@ -44,9 +44,6 @@ pub enum Rest {
     /// The method works on their values.
     Method,
 }
-
-/// The family of point estimates.
-const POINT: &str = "Point";
 
 const POSITIVE: Support = Support::Interval(0.0, f64::INFINITY);
 
@@ -111,8 +108,12 @@ pub fn point(module: &Module, model: &Model, span: Span) -> Elaborated<Posterior
 }
 
 fn point_family(module: &Module, span: Span) -> Elaborated<DistId> {
-    let found = module.dists.ids().find(|id| &*module.dists[*id].name == POINT);
-    found.ok_or_else(|| limit(span, "the library has no `Point`".to_owned()))
+    // The library's items come before the program's.
+    let found = module
+        .dists
+        .ids()
+        .find(|id| module.dists[*id].measure == Measure::Point);
+    found.ok_or_else(|| limit(span, "the library has no family of point estimates".to_owned()))
 }
 
 fn covers(line: &PosteriorLine, site: &str) -> bool {
@@ -253,7 +254,7 @@ impl<'a> Line<'a> {
 
     /// The type of what the family draws: values of the site, or what a bijection takes to them.
     fn value_of(&self, site: &Site) -> Type {
-        let is_point = &*self.item().name == POINT;
+        let is_point = self.item().measure == Measure::Point;
         match &self.item().on {
             Ty::Tensor(Elem::Real(Support::Real), _) if !is_point => {
                 dist::unconstrained(site.support, &site.ty)
@@ -346,7 +347,7 @@ impl<'a> Line<'a> {
             Some(StartValue::Value(expr)) => Start::Optimise(Init::Constant(number(self.module, expr)?)),
             Some(StartValue::Fixed(expr)) => {
                 let value = number(self.module, expr)?;
-                if &*self.item().name == POINT && site.support.is_of_vectors() {
+                if self.item().measure == Measure::Point && site.support.is_of_vectors() {
                     let text = format!(
                         "`{}` is a vector whose elements one number cannot give",
                         site.name

@@ -40,7 +40,7 @@ code!(
     UNKNOWN_DEFINITION,
     "E0235",
     "an unknown definition",
-    "A distribution defines `log_density(x)`, `cdf(x)`, `quantile(p)`, `draw`, `mean`, `variance`, `entropy`, `moment(k)`, `log_mean`, `log_variance`, `probabilities`, `per_tensor`; an optimiser defines `state`, `next` and `step`.",
+    "A distribution defines `log_density(x)`, `cdf(x)`, `quantile(p)`, `draw`, `mean`, `variance`, `entropy`, `moment(k)`, `log_mean`, `log_variance`, `probabilities`, `per_tensor`, `point`, `improper`; an optimiser defines `state`, `next` and `step`.",
     "dist D(loc: real) on real {\n  log_densty(x) = -(x - loc)\n}",
     "dist D(loc: real) on real {\n  log_density(x) = -(x - loc)\n}"
 );
@@ -104,6 +104,18 @@ pub fn unknown_definition(span: Span, of: &str, name: &str, names: &[&str]) -> D
 /// A definition of the wrong form: `mean(x)`, `log_density` without an argument.
 pub fn definition_form(span: Span, form: &str) -> Diagnostic {
     Diagnostic::error(&UNKNOWN_DEFINITION, span, format!("expected `{form} = ..`"))
+}
+
+/// `point = true` without a `draw`.
+pub fn flag_needs(span: Span, flag: &str, part: &str) -> Diagnostic {
+    let message = format!("`{flag} = true` needs `{part}`");
+    Diagnostic::error(&UNKNOWN_DEFINITION, span, message)
+}
+
+/// `point = true` beside a density.
+pub fn flag_excludes(span: Span, flag: &str, part: &str, at: Span) -> Diagnostic {
+    let message = format!("a distribution with `{flag} = true` cannot have `{part}`");
+    Diagnostic::error(&UNKNOWN_DEFINITION, span, message).also(at, format!("`{flag}` is stated here"))
 }
 
 /// `per_tensor = true` where nothing else is possible.

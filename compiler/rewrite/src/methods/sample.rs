@@ -340,6 +340,8 @@ impl Task<'_> {
             name: name.to_string(),
             shape: derived.ty(*value).shape.clone(),
             family: "derived".to_owned(),
+            is_point: false,
+            has_deviation: false,
             kl: "computed from the sites".to_owned(),
             likelihood: String::new(),
         };
@@ -370,6 +372,8 @@ impl Task<'_> {
             name: plan.site.name.to_string(),
             shape: plan.site.ty.shape.clone(),
             family: family.to_owned(),
+            is_point: false,
+            has_deviation: false,
             kl: sentence,
             likelihood: String::new(),
         }

@@ -6,8 +6,10 @@ use crate::kl::{Choice, is_point};
 use bnnc_abi::laplace::{EVIDENCE_SLOPE, PRIOR_FACTOR};
 use bnnc_abi::manifest::{Init, SiteReport, StartSite, State};
 use bnnc_base::shape::{Dim, Shape};
-use bnnc_graph::dist::Support;
+use bnnc_graph::dist::{Instance, Support};
+use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::{Model, Optimiser, Posterior, Site, Start};
+use bnnc_graph::ops;
 use std::sync::Arc;
 
 /// One state per parameter of each site's family, followed for those that move by the optimiser's own and, where a search is `online`, by what is
@@ -140,12 +142,26 @@ pub fn reports(plans: &[Plan<'_>], choices: &[Choice], likelihood: &[String]) ->
             name: site.name.to_string(),
             shape: site.ty.shape.clone(),
             family: plan.posterior.family.name.to_string(),
+            is_point: is_point(plan.posterior),
+            has_deviation: has_deviation(&plan.posterior.family),
             kl: kl.clone(),
             likelihood: likelihood.get(at).cloned().unwrap_or_default(),
         };
         sites.iter().map(report).collect::<Vec<_>>()
     };
     plans.iter().enumerate().flat_map(of).collect()
+}
+
+/// Whether the variance that a family states is the square of its parameter `scale`.
+fn has_deviation(family: &Instance) -> bool {
+    let square = |function: &Function| {
+        let (_, value) = function.results.first()?;
+        let is_product = std::ptr::eq(function.op(*value)?.0, &ops::mul::MUL);
+        let args = function.args(*value);
+        let is_scale = |arg: &Value| function.param_name(*arg).is_some_and(|name| &**name == "scale");
+        Some(is_product && args.iter().all(is_scale))
+    };
+    family.variance.as_deref().and_then(square).unwrap_or(false)
 }
 
 /// Beyond this every map onto a support is flat in both precisions; a start on the border is put here.

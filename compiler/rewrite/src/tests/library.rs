@@ -5,7 +5,7 @@ use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::shape::Shape;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
-use bnnc_graph::dist::{Instance, Support};
+use bnnc_graph::dist::{Instance, Measure, Support};
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::{FamilyParam, Input, Model, Optimiser, Posterior, Site, SitePosterior, Start};
 use bnnc_graph::ops;
@@ -78,6 +78,7 @@ fn location_scale(shapes: &Shapes, shape: &Shape) -> Instance {
     };
     Instance {
         name: shapes.name.into(),
+        measure: Measure::Density,
         params: vec![("loc".into(), ty.clone()), ("scale".into(), ty.clone())],
         supports: vec![Support::Real, Support::Interval(0.0, f64::INFINITY)],
         value: ty.clone(),
@@ -242,6 +243,7 @@ pub fn point(shape: &Shape) -> Instance {
     let ty = Type::real(shape.clone());
     let mut instance = normal(shape);
     instance.name = "Point".into();
+    instance.measure = Measure::Point;
     instance.params = vec![("loc".into(), ty.clone())];
     instance.draw = Some(function(&["loc", "draw", "example", "step"], &ty, |_, p| p[0]));
     (instance.mean, instance.variance, instance.entropy) = (None, None, None);

@@ -61,7 +61,7 @@ pub fn variances(infer: &Infer, (by, found): (&Infer, &Found), context: &Context
     }
 }
 
-/// Those that the states hold: of iterates, of draws, or the square of the scale of a Normal family. What other families call a scale is no
+/// Those that the states hold: of iterates, of draws, or the square of a scale that is the standard deviation of its family. What other families call a scale is no
 /// standard deviation.
 fn stated(weights: &Weights, by: &Infer, found: &Found) -> Option<Vec<f64>> {
     if let Found::Collected(collected) = found
@@ -79,7 +79,7 @@ fn stated(weights: &Weights, by: &Infer, found: &Found) -> Option<Vec<f64>> {
                 .collect(),
         );
     }
-    let is_normal = |site: &SiteReport| site.name == weights.site && site.family == "Normal";
+    let is_normal = |site: &SiteReport| site.name == weights.site && site.has_deviation;
     if !by.reports.iter().any(is_normal) {
         return None;
     }

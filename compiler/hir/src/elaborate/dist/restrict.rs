@@ -3,16 +3,14 @@
 use super::InstanceBuilder;
 use crate::elaborate::frame::Elaborated;
 use crate::elaborate::model::limit;
-use bnnc_graph::dist::Support;
+use bnnc_base::special::lgamma;
+use bnnc_graph::dist::{Measure, Support};
 use bnnc_graph::function::Value;
-
-/// The distribution without a normaliser.
-const IMPROPER: &str = "Flat";
 
 impl InstanceBuilder<'_, '_, '_> {
     /// Whether the density has no normaliser, so that no restriction changes it.
     pub(super) fn is_improper(&self) -> bool {
-        &*self.item().name == IMPROPER
+        self.item().measure == Measure::Improper
     }
 
     /// Where values lie: in the declared support where it says more than the distribution's own. Refused where the mass
