@@ -1,6 +1,6 @@
 //! The values of constant expressions: what options, start values, bounds and dims are made of.
 
-use crate::tree::{Expr, ExprKind, FnItem, LocalId, Module, Stmt};
+use crate::tree::{Expr, ExprKind, FnItem, LocalId, Module, Number, Stmt};
 use crate::types::{Elem, Ty};
 use bnnc_base::special::{digamma, erf, erfc, lgamma, sigmoid, sign, softplus, trigamma};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
@@ -53,7 +53,31 @@ pub fn evaluate(module: &Module, expr: &Expr, known: &HashMap<LocalId, f64>) -> 
 }
 
 fn recur_const(module: &Module, id: crate::tree::ConstId) -> Option<f64> {
-    constant(module, &module.consts.get(id)?.value)
+    module.consts.get(id)?.number.map(Number::to_f64)
+}
+
+/// The value of an integer expression without variables, where it and all of its parts fit 64 bits.
+pub fn integer(module: &Module, expr: &Expr) -> Option<i64> {
+    let recur = |part: &Expr| integer(module, part);
+    match &expr.kind {
+        ExprKind::Int(value) => Some(*value),
+        ExprKind::Const(id) => match module.consts.get(*id)?.number? {
+            Number::Integer(value) => Some(value),
+            Number::Real(_) => None,
+        },
+        ExprKind::Unary(UnaryOp::Neg, operand) => recur(operand)?.checked_neg(),
+        ExprKind::Binary(op, left, right) if expr.ty == Ty::int() => {
+            let (a, b) = (recur(left)?, recur(right)?);
+            match op {
+                BinaryOp::Add => a.checked_add(b),
+                BinaryOp::Sub => a.checked_sub(b),
+                BinaryOp::Mul => a.checked_mul(b),
+                BinaryOp::Div if b > 0 => a.checked_div_euclid(b),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
 }
 
 fn call_fn(module: &Module, function: &FnItem, args: &[f64]) -> Option<f64> {

@@ -127,6 +127,27 @@ pub struct ConstItem {
     pub name: Arc<str>,
     /// Its value.
     pub value: Expr,
+    /// What the value is, computed once: constants that use constants twice each would otherwise take exponential time.
+    pub number: Option<Number>,
+}
+
+/// The value of a constant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// An integer, exactly.
+    Integer(i64),
+    /// Anything else; a Boolean is 0 or 1.
+    Real(f64),
+}
+
+impl Number {
+    /// The nearest double.
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Number::Integer(value) => value as f64,
+            Number::Real(value) => value,
+        }
+    }
 }
 
 /// A parameter with its variable and default.

@@ -3,9 +3,9 @@
 use super::body::{Body, Place};
 use super::expr::Want;
 use super::session::Session;
-use crate::constant::constant;
+use crate::constant::{constant, integer};
 use crate::report::types as report;
-use crate::tree::{ConstId, ConstItem, FnId, FnItem};
+use crate::tree::{ConstId, ConstItem, Expr, FnId, FnItem, Number};
 use crate::types::Ty;
 use bnnc_grammar::ast;
 
@@ -34,6 +34,11 @@ pub fn check_const(session: &mut Session<'_>, id: ConstId, item: &ast::Const, li
     }
     let (_, diagnostics) = body.finish();
     session.diagnostics.extend(diagnostics);
+    let whole = |value: &Expr| integer(&session.module, value).map(Number::Integer);
+    let number = match value.ty {
+        Ty::Error => None,
+        _ => whole(&value).or_else(|| constant(&session.module, &value).map(Number::Real)),
+    };
     session.module.consts[id] = ConstItem {
         name: item.name.name.clone(),
         value,

@@ -116,6 +116,7 @@ impl<'a> Session<'a> {
                     Def::Const(module.consts.push(ConstItem {
                         name: named(&it.name),
                         value,
+                        number: None,
                     })),
                     &it.name,
                 )

@@ -1,9 +1,11 @@
 //! Expressions.
 
 use super::datum::{Callee, Datum, DistDatum, LayerDatum};
+use super::dist::dtype;
 use super::frame::{Elaborated, Elaborator, Frame};
 use super::model::limit;
-use crate::tree::{Expr, ExprKind};
+use crate::tree::{Expr, ExprKind, Number};
+use crate::types::Ty;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
@@ -29,8 +31,13 @@ impl<'a> Elaborator<'a> {
             },
             ExprKind::Const(id) => {
                 let item = &self.module.consts[*id];
-                let locals = crate::tree::Locals::default();
-                self.closed(&item.value, &locals)
+                match (item.number, &item.value.ty) {
+                    (Some(Number::Integer(number)), _) => Ok(Datum::Static(number)),
+                    (Some(Number::Real(number)), Ty::Tensor(elem, _)) => {
+                        Ok(Datum::Tensor(self.constant(number, dtype(elem))))
+                    }
+                    _ => Err(limit(span, format!("`{}` has no value", item.name))),
+                }
             }
             ExprKind::Row | ExprKind::Error => Err(limit(span, "this is not a value".to_owned())),
             ExprKind::Builtin(builtin, args) => self.call_builtin(builtin, args, frame, span),
@@ -95,20 +102,6 @@ impl<'a> Elaborator<'a> {
                 self.select(condition, yes, no, span)
             }
         }
-    }
-
-    /// Elaborates an expression that has no variables.
-    pub fn closed(&mut self, expr: &Expr, locals: &crate::tree::Locals) -> Elaborated<Datum> {
-        // The frame borrows `locals` only during this call; values carry no borrow.
-        let mut inner = Elaborator {
-            depth: self.depth + 1,
-            ..Elaborator::new(self.module, "closed")
-        };
-        std::mem::swap(&mut inner.builder, &mut self.builder);
-        let mut frame = Frame::new(locals, "");
-        let result = inner.expr(expr, &mut frame);
-        std::mem::swap(&mut inner.builder, &mut self.builder);
-        result
     }
 
     /// Elaborates several expressions in order.
@@ -203,12 +196,7 @@ impl<'a> Elaborator<'a> {
 
     /// The range of a sum, difference or product of integers whose ranges are known.
     fn range_of(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<(i64, i64)> {
-        let range = |datum: &Datum| match datum {
-            Datum::Static(number) => Some((*number, *number)),
-            Datum::Tensor(value) => self.ranges.get(value).copied(),
-            _ => None,
-        };
-        let ((a, b), (c, d)) = (range(left)?, range(right)?);
+        let ((a, b), (c, d)) = (self.range_of_integer(left)?, self.range_of_integer(right)?);
         match op {
             BinaryOp::Add => Some((a.checked_add(c)?, b.checked_add(d)?)),
             BinaryOp::Sub => Some((a.checked_sub(d)?, b.checked_sub(c)?)),
@@ -281,8 +269,41 @@ impl<'a> Elaborator<'a> {
         } else {
             (self.stretch(condition, &shape, span)?, a, b)
         };
-        self.apply("select", &[condition, a, b], Vec::new(), span)
-            .map(Datum::Tensor)
+        let value = self.apply("select", &[condition, a, b], Vec::new(), span)?;
+        self.ranges.extend(range.map(|range| (value, range)));
+        Ok(Datum::Tensor(value))
+    }
+
+    /// Two numbers of one shape and element type: integers where both are, else reals.
+    pub fn numbers(&mut self, a: &Datum, b: &Datum, span: Span) -> Elaborated<(Value, Value)> {
+        let (x, y) = (self.tensor(a, span)?, self.tensor(b, span)?);
+        let is_integer = |this: &Self, value: Value| this.ty(value).dtype == DType::Int;
+        match is_integer(self, x) && is_integer(self, y) {
+            true => self.align(x, y, span),
+            false => {
+                let (x, y) = (self.real(a, span)?, self.real(b, span)?);
+                self.align(x, y, span)
+            }
+        }
+    }
+
+    /// The range of an integer made of two others, where theirs are known.
+    pub fn joint_range(
+        &self,
+        a: &Datum,
+        b: &Datum,
+        join: fn((i64, i64), (i64, i64)) -> (i64, i64),
+    ) -> Option<(i64, i64)> {
+        Some(join(self.range_of_integer(a)?, self.range_of_integer(b)?))
+    }
+
+    /// The smallest and largest value of an integer, where they are known.
+    pub fn range_of_integer(&self, datum: &Datum) -> Option<(i64, i64)> {
+        match datum {
+            Datum::Static(number) => Some((*number, *number)),
+            Datum::Tensor(value) => self.ranges.get(value).copied(),
+            _ => None,
+        }
     }
 
     /// `a @ b` for vectors and matrices.
