@@ -20,7 +20,7 @@ const MOST_CALLS: usize = 100_000;
 const DEEPEST: usize = 64;
 
 /// What goes wrong inside the library is shown where the program calls it, with the place in the library beside it.
-fn at_call(mut diagnostic: Box<Diagnostic>, call: Span) -> Box<Diagnostic> {
+pub(super) fn at_call(mut diagnostic: Box<Diagnostic>, call: Span) -> Box<Diagnostic> {
     let Place::Span(inner) = diagnostic.at else {
         return diagnostic;
     };
@@ -173,11 +173,7 @@ impl<'a> Elaborator<'a> {
         let name = builtin.name;
         let axis = |this: &Self, value: Value| this.ty(value).rank() as i64 - 1;
         let result = match builtin.rule {
-            Rule::Elementwise if args.len() == 2 => {
-                let (a, b) = (self.real(&args[0], span)?, self.real(&args[1], span)?);
-                let (a, b) = self.align(a, b, span)?;
-                self.apply(name, &[a, b], Vec::new(), span)?
-            }
+            Rule::Elementwise if args.len() == 2 => return self.extremum(builtin, &args, span),
             Rule::Elementwise if matches!(name, "max" | "min") => return self.reduce_all(name, &args, span),
             Rule::Elementwise | Rule::Same | Rule::Cholesky => {
                 let x = self.real(&args[0], span)?;
@@ -244,6 +240,22 @@ impl<'a> Elaborator<'a> {
             }
         };
         Ok(Datum::Tensor(result))
+    }
+
+    /// `max(a, b)` and `min(a, b)`, of integers an integer.
+    fn extremum(&mut self, builtin: &Builtin, args: &[Datum], span: Span) -> Elaborated<Datum> {
+        let join: fn((i64, i64), (i64, i64)) -> (i64, i64) = match builtin.name {
+            "max" => |(a, b), (c, d)| (a.max(c), b.max(d)),
+            _ => |(a, b), (c, d)| (a.min(c), b.min(d)),
+        };
+        let range = self.joint_range(&args[0], &args[1], join);
+        if let ([Datum::Static(_), Datum::Static(_)], Some((number, _))) = (args, range) {
+            return Ok(Datum::Static(number));
+        }
+        let (a, b) = self.numbers(&args[0], &args[1], span)?;
+        let value = self.apply(builtin.name, &[a, b], Vec::new(), span)?;
+        self.ranges.extend(range.map(|range| (value, range)));
+        Ok(Datum::Tensor(value))
     }
 
     fn diag(&mut self, args: &[Datum], span: Span) -> Elaborated<Value> {

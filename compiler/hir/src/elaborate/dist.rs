@@ -1,15 +1,18 @@
 //! Distributions: from a value such as `Normal(0, 1)` to an [`Instance`] with density, sampler and moments.
 
+mod arguments;
 mod parts;
 mod restrict;
 mod summary;
 mod vectors;
 
+use super::call::at_call;
 use super::datum::{Datum, DistDatum};
 use super::frame::{Elaborated, Elaborator, Frame, NoiseContext};
 use super::model::{limit, no_part};
 use crate::tree::{Binding, DistItem};
 use crate::types::{Elem, Ty};
+pub use arguments::Arguments;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_base::source::Span;
@@ -54,57 +57,19 @@ pub enum Values {
     Any,
 }
 
-/// A distribution ready to become an instance: tensors among its arguments got names.
-pub struct Arguments {
-    /// The distribution with tensors replaced by their position in `values`.
-    dist: DistDatum,
-    /// Names and values of the tensor arguments.
-    pub values: Vec<(Arc<str>, Value)>,
+/// The distribution of every element of an array.
+pub struct Each {
+    /// The distribution with tensors replaced by their position in `params`.
+    pub dist: DistDatum,
+    /// Names and types of the parameters of one element.
+    pub params: Vec<(Arc<str>, Type)>,
+    /// The type of one element.
+    pub value: Type,
+    /// The number of elements.
+    pub count: usize,
 }
 
 impl<'a> Elaborator<'a> {
-    /// Names the tensors among a distribution's arguments: `loc`, `first.loc`.
-    pub fn arguments(&mut self, dist: &DistDatum, span: Span) -> Elaborated<Arguments> {
-        let mut values = Vec::new();
-        let dist = self.name_arguments(dist, "", &mut values, span)?;
-        Ok(Arguments { dist, values })
-    }
-
-    fn name_arguments(
-        &mut self,
-        dist: &DistDatum,
-        prefix: &str,
-        values: &mut Vec<(Arc<str>, Value)>,
-        span: Span,
-    ) -> Elaborated<DistDatum> {
-        let module = self.module;
-        let item = &module.dists[dist.dist];
-        let mut args = Vec::new();
-        for (binding, arg) in item.params.iter().zip(&dist.args) {
-            let name = format!("{prefix}{}", binding.param.name);
-            let integer = matches!(&binding.param.ty, Ty::Tensor(Elem::Int, _));
-            args.push(match arg {
-                Datum::Dist(inner) => Datum::Dist(Rc::new(self.name_arguments(
-                    inner,
-                    &format!("{name}."),
-                    values,
-                    span,
-                )?)),
-                Datum::Static(_) if integer => arg.clone(),
-                Datum::Tensor(_) | Datum::Static(_) => {
-                    let value = self.real(arg, span)?;
-                    values.push((name.into(), value));
-                    Datum::Tensor(Value(values.len() as u32 - 1))
-                }
-                other => other.clone(),
-            });
-        }
-        Ok(DistDatum {
-            dist: dist.dist,
-            args,
-        })
-    }
-
     /// Makes the instance of a distribution for values of type `value`.
     pub fn instance(
         &mut self,
@@ -119,15 +84,32 @@ impl<'a> Elaborator<'a> {
             .iter()
             .map(|(name, v)| (name.clone(), self.ty(*v)))
             .collect();
-        InstanceBuilder {
+        let builder = InstanceBuilder {
             elaborator: self,
             dist: &arguments.dist,
             params: types,
             value,
             values,
             span,
-        }
-        .build(declared)
+        };
+        builder
+            .build(declared)
+            .map_err(|diagnostic| at_call(diagnostic, span))
+    }
+
+    /// Makes the instance for the elements of an array, each with parameters of its own.
+    pub fn instance_of_each(&mut self, each: Each, declared: Support, span: Span) -> Elaborated<Instance> {
+        let builder = InstanceBuilder {
+            elaborator: self,
+            dist: &each.dist,
+            params: each.params,
+            value: each.value,
+            values: Values::Any,
+            span,
+        };
+        builder
+            .of_each(declared, each.count)
+            .map_err(|diagnostic| at_call(diagnostic, span))
     }
 
     /// A part of a distribution that is a value: `first.log_density(x)`, `first.draw`.
@@ -143,19 +125,21 @@ impl<'a> Elaborator<'a> {
         };
         let item = &self.module.dists[dist.dist];
         let mut frame = self.dist_frame(item, dist, span)?;
-        if let Some(arg) = arg {
-            let found = self.part_at(item, part, arg, &mut frame, span)?;
-            return found.ok_or_else(|| no_part(span, &item.name, part));
-        }
-        match item.values.iter().find(|(name, _)| &**name == part) {
-            Some((_, body)) => self.expr(body, &mut frame),
-            None => Err(no_part(span, &item.name, part)),
-        }
+        let found = match arg {
+            Some(arg) => self.part_at(item, part, arg, &mut frame, span),
+            None => match item.values.iter().find(|(name, _)| &**name == part) {
+                Some((_, body)) => self.expr(body, &mut frame).map(Some),
+                None => Ok(None),
+            },
+        };
+        let found = found.map_err(|diagnostic| at_call(diagnostic, span))?;
+        found.ok_or_else(|| no_part(span, &item.name, part))
     }
 
     fn dist_frame(&mut self, item: &'a DistItem, dist: &DistDatum, span: Span) -> Elaborated<Frame<'a>> {
         let mut frame = Frame::new(&item.locals, "");
-        self.bind_arguments(&item.params, dist.args.clone(), &mut frame, span)?;
+        let args = self.typed(&item.params, dist.args.clone(), span)?;
+        self.bind_arguments(&item.params, args, &mut frame, span)?;
         Ok(frame)
     }
 }
@@ -277,6 +261,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             self.flatten_parameters(item, &mut args)?;
             self.bind_value_dims(item, &mut frame);
         }
+        let args = self.elaborator.typed(&item.params, args, self.span)?;
         self.elaborator
             .bind_arguments(&item.params, args, &mut frame, self.span)?;
         body(self, &mut frame)

@@ -11,8 +11,12 @@ use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use bnnc_graph::attr::Attr;
-use bnnc_graph::function::Value;
+use bnnc_graph::function::{NodeKind, Value};
+use bnnc_graph::ops;
 use std::rc::Rc;
+
+/// A list of more numbers is one node.
+const MOST_STACKED: usize = 32;
 
 impl<'a> Elaborator<'a> {
     /// Elaborates an expression.
@@ -121,7 +125,27 @@ impl<'a> Elaborator<'a> {
             .iter()
             .map(|item| self.real(item, span))
             .collect::<Result<_, _>>()?;
+        // A node per number takes a time that grows with the square of their count.
+        let numbers: Option<Vec<f64>> = match values.len() > MOST_STACKED {
+            true => values.iter().map(|value| self.number(*value)).collect(),
+            false => None,
+        };
+        if let Some(numbers) = numbers {
+            return Ok(Datum::Tensor(self.builder.literal(&[numbers.len()], &numbers)));
+        }
         self.stack(&values, span).map(Datum::Tensor)
+    }
+
+    /// The number that a value is, if it is a scalar constant.
+    fn number(&self, value: Value) -> Option<f64> {
+        let NodeKind::Apply { op, attrs, .. } = &self.builder.node(value).kind else {
+            return None;
+        };
+        let is_constant = std::ptr::eq(op.0, &ops::constant::CONSTANT) && self.ty(value).rank() == 0;
+        attrs.iter().find_map(|attr| match attr {
+            Attr::Real(number) if is_constant => Some(*number),
+            _ => None,
+        })
     }
 
     /// Joins tensors of one shape along a new first axis.
@@ -256,8 +280,8 @@ impl<'a> Elaborator<'a> {
     /// `if` over tensors: elementwise choice.
     pub fn select(&mut self, condition: Datum, yes: Datum, no: Datum, span: Span) -> Elaborated<Datum> {
         let condition = self.tensor(&condition, span)?;
-        let (a, b) = (self.real(&yes, span)?, self.real(&no, span)?);
-        let (a, b) = self.align(a, b, span)?;
+        let range = self.joint_range(&yes, &no, |(a, b), (c, d)| (a.min(c), b.max(d)));
+        let (a, b) = self.numbers(&yes, &no, span)?;
         let shape = self.ty(a).shape;
         let (condition, a, b) = if shape.rank() == 0 {
             let target = self.ty(condition).shape;

@@ -7,6 +7,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
+use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Value;
 use bnnc_graph::op::{Interval, Op};
@@ -17,8 +18,24 @@ use std::collections::HashMap;
 /// A tensor has no more elements than this: beyond it, counts of bytes and operations would not fit their types.
 const MOST_ELEMENTS: usize = 1 << 40;
 
+/// An axis is no longer than this: kernels count positions in 32 bits.
+const LONGEST_AXIS: usize = i32::MAX as usize;
+
 /// A model has no more operations than this, every call carried out.
 const MOST_NODES: usize = 100_000;
+
+/// Why a tensor of this shape cannot be held, if it cannot.
+fn holds(shape: &Shape) -> Result<(), String> {
+    let sizes = || shape.dims().iter().filter_map(|dim| dim.fixed());
+    if sizes().any(|size| size > LONGEST_AXIS) {
+        return Err(format!("has an axis of more than {LONGEST_AXIS} elements"));
+    }
+    let count = sizes().try_fold(1usize, |count, size| count.checked_mul(size));
+    match count {
+        Some(count) if count <= MOST_ELEMENTS => Ok(()),
+        _ => Err(format!("has more than {MOST_ELEMENTS} elements")),
+    }
+}
 
 /// An elaborated thing, or the one message that says why there is none.
 pub type Elaborated<T> = Result<T, Box<Diagnostic>>;
@@ -126,10 +143,21 @@ impl<'a> Elaborator<'a> {
                 format!("with this, the model has more than {MOST_NODES} operations"),
             ));
         }
+        // Before the type rule of the op: it multiplies sizes.
+        for attr in &attrs {
+            if let Attr::Shape(shape) = attr {
+                holds(shape).map_err(|why| super::model::limit(span, format!("this array {why}")))?;
+            }
+        }
         let op = self.op(name);
-        self.builder
+        let value = self
+            .builder
             .try_apply(op.0, args, attrs)
-            .map_err(|why| super::model::limit(span, why))
+            .map_err(|why| super::model::limit(span, why))?;
+        match holds(&self.builder.ty(value).shape) {
+            Ok(()) => Ok(value),
+            Err(why) => Err(super::model::limit(span, format!("this array {why}"))),
+        }
     }
 
     /// A datum as a tensor: static integers become integer scalars.
@@ -160,7 +188,6 @@ impl<'a> Elaborator<'a> {
 
     /// A scalar constant.
     pub fn constant(&mut self, value: f64, dtype: DType) -> Value {
-        use bnnc_graph::attr::Attr;
         let attrs = vec![
             Attr::Shape(Shape::scalar()),
             Attr::DType(dtype),
@@ -208,19 +235,16 @@ impl<'a> Elaborator<'a> {
     pub fn shape_of(&self, name: &str, dims: &[Dim], frame: &Frame, span: Span) -> Elaborated<Shape> {
         let sizes = self.sizes(dims, frame, span)?;
         let shape = Shape::fixed(&sizes);
-        let count = sizes
-            .iter()
-            .try_fold(1usize, |count, size| count.checked_mul(*size));
-        match count {
-            Some(0) => Err(super::model::limit(
+        if sizes.contains(&0) {
+            let text = format!("`{name}` has no elements: its shape is {shape}");
+            return Err(super::model::limit(span, text));
+        }
+        match holds(&shape) {
+            Ok(()) => Ok(shape),
+            Err(why) => Err(super::model::limit(
                 span,
-                format!("`{name}` has no elements: its shape is {shape}"),
+                format!("`{name}` of shape {shape} {why}"),
             )),
-            Some(count) if count <= MOST_ELEMENTS => Ok(shape),
-            _ => {
-                let text = format!("`{name}` of shape {shape} has more than {MOST_ELEMENTS} elements");
-                Err(super::model::limit(span, text))
-            }
         }
     }
 

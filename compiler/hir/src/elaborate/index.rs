@@ -4,6 +4,7 @@ use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
 use super::model::limit;
 use crate::tree::Index;
+use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_base::source::Span;
 use bnnc_graph::attr::Attr;
@@ -55,6 +56,7 @@ impl<'a> Elaborator<'a> {
         let Datum::Static(at) = position else {
             let index = self.tensor(&position, span)?;
             self.check_positions(value, axis, index, span)?;
+            let index = self.to_int(index, span)?;
             return self.apply("gather", &[value, index], vec![Attr::Int(axis as i64)], span);
         };
         let size = self.axis_size(value, axis);
@@ -69,6 +71,15 @@ impl<'a> Elaborator<'a> {
         let mut dims = self.ty(slice).shape.0;
         dims.remove(axis);
         self.apply("reshape", &[slice], vec![Attr::Shape(Shape(dims))], span)
+    }
+
+    /// Integers that are held as reals, as counts and sums of integers are, as integers.
+    pub fn to_int(&mut self, value: Value, span: Span) -> Elaborated<Value> {
+        match self.ty(value).dtype {
+            DType::Int => Ok(value),
+            DType::Real => self.apply("to_int", &[value], Vec::new(), span),
+            DType::Bool => Err(limit(span, "an integer is needed here".to_owned())),
+        }
     }
 
     fn axis_size(&self, value: Value, axis: usize) -> i64 {
@@ -123,7 +134,9 @@ impl<'a> Elaborator<'a> {
             _ => Err(limit(
                 expr.span,
                 "an integer known at compile time is needed here".to_owned(),
-            )),
+            )
+            .help("a range may end at a counter where it is reduced: `sum(y[s] for s in 0..t)`")
+            .into()),
         }
     }
 }

@@ -4,11 +4,11 @@ use super::datum::{Datum, DistDatum};
 use super::dist::{Values, dtype, support};
 use super::frame::{Elaborated, Elaborator, Frame};
 use crate::tree::{Binding, ExprKind, LocalId, ModelId, ModelItem, Module, Sample, Stmt};
-use crate::types::Ty;
+use crate::types::{Elem, Ty};
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
 use bnnc_graph::attr::Attr;
-use bnnc_graph::dist::Support;
+use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::function::Value;
 use bnnc_graph::model::{Input, Model, Site};
 use bnnc_graph::types::Type;
@@ -92,6 +92,14 @@ fn named(stmt: &Stmt, item: &ModelItem, frame: &Frame<'_>) -> Option<(Arc<str>, 
     match frame.values.get(local) {
         Some(Datum::Tensor(value)) => Some((item.locals[*local].name.clone(), *value)),
         _ => None,
+    }
+}
+
+/// Where the values of an output lie by its declared type. Integers are left to their distribution.
+pub fn declared(ty: &Ty) -> Support {
+    match ty {
+        Ty::Tensor(Elem::Real(support), _) => *support,
+        _ => Support::Real,
     }
 }
 
@@ -179,7 +187,7 @@ impl<'a> Elaborator<'a> {
             let Some(Datum::Tensor(output)) = frame.values.get(&sample.local).cloned() else {
                 return Err(limit(sample.span, format!("`{name}` is not an output")));
             };
-            return self.observe(&dist, output, &name, sample.span);
+            return self.observe(&dist, output, declared(&sample.ty), &name, sample.span);
         }
         let path = frame.path_of(&name);
         let value = match self.site_values.get(&path) {
@@ -218,13 +226,30 @@ impl<'a> Elaborator<'a> {
         Ok(value)
     }
 
-    /// Observes a value.
-    pub fn observe(&mut self, dist: &DistDatum, value: Value, name: &str, span: Span) -> Elaborated<()> {
+    /// Observes a value of a declared type, which truncates the distribution where it is narrower.
+    pub fn observe(
+        &mut self,
+        dist: &DistDatum,
+        value: Value,
+        declared: Support,
+        name: &str,
+        span: Span,
+    ) -> Elaborated<()> {
         let arguments = self.arguments(dist, span)?;
         let ty = self.ty(value);
-        let instance = self.instance(&arguments, ty, Support::Real, Values::Any, span)?;
-        let mut args: Vec<Value> = arguments.values.iter().map(|(_, value)| *value).collect();
-        args.push(value);
+        let instance = self.instance(&arguments, ty, declared, Values::Any, span)?;
+        let args = arguments.values.iter().map(|(_, value)| *value).chain([value]);
+        self.observed_by(instance, args.collect(), name, span)
+    }
+
+    /// Records what is observed: the last of `args`, whose distribution has the others for parameters.
+    pub fn observed_by(
+        &mut self,
+        instance: Instance,
+        args: Vec<Value>,
+        name: &str,
+        span: Span,
+    ) -> Elaborated<()> {
         let attrs = vec![Attr::Dist(Arc::new(instance)), Attr::Symbol(name.into())];
         let observed = self.apply("observe", &args, attrs, span)?;
         self.observed.push(observed);

@@ -94,7 +94,7 @@ pub fn elaborate(module: &Module, id: PosteriorId, model: &Model, rest: Rest) ->
 /// The posterior of point estimates at every site: what `map` on a model means.
 ///
 /// # Errors
-/// Only if the library lacks `Point`.
+/// Only if the library lacks a family of point estimates.
 pub fn point(module: &Module, model: &Model, span: Span) -> Elaborated<Posterior> {
     let dist = point_family(module, span)?;
     let sites = model

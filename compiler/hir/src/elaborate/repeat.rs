@@ -3,9 +3,10 @@
 //! A range over tensors becomes one `map` whose body is elaborated once; nothing is unrolled, except lists of layers,
 //! which are as many things as they are long.
 
-use super::datum::{Datum, DistDatum};
+use super::datum::Datum;
+use super::dist::Each;
 use super::frame::{Elaborated, Elaborator, Frame, NoiseContext};
-use super::model::limit;
+use super::model::{declared, limit};
 use crate::builtin::{Builtin, Rule};
 use crate::tree::{Comprehension, Expr, ExprKind, LocalId, Stmt};
 use bnnc_base::dtype::DType;
@@ -71,8 +72,18 @@ impl<'a> Elaborator<'a> {
         frame: &mut Frame<'a>,
         span: Span,
     ) -> Elaborated<Datum> {
+        let is_known = |datum: &Datum| matches!(datum, Datum::Static(_));
+        let ends = [self.expr(&c.from, frame)?, self.expr(&c.to, frame)?];
+        if !ends.iter().all(is_known) {
+            return self.reduce_open(builtin, c, ends, frame, span);
+        }
         let all = self.comprehension(c, frame, span)?;
         let value = self.tensor(&all, span)?;
+        self.reduced(builtin, value, span)
+    }
+
+    /// Reduces the first axis of an array, which is mapped over a range.
+    fn reduced(&mut self, builtin: &'static Builtin, value: Value, span: Span) -> Elaborated<Datum> {
         if self.ty(value).rank() > 1 && builtin.name == "sum" {
             return self
                 .apply("reduce_sum", &[value], vec![Attr::Ints(vec![0])], span)
@@ -82,6 +93,62 @@ impl<'a> Elaborator<'a> {
             Rule::LastAxisAway => self.apply_builtin(builtin, vec![Datum::Tensor(value)], span),
             _ => self.reduce_all(builtin.name, &[Datum::Tensor(value)], span),
         }
+    }
+
+    /// `sum(e for i in a..b)` where an end is a counter: all positions that the ends can reach, with the neutral element of the reduction
+    /// outside of them.
+    fn reduce_open(
+        &mut self,
+        builtin: &'static Builtin,
+        c: &Comprehension,
+        [from, to]: [Datum; 2],
+        frame: &mut Frame<'a>,
+        span: Span,
+    ) -> Elaborated<Datum> {
+        let (Some((first, _)), Some((_, last))) = (self.range_of_integer(&from), self.range_of_integer(&to))
+        else {
+            let text = "the ends of this range are not made of numbers, dims and counters".to_owned();
+            return Err(limit(c.from.span.to(c.to.span), text));
+        };
+        let neutral = match builtin.name {
+            "sum" | "mean" => 0.0,
+            "prod" => 1.0,
+            "min" => f64::INFINITY,
+            _ => f64::NEG_INFINITY,
+        };
+        if first >= last {
+            return Ok(Datum::Tensor(self.constant(neutral, DType::Real)));
+        }
+        let mapped = self.map(c.counter, [first, last], frame, span, |this, frame| {
+            let datum = this.expr(&c.element, frame)?;
+            let element = this.real(&datum, span)?;
+            let ends = [this.expr(&c.from, frame)?, this.expr(&c.to, frame)?];
+            let ends = [this.tensor(&ends[0], span)?, this.tensor(&ends[1], span)?];
+            let position = this.tensor(&frame.values[&c.counter], span)?;
+            let after = this.apply("le", &[ends[0], position], Vec::new(), span)?;
+            let before = this.apply("lt", &[position, ends[1]], Vec::new(), span)?;
+            let inside = this.apply("and", &[after, before], Vec::new(), span)?;
+            let outside = this.constant(neutral, DType::Real);
+            let chosen = this.select(
+                Datum::Tensor(inside),
+                Datum::Tensor(element),
+                Datum::Tensor(outside),
+                span,
+            )?;
+            Ok(vec![this.tensor(&chosen, span)?])
+        })?;
+        let Some(value) = mapped.into_iter().next() else {
+            return Err(limit(span, "an empty element".to_owned()));
+        };
+        if builtin.name != "mean" {
+            return self.reduced(builtin, value, span);
+        }
+        let sum = self.apply("reduce_sum", &[value], vec![Attr::Ints(vec![0])], span)?;
+        let ends = [self.real(&from, span)?, self.real(&to, span)?];
+        let count = self.apply("sub", &[ends[1], ends[0]], Vec::new(), span)?;
+        let (sum, count) = self.align(sum, count, span)?;
+        self.apply("div", &[sum, count], Vec::new(), span)
+            .map(Datum::Tensor)
     }
 
     fn range(&mut self, c: &Comprehension, frame: &mut Frame<'a>) -> Elaborated<(i64, i64)> {
@@ -195,7 +262,7 @@ impl<'a> Elaborator<'a> {
                     "inside `for`, only elements of an output at the counter can be observed".to_owned();
                 return Err(limit(sample.span, text));
             }
-            let mut shape_of = None;
+            let mut found = None;
             let parameters = self.map(counter, [from, to], frame, span, |this, inner| {
                 for stmt in &lets {
                     if let Stmt::Let(local, value) = stmt {
@@ -206,16 +273,30 @@ impl<'a> Elaborator<'a> {
                 let Datum::Dist(dist) = this.expr(&sample.dist, inner)? else {
                     return Err(limit(sample.span, "a distribution is needed here".to_owned()));
                 };
-                shape_of = Some(dist.dist);
-                dist.args.iter().map(|arg| this.real(arg, sample.span)).collect()
+                let arguments = this.arguments(&dist, sample.span)?;
+                let values = arguments.values.iter().map(|(_, value)| *value).collect();
+                let types = arguments.values.iter();
+                let types = types
+                    .map(|(name, value)| (name.clone(), this.ty(*value)))
+                    .collect();
+                found = Some((arguments.dist, types));
+                Ok(values)
             })?;
-            let Some(dist) = shape_of else { continue };
-            let args = parameters.into_iter().map(Datum::Tensor).collect();
+            let Some((dist, params)) = found else { continue };
             let output = self.expr(&local_expr(sample), frame)?;
             let output = self.tensor(&output, sample.span)?;
             let elements = self.slice(output, 0, from, to, sample.span)?;
             let name = frame.locals[sample.local].name.to_string();
-            self.observe(&DistDatum { dist, args }, elements, &name, sample.span)?;
+            let whole = self.ty(elements);
+            let each = Each {
+                dist,
+                params,
+                value: Type::new(whole.dtype, Shape(whole.dims()[1..].to_vec())),
+                count: usize::try_from(to.saturating_sub(from)).unwrap_or(0),
+            };
+            let instance = self.instance_of_each(each, declared(&sample.ty), sample.span)?;
+            let args = parameters.into_iter().chain([elements]).collect();
+            self.observed_by(instance, args, &name, sample.span)?;
         }
         Ok(())
     }

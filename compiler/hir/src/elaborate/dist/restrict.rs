@@ -56,7 +56,7 @@ impl InstanceBuilder<'_, '_, '_> {
         let (Some((last, leading)), false) = (sizes.split_last(), self.is_improper()) else {
             return log_density;
         };
-        let log_factorial: f64 = (1..=*last).map(|factor| (factor as f64).ln()).sum();
+        let log_factorial = lgamma(*last as f64 + 1.0);
         let vectors: usize = leading.iter().product();
         self.elaborator
             .builder

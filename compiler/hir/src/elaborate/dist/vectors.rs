@@ -1,5 +1,5 @@
-//! Arrays of vectors: at a site of many simplexes or increasing vectors, a distribution over one of them is that of each,
-//! independently.
+//! Arrays of independent values: at a site of many simplexes or increasing vectors, and for the elements of an output that a `for` observes,
+//! the distribution of one value is that of each.
 
 use super::InstanceBuilder;
 use crate::elaborate::frame::Elaborated;
@@ -10,15 +10,13 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// The vectors of an array.
+/// The values of an array.
 struct Vectors {
-    /// The array.
-    shape: Shape,
-    /// How many there are.
+    /// The axes before those of one value.
+    leading: Vec<Dim>,
+    /// The number of values.
     count: usize,
-    /// The shape of one.
-    one: Shape,
-    /// Whether each parameter of the distribution has a row per vector.
+    /// Whether each parameter of the distribution has a row per value.
     rows: Vec<bool>,
 }
 
@@ -32,28 +30,63 @@ impl InstanceBuilder<'_, '_, '_> {
         };
         let is_row = |ty: &Type| ty.shape == self.value.shape;
         let vectors = Vectors {
-            shape: self.value.shape.clone(),
+            leading: leading.iter().map(|size| Dim::Fixed(*size)).collect(),
             count: leading.iter().product(),
-            one: Shape::fixed(&[*last]),
             rows: self.params.iter().map(|(_, ty)| is_row(ty)).collect(),
         };
+        let one_shape = Shape::fixed(&[*last]);
         let of_one = |(name, ty): &(Arc<str>, Type)| match is_row(ty) {
-            true => (name.clone(), ty.with_shape(vectors.one.clone())),
+            true => (name.clone(), ty.with_shape(one_shape.clone())),
             false => (name.clone(), ty.clone()),
         };
         let one = InstanceBuilder {
             params: self.params.iter().map(of_one).collect(),
-            value: self.value.with_shape(vectors.one.clone()),
+            value: self.value.with_shape(one_shape.clone()),
             elaborator: self.elaborator,
             dist: self.dist,
             values: self.values,
             span: self.span,
+        };
+        let (params, value) = (self.params, self.value);
+        Ok(vectors.instance(one.build(declared)?, params, value))
+    }
+
+    /// The instance for `count` values, each with parameters of its own: every parameter has a first axis of that size.
+    pub(super) fn of_each(self, declared: Support, count: usize) -> Elaborated<Instance> {
+        let first = |ty: &Type| ty.with_shape(ty.shape.prepend(Dim::Fixed(count)));
+        let params: Vec<_> = self
+            .params
+            .iter()
+            .map(|(name, ty)| (name.clone(), first(ty)))
+            .collect();
+        let value = first(&self.value);
+        let is_alike = |(_, ty): &(Arc<str>, Type)| ty.shape == self.value.shape;
+        if self.item().elementwise && self.params.iter().all(is_alike) {
+            return InstanceBuilder {
+                params,
+                value,
+                ..self
+            }
+            .build(declared);
         }
-        .build(declared)?;
-        let total = |part: &Function| Arc::new(vectors.lifted(part, true));
-        let stacked = |part: &Arc<Function>| Arc::new(vectors.lifted(part, false));
-        Ok(Instance {
+        let vectors = Vectors {
+            leading: vec![Dim::Fixed(count)],
+            count,
+            rows: vec![true; params.len()],
+        };
+        Ok(vectors.instance(self.build(declared)?, params, value))
+    }
+}
+
+impl Vectors {
+    /// The distribution of all values from that of one.
+    fn instance(&self, one: Instance, params: Vec<(Arc<str>, Type)>, value: Type) -> Instance {
+        let total = |part: &Function| Arc::new(self.lifted(part, true));
+        let stacked = |part: &Arc<Function>| Arc::new(self.lifted(part, false));
+        Instance {
+            elementwise: false,
             log_density: total(&one.log_density),
+            log_density_elements: None,
             draw: one.draw.as_ref().map(stacked),
             mean: one.mean.as_ref().map(stacked),
             variance: one.variance.as_ref().map(stacked),
@@ -61,14 +94,13 @@ impl InstanceBuilder<'_, '_, '_> {
             moment: one.moment.as_ref().map(stacked),
             log_mean: one.log_mean.as_ref().map(stacked),
             log_variance: one.log_variance.as_ref().map(stacked),
-            params: self.params,
-            value: self.value,
+            probabilities: one.probabilities.as_ref().map(stacked),
+            params,
+            value,
             ..one
-        })
+        }
     }
-}
 
-impl Vectors {
     /// A part of the distribution of one vector as that of all: the sum over the vectors, or their array.
     fn lifted(&self, part: &Function, total: bool) -> Function {
         let mut builder = Builder::new(&part.name);
@@ -98,15 +130,20 @@ impl Vectors {
         let all = builder.map(&body, &args, &mapped);
         let result = match total {
             true => builder.reduce_sum_all(all),
-            false => builder.reshape(all, &self.shape),
+            false => {
+                let own = builder.shape(all).0.into_iter().skip(1);
+                let shape = Shape(self.leading.iter().copied().chain(own).collect());
+                builder.reshape(all, &shape)
+            }
         };
         builder.finish(vec![(part.name.as_str().into(), result)])
     }
 
     /// A parameter with a row per vector.
     fn rows_of(&self, builder: &mut Builder, name: &str, ty: &Type) -> Value {
-        let array = builder.param(name, ty.with_shape(self.shape.clone()));
-        let rows = self.one.prepend(Dim::Fixed(self.count));
+        let whole = self.leading.iter().chain(ty.dims()).copied().collect();
+        let array = builder.param(name, ty.with_shape(Shape(whole)));
+        let rows = ty.shape.prepend(Dim::Fixed(self.count));
         builder.reshape(array, &rows)
     }
 

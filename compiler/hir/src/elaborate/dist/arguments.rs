@@ -1,0 +1,95 @@
+//! The arguments of a distribution: tensors get names, and inside its parts the element types that its parameters declare.
+
+use super::dtype;
+use crate::elaborate::datum::{Datum, DistDatum};
+use crate::elaborate::frame::{Elaborated, Elaborator};
+use crate::tree::Binding;
+use crate::types::{Elem, Ty};
+use bnnc_base::dtype::DType;
+use bnnc_base::source::Span;
+use bnnc_graph::function::Value;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A distribution ready to become an instance: tensors among its arguments got names.
+pub struct Arguments {
+    /// The distribution with tensors replaced by their position in `values`.
+    pub dist: DistDatum,
+    /// Names and values of the tensor arguments.
+    pub values: Vec<(Arc<str>, Value)>,
+}
+
+impl Elaborator<'_> {
+    /// Names the tensors among a distribution's arguments: `loc`, `first.loc`.
+    pub fn arguments(&mut self, dist: &DistDatum, span: Span) -> Elaborated<Arguments> {
+        let mut values = Vec::new();
+        let dist = self.name_arguments(dist, "", &mut values, span)?;
+        Ok(Arguments { dist, values })
+    }
+
+    fn name_arguments(
+        &mut self,
+        dist: &DistDatum,
+        prefix: &str,
+        values: &mut Vec<(Arc<str>, Value)>,
+        span: Span,
+    ) -> Elaborated<DistDatum> {
+        let module = self.module;
+        let item = &module.dists[dist.dist];
+        let mut args = Vec::new();
+        for (binding, arg) in item.params.iter().zip(&dist.args) {
+            let name = format!("{prefix}{}", binding.param.name);
+            let integer = matches!(&binding.param.ty, Ty::Tensor(Elem::Int, _));
+            args.push(match arg {
+                Datum::Dist(inner) => Datum::Dist(Rc::new(self.name_arguments(
+                    inner,
+                    &format!("{name}."),
+                    values,
+                    span,
+                )?)),
+                Datum::Static(_) if integer => arg.clone(),
+                Datum::Tensor(_) | Datum::Static(_) => {
+                    let value = self.real(arg, span)?;
+                    values.push((name.into(), value));
+                    Datum::Tensor(Value(values.len() as u32 - 1))
+                }
+                other => other.clone(),
+            });
+        }
+        Ok(DistDatum {
+            dist: dist.dist,
+            args,
+        })
+    }
+
+    /// Arguments with the element types that the parameters declare. Every parameter of an instance is real.
+    pub(super) fn typed(
+        &mut self,
+        params: &[Binding],
+        args: Vec<Datum>,
+        span: Span,
+    ) -> Elaborated<Vec<Datum>> {
+        let mut typed = Vec::new();
+        for (binding, arg) in params.iter().zip(args) {
+            typed.push(match (&binding.param.ty, &arg) {
+                (Ty::Tensor(elem, _), Datum::Tensor(value)) => Datum::Tensor(match dtype(elem) {
+                    DType::Real => self.to_real(*value, span)?,
+                    DType::Int => self.to_int(*value, span)?,
+                    DType::Bool => self.to_bool(*value, span)?,
+                }),
+                _ => arg,
+            });
+        }
+        Ok(typed)
+    }
+
+    fn to_bool(&mut self, value: Value, span: Span) -> Elaborated<Value> {
+        let ty = self.ty(value);
+        if ty.dtype == DType::Bool {
+            return Ok(value);
+        }
+        let zero = self.builder.like(0.0, value);
+        let is_zero = self.apply("eq", &[value, zero], Vec::new(), span)?;
+        self.apply("not", &[is_zero], Vec::new(), span)
+    }
+}
