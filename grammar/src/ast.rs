@@ -19,6 +19,8 @@ pub struct Module {
     pub items: Vec<Item>,
     /// Comments in order of position (the formatter puts them back); `//!` and `///` are among them.
     pub comments: Vec<Comment>,
+    /// Names on lines that could not be read: what they declare is not known.
+    pub unread: Vec<Arc<str>>,
 }
 
 /// `// text`, `/// text`, `//! text`: one line.

@@ -58,7 +58,9 @@ impl Pairing<'_, '_> {
         }
         if token.is_closer() && !self.reach(at) {
             let span = self.span(at);
-            self.paired.diagnostics.push(report::unopened(span, token));
+            if self.paired.diagnostics.len() < lexer::MOST_FAULTS {
+                self.paired.diagnostics.push(report::unopened(span, token));
+            }
             self.paired.strays.push(span.start as usize);
             return;
         }

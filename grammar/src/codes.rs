@@ -148,7 +148,7 @@ Right:
 /// A token that does not fit.
 pub static UNEXPECTED: Code = Code {
     id: "E0108",
-    title: "something else was expected",
+    title: "an unexpected word or symbol",
     explain: "\
 The program is fine up to this place, and what comes next cannot follow. The message names what could.
 

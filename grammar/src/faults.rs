@@ -1,6 +1,7 @@
 //! What the parser could not use becomes at most one diagnostic per line of the program.
 
 use crate::expected::Expected;
+use crate::foreign;
 use crate::lexer;
 use crate::nodes::Unexpected;
 use crate::report;
@@ -8,6 +9,7 @@ use crate::token::{Spanned, Token};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{Source, Span};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The tokens, cut into lines of the program: a statement that runs over several lines of text is one.
 pub struct Lines<'s, 'a> {
@@ -97,6 +99,26 @@ impl<'s, 'a> Lines<'s, 'a> {
         }
     }
 
+    /// The tokens of the line of a token, up to it and the one behind.
+    fn before(&self, at: usize) -> &[Spanned<'s>] {
+        let line = self.of_token(at);
+        let first = line.checked_sub(1).map_or(0, |line| self.starts[line]);
+        let follows = at + 1 < self.tokens.len() && self.on_same_text_line(at, at + 1);
+        let end = (at + 1 + usize::from(follows)).min(self.tokens.len());
+        &self.tokens[first.min(end)..end]
+    }
+
+    /// The names on some lines.
+    pub fn names_on(&self, lines: &BTreeSet<usize>) -> Vec<Arc<str>> {
+        let tokens = self.tokens.iter().enumerate();
+        let on = tokens.filter(|(at, _)| lines.contains(&self.of_token(*at)));
+        let names = on.filter_map(|(_, (_, token, _))| match token {
+            Token::Name(name) => Some(Arc::from(*name)),
+            _ => None,
+        });
+        names.collect()
+    }
+
     fn span(&self, at: usize) -> Span {
         let (start, _, end) = self.tokens[at];
         Span::new(self.source.id, start, end)
@@ -126,16 +148,30 @@ pub fn report(
         {
             let (left, right) = (lines.tokens[at - 1].1, lines.tokens[at].1);
             let span = lines.span(at - 1).to(lines.span(at));
-            diagnostics.push(report::side_by_side(left, right, span, lines.separator(at)));
+            let diagnostic = report::side_by_side(left, right, span, lines.separator(at));
+            diagnostics.push(with_advice(lines, diagnostic, at));
         }
     }
     for fault in unexpected.iter().filter(|fault| !is_echo(lines, fault)) {
         let (at, unfinished) = locate(lines, fault);
         if bad.insert(lines.of_token(at)) {
-            diagnostics.push(describe(lines, fault, at, unfinished));
+            let diagnostic = describe(lines, fault, at, unfinished);
+            diagnostics.push(with_advice(lines, diagnostic, at));
         }
     }
     bad
+}
+
+/// With what to write instead of a construct of another language.
+fn with_advice(lines: &Lines<'_, '_>, diagnostic: Diagnostic, at: usize) -> Diagnostic {
+    let is_item = lines.within.get(at).is_none_or(Option::is_none);
+    match foreign::advice(lines.before(at), is_item) {
+        Some(advice) => {
+            let help = vec![advice];
+            Diagnostic { help, ..diagnostic }
+        }
+        None => diagnostic,
+    }
 }
 
 /// Whether the parser stopped at this token while it waited for something more exact than an operator.
@@ -232,6 +268,7 @@ fn describe(lines: &Lines<'_, '_>, fault: &Unexpected<'_>, at: usize, unfinished
     match token {
         Token::Equals if expected.has("==") => report.help("a comparison is written `==`"),
         Token::If if expected.value() => report.help("inside a larger expression `if` needs parentheses"),
+        Token::Colon if expected.has("{") => report.help("a body stands in braces: `{ .. }`"),
         Token::Minus if before == Some(Token::Less) => report.help("`=` defines, `~` draws"),
         Token::Less if expected.has("=") => report.help("`=` defines, `~` draws"),
         Token::Greater if before == Some(Token::Equals) => report.help("the arrow is written `->`"),

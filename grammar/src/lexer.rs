@@ -7,6 +7,9 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{Source, Span};
 use logos::Logos;
 
+/// No more faults than this are kept: a file of other data than text would fill the memory with them.
+pub(crate) const MOST_FAULTS: usize = 1000;
+
 /// A text cut into tokens.
 #[derive(Debug)]
 pub struct Lexed<'s> {
@@ -69,14 +72,17 @@ impl<'s> Lexed<'s> {
                 Some(Token::Text(slice.trim_matches('\''))),
             ),
             Fault::OpenText => (report::open_text(at), Some(Token::Text(&slice[1..]))),
-            Fault::BadNumber => (report::bad_number(at, slice), Some(Token::Real("0.0"))),
+            // A value that is no number has no value: nothing more is reported of it.
+            Fault::BadNumber => (report::bad_number(at, slice), Some(Token::Real(slice))),
             Fault::HashComment => (report::foreign_comment(at, "#"), None),
             Fault::BlockComment => (report::foreign_comment(at, "/*"), None),
         };
         if matches!(fault, Fault::Stray | Fault::OpenText) {
             self.damage.push(at.start as usize);
         }
-        self.diagnostics.push(diagnostic);
+        if self.diagnostics.len() < MOST_FAULTS {
+            self.diagnostics.push(diagnostic);
+        }
         token
     }
 

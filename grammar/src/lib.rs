@@ -12,6 +12,7 @@ pub mod token;
 mod brackets;
 mod depth;
 mod faults;
+mod foreign;
 mod layout;
 mod nodes;
 mod recover;

@@ -11,6 +11,7 @@ use crate::recover;
 use crate::token::{Spanned, Token};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::source::{Source, Span};
+use std::sync::Arc;
 
 /// Reads a file.
 pub fn parse(source: &Source) -> (Module, Vec<Diagnostic>) {
@@ -19,6 +20,7 @@ pub fn parse(source: &Source) -> (Module, Vec<Diagnostic>) {
         Module {
             items: read.items,
             comments: read.comments,
+            unread: read.unread,
         },
         read.diagnostics,
     )
@@ -153,6 +155,8 @@ struct Read {
     items: Vec<Item>,
     comments: Vec<Comment>,
     diagnostics: Vec<Diagnostic>,
+    /// Names on faulty lines.
+    unread: Vec<Arc<str>>,
     /// Whether the parser wanted more when the text ended.
     ended_early: bool,
 }
@@ -177,6 +181,7 @@ fn read(source: &Source, lexed: Lexed<'_>, prefix: &[Token<'static>], suffix: &[
             items: Vec::new(),
             comments,
             diagnostics,
+            unread: Vec::new(),
             ended_early: false,
         };
     }
@@ -215,6 +220,7 @@ fn read(source: &Source, lexed: Lexed<'_>, prefix: &[Token<'static>], suffix: &[
         items,
         comments,
         diagnostics,
+        unread: lines.names_on(&bad),
         ended_early,
     }
 }
@@ -235,8 +241,9 @@ fn attach_docs(items: &mut [Item], comments: &[Comment], text: &str) {
             if !adjacent || !line.trim_matches([' ', '\t', '\u{feff}']).is_empty() {
                 break;
             }
-            item.doc.insert(0, doc.strip_prefix(' ').unwrap_or(doc).into());
+            item.doc.push(doc.strip_prefix(' ').unwrap_or(doc).into());
             start = from;
         }
+        item.doc.reverse();
     }
 }

@@ -179,11 +179,17 @@ impl Diagnostic {
         self
     }
 
-    /// Adds `did you mean ..?` where one of `names` is near `wrong`.
+    /// Adds `did you mean ..?` where `wrong` is another tool's word for one of `names`, or near one; else the advice about the word.
     pub fn suggest<'a>(self, wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
-        match crate::nearest::nearest(wrong, names) {
-            Some(name) => self.help(format!("did you mean `{name}`?")),
-            None => self,
+        let names: Vec<&str> = names.into_iter().collect();
+        let known = crate::synonyms::synonym(wrong, names.iter().copied());
+        match (
+            known.or_else(|| crate::nearest::nearest(wrong, names)),
+            crate::synonyms::instead(wrong),
+        ) {
+            (Some(name), _) => self.help(format!("did you mean `{name}`?")),
+            (None, Some(advice)) => self.help(advice),
+            (None, None) => self,
         }
     }
 

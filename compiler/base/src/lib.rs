@@ -17,4 +17,5 @@ pub mod shape;
 pub mod source;
 pub mod special;
 pub mod support;
+pub mod synonyms;
 pub mod text;

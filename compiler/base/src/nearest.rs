@@ -8,10 +8,15 @@
 /// assert_eq!(nearest("zebra", ["epochs", "batch"]), None);
 /// ```
 pub fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (wrong.chars().count() / 3).max(1);
+    let length = wrong.chars().count();
+    let limit = (length / 3).max(1);
+    let wrong = wrong.to_lowercase();
+    // The distance is at least the difference of the lengths: no table is made for a name that cannot be near.
+    let may_be_near = |name: &&str| name.chars().count().abs_diff(length) <= limit;
     names
         .into_iter()
-        .map(|name| (distance(&wrong.to_lowercase(), &name.to_lowercase()), name))
+        .filter(may_be_near)
+        .map(|name| (distance(&wrong, &name.to_lowercase()), name))
         .filter(|(distance, _)| *distance <= limit)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)

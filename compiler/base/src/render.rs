@@ -3,15 +3,27 @@
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::source::{SourceMap, Span};
 
+/// A text that a terminal shows as it is: control characters, which could move the cursor or change colours, and those that change the direction of
+/// the text around them are replaced, one for one.
+pub fn visible(text: &str) -> String {
+    let is_hidden = |c: char| {
+        let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        (c.is_control() && !matches!(c, '\n' | '\t')) || turns
+    };
+    text.chars()
+        .map(|c| if is_hidden(c) { '\u{fffd}' } else { c })
+        .collect()
+}
+
 /// Renders a diagnostic in rustc's manner, its place by name, line and column.
 pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> String {
     let place = match &diagnostic.at {
         Place::Span(span) => sources.get(span.source).map(|source| {
             let (line, column) = line_column(&source.text, span.start as usize);
-            format!("{}:{line}:{column}", source.name)
+            format!("{}:{line}:{column}", visible(&source.name))
         }),
         Place::File { path, row, column } => {
-            let mut place = path.display().to_string();
+            let mut place = visible(&path.display().to_string());
             if *row > 0 {
                 place.push_str(&format!(":{row}"));
             }
@@ -25,7 +37,7 @@ pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> Strin
     let place = place.map(|place| format!("  --> {place}\n")).unwrap_or_default();
     let label = match diagnostic.label.as_str() {
         "" => String::new(),
-        label => format!("   | {label}\n"),
+        label => format!("   | {}\n", visible(label)),
     };
     format!(
         "{}{place}{label}{}",
@@ -46,7 +58,7 @@ fn kind(severity: Severity) -> (&'static str, &'static str) {
 /// `error[E0207]: message`.
 pub fn head(diagnostic: &Diagnostic, colour: bool) -> String {
     let (word, paint) = kind(diagnostic.severity);
-    let (code, message) = (diagnostic.code.id, &diagnostic.message);
+    let (code, message) = (diagnostic.code.id, visible(&diagnostic.message));
     match colour {
         true => format!("{paint}{word}[{code}]\u{1b}[0m\u{1b}[1m: {message}\u{1b}[0m\n"),
         false => format!("{word}[{code}]: {message}\n"),
@@ -58,7 +70,7 @@ pub fn tail(diagnostic: &Diagnostic, colour: bool) -> String {
     let notes = diagnostic.notes.iter().map(|note| ("note", note));
     let help = diagnostic.help.iter().map(|help| ("help", help));
     let line = |(word, text): (&str, &String)| {
-        let text = text.replace('\n', "\n           ");
+        let text = visible(text).replace('\n', "\n           ");
         match colour {
             true => format!("   = \u{1b}[1m{word}\u{1b}[0m: {text}\n"),
             false => format!("   = {word}: {text}\n"),

@@ -3,6 +3,7 @@
 use bnnc_command::arguments::Running;
 use bnnc_driver::options::chip;
 use clap::builder::PossibleValuesParser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -292,4 +293,28 @@ pub fn with_default_command(arguments: impl Iterator<Item = OsString>) -> Vec<Os
         }
     }
     arguments
+}
+
+/// What a usage error of the parser of arguments leaves out: options of items, and programs that do not exist.
+pub fn tip(error: &clap::Error) -> Option<String> {
+    let word = |kind: ContextKind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word.as_str()),
+        _ => None,
+    };
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let option = word(ContextKind::InvalidArg)?.strip_prefix("--")?;
+            let option = option.split('=').next().unwrap_or(option);
+            Some(format!(
+                "\n  tip: an option of an `infer` or `data` item is set by `--set NAME.{option}=VALUE`"
+            ))
+        }
+        ErrorKind::InvalidSubcommand => {
+            let file = word(ContextKind::InvalidSubcommand)?;
+            Some(format!(
+                "\n  tip: there is no file `{file}`; a program is a file `NAME.bnn`"
+            ))
+        }
+        _ => None,
+    }
 }

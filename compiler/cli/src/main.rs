@@ -19,6 +19,9 @@ fn main() -> ExitCode {
             let status = if error.use_stderr() { 2 } else { 0 };
             // A closed pipe is no reason to fail.
             let _ = error.print();
+            if let Some(tip) = arguments::tip(&error) {
+                terminal::complain(&tip);
+            }
             return ExitCode::from(status);
         }
     };

@@ -60,7 +60,11 @@ pub fn load(name: &str, text: &str, options: &Options) -> Program {
         data_overrides: settings::by_name(&options.data),
         library_paths,
     };
-    let (module, found) = check(&library, &ast, &context);
+    let (module, mut found) = check(&library, &ast, &context);
+    // Where a line could not be read, what it uses is not known: warnings of the rest would mislead.
+    if diagnostics.iter().any(Diagnostic::is_error) {
+        found.retain(Diagnostic::is_error);
+    }
     diagnostics.extend(found);
     Program {
         sources,

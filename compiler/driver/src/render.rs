@@ -112,7 +112,7 @@ fn framed(diagnostic: &Diagnostic, span: Span, sources: &SourceMap, colour: bool
     }
     let texts = sources
         .iter()
-        .map(|source| (source.name.to_string(), source.text.to_string()));
+        .map(|source| (source.name.to_string(), render::visible(&source.text)));
     let mut bytes = Vec::new();
     report.finish().write(ariadne::sources(texts), &mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes);

@@ -50,7 +50,13 @@ pub fn pairs(words: &[String]) -> Result<Vec<(String, PathBuf)>, Vec<Diagnostic>
 /// A `--set` that is none.
 pub fn no_setting(word: &str) -> Diagnostic {
     let text = format!("`--set {word}` is not `ITEM.KEY=VALUE`");
-    Diagnostic::usage(&BAD_SETTING, text)
+    let diagnostic = Diagnostic::usage(&BAD_SETTING, text);
+    match word.split_once('=') {
+        Some((key, _)) if !key.contains('.') => {
+            diagnostic.help(format!("name the `infer` or `data` item: `--set NAME.{word}`"))
+        }
+        _ => diagnostic,
+    }
 }
 
 /// The files of each name.

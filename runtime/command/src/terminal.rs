@@ -24,18 +24,24 @@ pub const BUG: u8 = 101;
 /// The exit status after Ctrl-C, by the convention of shells.
 pub const INTERRUPTED: u8 = 130;
 
+/// No more diagnostics than this are shown at once: a file that is no program has one per line.
+const MOST_SHOWN: usize = 100;
+
 /// How a diagnostic is rendered for people: with its sources, in colour or not.
 pub type Render = fn(&Diagnostic, &SourceMap, bool) -> String;
 
 /// Shows diagnostics on standard error, as JSON one object per line, and returns the exit status they ask for.
 pub fn show(diagnostics: &[Diagnostic], sources: &SourceMap, (json, text): (bool, Render)) -> u8 {
     let colour = std::env::var_os("NO_COLOR").is_none() && std::io::stderr().is_terminal();
-    for diagnostic in diagnostics {
+    for diagnostic in diagnostics.iter().take(MOST_SHOWN) {
         match json {
             true => complain(&render::json(diagnostic, sources)),
             // An empty line after each, as rustc does.
             false => complain(&text(diagnostic, sources, colour)),
         }
+    }
+    if let (false, more @ 1..) = (json, diagnostics.len().saturating_sub(MOST_SHOWN)) {
+        complain(&format!("{more} more are not shown"));
     }
     let errors: Vec<&Diagnostic> = diagnostics
         .iter()

@@ -381,7 +381,9 @@ pub fn no_start(infer: &str, chain: usize, attempts: u64) -> Diagnostic {
         chain + 1
     );
     error(&NO_START, Fault::Program, text)
-        .help("start from a point estimate: `start = map`")
+        .help(
+            "start from a point estimate: add `infer mode = map(..)` to the program, and `start = mode` here",
+        )
         .help("see that the data lie in the support of the likelihood, and standardise the inputs")
 }
 

@@ -48,7 +48,7 @@ impl Items {
     pub fn with(&self, new: &[Item]) -> (Module, Vec<String>) {
         let mut program = Module {
             items: self.program.items.clone(),
-            comments: Vec::new(),
+            ..Module::default()
         };
         let mut changes = Vec::new();
         for item in new {

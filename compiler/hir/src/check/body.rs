@@ -215,7 +215,11 @@ impl<'a> Body<'a> {
 
     /// An item that expressions can name, unless it is broken; the outer `Option` says whether the name exists.
     pub fn find_item(&self, name: &str) -> Option<(Option<Def>, Option<Span>)> {
-        let (def, span) = self.names.find_value(name, self.in_library)?;
+        let found = self.names.find_value(name, self.in_library);
+        if found.is_none() && self.names.unread.contains(name) {
+            return Some((None, None));
+        }
+        let (def, span) = found?;
         Some(((!self.names.broken.contains(&def)).then_some(def), span))
     }
 

@@ -447,6 +447,13 @@ fn column(session: &mut Session<'_>, written: &ast::Expr) -> Option<Column> {
             _ => unreadable_column(session, span),
         },
         ast::ExprKind::Error => None,
+        ast::ExprKind::List(_) => {
+            let help =
+                "several outputs are several columns: `-> y1: real, y2: real` in the model, and no `target`";
+            let diagnostic = report::column(span, "expected one column, found a list".to_owned());
+            session.diagnostics.push(diagnostic.help(help));
+            None
+        }
         _ => unreadable_column(session, span),
     }
 }

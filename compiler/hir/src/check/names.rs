@@ -60,6 +60,8 @@ impl Def {
 pub struct Names {
     library: HashMap<Arc<str>, (Def, Option<Span>)>,
     program: HashMap<Arc<str>, (Def, Option<Span>)>,
+    /// Names that occur on lines that could not be read: what they mean is not known.
+    pub unread: HashSet<Arc<str>>,
     /// Items that could not be checked (they need themselves): uses of them are silent.
     pub broken: HashSet<Def>,
 }

@@ -11,10 +11,11 @@ use crate::report::{
     model as report_model, names as report_names, statements as report, types as report_types,
 };
 use crate::show;
-use crate::tree::{Expr, LocalKind, Sample, Stmt};
+use crate::tree::{Expr, ExprKind, LocalKind, Sample, Stmt};
 use crate::types::{Elem, Ty};
+use crate::walk;
 use bnnc_base::source::Span;
-use bnnc_grammar::ast;
+use bnnc_grammar::ast::{self, BinaryOp};
 use bnnc_graph::dist::Support;
 use std::sync::Arc;
 
@@ -159,6 +160,12 @@ impl Body<'_> {
             }
             return Ty::Error;
         };
+        let is_real = |elem: &Elem| matches!(elem, Elem::Real(_));
+        if is_real(elem) && !is_real(&value.elem) && self.place != Place::Prompt {
+            let found = show::elem(&value.elem, &self.locals);
+            self.report(report_model::discrete_latent(dist.span, name, &found));
+            return declared;
+        }
         if !covers(&value.elem, elem) {
             let (narrow, wide) = (
                 show::ty(&declared, &self.locals),
@@ -282,10 +289,37 @@ impl Body<'_> {
             let found = show::ty(&Ty::Tensor(value.elem.clone(), value.dims.clone()), &self.locals);
             let wanted = show::ty(wanted, &self.locals);
             let hint = match (dims.as_slice(), value.dims.as_slice()) {
-                ([], [_]) => Some("the model is written for one example: take an element, `o[0]`"),
-                (a, b) => column_hint(a, b),
+                ([], [_]) => Some(self.of_one_element(dist)),
+                (a, b) => column_hint(a, b).map(str::to_owned),
             };
-            self.wrong_dims(name, (&wanted, at), (&found, dist.span), hint);
+            self.wrong_dims(name, (&wanted, at), (&found, dist.span), hint.as_deref());
+        }
+    }
+
+    /// How to make a number of the vector that a distribution has for a parameter.
+    fn of_one_element(&self, dist: &Expr) -> String {
+        let is_vector = |part: &&Expr| matches!(&part.ty, Ty::Tensor(_, dims) if dims.len() == 1);
+        let name_of = |part: &Expr| match &part.kind {
+            ExprKind::Local(local) => Some(self.locals[*local].name.clone()),
+            _ => None,
+        };
+        let args = walk::children(dist);
+        let argument = args.into_iter().find(is_vector);
+        match argument.map(|argument| &argument.kind) {
+            Some(ExprKind::Binary(BinaryOp::Mul, a, b)) if is_vector(&&**a) && is_vector(&&**b) => {
+                let names = name_of(a).zip(name_of(b));
+                let (a, b) = names.unwrap_or(("a".into(), "b".into()));
+                format!("a sum of products is written `dot({a}, {b})`")
+            }
+            Some(ExprKind::CallLayer(callee, ..)) => {
+                let name = name_of(callee).unwrap_or("layer".into());
+                format!("the model is written for one example: take an element, `{name}(..)[0]`")
+            }
+            Some(ExprKind::Local(local)) => {
+                let name = &self.locals[*local].name;
+                format!("the model is written for one example: take an element, `{name}[0]`")
+            }
+            _ => "the model is written for one example: take an element, `(..)[0]`".to_owned(),
         }
     }
 

@@ -51,6 +51,7 @@ pub fn check(library: &[ast::Module], program: &ast::Module, context: &Context) 
         diagnostics: Vec::new(),
         models: HashMap::new(),
     };
+    session.names.unread = program.unread.iter().cloned().collect();
     let mut entries = Vec::new();
     for module in library {
         session.collect(module, true, &mut entries);
@@ -275,7 +276,11 @@ impl<'a> Session<'a> {
 
     /// What a name of the program is, if it is sound; the outer `Option` says whether it exists.
     pub fn find(&self, name: &str) -> Option<(Option<Def>, Option<Span>)> {
-        let (def, span) = self.names.find(name, false)?;
+        let found = self.names.find(name, false);
+        if found.is_none() && self.names.unread.contains(name) {
+            return Some((None, None));
+        }
+        let (def, span) = found?;
         Some(((!self.names.broken.contains(&def)).then_some(def), span))
     }
 }

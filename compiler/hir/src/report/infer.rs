@@ -39,7 +39,7 @@ code!(
 code!(
     WRONG_TARGET,
     "E0256",
-    "an infer of the wrong things",
+    "a method applied to the wrong items",
     "An infer takes a posterior or a model (the method says which) and then data.",
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\ninfer a = vi(M, d)",
     "data d = csv(\"d.csv\")\n\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\n\nposterior Q of M {\n  w ~ Normal(0, 1)\n}\n\ninfer a = vi(Q, d)"
@@ -142,7 +142,10 @@ pub fn sites_missing(span: Span, method: &str, posterior: (&str, Span), sites: &
     Diagnostic::error(
         &SITES_MISSING,
         span,
-        format!("`{method}` needs a family for every site, but {names} has none"),
+        format!(
+            "`{method}` needs a family for every site, but {names} {} none",
+            if sites.len() == 1 { "has" } else { "have" }
+        ),
     )
     .also(posterior.1, format!("`{}` is here", posterior.0))
     .help(format!(

@@ -1,0 +1,79 @@
+//! Constructs of other languages, recognised by the tokens of a faulty line, with what to write instead.
+
+use crate::token::{Spanned, Token};
+use bnnc_base::nearest::nearest;
+use bnnc_base::synonyms::{ANGLE_BOUNDS, instead};
+
+/// A token of a construct.
+enum Part {
+    /// This name.
+    Word(&'static str),
+    /// Any name.
+    Name,
+    /// This symbol.
+    Is(Token<'static>),
+}
+
+const REBOUND: &str = "a name gets its value once: give the sum a name of its own, `total = old + new`";
+const OUTPUTS: &str = "outputs stand without parentheses: `-> y1: real, y2: real`";
+const NAME_FIRST: &str = "the name stands before its type: `beta: real[k]`";
+
+/// Tokens that follow each other, and the advice. A word alone is in the table of synonyms.
+static TABLE: &[(&[Part], &str)] = &[
+    (&[Part::Is(Token::Less), Part::Word("lower")], ANGLE_BOUNDS),
+    (&[Part::Is(Token::Less), Part::Word("upper")], ANGLE_BOUNDS),
+    (&[Part::Is(Token::Plus), Part::Is(Token::Equals)], REBOUND),
+    (&[Part::Is(Token::Minus), Part::Is(Token::Equals)], REBOUND),
+    (&[Part::Is(Token::Star), Part::Is(Token::Equals)], REBOUND),
+    (&[Part::Is(Token::Slash), Part::Is(Token::Equals)], REBOUND),
+    (&[Part::Is(Token::Arrow), Part::Is(Token::OpenParen)], OUTPUTS),
+    (&[Part::Is(Token::CloseBracket), Part::Name], NAME_FIRST),
+    (&[Part::Word("real"), Part::Name], NAME_FIRST),
+    (&[Part::Word("int"), Part::Name], NAME_FIRST),
+];
+
+/// The words that begin items.
+const ITEMS: &[&str] = &[
+    "use",
+    "const",
+    "fn",
+    "layer",
+    "dist",
+    "optimiser",
+    "data",
+    "model",
+    "posterior",
+    "infer",
+    "compare",
+];
+
+/// What to write instead, by the tokens of a line up to its fault and the one behind; `is_item` is whether an item could begin the line.
+pub fn advice(line: &[Spanned<'_>], is_item: bool) -> Option<String> {
+    let words = line.iter().filter_map(|(_, token, _)| match token {
+        Token::Name(word) => Some(*word),
+        _ => None,
+    });
+    if let Some(advice) = words.clone().find_map(instead) {
+        return Some(advice.to_owned());
+    }
+    let found = TABLE
+        .iter()
+        .find(|(parts, _)| line.windows(parts.len()).any(|window| fits(parts, window)));
+    if let Some((_, advice)) = found {
+        return Some((*advice).to_owned());
+    }
+    match line {
+        [(_, Token::Name(first), _), (_, Token::Name(_), _), ..] if is_item => {
+            nearest(first, ITEMS.iter().copied()).map(|item| format!("did you mean `{item}`?"))
+        }
+        _ => None,
+    }
+}
+
+fn fits(parts: &[Part], window: &[Spanned<'_>]) -> bool {
+    parts.iter().zip(window).all(|(part, (_, token, _))| match part {
+        Part::Word(word) => *token == Token::Name(word),
+        Part::Name => token.is_name(),
+        Part::Is(symbol) => token == symbol,
+    })
+}
