@@ -12,6 +12,7 @@ pub mod prompt;
 pub mod range;
 pub mod report;
 pub mod show;
+mod sign;
 pub mod sites;
 pub mod tree;
 pub mod types;

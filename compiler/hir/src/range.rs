@@ -1,49 +1,150 @@
 //! The interval in which a real expression lies: what refutes `Normal(0, -1)` before the run.
 
+use crate::builtin::Builtin;
 use crate::constant::constant;
-use crate::tree::{Expr, ExprKind, Module};
+use crate::tree::{Expr, ExprKind, FnId, LocalId, Module, Stmt};
 use crate::types::{Elem, Ty};
 use bnnc_base::special::{sigmoid, softplus};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use bnnc_graph::dist::Support;
+use std::cell::Cell;
+use std::collections::HashMap;
 
 /// Both ends, infinite where nothing is known.
 pub type Range = (f64, f64);
 
 const ALL: Range = (f64::NEG_INFINITY, f64::INFINITY);
 
-/// Where the elements of a value lie.
-pub fn range(module: &Module, expr: &Expr) -> Range {
-    if let Some(value) = constant(module, expr) {
-        return if value.is_nan() { ALL } else { (value, value) };
+/// Calls of functions are followed through no more than this many expressions.
+const MOST_STEPS: usize = 2000;
+
+/// Where the elements of a value lie; `known` says more of variables than their types do.
+pub fn range(module: &Module, known: &HashMap<LocalId, Range>, expr: &Expr) -> Range {
+    Ranges {
+        module,
+        steps: Cell::new(0),
     }
-    let recur = |part: &Expr| range(module, part);
-    match &expr.kind {
-        ExprKind::Builtin(builtin, args) => match (builtin.name, args.as_slice()) {
-            ("exp", [x]) => map(recur(x), f64::exp),
-            ("softplus", [x]) => map(recur(x), softplus),
-            ("sigmoid", [x]) => map(recur(x), sigmoid),
+    .of(expr, known)
+}
+
+struct Ranges<'m> {
+    module: &'m Module,
+    steps: Cell<usize>,
+}
+
+impl Ranges<'_> {
+    fn of(&self, expr: &Expr, known: &HashMap<LocalId, Range>) -> Range {
+        if let Some(value) = constant(self.module, expr) {
+            return if value.is_nan() { ALL } else { (value, value) };
+        }
+        self.steps.set(self.steps.get() + 1);
+        if self.steps.get() > MOST_STEPS {
+            return declared(&expr.ty);
+        }
+        let recur = |part: &Expr| self.of(part, known);
+        let found = match &expr.kind {
+            ExprKind::Local(local) => known.get(local).copied().unwrap_or(ALL),
+            ExprKind::Builtin(builtin, args) => self.builtin(builtin, args, known),
+            ExprKind::CallFn(id, args) => self.call(*id, args, known),
+            ExprKind::Unary(UnaryOp::Neg, operand) => {
+                let (low, high) = recur(operand);
+                (-high, -low)
+            }
+            ExprKind::Binary(op, left, right) => self.binary(*op, (left, right), known),
+            ExprKind::If(_, yes, no) => union(recur(yes), recur(no)),
+            ExprKind::List(elements) => elements.iter().map(recur).reduce(union).unwrap_or(ALL),
+            ExprKind::Index(base, _) => recur(base),
+            ExprKind::Comprehension(inner) => recur(&inner.element),
+            ExprKind::Reduce(builtin, inner) => reduced(builtin, recur(&inner.element)),
+            _ => ALL,
+        };
+        let own = declared(&expr.ty);
+        (found.0.max(own.0), found.1.min(own.1))
+    }
+
+    fn builtin(&self, builtin: &Builtin, args: &[Expr], known: &HashMap<LocalId, Range>) -> Range {
+        let recur = |part: &Expr| self.of(part, known);
+        match (builtin.name, args) {
+            ("exp", [x]) => positive(map(recur(x), f64::exp)),
+            ("expm1", [x]) => map(recur(x), f64::exp_m1),
+            ("softplus", [x]) => positive(map(recur(x), softplus)),
+            ("sigmoid", [x]) => positive(map(recur(x), sigmoid)),
             ("tanh", [x]) => map(recur(x), f64::tanh),
+            ("log", [x]) => map(recur(x), |x| x.max(0.0).ln()),
             ("sqrt" | "abs", _) => (0.0, f64::INFINITY),
-            ("log_sigmoid", _) => (f64::NEG_INFINITY, 0.0),
+            ("erfc", _) => (0.0, 2.0),
+            ("erf" | "sin" | "cos" | "sign", _) => (-1.0, 1.0),
+            ("log_sigmoid" | "log_softmax", _) => (f64::NEG_INFINITY, 0.0),
             ("softmax", _) => (0.0, 1.0),
             ("max", [a, b]) => pair(recur(a), recur(b), f64::max),
             ("min", [a, b]) => pair(recur(a), recur(b), f64::min),
+            ("sum" | "prod" | "mean" | "max" | "min", [x]) => reduced(builtin, recur(x)),
+            ("reshape" | "repeat" | "stop_gradient" | "transpose" | "max_pool" | "mean_pool", [x, ..]) => {
+                recur(x)
+            }
+            ("dot" | "outer", [a, b]) => match product(recur(a), recur(b)) {
+                (low, _) if low >= 0.0 => (0.0, f64::INFINITY),
+                _ => ALL,
+            },
+            ("concat", parts) => parts.iter().map(recur).reduce(union).unwrap_or(ALL),
             _ => ALL,
-        },
-        ExprKind::Unary(UnaryOp::Neg, operand) => {
-            let (low, high) = recur(operand);
-            (-high, -low)
         }
-        ExprKind::Binary(BinaryOp::Add, left, right) => pair(recur(left), recur(right), |a, b| a + b),
-        ExprKind::Binary(BinaryOp::Sub, left, right) => {
-            let ((a, b), (c, d)) = (recur(left), recur(right));
-            (a - d, b - c)
+    }
+
+    fn binary(&self, op: BinaryOp, (left, right): (&Expr, &Expr), known: &HashMap<LocalId, Range>) -> Range {
+        if op == BinaryOp::Mul && is_square(left, right) {
+            return (0.0, f64::INFINITY);
         }
-        ExprKind::Binary(BinaryOp::Mul, left, right) => product(recur(left), recur(right)),
-        ExprKind::If(_, yes, no) => union(recur(yes), recur(no)),
-        ExprKind::List(elements) => elements.iter().map(recur).reduce(union).unwrap_or(ALL),
-        _ => declared(&expr.ty),
+        let (a, b) = (self.of(left, known), self.of(right, known));
+        match op {
+            BinaryOp::Add => pair(a, b, |a, b| a + b),
+            BinaryOp::Sub => (a.0 - b.1, a.1 - b.0),
+            BinaryOp::Mul => product(a, b),
+            BinaryOp::Div if a.0 >= 0.0 && b.0 >= 0.0 => (0.0, f64::INFINITY),
+            BinaryOp::Pow if a.0 >= 0.0 => (0.0, f64::INFINITY),
+            BinaryOp::Pow if b.0 == b.1 && b.0 % 2.0 == 0.0 => (0.0, f64::INFINITY),
+            _ => ALL,
+        }
+    }
+
+    /// The result of a function whose body is followed with the ranges of its arguments.
+    fn call(&self, id: FnId, args: &[Expr], known: &HashMap<LocalId, Range>) -> Range {
+        let item = &self.module.fns[id];
+        let params = item.params.iter().map(|param| param.local);
+        let mut inner: HashMap<LocalId, Range> =
+            params.zip(args.iter().map(|arg| self.of(arg, known))).collect();
+        for stmt in &item.body {
+            match stmt {
+                Stmt::Let(local, value) => {
+                    let range = self.of(value, &inner);
+                    inner.insert(*local, range);
+                }
+                Stmt::Return(value) => return self.of(value, &inner),
+                Stmt::Sample(_) | Stmt::For { .. } => return ALL,
+            }
+        }
+        ALL
+    }
+}
+
+/// Whether a product is that of a variable with itself.
+pub fn is_square(left: &Expr, right: &Expr) -> bool {
+    matches!((&left.kind, &right.kind), (ExprKind::Local(a), ExprKind::Local(b)) if a == b)
+}
+
+/// The range of a positive function whose upper end is zero in doubles only.
+fn positive((low, high): Range) -> Range {
+    (low, high.max(f64::MIN_POSITIVE))
+}
+
+/// The range of a reduction of elements in a range.
+fn reduced(builtin: &Builtin, (low, high): Range) -> Range {
+    match builtin.name {
+        "mean" | "max" | "min" => (low, high),
+        "sum" if low >= 0.0 => (0.0, f64::INFINITY),
+        "prod" if low >= 0.0 && high <= 1.0 => (0.0, 1.0),
+        "prod" if low >= 0.0 => (0.0, f64::INFINITY),
+        _ => ALL,
     }
 }
 

@@ -86,6 +86,9 @@ pub static CODES: &[&Code] = &[
     &infer::UNKNOWN_FORMAT,
     &infer::COLUMN,
     &infer::UNKNOWN_METRIC,
+    &types::APPLIED_TWICE,
+    &types::EITHER_SIGN,
+    &types::MIXED_PARAMETERS,
 ];
 
 /// A count with its noun: `1 argument`, `2 arguments`.

@@ -108,7 +108,7 @@ impl<'a> Probe<'a> {
 
     fn arguments(&self, elaborator: &mut Elaborator<'a>) -> (Arguments, Vec<Tensor>) {
         let mut values = Vec::new();
-        let datum = self.datum(elaborator, self.item(), "", &mut values);
+        let datum = self.datum(elaborator, self.dist, "", &mut values);
         let arguments = elaborator.arguments(&datum, Self::span());
         (arguments.unwrap_or_else(|why| panic!("{why:?}")), values)
     }
@@ -116,28 +116,32 @@ impl<'a> Probe<'a> {
     fn datum(
         &self,
         elaborator: &mut Elaborator<'a>,
-        item: &DistItem,
+        dist: DistId,
         prefix: &str,
         values: &mut Vec<Tensor>,
     ) -> DistDatum {
         let mut args = Vec::new();
-        for (position, binding) in item.params.iter().enumerate() {
+        for (position, binding) in self.module.dists[dist].params.iter().enumerate() {
             let name = format!("{prefix}{}", binding.param.name);
             args.push(match &binding.param.ty {
                 Ty::Dist(_) => {
                     let normal = named(self.module, "Normal");
-                    let inner = self.datum(
+                    Datum::Dist(Rc::new(self.datum(
                         elaborator,
-                        &self.module.dists[normal],
+                        normal,
                         &format!("{name}."),
                         values,
-                    );
-                    Datum::Dist(Rc::new(DistDatum {
-                        dist: normal,
-                        args: inner.args,
-                    }))
+                    )))
                 }
                 Ty::Tensor(Elem::Int, _) => Datum::Static(RANK as i64),
+                Ty::Tensor(Elem::Count, _) => {
+                    let value = match &self.given {
+                        Some(given) => given[values.len()].clone(),
+                        None => Tensor::scalar([5.0, 12.0, 1.0][self.setting]),
+                    };
+                    values.push(value);
+                    Datum::Tensor(elaborator.builder.param(&name, Type::real(Shape::fixed(&[]))))
+                }
                 Ty::Tensor(Elem::Real(support), dims) => {
                     let square = dims.len() == 2 && dims[0] == dims[1];
                     let count = values.len().max(position);
@@ -152,7 +156,6 @@ impl<'a> Probe<'a> {
                 other => panic!("no values for a parameter of type {other:?}"),
             });
         }
-        let dist = named(self.module, &item.name);
         DistDatum { dist, args }
     }
 
@@ -223,7 +226,7 @@ impl<'a> Probe<'a> {
         }
         let mut elaborator = Elaborator::new(self.module, part);
         let mut values = Vec::new();
-        let dist = Datum::Dist(Rc::new(self.datum(&mut elaborator, self.item(), "", &mut values)));
+        let dist = Datum::Dist(Rc::new(self.datum(&mut elaborator, self.dist, "", &mut values)));
         let ty = Type::new(DType::Real, Shape::fixed(&[count]));
         let x = elaborator.builder.param("x", ty);
         let result = elaborator.dist_part(&dist, part, Some(Datum::Tensor(x)), Self::span());

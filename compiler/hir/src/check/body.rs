@@ -5,6 +5,7 @@ use super::solve::Solver;
 use crate::builtin;
 use crate::constant::constant;
 use crate::dims::{Atom, Dim};
+use crate::range::Range;
 use crate::report::names as report;
 use crate::tree::{Expr, ExprKind, LayerId, Local, LocalId, LocalKind, Locals, Module};
 use crate::types::{Elem, Ty};
@@ -97,6 +98,10 @@ pub struct Body<'a> {
     pub scopes: Vec<HashMap<Arc<str>, LocalId>>,
     /// Names that later lines of the block declare.
     pub later: HashMap<Arc<str>, Span>,
+    /// Where the values of variables lie, if that is less than their types say.
+    pub ranges: HashMap<LocalId, Range>,
+    /// Variables that can have either sign whatever the data are: sums of parameters on the reals.
+    pub signed: HashSet<LocalId>,
     /// Variables that were read.
     pub used: HashSet<LocalId>,
     /// Integers that are known before the run, and what they equal.
@@ -137,6 +142,8 @@ impl<'a> Body<'a> {
             locals: Locals::default(),
             scopes: vec![HashMap::new()],
             later: HashMap::new(),
+            ranges: HashMap::new(),
+            signed: HashSet::new(),
             used: HashSet::new(),
             statics: HashMap::new(),
             per_example: HashSet::new(),

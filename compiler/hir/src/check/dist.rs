@@ -3,8 +3,11 @@
 use super::body::{Body, DistValue, Place, error};
 use super::call::{Lifts, Signature, lifted};
 use super::expr::Want;
+use super::names::Def;
+use super::parameterisation;
 use super::session::Session;
 use super::solve::Solver;
+use crate::builtin::Rule;
 use crate::dims::Dim;
 use crate::lift;
 use crate::parts;
@@ -257,6 +260,13 @@ fn check_result(body: &mut Body<'_>, name: &str, value: &Expr, on: &Ty) {
 impl Body<'_> {
     /// `Normal(0, 1)`, with what it is over.
     pub fn make_dist(&mut self, id: DistId, args: &[ast::Arg], span: Span) -> (Expr, Option<DistValue>) {
+        let id = match parameterisation::chosen(self.module, id, args) {
+            Ok(id) => id,
+            Err(diagnostic) => {
+                self.skip(args, span);
+                return (self.error(*diagnostic, span), None);
+            }
+        };
         let item = &self.module.dists[id];
         let lifts = if item.elementwise { Lifts::Yes } else { Lifts::No };
         let signature = Signature {
@@ -273,6 +283,7 @@ impl Body<'_> {
         if self.diagnostics.len() > before {
             return (error(span), None);
         }
+        self.applied_twice(id, args, &arguments.values);
         let on = self.result(&solver.ty(&item.on), signature, span);
         let kind = ExprKind::MakeDist(id, arguments.values);
         let Ty::Tensor(elem, dims) = lifted(on, &arguments.lifted) else {
@@ -360,7 +371,16 @@ impl Body<'_> {
             }
             let found = show::ty(&base.ty, &self.locals);
             let none: [&str; 0] = [];
-            return self.error(report::unknown_part(part.span, &found, &part.name, none), span);
+            let diagnostic = report::unknown_part(part.span, &found, &part.name, none);
+            let is_function = crate::builtin::lookup(&part.name).is_some()
+                || matches!(self.find_item(&part.name), Some((Some(Def::Fn(_)), _)));
+            return match is_function {
+                true => {
+                    let help = format!("a function stands before its argument: `{}(..)`", part.name);
+                    self.error(diagnostic.help(help), span)
+                }
+                false => self.error(diagnostic, span),
+            };
         };
         let (name, known) = match &base.kind {
             ExprKind::MakeDist(id, _) => {

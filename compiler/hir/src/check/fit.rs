@@ -1,13 +1,14 @@
 //! Whether a value may stand where a type is wanted.
 
-use super::body::Body;
+use super::body::{Body, Place};
 use super::call::{Lifts, Signature};
 use super::operators::column_hint;
 use super::solve::{Solver, equal};
 use crate::dims::{Atom, Dim};
 use crate::report::types as report;
 use crate::show;
-use crate::tree::Expr;
+use crate::sign::is_signed;
+use crate::tree::{Expr, ExprKind, LocalKind};
 use crate::types::{Elem, Ty};
 use bnnc_base::source::Span;
 use bnnc_graph::dist::Support;
@@ -167,7 +168,7 @@ impl Body<'_> {
         what: Option<&str>,
         solver: &Solver,
     ) -> bool {
-        let (low, high) = crate::range::range(self.module, value);
+        let (low, high) = self.range_of(value);
         let refuted = match wanted {
             Elem::Real(support) => crate::range::refuted((low, high), *support),
             Elem::Count => high < 0.0,
@@ -177,6 +178,11 @@ impl Body<'_> {
             }
             Elem::Int | Elem::Bool => false,
         };
+        if let (false, Elem::Real(support @ Support::Interval(from, _))) = (refuted, wanted)
+            && low < *from
+        {
+            self.either_sign(value, what, *support);
+        }
         if refuted {
             let expected = match wanted {
                 Elem::Real(Support::Interval(low, high)) if low.is_finite() && high.is_finite() => {
@@ -194,6 +200,25 @@ impl Body<'_> {
             ));
         }
         !refuted
+    }
+}
+
+impl Body<'_> {
+    /// Warns of a parameter on all reals, or a sum of such, where a value of a smaller type is wanted.
+    fn either_sign(&mut self, value: &Expr, what: Option<&str>, wanted: Support) {
+        let places = matches!(self.place, Place::Model | Place::Layer);
+        if self.in_library || !places || !is_signed(self.module, &self.locals, &self.signed, value) {
+            return;
+        }
+        let site = match &value.kind {
+            ExprKind::Local(local) if self.locals[*local].kind == LocalKind::Site => {
+                Some((&*self.locals[*local].name, self.locals[*local].span))
+            }
+            _ => None,
+        };
+        let what = what.map_or("this".to_owned(), |name| format!("`{name}`"));
+        let diagnostic = report::either_sign(value.span, &what, &show::support(wanted), site);
+        self.report(diagnostic);
     }
 }
 
@@ -218,7 +243,7 @@ fn bound_by(dim: &Dim, solver: &Solver) -> Option<(Dim, Span)> {
     })
 }
 
-fn range_text(low: f64, high: f64) -> String {
+pub(super) fn range_text(low: f64, high: f64) -> String {
     // No negative zero in messages.
     let (low, high) = (low + 0.0, high + 0.0);
     match (low, high) {

@@ -42,6 +42,7 @@ pub fn check_const(session: &mut Session<'_>, id: ConstId, item: &ast::Const, li
     session.module.consts[id] = ConstItem {
         name: item.name.name.clone(),
         value,
+        number,
     };
 }
 

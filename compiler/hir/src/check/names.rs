@@ -128,9 +128,11 @@ impl Names {
             .layers
             .ids()
             .for_each(|id| add(&module.layers[id].name, Def::Layer(id)));
+        let others: HashSet<DistId> = module.dists.iter().flat_map(|dist| dist.others.clone()).collect();
         module
             .dists
             .ids()
+            .filter(|id| !others.contains(id))
             .for_each(|id| add(&module.dists[id].name, Def::Dist(id)));
         module
             .optimisers

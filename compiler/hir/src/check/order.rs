@@ -75,7 +75,21 @@ fn needed(session: &Session<'_>, entry: &Entry<'_>, name: &str) -> Vec<Def> {
     let any = session.names.find(name, entry.library);
     let runs = matches!(entry.def, Def::Data(_) | Def::Posterior(_) | Def::Infer(_));
     let found = if runs { [value, any] } else { [value, None] };
-    found.into_iter().flatten().map(|(def, _)| def).collect()
+    let found = found.into_iter().flatten().map(|(def, _)| def);
+    found
+        .flat_map(|def| parameterisations(session, entry, def))
+        .collect()
+}
+
+/// A distribution with its other parameterisations. One of these may use those that are declared before it.
+fn parameterisations(session: &Session<'_>, entry: &Entry<'_>, def: Def) -> Vec<Def> {
+    let Def::Dist(first) = def else { return vec![def] };
+    let others = session.module.dists[first].others.iter();
+    let all: Vec<Def> = [first].iter().chain(others).map(|id| Def::Dist(*id)).collect();
+    match all.iter().position(|one| *one == entry.def) {
+        Some(own @ 1..) => all[..own].to_vec(),
+        _ => all,
+    }
 }
 
 /// The items of a component in the order in which each needs the next, as far as a walk finds one.

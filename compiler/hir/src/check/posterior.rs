@@ -2,6 +2,7 @@
 
 use super::call::{Lifts, Signature};
 use super::names::Def;
+use super::parameterisation;
 use super::session::Session;
 use super::statements::strip;
 use crate::constant::constant;
@@ -278,6 +279,7 @@ fn family(session: &mut Session<'_>, written: &ast::Expr) -> Option<PosteriorVal
             return None;
         }
     };
+    let id = parameterisation::chosen_or_reported(session, id, args)?;
     let starts = starts(session, id, args, written.span);
     Some(PosteriorValue::Family(id, starts))
 }

@@ -92,7 +92,9 @@ impl<'a> Session<'a> {
             let Some((def, name)) = self.placeholder(item) else {
                 continue;
             };
-            if let Some(first) = self.names.add(&name.name, def, Some(name.span), library) {
+            if let Some(first) = self.names.add(&name.name, def, Some(name.span), library)
+                && !self.is_parameterisation(def, item, entries, library)
+            {
                 self.diagnostics
                     .push(report::duplicate_item(&name.name, first, name.span));
             }
@@ -103,6 +105,39 @@ impl<'a> Session<'a> {
                 library,
             });
         }
+    }
+
+    /// Whether a `dist` of a name that is taken is another parameterisation of the first one: a call chooses by the names of its arguments, so
+    /// no two may have the same.
+    fn is_parameterisation(
+        &mut self,
+        def: Def,
+        item: &ast::Item,
+        entries: &[Entry<'_>],
+        library: bool,
+    ) -> bool {
+        let (Def::Dist(id), ItemKind::Dist(dist)) = (def, &item.kind) else {
+            return false;
+        };
+        let own = parameter_names(dist);
+        let mut first = None;
+        for entry in entries {
+            if let (Def::Dist(id), ItemKind::Dist(other)) = (entry.def, &entry.item.kind)
+                && other.name.name == dist.name.name
+            {
+                // An item of the program hides those of the library.
+                if entry.library != library {
+                    continue;
+                }
+                if parameter_names(other) == own {
+                    return false;
+                }
+                first = first.or(Some(id));
+            }
+        }
+        let Some(first) = first else { return false };
+        self.module.dists[first].others.push(id);
+        true
     }
 
     fn placeholder<'m>(&mut self, item: &'m ast::Item) -> Option<(Def, &'m Ident)> {
@@ -283,6 +318,10 @@ impl<'a> Session<'a> {
         let (def, span) = found?;
         Some(((!self.names.broken.contains(&def)).then_some(def), span))
     }
+}
+
+fn parameter_names(dist: &ast::Dist) -> BTreeSet<&str> {
+    dist.params.iter().map(|param| &*param.name.name).collect()
 }
 
 fn empty_fn(name: Arc<str>, doc: String) -> FnItem {

@@ -4,6 +4,7 @@ use super::body::{Body, Place};
 use super::expr::Want;
 use super::sample::Tilde;
 use crate::report::{model as report_model, statements as report};
+use crate::sign;
 use crate::tree::{LocalKind, Stmt};
 use crate::types::Ty;
 use bnnc_base::source::Span;
@@ -142,7 +143,13 @@ impl Body<'_> {
             None
         };
         let depends = self.depends(&value);
+        let range = self.range_of(&value);
+        let is_signed = sign::is_signed(self.module, &self.locals, &self.signed, &value);
         let local = self.declare(&name, span, ty, LocalKind::Assigned);
+        self.ranges.insert(local, range);
+        if is_signed {
+            self.signed.insert(local);
+        }
         if output {
             // The name is reported as bound twice; its first meaning stays.
             return None;

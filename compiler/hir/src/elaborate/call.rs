@@ -1,6 +1,7 @@
 //! Calls of functions, layers and builtins.
 
 use super::datum::{Callee, Datum};
+use super::expr::Integers;
 use super::frame::{Elaborated, Elaborator, Frame};
 use super::model::limit;
 use crate::builtin::{Builtin, Rule};
@@ -244,7 +245,7 @@ impl<'a> Elaborator<'a> {
 
     /// `max(a, b)` and `min(a, b)`, of integers an integer.
     fn extremum(&mut self, builtin: &Builtin, args: &[Datum], span: Span) -> Elaborated<Datum> {
-        let join: fn((i64, i64), (i64, i64)) -> (i64, i64) = match builtin.name {
+        let join: fn(Integers, Integers) -> Integers = match builtin.name {
             "max" => |(a, b), (c, d)| (a.max(c), b.max(d)),
             _ => |(a, b), (c, d)| (a.min(c), b.min(d)),
         };

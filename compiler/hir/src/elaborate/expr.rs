@@ -4,7 +4,7 @@ use super::datum::{Callee, Datum, DistDatum, LayerDatum};
 use super::dist::dtype;
 use super::frame::{Elaborated, Elaborator, Frame};
 use super::model::limit;
-use crate::tree::{Expr, ExprKind, Number};
+use crate::tree::{ConstId, Expr, ExprKind, Number};
 use crate::types::Ty;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Shape;
@@ -14,6 +14,9 @@ use bnnc_graph::attr::Attr;
 use bnnc_graph::function::{NodeKind, Value};
 use bnnc_graph::ops;
 use std::rc::Rc;
+
+/// The smallest and the largest value of an integer.
+pub type Integers = (i64, i64);
 
 /// A list of more numbers is one node.
 const MOST_STACKED: usize = 32;
@@ -33,16 +36,7 @@ impl<'a> Elaborator<'a> {
                 Some(datum) => Ok(datum.clone()),
                 None => Err(no_value(span, &frame.locals[*local].name)),
             },
-            ExprKind::Const(id) => {
-                let item = &self.module.consts[*id];
-                match (item.number, &item.value.ty) {
-                    (Some(Number::Integer(number)), _) => Ok(Datum::Static(number)),
-                    (Some(Number::Real(number)), Ty::Tensor(elem, _)) => {
-                        Ok(Datum::Tensor(self.constant(number, dtype(elem))))
-                    }
-                    _ => Err(limit(span, format!("`{}` has no value", item.name))),
-                }
-            }
+            ExprKind::Const(id) => self.named_constant(*id, span),
             ExprKind::Row | ExprKind::Error => Err(limit(span, "this is not a value".to_owned())),
             ExprKind::Builtin(builtin, args) => self.call_builtin(builtin, args, frame, span),
             ExprKind::CallFn(id, args) => {
@@ -105,6 +99,17 @@ impl<'a> Elaborator<'a> {
                 let no = self.expr(no, frame)?;
                 self.select(condition, yes, no, span)
             }
+        }
+    }
+
+    fn named_constant(&mut self, id: ConstId, span: Span) -> Elaborated<Datum> {
+        let item = &self.module.consts[id];
+        match (item.number, &item.value.ty) {
+            (Some(Number::Integer(number)), _) => Ok(Datum::Static(number)),
+            (Some(Number::Real(number)), Ty::Tensor(elem, _)) => {
+                Ok(Datum::Tensor(self.constant(number, dtype(elem))))
+            }
+            _ => Err(limit(span, format!("`{}` has no value", item.name))),
         }
     }
 
@@ -316,7 +321,7 @@ impl<'a> Elaborator<'a> {
         &self,
         a: &Datum,
         b: &Datum,
-        join: fn((i64, i64), (i64, i64)) -> (i64, i64),
+        join: fn(Integers, Integers) -> Integers,
     ) -> Option<(i64, i64)> {
         Some(join(self.range_of_integer(a)?, self.range_of_integer(b)?))
     }

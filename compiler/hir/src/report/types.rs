@@ -149,6 +149,70 @@ code!(
     "fn f(x: real[6]) -> real[2, 3] {\n  return reshape(x, 2, 3)\n}"
 );
 
+code!(
+    APPLIED_TWICE,
+    "E0270",
+    "a value on another scale than its parameter",
+    "A warning: the argument lies where the argument of another parameterisation lies. `Bernoulli(sigmoid(x))` takes the probability `sigmoid(x)` for a logit, and `Poisson(exp(x))` the rate `exp(x)` for its logarithm. Leave the function out, or name the parameter that is meant.",
+    "model M(x: real) -> y: bool {\n  b ~ Normal(0, 1)\n  y ~ Bernoulli(sigmoid(b * x))\n}",
+    "model M(x: real) -> y: bool {\n  b ~ Normal(0, 1)\n  y ~ Bernoulli(p = sigmoid(b * x))\n}"
+);
+code!(
+    EITHER_SIGN,
+    "E0271",
+    "a scale that can be negative",
+    "A warning: a parameter on all reals, or a sum with one, stands where only a part of the reals is allowed. Where it is outside, the density is not a number, and training or a chain ends there.",
+    "model M(x: real) -> y: real {\n  sigma ~ Normal(0, 1)\n  y ~ Normal(x, sigma)\n}",
+    "model M(x: real) -> y: real {\n  sigma: positive ~ Normal(0, 1)\n  y ~ Normal(x, sigma)\n}"
+);
+code!(
+    MIXED_PARAMETERS,
+    "E0272",
+    "parameters of two parameterisations",
+    "A distribution that is declared with several lists of parameters takes those of one list.",
+    "model M(x: real) -> y: bool {\n  y ~ Bernoulli(logit = x, p = 0.5)\n}",
+    "model M(x: real) -> y: bool {\n  y ~ Bernoulli(logit = x)\n}"
+);
+
+/// A probability where a logit is taken, a rate where its logarithm is.
+pub fn applied_twice(span: Span, (dist, own): (&str, &str), other: &str, found: &str) -> Diagnostic {
+    let message = format!("`{dist}` takes `{own}` here, but this is {found}, as `{other}` is");
+    Diagnostic::warning(&APPLIED_TWICE, span, message)
+        .label(format!("{found}, taken for `{own}`"))
+        .help(format!(
+            "write `{dist}({other} = ..)`, or leave out the function that maps to this range"
+        ))
+}
+
+/// A parameter on the reals for a scale; `site` is its name and declaration.
+pub fn either_sign(span: Span, what: &str, wanted: &str, site: Option<(&str, Span)>) -> Diagnostic {
+    match site {
+        Some((name, at)) => {
+            let message = format!("{what} must be {wanted}, but `{name}` is a real, which can be negative");
+            Diagnostic::warning(&EITHER_SIGN, span, message)
+                .label(format!("not always {wanted}"))
+                .also(at, format!("`{name}` is declared here"))
+                .help(format!(
+                    "declare it `{name}: {wanted}`: its distribution is then truncated"
+                ))
+        }
+        None => {
+            let message = format!("{what} must be {wanted}, but this sum of real parameters can be negative");
+            Diagnostic::warning(&EITHER_SIGN, span, message)
+                .label(format!("not always {wanted}"))
+                .help("map it there: `softplus(..)` or `exp(..)` for a positive value, `sigmoid(..)` for a probability")
+        }
+    }
+}
+
+/// Names that no parameterisation has together.
+pub fn mixed_parameters(span: Span, dist: &str, lists: &[String]) -> Diagnostic {
+    let message = format!("`{dist}` has no parameterisation with all of these parameters");
+    Diagnostic::error(&MIXED_PARAMETERS, span, message)
+        .label("not together with the others")
+        .help(format!("write one of {}", lists.join(", ")))
+}
+
 /// A value of the wrong type.
 pub fn mismatch(span: Span, expected: &str, found: &str) -> Diagnostic {
     Diagnostic::error(&MISMATCH, span, format!("expected {expected}, found {found}"))

@@ -257,7 +257,7 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
     a_vector_for_a_scalar_output: r#"model M(x: real[d]) -> y: real {
   out = Dense(1)
   y ~ Normal(out(x), 1)
-}"# => r#"E0211 3:7 expected a distribution over real, found one over real[1] | this is one over real[1] | 1:24 `y` is real | help: the model is written for one example: take an element, `o[0]`"#;
+}"# => r#"E0211 3:7 expected a distribution over real, found one over real[1] | this is one over real[1] | 1:24 `y` is real | help: the model is written for one example: take an element, `out(..)[0]`"#;
 
     a_real_distribution_for_a_class: r#"model M(x: real) -> y: index(3) {
   y ~ Normal(x, 1)
@@ -271,7 +271,8 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
     a_site_wider_than_its_distribution: r#"model M(x: real) -> y: real {
   s: real ~ HalfNormal(1)
   y ~ Normal(x, s)
-}"# => r#"E0245 2:6 `s` is declared real, but its distribution is over positive | 2:13 this is over positive | help: declare it positive, or leave the type away"#;
+}"# => r#"E0245 2:6 `s` is declared real, but its distribution is over positive | 2:13 this is over positive | help: declare it positive, or leave the type away
+E0271 3:17 `scale` must be positive, but `s` is a real, which can be negative | not always positive | 2:3 `s` is declared here | help: declare it `s: positive`: its distribution is then truncated"#;
 
     a_layer_without_a_name: r#"model M(x: real[d]) -> y: real {
   y ~ Normal(Dense(1)(x)[0], 1)

@@ -52,7 +52,7 @@ posterior Q of M {
 
 posterior Q of M {
   w, b ~ Normal(sigma = 0.1)
-}"# => r#"E0216 8:17 `Normal` has no parameter `sigma`"#;
+}"# => r#"E0216 8:17 `Normal` has no parameter `sigma` | help: did you mean `scale`?"#;
 
     sites_without_a_family: r#"data d = csv("d.csv")
 

@@ -75,7 +75,7 @@ impl Elaborator<'_> {
                 (Ty::Tensor(elem, _), Datum::Tensor(value)) => Datum::Tensor(match dtype(elem) {
                     DType::Real => self.to_real(*value, span)?,
                     DType::Int => self.to_int(*value, span)?,
-                    DType::Bool => self.to_bool(*value, span)?,
+                    DType::Bool => self.condition(*value, span)?,
                 }),
                 _ => arg,
             });
@@ -83,7 +83,7 @@ impl Elaborator<'_> {
         Ok(typed)
     }
 
-    fn to_bool(&mut self, value: Value, span: Span) -> Elaborated<Value> {
+    fn condition(&mut self, value: Value, span: Span) -> Elaborated<Value> {
         let ty = self.ty(value);
         if ty.dtype == DType::Bool {
             return Ok(value);

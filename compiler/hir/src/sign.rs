@@ -1,0 +1,68 @@
+//! Which values can have either sign whatever the data are: parameters on the reals, and sums and products that they are in. A scale made of
+//! these becomes negative for some values of the parameters.
+
+use crate::builtin::Rule;
+use crate::range::is_square;
+use crate::tree::{Expr, ExprKind, LocalId, LocalKind, Locals, Module, Stmt};
+use crate::types::{Elem, Ty};
+use bnnc_grammar::ast::{BinaryOp, UnaryOp};
+use bnnc_graph::dist::Support;
+use std::collections::HashSet;
+
+/// Whether a value has either sign; `signed` are the variables that do.
+pub fn is_signed(module: &Module, locals: &Locals, signed: &HashSet<LocalId>, expr: &Expr) -> bool {
+    let recur = |part: &Expr| is_signed(module, locals, signed, part);
+    match &expr.kind {
+        ExprKind::Local(local) => signed.contains(local) || is_free(locals, *local),
+        ExprKind::Unary(UnaryOp::Neg, operand) => recur(operand),
+        ExprKind::Binary(BinaryOp::Mul, left, right) if is_square(left, right) => false,
+        ExprKind::Binary(op, left, right) => match op {
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::MatMul => recur(left) || recur(right),
+            BinaryOp::Div => recur(left),
+            _ => false,
+        },
+        ExprKind::Index(base, _) => recur(base),
+        ExprKind::If(_, yes, no) => recur(yes) || recur(no),
+        ExprKind::List(elements) => elements.iter().any(recur),
+        ExprKind::Comprehension(inner) => recur(&inner.element),
+        ExprKind::Reduce(builtin, inner) => builtin.rule == Rule::Reduce && recur(&inner.element),
+        ExprKind::Builtin(builtin, args) => match builtin.rule {
+            Rule::Reduce | Rule::Dot | Rule::Outer | Rule::Transpose => args.iter().any(recur),
+            Rule::Concat | Rule::Same => args.iter().any(recur),
+            Rule::Repeat | Rule::Reshape => args.first().is_some_and(recur),
+            _ => false,
+        },
+        ExprKind::CallFn(id, args) => {
+            let item = &module.fns[*id];
+            let given = item.params.iter().zip(args);
+            let given = given.filter(|(_, arg)| recur(arg)).map(|(param, _)| param.local);
+            body(module, &item.locals, given.collect(), &item.body)
+        }
+        ExprKind::CallLayer(_, id, args) => {
+            let item = &module.layers[*id];
+            let given = item.inputs.iter().zip(args);
+            let given = given.filter(|(_, arg)| recur(arg)).map(|(input, _)| input.local);
+            body(module, &item.locals, given.collect(), &item.body)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a variable is a parameter of the model on all reals.
+fn is_free(locals: &Locals, local: LocalId) -> bool {
+    let local = &locals[local];
+    local.kind == LocalKind::Site && matches!(&local.ty, Ty::Tensor(Elem::Real(Support::Real), _))
+}
+
+fn body(module: &Module, locals: &Locals, mut signed: HashSet<LocalId>, body: &[Stmt]) -> bool {
+    for stmt in body {
+        match stmt {
+            Stmt::Let(local, value) if is_signed(module, locals, &signed, value) => {
+                signed.insert(*local);
+            }
+            Stmt::Return(value) => return is_signed(module, locals, &signed, value),
+            Stmt::Let(..) | Stmt::Sample(_) | Stmt::For { .. } => {}
+        }
+    }
+    false
+}
