@@ -7,8 +7,8 @@ use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Elements;
 use bnnc_abi::device::{Count, Entry, Image, Parameter, Program, Routine, Work};
 use bnnc_abi::manifest::{
-    self, Binding, Codes, DataSource, Infer, Init, KlWeight, Length, Manifest, Output, OutputKind, Schedule, State,
-    Train, Training,
+    self, Binding, Codes, DataSource, Infer, Init, KlWeight, Length, Manifest, Output, OutputKind, Schedule,
+    State, Train, Training,
 };
 use bnnc_abi::names::{LabelSource, Labels, Names};
 use bnnc_abi::plan::{Amount, Buffer, Call, Extent, Launch, Plan, Role, Step, Storage};

@@ -130,8 +130,9 @@ fn inputs(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
         }
         match &binding.from {
             DataSource::Inputs => found.extend((0..width).map(|at| element(at, spec, dataset))),
+            DataSource::Input(at) => found.push(element(*at, spec, dataset)),
             DataSource::Field(name) => found.extend(field(name, dataset)),
-            DataSource::Row | DataSource::Shared(_) => {}
+            DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_) => {}
         }
     }
     found

@@ -17,7 +17,6 @@ use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
 pub use collapsed::{looks_ahead, others_held, point, shared_outputs, too_many_pieces};
 pub use folder::{
     damaged_part, foreign_files, half_replaced, holds_another_run, is_a_link, no_predictions, other_library,
-    outside_axis,
 };
 pub use laplace::{
     dependent_prior, factor_at_end, factors_not_found, no_covariance, no_curvature, no_joint, no_link,
@@ -44,7 +43,6 @@ pub static CODES: &[&Code] = &[
     &folder::HOLDS_ANOTHER_RUN,
     &folder::FOREIGN_FILES,
     &folder::DAMAGED_PART,
-    &folder::OUTSIDE_AXIS,
     &folder::OTHER_LIBRARY,
     &folder::NO_PREDICTIONS,
     &NO_START_FILE,

@@ -429,10 +429,26 @@ fn prepared<'a>(
     }
 }
 
+/// A column of integers, each of which has the declared type.
+fn typed(binding: &Binding, name: &str, rows: &Rows) -> Result<Vec<i32>, Diagnostic> {
+    let values = rows.ints(name)?;
+    let wrong = values.iter().enumerate().find_map(|(at, value)| {
+        let expected = binding.excludes(f64::from(*value))?;
+        Some((at, f64::from(*value), expected))
+    });
+    let Some((at, value, expected)) = wrong else {
+        return Ok(values);
+    };
+    let width = (values.len() / rows.count.max(1)).max(1);
+    let (path, row) = rows.place(at / width);
+    let at_row = At { path, row, column: 0 };
+    Err(report::outside_type(at_row, name, value, &expected))
+}
+
 fn integers(binding: &Binding, rows: &Rows, dataset: &Dataset) -> Result<Vec<i32>, Diagnostic> {
     let of_column = |name: &str, rows: &Rows| match binding.elements {
         Kind::Index(size) => rows.positions(name, &binding.codes, size),
-        Kind::Real | Kind::Int | Kind::Count | Kind::Bool => rows.ints(name),
+        Kind::Real | Kind::Int | Kind::Count | Kind::Bool => typed(binding, name, rows),
     };
     let of_array = |array: &Array| {
         let values = elements(array).into_iter().map(|value| value as i32);

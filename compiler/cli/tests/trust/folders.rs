@@ -95,7 +95,7 @@ fn rows_without_a_parameter_of_their_own_are_rejected() {
         .file("more.csv", "x\n1\n2\n3\n4\n");
     out(&trial, "out", &[]);
     assert_eq!(predict(&trial, "out", "same.csv").status, 0);
-    predict(&trial, "out", "more.csv").assert_error("E0517", 3, &["more.csv:5", "the run had 3 rows"]);
+    predict(&trial, "out", "more.csv").assert_error("E0436", 3, &["more.csv:5", "axis of size 3"]);
 }
 
 /// The training file decided what the levels and columns of a saved run are, whatever had become of it.

@@ -34,15 +34,6 @@ pub(super) static DAMAGED_PART: Code = Code {
               folder; to finish a run that was killed, `bnnc run PROGRAM --resume run`.",
 };
 
-/// A new row holds a number outside the axis of a parameter.
-pub(super) static OUTSIDE_AXIS: Code = Code {
-    id: "E0517",
-    title: "a new row has a level that the run has not seen",
-    explain: "The model has one parameter for each level of an `index` column, so there is none for a level, a class or an index that no row of the run had. The message names the row \
-              and the value.\n\nWrong: `g = 7` in the new rows of a model with `g: index(5)`.\n\nRight: leave the row out, or run again with data in \
-              which the level occurs.",
-};
-
 /// The library is another one.
 pub(super) static OTHER_LIBRARY: Code = Code {
     id: "E0518",
@@ -111,13 +102,6 @@ pub fn half_replaced(folder: &Path) -> Diagnostic {
         "finish it: `bnnc run PROGRAM --resume {}`",
         folder.display()
     ))
-}
-
-/// A row, with its file and number there, whose value of a column has no parameter; `why` begins with a verb.
-pub fn outside_axis((path, row): (&Path, usize), column: &str, why: &str) -> Diagnostic {
-    Diagnostic::data(&OUTSIDE_AXIS, path, row, 0, format!("`{column}` {why}"))
-        .label(format!("column `{column}`"))
-        .help("leave the row out, or run again with data in which the value occurs")
 }
 
 /// A warning: the library, or bnnc, has changed since the run.

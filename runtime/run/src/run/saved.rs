@@ -12,10 +12,10 @@ use crate::out;
 use crate::positions;
 use crate::predict::{Predictor, draws_in, held};
 use crate::states::Values;
-use bnnc_abi::data::{Elements, FieldKind};
 use bnnc_abi::laplace::{Laplace, Likelihood};
-use bnnc_abi::manifest::{Binding, DataSource, Infer, Work};
+use bnnc_abi::manifest::{DataSource, Infer, Work};
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_data::report;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Dataset, Preparation, Rows};
 use bnnc_laplace::matrix::Matrix;
@@ -207,81 +207,24 @@ fn restored(infer: &Infer, (values, folder): (&Values, &Path)) -> Result<Option<
     }
 }
 
-/// Checks that new rows have a parameter for every index that predictions look up: the kernels would take the nearest one.
+/// Checks that no column holds text that held numbers in the run: codes of levels would be taken for those numbers. Positions
+/// outside an axis and levels that the run does not have are found where rows are read by the model.
 ///
 /// # Errors
-/// The row and its value.
-fn check_elements(infer: &Infer, preparation: &Preparation, rows: &Rows) -> Result<(), Diagnostic> {
+/// The column.
+fn check_text(infer: &Infer, preparation: &Preparation, rows: &Rows) -> Result<(), Diagnostic> {
     for binding in &infer.bindings {
-        let is_read = infer.predict.plan.port(&binding.port).is_some();
-        let mut outputs = infer.outputs.iter();
-        let is_output = outputs.any(|output| output.name == binding.port);
-        if !is_read || is_output {
+        let DataSource::Field(name) = &binding.from else {
             continue;
-        }
-        match &binding.from {
-            DataSource::Row => check_count(binding.elements, rows)?,
-            DataSource::Field(name) => check_field((binding, name), preparation, rows)?,
-            DataSource::Inputs | DataSource::Shared(_) => {}
-        }
-    }
-    Ok(())
-}
-
-/// Checks the number of rows of a model that has a parameter for each row.
-fn check_count(elements: Elements, rows: &Rows) -> Result<(), Diagnostic> {
-    match elements {
-        Elements::Index(size) if rows.count > size => {
-            let why = format!("is the number of the row, and the run had {size} rows");
-            Err(codes::outside_axis(rows.place(size), "row", &why))
-        }
-        Elements::Index(_) | Elements::Real | Elements::Int | Elements::Count | Elements::Bool => Ok(()),
-    }
-}
-
-fn check_field(
-    (binding, name): (&Binding, &str),
-    preparation: &Preparation,
-    rows: &Rows,
-) -> Result<(), Diagnostic> {
-    // A column that is missing is reported where it is read.
-    let Some(field) = rows.field(name) else {
-        return Ok(());
-    };
-    if binding.elements == Elements::Real {
-        return Ok(());
-    }
-    let is_known = preparation.levels.iter().any(|(known, _)| known == name);
-    if field.values.is_text() && !is_known {
-        let why = "holds text, and held numbers in the run";
-        return Err(codes::outside_axis(rows.place(0), name, why));
-    }
-    let width = field.width().max(1);
-    for (at, value) in rows.ints(name)?.into_iter().enumerate() {
-        let kind = FieldKind::Int(i64::from(value), i64::from(value));
-        if binding.elements.refusal(name, &kind).is_some() {
-            let why = match binding.elements {
-                Elements::Index(size) => {
-                    format!("is {value}, and the run has {}", numbered(size))
-                }
-                Elements::Bool => format!("is {value}, and the model takes 0 or 1"),
-                Elements::Count | Elements::Int | Elements::Real => {
-                    format!("is {value}, and the model takes no negative numbers")
-                }
-            };
-            return Err(codes::outside_axis(rows.place(at / width), name, &why));
+        };
+        // A column that is missing is reported where it is read.
+        let is_text = rows.field(name).is_some_and(|field| field.values.is_text());
+        let is_known = preparation.levels.iter().any(|(known, _)| known == name);
+        if is_text && !is_known {
+            return Err(report::text_column(rows.place(0).0, name, None));
         }
     }
     Ok(())
-}
-
-/// The indices of an axis of this size.
-fn numbered(size: usize) -> String {
-    match size {
-        0 => "none".to_owned(),
-        1 => "only 0".to_owned(),
-        _ => format!("0 to {}", size - 1),
-    }
 }
 
 /// New rows in the place of all others.
@@ -305,7 +248,7 @@ fn dataset(infer: &Infer, preparation: &Preparation, rows: Rows) -> Result<Datas
             | DataSource::Shared(_) => {}
         }
     }
-    check_elements(infer, preparation, &rows)?;
+    check_text(infer, preparation, &rows)?;
     Ok(Dataset {
         train: rows.clone(),
         validation: rows.clone(),
