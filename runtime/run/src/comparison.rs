@@ -219,7 +219,6 @@ impl Comparison {
         if self.leaves_out {
             heads.extend(["elpd_loo", "difference", "se", "p_loo", "bad k"].map(str::to_owned));
         }
-        let is_time = |metric: &str| bnnc_abi::metrics::find(metric).is_some_and(|m| m.basis == Basis::Time);
         let head = |metric: &String| match self.rows() {
             Some(rows) if !is_time(metric) => format!("{rows} {metric}"),
             _ => metric.clone(),
@@ -282,7 +281,8 @@ impl Comparison {
     pub fn json(&self) -> Value {
         let line = |line: &Line| {
             let mut metrics = Map::new();
-            for (name, value) in self.metrics.iter().zip(&line.values) {
+            let timed = |(name, _): &(&String, _)| is_time(name);
+            for (name, value) in self.metrics.iter().zip(&line.values).filter(|pair| !timed(pair)) {
                 metrics.insert(name.clone(), value.map_or(Value::Null, |(mean, _)| finite(mean)));
                 if let Some((_, Some(error))) = value {
                     metrics.insert(format!("{name}_se"), finite(*error));
@@ -293,6 +293,10 @@ impl Comparison {
                 "metrics_on": rows_of(line.tested),
                 "metrics": metrics,
             });
+            // Everything that the clock decides is under `seconds`, so that two runs are compared without it.
+            if let Some((_, time)) = self.metrics.iter().zip(&line.values).find(timed) {
+                value["seconds"] = time.map_or(Value::Null, |(seconds, _)| finite(seconds));
+            }
             if let Some(found) = &line.left_out {
                 let part = |of: fn(&Estimate) -> f64| {
                     found.difference.as_ref().map_or(Value::Null, |d| finite(of(d)))
@@ -311,6 +315,10 @@ impl Comparison {
             "notes": self.notes,
         })
     }
+}
+
+fn is_time(metric: &str) -> bool {
+    bnnc_abi::metrics::find(metric).is_some_and(|found| found.basis == Basis::Time)
 }
 
 fn rows_of(tested: bool) -> &'static str {

@@ -89,5 +89,9 @@ fn without_seconds(name: &str, bytes: Vec<u8>) -> Vec<u8> {
     for (_, infer) in result["infer"].as_object_mut().unwrap() {
         infer.as_object_mut().unwrap().remove("seconds").unwrap();
     }
+    let compares = result["compare"].as_array_mut().into_iter().flatten();
+    for line in compares.flat_map(|compare| compare["lines"].as_array_mut().unwrap()) {
+        line.as_object_mut().unwrap().remove("seconds");
+    }
     result.to_string().into_bytes()
 }
