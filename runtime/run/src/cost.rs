@@ -7,7 +7,7 @@ use crate::cost::peaks::peaks;
 use crate::laplace::{self, memory};
 use crate::predict::Said;
 use crate::sample::target::{self, Layout};
-use crate::{collapsed, iterates, leave_one_out, predict, sample, summary};
+use crate::{collapsed, comparison, iterates, leave_one_out, predict, sample, summary};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::{DataSpec, Field, FieldKind, Format, Outliers, Schema, Test};
 use bnnc_abi::laplace::{Laplace, Link, Weights};
@@ -160,8 +160,8 @@ fn per_row_copied<'a>(spec: &DataSpec, schema: &'a Schema) -> impl Iterator<Item
     per_row(schema).filter(move |field| !is_pair || Some(&field.name) == target)
 }
 
-/// The largest of training, predicting and summing up, with so many iterates.
-fn computing(infer: &Infer, schema: &Schema, planned: usize) -> u64 {
+/// The largest of training, predicting, leaving rows out where a comparison does, and summing up, with `planned` iterates.
+fn computing(manifest: &Manifest, infer: &Infer, schema: &Schema, planned: usize) -> u64 {
     let rows = infer.examples(schema.train);
     let finding = match &infer.work {
         Work::Train(train) => training(infer, train, schema, rows),
@@ -218,8 +218,12 @@ fn computing(infer: &Infer, schema: &Schema, planned: usize) -> u64 {
         Work::Sample(sampling) => predicting(infer, &infer.predict, scored(infer, schema), draws)
             .max(leaving_out(infer, sampling, rows)),
         Work::Train(_) | Work::Laplace(_) | Work::Swag(_) | Work::Ensemble(_) => {
-            predicting(infer, &infer.predict, scored(infer, schema), draws)
-                + iterates::memory::drawn(infer, planned)
+            let left_out = match comparison::leaves_out(manifest, &infer.name, schema.test > 0) {
+                true => leaving_out_of_draws(infer, rows),
+                false => 0,
+            };
+            let drawn = iterates::memory::drawn(infer, planned);
+            predicting(infer, &infer.predict, scored(infer, schema), draws).max(left_out) + drawn
         }
     };
     let pruning = infer
@@ -371,6 +375,18 @@ fn leaving_out(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
     };
     let likelihoods = (rows, draws, &predict::said(infer)[..1]);
     predicting_some(infer, &infer.predict, likelihoods) + 2 * NUMBER * (draws * dimension) as u64
+}
+
+/// The same with draws of an approximation.
+fn leaving_out_of_draws(infer: &Infer, rows: usize) -> u64 {
+    let draws = leave_one_out::draws_of_approximation(infer, rows);
+    let likelihoods = (rows, draws, &predict::said(infer)[..1]);
+    let drawn = match &infer.work {
+        // Weights that are drawn beforehand, and their noise.
+        Work::Laplace(_) => 2 * draws as u64 * parameters(infer),
+        Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => 0,
+    };
+    predicting_some(infer, &infer.predict, likelihoods) + drawn
 }
 
 /// The ranking of the weights, then predictions with their masks.

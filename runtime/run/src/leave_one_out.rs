@@ -74,7 +74,9 @@ pub fn leave_one_out(
     if !asked || rows < 2 {
         return Ok(None);
     }
-    let Some(Draws { values, count }) = draws::draws(infer, found, most(infer, rows, DRAWS), context)? else {
+    let Some(Draws { values, count }) =
+        draws::draws(infer, found, draws_of_approximation(infer, rows), context)?
+    else {
         return Ok(None);
     };
     let drawn = Drawn {
@@ -88,10 +90,11 @@ pub fn leave_one_out(
     Ok(moves.then_some(left_out))
 }
 
-/// As many draws as keep to some millions of likelihoods and numbers of their positions, at least as many as predictions are made of.
-fn most(infer: &Infer, rows: usize, wanted: usize) -> usize {
+/// The draws of an approximation that rows are left out with: at most `DRAWS`, so that likelihoods and positions stay within
+/// `LIKELIHOODS`, and at least those that predictions are made of.
+pub fn draws_of_approximation(infer: &Infer, rows: usize) -> usize {
     let dimension = infer.cost.parameters;
-    wanted
+    DRAWS
         .min(LIKELIHOODS / rows.max(dimension).max(1))
         .max(infer.predictive_draws)
 }

@@ -93,7 +93,12 @@ pub(super) fn peaks<'a>(manifest: &Manifest, infers: impl Iterator<Item = &'a In
             (false, true) => 0,
         };
         let own = if splits > 1 { data.rows } else { 0 };
-        let working = sum(&[workspace, packed, computing(infer, schema, planned), own]);
+        let working = sum(&[
+            workspace,
+            packed,
+            computing(manifest, infer, schema, planned),
+            own,
+        ]);
         let earlier = found;
         found = sum(&[found, splits.saturating_mul(held), results]);
         Some(Peak {
