@@ -1,39 +1,39 @@
 //! Running a manifest: every infer on every split, in order.
 
 mod found;
+mod outcome;
 mod saved;
 
 use crate::audit;
 use crate::checkpoint::Checkpoint;
 use crate::codes;
-use crate::collapsed::{self, tally::Tally};
+use crate::collapsed;
 use crate::comparison;
 use crate::date;
-use crate::evaluate::{Metric, evaluate, lines_over};
+use crate::evaluate::evaluate;
 use crate::feed::Feed;
 use crate::fit::{Context, Fitted, Stop, Task, restarts, train};
 use crate::interrupt::Interrupt;
 use crate::iterates::{self, Collected, collect};
 use crate::laplace::{self, laplace};
-use crate::leave_one_out::{LeftOut, leave_one_out};
+use crate::leave_one_out::leave_one_out;
 use crate::positions;
-use crate::prune::{self, Pruned};
-use crate::sample::diagnose::{Diagnosis, diagnose};
-use crate::sample::quantities::{Quantity, quantities};
+use crate::prune;
+use crate::sample::diagnose::diagnose;
+use crate::sample::quantities::quantities;
 use crate::sample::{self, sample};
 use crate::scales;
 pub use crate::sources::Sources;
 use crate::start::{self, Earlier, Starts};
-use crate::summary::{SiteSummary, of_draws, summaries, summaries_of_draws};
+use crate::summary::{of_draws, summaries, summaries_of_draws};
 use bnnc_abi::data::DataSpec;
 use bnnc_abi::manifest::{Infer, Manifest, Work};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_data::metrics::MetricSet;
-use bnnc_data::write::ResultColumn;
 use bnnc_data::{Dataset, Source};
 use bnnc_kernels::pool::Pool;
 use bnnc_mcmc::diagnostics::advice::rows_not_left_out;
 pub use found::Found;
+pub use outcome::{Outcome, RunResult, SplitOutcome};
 pub use saved::{joint, predict, slopes};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -70,33 +70,6 @@ impl Options {
     }
 }
 
-/// What became of one infer on one split.
-#[derive(Clone, Debug)]
-pub struct SplitOutcome {
-    /// The split's number, where the data has several.
-    pub split: usize,
-    /// What was found.
-    pub found: Found,
-    /// Metrics on the test rows (on the training rows where there are no test rows).
-    pub metrics: MetricSet,
-    /// The pruning table; empty where none was asked for.
-    pub pruned: Vec<Pruned>,
-    /// Metrics of the test rows turned by each further angle, in degrees.
-    pub turned: Vec<(f64, MetricSet)>,
-    /// Accuracies on test rows and outliers when a fraction of the most unsure is rejected; empty without outliers.
-    pub rejection: Vec<(f64, MetricSet)>,
-    /// How integrals over weights were made; none where there are none.
-    pub tally: Option<Tally>,
-    /// Training rows.
-    pub train: usize,
-    /// Test rows.
-    pub test: usize,
-    /// Seconds of fitting.
-    pub fit_seconds: f64,
-    /// Seconds of predicting.
-    pub predict_seconds: f64,
-}
-
 /// What is worth knowing of integrals over weights.
 fn of_box(infer: &Infer, split: &SplitOutcome) -> Vec<Diagnostic> {
     match (collapsed::part(infer), &split.found) {
@@ -104,83 +77,6 @@ fn of_box(infer: &Infer, split: &SplitOutcome) -> Vec<Diagnostic> {
             collapsed::warnings(infer, collapsed, found, split.tally.as_ref())
         }
         _ => Vec::new(),
-    }
-}
-
-/// What became of one infer.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// Its name.
-    pub name: String,
-    /// One per split.
-    pub splits: Vec<SplitOutcome>,
-    /// The sites, from the last split.
-    pub sites: Vec<SiteSummary>,
-    /// What is diagnosed of the chains of the last split.
-    pub quantities: Vec<Quantity>,
-    /// How far these can be trusted.
-    pub diagnosis: Option<Diagnosis>,
-    /// The training rows of the last split, each left out.
-    pub left_out: Option<LeftOut>,
-    /// Predictions for the rows of the last split that metrics were computed on, as columns of a table.
-    pub predictions: Vec<(String, ResultColumn)>,
-    /// The dataset of the last split.
-    pub dataset: Arc<Dataset>,
-    /// Whether the metrics are of test rows.
-    pub tested: bool,
-    /// When it was finished, in UTC; not the same in two runs.
-    pub finished: String,
-}
-
-impl Outcome {
-    /// The pruning table over all splits.
-    pub fn pruning(&self) -> Vec<prune::Line> {
-        let tables: Vec<&[Pruned]> = self.splits.iter().map(|split| split.pruned.as_slice()).collect();
-        prune::over(&tables)
-    }
-
-    /// Metrics by angle over all splits.
-    pub fn turned(&self) -> Vec<(f64, Vec<Metric>)> {
-        let tables: Vec<_> = self.splits.iter().map(|split| split.turned.as_slice()).collect();
-        lines_over(&tables)
-    }
-
-    /// Accuracies by the fraction that is rejected over all splits.
-    pub fn rejection(&self) -> Vec<(f64, Vec<Metric>)> {
-        let tables: Vec<_> = self
-            .splits
-            .iter()
-            .map(|split| split.rejection.as_slice())
-            .collect();
-        lines_over(&tables)
-    }
-}
-
-/// What became of a run.
-#[derive(Debug, Default)]
-pub struct RunResult {
-    /// One per infer, in the order of the file.
-    pub outcomes: Vec<Outcome>,
-    /// What is worth knowing.
-    pub warnings: Vec<Diagnostic>,
-    /// Whether the user stopped the run before its end.
-    pub interrupted: bool,
-    /// The inference that failed.
-    pub failed: Option<String>,
-    /// What else stopped it. The outcomes are those of the infers and splits that were finished by then.
-    pub stopped: Option<Stop>,
-}
-
-impl RunResult {
-    /// The result of a run that nothing but the user stopped.
-    ///
-    /// # Errors
-    /// What stopped it.
-    pub fn whole(mut self) -> Result<RunResult, Stop> {
-        match self.stopped.take() {
-            Some(stop) => Err(stop),
-            None => Ok(self),
-        }
     }
 }
 
