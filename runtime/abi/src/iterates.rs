@@ -15,7 +15,7 @@ pub struct Swag {
     pub moved: Vec<String>,
     /// Epochs before the first iterate is taken; half of all epochs without a value.
     pub warmup: Option<usize>,
-    /// Epochs between iterates; without a value the fewest that leave at most [`MOST_ITERATES`].
+    /// Epochs between iterates; without a value the fewest that leave at most 100.
     pub every: Option<usize>,
     /// The form of the covariance.
     pub covariance: Covariance,

@@ -346,7 +346,7 @@ fn new_rows_are_prepared_as_in_training() {
         .unwrap_err();
     assert_eq!(
         said(&unseen[0]),
-        "E0428 new.csv:0:0 `c` occurs in the new rows but not in the training rows"
+        "E0428 new.csv:2:0 `c` occurs in the new rows but not in the training rows"
     );
     let missing = preparation
         .rows(&spec, &folder.file("new.csv", "w,city\n40,b\n"))

@@ -340,7 +340,7 @@ fn rows_that_cannot_be_left_out() {
     };
     assert_says(
         &only(&facts, "E0526"),
-        &["5 of 100 rows", "2 of them beyond repair"],
+        &["5 of 100 rows", "2 of them with a Pareto k above 1"],
     );
 }
 

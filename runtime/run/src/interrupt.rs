@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A flag that whoever listens to the user raises and that long work looks at: chains before each gradient (iterations that end in a
-/// moment are ended), training after each epoch, predictions after each block of rows once they have had [`GRACE`].
+/// moment are ended), training after each epoch, predictions after each block of rows once they have had `GRACE`.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     raised: Arc<AtomicBool>,

@@ -68,7 +68,7 @@ mistakes! {
         }
         infer fit = nuts(M, d)";
 
-    percentages_under_a_beta: ["E0506"],
+    percentages_under_a_beta: ["E0437"],
         [("d.csv", csv(&[("x", normal(1, 30)), ("y", each(30, |row| 3.0 * (row + 1) as f64))]))], "
         data d = csv(\"d.csv\")
         model M(x: real) -> y: unit {

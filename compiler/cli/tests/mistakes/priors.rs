@@ -127,15 +127,6 @@ mistakes! {
         }
         infer fit = nuts(M, d) { chains = 4, warmup = 300, draws = 300 }";
 
-    a_flat_prior_under_laplace: ["E0540", "E0542", "E0546"], [("d.csv", separable())], "
-        data d = csv(\"d.csv\")
-        model M(x: real) -> y: bool {
-          a ~ Flat
-          b ~ Flat
-          y ~ Bernoulli(a + b * x)
-        }
-        infer fit = laplace(M, d)";
-
     a_prior_that_depends_on_the_row: ["E0241"], [("d.csv", line(40, 0.5))], "
         data d = csv(\"d.csv\")
         model M(x: real) -> y: real {

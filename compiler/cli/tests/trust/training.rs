@@ -252,14 +252,14 @@ fn inputs_of_very_different_scale_warn_and_standardised_ones_do_not() {
 
 /// One infer of every method that trains; each takes long enough to be interrupted.
 const METHODS: &str = "
-infer mode = map(Plane, rows) { steps = 4000, restarts = 2 }
-infer fit = vi(Wide, rows) { steps = 8000, batch = 16 }
-infer several = ensemble(Plane, rows) { steps = 4000, members = 2 }
-infer averaged = swag(Plane, rows) { steps = 8000 }
-infer masked = dropout(Net, rows) { steps = 4000 }
-infer around = laplace(Plane, rows) { steps = 6000, precision = f32 }
-infer tuned = laplace(Net, rows) { steps = 4000, online = true }
-infer boxes = collapsed(Net, rows) { steps = 4000 }
+infer mode = map(Plane, rows) { steps = 16000, restarts = 2 }
+infer fit = vi(Wide, rows) { steps = 32000, batch = 16 }
+infer several = ensemble(Plane, rows) { steps = 16000, members = 2 }
+infer averaged = swag(Plane, rows) { steps = 32000 }
+infer masked = dropout(Net, rows) { steps = 16000 }
+infer around = laplace(Plane, rows) { steps = 24000, precision = f32 }
+infer tuned = laplace(Net, rows) { steps = 16000, online = true }
+infer boxes = collapsed(Net, rows) { steps = 16000 }
 ";
 
 fn spawn(trial: &Trial, how: &str, out: &Path) -> Child {

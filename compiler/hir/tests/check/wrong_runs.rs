@@ -200,7 +200,7 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = map(M, d) { schedule = cosin }"# => r#"E0258 9:34 `schedule` must be one of `constant`, `cosine`, `linear`, `step`, found `cosin` | help: did you mean `cosine`?"#;
+infer a = map(M, d) { schedule = cosin }"# => r#"E0258 9:34 `schedule` must be one of `constant`, `cooldown`, `cosine`, `linear`, `step`, found `cosin` | help: did you mean `cosine`?"#;
 
     a_schedule_with_too_few_numbers: r#"data d = csv("d.csv")
 

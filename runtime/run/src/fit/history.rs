@@ -7,7 +7,7 @@ const MOST: usize = 2048;
 
 /// The mean losses of equally long parts of a training, in order.
 ///
-/// A part is a fraction of an epoch or several epochs. Whenever there are [`MOST`] parts, each two neighbours become one, so that the memory does not
+/// A part is a fraction of an epoch or several epochs. Whenever there are `MOST` parts, each two neighbours become one, so that the memory does not
 /// depend on the length of the training.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct History {
