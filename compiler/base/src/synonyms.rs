@@ -156,7 +156,7 @@ pub fn synonym<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Opti
     found.next().copied()
 }
 
-/// What to write instead of a word of another tool that no name replaces.
+/// The advice for a word of another tool that no single name replaces.
 ///
 /// ```
 /// use bnnc_base::synonyms::instead;

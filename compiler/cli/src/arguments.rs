@@ -240,13 +240,13 @@ pub struct Wmi {
     /// The error that is allowed, relative to the result.
     #[arg(long, default_value = "1e-10", value_parser = tolerance)]
     pub tolerance: f64,
-    /// Give up after so many regions.
+    /// Stop after this many regions and print the bounds found by then.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub max_regions: usize,
     /// Give up on a region after so many steps: comparisons of two rays, or terms of an integral over a face.
     #[arg(long, value_name = "N", default_value_t = 1_000_000_000)]
     pub max_steps: u64,
-    /// Give up after so many seconds with what was found.
+    /// Stop after this many seconds and print the bounds found by then.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub max_seconds: Option<Duration>,
     /// Give up where the work would take more memory: `500M`, `2G`; by default the memory that is free.
@@ -295,7 +295,7 @@ pub fn with_default_command(arguments: impl Iterator<Item = OsString>) -> Vec<Os
     arguments
 }
 
-/// What a usage error of the parser of arguments leaves out: options of items, and programs that do not exist.
+/// Returns a tip that the argument parser does not give: for options of items, and for programs that do not exist.
 pub fn tip(error: &clap::Error) -> Option<String> {
     let word = |kind: ContextKind| match error.get(kind) {
         Some(ContextValue::String(word)) => Some(word.as_str()),

@@ -99,7 +99,7 @@ pub fn schemas_of(sources: &HashMap<String, Source>) -> HashMap<String, Schema> 
     sources.iter().map(schema).collect()
 }
 
-/// Reads the schemas of the data that the chosen infers use. `Err` is the exit status.
+/// Reads the schemas of the data that the chosen inferences use. `Err` is the exit status.
 pub fn schemas(
     program: &Program,
     options: &Options,
@@ -108,7 +108,7 @@ pub fn schemas(
     sources(program, options, None, display).map(|sources| schemas_of(&sources))
 }
 
-/// Reads the data that the chosen infers use, with at most this many bytes of memory for each item, or as many as the machine has
+/// Reads the data that the chosen inferences use, with at most this many bytes of memory for each item, or as many as the machine has
 /// left. `Err` is the exit status.
 pub fn sources(
     program: &Program,

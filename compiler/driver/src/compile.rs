@@ -27,7 +27,7 @@ pub struct Compiled {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// The data items that the chosen infers use.
+/// The data items that the chosen inferences use.
 ///
 /// # Errors
 /// Names of `--only` that do not exist, or a program without infers.

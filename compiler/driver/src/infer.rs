@@ -141,7 +141,7 @@ impl<'a> Compilation<'a> {
         self.watched(schema)?;
         self.context.warnings.extend(bound.warnings.iter().cloned());
         let mut model = elaborate::model::elaborate(module, self.model_id(), &bound.dims)?;
-        // A value for all rows is no part of an example, wherever the model lists it.
+        // A value shared by all rows is not part of an example, wherever the model lists it.
         let inputs = std::mem::take(&mut model.inputs);
         let (shared, inputs): (Vec<_>, Vec<_>) =
             inputs.into_iter().partition(|input| bound.is_shared(&input.name));

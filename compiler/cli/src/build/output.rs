@@ -100,7 +100,7 @@ pub fn is_runner(path: &Path) -> Result<(), Box<Diagnostic>> {
     }
 }
 
-/// Whether an ELF file of 64 bits, little endian, reaches as far as its header says; files of other formats are not looked into. The table of
+/// Returns whether a little-endian 64-bit ELF file is as long as its header says. Files of other formats are not checked. The table of
 /// sections is at the end of what linkers write, and so is lost first.
 fn is_whole(bytes: &[u8]) -> bool {
     const ELF_64_LITTLE: &[u8] = b"\x7fELF\x02\x01";

@@ -109,7 +109,7 @@ fn cost_json(manifest: &Manifest, infer: &Infer) -> serde_json::Value {
 /// The longest list of columns that is shown.
 const MOST_COLUMNS: usize = 20;
 
-/// What feeds the inputs and outputs of an inference, a line each.
+/// Describes the source of each input and output of an inference, one line each.
 fn fed(infer: &Infer, sources: &HashMap<String, Source>, seed: u64) -> Result<String, Vec<Diagnostic>> {
     let Some(source) = sources.get(&infer.data) else {
         return Ok(String::new());

@@ -100,7 +100,7 @@ fn recompiled(arguments: &Predict, saved: &SavedRun, display: Display) -> Result
         precision: saved.precision.clone(),
         without: saved.without.clone(),
         backend: "cranelift".to_owned(),
-        // What was not run may need data of which nothing is known.
+        // An inference that was not run may need data whose schema the folder does not hold.
         only: saved.preparations.keys().cloned().collect(),
     };
     let mut options = session::options(&flags).map_err(|found| display.show(&found, &nowhere))?;

@@ -85,7 +85,7 @@ fn unseen_indices_are_rejected_by_row_and_value() {
     assert_eq!(predict(&trial, "out", "text.csv").status, 3);
 }
 
-/// A model with a parameter per row has none for further rows: the last one's was taken.
+/// A model with one parameter per row cannot predict further rows: they used to get the last row's parameter.
 #[test]
 fn rows_without_a_parameter_of_their_own_are_rejected() {
     let trial = Trial::new()

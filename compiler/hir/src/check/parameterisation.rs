@@ -119,7 +119,7 @@ impl Body<'_> {
     }
 }
 
-/// Whether a value provably lies in a type, and not at zero, which is a common value of a logit or a logarithm.
+/// Returns whether a value provably lies in a type and is not zero: zero is a common logit or logarithm.
 fn lies_in(value: &Expr, (low, high): Range, ty: &Ty) -> bool {
     let Ty::Tensor(Elem::Real(support), _) = ty else {
         return false;

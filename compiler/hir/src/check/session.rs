@@ -107,8 +107,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Whether a `dist` of a name that is taken is another parameterisation of the first one: a call chooses by the names of its arguments, so
-    /// no two may have the same.
+    /// Returns whether a second `dist` of a name is another parameterisation of the first. A call chooses by argument names, so no two
+    /// may have the same names.
     fn is_parameterisation(
         &mut self,
         def: Def,

@@ -163,7 +163,7 @@ impl<'a> Binder<'a> {
         self.whole(binding, field);
     }
 
-    /// All rows of a column, or an array that is no column.
+    /// All rows of a column, or an array that is not a column.
     fn whole(&mut self, binding: &Binding, field: &'a Field) {
         let mut shape = field.shape.clone();
         if field.per_example {
@@ -285,7 +285,7 @@ impl<'a> Binder<'a> {
             .push(report::unlike(self.span(binding), names, self.schema));
     }
 
-    /// A column per example, a whole column where the model sees all rows as one example, or an array that is no column.
+    /// A column per example, a whole column where the model sees all rows as one example, or an array that is not a column.
     fn field(&mut self, binding: &Binding, field: &'a Field) {
         let rank = match &binding.param.ty {
             Ty::Tensor(_, dims) => dims.len(),
