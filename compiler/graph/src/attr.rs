@@ -4,10 +4,11 @@ use crate::dist::Instance;
 use crate::function::Function;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// One attribute.
-#[derive(Clone, Debug, PartialEq)]
+/// One attribute. Reals are equal where their bits are: 0 and -0 are two, a NaN equals itself.
+#[derive(Clone, Debug)]
 pub enum Attr {
     /// A distribution (of `sample` and `observe`).
     Dist(Arc<Instance>),
@@ -33,6 +34,49 @@ pub enum Attr {
 
 /// The attributes of one node, in the order its op declares them.
 pub type Attrs = Vec<Attr>;
+
+impl PartialEq for Attr {
+    fn eq(&self, other: &Attr) -> bool {
+        match (self, other) {
+            (Attr::Dist(left), Attr::Dist(right)) => Arc::ptr_eq(left, right) || left == right,
+            (Attr::Dim(left), Attr::Dim(right)) => left == right,
+            (Attr::DType(left), Attr::DType(right)) => left == right,
+            (Attr::Function(left), Attr::Function(right)) => Arc::ptr_eq(left, right) || left == right,
+            (Attr::Int(left), Attr::Int(right)) => left == right,
+            (Attr::Ints(left), Attr::Ints(right)) => left == right,
+            (Attr::Real(left), Attr::Real(right)) => left.to_bits() == right.to_bits(),
+            (Attr::Reals(left), Attr::Reals(right)) => bits(left).eq(bits(right)),
+            (Attr::Shape(left), Attr::Shape(right)) => left == right,
+            (Attr::Symbol(left), Attr::Symbol(right)) => left == right,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Attr {}
+
+impl Hash for Attr {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            // Names tell almost all of them apart; equality looks at the rest.
+            Attr::Dist(instance) => instance.name.hash(state),
+            Attr::Function(function) => (&function.name, function.nodes.len()).hash(state),
+            Attr::Dim(dim) => dim.hash(state),
+            Attr::DType(dtype) => dtype.hash(state),
+            Attr::Int(number) => number.hash(state),
+            Attr::Ints(numbers) => numbers.hash(state),
+            Attr::Real(number) => number.to_bits().hash(state),
+            Attr::Reals(numbers) => bits(numbers).for_each(|bits| bits.hash(state)),
+            Attr::Shape(shape) => shape.hash(state),
+            Attr::Symbol(name) => name.hash(state),
+        }
+    }
+}
+
+fn bits(reals: &[f64]) -> impl Iterator<Item = u64> {
+    reals.iter().map(|real| real.to_bits())
+}
 
 macro_rules! getters {
     ($($(#[$meta:meta])* $name:ident $variant:ident $ty:ty;)*) => {

@@ -10,14 +10,17 @@ use crate::function::{Function, Node, NodeKind, Value};
 use crate::op::{Op, OpDef};
 use crate::types::Type;
 use crate::verify::check_call;
+use hashbrown::HashTable;
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// A function under construction. Equal calls give the same value; nodes come out in dependency order.
 #[derive(Debug, Default)]
 pub struct Builder {
     function: Function,
-    seen: HashMap<String, Value>,
+    /// The applications, by what they apply to what.
+    seen: HashTable<Value>,
 }
 
 impl Builder {
@@ -28,7 +31,7 @@ impl Builder {
                 name: name.to_owned(),
                 ..Function::default()
             },
-            seen: HashMap::new(),
+            seen: HashTable::new(),
         }
     }
 
@@ -57,8 +60,17 @@ impl Builder {
 
     /// Applies an op, or says in a sentence why the operands do not fit.
     pub fn try_apply(&mut self, op: &'static OpDef, args: &[Value], attrs: Attrs) -> Result<Value, String> {
-        let key = format!("{} {args:?} {attrs:?}", op.name);
-        if let Some(value) = self.seen.get(&key) {
+        let nodes = &self.function.nodes;
+        let is_same = |value: &Value| match &nodes[*value].kind {
+            NodeKind::Param(_) => false,
+            NodeKind::Apply {
+                op: known,
+                args: known_args,
+                attrs: known_attrs,
+            } => std::ptr::eq(known.0, op) && known_args == args && *known_attrs == attrs,
+        };
+        let hash = hash(op, args, &attrs);
+        if let Some(value) = self.seen.find(hash, is_same) {
             return Ok(*value);
         }
         let types: Vec<&Type> = args.iter().map(|value| self.function.ty(*value)).collect();
@@ -73,7 +85,12 @@ impl Builder {
             ty,
             label: None,
         });
-        self.seen.insert(key, value);
+        let nodes = &self.function.nodes;
+        self.seen
+            .insert_unique(hash, value, |value| match &nodes[*value].kind {
+                NodeKind::Param(_) => unreachable!("only applications are entered"),
+                NodeKind::Apply { op, args, attrs } => self::hash(op.0, args, attrs),
+            });
         Ok(value)
     }
 
@@ -139,4 +156,11 @@ impl Builder {
     pub fn function(&self) -> &Function {
         &self.function
     }
+}
+
+/// Of an application.
+fn hash(op: &'static OpDef, args: &[Value], attrs: &[Attr]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (std::ptr::from_ref(op), args, attrs).hash(&mut hasher);
+    hasher.finish()
 }
