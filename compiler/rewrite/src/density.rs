@@ -94,15 +94,16 @@ pub fn density(model: &Model) -> Result<Densities, Vec<Diagnostic>> {
         .chain(&model.outputs)
         .map(|input| &*input.name)
         .collect();
-    let row_dependent = |name: &&Arc<str>| {
-        let dependences = dependences(&densities.log_priors, name);
-        dependences.iter().any(|dependence| names.contains(&**dependence))
-    };
+    let of_rows = reached(&densities.log_priors, |name| names.contains(name));
+    let row_dependent: HashSet<&Arc<str>> = (densities.log_priors.results.iter())
+        .filter(|(_, value)| of_rows[value.index()])
+        .map(|(name, _)| name)
+        .collect();
     let faults: Vec<Diagnostic> = densities
         .priors
         .iter()
         .map(|prior| &prior.site)
-        .filter(row_dependent)
+        .filter(|site| row_dependent.contains(site))
         .map(|site| {
             let message =
                 format!("the prior of `{site}` depends on one example, but `{site}` is shared by all");
@@ -196,6 +197,18 @@ fn contains(function: &Function, op: &'static OpDef) -> bool {
         .nodes
         .ids()
         .any(|value| function.op(value).is_some_and(|found| std::ptr::eq(found.0, op)))
+}
+
+/// For each node, whether it depends on a parameter of such a name.
+fn reached(function: &Function, is_source: impl Fn(&str) -> bool) -> Vec<bool> {
+    let mut reached = vec![false; function.nodes.len()];
+    for value in function.nodes.ids() {
+        reached[value.index()] = match function.param_name(value) {
+            Some(name) => is_source(name),
+            None => function.args(value).iter().any(|arg| reached[arg.index()]),
+        };
+    }
+    reached
 }
 
 /// The names of the parameters that a result depends on.

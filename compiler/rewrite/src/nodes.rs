@@ -9,7 +9,7 @@ use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Adds the parameters of `function` to `builder`.
@@ -69,6 +69,50 @@ pub fn with_params(function: &Function, keep: &HashSet<&str>) -> Function {
     let results = builder.inline(function, &args);
     let named = named(function, &results);
     builder.finish(named)
+}
+
+/// The function of these values of `function`, named so, and of the parameters that they need. It takes time in its own size, not in that of `function`.
+pub fn slice(function: &Function, results: &[(Arc<str>, Value)]) -> Function {
+    let mut needed: BTreeSet<Value> = BTreeSet::new();
+    let mut open: Vec<Value> = results.iter().map(|(_, value)| *value).collect();
+    while let Some(value) = open.pop() {
+        if needed.insert(value) {
+            open.extend(function.args(value));
+        }
+    }
+    let mut builder = Builder::new(&function.name);
+    let mut copies: HashMap<Value, Value> = HashMap::new();
+    let is_param = |value: &&Value| function.param_name(**value).is_some();
+    // Parameters first: their order is the signature, whatever the order of the nodes.
+    let (params, nodes): (Vec<&Value>, Vec<&Value>) = needed.iter().partition(is_param);
+    for value in params {
+        let param = builder.param(param_name(function, *value), function.ty(*value).clone());
+        copies.insert(*value, param);
+    }
+    for value in nodes {
+        let NodeKind::Apply { op, args, attrs } = &function.nodes[*value].kind else {
+            continue;
+        };
+        let args: Vec<Value> = args.iter().map(|arg| copies[arg]).collect();
+        copies.insert(*value, builder.apply(op.0, &args, attrs.clone()));
+    }
+    for value in &needed {
+        if let Some(label) = &function.nodes[*value].label {
+            builder.label(copies[value], label);
+        }
+    }
+    for (name, value) in results {
+        builder.label(copies[value], name);
+    }
+    let results = results.iter().map(|(name, value)| (name.clone(), copies[value]));
+    let results = results.collect();
+    builder.finish(results)
+}
+
+/// The parameters of a function by their names.
+pub fn params_by_name(function: &Function) -> HashMap<Arc<str>, Value> {
+    let named = |param: &Value| Some((function.param_name(*param)?.clone(), *param));
+    function.params.iter().filter_map(named).collect()
 }
 
 /// The name of a parameter.

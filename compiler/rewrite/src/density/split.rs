@@ -16,7 +16,7 @@ use bnnc_graph::model::Model;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use bnnc_graph::verify::function_attrs;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A `sample` or `observe` node whose operands are values of [`Split::builder`].
@@ -47,6 +47,9 @@ impl Split {
             .sites
             .iter()
             .map(|site| (site.name.clone(), builder.param(&site.name, site.ty.clone())))
+            .collect();
+        let places: HashMap<Arc<str>, usize> = (sites.iter().enumerate())
+            .map(|(at, (name, _))| (name.clone(), at))
             .collect();
         let mut scope = Scope::default();
         scope.extend(sites);
@@ -96,9 +99,7 @@ impl Split {
             .map(|(name, value)| (name.clone(), copies[value.index()]))
             .collect();
         // The model's order of sites, whatever the order of the nodes.
-        split
-            .priors
-            .sort_by_key(|prior| model.sites.iter().position(|site| site.name == prior.name));
+        split.priors.sort_by_key(|prior| places.get(&prior.name).copied());
         split
     }
 
@@ -183,7 +184,7 @@ impl Split {
         let sites: HashSet<&str> = model.sites.iter().map(|site| &*site.name).collect();
         let of = |prior: &Random| {
             let results = prior.named_params(&prior.name);
-            let arguments = self.finish(self.fork(), results, &HashSet::new());
+            let arguments = nodes::slice(self.builder.function(), &results);
             let mut needed = arguments
                 .params
                 .iter()
@@ -214,8 +215,9 @@ impl Split {
     }
 
     fn log_prior_of_each(&self, builder: &mut Builder) -> Vec<(Arc<str>, Value)> {
+        let params = nodes::params_by_name(builder.function());
         let of = |prior: &Random| {
-            let site = builder.function().param(&prior.name);
+            let site = params.get(&prior.name).copied();
             (prior.name.clone(), prior.log_density(builder, site))
         };
         self.priors.iter().map(of).collect()
