@@ -42,7 +42,7 @@ impl Emitter {
         let memory = self.memory(tensors, &storage, &groups);
         let mut steps = Vec::new();
         for group in groups.order()? {
-            let members = &groups.members[group];
+            let members = groups.partition.members(group);
             if members.iter().all(|task| groups.silent[*task]) {
                 continue;
             }

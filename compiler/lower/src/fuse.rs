@@ -32,17 +32,14 @@ const DEEP: usize = 300;
 const FEW_LOADS: usize = 2;
 
 /// Decides what is stored and in which kernels; `ports` are the results, in order, with the buffers that take them.
-pub fn fuse<'a>(
-    tensors: &'a Tensors,
-    ports: &[(TensorId, BufferId)],
-) -> Result<(Storage, Groups<'a>), Fault> {
+pub fn fuse(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Result<(Storage, Groups), Fault> {
     let live = live(tensors, ports);
     let mut storage = forced(tensors, &live, ports);
     cut_chains(tensors, &live, &mut storage.stored);
     let needed = storage.stored.clone();
     loop {
         let mut groups = match group::group(tensors, &live, &storage)? {
-            Grouped::Done(groups) => groups,
+            Grouped::Done(groups) => *groups,
             Grouped::Copy(task, tasks) => {
                 write_elsewhere(&mut storage, &tasks[task]);
                 continue;
@@ -178,7 +175,7 @@ fn dear(tensors: &Tensors, live: &[bool], storage: &Storage, groups: &Groups) ->
     let evaluated = evaluated(groups);
     let anew = made_anew(tensors, storage, &users);
     let mut costs = vec![0u32; tensors.len()];
-    let mut loads: Vec<BTreeSet<TensorId>> = vec![BTreeSet::new(); tensors.len()];
+    let mut loads: Vec<Vec<TensorId>> = vec![Vec::new(); tensors.len()];
     let mut more = BTreeSet::new();
     for id in tensors
         .ids()
@@ -196,11 +193,18 @@ fn dear(tensors: &Tensors, live: &[bool], storage: &Storage, groups: &Groups) ->
             .fold(own, |cost, arg| cost.saturating_add(costs[arg.index()]))
             .min(1 << 16);
         for arg in &operands {
-            if storage.stored[arg.index()] || more.contains(arg) {
-                loads[id.index()].insert(*arg);
+            let is_loaded = storage.stored[arg.index()] || more.contains(arg);
+            let below = if is_loaded {
+                vec![*arg]
             } else {
-                let below = loads[arg.index()].clone();
-                loads[id.index()].extend(below);
+                loads[arg.index()].clone()
+            };
+            for load in below {
+                let own = &mut loads[id.index()];
+                // More than a few count as many, whatever their number.
+                if own.len() <= FEW_LOADS && !own.contains(&load) {
+                    own.push(load);
+                }
             }
         }
         if let Kind::View(arg, at) = &tensor.kind
@@ -282,7 +286,7 @@ fn evaluated(groups: &Groups) -> HashMap<TensorId, BTreeSet<usize>> {
         .filter(|(_, task)| matches!(task.work, Work::Root(_)))
     {
         for id in &task.inlined {
-            evaluated.entry(*id).or_default().insert(groups.of[at]);
+            evaluated.entry(*id).or_default().insert(groups.partition.of(at));
         }
     }
     evaluated

@@ -6,54 +6,70 @@
 //! of a state comes before who overwrites it. In this order of preference, merged are: tasks that overwrite what each other
 //! read, which can only be one kernel (else one of them writes elsewhere, with a copy at the end); consumers with the
 //! producers of the elements they read; readers of the same elements; and kernels so small that launching them is the cost.
+//!
+//! Note [Compile time]. The two last kinds of pairs may stand anywhere in the function. Looking at all of them takes quadratic time, and in a deep network most
+//! pairs cannot merge because a path leads from one to the other. So a task looks at the [`NEAR`] groups that come up last before it.
 
-use crate::task::{self, Storage, Task};
-use crate::tensor::{Kind, TensorId, Tensors};
+use crate::partition::Partition;
+use crate::task::{self, Common, Storage, Task};
+use crate::tensor::Tensors;
+use crate::uses::{Cell, Own, Uses};
 use bnnc_base::fault::Fault;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use bnnc_base::shape::Dim;
+use std::collections::{BTreeSet, HashMap};
+
+/// The number of groups, latest first, that a task is tried with. In all examples a task joins one of the three latest, in chains of hundreds of layers the
+/// latest.
+const NEAR: usize = 16;
+/// The most tasks of a kernel made of tasks that only have something in common. Launching is not the cost of such a kernel any more, and code generators take
+/// more than linear time for a kernel: where the updates of 2000 layers are one kernel, Cranelift takes a minute, and 0.3 s with this limit.
+const MOST: usize = 64;
 
 /// Tasks, and their partition into kernels and calls.
-pub struct Groups<'a> {
-    tensors: &'a Tensors,
+pub struct Groups {
     /// The tasks.
     pub tasks: Vec<Task>,
-    /// For each task, its group.
-    pub of: Vec<usize>,
-    /// For each group, its tasks; empty where it was merged into another.
-    pub members: Vec<Vec<usize>>,
+    /// The groups of tasks, and their order.
+    pub partition: Partition,
     /// For each task, whether its result is only used inside its group, and not written.
     pub silent: Vec<bool>,
-    /// For each task, those that must come later.
-    after: Vec<Vec<usize>>,
-    /// Pairs of groups of which some tasks do not fit: growing does not mend that.
-    unfit: HashSet<(usize, usize)>,
+    /// Who touches which memory.
+    uses: Uses,
+    /// For each group, which of its tasks do.
+    own: Vec<Own>,
+    /// For pairs of groups: whether their tasks fit, and the number of tasks of each that were looked at.
+    fit: HashMap<(usize, usize), Option<(usize, usize)>>,
 }
 
 /// What grouping comes to.
-pub enum Grouped<'a> {
+pub enum Grouped {
     /// Groups.
-    Done(Groups<'a>),
+    Done(Box<Groups>),
     /// This task cannot write its port in place: it must write elsewhere, with a copy at the end.
     Copy(usize, Vec<Task>),
 }
 
+/// The first and the last task of a group that have something in common with others.
+#[derive(Clone, Copy)]
+struct Span {
+    first: usize,
+    last: usize,
+}
+
 /// Groups the tasks of `storage`.
-pub fn group<'a>(tensors: &'a Tensors, live: &[bool], storage: &Storage) -> Result<Grouped<'a>, Fault> {
+pub fn group(tensors: &Tensors, live: &[bool], storage: &Storage) -> Result<Grouped, Fault> {
     let tasks = task::tasks(tensors, live, storage)?;
     if let Some(bad) = (0..tasks.len()).find(|at| !task::compatible(tensors, &tasks[*at], &tasks[*at])) {
         return Ok(Grouped::Copy(bad, tasks));
     }
-    let after = edges(tensors, &tasks);
-    let count = tasks.len();
-    let members = (0..count).map(|at| vec![at]).collect();
+    let uses = Uses::new(tensors, &tasks);
     let mut groups = Groups {
-        tensors,
+        partition: Partition::new(uses.order(tensors)),
+        silent: vec![false; tasks.len()],
+        own: uses.of_each(&tasks),
         tasks,
-        of: (0..count).collect(),
-        members,
-        silent: vec![false; count],
-        after,
-        unfit: HashSet::new(),
+        uses,
+        fit: HashMap::new(),
     };
     if let Some(bad) = groups.join_cycles() {
         return match groups.tasks[bad].writes {
@@ -62,148 +78,118 @@ pub fn group<'a>(tensors: &'a Tensors, live: &[bool], storage: &Storage) -> Resu
         };
     }
     groups.join_producers();
-    groups.join_where(|left, right| task::shares(tensors, left, right));
-    groups.join_where(|left, right| task::is_small(left) && task::is_small(right));
-    Ok(Grouped::Done(groups))
+    groups.join_alike(|task| task::common_reads(tensors, task));
+    groups.join_alike(|task| task::common_cost(task).into_iter().collect());
+    Ok(Grouped::Done(Box::new(groups)))
 }
 
-/// For each task those that must come later: readers of what it writes, and writers of ports that it reads.
-fn edges(tensors: &Tensors, tasks: &[Task]) -> Vec<Vec<usize>> {
-    let mut writers: HashMap<TensorId, Vec<usize>> = HashMap::new();
-    let mut ports: HashMap<_, Vec<usize>> = HashMap::new();
-    for (at, task) in tasks.iter().enumerate() {
-        task.writes
-            .iter()
-            .for_each(|id| writers.entry(*id).or_default().push(at));
-        task.port
-            .iter()
-            .for_each(|port| ports.entry(*port).or_default().push(at));
-    }
-    let mut after = vec![Vec::new(); tasks.len()];
-    for (at, task) in tasks.iter().enumerate() {
-        for (id, _) in &task.reads {
-            match tensors[*id].kind {
-                Kind::Buffer(buffer) => {
-                    let overwriters = ports.get(&buffer).into_iter().flatten();
-                    after[at].extend(overwriters.filter(|writer| **writer != at));
-                }
-                _ => writers
-                    .get(id)
-                    .into_iter()
-                    .flatten()
-                    .for_each(|writer| after[*writer].push(at)),
+impl Groups {
+    /// Whether the tasks of two groups may be one kernel, but for paths through others.
+    fn fits(&mut self, left: usize, right: usize) -> bool {
+        let pair = (left.min(right), left.max(right));
+        let members = |group: usize| self.partition.members(group);
+        let counts = (members(pair.0).len(), members(pair.1).len());
+        let fits = match self.fit.get(&pair) {
+            // Growing does not mend what does not fit, and of what fits only the new tasks are looked at.
+            Some(None) => false,
+            Some(Some(known)) => {
+                let into_right = members(pair.0)[known.0..].iter();
+                let into_left = members(pair.1)[known.1..].iter();
+                into_right.copied().all(|task| self.fits_into(task, pair.1))
+                    && into_left.copied().all(|task| self.fits_into(task, pair.0))
             }
-        }
-    }
-    for (id, list) in &writers {
-        if matches!(tensors[*id].kind, Kind::Assembled { ordered: true, .. }) {
-            list.windows(2).for_each(|pair| after[pair[0]].push(pair[1]));
-        }
-    }
-    for list in &mut after {
-        list.sort_unstable();
-        list.dedup();
-    }
-    after
-}
-
-impl Groups<'_> {
-    /// The groups that must come after `group`.
-    fn successors(&self, group: usize) -> impl Iterator<Item = usize> {
-        let later = self.members[group].iter().flat_map(|task| &self.after[*task]);
-        later
-            .map(|task| self.of[*task])
-            .filter(move |other| *other != group)
-    }
-
-    /// All groups that must come after `group`.
-    fn descendants(&self, group: usize) -> BTreeSet<usize> {
-        let mut seen = BTreeSet::new();
-        let mut open: Vec<usize> = self.successors(group).collect();
-        while let Some(next) = open.pop() {
-            if seen.insert(next) {
-                open.extend(self.successors(next));
+            None => {
+                let (few, many) = if counts.0 <= counts.1 {
+                    pair
+                } else {
+                    (pair.1, pair.0)
+                };
+                let all = || members(few).iter().all(|task| self.fits_into(*task, many));
+                self.are_alike(pair.0, pair.1) && all()
             }
-        }
-        seen
-    }
-
-    fn fits(&self, left: usize, right: usize) -> bool {
-        let fit = |x: &Task, y: &Task| {
-            x.is_kernel()
-                && y.is_kernel()
-                && task::compatible(self.tensors, x, y)
-                && task::compatible(self.tensors, y, x)
         };
-        let tasks = |group: usize| self.members[group].iter().map(|task| &self.tasks[*task]);
-        // All tasks of a group have one domain.
-        let domain = |group: usize| tasks(group).next().map(|task| &task.domain);
-        left != right && domain(left) == domain(right) && tasks(left).all(|x| tasks(right).all(|y| fit(x, y)))
+        self.fit.insert(pair, fits.then_some(counts));
+        fits
     }
 
-    /// Whether a path from `left` to `right` leaves both.
-    fn detour(&self, left: usize, right: usize) -> bool {
-        let outside = self
-            .successors(left)
-            .filter(|next| *next != right)
-            .collect::<BTreeSet<_>>();
-        outside
-            .into_iter()
-            .any(|next| self.descendants(next).contains(&right))
+    /// Whether two groups are kernels over one domain; all tasks of a group are alike.
+    fn are_alike(&self, left: usize, right: usize) -> bool {
+        let first = |group: usize| {
+            self.partition
+                .members(group)
+                .first()
+                .map(|task| &self.tasks[*task])
+        };
+        match (first(left), first(right)) {
+            (Some(x), Some(y)) => left != right && x.is_kernel() && y.is_kernel() && x.domain == y.domain,
+            _ => false,
+        }
+    }
+
+    /// Whether what a task and the tasks of a group read of each other's memory is the very element that the same point writes.
+    fn fits_into(&self, task: usize, group: usize) -> bool {
+        let own = &self.own[group];
+        let reads = self.uses.reads[task].iter().zip(&self.tasks[task].reads);
+        let mut reads_fit = reads.map(|(cell, (_, place))| {
+            let mut writers = own.writers.get(cell).into_iter().flatten();
+            writers.all(|writer| self.tasks[*writer].stores_at(place.as_ref()))
+        });
+        let mut writes_fit = Cell::written(&self.tasks[task]).map(|cell| {
+            let mut readers = own.readers.get(&cell).into_iter().flatten();
+            readers.all(|reader| self.reads_what_is_stored(*reader, cell, task))
+        });
+        reads_fit.all(|fits| fits) && writes_fit.all(|fits| fits)
+    }
+
+    /// Whether all that one task reads of a memory is the very element that another writes at the same point.
+    fn reads_what_is_stored(&self, reader: usize, cell: Cell, writer: usize) -> bool {
+        let reads = self.uses.reads[reader].iter().zip(&self.tasks[reader].reads);
+        let mut same = reads.filter(|(read, _)| **read == cell);
+        same.all(|(_, (_, place))| self.tasks[writer].stores_at(place.as_ref()))
     }
 
     fn merge(&mut self, left: usize, right: usize) {
-        let moved = std::mem::take(&mut self.members[right]);
-        moved.iter().for_each(|task| self.of[*task] = left);
-        self.members[left].extend(moved);
+        self.partition.merge(left, right);
+        let moved = std::mem::take(&mut self.own[right]);
+        self.own[left].take(moved);
     }
 
-    /// Merges two groups if they may be one kernel, and says whether they did.
+    /// Merges two groups if they may be one kernel; returns whether they did.
     fn try_merge(&mut self, left: usize, right: usize) -> bool {
-        let pair = (left.min(right), left.max(right));
-        if self.unfit.contains(&pair) {
-            return false;
-        }
-        if !self.fits(left, right) {
-            self.unfit.insert(pair);
-            return false;
-        }
-        let free = !self.detour(left, right) && !self.detour(right, left);
+        let free = self.fits(left, right)
+            && !self.partition.detour(left, right)
+            && !self.partition.detour(right, left);
         if free {
-            self.merge(pair.0, pair.1);
+            self.merge(left.min(right), left.max(right));
         }
         free
     }
 
     /// Tasks that overwrite what each other read can only be one kernel; else gives one that must write elsewhere.
     fn join_cycles(&mut self) -> Option<usize> {
-        let read = |id: &TensorId| match self.tensors[*id].kind {
-            Kind::Buffer(buffer) => Some(buffer),
-            _ => None,
+        let cycles = self.partition.cycles();
+        let mut cycle_of = vec![None; self.tasks.len()];
+        for (number, cycle) in cycles.iter().enumerate() {
+            cycle.iter().for_each(|task| cycle_of[*task] = Some(number));
+        }
+        let overwrites = |task: &usize| {
+            let port = self.tasks[*task].port.map(Cell::Port);
+            cycle_of[*task].is_some() && port.is_some_and(|port| !self.uses.readers(port).is_empty())
         };
-        let overwritten: BTreeSet<_> = self
-            .tasks
-            .iter()
-            .flat_map(|task| task.reads.iter().filter_map(|(id, _)| read(id)))
-            .collect();
-        let updates = |task: &usize| {
-            self.tasks[*task]
-                .port
-                .is_some_and(|port| overwritten.contains(&port))
-        };
-        let mut writers: Vec<usize> = (0..self.tasks.len()).filter(updates).collect();
+        let mut writers: Vec<usize> = (0..self.tasks.len()).filter(overwrites).collect();
         // A copy cannot be told to write elsewhere, so the others go first.
         writers.sort_by_key(|task| self.tasks[*task].writes.is_none());
         for task in writers {
-            let group = self.of[task];
-            let descendants = self.descendants(group);
-            let in_cycle = |other: &usize| *other != group && self.descendants(*other).contains(&group);
-            let cycle: Vec<usize> = descendants.iter().copied().filter(in_cycle).collect();
+            let cycle = cycle_of[task].map_or(&[][..], |number| &cycles[number]);
             for other in cycle {
-                if !self.fits(self.of[task], other) {
+                let (group, other) = (self.partition.of(task), self.partition.of(*other));
+                if group == other {
+                    continue;
+                }
+                if !self.fits(group, other) {
                     return Some(task);
                 }
-                self.merge(self.of[task], other);
+                self.merge(group, other);
             }
         }
         None
@@ -211,57 +197,80 @@ impl Groups<'_> {
 
     /// A consumer of the very elements that a kernel makes joins it.
     fn join_producers(&mut self) {
-        let mut writers: HashMap<TensorId, Vec<usize>> = HashMap::new();
-        for (at, task) in self.tasks.iter().enumerate() {
-            task.writes
-                .iter()
-                .for_each(|id| writers.entry(*id).or_default().push(at));
-        }
         for consumer in 0..self.tasks.len() {
-            let read = self.tasks[consumer]
-                .reads
-                .iter()
-                .map(|(id, _)| *id)
-                .collect::<Vec<_>>();
-            for id in read {
-                for producer in writers.get(&id).into_iter().flatten() {
-                    self.try_merge(self.of[*producer], self.of[consumer]);
+            for read in 0..self.tasks[consumer].reads.len() {
+                let cell = Cell::Tensor(self.tasks[consumer].reads[read].0);
+                for at in 0..self.uses.writers(cell).len() {
+                    let producer = self.uses.writers(cell)[at];
+                    self.try_merge(self.partition.of(producer), self.partition.of(consumer));
                 }
             }
         }
     }
 
-    /// Kernels of one domain become one where two of their tasks are worth it.
-    fn join_where(&mut self, worth: impl Fn(&Task, &Task) -> bool) {
+    /// Kernels of one domain become one where two of their tasks have something in common, which makes it worth it. See Note [Compile time].
+    fn join_alike(&mut self, common: impl Fn(&Task) -> Vec<Common>) {
+        let mut near: HashMap<(Vec<Dim>, Common), Vec<Span>> = HashMap::new();
         for right in 0..self.tasks.len() {
-            // Groups that could not be merged with that of `right`: they stay so until some merge shortens the paths.
-            let mut apart: HashSet<usize> = HashSet::new();
-            for left in 0..right {
-                let group = self.of[left];
-                let same_domain = self.tasks[left].domain == self.tasks[right].domain;
-                if group == self.of[right] || !same_domain || apart.contains(&group) {
-                    continue;
-                }
-                if worth(&self.tasks[left], &self.tasks[right]) {
-                    match self.try_merge(group, self.of[right]) {
-                        true => apart.clear(),
-                        false => _ = apart.insert(group),
-                    }
-                }
+            let domain = &self.tasks[right].domain;
+            let common = common(&self.tasks[right]).into_iter();
+            let keys: Vec<_> = common.map(|common| (domain.clone(), common)).collect();
+            let spans = keys.iter().flat_map(|key| near.get(key)).flatten();
+            let mut lefts = self.nearest(spans.copied().collect());
+            lefts.sort_unstable_by_key(|span| span.first);
+            self.join_one(right, lefts.into_iter().map(|span| span.first).collect());
+            for key in keys {
+                let spans = near.entry(key).or_default();
+                spans.push(Span {
+                    first: right,
+                    last: right,
+                });
+                *spans = self.nearest(std::mem::take(spans));
             }
+        }
+    }
+
+    /// One span for each of the groups that come up last.
+    fn nearest(&self, spans: Vec<Span>) -> Vec<Span> {
+        let mut nearest: Vec<Span> = Vec::new();
+        for span in spans {
+            let group = self.partition.of(span.first);
+            match nearest
+                .iter_mut()
+                .find(|known| self.partition.of(known.first) == group)
+            {
+                Some(known) => {
+                    known.first = known.first.min(span.first);
+                    known.last = known.last.max(span.last);
+                }
+                None => nearest.push(span),
+            }
+        }
+        nearest.sort_unstable_by_key(|span| std::cmp::Reverse(span.last));
+        nearest.truncate(NEAR);
+        nearest
+    }
+
+    /// Merges the group of a task with those of earlier ones, where they may be one kernel.
+    fn join_one(&mut self, right: usize, mut lefts: Vec<usize>) {
+        // A merge can shorten the paths that kept others apart.
+        let joins = |groups: &mut Groups, left: &usize| {
+            let pair = (groups.partition.of(*left), groups.partition.of(right));
+            let members = |group: usize| groups.partition.members(group).len();
+            let is_small = || members(pair.0) + members(pair.1) <= MOST;
+            pair.0 != pair.1 && is_small() && groups.try_merge(pair.0, pair.1)
+        };
+        while let Some(at) = lefts.iter().position(|left| joins(self, left)) {
+            lefts.remove(at);
         }
     }
 
     /// Whether a task outside the group of `task` reads what it writes.
     pub fn is_read_outside(&self, task: usize) -> bool {
-        let reads = |other: &usize| {
-            self.of[*other] != self.of[task]
-                && self.tasks[*other]
-                    .reads
-                    .iter()
-                    .any(|(id, _)| self.tasks[task].writes == Some(*id))
-        };
-        (0..self.tasks.len()).any(|other| reads(&other))
+        let group = self.partition.of(task);
+        let cell = self.tasks[task].writes.map(Cell::Tensor);
+        let mut readers = cell.into_iter().flat_map(|cell| self.uses.readers(cell));
+        readers.any(|reader| self.partition.of(*reader) != group)
     }
 
     /// Says that nothing needs to be written for a task; it still orders its group.
@@ -271,28 +280,29 @@ impl Groups<'_> {
 
     /// The groups in order: each after those it depends on, otherwise as the function has them.
     pub fn order(&self) -> Result<Vec<usize>, Fault> {
-        let mut waiting = vec![0; self.members.len()];
-        let live = || (0..self.members.len()).filter(|group| !self.members[*group].is_empty());
-        for group in live() {
-            self.successors(group).for_each(|next| waiting[next] += 1);
+        let partition = &self.partition;
+        let mut waiting = vec![0; self.tasks.len()];
+        for group in partition.groups() {
+            partition.successors(group).for_each(|next| waiting[next] += 1);
         }
         // The latest task of a group says when its operands exist, so a group comes no earlier than it must.
-        let rank = |group: usize| self.members[group].iter().copied().max().unwrap_or(0);
-        let mut ready: BTreeSet<(usize, usize)> = live()
+        let rank = |group: usize| partition.members(group).iter().copied().max().unwrap_or(0);
+        let mut ready: BTreeSet<(usize, usize)> = partition
+            .groups()
             .filter(|group| waiting[*group] == 0)
             .map(|group| (rank(group), group))
             .collect();
         let mut order = Vec::new();
         while let Some((_, group)) = ready.pop_first() {
             order.push(group);
-            for next in self.successors(group) {
+            for next in partition.successors(group) {
                 waiting[next] -= 1;
                 if waiting[next] == 0 {
                     ready.insert((rank(next), next));
                 }
             }
         }
-        match order.len() == live().count() {
+        match order.len() == partition.groups().count() {
             true => Ok(order),
             false => Err(Fault::Bug("kernels depend on each other in a cycle".to_owned())),
         }

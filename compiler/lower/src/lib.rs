@@ -16,9 +16,11 @@ mod fuse;
 mod group;
 mod import;
 mod kernel;
+mod partition;
 mod polynomial;
 mod task;
 mod tensor;
+mod uses;
 
 use bnnc_abi::plan::{BufferId, Plan, Role};
 use bnnc_base::arena::Arena;

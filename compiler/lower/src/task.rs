@@ -71,6 +71,11 @@ impl Task {
     pub fn is_kernel(&self) -> bool {
         matches!(self.work, Work::Root(_))
     }
+
+    /// Whether each point stores its element at this place, and nowhere else.
+    pub fn stores_at(&self, place: Option<&Place>) -> bool {
+        place.is_some() && place == self.address.as_ref()
+    }
 }
 
 /// The tasks that fill the live stored tensors, in an order in which true dependencies go forward.
@@ -218,28 +223,48 @@ pub fn compatible(tensors: &Tensors, writer: &Task, reader: &Task) -> bool {
             Kind::Buffer(buffer) => writer.port == Some(buffer),
             _ => writer.writes == Some(*id),
         };
-        !held || (place.is_some() && *place == writer.address)
+        !held || writer.stores_at(place.as_ref())
     })
 }
 
-/// Whether two kernels of the same domain read the same elements, or the same noise.
-pub fn shares(tensors: &Tensors, left: &Task, right: &Task) -> bool {
-    let moves = |place: &Option<Place>| place.as_ref().is_some_and(|place| !place.is_fixed());
-    let noise = |id: &&TensorId| matches!(tensors[**id].kind, Kind::Noise { .. });
-    left.domain.is_empty()
-        || left
-            .reads
-            .iter()
-            .any(|read| moves(&read.1) && right.reads.contains(read))
-        || left
-            .inlined
-            .iter()
-            .filter(noise)
-            .any(|id| right.inlined.contains(id))
+/// What makes it worth it that two kernels of one domain become one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Common {
+    /// They have one point, so that all that they do is launched once.
+    Scalar,
+    /// They are so small that launching them is the cost.
+    Small,
+    /// They read the same elements.
+    Read(TensorId, Place),
+    /// They make the same noise.
+    Noise(TensorId),
+}
+
+/// What a kernel may have in common with others of its domain: what it reads, and the noise that it makes.
+pub fn common_reads(tensors: &Tensors, task: &Task) -> Vec<Common> {
+    if !task.is_kernel() {
+        return Vec::new();
+    }
+    if task.domain.is_empty() {
+        return vec![Common::Scalar];
+    }
+    let read = |(id, place): &(TensorId, Option<Place>)| {
+        let place = place.as_ref().filter(|place| !place.is_fixed())?;
+        Some(Common::Read(*id, place.clone()))
+    };
+    let is_noise = |id: &&TensorId| matches!(tensors[**id].kind, Kind::Noise { .. });
+    let noise = task.inlined.iter().filter(is_noise);
+    let reads = task.reads.iter().filter_map(read);
+    reads.chain(noise.map(|id| Common::Noise(*id))).collect()
+}
+
+/// That a kernel is small, where it is.
+pub fn common_cost(task: &Task) -> Option<Common> {
+    is_small(task).then_some(Common::Small)
 }
 
 /// Whether a kernel's own cost is about that of launching it, so that it may join any other of its domain.
-pub fn is_small(task: &Task) -> bool {
+fn is_small(task: &Task) -> bool {
     let limit = if task.domain.iter().all(|dim| dim.fixed().is_some()) {
         SMALL
     } else {

@@ -1,0 +1,148 @@
+//! Which tasks write and read which memory.
+
+use crate::task::Task;
+use crate::tensor::{Kind, TensorId, Tensors};
+use bnnc_abi::plan::BufferId;
+use std::collections::HashMap;
+
+/// Memory that tasks read and write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cell {
+    /// A port of the plan.
+    Port(BufferId),
+    /// The memory of a tensor.
+    Tensor(TensorId),
+}
+
+impl Cell {
+    /// What a task that reads a tensor reads.
+    pub fn read(tensors: &Tensors, id: TensorId) -> Cell {
+        match tensors[id].kind {
+            Kind::Buffer(buffer) => Cell::Port(buffer),
+            _ => Cell::Tensor(id),
+        }
+    }
+
+    /// What a task writes.
+    pub fn written(task: &Task) -> impl Iterator<Item = Cell> {
+        let port = task.port.map(Cell::Port);
+        port.into_iter().chain(task.writes.map(Cell::Tensor))
+    }
+}
+
+/// The tasks that write and that read each memory, in order.
+pub struct Uses {
+    writers: HashMap<Cell, Vec<usize>>,
+    readers: HashMap<Cell, Vec<usize>>,
+    /// For each task, the memory that each of its reads reads.
+    pub reads: Vec<Vec<Cell>>,
+}
+
+impl Uses {
+    /// Those of all tasks.
+    pub fn new(tensors: &Tensors, tasks: &[Task]) -> Uses {
+        let cells = |task: &Task| {
+            task.reads
+                .iter()
+                .map(|(id, _)| Cell::read(tensors, *id))
+                .collect()
+        };
+        let reads: Vec<Vec<Cell>> = tasks.iter().map(cells).collect();
+        let (mut writers, mut readers) = (HashMap::new(), HashMap::new());
+        for (at, task) in tasks.iter().enumerate() {
+            Cell::written(task).for_each(|cell| enter(&mut writers, cell, at));
+            reads[at].iter().for_each(|cell| enter(&mut readers, *cell, at));
+        }
+        Uses {
+            writers,
+            readers,
+            reads,
+        }
+    }
+
+    /// The tasks that write a memory.
+    pub fn writers(&self, cell: Cell) -> &[usize] {
+        self.writers.get(&cell).map_or(&[], Vec::as_slice)
+    }
+
+    /// The tasks that read a memory.
+    pub fn readers(&self, cell: Cell) -> &[usize] {
+        self.readers.get(&cell).map_or(&[], Vec::as_slice)
+    }
+
+    /// For each task, what a group of it alone touches.
+    pub fn of_each(&self, tasks: &[Task]) -> Vec<Own> {
+        let one = |(at, task): (usize, &Task)| {
+            let mut own = Own::default();
+            Cell::written(task).for_each(|cell| enter(&mut own.writers, cell, at));
+            self.reads[at]
+                .iter()
+                .for_each(|cell| enter(&mut own.readers, *cell, at));
+            own
+        };
+        tasks.iter().enumerate().map(one).collect()
+    }
+
+    /// For each task those that must come later: readers of what it writes, and writers of ports that it reads.
+    pub fn order(&self, tensors: &Tensors) -> Vec<Vec<usize>> {
+        let mut after = vec![Vec::new(); self.reads.len()];
+        for (at, reads) in self.reads.iter().enumerate() {
+            for cell in reads {
+                match cell {
+                    Cell::Port(_) => {
+                        let overwriters = self.writers(*cell).iter();
+                        after[at].extend(overwriters.filter(|writer| **writer != at));
+                    }
+                    Cell::Tensor(_) => self
+                        .writers(*cell)
+                        .iter()
+                        .for_each(|writer| after[*writer].push(at)),
+                }
+            }
+        }
+        for (cell, list) in &self.writers {
+            let Cell::Tensor(id) = cell else { continue };
+            if matches!(tensors[*id].kind, Kind::Assembled { ordered: true, .. }) {
+                list.windows(2).for_each(|pair| after[pair[0]].push(pair[1]));
+            }
+        }
+        for list in &mut after {
+            list.sort_unstable();
+            list.dedup();
+        }
+        after
+    }
+}
+
+/// The tasks of one group that write and that read each memory.
+#[derive(Default)]
+pub struct Own {
+    /// Those that write.
+    pub writers: HashMap<Cell, Vec<usize>>,
+    /// Those that read.
+    pub readers: HashMap<Cell, Vec<usize>>,
+}
+
+impl Own {
+    /// Adds those of another group, in time of the smaller one.
+    pub fn take(&mut self, mut other: Own) {
+        if self.readers.len() < other.readers.len() {
+            std::mem::swap(self, &mut other);
+        }
+        for (into, from) in [
+            (&mut self.writers, other.writers),
+            (&mut self.readers, other.readers),
+        ] {
+            from.into_iter()
+                .for_each(|(cell, tasks)| into.entry(cell).or_default().extend(tasks));
+        }
+    }
+}
+
+/// Adds a task to the tasks of a key, once.
+fn enter<K: std::hash::Hash + Eq>(map: &mut HashMap<K, Vec<usize>>, key: K, task: usize) {
+    let list = map.entry(key).or_default();
+    if list.last() != Some(&task) {
+        list.push(task);
+    }
+}
