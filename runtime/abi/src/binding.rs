@@ -91,7 +91,8 @@ impl DataSource {
 /// Positions that rows select along axes and that only the rows themselves show to be inside.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Positions {
-    /// `(data..) -> lowest/0, highest/0, ..`, each `[batch]`: the positions of each check.
+    /// `(data..) -> position/0, ..`, each `[batch, ..]`: the positions of each check; `row/0` and so on of the same shape where they come from whole
+    /// columns: the elements of these that decide them.
     pub program: Artifact,
     /// The axes.
     pub checks: Vec<Check>,
@@ -102,6 +103,6 @@ pub struct Positions {
 pub struct Check {
     /// The size of the axis.
     pub size: usize,
-    /// The inputs and outputs that decide the positions.
+    /// The inputs, outputs and parameters that decide the positions.
     pub inputs: Vec<String>,
 }

@@ -140,7 +140,8 @@ impl Output {
 ///   row does not depend on how rows are grouped), `step` (int); symbols `draws` and `batch`; outputs
 ///   `log_likelihood` `[draws, batch]`, `mean` `[draws, batch, ..]`, `draw` `[draws, batch, ..]`, and
 ///   `probabilities` `[draws, batch, classes]` for classes; those that do not exist are absent. Where the model has several
-///   outputs, `log_likelihood` is of all of them, and each has the four for itself, named by [`Infer::said_of`]. Where the infer
+///   outputs, `log_likelihood` is of all of them, and each has the four for itself, named by [`Infer::said_of`]. The positions of
+///   [`Infer::reached`] are outputs besides, named as in [`Positions`]. Where the infer
 ///   samples, the states that move are `[draws, ..]`: one position per draw.
 /// - `sites`: inputs `draw0`, `step`; symbol `draws`; one output per site, `[draws, ..]`, on the declared scale.
 #[derive(Clone, Serialize, Deserialize)]
@@ -168,6 +169,8 @@ pub struct Infer {
     pub bindings: Vec<Binding>,
     /// Positions to check before rows are used.
     pub positions: Option<Positions>,
+    /// Positions that depend on parameters, which `predict` computes as `position/0` and so on.
+    pub reached: Vec<Check>,
     /// The model's outputs, in order; at least one.
     pub outputs: Vec<Output>,
     /// The names of the positions along axes, and of classes.

@@ -436,6 +436,23 @@ impl Predictor {
         })
     }
 
+    /// Runs the program for all rows and draws, and shows its machine after each call with the number of the first row.
+    ///
+    /// # Errors
+    /// A bug of the machine, or what `take` returns.
+    pub fn visit(&mut self, mut take: impl FnMut(&Machine, usize) -> Result<(), Stop>) -> Result<(), Stop> {
+        let rows: Vec<u32> = (0..self.feed.rows as u32).collect();
+        for (at, chunk) in rows.chunks(self.rows_per_call).enumerate() {
+            let first_row = at * self.rows_per_call;
+            for draw in (0..self.draws).step_by(self.draws_per_call) {
+                let count = self.draws_per_call.min(self.draws - draw);
+                self.call(chunk, first_row, draw, count)?;
+                take(&self.machine, first_row)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The first so many of what there is to say.
     fn each<E: From<Fault>>(
         &mut self,

@@ -315,6 +315,9 @@ impl Run<'_> {
             }
         };
         self.result.interrupted |= found.is_interrupted();
+        for rows in [&dataset.train, &dataset.test] {
+            positions::check_found(infer, &found, rows, (&dataset, &self.context))?;
+        }
         let fit_seconds = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
         let draws = found.predictive_draws(infer);

@@ -477,7 +477,78 @@ fn computed_positions_are_checked_against_their_axis() {
         "data d = csv(\"d.csv\")\nmodel M(g: int[n])() -> y: real[n] {\n  a: real[3] ~ Normal(0, 1)\n  \
          for i in 0..n { y[i] ~ Normal(a[g[i] - 1], 1) }\n}\ninfer fit = map(M, d) { epochs = 20 }\n",
     );
-    whole.bnnc("run", &[]).assert_error("E0436", 3, &["position 4"]);
+    whole
+        .bnnc("run", &[])
+        .assert_error("E0436", 3, &["d.csv:3", "position 4"]);
+}
+
+/// A model whose mean is `mean`, of the elements of `a: real[3]`, a parameter `t` around 5 and the column `g`.
+fn selecting(mean: &str, rows: &str, method: &str) -> Trial {
+    Trial::new().file("d.csv", format!("g,y\n{rows}")).program(&format!(
+        "data d = csv(\"d.csv\")\nmodel M(g: int) -> y: real {{\n  a: real[3] ~ Normal(0, 1)\n  t ~ Normal(5, 0.1)\n  y ~ Normal({mean} + 0 * t, 1)\n}}\n\
+         posterior Q of M {{\n  a ~ Normal\n  t ~ Normal\n}}\ninfer fit = {method}\n"
+    ))
+}
+
+#[test]
+fn positions_in_a_comprehension_are_checked() {
+    let trial = selecting("sum(a[g - j] for j in 0..2)", "1,0\n0,0\n2,1\n", "map(M, d)");
+    let output = trial.bnnc("run", &[]);
+    output.assert_error("E0436", 3, &["d.csv:3", "position -1"]);
+}
+
+#[test]
+fn positions_that_a_condition_excludes_are_not_checked() {
+    let rows = "1,0\n0,0\n3,1\n";
+    let guarded = selecting("(if g > 0 { a[g - 1] } else { 0 })", rows, "map(M, d)");
+    assert_eq!(guarded.bnnc("run", &[]).status, 0);
+    let other = selecting("(if g > 2 { a[g - 1] } else { a[g] })", "1,0\n3,0\n", "map(M, d)");
+    assert_eq!(other.bnnc("run", &[]).status, 0);
+    let wrong = selecting("(if g > 2 { 0 } else { a[g - 1] })", rows, "map(M, d)");
+    wrong
+        .bnnc("run", &[])
+        .assert_error("E0436", 3, &["d.csv:3", "position -1"]);
+}
+
+#[test]
+fn positions_that_depend_on_parameters_are_checked_at_the_draws() {
+    let doubled = "a[g * (if t > -9 { 2 } else { 1 })]";
+    let methods = [
+        "map(M, d)",
+        "vi(Q, d) { steps = 50 }",
+        "nuts(M, d) { chains = 2, warmup = 50, draws = 50 }",
+        "laplace(M, d)",
+        "ensemble(M, d) { members = 2 }",
+    ];
+    for method in methods {
+        let output = selecting(doubled, "1,0\n2,0\n1,1\n", method).bnnc("run", &[]);
+        output.assert_error("E0438", 1, &["d.csv:3", "`t`", "`g`", "the position 4", "size 3"]);
+    }
+    let reference = selecting(doubled, "1,0\n2,0\n", "map(M, d) { steps = 20 }");
+    let output = reference.bnnc("run", &["--backend", "reference"]);
+    output.assert_error("E0438", 1, &["d.csv:3", "the position 4"]);
+    let inside = selecting(doubled, "1,0\n0,0\n", "map(M, d)");
+    assert_eq!(inside.bnnc("run", &[]).status, 0);
+    let alone = selecting(
+        "a[sum(if t > i - 9 { 1 } else { 0 } for i in 0..3)]",
+        "1,0\n2,0\n",
+        "map(M, d)",
+    );
+    let output = alone.bnnc("run", &[]);
+    output.assert_error("E0438", 1, &["`t` gives the position 3"]);
+    assert!(!output.stderr.contains("d.csv"), "{}", output.stderr);
+}
+
+#[test]
+fn positions_that_depend_on_parameters_are_checked_for_new_rows() {
+    let doubled = "a[g * (if t > -9 { 2 } else { 1 })]";
+    let trial = selecting(doubled, "1,0\n0,0\n", "map(M, d)").file("new.csv", "g\n1\n2\n");
+    let out = trial.path("out");
+    let out = out.to_string_lossy();
+    assert_eq!(trial.bnnc("run", &["--out", &out]).status, 0);
+    let new = trial.path("new.csv");
+    let predicted = crate::support::run(["predict", &*out, "--data", &new.to_string_lossy()]);
+    predicted.assert_error("E0438", 1, &["new.csv:3", "the position 4"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What the posterior says: draws of the sites, and predictions for rows.
 
 use super::plan::{self, Plan};
+use super::positions;
 use super::train::{bind_data, bind_scalars, is_of_row};
 use crate::batch::batch;
 use crate::density::{Densities, coordinates};
@@ -42,7 +43,8 @@ pub fn sites(plans: &[Plan<'_>]) -> Function {
 }
 
 /// `(states.., data.., draw0, row0, step) -> log_likelihood, mean, draw, probabilities`, each `[draws, batch, ..]`; of several outputs the
-/// log likelihood of all, then `NAME.log_likelihood` and so on of each.
+/// log likelihood of all, then `NAME.log_likelihood` and so on of each. Positions that parameters select are results besides
+/// ([`positions::reached`]).
 pub fn predict(densities: &Densities, model: &Model, plans: &[Plan<'_>]) -> Function {
     predict_masked(densities, model, plans, &[])
 }
@@ -118,6 +120,9 @@ fn row(densities: &Densities, model: &Model) -> Function {
     let mut results: Vec<(Arc<str>, Value)> = scope.call(&mut builder, &densities.row_log_likelihood);
     for said in &densities.predictions {
         results.extend(scope.call(&mut builder, &said.function));
+    }
+    if let Some(reached) = positions::reached(densities, model) {
+        results.extend(scope.call(&mut builder, &reached.function));
     }
     for (_, value) in &mut results {
         if builder.ty(*value).dtype != DType::Real {

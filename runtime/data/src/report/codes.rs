@@ -41,6 +41,7 @@ pub static CODES: &[&Code] = &[
     &TOO_LARGE,
     &OUTSIDE,
     &OUTSIDE_TYPE,
+    &REACHED,
 ];
 
 pub(super) static MISSING_FILE: Code = Code {
@@ -378,4 +379,15 @@ density there is zero or undefined. Correct the row, or declare the type that th
 
     model M(x: real) -> y: positive { .. }   # one y is -1
     model M(x: real) -> y: real { .. }       # right, with a likelihood on the reals"#,
+};
+
+pub(super) static REACHED: Code = Code {
+    id: "E0438",
+    title: "a parameter selects a position outside its axis",
+    explain: r#"The position of an element depends on a parameter, so it is known only while the model runs. A draw of the parameter
+selects an element that the array does not have: positions count from 0, and the last is one less than the size. The message names the row
+where the position depends on one. Choose positions that stay inside for every value of the parameter.
+
+    y ~ Normal(a[g * (if t > 0 { 2 } else { 1 })], 1)              # g is 2, and `a` has 3 elements
+    y ~ Normal(a[min(g * (if t > 0 { 2 } else { 1 }), 2)], 1)      # right"#,
 };

@@ -1,7 +1,7 @@
 //! Faults of a data item: files that do not fit together, columns, expressions, splits, options.
 
 use super::{At, codes, fault, short, shown, shown_long};
-use bnnc_base::diagnostic::{Diagnostic, Severity};
+use bnnc_base::diagnostic::{Diagnostic, Fault, Place, Severity};
 use bnnc_base::nearest::nearest;
 use bnnc_base::source::Span;
 use std::path::{Path, PathBuf};
@@ -265,15 +265,33 @@ pub fn unseen_level(at: At<'_>, name: &str, level: &str, kind: &str) -> Diagnost
 
 /// A position outside its axis, computed from columns.
 pub fn selected(at: At<'_>, columns: &[&str], position: f64, size: usize) -> Diagnostic {
-    let columns: Vec<String> = columns
-        .iter()
-        .map(|column| format!("`{}`", shown(column)))
-        .collect();
-    let message = format!(
+    fault(&codes::OUTSIDE, at, gives(columns, position, size)).help("positions count from 0")
+}
+
+/// A position outside its axis, computed from parameters; in a row where it depends on one.
+pub fn reached(at: Option<At<'_>>, names: &[&str], position: f64, size: usize) -> Diagnostic {
+    let place = at.unwrap_or(At::file(Path::new("")));
+    let diagnostic = Diagnostic {
+        fault: Fault::Program,
+        ..fault(&codes::REACHED, place, gives(names, position, size))
+    };
+    let diagnostic = diagnostic
+        .help("positions count from 0: choose one that stays inside for every value of the parameters");
+    match at {
+        Some(_) => diagnostic,
+        None => Diagnostic {
+            at: Place::Nowhere,
+            ..diagnostic
+        },
+    }
+}
+
+fn gives(names: &[&str], position: f64, size: usize) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{}`", shown(name))).collect();
+    format!(
         "{} gives the position {position}, which is outside an axis of size {size}",
-        columns.join(" with ")
-    );
-    fault(&codes::OUTSIDE, at, message).help("positions count from 0")
+        names.join(" with ")
+    )
 }
 
 /// A position outside its axis.

@@ -34,6 +34,13 @@ pub fn predict(
 ) -> Result<Vec<(String, ResultColumn)>, Stop> {
     let dataset = dataset(infer, preparation, rows)?;
     positions::check(infer, (&dataset.test, false), &dataset, &context.pool)?;
+    let of_rows = (&dataset.test, false);
+    positions::check_values(
+        infer,
+        (values, draws_in(infer, values)),
+        of_rows,
+        (&dataset, context),
+    )?;
     let found = restored(infer, (values, folder))?;
     let mut forecaster = match (&found, collapsed::part(infer)) {
         (_, Some(collapsed)) => {

@@ -1,0 +1,171 @@
+//! The positions that a function selects along axes, as values of their own.
+
+use crate::nodes;
+use crate::unroll;
+use bnnc_base::arena::Id;
+use bnnc_base::dtype::DType;
+use bnnc_graph::analysis::dataflow::users;
+use bnnc_graph::attr::{self, Attr};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::op::OpDef;
+use bnnc_graph::ops;
+use std::sync::Arc;
+
+/// Operations that only move the elements of their first operand.
+static MOVING: [&OpDef; 6] = [
+    &ops::gather::GATHER,
+    &ops::slice::SLICE,
+    &ops::reshape::RESHAPE,
+    &ops::broadcast::BROADCAST,
+    &ops::transpose::TRANSPOSE,
+    &ops::stop_gradient::STOP_GRADIENT,
+];
+
+fn is(op: &OpDef, other: &'static OpDef) -> bool {
+    std::ptr::eq(op, other)
+}
+
+/// Returns `function` with the positions of each selection as its results, in order, and the sizes of the axes. A position whose element only
+/// one branch of a choice uses is 0 where the other branch is taken.
+///
+/// Selections are found before loops are carried out, because a batch turns a selection from a value of its own per position into a sum
+/// over a mask.
+pub fn positions(function: &Function) -> (Function, Vec<usize>) {
+    let (found, sizes) = collect(function);
+    (unroll::expand_maps(&found), sizes)
+}
+
+fn collect(function: &Function) -> (Function, Vec<usize>) {
+    let mut builder = Builder::new(&function.name);
+    let params = nodes::params_of(&mut builder, function);
+    let copies = all_values(&mut builder, function, &params);
+    let users = users(function);
+    let (mut results, mut sizes) = (Vec::new(), Vec::new());
+    for value in function.nodes.ids() {
+        let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
+            continue;
+        };
+        if is(op.0, &ops::gather::GATHER) {
+            let axis = *attr::int(attrs, 0) as usize;
+            let Some(size) = function.ty(args[0]).dims().get(axis).and_then(|dim| dim.fixed()) else {
+                continue;
+            };
+            let index = guarded(&mut builder, (function, &users), &copies, (value, args[1]));
+            results.push(index);
+            sizes.push(size);
+        }
+        if is(op.0, &ops::map::MAP) {
+            let (inner, of_inner) = collect(attr::function(attrs, 0));
+            let operands: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
+            for ((_, index), size) in inner.results.iter().zip(of_inner) {
+                let one = Function {
+                    results: vec![("element".into(), *index)],
+                    ..inner.clone()
+                };
+                let attrs = vec![Attr::Function(Arc::new(one)), attrs[1].clone()];
+                results.push(builder.apply(&ops::map::MAP, &operands, attrs));
+                sizes.push(size);
+            }
+        }
+    }
+    let named = results.iter().enumerate();
+    let named = named.map(|(at, value)| (format!("position/{at}").into(), *value));
+    (builder.finish(named.collect()), sizes)
+}
+
+/// Copies every value of a function.
+fn all_values(builder: &mut Builder, function: &Function, arguments: &[Value]) -> Vec<Value> {
+    let all = function.nodes.ids();
+    let whole = Function {
+        results: all
+            .map(|value| (Arc::from(value.index().to_string()), value))
+            .collect(),
+        ..function.clone()
+    };
+    builder.inline(&whole, arguments)
+}
+
+/// The positions `index` of the selection `gather`, and 0 where choices of the same shape do not take what is selected.
+fn guarded(
+    builder: &mut Builder,
+    (function, users): (&Function, &[Vec<Value>]),
+    copies: &[Value],
+    (gather, index): (Value, Value),
+) -> Value {
+    let mut guarded = copies[index.index()];
+    if function.ty(gather).dims() != function.ty(index).dims() {
+        return guarded;
+    }
+    let zero = builder.like(0.0, guarded);
+    let mut value = gather;
+    while let [user] = &users[value.index()][..] {
+        let NodeKind::Apply { op, args, .. } = &function.nodes[*user].kind else {
+            break;
+        };
+        let is_result = function.results.iter().any(|(_, result)| *result == value);
+        let same = function.ty(*user).dims() == function.ty(index).dims();
+        if is_result || !same || !op.is_elementwise() {
+            break;
+        }
+        if is(op.0, &ops::select::SELECT) && args[0] != value && args[1] != args[2] {
+            let condition = copies[args[0].index()];
+            guarded = match args[1] == value {
+                true => builder.select(condition, guarded, zero),
+                false => builder.select(condition, zero, guarded),
+            };
+        }
+        value = *user;
+    }
+    guarded
+}
+
+/// The position along the first axis of a whole column that each element of `value` was computed from, as reals; `None` where that is not one.
+/// `is_column` tells the parameters that are whole columns.
+pub fn rows(
+    builder: &mut Builder,
+    function: &Function,
+    copies: &[Value],
+    value: Value,
+    is_column: &dyn Fn(Value) -> bool,
+) -> Option<Value> {
+    match &function.nodes[value].kind {
+        NodeKind::Param(_) => {
+            let shape = function.ty(value).shape.clone();
+            let count = *shape.dims().first().filter(|_| is_column(value))?;
+            let rows = builder.iota(count);
+            let rows = builder.to_real(rows);
+            Some(builder.broadcast(rows, &shape, &[0]))
+        }
+        NodeKind::Apply { op, args, attrs } if MOVING.iter().any(|moving| is(op.0, moving)) => {
+            let rows = rows(builder, function, copies, args[0], is_column)?;
+            let mut operands: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
+            operands[0] = rows;
+            Some(builder.apply(op.0, &operands, attrs.clone()))
+        }
+        NodeKind::Apply { op, args, .. } if op.is_elementwise() => args
+            .iter()
+            .find_map(|arg| rows(builder, function, copies, *arg, is_column)),
+        NodeKind::Apply { .. } => None,
+    }
+}
+
+/// Copies `function` whole and adds the row of each of its results, `row/k`, where it is known.
+pub fn with_rows(function: &Function, is_column: &dyn Fn(Value) -> bool) -> Function {
+    let mut builder = Builder::new(&function.name);
+    let params = nodes::params_of(&mut builder, function);
+    let copies = all_values(&mut builder, function, &params);
+    let mut results = Vec::new();
+    for (name, value) in &function.results {
+        let index = copies[value.index()];
+        let index = match builder.ty(index).dtype {
+            DType::Real => index,
+            DType::Int | DType::Bool => builder.to_real(index),
+        };
+        results.push((name.clone(), index));
+        if let Some(rows) = rows(&mut builder, function, &copies, *value, is_column) {
+            results.push((name.replace("position", "row").into(), rows));
+        }
+    }
+    builder.finish(results)
+}
