@@ -26,7 +26,6 @@ use bnnc_rewrite::group::group;
 use bnnc_rewrite::kl;
 use bnnc_rewrite::methods::divergence::{Divergence, divergence};
 use bnnc_rewrite::methods::likelihood::choice::Layers;
-use bnnc_rewrite::methods::positions;
 use bnnc_rewrite::methods::train::{Objective, Refusal, Settings, objective};
 use bnnc_rewrite::pass::Context;
 use bnnc_rewrite::report::options_of;
@@ -412,9 +411,8 @@ impl<'a> Compilation<'a> {
         states: &[String],
         precision: Precision,
     ) -> Result<ir::Program, Fault> {
-        let name = format!("{}.{name}", self.item.name);
         let options = bnnc_lower::Options {
-            name,
+            name: format!("{}.{name}", self.item.name),
             precision,
             seed: self.options.seed,
             states: states.to_vec(),
@@ -448,7 +446,6 @@ impl<'a> Compilation<'a> {
         let densities = self.density(&elaborated.model)?;
         let positions = self.row_positions(&densities, &elaborated.model, backend)?;
         let (elaborated, densities) = self.grouped(elaborated, densities);
-        let reached = positions::reached(&densities, &elaborated.model);
         let programs = match finds {
             Finds::Chains => self.sampling_programs(&elaborated, &densities, schema, backend)?,
             Finds::Training | Finds::Masked => self.training_programs(&elaborated, &densities, backend)?,
@@ -479,7 +476,7 @@ impl<'a> Compilation<'a> {
             reports: programs.reports,
             bindings: elaborated.bound.ports,
             positions,
-            reached: reached.map_or_else(Vec::new, |found| found.checks),
+            reached: crate::positions::reached(&densities, &elaborated.model),
             outputs,
             names,
             predictive_draws: self.int("predictive_draws").max(1),

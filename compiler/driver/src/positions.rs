@@ -1,15 +1,20 @@
 //! The program that computes which positions rows select, where bounds of the data do not show that they are inside their axes.
 
 use crate::infer::Compilation;
-use bnnc_abi::manifest::Positions;
+use bnnc_abi::manifest::{Check, Positions};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_graph::model::Model;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
-use bnnc_rewrite::methods::positions::positions;
+use bnnc_rewrite::methods::positions::{self, positions};
 use bnnc_rewrite::pass::Context;
 use bnnc_rewrite::{pipeline, pipelines};
+
+/// The positions that depend on parameters, as the program that predicts returns them.
+pub fn reached(densities: &Densities, model: &Model) -> Vec<Check> {
+    positions::reached(densities, model).map_or_else(Vec::new, |found| found.checks)
+}
 
 impl Compilation<'_> {
     /// Compiles it; none where there is nothing to check.

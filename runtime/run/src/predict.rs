@@ -1,5 +1,8 @@
 //! Posterior predictive quantities of rows: log likelihoods, means, draws, class probabilities.
 
+mod drawn;
+
+use self::drawn::Drawn;
 use crate::feed::{Feed, examples};
 use crate::fit::{Context, Stop};
 use crate::interrupt::Interrupt;
@@ -212,38 +215,6 @@ pub fn units(infer: &Infer, output: &Output, preparation: &Preparation) -> Stand
     match preparation.target_name.as_deref() == Some(infer.column(output)) {
         true => preparation.target,
         false => Standardisation::IDENTITY,
-    }
-}
-
-/// A parameter with a value per draw.
-struct Drawn {
-    name: String,
-    /// Elements per draw.
-    width: usize,
-    values: Vec<f64>,
-    /// Those of one call.
-    chosen: Vec<f64>,
-}
-
-impl Drawn {
-    fn new(name: &str, width: usize, values: Vec<f64>) -> Drawn {
-        Drawn {
-            name: name.to_owned(),
-            width,
-            values,
-            chosen: Vec::new(),
-        }
-    }
-
-    /// Takes the values for some of `all` draws, which are evenly spaced over those that there are.
-    fn choose(&mut self, draws: Range<usize>, all: usize) {
-        let held = self.values.len() / self.width.max(1);
-        self.chosen.clear();
-        self.chosen.reserve_exact(draws.len() * self.width);
-        for draw in draws {
-            let at = draw * held / all.max(1) * self.width;
-            self.chosen.extend_from_slice(&self.values[at..at + self.width]);
-        }
     }
 }
 
@@ -488,7 +459,7 @@ impl Predictor {
         self.feed.write(machine, rows)?;
         for drawn in &mut self.drawn {
             drawn.choose(draw..draw + count, self.draws);
-            ports::real(machine, &drawn.name, &drawn.chosen)?;
+            ports::real(machine, &drawn.name, drawn.chosen())?;
         }
         ports::int(machine, "draw0", (self.first_draw + draw) as i32)?;
         ports::int(machine, "row0", first_row as i32)?;

@@ -1,0 +1,40 @@
+//! Parameters with a value per draw.
+
+use std::ops::Range;
+
+/// A parameter with a value per draw.
+pub(super) struct Drawn {
+    pub(super) name: String,
+    /// Elements per draw.
+    width: usize,
+    values: Vec<f64>,
+    /// Those of one call.
+    chosen: Vec<f64>,
+}
+
+impl Drawn {
+    pub(super) fn new(name: &str, width: usize, values: Vec<f64>) -> Drawn {
+        Drawn {
+            name: name.to_owned(),
+            width,
+            values,
+            chosen: Vec::new(),
+        }
+    }
+
+    /// Takes the values for some of `all` draws, which are evenly spaced over those that there are.
+    pub(super) fn choose(&mut self, draws: Range<usize>, all: usize) {
+        let held = self.values.len() / self.width.max(1);
+        self.chosen.clear();
+        self.chosen.reserve_exact(draws.len() * self.width);
+        for draw in draws {
+            let at = draw * held / all.max(1) * self.width;
+            self.chosen.extend_from_slice(&self.values[at..at + self.width]);
+        }
+    }
+
+    /// The values of the draws that were chosen.
+    pub(super) fn chosen(&self) -> &[f64] {
+        &self.chosen
+    }
+}
