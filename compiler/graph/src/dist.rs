@@ -40,6 +40,91 @@ pub enum Measure {
     Point,
 }
 
+/// How a density falls at one end of the values, in the distance `t` from zero where that end is infinite, and in the inverse of the distance from
+/// the end elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TailKind {
+    /// The probability beyond `t` falls like `t ^ -index`.
+    Power,
+    /// The log density falls like the square of `log t`.
+    LogNormal,
+    /// The log density falls like `-(rate t) ^ order`.
+    Exponential,
+    /// The log density falls like `-exp(rate t)`.
+    DoubleExponential,
+}
+
+impl TailKind {
+    /// Every kind.
+    pub const ALL: [TailKind; 4] = [
+        TailKind::Power,
+        TailKind::LogNormal,
+        TailKind::Exponential,
+        TailKind::DoubleExponential,
+    ];
+
+    /// As a distribution declares it.
+    pub fn name(self) -> &'static str {
+        match self {
+            TailKind::Power => "power",
+            TailKind::LogNormal => "log_normal",
+            TailKind::Exponential => "exponential",
+            TailKind::DoubleExponential => "double_exponential",
+        }
+    }
+
+    /// The numbers that it takes.
+    pub fn numbers(self) -> &'static [&'static str] {
+        match self {
+            TailKind::Power => &["index"],
+            TailKind::LogNormal => &[],
+            TailKind::Exponential => &["rate", "order"],
+            TailKind::DoubleExponential => &["rate"],
+        }
+    }
+}
+
+/// How a density falls, with the numbers that decide it as functions of the parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tail {
+    /// In which way.
+    pub kind: TailKind,
+    /// `(params..) -> ` each of [`TailKind::numbers`], for all elements or for each.
+    pub numbers: Vec<Arc<Function>>,
+}
+
+/// One end of the values that have probability.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct End {
+    /// `(params..) -> ` where it is, where that is not the end of the support.
+    pub at: Option<Arc<Function>>,
+    /// How the density falls there; `None` where the distribution does not declare it.
+    pub tail: Option<Tail>,
+}
+
+/// Where a distribution has probability and how its density falls there, for each element by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reach {
+    /// Where values lie before they are restricted to a declared type.
+    pub support: Support,
+    /// The lower and the upper end.
+    pub ends: [End; 2],
+}
+
+impl Reach {
+    /// The same with every function replaced.
+    pub fn map(&self, mut replace: impl FnMut(&Arc<Function>) -> Arc<Function>) -> Reach {
+        let ends = self.ends.each_ref().map(|end| End {
+            at: end.at.as_ref().map(&mut replace),
+            tail: end.tail.as_ref().map(|tail| Tail {
+                kind: tail.kind,
+                numbers: tail.numbers.iter().map(&mut replace).collect(),
+            }),
+        });
+        Reach { ends, ..*self }
+    }
+}
+
 /// A distribution of the library or the program, elaborated for concrete shapes.
 ///
 /// Every function takes the distribution's parameters first, under their names, each with the type in `params`.
@@ -58,6 +143,8 @@ pub struct Instance {
     pub value: Type,
     /// Where values lie.
     pub support: Support,
+    /// Where they have probability, before a declared type restricts them: one for each component of a mixture.
+    pub reach: Vec<Reach>,
     /// Whether elements are independent given the parameters.
     pub elementwise: bool,
     /// `(params.., x) -> real[]`: the log density of the tensor.

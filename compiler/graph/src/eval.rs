@@ -151,6 +151,7 @@ fn resolve_dist(dist: &Instance, sizes: &Sizes) -> Instance {
         supports: dist.supports.clone(),
         value: resolve_type(&dist.value, sizes),
         support: dist.support,
+        reach: Vec::new(),
         elementwise: dist.elementwise,
         log_density: function(&dist.log_density),
         log_density_elements: optional(&dist.log_density_elements),

@@ -84,6 +84,7 @@ pub fn unit_normal(sizes: &[usize]) -> Arc<Instance> {
         supports: vec![Support::Real],
         value: ty.clone(),
         support: Support::Real,
+        reach: Vec::new(),
         elementwise: true,
         log_density: Arc::new(unit_normal_log_density(&ty)),
         log_density_elements: None,

@@ -163,6 +163,30 @@ impl Printer<'_> {
             let value = self.expr(value, &item.locals);
             self.line(&format!("{name} = {value}"));
         }
+        for (end, (at, tail)) in item
+            .ends
+            .iter()
+            .zip([("lowest", "low_tail"), ("highest", "high_tail")])
+        {
+            if let Some(value) = &end.at {
+                let value = self.expr(value, &item.locals);
+                self.line(&format!("{at} = {value}"));
+            }
+            if let Some((kind, numbers)) = &end.tail {
+                let numbers: Vec<String> = numbers
+                    .iter()
+                    .map(|value| self.expr(value, &item.locals))
+                    .collect();
+                let numbers = match numbers.is_empty() {
+                    true => String::new(),
+                    false => format!("({})", numbers.join(", ")),
+                };
+                self.line(&format!("{tail} = {}{numbers}", kind.name()));
+            }
+        }
+        if item.mixture {
+            self.line("mixture = true");
+        }
         if !item.groups && matches!(&item.on, Ty::Tensor(Elem::Real(Support::Real), dims) if dims.len() == 1)
         {
             self.line("per_tensor = true");

@@ -7,7 +7,7 @@ use crate::types::{Param, Ty};
 use bnnc_base::arena::Arena;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
-use bnnc_graph::dist::Measure;
+use bnnc_graph::dist::{Measure, TailKind};
 pub use infer::{CompareItem, InferItem, Setting, SettingValue, Target};
 use std::sync::Arc;
 
@@ -197,6 +197,15 @@ pub struct LayerItem {
     pub body: Vec<Stmt>,
 }
 
+/// What a distribution declares of one end of its values.
+#[derive(Clone, Debug, Default)]
+pub struct EndItem {
+    /// `lowest = ..`, `highest = ..`: where parameters decide it.
+    pub at: Option<Expr>,
+    /// `low_tail = ..`, `high_tail = ..`, `tails = ..`: how the density falls there, with its numbers.
+    pub tail: Option<(TailKind, Vec<Expr>)>,
+}
+
 /// A distribution.
 #[derive(Clone, Debug)]
 pub struct DistItem {
@@ -220,6 +229,10 @@ pub struct DistItem {
     pub others: Vec<DistId>,
     /// How its probability is spread: `point = true`, `improper = true`, or by a density.
     pub measure: Measure,
+    /// Whether its probability is that of the distributions among its parameters: `mixture = true`.
+    pub mixture: bool,
+    /// The lower and the upper end of the values that have probability.
+    pub ends: [EndItem; 2],
     /// `log_density(x)`, `cdf(x)`, `quantile(p)`, `moment(k)`: name, argument, value. `log_density` is absent for
     /// families that are only posteriors of points.
     pub functions: Vec<(Arc<str>, LocalId, Expr)>,

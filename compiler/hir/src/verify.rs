@@ -35,6 +35,10 @@ pub fn verify(module: &Module) -> Vec<String> {
         faults.ty(&item.on);
         item.functions.iter().for_each(|(.., value)| faults.expr(value));
         item.values.iter().for_each(|(_, value)| faults.expr(value));
+        for end in &item.ends {
+            let numbers = end.tail.iter().flat_map(|(_, numbers)| numbers);
+            end.at.iter().chain(numbers).for_each(|value| faults.expr(value));
+        }
     }
     for item in module.optimisers.iter() {
         faults.owner = item.name.to_string();

@@ -10,7 +10,7 @@ use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{Instance, Measure};
 use bnnc_graph::function::{Function, NodeKind, Value};
-use bnnc_graph::model::Model;
+use bnnc_graph::model::{Model, Site};
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
@@ -82,6 +82,8 @@ pub struct Prior {
     pub arguments: Function,
     /// A site that its parameters depend on.
     pub depends_on: Option<Arc<str>>,
+    /// The sites that share it with their own priors, where it is that of a group.
+    pub members: Vec<(Site, Prior)>,
 }
 
 /// Splits `model`, or says why it cannot be split.

@@ -190,7 +190,16 @@ fn prior_of(group: &SitePosterior, priors: &[Prior], model: &Model, groups: &[&S
     let is_site = |name: &str| {
         model.sites.iter().any(|site| &*site.name == name) || others.iter().any(|other| &*other.site == name)
     };
+    let members = group.members.iter().zip(&own).zip(&arguments);
+    let members = members.map(|((site, prior), arguments)| {
+        let prior = Prior {
+            arguments: arguments.clone(),
+            ..(*prior).clone()
+        };
+        (site.clone(), prior)
+    });
     Prior {
+        members: members.collect(),
         site: group.site.clone(),
         depends_on: needed
             .iter()
@@ -260,6 +269,7 @@ fn product(
         params,
         value: ty,
         support: Support::Real,
+        reach: Vec::new(),
         elementwise: false,
         log_density: Arc::new(builder.finish(vec![("log_density".into(), sum)])),
         log_density_elements: None,

@@ -10,6 +10,7 @@ pub mod estimate;
 mod expand;
 pub mod finite;
 pub mod law;
+pub mod start;
 pub mod taylor;
 
 use crate::density::Prior;

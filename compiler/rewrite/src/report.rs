@@ -6,6 +6,7 @@ use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
 pub static CODES: &[&Code] = &[
     &LOCAL_SITE,
     &INFINITE_KL,
+    &UNKNOWN_KL,
     &NO_SAMPLER,
     &ROW_DEPENDENT_SITE,
     &NO_DERIVATIVE,
@@ -43,6 +44,19 @@ the log density of the prior falls like a power of the value that has no mean un
 approximation has no mean of |w|, so its divergence from `Normal`, `Laplace` or `Logistic` is infinite, and one that is not small near \
 zero has no mean of 1 / w, which `InverseGamma` asks for. An estimate by draws would return a number all the same.\n\nRight: a \
 family with lighter tails, a shape that starts where the mean exists, or a prior with heavier tails such as `Cauchy`.",
+};
+
+/// A divergence that nothing shows to be finite.
+pub static UNKNOWN_KL: Code = Code {
+    id: "E0286",
+    title: "a KL that is not known to be finite",
+    explain: "The KL from an approximation to a prior is infinite when the approximation has heavier tails than the prior allows. An \
+estimate by draws is a number all the same, and means nothing. Whether it is finite is decided from what both distributions declare: where their \
+values end (`lowest`, `highest`) and how the density falls there (`tails`, or `low_tail` and `high_tail`), by one of `power(index)`, `log_normal`, \
+`exponential(rate, order)`, `double_exponential(rate)`. At an infinite end the distance `t` is that from zero, at a finite end it is one over \
+that from the end: `power(k)` is a probability of `t ^ -k` beyond `t`, `exponential(r, a)` a density like `exp(-(r t) ^ a)`.\n\nA distribution of \
+your own that declares nothing is not known to have a finite KL.\n\n    dist Peak(loc: real, scale: positive) on real { log_density(x) = .. }\n\nAdd \
+the line that is true of it:\n\n    tails = exponential(1 / scale, 1)",
 };
 
 /// A family that cannot be sampled along a path.
@@ -199,6 +213,14 @@ pub fn warning(code: &'static Code, message: impl Into<String>) -> Diagnostic {
         severity: Severity::Warning,
         ..error(code, message)
     }
+}
+
+/// A warning about the divergence of a site.
+pub fn unknown_kl(family: &str, site: &str, why: &str) -> Diagnostic {
+    let message = format!("the KL from `{family}` to the prior of `{site}` is not known to be finite: {why}");
+    warning(&UNKNOWN_KL, message).help(
+        "declare how the densities of your distributions fall, such as `tails = exponential(1 / scale, 1)`",
+    )
 }
 
 /// An error in the program; the caller knows the span, this crate does not.

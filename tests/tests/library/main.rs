@@ -7,6 +7,7 @@ mod moments;
 mod paths;
 mod probe;
 mod quadrature;
+mod reach;
 mod scalars;
 mod supports;
 mod tails;

@@ -72,6 +72,68 @@ fn priors_truncated_far_out_have_their_means() {
     }
 }
 
+/// The slab of a posterior on the reals is carried onto the positive numbers, so that nothing has probability below zero. The exact posterior of
+/// an exponential rate under `Exponential(1)` with observations 1 and 2 is `Gamma(3, 1 / 4)`, with the mean 0.75.
+#[test]
+fn families_on_the_reals_are_carried_onto_positive_parameters() {
+    let trial = Trial::new().file("d.csv", "t\n1\n2\n").program(
+        "data d = csv(\"d.csv\") { target = t }
+model M() -> t: positive {
+  rate: positive ~ Exponential(1)
+  t ~ Exponential(1 / rate)
+}
+posterior Q of M {
+  rate ~ Normal(loc = 0, scale = 0.5)
+}
+infer fit = vi(Q, d) { steps = 2000, samples = 8 }
+",
+    );
+    let rate = trial.result(&["--seed", "3"])["infer"]["fit"]["parameters"]["rate"].clone();
+    let (mean, low) = (number(&rate["mean"]), number(&rate["q05"]));
+    assert!((mean - 0.75).abs() < 0.08 && low > 0.0, "{rate}");
+}
+
+/// A distribution that declares nothing of its tails has no KL that is known to be finite; one that does has.
+#[test]
+fn a_kl_is_finite_by_what_distributions_declare() {
+    let run = |tails: &str| {
+        Trial::new()
+            .file("d.csv", ROWS)
+            .program(&format!(
+                "data d = csv(\"d.csv\") {{ target = y }}
+dist Peak(loc: real, scale: positive) on real {{
+  log_density(x) = -abs(x - loc) / scale - log(2 * scale)
+{tails}}}
+model M(x: real) -> y: real {{
+  b ~ Peak(0, 1)
+  y ~ Normal(b * x, 1)
+}}
+posterior Q of M {{
+  b ~ Logistic(loc = 0, scale = 2)
+}}
+infer fit = vi(Q, d) {{ steps = 50 }}
+"
+            ))
+            .bnnc("run", &[])
+    };
+    let silent = run("");
+    assert_eq!(silent.status, 0, "{silent:?}");
+    for text in [
+        "E0286",
+        "the prior of `b` is not known to be finite",
+        "`Peak` does not declare",
+    ] {
+        assert!(silent.stderr.contains(text), "{}", silent.stderr);
+    }
+    let known = run("  tails = exponential(1 / scale, 1)\n");
+    assert!(known.status == 0 && !known.stderr.contains("E0286"), "{known:?}");
+    run("  high_tail = double_exponential(1)\n  low_tail = exponential(1, 1)\n").assert_error(
+        "E0302",
+        1,
+        &["falls like an exponential, whose mean under `Logistic` does not exist"],
+    );
+}
+
 /// Counts have intervals, CRPS and coverage, in the metrics, in `predictions.csv` and in the store of draws.
 #[test]
 fn counts_have_intervals_and_scores() {

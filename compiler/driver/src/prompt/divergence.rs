@@ -10,7 +10,7 @@ use bnnc_graph::function::Function;
 use bnnc_graph::model::{FamilyParam, Site, SitePosterior, Start};
 use bnnc_graph::tensor::Tensor;
 use bnnc_rewrite::density::Prior;
-use bnnc_rewrite::kl::closed::bounds;
+use bnnc_rewrite::kl::finite::Finiteness;
 use bnnc_rewrite::kl::{self, Placement};
 use std::sync::Arc;
 
@@ -54,15 +54,12 @@ pub fn divergence(
         support,
         local: false,
     };
-    // The ends of a uniform distribution are parameters: what counts is where its density is not zero.
-    let is_within = || kl::finite::lies_within(&posterior, bounds(support));
-    match kl::placement(&site, &posterior) {
-        Ok(Placement::Inside) => {}
-        Ok(Placement::Carried) | Err(_) if matches!(support, Support::Interval(..)) && is_within() => {}
-        Ok(Placement::Carried) | Err(_) => {
-            let (q, p) = (&q.instance.name, &p.instance.name);
-            return Ok(infinite(&format!("`{q}` has mass where `{p}` has none")));
-        }
+    // The ends of a uniform distribution are parameters: between intervals, what both declare decides.
+    let is_interval = |support: Support| matches!(support, Support::Real | Support::Interval(..));
+    let is_inside = matches!(kl::placement(&site, &posterior), Ok(Placement::Inside));
+    if !is_inside && !(is_interval(support) && is_interval(posterior.family.support)) {
+        let (q, p) = (&q.instance.name, &p.instance.name);
+        return Ok(infinite(&format!("`{q}` has mass where `{p}` has none")));
     }
     if p.instance.measure == Measure::Improper {
         let name = &p.instance.name;
@@ -71,21 +68,20 @@ pub fn divergence(
         ));
     }
     let prior = prior(p);
-    if let Some(why) = kl::finite::why_infinite(&site, &posterior, Placement::Inside, &prior) {
-        return Ok(infinite(&why));
-    }
+    let known = match kl::finite::finiteness(&site, &posterior, Placement::Inside, &prior) {
+        Finiteness::Infinite(why) => return Ok(infinite(&why)),
+        Finiteness::Finite => String::new(),
+        Finiteness::Unknown(why) => format!(", not known to be finite: {why}"),
+    };
     match kl::exact(&posterior, Placement::Inside, &prior) {
         Ok(closed) => Ok(format!(
-            "{} (exact: {})",
+            "{} (exact: {}){known}",
             self::number(value_of(&closed.function, q)),
             closed.because
         )),
         Err(why) => {
             let found = sampled(q, p, draws, stream, number, &why)?;
-            match kl::finite::is_examined(&site, &posterior, Placement::Inside, &prior) {
-                true => Ok(found),
-                false => Ok(format!("{found}, not known to be finite")),
-            }
+            Ok(format!("{found}{known}"))
         }
     }
 }
@@ -119,6 +115,7 @@ fn prior(concrete: &Concrete) -> Prior {
         })
         .collect();
     Prior {
+        members: Vec::new(),
         site: "x".into(),
         distribution: Arc::new(concrete.instance.clone()),
         arguments: builder.finish(results),

@@ -1,5 +1,7 @@
 //! Distributions: their items, their making, their parts.
 
+mod ends;
+
 use super::body::{Body, DistValue, Place, error};
 use super::call::{Lifts, Signature, lifted};
 use super::expr::Want;
@@ -51,6 +53,12 @@ const DEFINITIONS: &[&str] = &[
     PER_TENSOR,
     POINT,
     IMPROPER,
+    MIXTURE,
+    ends::LOWEST,
+    ends::HIGHEST,
+    ends::TAILS,
+    ends::LOW_TAIL,
+    ends::HIGH_TAIL,
 ];
 /// The distribution is joint within each tensor only.
 const PER_TENSOR: &str = "per_tensor";
@@ -58,8 +66,10 @@ const PER_TENSOR: &str = "per_tensor";
 const POINT: &str = "point";
 /// The density has no finite integral.
 const IMPROPER: &str = "improper";
+/// The probability is that of the distributions among the parameters.
+const MIXTURE: &str = "mixture";
 /// Definitions whose value is `true`.
-const FLAGS: &[&str] = &[PER_TENSOR, POINT, IMPROPER];
+const FLAGS: &[&str] = &[PER_TENSOR, POINT, IMPROPER, MIXTURE];
 
 /// Checks a `dist` item.
 pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::Dist, library: bool) {
@@ -94,6 +104,8 @@ pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::Dist, library: b
         locals: Default::default(),
         params,
         on,
+        mixture: false,
+        ends: Default::default(),
         functions: Vec::new(),
         values: Vec::new(),
     };
@@ -120,6 +132,8 @@ pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::Dist, library: b
         }
         if FLAGS.contains(&&*line.name.name) {
             flag(&mut body, line, &mut dist);
+        } else if ends::is_of_end(&line.name.name) {
+            ends::definition(&mut body, line, &mut dist);
         } else {
             definition(&mut body, line, &mut dist);
         }
@@ -131,7 +145,8 @@ pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::Dist, library: b
     session.module.dists[id] = dist;
 }
 
-/// `per_tensor = true` of a distribution on `real[n]`, which could be over several tensors at once, `point = true`, `improper = true`.
+/// `per_tensor = true` of a distribution on `real[n]`, which could be over several tensors at once, `point = true`, `improper = true`,
+/// `mixture = true`.
 fn flag(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
     let name = &*line.name.name;
     let is_flag =
@@ -143,6 +158,7 @@ fn flag(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
     match name {
         POINT => dist.measure = Measure::Point,
         IMPROPER => dist.measure = Measure::Improper,
+        MIXTURE => dist.mixture = true,
         _ if !dist.groups && dist.on != Ty::Error => {
             body.report(statements::never_shared(line.span, &dist.name));
         }
@@ -394,7 +410,8 @@ impl Body<'_> {
                 )
             }
             _ => {
-                let parts = DEFINITIONS.iter().copied().filter(|name| *name != PER_TENSOR);
+                let is_part = |name: &&str| !FLAGS.contains(name) && !ends::is_of_end(name);
+                let parts = DEFINITIONS.iter().copied().filter(is_part);
                 ("a distribution", parts.collect())
             }
         };

@@ -360,6 +360,8 @@ fn empty_dist(name: Arc<str>, doc: String) -> DistItem {
         groups: false,
         others: Vec::new(),
         measure: Measure::Density,
+        mixture: false,
+        ends: Default::default(),
         functions,
         values,
     }

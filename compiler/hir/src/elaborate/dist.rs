@@ -1,6 +1,7 @@
 //! Distributions: from a value such as `Normal(0, 1)` to an [`Instance`] with density, sampler and moments.
 
 mod arguments;
+mod ends;
 mod parts;
 mod restrict;
 mod summary;
@@ -190,6 +191,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             (summary("moment")?, summary("log_mean")?, summary("log_variance")?);
         let probabilities = summary("probabilities")?;
         let supports = self.param_supports(self.dist);
+        let reach = self.reach()?;
         Ok(Instance {
             name: item.name.clone(),
             measure: item.measure,
@@ -197,6 +199,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             supports,
             value: self.value,
             support,
+            reach,
             elementwise: independent,
             log_density: Arc::new(log_density),
             log_density_elements: elements.map(Arc::new),

@@ -54,6 +54,11 @@ pub fn gathered(family: &Instance, shares: &[Share], params: &[FamilyParam]) -> 
         supports: params.iter().map(|param| param.support).collect(),
         value: family.value.clone(),
         support: family.support,
+        reach: family
+            .reach
+            .iter()
+            .map(|reach| reach.map(|number| gather(number)))
+            .collect(),
         elementwise: family.elementwise,
         log_density: gather(&family.log_density),
         log_density_elements: some(&family.log_density_elements),

@@ -190,6 +190,7 @@ impl Split {
                 .iter()
                 .filter_map(|param| arguments.param_name(*param));
             Prior {
+                members: Vec::new(),
                 site: prior.name.clone(),
                 distribution: prior.distribution.clone(),
                 depends_on: needed.find(|name| sites.contains(&***name)).cloned(),

@@ -277,7 +277,7 @@ pub fn series(log_density: &Function, centre: f64, order: usize) -> Option<Serie
 /// The radius of convergence by the root test on the last coefficients.
 fn radius(log_density: &Function, centre: f64) -> Option<f64> {
     // One element tells as much as all: they have the same parameters.
-    let one = super::finite::along(log_density, 1)?;
+    let one = super::start::along(log_density, 1)?;
     let known = coefficients(&one, centre, LOOKED_AT)?;
     let tensors: Vec<Tensor> = evaluate(&known, &[], &Sizes::default());
     if tensors.iter().any(|tensor| !tensor.data[0].is_finite()) {

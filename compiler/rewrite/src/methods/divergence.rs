@@ -9,7 +9,7 @@ use crate::kl::algebra::{Algebra, Form};
 use crate::kl::estimate::{self, DrawnForm, Estimate, Product};
 use crate::kl::law::{self, Law};
 use crate::kl::taylor::{self, Series};
-use crate::kl::{Approximation, Choice, Estimator, Placement, Separation, Statistics, Way, closed, finite};
+use crate::kl::{Approximation, Choice, Estimator, Placement, Separation, Statistics, Way, closed, start};
 use crate::nodes::Scope;
 use crate::pass::Context;
 use crate::rule::Firing;
@@ -296,7 +296,7 @@ impl Task<'_> {
         if order == 0 || order > MOST_ORDER || site.plan.placement == Placement::Carried {
             return None;
         }
-        let (mean, sd) = finite::start_of(site.plan.posterior)?;
+        let (mean, sd) = start::start_of(site.plan.posterior)?;
         let series = taylor::series(&closed::log_prior(site.plan.prior), mean, order)?;
         algebra.detached = site.drawn.detached;
         let form = estimate::integrand_with(

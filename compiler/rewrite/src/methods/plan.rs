@@ -28,6 +28,17 @@ pub struct Plan<'a> {
     pub placement: Placement,
     /// Whether the divergence needs draws.
     pub way: Way,
+    /// Why the divergence is not known to be finite, where it is not.
+    pub doubt: Option<String>,
+}
+
+impl Plan<'_> {
+    /// A warning where the divergence is not known to be finite.
+    pub fn warning(&self) -> Option<Diagnostic> {
+        let why = self.doubt.as_ref()?;
+        let (family, site) = (&self.posterior.family.name, &self.site.name);
+        Some(report::unknown_kl(family, site, why))
+    }
 }
 
 /// A draw of one site.
@@ -90,9 +101,10 @@ fn plan<'a>(
         return Err(Box::new(report::error(&report::NO_SAMPLER, message)));
     }
     let placement = kl::placement(site, posterior)?;
-    if !kl::is_point(posterior) {
-        kl::finite::check(site, posterior, placement, prior)?;
-    }
+    let doubt = match kl::is_point(posterior) {
+        true => None,
+        false => kl::finite::check(site, posterior, placement, prior)?,
+    };
     let way = if kl::is_point(posterior) {
         Way::Point
     } else if sampled {
@@ -113,6 +125,7 @@ fn plan<'a>(
         prior,
         placement,
         way,
+        doubt,
     })
 }
 

@@ -102,6 +102,7 @@ pub fn objective(
     context: &mut Context,
 ) -> Result<Objective, Refusal> {
     let plans = plan::plans(densities, model, posterior, settings.kl, context)?;
+    context.warnings.extend(plans.iter().filter_map(Plan::warning));
     let task = Task {
         model,
         plans: &plans,

@@ -83,6 +83,7 @@ fn location_scale(shapes: &Shapes, shape: &Shape) -> Instance {
         supports: vec![Support::Real, Support::Interval(0.0, f64::INFINITY)],
         value: ty.clone(),
         support: Support::Real,
+        reach: Vec::new(),
         elementwise: true,
         log_density: function(&["loc", "scale", "x"], &ty, total),
         log_density_elements: Some(function(&["loc", "scale", "x"], &ty, elements)),

@@ -85,6 +85,7 @@ impl Vectors {
         let stacked = |part: &Arc<Function>| Arc::new(self.lifted(part, false));
         Instance {
             elementwise: false,
+            reach: one.reach.iter().map(|reach| reach.map(stacked)).collect(),
             log_density: total(&one.log_density),
             log_density_elements: None,
             draw: one.draw.as_ref().map(stacked),

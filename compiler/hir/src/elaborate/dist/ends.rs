@@ -1,0 +1,102 @@
+//! The ends of the values of a distribution and how its density falls there, from what it and the components of a mixture declare.
+
+use super::{InstanceBuilder, support};
+use crate::elaborate::datum::{Datum, DistDatum};
+use crate::elaborate::frame::{Elaborated, Frame};
+use crate::elaborate::model::limit;
+use crate::tree::{DistItem, Expr};
+use crate::types::Ty;
+use bnnc_graph::dist::{End, Reach, Support, Tail};
+use bnnc_graph::function::Function;
+use std::rc::Rc;
+use std::sync::Arc;
+
+impl<'a> InstanceBuilder<'_, 'a, '_> {
+    /// The reach of each component.
+    pub(super) fn reach(&mut self) -> Elaborated<Vec<Reach>> {
+        let mut found = Vec::new();
+        self.components(self.dist, &mut Vec::new(), &mut found)?;
+        Ok(found)
+    }
+
+    /// Adds those of the distribution at `path` among the arguments, each step of which is the position of an argument.
+    fn components(
+        &mut self,
+        dist: &DistDatum,
+        path: &mut Vec<usize>,
+        found: &mut Vec<Reach>,
+    ) -> Elaborated<()> {
+        let item: &'a DistItem = &self.elaborator.module.dists[dist.dist];
+        if item.mixture {
+            for (at, arg) in dist.args.iter().enumerate() {
+                if let Datum::Dist(inner) = arg {
+                    path.push(at);
+                    self.components(inner, path, found)?;
+                    path.pop();
+                }
+            }
+            return Ok(());
+        }
+        let mut ends = [End::default(), End::default()];
+        for (end, declared) in ends.iter_mut().zip(&item.ends) {
+            end.at = match &declared.at {
+                Some(at) => Some(self.number(item, at, path)?),
+                None => None,
+            };
+            let Some((kind, numbers)) = &declared.tail else {
+                continue;
+            };
+            let mut functions = Vec::new();
+            for value in numbers {
+                functions.push(self.number(item, value, path)?);
+            }
+            end.tail = Some(Tail {
+                kind: *kind,
+                numbers: functions,
+            });
+        }
+        let support = match &item.on {
+            Ty::Tensor(elem, _) => support(elem),
+            _ => Support::Real,
+        };
+        found.push(Reach { support, ends });
+        Ok(())
+    }
+
+    /// A number that the distribution at `path` states, as a function of the parameters.
+    fn number(&mut self, item: &'a DistItem, value: &'a Expr, path: &[usize]) -> Elaborated<Arc<Function>> {
+        let function = self.function("number", |this, frame| {
+            let datum = match path {
+                [] => this.elaborator.expr(value, frame)?,
+                [first, rest @ ..] => {
+                    let mut inner = this.inner(*first, frame)?;
+                    for at in rest {
+                        let Datum::Dist(next) = &inner.args[*at] else {
+                            return Ok(None);
+                        };
+                        inner = next.clone();
+                    }
+                    let mut frame = this.elaborator.dist_frame(item, &inner, this.span)?;
+                    this.elaborator.expr(value, &mut frame)?
+                }
+            };
+            this.elaborator.real(&datum, this.span).map(Some)
+        })?;
+        function
+            .map(Arc::new)
+            .ok_or_else(|| limit(self.span, "no number".to_owned()))
+    }
+
+    /// The distribution that an argument is.
+    fn inner(&self, at: usize, frame: &Frame<'a>) -> Elaborated<Rc<DistDatum>> {
+        let found = self
+            .item()
+            .params
+            .get(at)
+            .and_then(|binding| frame.values.get(&binding.local));
+        match found {
+            Some(Datum::Dist(inner)) => Ok(inner.clone()),
+            _ => Err(limit(self.span, "this is not a distribution".to_owned())),
+        }
+    }
+}

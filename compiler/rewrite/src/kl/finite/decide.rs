@@ -1,0 +1,184 @@
+//! Whether the divergence between two elements is finite.
+
+use super::Finiteness;
+use super::ends::{End, Part, Tail};
+use crate::kl::start::rounded;
+
+/// What messages call the two.
+pub struct Names<'a> {
+    /// The family.
+    pub family: &'a str,
+    /// The prior.
+    pub prior: &'a str,
+}
+
+/// Which end of the values.
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Low,
+    High,
+}
+
+impl Side {
+    fn of(self, part: &Part) -> End {
+        match self {
+            Side::Low => part.low,
+            Side::High => part.high,
+        }
+    }
+}
+
+/// Whether the divergence between the parts `q` and `p` of one element is finite.
+pub fn of_element(q: &[Part], p: &[Part], names: &Names<'_>) -> Finiteness {
+    q.iter().fold(Finiteness::Finite, |found, part| {
+        found
+            .and(covered(part, p, names))
+            .and(at_end(Side::Low, part.low, p, names))
+            .and(at_end(Side::High, part.high, p, names))
+    })
+}
+
+/// Whether the prior has a density wherever the family has probability.
+fn covered(q: &Part, p: &[Part], names: &Names<'_>) -> Finiteness {
+    if p.iter().any(Part::is_line) {
+        return Finiteness::Finite;
+    }
+    let unknown = |part: &&Part| part.low.at.is_nan() || part.high.at.is_nan();
+    if unknown(&q) || p.iter().any(|part| unknown(&part)) {
+        let name = if unknown(&q) { names.family } else { names.prior };
+        return Finiteness::Unknown(format!("the ends of `{name}` depend on other sites"));
+    }
+    let mut reached = q.low.at;
+    while reached < q.high.at {
+        let next = p
+            .iter()
+            .filter(|part| part.low.at <= reached && part.high.at > reached);
+        let next = next.map(|part| part.high.at).fold(f64::NEG_INFINITY, f64::max);
+        if next <= reached {
+            let starts = p.iter().map(|part| part.low.at).filter(|low| *low > reached);
+            let gap = between(reached, starts.fold(q.high.at, f64::min));
+            return Finiteness::Infinite(format!(
+                "`{}` has no density at {}, where `{}` has mass",
+                names.prior,
+                rounded(gap),
+                names.family
+            ));
+        }
+        reached = next;
+        if reached < q.high.at {
+            let inside = p
+                .iter()
+                .any(|part| part.low.at < reached && reached < part.high.at);
+            let end = End {
+                at: reached,
+                tail: Some(Tail::Power(1.0)),
+            };
+            let junction = match inside {
+                true => Finiteness::Finite,
+                false => at_end(Side::Low, end, p, names).and(at_end(Side::High, end, p, names)),
+            };
+            if junction != Finiteness::Finite {
+                return junction;
+            }
+        }
+    }
+    Finiteness::Finite
+}
+
+/// Nothing is known of a distribution.
+pub fn undeclared(name: &str) -> Finiteness {
+    Finiteness::Unknown(format!(
+        "`{name}` does not declare how its density falls (`tails = ..`)"
+    ))
+}
+
+/// A number between two ends.
+fn between(low: f64, high: f64) -> f64 {
+    match (low.is_finite(), high.is_finite()) {
+        (true, true) => 0.5 * (low + high),
+        (true, false) => low + 1.0,
+        (false, true) => high - 1.0,
+        (false, false) => 0.0,
+    }
+}
+
+/// Whether the mean of the log density of the prior exists near an end of the family.
+fn at_end(side: Side, q: End, p: &[Part], names: &Names<'_>) -> Finiteness {
+    let contains = |part: &Part| part.low.at < q.at && q.at < part.high.at;
+    if p.iter().any(contains) || (q.at.is_nan() && p.iter().any(Part::is_line)) {
+        return Finiteness::Finite;
+    }
+    let ends = p.iter().map(|part| side.of(part)).filter(|end| end.at == q.at);
+    // The heaviest component of a mixture decides; where there is none, the prior has no density, which is found elsewhere.
+    let found = ends.map(|end| falls(q, end, names));
+    found
+        .reduce(|best, other| match (&best, &other) {
+            (Finiteness::Finite, _) => best,
+            (_, Finiteness::Finite) => other,
+            (Finiteness::Unknown(_), _) => best,
+            _ => other,
+        })
+        .unwrap_or(Finiteness::Finite)
+}
+
+/// Whether the log density of the prior has a mean where both have their end.
+fn falls(q: End, p: End, names: &Names<'_>) -> Finiteness {
+    let Some(of_p) = p.tail else {
+        return undeclared(names.prior);
+    };
+    let Some(of_q) = q.tail else {
+        return undeclared(names.family);
+    };
+    let (family, prior) = (names.family, names.prior);
+    let place = if p.at.is_finite() {
+        "near its end"
+    } else {
+        "far out"
+    };
+    let doubtful = || {
+        Finiteness::Unknown(format!(
+            "how fast `{prior}` and `{family}` fall depends on other sites"
+        ))
+    };
+    let grows = if p.at.is_finite() { " of 1 / distance" } else { "" };
+    match of_p {
+        Tail::Power(_) | Tail::LogNormal => Finiteness::Finite,
+        Tail::Exponential { order, .. } => match of_q {
+            Tail::Power(index) if order < index => Finiteness::Finite,
+            Tail::Power(index) if order >= index => {
+                let (order, index) = (rounded(order), rounded(index));
+                let power = |number: &str| match p.at.is_finite() {
+                    true => format!("1 / |w|^{number}"),
+                    false => format!("|w|^{number}"),
+                };
+                let place = if p.at == 0.0 { "near zero" } else { place };
+                Finiteness::Infinite(format!(
+                    "{place} the log density of `{prior}` falls like {}, but under `{family}` the mean of {} exists for k < {index} only",
+                    power(&order.to_string()),
+                    power("k"),
+                ))
+            }
+            Tail::Power(_) => doubtful(),
+            Tail::LogNormal | Tail::Exponential { .. } | Tail::DoubleExponential(_) => Finiteness::Finite,
+        },
+        Tail::DoubleExponential(rate) => {
+            let exists = match of_q {
+                Tail::Power(_) | Tail::LogNormal => Some(false),
+                Tail::Exponential { order, rate: of_q } => match (order, of_q) {
+                    (order, _) if order.is_nan() => None,
+                    (order, _) if order != 1.0 => Some(order > 1.0 && rate.is_finite()),
+                    (_, of_q) if of_q.is_nan() || rate.is_nan() => None,
+                    (_, of_q) => Some(rate < of_q),
+                },
+                Tail::DoubleExponential(_) => rate.is_finite().then_some(true),
+            };
+            match exists {
+                Some(true) => Finiteness::Finite,
+                None => doubtful(),
+                Some(false) => Finiteness::Infinite(format!(
+                    "{place} the log density of `{prior}` falls like an exponential{grows}, whose mean under `{family}` does not exist"
+                )),
+            }
+        }
+    }
+}

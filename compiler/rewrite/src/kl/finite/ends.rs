@@ -1,0 +1,237 @@
+//! How the densities of a family and of a prior fall at the ends of their elements, as numbers: see [`bnnc_graph::dist::Reach`].
+
+use crate::kl::closed::bounds;
+use bnnc_base::shape::Sizes;
+use bnnc_graph::analysis::dataflow::needed_by;
+use bnnc_graph::dist::{self, Instance, Reach, Support};
+use bnnc_graph::eval::evaluate;
+use bnnc_graph::function::Function;
+use bnnc_graph::tensor::Tensor;
+
+/// How a density falls at an end, in the distance from zero where the end is infinite, and in the inverse of the distance from the end elsewhere.
+/// Numbers that depend on something that is not known are NaN.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Tail {
+    /// The probability beyond a distance `t` falls like `t ^ -index`.
+    Power(f64),
+    /// The log density falls like the square of the logarithm.
+    LogNormal,
+    /// The log density falls like `-(rate t) ^ order`.
+    Exponential { rate: f64, order: f64 },
+    /// The log density falls like `-exp(rate t)`.
+    DoubleExponential(f64),
+}
+
+/// One end of the values that have probability.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct End {
+    /// Where it is.
+    pub at: f64,
+    /// `None` where the distribution does not declare it.
+    pub tail: Option<Tail>,
+}
+
+/// The values of one element that have probability, or those of one component of a mixture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Part {
+    /// The lower end.
+    pub low: End,
+    /// The upper end.
+    pub high: End,
+}
+
+impl Part {
+    /// All reals.
+    pub fn is_line(&self) -> bool {
+        self.low.at == f64::NEG_INFINITY && self.high.at == f64::INFINITY
+    }
+
+    /// The part of some element: numbers that decide by themselves are not known.
+    pub fn without_numbers(&self) -> Part {
+        let of = |end: End| End {
+            at: if end.at.is_finite() { f64::NAN } else { end.at },
+            tail: end.tail.map(|tail| match tail {
+                Tail::Power(_) => Tail::Power(f64::NAN),
+                Tail::LogNormal => Tail::LogNormal,
+                Tail::Exponential { order, .. } => Tail::Exponential {
+                    rate: f64::NAN,
+                    order,
+                },
+                Tail::DoubleExponential(_) => Tail::DoubleExponential(f64::NAN),
+            }),
+        };
+        Part {
+            low: of(self.low),
+            high: of(self.high),
+        }
+    }
+}
+
+/// The numbers of a reach for all elements.
+struct Numbers {
+    at: [Vec<f64>; 2],
+    tails: [Option<(dist::TailKind, Vec<Vec<f64>>)>; 2],
+}
+
+/// The parts of each element of a distribution, whose parameters have these values where they are known.
+pub fn elements(instance: &Instance, values: &[Option<Tensor>]) -> Vec<Vec<Part>> {
+    let numbers: Vec<Numbers> = instance
+        .reach
+        .iter()
+        .map(|reach| of_reach(reach, values))
+        .collect();
+    let lengths = numbers.iter().flat_map(|numbers| {
+        let tails = numbers.tails.iter().flatten().flat_map(|(_, numbers)| numbers);
+        numbers.at.iter().chain(tails).map(Vec::len).collect::<Vec<_>>()
+    });
+    let count = lengths.max().unwrap_or(1);
+    let inside = bounds(instance.support);
+    let of_element = |element: usize| {
+        numbers
+            .iter()
+            .map(|numbers| part(numbers, element, [inside.lo, inside.hi]))
+            .collect()
+    };
+    (0..count).map(of_element).collect()
+}
+
+fn of_reach(reach: &Reach, values: &[Option<Tensor>]) -> Numbers {
+    let own = bounds(reach.support);
+    let of = |function: &Function| numbers(function, values);
+    let at = |end: &dist::End, own: f64| end.at.as_deref().map_or_else(|| vec![own], of);
+    let tail = |end: &dist::End| {
+        let tail = end.tail.as_ref()?;
+        Some((tail.kind, tail.numbers.iter().map(|number| of(number)).collect()))
+    };
+    let [low, high] = &reach.ends;
+    Numbers {
+        at: [at(low, own.lo), at(high, own.hi)],
+        tails: [tail(low), tail(high)],
+    }
+}
+
+/// The values of a function of the parameters; NaN where it depends on one that is not known.
+fn numbers(function: &Function, values: &[Option<Tensor>]) -> Vec<f64> {
+    let needed = function
+        .results
+        .first()
+        .map(|(_, result)| needed_by(function, &[*result]));
+    let needed = needed.unwrap_or_default();
+    let mut inputs = Vec::new();
+    for (param, value) in function.params.iter().zip(values) {
+        match value {
+            Some(value) => inputs.push(value.clone()),
+            None if needed.contains(param) => return vec![f64::NAN],
+            None => {
+                let sizes = function.ty(*param).shape.resolve(&Sizes::default());
+                inputs.push(Tensor::from_fn(sizes, |_| 0.0));
+            }
+        }
+    }
+    let found = evaluate(function, &inputs, &Sizes::default()).pop();
+    found.map_or_else(|| vec![f64::NAN], |tensor| tensor.data)
+}
+
+/// One element, of which only what lies between `inside` is left.
+fn part(numbers: &Numbers, element: usize, inside: [f64; 2]) -> Part {
+    let pick = |numbers: &[f64]| match numbers {
+        [only] => *only,
+        all => all.get(element).copied().unwrap_or(f64::NAN),
+    };
+    let end = |side: usize| {
+        let at = pick(&numbers.at[side]);
+        let is_cut = match side {
+            0 => inside[0] > at,
+            _ => inside[1] < at,
+        };
+        if is_cut {
+            // Where the density is not zero, the probability near a cut is in proportion to the distance.
+            return End {
+                at: inside[side],
+                tail: Some(Tail::Power(1.0)),
+            };
+        }
+        let tail = numbers.tails[side].as_ref().map(|(kind, arguments)| {
+            let number = |at: usize| arguments.get(at).map_or(f64::NAN, |numbers| pick(numbers));
+            match kind {
+                dist::TailKind::Power => Tail::Power(number(0)),
+                dist::TailKind::LogNormal => Tail::LogNormal,
+                dist::TailKind::Exponential => Tail::Exponential {
+                    rate: number(0),
+                    order: number(1),
+                },
+                dist::TailKind::DoubleExponential => Tail::DoubleExponential(number(0)),
+            }
+        });
+        End { at, tail }
+    };
+    Part {
+        low: end(0),
+        high: end(1),
+    }
+}
+
+/// The same on the reals that a bijection carries onto a support.
+pub fn free(part: Part, support: Support) -> Part {
+    let line = |low: Option<Tail>, high: Option<Tail>| Part {
+        low: End {
+            at: f64::NEG_INFINITY,
+            tail: low,
+        },
+        high: End {
+            at: f64::INFINITY,
+            tail: high,
+        },
+    };
+    match support {
+        Support::Real | Support::Integers(_) => part,
+        Support::Simplex => line(part.low.tail.map(carried), part.low.tail.map(carried)),
+        // The first element is free, the others are sums of exponentials.
+        Support::Ordered => line(
+            Some(Tail::Exponential {
+                rate: f64::NAN,
+                order: 1.0,
+            }),
+            part.high.tail.map(carried),
+        ),
+        Support::Interval(lo, hi) => {
+            let of = |end: End| End {
+                at: match (lo.is_finite(), hi.is_finite()) {
+                    (true, false) => (end.at - lo).ln(),
+                    (false, _) => (hi - end.at).ln(),
+                    (true, true) => (end.at - lo).ln() - (hi - end.at).ln(),
+                },
+                tail: match end.at == lo || end.at == hi {
+                    true => end.tail.map(carried),
+                    false => end.tail,
+                },
+            };
+            match lo.is_finite() {
+                true => Part {
+                    low: of(part.low),
+                    high: of(part.high),
+                },
+                false => Part {
+                    low: of(part.high),
+                    high: of(part.low),
+                },
+            }
+        }
+    }
+}
+
+/// How a density falls in the logarithm of a distance, with the slope of the bijection.
+fn carried(tail: Tail) -> Tail {
+    match tail {
+        Tail::Power(index) => Tail::Exponential {
+            rate: index,
+            order: 1.0,
+        },
+        Tail::LogNormal => Tail::Exponential {
+            rate: f64::NAN,
+            order: 2.0,
+        },
+        Tail::Exponential { order, .. } => Tail::DoubleExponential(order),
+        Tail::DoubleExponential(_) => Tail::DoubleExponential(f64::INFINITY),
+    }
+}
