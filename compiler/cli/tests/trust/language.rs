@@ -548,6 +548,9 @@ fn a_scale_that_can_be_negative_is_a_warning() {
     ];
     of("b ~ Normal(0, 1)", "1 + b * x[0]").assert_warning("E0271", &sum);
     of("h = Dense(2)", "h(x)[1]").assert_warning("E0271", &sum);
+    of("sigma ~ Uniform(-1, 10)", "sigma").assert_warning("E0271", &["`sigma` is a real"]);
+    of("sigma ~ Uniform(0, 10)", "sigma").assert_silent();
+    of("sigma ~ Uniform(0, 10)", "1 + 2 * sigma").assert_silent();
     of("sigma: positive ~ Normal(0, 1)", "sigma").assert_silent();
     of("h = Dense(2)", "softplus(h(x)[1])").assert_silent();
     of("b ~ Normal(0, 1)", "0.1 + square(b * x[0])").assert_silent();

@@ -88,6 +88,23 @@ impl Body<'_> {
         range::range(self.module, &self.ranges, value)
     }
 
+    /// Where the values of a distribution lie, by the ends that it declares.
+    pub fn range_of_values(&self, dist: &Expr) -> Option<Range> {
+        let ExprKind::MakeDist(id, args) = &dist.kind else {
+            return None;
+        };
+        let item = &self.module.dists[*id];
+        let params = item.params.iter().map(|param| param.local);
+        let known = params.zip(args.iter().map(|arg| self.range_of(arg))).collect();
+        let [low, high] = item.ends.each_ref().map(|end| {
+            let at = end.at.as_ref();
+            at.map_or((f64::NEG_INFINITY, f64::INFINITY), |at| {
+                range::range(self.module, &known, at)
+            })
+        });
+        Some((low.0, high.1))
+    }
+
     /// Warns of arguments that lie where those of another parameterisation do: `Bernoulli(sigmoid(x))` takes `sigmoid(x)` for a logit.
     pub fn applied_twice(&mut self, id: DistId, args: &[ast::Arg], values: &[Expr]) {
         let places = matches!(self.place, Place::Model | Place::Layer);

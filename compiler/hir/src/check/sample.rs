@@ -105,7 +105,9 @@ impl Body<'_> {
                 in_layer,
             ));
         }
+        let range = self.range_of_values(&dist);
         let local = self.declare(name, at, ty.clone(), LocalKind::Site);
+        self.ranges.extend(range.map(|range| (local, range)));
         if per_example {
             self.per_example.insert(local);
         }
