@@ -1,7 +1,8 @@
 //! Samplers of counts against their mass functions.
 
-use super::probe::{Probe, module, named};
+use super::probe::{Probe, coordinates, module, named, vector};
 use bnnc_graph::tensor::Tensor;
+use bnnc_hir::tree::{DistId, Module};
 
 /// Draws per distribution.
 const DRAWS: usize = 20_000;
@@ -61,6 +62,115 @@ fn counts_are_drawn_with_their_probabilities() {
         let (statistic, free) = chi_square(&draws, &log_mass);
         let bound = free + 7.0 * (2.0 * free).sqrt() + 12.0;
         assert!(statistic < bound, "{}: {statistic} of {free}", probe.label());
+    }
+}
+
+/// The distribution that is declared with a parameter of this name.
+fn declared(module: &Module, name: &str, parameter: &str) -> DistId {
+    let mut ids = module.dists.ids();
+    let found = ids.find(|id| {
+        let item = &module.dists[*id];
+        let mut params = item.params.iter();
+        &*item.name == name && params.any(|param| &*param.param.name == parameter)
+    });
+    found.unwrap_or_else(|| panic!("no `{name}` with `{parameter}`"))
+}
+
+/// The largest distance between the cumulative functions of draws and of their distribution, times the root of the number of draws: above
+/// 2.8 with a probability below 4e-7 (Kolmogorov), less for counts.
+fn kolmogorov(draws: &mut [f64], first: f64, log_mass: &[f64]) -> f64 {
+    draws.sort_by(f64::total_cmp);
+    let count = draws.len() as f64;
+    let (mut below, mut seen, mut distance) = (0.0, 0, 0.0f64);
+    for (at, log) in log_mass.iter().enumerate() {
+        below += log.exp();
+        seen += draws[seen..]
+            .iter()
+            .take_while(|draw| **draw <= first + at as f64)
+            .count();
+        distance = distance.max((seen as f64 / count - below).abs());
+    }
+    distance * count.sqrt()
+}
+
+/// Every parameterisation, from rates that are almost zero to a million, on both sides of where the samplers change their way.
+#[test]
+fn draws_of_counts_have_their_cumulative_functions() {
+    let module = module("");
+    let cases: &[(&str, &str, &[f64])] = &[
+        ("Poisson", "rate", &[1e-3]),
+        ("Poisson", "rate", &[0.7]),
+        ("Poisson", "rate", &[1e6]),
+        ("Poisson", "log_rate", &[-4.0]),
+        ("Poisson", "log_rate", &[13.8]),
+        ("NegativeBinomial", "mean", &[0.2, 0.5]),
+        ("NegativeBinomial", "mean", &[30.0, 2.0]),
+        ("NegativeBinomial", "mean", &[1e4, 40.0]),
+        ("NegativeBinomial", "log_mean", &[3.0, 1.5]),
+        ("Bernoulli", "logit", &[-1.3]),
+        ("Bernoulli", "p", &[0.97]),
+        ("Binomial", "logit", &[1.0, 0.3]),
+        ("Binomial", "logit", &[7.0, 2.0]),
+        ("Binomial", "logit", &[40.0, -0.9]),
+        ("Binomial", "logit", &[1e6, -16.0]),
+        ("Binomial", "logit", &[2e6, 0.0]),
+        ("Binomial", "p", &[23.0, 0.5]),
+        ("Binomial", "p", &[25.0, 0.5]),
+        ("Binomial", "p", &[130.0, 0.1]),
+        ("Binomial", "p", &[1e5, 0.9]),
+        ("Binomial", "p", &[1e6, 2e-5]),
+        ("Binomial", "p", &[5.0, 0.0]),
+        ("Binomial", "p", &[5.0, 1.0]),
+    ];
+    for (name, parameter, values) in cases {
+        let tensors = values.iter().map(|value| Tensor::scalar(*value)).collect();
+        let probe = Probe::at(&module, declared(&module, name, parameter), tensors);
+        let Some(mut draws) = probe.draws(DRAWS / 4) else {
+            panic!("{} has no sampler", probe.label());
+        };
+        let moment = |part| probe.scalar(part).unwrap_or(f64::NAN);
+        let (mean, sd) = (moment(|i| &i.mean), moment(|i| &i.variance).sqrt());
+        let first = (mean - 9.0 * sd - 9.0).max(0.0).floor();
+        let last = match *name {
+            "Bernoulli" => 1.0,
+            "Binomial" => values[0].min((mean + 9.0 * sd + 9.0).ceil()),
+            _ => (mean + 25.0 * sd + 25.0).ceil(),
+        };
+        assert!(
+            draws
+                .iter()
+                .all(|draw| draw.fract() == 0.0 && *draw >= 0.0 && *draw <= last.max(values[0]))
+        );
+        let points: Vec<f64> = (first as usize..=last as usize)
+            .map(|count| count as f64)
+            .collect();
+        let log_mass = probe.log_densities(&points).unwrap_or_default();
+        let found = kolmogorov(&mut draws, first, &log_mass);
+        assert!(found < 2.8, "{}: {found}", probe.label());
+    }
+}
+
+/// The number of draws of each class, and the bound of five standard deviations of a binomial.
+#[test]
+fn classes_are_drawn_with_their_probabilities() {
+    let module = module("");
+    let probabilities = [0.5, 0.0, 0.3, 0.2];
+    let logits = probabilities.map(|p: f64| p.max(1e-30).ln());
+    for (parameter, values) in [("logits", logits), ("probabilities", probabilities)] {
+        let probe = Probe::at(
+            &module,
+            declared(&module, "Categorical", parameter),
+            vec![vector(&values)],
+        );
+        let draw = probe.instance(&[]).draw.unwrap_or_else(|| panic!("no sampler"));
+        let mut seen = [0.0; 4];
+        for draw_number in 0..4000 {
+            seen[probe.call(&draw, &coordinates(draw_number)).data[0] as usize] += 1.0;
+        }
+        for (seen, p) in seen.iter().zip(probabilities) {
+            let bound = 5.0 * (4000.0 * p * (1.0 - p)).sqrt();
+            assert!((seen - 4000.0 * p).abs() <= bound, "{parameter}: {seen} of {p}");
+        }
     }
 }
 

@@ -141,7 +141,11 @@ fn counts_have_intervals_and_scores() {
     let rows: Vec<String> = (0..40)
         .map(|at| format!("{},{}\n", at % 5, counts[at % 8]))
         .collect();
-    for likelihood in ["Poisson(a + 0 * x)", "NegativeBinomial(a + 0 * x, 4)"] {
+    for likelihood in [
+        "Poisson(a + 0 * x)",
+        "NegativeBinomial(a + 0 * x, 4)",
+        "Binomial(9, a + 0 * x)",
+    ] {
         let trial = Trial::new()
             .file("c.csv", format!("x,n\n{}", rows.concat()))
             .program(&format!(

@@ -56,8 +56,8 @@ pub fn divergence(
     };
     // The ends of a uniform distribution are parameters: between intervals, what both declare decides.
     let is_interval = |support: Support| matches!(support, Support::Real | Support::Interval(..));
-    let is_inside = matches!(kl::placement(&site, &posterior), Ok(Placement::Inside));
-    if !is_inside && !(is_interval(support) && is_interval(posterior.family.support)) {
+    let are_intervals = is_interval(support) && is_interval(posterior.family.support);
+    if !are_intervals && !matches!(kl::placement(&site, &posterior), Ok(Placement::Inside)) {
         let (q, p) = (&q.instance.name, &p.instance.name);
         return Ok(infinite(&format!("`{q}` has mass where `{p}` has none")));
     }
