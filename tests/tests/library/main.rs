@@ -11,6 +11,7 @@ mod reach;
 mod scalars;
 mod supports;
 mod tails;
+mod truncated;
 
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::ast::ItemKind;

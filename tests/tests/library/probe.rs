@@ -193,13 +193,22 @@ impl<'a> Probe<'a> {
 
     /// The instance for a site whose declared type may be narrower than the distribution.
     pub fn declared(&self, shape: &[usize], declared: Support) -> Instance {
+        self.made(shape, declared, Values::Inside)
+    }
+
+    /// The instance for an output whose declared type may be narrower than the distribution.
+    pub fn observed(&self, shape: &[usize], declared: Support) -> Instance {
+        self.made(shape, declared, Values::Any)
+    }
+
+    fn made(&self, shape: &[usize], declared: Support, values: Values) -> Instance {
         let mut elaborator = Elaborator::new(self.module, "instance");
         let (arguments, _) = self.arguments(&mut elaborator);
         let Ty::Tensor(elem, _) = &self.item().on else {
             panic!("{} is on no numbers", self.item().name)
         };
         let ty = Type::new(dtype(elem), Shape::fixed(shape));
-        let instance = elaborator.instance(&arguments, ty, declared, Values::Inside, Self::span());
+        let instance = elaborator.instance(&arguments, ty, declared, values, Self::span());
         instance.unwrap_or_else(|why| panic!("{}: {why:?}", self.label()))
     }
 

@@ -134,6 +134,41 @@ infer fit = vi(Q, d) {{ steps = 50 }}
     );
 }
 
+/// Predictions of a truncated output: the standard normal above zero has the mean `sqrt(2 / pi)`, the deviation `sqrt(1 - 2 / pi)` and the
+/// median 0.67449, whose standard error from 4,000 draws is `1 / (2 p sqrt(4000))` with the density `p` = 0.6355.
+#[test]
+fn truncated_outputs_have_predictions() {
+    let trial = Trial::new()
+        .file("d.csv", "x,t\n0,0.3\n1,1.2\n2,0.1\n3,0.4\n")
+        .program(
+            "data d = csv(\"d.csv\") { target = t }
+model M(x: real) -> t: positive {
+  a ~ Normal(0, 1)
+  t ~ Normal(0 * a * x, 1)
+}
+infer fit = map(M, d) { steps = 5, predictive_draws = 4000 }
+",
+        );
+    let out = trial.path("run").display().to_string();
+    let result = trial.result(&["--out", &out]);
+    assert!(number(&result["infer"]["fit"]["metrics"]["crps"]).is_finite());
+    let table = std::fs::read_to_string(trial.path("run/predictions.csv")).expect("predictions are written");
+    assert!(table.starts_with("row,t,mean,sd,q05,q50,q95"), "{table}");
+    let second = table.lines().nth(1).unwrap_or_default();
+    let values: Vec<f64> = second.split(',').filter_map(|cell| cell.parse().ok()).collect();
+    let (mean, sd, median) = (values[2], values[3], values[5]);
+    let exact = (2.0 / std::f64::consts::PI).sqrt();
+    assert!((mean - exact).abs() < 1e-5, "{second}");
+    assert!(
+        (sd - (1.0 - exact * exact).sqrt()).abs() < 5.0 * 0.6 / 8000f64.sqrt(),
+        "{second}"
+    );
+    assert!(
+        (median - 0.67449).abs() < 5.0 / (2.0 * 0.6355 * 4000f64.sqrt()),
+        "{second}"
+    );
+}
+
 /// Counts have intervals, CRPS and coverage, in the metrics, in `predictions.csv` and in the store of draws.
 #[test]
 fn counts_have_intervals_and_scores() {

@@ -5,6 +5,7 @@ mod ends;
 mod parts;
 mod restrict;
 mod summary;
+mod truncated;
 mod vectors;
 
 use super::call::at_call;
@@ -180,13 +181,19 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             None
         };
         let named = |name: &str| !truncated && item.values.iter().any(|(n, _)| &**n == name);
-        let draw = if named("draw") {
-            present(self.draw())?
-        } else {
-            None
+        let inside = self.inside(truncated && independent, support);
+        let draw = match inside {
+            Some(inside) => present(self.truncated_draw(inside))?,
+            None if named("draw") => present(self.draw())?,
+            None => None,
+        };
+        let inside_mean = match inside {
+            Some(inside) => present(self.truncated_mean(inside))?.map(Arc::new),
+            None => None,
         };
         let mut summary = |name| if truncated { Ok(None) } else { self.summary(name) };
         let (mean, variance, entropy) = (summary("mean")?, summary("variance")?, summary("entropy")?);
+        let mean = mean.or(inside_mean);
         let (moment, log_mean, log_variance) =
             (summary("moment")?, summary("log_mean")?, summary("log_variance")?);
         let probabilities = summary("probabilities")?;
@@ -212,6 +219,16 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             log_variance,
             probabilities,
         })
+    }
+
+    /// The interval that an observation is truncated to. A parameter of the model needs no draw of its prior, whose slopes bisection does not have.
+    fn inside(&self, is_truncated: bool, support: Support) -> Option<(f64, f64)> {
+        match (support, self.values) {
+            (Support::Interval(low, high), Values::Any) if is_truncated && !self.is_improper() => {
+                Some((low, high))
+            }
+            _ => None,
+        }
     }
 
     /// Where each parameter lies, those of distributions among the arguments in their places.

@@ -1,0 +1,114 @@
+//! Draws and means of distributions that the type of an output truncates.
+
+use super::probe::{Probe, coordinates, module, named};
+use super::scalars::near;
+use bnnc_graph::dist::Support;
+use bnnc_graph::tensor::Tensor;
+use std::f64::consts::PI;
+
+const INFINITY: f64 = f64::INFINITY;
+const DRAWS: usize = 1000;
+
+/// A distribution, the interval and the mean there; not a number where a density that jumps has no integral of this accuracy.
+type Case = (&'static str, &'static [f64], (f64, f64), f64);
+
+/// In closed form, but for those of `Gamma` and `StudentT` in bounded intervals, which are by quadrature (mpmath).
+fn cases() -> Vec<Case> {
+    let exponential =
+        |scale: f64, low: f64, high: f64| low + scale - (high - low) / ((high - low) / scale).exp_m1();
+    vec![
+        ("Normal", &[-30.0, 1.0], (0.0, INFINITY), 0.033259667433677),
+        ("Normal", &[-10.0, 1.0], (0.0, INFINITY), 0.098093233962512),
+        ("Normal", &[-1.0, 1.0], (0.0, INFINITY), 0.525135276160982),
+        ("Normal", &[0.0, 1.0], (0.0, INFINITY), (2.0 / PI).sqrt()),
+        ("Normal", &[2.0, 1.0], (0.0, INFINITY), 2.055247862678987),
+        ("Normal", &[10.0, 0.1], (0.0, INFINITY), 10.0),
+        ("Normal", &[0.0, 1.0], (-INFINITY, 0.0), -(2.0 / PI).sqrt()),
+        ("Normal", &[0.0, 1.0], (8.0, 9.0), 8.121_188_939_988_4),
+        ("Normal", &[0.0, 1.0], (-9.0, -8.0), -8.121_188_939_988_4),
+        ("Normal", &[0.0, 1.0], (-1.0, 1.0), 0.0),
+        ("Exponential", &[5.0], (0.0, 12.0), exponential(5.0, 0.0, 12.0)),
+        ("Exponential", &[0.2], (10.0, 12.0), exponential(0.2, 10.0, 12.0)),
+        ("Exponential", &[0.2], (10.0, INFINITY), 10.2),
+        ("Logistic", &[0.0, 1.0], (0.0, INFINITY), 2.0 * 2f64.ln()),
+        ("Uniform", &[-1.0, 3.0], (0.0, INFINITY), f64::NAN),
+        ("Gamma", &[2.0, 1.0], (2.0, 3.0), 2.450_829_596_534_6),
+        ("StudentT", &[3.0, 0.0, 1.0], (2.0, 5.0), 2.859_804_905_878_87),
+        (
+            "StudentT",
+            &[3.0, 0.0, 1.0],
+            (0.0, INFINITY),
+            2.0 * 3f64.sqrt() / PI,
+        ),
+        ("Cauchy", &[0.0, 1.0], (0.0, INFINITY), INFINITY),
+    ]
+}
+
+#[test]
+fn truncated_means_are_the_known_ones() {
+    let module = module("");
+    for (name, values, (low, high), mean) in cases() {
+        let values = values.iter().map(|value| Tensor::scalar(*value)).collect();
+        let probe = Probe::at(&module, named(&module, name), values);
+        let instance = probe.observed(&[], Support::Interval(low, high));
+        if mean.is_nan() {
+            assert!(instance.mean.is_none());
+            continue;
+        }
+        let found = instance
+            .mean
+            .map_or(f64::NAN, |function| probe.call(&function, &[]).data[0]);
+        let label = format!("{} on ({low}, {high})", probe.label());
+        if mean.is_infinite() {
+            assert_eq!(found, mean, "{label}");
+            continue;
+        }
+        // Relative to the distance from the end that is nearer.
+        let end = if low.is_finite() && (high.is_infinite() || mean - low < high - mean) {
+            low
+        } else {
+            high
+        };
+        assert_eq!(near(&label, (found - end) / (mean - end), 1.0, 2e-6), Ok(()));
+    }
+}
+
+/// Draws against the cumulative function inside the interval, by Kolmogorov's bound for a probability of 4e-7.
+#[test]
+fn truncated_draws_have_their_cumulative_functions() {
+    let module = module("");
+    for (name, values, (low, high), _) in cases() {
+        let values = values.iter().map(|value| Tensor::scalar(*value)).collect();
+        let probe = Probe::at(&module, named(&module, name), values);
+        let label = format!("{} on ({low}, {high})", probe.label());
+        let Some(draw) = probe.observed(&[DRAWS], Support::Interval(low, high)).draw else {
+            panic!("{label}: no sampler");
+        };
+        let mut draws = probe.call(&draw, &coordinates(0)).data;
+        draws.sort_by(f64::total_cmp);
+        assert!(low <= draws[0] && draws[DRAWS - 1] <= high, "{label}");
+        // The side on which there is less beyond the interval, so that the differences are accurate.
+        let at = |part: &str, x: f64| probe.part(part, &[x]).map_or(f64::NAN, |found| found[0]);
+        let is_upper =
+            high.is_finite() && (low.is_infinite() || at("log_cdf", high) < at("log_survival", low));
+        let (part, whole) = match is_upper {
+            true => ("log_cdf", at("log_cdf", high)),
+            false => ("log_survival", at("log_survival", low)),
+        };
+        let beyond = |x: f64| match x.is_finite() {
+            true => (at(part, x) - whole).exp(),
+            false => 0.0,
+        };
+        let rest = if is_upper { beyond(low) } else { beyond(high) };
+        let logs = probe.part(part, &draws).unwrap_or_default();
+        let mut distance = 0.0f64;
+        for (rank, log) in logs.iter().enumerate() {
+            let further = ((log - whole).exp() - rest) / (1.0 - rest);
+            let below = if is_upper { further } else { 1.0 - further };
+            let seen = (rank as f64 + 0.5) / DRAWS as f64;
+            distance = distance.max((below - seen).abs());
+        }
+        let statistic = distance * (DRAWS as f64).sqrt();
+        assert!(statistic < 2.8, "{label}: {statistic}");
+    }
+}
