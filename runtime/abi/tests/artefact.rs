@@ -123,6 +123,7 @@ fn built(seed: u64) -> Built {
             codes: Codes::Positions,
         }],
         positions: None,
+        reached: Vec::new(),
         outputs: vec![Output {
             name: "y".to_owned(),
             shape: Shape::scalar(),

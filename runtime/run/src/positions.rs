@@ -55,16 +55,11 @@ pub fn check(
     Ok(())
 }
 
-/// Checks the positions that parameters select, at the draws that an infer found and for these rows.
+/// Checks the positions that parameters select, at the draws that an infer found and for the training and the test rows.
 ///
 /// # Errors
 /// A position outside its axis, with its row where it depends on one; columns that do not fit; a limit of the machine.
-pub fn check_found(
-    infer: &Infer,
-    found: &Found,
-    rows: &Rows,
-    (dataset, context): (&Dataset, &Context),
-) -> Result<(), Stop> {
+pub fn check_found(infer: &Infer, found: &Found, dataset: &Dataset, context: &Context) -> Result<(), Stop> {
     if infer.reached.is_empty() {
         return Ok(());
     }
@@ -77,7 +72,9 @@ pub fn check_found(
             }
         }
     };
-    check_values(infer, (&values, count), (rows, true), (dataset, context))
+    [&dataset.train, &dataset.test]
+        .into_iter()
+        .try_for_each(|rows| check_values(infer, (&values, count), (rows, true), (dataset, context)))
 }
 
 /// Checks the positions that parameters select, at so many draws of these values; those that depend on outputs only where these are known.

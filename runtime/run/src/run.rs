@@ -315,9 +315,7 @@ impl Run<'_> {
             }
         };
         self.result.interrupted |= found.is_interrupted();
-        for rows in [&dataset.train, &dataset.test] {
-            positions::check_found(infer, &found, rows, (&dataset, &self.context))?;
-        }
+        positions::check_found(infer, &found, &dataset, &self.context)?;
         let fit_seconds = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
         let draws = found.predictive_draws(infer);
