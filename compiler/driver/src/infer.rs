@@ -19,8 +19,7 @@ use bnnc_hir::elaborate;
 use bnnc_hir::elaborate::bind::{Bound, bind};
 use bnnc_hir::elaborate::posterior::Rest;
 use bnnc_hir::tree::{InferId, InferItem, ModelId, ModelItem, SettingValue, Target};
-use bnnc_loops::backend::Backend;
-use bnnc_loops::ir;
+use bnnc_loops::{backend::Backend, ir};
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::group::group;
 use bnnc_rewrite::kl;
@@ -349,6 +348,7 @@ impl<'a> Compilation<'a> {
             },
             jacobians: self.item.method.finds == Finds::Laplace,
             online: self.flag("online").unwrap_or(false),
+            gradient: self.descends(&elaborated.model),
         }
     }
 

@@ -4,14 +4,20 @@ use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
 use bnnc_abi::cost::Cost;
 use bnnc_abi::manifest::{KlWeight, Length, Pruning, Schedule, SiteReport, State, Train, Training, Work};
+use bnnc_abi::method::Finds;
+use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
+use bnnc_base::shape::Sizes;
 use bnnc_graph::function::Function;
-use bnnc_graph::model::Optimiser;
+use bnnc_graph::model::{Model, Optimiser};
 use bnnc_hir::tree::SettingValue;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::prune;
 use bnnc_rewrite::methods::train::Objective;
+
+/// The most weights of a model whose training a descent may check.
+const CHECKED: usize = 10_000;
 
 /// What the ways of finding a posterior have in common.
 pub(crate) struct Programs {
@@ -68,8 +74,18 @@ impl Compilation<'_> {
             step: bnnc_lower::cost::estimate(&step),
             ..Cost::default()
         };
+        let step = self.code(step, backend)?;
+        // Differences of losses that matter are below the rounding of single precision where there are many rows.
+        let gradient = match &objective.gradient {
+            Some(function) => {
+                let gradient = self.lower("gradient", function, &[], Precision::F64)?;
+                Some(self.code(gradient, backend)?)
+            }
+            None => None,
+        };
         let train = Train {
-            step: self.code(step, backend)?,
+            step,
+            gradient,
             options,
             pruning: None,
         };
@@ -107,6 +123,17 @@ impl Compilation<'_> {
             moments: self.code(moments, backend)?,
             predict: self.code(predict, backend)?,
         }))
+    }
+
+    /// Whether a descent from the end of the training may check it: where the method maximises a fixed density of few enough weights.
+    pub(crate) fn descends(&self, model: &Model) -> bool {
+        let is_fixed = match self.item.method.finds {
+            Finds::Training | Finds::Laplace | Finds::Swag | Finds::Ensemble => true,
+            Finds::Masked | Finds::Chains | Finds::Collapsed => false,
+        };
+        let sites = model.sites.iter();
+        let weights: usize = sites.map(|site| site.ty.shape.count(&Sizes::default())).sum();
+        is_fixed && !self.flag("online").unwrap_or(false) && weights <= CHECKED
     }
 
     /// The run-time options of a training.

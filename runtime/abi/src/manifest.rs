@@ -240,6 +240,9 @@ pub enum Work {
 pub struct Train {
     /// One training step.
     pub step: Artifact,
+    /// The loss and its gradient in double precision, where the loss has no noise and few weights: inputs as those of [`Train::step`], outputs `loss` and
+    /// `STATE/gradient` for the states that the optimiser moves.
+    pub gradient: Option<Artifact>,
     /// Run-time options.
     pub options: Training,
     /// What the pruning table is made with, if there is one.
@@ -393,6 +396,7 @@ impl Infer {
 impl Train {
     pub(crate) fn artifacts(&mut self) -> Vec<&mut Artifact> {
         let mut all = vec![&mut self.step];
+        all.extend(&mut self.gradient);
         if let Some(pruning) = &mut self.pruning {
             all.extend([&mut pruning.moments, &mut pruning.predict]);
         }

@@ -82,6 +82,7 @@ fn artifact(seed: u64) -> Artifact {
 fn built(seed: u64) -> Built {
     let train = Train {
         step: artifact(seed),
+        gradient: Some(artifact(seed)),
         options: Training {
             length: Length::Epochs(10),
             restarts: 1,
@@ -172,7 +173,7 @@ fn what_is_written_is_read() {
     assert_eq!(head.architecture, std::env::consts::ARCH);
     assert_eq!(bytes(&read), written);
     assert_eq!(read.manifest.infers[0].method, "vi");
-    assert_eq!(read.manifest.artifacts().len(), 3);
+    assert_eq!(read.manifest.artifacts().len(), 4);
     for artifact in read.manifest.artifacts() {
         assert_eq!(artifact.plan, crate::artifact(3).plan);
         assert_eq!(artifact.code.object(), crate::artifact(3).code.object());

@@ -46,6 +46,8 @@ pub struct Settings<'a> {
     pub jacobians: bool,
     /// Whether the step hears of a prior and of an evidence that are tuned while it searches: see [`states::tuned`].
     pub online: bool,
+    /// Whether the gradient of a loss without noise is wanted as a program of its own.
+    pub gradient: bool,
 }
 
 /// The programs of one infer, ready to be lowered, and what to say about them.
@@ -53,6 +55,8 @@ pub struct Settings<'a> {
 pub struct Objective {
     /// One step; ports as in `bnnc_abi::manifest::Infer`.
     pub train: Function,
+    /// The loss and its gradient, where they are wanted and have no noise; ports as in `bnnc_abi::manifest::Train`.
+    pub gradient: Option<Function>,
     /// Predictions for rows.
     pub predict: Function,
     /// Draws of the sites.
@@ -115,10 +119,20 @@ pub fn objective(
     let loss = pipeline::run(&loss, pipelines::BEFORE_DERIVATIVE, context)?;
     let gradient_nodes = gradient_nodes(&loss, &plans);
     let train = pipeline::run(&task.step(&loss)?, pipelines::BEFORE_LOWERING, context)?;
+    let has_noise = !plans.iter().all(|plan| kl::is_point(plan.posterior));
+    let gradient = match settings.gradient && !has_noise {
+        true => Some(pipeline::run(
+            &task.gradient(&loss)?,
+            pipelines::BEFORE_LOWERING,
+            context,
+        )?),
+        false => None,
+    };
     let predict = predict::predict(densities, model, &plans);
     let sites = predict::sites(&plans);
     Ok(Objective {
         train,
+        gradient,
         predict: pipeline::run(&predict, pipelines::BEFORE_LOWERING, context)?,
         sites: pipeline::run(&sites, pipelines::BEFORE_LOWERING, context)?,
         states: states::states(&plans, settings.optimiser, settings.online),
@@ -283,6 +297,30 @@ impl Task<'_> {
             })
             .collect();
         nodes::named(per_draw, &means)
+    }
+
+    /// `(states.., data.., step, scale, kl_weight) -> loss, STATE/gradient..` for every state that moves.
+    fn gradient(&self, loss: &Function) -> Result<Function, Fault> {
+        let mut builder = Builder::new("gradient");
+        let params = nodes::params_of(&mut builder, loss);
+        let value = builder.inline(loss, &params)[0];
+        let moved = states::optimised(self.plans);
+        let of_name = |name: &str| {
+            let mut pairs = loss.params.iter().zip(&params);
+            let found = pairs.find(|(param, _)| nodes::param_name(loss, **param) == name);
+            found.map(|(_, value)| *value)
+        };
+        // A state that the loss does not have has no gradient.
+        let moved: Vec<(Arc<str>, Value)> = moved
+            .into_iter()
+            .filter_map(|(name, _)| Some((name.clone(), of_name(&name)?)))
+            .collect();
+        let wrt: Vec<Value> = moved.iter().map(|(_, value)| *value).collect();
+        let gradients = differentiate(&mut builder, value, &wrt)?;
+        let named = moved.iter().zip(gradients);
+        let named = named.map(|((name, _), gradient)| (format!("{name}/gradient").into(), gradient));
+        let results = std::iter::once(("loss".into(), value)).chain(named).collect();
+        Ok(builder.finish(results))
     }
 
     /// The loss, its gradient and the optimiser's update of every state that moves.

@@ -89,6 +89,7 @@ fn compile(
         layers,
         jacobians: false,
         online: false,
+        gradient: false,
     };
     objective(
         &density(model)?,
