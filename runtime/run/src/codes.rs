@@ -5,7 +5,7 @@ mod collapsed;
 pub mod compare;
 mod folder;
 mod laplace;
-mod training;
+pub mod training;
 
 use crate::cost;
 use crate::cost::fitting::{self, Offer};
@@ -24,7 +24,7 @@ pub use laplace::{
     others_not_at_maximum, prior_averaged, prior_not_normal, too_few_weights,
 };
 use std::path::Path;
-pub use training::{large_input, noisy_loss, not_converged, restarts_differ, scales_differ, worsened};
+pub use training::{large_input, scales_differ};
 
 /// Every code of this crate, sorted.
 pub static CODES: &[&Code] = &[
@@ -52,6 +52,7 @@ pub static CODES: &[&Code] = &[
     &training::WORSENED,
     &training::RESTARTS_DIFFER,
     &training::INPUT_SCALES,
+    &training::UNBOUNDED_DENSITY,
     &laplace::NO_MAXIMUM,
     &laplace::NO_CURVATURE,
     &laplace::NO_POSTERIOR,

@@ -4,6 +4,7 @@ pub mod fitting;
 pub mod peaks;
 
 use crate::cost::peaks::peaks;
+use crate::fit::maximum;
 use crate::laplace::{self, memory};
 use crate::predict::Said;
 use crate::sample::target::{self, Layout};
@@ -252,7 +253,13 @@ fn training(infer: &Infer, train: &Train, schema: &Schema, rows: usize) -> u64 {
     };
     // The start is freed when it has been written into the machine; then come the rows, and at the end the result.
     let around = states(infer).max(feed(infer, &train.step, rows) + order + watching + parameters(infer));
-    machine(&train.step, &options.sizes(rows)) + around
+    let training = machine(&train.step, &options.sizes(rows)) + around;
+    let descending = train.gradient.as_ref().map_or(0, |gradient| {
+        let machine = machine(gradient, &maximum::sizes(train, rows));
+        let numbers = (maximum::numbers(infer) as u64).saturating_mul(NUMBER);
+        sum(&[machine, feed(infer, gradient, rows), numbers, parameters(infer)])
+    });
+    training.max(descending)
 }
 
 /// Whether the iterates of a training have a use of their own, so that no best ones are kept.

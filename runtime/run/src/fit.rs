@@ -1,10 +1,12 @@
 //! Training: epochs of shuffled batches through the compiled step, with a schedule, early stopping and restarts.
 //!
 //! `trainer` runs one training, which can be interrupted after every step and continued to the same bytes; `windows` keeps the best parameters, `history` the
-//! losses, `convergence` judges them, `restarts` compares several trainings.
+//! losses, `convergence` judges them, `maximum` looks for lower ones by a `descent`, `restarts` compares several trainings.
 
 pub mod convergence;
+pub mod descent;
 pub mod history;
+pub mod maximum;
 pub mod report;
 pub mod restarts;
 mod trainer;
@@ -20,6 +22,7 @@ use bnnc_data::Dataset;
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
 use history::History;
+use maximum::Descent;
 use restarts::Restart;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -125,6 +128,8 @@ pub struct Fitted {
     pub worsened: Option<Worsened>,
     /// The trainings of which this is the best; empty where there was one.
     pub restarts: Vec<Restart>,
+    /// A descent from the parameters, where their objective has no noise.
+    pub descent: Option<Descent>,
 }
 
 /// A training and where its state is kept.
@@ -190,5 +195,7 @@ pub fn fit(infer: &Infer, dataset: &Dataset, start: Values, context: &Context) -
 /// # Errors
 /// As [`fit`]; what the watch returns; a checkpoint that cannot be read or written.
 pub fn train(task: &Task<'_>, start: Values, watch: Option<&mut dyn Watch>) -> Result<Fitted, Stop> {
-    Trainer::new(task, start, watch)?.run()
+    let mut fitted = Trainer::new(task, start, watch)?.run()?;
+    fitted.descent = maximum::descent(task, &fitted)?;
+    Ok(fitted)
 }

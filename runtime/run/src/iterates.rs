@@ -8,8 +8,8 @@ pub mod taken;
 use crate::codes;
 use crate::collapsed::choice::{self, Choice};
 use crate::fit::history::History;
-use crate::fit::restarts;
 use crate::fit::{Context, Fitted, Stop, Task, Watch, train};
+use crate::fit::{maximum, restarts};
 use crate::start::{self, Starts};
 use crate::states::Values;
 use bnnc_abi::iterates::{Covariance, Ensemble, Swag};
@@ -453,6 +453,7 @@ fn average(found: &[Fitted], values: Arc<Values>, interrupted: bool) -> Fitted {
         interrupted,
         worsened: found.iter().find_map(|fitted| fitted.worsened),
         restarts: found.iter().flat_map(|fitted| fitted.restarts.clone()).collect(),
+        descent: maximum::worst(found),
     }
 }
 

@@ -6,6 +6,7 @@ mod support;
 mod bindings;
 mod folders;
 mod language;
+mod maxima;
 mod numerics;
 mod report;
 mod sampling;

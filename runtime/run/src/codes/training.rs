@@ -1,7 +1,9 @@
 //! Diagnostics about trainings.
 
 use super::error;
+use crate::fit::maximum::Runaway;
 use crate::fit::windows::Worsened;
+use crate::result::number;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
 
 pub(super) static NOT_CONVERGED: Code = Code {
@@ -10,7 +12,9 @@ pub(super) static NOT_CONVERGED: Code = Code {
     explain: "At the end of the training the loss (the negative log posterior or evidence lower bound of all rows) still falls by more than its noise, or \
               has so much noise that a fall would not be seen. Estimates, standard deviations and predictions are those of parameters that were still \
               moving. The fall is that of the last fifth of the training, in a time in which a step counts by its learning rate, continued for another \
-              training of the same length. Falls below one nat, or below 0.02 per row, are not reported.\n\nWrong: `infer fit = vi(Q, data) { steps = 200, \
+              training of the same length. Falls below one nat, or below 0.02 per row, are not reported. Where the loss has no noise, as that of `map`, and where it is cheap \
+              enough, a descent goes on from the end of the training in double precision: the warning then names how far it got, if that is more than 0.1 nats for each \
+              weight and 0.001 per row. This shows plateaus too.\n\nWrong: `infer fit = vi(Q, data) { steps = 200, \
               optimiser = Adam(1e-3) }`, which moves no parameter by more than 0.2.\n\nRight: `infer fit = vi(Q, data)` with its default length; more \
               `steps` or `epochs`; a larger rate such as `optimiser = Adam(1e-2)`; inputs and a target that are standardised, so that parameters of size 1 \
               are right.",
@@ -50,6 +54,9 @@ fn short(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
+/// The parameters that one warning names.
+const LISTED: usize = 3;
+
 /// A warning: the loss of an infer still falls; `longer` is an option and a value.
 pub fn not_converged((infer, longer): (&str, &str), fall: f64, rows: usize) -> Diagnostic {
     let text = format!(
@@ -60,6 +67,57 @@ pub fn not_converged((infer, longer): (&str, &str), fall: f64, rows: usize) -> D
     warning(&NOT_CONVERGED, text)
         .help(format!("train for longer: `{longer}`"))
         .help("standardise the inputs and the target, or take a larger rate: `optimiser = Adam(1e-2)`")
+}
+
+/// A warning: a descent from the end of a training lowers its loss by `fall`; `longer` is an option and a value.
+pub fn not_at_minimum((infer, longer): (&str, &str), fall: f64, rows: usize) -> Diagnostic {
+    let text = format!(
+        "`{infer}` has not converged: a descent from where it ended lowers its loss by {} ({} per row)",
+        short(fall),
+        short(per_row(fall, rows))
+    );
+    warning(&NOT_CONVERGED, text)
+        .help(format!("train for longer: `{longer}`"))
+        .help("let the rate fall to zero: `schedule = cooldown`; standardise the inputs and the target")
+}
+
+pub(super) static UNBOUNDED_DENSITY: Code = Code {
+    id: "E0537",
+    title: "the posterior density has no maximum",
+    explain: "A method that maximises the posterior density was driven towards an end of the range of a parameter, and the density goes on rising there. The usual cause is a \
+              scale that other parameters have in their prior: as `tau` goes to zero and every `theta` to `mu`, the density of `theta ~ Normal(mu, tau)` grows without bound, \
+              although hardly any of the posterior probability is there. The estimates say nothing about the data: all groups are the same.\n\nWrong: `theta: real[J] ~ \
+              Normal(mu, tau)` with `tau ~ HalfNormal(5)` and `map`.\n\nRight: `nuts` or `vi`, which average over `tau`. To maximise nevertheless, give the parameter a \
+              prior that vanishes at the end of its range faster than any power, such as `LogNormal(0, 1)`, or a fixed value.",
+};
+
+/// A warning: constrained parameters of an infer run away while its density rises by `rise`.
+pub fn unbounded_density(infer: &str, runaways: &[Runaway], rise: f64) -> Diagnostic {
+    let one = |runaway: &Runaway| {
+        let verb = if runaway.to < runaway.from {
+            "falls"
+        } else {
+            "rises"
+        };
+        let [from, to] = [runaway.from, runaway.to].map(number);
+        format!("`{}` {verb} from {from} to {to}", runaway.name)
+    };
+    let mut lines: Vec<String> = runaways.iter().take(LISTED).map(one).collect();
+    if runaways.len() > LISTED {
+        lines.push(format!("{} others move like these", runaways.len() - LISTED));
+    }
+    let text = format!(
+        "`{infer}` has no maximum: its log density still rises by {} while {}",
+        short(rise),
+        lines.join(" and ")
+    );
+    let names = match runaways {
+        [only] => format!("`{}`", only.name),
+        _ => "such parameters".to_owned(),
+    };
+    warning(&UNBOUNDED_DENSITY, text)
+        .help(format!("use `nuts` or `vi`, which average over {names}"))
+        .help(format!("or give {names} a prior that vanishes at the end of the range, such as `LogNormal(0, 1)` for a scale"))
 }
 
 /// A warning: the loss of an infer has too much noise to see whether it falls.

@@ -1,10 +1,12 @@
 //! The warnings about a training, and its part of the result object and of the table.
 
 use super::convergence::{Unfinished, material, unfinished};
-use super::windows::Estimate;
+use super::maximum::Runaway;
+use super::windows::{Estimate, Worsened};
 use super::{Fitted, restarts};
-use crate::codes;
+use crate::codes::training;
 use crate::feed::examples;
+use crate::iterates;
 use crate::result::{finite, number};
 use bnnc_abi::manifest::{Infer, Length, Training};
 use bnnc_base::diagnostic::Diagnostic;
@@ -24,14 +26,52 @@ fn weights(infer: &Infer) -> usize {
     infer.cost.parameters
 }
 
-/// What shows that a training has not converged. Nothing is known of one that was stopped, by the user or by the validation rows.
-pub fn judged(infer: &Infer, fitted: &Fitted, rows: usize) -> Option<Unfinished> {
+/// Why the parameters of a training cannot be trusted.
+#[derive(Clone, Copy, Debug)]
+pub enum Doubt<'a> {
+    /// Some have no maximum, while the loss falls by this.
+    Unbounded(&'a [Runaway], f64),
+    /// Earlier ones were better, and were kept.
+    Worsened(&'a Worsened),
+    /// A descent from them lowers the loss by this.
+    Above(f64),
+    /// The losses are those of a training that has not converged.
+    Unfinished(Unfinished),
+}
+
+/// The gravest doubt about a training. Of one that was stopped, by the user or by the validation rows, only the losses are known.
+pub fn doubt<'a>(infer: &Infer, fitted: &'a Fitted, rows: usize) -> Option<Doubt<'a>> {
     let options = &infer.training()?.options;
-    let is_whole = fitted.epochs == fitted.planned && !fitted.interrupted && fitted.loss.is_finite();
-    match is_whole {
-        true => unfinished(&fitted.history, options.schedule, (weights(infer), rows)),
-        false => None,
+    // Iterates that are averaged have to scatter.
+    let is_point = iterates::swag(infer).is_none();
+    if let Some(descent) = fitted
+        .descent
+        .as_ref()
+        .filter(|descent| !descent.runaways.is_empty())
+    {
+        return Some(Doubt::Unbounded(&descent.runaways, descent.fall));
     }
+    if let Some(worsened) = &fitted.worsened {
+        return Some(Doubt::Worsened(worsened));
+    }
+    let is_whole = fitted.epochs == fitted.planned && !fitted.interrupted && fitted.loss.is_finite();
+    if !is_whole {
+        return None;
+    }
+    match fitted.descent.as_ref().filter(|_| is_point) {
+        Some(descent) if descent.is_short => return Some(Doubt::Above(descent.fall)),
+        // What is at its lowest cannot fall, whatever the noise of the losses.
+        Some(descent) if descent.is_settled => return None,
+        Some(_) | None => {}
+    }
+    unfinished(&fitted.history, options.schedule, (weights(infer), rows)).map(Doubt::Unfinished)
+}
+
+/// The warning about a maximum that does not exist, for a method that judges its maximum itself.
+pub fn unbounded(infer: &Infer, fitted: &Fitted) -> Option<Diagnostic> {
+    let descent = fitted.descent.as_ref()?;
+    let warning = training::unbounded_density(&infer.name, &descent.runaways, descent.fall);
+    (!descent.runaways.is_empty()).then_some(warning)
 }
 
 /// The warnings about a training of an infer.
@@ -40,21 +80,19 @@ pub fn warnings(infer: &Infer, fitted: &Fitted, dataset: &Dataset) -> Vec<Diagno
         return Vec::new();
     };
     let rows = examples(&infer.bindings, &dataset.train);
-    let mut warnings = Vec::new();
     let names = (&*infer.name, &*longer(&train.options));
-    // A training that got worse has one warning, which names the cause.
-    match judged(infer, fitted, rows).filter(|_| fitted.worsened.is_none()) {
-        Some(Unfinished::Falling(fall)) => warnings.push(codes::not_converged(names, fall, rows)),
-        Some(Unfinished::Noisy(error)) => warnings.push(codes::noisy_loss(names, error, rows)),
-        None => {}
-    }
-    if let Some(worsened) = &fitted.worsened {
-        warnings.push(codes::worsened(&infer.name, worsened, rows));
-    }
+    let doubt = doubt(infer, fitted, rows).map(|doubt| match doubt {
+        Doubt::Unbounded(runaways, rise) => training::unbounded_density(&infer.name, runaways, rise),
+        Doubt::Worsened(worsened) => training::worsened(&infer.name, worsened, rows),
+        Doubt::Above(fall) => training::not_at_minimum(names, fall, rows),
+        Doubt::Unfinished(Unfinished::Falling(fall)) => training::not_converged(names, fall, rows),
+        Doubt::Unfinished(Unfinished::Noisy(error)) => training::noisy_loss(names, error, rows),
+    });
+    let mut warnings: Vec<Diagnostic> = doubt.into_iter().collect();
     if let Some((best, worst)) = spread(fitted)
         && worst.is_above(best, material(weights(infer), rows))
     {
-        warnings.push(codes::restarts_differ(
+        warnings.push(training::restarts_differ(
             &infer.name,
             fitted.restarts.len(),
             (best.loss, worst.loss),
@@ -77,7 +115,7 @@ pub fn diagnostics(value: &mut Value, infer: &Infer, fitted: &Fitted, rows: usiz
     if fitted.steps == 0 {
         return;
     }
-    value["converged"] = json!(judged(infer, fitted, rows).is_none() && !fitted.interrupted);
+    value["converged"] = json!(doubt(infer, fitted, rows).is_none() && !fitted.interrupted);
     if !fitted.restarts.is_empty() {
         let one = |restart: &restarts::Restart| {
             json!({

@@ -68,7 +68,11 @@ impl Found {
     /// What is worth knowing of an approximation to the posterior given so many rows.
     pub(super) fn warnings(&self, infer: &Infer, rows: usize, dataset: &Dataset) -> Vec<Diagnostic> {
         match self {
-            Found::Approximated(found) => found.warnings.clone(),
+            Found::Approximated(found) => {
+                let mut warnings = found.warnings.clone();
+                warnings.extend(report::unbounded(infer, &found.fitted));
+                warnings
+            }
             Found::Collected(found) => {
                 let mut warnings = iterates::report::warnings(infer, found, rows);
                 warnings.extend(report::warnings(infer, &found.fitted, dataset));

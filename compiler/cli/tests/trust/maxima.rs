@@ -1,0 +1,93 @@
+//! Trainings without noise, which end at a maximum, short of one, or where there is none.
+
+use super::support::trial::Trial;
+
+/// Eight schools (Rubin 1981) in the centred form: as `tau` goes to zero and every `theta` to `mu`, the joint density grows without bound.
+const SCHOOLS: &str = "
+data schools = json(\"schools.json\")
+
+model Schools(school: index(J) = row, error: positive) -> y: real {
+  mu ~ Normal(0, 5)
+  tau: positive  ~ PRIOR
+  theta: real[J] ~ Normal(mu, tau)
+  y ~ Normal(theta[school], error)
+}
+
+infer fit = METHOD
+";
+
+fn schools(prior: &str, method: &str) -> Trial {
+    let data = r#"{"J": 8, "y": [28, 8, -3, 7, -1, 1, 18, 12], "error": [15, 10, 16, 11, 9, 11, 10, 18]}"#;
+    let program = SCHOOLS.replace("PRIOR", prior).replace("METHOD", method);
+    Trial::new().file("schools.json", data).program(&program)
+}
+
+#[test]
+fn a_scale_that_collapses_is_named_with_what_to_do() {
+    for method in [
+        "map(Schools, schools)",
+        "map(Schools, schools) { steps = 1000 }",
+        "map(Schools, schools) { precision = f64, restarts = 2 }",
+        "ensemble(Schools, schools) { members = 2 }",
+        "swag(Schools, schools)",
+        "laplace(Schools, schools)",
+    ] {
+        for prior in ["HalfNormal(5)", "HalfCauchy(5)"] {
+            let output = schools(prior, method).bnnc("run", &[]);
+            output.assert_warning(
+                "E0537",
+                &["`fit` has no maximum", "`tau` falls", "`nuts` or `vi`"],
+            );
+            assert!(!output.stderr.contains("E0533"), "{}", output.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_hierarchy_with_a_maximum_is_silent() {
+    // A prior that vanishes at zero faster than every power bounds the density.
+    let trial = schools("LogNormal(0, 1)", "map(Schools, schools)");
+    trial.bnnc("run", &[]).assert_silent();
+    let found = &trial.result(&[])["infer"]["fit"]["diagnostics"]["converged"];
+    assert_eq!(found, true);
+}
+
+#[test]
+fn a_map_is_short_where_its_log_density_is_below_the_maximum() {
+    let values: Vec<f64> = (0..60)
+        .map(|i| 3.0 + f64::from(i * 13 % 17) / 17.0 - 0.47)
+        .collect();
+    let lines: String = values.iter().map(|y| format!("{y}\n")).collect();
+    let trial = |steps: usize| {
+        Trial::new()
+            .file("rows.csv", format!("y\n{lines}"))
+            .program(&format!(
+                "data rows = csv(\"rows.csv\")
+             model Mean() -> y: real {{
+               a ~ Normal(0, 10)
+               y ~ Normal(a, 1)
+             }}
+             infer fit = map(Mean, rows) {{ steps = {steps}, optimiser = Adam(1e-3), schedule = cosine }}"
+            ))
+    };
+    // The log density is a parabola: its precision is that of the prior and of 60 observations, its top the weighted mean.
+    let precision = 60.0 + 0.01;
+    let top = values.iter().sum::<f64>() / precision;
+    let (mut short, mut long) = (0, 0);
+    for steps in [2000, 5000, 6000, 7000, 8000, 10_000, 14_000] {
+        let trial = trial(steps);
+        let a = &trial.result(&[])["infer"]["fit"]["parameters"]["a"]["mean"];
+        let excess = 0.5 * precision * (a.as_f64().expect("a mean") - top).powi(2);
+        let output = trial.bnnc("run", &[]);
+        // 0.1 nats for the only weight are allowed.
+        if excess > 0.11 {
+            let double = format!("`steps = {}`", 2 * steps);
+            output.assert_warning("E0533", &["`fit` has not converged", &double]);
+            short += 1;
+        } else if excess < 0.09 {
+            output.assert_silent();
+            long += 1;
+        }
+    }
+    assert!(short >= 2 && long >= 2, "{short} short, {long} long");
+}
