@@ -12,7 +12,8 @@ use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::ports::Stored;
 use std::sync::atomic::{AtomicU64, Ordering};
-use values::{bounded, column, integers, seen};
+pub(crate) use values::column;
+use values::{bounded, integers, seen};
 
 /// The elements of one port.
 #[derive(Clone, Debug)]

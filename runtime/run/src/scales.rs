@@ -1,9 +1,11 @@
 //! Whether the inputs of a model are of a scale that priors, starts and steps of size one fit.
 
-use crate::codes;
-use bnnc_abi::manifest::{DataSource, Infer};
+use crate::{codes, feed};
+use bnnc_abi::data::Elements;
+use bnnc_abi::manifest::{Binding, DataSource, Infer};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_data::{Dataset, Rows};
+use bnnc_data::Dataset;
+use std::borrow::Cow;
 
 /// Standard deviations of inputs may differ by this factor, and an input may be this large.
 const FACTOR: f64 = 100.0;
@@ -12,52 +14,77 @@ const FACTOR: f64 = 100.0;
 /// any unit.
 const VARIED: f64 = 0.1;
 
-/// An input column: its number, its standard deviation and its root mean square.
-#[derive(Clone, Copy)]
+/// An input column: its name, its standard deviation and its root mean square.
 struct Scale {
-    column: usize,
+    name: String,
     sd: f64,
     size: f64,
+    /// Whether it is an element of a vector of inputs.
+    is_element: bool,
 }
 
-/// A warning where the vector of inputs has columns of very different scales, or a very large one.
+/// A warning where the inputs of a model have very different scales, or the vector of inputs has a very large column. A single large input with a name of its
+/// own may be an exposure, which the model takes as it is.
 pub fn warning(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> {
-    let mut bindings = infer.bindings.iter();
-    let is_vector = bindings.any(|binding| matches!(binding.from, DataSource::Inputs));
-    let rows = &dataset.train;
-    if !is_vector || rows.count < 2 {
-        return None;
-    }
-    let scales: Vec<Scale> = (0..rows.width).filter_map(|column| scale(rows, column)).collect();
-    let name = |scale: Scale| {
-        let name = dataset.preparation.columns.get(scale.column);
-        name.map_or_else(|| format!("input {}", scale.column), Clone::clone)
-    };
-    let widest = scales.iter().copied().max_by(|a, b| a.sd.total_cmp(&b.sd))?;
-    let narrowest = scales.iter().copied().min_by(|a, b| a.sd.total_cmp(&b.sd))?;
+    let scales = scales(infer, dataset);
+    let widest = scales.iter().max_by(|a, b| a.sd.total_cmp(&b.sd))?;
+    let narrowest = scales.iter().min_by(|a, b| a.sd.total_cmp(&b.sd))?;
     if widest.sd > FACTOR * narrowest.sd {
-        let ends = [narrowest, widest].map(|end| (name(end), end.sd));
+        let ends = [narrowest, widest].map(|end| (end.name.clone(), end.sd));
         return Some(codes::scales_differ(&infer.data, &ends));
     }
-    let largest = scales.iter().copied().max_by(|a, b| a.size.total_cmp(&b.size))?;
-    (largest.size > FACTOR).then(|| codes::large_input(&infer.data, &name(largest), largest.size))
+    let elements = scales.iter().filter(|scale| scale.is_element);
+    let largest = elements.max_by(|a, b| a.size.total_cmp(&b.size))?;
+    (largest.size > FACTOR).then(|| codes::large_input(&infer.data, &largest.name, largest.size))
+}
+
+/// The scales of the real inputs that vary.
+fn scales(infer: &Infer, dataset: &Dataset) -> Vec<Scale> {
+    let rows = &dataset.train;
+    let is_output = |binding: &Binding| infer.outputs.iter().any(|output| output.name == binding.port);
+    let mut scales = Vec::new();
+    for binding in infer.bindings.iter().filter(|binding| !is_output(binding)) {
+        let is_number = binding.elements == Elements::Real && binding.shape.is_empty();
+        match &binding.from {
+            DataSource::Inputs => {
+                let name = |column: usize| {
+                    let name = dataset.preparation.columns.get(column);
+                    name.map_or_else(|| format!("input {column}"), Clone::clone)
+                };
+                let of = |at: usize| scale(name(at), rows.inputs.iter().skip(at).step_by(rows.width), true);
+                scales.extend((0..rows.width).filter_map(of));
+            }
+            DataSource::Field(_) | DataSource::Input(_) if is_number => {
+                let values = feed::column(binding, false, rows, dataset);
+                let of = |values: Cow<'_, [f64]>| scale(binding.port.clone(), values.iter(), false);
+                scales.extend(values.ok().and_then(of));
+            }
+            DataSource::Field(_)
+            | DataSource::Input(_)
+            | DataSource::Row
+            | DataSource::Whole(_)
+            | DataSource::Shared(_) => {}
+        }
+    }
+    scales
 }
 
 /// The scale of a column; none of one that hardly varies.
-fn scale(rows: &Rows, column: usize) -> Option<Scale> {
-    let values = || rows.inputs.iter().skip(column).step_by(rows.width).copied();
-    let count = rows.count as f64;
-    let mean = values().sum::<f64>() / count;
-    let squares: f64 = values().map(|value| value * value).sum();
-    let sd = (values().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
-    let (least, most) = values().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| {
-        (least.min(value), most.max(value))
-    });
-    let between = values().filter(|value| least < *value && *value < most).count();
+fn scale<'a>(name: String, values: impl Iterator<Item = &'a f64> + Clone, is_element: bool) -> Option<Scale> {
+    let count = values.clone().count() as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    let squares: f64 = values.clone().map(|value| value * value).sum();
+    let sd = (values.clone().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
+    let ends = (f64::INFINITY, f64::NEG_INFINITY);
+    let (least, most) = values
+        .clone()
+        .fold(ends, |(least, most), value| (least.min(*value), most.max(*value)));
+    let between = values.filter(|value| least < **value && **value < most).count();
     let varies = between as f64 >= VARIED * count && sd > 0.0;
     varies.then_some(Scale {
-        column,
+        name,
         sd,
         size: (squares / count).sqrt(),
+        is_element,
     })
 }

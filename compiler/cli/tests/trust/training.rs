@@ -248,6 +248,27 @@ fn inputs_of_very_different_scale_warn_and_standardised_ones_do_not() {
     ))
     .bnnc("run", &[]);
     output.assert_warning("E0536", &["`metres`"]);
+    // Inputs with names of their own are compared too, but a single large one may be an exposure.
+    let named = |inputs: &str, location: &str| {
+        format!(
+            "data rows = csv(\"rows.csv\") {{ inputs = [{inputs}], target = y }}
+             model Line(metres: real, kilometres: real) -> y: real {{
+               a ~ Normal(0, 1)
+               b ~ Normal(0, 1)
+               y ~ Normal({location}, 1)
+             }}
+             infer fit = map(Line, rows) {{ steps = 10 }}"
+        )
+    };
+    let location = "a * metres + b * kilometres";
+    let output = trial(&named("metres, kilometres", location)).bnnc("run", &[]);
+    output.assert_warning("E0536", &["`metres`", "`kilometres`"]);
+    let scaled = "zscore(metres), zscore(kilometres)";
+    let output = trial(&named(scaled, location)).bnnc("run", &[]);
+    assert!(!output.stderr.contains("E0536"), "{}", output.stderr);
+    let alone = named("metres", "a * metres").replace("metres: real, kilometres: real", "metres: real");
+    let output = trial(&alone).bnnc("run", &[]);
+    assert!(!output.stderr.contains("E0536"), "{}", output.stderr);
 }
 
 /// One infer of every method that trains; each takes long enough to be interrupted.

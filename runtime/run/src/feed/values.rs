@@ -45,7 +45,11 @@ pub(super) fn bounded(
     ))
 }
 
-pub(super) fn column<'a>(
+/// The values of an input or output as the model sees them, each of the declared type.
+///
+/// # Errors
+/// A value that does not have that type.
+pub(crate) fn column<'a>(
     binding: &Binding,
     is_output: bool,
     rows: &'a Rows,
