@@ -14,16 +14,20 @@ mod ends;
 use super::Placement;
 use super::start;
 use crate::density::Prior;
+use crate::nodes;
 use crate::report;
+use crate::rule::remove_dead;
+use bnnc_abi::manifest::Init;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_graph::analysis::dataflow::needed_by;
 use bnnc_graph::dist::Support;
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
-use bnnc_graph::model::{Site, SitePosterior};
+use bnnc_graph::model::{FamilyParam, Site, SitePosterior, Start};
 use bnnc_graph::tensor::Tensor;
-use ends::Part;
+use ends::{Known, Part};
+use std::collections::HashSet;
 
 /// Whether a divergence is finite.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +78,7 @@ pub fn check(
 /// Whether the divergence of a site is finite.
 pub fn finiteness(site: &Site, posterior: &SitePosterior, placement: Placement, prior: &Prior) -> Finiteness {
     let family = &posterior.family;
-    let starts: Vec<Option<Tensor>> = posterior.params.iter().map(start::values).collect();
+    let starts: Vec<Option<Known>> = posterior.params.iter().map(started).collect();
     let q = ends::elements(family, &starts);
     if prior.members.is_empty() {
         return against(&family.name, &q, (site.support, placement), prior);
@@ -99,7 +103,7 @@ fn against(
     prior: &Prior,
 ) -> Finiteness {
     let distribution = &prior.distribution;
-    let arguments: Vec<Option<Tensor>> = (0..prior.arguments.results.len())
+    let arguments: Vec<Option<Known>> = (0..prior.arguments.results.len())
         .map(|at| argument(&prior.arguments, at))
         .collect();
     let mut p = ends::elements(distribution, &arguments);
@@ -139,21 +143,36 @@ fn against(
     found
 }
 
+/// A parameter of a family where it starts; `None` where another infer decides it.
+fn started(param: &FamilyParam) -> Option<Known> {
+    let sizes = param.ty.shape.resolve(&Sizes::default());
+    match &param.start {
+        Start::Optimise(Init::Values(values)) | Start::Fixed(values)
+            if values.len() > 1 && values.len() == sizes.iter().product::<usize>() =>
+        {
+            Some(Known::Elements(Tensor::new(sizes, values.clone())))
+        }
+        _ => start::start(param).map(Known::Number),
+    }
+}
+
 /// An argument of a prior, where it depends on no site and no data.
-fn argument(arguments: &Function, at: usize) -> Option<Tensor> {
+fn argument(arguments: &Function, at: usize) -> Option<Known> {
     let result = arguments.results[at].clone();
     let needed = needed_by(arguments, &[result.1]);
     if arguments.params.iter().any(|param| needed.contains(param)) {
         return None;
     }
-    let inputs: Vec<Tensor> = arguments
-        .params
-        .iter()
-        .map(|param| Tensor::from_fn(arguments.ty(*param).shape.resolve(&Sizes::default()), |_| 0.0))
-        .collect();
+    let sizes = arguments.ty(result.1).shape.resolve(&Sizes::default());
     let alone = Function {
         results: vec![result],
         ..arguments.clone()
     };
-    evaluate(&alone, &inputs, &Sizes::default()).pop()
+    let alone = nodes::with_params(&remove_dead(&alone), &HashSet::new());
+    if let Some(one) = start::along(&alone, 1) {
+        let value = evaluate(&one, &[], &Sizes::default()).pop()?;
+        return value.data.first().copied().map(Known::Number);
+    }
+    let all = ends::is_small(&sizes).then(|| evaluate(&alone, &[], &Sizes::default()).pop());
+    all.flatten().map(Known::Elements)
 }

@@ -15,24 +15,8 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// The elements of a parameter where it starts; `None` where another infer decides it.
-pub fn values(param: &FamilyParam) -> Option<Tensor> {
-    let sizes = param.ty.shape.resolve(&Sizes::default());
-    let count = sizes.iter().product::<usize>();
-    match &param.start {
-        Start::Optimise(Init::Values(values)) | Start::Fixed(values) if values.len() == count => {
-            let mut next = values.iter().copied();
-            Some(Tensor::from_fn(sizes, |_| next.next().unwrap_or(f64::NAN)))
-        }
-        _ => {
-            let value = start(param)?;
-            Some(Tensor::from_fn(sizes, |_| value))
-        }
-    }
-}
-
 /// Where a parameter starts, or its typical start.
-fn start(param: &FamilyParam) -> Option<f64> {
+pub(super) fn start(param: &FamilyParam) -> Option<f64> {
     match &param.start {
         Start::Optimise(Init::Constant(value)) => Some(*value),
         Start::Optimise(Init::Uniform(lo, hi)) => Some(0.5 * (lo + hi)),

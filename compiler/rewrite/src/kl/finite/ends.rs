@@ -1,11 +1,12 @@
 //! How the densities of a family and of a prior fall at the ends of their elements, as numbers: see [`bnnc_graph::dist::Reach`].
 
 use crate::kl::closed::bounds;
+use crate::kl::start::along;
 use bnnc_base::shape::Sizes;
 use bnnc_graph::analysis::dataflow::needed_by;
 use bnnc_graph::dist::{self, Instance, Reach, Support};
 use bnnc_graph::eval::evaluate;
-use bnnc_graph::function::Function;
+use bnnc_graph::function::{Function, Value};
 use bnnc_graph::tensor::Tensor;
 
 /// How a density falls at an end, in the distance from zero where the end is infinite, and in the inverse of the distance from the end elsewhere.
@@ -67,6 +68,36 @@ impl Part {
     }
 }
 
+/// Arrays of more elements are not examined one by one.
+const LARGE: usize = 1 << 20;
+
+/// The elements of a parameter.
+#[derive(Clone, Debug)]
+pub enum Known {
+    /// All are this number.
+    Number(f64),
+    /// They may differ.
+    Elements(Tensor),
+}
+
+impl Known {
+    /// The elements as an array of these sizes; `None` where that is too large.
+    fn tensor(&self, sizes: Vec<usize>) -> Option<Tensor> {
+        match self {
+            Known::Elements(tensor) => Some(tensor.clone()),
+            Known::Number(number) => is_small(&sizes).then(|| Tensor::from_fn(sizes, |_| *number)),
+        }
+    }
+}
+
+/// Whether an array has so few elements that they can be computed.
+pub fn is_small(sizes: &[usize]) -> bool {
+    let count = sizes
+        .iter()
+        .try_fold(1usize, |count, size| count.checked_mul(*size));
+    count.is_some_and(|count| count <= LARGE)
+}
+
 /// The numbers of a reach for all elements.
 struct Numbers {
     at: [Vec<f64>; 2],
@@ -74,7 +105,7 @@ struct Numbers {
 }
 
 /// The parts of each element of a distribution, whose parameters have these values where they are known.
-pub fn elements(instance: &Instance, values: &[Option<Tensor>]) -> Vec<Vec<Part>> {
+pub fn elements(instance: &Instance, values: &[Option<Known>]) -> Vec<Vec<Part>> {
     let numbers: Vec<Numbers> = instance
         .reach
         .iter()
@@ -95,7 +126,7 @@ pub fn elements(instance: &Instance, values: &[Option<Tensor>]) -> Vec<Vec<Part>
     (0..count).map(of_element).collect()
 }
 
-fn of_reach(reach: &Reach, values: &[Option<Tensor>]) -> Numbers {
+fn of_reach(reach: &Reach, values: &[Option<Known>]) -> Numbers {
     let own = bounds(reach.support);
     let of = |function: &Function| numbers(function, values);
     let at = |end: &dist::End, own: f64| end.at.as_deref().map_or_else(|| vec![own], of);
@@ -111,24 +142,26 @@ fn of_reach(reach: &Reach, values: &[Option<Tensor>]) -> Numbers {
 }
 
 /// The values of a function of the parameters; NaN where it depends on one that is not known.
-fn numbers(function: &Function, values: &[Option<Tensor>]) -> Vec<f64> {
-    let needed = function
-        .results
-        .first()
-        .map(|(_, result)| needed_by(function, &[*result]));
-    let needed = needed.unwrap_or_default();
-    let mut inputs = Vec::new();
+fn numbers(function: &Function, values: &[Option<Known>]) -> Vec<f64> {
+    let Some((_, result)) = function.results.first() else {
+        return vec![f64::NAN];
+    };
+    let needed = needed_by(function, &[*result]);
+    let mut known = Vec::new();
     for (param, value) in function.params.iter().zip(values) {
         match value {
-            Some(value) => inputs.push(value.clone()),
+            Some(value) if needed.contains(param) => known.push(value.clone()),
             None if needed.contains(param) => return vec![f64::NAN],
-            None => {
-                let sizes = function.ty(*param).shape.resolve(&Sizes::default());
-                inputs.push(Tensor::from_fn(sizes, |_| 0.0));
-            }
+            _ => known.push(Known::Number(0.0)),
         }
     }
-    let found = evaluate(function, &inputs, &Sizes::default()).pop();
+    let is_number = known.iter().all(|value| matches!(value, Known::Number(_)));
+    let one = along(function, 1).filter(|_| is_number);
+    let evaluated = one.as_ref().unwrap_or(function);
+    let sizes = |param: &Value| evaluated.ty(*param).shape.resolve(&Sizes::default());
+    let params = evaluated.params.iter().zip(&known);
+    let inputs: Option<Vec<Tensor>> = params.map(|(param, value)| value.tensor(sizes(param))).collect();
+    let found = inputs.and_then(|inputs| evaluate(evaluated, &inputs, &Sizes::default()).pop());
     found.map_or_else(|| vec![f64::NAN], |tensor| tensor.data)
 }
 
