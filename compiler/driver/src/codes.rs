@@ -230,6 +230,7 @@ pub fn all() -> Vec<&'static Code> {
     let elaborate = [
         &bnnc_hir::elaborate::model::LIMIT,
         &bnnc_hir::elaborate::model::NO_PART,
+        &bnnc_hir::elaborate::open::OPEN_ARRAY,
         &bnnc_hir::elaborate::posterior::TOO_LARGE,
         &bnnc_hir::elaborate::bind::NO_COLUMN,
         &bnnc_hir::elaborate::bind::WRONG_COLUMN,

@@ -282,6 +282,47 @@ fn a_sum_may_end_at_a_counter() {
 }
 
 #[test]
+fn slices_and_lists_that_end_at_a_counter_are_reduced() {
+    let model = |last: &str| {
+        format!(
+            "model M() -> y: real[n] {{\n  a ~ Normal(0, 1)\n  for t in 2..n {{\n    y[t] ~ Normal(a * {last}, 1)\n  }}\n}}\n"
+        )
+    };
+    for (slice, written) in [
+        ("sum(y[0..t])", "sum(y[s] for s in 0..t)"),
+        ("mean(y[1..t])", "mean(y[s] for s in 1..t)"),
+        ("max(y[t - 1..n])", "max(y[s] for s in t - 1..n)"),
+        ("logsumexp(y[0..t])", "log(sum(exp(y[s]) for s in 0..t))"),
+        ("sum([2 * y[s] for s in 0..t])", "2 * sum(y[s] for s in 0..t)"),
+    ] {
+        assert_alike(JSON, &model(slice), &model(written), "a");
+    }
+    let beyond = trial(&format!(
+        "{JSON}{}infer f = map(M, d)\n",
+        model("sum(y[t - 3..t])")
+    ));
+    let texts = ["program.bnn:5:", "this slice runs from -1", "outside an axis of"];
+    beyond.bnnc("check", &[]).assert_error("E0290", 1, &texts);
+}
+
+#[test]
+fn windows_of_a_constant_length_move_with_a_counter() {
+    let model = |last: &str| {
+        format!(
+            "model M() -> y: real[n] {{\n  a: real[2] ~ Normal(0, 1)\n  b ~ Normal(0, 1)\n  for t in 2..n {{\n    y[t] ~ Normal(b * ({last}), 1)\n  }}\n}}\n"
+        )
+    };
+    let written = model("a[0] * y[t - 2] + a[1] * y[t - 1]");
+    for window in [
+        "dot(a, y[t - 2..t])",
+        "sum(a * y[t - 2..t])",
+        "dot(a, [y[s] for s in t - 2..t])",
+    ] {
+        assert_alike(JSON, &model(window), &written, "b");
+    }
+}
+
+#[test]
 fn what_cannot_be_compiled_is_shown_at_the_line_of_the_program() {
     let program = format!(
         "{JSON}model M() -> y: real[n] {{
@@ -295,7 +336,12 @@ infer f = map(M, d)
 "
     );
     let output = trial(&program).bnnc("check", &[]);
-    output.assert_error("E0290", 1, &["program.bnn:5:", "sum(y[s] for s in 0..t)"]);
+    let texts = [
+        "program.bnn:5:",
+        "its length changes from step to step",
+        "sum(y[0..t])",
+    ];
+    output.assert_error("E0287", 1, &texts);
     assert!(!output.stderr.contains("library/"), "{}", output.stderr);
 }
 

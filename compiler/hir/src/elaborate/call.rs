@@ -160,6 +160,9 @@ impl<'a> Elaborator<'a> {
         frame: &mut Frame<'a>,
         span: Span,
     ) -> Elaborated<Datum> {
+        if let Some(reduced) = self.reduce_array(builtin, args, frame, span)? {
+            return Ok(reduced);
+        }
         let args = self.exprs(args, frame)?;
         self.apply_builtin(builtin, args, span)
     }

@@ -78,11 +78,13 @@ impl<'a> Elaborator<'a> {
                 let items = self.exprs(items, frame)?;
                 self.list(items, span)
             }
-            ExprKind::Comprehension(comprehension) => self.comprehension(comprehension, frame, span),
+            ExprKind::Comprehension(comprehension) => {
+                self.comprehension(comprehension, &expr.ty, frame, span)
+            }
             ExprKind::Reduce(builtin, comprehension) => self.reduce(builtin, comprehension, frame, span),
             ExprKind::Index(base, indices) => {
                 let base = self.expr(base, frame)?;
-                self.index(base, indices, frame, span)
+                self.index(base, (indices, &expr.ty), frame, span)
             }
             ExprKind::Unary(op, operand) => {
                 let operand = self.expr(operand, frame)?;

@@ -4,6 +4,7 @@ use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
 use super::model::limit;
 use crate::tree::Index;
+use crate::types::Ty;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_base::source::Span;
@@ -17,7 +18,7 @@ impl<'a> Elaborator<'a> {
     pub fn index(
         &mut self,
         base: Datum,
-        indices: &[Index],
+        (indices, ty): (&[Index], &Ty),
         frame: &mut Frame<'a>,
         span: Span,
     ) -> Elaborated<Datum> {
@@ -43,8 +44,13 @@ impl<'a> Elaborator<'a> {
                     value = self.at(value, axis, position, span)?;
                 }
                 Index::Range(from, to) => {
-                    let (from, to) = (self.static_integer(from, frame)?, self.static_integer(to, frame)?);
-                    value = self.slice(value, axis, from, to, span)?;
+                    if let Some(width) = self.width(ty, axis, [from, to], frame)? {
+                        let ends = [self.expr(from, frame)?, self.expr(to, frame)?];
+                        value = self.window_of(value, axis, (ends, width), span)?;
+                    } else {
+                        let (from, to) = (self.static_integer(from, frame)?, self.static_integer(to, frame)?);
+                        value = self.slice(value, axis, from, to, span)?;
+                    }
                     axis += 1;
                 }
             }
@@ -134,9 +140,7 @@ impl<'a> Elaborator<'a> {
             _ => Err(limit(
                 expr.span,
                 "an integer known at compile time is needed here".to_owned(),
-            )
-            .help("a range may end at a counter where it is reduced: `sum(y[s] for s in 0..t)`")
-            .into()),
+            )),
         }
     }
 }

@@ -10,6 +10,7 @@ mod images;
 pub mod index;
 mod joint;
 pub mod model;
+pub mod open;
 pub mod optimiser;
 pub mod posterior;
 pub mod repeat;

@@ -9,6 +9,7 @@ use super::frame::{Elaborated, Elaborator, Frame, NoiseContext};
 use super::model::{declared, limit};
 use crate::builtin::{Builtin, Rule};
 use crate::tree::{Comprehension, Expr, ExprKind, LocalId, Stmt};
+use crate::types::Ty;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_base::source::Span;
@@ -31,9 +32,13 @@ impl<'a> Elaborator<'a> {
     pub fn comprehension(
         &mut self,
         c: &Comprehension,
+        ty: &Ty,
         frame: &mut Frame<'a>,
         span: Span,
     ) -> Elaborated<Datum> {
+        if let Some(width) = self.width(ty, 0, [&c.from, &c.to], frame)? {
+            return self.window(c, width, frame, span);
+        }
         let (from, to) = self.range(c, frame)?;
         if makes_layers(&c.element) {
             if to.saturating_sub(from) > MOST_LAYERS {
@@ -77,13 +82,13 @@ impl<'a> Elaborator<'a> {
         if !ends.iter().all(is_known) {
             return self.reduce_open(builtin, c, ends, frame, span);
         }
-        let all = self.comprehension(c, frame, span)?;
+        let all = self.comprehension(c, &Ty::Error, frame, span)?;
         let value = self.tensor(&all, span)?;
         self.reduced(builtin, value, span)
     }
 
     /// Reduces the first axis of an array, which is mapped over a range.
-    fn reduced(&mut self, builtin: &'static Builtin, value: Value, span: Span) -> Elaborated<Datum> {
+    pub fn reduced(&mut self, builtin: &'static Builtin, value: Value, span: Span) -> Elaborated<Datum> {
         if self.ty(value).rank() > 1 && builtin.name == "sum" {
             return self
                 .apply("reduce_sum", &[value], vec![Attr::Ints(vec![0])], span)
@@ -95,62 +100,6 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// `sum(e for i in a..b)` where an end is a counter: all positions that the ends can reach, with the neutral element of the reduction
-    /// outside of them.
-    fn reduce_open(
-        &mut self,
-        builtin: &'static Builtin,
-        c: &Comprehension,
-        [from, to]: [Datum; 2],
-        frame: &mut Frame<'a>,
-        span: Span,
-    ) -> Elaborated<Datum> {
-        let (Some((first, _)), Some((_, last))) = (self.range_of_integer(&from), self.range_of_integer(&to))
-        else {
-            let text = "the ends of this range are not made of numbers, dims and counters".to_owned();
-            return Err(limit(c.from.span.to(c.to.span), text));
-        };
-        let neutral = match builtin.name {
-            "sum" | "mean" => 0.0,
-            "prod" => 1.0,
-            "min" => f64::INFINITY,
-            _ => f64::NEG_INFINITY,
-        };
-        if first >= last {
-            return Ok(Datum::Tensor(self.constant(neutral, DType::Real)));
-        }
-        let mapped = self.map(c.counter, [first, last], frame, span, |this, frame| {
-            let datum = this.expr(&c.element, frame)?;
-            let element = this.real(&datum, span)?;
-            let ends = [this.expr(&c.from, frame)?, this.expr(&c.to, frame)?];
-            let ends = [this.tensor(&ends[0], span)?, this.tensor(&ends[1], span)?];
-            let position = this.tensor(&frame.values[&c.counter], span)?;
-            let after = this.apply("le", &[ends[0], position], Vec::new(), span)?;
-            let before = this.apply("lt", &[position, ends[1]], Vec::new(), span)?;
-            let inside = this.apply("and", &[after, before], Vec::new(), span)?;
-            let outside = this.constant(neutral, DType::Real);
-            let chosen = this.select(
-                Datum::Tensor(inside),
-                Datum::Tensor(element),
-                Datum::Tensor(outside),
-                span,
-            )?;
-            Ok(vec![this.tensor(&chosen, span)?])
-        })?;
-        let Some(value) = mapped.into_iter().next() else {
-            return Err(limit(span, "an empty element".to_owned()));
-        };
-        if builtin.name != "mean" {
-            return self.reduced(builtin, value, span);
-        }
-        let sum = self.apply("reduce_sum", &[value], vec![Attr::Ints(vec![0])], span)?;
-        let ends = [self.real(&from, span)?, self.real(&to, span)?];
-        let count = self.apply("sub", &[ends[1], ends[0]], Vec::new(), span)?;
-        let (sum, count) = self.align(sum, count, span)?;
-        self.apply("div", &[sum, count], Vec::new(), span)
-            .map(Datum::Tensor)
-    }
-
     fn range(&mut self, c: &Comprehension, frame: &mut Frame<'a>) -> Elaborated<(i64, i64)> {
         Ok((
             self.static_integer(&c.from, frame)?,
@@ -159,7 +108,7 @@ impl<'a> Elaborator<'a> {
     }
 
     /// Elaborates `body` once as the function of a `map` over `from..to`, and returns its mapped results.
-    fn map(
+    pub fn map(
         &mut self,
         counter: LocalId,
         [from, to]: [i64; 2],

@@ -1,0 +1,267 @@
+//! Ranges whose ends are counters: reductions over them, and windows of a constant length.
+//!
+//! Arrays have sizes that are known when a program is compiled. A reduction takes all positions that the ends can reach, with its neutral
+//! element outside of them; a window has as many elements at every count, wherever it begins.
+
+use super::datum::Datum;
+use super::frame::{Elaborated, Elaborator, Frame};
+use super::model::limit;
+use crate::builtin::Builtin;
+use crate::tree::{Comprehension, Expr, ExprKind, Index};
+use crate::types::Ty;
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::dtype::DType;
+use bnnc_base::shape::{Dim, Shape};
+use bnnc_base::source::Span;
+use bnnc_graph::attr::Attr;
+use bnnc_graph::function::Value;
+
+/// An array whose length a counter decides.
+pub static OPEN_ARRAY: Code = Code {
+    id: "E0287",
+    title: "an array whose length changes from step to step",
+    explain: "A slice or a list inside `for` ends at the counter, so that it has another length at every step. Arrays have one length. \
+              Reduce the elements where they stand, or take a window of a constant length.\n\n    \
+              past = y[0..t], y[t] ~ Normal(a * past[0], 1)        # wrong\n    \
+              y[t] ~ Normal(a * mean(y[0..t]), 1)                  # right: reduced at once\n    \
+              y[t] ~ Normal(dot(w, y[t - 2..t]), 1)                # right: always two elements",
+};
+
+/// A slice or a list that is no window and is not reduced.
+pub fn open_array(span: Span) -> Box<Diagnostic> {
+    let text = "this array ends at a counter, so its length changes from step to step";
+    let diagnostic = Diagnostic::error(&OPEN_ARRAY, span, text).label("not the same at every step");
+    Box::new(
+        diagnostic
+            .help("reduce it at once: `sum(y[0..t])`, `max(y[s] for s in 0..t)`")
+            .help("or take a window of a constant length: `y[t - 2..t]`"),
+    )
+}
+
+/// What the positions outside of a range add to a reduction.
+fn neutral(builtin: &Builtin) -> f64 {
+    match builtin.name {
+        "sum" | "mean" => 0.0,
+        "prod" => 1.0,
+        "min" => f64::INFINITY,
+        _ => f64::NEG_INFINITY,
+    }
+}
+
+impl<'a> Elaborator<'a> {
+    /// `sum(y[a..b])` and `sum([e for i in a..b])` where an end is a counter; `None` for other arguments.
+    pub fn reduce_array(
+        &mut self,
+        builtin: &'static Builtin,
+        args: &[Expr],
+        frame: &mut Frame<'a>,
+        span: Span,
+    ) -> Elaborated<Option<Datum>> {
+        let ([arg], "sum" | "mean" | "prod" | "min" | "max" | "logsumexp") = (args, builtin.name) else {
+            return Ok(None);
+        };
+        match &arg.kind {
+            ExprKind::Comprehension(c) if self.is_open(&c.from, &c.to, frame)? => {
+                self.reduce(builtin, c, frame, span).map(Some)
+            }
+            ExprKind::Index(base, indices) => match &indices[..] {
+                [Index::Range(from, to)] if self.is_open(from, to, frame)? => {
+                    let base = self.expr(base, frame)?;
+                    let value = self.real(&base, span)?;
+                    let ends = [self.expr(from, frame)?, self.expr(to, frame)?];
+                    self.reduce_slice(builtin, value, ends, arg.span).map(Some)
+                }
+                _ => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether an end of a range is not known when the program is compiled.
+    fn is_open(&mut self, from: &Expr, to: &Expr, frame: &mut Frame<'a>) -> Elaborated<bool> {
+        let is_known = |datum: &Datum| matches!(datum, Datum::Static(_));
+        Ok(!is_known(&self.expr(from, frame)?) || !is_known(&self.expr(to, frame)?))
+    }
+
+    fn reduce_slice(
+        &mut self,
+        builtin: &'static Builtin,
+        value: Value,
+        ends: [Datum; 2],
+        span: Span,
+    ) -> Elaborated<Datum> {
+        let Some(Dim::Fixed(size)) = self.ty(value).dims().first().copied() else {
+            return Err(open_array(span));
+        };
+        if self.ty(value).rank() != 1 {
+            return Err(open_array(span));
+        }
+        self.within(&ends, size, span)?;
+        let shape = Shape::fixed(&[size]);
+        let position = self.apply("iota", &[], vec![Attr::Dim(Dim::Fixed(size))], span)?;
+        let mut wide = Vec::new();
+        for end in &ends {
+            let end = self.tensor(end, span)?;
+            wide.push(self.stretch(end, &shape, span)?);
+        }
+        let inside = self.inside(wide[0], position, wide[1], span)?;
+        let outside = self.constant(neutral(builtin), DType::Real);
+        let outside = self.stretch(outside, &shape, span)?;
+        let chosen = self.apply("select", &[inside, value, outside], Vec::new(), span)?;
+        self.reduce_all_of(builtin, chosen, &ends, span)
+    }
+
+    /// Whether `from <= position < to`.
+    fn inside(&mut self, from: Value, position: Value, to: Value, span: Span) -> Elaborated<Value> {
+        let after = self.apply("le", &[from, position], Vec::new(), span)?;
+        let before = self.apply("lt", &[position, to], Vec::new(), span)?;
+        self.apply("and", &[after, before], Vec::new(), span)
+    }
+
+    /// A slice must stay inside its axis for every count.
+    fn within(&self, [from, to]: &[Datum; 2], size: usize, span: Span) -> Elaborated<()> {
+        let (Some((first, _)), Some((_, last))) = (self.range_of_integer(from), self.range_of_integer(to))
+        else {
+            return Err(open_array(span));
+        };
+        match first < 0 || last > size as i64 {
+            true => {
+                let text = format!("this slice runs from {first} to {last}, outside an axis of {size}");
+                Err(limit(span, text).note("positions count from 0").into())
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Reduces the first axis, where what lies outside of the range is neutral.
+    fn reduce_all_of(
+        &mut self,
+        builtin: &'static Builtin,
+        value: Value,
+        ends: &[Datum; 2],
+        span: Span,
+    ) -> Elaborated<Datum> {
+        if builtin.name != "mean" {
+            return self.reduced(builtin, value, span);
+        }
+        let sum = self.apply("reduce_sum", &[value], vec![Attr::Ints(vec![0])], span)?;
+        let ends = [self.real(&ends[0], span)?, self.real(&ends[1], span)?];
+        let count = self.apply("sub", &[ends[1], ends[0]], Vec::new(), span)?;
+        let (sum, count) = self.align(sum, count, span)?;
+        self.apply("div", &[sum, count], Vec::new(), span)
+            .map(Datum::Tensor)
+    }
+
+    /// `sum(e for i in a..b)` where an end is a counter: all positions that the ends can reach, with the neutral element of the reduction
+    /// outside of them.
+    pub fn reduce_open(
+        &mut self,
+        builtin: &'static Builtin,
+        c: &Comprehension,
+        [from, to]: [Datum; 2],
+        frame: &mut Frame<'a>,
+        span: Span,
+    ) -> Elaborated<Datum> {
+        let (Some((first, _)), Some((_, last))) = (self.range_of_integer(&from), self.range_of_integer(&to))
+        else {
+            let text = "the ends of this range are not made of numbers, dims and counters".to_owned();
+            return Err(limit(c.from.span.to(c.to.span), text));
+        };
+        let neutral = neutral(builtin);
+        if first >= last {
+            return Ok(Datum::Tensor(self.constant(neutral, DType::Real)));
+        }
+        let mapped = self.map(c.counter, [first, last], frame, span, |this, frame| {
+            let datum = this.expr(&c.element, frame)?;
+            let element = this.real(&datum, span)?;
+            let ends = [this.expr(&c.from, frame)?, this.expr(&c.to, frame)?];
+            let ends = [this.tensor(&ends[0], span)?, this.tensor(&ends[1], span)?];
+            let position = this.tensor(&frame.values[&c.counter], span)?;
+            let inside = this.inside(ends[0], position, ends[1], span)?;
+            let outside = this.constant(neutral, DType::Real);
+            let chosen = this.select(
+                Datum::Tensor(inside),
+                Datum::Tensor(element),
+                Datum::Tensor(outside),
+                span,
+            )?;
+            Ok(vec![this.tensor(&chosen, span)?])
+        })?;
+        let Some(value) = mapped.into_iter().next() else {
+            return Err(limit(span, "an empty element".to_owned()));
+        };
+        self.reduce_all_of(builtin, value, &[from, to], span)
+    }
+
+    /// The size of an axis of an array whose range has an end that is a counter; `None` where both ends are known.
+    ///
+    /// # Errors
+    /// A size that depends on the counter.
+    pub fn width(
+        &mut self,
+        ty: &Ty,
+        axis: usize,
+        [from, to]: [&Expr; 2],
+        frame: &mut Frame<'a>,
+    ) -> Elaborated<Option<usize>> {
+        if !self.is_open(from, to, frame)? {
+            return Ok(None);
+        }
+        let span = from.span.to(to.span);
+        let dim = match ty {
+            Ty::Tensor(_, dims) => dims.get(axis),
+            _ => None,
+        };
+        let width = dim.map(|dim| self.dim(dim, frame, span));
+        match width {
+            Some(Ok(width)) => Ok(Some(width)),
+            Some(Err(_)) | None => Err(open_array(span)),
+        }
+    }
+
+    /// `[e for i in a..b]` of `width` elements, which begin at a counter.
+    pub fn window(
+        &mut self,
+        c: &Comprehension,
+        width: usize,
+        frame: &mut Frame<'a>,
+        span: Span,
+    ) -> Elaborated<Datum> {
+        let mapped = self.map(c.counter, [0, width as i64], frame, span, |this, frame| {
+            let from = this.expr(&c.from, frame)?;
+            let range = this.range_of_integer(&from);
+            let from = this.tensor(&from, span)?;
+            let step = this.tensor(&frame.values[&c.counter], span)?;
+            let position = this.apply("add", &[from, step], Vec::new(), span)?;
+            if let Some((first, last)) = range {
+                this.ranges.insert(position, (first, last + width as i64 - 1));
+            }
+            frame.values.insert(c.counter, Datum::Tensor(position));
+            let datum = this.expr(&c.element, frame)?;
+            Ok(vec![this.real(&datum, span)?])
+        })?;
+        let first = mapped.into_iter().next();
+        first.map(Datum::Tensor).ok_or_else(|| open_array(span))
+    }
+
+    /// `width` elements along an axis, from a position that is a counter on.
+    pub fn window_of(
+        &mut self,
+        value: Value,
+        axis: usize,
+        (ends, width): ([Datum; 2], usize),
+        span: Span,
+    ) -> Elaborated<Value> {
+        let Some(Dim::Fixed(size)) = self.ty(value).dims().get(axis).copied() else {
+            return Err(open_array(span));
+        };
+        self.within(&ends, size, span)?;
+        let shape = Shape::fixed(&[width]);
+        let steps = self.apply("iota", &[], vec![Attr::Dim(Dim::Fixed(width))], span)?;
+        let from = self.tensor(&ends[0], span)?;
+        let from = self.stretch(from, &shape, span)?;
+        let index = self.apply("add", &[from, steps], Vec::new(), span)?;
+        let index = self.to_int(index, span)?;
+        self.apply("gather", &[value, index], vec![Attr::Int(axis as i64)], span)
+    }
+}
