@@ -519,6 +519,7 @@ fn positions_that_depend_on_parameters_are_checked_at_the_draws() {
         "nuts(M, d) { chains = 2, warmup = 50, draws = 50 }",
         "laplace(M, d)",
         "ensemble(M, d) { members = 2 }",
+        "swag(M, d) { steps = 200 }",
     ];
     for method in methods {
         let output = selecting(doubled, "1,0\n2,0\n1,1\n", method).bnnc("run", &[]);

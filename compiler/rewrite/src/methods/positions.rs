@@ -8,7 +8,7 @@ mod find;
 
 use super::train::{bind_data, is_of_row};
 use crate::batch::batch;
-use crate::density::Densities;
+use crate::density::{Densities, coordinates};
 use crate::nodes::{self, Scope};
 use crate::rule::remove_dead;
 use bnnc_abi::manifest::Check;
@@ -62,6 +62,13 @@ pub fn reached(densities: &Densities, model: &Model) -> Option<Positions> {
     let data = model.shared.iter().chain(&model.inputs).chain(&model.outputs);
     for (name, ty) in sites.chain(data.map(|input| (&input.name, &input.ty))) {
         scope.set(name, builder.param(name, ty.clone()));
+    }
+    // Masks of dropout are noise.
+    for (name, value) in ["draw", "example", "step"]
+        .into_iter()
+        .zip(coordinates(&mut builder))
+    {
+        scope.set(name, value);
     }
     let mut results = scope.call(&mut builder, &densities.row_log_likelihood);
     results.extend(scope.call(&mut builder, &densities.log_prior));
