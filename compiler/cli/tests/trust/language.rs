@@ -597,6 +597,11 @@ fn a_scale_that_can_be_negative_is_a_warning() {
     of("sigma ~ Uniform(-1, 10)", "sigma").assert_warning("E0271", &["`sigma` is a real"]);
     of("sigma ~ Uniform(0, 10)", "sigma").assert_silent();
     of("sigma ~ Uniform(0, 10)", "1 + 2 * sigma").assert_silent();
+    let run = trial(
+        "data d = csv(\"d.csv\")\nmodel M(x: real[3]) -> y: real {\n  sigma ~ Normal(1, 0.1)\n  y ~ Normal(sum(x), sigma)\n}\ninfer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 200 }\n",
+    );
+    run.bnnc("run", &[])
+        .assert_warning("E0271", &["`sigma: positive`"]);
     of("sigma: positive ~ Normal(0, 1)", "sigma").assert_silent();
     of("h = Dense(2)", "softplus(h(x)[1])").assert_silent();
     of("b ~ Normal(0, 1)", "0.1 + square(b * x[0])").assert_silent();

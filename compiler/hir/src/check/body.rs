@@ -10,7 +10,7 @@ use crate::report::names as report;
 use crate::tree::{Expr, ExprKind, LayerId, Local, LocalId, LocalKind, Locals, Module};
 use crate::types::{Elem, Ty};
 use crate::walk;
-use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::diagnostic::{Diagnostic, Severity};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use std::collections::{HashMap, HashSet};
@@ -125,6 +125,12 @@ pub struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
+    /// The number of errors that were found; warnings leave values as they are.
+    pub fn errors(&self) -> usize {
+        let errors = self.diagnostics.iter();
+        errors.filter(|found| found.severity == Severity::Error).count()
+    }
+
     /// At the start of an item.
     pub fn new(
         module: &'a Module,

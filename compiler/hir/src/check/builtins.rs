@@ -20,9 +20,9 @@ pub(super) fn real(dims: Vec<Dim>) -> Ty {
 impl Body<'_> {
     /// `exp(x)`, `zeros(n)`, ..
     pub fn call_builtin(&mut self, builtin: &'static Builtin, args: &[ast::Arg], span: Span) -> Expr {
-        let before = self.diagnostics.len();
+        let before = self.errors();
         let mut values = self.builtin_arguments(builtin, args, span);
-        let wrong = values.iter().any(|value| value.ty == Ty::Error) || self.diagnostics.len() > before;
+        let wrong = values.iter().any(|value| value.ty == Ty::Error) || self.errors() > before;
         let ty = match wrong {
             true => Ty::Error,
             false => self.builtin_type(builtin, &values, span).unwrap_or(Ty::Error),

@@ -178,11 +178,11 @@ impl Body<'_> {
             lifts,
         };
         let mut solver = Solver::default();
-        let before = self.diagnostics.len();
+        let before = self.errors();
         let Some(arguments) = self.arguments(signature, args, span, &mut solver) else {
             return error(span);
         };
-        if self.diagnostics.len() > before {
+        if self.errors() > before {
             return error(span);
         }
         let ty = self.result(&solver.ty(&item.result), signature, span);
@@ -222,9 +222,9 @@ impl Body<'_> {
         span: Span,
         solver: &mut Solver,
     ) -> Option<Arguments> {
-        let before = self.diagnostics.len();
+        let before = self.errors();
         let slots = self.slots(signature, args, span);
-        let misplaced = self.diagnostics.len() > before;
+        let misplaced = self.errors() > before;
         let params = signature.params;
         let mut values: Vec<Option<Expr>> = slots
             .iter()

@@ -292,11 +292,11 @@ impl Body<'_> {
             lifts,
         };
         let mut solver = Solver::default();
-        let before = self.diagnostics.len();
+        let before = self.errors();
         let Some(arguments) = self.arguments(signature, args, span, &mut solver) else {
             return (error(span), None);
         };
-        if self.diagnostics.len() > before {
+        if self.errors() > before {
             return (error(span), None);
         }
         self.applied_twice(id, args, &arguments.values);

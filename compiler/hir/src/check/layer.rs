@@ -196,7 +196,7 @@ impl Body<'_> {
             locals: &item.locals,
             lifts: Lifts::No,
         };
-        let before = self.diagnostics.len();
+        let before = self.errors();
         let arguments = self.arguments(signature, args, span, &mut solver);
         // Remembered even where it is wrong, so that the layer does not count as never called.
         let dims: Vec<Vec<Dim>> = item
@@ -207,7 +207,7 @@ impl Body<'_> {
                 _ => Vec::new(),
             })
             .collect();
-        let fine = self.diagnostics.len() == before;
+        let fine = self.errors() == before;
         let first = self
             .calls
             .entry((root, path))
