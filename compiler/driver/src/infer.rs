@@ -459,7 +459,7 @@ impl<'a> Compilation<'a> {
         let predict = self.code(predict, backend)?;
         let sites = self.lower("sites", &programs.sites, &[], precision)?;
         let sites = self.code(sites, backend)?;
-        let names = names(self.model(), schema, &elaborated.bound);
+        let names = names(self.model(), &elaborated, schema);
         let mut outputs = elaborated.bound.outputs;
         for output in &mut outputs {
             output.given = densities.is_given(&output.name);

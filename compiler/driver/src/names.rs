@@ -1,16 +1,57 @@
 //! The names that a program and its data give to axes and classes.
 
+mod axes;
+
+use crate::infer::Elaborated;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{Binding, Codes, DataSource, Output, OutputKind};
 use bnnc_abi::names::{LabelSource, Labels, Names};
+use bnnc_base::shape::Dim as Size;
 use bnnc_hir::dims::{Atom, Dim};
 use bnnc_hir::elaborate::bind::Bound;
 use bnnc_hir::tree::{Local, LocalKind, ModelItem};
 use bnnc_hir::types::{Elem, Ty};
 
 /// The names of a model: `theta: real[J]` has the axis `J`. Where an input or output `school: index(J)` is a column of text, the
-/// positions along `J` are its levels; where an input `x: real[d]` takes the input columns, the positions along `d` are these.
-pub fn names(model: &ModelItem, schema: &Schema, bound: &Bound) -> Names {
+/// positions along `J` are its levels; where an input `x: real[d]` takes the input columns, the positions along `d` are these. An axis of another parameter that is multiplied with such a vector,
+/// or that such an index selects from, has the same positions, that of a layer or of a constant size too.
+pub fn names(model: &ModelItem, elaborated: &Elaborated, schema: &Schema) -> Names {
+    let bound = &elaborated.bound;
+    let mut names = declared(model, schema, bound);
+    for met in axes::met(&elaborated.model.function) {
+        let Some(local) = model.locals.iter().find(|local| *local.name == *met.port) else {
+            continue;
+        };
+        let labels = labels(model, schema, &bound.ports, local);
+        let Some(labels) = labels.filter(|labels| met.size == Size::Fixed(labels.names.len())) else {
+            continue;
+        };
+        let is_own = names.declares(&met.site);
+        let all = if is_own {
+            &mut names.sites
+        } else {
+            &mut names.layers
+        };
+        let at = all
+            .iter()
+            .position(|(site, _)| *site == *met.site)
+            .unwrap_or_else(|| {
+                all.push((met.site.to_string(), vec![None; met.rank]));
+                all.len() - 1
+            });
+        let dim = &mut all[at].1[met.axis];
+        if dim.is_none() {
+            *dim = Some(labels.of.clone());
+        }
+        if !names.dims.iter().any(|known| known.of == labels.of) {
+            names.dims.push(labels);
+        }
+    }
+    names
+}
+
+/// The names that the declarations of a model give.
+fn declared(model: &ModelItem, schema: &Schema, bound: &Bound) -> Names {
     let named = |local: &Local| match (&local.ty, local.kind) {
         (Ty::Tensor(_, dims), LocalKind::Site | LocalKind::Assigned) => {
             let names = dims.iter().map(|dim| name(model, dim)).collect();
@@ -28,13 +69,14 @@ pub fn names(model: &ModelItem, schema: &Schema, bound: &Bound) -> Names {
         .filter_map(|output| classes(schema, bound, output));
     Names {
         sites: model.locals.iter().filter_map(named).collect(),
+        layers: Vec::new(),
         dims: dims.collect(),
         classes: classes.collect(),
     }
 }
 
 /// The name of a dimension that is nothing but a name.
-fn name(model: &ModelItem, dim: &Dim) -> Option<String> {
+pub(crate) fn name(model: &ModelItem, dim: &Dim) -> Option<String> {
     let (atoms, factor) = dim.terms.first_key_value()?;
     match (atoms.as_slice(), *factor, dim.terms.len()) {
         ([Atom::Local(local)], 1, 1) => Some(model.locals[*local].name.to_string()),
@@ -42,7 +84,7 @@ fn name(model: &ModelItem, dim: &Dim) -> Option<String> {
     }
 }
 
-/// The dim whose positions an input or output names.
+/// The dim whose positions an input or output names; by the name of the input where the size is a constant.
 fn labels(model: &ModelItem, schema: &Schema, ports: &[Binding], local: &Local) -> Option<Labels> {
     let (Ty::Tensor(elem, dims), LocalKind::Param) = (&local.ty, local.kind) else {
         return None;
@@ -58,7 +100,7 @@ fn labels(model: &ModelItem, schema: &Schema, ports: &[Binding], local: &Local) 
         _ => return None,
     };
     Some(Labels {
-        of: name(model, dim)?,
+        of: name(model, dim).unwrap_or_else(|| local.name.to_string()),
         names: from.names(schema)?,
         from,
     })

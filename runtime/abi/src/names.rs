@@ -11,6 +11,9 @@ use std::collections::HashSet;
 pub struct Names {
     /// Parameters and quantities computed from them, each with the name of every axis; `None` where it is not a single dim.
     pub sites: Vec<(String, Vec<Option<String>>)>,
+    /// Parameters of layers, in the same way.
+    #[serde(default)]
+    pub layers: Vec<(String, Vec<Option<String>>)>,
     /// Dims whose positions have names.
     pub dims: Vec<Labels>,
     /// Outputs whose classes have names.
@@ -73,7 +76,11 @@ impl Names {
 
     /// The name of an axis of a parameter.
     pub fn dim(&self, site: &str, axis: usize) -> Option<&str> {
-        let (_, dims) = self.sites.iter().find(|(name, _)| name == site)?;
+        let (_, dims) = self
+            .sites
+            .iter()
+            .chain(&self.layers)
+            .find(|(name, _)| name == site)?;
         dims.get(axis)?.as_deref()
     }
 
@@ -120,6 +127,7 @@ mod tests {
                 ("beta".to_owned(), vec![Some("d".to_owned())]),
                 ("w".to_owned(), vec![None, Some("d".to_owned())]),
             ],
+            layers: vec![("hidden.w".to_owned(), vec![None, Some("d".to_owned())])],
             dims: vec![Labels {
                 of: "d".to_owned(),
                 from: LabelSource::Columns,
@@ -136,6 +144,8 @@ mod tests {
         assert_eq!(names.element("beta", &[3], 2), "beta[bmi]");
         assert_eq!(names.element("w", &[2, 3], 4), "w[1,sex]");
         assert_eq!(names.element("theta", &[8], 3), "theta[3]");
+        assert_eq!(names.element("hidden.w", &[4, 3], 9), "hidden.w[3,age]");
+        assert!(names.declares("w") && !names.declares("hidden.w"));
     }
 
     #[test]

@@ -1,0 +1,97 @@
+//! Axes of parameters whose positions are those of an input or of the classes of an output: the input is multiplied along them, or selects from
+//! them, or they hold what the classes are drawn from.
+
+use bnnc_base::shape::Dim;
+use bnnc_graph::attr;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::labels::Labels;
+use bnnc_graph::op::OpDef;
+use bnnc_graph::ops;
+use std::sync::Arc;
+
+/// An axis of a parameter that meets an input.
+pub struct Met {
+    /// The parameter.
+    pub site: Arc<str>,
+    /// The number of its axes.
+    pub rank: usize,
+    /// The axis.
+    pub axis: usize,
+    /// Its size.
+    pub size: Dim,
+    /// The input or the output.
+    pub port: Arc<str>,
+}
+
+/// The axes of the parameters of a model that an input meets directly, and those of classes.
+pub fn met(function: &Function) -> Vec<Met> {
+    let mut found = Vec::new();
+    for value in function.nodes.ids() {
+        let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
+            continue;
+        };
+        if is(op.0, &ops::contract::CONTRACT) {
+            let labels = Labels::checked(attr::symbol(attrs, 0));
+            let sides = [(args[0], &labels.left), (args[1], &labels.right)];
+            for (own, other) in [(sides[0], sides[1]), (sides[1], sides[0])] {
+                let axis = |letter: &char| own.1.iter().position(|known| known == letter);
+                let summed = other.1.iter().filter(|letter| !labels.result.contains(letter));
+                found.extend(
+                    summed
+                        .filter_map(axis)
+                        .filter_map(|axis| meeting(function, own.0, axis, other.0)),
+                );
+            }
+        }
+        if is(op.0, &ops::gather::GATHER) {
+            let axis = usize::try_from(*attr::int(attrs, 0)).unwrap_or_default();
+            found.extend(meeting(function, args[0], axis, args[1]));
+        }
+        if is(op.0, &ops::observe::OBSERVE)
+            && let Some((output, params)) = args.split_last()
+        {
+            let vectors = params.iter().filter(|param| function.ty(**param).rank() == 1);
+            vectors.for_each(|param| classes(function, *param, *output, &mut found));
+        }
+    }
+    found
+}
+
+/// The axes of sites that become the only axis of a vector that an output is drawn from.
+fn classes(function: &Function, scores: Value, output: Value, found: &mut Vec<Met>) {
+    found.extend(meeting(function, scores, 0, output));
+    let NodeKind::Apply { op, args, attrs } = &function.nodes[scores].kind else {
+        return;
+    };
+    if op.is_elementwise() {
+        args.iter().for_each(|arg| classes(function, *arg, output, found));
+    }
+    if is(op.0, &ops::contract::CONTRACT) {
+        let labels = Labels::checked(attr::symbol(attrs, 0));
+        for (operand, letters) in args.iter().zip([&labels.left, &labels.right]) {
+            let axis = letters
+                .iter()
+                .position(|letter| labels.result.first() == Some(letter));
+            found.extend(axis.and_then(|axis| meeting(function, *operand, axis, output)));
+        }
+    }
+}
+
+fn is(op: &OpDef, wanted: &'static OpDef) -> bool {
+    std::ptr::eq(op, wanted)
+}
+
+/// A site and a parameter of the model, where these values are some.
+fn meeting(function: &Function, site: Value, axis: usize, port: Value) -> Option<Met> {
+    let NodeKind::Apply { op, attrs, .. } = &function.nodes[site].kind else {
+        return None;
+    };
+    let name = is(op.0, &ops::sample::SAMPLE).then(|| attr::symbol(attrs, 1).clone())?;
+    Some(Met {
+        site: name,
+        rank: function.ty(site).rank(),
+        axis,
+        size: *function.ty(site).dims().get(axis)?,
+        port: function.param_name(port)?.clone(),
+    })
+}
