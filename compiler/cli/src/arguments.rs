@@ -4,7 +4,7 @@ use bnnc_command::arguments::Running;
 use bnnc_driver::options::chip;
 use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -199,6 +199,16 @@ pub struct Explore {
     pub threads: Option<usize>,
 }
 
+/// What to do with levels that were in no training row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum NewLevels {
+    /// Stop at the first.
+    #[default]
+    Refuse,
+    /// Draw their parameters from the prior.
+    Prior,
+}
+
 /// `bnnc predict`.
 #[derive(Args, Debug)]
 pub struct Predict {
@@ -218,6 +228,10 @@ pub struct Predict {
     /// input before it is standardised, in the target's units for a Normal likelihood, else in the model's (columns `model_..`); `mean/COLUMN/f0` is that of the first output in an input column.
     #[arg(long)]
     pub slopes: Option<PathBuf>,
+    /// Rows whose level of a column was in no training row: `refuse` them, or draw the parameters of new levels from their `prior` in each draw
+    /// of the posterior. Rows of one new level share these draws.
+    #[arg(long, value_enum, default_value_t)]
+    pub new_levels: NewLevels,
     /// The infer that predicts; to be said where the run has several.
     #[arg(long)]
     pub infer: Option<String>,

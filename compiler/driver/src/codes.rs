@@ -1,6 +1,7 @@
 //! Every diagnostic code of the compiler, and those of the command line.
 
 pub mod compare;
+pub mod new_levels;
 pub mod which;
 
 pub use bnnc_abi::settings::{BAD_SETTING, NO_INFER, no_infer};
@@ -217,6 +218,7 @@ static OWN: &[&Code] = &[
     &crate::observed::OBSERVED_INPUT,
     &which::WHICH_INFER,
     &compare::METRIC_DOES_NOT_APPLY,
+    &new_levels::NO_NEW_LEVELS,
 ];
 
 /// Every code that this crate and those below it can raise.

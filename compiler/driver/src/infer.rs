@@ -3,6 +3,7 @@
 use crate::codes;
 use crate::names::names;
 use crate::options::Options;
+use crate::prior::shared_apart;
 use crate::program::Program;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::Schema;
@@ -140,12 +141,7 @@ impl<'a> Compilation<'a> {
         self.watched(schema)?;
         self.context.warnings.extend(bound.warnings.iter().cloned());
         let mut model = elaborate::model::elaborate(module, self.model_id(), &bound.dims)?;
-        // A value shared by all rows is not part of an example, wherever the model lists it.
-        let inputs = std::mem::take(&mut model.inputs);
-        let (shared, inputs): (Vec<_>, Vec<_>) =
-            inputs.into_iter().partition(|input| bound.is_shared(&input.name));
-        model.shared.extend(shared);
-        model.inputs = inputs;
+        shared_apart(&mut model, &bound);
         let posterior = match self.item.target {
             Target::Posterior(id) => elaborate::posterior::elaborate(module, id, &model, self.rest())?,
             Target::Model(_) => elaborate::posterior::point(module, &model, self.item.span)?,
@@ -445,6 +441,7 @@ impl<'a> Compilation<'a> {
         }
         let densities = self.density(&elaborated.model)?;
         let positions = self.row_positions(&densities, &elaborated.model, backend)?;
+        let before = self.prior(&densities, &elaborated.model, backend)?;
         let (elaborated, densities) = self.grouped(elaborated, densities);
         let programs = match finds {
             Finds::Chains => self.sampling_programs(&elaborated, &densities, schema, backend)?,
@@ -472,6 +469,7 @@ impl<'a> Compilation<'a> {
             work: programs.work,
             predict,
             sites,
+            prior: before,
             states: programs.states,
             reports: programs.reports,
             bindings: elaborated.bound.ports,

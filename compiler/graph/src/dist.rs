@@ -154,6 +154,9 @@ pub struct Instance {
     /// `(params.., draw, example, step: int[]) -> x`: a reparameterised sampler where a path exists.
     /// Noise sites inside are relative; `noise` nodes carry the attribute `site`, prefixed when inlined.
     pub draw: Option<Arc<Function>>,
+    /// As `draw`, of a distribution with independent elements before it was truncated to `support`: those values that lie there have this
+    /// distribution. None where nothing was truncated.
+    pub wider_draw: Option<Arc<Function>>,
     /// `(params..) -> value`-shaped mean.
     pub mean: Option<Arc<Function>>,
     /// `(params..) -> value`-shaped variance.

@@ -156,6 +156,7 @@ fn resolve_dist(dist: &Instance, sizes: &Sizes) -> Instance {
         log_density: function(&dist.log_density),
         log_density_elements: optional(&dist.log_density_elements),
         draw: optional(&dist.draw),
+        wider_draw: optional(&dist.wider_draw),
         mean: optional(&dist.mean),
         variance: optional(&dist.variance),
         entropy: optional(&dist.entropy),

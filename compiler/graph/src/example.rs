@@ -89,6 +89,7 @@ pub fn unit_normal(sizes: &[usize]) -> Arc<Instance> {
         log_density: Arc::new(unit_normal_log_density(&ty)),
         log_density_elements: None,
         draw: Some(Arc::new(unit_normal_draw(&ty))),
+        wider_draw: None,
         mean: None,
         variance: None,
         entropy: None,

@@ -274,6 +274,7 @@ fn product(
         log_density: Arc::new(builder.finish(vec![("log_density".into(), sum)])),
         log_density_elements: None,
         draw: None,
+        wider_draw: None,
         mean: None,
         variance: None,
         entropy: None,

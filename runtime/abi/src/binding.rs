@@ -26,7 +26,7 @@ pub struct Binding {
 pub enum Codes {
     /// An integer selects the element of that position, text the position of its level.
     Positions,
-    /// An integer selects the position that it has among these, which ascend.
+    /// An integer selects the position that it has among these; at the build they ascend.
     Ids(Vec<i64>),
     /// Text selects the position that it has among these.
     Texts(Vec<String>),

@@ -161,6 +161,8 @@ pub struct Infer {
     pub predict: Artifact,
     /// Draws of the sites.
     pub sites: Artifact,
+    /// Predictions for rows before any was seen, with the ports of `predict` but for the states; else the reason why there are none.
+    pub prior: Result<Artifact, String>,
     /// Parameters and optimiser state.
     pub states: Vec<State>,
     /// The sites.
@@ -289,6 +291,7 @@ impl Infer {
             }
         };
         all.extend([&mut self.predict, &mut self.sites]);
+        all.extend(&mut self.prior);
         all.extend(self.positions.as_mut().map(|positions| &mut positions.program));
         all
     }
@@ -314,9 +317,12 @@ impl Infer {
 
     /// Whether its optimiser maximises an evidence lower bound; otherwise it maximises the log density of the posterior.
     pub fn maximises_bound(&self) -> bool {
-        let mut records = method::ALL.iter();
-        let record = records.find(|record| record.name == self.method);
-        record.is_some_and(MethodDef::maximises_bound)
+        method::lookup(self.method).is_some_and(MethodDef::maximises_bound)
+    }
+
+    /// Whether it finds one value of each parameter.
+    pub fn finds_point(&self) -> bool {
+        method::lookup(self.method).is_some_and(MethodDef::finds_point)
     }
 
     /// Whether predictions are integrals over some weights, and not means over draws of all.

@@ -107,6 +107,7 @@ fn built(seed: u64) -> Built {
         work: manifest::Work::Train(Box::new(train)),
         predict: artifact(seed),
         sites: artifact(seed),
+        prior: Ok(artifact(seed)),
         states: vec![State {
             name: "w/loc".to_owned(),
             shape: Shape::fixed(&[3]),

@@ -106,7 +106,7 @@ pub(crate) fn cut(source: &Source, parts: Parts, seed: u64) -> Result<Dataset, F
     );
     let images = Images::of(source, &parts.test)?;
     let outliers = match (&source.outliers, &images) {
-        (Some(table), _) => preparation.rows_of(&source.spec, table.clone())?,
+        (Some(table), _) => preparation.rows_of(&source.spec, table.clone(), &[])?,
         (None, Some(images)) => images.shuffled(&test, &preparation, stream(&source.spec, "outliers", seed)),
         (None, None) => test.none(),
     };
@@ -337,20 +337,29 @@ fn whole(source: &Source) -> Vec<Array> {
 impl Preparation {
     /// Rows of a new file to predict for. The target may be absent.
     pub fn rows(&self, spec: &DataSpec, file: &Path) -> Result<Rows, Faults> {
+        self.rows_with(spec, file, &[])
+    }
+
+    /// As [`Preparation::rows`]; the columns in `open` may have levels that training rows do not have, which follow theirs.
+    pub fn rows_with(&self, spec: &DataSpec, file: &Path, open: &[&str]) -> Result<Rows, Faults> {
         let table = crate::read::read_inputs(
             spec.format,
             file,
             known_target(spec).as_deref(),
             &Reading::within(None),
         )?;
-        self.rows_of(spec, table)
+        self.rows_of(spec, table, open)
     }
 
     /// The rows of a table that was read.
-    fn rows_of(&self, spec: &DataSpec, mut table: Table) -> Result<Rows, Faults> {
+    fn rows_of(&self, spec: &DataSpec, mut table: Table, open: &[&str]) -> Result<Rows, Faults> {
         let (file, first_row) = (table.path(), table.first_row);
         for array in &mut table.arrays {
             if let Some((_, levels)) = self.levels.iter().find(|(name, _)| *name == array.name) {
+                let levels = match open.contains(&array.name.as_str()) {
+                    true => &array.values.levels_after(levels),
+                    false => levels,
+                };
                 relevel((&file, first_row), array, levels).map_err(|fault| vec![fault])?;
             }
         }

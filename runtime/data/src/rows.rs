@@ -171,6 +171,11 @@ impl Rows {
             Codes::Texts(all) => all.iter().map(String::as_str).zip(0..).collect(),
             Codes::Positions | Codes::Ids(_) => HashMap::new(),
         };
+        // Ids ascend but for new ones, which follow those of the run.
+        let places: HashMap<i64, usize> = match codes {
+            Codes::Ids(ids) if !ids.is_sorted() => ids.iter().copied().zip(0..).collect(),
+            Codes::Ids(_) | Codes::Positions | Codes::Texts(_) => HashMap::new(),
+        };
         let of_levels: Vec<Option<i32>> = levels
             .iter()
             .map(|level| texts.get(level.as_str()).copied())
@@ -183,10 +188,12 @@ impl Rows {
                 position.ok_or_else(|| report::outside(at(i), name, value, size))
             }
             (Codes::Ids(ids), Some(value)) => {
-                let position = ids.binary_search(&value);
-                position
-                    .map(|position| position as i32)
-                    .map_err(|_| report::unseen_level(at(i), name, &value.to_string(), "new"))
+                let position = match places.is_empty() {
+                    true => ids.binary_search(&value).ok(),
+                    false => places.get(&value).copied(),
+                };
+                let position = position.map(|position| position as i32);
+                position.ok_or_else(|| report::unseen_level(at(i), name, &value.to_string(), "new"))
             }
             (Codes::Texts(_), Some(code)) => {
                 let known = of_levels.get(code as usize).copied().flatten();
@@ -212,6 +219,13 @@ impl Rows {
             .first()
             .map(|shard| shard.path.clone())
             .unwrap_or_default()
+    }
+
+    /// The numbers of all rows in their file, as messages count them; `None` where they are of several files.
+    pub fn numbers(&self) -> Option<Vec<usize>> {
+        let places = (0..self.count).map(|row| self.place(row));
+        let (paths, numbers): (Vec<&Path>, Vec<usize>) = places.unzip();
+        paths.windows(2).all(|pair| pair[0] == pair[1]).then_some(numbers)
     }
 
     /// The file of row `i` and its number there.

@@ -2,7 +2,7 @@
 
 use crate::report::{self, Faults};
 use bnnc_abi::data::{Field, FieldKind};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// The elements of an array, in row-major order.
@@ -42,6 +42,17 @@ impl Values {
     /// Whether the elements are strings.
     pub fn is_text(&self) -> bool {
         matches!(self, Values::Level { .. })
+    }
+
+    /// These levels, then those of the strings that are not among them.
+    pub(crate) fn levels_after(&self, known: &[String]) -> Vec<String> {
+        let own = match self {
+            Values::Level { levels, .. } => levels.as_slice(),
+            Values::Byte(_) | Values::Int(_) | Values::Real(_) => &[],
+        };
+        let seen: HashSet<&String> = known.iter().collect();
+        let new = own.iter().filter(|level| !seen.contains(level));
+        known.iter().chain(new).cloned().collect()
     }
 
     /// Element `i` as a real; a string's code.

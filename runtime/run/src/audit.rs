@@ -6,11 +6,11 @@ mod relation;
 
 use crate::codes::audit as codes;
 use crate::feed::examples;
-use bnnc_abi::data::{DataSpec, Test};
-use bnnc_abi::manifest::{DataSource, Infer, Output, OutputKind, Work};
+use bnnc_abi::data::{DataSpec, Elements, Test};
+use bnnc_abi::manifest::{Binding, Codes, DataSource, Infer, Output, OutputKind, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::{Dataset, Rows};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Cells of inputs above which columns are not examined: images and the like, where a column means little by itself.
 const CELLS: usize = 20_000_000;
@@ -39,6 +39,12 @@ pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagno
         targets
             .iter()
             .filter_map(|(output, column)| variation(output, column)),
+    );
+    found.extend(
+        infer
+            .bindings
+            .iter()
+            .filter_map(|binding| untrained(infer, binding, dataset)),
     );
     let columns = inputs(infer, spec, dataset);
     for (output, target) in &targets {
@@ -84,6 +90,25 @@ fn settings(infer: &Infer) -> Vec<Diagnostic> {
         found.push(codes::few_predictive_draws(&infer.name, infer.predictive_draws));
     }
     found
+}
+
+/// A position that test rows select and no training row does. Levels of the data are rejected where they are read.
+fn untrained(infer: &Infer, binding: &Binding, dataset: &Dataset) -> Option<Diagnostic> {
+    let (Elements::Index(_), Codes::Positions, DataSource::Field(name)) =
+        (binding.elements, &binding.codes, &binding.from)
+    else {
+        return None;
+    };
+    let is_single = dataset.train.field(name).is_some_and(|field| field.width() == 1);
+    if infer.outputs.iter().any(|output| output.name == binding.port) || !is_single || dataset.test.count == 0
+    {
+        return None;
+    }
+    let train: HashSet<i32> = dataset.train.ints(name).ok()?.into_iter().collect();
+    let test = dataset.test.ints(name).ok()?;
+    let level = *test.iter().find(|level| !train.contains(level))?;
+    let rows = test.iter().filter(|found| **found == level).count();
+    Some(codes::untrained_level(name, level, rows))
 }
 
 /// The values of an output with one element per row.

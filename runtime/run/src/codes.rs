@@ -67,6 +67,7 @@ pub static CODES: &[&Code] = &[
     &laplace::FACTOR_AT_END,
     &laplace::PRIOR_AVERAGED,
     &audit::NOTHING_TO_LEARN,
+    &audit::UNTRAINED_LEVEL,
     &audit::LEAK,
     &audit::REPEATED_ROWS,
     &audit::EXTRAPOLATION,

@@ -1,6 +1,7 @@
 //! Running a manifest: every infer on every split, in order.
 
 mod found;
+pub mod new_levels;
 mod outcome;
 mod saved;
 

@@ -1,21 +1,27 @@
 //! `bnnc predict`: predictions for new inputs with a saved run.
 
-use crate::arguments::{Compile, Predict};
+use crate::arguments::{Compile, NewLevels, Predict};
 use crate::commands::run::library;
 use crate::session::{self, Display};
 use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::{DataSource, Infer};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
 use bnnc_command::execute::{interrupt, stopped};
 use bnnc_command::terminal::{self, OK};
+use bnnc_data::write::ResultColumn;
+use bnnc_data::{Preparation, Rows};
 use bnnc_driver::codes::no_infer;
 use bnnc_driver::codes::which::which_infer;
 use bnnc_driver::compile::{Compiled, compile};
+use bnnc_driver::new_levels::{self, Axis};
+use bnnc_driver::options::Options;
 use bnnc_driver::program::Program;
 use bnnc_run::codes;
-use bnnc_run::fit::Context;
+use bnnc_run::fit::{Context, Stop};
 use bnnc_run::out::{self, SavedRun};
+use bnnc_run::run::new_levels as of_rows;
+use bnnc_run::states::Values;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -33,7 +39,8 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     let interrupt = interrupt();
     let read = out::read(&arguments.run);
     let (saved, values) = read.map_err(|diagnostic| display.show(&[diagnostic], &nowhere))?;
-    let (program, compiled) = recompiled(arguments, &saved, display)?;
+    let options = options(arguments, &saved, display)?;
+    let (program, compiled) = recompiled(arguments, &saved, &options, display)?;
     let refuse = |why: &str| display.show(&[codes::not_a_run(&arguments.run, why)], &program.sources);
     let is_saved = |infer: &&Infer| saved.preparations.contains_key(&infer.name);
     let known: Vec<&Infer> = compiled.manifest.infers.iter().filter(is_saved).collect();
@@ -47,37 +54,35 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
         .preparations
         .get(&infer.name)
         .zip(values.get(&infer.name))
-        .zip(data);
-    let Some(((preparation, values), spec)) = known else {
+        .zip(data)
+        .zip(saved.schemas.get(&infer.data));
+    let Some((((preparation, values), spec), schema)) = known else {
         return Err(refuse(&format!("it has nothing saved of `{}`", infer.name)));
     };
+    let axes = match arguments.new_levels {
+        NewLevels::Prior => new_levels::axes(&program, &infer.name, schema, &options),
+        NewLevels::Refuse => Vec::new(),
+    };
     let rows = preparation
-        .rows(spec, &arguments.data)
+        .rows_with(spec, &arguments.data, &columns(infer, &axes))
         .map_err(|found| display.show(&found, &program.sources))?;
     let pool = Arc::new(bnnc_kernels::pool::Pool::new(terminal::threads(
         arguments.threads,
     )));
-    let context = Context {
-        interrupt,
-        ..Context::new(pool, saved.seed)
+    let fitted = Fitted {
+        arguments,
+        program: &program,
+        infer,
+        preparation,
+        values,
+        context: Context {
+            interrupt,
+            ..Context::new(pool, saved.seed)
+        },
+        display,
     };
-    let at = (values, &*arguments.run);
-    let within = (terminal::available_memory(), &context);
-    if let Some(path) = &arguments.joint {
-        let covariance = bnnc_run::run::joint(infer, preparation, at, rows.clone(), within)
-            .map_err(|stop| stopped(&stop, &|found| display.show(found, &program.sources)))?;
-        let sizes = [covariance.rows, covariance.columns];
-        let written = bnnc_data::write::npy(path, &sizes, &covariance.values);
-        written.map_err(|found| display.show(&[found], &program.sources))?;
-    }
-    if let Some(path) = &arguments.slopes {
-        let columns = bnnc_run::run::slopes(infer, preparation, at, rows.clone(), within)
-            .map_err(|stop| stopped(&stop, &|found| display.show(found, &program.sources)))?;
-        let written = bnnc_data::write::csv(path, &columns);
-        written.map_err(|found| display.show(&[found], &program.sources))?;
-    }
-    let columns = bnnc_run::run::predict(infer, preparation, at, rows, &context)
-        .map_err(|stop| stopped(&stop, &|found| display.show(found, &program.sources)))?;
+    fitted.write_gaussian(&rows)?;
+    let columns = fitted.table(rows, axes, (schema, &options))?;
     match &arguments.output {
         Some(path) => {
             bnnc_data::write::csv(path, &columns).map_err(|found| display.show(&[found], &program.sources))
@@ -90,9 +95,75 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     }
 }
 
-/// The program of a run with the columns and levels that its data had then. `Err` is the exit status.
-fn recompiled(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<(Program, Compiled), u8> {
-    let nowhere = SourceMap::default();
+/// An inference of a saved run.
+struct Fitted<'a> {
+    arguments: &'a Predict,
+    program: &'a Program,
+    infer: &'a Infer,
+    preparation: &'a Preparation,
+    values: &'a Values,
+    context: Context,
+    display: Display,
+}
+
+impl Fitted<'_> {
+    /// Writes what only a Gaussian of the weights has, as far as it is wanted: the joint covariance and the slopes. `Err` is the exit status.
+    fn write_gaussian(&self, rows: &Rows) -> Result<(), u8> {
+        let (infer, preparation, arguments) = (self.infer, self.preparation, self.arguments);
+        let at = (self.values, &*arguments.run);
+        let within = (terminal::available_memory(), &self.context);
+        let show = |found: Diagnostic| self.display.show(&[found], &self.program.sources);
+        if let Some(path) = &arguments.joint {
+            let covariance = bnnc_run::run::joint(infer, preparation, at, rows.clone(), within)
+                .map_err(|stop| self.stopped(&stop))?;
+            let sizes = [covariance.rows, covariance.columns];
+            bnnc_data::write::npy(path, &sizes, &covariance.values).map_err(show)?;
+        }
+        if let Some(path) = &arguments.slopes {
+            let columns = bnnc_run::run::slopes(infer, preparation, at, rows.clone(), within)
+                .map_err(|stop| self.stopped(&stop))?;
+            bnnc_data::write::csv(path, &columns).map_err(show)?;
+        }
+        Ok(())
+    }
+
+    /// The table of predictions for rows that may have new levels along some axes. `Err` is the exit status.
+    fn table(
+        &self,
+        rows: Rows,
+        axes: Vec<Axis>,
+        (schema, options): (&Schema, &Options),
+    ) -> Result<Vec<(String, ResultColumn)>, u8> {
+        let mut grown = self.infer.clone();
+        let extend = |axis: Axis| {
+            let more = of_rows::extend(&mut grown, self.preparation, &rows, &axis.ports);
+            (axis, more)
+        };
+        let more: Vec<(Axis, usize)> = axes
+            .into_iter()
+            .map(extend)
+            .filter(|(_, more)| *more > 0)
+            .collect();
+        let columns = if more.is_empty() {
+            let at = (self.values, &*self.arguments.run);
+            bnnc_run::run::predict(self.infer, self.preparation, at, rows, &self.context)
+        } else {
+            let grown = new_levels::new_levels(self.program, schema, options, &grown, &more)
+                .map_err(|failure| self.display.failure(&failure, &self.program.sources))?;
+            let infers = (self.infer, &grown);
+            of_rows::predict(infers, self.preparation, self.values, rows, &self.context)
+        };
+        columns.map_err(|stop| self.stopped(&stop))
+    }
+
+    /// Shows why a computation ended, and returns the exit status.
+    fn stopped(&self, stop: &Stop) -> u8 {
+        stopped(stop, &|found| self.display.show(found, &self.program.sources))
+    }
+}
+
+/// The options that a run was compiled with. `Err` is the exit status.
+fn options(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<Options, u8> {
     let flags = Compile {
         set: saved.settings.clone(),
         data: saved.data.clone(),
@@ -103,17 +174,40 @@ fn recompiled(arguments: &Predict, saved: &SavedRun, display: Display) -> Result
         // An inference that was not run may need data whose schema the folder does not hold.
         only: saved.preparations.keys().cloned().collect(),
     };
-    let mut options = session::options(&flags).map_err(|found| display.show(&found, &nowhere))?;
+    let options = session::options(&flags);
+    let mut options = options.map_err(|found| display.show(&found, &SourceMap::default()))?;
     options.jacobians = arguments.joint.is_some() || arguments.slopes.is_some();
-    let program = session::load_text(&saved.program, &saved.text, &options, display)?;
+    Ok(options)
+}
+
+/// The program of a run with the columns and levels that its data had then. `Err` is the exit status.
+fn recompiled(
+    arguments: &Predict,
+    saved: &SavedRun,
+    options: &Options,
+    display: Display,
+) -> Result<(Program, Compiled), u8> {
+    let program = session::load_text(&saved.program, &saved.text, options, display)?;
     // Those of the run: its draws have a parameter for each level and column that the files had then.
     let schemas: HashMap<String, Schema> = saved.schemas.clone().into_iter().collect();
-    let compiled = compile(&program, &schemas, &options)
+    let compiled = compile(&program, &schemas, options)
         .map_err(|failure| display.failure(&failure, &program.sources))?;
     if library(&program) != saved.library || !saved.fingerprint.is_of_this_version() {
         display.show(&[codes::other_library(&arguments.run)], &program.sources);
     }
     Ok((program, compiled))
+}
+
+/// The columns that inputs of these axes read.
+fn columns<'a>(infer: &'a Infer, axes: &[Axis]) -> Vec<&'a str> {
+    let selects = |port: &String| axes.iter().any(|axis| axis.ports.contains(port));
+    let of_axes = infer.bindings.iter().filter(|binding| selects(&binding.port));
+    of_axes
+        .filter_map(|binding| match &binding.from {
+            DataSource::Field(name) => Some(name.as_str()),
+            _ => None,
+        })
+        .collect()
 }
 
 /// The infer of this name, or the only one that the run holds something of.

@@ -7,6 +7,7 @@ mod bindings;
 mod folders;
 mod language;
 mod maxima;
+mod new_levels;
 mod numerics;
 mod report;
 mod sampling;

@@ -180,16 +180,21 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         } else {
             None
         };
-        let named = |name: &str| !truncated && item.values.iter().any(|(n, _)| &**n == name);
-        let inside = self.inside(truncated && independent, support);
-        let draw = match inside {
-            Some(inside) => present(self.truncated_draw(inside))?,
-            None if named("draw") => present(self.draw())?,
-            None => None,
+        let own = match item.values.iter().any(|(name, _)| &**name == "draw") {
+            true => present(self.draw())?.map(Arc::new),
+            false => None,
         };
-        let inside_mean = match inside {
-            Some(inside) => present(self.truncated_mean(inside))?.map(Arc::new),
-            None => None,
+        let inside = self.inside(truncated && independent, support);
+        let (inside_draw, inside_mean) = match inside {
+            Some(inside) => (
+                present(self.truncated_draw(inside))?.map(Arc::new),
+                present(self.truncated_mean(inside))?.map(Arc::new),
+            ),
+            None => (None, None),
+        };
+        let (draw, wider_draw) = match truncated {
+            true => (inside_draw, own.filter(|_| independent && inside.is_none())),
+            false => (own, None),
         };
         let mut summary = |name| if truncated { Ok(None) } else { self.summary(name) };
         let (mean, variance, entropy) = (summary("mean")?, summary("variance")?, summary("entropy")?);
@@ -210,7 +215,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             elementwise: independent,
             log_density: Arc::new(log_density),
             log_density_elements: elements.map(Arc::new),
-            draw: draw.map(Arc::new),
+            draw,
+            wider_draw,
             mean,
             variance,
             entropy,

@@ -63,6 +63,7 @@ pub fn gathered(family: &Instance, shares: &[Share], params: &[FamilyParam]) -> 
         log_density: gather(&family.log_density),
         log_density_elements: some(&family.log_density_elements),
         draw: some(&family.draw),
+        wider_draw: some(&family.wider_draw),
         mean: some(&family.mean),
         variance: some(&family.variance),
         entropy: some(&family.entropy),

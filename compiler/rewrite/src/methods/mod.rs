@@ -11,6 +11,7 @@ pub mod noncentre;
 pub mod plan;
 pub mod positions;
 pub mod predict;
+pub mod prior;
 pub mod prune;
 pub mod sample;
 pub mod states;

@@ -88,6 +88,7 @@ fn location_scale(shapes: &Shapes, shape: &Shape) -> Instance {
         log_density: function(&["loc", "scale", "x"], &ty, total),
         log_density_elements: Some(function(&["loc", "scale", "x"], &ty, elements)),
         draw: Some(function(&["loc", "scale", "draw", "example", "step"], &ty, draw)),
+        wider_draw: None,
         mean: Some(function(&["loc", "scale"], &ty, |_, p| p[0])),
         variance: shapes.variance.map(variance),
         entropy: shapes.entropy.map(entropy),

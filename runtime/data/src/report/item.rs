@@ -251,6 +251,12 @@ pub fn too_few_rows(path: &Path, kind: &str, rows: usize) -> Diagnostic {
 
 /// A string that training never sees.
 pub fn unseen_level(at: At<'_>, name: &str, level: &str, kind: &str) -> Diagnostic {
+    let help = match kind {
+        "new" => {
+            "leave the row out, or draw the parameters of new levels from their prior: `--new-levels prior`"
+        }
+        _ => "choose other test rows, or merge rare levels",
+    };
     fault(
         &codes::UNSEEN_LEVEL,
         at,
@@ -260,7 +266,7 @@ pub fn unseen_level(at: At<'_>, name: &str, level: &str, kind: &str) -> Diagnost
         ),
     )
     .label(format!("column `{name}`"))
-    .help("choose other test rows, or merge rare levels")
+    .help(help)
 }
 
 /// A position outside its axis, computed from columns.

@@ -11,6 +11,14 @@ pub(super) static NOTHING_TO_LEARN: Code = Code {
               training rows; a file that was filtered to one class.\n\nRight: `-> y: index(3)`; rows of every class in the training rows.",
 };
 
+pub(super) static UNTRAINED_LEVEL: Code = Code {
+    id: "E0575",
+    title: "a level without training rows",
+    explain: "A test row selects an element of an axis whose size the program fixes, and no training row selects it. The parameters of this element are known from their \
+              prior alone.\n\nWrong: `month: index(12)` where the training rows are of January to June and the test rows of July.\n\nRight: training rows of every \
+              level that is tested.",
+};
+
 pub(super) static LEAK: Code = Code {
     id: "E0555",
     title: "an input that determines the target",
@@ -138,6 +146,14 @@ pub fn ordered_rows(column: &str) -> Diagnostic {
         .help(format!(
             "for the number of a row, leave it out: `inputs = [..]` without `{column}`"
         ))
+}
+
+/// An element of an axis that test rows select and no training row does.
+pub fn untrained_level(column: &str, level: i32, rows: usize) -> Diagnostic {
+    let text = format!("`{column}` is {level} in {rows} test rows and in no training row");
+    warn(&UNTRAINED_LEVEL, text)
+        .note("its parameters are known from their prior alone")
+        .help("choose test rows whose levels have training rows")
 }
 
 /// A code for a missing value among the values of a column.

@@ -10,7 +10,7 @@ use crate::laplace::predictor::Forecaster;
 use crate::laplace::{Approximated, joint, memory, slopes};
 use crate::out;
 use crate::positions;
-use crate::predict::{Predictor, draws_in, held};
+use crate::predict::{Predictive, Predictor, draws_in, held};
 use crate::states::Values;
 use bnnc_abi::laplace::{Laplace, Likelihood};
 use bnnc_abi::manifest::{DataSource, Infer, Work};
@@ -19,6 +19,7 @@ use bnnc_data::report;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Dataset, Preparation, Rows};
 use bnnc_laplace::matrix::Matrix;
+use std::ops::Range;
 use std::path::Path;
 
 /// Predictions of a fitted infer for new rows, as the columns of a table: of its values in the folder of its run.
@@ -32,7 +33,7 @@ pub fn predict(
     rows: Rows,
     context: &Context,
 ) -> Result<Vec<(String, ResultColumn)>, Stop> {
-    let dataset = dataset(infer, preparation, rows)?;
+    let dataset = checked(infer, preparation, rows)?;
     positions::check(infer, (&dataset.test, false), &dataset, &context.pool)?;
     let of_rows = (&dataset.test, false);
     positions::check_values(
@@ -61,8 +62,21 @@ pub fn predict(
             Forecaster::Drawn(Box::new(predictor))
         }
     };
+    table(infer, preparation, &dataset, |take| forecaster.run(take))
+}
+
+/// Takes blocks of predictions of rows.
+type Take<'a> = dyn FnMut(Range<usize>, &mut Predictive) + 'a;
+
+/// The predictions for the test rows, which `run` computes by blocks, as the columns of a table.
+pub(super) fn table(
+    infer: &Infer,
+    preparation: &Preparation,
+    dataset: &Dataset,
+    run: impl FnOnce(&mut Take<'_>) -> Result<(), Stop>,
+) -> Result<Vec<(String, ResultColumn)>, Stop> {
     let mut columns = Columns::new(infer, &dataset.test, dataset.test.count);
-    forecaster.run(|_, block| {
+    run(&mut |_, block| {
         block.undo(infer, preparation);
         columns.add(block);
     })?;
@@ -86,7 +100,7 @@ pub fn joint(
     rows: Rows,
     (max_memory, context): (Option<u64>, &Context),
 ) -> Result<Matrix, Stop> {
-    let dataset = dataset(infer, preparation, rows)?;
+    let dataset = checked(infer, preparation, rows)?;
     positions::check(infer, (&dataset.test, false), &dataset, &context.pool)?;
     let found = gaussians(infer, (values, folder))?;
     let (members, laplace, rows) = (&found.members[..], part(infer)?, &dataset.test);
@@ -119,7 +133,7 @@ pub fn slopes(
     rows: Rows,
     (max_memory, context): (Option<u64>, &Context),
 ) -> Result<Vec<(String, ResultColumn)>, Stop> {
-    let dataset = dataset(infer, preparation, rows)?;
+    let dataset = checked(infer, preparation, rows)?;
     positions::check(infer, (&dataset.test, false), &dataset, &context.pool)?;
     let found = gaussians(infer, (values, folder))?;
     let (members, laplace) = (&found.members[..], part(infer)?);
@@ -238,7 +252,7 @@ fn check_text(infer: &Infer, preparation: &Preparation, rows: &Rows) -> Result<(
 ///
 /// # Errors
 /// A model that takes an array for all examples, which no rows give, and rows that have no parameter.
-fn dataset(infer: &Infer, preparation: &Preparation, rows: Rows) -> Result<Dataset, Diagnostic> {
+pub(super) fn checked(infer: &Infer, preparation: &Preparation, rows: Rows) -> Result<Dataset, Diagnostic> {
     for binding in &infer.bindings {
         let is_read = infer.predict.plan.port(&binding.port).is_some();
         let mut outputs = infer.outputs.iter();

@@ -94,15 +94,15 @@ fn of_texts(group: &[&Selector<'_>], texts: &[&[String]]) -> Result<Joined, Stri
     })
 }
 
-/// Integers that fill `0..=max` are positions; so are those of classes, in which a program may count. Others are names.
+/// Integers of classes are positions, in which a program may count. Others are names, also where they fill `0..=max`: each of them must occur in
+/// a training row.
 fn of_integers(group: &[&Selector<'_>]) -> Joined {
     let all: BTreeSet<i64> = group
         .iter()
         .flat_map(|selector| selector.field.integers())
         .collect();
-    let highest = all.last().copied().unwrap_or(-1);
-    let are_positions = (0_i64..).zip(&all).all(|(position, id)| position == *id);
-    if are_positions || group.iter().any(|selector| selector.is_class) {
+    if group.iter().any(|selector| selector.is_class) {
+        let highest = all.last().copied().unwrap_or(-1);
         return Joined {
             size: usize::try_from(highest).map_or(0, |highest| highest.saturating_add(1)),
             codes: vec![Codes::Positions; group.len()],

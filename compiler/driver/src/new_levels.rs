@@ -1,0 +1,183 @@
+//! Predictions for levels that no training row has: programs whose axes of levels are longer than those of the run.
+
+use crate::backends;
+use crate::codes::new_levels::no_new_levels;
+use crate::compile::chosen;
+use crate::infer::{Compilation, Failure};
+use crate::names::name;
+use crate::options::Options;
+use crate::prior::shared_apart;
+use crate::program::Program;
+use bnnc_abi::data::Schema;
+use bnnc_abi::manifest::{DataSource, Infer, Init, State};
+use bnnc_abi::method::{Finds, lookup};
+use bnnc_graph::model::{Model, Site};
+use bnnc_hir::elaborate::bind::{Bound, bind};
+use bnnc_hir::elaborate::model::elaborate;
+use bnnc_hir::tree::ModelItem;
+use bnnc_hir::types::{Elem, Ty};
+use bnnc_rewrite::methods::prior::{self, Origin};
+use bnnc_rewrite::pass::Context;
+use bnnc_rewrite::{pipeline, pipelines};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// An axis whose positions inputs select, each by a column.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// The name of its size.
+    pub dim: Arc<str>,
+    /// Its size in the run.
+    pub size: usize,
+    /// The inputs.
+    pub ports: Vec<String>,
+}
+
+/// Sizes beyond every size of the run, for axes that must not be taken for others.
+const APART: usize = 1009;
+
+/// The axes of an inference that may have new levels: those whose sizes are levels of columns, of inputs alone.
+pub fn axes(program: &Program, infer: &str, schema: &Schema, options: &Options) -> Vec<Axis> {
+    let mut items = program.module.infers.ids();
+    let id = items.find(|id| *program.module.infers[*id].name == *infer);
+    id.map_or_else(Vec::new, |id| {
+        let model = Compilation::new(program, id, options).model();
+        axes_of(model, &bind(model, schema).0)
+    })
+}
+
+fn axes_of(model: &ModelItem, bound: &Bound) -> Vec<Axis> {
+    let mut axes: Vec<Axis> = Vec::new();
+    for binding in &model.inputs {
+        let Ty::Tensor(Elem::Index(size), _) = &binding.param.ty else {
+            continue;
+        };
+        let port = bound.ports.iter().find(|port| port.port == *binding.param.name);
+        let is_column = port.is_some_and(|port| matches!(port.from, DataSource::Field(_)));
+        let Some(dim) = name(model, size).filter(|_| is_column) else {
+            continue;
+        };
+        let Some(size) = bound.dims.get(dim.as_str()) else {
+            continue;
+        };
+        match axes.iter_mut().find(|axis| *axis.dim == *dim) {
+            Some(axis) => axis.ports.push(binding.param.name.to_string()),
+            None => axes.push(Axis {
+                dim: dim.into(),
+                size: *size,
+                ports: vec![binding.param.name.to_string()],
+            }),
+        }
+    }
+    axes
+}
+
+/// The inference `infer` with `more` levels on each of these axes. It predicts from the values of all parameters at each draw, which are
+/// states with the names of the parameters; those of the new levels are drawn from their priors, whatever the states hold.
+///
+/// # Errors
+/// A method without draws, a model in which a new level has no prior of its own.
+pub fn new_levels(
+    program: &Program,
+    schema: &Schema,
+    options: &Options,
+    infer: &Infer,
+    more: &[(Axis, usize)],
+) -> Result<Infer, Failure> {
+    let ids = chosen(program, options).map_err(Failure::Program)?;
+    let mut ids = ids.into_iter();
+    let Some(id) = ids.find(|id| *program.module.infers[*id].name == *infer.name) else {
+        return Ok(infer.clone());
+    };
+    let mut compilation = Compilation::new(program, id, options);
+    let refused = |compilation: &Compilation<'_>, why: String| {
+        Failure::Program(vec![no_new_levels(compilation.item, &why)])
+    };
+    if let Some(why) = no_draws(infer) {
+        return Err(refused(&compilation, why));
+    }
+    let model = compilation.model();
+    let (bound, _) = bind(model, schema);
+    let elaborated = |dims: &HashMap<Arc<str>, usize>| {
+        elaborate(&program.module, compilation.model_id(), dims).map_err(Failure::from)
+    };
+    let (one, other) = (apart(&bound, more, 0), apart(&bound, more, 1));
+    let selects = |input: &str| {
+        more.iter()
+            .any(|(axis, _)| axis.ports.iter().any(|port| port == input))
+    };
+    prior::uniform(
+        &elaborated(&one)?.function,
+        &elaborated(&other)?.function,
+        &selects,
+    )
+    .map_err(|why| refused(&compilation, why))?;
+    let mut dims = bound.dims.clone();
+    let trained = elaborated(&dims)?;
+    dims.extend(
+        more.iter()
+            .map(|(axis, more)| (axis.dim.clone(), axis.size + more)),
+    );
+    let mut grown = elaborated(&dims)?;
+    shared_apart(&mut grown, &bound);
+    compilation.widened(infer, (&trained, &grown))
+}
+
+impl Compilation<'_> {
+    /// An inference with the sites of `grown` in the place of those of `trained`.
+    fn widened(&mut self, infer: &Infer, (trained, grown): (&Model, &Model)) -> Result<Infer, Failure> {
+        let backend =
+            backends::chosen(&self.options.backend).map_err(|fault| Failure::Program(vec![fault]))?;
+        let densities = self.density(grown)?;
+        let positions = self.row_positions(&densities, grown, backend)?;
+        let origin = |site: &Site| match trained.sites.iter().find(|old| old.name == site.name) {
+            Some(old) if old.ty.shape != site.ty.shape => Origin::GivenBelow(old.ty.shape.clone()),
+            _ => Origin::Given,
+        };
+        let predict = prior::predict(&densities, grown, &origin)
+            .map_err(|why| Failure::Program(vec![no_new_levels(self.item, &why)]))?;
+        let mut context = Context {
+            without: self.context.without.clone(),
+            ..Context::default()
+        };
+        let predict = pipeline::run(&predict, pipelines::BEFORE_LOWERING, &mut context)?;
+        let predict = self.lower("new_levels", &predict, &[], infer.precision)?;
+        let state = |site: &Site| State {
+            name: site.name.to_string(),
+            shape: site.ty.shape.clone(),
+            init: Init::Constant(0.0),
+            parameter: true,
+            from: None,
+        };
+        Ok(Infer {
+            predict: self.code(predict, backend)?,
+            states: grown.sites.iter().map(state).collect(),
+            positions,
+            ..infer.clone()
+        })
+    }
+}
+
+/// Why predictions of an inference are not means over draws of all its parameters.
+fn no_draws(infer: &Infer) -> Option<String> {
+    let method = lookup(infer.method)?;
+    let why = match method.finds {
+        Finds::Training if method.finds_point() => "finds one value of each parameter",
+        Finds::Masked => "draws masks, not parameters",
+        Finds::Laplace | Finds::Collapsed => "integrates over parameters",
+        Finds::Training | Finds::Chains | Finds::Swag | Finds::Ensemble => return None,
+    };
+    Some(format!(
+        "`{}` {why}: new levels need draws of the parameters of their prior",
+        infer.method
+    ))
+}
+
+/// The sizes of a model whose axes of levels have sizes of their own, with `extra` levels each.
+fn apart(bound: &Bound, more: &[(Axis, usize)], extra: usize) -> HashMap<Arc<str>, usize> {
+    let largest = bound.dims.values().copied().max().unwrap_or(0);
+    let mut dims = bound.dims.clone();
+    let sizes = more.iter().zip((APART + largest..).step_by(2));
+    dims.extend(sizes.map(|((axis, _), size)| (axis.dim.clone(), size + extra)));
+    dims
+}

@@ -1,0 +1,45 @@
+//! What a model predicts before any row was seen.
+
+use crate::infer::Compilation;
+use bnnc_abi::code::Artifact;
+use bnnc_base::fault::Fault;
+use bnnc_graph::model::Model;
+use bnnc_hir::elaborate::bind::Bound;
+use bnnc_loops::backend::Backend;
+use bnnc_rewrite::density::Densities;
+use bnnc_rewrite::methods::prior::{self, Origin};
+use bnnc_rewrite::pass::Context;
+use bnnc_rewrite::{pipeline, pipelines};
+
+/// Takes values that all rows share out of the inputs of an example, wherever the model lists them.
+pub(crate) fn shared_apart(model: &mut Model, bound: &Bound) {
+    let inputs = std::mem::take(&mut model.inputs);
+    let (shared, inputs): (Vec<_>, Vec<_>) =
+        inputs.into_iter().partition(|input| bound.is_shared(&input.name));
+    model.shared.extend(shared);
+    model.inputs = inputs;
+}
+
+impl Compilation<'_> {
+    /// Predictions before any row was seen, or why there are none.
+    pub(crate) fn prior(
+        &mut self,
+        densities: &Densities,
+        model: &Model,
+        backend: &dyn Backend,
+    ) -> Result<Result<Artifact, String>, Fault> {
+        let function = match prior::predict(densities, model, &|_| Origin::Prior) {
+            Ok(function) => function,
+            Err(why) => return Ok(Err(why)),
+        };
+        // Its rewrites are of no interest to `--trace-rewrites`.
+        let mut context = Context {
+            without: self.context.without.clone(),
+            ..Context::default()
+        };
+        let function = pipeline::run(&function, pipelines::BEFORE_LOWERING, &mut context)?;
+        let precision = self.precision(backend);
+        let program = self.lower("prior", &function, &[], precision)?;
+        Ok(Ok(self.code(program, backend)?))
+    }
+}

@@ -1,0 +1,168 @@
+//! Programs in which sites are drawn from their priors: all of them, before any data, or those of levels that no training row has.
+
+mod uniform;
+
+use super::predict::{over_draws, per_draw};
+use crate::batch::batch;
+use crate::density::{Densities, Prior, prefix_noise};
+use crate::nodes::Scope;
+use bnnc_base::shape::{Dim, Shape, Sizes};
+use bnnc_graph::builder::Builder;
+use bnnc_graph::dist::{self, Measure, Support};
+use bnnc_graph::function::{Function, Value};
+use bnnc_graph::model::{Model, Site};
+use std::sync::Arc;
+pub use uniform::{Selects, uniform};
+
+/// Where the values of a site come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// All from the prior.
+    Prior,
+    /// All from a parameter of the program, one value per draw.
+    Given,
+    /// As [`Origin::Given`] at positions below this shape, from the prior at the others.
+    GivenBelow(Shape),
+}
+
+/// `(given sites.., data.., draw0, row0, step) ->` the results of [`super::predict::predict`], each `[draws, batch, ..]`. Sites are drawn
+/// one after the other, each given those before it; a site that is given is a parameter `[draws, ..]` with its name.
+///
+/// # Errors
+/// Why a site cannot be drawn.
+pub fn predict(
+    densities: &Densities,
+    model: &Model,
+    origin: &dyn Fn(&Site) -> Origin,
+) -> Result<Function, String> {
+    let origins: Vec<Origin> = model.sites.iter().map(origin).collect();
+    for (prior, origin) in densities.priors.iter().zip(&origins) {
+        drawable(prior, origin)?;
+    }
+    let bind = |builder: &mut Builder, scope: &mut Scope| {
+        let all_examples = builder.int(0);
+        let coordinates = [scope.get("draw"), all_examples, scope.get("step")];
+        for ((site, prior), origin) in model.sites.iter().zip(&densities.priors).zip(&origins) {
+            let value = match origin {
+                Origin::Given => builder.param(&site.name, site.ty.clone()),
+                Origin::Prior => drawn(builder, scope, prior, coordinates),
+                Origin::GivenBelow(below) => {
+                    let given = builder.param(&site.name, site.ty.clone());
+                    let drawn = drawn(builder, scope, prior, coordinates);
+                    below_or(builder, below, given, drawn)
+                }
+            };
+            scope.set(&site.name, value);
+        }
+    };
+    let is_given = |(_, origin): &(&Site, &Origin)| **origin != Origin::Prior;
+    let given = model.sites.iter().zip(&origins).filter(is_given);
+    let given: Vec<Arc<str>> = given.map(|(site, _)| site.name.clone()).collect();
+    Ok(over_draws(
+        "prior",
+        &per_draw(densities, model, &[], &bind),
+        &given,
+    ))
+}
+
+/// Whether values can be drawn that a site needs.
+fn drawable(prior: &Prior, origin: &Origin) -> Result<(), String> {
+    let (site, distribution) = (&prior.site, &prior.distribution);
+    let why = match origin {
+        Origin::Given => return Ok(()),
+        _ if distribution.measure == Measure::Improper => "is improper",
+        Origin::GivenBelow(_) if !distribution.elementwise => {
+            "is joint over all its elements, so that a new element has no prior of its own"
+        }
+        _ if distribution.draw.is_none() && distribution.wider_draw.is_none() => "has no sampler",
+        _ if distribution.draw.is_none() && distribution.value.shape.count(&Sizes::default()) > TRIED => {
+            "is truncated, and has too many elements for draws by rejection"
+        }
+        Origin::Prior | Origin::GivenBelow(_) => return Ok(()),
+    };
+    Err(format!("the prior of `{site}`, `{}`, {why}", distribution.name))
+}
+
+/// Draws of a distribution before it was truncated, of which the first that lies in the support is taken. Where a tenth of the probability lies
+/// there, none does with a probability of 2e-12; the value is not a number then.
+const TRIES: usize = 256;
+
+/// Elements that are drawn so, at most: their tries are in memory together.
+const TRIED: usize = 1 << 14;
+
+fn drawn(builder: &mut Builder, scope: &Scope, prior: &Prior, coordinates: [Value; 3]) -> Value {
+    let distribution = &prior.distribution;
+    let arguments = scope.call(builder, &prior.arguments);
+    let arguments: Vec<Value> = arguments.into_iter().map(|(_, value)| value).collect();
+    let stream = format!("prior/{}", prior.site);
+    match (&distribution.draw, &distribution.wider_draw) {
+        (Some(sampler), _) => {
+            let args: Vec<Value> = arguments.into_iter().chain(coordinates).collect();
+            builder.inline(&prefix_noise(sampler, &stream), &args)[0]
+        }
+        (None, Some(sampler)) => {
+            let tries = Dim::Fixed(TRIES);
+            // The coordinate of the example, which sites do not have, tells the tries apart.
+            let mapped: Vec<bool> = (0..arguments.len() + 3)
+                .map(|at| at == arguments.len() + 1)
+                .collect();
+            let sampler = batch(&prefix_noise(sampler, &stream), &mapped, tries);
+            let [draw, _, step] = coordinates;
+            let each = builder.iota(tries);
+            let args: Vec<Value> = arguments.into_iter().chain([draw, each, step]).collect();
+            let drawn = builder.inline(&sampler, &args)[0];
+            first_inside(builder, distribution.support, drawn)
+        }
+        (None, None) => unreachable!("`{}` was found to have a sampler", prior.site),
+    }
+}
+
+/// The first value along the leading axis that lies in a support, element by element; not a number where none does.
+fn first_inside(builder: &mut Builder, support: Support, tries: Value) -> Value {
+    let interval = dist::range(support);
+    let shape = builder.shape(tries);
+    let mut rank = builder.iota(shape.dims()[0]);
+    rank = builder.to_real(rank);
+    rank = builder.broadcast(rank, &shape, &[0]);
+    let count = builder.like(TRIES as f64, rank);
+    let mut rank = builder.sub(count, rank);
+    let outside = builder.like(0.0, rank);
+    for (end, is_low) in [(interval.lo, true), (interval.hi, false)] {
+        if end.is_finite() {
+            let end = builder.like(end, tries);
+            let beyond = if is_low {
+                builder.lt(tries, end)
+            } else {
+                builder.lt(end, tries)
+            };
+            rank = builder.select(beyond, outside, rank);
+        }
+    }
+    let best = builder.reduce_max(rank, &[0]);
+    let wide = builder.broadcast_leading(best, shape.dims()[0]);
+    let is_best = builder.eq(rank, wide);
+    let nothing = builder.like(0.0, tries);
+    let kept = builder.select(is_best, tries, nothing);
+    let value = builder.reduce_sum(kept, &[0]);
+    let zero = builder.like(0.0, best);
+    let is_found = builder.lt(zero, best);
+    let missing = builder.like(f64::NAN, value);
+    builder.select(is_found, value, missing)
+}
+
+/// `given` at positions below `below` on every axis, `drawn` elsewhere.
+fn below_or(builder: &mut Builder, below: &Shape, given: Value, drawn: Value) -> Value {
+    let shape = builder.shape(given);
+    let mut value = given;
+    for (axis, (dim, limit)) in shape.dims().iter().zip(below.dims()).enumerate() {
+        let (Dim::Fixed(limit), true) = (limit, dim != limit) else {
+            continue;
+        };
+        let positions = builder.iota(*dim);
+        let limit = builder.like(*limit as f64, positions);
+        let is_old = builder.lt(positions, limit);
+        let is_old = builder.broadcast(is_old, &shape, &[axis]);
+        value = builder.select(is_old, value, drawn);
+    }
+    value
+}

@@ -1,0 +1,155 @@
+//! Whether a model treats all levels of an axis alike, so that one more changes nothing for the others.
+
+use crate::unroll::expand_maps;
+use bnnc_graph::attr::{self, Attr};
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::labels::Labels;
+use bnnc_graph::op::OpDef;
+use bnnc_graph::ops;
+
+/// The inputs that select levels.
+pub type Selects<'a> = &'a dyn Fn(&str) -> bool;
+
+/// Checks two elaborations of a model that differ in the sizes of axes of levels alone: an element along such an axis must depend
+/// on elements of its own level and on what all levels share, and only the inputs that `selects` names may pick one.
+///
+/// # Errors
+/// What treats levels differently.
+pub fn uniform(one: &Function, other: &Function, selects: Selects<'_>) -> Result<(), String> {
+    let (one, other) = (expand_maps(one), expand_maps(other));
+    let different = || "the model computes with the number or the positions of the levels".to_owned();
+    if one.nodes.len() != other.nodes.len() {
+        return Err(different());
+    }
+    let pair = Pair {
+        one: &one,
+        other: &other,
+        selects,
+    };
+    for value in one.nodes.ids() {
+        match (&one.nodes[value].kind, &other.nodes[value].kind) {
+            (NodeKind::Param(name), NodeKind::Param(_)) => {
+                if pair.grows(value) {
+                    return Err(format!(
+                        "`{name}` has one value per level, which a new level lacks"
+                    ));
+                }
+            }
+            (
+                NodeKind::Apply { op, args, attrs },
+                NodeKind::Apply {
+                    op: also,
+                    args: with,
+                    attrs: those,
+                },
+            ) if std::ptr::eq(op.0, also.0) && args == with => {
+                pair.same_attributes(op.0, attrs, those).ok_or_else(different)?;
+                pair.apart(value, op.0, args, attrs)
+                    .map_err(|name| format!("`{name}` mixes the levels"))?;
+            }
+            _ => return Err(different()),
+        }
+    }
+    Ok(())
+}
+
+/// A model with two numbers of levels, node by node.
+struct Pair<'a> {
+    one: &'a Function,
+    other: &'a Function,
+    selects: Selects<'a>,
+}
+
+impl Pair<'_> {
+    /// The axes of a value that are of levels.
+    fn axes(&self, value: Value) -> Vec<usize> {
+        let dims = self.one.ty(value).dims().iter().zip(self.other.ty(value).dims());
+        let differ = dims.enumerate().filter(|(_, (one, other))| one != other);
+        differ.map(|(axis, _)| axis).collect()
+    }
+
+    fn grows(&self, value: Value) -> bool {
+        !self.axes(value).is_empty()
+    }
+
+    /// Whether only shapes differ, where there are any.
+    fn same_attributes(&self, op: &'static OpDef, one: &[Attr], other: &[Attr]) -> Option<()> {
+        let is = |wanted: &'static OpDef| std::ptr::eq(op, wanted);
+        let same = |(one, other): (&Attr, &Attr)| match (one, other) {
+            (Attr::Shape(_), Attr::Shape(_)) => {
+                is(&ops::constant::CONSTANT) || is(&ops::broadcast::BROADCAST)
+            }
+            (Attr::Dist(one), Attr::Dist(other)) => one.name == other.name,
+            _ => one == other,
+        };
+        one.iter()
+            .zip(other)
+            .all(|pair| same(pair) || pair.0 == pair.1)
+            .then_some(())
+    }
+
+    /// Whether each level of the result depends on the same level of the operands. `Err` names the operation.
+    fn apart(&self, value: Value, op: &'static OpDef, args: &[Value], attrs: &[Attr]) -> Result<(), String> {
+        let is = |wanted: &'static OpDef| std::ptr::eq(op, wanted);
+        let refuse = || Err(self.name(value, op));
+        if args.iter().any(|arg| self.selects_level(*arg)) && !is(&ops::gather::GATHER) {
+            return refuse();
+        }
+        let grown: Vec<Vec<usize>> = args.iter().map(|arg| self.axes(*arg)).collect();
+        if is(&ops::gather::GATHER) {
+            let picked = *attr::int(attrs, 0) as usize;
+            let of_level = grown[0].contains(&picked);
+            return match grown[1].is_empty() && of_level == self.selects_level(args[1]) {
+                true => Ok(()),
+                false => refuse(),
+            };
+        }
+        if grown.iter().all(Vec::is_empty) {
+            return match self.grows(value)
+                && !is(&ops::constant::CONSTANT)
+                && !is(&ops::broadcast::BROADCAST)
+                && !is(&ops::sample::SAMPLE)
+            {
+                true => refuse(),
+                false => Ok(()),
+            };
+        }
+        let is_apart = if is(&ops::sample::SAMPLE) {
+            attr::dist(attrs, 0).elementwise && self.grows(value)
+        } else if is(&ops::contract::CONTRACT) {
+            let labels = Labels::checked(attr::symbol(attrs, 0));
+            let letters = [&labels.left, &labels.right];
+            let mut summed = grown.iter().zip(letters).flat_map(|(axes, letters)| {
+                axes.iter()
+                    .map(|axis| letters[*axis])
+                    .filter(|letter| !labels.result.contains(letter))
+            });
+            summed.next().is_none()
+        } else if is(&ops::reduce_sum::REDUCE_SUM) || is(&ops::reduce_max::REDUCE_MAX) {
+            let axes = attr::ints(attrs, 0);
+            !grown[0].iter().any(|axis| axes.contains(&(*axis as i64)))
+        } else {
+            op.is_elementwise()
+                || is(&ops::broadcast::BROADCAST)
+                || is(&ops::transpose::TRANSPOSE)
+                || is(&ops::stop_gradient::STOP_GRADIENT)
+        };
+        match is_apart {
+            true => Ok(()),
+            false => refuse(),
+        }
+    }
+
+    /// Whether a value is an input that selects levels.
+    fn selects_level(&self, value: Value) -> bool {
+        self.one
+            .param_name(value)
+            .is_some_and(|name| (self.selects)(name))
+    }
+
+    /// A value as a message calls it: by the name that the model gives it, where it does.
+    fn name(&self, value: Value, op: &'static OpDef) -> String {
+        let label = self.one.nodes[value].label.as_ref();
+        label.map_or_else(|| op.name.to_owned(), ToString::to_string)
+    }
+}
