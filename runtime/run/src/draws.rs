@@ -8,6 +8,7 @@ use crate::run::Found;
 use crate::states::Values;
 use crate::summary::draws_per_call;
 use bnnc_abi::manifest::Infer;
+use bnnc_abi::method::{Finds, lookup};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_kernels::executor::Machine;
@@ -115,12 +116,13 @@ impl Draws {
         Ok(())
     }
 
-    /// The same, but a single draw where all draws are the same.
+    /// The same, but a single draw where all draws are the same, and predictions with them.
     ///
     /// # Errors
     /// A limit of the machine.
     pub fn distinct(self, infer: &Infer, context: &Context) -> Result<Draws, Stop> {
-        if !infer.per_draw().is_empty() || self.count < 2 {
+        let is_masked = lookup(infer.method).is_some_and(|method| method.finds == Finds::Masked);
+        if !infer.per_draw().is_empty() || is_masked || self.count < 2 {
             return Ok(self);
         }
         let two = Draws {
