@@ -110,11 +110,7 @@ fn compared(compare: &Compare, manifest: &Manifest, result: &RunResult) -> Compa
             let warning = measure.map(|measure| codes::not_computed(measure, &infer.name));
             table.warnings.extend(warning);
         } else if outcome.left_out.is_none() && table.leaves_out {
-            let note = format!(
-                "`{}` has no elpd_loo: leaving rows out takes draws of a posterior",
-                infer.name
-            );
-            table.notes.push(note);
+            table.notes.push(not_left_out(infer));
         }
         table.lines.push(Line {
             infer: infer.name.clone(),
@@ -127,6 +123,18 @@ fn compared(compare: &Compare, manifest: &Manifest, result: &RunResult) -> Compa
         leave_out(&mut table, &found);
     }
     table
+}
+
+/// Why rows are not left out of an inference.
+fn not_left_out(infer: &Infer) -> String {
+    let why = match infer.integrates() {
+        // The mean of p(y | iterate) over iterates is the density with the row; without it, the mean of 1 / p(y | all weights) is needed.
+        true => {
+            "rows are left out by weighting draws of all weights, and `collapsed` integrates over some of them"
+        }
+        false => "leaving rows out takes draws of a posterior",
+    };
+    format!("`{}` has no elpd_loo: {why}", infer.name)
 }
 
 fn value(measure: &Measure, infer: &Infer, outcome: &Outcome) -> Option<(f64, Option<f64>)> {
