@@ -5,7 +5,8 @@ use crate::terminal::{self, INTERRUPTED, OK, WARNED};
 use bnnc_abi::artefact::Origin;
 use bnnc_abi::manifest::Manifest;
 use bnnc_base::checksum::Checksum;
-use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::diagnostic::{Diagnostic, Place};
+use bnnc_base::source::SourceMap;
 use bnnc_run::checkpoint::{Checkpoint, Opening};
 use bnnc_run::codes;
 use bnnc_run::fingerprint::Fingerprint;
@@ -32,6 +33,8 @@ pub struct Job<'a> {
     pub command: Vec<String>,
     /// The warnings that were shown before the run, for its results.
     pub warnings: Vec<Diagnostic>,
+    /// The texts that the places of diagnostics are in; none where the program was compiled elsewhere.
+    pub texts: &'a SourceMap,
     /// Shows diagnostics and returns the exit status that they ask for.
     pub show: &'a dyn Fn(&[Diagnostic]) -> u8,
 }
@@ -63,6 +66,10 @@ impl Job<'_> {
         let mut result = bnnc_run::run::run(self.manifest, &how).map_err(|stop| stopped(&stop, self.show))?;
         (self.show)(&result.warnings);
         result.warnings.splice(0..0, self.warnings.iter().cloned());
+        result
+            .warnings
+            .iter_mut()
+            .for_each(|warning| self.locate(warning));
         let text = match running.json {
             true => {
                 let json = bnnc_run::result::json(self.manifest, &result);
@@ -70,7 +77,9 @@ impl Job<'_> {
             }
             false => bnnc_run::result::table(self.manifest, &result),
         };
-        terminal::say(&text);
+        if !result.outcomes.is_empty() || result.stopped.is_none() {
+            terminal::say(&text);
+        }
         // A run that ended before anything was found does not take the place of one that found something.
         let folder = running.folder();
         let folder = folder.filter(|folder| !result.outcomes.is_empty() || !folder::has_results(folder));
@@ -82,6 +91,21 @@ impl Job<'_> {
             Some(stop) => Ok(stopped(stop, self.show)),
             None => Ok(self.status(running, &result)),
         }
+    }
+
+    /// Gives a diagnostic about the program its line and column, for results that are read without its text.
+    fn locate(&self, diagnostic: &mut Diagnostic) {
+        let Place::Span(span) = diagnostic.at else { return };
+        let Some(source) = self.texts.get(span.source) else {
+            return;
+        };
+        let before = source.text.get(..span.start as usize).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        diagnostic.at = Place::File {
+            path: (&*source.name).into(),
+            row: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        };
     }
 
     /// What the numbers of this run depend on, and the checkpoint in the folder of the results.

@@ -84,7 +84,7 @@ fn of_box(infer: &Infer, split: &SplitOutcome) -> Vec<Diagnostic> {
 /// Runs every infer.
 ///
 /// # Errors
-/// What stops the run before anything is finished; later on it is [`RunResult::stopped`], beside what was.
+/// What stops the run before it begins; later on it is [`RunResult::stopped`], beside what was finished.
 pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
     let pool = Arc::new(Pool::new(options.threads));
     let context = Context {
@@ -107,7 +107,6 @@ pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
         match run.infer(infer) {
             Ok(()) => {}
             Err(Stop::Interrupted) => run.result.interrupted = true,
-            Err(stop) if run.result.outcomes.is_empty() => return Err(stop),
             Err(stop) => {
                 run.result.failed = Some(infer.name.clone());
                 run.result.stopped = Some(stop);

@@ -128,6 +128,7 @@ fn execute(
         origin: &built.origin,
         command: again(executable, arguments),
         warnings: Vec::new(),
+        texts: display.sources,
         show: &|found| display.show(found),
     };
     Ok(job.run(&arguments.running, memory))

@@ -52,6 +52,7 @@ fn run_inner(arguments: &Run) -> Result<u8, u8> {
             .chain(&compiled.warnings)
             .cloned()
             .collect(),
+        texts: &program.sources,
         show: &|found| display.show(found, &program.sources),
     };
     Ok(job.run(&arguments.running, max_memory))
