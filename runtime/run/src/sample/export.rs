@@ -12,6 +12,7 @@ pub use approximation::approximation;
 use bnnc_abi::manifest::{Infer, Output, OutputKind};
 use bnnc_base::shape::Sizes;
 use bnnc_data::write::zarr::{Dim, GroupId, Kind, Labels, Store, Variable, VariableId};
+pub(crate) use predictive::chosen;
 use serde_json::{Value, json};
 use std::path::Path;
 

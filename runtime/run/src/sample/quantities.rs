@@ -241,6 +241,8 @@ fn predictions(
     };
     let every = all.count.div_ceil(PREDICTIONS).max(1);
     let rows = thinned(all, every);
+    let numbers = rows.numbers();
+    let number_of = |row: usize| numbers.as_ref().map_or(row * every, |numbers| numbers[row]);
     let apart = sampled.every();
     let mut found: Vec<Drawn> = Vec::new();
     for (number, chain) in sampled.chains.iter().enumerate() {
@@ -265,7 +267,7 @@ fn predictions(
                         let quantity = row * each.len() + place;
                         if found.len() <= quantity {
                             found.push(Drawn {
-                                name: format!("{name}(row {})", row * every),
+                                name: format!("{name}(row {})", number_of(row)),
                                 element: None,
                                 chains: vec![Vec::new(); sampled.chains.len()],
                             });

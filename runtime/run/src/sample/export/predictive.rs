@@ -25,12 +25,13 @@ impl Subject<'_> {
         examples(&self.infer.bindings, &self.outcome.dataset.train)
     }
 
-    /// One dimension of rows with their numbers, and those of an output of so many elements.
+    /// One dimension of rows with their numbers in their file (over all files where there are several), and those of an output of so many elements.
     fn output_dims(&self, output: &Output, elements: usize) -> Vec<Dim> {
-        let (rows, index) = (self.rows(), &self.outcome.dataset.train.index);
+        let (rows, train) = (self.rows(), &self.outcome.dataset.train);
         let mut dims = vec![Dim::named("row", rows)];
-        if index.len() == rows {
-            dims[0].labels = Labels::Int(index.iter().map(|number| *number as i64).collect());
+        let numbers = train.numbers().unwrap_or_else(|| train.index.clone());
+        if numbers.len() == rows {
+            dims[0].labels = Labels::Int(numbers.into_iter().map(|number| number as i64).collect());
         }
         let shape = output.shape.static_sizes();
         let shape = shape.filter(|sizes| sizes.iter().product::<usize>() == elements);
@@ -238,7 +239,7 @@ pub(super) fn per_block(rows: usize, draws: usize) -> usize {
 }
 
 /// The class that a uniform number falls to.
-fn chosen(probabilities: &[f64], uniform: f64) -> usize {
+pub(crate) fn chosen(probabilities: &[f64], uniform: f64) -> usize {
     let mut sum = 0.0;
     let above = probabilities.iter().position(|probability| {
         sum += probability;
