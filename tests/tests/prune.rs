@@ -159,7 +159,7 @@ fn tables_and_pages_show_it() {
         text.contains("`sigma` is left whole: zero is no value of a constrained site"),
         "{text}"
     );
-    let html = match report::report(&compiled.manifest, &result, "") {
+    let html = match report::report(&compiled.manifest, &result, "", &[Vec::new()]) {
         Ok(report) => report.html,
         Err(stop) => panic!("{stop:?}"),
     };

@@ -241,16 +241,17 @@ fn computing(manifest: &Manifest, infer: &Infer, schema: &Schema, planned: usize
 fn training(infer: &Infer, train: &Train, schema: &Schema, rows: usize) -> u64 {
     let options = &train.options;
     let order = rows as u64 * 4;
-    let is_watched = options.patience > 0 && schema.validation > 0;
-    let watching = match is_watched {
-        true => {
-            let draws = infer.predictive_draws.min(20);
-            predicting(infer, &infer.predict, schema.validation, draws) + parameters(infer)
-        }
-        false if is_observed(infer) => 0,
-        // The parameters of the best window.
+    let validating = match schema.validation {
+        0 => 0,
+        rows => predicting(infer, &infer.predict, rows, infer.predictive_draws.min(20)),
+    };
+    let chooses = options.patience > 0 && schema.validation > 0;
+    let kept = match is_observed(infer) && !chooses {
+        true => 0,
+        // The parameters of the best epoch, or of the best window.
         false => parameters(infer),
     };
+    let watching = validating + kept;
     // The start is freed when it has been written into the machine; then come the rows, and at the end the result.
     let around = states(infer).max(feed(infer, &train.step, rows) + order + watching + parameters(infer));
     let training = machine(&train.step, &options.sizes(rows)) + around;

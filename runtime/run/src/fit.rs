@@ -21,7 +21,7 @@ use bnnc_base::fault::Fault;
 use bnnc_data::Dataset;
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
-use history::History;
+use history::{Curve, History};
 use maximum::Descent;
 use restarts::Restart;
 use serde::{Deserialize, Serialize};
@@ -112,6 +112,8 @@ pub struct Fitted {
     pub loss: f64,
     /// The losses over the training.
     pub history: History,
+    /// Those of the validation rows; none where there are none.
+    pub validation: Option<Curve>,
     /// The epochs that were run.
     pub epochs: usize,
     /// The epochs that were planned.

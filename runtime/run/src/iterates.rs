@@ -7,7 +7,7 @@ pub mod taken;
 
 use crate::codes;
 use crate::collapsed::choice::{self, Choice};
-use crate::fit::history::History;
+use crate::fit::history::{Curve, History};
 use crate::fit::{Context, Fitted, Stop, Task, Watch, train};
 use crate::fit::{maximum, restarts};
 use crate::start::{self, Starts};
@@ -445,6 +445,7 @@ fn average(found: &[Fitted], values: Arc<Values>, interrupted: bool) -> Fitted {
         values,
         loss: sum / found.len() as f64,
         history: History::average(found.iter().map(|fitted| &fitted.history)),
+        validation: Curve::average(found.iter().filter_map(|fitted| fitted.validation.as_ref())),
         epochs: most(|fitted| fitted.epochs),
         planned: most(|fitted| fitted.planned),
         best_epoch: most(|fitted| fitted.best_epoch),

@@ -9,6 +9,7 @@ use crate::fit::{Context, Stop};
 use crate::folder::{self, Staging};
 use crate::laplace::gaussian;
 use crate::report;
+use crate::report::replicates::{self, Check};
 use crate::result;
 use crate::run::{Found, Outcome, RunResult};
 use crate::sample::export::{Export, Subject, approximation};
@@ -118,9 +119,14 @@ fn stage(
     }
     posterior(folder, manifest, result)?;
     draws(folder, manifest, result)?;
-    pictures(folder, manifest, result, &saved.text)?;
+    let checks = checks(folder, manifest, result)?;
+    pictures(folder, manifest, result, (&saved.text, &checks))?;
     let mut value = result::json(manifest, result);
     value["source"] = json!(saved.text);
+    for (outcome, checks) in result.outcomes.iter().zip(&checks) {
+        let of_outputs = checks.iter().map(|check| (check.column.clone(), check.json()));
+        value["infer"][&outcome.name]["checks"] = Value::Object(of_outputs.collect());
+    }
     let text = serde_json::to_string_pretty(&value).unwrap_or_default();
     write_text(&folder.join("result.json"), &text)?;
     let saved = serde_json::to_string_pretty(&saved).unwrap_or_default();
@@ -170,9 +176,28 @@ fn unwritten(stop: Stop, path: &Path) -> Result<(), Diagnostic> {
     }
 }
 
-/// `report.html`, and the main plot of each infer as `predictive.svg`.
-fn pictures(folder: &Path, manifest: &Manifest, result: &RunResult, program: &str) -> Result<(), Diagnostic> {
-    let report = match report::report(manifest, result, program) {
+/// The prior and posterior predictive checks of each outcome, by its outputs.
+fn checks(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<Vec<Vec<Check>>, Diagnostic> {
+    let context = Context::new(Arc::new(Pool::new(1)), manifest.seed);
+    let of = |outcome: &Outcome| {
+        let mut infers = manifest.infers.iter();
+        let Some(infer) = infers.find(|infer| infer.name == outcome.name) else {
+            return Ok(Vec::new());
+        };
+        let found = replicates::checks(infer, outcome, &context);
+        found.or_else(|stop| unwritten(stop, &folder.join("report.html")).map(|()| Vec::new()))
+    };
+    result.outcomes.iter().map(of).collect()
+}
+
+/// `report.html` of a program with this text and these checks, and the main plot of each infer as `predictive.svg`.
+fn pictures(
+    folder: &Path,
+    manifest: &Manifest,
+    result: &RunResult,
+    (program, checks): (&str, &[Vec<Check>]),
+) -> Result<(), Diagnostic> {
+    let report = match report::report(manifest, result, program, checks) {
         Ok(report) => report,
         Err(stop) => return unwritten(stop, &folder.join("report.html")),
     };

@@ -11,7 +11,7 @@ use crate::run::{Found, Outcome, RunResult};
 use crate::summary::SiteSummary;
 use crate::{fit, iterates, laplace, sample};
 use bnnc_abi::manifest::{Infer, Manifest, SiteReport};
-use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_data::Standardisation;
 use bnnc_data::metrics::{Summary, over_splits};
 use serde_json::{Map, Value, json};
@@ -65,14 +65,25 @@ pub fn json(manifest: &Manifest, result: &RunResult) -> Value {
     value
 }
 
-/// A diagnostic without its place, which is in the text of the program or in a file of data.
+/// A diagnostic with its place, where it has one.
 fn diagnostic(diagnostic: &Diagnostic) -> Value {
     json!({
         "code": diagnostic.code.id,
         "message": diagnostic.message,
+        "at": place(&diagnostic.at),
         "notes": diagnostic.notes,
         "help": diagnostic.help,
     })
+}
+
+/// `d.csv:12` and `model.bnn:3:5`: a file without its folder, which differs from machine to machine, with row and column.
+pub fn place(at: &Place) -> Option<String> {
+    let Place::File { path, row, column } = at else {
+        return None;
+    };
+    let numbers = [row, column].into_iter().take_while(|number| **number > 0);
+    let numbers: String = numbers.map(|number| format!(":{number}")).collect();
+    Some(format!("{}{numbers}", file_name(path)))
 }
 
 /// The files, rows and columns of the data, with what inputs and targets were standardised by.
@@ -169,6 +180,9 @@ fn diagnostics(infer: &Infer, outcome: &Outcome) -> Value {
     let Some(last) = outcome.splits.last() else {
         return value;
     };
+    if let Some(fitted) = last.found.fitted() {
+        value["learning"] = fit::report::learning(fitted, last.train);
+    }
     match &last.found {
         Found::Approximated(found) => laplace::report::diagnostics(&mut value, infer, found, &outcome.sites),
         Found::Collected(found) => {
@@ -177,8 +191,12 @@ fn diagnostics(infer: &Infer, outcome: &Outcome) -> Value {
         }
         Found::Fitted(fitted) => {
             value["loss"] = finite(fitted.loss);
-            value["elbo"] = finite(-fitted.loss);
-            value["elbo_per_row"] = finite(-fitted.loss / last.train.max(1) as f64);
+            let name = match infer.maximises_bound() {
+                true => "elbo",
+                false => "log_posterior",
+            };
+            value[name] = finite(-fitted.loss);
+            value[format!("{name}_per_row")] = finite(-fitted.loss / last.train.max(1) as f64);
             value["epochs"] = json!(fitted.epochs);
             value["best_epoch"] = json!(fitted.best_epoch);
             value["steps"] = json!(fitted.steps);

@@ -4,6 +4,7 @@
 mod support;
 
 mod bindings;
+mod checks;
 mod folders;
 mod language;
 mod maxima;

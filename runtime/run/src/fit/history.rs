@@ -94,6 +94,56 @@ impl History {
     }
 }
 
+/// The losses of the validation rows over a training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// Epochs from one loss to the next.
+    every: usize,
+    history: History,
+}
+
+/// Losses of a curve at least, where there are as many epochs.
+const POINTS: usize = 100;
+
+impl Curve {
+    /// An empty curve of a training of `epochs` epochs, of each epoch or of about a hundred.
+    pub fn new(epochs: usize, of_each: bool) -> Curve {
+        let every = if of_each { 1 } else { (epochs / POINTS).max(1) };
+        Curve {
+            every,
+            history: History::new(1, epochs / every),
+        }
+    }
+
+    /// Whether it has a loss after this epoch, counted from 1.
+    pub fn is_due(&self, epoch: usize) -> bool {
+        epoch.is_multiple_of(self.every)
+    }
+
+    /// Adds the next loss.
+    pub fn push(&mut self, loss: f64) {
+        self.history.push(loss);
+    }
+
+    /// The losses with their epochs.
+    pub fn points(&self) -> Vec<(f64, f64)> {
+        let each = self.history.epochs_each();
+        let means = self.history.means().iter().enumerate();
+        // A loss is that of the end of its epoch; one that stands for several that of the last but half of them.
+        let epoch = |at: usize| (at as f64 * each + 0.5 * (each + 1.0)) * self.every as f64;
+        means.map(|(at, loss)| (epoch(at), *loss)).collect()
+    }
+
+    /// The mean curve of trainings of one length.
+    pub fn average<'a>(curves: impl Iterator<Item = &'a Curve>) -> Option<Curve> {
+        let all: Vec<&Curve> = curves.collect();
+        Some(Curve {
+            every: all.first()?.every,
+            history: History::average(all.iter().map(|curve| &curve.history)),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,6 +159,18 @@ mod tests {
         // The mean of 0, 1, .. 63, and of the 64 numbers after.
         assert_eq!(&history.means()[..2], &[31.5, 95.5]);
         assert_eq!(history.means().len(), 100_000 / 64);
+    }
+
+    #[test]
+    fn points_of_a_curve_are_at_the_ends_of_epochs() {
+        let mut each = Curve::new(7, true);
+        (0..7).for_each(|at| each.push(f64::from(at)));
+        assert_eq!(each.points()[..2], [(1.0, 0.0), (2.0, 1.0)]);
+        let mut some = Curve::new(1000, false);
+        let due: Vec<usize> = (1..=1000).filter(|epoch| some.is_due(*epoch)).collect();
+        assert_eq!((due.len(), due[0]), (100, 10));
+        some.push(5.0);
+        assert_eq!(some.points(), [(10.0, 5.0)]);
     }
 
     #[test]

@@ -21,6 +21,35 @@ fn longer(options: &Training) -> String {
     }
 }
 
+/// Points of a curve of the result object, at most.
+const POINTS: usize = 200;
+
+/// The losses per row over the training, and those of the validation rows where there are any: `[epoch, loss]` each.
+pub fn learning(fitted: &Fitted, rows: usize) -> Value {
+    let every = fitted.history.means().len().div_ceil(POINTS).max(1);
+    let each = fitted.history.epochs_each() * every as f64;
+    let training = fitted
+        .history
+        .means()
+        .chunks(every)
+        .enumerate()
+        .map(|(at, losses)| {
+            let mean = losses.iter().sum::<f64>() / losses.len() as f64;
+            json!([(at as f64 + 0.5) * each, finite(mean / rows.max(1) as f64)])
+        });
+    let mut value = json!({ "training": training.collect::<Vec<_>>() });
+    if let Some(curve) = &fitted.validation {
+        let points = curve.points();
+        let every = points.len().div_ceil(POINTS).max(1);
+        let points = points
+            .iter()
+            .step_by(every)
+            .map(|(epoch, loss)| json!([epoch, finite(*loss)]));
+        value["validation"] = points.collect();
+    }
+    value
+}
+
 /// The number of weights of a model.
 fn weights(infer: &Infer) -> usize {
     infer.cost.parameters

@@ -1,6 +1,6 @@
 //! One training.
 
-use super::history::History;
+use super::history::{Curve, History};
 use super::windows::Windows;
 use super::{Fitted, Stop, Task, Watch};
 use crate::checkpoint::TrainingFile;
@@ -63,9 +63,10 @@ struct Position {
     stopped: bool,
 }
 
-/// The best epoch by the validation rows.
+/// The losses of the validation rows, and the best epoch by them where they end the training.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Validated {
+    curve: Curve,
     score: f64,
     epoch: usize,
     kept: Option<Values>,
@@ -123,7 +124,8 @@ impl<'a, 'w> Trainer<'a, 'w> {
         stepper.noise = noise(task);
         let feed = stepper.feed(&dataset.train, dataset)?;
         feed.write_shared(&mut stepper.machine)?;
-        let validates = options.patience > 0 && dataset.validation.count > 0;
+        let validates = dataset.validation.count > 0;
+        let chooses = validates && options.patience > 0;
         let predictor = match validates {
             true => {
                 let draws = infer.predictive_draws.min(20);
@@ -145,7 +147,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
             KlWeight::Graves | KlWeight::Blundell => 1,
         };
         let losses = epochs.saturating_mul(pieces);
-        let is_free = watch.is_none() && !validates;
+        let is_free = watch.is_none() && !chooses;
         let mut trainer = Trainer {
             task,
             options,
@@ -170,7 +172,8 @@ impl<'a, 'w> Trainer<'a, 'w> {
                     true => Some(Windows::new(losses, stepper.parameters()?)),
                     false => None,
                 },
-                validation: validates.then_some(Validated {
+                validation: validates.then(|| Validated {
+                    curve: Curve::new(epochs, chooses),
                     score: f64::NEG_INFINITY,
                     epoch: 0,
                     kept: None,
@@ -326,8 +329,15 @@ impl<'a, 'w> Trainer<'a, 'w> {
             return Ok(());
         };
         let epoch = self.position.epoch;
+        if !validated.curve.is_due(epoch) {
+            return Ok(());
+        }
         predictor.take_parameters(&self.stepper.machine)?;
         let score = predictor.log_likelihood()?;
+        validated.curve.push(-score);
+        if self.options.patience == 0 {
+            return Ok(());
+        }
         if score > validated.score {
             validated.score = score;
             validated.epoch = epoch;
@@ -361,6 +371,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
             interrupted,
             ..Fitted::default()
         };
+        fitted.validation = validation.as_ref().map(|validated| validated.curve.clone());
         let validated = validation.and_then(|validated| Some((validated.epoch, validated.kept?)));
         let worsened =
             windows.and_then(|windows| windows.worsened(material(infer.cost.parameters, order.len())));

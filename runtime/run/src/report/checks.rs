@@ -1,19 +1,18 @@
 //! Plots of posterior densities, of replicated data beside observed ones, of residuals, and of Pareto shapes.
 
-use crate::draws::{Draws, draws};
+use crate::draws::draws;
 use crate::fit::{Context, Stop};
 use crate::leave_one_out::LeftOut;
-use crate::predict::Predictor;
-use crate::report::forecast::{Forecast, thinned};
+use crate::report::forecast::Forecast;
 use crate::report::histogram::Histogram;
+use crate::report::replicates::{Check, shares, spread};
 use crate::report::svg::{Axis, Plot, Swatch};
 use crate::run::Outcome;
-use crate::score::targets;
-use crate::states::Values;
-use bnnc_abi::manifest::{Infer, OutputKind};
+use bnnc_abi::manifest::Infer;
 use bnnc_base::shape::Sizes;
+use bnnc_data::Rows;
+use bnnc_data::metrics::{quantile, sorted};
 use bnnc_mcmc::loo::good_shape;
-use std::sync::Arc;
 
 const SMALL: (f64, f64) = (330.0, 230.0);
 const SQUARE: (f64, f64) = (480.0, 420.0);
@@ -28,11 +27,8 @@ const PAIRED: usize = 3;
 /// Draws behind a density of an approximation.
 const DRAWS: usize = 1000;
 
-/// Replicated data sets.
-const REPLICATES: usize = 40;
-
-/// Rows of a replicated data set, at most.
-const ROWS: usize = 2000;
+/// Classes whose shares are drawn, at most.
+const CLASSES: usize = 40;
 
 /// The draws of one element of a parameter.
 struct Element {
@@ -156,28 +152,23 @@ pub fn residuals(forecast: &Forecast, target: &str, rows: &str) -> Option<String
     Some(plot.render())
 }
 
-/// The Pareto shape of each training row, with the limit for this number of draws and 1.
-pub fn shapes(left_out: &LeftOut) -> Option<String> {
+/// The Pareto shape of each of the training rows `train`, with the limit for this number of draws and 1.
+pub fn shapes(left_out: &LeftOut, train: &Rows) -> Option<String> {
+    let (numbers, label) = numbers(train, left_out.rows.len());
     let shapes = || {
-        left_out
-            .rows
+        numbers
             .iter()
-            .enumerate()
-            .map(|(row, found)| (row as f64, found.k))
+            .zip(&left_out.rows)
+            .map(|(row, found)| (*row as f64, found.k))
     };
     let known = || shapes().filter(|(_, k)| k.is_finite());
     known().next()?;
     let limit = good_shape(left_out.draws);
-    let count = left_out.rows.len() as f64;
+    let x = Axis::around(label, shapes().map(|(row, _)| row));
     let y = Axis::around("Pareto k", known().map(|(_, k)| k).chain([0.0, limit]));
-    let mut plot = Plot::new(
-        "Pareto k of PSIS-LOO",
-        WIDE,
-        Axis::between("training row, counted from 0", -0.02 * count, 1.02 * count),
-        y,
-    );
+    let mut plot = Plot::new("Pareto k of PSIS-LOO", WIDE, x.clone(), y);
     for line in [limit, 1.0] {
-        plot.line("guide", [(-count, line), (2.0 * count, line)].into_iter());
+        plot.line("guide", [(x.low, line), (x.high, line)].into_iter());
     }
     let (good, bad): (Vec<_>, Vec<_>) = known().partition(|(_, k)| *k <= limit);
     plot.dots("estimate", good.into_iter().map(|(row, k)| (row, k, 2.2)));
@@ -187,61 +178,41 @@ pub fn shapes(left_out: &LeftOut) -> Option<String> {
     Some(plot.render())
 }
 
-/// The density of an observed number beside those of data sets that the posterior predicts for the same rows.
-///
-/// # Errors
-/// A limit of the machine, columns that do not fit.
-pub fn replicated(
-    (infer, place): (&Infer, usize),
-    outcome: &Outcome,
-    context: &Context,
-) -> Result<Option<String>, Stop> {
-    let (output, dataset) = (&infer.outputs[place], &outcome.dataset);
-    let is_number = matches!(output.kind, OutputKind::Real | OutputKind::Count) && output.elements() == 1;
-    let Some(last) = outcome
-        .splits
-        .last()
-        .filter(|_| is_number && dataset.train.count > 0)
-    else {
-        return Ok(None);
-    };
-    let values: Arc<Values> = match (
-        last.found.sampled(),
-        draws(infer, &last.found, REPLICATES, context)?,
-    ) {
-        (Some(sampled), _) => sampled.values.clone(),
-        (None, Some(Draws { values, .. })) => values,
-        (None, None) => return Ok(None),
-    };
-    let rows = thinned(&dataset.train, dataset.train.count.div_ceil(ROWS));
-    let observed = targets(&rows, dataset, infer.column(output))?;
-    let mut predictor = Predictor::new(infer, &rows, dataset, REPLICATES, context)?;
-    predictor.set_parameters(&values)?;
-    let mut data: Vec<Vec<f64>> = vec![Vec::new(); REPLICATES];
-    predictor.run(|_, block| {
-        block.undo(infer, &dataset.preparation);
-        let said = &block.each()[place];
-        let drawn = said.draw.chunks_exact(said.rows.max(1));
-        data.iter_mut()
-            .zip(drawn)
-            .for_each(|(data, drawn)| data.extend(drawn));
-    })?;
-    data.retain(|data| data.len() == observed.len());
-    Ok(overlaid(infer.column(output), &observed, &data))
+/// The numbers of rows in their file, and what these are; positions where rows come from several files, or are no rows of a file.
+fn numbers(rows: &Rows, count: usize) -> (Vec<usize>, &'static str) {
+    match rows.numbers().filter(|numbers| numbers.len() == count) {
+        Some(numbers) => (numbers, "training row, by its row in the file"),
+        None => ((0..count).collect(), "training row, counted from 0"),
+    }
 }
 
-/// The densities of observed and replicated data, over the range of the observed ones and half as much on either side.
-fn overlaid(target: &str, observed: &[f64], replicates: &[Vec<f64>]) -> Option<String> {
+/// The checks of an output: what it predicts before and after it has seen the data, beside what was observed.
+pub fn replicated(check: &Check) -> Vec<String> {
+    let draw = |stage: &str, sets: &[Vec<f64>]| match &check.classes {
+        Some(names) => frequencies(stage, &check.column, names, (&check.observed, sets)),
+        None => overlaid(stage, &check.column, &check.observed, sets),
+    };
+    let fitted = if check.is_point { "Plug-in" } else { "Posterior" };
+    let posterior = draw(fitted, &check.posterior);
+    let prior = check.prior.as_ref().ok().and_then(|sets| draw("Prior", sets));
+    posterior.into_iter().chain(prior).collect()
+}
+
+/// The densities of observed and replicated data: over the range of the observed ones and half as much on either side, and as far as nine of ten
+/// values of the replicated ones reach.
+fn overlaid(stage: &str, target: &str, observed: &[f64], replicates: &[Vec<f64>]) -> Option<String> {
     let seen = Histogram::new(observed)?;
     let room = 0.25 * (seen.high() - seen.low);
-    let (low, high) = (seen.low - room, seen.high() + room);
+    let all = sorted(replicates.iter().flatten().copied());
+    let low = (seen.low - room).min(quantile(&all, 0.05));
+    let high = (seen.high() + room).max(quantile(&all, 0.95));
     let between = |values: &Vec<f64>| Histogram::between(values, low, high);
     let replicates: Vec<Histogram> = replicates.iter().filter_map(between).collect();
     let seen = Histogram::between(observed, low, high).filter(|_| !replicates.is_empty())?;
     let tops = replicates.iter().chain([&seen]).map(Histogram::top);
     let top = tops.fold(0.0, f64::max);
     let mut plot = Plot::new(
-        "Posterior predictive check, training rows",
+        &format!("{stage} predictive check, training rows"),
         WIDE,
         Axis::between(target, low, high),
         Axis::between("density", 0.0, 1.08 * top),
@@ -256,5 +227,45 @@ fn overlaid(target: &str, observed: &[f64], replicates: &[Vec<f64>]) -> Option<S
         "replicate",
         &format!("{} replicated data sets", replicates.len()),
     );
+    Some(plot.render())
+}
+
+/// The share of each class among the observed rows, and the central 90 % of its shares in replicated data.
+fn frequencies(
+    stage: &str,
+    target: &str,
+    names: &[String],
+    (observed, replicates): (&[f64], &[Vec<f64>]),
+) -> Option<String> {
+    if replicates.is_empty() || names.len() > CLASSES {
+        return None;
+    }
+    let all: Vec<Vec<f64>> = replicates.iter().map(|set| shares(set, names.len())).collect();
+    let of = |class: usize| spread(&all.iter().map(|shares| shares[class]).collect::<Vec<f64>>());
+    let found: Vec<(f64, f64, f64)> = (0..names.len()).map(of).collect();
+    let seen = shares(observed, names.len());
+    let ends = found.iter().flat_map(|(_, low, high)| [*low, *high]);
+    let x = Axis::around(
+        &format!("share of training rows with this {target}"),
+        ends.chain(seen.iter().copied()),
+    );
+    let mut plot = Plot::new(
+        &format!("{stage} predictive check, classes"),
+        (520.0, 120.0 + 22.0 * names.len() as f64),
+        x,
+        Axis::named("", names.to_vec()),
+    );
+    let places = || found.iter().enumerate().map(|(at, found)| (at as f64, *found));
+    plot.rows("interval", places().map(|(at, (_, low, high))| (at, low, high)));
+    plot.dots("estimate", places().map(|(at, (mean, ..))| (mean, at, 3.0)));
+    plot.dots(
+        "data",
+        seen.iter()
+            .enumerate()
+            .map(|(at, share)| (*share, at as f64, 3.4)),
+    );
+    plot.legend(Swatch::Dot, "data", "observed");
+    plot.legend(Swatch::Dot, "estimate", "predicted");
+    plot.legend(Swatch::Line, "interval", "90 % of replicated data sets");
     Some(plot.render())
 }

@@ -146,46 +146,56 @@ impl Classes<'_> {
     }
 
     /// Rows, summed confidence and correct predictions of each bin.
-    fn bins(&self) -> [(f64, f64, f64); CALIBRATION_BINS] {
-        let mut bins = [(0.0, 0.0, 0.0); CALIBRATION_BINS];
-        let count = CALIBRATION_BINS as f64;
-        for (row, right) in self.right.iter().enumerate() {
+    fn bins(&self) -> [Bin; CALIBRATION_BINS] {
+        let rows = self.right.iter().enumerate();
+        binned(rows.map(|(row, right)| {
             let (class, confidence) = self.best(row);
-            let bin = (confidence * count).ceil().clamp(1.0, count) as usize - 1;
-            let hit = f64::from(u8::from(i64::from(*right) == class as i64));
-            bins[bin] = (bins[bin].0 + 1.0, bins[bin].1 + confidence, bins[bin].2 + hit);
-        }
-        bins
+            (confidence, i64::from(*right) == class as i64)
+        }))
+    }
+
+    /// Predictions, summed probabilities and occurrences of each bin: of the second of two classes, else of every class.
+    fn bins_of_classes(&self) -> [Bin; CALIBRATION_BINS] {
+        let first = usize::from(self.probabilities.len() == 2);
+        let classes = self.probabilities.iter().enumerate().skip(first);
+        binned(classes.flat_map(|(class, column)| {
+            let pairs = column.iter().zip(self.right);
+            pairs.map(move |(probability, right)| (*probability, i64::from(*right) == class as i64))
+        }))
     }
 
     /// How often the predicted class is right, by its probability.
     pub fn reliability(&self, rows: &str) -> String {
-        let axis = |label: &str| Axis::between(label, -0.04, 1.05);
         let title = format!("Reliability, {rows} in {CALIBRATION_BINS} bins");
-        let mut plot = Plot::new(
+        against(
             &title,
-            SQUARE,
-            axis("probability of the predicted class"),
-            axis("accuracy"),
-        );
-        let filled: Vec<_> = self.bins().into_iter().filter(|(rows, ..)| *rows > 0.0).collect();
-        let intervals = filled.iter().map(|(rows, confidence, hits)| {
-            let (low, high) = wilson(hits / rows, *rows);
-            (confidence / rows, low, high)
-        });
-        plot.line("guide", [(0.0, 0.0), (1.0, 1.0)].into_iter());
-        plot.bars("interval", intervals);
-        let total = self.right.len().max(1) as f64;
-        let dots = filled.iter().map(|(rows, confidence, hits)| {
-            (confidence / rows, hits / rows, 3.0 + 8.0 * (rows / total).sqrt())
-        });
-        plot.dots("estimate", dots);
-        plot.legend(Swatch::Dot, "estimate", "bin, area by rows");
-        plot.legend(Swatch::Line, "interval", "90 % interval");
-        plot.legend(Swatch::Line, "guide", "calibrated");
-        plot.render()
+            ("probability of the predicted class", "accuracy"),
+            self.bins(),
+        )
     }
 
+    /// How often classes occur, by their predicted probabilities.
+    pub fn calibration(&self, rows: &str) -> String {
+        let (title, label) = match (self.probabilities.len(), self.names.get(1)) {
+            (2, Some(name)) => (
+                format!("Calibration of {name}, {rows}"),
+                format!("probability of {name}"),
+            ),
+            (2, None) => (
+                format!("Calibration of class 1, {rows}"),
+                "probability of class 1".to_owned(),
+            ),
+            _ => (
+                format!("Calibration of all classes, {rows}"),
+                "probability of a class".to_owned(),
+            ),
+        };
+        against(
+            &title,
+            (&label, "share that is of this class"),
+            self.bins_of_classes(),
+        )
+    }
     /// Counts of true and predicted classes.
     pub fn confusion(&self, rows: &str) -> String {
         let classes = self.probabilities.len();
@@ -197,6 +207,50 @@ impl Classes<'_> {
         }
         matrix(&format!("Confusion matrix, {rows}"), &counts, self.names)
     }
+}
+
+/// The number of predictions in a bin, the sum of their probabilities, and how often they came true.
+type Bin = (f64, f64, f64);
+
+/// Predictions by their probabilities, in bins of equal width.
+fn binned(predictions: impl Iterator<Item = (f64, bool)>) -> [Bin; CALIBRATION_BINS] {
+    let mut bins = [(0.0, 0.0, 0.0); CALIBRATION_BINS];
+    let count = CALIBRATION_BINS as f64;
+    for (probability, is_true) in predictions {
+        let bin = &mut bins[(probability * count).ceil().clamp(1.0, count) as usize - 1];
+        *bin = (
+            bin.0 + 1.0,
+            bin.1 + probability,
+            bin.2 + f64::from(u8::from(is_true)),
+        );
+    }
+    bins
+}
+
+/// How often predictions came true against their probabilities.
+fn against(title: &str, (x, y): (&str, &str), bins: [Bin; CALIBRATION_BINS]) -> String {
+    let axis = |label: &str| Axis::between(label, -0.04, 1.05);
+    let mut plot = Plot::new(title, SQUARE, axis(x), axis(y));
+    let filled: Vec<Bin> = bins.into_iter().filter(|(count, ..)| *count > 0.0).collect();
+    let intervals = filled.iter().map(|(count, probability, hits)| {
+        let (low, high) = wilson(hits / count, *count);
+        (probability / count, low, high)
+    });
+    plot.line("guide", [(0.0, 0.0), (1.0, 1.0)].into_iter());
+    plot.bars("interval", intervals);
+    let total = filled.iter().map(|(count, ..)| count).sum::<f64>().max(1.0);
+    let dots = filled.iter().map(|(count, probability, hits)| {
+        (
+            probability / count,
+            hits / count,
+            3.0 + 8.0 * (count / total).sqrt(),
+        )
+    });
+    plot.dots("estimate", dots);
+    plot.legend(Swatch::Dot, "estimate", "bin, area by rows");
+    plot.legend(Swatch::Line, "interval", "90 % interval");
+    plot.legend(Swatch::Line, "guide", "calibrated");
+    plot.render()
 }
 
 /// Wilson's interval of a share, at 90 %.
@@ -249,6 +303,29 @@ pub fn loss(infer: &Infer, outcome: &Outcome) -> Option<String> {
     Some(plot.render())
 }
 
+/// The loss of the validation rows by epoch, one line per split.
+pub fn validation(outcome: &Outcome) -> Option<String> {
+    let fitted = outcome.splits.iter().filter_map(|split| split.found.fitted());
+    let curves: Vec<Vec<(f64, f64)>> = fitted
+        .filter_map(|fitted| Some(fitted.validation.as_ref()?.points()))
+        .collect();
+    let points = || curves.iter().flatten();
+    let epochs = points().map(|point| point.0).fold(0.0, f64::max);
+    // As of the training, the first epochs would make a flat line of the rest.
+    let settled = points()
+        .filter(|point| point.0 >= 0.03 * epochs)
+        .map(|point| point.1);
+    points().next()?;
+    let y = Axis::around("loss per validation row", settled);
+    let mut plot = Plot::new("Validation", WIDE, Axis::between("epoch", 0.0, epochs), y);
+    let class = if curves.len() > 1 { "thin" } else { "mean" };
+    for curve in curves {
+        plot.line(class, curve.into_iter());
+    }
+    plot.legend(Swatch::Line, class, "negative log predictive density");
+    Some(plot.render())
+}
+
 /// What pruning costs: the share of mistakes, or the root of the mean squared error, against the weights removed.
 pub fn pruning(outcome: &Outcome) -> Option<String> {
     let lines = outcome.pruning();
@@ -294,7 +371,12 @@ pub fn intervals(site: &SiteSummary) -> String {
     let elements = || site.elements.iter().enumerate();
     let values = Axis::around(&site.name, elements().flat_map(|(_, s)| [s.q05, s.q95]));
     let count = site.elements.len();
-    let title = format!("Posterior of {}", site.name);
+    // A point has no spread.
+    let is_point = site.elements.iter().all(|summary| summary.sd == 0.0);
+    let title = match is_point {
+        true => format!("Estimate of {}", site.name),
+        false => format!("Posterior of {}", site.name),
+    };
     let is_named = count <= NAMED;
     let mut plot = match is_named {
         true => Plot::new(
@@ -320,8 +402,12 @@ pub fn intervals(site: &SiteSummary) -> String {
         false => (at as f64, s.mean, 3.0),
     };
     plot.dots("estimate", elements().map(dot));
-    plot.legend(Swatch::Dot, "estimate", "mean");
-    plot.legend(Swatch::Line, "interval", "90 % interval");
+    if is_point {
+        plot.legend(Swatch::Dot, "estimate", "value");
+    } else {
+        plot.legend(Swatch::Dot, "estimate", "mean");
+        plot.legend(Swatch::Line, "interval", "90 % interval");
+    }
     plot.render()
 }
 

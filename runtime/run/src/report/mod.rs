@@ -8,6 +8,7 @@ pub mod forecast;
 pub mod histogram;
 pub mod overview;
 pub mod page;
+pub mod replicates;
 pub mod svg;
 pub mod ticks;
 
@@ -20,6 +21,7 @@ use bnnc_kernels::pool::Pool;
 use chains::ChainReport;
 use figures::Classes;
 use page::Plots;
+use replicates::Check;
 use std::sync::Arc;
 
 /// Confusions of more classes than this are not drawn.
@@ -34,15 +36,20 @@ pub struct Report {
     pub main: Vec<(String, String)>,
 }
 
-/// Draws the report of a program with this text; predictions for the plots are made anew, from the last split.
+/// Draws the report of a program with this text, and with the checks of each outcome; predictions for the plots are made anew, from the last split.
 ///
 /// # Errors
 /// A limit of the machine.
-pub fn report(manifest: &Manifest, result: &RunResult, program: &str) -> Result<Report, Stop> {
+pub fn report(
+    manifest: &Manifest,
+    result: &RunResult,
+    program: &str,
+    checks: &[Vec<Check>],
+) -> Result<Report, Stop> {
     let context = Context::new(Arc::new(Pool::new(1)), manifest.seed);
     let mut report = Report::default();
     let mut all = Vec::new();
-    for outcome in &result.outcomes {
+    for (outcome, checks) in result.outcomes.iter().zip(checks) {
         let infer = manifest.infers.iter().find(|infer| infer.name == outcome.name);
         let mut figures = match infer {
             Some(infer) => predictive(manifest, infer, outcome, &context)?,
@@ -51,6 +58,7 @@ pub fn report(manifest: &Manifest, result: &RunResult, program: &str) -> Result<
         if let Some(main) = figures.first() {
             report.main.push((outcome.name.clone(), svg::standalone(main)));
         }
+        figures.extend(checks.iter().flat_map(checks::replicated));
         // The elements of parameters of layers mean little one by one.
         let own = outcome
             .sites
@@ -60,18 +68,31 @@ pub fn report(manifest: &Manifest, result: &RunResult, program: &str) -> Result<
         if let Some(infer) = infer {
             figures.extend(checks::densities(infer, outcome, &context)?);
         }
-        figures.extend(outcome.left_out.as_ref().and_then(checks::shapes));
+        figures.extend(
+            outcome
+                .left_out
+                .as_ref()
+                .and_then(|left_out| checks::shapes(left_out, &outcome.dataset.train)),
+        );
         figures.extend(figures::pruning(outcome));
         if let Some(infer) = infer.filter(|infer| infer.training().is_some()) {
             figures.extend(figures::loss(infer, outcome));
+            figures.extend(figures::validation(outcome));
         }
         all.push(Plots {
             figures,
+            notes: checks.iter().filter_map(no_prior).collect(),
             chains: chain_plots(outcome)?,
         });
     }
     report.html = page::page(manifest, result, program, &all);
     Ok(report)
+}
+
+/// Why there is no prior predictive check of an output.
+fn no_prior(check: &Check) -> Option<String> {
+    let why = check.prior.as_ref().err()?;
+    Some(format!("No prior predictive check of `{}`: {why}", check.column))
 }
 
 /// The plots of the chains of an infer that samples.
@@ -118,9 +139,11 @@ fn numbers(
     if let Some(spec) = spec
         && let Some(curve) = forecast::curve((infer, place), outcome, spec, context)?
     {
-        let what = match curve.forecast.of_mean {
-            true => "Posterior of the mean",
-            false => "Posterior predictive",
+        let what = match (infer.finds_point(), curve.forecast.of_mean) {
+            (true, true) => "Plug-in estimate of the mean",
+            (true, false) => "Plug-in predictive",
+            (false, true) => "Posterior of the mean",
+            (false, false) => "Posterior predictive",
         };
         let title = match manifest.infers.len() {
             1 => what.to_owned(),
@@ -138,7 +161,6 @@ fn numbers(
             ));
         }
     }
-    plots.extend(checks::replicated((infer, place), outcome, context)?);
     Ok(plots)
 }
 
@@ -178,7 +200,7 @@ fn classes((infer, output): (&Infer, &Output), count: usize, outcome: &Outcome, 
         Some(_) => format!("{rows} rows"),
         None => format!("{rows} rows of {target}"),
     };
-    let mut plots = vec![classes.reliability(&rows)];
+    let mut plots = vec![classes.reliability(&rows), classes.calibration(&rows)];
     if probabilities.len() <= CLASSES {
         plots.push(classes.confusion(&rows));
     }

@@ -3,22 +3,23 @@
 use crate::fit::Stop;
 use crate::report::page::{table, ticked};
 use crate::report::svg::escape;
-use crate::result::number;
-use crate::run::{Outcome, RunResult};
+use crate::result::{number, place};
+use crate::run::RunResult;
 use bnnc_abi::manifest::Manifest;
 use bnnc_base::diagnostic::{Diagnostic, Severity};
 use std::fmt::Write;
 
 /// Links to the sections of inferences, where there are several.
 pub fn contents(body: &mut String, result: &RunResult) {
-    if result.outcomes.len() < 2 {
-        return;
-    }
-    let link = |outcome: &Outcome| {
-        let name = escape(&outcome.name);
+    let names = result.outcomes.iter().map(|outcome| &outcome.name);
+    let link = |name: &String| {
+        let name = escape(name);
         format!("<a href=\"#{name}\">{name}</a>")
     };
-    let links: Vec<String> = result.outcomes.iter().map(link).collect();
+    let links: Vec<String> = names.chain(&result.failed).map(link).collect();
+    if links.len() < 2 {
+        return;
+    }
     let _ = writeln!(body, "<nav class=\"facts\">{}</nav>", links.join(" \u{b7} "));
 }
 
@@ -50,10 +51,9 @@ fn row(diagnostic: &Diagnostic) -> Vec<String> {
         Severity::Error => "error",
         Severity::Warning | Severity::Note => "warning",
     };
-    let facts: Vec<String> = std::iter::once(&diagnostic.message)
-        .chain(&diagnostic.notes)
-        .map(|text| ticked(text))
-        .collect();
+    let at = place(&diagnostic.at).map(|at| format!("<code>{}</code>", escape(&at)));
+    let facts = std::iter::once(&diagnostic.message).chain(&diagnostic.notes);
+    let facts: Vec<String> = facts.map(|text| ticked(text)).chain(at).collect();
     let advice: Vec<String> = diagnostic.help.iter().map(|help| ticked(help)).collect();
     vec![
         format!("{severity} {}", diagnostic.code.id),

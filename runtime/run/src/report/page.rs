@@ -18,6 +18,8 @@ use std::fmt::Write;
 pub struct Plots {
     /// Those of predictions and sites.
     pub figures: Vec<String>,
+    /// Why some are missing.
+    pub notes: Vec<String>,
     /// Those of Markov chains.
     pub chains: Vec<String>,
 }
@@ -74,6 +76,9 @@ fn section(body: &mut String, infer: &Infer, outcome: &Outcome, plots: &Plots) {
     );
     metrics(body, outcome);
     figures(body, &plots.figures);
+    for note in &plots.notes {
+        let _ = writeln!(body, "<p class=\"facts\">{}</p>", ticked(note));
+    }
     pruning(body, infer, outcome);
     turned(body, outcome);
     rejection(body, outcome);
@@ -84,7 +89,7 @@ fn section(body: &mut String, infer: &Infer, outcome: &Outcome, plots: &Plots) {
             sampled_sites(body, infer);
         }
         _ => {
-            posterior(body, outcome);
+            posterior(body, infer, outcome);
             match last.found {
                 Found::Collected(_) => sampled_sites(body, infer),
                 Found::Approximated(ref found) => approximation(body, infer, found, outcome),
@@ -229,22 +234,23 @@ fn rejection(body: &mut String, outcome: &Outcome) {
     table(body, title, &heads, rows);
 }
 
-fn posterior(body: &mut String, outcome: &Outcome) {
+fn posterior(body: &mut String, infer: &Infer, outcome: &Outcome) {
     let mut sites: Vec<&SiteSummary> = outcome.sites.iter().collect();
     sites.sort_by_key(|site| !site.own);
+    let (title, heads): (&str, &[&str]) = match infer.finds_point() {
+        true => ("Estimates", &["parameter", "value"]),
+        false => ("Posterior", &["parameter", "mean", "sd", "5 %", "95 %"]),
+    };
     let rows = sites.into_iter().flat_map(|site| {
         site.elements.iter().zip(&site.names).map(|(s, name)| {
-            let mut cells = vec![format!("<code>{}</code>", escape(name))];
-            cells.extend([s.mean, s.sd, s.q05, s.q95].map(number));
-            cells
+            let cells = [s.mean, s.sd, s.q05, s.q95].map(number);
+            let cells = cells.into_iter().take(heads.len() - 1);
+            std::iter::once(format!("<code>{}</code>", escape(name)))
+                .chain(cells)
+                .collect()
         })
     });
-    table(
-        body,
-        "Posterior",
-        &["parameter", "mean", "sd", "5 %", "95 %"],
-        rows,
-    );
+    table(body, title, heads, rows);
 }
 
 /// The sites of a sampled model, and on which scale they are moved.
@@ -274,6 +280,18 @@ fn sizes(shape: &Shape) -> String {
 }
 
 fn kl(body: &mut String, infer: &Infer) {
+    if !infer.maximises_bound() {
+        let rows = infer.reports.iter().map(|site| {
+            let name = format!("<code>{}</code>", escape(&site.name));
+            vec![name, sizes(&site.shape), ticked(&site.kl)]
+        });
+        return table(
+            body,
+            "Objective",
+            &["parameter", "shape", "what it adds to the loss"],
+            rows,
+        );
+    }
     let rows = infer.reports.iter().map(|site| {
         vec![
             format!("<code>{}</code>", escape(&site.name)),
@@ -330,7 +348,7 @@ fn cost(body: &mut String, infer: &Infer, outcome: &Outcome) {
             ),
         ),
     ];
-    let own = |row: &(&str, String)| row.0 != "variational parameters" || infer.training().is_some();
+    let own = |row: &(&str, String)| row.0 != "variational parameters" || infer.maximises_bound();
     let rows = rows.into_iter().filter(own);
     let rows = rows.map(|(name, value)| vec![name.to_owned(), value]);
     table(body, "Cost", &["", ""], rows);

@@ -69,6 +69,27 @@ impl Axis {
         }
     }
 
+    /// The ticks of a vertical axis of this height.
+    fn ticks(&self, height: f64) -> Ticks {
+        match self.names.len() {
+            0 => ticks(self.low, self.high, (height / 50.0).max(4.0) as usize),
+            count => Ticks {
+                values: (0..count).map(|at| at as f64).collect(),
+                decimals: 0,
+            },
+        }
+    }
+
+    /// The labels of these ticks.
+    fn labels(&self, height: f64) -> Vec<String> {
+        let Ticks { values, decimals } = self.ticks(height);
+        let label = |value: &f64| match self.names.get(*value as usize) {
+            Some(name) => shortened(name),
+            None => number(*value, decimals),
+        };
+        values.iter().map(label).collect()
+    }
+
     /// Where a value lies, from 0 at the start to 1 at the end.
     fn place(&self, value: f64) -> f64 {
         (value - self.low) / (self.high - self.low)
@@ -104,7 +125,7 @@ impl Plot {
     pub fn new(title: &str, size: (f64, f64), x: Axis, y: Axis) -> Plot {
         Plot {
             title: title.to_owned(),
-            left: margin(&y.names),
+            left: margin(&y.labels(size.1 - TOP - BOTTOM)),
             size,
             x,
             y,
@@ -219,26 +240,16 @@ impl Plot {
                 bottom + 17.0
             );
         }
-        let label = |value: f64, decimals: usize| match self.y.names.get(value as usize) {
-            Some(name) => escape(&shortened(name)),
-            None => number(value, decimals),
-        };
-        let Ticks { values, decimals } = match self.y.names.len() {
-            0 => ticks(self.y.low, self.y.high, (height / 50.0).max(4.0) as usize),
-            count => Ticks {
-                values: (0..count).map(|at| at as f64).collect(),
-                decimals: 0,
-            },
-        };
-        for value in values {
+        let labelled = self.y.ticks(height).values.into_iter().zip(self.y.labels(height));
+        for (value, label) in labelled {
             let y = TOP + self.at((self.x.low, value)).1;
             let _ = writeln!(text, r#"<path class="grid" d="M{left} {y:.1}H{right}"/>"#);
-            let label = label(value, decimals);
             let _ = writeln!(
                 text,
-                r#"<text x="{:.1}" y="{:.1}" text-anchor="end">{label}</text>"#,
+                r#"<text x="{:.1}" y="{:.1}" text-anchor="end">{}</text>"#,
                 self.left - 7.0,
-                y + 4.0
+                y + 4.0,
+                escape(&label)
             );
         }
         labels(text, (left, self.size), &self.x.label, &self.y.label);
@@ -293,9 +304,9 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// The margin for the names of a vertical axis.
-fn margin(names: &[String]) -> f64 {
-    let longest = names.iter().map(|name| length(&shortened(name)));
+/// The margin for the labels of a vertical axis.
+fn margin(labels: &[String]) -> f64 {
+    let longest = labels.iter().map(|label| length(label));
     longest.fold(LEFT, |margin, length| margin.max(length + 32.0))
 }
 

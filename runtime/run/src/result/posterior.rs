@@ -30,35 +30,41 @@ pub fn table(infer: &Infer, outcome: &Outcome) -> String {
     let mut text = String::new();
     if !single.is_empty() {
         // Which weights are integrated over depends on the row: these are of the iterates, not of the box.
-        let title = match collapsed::part(infer) {
-            Some(_) => "iterates, not the box",
-            None => "posterior",
+        let title = match (collapsed::part(infer), infer.finds_point()) {
+            (Some(_), _) => "iterates, not the box",
+            (None, true) => "estimate",
+            (None, false) => "posterior",
         };
-        text.push_str(&format!(
-            "  {title:<width$} {:>10} {:>10} {:>10} {:>10}\n",
-            "mean", "sd", "5 %", "95 %"
-        ));
+        let heads = match infer.finds_point() {
+            true => ["value", "", "", ""],
+            false => ["mean", "sd", "5 %", "95 %"],
+        };
+        text.push_str(&line((title, width), heads.map(str::to_owned)));
     }
     for site in &single {
         for (name, s) in site.names.iter().zip(&site.elements) {
-            text.push_str(&format!(
-                "  {name:<width$} {:>10} {:>10} {:>10} {:>10}\n",
-                number(s.mean),
-                number(s.sd),
-                number(s.q05),
-                number(s.q95)
-            ));
+            let cells = match infer.finds_point() {
+                true => [number(s.mean), String::new(), String::new(), String::new()],
+                false => [s.mean, s.sd, s.q05, s.q95].map(number),
+            };
+            text.push_str(&line((name, width), cells));
         }
     }
     for site in &ranges {
-        text.push_str(&format!("  {:<width$} {}\n", site.name, ranged(site)));
+        text.push_str(&format!("  {:<width$} {}\n", site.name, ranged(infer, site)));
     }
     text.push_str(&left_out(infer, outcome, width));
     text
 }
 
-/// `16 values: mean -0.5 to 1.2, sd 0.1 to 0.3`.
-fn ranged(site: &SiteSummary) -> String {
+/// A line of the table without blanks at its end.
+fn line((name, width): (&str, usize), cells: [String; 4]) -> String {
+    let cells = cells.map(|cell| format!(" {cell:>10}")).concat();
+    format!("  {}\n", format!("{name:<width$}{cells}").trim_end())
+}
+
+/// `16 values: mean -0.5 to 1.2, sd 0.1 to 0.3`; of a point `16 values: -0.5 to 1.2`.
+fn ranged(infer: &Infer, site: &SiteSummary) -> String {
     let range = |of: fn(&Summary) -> f64| {
         let values = || site.elements.iter().map(of).filter(|value| !value.is_nan());
         let (low, high) = (
@@ -67,12 +73,15 @@ fn ranged(site: &SiteSummary) -> String {
         );
         format!("{} to {}", number(low), number(high))
     };
-    format!(
-        "{} values: mean {}, sd {}",
-        site.elements.len(),
-        range(|s| s.mean),
-        range(|s| s.sd)
-    )
+    let means = range(|s| s.mean);
+    match infer.finds_point() {
+        true => format!("{} values: {means}", site.elements.len()),
+        false => format!(
+            "{} values: mean {means}, sd {}",
+            site.elements.len(),
+            range(|s| s.sd)
+        ),
+    }
 }
 
 /// The parameters without a summary, and where their values are.

@@ -1,0 +1,282 @@
+//! Predictive checks, learning curves, failures and places in the report and in `result.json`.
+
+#![allow(clippy::unwrap_used)]
+
+use crate::support::Output;
+use crate::support::trial::Trial;
+use serde_json::Value;
+
+/// Runs the program into `out`; returns what it printed, the page and the result.
+fn reported(trial: &Trial) -> (Output, String, Value) {
+    let out = trial.path("out");
+    let output = trial.bnnc("run", &["--out", out.to_str().unwrap()]);
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
+    let result = serde_json::from_str(&read("result.json")).unwrap();
+    (output, read("report.html"), result)
+}
+
+/// A hundred numbers with mean 3 and mean square deviation 1.
+fn numbers() -> String {
+    (0..100).fold("x,y\n".to_owned(), |text, at| {
+        text + &format!("{},{}\n", f64::from(at % 10), if at % 2 == 0 { 2.0 } else { 4.0 })
+    })
+}
+
+#[track_caller]
+fn near(value: &Value, expected: f64, bound: f64) {
+    let found = value.as_f64().unwrap();
+    assert!((found - expected).abs() < bound, "{found} instead of {expected}");
+}
+
+/// `y ~ Normal(mu, 1)` with `mu ~ Normal(0, 2)`: a predicted data set has the mean `mu` plus noise of deviation 0.1, before and after the data.
+#[test]
+fn numbers_have_prior_and_posterior_checks() {
+    let trial = Trial::new().file("d.csv", numbers()).program(
+        "data d = csv(\"d.csv\") { target = y }
+model M(x: real) -> y: real {
+  mu ~ Normal(0, 2)
+  y ~ Normal(mu, 1)
+}
+model Flat(x: real) -> y: real {
+  mu ~ Flat
+  y ~ Normal(mu, 1)
+}
+infer fit = nuts(M, d) { chains = 2, draws = 500 }
+infer flat = nuts(Flat, d) { chains = 2, draws = 500 }",
+    );
+    let (output, page, result) = reported(&trial);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let check = &result["infer"]["fit"]["checks"]["y"];
+    near(&check["observed"]["mean"], 3.0, 1e-12);
+    near(&check["observed"]["sd"], 1.0, 1e-12);
+    // The mean of 40 data sets, each with the deviation of mu and 0.1 in quadrature.
+    near(
+        &check["posterior"]["mean"]["mean"],
+        3.0,
+        5.0 * 0.1414 / 40f64.sqrt() + 0.01,
+    );
+    near(&check["prior"]["mean"]["mean"], 0.0, 5.0 * 2.0 / 40f64.sqrt());
+    near(&check["posterior"]["sd"]["mean"], 1.0, 0.06);
+    let reach = |end: &str| check["prior"]["mean"][end].as_f64().unwrap();
+    assert!(reach("q05") < -1.0 && reach("q95") > 1.0, "{check}");
+    let flat = &result["infer"]["flat"]["checks"]["y"];
+    assert_eq!(flat["no_prior"], "the prior of `mu`, `Flat`, is improper");
+    for text in [
+        "Posterior predictive check",
+        "Prior predictive check",
+        "No prior predictive check of <code>y</code>: the prior of <code>mu</code>",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+/// Three of four rows are true. Before the data the share is that of a logistic Normal around one half.
+#[test]
+fn classes_have_frequencies_and_a_calibration() {
+    let rows = (0..200).fold("x,y\n".to_owned(), |text, at| {
+        text + &format!("{},{}\n", at % 7, u8::from(at % 4 != 0))
+    });
+    let named = rows.replace(",1\n", ",ill\n").replace(",0\n", ",well\n");
+    let bernoulli = "data d = csv(\"d.csv\") { target = y }
+model M(x: real) -> y: bool {
+  a ~ Normal(0, 1)
+  y ~ Bernoulli(a)
+}
+infer fit = nuts(M, d) { chains = 2, draws = 500 }";
+    let categorical = bernoulli
+        .replace("y: bool", "y: index(2)")
+        .replace("Bernoulli(a)", "Categorical([a, 0.0])");
+    for (program, rows, [no, yes]) in [
+        (bernoulli, &rows, ["0", "1"]),
+        (&*categorical, &named, ["well", "ill"]),
+    ] {
+        let trial = Trial::new().file("d.csv", rows).program(program);
+        let (output, page, result) = reported(&trial);
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let check = &result["infer"]["fit"]["checks"]["y"];
+        near(&check["observed"][yes], 0.75, 1e-12);
+        near(&check["observed"][no], 0.25, 1e-12);
+        // A share of 200 rows and of the posterior: 0.03 each.
+        near(
+            &check["posterior"][yes]["mean"],
+            0.75,
+            5.0 * 0.045 / 40f64.sqrt() + 0.01,
+        );
+        // A logistic standard Normal has the deviation 0.21.
+        near(&check["prior"][yes]["mean"], 0.5, 5.0 * 0.22 / 40f64.sqrt());
+        for text in [
+            "Posterior predictive check, classes",
+            "Prior predictive check, classes",
+            "Calibration of",
+        ] {
+            assert!(page.contains(text), "{text}");
+        }
+    }
+}
+
+#[test]
+fn validation_rows_have_a_learning_curve() {
+    let trial = Trial::new().file("d.csv", numbers()).program(
+        "data d = csv(\"d.csv\") { target = y, validation = 0.2 }
+model M(x: real) -> y: real {
+  mu ~ Normal(0, 10)
+  y ~ Normal(mu, 1)
+}
+infer free = map(M, d) { epochs = 300, optimiser = Adam(0.05) }
+infer early = map(M, d) { epochs = 300, patience = 20, optimiser = Adam(0.05) }",
+    );
+    let (output, page, result) = reported(&trial);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let curve = |infer: &str| result["infer"][infer]["diagnostics"]["learning"]["validation"].clone();
+    let (free, early) = (curve("free"), curve("early"));
+    assert_eq!(
+        (free.as_array().unwrap().len(), &free[0][0]),
+        (100, &Value::from(3.0))
+    );
+    assert_eq!(early[0][0], 1.0);
+    // At the maximum: half the logarithm of 2 pi, and half the mean square deviation of the validation rows, about 1.
+    near(&free[99][1], 0.9189 + 0.5, 0.1);
+    assert!(free[0][1].as_f64().unwrap() > 4.0, "{free}");
+    assert!(
+        page.contains(">Validation</text>") || page.contains("Validation"),
+        "{page}"
+    );
+}
+
+/// An inference that fails before any other has finished used to leave no report.
+#[test]
+fn a_first_inference_that_fails_is_reported() {
+    let trial = Trial::new().file("d.csv", numbers()).program(
+        "data d = csv(\"d.csv\") { target = y }
+model M(x: real) -> y: real {
+  mu ~ Normal(0, 1)
+  y ~ Normal(mu + log(x - 1000), 1)
+}
+infer fit = nuts(M, d)",
+    );
+    let (output, page, result) = reported(&trial);
+    output.assert_error("E0506", 1, &["`fit`"]);
+    assert_eq!(output.stdout, "");
+    assert_eq!(result["failed"]["infer"], "fit");
+    assert_eq!(result["failed"]["diagnostics"][0]["code"], "E0506");
+    for text in [
+        "fit <small>failed</small>",
+        "error E0506",
+        "<h2 id=\"program\">",
+        "log(x - 1000)",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn warnings_have_the_place_that_the_terminal_shows() {
+    let trial = Trial::new().file("d.csv", numbers()).program(
+        "data d = csv(\"d.csv\") { target = y }
+model M(x: real) -> y: real {
+  a ~ Normal(0, 1)
+  s ~ Normal(1, 0.01)
+  y ~ Normal(3 + a, s)
+}
+infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 200 }",
+    );
+    let (output, page, result) = reported(&trial);
+    let place = output.stderr.lines().find(|line| line.contains(",-[")).unwrap();
+    let numbers: Vec<&str> = place
+        .split([':', ' ', ']'])
+        .filter(|part| part.parse::<u32>().is_ok())
+        .collect();
+    let place = format!("program.bnn:{}", numbers.join(":"));
+    let warnings = result["warnings"].as_array().unwrap();
+    assert!(
+        warnings.iter().any(|warning| warning["at"] == *place),
+        "{place}: {warnings:?}"
+    );
+    assert!(page.contains(&place), "{place}");
+}
+
+/// A point has no bound, no interval and no divergence.
+#[test]
+fn points_are_described_as_points() {
+    let trial = Trial::new().file("d.csv", numbers()).program(
+        "data d = csv(\"d.csv\") { target = y }
+model M(x: real) -> y: real {
+  b: real[2] ~ Normal(0, 10)
+  y ~ Normal(b[0] + b[1] * x, 1)
+}
+infer fit = map(M, d) { steps = 2000, optimiser = Adam(0.05), schedule = cosine }",
+    );
+    let (output, page, result) = reported(&trial);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    assert!(
+        output.stdout.contains("estimate") && !output.stdout.contains("95 %"),
+        "{}",
+        output.stdout
+    );
+    let diagnostics = &result["infer"]["fit"]["diagnostics"];
+    assert!(
+        diagnostics["log_posterior"].is_number() && diagnostics["elbo"].is_null(),
+        "{diagnostics}"
+    );
+    for text in [
+        "<h3>Estimates</h3>",
+        "Estimate of b",
+        "negative log posterior",
+        "Plug-in predictive check",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    for text in ["KL divergence", "Posterior of b", "evidence lower bound"] {
+        assert!(!page.contains(text), "{text}");
+    }
+}
+
+/// The input axis of a layer is made of columns, whether its size has a name or not.
+#[test]
+fn axes_of_layers_and_of_constant_sizes_have_names() {
+    let rows = (0..30).fold("age,dose,city,y\n".to_owned(), |text, at| {
+        let city = ["Oslo", "Rome", "Bonn"][at % 3];
+        text + &format!("{},{},{city},{}\n", at % 7, at % 5, at % 4)
+    });
+    let trial = Trial::new().file("d.csv", rows).program(
+        "data d = csv(\"d.csv\") { inputs = [age, dose], target = y }
+model Net(x: real[2]) -> y: real {
+  hidden = Dense(2)
+  b: real[2] ~ Normal(0, 1)
+  y ~ Normal(sum(tanh(hidden(x))) + dot(b, x), 1)
+}
+model Cities(city: index(3)) -> y: real {
+  alpha: real[3] ~ Normal(0, 1)
+  emb = Embedding(3, 1)
+  y ~ Normal(alpha[city] + sum(emb(city)), 1)
+}
+infer net = nuts(Net, d) { chains = 2, warmup = 50, draws = 50, report = [hidden.w] }
+infer cities = nuts(Cities, d) { chains = 2, warmup = 50, draws = 50, report = [emb.table] }
+data e = csv(\"d.csv\") { inputs = [age, dose], target = city }
+model Classes(x: real[d]) -> city: index(K) {
+  out = Dense(K)
+  city ~ Categorical(tanh(out(x)))
+}
+infer kinds = map(Classes, e) { steps = 100 }",
+    );
+    let (_, page, result) = reported(&trial);
+    for (infer, names) in [
+        ("net", ["hidden.w[0,age]", "hidden.w[1,dose]", "b[age]"]),
+        ("cities", ["alpha[Oslo]", "alpha[Bonn]", "emb.table[Rome,0]"]),
+    ] {
+        let quantities = &result["infer"][infer]["diagnostics"]["quantities"];
+        for name in names {
+            assert!(quantities[name].is_object(), "{name}: {quantities}");
+            assert!(page.contains(name), "{name}");
+        }
+    }
+    for name in ["out.w[Rome,dose]", "out.b[Bonn]"] {
+        assert!(page.contains(name), "{name}");
+    }
+    // Predictions and Pareto shapes are those of rows of the file.
+    let quantities = result["infer"]["net"]["diagnostics"]["quantities"]
+        .as_object()
+        .unwrap();
+    assert!(quantities.contains_key("mean(row 2)") && !quantities.contains_key("mean(row 0)"));
+    assert!(page.contains("by its row in the file"));
+}
