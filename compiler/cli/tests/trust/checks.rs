@@ -280,3 +280,36 @@ infer kinds = map(Classes, e) { steps = 100 }",
     assert!(quantities.contains_key("mean(row 2)") && !quantities.contains_key("mean(row 0)"));
     assert!(page.contains("by its row in the file"));
 }
+
+/// Predictions of dropout differ by their masks, although all draws have the same parameters; those of `collapsed` are integrals, from which no row can be
+/// left out.
+#[test]
+fn masks_are_draws_and_integrals_are_not() {
+    let trial = Trial::new().file("d.csv", numbers()).program(
+        "data d = csv(\"d.csv\") { target = y, standardise = [inputs, target] }
+model M(x: real[d]) -> y: real {
+  hidden = Dense(3)
+  out = Dense(1)
+  o = out(tanh(hidden(x)))
+  y ~ Normal(o[0], 1)
+}
+infer masked = dropout(M, d) { steps = 50 }
+infer col = collapsed(M, d) { steps = 50 }
+infer ens = ensemble(M, d) { steps = 50, members = 3 }
+compare masked, col, ens by rmse",
+    );
+    let (output, page, _) = reported(&trial);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let why = "rows are left out by weighting draws of all weights";
+    assert!(
+        output.stdout.contains(&format!("`col` has no elpd_loo: {why}")),
+        "{}",
+        output.stdout
+    );
+    assert!(page.contains(why));
+    let store = trial
+        .path("out")
+        .join("posterior.masked.zarr/log_likelihood/y/.zarray");
+    let array: Value = serde_json::from_str(&std::fs::read_to_string(store).unwrap()).unwrap();
+    assert_eq!(array["shape"], serde_json::json!([1, 1000, 100]));
+}

@@ -444,6 +444,17 @@ mod tests {
     }
 
     #[test]
+    fn labels_with_many_digits_have_room() {
+        let of = |low: f64, high: f64| {
+            let (x, y) = (Axis::between("x", 0.0, 1.0), Axis::between("y", low, high));
+            Plot::new("t", (720.0, 420.0), x, y).left
+        };
+        assert_eq!(of(0.0, 1.0), LEFT);
+        // Six letters, and room for the title of the axis.
+        assert!(of(1.5362, 1.5368) >= 6.0 * LETTER + 30.0);
+    }
+
+    #[test]
     fn pixels_grow_right_and_down() {
         let plot = unit(0.0, 2.0);
         assert_eq!(plot.at((0.0, 0.0)), (0.0, 100.0));
