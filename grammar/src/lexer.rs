@@ -21,6 +21,8 @@ pub struct Lexed<'s> {
     pub diagnostics: Vec<Diagnostic>,
     /// Where text was lost, so that what the parser says about the same line is not worth hearing.
     pub damage: Vec<usize>,
+    /// The end of the last character that has no meaning: a run of them is one fault.
+    stray: u32,
 }
 
 /// Cuts a text into tokens; inside option blocks every word is a name already.
@@ -30,6 +32,7 @@ pub fn lex(source: &Source) -> Lexed<'_> {
         comments: Vec::new(),
         diagnostics: Vec::new(),
         damage: Vec::new(),
+        stray: u32::MAX,
     };
     let mut lexer = Token::lexer(&source.text);
     while let Some(result) = lexer.next() {
@@ -62,6 +65,9 @@ pub fn lex(source: &Source) -> Lexed<'_> {
 impl<'s> Lexed<'s> {
     /// Reports a fault; the token that stands in for it, if one does.
     fn fault(&mut self, fault: Fault, at: Span, slice: &'s str) -> Option<Token<'s>> {
+        if fault == Fault::Stray && std::mem::replace(&mut self.stray, at.end) == at.start {
+            return None;
+        }
         let (diagnostic, token) = match fault {
             Fault::Stray => (report::unexpected_character(at, slice), None),
             Fault::ForeignLetter => (report::unexpected_character(at, slice), Some(Token::Name(slice))),

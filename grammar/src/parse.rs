@@ -167,6 +167,7 @@ fn read(source: &Source, lexed: Lexed<'_>, prefix: &[Token<'static>], suffix: &[
         comments,
         mut diagnostics,
         mut damage,
+        ..
     } = lexed;
     let mut too_deep = depth::check_brackets(source.id, &tokens);
     let mut paired = Paired::default();

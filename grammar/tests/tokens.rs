@@ -87,3 +87,11 @@ fn ranges_and_reals_do_not_mix() {
         ]
     );
 }
+
+#[test]
+fn a_run_of_characters_without_a_meaning_is_one_fault() {
+    let text = "\0".repeat(100_000) + "\nconst A = 1 % 2 %% 3\n";
+    let source = SourceMap::default().add("zeros", &text);
+    let lexed = lexer::lex(&source);
+    assert_eq!((lexed.diagnostics.len(), lexed.damage.len()), (3, 3));
+}
