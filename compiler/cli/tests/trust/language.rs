@@ -815,3 +815,21 @@ fn large_and_broken_texts_are_checked_at_once() {
         assert!([0, 1].contains(&output.status), "{what}: {}", output.status);
     }
 }
+
+#[test]
+fn a_line_that_cannot_be_read_does_not_give_its_names_to_others() {
+    for line in ["vector[k] beta", "x[k] k"] {
+        let program = format!(
+            "fn total(v: real[k]) -> real {{
+               return sum(v)
+             }}
+             model M(x: real[3]) -> y: real {{
+               {line}
+               y ~ Normal(total(x), 1)
+             }}"
+        );
+        let output = trial(&program).bnnc("check", &[]);
+        assert_eq!(output.stderr.matches("error[").count(), 1, "{}", output.stderr);
+        assert!(output.stderr.contains("E0108"), "{}", output.stderr);
+    }
+}

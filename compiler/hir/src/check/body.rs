@@ -226,13 +226,17 @@ impl<'a> Body<'a> {
         self.scopes.pop();
     }
 
+    /// Returns whether a name occurs only on lines of the program that could not be read.
+    pub fn is_unread(&self, name: &str) -> bool {
+        !self.in_library && self.names.unread.contains(name) && self.names.find_value(name, false).is_none()
+    }
+
     /// An item that expressions can name, unless it is broken; the outer `Option` says whether the name exists.
     pub fn find_item(&self, name: &str) -> Option<(Option<Def>, Option<Span>)> {
-        let found = self.names.find_value(name, self.in_library);
-        if found.is_none() && self.names.unread.contains(name) {
+        if self.is_unread(name) {
             return Some((None, None));
         }
-        let (def, span) = found?;
+        let (def, span) = self.names.find_value(name, self.in_library)?;
         Some(((!self.names.broken.contains(&def)).then_some(def), span))
     }
 

@@ -176,7 +176,9 @@ impl Body<'_> {
     /// Makes dims of the names in a written dimension that mean nothing yet.
     fn bind_dims(&mut self, written: &ast::Expr) {
         match &*written.kind {
-            ast::ExprKind::Name(name) if self.peek_local(name).is_none() && !self.is_constant(name) => {
+            ast::ExprKind::Name(name)
+                if self.peek_local(name).is_none() && (self.is_unread(name) || !self.is_constant(name)) =>
+            {
                 let local = self.declare(name, written.span, Ty::int(), LocalKind::Dim);
                 self.statics.insert(local, Dim::atom(Atom::Local(local)));
             }
