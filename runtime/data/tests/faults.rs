@@ -60,6 +60,10 @@ fn csv() {
         check("x\nNA\n1\n"),
         ["E0408 t.csv:2:1 expected a value, found the mark `NA`"]
     );
+    assert_eq!(
+        check("x\n1\nNA\n"),
+        ["E0408 t.csv:3:1 expected a value, found the mark `NA`"]
+    );
     let semicolons = "E0411 t.csv:1:0 not a valid csv file: expected commas between cells, found semicolons";
     assert_eq!(check("x;y\n1,5;2\n"), [semicolons]);
     assert_eq!(check("x,\n1,2\n"), ["E0407 t.csv:1:2 the column has no name"]);
@@ -136,7 +140,7 @@ fn contents_beyond_the_memory_are_not_read() {
 fn csv_tells_several_faults_but_not_all() {
     let found = check(Format::Csv, "t.csv", "x,y\n1,2\n?,3\n4\n5,\n");
     let expected = [
-        "E0410 t.csv:3:1 expected a number, found `?`",
+        "E0408 t.csv:3:1 expected a value, found the mark `?`",
         "E0406 t.csv:4:0 expected 2 cells as in the header, found 1",
         "E0408 t.csv:5:2 expected a value, found none",
     ];

@@ -24,7 +24,7 @@ const TRUTH: &[(&str, i64)] = &[
 /// After so many faults the rest of the file is not looked at.
 const MOST_FAULTS: usize = 10;
 
-/// Marks for missing values, which would make a column of numbers text if they came first.
+/// Marks for missing values in a column of numbers, or where a column begins, which would make it text.
 const MISSING: &[&str] = &["?", "N/A", "NA", "NULL", "null"];
 
 /// The columns of a file.
@@ -70,6 +70,11 @@ pub(super) fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Vec
                 faults.push(fault);
             }
         }
+    }
+    if faults.len() >= MOST_FAULTS
+        && let Some(last) = faults.pop()
+    {
+        faults.push(last.note("the rest of the file was not looked at"));
     }
     if !faults.is_empty() {
         return Err(faults);
@@ -188,9 +193,7 @@ impl Column {
             (Ok(value), _) => self.push_int(value),
             (_, Ok(value)) if value.is_finite() => self.reals().push(value),
             (_, Ok(_)) => return Err(report::not_finite(at, name, text)),
-            (_, Err(_)) if matches!(self, Column::Unknown(_)) && MISSING.contains(&text) => {
-                return Err(report::missing_mark(at, name, text));
-            }
+            (_, Err(_)) if MISSING.contains(&text) => return Err(report::missing_mark(at, name, text)),
             (_, Err(_)) if matches!(self, Column::Unknown(_)) => {
                 let mut levels = Levels::default();
                 levels.push(text);
