@@ -15,11 +15,13 @@
 //! | `ood_entropy` | the same of the outliers | |
 //! | `ood_auroc` | probability that an outlier has a larger entropy than a row, ties counting half | Hanley and McNeil 1982 |
 
+mod squares;
 mod unsure;
 
 pub use unsure::{REJECTED, Unsure};
 
 use crate::standardise::Standardisation;
+use squares::Squares;
 
 /// Metrics by name, in the order of reports.
 pub type MetricSet = Vec<(String, f64)>;
@@ -108,11 +110,10 @@ impl Summary {
     /// The summary of sorted draws.
     pub fn of_sorted(sorted: &[f64]) -> Summary {
         let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
-        let squares = sorted.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
         let sd = if sorted.len() < 2 {
             0.0
         } else {
-            (squares / (sorted.len() as f64 - 1.0)).sqrt()
+            Squares::of(sorted.iter().map(|x| x - mean)).root(sorted.len() as f64 - 1.0)
         };
         Summary {
             mean,
@@ -154,7 +155,7 @@ impl Mean {
 pub struct RealScores {
     log_sd: f64,
     log_likelihood: Mean,
-    squares: Mean,
+    squares: Squares,
     covered: [Mean; 3],
     crps: Mean,
     sd: Mean,
@@ -167,7 +168,7 @@ impl RealScores {
         RealScores {
             log_sd: target.sd.ln(),
             log_likelihood: zero,
-            squares: zero,
+            squares: Squares::default(),
             covered,
             crps: zero,
             sd: zero,
@@ -192,7 +193,7 @@ impl RealScores {
         for (row, y) in targets.iter().enumerate() {
             let mut average = Mean::default();
             mean.of_row(row).for_each(|value| average.add(value));
-            self.squares.add((average.get().unwrap_or(f64::NAN) - y).powi(2));
+            self.squares.add(average.get().unwrap_or(f64::NAN) - y);
         }
     }
 
@@ -213,7 +214,7 @@ impl RealScores {
     /// The metrics; those that got no rows are absent.
     pub fn finish(self) -> MetricSet {
         let mut metrics = vec![
-            ("rmse".to_string(), self.squares.get().map(f64::sqrt)),
+            ("rmse".to_string(), self.squares.root_mean()),
             ("log_likelihood".to_string(), self.log_likelihood.get()),
         ];
         let coverage = COVERAGE_LEVELS.iter().zip(self.covered);
@@ -221,7 +222,7 @@ impl RealScores {
         metrics.extend([
             ("crps".to_string(), self.crps.get()),
             // What has no mean has no standard deviation either, although draws have one.
-            ("sd".to_string(), self.squares.get().and(self.sd.get())),
+            ("sd".to_string(), self.squares.root_mean().and(self.sd.get())),
         ]);
         present(metrics)
     }
