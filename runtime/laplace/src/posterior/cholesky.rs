@@ -24,6 +24,10 @@ pub struct Cholesky {
     inverses: Vec<Matrix>,
 }
 
+/// What rounding leaves of a pivot that is zero, as a fraction of the diagonal element: the sum of two weights that the data alone identify has
+/// a pivot of one or two units of rounding.
+const ROUNDING: f64 = 8.0 * f64::EPSILON;
+
 /// The rows or columns of each block.
 fn blocks(size: usize) -> impl ExactSizeIterator<Item = Range<usize>> + DoubleEndedIterator {
     (0..size.div_ceil(BLOCK)).map(move |block| block * BLOCK..size.min((block + 1) * BLOCK))
@@ -69,13 +73,14 @@ impl Cholesky {
     /// Factors a symmetric matrix, of which the upper triangle is read.
     ///
     /// # Errors
-    /// At the first pivot that is not above zero.
+    /// At the first pivot that is not above zero by more than what rounding leaves of the diagonal.
     pub fn new(matrix: Matrix, pool: &Pool) -> Result<Cholesky, NotPositive> {
         let size = matrix.rows;
         let mut upper = matrix;
+        let floors: Vec<f64> = (0..size).map(|at| ROUNDING * upper[(at, at)].abs()).collect();
         let mut inverses = Vec::new();
         for block in blocks(size) {
-            factor_block(&mut upper, &block)?;
+            factor_block(&mut upper, &block, &floors)?;
             let inverse = invert_block(&upper, &block);
             let (end, width) = (block.end, block.len());
             let rest = size - end;
@@ -214,15 +219,19 @@ fn columns_of(matrix: &Matrix, rows: Range<usize>, columns: Range<usize>) -> Mat
     Matrix::new(height, width, values.copied().collect())
 }
 
-/// Factors a diagonal block in place.
-fn factor_block(upper: &mut Matrix, block: &Range<usize>) -> Result<(), NotPositive> {
+/// Factors a diagonal block in place; a pivot that is not above its floor is zero but for rounding.
+fn factor_block(upper: &mut Matrix, block: &Range<usize>, floors: &[f64]) -> Result<(), NotPositive> {
     let size = upper.columns;
     for pivot in block.clone() {
         let value = upper[(pivot, pivot)];
-        if !(value > 0.0 && value.is_finite()) {
+        if !(value > floors[pivot] && value.is_finite()) {
             return Err(NotPositive {
                 element: Some(pivot),
-                value,
+                value: if value > 0.0 && value.is_finite() {
+                    0.0
+                } else {
+                    value
+                },
             });
         }
         let (head, tail) = upper.values.split_at_mut((pivot + 1) * size);
