@@ -1,6 +1,6 @@
 //! Whether data are as the program was compiled for.
 
-use bnnc_abi::data::{DataSpec, Elements, Field, Schema};
+use bnnc_abi::data::{DataSpec, Elements, Field, Schema, Test};
 use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_command::codes;
@@ -20,7 +20,11 @@ pub fn differences(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Ve
             .iter()
             .filter_map(|binding| difference(binding, schema))
         {
-            let diagnostic = codes::other_data(&spec.name, file(spec), &text);
+            let mut diagnostic = codes::other_data(&spec.name, file(spec), &text);
+            if let Test::Files(files) = &spec.test {
+                let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+                diagnostic = diagnostic.note(format!("its test rows are those of {}", names.join(", ")));
+            }
             if !diagnostics.contains(&diagnostic) {
                 diagnostics.push(diagnostic);
             }
