@@ -28,7 +28,7 @@ impl Random {
 }
 
 /// Numbers at the ends of what anything takes.
-const NUMBERS: &[&str] = &[
+pub const NUMBERS: &[&str] = &[
     "0",
     "-1",
     "1",

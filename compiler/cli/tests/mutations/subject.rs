@@ -7,6 +7,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// The folder that a mutant of a run is made in.
+const MUTANT: &str = "mutant";
+
 /// A kind of file that is mutated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -39,6 +42,8 @@ pub enum End {
 
 /// Seconds of processor time that a run may take.
 const SECONDS: u32 = 10;
+/// Seconds after which a run of many steps is interrupted, and then has to end before it is killed.
+const INTERRUPTED: [&str; 2] = ["10", "60"];
 /// KiB of address space that a run may take.
 const KIBIBYTES: u32 = 2 << 20;
 
@@ -63,24 +68,29 @@ impl Subject {
         };
         subject.restore();
         for (at, (_, program)) in SMALL.iter().enumerate() {
-            let (name, out) = (format!("{at}.bnn"), format!("out{at}"));
+            let (name, out, appended) = (format!("{at}.bnn"), format!("out{at}"), format!("appended{at}"));
             fs::write(subject.folder.join(&name), program).expect("the program is written");
-            let arguments: Vec<&str> = match kind {
+            let commands = match kind {
                 Kind::Programs | Kind::Data => continue,
-                Kind::Folders => vec!["run", &name, "--out", &out],
-                Kind::Executables => vec!["build", &name, "-o", &out],
+                Kind::Folders => vec![vec!["run", &name, "--out", &out]],
+                Kind::Executables => vec![
+                    vec!["build", &name, "-o", &out],
+                    vec!["build", &name, "--no-linker", "-o", &appended],
+                ],
             };
-            let why = match subject.end_of(binary, &arguments) {
-                End::Status(0) => continue,
-                End::Status(status) => format!("status {status}"),
-                End::Failure(what) => what,
-            };
-            println!(
-                "no {}: `bnnc {}` ended with {why}",
-                kind.name(),
-                arguments.join(" ")
-            );
-            return None;
+            for arguments in commands {
+                let why = match subject.end_of(binary, &arguments) {
+                    End::Status(0) => continue,
+                    End::Status(status) => format!("status {status}"),
+                    End::Failure(what) => what,
+                };
+                println!(
+                    "no {}: `bnnc {}` ended with {why}",
+                    kind.name(),
+                    arguments.join(" ")
+                );
+                return None;
+            }
         }
         Some(subject)
     }
@@ -116,56 +126,92 @@ impl Subject {
     }
 
     fn data(&self, random: &mut Random) -> End {
+        let at = random.below(SMALL.len());
+        fs::write(self.folder.join("m.bnn"), SMALL[at].1).expect("the program is written");
+        self.change_data(random, at);
+        self.end_of(&self.binary, &["run", "m.bnn", "--threads", "1", "--json"])
+    }
+
+    /// Changes a data file that a small program reads.
+    fn change_data(&self, random: &mut Random, at: usize) {
         self.restore();
-        let (file, program) = random.of(SMALL);
-        fs::write(self.folder.join("m.bnn"), program).expect("the program is written");
+        let (file, program) = SMALL[at];
         let changed = if program.contains("splits.json") {
             random.of(&[file, "splits.json"])
         } else {
             file
         };
         let path = self.folder.join(changed);
-        let text = fs::read_to_string(&path).expect("the file is read");
-        let mutant = match random.below(2) {
-            0 => mutate::bytes(random, text.as_bytes()),
-            _ => mutate::text(random, &text, TABLE).into_bytes(),
-        };
-        fs::write(&path, mutant).expect("the mutant is written");
-        self.end_of(&self.binary, &["run", "m.bnn", "--threads", "1", "--json"])
+        let whole = fs::read(&path).expect("the file is read");
+        fs::write(&path, mutated(random, &whole)).expect("the mutant is written");
     }
 
+    /// Changes one file of a run, and predicts with it or resumes it.
     fn folder(&self, random: &mut Random) -> End {
         let at = random.below(SMALL.len());
-        let name = random.of(&["program.json", "posterior.safetensors", "result.json"]);
-        let path = self.folder.join(format!("out{at}")).join(name);
-        let Ok(whole) = fs::read(&path) else {
-            return End::Status(0);
+        let mutant = self.folder.join(MUTANT);
+        let _ = fs::remove_dir_all(&mutant);
+        let mut files = Vec::new();
+        copy(&self.folder.join(format!("out{at}")), &mutant, &mut files);
+        files.sort();
+        let is_read = |path: &&PathBuf| {
+            let kinds = ["json", "safetensors", "fit", "draws", "chain", "training"];
+            kinds
+                .iter()
+                .any(|kind| path.extension().is_some_and(|extension| extension == *kind))
         };
-        let mutant = match (random.below(2), std::str::from_utf8(&whole)) {
-            (0, Ok(text)) => mutate::text(random, text, text).into_bytes(),
-            _ => mutate::bytes(random, &whole),
-        };
-        fs::write(&path, &mutant).expect("the mutant is written");
-        fs::write(self.folder.join("mutant"), &mutant).expect("the mutant is written");
-        let end = self.end_of(
-            &self.binary,
-            &["predict", &format!("out{at}"), "--data", SMALL[at].0],
-        );
-        fs::write(&path, whole).expect("the file is restored");
-        end
+        let files: Vec<&PathBuf> = files.iter().filter(is_read).collect();
+        let changed = random.of(&files);
+        let whole = fs::read(changed).expect("the file is read");
+        fs::write(changed, mutated(random, &whole)).expect("the mutant is written");
+        let program = format!("{at}.bnn");
+        match random.below(2) {
+            0 => self.end_of(&self.binary, &["predict", MUTANT, "--data", SMALL[at].0]),
+            _ => self.end_of(&self.binary, &["run", &program, "--resume", MUTANT]),
+        }
     }
 
+    /// Changes the program that an executable holds, its options, or its data.
     fn executable(&self, random: &mut Random) -> End {
         let at = random.below(SMALL.len());
-        let whole = fs::read(self.folder.join(format!("out{at}"))).expect("the executable is read");
-        let path = self.folder.join("mutant");
-        // The program stands at the end; the runtime before it is machine code, which nothing checks.
-        let part = whole.len() - random.below(whole.len() / 50);
-        let mutant = [&whole[..part], &mutate::bytes(random, &whole[part..])].concat();
-        fs::write(&path, mutant).expect("the mutant is written");
-        let permissions = fs::metadata(self.folder.join(format!("out{at}")))
-            .expect("it exists")
-            .permissions();
+        self.restore();
+        let linked = self.folder.join(format!("out{at}"));
+        match random.below(3) {
+            0 => self.bundle(random, at),
+            1 => {
+                let options = options(random, SMALL[at].1);
+                fs::write(self.folder.join("m.options"), options.join(" ")).expect("the options are written");
+                let options: Vec<&str> = options.iter().map(String::as_str).collect();
+                self.end_with(
+                    &[
+                        "timeout",
+                        "--preserve-status",
+                        "-s",
+                        "INT",
+                        "-k",
+                        INTERRUPTED[1],
+                        INTERRUPTED[0],
+                    ],
+                    &linked,
+                    &options,
+                )
+            }
+            _ => {
+                self.change_data(random, at);
+                self.end_of(&linked, &["--threads", "1", "--json"])
+            }
+        }
+    }
+
+    /// Changes bytes of a program that is appended to `bnnc-runner`. The runner itself is machine code, which nothing checks.
+    fn bundle(&self, random: &mut Random, at: usize) -> End {
+        let appended = self.folder.join(format!("appended{at}"));
+        let whole = fs::read(&appended).expect("the executable is read");
+        let runner = fs::metadata(self.binary.with_file_name("bnnc-runner")).expect("the runner exists");
+        let (runner, program) = whole.split_at(runner.len() as usize);
+        let path = self.folder.join(MUTANT);
+        fs::write(&path, [runner, &mutate::bytes(random, program)].concat()).expect("the mutant is written");
+        let permissions = fs::metadata(appended).expect("it exists").permissions();
         fs::set_permissions(&path, permissions).expect("the mutant can be run");
         self.end_of(&path, &["--threads", "1", "--json"])
     }
@@ -176,18 +222,27 @@ impl Subject {
             .folder
             .with_file_name(format!("{}-{mutant}", self.kind.name()));
         fs::create_dir_all(&kept).expect("the folder is created");
-        for name in ["m.bnn", "d.csv", "d.json", "splits.json", "mutant"] {
-            if self.folder.join(name).exists() {
-                fs::copy(self.folder.join(name), kept.join(name)).expect("the file is copied");
+        for name in ["m.bnn", "m.options", "d.csv", "d.json", "splits.json", MUTANT] {
+            let path = self.folder.join(name);
+            if path.is_dir() {
+                copy(&path, &kept.join(name), &mut Vec::new());
+            } else if path.exists() {
+                fs::copy(path, kept.join(name)).expect("the file is copied");
             }
         }
     }
 
-    /// Runs a command under limits of time and memory.
+    /// Runs a command under limits of processor time and memory.
     fn end_of(&self, binary: &Path, arguments: &[&str]) -> End {
-        let script = format!("ulimit -v {KIBIBYTES}; ulimit -t {SECONDS}; exec \"$@\"");
-        let output = Command::new("timeout")
-            .args(["120", "sh", "-c", &script, "sh"])
+        let limit = format!("ulimit -t {SECONDS}; exec \"$@\"");
+        self.end_with(&["timeout", "120", "sh", "-c", &limit, "sh"], binary, arguments)
+    }
+
+    /// Runs a command under a limit of memory and what these words start it with.
+    fn end_with(&self, before: &[&str], binary: &Path, arguments: &[&str]) -> End {
+        let output = Command::new("sh")
+            .args(["-c", &format!("ulimit -v {KIBIBYTES}; exec \"$@\""), "sh"])
+            .args(before)
             .arg(binary)
             .args(arguments)
             .current_dir(&self.folder)
@@ -213,4 +268,54 @@ impl Subject {
             }
         }
     }
+}
+
+/// A file with some changes, of its bytes or of its words.
+fn mutated(random: &mut Random, whole: &[u8]) -> Vec<u8> {
+    match (random.below(2), std::str::from_utf8(whole)) {
+        (0, Ok(text)) => mutate::text(random, text, TABLE).into_bytes(),
+        _ => mutate::bytes(random, whole),
+    }
+}
+
+/// Copies a folder, and lists the files of the copy.
+fn copy(from: &Path, to: &Path, files: &mut Vec<PathBuf>) {
+    fs::create_dir_all(to).expect("the folder is created");
+    for entry in fs::read_dir(from).expect("the folder is read").flatten() {
+        let (path, to) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy(&path, &to, files);
+        } else {
+            fs::copy(path, &to).expect("the file is copied");
+            files.push(to);
+        }
+    }
+}
+
+/// Random options for the executable of a program: options of its inferences with numbers of any size, and other words.
+fn options(random: &mut Random, program: &str) -> Vec<String> {
+    let infers: Vec<(&str, &str)> = program
+        .lines()
+        .filter_map(|line| line.strip_prefix("infer ")?.split('(').next()?.split_once(" = "))
+        .collect();
+    let mut words = Vec::new();
+    for _ in 0..1 + random.below(3) {
+        let (infer, method) = random.of(&infers);
+        let method = bnnc_abi::method::ALL.iter().find(|known| known.name == method);
+        let options = method.map_or(&[][..], |method| method.options);
+        let number = random.of(mutate::NUMBERS);
+        let option = options
+            .get(random.below(options.len()))
+            .map_or("epochs", |option| option.name);
+        let more = match random.below(8) {
+            0 => ["--threads", number].map(str::to_owned),
+            1 => ["--seed", number].map(str::to_owned),
+            2 => ["--max-memory", number].map(str::to_owned),
+            3 => ["--only", infer].map(str::to_owned),
+            4 => ["--set".to_owned(), mutate::text(random, "v.epochs=5", program)],
+            _ => ["--set".to_owned(), format!("{infer}.{option}={number}")],
+        };
+        words.extend(more);
+    }
+    words
 }
