@@ -334,14 +334,38 @@ fn killed_trainings_of_every_method_are_resumed_to_the_same_bytes() {
     ));
     let whole = trial.path("whole");
     assert!(spawn(&trial, "--out", &whole).wait().expect("it ends").success());
-    let out = trial.path("killed");
+    let expected = numbers(&whole);
     let mut met = Vec::new();
+    // On a busy machine a training may end before it is seen: such a run is made again.
+    for _ in 0..20 {
+        let out = trial.path("killed");
+        kill_each_training(&trial, &out, &mut met);
+        let found = numbers(&out);
+        assert!(
+            expected.keys().eq(found.keys()),
+            "{:?} {:?}",
+            expected.keys(),
+            found.keys()
+        );
+        for (name, bytes) in &expected {
+            assert!(*bytes == found[name], "{name} differs after {met:?}");
+        }
+        fs::remove_dir_all(&out).expect("the folder is removed");
+        if met.len() >= 8 {
+            break;
+        }
+    }
+    assert!(met.len() >= 8, "{met:?}");
+}
+
+/// Runs the program, kills it at the first state of each training that no kill has met yet, and resumes it each time until it ends.
+fn kill_each_training(trial: &Trial, out: &Path, met: &mut Vec<PathBuf>) {
     let mut how = "--out";
     loop {
-        let mut child = spawn(&trial, how, &out);
-        let Some(path) = wait_for_training(&mut child, &out, &met) else {
+        let mut child = spawn(trial, how, out);
+        let Some(path) = wait_for_training(&mut child, out, met) else {
             assert!(child.wait().expect("it ends").success());
-            break;
+            return;
         };
         // The kill comes at some moment of the training, or of what follows it.
         std::thread::sleep(Duration::from_millis(7 * (met.len() as u64 % 5)));
@@ -349,15 +373,6 @@ fn killed_trainings_of_every_method_are_resumed_to_the_same_bytes() {
         child.wait().expect("it ends");
         met.push(path);
         how = "--resume";
-    }
-    assert!(met.len() >= 6, "{met:?}");
-    let (expected, found) = (numbers(&whole), numbers(&out));
-    assert_eq!(
-        expected.keys().collect::<Vec<_>>(),
-        found.keys().collect::<Vec<_>>()
-    );
-    for (name, bytes) in &expected {
-        assert!(*bytes == found[name], "{name} differs after {met:?}");
     }
 }
 
