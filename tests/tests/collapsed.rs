@@ -16,7 +16,7 @@ use bnnc_run::fit::{Context, Stop};
 use bnnc_run::iterates::Collected;
 use bnnc_run::out;
 use bnnc_run::predict::{PROBABILITIES, Predictive};
-use bnnc_run::run::{Found, Options, RunResult, predict, run};
+use bnnc_run::run::{Found, Options, RunResult, Sources, predict, run};
 use bnnc_tests::compile::{self as compiling, Compiled, opening, options};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -1007,7 +1007,7 @@ fn a_run_goes_on() {
     );
     let folder = folder("resumed-out");
     let with = |resumes: bool| {
-        let fingerprint = Fingerprint::of(&compiled.manifest).unwrap();
+        let fingerprint = Fingerprint::of(&compiled.manifest, &Sources::default()).unwrap();
         let checkpoint = Checkpoint::open(&folder, &fingerprint, opening(resumes)).unwrap();
         let options = Options {
             checkpoint,

@@ -9,7 +9,7 @@ use bnnc_run::fingerprint::Fingerprint;
 use bnnc_run::fit::{Context, Stop};
 use bnnc_run::iterates::{Collected, seed_of};
 use bnnc_run::out;
-use bnnc_run::run::{Found, Options, RunResult, predict, run};
+use bnnc_run::run::{Found, Options, RunResult, Sources, predict, run};
 use bnnc_run::states::{Values, start};
 use bnnc_tests::compile::{self as compiling, Compiled, opening, options};
 use bnnc_tests::step::{Steps, predictions};
@@ -292,7 +292,7 @@ fn finished_members_are_kept() {
     let folder = folder("kept");
     let text = format!("{NET}infer fit = ensemble(Net, d) {{ epochs = 3, members = 3 }}\n");
     let compiled = seeded(&folder, &text, 1);
-    let print = Fingerprint::of(&compiled.manifest).unwrap();
+    let print = Fingerprint::of(&compiled.manifest, &Sources::default()).unwrap();
     let with = |resume: bool| {
         let options = Options {
             checkpoint: Checkpoint::open(&folder, &print, opening(resume)).unwrap(),

@@ -21,7 +21,7 @@ use bnnc_run::laplace::jacobians::{self, Which};
 use bnnc_run::laplace::machines::Evaluation;
 use bnnc_run::laplace::{Approximated, curve, memory, spread, weights};
 use bnnc_run::out;
-use bnnc_run::run::{Found, Options, Outcome, RunResult, joint, predict, run, slopes};
+use bnnc_run::run::{Found, Options, Outcome, RunResult, Sources, joint, predict, run, slopes};
 use bnnc_run::start::{Earlier, Starts};
 use bnnc_run::states::Values as States;
 use bnnc_tests::compile::{self, Compiled, opening, options};
@@ -1725,7 +1725,7 @@ fn a_checkpoint_keeps_an_approximation() {
         "{TANH}infer l = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over = subnetwork(3) }}\n"
     );
     let compiled = compiled(&folder, &text);
-    let fingerprint = Fingerprint::of(&compiled.manifest).unwrap();
+    let fingerprint = Fingerprint::of(&compiled.manifest, &Sources::default()).unwrap();
     let results = [false, true].map(|resume| {
         let options = Options {
             checkpoint: Checkpoint::open(&folder.join("out"), &fingerprint, opening(resume)).unwrap(),

@@ -131,7 +131,7 @@ impl Job<'_> {
 
     /// What the numbers of this run depend on.
     fn fingerprint(&self) -> Result<Fingerprint, Diagnostic> {
-        let mut fingerprint = Fingerprint::of(self.manifest)?;
+        let mut fingerprint = Fingerprint::of(self.manifest, &self.sources)?;
         fingerprint.text("the program", &self.origin.text);
         fingerprint.content("the library", Checksum::from_value(self.origin.library));
         fingerprint.settings(&self.origin.settings);

@@ -10,8 +10,10 @@ use crate::report::{self, Faults};
 use crate::split::{self, Pool};
 use crate::table::{Array, Table, Values};
 use bnnc_abi::data::{Column, DataSpec, Field, FieldKind, Format, Outliers, Schema, Test};
+use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 /// Everything a data item names, in memory; each split is cut from it.
 #[derive(Clone, Debug)]
@@ -33,6 +35,8 @@ pub struct Source {
     pub(crate) outliers: Option<Table>,
     splits: Vec<Vec<usize>>,
     schema: Schema,
+    /// Of each file, as it was read.
+    checksums: BTreeMap<PathBuf, Checksum>,
 }
 
 impl Source {
@@ -76,6 +80,7 @@ impl Source {
             outliers,
             splits,
             schema,
+            checksums: reading.checksums(),
         };
         source.frame()?;
         source.described()
@@ -134,7 +139,13 @@ impl Source {
             outliers: None,
             splits,
             schema,
+            checksums: BTreeMap::new(),
         })
+    }
+
+    /// The checksum of a file as it was read.
+    pub fn checksum(&self, path: &Path) -> Option<Checksum> {
+        self.checksums.get(path).copied()
     }
 
     /// The sizes of the images, where the program turns or shuffles them.

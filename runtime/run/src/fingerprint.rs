@@ -1,5 +1,6 @@
 //! What the numbers of a run depend on: an interrupted run may only be continued where none of it has changed.
 
+use crate::sources::Sources;
 use bnnc_abi::data::{DataSpec, Outliers, Test};
 use bnnc_abi::manifest::{Manifest, Start, Work};
 use bnnc_abi::sampling::{Sampling, Steps, Transition};
@@ -28,11 +29,12 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// The facts that a manifest holds: version, seed, backend, infers, precision, and the contents of the data files.
+    /// The facts that a manifest holds: version, seed, backend, infers, precision, and the contents of the data files. Those of
+    /// `sources` are as they were read.
     ///
     /// # Errors
     /// A data file that cannot be read.
-    pub fn of(manifest: &Manifest) -> Result<Fingerprint, Diagnostic> {
+    pub fn of(manifest: &Manifest, sources: &Sources) -> Result<Fingerprint, Diagnostic> {
         let mut print = Fingerprint::default();
         print.fact(VERSION, env!("CARGO_PKG_VERSION"));
         print.fact("the seed", &manifest.seed.to_string());
@@ -58,7 +60,11 @@ impl Fingerprint {
                     // Files of one name in several folders.
                     name = format!("`{file}`, file {} of `{}`,", number + 1, spec.name);
                 }
-                print.contents.insert(name, checksum_of(path)?.to_string());
+                let checksum = match sources.checksum(&spec.name, path) {
+                    Some(read) => read,
+                    None => checksum_of(path)?,
+                };
+                print.contents.insert(name, checksum.to_string());
             }
         }
         Ok(print)

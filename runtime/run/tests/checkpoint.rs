@@ -11,6 +11,7 @@ use bnnc_base::philox;
 use bnnc_base::source::{SourceId, Span};
 use bnnc_run::checkpoint::{ChainFile, ChainId, Checkpoint, Opening};
 use bnnc_run::fingerprint::Fingerprint;
+use bnnc_run::run::Sources;
 use bnnc_run::store::{ChainStore, Layout};
 use std::collections::HashMap;
 use std::fs;
@@ -650,7 +651,7 @@ fn a_fingerprint_knows_the_data() {
             compares: Vec::new(),
             schemas: HashMap::new(),
         };
-        Fingerprint::of(&manifest).unwrap()
+        Fingerprint::of(&manifest, &Sources::default()).unwrap()
     };
     let then = of("x,y\n1,2\n", 1);
     assert!(then.differences(&of("x,y\n1,2\n", 1)).is_empty());
@@ -671,7 +672,7 @@ fn a_fingerprint_knows_the_data() {
         compares: Vec::new(),
         schemas: HashMap::new(),
     };
-    assert!(Fingerprint::of(&manifest).is_err());
+    assert!(Fingerprint::of(&manifest, &Sources::default()).is_err());
 }
 
 /// The vectors that Fowler, Noll and Vo published for FNV-1a with 64 bits.

@@ -6,6 +6,7 @@ use crate::support::trial::Trial;
 use crate::support::{Output, run};
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// A mean per group, found by an optimiser: the loss is quadratic in `mu` and its minimum is the mean of the group, up to the prior's weight of
@@ -229,7 +230,7 @@ fn a_run_that_fails_leaves_the_results_before_it() {
         "trap '' XFSZ; ulimit -f 4; exec {} run other.bnn --out out --overwrite",
         env!("CARGO_BIN_EXE_bnnc")
     );
-    let full = std::process::Command::new("sh")
+    let full = Command::new("sh")
         .args(["-c", &script])
         .current_dir(trial.folder())
         .output()
@@ -399,14 +400,14 @@ fn outputs_without_a_mean_and_a_sampler_are_reported() {
 /// Starts `bnnc`, sends it a signal after a time, and gives its exit status and how long it went on.
 #[cfg(unix)]
 fn signalled(words: &[&str], wait: Duration, signal: &str) -> (Option<i32>, Duration) {
-    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_bnnc"))
+    let mut child = Command::new(env!("CARGO_BIN_EXE_bnnc"))
         .args(words)
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
     std::thread::sleep(wait);
-    let sent = std::process::Command::new("kill")
+    let sent = Command::new("kill")
         .args([signal, &child.id().to_string()])
         .status()
         .unwrap();
@@ -482,4 +483,46 @@ fn a_runner_that_is_cut_off_is_rejected() {
     let output = trial.bnnc("build", &words);
     output.assert_error("E0635", 2, &["cut off"]);
     assert!(!executable.exists());
+}
+
+#[test]
+fn a_pipe_is_read_once_although_the_folder_keeps_its_checksum() {
+    let program = "data d = csv(\"rows.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 1)
+          y ~ Normal(a * x, 1)
+        }
+        infer fit = map(M, d) { steps = 200 }";
+    let table = "x,y\n1,2\n2,4\n3,5\n";
+    let trial = Trial::new().file("rows.csv", table).program(program);
+    let from = |name: &str| {
+        let data = format!("d={}", trial.path(name).display());
+        trial.bnnc(
+            "run",
+            &["--data", &data, "--out", &trial.path("out").display().to_string()],
+        )
+    };
+    assert_eq!(from("rows.csv").status, 0);
+    let pipe = trial.path("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs");
+    assert!(made.success());
+    let writer = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::write(pipe, table)
+    });
+    // A second reading would wait for a second writer.
+    let output = trial.bnnc(
+        "run",
+        &[
+            "--data",
+            &format!("d={}", pipe.display()),
+            "--out",
+            &trial.path("piped").display().to_string(),
+        ],
+    );
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    writer
+        .join()
+        .expect("the writer ends")
+        .expect("the rows are written");
 }

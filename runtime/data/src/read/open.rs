@@ -31,6 +31,7 @@ fn whole(path: &Path, reading: &Reading) -> Result<Vec<u8>, Diagnostic> {
     if packed.len() as u64 > limit {
         return Err(report::too_little_memory(path, limit));
     }
+    reading.keep(path, &packed);
     if packed.starts_with(&[0x1f, 0x8b]) {
         return unpack(path, &packed, LARGEST_UNPACKED.min(reading.left()));
     }

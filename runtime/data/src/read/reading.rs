@@ -1,15 +1,18 @@
 //! The memory that reading may take.
 
 use crate::report;
+use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
-use std::cell::Cell;
-use std::path::Path;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 /// One reading of the files of a data item.
 #[derive(Debug)]
 pub struct Reading {
     limit: u64,
     used: Cell<u64>,
+    checksums: RefCell<BTreeMap<PathBuf, Checksum>>,
 }
 
 impl Reading {
@@ -18,7 +21,19 @@ impl Reading {
         Reading {
             limit: limit.unwrap_or(u64::MAX),
             used: Cell::new(0),
+            checksums: RefCell::default(),
         }
+    }
+
+    /// Keeps the checksum of what a file held when it was read: a pipe cannot be read again, and a file may change.
+    pub(super) fn keep(&self, path: &Path, bytes: &[u8]) {
+        let mut checksums = self.checksums.borrow_mut();
+        checksums.insert(path.to_path_buf(), Checksum::of(bytes));
+    }
+
+    /// The checksums of the files that were read.
+    pub(crate) fn checksums(&self) -> BTreeMap<PathBuf, Checksum> {
+        self.checksums.borrow().clone()
     }
 
     /// The bytes that are left.
