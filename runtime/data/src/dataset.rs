@@ -335,18 +335,20 @@ fn whole(source: &Source) -> Vec<Array> {
 }
 
 impl Preparation {
-    /// Rows of a new file to predict for. The target may be absent.
-    pub fn rows(&self, spec: &DataSpec, file: &Path) -> Result<Rows, Faults> {
-        self.rows_with(spec, file, &[])
-    }
-
-    /// As [`Preparation::rows`]; the columns in `open` may have levels that training rows do not have, which follow theirs.
-    pub fn rows_with(&self, spec: &DataSpec, file: &Path, open: &[&str]) -> Result<Rows, Faults> {
+    /// Rows of a new file to predict for, read with at most this many bytes of memory. The target may be absent. The columns in `open` may have levels that
+    /// training rows do not have, which follow theirs.
+    pub fn rows(
+        &self,
+        spec: &DataSpec,
+        file: &Path,
+        open: &[&str],
+        most: Option<u64>,
+    ) -> Result<Rows, Faults> {
         let table = crate::read::read_inputs(
             spec.format,
             file,
             known_target(spec).as_deref(),
-            &Reading::within(None),
+            &Reading::within(most),
         )?;
         self.rows_of(spec, table, open)
     }

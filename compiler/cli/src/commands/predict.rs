@@ -64,7 +64,7 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
         NewLevels::Refuse => Vec::new(),
     };
     let rows = preparation
-        .rows_with(spec, &arguments.data, &columns(infer, &axes))
+        .rows(spec, &arguments.data, &columns(infer, &axes), terminal::available_memory())
         .map_err(|found| display.show(&found, &program.sources))?;
     let pool = Arc::new(bnnc_kernels::pool::Pool::new(terminal::threads(
         arguments.threads,
