@@ -10,7 +10,6 @@ use crate::states::Values;
 use crate::{collapsed, iterates, ports};
 use bnnc_abi::manifest::{Infer, Output, OutputKind, Work};
 use bnnc_abi::plan::Plan;
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_data::metrics::{Draws, log_mean_exp};
@@ -282,7 +281,7 @@ impl Predictor {
     ) -> Result<Predictor, Stop> {
         let sizes = sizes(&infer.predict.plan, examples(&infer.bindings, rows), draws);
         let mut machine = Machine::new(&infer.predict, sizes, context.pool.clone())?;
-        let feed = feed(infer, rows, dataset, target)?;
+        let feed = Feed::of_plan((infer, &infer.predict.plan), rows, dataset, target)?;
         feed.write_shared(&mut machine)?;
         let parameters = infer.states.iter().filter(|state| state.parameter);
         let parameters = parameters.map(|state| state.name.clone()).collect();
@@ -348,7 +347,7 @@ impl Predictor {
     /// # Errors
     /// Columns that do not fit.
     pub fn replace_rows(&mut self, infer: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
-        self.feed = feed(infer, rows, dataset, false)?;
+        self.feed = Feed::of_plan((infer, &infer.predict.plan), rows, dataset, false)?;
         Ok(())
     }
 
@@ -372,11 +371,12 @@ impl Predictor {
     /// A bug of the machine.
     pub fn log_likelihood(&mut self) -> Result<f64, Fault> {
         let mut sum = 0.0;
-        self.likelihoods(|_, block| {
+        self.each(1, |_, block| {
             let draws = Draws::new(&block.log_likelihood, block.rows);
             sum += (0..block.rows)
                 .map(|row| log_mean_exp(draws.of_row(row)))
                 .sum::<f64>();
+            Ok::<(), Fault>(())
         })?;
         Ok(sum / self.feed.rows as f64)
     }
@@ -384,21 +384,27 @@ impl Predictor {
     /// The log likelihood of the rows alone, of all outputs together, by blocks of rows in order.
     ///
     /// # Errors
-    /// A bug of the machine.
-    pub fn likelihoods(&mut self, mut take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Fault> {
-        self.each(1, |range, block| {
-            take(range, block);
-            Ok(())
-        })
+    /// A bug of the machine, or the user's wish to stop.
+    pub fn likelihoods(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
+        self.until_stopped(1, take)
     }
 
     /// All predictive quantities, by blocks of rows in order.
     ///
     /// # Errors
     /// A bug of the machine, or the user's wish to stop.
-    pub fn run(&mut self, mut take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
+    pub fn run(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
+        self.until_stopped(self.said.len(), take)
+    }
+
+    /// The first so many of what there is to say, until the user wishes to stop.
+    fn until_stopped(
+        &mut self,
+        count: usize,
+        mut take: impl FnMut(Range<usize>, &mut Predictive),
+    ) -> Result<(), Stop> {
         let interrupt = self.interrupt.clone();
-        self.each(self.said.len(), |range, block| {
+        self.each(count, |range, block| {
             take(range, block);
             match interrupt.is_overdue() {
                 true => Err(Stop::Interrupted),
@@ -467,12 +473,6 @@ impl Predictor {
         machine.run()?;
         Ok(())
     }
-}
-
-/// Rows as the predicting program reads them.
-fn feed(infer: &Infer, rows: &Rows, dataset: &Dataset, target: bool) -> Result<Feed, Diagnostic> {
-    let plan = &infer.predict.plan;
-    Feed::of_plan((infer, plan), rows, dataset, target)
 }
 
 /// The sizes of one call of the predicting program.

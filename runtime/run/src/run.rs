@@ -223,7 +223,12 @@ impl Run<'_> {
         }
         if let Some(last) = outcome.splits.last() {
             let asked = comparison::leaves_out(self.manifest, &infer.name, outcome.tested);
-            outcome.left_out = leave_one_out(infer, &last.found, &outcome.dataset, asked, &self.context)?;
+            let left_out = leave_one_out(infer, &last.found, &outcome.dataset, asked, &self.context);
+            self.result.interrupted |= matches!(left_out, Err(Stop::Interrupted));
+            outcome.left_out = match left_out {
+                Err(Stop::Interrupted) => None,
+                left_out => left_out?,
+            };
             match &last.found {
                 Found::Fitted(fitted) => outcome.sites = summaries(infer, &fitted.values, &self.context)?,
                 Found::Approximated(found) => {
