@@ -142,6 +142,7 @@ pub fn saved(program: PathBuf) -> SavedRun {
         library: 0,
         schemas: BTreeMap::new(),
         preparations: BTreeMap::new(),
+        ranges: BTreeMap::new(),
         fingerprint: Fingerprint::default(),
     }
 }

@@ -1,7 +1,7 @@
 //! One infer: from its checked item to functions, programs and machine code, with the time of each stage.
 
 use crate::codes;
-use crate::names::names;
+use crate::names::{names, relate};
 use crate::options::Options;
 use crate::prior::shared_apart;
 use crate::program::Program;
@@ -459,7 +459,7 @@ impl<'a> Compilation<'a> {
         let names = names(self.model(), &elaborated, schema);
         let mut outputs = elaborated.bound.outputs;
         for output in &mut outputs {
-            output.given = densities.is_given(&output.name);
+            relate(output, &densities, self.model());
         }
         let infer = Infer {
             name: self.item.name.to_string(),

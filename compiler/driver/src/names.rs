@@ -9,8 +9,10 @@ use bnnc_abi::names::{LabelSource, Labels, Names};
 use bnnc_base::shape::Dim as Size;
 use bnnc_hir::dims::{Atom, Dim};
 use bnnc_hir::elaborate::bind::Bound;
-use bnnc_hir::tree::{Local, LocalKind, ModelItem};
+use bnnc_hir::tree::{Expr, ExprKind, Local, LocalKind, ModelItem};
 use bnnc_hir::types::{Elem, Ty};
+use bnnc_hir::walk;
+use bnnc_rewrite::density::Densities;
 
 /// The names of a model: `theta: real[J]` has the axis `J`. Where an input or output `school: index(J)` is a column of text, the
 /// positions along `J` are its levels; where an input `x: real[d]` takes the input columns, the positions along `d` are these. An axis of another parameter that is multiplied with such a vector,
@@ -73,6 +75,20 @@ fn declared(model: &ModelItem, schema: &Schema, bound: &Bound) -> Names {
         dims: dims.collect(),
         classes: classes.collect(),
     }
+}
+
+/// Says of an output what depends on it: other outputs, and its own elements.
+pub fn relate(output: &mut Output, densities: &Densities, model: &ModelItem) {
+    output.given = densities.is_given(&output.name);
+    output.series = is_series(model, &output.name);
+}
+
+/// Whether a model reads one of its outputs: `y[t] ~ Normal(b * y[t - 1], s)`.
+fn is_series(model: &ModelItem, output: &str) -> bool {
+    let mut is_read =
+        |expr: &Expr| matches!(expr.kind, ExprKind::Local(local) if *model.locals[local].name == *output);
+    let mut expressions = model.body.iter().flat_map(walk::expressions);
+    expressions.any(|expr| walk::any(expr, &mut is_read))
 }
 
 /// The name of a dimension that is nothing but a name.

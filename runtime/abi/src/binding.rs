@@ -86,6 +86,14 @@ impl DataSource {
     pub fn is_shared(&self) -> bool {
         matches!(self, DataSource::Whole(_) | DataSource::Shared(_))
     }
+
+    /// The column of the data item's own files that it is by itself.
+    pub fn column(&self) -> Option<&str> {
+        match self {
+            DataSource::Field(name) | DataSource::Whole(name) => Some(name),
+            DataSource::Inputs | DataSource::Input(_) | DataSource::Row | DataSource::Shared(_) => None,
+        }
+    }
 }
 
 /// Positions that rows select along axes and that only the rows themselves show to be inside.

@@ -95,6 +95,30 @@ pub struct SiteReport {
     pub kl: String,
     /// How the likelihood takes the expectation over it: by a shared draw, or as its layer is treated.
     pub likelihood: String,
+    /// What its posterior is judged by.
+    pub prior: PriorReport,
+}
+
+/// What is known of the prior of a site without its parameters' values.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PriorReport {
+    /// Where values lie, after truncation to the declared type.
+    pub support: Support,
+    /// Whether its density has no finite integral.
+    pub is_improper: bool,
+    /// The least and the largest value that it makes plausible: one pair per element, or one for all, or none where it is not known.
+    pub plausible: Vec<(f64, f64)>,
+}
+
+impl PriorReport {
+    /// A proper prior of which nothing but its support is known.
+    pub fn of(support: Support) -> PriorReport {
+        PriorReport {
+            support,
+            is_improper: false,
+            plausible: Vec::new(),
+        }
+    }
 }
 
 /// What the elements of an output are.
@@ -121,6 +145,8 @@ pub struct Output {
     pub kind: OutputKind,
     /// Whether what is said of another output of the same example depends on it: predictions need its values then.
     pub given: bool,
+    /// Whether its elements depend on each other: the program reads it where it says how it is distributed.
+    pub series: bool,
 }
 
 impl Output {
@@ -185,6 +211,18 @@ pub struct Infer {
     pub cost: Cost,
     /// Seconds it took to compile.
     pub compile_seconds: f64,
+}
+
+impl Infer {
+    /// The temperature of a posterior that is not at temperature one: its spread is not that of the posterior.
+    pub fn tempered(&self) -> Option<f64> {
+        let temperature = match &self.work {
+            Work::Sample(sampling) => sampling.temperature,
+            Work::Laplace(laplace) => laplace.options.temperature,
+            Work::Train(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => 1.0,
+        };
+        (temperature != 1.0).then_some(temperature)
+    }
 }
 
 /// What an infer starts from.

@@ -131,6 +131,7 @@ fn built(seed: u64) -> Built {
             shape: Shape::scalar(),
             kind: OutputKind::Classes(4),
             given: false,
+            series: false,
         }],
         names: Names {
             classes: vec![Labels {

@@ -153,6 +153,7 @@ impl Job<'_> {
             library: origin.library,
             schemas: self.manifest.schemas.clone().into_iter().collect(),
             preparations: BTreeMap::new(),
+            ranges: BTreeMap::new(),
             fingerprint,
         }
     }

@@ -2,6 +2,9 @@
 //!
 //! Every check is exact or has a wide margin, so that sound data pass it, and takes one pass over the rows.
 
+mod columns;
+mod found;
+mod order;
 mod relation;
 
 use crate::codes::audit as codes;
@@ -10,6 +13,7 @@ use bnnc_abi::data::{DataSpec, Elements, Test};
 use bnnc_abi::manifest::{Binding, Codes, DataSource, Infer, Output, OutputKind, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::{Dataset, Rows};
+pub use found::{conflicts, unbounded};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Cells of inputs above which columns are not examined: images and the like, where a column means little by itself.
@@ -27,6 +31,7 @@ struct Column {
 /// Returns the warnings about an infer and the rows that it is about to use.
 pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagnostic> {
     let mut found = settings(infer);
+    found.extend(order::of_series(infer, dataset));
     if examples(&infer.bindings, &dataset.train) != dataset.train.count {
         return found;
     }
@@ -57,8 +62,16 @@ pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagno
     let reals = targets
         .iter()
         .filter(|(output, _)| output.kind == OutputKind::Real);
-    let measured = columns.iter().chain(reals.map(|(_, column)| column));
-    found.extend(measured.filter_map(missing_as_number));
+    let reals: Vec<&Column> = reals.map(|(_, column)| column).collect();
+    let measured = columns.iter().chain(reals.iter().copied());
+    found.extend(measured.clone().filter_map(missing_as_number));
+    found.extend(measured.filter_map(columns::dates));
+    found.extend(columns::redundant(&columns));
+    found.extend(columns::repeated(&columns, &reals));
+    found.extend(columns::same_levels(&fields(infer), dataset));
+    if columns.len() > 1 {
+        found.extend(columns.iter().filter_map(columns::identifier));
+    }
     let targets: Vec<Column> = targets.into_iter().map(|(_, column)| column).collect();
     found.extend(copies(&columns, &targets, &dataset.test));
     found.extend(columns.iter().filter_map(extrapolation));
@@ -72,6 +85,31 @@ pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagno
         );
     }
     found
+}
+
+/// The least and the largest value of each numeric input column in the training rows, in its own unit.
+pub type Ranges = Vec<(String, (f64, f64))>;
+
+/// Returns the ranges of the inputs that an infer was trained on.
+pub fn ranges(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Ranges {
+    let of_column = |column: Column| (column.name, range(&column.train));
+    let found = inputs(infer, spec, dataset).into_iter().map(of_column);
+    found.filter(|(_, (low, high))| low <= high).collect()
+}
+
+/// Returns a warning for each input that is beyond its training range by half of it in some of the new rows, which are those to test on.
+pub fn far(infer: &Infer, spec: &DataSpec, dataset: &Dataset, ranges: &Ranges) -> Vec<Diagnostic> {
+    let of_column = |column: Column| {
+        let (_, known) = ranges.iter().find(|(name, _)| *name == column.name)?;
+        let outside = count_outside(&column.test, *known);
+        let counts = (outside, column.test.len());
+        (outside > 0)
+            .then(|| codes::extrapolation(&column.name, counts, [*known, range(&column.test)], "new"))
+    };
+    inputs(infer, spec, dataset)
+        .into_iter()
+        .filter_map(of_column)
+        .collect()
 }
 
 /// Returns the warnings that follow from the options alone.
@@ -121,6 +159,15 @@ fn target(infer: &Infer, output: &Output, dataset: &Dataset) -> Option<Column> {
         DataSource::Field(name) => field(name, dataset),
         _ => None,
     }
+}
+
+/// The columns of the file that the model reads by themselves.
+fn fields(infer: &Infer) -> Vec<&str> {
+    infer
+        .bindings
+        .iter()
+        .filter_map(|binding| binding.from.column())
+        .collect()
 }
 
 /// A numeric field with one element per row.
@@ -173,7 +220,7 @@ fn element(at: usize, spec: &DataSpec, dataset: &Dataset) -> Column {
         .unwrap_or(bnnc_data::Standardisation::IDENTITY);
     let of = |rows: &Rows| -> Vec<f64> {
         let values = (0..rows.count).map(|row| rows.input(row)[at]);
-        values.map(|value| map.undo(value) / spec.scale).collect()
+        values.map(|value| exact(map.undo(value) / spec.scale)).collect()
     };
     Column {
         name: preparation
@@ -190,6 +237,16 @@ fn element(at: usize, spec: &DataSpec, dataset: &Dataset) -> Column {
     }
 }
 
+/// A number as the file has it, where standardising and undoing it has rounded a whole number.
+fn exact(value: f64) -> f64 {
+    let whole = value.round();
+    if (value - whole).abs() <= 1e-12 * whole.abs().max(1.0) {
+        whole
+    } else {
+        value
+    }
+}
+
 /// Whether the target of the training rows varies, and has all classes.
 fn variation(output: &Output, column: &Column) -> Option<Diagnostic> {
     let distinct: BTreeSet<u64> = column.train.iter().map(|value| value.to_bits()).collect();
@@ -201,6 +258,10 @@ fn variation(output: &Output, column: &Column) -> Option<Diagnostic> {
     match (distinct.len(), column.train.first()) {
         (1, Some(value)) if column.train.len() > 1 => {
             Some(codes::constant_target(&output.name, *value, column.train.len()))
+        }
+        (2, Some(_)) if output.kind == OutputKind::Real && column.train.len() >= 20 => {
+            let (low, high) = range(&column.train);
+            Some(codes::two_values(&output.name, low, high))
         }
         (found, Some(_)) if found < classes => Some(codes::absent_classes(&output.name, found, classes)),
         _ => None,
@@ -214,9 +275,26 @@ fn range(values: &[f64]) -> (f64, f64) {
         .fold(start, |(low, high), value| (low.min(*value), high.max(*value)))
 }
 
-/// A value of nines at the end of a column, in two rows or more, further from the others than three times their range.
+/// A value that tables write where none was measured, at the end of a column, in two rows or more, further from the others than three times
+/// their range: nines, and the ends of the numbers that a file format has.
 fn missing_as_number(column: &Column) -> Option<Diagnostic> {
-    const CODES: [f64; 6] = [99.0, 999.0, 9999.0, 99999.0, 999_999.0, 9_999_999.0];
+    const CODES: [f64; 15] = [
+        99.0,
+        999.0,
+        9999.0,
+        99999.0,
+        999_999.0,
+        9_999_999.0,
+        32_767.0,
+        32_768.0,
+        65_535.0,
+        2_147_483_647.0,
+        2_147_483_648.0,
+        1e20,
+        1e30,
+        1e35,
+        1e36,
+    ];
     let (low, high) = range(&column.train);
     [low, high].into_iter().find_map(|code| {
         let others: Vec<f64> = column
@@ -263,13 +341,24 @@ fn copies(inputs: &[Column], targets: &[Column], test: &Rows) -> Option<Diagnost
 
 /// A column that is beyond its training range by half of it in a fifth of the test rows.
 fn extrapolation(column: &Column) -> Option<Diagnostic> {
-    let (low, high) = range(&column.train);
+    let train = range(&column.train);
+    let (outside, test) = (count_outside(&column.test, train), column.test.len());
+    let is_far = outside > 1 && 5 * outside >= test;
+    is_far.then(|| {
+        codes::extrapolation(
+            &column.name,
+            (outside, test),
+            [train, range(&column.test)],
+            "test",
+        )
+    })
+}
+
+/// How many values are beyond a range by more than half of it.
+fn count_outside(values: &[f64], (low, high): (f64, f64)) -> usize {
     let margin = 0.5 * (high - low);
     let is_outside = |value: &&f64| **value < low - margin || **value > high + margin;
-    let outside = column.test.iter().filter(is_outside).count();
-    let test = column.test.len();
-    let is_far = outside > 1 && 5 * outside >= test;
-    is_far.then(|| codes::extrapolation(&column.name, (outside, test), [(low, high), range(&column.test)]))
+    values.iter().filter(is_outside).count()
 }
 
 /// Whether a column has the same step from each row of the file to the next.

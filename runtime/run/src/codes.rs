@@ -4,7 +4,9 @@ pub(crate) mod audit;
 mod collapsed;
 pub mod compare;
 mod folder;
+pub(crate) mod found;
 mod laplace;
+mod size;
 pub mod training;
 
 use crate::cost;
@@ -23,8 +25,9 @@ pub use laplace::{
     no_maximum, no_posterior, no_variances, not_at_maximum, not_positive, nowhere_concave,
     others_not_at_maximum, prior_averaged, prior_not_normal, too_few_weights,
 };
+pub use size::size;
 use std::path::Path;
-pub use training::{large_input, scales_differ};
+pub use training::{large_input, scales_differ, small_input};
 
 /// Every code of this crate, sorted.
 pub static CODES: &[&Code] = &[
@@ -80,10 +83,22 @@ pub static CODES: &[&Code] = &[
     &collapsed::LOOKS_AHEAD,
     &audit::ONE_CHAIN,
     &audit::FEW_PREDICTIVE_DRAWS,
+    &found::AT_BOUND,
+    &audit::UNORDERED_SERIES,
     &audit::ONE_MEMBER,
     &audit::NO_STAN_CSV,
+    &found::INTERVALS,
+    &found::MAJORITY,
+    &audit::DATES,
+    &audit::SAME_LEVELS,
     &compare::NOT_COMPUTED,
     &compare::OTHER_OBSERVATIONS,
+    &audit::TWO_VALUES,
+    &audit::REDUNDANT,
+    &audit::IDENTIFIER,
+    &audit::REPEATED_TRAINING_ROWS,
+    &found::PRIOR_CONFLICT,
+    &found::NO_FINITE_MAXIMUM,
 ];
 
 static TRAINING_DIVERGED: Code = Code {
@@ -481,20 +496,4 @@ pub fn nothing_to_resume(folder: &Path) -> Diagnostic {
     );
     warning.severity = Severity::Warning;
     warning
-}
-
-/// A number of bytes for people.
-pub fn size(bytes: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < units.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 {
-        format!("{bytes} B")
-    } else {
-        format!("{value:.1} {}", units[unit])
-    }
 }

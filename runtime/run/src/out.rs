@@ -1,6 +1,7 @@
 //! The output folder: `result.json`, `posterior.safetensors`, `predictions.csv`, the report with its plots, what
 //! `bnnc predict` needs, the inventory of all files ([`crate::folder`]), draws of the posterior as `posterior.zarr`, and of Markov chains `stan/INFER_CHAIN.csv`.
 
+use crate::audit::{self, Ranges};
 use crate::codes;
 use crate::collapsed::choice::{self, Choice};
 use crate::columns;
@@ -53,6 +54,9 @@ pub struct SavedRun {
     pub schemas: BTreeMap<String, Schema>,
     /// How rows are prepared, by infer.
     pub preparations: BTreeMap<String, Preparation>,
+    /// The inputs that were trained on, by infer.
+    #[serde(default)]
+    pub ranges: BTreeMap<String, Ranges>,
     /// What the numbers of the run depend on.
     pub fingerprint: Fingerprint,
 }
@@ -108,6 +112,10 @@ fn stage(
         let Some(infer) = manifest.infers.iter().find(|infer| infer.name == outcome.name) else {
             continue;
         };
+        if let Some(spec) = manifest.data.iter().find(|spec| spec.name == infer.data) {
+            let ranges = audit::ranges(infer, spec, &outcome.dataset);
+            saved.ranges.insert(infer.name.clone(), ranges);
+        }
         let mut columns = outcome.predictions.clone();
         let rows = scored(outcome);
         let lead = columns::places(rows, rows.count).len();

@@ -206,6 +206,9 @@ fn diagnostics(infer: &Infer, outcome: &Outcome) -> Value {
         }
         Found::Sampled(sampled) => {
             value["sites"] = Value::Object(of_sites(|site| &site.kl));
+            if let Some(temperature) = infer.tempered() {
+                value["temperature"] = json!(temperature);
+            }
             if let Some(diagnosis) = &outcome.diagnosis {
                 sample::report::diagnostics(&mut value, sampled, diagnosis);
             }
@@ -332,6 +335,9 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
     for (name, mean, error) in over_splits(&sets) {
         let error = error.map(|error| format!("  ± {error:.4}")).unwrap_or_default();
         text.push_str(&format!("  {on} {name:<16} {:>10}{error}\n", number(mean)));
+    }
+    if let Some(temperature) = infer.tempered() {
+        text.push_str(&format!("  {:<21} {:>10}\n", "temperature", number(temperature)));
     }
     match &last.found {
         Found::Approximated(found) => {

@@ -35,7 +35,7 @@ use bnnc_kernels::pool::Pool;
 use bnnc_mcmc::diagnostics::advice::rows_not_left_out;
 pub use found::Found;
 pub use outcome::{Outcome, RunResult, SplitOutcome};
-pub use saved::{joint, predict, slopes};
+pub use saved::{far, joint, predict, slopes};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -252,8 +252,24 @@ impl Run<'_> {
                 self.result.warnings.extend(warning);
             }
         }
+        let judged = self.judged(infer, &outcome);
+        self.result.warnings.extend(judged?);
         self.result.outcomes.push(outcome);
         Ok(())
+    }
+
+    /// The warnings about a result that contradicts its model.
+    fn judged(&self, infer: &Infer, outcome: &Outcome) -> Result<Vec<Diagnostic>, Stop> {
+        let mut warnings = audit::conflicts(infer, outcome);
+        if let Some(last) = outcome.splits.last() {
+            warnings.extend(audit::unbounded(
+                infer,
+                &last.found,
+                &outcome.dataset,
+                &self.context,
+            )?);
+        }
+        Ok(warnings)
     }
 
     /// Reads the files of a data item at its first use; the number of its splits.

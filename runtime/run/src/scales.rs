@@ -10,6 +10,9 @@ use std::borrow::Cow;
 /// Standard deviations of inputs may differ by this factor, and an input may be this large.
 const FACTOR: f64 = 100.0;
 
+/// An input below this size needs a weight above 1000 to matter.
+const SMALL: f64 = 1e-3;
+
 /// A column counts where at least this part of its values is neither its least nor its largest: dummies and rare pixels have small standard deviations in
 /// any unit.
 const VARIED: f64 = 0.1;
@@ -23,8 +26,8 @@ struct Scale {
     is_element: bool,
 }
 
-/// A warning where the inputs of a model have very different scales, or the vector of inputs has a very large column. A single large input with a name of its
-/// own may be an exposure, which the model takes as it is.
+/// A warning where the inputs of a model have very different scales, or the vector of inputs has a very large or very small column. A single input with a name
+/// of its own may be an exposure, which the model takes as it is.
 pub fn warning(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> {
     let scales = scales(infer, dataset);
     let widest = scales.iter().max_by(|a, b| a.sd.total_cmp(&b.sd))?;
@@ -33,9 +36,14 @@ pub fn warning(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> {
         let ends = [narrowest, widest].map(|end| (end.name.clone(), end.sd));
         return Some(codes::scales_differ(&infer.data, &ends));
     }
-    let elements = scales.iter().filter(|scale| scale.is_element);
-    let largest = elements.max_by(|a, b| a.size.total_cmp(&b.size))?;
-    (largest.size > FACTOR).then(|| codes::large_input(&infer.data, &largest.name, largest.size))
+    let of_elements = || scales.iter().filter(|scale| scale.is_element);
+    let largest = of_elements().max_by(|a, b| a.size.total_cmp(&b.size))?;
+    let smallest = of_elements().min_by(|a, b| a.size.total_cmp(&b.size))?;
+    match (smallest.size < SMALL, largest.size > FACTOR) {
+        (true, _) => Some(codes::small_input(&infer.data, &smallest.name, smallest.size)),
+        (_, true) => Some(codes::large_input(&infer.data, &largest.name, largest.size)),
+        (false, false) => None,
+    }
 }
 
 /// The scales of the real inputs that vary.

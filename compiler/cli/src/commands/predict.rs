@@ -66,6 +66,10 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     let rows = preparation
         .rows(spec, &arguments.data, &columns(infer, &axes), terminal::available_memory())
         .map_err(|found| display.show(&found, &program.sources))?;
+    if let Some(ranges) = saved.ranges.get(&infer.name) {
+        let far = bnnc_run::run::far(infer, (spec, preparation), rows.clone(), ranges);
+        display.show(&far, &program.sources);
+    }
     let pool = Arc::new(bnnc_kernels::pool::Pool::new(terminal::threads(
         arguments.threads,
     )));

@@ -191,4 +191,44 @@ mistakes! {
           y ~ Poisson(a + b * x)
         }
         infer fit = penalty(M, d) { chains = 2, warmup = 200, draws = 1000, batch = 5, batches = 3, loss = data, proposal = random_walk(0.3) }";
+
+    too_few_steps_of_map: ["E0533"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b ~ Normal(0, 10)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(a + b * x, sigma)
+        }
+        infer fit = map(M, d) { steps = 100, optimiser = Adam(1e-3) }";
+
+    too_few_steps_of_vi: ["E0533"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b ~ Normal(0, 10)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(a + b * x, sigma)
+        }
+        posterior Q of M { a, b, sigma ~ Normal(0, 1) }
+        infer fit = vi(Q, d) { steps = 200, optimiser = Adam(1e-3), schedule = constant }";
+
+    validation_rows_that_nothing_uses: ["E0609", "E0258", "E0257"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          y ~ Normal(a * x, 1)
+        }
+        infer fit = nuts(M, d) { patience = 10 }";
+
+    models_compared_on_other_rows: ["E0568"], [("d.csv", line(60, 0.5)), ("e.csv", line(50, 0.7))], "
+        data d = csv(\"d.csv\")
+        data e = csv(\"e.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          y ~ Normal(a * x, 1)
+        }
+        infer one = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }
+        infer two = nuts(M, e) { chains = 2, warmup = 200, draws = 300 }
+        compare one, two by elpd_loo";
 }

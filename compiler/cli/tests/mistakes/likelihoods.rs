@@ -118,4 +118,108 @@ mistakes! {
           y ~ Normal(a, sigma)
         }
         infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 400 }";
+
+    a_probability_for_a_log_odds: ["E0270"], [("d.csv", votes(40))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: bool {
+          a ~ Normal(0, 2)
+          y ~ Bernoulli(sigmoid(a * x))
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    a_rate_for_a_log_rate: ["E0270"], [("d.csv", counts(40))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: count {
+          a ~ Normal(0, 1)
+          y ~ Poisson(exp(a * x))
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    probabilities_for_logits: ["E0270"], [("d.csv", classes(40))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: index(3) {
+          b: real[3] ~ Normal(0, 2)
+          y ~ Categorical(softmax(b * x))
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    a_scale_that_may_be_negative: ["E0271"], [("d.csv", line(40, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          sigma ~ Normal(0, 5)
+          y ~ Normal(a + 2 * x, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    a_noise_that_is_fixed_far_too_small: ["E0586"], [("d.csv", line(60, 10.0))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b ~ Normal(0, 10)
+          y ~ Normal(a + b * x, 0.5)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    a_noise_that_is_fixed_far_too_large: ["E0586"], [("d.csv", line(60, 0.01))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b ~ Normal(0, 10)
+          y ~ Normal(a + b * x, 1)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    counts_that_vary_far_more_than_a_poisson: ["E0586"],
+        [("d.csv", csv(&[("x", normal(1, 60)), ("y", each(60, |row| if row % 3 == 0 { 40.0 } else { (row % 2) as f64 }))]))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: count {
+          a ~ Normal(0, 3)
+          y ~ Poisson(a + 0 * x)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    classes_as_real_numbers: ["E0641"], [("d.csv", votes(60))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 3)
+          b ~ Normal(0, 3)
+          sigma: positive ~ HalfNormal(1)
+          y ~ Normal(a + b * x, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    an_accuracy_that_is_the_share_of_the_frequent_class: ["E0587"],
+        [("d.csv", csv(&[("x", normal(1, 80)), ("y", each(80, |row| f64::from(u8::from(row % 16 == 5))))]))], "
+        data d = csv(\"d.csv\") { test = fraction(0.4) }
+        model M(x: real) -> y: bool {
+          a ~ Normal(0, 2)
+          b ~ Normal(0, 2)
+          y ~ Bernoulli(a + b * x)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    a_standardised_count: ["E0292"], [("d.csv", counts(40))], "
+        data d = csv(\"d.csv\") { standardise = [inputs, target] }
+        model M(x: real) -> y: count {
+          a ~ Normal(0, 1)
+          y ~ Poisson(a * x)
+        }
+        infer fit = nuts(M, d)";
+
+    a_poisson_of_a_real_output: ["E0211"], [("d.csv", counts(40))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 1)
+          y ~ Poisson(a * x)
+        }
+        infer fit = nuts(M, d)";
+
+    classes_as_text_for_a_bernoulli: ["E0292"], [("d.csv", "x,y\n1,no\n2,yes\n3,no\n4,yes\n".to_owned())], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: bool {
+          a ~ Normal(0, 1)
+          y ~ Bernoulli(a * x)
+        }
+        infer fit = nuts(M, d)";
 }

@@ -1,5 +1,6 @@
 //! Statistical mistakes that a user may make: each must get the diagnostic that names it.
 
+mod columns;
 mod inference;
 mod likelihoods;
 mod priors;

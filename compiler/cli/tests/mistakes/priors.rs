@@ -1,7 +1,7 @@
 //! Improper and misplaced priors, parameters that the data do not identify, families that do not fit.
 
-use crate::mistakes;
 use crate::tables::{csv, each, line, normal};
+use crate::{Folder, mistakes};
 
 /// Twelve rows whose class is the sign of the input.
 fn separable() -> String {
@@ -25,6 +25,13 @@ fn groups() -> String {
     let g = each(24, |row| (row % 8) as f64);
     let y = each(24, |row| 0.1 * z[row % 8] + 2.0 * e[row]);
     csv(&[("g", g), ("y", y)])
+}
+
+/// Incomes around 30,000.
+fn incomes() -> String {
+    let (x, e) = (normal(1, 40), normal(2, 40));
+    let y = each(40, |row| 30_000.0 + 8_000.0 * x[row] + 3_000.0 * e[row]);
+    csv(&[("x", x), ("y", y)])
 }
 
 mistakes! {
@@ -195,4 +202,113 @@ mistakes! {
           y ~ Normal(out(x)[0], 1)
         }
         infer fit = map(M, d)";
+
+    flat_priors_on_separable_classes_under_laplace: ["E0646"], [("d.csv", separable())], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: bool {
+          a ~ Flat
+          b ~ Flat
+          y ~ Bernoulli(a + b * x)
+        }
+        infer fit = laplace(M, d)";
+
+    flat_priors_on_separable_classes_under_map: ["E0646"], [("d.csv", separable())], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: bool {
+          a ~ Flat
+          b ~ Flat
+          y ~ Bernoulli(a + b * x)
+        }
+        infer fit = map(M, d)";
+
+    a_sum_of_two_flat_parameters_under_laplace: ["E0542"], [("d.csv", line(40, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          alpha ~ Flat
+          beta  ~ Flat
+          y ~ Normal(alpha + beta + 2 * x, 0.5)
+        }
+        infer fit = laplace(M, d)";
+
+    priors_of_size_one_for_incomes: ["E0645"], [("d.csv", incomes())], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 1)
+          b ~ Normal(0, 1)
+          sigma: positive ~ HalfNormal(1)
+          y ~ Normal(a + b * x, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 300, draws = 300 }";
+
+    an_exponential_prior_of_size_one_for_incomes: ["E0645"], [("d.csv", incomes())], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 50000)
+          b ~ Normal(0, 50000)
+          sigma: positive ~ Exponential(1)
+          y ~ Normal(a + b * x, sigma)
+        }
+        infer fit = map(M, d) { optimiser = Adam(1) }";
+
+    a_slope_at_the_end_of_its_type: ["E0582"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b: real(-5, 1.2) ~ Normal(0, 3)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(a + b * x, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 300, draws = 500 }";
+
+    a_noise_at_the_end_of_its_type: ["E0582"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b ~ Normal(0, 10)
+          sigma: real(0, 0.3) ~ HalfNormal(5)
+          y ~ Normal(a + b * x, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 300, draws = 500 }";
+
+    a_uniform_prior_that_ends_before_the_data: ["E0520", "E0521", "E0582"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b ~ Uniform(-5, 1.2)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(a + b * x, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 300, draws = 500 }";
+}
+
+/// Whether the posterior of a parameter with this prior, which the rows put at a value, counts as outside the prior.
+fn is_outside(prior: &str, value: f64) -> bool {
+    let y = each(20, |row| value + 1e-3 * (row % 3) as f64 - 1e-3);
+    let program = format!(
+        "data d = csv(\"d.csv\") {{ inputs = [x] }}
+        model M(x: real) -> y: real {{
+          a ~ {prior}
+          y ~ Normal(a + 0 * x, 0.01)
+        }}
+        infer fit = map(M, d) {{ optimiser = Adam(0.01) }}"
+    );
+    let files = [("d.csv", csv(&[("x", normal(1, 20)), ("y", y)]))];
+    let (status, text) = Folder::of(&files, &program).bnnc(&["run", "program.bnn"]);
+    assert_eq!(status, Some(0), "{text}");
+    text.contains("E0645")
+}
+
+#[test]
+fn a_posterior_is_outside_its_prior_where_the_density_is_twelve_nats_lower() {
+    // x^2 / 2 = 12 at 4.899 for a standard normal; x - 1 = 12 at 13 for an exponential of mean 1; a StudentT(3) has 4 log((1 + x^2 / 3)) / 2 = 12 at 34.7.
+    for (prior, end) in [
+        ("Normal(0, 1)", 4.899),
+        ("Exponential(1)", 13.0),
+        ("StudentT(3, 0, 1)", 34.74),
+    ] {
+        assert!(!is_outside(prior, 0.98 * end), "{prior}");
+        assert!(is_outside(prior, 1.02 * end), "{prior}");
+    }
+    // A scale near zero is inside.
+    assert!(!is_outside("HalfNormal(1)", 1e-2));
 }

@@ -84,3 +84,11 @@ pub fn classes(count: usize) -> String {
     });
     csv(&[("x", x), ("y", y)])
 }
+
+/// The numbers below `count` in a fixed random order.
+pub fn shuffled(count: usize) -> Vec<usize> {
+    let keys = uniform(9, count);
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by(|a, b| keys[*a].total_cmp(&keys[*b]));
+    order
+}

@@ -264,6 +264,7 @@ impl<'a> Binder<'a> {
             shape: Shape::scalar(),
             kind: OutputKind::Real,
             given: false,
+            series: false,
         });
         self.field(binding, field);
     }

@@ -9,6 +9,7 @@ pub mod laplace;
 pub mod likelihood;
 pub mod noncentre;
 pub mod plan;
+mod plausible;
 pub mod positions;
 pub mod predict;
 pub mod prior;

@@ -6,7 +6,7 @@
 use super::hoist::{self, hoist};
 use super::plan::{self, Plan, state_name, state_type};
 use super::train::{Refusal, bind_data, gradient_nodes, is_of_row};
-use super::{noncentre, predict, states};
+use super::{noncentre, plausible, predict, states};
 use crate::batch::batch;
 use crate::constrain;
 use crate::density::Densities;
@@ -14,7 +14,7 @@ use crate::differentiate::differentiate;
 use crate::nodes::{self, Scope};
 use crate::pass::Context;
 use crate::{kl, pipeline, pipelines};
-use bnnc_abi::manifest::{SiteReport, State};
+use bnnc_abi::manifest::{PriorReport, SiteReport, State};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape, Sizes, Symbol};
@@ -344,6 +344,7 @@ impl Task<'_> {
             has_deviation: false,
             kl: "computed from the sites".to_owned(),
             likelihood: String::new(),
+            prior: PriorReport::of(Support::Real),
         };
         let sites = self.plans.iter().map(|plan| self.report(plan));
         sites.chain(derived.results.iter().map(computed)).collect()
@@ -376,6 +377,7 @@ impl Task<'_> {
             has_deviation: false,
             kl: sentence,
             likelihood: String::new(),
+            prior: plausible::report(plan.site, plan.prior),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The tensors that an optimiser moves or keeps, and how they start.
 
 use super::plan::{Plan, scale_of, state_name, state_type};
+use super::plausible;
 use crate::constrain::Scale;
 use crate::kl::{Choice, is_point};
 use bnnc_abi::laplace::{EVIDENCE_SLOPE, PRIOR_FACTOR};
-use bnnc_abi::manifest::{Init, SiteReport, StartSite, State};
+use bnnc_abi::manifest::{Init, PriorReport, SiteReport, StartSite, State};
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::function::{Function, Value};
@@ -146,6 +147,10 @@ pub fn reports(plans: &[Plan<'_>], choices: &[Choice], likelihood: &[String]) ->
             has_deviation: has_deviation(&plan.posterior.family),
             kl: kl.clone(),
             likelihood: likelihood.get(at).cloned().unwrap_or_default(),
+            prior: match members.is_empty() {
+                true => plausible::report(site, plan.prior),
+                false => PriorReport::of(site.support),
+            },
         };
         sites.iter().map(report).collect::<Vec<_>>()
     };

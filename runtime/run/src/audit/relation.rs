@@ -2,6 +2,13 @@
 
 /// Rows that a relation must hold in: with fewer, two parameters fit by chance.
 const LEAST: usize = 8;
+/// The share of the variance of a column that another one leaves unexplained, below which their coefficients are not told apart: the standard
+/// errors of both are a hundred times larger than they would be alone.
+pub const NEARLY: f64 = 1e-4;
+
+/// Rows that are compared first.
+const FIRST: usize = 500;
+
 /// How far the square of a correlation may be from one: rounding of values that were written with ten digits.
 const ROUNDING: f64 = 1e-10;
 
@@ -37,6 +44,17 @@ pub fn between(input: &[f64], target: &[f64]) -> Option<&'static str> {
         .find_map(|(x, y, words)| is_linear(x?, y?).then_some(words))
 }
 
+/// Returns the share of the variance of one column that a linear function of another leaves; `None` where one of them hardly varies, or where
+/// the share is large.
+pub fn unexplained(x: &[f64], y: &[f64]) -> Option<f64> {
+    if x.len() != y.len() || x.len() < LEAST {
+        return None;
+    }
+    let first = x.len().min(FIRST);
+    let is_near = rest(&x[..first], &y[..first]).is_none_or(|rest| rest < 100.0 * NEARLY);
+    is_near.then(|| rest(x, y))?
+}
+
 /// The logarithms of positive values.
 fn log(values: &[f64]) -> Option<Vec<f64>> {
     let positive = values.iter().all(|value| *value > 0.0);
@@ -44,13 +62,18 @@ fn log(values: &[f64]) -> Option<Vec<f64>> {
 }
 
 fn is_linear(x: &[f64], y: &[f64]) -> bool {
+    rest(x, y).is_some_and(|rest| rest.abs() < ROUNDING)
+}
+
+/// One minus the square of a correlation.
+fn rest(x: &[f64], y: &[f64]) -> Option<f64> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let (a, b) = (mean(x), mean(y));
     let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 { x.iter().zip(y).map(|(x, y)| of(x - a, y - b)).sum() };
     let (xx, yy, xy) = (sum(&|x, _| x * x), sum(&|_, y| y * y), sum(&|x, y| x * y));
     // A column that hardly varies for its size has no digits left.
     let varies = |spread: f64, mean: f64| spread / x.len() as f64 > 1e-12 * mean * mean;
-    varies(xx, a) && varies(yy, b) && (1.0 - xy * xy / (xx * yy)).abs() < ROUNDING
+    (varies(xx, a) && varies(yy, b)).then(|| 1.0 - xy * xy / (xx * yy))
 }
 
 #[cfg(test)]

@@ -38,8 +38,8 @@ pub(super) static REPEATED_ROWS: Code = Code {
 
 pub(super) static EXTRAPOLATION: Code = Code {
     id: "E0557",
-    title: "test rows outside the range of the training rows",
-    explain: "In at least a fifth of the test rows an input lies further beyond the values of the training rows than half their range. Predictions there \
+    title: "rows outside the range of the training rows",
+    explain: "In at least a fifth of the test rows, or in a row that `bnnc predict` predicts for, an input lies further beyond the values of the training rows than half their range. Predictions there \
               are extrapolations, which depend on the form of the model and on its prior; often the column is in another unit.\n\nWrong: heights in \
               centimetres in the training file and in metres in the test file.\n\nRight: the same units in both, or training rows that \
               cover what is to be predicted.",
@@ -92,6 +92,62 @@ pub(super) static NO_STAN_CSV: Code = Code {
               for `stan/fit_1.csv` of a network with 79,510 weights.\n\nRight: `arviz` or `xarray` on `posterior.zarr`.",
 };
 
+pub(super) static UNORDERED_SERIES: Code = Code {
+    id: "E0583",
+    title: "a series that is not in the order of time",
+    explain: "A model in which the elements of an output depend on each other takes the rows of the file in their order. Here a column that the model does \
+              not read holds dates, or the values of a regular grid, once each and in no order: the rows were shuffled, and the model sees \
+              another series.\n\nWrong: `y[t] ~ Normal(b * y[t - 1], s)` and a file whose months are 7, 2, 11, ..\n\nRight: the same file, sorted by month.",
+};
+
+pub(super) static DATES: Code = Code {
+    id: "E0588",
+    title: "dates as numbers",
+    explain: "A column holds dates that are written as whole numbers, year, month and day: 20240131. As numbers they are no time: from 20240131 to \
+              20240201 it is one day, and the numbers differ by 70.\n\nWrong: a column `date` of 20240131, 20240201, ..\n\nRight: days since a first \
+              day, or year and day of the year in columns of their own.",
+};
+
+pub(super) static SAME_LEVELS: Code = Code {
+    id: "E0589",
+    title: "levels that differ in case alone",
+    explain: "A column of text has levels that differ in upper and lower case only. Each level is a group or class of its own, with parameters of its \
+              own.\n\nWrong: `yes`, `Yes` and `no` in a column of two answers.\n\nRight: `yes` and `no`.",
+};
+
+pub(super) static TWO_VALUES: Code = Code {
+    id: "E0641",
+    title: "a real output with two values",
+    explain: "An output that the model declares `real` has two values only in all training rows. A normal likelihood predicts values between and beyond \
+              them; its intervals and densities mean nothing.\n\nWrong: `-> bought: real` where `bought` is 0 or 1.\n\nRight: `-> bought: bool` and \
+              `bought ~ Bernoulli(..)`.",
+};
+
+pub(super) static REDUNDANT: Code = Code {
+    id: "E0642",
+    title: "an input that another one determines",
+    explain: "Of the variance of one input, a linear function of another leaves less than 0.01 %: a copied column, or the same in another unit. The data do not \
+              tell their coefficients apart; how they share the effect is decided by the priors alone, and samplers are slow.\n\nWrong: \
+              `inputs = [metres, feet]`.\n\nRight: one of them.",
+};
+
+pub(super) static IDENTIFIER: Code = Code {
+    id: "E0643",
+    title: "a number of the row as an input",
+    explain: "An input holds each of as many consecutive whole numbers as there are rows, once, in no order: the number of a row, or a time whose rows were \
+              shuffled. A number of the row is no property of an example. Rows that were shuffled hide that neighbours in time are alike, \
+              so that test rows are predicted by interpolation.\n\nWrong: `inputs = [id, age]`.\n\nRight: `inputs = [age]`; for a time, rows in its order, \
+              and the last rows as the test rows.",
+};
+
+pub(super) static REPEATED_TRAINING_ROWS: Code = Code {
+    id: "E0644",
+    title: "training rows that repeat",
+    explain: "At least a third of the training rows repeat an earlier row, inputs and target, although the target is continuous. Copies are no \
+              new observations: standard deviations come out too small, by the square root of the number of copies.\n\nWrong: a table that was \
+              appended to itself, or a join that repeats rows.\n\nRight: every row once.",
+};
+
 fn warn(code: &'static Code, text: String) -> Diagnostic {
     Diagnostic {
         severity: Severity::Warning,
@@ -129,13 +185,20 @@ pub fn repeated_rows(repeated: usize, test: usize, example: &str) -> Diagnostic 
         .help("remove the copies before the rows are split")
 }
 
-/// Test rows beyond the training rows: how many, of how many, and the two ranges.
-pub fn extrapolation(column: &str, (outside, test): (usize, usize), ranges: [(f64, f64); 2]) -> Diagnostic {
-    let [train, of_test] = ranges.map(|(low, high)| format!("{low:.4} to {high:.4}"));
-    let text = format!("`{column}` is far outside its training range in {outside} of {test} test rows");
+/// Test or new rows beyond the training rows: how many, of how many, and the two ranges.
+pub fn extrapolation(
+    column: &str,
+    (outside, all): (usize, usize),
+    ranges: [(f64, f64); 2],
+    kind: &str,
+) -> Diagnostic {
+    let [train, of_rows] = ranges.map(|(low, high)| format!("{low:.4} to {high:.4}"));
+    let text = format!("`{column}` is far outside its training range in {outside} of {all} {kind} rows");
     warn(&EXTRAPOLATION, text)
-        .note(format!("training rows: {train}, test rows: {of_test}"))
-        .help("use the same units in both, or training rows that cover the test rows")
+        .note(format!("training rows: {train}, {kind} rows: {of_rows}"))
+        .help(format!(
+            "use the same units in both, or training rows that cover the {kind} rows"
+        ))
 }
 
 /// A random split of rows that count in a column.
@@ -162,6 +225,60 @@ pub fn missing_as_number(column: &str, value: f64, rows: usize) -> Diagnostic {
     warn(&MISSING_AS_NUMBER, text)
         .note("it looks like a code for a missing value")
         .help("leave these rows out, or fill them and mark them by a column of their own")
+}
+
+/// A series beside times in no order.
+pub fn unordered_series(output: &str, time: &str) -> Diagnostic {
+    let text = format!("`{output}` is a series, but the rows are not in the order of `{time}`");
+    warn(&UNORDERED_SERIES, text).help(format!("sort the file by `{time}`"))
+}
+
+/// Dates as whole numbers.
+pub fn dates(column: &str, example: f64) -> Diagnostic {
+    let text = format!("`{column}` holds dates as numbers, such as {example}");
+    warn(&DATES, text).help("make it a time: days since the first day")
+}
+
+/// Two levels that differ in case.
+pub fn same_levels(column: &str, first: &str, second: &str) -> Diagnostic {
+    let text =
+        format!("the levels `{first}` and `{second}` of `{column}` differ in upper and lower case only");
+    warn(&SAME_LEVELS, text).help("write them alike in the file: they are taken for two levels")
+}
+
+/// A real output with two values.
+pub fn two_values(output: &str, low: f64, high: f64) -> Diagnostic {
+    let text = format!("`{output}` is declared `real`, but is {low} or {high} in all training rows");
+    warn(&TWO_VALUES, text).help(format!(
+        "declare `{output}: bool`, with the values 0 and 1, and `{output} ~ Bernoulli(..)`"
+    ))
+}
+
+/// Two inputs of which one determines the other; `rest` is the unexplained share of the variance.
+pub fn redundant(first: &str, second: &str, rest: f64) -> Diagnostic {
+    let text = match rest < 1e-9 {
+        true => format!("the inputs `{first}` and `{second}` are linear functions of each other"),
+        false => format!("the inputs `{first}` and `{second}` are nearly linear functions of each other"),
+    };
+    warn(&REDUNDANT, text)
+        .note("the data do not tell their coefficients apart")
+        .help(format!("leave one out: `inputs = [..]` without `{second}`"))
+}
+
+/// A number of the row.
+pub fn identifier(column: &str, rows: usize) -> Diagnostic {
+    let text = format!("the input `{column}` numbers the {rows} rows, in no order");
+    warn(&IDENTIFIER, text)
+        .help(format!("leave it out: `inputs = [..]` without `{column}`"))
+        .help("for a time, sort the rows and test on the last ones")
+}
+
+/// Training rows that repeat earlier ones.
+pub fn repeated_training_rows(repeated: usize, rows: usize) -> Diagnostic {
+    let text = format!("{repeated} of {rows} training rows repeat an earlier row");
+    warn(&REPEATED_TRAINING_ROWS, text)
+        .note("copies are no new observations: standard deviations come out too small")
+        .help("remove the copies")
 }
 
 /// A single chain.

@@ -161,7 +161,8 @@ pub(super) static INPUT_SCALES: Code = Code {
     title: "inputs of very different or very large scale",
     explain: "Priors such as `Normal(0, 1)`, random starts and the steps of optimisers and samplers are of size one. Where the standard deviations of the inputs \
               of a model differ by more than a hundredfold, or an input is above one hundred in its root mean square, the weights that are right differ by as \
-              much, and training and sampling are slow or end in a bad optimum. Columns that have their least or largest value in nine of ten rows are not \
+              much, and training and sampling are slow or end in a bad optimum. Where all values of an input are below 0.001, priors of size one leave \
+              it without an effect. Columns that have their least or largest value in nine of ten rows are not \
               looked at.\n\nWrong: `data d = csv(\"d.csv\")` with a column in millimetres beside one in kilometres.\n\nRight: `data d = csv(\"d.csv\") { \
               standardise = [inputs] }`, or `scale = 1 / 255` for the bytes of images.",
 };
@@ -184,6 +185,12 @@ pub fn large_input(data: &str, column: &str, size: f64) -> Diagnostic {
         "the input `{column}` of `{data}` is large: its root mean square is {}",
         short(size)
     );
+    warning(&INPUT_SCALES, text).help(standardise(data))
+}
+
+/// A warning: an input of a data item has this root mean square.
+pub fn small_input(data: &str, column: &str, size: f64) -> Diagnostic {
+    let text = format!("the input `{column}` of `{data}` is small: its root mean square is {size:.3e}");
     warning(&INPUT_SCALES, text).help(standardise(data))
 }
 

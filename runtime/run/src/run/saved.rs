@@ -1,5 +1,6 @@
 //! Predictions of a finished run for new rows, from what its folder holds.
 
+use crate::audit::{self, Ranges};
 use crate::codes;
 use crate::collapsed;
 use crate::columns::{Columns, places};
@@ -12,6 +13,7 @@ use crate::out;
 use crate::positions;
 use crate::predict::{Predictive, Predictor, draws_in, held};
 use crate::states::Values;
+use bnnc_abi::data::DataSpec;
 use bnnc_abi::laplace::{Laplace, Likelihood};
 use bnnc_abi::manifest::{DataSource, Infer, Work};
 use bnnc_base::diagnostic::Diagnostic;
@@ -85,6 +87,19 @@ pub(super) fn table(
         true => Err(codes::no_predictions(&infer.name, &without).into()),
         false => Ok(columns.finish()),
     }
+}
+
+/// Returns the warnings about new rows that are far from those that an infer was trained on. Rows that cannot be used are reported by [`predict`].
+pub fn far(
+    infer: &Infer,
+    (spec, preparation): (&DataSpec, &Preparation),
+    rows: Rows,
+    ranges: &Ranges,
+) -> Vec<Diagnostic> {
+    dataset(infer, preparation, rows).map_or_else(
+        |_| Vec::new(),
+        |dataset| audit::far(infer, spec, &dataset, ranges),
+    )
 }
 
 /// The covariance of the outputs of all rows together under the Gaussian of the weights, without noise: `[rows * outputs, rows * outputs]`. In the

@@ -1,0 +1,148 @@
+//! The values that a prior makes plausible: what a posterior is compared with.
+
+use crate::density::Prior;
+use bnnc_abi::manifest::PriorReport;
+use bnnc_base::shape::Sizes;
+use bnnc_graph::dist::{Instance, Measure};
+use bnnc_graph::eval::evaluate;
+use bnnc_graph::function::Function;
+use bnnc_graph::model::Site;
+use bnnc_graph::tensor::Tensor;
+
+/// Elements of a site above which its prior is not examined: no table shows them.
+const ELEMENTS: usize = 64;
+
+/// How much lower the log density of a plausible value may be than that of the mean. A normal prior reaches it at 4.9 standard deviations, an
+/// exponential one at 13 means: less than one draw in 100,000 is beyond.
+const DROP: f64 = 12.0;
+
+/// Halvings of the interval in which an end lies: six digits.
+const HALVINGS: usize = 20;
+
+/// Returns what the runtime judges the posterior of a site by.
+pub(super) fn report(site: &Site, prior: &Prior) -> PriorReport {
+    let distribution = &prior.distribution;
+    PriorReport {
+        support: site.support,
+        is_improper: distribution.measure == Measure::Improper,
+        plausible: plausible(prior, distribution).unwrap_or_default(),
+    }
+}
+
+/// The least and the largest plausible value of each element, one for all where they are the same.
+fn plausible(prior: &Prior, distribution: &Instance) -> Option<Vec<(f64, f64)>> {
+    let size = distribution.value.shape.static_sizes()?.iter().product::<usize>();
+    if size == 0 || size > ELEMENTS || !prior.arguments.params.is_empty() {
+        return None;
+    }
+    let density = distribution.log_density_elements.as_deref()?;
+    let arguments = evaluate(&prior.arguments, &[], &Sizes::default());
+    let mean = first(distribution.mean.as_deref()?, &arguments)?;
+    let variance = first(distribution.variance.as_deref()?, &arguments)?;
+    let sd = each(&variance, f64::sqrt);
+    let is_known =
+        |tensor: &Tensor| tensor.data.len() == size && tensor.data.iter().all(|value| value.is_finite());
+    if !is_known(&mean) || !is_known(&sd) {
+        return None;
+    }
+    let search = Search {
+        density,
+        arguments: &arguments,
+        least: each(&log_density(density, &arguments, &mean)?, |value| value - DROP),
+    };
+    let low = search.end(&mean, &each(&sd, |sd| -sd))?;
+    let high = search.end(&mean, &sd)?;
+    let mut ends: Vec<(f64, f64)> = low.data.into_iter().zip(high.data).collect();
+    let is_same = ends.windows(2).all(|pair| pair[0] == pair[1]);
+    ends.truncate(if is_same { 1 } else { size });
+    Some(ends)
+}
+
+/// The search for the values at which a log density has fallen to `least`.
+struct Search<'a> {
+    density: &'a Function,
+    arguments: &'a [Tensor],
+    least: Tensor,
+}
+
+impl Search<'_> {
+    /// The ends in the direction of `step`, element by element.
+    fn end(&self, mean: &Tensor, step: &Tensor) -> Option<Tensor> {
+        let mut inside = mean.clone();
+        let mut width = step.clone();
+        let mut is_bounded = vec![false; mean.data.len()];
+        // Doubling 40 times goes beyond 10^12 standard deviations: a density that has not fallen by then has no end.
+        for _ in 0..40 {
+            let next = add(&inside, &width);
+            let falls = self.falls(&next)?;
+            for at in 0..falls.len() {
+                is_bounded[at] |= falls[at];
+                if !is_bounded[at] {
+                    inside.data[at] = next.data[at];
+                    width.data[at] *= 2.0;
+                }
+            }
+            if is_bounded.iter().all(|bounded| *bounded) {
+                break;
+            }
+        }
+        for _ in 0..HALVINGS {
+            width.data.iter_mut().for_each(|width| *width /= 2.0);
+            let next = add(&inside, &width);
+            let falls = self.falls(&next)?;
+            for at in 0..falls.len() {
+                if is_bounded[at] && !falls[at] {
+                    inside.data[at] = next.data[at];
+                }
+            }
+        }
+        // The outer end: where a density stops at zero, values close to zero are inside.
+        let mut ends = add(&inside, &width);
+        for (at, bounded) in is_bounded.into_iter().enumerate() {
+            if !bounded {
+                ends.data[at] = f64::INFINITY.copysign(step.data[at]);
+            }
+        }
+        Some(ends)
+    }
+
+    /// Whether the log density has fallen below what is plausible, element by element.
+    fn falls(&self, at: &Tensor) -> Option<Vec<bool>> {
+        let found = log_density(self.density, self.arguments, at)?;
+        let pairs = found.data.iter().zip(&self.least.data);
+        Some(
+            pairs
+                .map(|(found, least)| found.is_nan() || found < least)
+                .collect(),
+        )
+    }
+}
+
+fn each(tensor: &Tensor, of: impl Fn(f64) -> f64) -> Tensor {
+    Tensor::new(
+        tensor.shape.clone(),
+        tensor.data.iter().copied().map(of).collect(),
+    )
+}
+
+fn add(left: &Tensor, right: &Tensor) -> Tensor {
+    let pairs = left.data.iter().zip(&right.data);
+    Tensor::new(
+        left.shape.clone(),
+        pairs.map(|(left, right)| left + right).collect(),
+    )
+}
+
+fn log_density(density: &Function, arguments: &[Tensor], at: &Tensor) -> Option<Tensor> {
+    let mut inputs = arguments.to_vec();
+    inputs.push(at.clone());
+    first(density, &inputs)
+}
+
+/// The first result of a function; `None` where it does not take these inputs.
+fn first(function: &Function, inputs: &[Tensor]) -> Option<Tensor> {
+    let shape = |at: usize| function.ty(function.params[at]).shape.static_sizes();
+    let fits = function.params.len() == inputs.len()
+        && (0..inputs.len()).all(|at| shape(at).is_some_and(|shape| shape == inputs[at].shape));
+    fits.then(|| evaluate(function, inputs, &Sizes::default()).into_iter().next())?
+}

@@ -1,0 +1,95 @@
+//! Columns that are no measurements, or that say the same as others.
+
+use super::Column;
+use super::relation;
+use crate::codes::audit as codes;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_data::Dataset;
+use std::collections::{BTreeMap, HashSet};
+
+/// Columns above which pairs of them are not compared.
+const PAIRED: usize = 60;
+
+/// Rows below which a pattern of whole numbers may be chance.
+const LEAST: usize = 20;
+
+fn distinct(values: &[f64]) -> usize {
+    values
+        .iter()
+        .map(|value| value.to_bits())
+        .collect::<HashSet<u64>>()
+        .len()
+}
+
+/// Returns the inputs that an earlier input determines, or nearly so: each is reported once.
+pub(super) fn redundant(columns: &[Column]) -> Vec<Diagnostic> {
+    if columns.len() > PAIRED {
+        return Vec::new();
+    }
+    let pair = |(at, column): (usize, &Column)| {
+        columns[..at].iter().find_map(|earlier| {
+            let rest = relation::unexplained(&earlier.train, &column.train)?;
+            (rest < relation::NEARLY).then(|| codes::redundant(&earlier.name, &column.name, rest))
+        })
+    };
+    columns.iter().enumerate().filter_map(pair).collect()
+}
+
+/// Returns whether a column holds dates that are written as whole numbers, such as 20240131.
+pub(super) fn dates(column: &Column) -> Option<Diagnostic> {
+    let is_date = |value: &f64| {
+        let (year, rest) = ((value / 10_000.0).floor(), value % 10_000.0);
+        let (month, day) = ((rest / 100.0).floor(), rest % 100.0);
+        value.fract() == 0.0
+            && (1800.0..2200.0).contains(&year)
+            && (1.0..=12.0).contains(&month)
+            && (1.0..=31.0).contains(&day)
+    };
+    let is_dates = distinct(&column.train) >= 5 && column.train.iter().all(is_date);
+    is_dates.then(|| codes::dates(&column.name, column.train[0]))
+}
+
+/// Returns whether a column holds each of as many consecutive whole numbers as there are rows once, in no order.
+pub(super) fn identifier(column: &Column) -> Option<Diagnostic> {
+    let values: Vec<f64> = column.train.iter().chain(&column.test).copied().collect();
+    let (low, high) = super::range(&values);
+    let is_whole = values.iter().all(|value| value.fract() == 0.0);
+    let is_numbering = is_whole
+        && values.len() >= LEAST
+        && high - low == (values.len() - 1) as f64
+        && distinct(&values) == values.len();
+    let is_sorted = column.train.windows(2).all(|pair| pair[0] < pair[1])
+        || column.train.windows(2).all(|pair| pair[0] > pair[1]);
+    (is_numbering && !is_sorted).then(|| codes::identifier(&column.name, values.len()))
+}
+
+/// Returns whether at least a third of the training rows repeat an earlier row, inputs and a continuous target alike.
+pub(super) fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnostic> {
+    let columns: Vec<&Column> = inputs.iter().chain(targets.iter().copied()).collect();
+    let rows = columns.first()?.train.len();
+    if columns.iter().any(|column| column.train.len() != rows) {
+        return None;
+    }
+    let row = |at: usize| -> Vec<u64> { columns.iter().map(|column| column.train[at].to_bits()).collect() };
+    let once = (0..rows).map(row).collect::<HashSet<Vec<u64>>>().len();
+    let is_continuous = targets.iter().any(|target| 2 * distinct(&target.train) > once);
+    let is_repeated = rows >= LEAST && is_continuous && 3 * (rows - once) >= rows;
+    is_repeated.then(|| codes::repeated_training_rows(rows - once, rows))
+}
+
+/// Returns the columns of text whose levels differ in upper and lower case alone.
+pub(super) fn same_levels(names: &[&str], dataset: &Dataset) -> Vec<Diagnostic> {
+    let levels = &dataset.preparation.levels;
+    let of_column = |(name, levels): &(String, Vec<String>)| {
+        let mut known: BTreeMap<String, &String> = BTreeMap::new();
+        levels.iter().find_map(|level| {
+            let first = known.insert(level.to_lowercase(), level)?;
+            Some(codes::same_levels(name, first, level))
+        })
+    };
+    levels
+        .iter()
+        .filter(|(name, _)| names.contains(&name.as_str()))
+        .filter_map(of_column)
+        .collect()
+}

@@ -1,0 +1,138 @@
+//! Diagnostics of results that contradict what the model assumes.
+
+use super::error;
+use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
+
+pub(super) static AT_BOUND: Code = Code {
+    id: "E0582",
+    title: "a posterior at the bound of its parameter",
+    explain: "The posterior of a parameter piles up at an end of its type or prior: its mean is within 1.4 standard deviations of the end, and it is \
+              much narrower than the interval. The data ask for values beyond the end, so that the end decides the estimate. Ends at 0, 1 and -1 are \
+              not looked at: scales, probabilities and correlations may be there.\n\nWrong: `slope: real(-5, 1.5) ~ Normal(0, 3)` where the data have a \
+              slope of 2.\n\nRight: `slope ~ Normal(0, 3)`, or an interval that holds what is possible.",
+};
+
+pub(super) static INTERVALS: Code = Code {
+    id: "E0586",
+    title: "predictive intervals that do not fit",
+    explain: "Fewer than half of at least 20 values lie in their 90 % predictive intervals, or all of at least 50 values lie in their 50 % \
+              intervals. Neither happens by chance: the noise of the model is too small or too large, the likelihood has other tails than the data, \
+              or the training rows are remembered.\n\nWrong: `y ~ Normal(f, 1)` where `y` is 50 away from every possible `f`.\n\nRight: a scale that is \
+              estimated, `sigma: positive ~ HalfNormal(50)` and `y ~ Normal(f, sigma)`; `StudentT` for outliers; `NegativeBinomial` for counts \
+              that vary more than `Poisson` allows.",
+};
+
+pub(super) static MAJORITY: Code = Code {
+    id: "E0587",
+    title: "an accuracy of the most frequent class",
+    explain: "At least 80 % of the rows are of one class, and the accuracy is no higher than their share: always predicting this class does as well. \
+              Such an accuracy says nothing about the model.\n\nWrong: \"95 % accuracy\" of a disease that 95 % of the rows do not have.\n\nRight: compare \
+              by `log_likelihood`, `nll` or `brier`, which judge probabilities.",
+};
+
+pub(super) static PRIOR_CONFLICT: Code = Code {
+    id: "E0645",
+    title: "a posterior outside its prior",
+    explain: "The posterior mean of a parameter is where the density of its prior is less than exp(-12) of that at the prior's mean (4.9 standard \
+              deviations for a normal prior). Prior and data contradict each other: often the data are in another unit than the prior was \
+              written for, or were to be standardised.\n\nWrong: `intercept ~ Normal(0, 1)` and `sigma ~ HalfNormal(1)` for incomes around \
+              30,000.\n\nRight: `standardise = [inputs, target]` in the data item, or priors in the unit of the data, `sigma ~ HalfNormal(10000)`.",
+};
+
+pub(super) static NO_FINITE_MAXIMUM: Code = Code {
+    id: "E0646",
+    title: "flat priors that leave no maximum",
+    explain: "`map` and `laplace` look for the maximum of the posterior. With the prior `Flat` of some parameters it has none here: the likelihood does \
+              not fall when these are made ten and a hundred times as large. The estimate is where the training stopped, and standard deviations \
+              mean nothing. The usual case are classes that the inputs separate (complete separation).\n\nWrong: `b ~ Flat` and \
+              `y ~ Bernoulli(b * x)` where `y` is true for all positive `x` only.\n\nRight: `b ~ Normal(0, 2.5)`.",
+};
+
+fn warn(code: &'static Code, text: String) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Warning,
+        ..error(code, Fault::Data, text)
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// A posterior at an end of its interval.
+pub fn at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
+    let text = format!(
+        "the posterior of `{parameter}` in `{infer}` piles up at {end}, the end of its type or prior"
+    );
+    warn(&AT_BOUND, text)
+        .note("the end decides the estimate, not the data")
+        .help("widen the interval, or leave it out")
+}
+
+/// 90 % intervals that hold this share of the rows.
+pub fn narrow_intervals((infer, output): (&str, &str), held: f64, rows: &str) -> Diagnostic {
+    let text = format!(
+        "the 90 % intervals of `{output}` in `{infer}` hold {} of the {rows} rows",
+        percent(held)
+    );
+    let warning = warn(&INTERVALS, text).help("estimate the noise: `sigma: positive ~ HalfNormal(..)`");
+    match rows {
+        "test" => {
+            warning.help("where they hold more of the training rows: a smaller model, or narrower priors")
+        }
+        _ => warning.help("for outliers `StudentT`, for counts `NegativeBinomial`"),
+    }
+}
+
+/// 50 % intervals that hold all rows.
+pub fn wide_intervals((infer, output): (&str, &str), rows: &str) -> Diagnostic {
+    let text = format!("the 50 % intervals of `{output}` in `{infer}` hold all {rows} rows");
+    warn(&INTERVALS, text).help("estimate the noise: `sigma: positive ~ HalfNormal(..)`")
+}
+
+/// An accuracy that is no higher than the share of the most frequent class.
+pub fn majority(
+    (infer, output): (&str, &str),
+    (accuracy, share): (f64, f64),
+    class: &str,
+    rows: &str,
+) -> Diagnostic {
+    let text = format!(
+        "the accuracy of `{infer}`, {}, is no better than always predicting `{output}` = {class}, {} of the {rows} rows",
+        percent(accuracy),
+        percent(share)
+    );
+    warn(&MAJORITY, text).help("judge by probabilities: `compare .. by log_likelihood, brier`")
+}
+
+/// A posterior mean outside the plausible values of its prior.
+pub fn prior_conflict(infer: &str, parameter: &str, mean: f64, (low, high): (f64, f64)) -> Diagnostic {
+    let text = format!(
+        "the posterior mean of `{parameter}` in `{infer}`, {}, is outside its prior",
+        number(mean)
+    );
+    warn(&PRIOR_CONFLICT, text)
+        .note(format!("the prior makes values from {} to {} plausible", number(low), number(high)))
+        .help("standardise the data (`standardise = [inputs, target]`), or write the prior in the unit of the data")
+}
+
+/// Four digits.
+fn number(value: f64) -> String {
+    match value.abs() {
+        size if size != 0.0 && !(1e-3..1e7).contains(&size) => format!("{value:.3e}"),
+        size if size >= 1000.0 => format!("{value:.0}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+/// A likelihood that does not fall along flat priors.
+pub fn no_finite_maximum(infer: &str, parameters: &[&str]) -> Diagnostic {
+    let names: Vec<String> = parameters.iter().map(|name| format!("`{name}`")).collect();
+    let text = format!(
+        "`{infer}` has no maximum: its likelihood does not fall however large {} are",
+        names.join(", ")
+    );
+    warn(&NO_FINITE_MAXIMUM, text)
+        .note("estimates and standard deviations are those of the place where the training stopped")
+        .help("give them proper priors, such as `Normal(0, 2.5)`")
+}
