@@ -64,7 +64,12 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
         NewLevels::Refuse => Vec::new(),
     };
     let rows = preparation
-        .rows(spec, &arguments.data, &columns(infer, &axes), terminal::available_memory())
+        .rows(
+            spec,
+            &arguments.data,
+            &columns(infer, &axes),
+            terminal::available_memory(),
+        )
         .map_err(|found| display.show(&found, &program.sources))?;
     if let Some(ranges) = saved.ranges.get(&infer.name) {
         let far = bnnc_run::run::far(infer, (spec, preparation), rows.clone(), ranges);

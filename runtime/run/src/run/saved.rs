@@ -96,7 +96,7 @@ pub fn far(
     rows: Rows,
     ranges: &Ranges,
 ) -> Vec<Diagnostic> {
-    dataset(infer, preparation, rows).map_or_else(
+    checked(infer, preparation, rows).map_or_else(
         |_| Vec::new(),
         |dataset| audit::far(infer, spec, &dataset, ranges),
     )
