@@ -20,8 +20,12 @@ use std::sync::Arc;
 /// Replicated data sets.
 const REPLICATES: usize = 40;
 
-/// Rows of a replicated data set, at most.
+/// Rows of a replicated data set, at most, and those that even a large network is evaluated for.
 const ROWS: usize = 2000;
+const FEWEST: usize = 100;
+
+/// Rows times data sets times parameters, which take about a second of one thread.
+const WORK: usize = 1 << 32;
 
 /// Numbers of values that are computed of each data set, with their names.
 type Statistic = (&'static str, fn(&[f64]) -> f64);
@@ -65,7 +69,8 @@ pub fn checks(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Vec
     if train.count == 0 || is_whole {
         return Ok(Vec::new());
     }
-    let rows = thinned(train, train.count.div_ceil(ROWS));
+    let most = WORK / (REPLICATES * infer.cost.parameters.max(1));
+    let rows = thinned(train, train.count.div_ceil(most.clamp(FEWEST, ROWS)));
     let posterior = posterior(infer, outcome, &rows, context)?;
     let prior = prior(infer, outcome, &rows, context)?;
     let single = |output: &&Output| output.elements() == 1;
