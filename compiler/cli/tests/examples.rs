@@ -135,6 +135,27 @@ fn examples_stay_within_their_bands() {
 }
 
 #[test]
+#[ignore = "ten runs; `.ci/examples` runs it"]
+fn the_error_on_yacht_does_not_depend_on_the_seed() {
+    let program = support::root().join("examples/yacht/yacht.bnn");
+    let program = program.to_str().expect("a path of plain characters");
+    let error = |seed: u32| {
+        let output = support::run(["run", program, "--json", "--seed", &seed.to_string()]);
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        assert!(!output.stderr.contains("E0533"), "{}", output.stderr);
+        let result: Value = serde_json::from_str(&output.stdout).expect("the result is JSON");
+        result["infer"]["fit"]["metrics"]["rmse"]
+            .as_f64()
+            .expect("an error")
+    };
+    let mut errors: Vec<f64> = (0..10).map(error).collect();
+    errors.sort_by(f64::total_cmp);
+    let median = 0.5 * (errors[4] + errors[5]);
+    let is_near = |error: &f64| (error / median - 1.0).abs() < 0.15;
+    assert!(errors.iter().all(is_near), "{errors:?}");
+}
+
+#[test]
 fn bands_are_readable_and_belong_to_a_run() {
     for path in files("bands") {
         assert!(!bands(&path).is_empty(), "{} has no bands", path.display());
