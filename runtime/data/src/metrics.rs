@@ -303,13 +303,16 @@ impl ClassScores {
 
     /// The probabilities of one row, averaged over the draws.
     fn average(&self, probabilities: &[f64], rows: usize, row: usize) -> Vec<f64> {
-        let all = Draws::new(probabilities, rows * self.classes);
-        let of_class = |class: usize| {
-            let mut mean = Mean::default();
-            all.of_row(row * self.classes + class).for_each(|p| mean.add(p));
-            mean.get().unwrap_or(f64::NAN)
-        };
-        (0..self.classes).map(of_class).collect()
+        // Draw by draw: the draws of one probability are far apart in memory where there are many classes.
+        let mut means = vec![Mean::default(); self.classes];
+        for draw in probabilities.chunks_exact((rows * self.classes).max(1)) {
+            let of_row = &draw[row * self.classes..(row + 1) * self.classes];
+            means.iter_mut().zip(of_row).for_each(|(mean, p)| mean.add(*p));
+        }
+        means
+            .into_iter()
+            .map(|mean| mean.get().unwrap_or(f64::NAN))
+            .collect()
     }
 
     /// The predictive probabilities of one row, and minus the logarithm of that of the target.

@@ -153,11 +153,14 @@ impl<'a> OfOutput<'a> {
         if all.is_empty() || all.len() != predictive.draws * predictive.rows * classes {
             return;
         }
-        let draws = Draws::new(&all, predictive.rows * classes);
+        // Draw by draw: the draws of one probability are far apart in memory where there are many classes.
+        let mut sums = vec![0.0; predictive.rows * classes];
+        for draw in all.chunks_exact(sums.len().max(1)) {
+            sums.iter_mut().zip(draw).for_each(|(sum, value)| *sum += value);
+        }
         for (class, (_, column)) in self.reals.iter_mut().enumerate() {
-            let mean =
-                |row: usize| draws.of_row(row * classes + class).sum::<f64>() / predictive.draws as f64;
-            column.extend((0..predictive.rows).map(mean));
+            let of_class = sums.iter().skip(class).step_by(classes);
+            column.extend(of_class.map(|sum| sum / predictive.draws as f64));
         }
     }
 
