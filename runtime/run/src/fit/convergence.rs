@@ -52,7 +52,18 @@ pub enum Unfinished {
     Noisy(f64),
 }
 
-/// The smallest difference of losses that matters, for so many weights on so many rows.
+/// The size of a training.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// The number of weights of the model.
+    pub weights: usize,
+    /// The number of parameters that the optimiser moves: two per weight for a mean-field posterior, many more for a joint one.
+    pub moved: usize,
+    /// The number of training rows.
+    pub rows: usize,
+}
+
+/// The smallest difference of losses that matters, for these numbers of weights and rows.
 pub fn material(weights: usize, rows: usize) -> f64 {
     let rows = rows as f64;
     let of_weights = (PER_WEIGHT * weights as f64).min(MOST_PER_ROW * rows);
@@ -68,14 +79,12 @@ struct Block {
     rate: f64,
 }
 
-/// What shows that a complete training of `weights` weights on `rows` rows has not converged, where something does.
-pub fn unfinished(
-    history: &History,
-    schedule: Schedule,
-    (weights, rows): (usize, usize),
-) -> Option<Unfinished> {
-    let least = material(weights, rows);
-    let steep = STEEP * weights.max(1) as f64;
+/// Returns what shows that a complete training has not converged, where something does.
+pub fn unfinished(history: &History, schedule: Schedule, size: Size) -> Option<Unfinished> {
+    let rows = size.rows;
+    let least = material(size.weights, rows);
+    // Every parameter that moves scatters; a weight with a mean and a deviation of its own counts once.
+    let steep = STEEP * size.weights.max(size.moved / 2).max(1) as f64;
     let found = judge(&blocks(history.means(), schedule, 1.0)?, (least, steep), rows)?;
     match constant(history.means().len(), schedule) {
         // Before the rate fell the scatter of the iterates was the same all the time.
@@ -235,6 +244,14 @@ mod tests {
     use super::*;
     use bnnc_base::philox;
 
+    fn size(weights: usize, rows: usize) -> Size {
+        Size {
+            weights,
+            moved: weights,
+            rows,
+        }
+    }
+
     /// The losses of a training of 1000 epochs: a function of the fraction that is done, and normal noise.
     fn history(noise: f64, loss: impl Fn(f64) -> f64) -> History {
         let mut history = History::new(1, 1000);
@@ -248,16 +265,16 @@ mod tests {
     #[test]
     fn a_slope_above_its_noise_is_found_and_extrapolated() {
         let falling = history(5.0, |done| 500.0 - 100.0 * done);
-        let Some(Unfinished::Falling(fall)) = unfinished(&falling, Schedule::Constant, (3, 100)) else {
+        let Some(Unfinished::Falling(fall)) = unfinished(&falling, Schedule::Constant, size(3, 100)) else {
             panic!("the loss falls");
         };
         // Medians of 10 have a variance of 0.14 of 25; the slope of 20 of them over 0.2 has a standard error of 7.
         assert!((fall - 100.0).abs() < 35.0, "{fall}");
         let flat = history(5.0, |_| 400.0);
-        assert_eq!(unfinished(&flat, Schedule::Constant, (3, 100)), None);
+        assert_eq!(unfinished(&flat, Schedule::Constant, size(3, 100)), None);
         // A slope below the noise is not seen, one below a nat does not matter.
         assert_eq!(
-            unfinished(&history(0.0, |done| -0.9 * done), Schedule::Constant, (3, 40)),
+            unfinished(&history(0.0, |done| -0.9 * done), Schedule::Constant, size(3, 40)),
             None
         );
     }
@@ -266,12 +283,12 @@ mod tests {
     fn scatter_that_falls_with_the_rate_is_no_slope() {
         let scatter = |done: f64| 400.0 + 30.0 * Schedule::Cosine.factor(done);
         assert_eq!(
-            unfinished(&history(1.0, scatter), Schedule::Cosine, (400, 200)),
+            unfinished(&history(1.0, scatter), Schedule::Cosine, size(400, 200)),
             None
         );
         let scatter = |done: f64| 400.0 + 30.0 * Schedule::Cooldown.factor(done);
         assert_eq!(
-            unfinished(&history(1.0, scatter), Schedule::Cooldown, (400, 200)),
+            unfinished(&history(1.0, scatter), Schedule::Cooldown, size(400, 200)),
             None
         );
     }
@@ -279,7 +296,7 @@ mod tests {
     #[test]
     fn noise_that_hides_any_slope_is_reported() {
         let noisy = history(20_000.0, |_| 400.0);
-        let found = unfinished(&noisy, Schedule::Constant, (3, 100));
+        let found = unfinished(&noisy, Schedule::Constant, size(3, 100));
         assert!(matches!(found, Some(Unfinished::Noisy(_))), "{found:?}");
     }
 }

@@ -24,7 +24,7 @@ const SETTLED: usize = 10;
 /// The cosine between a step and the change of the gradient below which the pair is left out.
 const CURVED: f64 = 1e-10;
 
-/// Numbers that a descent of so many arguments holds.
+/// The number of reals that a descent holds, for this number of arguments.
 pub const fn numbers(arguments: usize) -> usize {
     (2 * PAIRS + 8) * arguments
 }

@@ -115,7 +115,7 @@ impl Curve {
         }
     }
 
-    /// Whether it has a loss after this epoch, counted from 1.
+    /// Returns whether it has a loss after this epoch, counted from 1.
     pub fn is_due(&self, epoch: usize) -> bool {
         epoch.is_multiple_of(self.every)
     }

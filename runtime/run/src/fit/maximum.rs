@@ -128,7 +128,7 @@ pub fn worst(found: &[Fitted]) -> Option<Descent> {
     all.try_fold(first, worse).cloned()
 }
 
-/// The smallest fall that counts, for so many weights and rows.
+/// The smallest fall that counts, for these numbers of weights and rows.
 fn material(weights: usize, rows: usize) -> f64 {
     let rows = rows as f64;
     (PER_WEIGHT * weights as f64)
@@ -150,7 +150,7 @@ pub fn numbers(infer: &Infer) -> usize {
     descent::numbers(infer.cost.parameters)
 }
 
-/// The sizes of a machine that computes the loss of so many rows.
+/// The sizes of a machine that computes the loss of this number of rows.
 pub fn sizes(train: &Train, rows: usize) -> Sizes {
     let batch = ROWS.min(rows.max(1));
     train.options.sizes(rows).with(Symbol::Batch, batch)

@@ -1,6 +1,6 @@
 //! The warnings about a training, and its part of the result object and of the table.
 
-use super::convergence::{Unfinished, material, unfinished};
+use super::convergence::{Size, Unfinished, material, unfinished};
 use super::maximum::Runaway;
 use super::windows::{Estimate, Worsened};
 use super::{Fitted, restarts};
@@ -10,6 +10,7 @@ use crate::iterates;
 use crate::result::{finite, number};
 use bnnc_abi::manifest::{Infer, Length, Training};
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::Sizes;
 use bnnc_data::Dataset;
 use serde_json::{Value, json};
 
@@ -55,6 +56,12 @@ fn weights(infer: &Infer) -> usize {
     infer.cost.parameters
 }
 
+/// The number of parameters that the optimiser moves.
+fn moved(infer: &Infer) -> usize {
+    let parameters = infer.states.iter().filter(|state| state.parameter);
+    parameters.map(|state| state.shape.count(&Sizes::default())).sum()
+}
+
 /// Why the parameters of a training cannot be trusted.
 #[derive(Clone, Copy, Debug)]
 pub enum Doubt<'a> {
@@ -89,11 +96,16 @@ pub fn doubt<'a>(infer: &Infer, fitted: &'a Fitted, rows: usize) -> Option<Doubt
     }
     match fitted.descent.as_ref().filter(|_| is_point) {
         Some(descent) if descent.is_short => return Some(Doubt::Above(descent.fall)),
-        // What is at its lowest cannot fall, whatever the noise of the losses.
+        // A loss at its lowest cannot fall, whatever the noise of the losses.
         Some(descent) if descent.is_settled => return None,
         Some(_) | None => {}
     }
-    unfinished(&fitted.history, options.schedule, (weights(infer), rows)).map(Doubt::Unfinished)
+    let size = Size {
+        weights: weights(infer),
+        moved: moved(infer),
+        rows,
+    };
+    unfinished(&fitted.history, options.schedule, size).map(Doubt::Unfinished)
 }
 
 /// The warning about a maximum that does not exist, for a method that judges its maximum itself.
