@@ -199,7 +199,7 @@ pub struct Explore {
     pub threads: Option<usize>,
 }
 
-/// What to do with levels that were in no training row.
+/// The treatment of levels that no training row has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum NewLevels {
     /// Stop at the first.

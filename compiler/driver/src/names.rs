@@ -83,7 +83,7 @@ pub fn relate(output: &mut Output, densities: &Densities, model: &ModelItem) {
     output.series = is_series(model, &output.name);
 }
 
-/// Whether a model reads one of its outputs: `y[t] ~ Normal(b * y[t - 1], s)`.
+/// Returns whether a model reads one of its outputs: `y[t] ~ Normal(b * y[t - 1], s)`.
 fn is_series(model: &ModelItem, output: &str) -> bool {
     let mut is_read =
         |expr: &Expr| matches!(expr.kind, ExprKind::Local(local) if *model.locals[local].name == *output);

@@ -1,4 +1,4 @@
-//! What a model predicts before any row was seen.
+//! Predictions of a model before any row was seen.
 
 use crate::infer::Compilation;
 use bnnc_abi::code::Artifact;
@@ -21,7 +21,7 @@ pub(crate) fn shared_apart(model: &mut Model, bound: &Bound) {
 }
 
 impl Compilation<'_> {
-    /// Predictions before any row was seen, or why there are none.
+    /// Compiles predictions before any row was seen, or returns why there are none.
     pub(crate) fn prior(
         &mut self,
         densities: &Densities,

@@ -125,7 +125,7 @@ impl Compilation<'_> {
         }))
     }
 
-    /// Whether a descent from the end of the training may check it: where the method maximises a fixed density of few enough weights.
+    /// Returns whether a descent from the end of the training may check it: where the method maximises a fixed density of few enough weights.
     pub(crate) fn descends(&self, model: &Model) -> bool {
         let is_fixed = match self.item.method.finds {
             Finds::Training | Finds::Laplace | Finds::Swag | Finds::Ensemble => true,

@@ -197,7 +197,7 @@ pub struct LayerItem {
     pub body: Vec<Stmt>,
 }
 
-/// What a distribution declares of one end of its values.
+/// The properties that a distribution declares of one end of its values.
 #[derive(Clone, Debug, Default)]
 pub struct EndItem {
     /// `lowest = ..`, `highest = ..`: where parameters decide it.

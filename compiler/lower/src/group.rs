@@ -84,7 +84,7 @@ pub fn group(tensors: &Tensors, live: &[bool], storage: &Storage) -> Result<Grou
 }
 
 impl Groups {
-    /// Whether the tasks of two groups may be one kernel, but for paths through others.
+    /// Returns whether the tasks of two groups may be one kernel, but for paths through others.
     fn fits(&mut self, left: usize, right: usize) -> bool {
         let pair = (left.min(right), left.max(right));
         let members = |group: usize| self.partition.members(group);
@@ -112,7 +112,7 @@ impl Groups {
         fits
     }
 
-    /// Whether two groups are kernels over one domain; all tasks of a group are alike.
+    /// Returns whether two groups are kernels over one domain; all tasks of a group are alike.
     fn are_alike(&self, left: usize, right: usize) -> bool {
         let first = |group: usize| {
             self.partition
@@ -126,7 +126,7 @@ impl Groups {
         }
     }
 
-    /// Whether what a task and the tasks of a group read of each other's memory is the very element that the same point writes.
+    /// Returns whether what a task and the tasks of a group read of each other's memory is the very element that the same point writes.
     fn fits_into(&self, task: usize, group: usize) -> bool {
         let own = &self.own[group];
         let reads = self.uses.reads[task].iter().zip(&self.tasks[task].reads);
@@ -141,7 +141,7 @@ impl Groups {
         reads_fit.all(|fits| fits) && writes_fit.all(|fits| fits)
     }
 
-    /// Whether all that one task reads of a memory is the very element that another writes at the same point.
+    /// Returns whether all that one task reads of a memory is the very element that another writes at the same point.
     fn reads_what_is_stored(&self, reader: usize, cell: Cell, writer: usize) -> bool {
         let reads = self.uses.reads[reader].iter().zip(&self.tasks[reader].reads);
         let mut same = reads.filter(|(read, _)| **read == cell);

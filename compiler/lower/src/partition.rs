@@ -68,7 +68,7 @@ impl Partition {
         }
     }
 
-    /// Whether a path from `left` to `right` leads through a third group. The search goes from both ends in turn, so that it costs about twice the
+    /// Returns whether a path from `left` to `right` leads through a third group. The search goes from both ends in turn, so that it costs about twice the
     /// smaller side: most groups that are far from each other, as updates of parameters are, have nothing behind them.
     pub fn detour(&mut self, left: usize, right: usize) -> bool {
         self.search += 1;

@@ -72,7 +72,7 @@ impl Task {
         matches!(self.work, Work::Root(_))
     }
 
-    /// Whether each point stores its element at this place, and nowhere else.
+    /// Returns whether each point stores its element at this place, and nowhere else.
     pub fn stores_at(&self, place: Option<&Place>) -> bool {
         place.is_some() && place == self.address.as_ref()
     }
@@ -227,7 +227,7 @@ pub fn compatible(tensors: &Tensors, writer: &Task, reader: &Task) -> bool {
     })
 }
 
-/// What makes it worth it that two kernels of one domain become one.
+/// A property that makes it worthwhile to merge two kernels of one domain that share it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Common {
     /// They have one point, so that all that they do is launched once.
@@ -240,7 +240,7 @@ pub enum Common {
     Noise(TensorId),
 }
 
-/// What a kernel may have in common with others of its domain: what it reads, and the noise that it makes.
+/// The properties that a kernel may share with others of its domain: the elements that it reads and the noise that it makes.
 pub fn common_reads(tensors: &Tensors, task: &Task) -> Vec<Common> {
     if !task.is_kernel() {
         return Vec::new();
@@ -258,7 +258,7 @@ pub fn common_reads(tensors: &Tensors, task: &Task) -> Vec<Common> {
     reads.chain(noise.map(|id| Common::Noise(*id))).collect()
 }
 
-/// That a kernel is small, where it is.
+/// Returns the property of being small, where a kernel is.
 pub fn common_cost(task: &Task) -> Option<Common> {
     is_small(task).then_some(Common::Small)
 }

@@ -15,7 +15,7 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// What a task that reads a tensor reads.
+    /// The memory that a read of a tensor reads.
     pub fn read(tensors: &Tensors, id: TensorId) -> Cell {
         match tensors[id].kind {
             Kind::Buffer(buffer) => Cell::Port(buffer),
@@ -23,7 +23,7 @@ impl Cell {
         }
     }
 
-    /// What a task writes.
+    /// The memory that a task writes.
     pub fn written(task: &Task) -> impl Iterator<Item = Cell> {
         let port = task.port.map(Cell::Port);
         port.into_iter().chain(task.writes.map(Cell::Tensor))

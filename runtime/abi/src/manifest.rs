@@ -95,11 +95,11 @@ pub struct SiteReport {
     pub kl: String,
     /// How the likelihood takes the expectation over it: by a shared draw, or as its layer is treated.
     pub likelihood: String,
-    /// What its posterior is judged by.
+    /// The prior that its posterior is judged by.
     pub prior: PriorReport,
 }
 
-/// What is known of the prior of a site without its parameters' values.
+/// The facts about the prior of a site that do not depend on the values of its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PriorReport {
     /// Where values lie, after truncation to the declared type.
@@ -358,7 +358,7 @@ impl Infer {
         method::lookup(self.method).is_some_and(MethodDef::maximises_bound)
     }
 
-    /// Whether it finds one value of each parameter.
+    /// Returns whether it finds one value of each parameter.
     pub fn finds_point(&self) -> bool {
         method::lookup(self.method).is_some_and(MethodDef::finds_point)
     }

@@ -77,7 +77,7 @@ pub fn check_found(infer: &Infer, found: &Found, dataset: &Dataset, context: &Co
         .try_for_each(|rows| check_values(infer, (&values, count), (rows, true), (dataset, context)))
 }
 
-/// Checks the positions that parameters select, at so many draws of these values; those that depend on outputs only where these are known.
+/// Checks the positions that parameters select, at this number of draws of these values; those that depend on outputs only where these are known.
 ///
 /// # Errors
 /// As [`check_found`].

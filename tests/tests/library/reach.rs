@@ -1,4 +1,4 @@
-//! What distributions declare of their ends: against their densities, and what follows for divergences.
+//! The declared ends of distributions: against their densities, and the finite divergences that follow.
 
 use super::probe::{Probe, module, named};
 use super::scalars::{all, ends, near};
@@ -93,7 +93,7 @@ fn declared_tails_are_those_of_the_densities() {
     });
 }
 
-/// What is known of a distribution: where it ends, which power of the distance minus its log density is like (0 for logarithms), and below
+/// Facts about a distribution: where it ends, which power of the distance minus its log density is like (0 for logarithms), and below
 /// which order the moments of the distance exist. At an end that is finite the distance is inverted.
 struct Known {
     name: &'static str,
@@ -216,7 +216,7 @@ const KNOWN: [Known; 26] = [
     ),
 ];
 
-/// Whether the divergence is finite, from what is known of both.
+/// Returns whether the divergence is finite, from what is known of both.
 fn is_finite(q: &Known, p: &Known) -> bool {
     let inside = p.ends[0] <= q.ends[0] && q.ends[1] <= p.ends[1];
     let exists = |side: usize| match p.order[side] {

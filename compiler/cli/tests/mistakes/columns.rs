@@ -1,4 +1,4 @@
-//! Columns that are no measurements, repeat each other, or are in no order.
+//! Columns that are not measurements, that repeat each other, or that have no order.
 
 use crate::tables::{csv, each, line, normal, shuffled};
 use crate::{Folder, check, mistakes};

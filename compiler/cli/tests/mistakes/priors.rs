@@ -281,7 +281,7 @@ mistakes! {
         infer fit = nuts(M, d) { chains = 2, warmup = 300, draws = 500 }";
 }
 
-/// Whether the posterior of a parameter with this prior, which the rows put at a value, counts as outside the prior.
+/// Returns whether the posterior of a parameter with this prior, which the rows put at a value, counts as outside the prior.
 fn is_outside(prior: &str, value: f64) -> bool {
     let y = each(20, |row| value + 1e-3 * (row % 3) as f64 - 1e-3);
     let program = format!(

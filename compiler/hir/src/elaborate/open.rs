@@ -27,7 +27,7 @@ pub static OPEN_ARRAY: Code = Code {
               y[t] ~ Normal(dot(w, y[t - 2..t]), 1)                # right: always two elements",
 };
 
-/// A slice or a list that is no window and is not reduced.
+/// Reports a slice or a list that is neither a window nor reduced.
 pub fn open_array(span: Span) -> Box<Diagnostic> {
     let text = "this array ends at a counter, so its length changes from step to step";
     let diagnostic = Diagnostic::error(&OPEN_ARRAY, span, text).label("not the same at every step");
@@ -38,7 +38,7 @@ pub fn open_array(span: Span) -> Box<Diagnostic> {
     )
 }
 
-/// What the positions outside of a range add to a reduction.
+/// The value that a position outside of a range adds to a reduction: it changes nothing.
 fn neutral(builtin: &Builtin) -> f64 {
     match builtin.name {
         "sum" | "mean" => 0.0,
@@ -77,7 +77,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Whether an end of a range is not known when the program is compiled.
+    /// Returns whether an end of a range is not known when the program is compiled.
     fn is_open(&mut self, from: &Expr, to: &Expr, frame: &mut Frame<'a>) -> Elaborated<bool> {
         let is_known = |datum: &Datum| matches!(datum, Datum::Static(_));
         Ok(!is_known(&self.expr(from, frame)?) || !is_known(&self.expr(to, frame)?))
@@ -111,7 +111,7 @@ impl<'a> Elaborator<'a> {
         self.reduce_all_of(builtin, chosen, &ends, span)
     }
 
-    /// Whether `from <= position < to`.
+    /// Returns whether `from <= position < to`.
     fn inside(&mut self, from: Value, position: Value, to: Value, span: Span) -> Elaborated<Value> {
         let after = self.apply("le", &[from, position], Vec::new(), span)?;
         let before = self.apply("lt", &[position, to], Vec::new(), span)?;

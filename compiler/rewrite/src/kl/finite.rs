@@ -75,7 +75,7 @@ pub fn check(
     Err(Box::new(report::error(&report::INFINITE_KL, message).help(help)))
 }
 
-/// Whether the divergence of a site is finite.
+/// Returns whether the divergence of a site is finite.
 pub fn finiteness(site: &Site, posterior: &SitePosterior, placement: Placement, prior: &Prior) -> Finiteness {
     let family = &posterior.family;
     let starts: Vec<Option<Known>> = posterior.params.iter().map(started).collect();

@@ -106,7 +106,7 @@ impl Search<'_> {
         Some(ends)
     }
 
-    /// Whether the log density has fallen below what is plausible, element by element.
+    /// Returns whether the log density has fallen below what is plausible, element by element.
     fn falls(&self, at: &Tensor) -> Option<Vec<bool>> {
         let found = log_density(self.density, self.arguments, at)?;
         let pairs = found.data.iter().zip(&self.least.data);

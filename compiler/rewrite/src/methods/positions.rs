@@ -36,7 +36,7 @@ pub struct Positions {
     pub checks: Vec<Check>,
 }
 
-/// What decides a position.
+/// The values that decide a position.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     /// Data alone.

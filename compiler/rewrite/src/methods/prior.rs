@@ -65,7 +65,7 @@ pub fn predict(
     ))
 }
 
-/// Whether values can be drawn that a site needs.
+/// Returns whether values can be drawn that a site needs.
 fn drawable(prior: &Prior, origin: &Origin) -> Result<(), String> {
     let (site, distribution) = (&prior.site, &prior.distribution);
     let why = match origin {

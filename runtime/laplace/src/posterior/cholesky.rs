@@ -24,7 +24,7 @@ pub struct Cholesky {
     inverses: Vec<Matrix>,
 }
 
-/// What rounding leaves of a pivot that is zero, as a fraction of the diagonal element: the sum of two weights that the data alone identify has
+/// The size to which rounding brings a pivot that is zero, as a fraction of the diagonal element: the sum of two weights that the data alone identify has
 /// a pivot of one or two units of rounding.
 const ROUNDING: f64 = 8.0 * f64::EPSILON;
 

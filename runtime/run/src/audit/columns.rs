@@ -1,4 +1,4 @@
-//! Columns that are no measurements, or that say the same as others.
+//! Columns that are not measurements, or that repeat others.
 
 use super::Column;
 use super::relation;

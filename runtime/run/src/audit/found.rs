@@ -57,7 +57,7 @@ fn metric(infer: &Infer, outcome: &Outcome, output: &Output, name: &str) -> Opti
         .map(|(_, value)| *value)
 }
 
-/// Whether intervals hold far fewer rows than they should, or all rows in the middle half.
+/// Returns whether intervals hold far fewer rows than they should, or all rows in the middle half.
 fn intervals(
     infer: &Infer,
     outcome: &Outcome,
@@ -78,7 +78,7 @@ fn intervals(
     is_wide.then(|| codes::wide_intervals(names, kind))
 }
 
-/// Whether an accuracy is no higher than that of the most frequent class.
+/// Returns whether an accuracy is no higher than that of the most frequent class.
 fn accuracy(
     infer: &Infer,
     outcome: &Outcome,
@@ -111,7 +111,7 @@ fn accuracy(
     is_empty.then(|| codes::majority((&infer.name, &output.name), (accuracy, share), &name, kind))
 }
 
-/// Whether the posterior of a parameter is where its prior has no mass, or at an end of its type.
+/// Returns whether the posterior of a parameter is where its prior has no mass, or at an end of its type.
 fn of_site(infer: &Infer, site: &SiteSummary) -> Vec<Diagnostic> {
     let Some(report) = infer
         .reports

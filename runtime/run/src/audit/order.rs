@@ -33,7 +33,7 @@ pub(super) fn of_series(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> 
         .next()
 }
 
-/// Whether values are those of a regular grid, or dates, each once, and neither rise nor fall.
+/// Returns whether values are those of a regular grid, or dates, each once, and neither rise nor fall.
 fn is_shuffled(rows: &Rows, values: &Values, width: usize) -> bool {
     if width != 1 || rows.count < LEAST {
         return false;
@@ -62,7 +62,7 @@ fn is_grid(values: &[f64]) -> bool {
     step > 0.0 && sorted.windows(2).all(is_step)
 }
 
-/// Whether a text begins as a date of ISO 8601 does, whose order is that of time: `2024-01-31`, or `2024-01`.
+/// Returns whether a text begins as a date of ISO 8601 does, whose order is that of time: `2024-01-31`, or `2024-01`.
 fn is_date(text: &str) -> bool {
     let mut parts = text.split(['-', 'T', ' ']);
     let mut number = |length: usize| {

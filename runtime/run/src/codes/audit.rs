@@ -103,7 +103,7 @@ pub(super) static UNORDERED_SERIES: Code = Code {
 pub(super) static DATES: Code = Code {
     id: "E0588",
     title: "dates as numbers",
-    explain: "A column holds dates that are written as whole numbers, year, month and day: 20240131. As numbers they are no time: from 20240131 to \
+    explain: "A column holds dates that are written as whole numbers, year, month and day: 20240131. As numbers they do not measure time: from 20240131 to \
               20240201 it is one day, and the numbers differ by 70.\n\nWrong: a column `date` of 20240131, 20240201, ..\n\nRight: days since a first \
               day, or year and day of the year in columns of their own.",
 };
@@ -135,7 +135,7 @@ pub(super) static IDENTIFIER: Code = Code {
     id: "E0643",
     title: "a number of the row as an input",
     explain: "An input holds each of as many consecutive whole numbers as there are rows, once, in no order: the number of a row, or a time whose rows were \
-              shuffled. A number of the row is no property of an example. Rows that were shuffled hide that neighbours in time are alike, \
+              shuffled. The number of a row is not a property of an example. Rows that were shuffled hide that neighbours in time are alike, \
               so that test rows are predicted by interpolation.\n\nWrong: `inputs = [id, age]`.\n\nRight: `inputs = [age]`; for a time, rows in its order, \
               and the last rows as the test rows.",
 };
@@ -277,7 +277,7 @@ pub fn identifier(column: &str, rows: usize) -> Diagnostic {
 pub fn repeated_training_rows(repeated: usize, rows: usize) -> Diagnostic {
     let text = format!("{repeated} of {rows} training rows repeat an earlier row");
     warn(&REPEATED_TRAINING_ROWS, text)
-        .note("copies are no new observations: standard deviations come out too small")
+        .note("copies are not new observations: standard deviations come out too small")
         .help("remove the copies")
 }
 

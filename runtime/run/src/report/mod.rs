@@ -89,7 +89,7 @@ pub fn report(
     Ok(report)
 }
 
-/// Why there is no prior predictive check of an output.
+/// The reason why an output has no prior predictive check.
 fn no_prior(check: &Check) -> Option<String> {
     let why = check.prior.as_ref().err()?;
     Some(format!("No prior predictive check of `{}`: {why}", check.column))

@@ -173,7 +173,7 @@ fn prior(
     sets((infer, "prior"), outcome, &mut predictor, context).map(Ok)
 }
 
-/// What a predictor draws of each output: its own draws, or classes from their probabilities.
+/// Draws data sets of each output: the draws of the predictor, or classes from their probabilities.
 fn sets(
     (infer, stage): (&Infer, &str),
     outcome: &Outcome,

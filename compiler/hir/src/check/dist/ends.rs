@@ -1,4 +1,4 @@
-//! What a distribution declares of the ends of its values: `lowest`, `highest`, `tails`, `low_tail`, `high_tail`.
+//! The properties that a distribution declares of the ends of its values: `lowest`, `highest`, `tails`, `low_tail`, `high_tail`.
 
 use crate::check::body::{Body, Place};
 use crate::check::expr::Want;
@@ -19,7 +19,7 @@ pub const LOW_TAIL: &str = "low_tail";
 /// How it falls at the upper end.
 pub const HIGH_TAIL: &str = "high_tail";
 
-/// Whether a definition is about an end.
+/// Returns whether a definition is about an end.
 pub fn is_of_end(name: &str) -> bool {
     [LOWEST, HIGHEST, TAILS, LOW_TAIL, HIGH_TAIL].contains(&name)
 }

@@ -4,7 +4,7 @@ use super::Finiteness;
 use super::ends::{End, Part, Tail};
 use crate::kl::start::rounded;
 
-/// What messages call the two.
+/// The names of the two in messages.
 pub struct Names<'a> {
     /// The family.
     pub family: &'a str,
@@ -28,7 +28,7 @@ impl Side {
     }
 }
 
-/// Whether the divergence between the parts `q` and `p` of one element is finite.
+/// Returns whether the divergence between the parts `q` and `p` of one element is finite.
 pub fn of_element(q: &[Part], p: &[Part], names: &Names<'_>) -> Finiteness {
     q.iter().fold(Finiteness::Finite, |found, part| {
         found
@@ -38,7 +38,7 @@ pub fn of_element(q: &[Part], p: &[Part], names: &Names<'_>) -> Finiteness {
     })
 }
 
-/// Whether the prior has a density wherever the family has probability.
+/// Returns whether the prior has a density wherever the family has probability.
 fn covered(q: &Part, p: &[Part], names: &Names<'_>) -> Finiteness {
     if p.iter().any(Part::is_line) {
         return Finiteness::Finite;
@@ -102,7 +102,7 @@ fn between(low: f64, high: f64) -> f64 {
     }
 }
 
-/// Whether the mean of the log density of the prior exists near an end of the family.
+/// Returns whether the mean of the log density of the prior exists near an end of the family.
 fn at_end(side: Side, q: End, p: &[Part], names: &Names<'_>) -> Finiteness {
     let contains = |part: &Part| part.low.at < q.at && q.at < part.high.at;
     if p.iter().any(contains) || (q.at.is_nan() && p.iter().any(Part::is_line)) {
@@ -121,7 +121,7 @@ fn at_end(side: Side, q: End, p: &[Part], names: &Names<'_>) -> Finiteness {
         .unwrap_or(Finiteness::Finite)
 }
 
-/// Whether the log density of the prior has a mean where both have their end.
+/// Returns whether the log density of the prior has a mean where both have their end.
 fn falls(q: End, p: End, names: &Names<'_>) -> Finiteness {
     let Some(of_p) = p.tail else {
         return undeclared(names.prior);

@@ -90,7 +90,7 @@ impl Known {
     }
 }
 
-/// Whether an array has so few elements that they can be computed.
+/// Returns whether an array has so few elements that they can be computed.
 pub fn is_small(sizes: &[usize]) -> bool {
     let count = sizes
         .iter()

@@ -14,7 +14,7 @@ pub type Selects<'a> = &'a dyn Fn(&str) -> bool;
 /// on elements of its own level and on what all levels share, and only the inputs that `selects` names may pick one.
 ///
 /// # Errors
-/// What treats levels differently.
+/// An operation that treats levels differently.
 pub fn uniform(one: &Function, other: &Function, selects: Selects<'_>) -> Result<(), String> {
     let (one, other) = (expand_maps(one), expand_maps(other));
     let different = || "the model computes with the number or the positions of the levels".to_owned();
@@ -72,7 +72,7 @@ impl Pair<'_> {
         !self.axes(value).is_empty()
     }
 
-    /// Whether only shapes differ, where there are any.
+    /// Returns whether only shapes differ, where there are any.
     fn same_attributes(&self, op: &'static OpDef, one: &[Attr], other: &[Attr]) -> Option<()> {
         let is = |wanted: &'static OpDef| std::ptr::eq(op, wanted);
         let same = |(one, other): (&Attr, &Attr)| match (one, other) {
@@ -88,7 +88,7 @@ impl Pair<'_> {
             .then_some(())
     }
 
-    /// Whether each level of the result depends on the same level of the operands. `Err` names the operation.
+    /// Returns whether each level of the result depends on the same level of the operands. `Err` names the operation.
     fn apart(&self, value: Value, op: &'static OpDef, args: &[Value], attrs: &[Attr]) -> Result<(), String> {
         let is = |wanted: &'static OpDef| std::ptr::eq(op, wanted);
         let refuse = || Err(self.name(value, op));
@@ -140,7 +140,7 @@ impl Pair<'_> {
         }
     }
 
-    /// Whether a value is an input that selects levels.
+    /// Returns whether a value is an input that selects levels.
     fn selects_level(&self, value: Value) -> bool {
         self.one
             .param_name(value)
