@@ -175,7 +175,7 @@ fn what_is_written_is_read() {
     assert_eq!(head.architecture, std::env::consts::ARCH);
     assert_eq!(bytes(&read), written);
     assert_eq!(read.manifest.infers[0].method, "vi");
-    assert_eq!(read.manifest.artifacts().len(), 4);
+    assert_eq!(read.manifest.artifacts().len(), 5);
     for artifact in read.manifest.artifacts() {
         assert_eq!(artifact.plan, crate::artifact(3).plan);
         assert_eq!(artifact.code.object(), crate::artifact(3).code.object());

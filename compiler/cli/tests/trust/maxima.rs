@@ -46,7 +46,7 @@ fn a_scale_that_collapses_is_named_with_what_to_do() {
 #[test]
 fn a_hierarchy_with_a_maximum_is_silent() {
     // A prior that vanishes at zero faster than every power bounds the density.
-    let trial = schools("LogNormal(0, 1)", "map(Schools, schools)");
+    let trial = schools("InverseGamma(3, 20)", "map(Schools, schools)");
     trial.bnnc("run", &[]).assert_silent();
     let found = &trial.result(&[])["infer"]["fit"]["diagnostics"]["converged"];
     assert_eq!(found, true);

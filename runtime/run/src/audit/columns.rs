@@ -67,14 +67,31 @@ pub(super) fn identifier(column: &Column) -> Option<Diagnostic> {
     (is_numbering && !is_sorted).then(|| codes::identifier(&column.name, values.len()))
 }
 
-/// Returns whether at least a third of the training rows repeat an earlier row, inputs and a continuous target alike.
+/// Returns whether at least a third of the training rows repeat an earlier row, inputs and target alike, and more of them than rounded values would by chance.
 pub(super) fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnostic> {
-    let columns: Vec<&Column> = inputs.iter().chain(targets.iter().copied()).collect();
-    let rows = columns.first()?.train.len();
-    if columns.iter().any(|column| column.train.len() != rows) {
+    let inputs: Vec<&Column> = inputs.iter().collect();
+    let rows = inputs.iter().chain(targets).next()?.train.len();
+    if inputs
+        .iter()
+        .chain(targets)
+        .any(|column| column.train.len() != rows)
+    {
         return None;
     }
-    // Two of a million rows have one checksum by chance with a probability of 3e-8, and a third of the rows count.
+    let all: Vec<&Column> = inputs.iter().chain(targets).copied().collect();
+    let once = kinds(&all, rows);
+    let is_repeated = rows >= LEAST && 3 * (rows - once) >= rows;
+    let is_more = || {
+        // The number of kinds that rows thrown at random into all pairs of an input and a target would hit.
+        let pairs = kinds(&inputs, rows) as f64 * kinds(targets, rows) as f64;
+        let by_chance = -pairs * (-(rows as f64) / pairs).exp_m1();
+        (once as f64) < 0.75 * by_chance
+    };
+    (is_repeated && is_more()).then(|| codes::repeated_training_rows(rows - once, rows))
+}
+
+/// The number of different rows of some columns. Two of a million rows have one checksum by chance with a probability of 3e-8.
+fn kinds(columns: &[&Column], rows: usize) -> usize {
     let key = |at: usize| {
         let mut checksum = Checksum::default();
         columns
@@ -82,10 +99,7 @@ pub(super) fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnos
             .for_each(|column| checksum.add(&column.train[at].to_bits().to_le_bytes()));
         checksum.value()
     };
-    let once = different((0..rows).map(key).collect());
-    let is_repeated = rows >= LEAST && 3 * (rows - once) >= rows;
-    let is_continuous = || targets.iter().any(|target| 2 * distinct(&target.train) > once);
-    (is_repeated && is_continuous()).then(|| codes::repeated_training_rows(rows - once, rows))
+    different((0..rows).map(key).collect())
 }
 
 /// Returns the columns of text whose levels differ in upper and lower case alone.
