@@ -79,8 +79,8 @@ fn artifact(seed: u64) -> Artifact {
     }
 }
 
-fn built(seed: u64) -> Built {
-    let train = Train {
+fn train(seed: u64) -> Train {
+    Train {
         step: artifact(seed),
         gradient: Some(artifact(seed)),
         options: Training {
@@ -98,13 +98,16 @@ fn built(seed: u64) -> Built {
             kl_weight: KlWeight::Graves,
         },
         pruning: None,
-    };
+    }
+}
+
+fn built(seed: u64) -> Built {
     let infer = Infer {
         name: "fit".to_owned(),
         method: "vi",
         data: "rows".to_owned(),
         precision: Precision::F32,
-        work: manifest::Work::Train(Box::new(train)),
+        work: manifest::Work::Train(Box::new(train(seed))),
         predict: artifact(seed),
         sites: artifact(seed),
         prior: Ok(artifact(seed)),
