@@ -1954,7 +1954,13 @@ model Line(x: real) -> y: real {{
             .iter()
             .filter(|warning| warning.message.contains(&quoted));
         let codes: Vec<&str> = warned.map(|warning| warning.code.id).collect();
-        assert_eq!(codes, if is_far { vec!["E0546"] } else { vec![] });
+        // Noise of less than a third of the residuals leaves most rows outside their 90 % intervals too.
+        let expected: &[&str] = match name {
+            "near" => &[],
+            "low" => &["E0546", "E0586"],
+            _ => &["E0546"],
+        };
+        assert_eq!(codes, expected, "{name}");
     }
 }
 
