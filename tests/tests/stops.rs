@@ -44,7 +44,12 @@ fn folder(name: &str) -> PathBuf {
 fn a_loss_that_is_not_finite() {
     let compiled = yacht(&["fit.optimiser=SGD(1e12)", "fit.epochs=5"]);
     let options = bnnc_run::run::Options::new(1);
-    assert_stop(run(&compiled.manifest, &options), "E0501", Fault::Program);
+    let Ok(result) = run(&compiled.manifest, &options) else {
+        panic!("a run that began has a result");
+    };
+    assert_eq!(result.failed.as_deref(), Some("fit"));
+    let stopped: Result<(), Stop> = result.stopped.map_or(Ok(()), Err);
+    assert_stop(stopped, "E0501", Fault::Program);
 }
 
 #[test]
