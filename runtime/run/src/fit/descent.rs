@@ -1,7 +1,7 @@
 //! Descents by L-BFGS (Liu and Nocedal 1989): short ones, which show whether a point is a minimum.
 //!
 //! A step along the negative gradient, scaled by the curvature of the last steps, is taken in full or shortened until the value falls in proportion (Armijo
-//! 1966). Pairs of steps and gradient changes without positive curvature are left out. No step moves an argument by more than [`LONGEST`], so that the
+//! 1966). Pairs of steps and gradient changes without positive curvature are left out. No step moves an argument by more than `LONGEST`, so that the
 //! descent stays in the basin where it began.
 
 use crate::fit::Stop;

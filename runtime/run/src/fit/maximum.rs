@@ -4,7 +4,7 @@
 //! whatever its slope. A constrained parameter that the descent drives far towards an end of its range without settling shows that there is no maximum: the joint density of
 //! a scale and of the parameters that it scales grows without bound as the scale goes to zero.
 //!
-//! The descent may take a twentieth of the work of the training, or [`OPERATIONS`]. Where that is too little, nothing is known and the slope of the
+//! The descent may take a twentieth of the work of the training, or `OPERATIONS`. Where that is too little, nothing is known and the slope of the
 //! losses is all there is.
 //!
 //! On 540 trainings by `map` of five models (linear, logistic, Poisson, hierarchical, a network of 82 weights; 200 to 20,000 steps, three rates, three schedules,
