@@ -1,6 +1,7 @@
 //! Every diagnostic code of the compiler, and those of the command line.
 
 pub mod compare;
+mod iterates;
 pub mod new_levels;
 pub mod which;
 
@@ -9,6 +10,7 @@ use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
 use bnnc_hir::tree::{DataItem, InferItem, Setting};
 use bnnc_rewrite::methods::laplace::likelihood::Flat;
+pub use iterates::{NO_ITERATES, fewer_splits, iterates_of_noise, no_iterates, other_iterates};
 use std::sync::Arc;
 
 /// A backend that this build does not have.
@@ -130,16 +132,6 @@ pub static USELESS_START: Code = Code {
     explain: "`start = OTHER` takes the values that the infer `OTHER` found for the sites of the same name and shape. Where there is none, all \
               sites start as if it were not written.\n\nWrong: `infer b = nuts(B, d) { start = a }` where `a` is about a model with other \
               names.\n\nRight: give the layers and parameters of both models the same names.",
-};
-
-/// An infer that takes iterates which are not there.
-pub static NO_ITERATES: Code = Code {
-    id: "E0560",
-    title: "an infer whose iterates cannot be taken",
-    explain: "`iterates = infer` takes the iterates that an earlier infer found, in the place of a training. That infer must hold them (chains, an \
-              ensemble, `collapsed`, or `swag` with `covariance = snapshots`), for every state that moves it must have one of the same name \
-              and size, and its data must have as many splits.\n\nWrong: `iterates = fit` after `infer fit = map(Model, data)`.\n\nRight: `iterates = \
-              fit` after `infer fit = swag(Model, data) { covariance = snapshots }`, with the same model.",
 };
 
 /// A collapsed infer whose integral has no exact form.
@@ -327,48 +319,6 @@ pub fn no_clif(backend: &str) -> Diagnostic {
 pub fn options_apart(infer: &InferItem, option: &str, message: &str, help: &str) -> Diagnostic {
     let span = span_of(infer, option);
     Diagnostic::error(&OPTIONS_APART, span, message.to_owned()).help(help)
-}
-
-/// Iterates of an infer that holds none.
-pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
-    let text = format!(
-        "`{}` takes the iterates of `{from}`, which holds none",
-        infer.name
-    );
-    Diagnostic::error(&NO_ITERATES, span_of(infer, "iterates"), text).help(format!(
-        "write `covariance = snapshots` where `{from}` is `swag`, or name chains, an ensemble or a `collapsed` infer"
-    ))
-}
-
-/// Iterates of an infer that draws a state as the noise of its prior.
-pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
-    let site = state.strip_suffix("/loc").unwrap_or(state);
-    let text = format!(
-        "`{}` takes the iterates of `{from}`, which draws `{site}` as the noise of its prior",
-        infer.name
-    );
-    Diagnostic::error(&NO_ITERATES, span_of(infer, "iterates"), text)
-        .help(format!("leave `{site}` out of `noncentre` of `{from}`"))
-}
-
-/// Iterates of another model: a state is missing or has another size.
-pub fn other_iterates(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
-    let text = format!(
-        "`{}` takes the iterates of `{from}`, which has none of `{state}` in the same size",
-        infer.name
-    );
-    Diagnostic::error(&NO_ITERATES, span_of(infer, "iterates"), text)
-        .help("take iterates of the same model on data with the same columns")
-}
-
-/// Iterates of an infer on data with fewer splits: how many those have, and how many are needed.
-pub fn fewer_splits(infer: &InferItem, from: &str, (has, needs): (usize, usize)) -> Diagnostic {
-    let text = format!(
-        "`{}` takes the iterates of `{from}` on {needs} splits, but the data of `{from}` have {has}",
-        infer.name
-    );
-    Diagnostic::error(&NO_ITERATES, span_of(infer, "iterates"), text)
-        .help("run both on the same data, or on data with the same number of splits")
 }
 
 /// A derivative of the log likelihood in an argument of a distribution is zero wherever it exists.

@@ -1,0 +1,57 @@
+//! Codes of approximations that are made of the iterates of a training.
+
+use super::span_of;
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_hir::tree::InferItem;
+
+/// An infer that takes iterates which are not there.
+pub static NO_ITERATES: Code = Code {
+    id: "E0560",
+    title: "an infer whose iterates cannot be taken",
+    explain: "`iterates = infer` takes the iterates that an earlier infer found, in the place of a training. That infer must hold them (chains, an \
+              ensemble, `collapsed`, or `swag` with `covariance = snapshots`), for every state that moves it must have one of the same name \
+              and size, and its data must have as many splits.\n\nWrong: `iterates = fit` after `infer fit = map(Model, data)`.\n\nRight: `iterates = \
+              fit` after `infer fit = swag(Model, data) { covariance = snapshots }`, with the same model.",
+};
+
+/// Iterates of an infer that holds none.
+pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
+    let text = format!(
+        "`{}` takes the iterates of `{from}`, which holds none",
+        infer.name
+    );
+    Diagnostic::error(&NO_ITERATES, span_of(infer, "iterates"), text).help(format!(
+        "write `covariance = snapshots` where `{from}` is `swag`, or name chains, an ensemble or a `collapsed` infer"
+    ))
+}
+
+/// Iterates of an infer that draws a state as the noise of its prior.
+pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
+    let site = state.strip_suffix("/loc").unwrap_or(state);
+    let text = format!(
+        "`{}` takes the iterates of `{from}`, which draws `{site}` as the noise of its prior",
+        infer.name
+    );
+    Diagnostic::error(&NO_ITERATES, span_of(infer, "iterates"), text)
+        .help(format!("leave `{site}` out of `noncentre` of `{from}`"))
+}
+
+/// Iterates of another model: a state is missing or has another size.
+pub fn other_iterates(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
+    let text = format!(
+        "`{}` takes the iterates of `{from}`, which has none of `{state}` in the same size",
+        infer.name
+    );
+    Diagnostic::error(&NO_ITERATES, span_of(infer, "iterates"), text)
+        .help("take iterates of the same model on data with the same columns")
+}
+
+/// Iterates of an infer on data with fewer splits: how many those have, and how many are needed.
+pub fn fewer_splits(infer: &InferItem, from: &str, (has, needs): (usize, usize)) -> Diagnostic {
+    let text = format!(
+        "`{}` takes the iterates of `{from}` on {needs} splits, but the data of `{from}` have {has}",
+        infer.name
+    );
+    Diagnostic::error(&NO_ITERATES, span_of(infer, "iterates"), text)
+        .help("run both on the same data, or on data with the same number of splits")
+}
