@@ -93,6 +93,7 @@ pub static CODES: &[&Code] = &[
     &audit::SAME_LEVELS,
     &compare::NOT_COMPUTED,
     &compare::OTHER_OBSERVATIONS,
+    &training::STILL_ITERATES,
     &audit::TWO_VALUES,
     &audit::REDUNDANT,
     &audit::IDENTIFIER,

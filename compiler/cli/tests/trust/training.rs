@@ -148,6 +148,26 @@ fn swag_takes_iterates_from_the_second_half() {
 }
 
 #[test]
+fn swag_without_noise_is_reported() {
+    for (options, is_still) in [
+        ("batch = 0", true),
+        ("batch = 0, covariance = diagonal", true),
+        ("batch = 0, covariance = point", false),
+        ("batch = 4, schedule = constant", false),
+    ] {
+        let (trial, _) = planes(&format!(
+            "infer fit = swag(Plane, rows) {{ steps = 4000, {options} }}"
+        ));
+        let output = trial.bnnc("run", &[]);
+        if is_still {
+            output.assert_warning("E0569", &["`fit`", "`batch = "]);
+        } else {
+            assert!(!output.stderr.contains("E0569"), "{}", output.stderr);
+        }
+    }
+}
+
+#[test]
 fn a_training_that_gets_worse_keeps_its_best_parameters() {
     let (trial, sigma) = planes(
         "infer fit = map(Plane, rows) { steps = 6000, batch = 8, optimiser = Adam(0.01), schedule = step(0.8, 100) }

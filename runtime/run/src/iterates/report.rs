@@ -63,16 +63,21 @@ pub fn diagnostics(
 /// A loss of a row that rises by more is no learning.
 const ASTRAY: f64 = 1.0;
 
-/// What is worth knowing of the iterates of an infer on so many rows.
+/// The warnings about the iterates of an infer, on this number of rows.
 pub fn warnings(infer: &Infer, found: &Collected, rows: usize) -> Vec<Diagnostic> {
-    let losses = found.fitted.history.means();
-    let (Some(first), Some(last)) = (losses.first(), losses.last()) else {
+    let Some(swag) = swag(infer) else {
         return Vec::new();
     };
-    let rise = (last - first) / rows.max(1) as f64;
-    let is_astray = swag(infer).is_some() && rise > ASTRAY;
-    let warning = is_astray.then(|| codes::iterates_astray(&infer.name, rise));
-    warning.into_iter().collect()
+    let losses = found.fitted.history.means();
+    let rise = match (losses.first(), losses.last()) {
+        (Some(first), Some(last)) => (last - first) / rows.max(1) as f64,
+        _ => 0.0,
+    };
+    let astray = (rise > ASTRAY).then(|| codes::iterates_astray(&infer.name, rise));
+    let is_gaussian = matches!(swag.covariance, Covariance::Diagonal | Covariance::LowRank(_));
+    let is_still = is_gaussian && swag.from.is_none() && swag.train.options.batch_of(rows) >= rows;
+    let still = is_still.then(|| codes::training::still_iterates(&infer.name, rows));
+    astray.into_iter().chain(still).collect()
 }
 
 /// Lines of the table.
