@@ -587,3 +587,18 @@ fn test_rows_with_ids_that_no_training_row_has_are_an_error() {
     let output = trial.bnnc("run", &[]);
     output.assert_error("E0428", 3, &["t.csv:4", "`36`"]);
 }
+
+#[test]
+fn an_empty_list_of_inputs_is_an_error() {
+    // It used to mean what no list means: all columns.
+    let program = "data d = csv(\"d.csv\") { inputs = [], target = y }
+model M(x: real[k]) -> y: real {
+  b: real[k] ~ Normal(0, 1)
+  y ~ Normal(dot(b, x), 1)
+}
+infer fit = map(M, d)
+";
+    let trial = Trial::new().file("d.csv", "x,y\n1,2\n2,3\n").program(program);
+    let output = trial.bnnc("check", &[]);
+    output.assert_error("E0258", 1, &["`inputs`", "leave it out"]);
+}

@@ -213,14 +213,15 @@ fn option(
     match name {
         "target" => spec.target = column(session, written),
         "inputs" => match &*strip(written).kind {
-            ast::ExprKind::List(columns) => {
+            ast::ExprKind::List(columns) if !columns.is_empty() => {
                 spec.inputs = columns.iter().filter_map(|one| entry(session, one)).collect();
             }
-            _ => session.diagnostics.push(report::option_value(
-                written.span,
-                name,
-                "columns in brackets, such as `[age, log(earn)]`",
-            )),
+            _ => {
+                let expected = "columns in brackets, such as `[age, log(earn)]`";
+                let wrong = report::option_value(written.span, name, expected);
+                let wrong = wrong.help("leave it out to take all columns but the target");
+                session.diagnostics.push(wrong);
+            }
         },
         "test" => spec.test = test(session, written, spec.format).unwrap_or(Test::None),
         "split" => *split = self::split(session, written).map(|split| (split, written.span)),
