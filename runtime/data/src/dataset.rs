@@ -348,7 +348,7 @@ impl Preparation {
             spec.format,
             file,
             known_target(spec).as_deref(),
-            &Reading::within(most),
+            &Reading::within(most).with_texts(self.levels.iter().map(|(name, _)| name)),
         )?;
         self.rows_of(spec, table, open)
     }

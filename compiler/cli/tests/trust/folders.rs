@@ -125,6 +125,21 @@ fn predictions_need_no_training_file() {
     predict(&trial, "out", "unseen.csv").assert_error("E0428", 3, &["unseen.csv:3", "`z`"]);
 }
 
+/// The first row of new data used to decide whether a column holds text.
+#[test]
+fn levels_that_look_like_numbers_are_levels_of_new_rows() {
+    let trial = Trial::new()
+        .program(&groups("g: index(J)"))
+        .file("train.csv", rows(&["A1", "12", "true"]))
+        .file("number.csv", "g\n12\nA1\n")
+        .file("truth.csv", "g\ntrue\n")
+        .file("other.csv", "g\n13\n");
+    out(&trial, "out", &[]);
+    near(&means(&predict(&trial, "out", "number.csv")), &[20.0, 10.0]);
+    near(&means(&predict(&trial, "out", "truth.csv")), &[30.0]);
+    predict(&trial, "out", "other.csv").assert_error("E0428", 3, &["other.csv:2", "`13`"]);
+}
+
 /// Flipped bits of `posterior.safetensors` used to change predictions, and one of them ended in a panic.
 #[test]
 fn a_damaged_folder_is_rejected() {

@@ -42,7 +42,13 @@ pub(super) fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Vec
     // A cell takes two bytes at least, so that blank lines below many names reserve nothing.
     let lines = text.iter().filter(|byte| **byte == b'\n').count();
     let rows = lines.min(text.len() / (2 * names.len()) + 1);
-    let mut columns: Vec<Column> = names.iter().map(|_| Column::Unknown(rows)).collect();
+    let texts: Vec<bool> = names.iter().map(|name| reading.is_text(name)).collect();
+    let column = |is_text: &bool| match is_text {
+        true => Column::Text(Levels::default()),
+        false => Column::Unknown(rows),
+    };
+    let mut columns: Vec<Column> = texts.iter().map(column).collect();
+    let mut is_empty = true;
     let mut faults = Vec::new();
     while faults.len() < MOST_FAULTS && next(path, &mut reader, &mut record)? {
         let row = line(text, &record);
@@ -60,6 +66,7 @@ pub(super) fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Vec
         reading
             .take(path, CELL * names.len())
             .map_err(|fault| vec![fault])?;
+        is_empty = false;
         for (i, cell) in record.iter().enumerate() {
             let at = At {
                 path,
@@ -79,13 +86,13 @@ pub(super) fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Vec
     if !faults.is_empty() {
         return Err(faults);
     }
-    if matches!(columns.first(), None | Some(Column::Unknown(_))) {
+    if is_empty {
         return Err(vec![report::no_rows(path, "rows")]);
     }
     Ok(names
         .into_iter()
-        .zip(columns)
-        .map(|(name, column)| Array::column(name, column.finish()))
+        .zip(columns.into_iter().zip(texts))
+        .map(|(name, (column, is_text))| Array::column(name, column.finish(is_text)))
         .collect())
 }
 
@@ -236,11 +243,13 @@ impl Column {
         }
     }
 
-    fn finish(self) -> Values {
+    /// The values; `true` and `false` alone are numbers, unless the column is known to hold text.
+    fn finish(self, is_text: bool) -> Values {
         match self {
             Column::Unknown(_) => Values::Int(Vec::new()),
             Column::Int(values) => Values::Int(values),
             Column::Real(values) => Values::Real(values),
+            Column::Text(levels) if is_text => levels.finish(),
             Column::Text(levels) => truth(levels.finish()),
         }
     }

@@ -13,6 +13,7 @@ pub struct Reading {
     limit: u64,
     used: Cell<u64>,
     checksums: RefCell<BTreeMap<PathBuf, Checksum>>,
+    texts: Vec<String>,
 }
 
 impl Reading {
@@ -22,7 +23,19 @@ impl Reading {
             limit: limit.unwrap_or(u64::MAX),
             used: Cell::new(0),
             checksums: RefCell::default(),
+            texts: Vec::new(),
         }
+    }
+
+    /// The same for files whose columns of these names are known to hold text, whatever their first row looks like.
+    pub fn with_texts<'a>(mut self, names: impl Iterator<Item = &'a String>) -> Reading {
+        self.texts = names.cloned().collect();
+        self
+    }
+
+    /// Returns whether a column is known to hold text.
+    pub(super) fn is_text(&self, column: &str) -> bool {
+        self.texts.iter().any(|name| name == column)
     }
 
     /// Keeps the checksum of what a file held when it was read: a pipe cannot be read again, and a file may change.
