@@ -88,7 +88,8 @@ pub(super) static UNBOUNDED_DENSITY: Code = Code {
               scale that other parameters have in their prior: as `tau` goes to zero and every `theta` to `mu`, the density of `theta ~ Normal(mu, tau)` grows without bound, \
               although hardly any of the posterior probability is there. The estimates say nothing about the data: all groups are the same.\n\nWrong: `theta: real[J] ~ \
               Normal(mu, tau)` with `tau ~ HalfNormal(5)` and `map`.\n\nRight: `nuts` or `vi`, which average over `tau`. To maximise nevertheless, give the parameter a \
-              prior that vanishes at the end of its range faster than any power, such as `LogNormal(0, 1)`, or a fixed value.",
+              prior that keeps it away from the end of its range, such as `InverseGamma(3, 20)`, or a fixed value. `LogNormal(0, 1)` bounds the density too, but its \
+              maximum can still be far below every plausible scale.",
 };
 
 /// A warning: constrained parameters of an infer run away while its density rises by `rise`.
@@ -117,7 +118,7 @@ pub fn unbounded_density(infer: &str, runaways: &[Runaway], rise: f64) -> Diagno
     };
     warning(&UNBOUNDED_DENSITY, text)
         .help(format!("use `nuts` or `vi`, which average over {names}"))
-        .help(format!("or give {names} a prior that vanishes at the end of the range, such as `LogNormal(0, 1)` for a scale"))
+        .help(format!("or give {names} a prior that keeps it from the end of the range, such as `InverseGamma(3, 20)` for a scale"))
 }
 
 /// A warning: the loss of an infer has too much noise to see whether it falls.
