@@ -6,7 +6,7 @@ use bnnc_driver::program;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    let checked = program::load("fuzz.bnn", text, &Options::default(), true);
+    let checked = program::load("fuzz.bnn", text, &Options::default());
     if !checked.has_errors() {
         let broken = bnnc_hir::verify::verify(&checked.module);
         assert!(broken.is_empty(), "{broken:?}\n{text}");
