@@ -42,6 +42,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ),
     ("serde_json", &["bnnc", "bnnc-command", "bnnc-data", "bnnc-run"]),
     ("signal-hook", &["bnnc-command"]),
+    ("strsim", &["bnnc-base"]),
 ];
 
 /// Crates that read strings and return values: no files, no terminal, no network.
