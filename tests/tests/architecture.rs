@@ -40,7 +40,10 @@ const OUTSIDE: &[(&str, &[&str])] = &[
             "bnnc-run",
         ],
     ),
-    ("serde_json", &["bnnc", "bnnc-command", "bnnc-data", "bnnc-run"]),
+    (
+        "serde_json",
+        &["bnnc", "bnnc-command", "bnnc-data", "bnnc-explore", "bnnc-run"],
+    ),
     ("signal-hook", &["bnnc-command"]),
     ("strsim", &["bnnc-base"]),
 ];

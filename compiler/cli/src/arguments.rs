@@ -4,7 +4,7 @@ use bnnc_command::arguments::Running;
 use bnnc_driver::options::chip;
 use clap::builder::PossibleValuesParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -36,10 +36,12 @@ pub enum Command {
     /// Experiment: expressions, distributions, layers, models.
     Repl(Repl),
     /// Explore the Monte-Carlo KL of a posterior family to a prior on a page of this machine.
+    #[cfg(feature = "explore")]
     Explore(Explore),
     /// Predict for new inputs with a saved run.
     Predict(Predict),
     /// Integrate a weight over what a formula allows: weighted model integration, exactly or with a bound of the error.
+    #[cfg(feature = "wmi")]
     Wmi(Wmi),
     /// Lower a module that is on standard input: what this executable starts for the backend `mlir`.
     #[command(name = "__mlir-worker", hide = true)]
@@ -189,6 +191,7 @@ pub struct Repl {
 }
 
 /// `bnnc explore`.
+#[cfg(feature = "explore")]
 #[derive(Args, Debug)]
 pub struct Explore {
     /// The port on 127.0.0.1; 0 takes a free one.
@@ -241,6 +244,7 @@ pub struct Predict {
 }
 
 /// `bnnc wmi`.
+#[cfg(feature = "wmi")]
 #[derive(Args, Debug)]
 pub struct Wmi {
     /// The problem: JSON (an instance, several, or a density of pywmi or wmpy) or SMT-LIB 2.
@@ -275,6 +279,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "expected seconds, such as 10 or 0.5".to_owned())
 }
 
+#[cfg(feature = "wmi")]
 fn tolerance(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.parse().ok();
     number
@@ -286,23 +291,10 @@ fn tolerance(text: &str) -> Result<f64, String> {
 pub fn with_default_command(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.collect();
     let first = arguments.get(1).map(|word| word.to_string_lossy().into_owned());
-    let commands = [
-        "run",
-        "check",
-        "emit",
-        "build",
-        "fmt",
-        "explain",
-        "explore",
-        "repl",
-        "predict",
-        "wmi",
-        "help",
-        "__mlir-worker",
-    ];
     if let Some(first) = first {
         let names_file = first.ends_with(".bnn") || std::path::Path::new(&first).is_file();
-        if names_file && !commands.contains(&first.as_str()) {
+        let is_command = first == "help" || Arguments::command().find_subcommand(&first).is_some();
+        if names_file && !is_command {
             arguments.insert(1, "run".into());
         }
     }

@@ -3,7 +3,6 @@
 mod arguments;
 mod build;
 mod commands;
-mod explore;
 mod session;
 
 use bnnc_command::terminal;

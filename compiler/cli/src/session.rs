@@ -145,6 +145,7 @@ pub fn all_codes() -> Vec<&'static bnnc_base::diagnostic::Code> {
     all.extend(crate::build::codes::CODES);
     all.extend(bnnc_command::codes::CODES);
     all.extend(bnnc_cuda::codes::CODES);
+    #[cfg(feature = "wmi")]
     all.extend(bnnc_wmi::problem::report::CODES);
     all.sort_by_key(|code| code.id);
     all

@@ -1,12 +1,12 @@
 //! `bnnc explore`: the Monte-Carlo divergence on a page of this machine.
 
 use crate::arguments::Explore;
-use crate::explore::{answers::Answers, server};
 use crate::session::Display;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
 use bnnc_command::terminal::{self, OK};
 use bnnc_driver::codes;
+use bnnc_explore::{answers::Answers, server};
 use std::net::{Ipv4Addr, TcpListener};
 
 /// Runs the command until it is interrupted.

@@ -4,12 +4,14 @@ mod build;
 mod check;
 mod emit;
 mod explain;
+#[cfg(feature = "explore")]
 mod explore;
 mod fmt;
 mod mlir_worker;
 mod predict;
 mod repl;
 mod run;
+#[cfg(feature = "wmi")]
 mod wmi;
 
 use crate::arguments::Command;
@@ -23,9 +25,11 @@ pub fn run(command: Command) -> u8 {
         Command::Build(arguments) => build::run(&arguments),
         Command::Fmt(arguments) => fmt::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        #[cfg(feature = "explore")]
         Command::Explore(arguments) => explore::run(&arguments),
         Command::Repl(arguments) => repl::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
+        #[cfg(feature = "wmi")]
         Command::Wmi(arguments) => wmi::run(&arguments),
         Command::MlirWorker { arguments } => mlir_worker::run(&arguments),
     }

@@ -7,7 +7,7 @@ mod terminal;
 use crate::arguments::Repl;
 use crate::session::all_codes;
 use bnnc_command::terminal::OK;
-use bnnc_driver::prompt::{Reply, Said, Session, World};
+use bnnc_repl::{Reply, Said, Session, World};
 use std::io::{BufRead, IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

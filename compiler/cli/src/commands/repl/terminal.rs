@@ -2,7 +2,7 @@
 
 use super::enter;
 use bnnc_command::terminal::OK;
-use bnnc_driver::prompt::Session;
+use bnnc_repl::Session;
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;

@@ -1,7 +1,6 @@
 //! The prompt: a session that grows by one entry at a time. Reading lines and printing belong to the command line.
 
 mod commands;
-pub(crate) mod concrete;
 mod describe;
 mod distribution;
 mod divergence;
@@ -13,11 +12,11 @@ mod predictive;
 mod show;
 mod variables;
 
-use crate::render;
 use bnnc_abi::data::{DataSpec, Schema};
 use bnnc_abi::symbols::Address;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::{Source, SourceMap};
+use bnnc_driver::render;
 use bnnc_grammar::ast;
 use bnnc_grammar::parse::{self, Entered, Entry};
 use bnnc_hir::builtin;
@@ -101,7 +100,7 @@ impl Session {
     /// Nothing defined but the library.
     pub fn new(world: World) -> Session {
         let mut sources = SourceMap::default();
-        let items = Items::new(crate::program::library(&mut sources));
+        let items = Items::new(bnnc_driver::program::library(&mut sources));
         let (module, _) = items.check(items.program());
         let (environment, variables) = (Environment::default(), Vec::new());
         Session {
@@ -185,7 +184,7 @@ impl Session {
     fn load_file(&mut self, path: &str, reply: &mut Reply) -> Result<(), Refused> {
         let text = std::fs::read_to_string(path).map_err(|error| {
             vec![Diagnostic::usage(
-                &crate::codes::NO_FILE,
+                &bnnc_driver::codes::NO_FILE,
                 format!("cannot read `{path}`: {error}"),
             )]
         })?;

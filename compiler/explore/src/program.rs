@@ -1,11 +1,11 @@
 //! The program that a question is.
 
 use super::{Question, Way};
-use crate::options::Options;
-use crate::program::Program;
-use crate::{program, render};
 use bnnc_abi::data::{Field, FieldKind, Schema};
 use bnnc_abi::symbols::Address;
+use bnnc_driver::options::Options;
+use bnnc_driver::program::Program;
+use bnnc_driver::{program, render};
 use bnnc_hir::tree::Module;
 
 /// Where the texts of programs would lie.

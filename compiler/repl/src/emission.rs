@@ -3,12 +3,12 @@
 use super::commands::{Line, refuse, usage};
 use super::distribution::Wanted;
 use super::{Refused, Reply, Session};
-use crate::emit::{self, syntactic};
-use crate::infer::Failure;
-use crate::options::Options;
-use crate::program::Program;
-use crate::stage::Stage;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_driver::emit::{self, syntactic};
+use bnnc_driver::infer::Failure;
+use bnnc_driver::options::Options;
+use bnnc_driver::program::Program;
+use bnnc_driver::stage::Stage;
 use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::model;
 use std::collections::HashMap;
@@ -20,7 +20,10 @@ pub fn emit(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(),
         return usage(line);
     };
     let Some(stage) = Stage::from_name(word) else {
-        let diagnostic = Diagnostic::usage(&crate::codes::NO_STAGE, format!("there is no stage `{word}`"));
+        let diagnostic = Diagnostic::usage(
+            &bnnc_driver::codes::NO_STAGE,
+            format!("there is no stage `{word}`"),
+        );
         return Err(vec![
             diagnostic.suggest(word, Stage::ALL.iter().map(|stage| stage.name())),
         ]);
@@ -97,7 +100,7 @@ fn emit_program(session: &mut Session, stage: Stage, reply: &mut Reply) -> Resul
         ..Options::default()
     };
     let mut schemas = HashMap::new();
-    for spec in crate::compile::data(&program, &options)? {
+    for spec in bnnc_driver::compile::data(&program, &options)? {
         schemas.insert(spec.name.clone(), (session.world.schema)(&spec)?);
     }
     match emit::emit(&program, stage, None, &schemas, &options) {

@@ -3,10 +3,10 @@
 use super::distribution::Wanted;
 use super::variables::Variable;
 use super::{Checked, Refused, Reply, Session, emission, items, measures, show};
-use crate::codes::BAD_COMMAND;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::nearest::nearest;
 use bnnc_base::source::Source;
+use bnnc_driver::codes::BAD_COMMAND;
 use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::model;
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! Distributions at the prompt: from an expression to one with numbers for parameters.
 
-use super::concrete::Concrete;
 use super::{Checked, Session};
 use bnnc_base::dtype::DType;
+use bnnc_driver::concrete::Concrete;
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::Value;
 use bnnc_graph::tensor::Tensor;

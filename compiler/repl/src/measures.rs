@@ -1,11 +1,11 @@
 //! `:density`, `:draw` and `:kl`.
 
 use super::commands::{Line, refuse, usage};
-use super::concrete::Sample;
 use super::distribution::Wanted;
 use super::divergence::divergence;
 use super::{Checked, Refused, Reply, Session, predictive, show};
 use bnnc_base::dtype::DType;
+use bnnc_driver::concrete::Sample;
 use bnnc_graph::tensor::Tensor;
 use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::model;

@@ -1,10 +1,10 @@
 //! From a checked expression to numbers: elaboration in a scene of variables, then the reference evaluator.
 
-use super::concrete::Concrete;
 use super::variables::{Held, Variable};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_base::source::Span;
+use bnnc_driver::concrete::Concrete;
 use bnnc_graph::attr;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::op::OpDef;

@@ -3,22 +3,27 @@
 //! A question becomes a small program; what is said about it comes from the stages that every program goes through. Running
 //! the code is the caller's part.
 
+pub mod answers;
 pub mod chosen;
 pub mod drawing;
 pub mod exact;
 pub mod families;
+mod http;
+mod limits;
+mod measure;
 pub mod program;
 mod quadrature;
+pub mod server;
 
-use crate::infer::{Compilation, Elaborated, Failure};
-use crate::options::Options;
-use crate::program::Program;
-use crate::{backends, render};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::State;
 use bnnc_abi::symbols::Address;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
+use bnnc_driver::infer::{Compilation, Elaborated, Failure};
+use bnnc_driver::options::Options;
+use bnnc_driver::program::Program;
+use bnnc_driver::{backends, render};
 use bnnc_loops::backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::divergence::Divergence;

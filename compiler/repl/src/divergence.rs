@@ -1,8 +1,8 @@
 //! `:kl Q P`: exact where the graph shows a closed form, else by draws, and it says which and why.
 
-use super::concrete::{Concrete, Sample};
 use super::show::number;
 use bnnc_base::shape::Sizes;
+use bnnc_driver::concrete::{Concrete, Sample};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{Measure, Support};
 use bnnc_graph::eval::evaluate;

@@ -1,9 +1,9 @@
 //! Evaluations of a compiled divergence, with different noise each time.
 
+use crate::Compiled;
 use bnnc_abi::manifest::State;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
-use bnnc_driver::explore::Compiled;
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
 use bnnc_run::{ports, states};

@@ -2,11 +2,11 @@
 
 use super::quadrature::{Range, integrate, marks};
 use super::{Prepared, Question, Way, prepare, program, told};
-use crate::infer::Failure;
-use crate::prompt::concrete::Concrete;
 use bnnc_abi::manifest::Init;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
+use bnnc_driver::concrete::Concrete;
+use bnnc_driver::infer::Failure;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::eval::evaluate;

@@ -3,11 +3,11 @@
 use super::http::{Request, Response};
 use super::limits;
 use super::measure::{Measured, measure};
-use bnnc_driver::explore::chosen::{Argument, Chosen, Role};
-use bnnc_driver::explore::drawing::{Drawing, Kind};
-use bnnc_driver::explore::exact::exact;
-use bnnc_driver::explore::families::{Family, Parameter, families};
-use bnnc_driver::explore::{Compiled, Question, Way, compile, program};
+use crate::chosen::{Argument, Chosen, Role};
+use crate::drawing::{Drawing, Kind};
+use crate::exact::exact;
+use crate::families::{Family, Parameter, families};
+use crate::{Compiled, Question, Way, compile, program};
 use bnnc_kernels::pool::Pool;
 use serde_json::{Value, json};
 use std::sync::Arc;
