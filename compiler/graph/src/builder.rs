@@ -11,7 +11,6 @@ use crate::op::{Op, OpDef};
 use crate::types::Type;
 use crate::verify::check_call;
 use hashbrown::HashTable;
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -111,6 +110,21 @@ impl Builder {
             .get_or_insert_with(|| label.into());
     }
 
+    /// As [`Builder::label`], if there is a label.
+    pub fn label_as(&mut self, value: Value, label: Option<&Arc<str>>) {
+        if let Some(label) = label {
+            self.label(value, label);
+        }
+    }
+
+    /// Adds a parameter like one of `function`.
+    pub fn param_like(&mut self, function: &Function, param: Value) -> Value {
+        let name = function.param_name(param).map_or("", |name| name);
+        let copy = self.param(name, function.ty(param).clone());
+        self.label_as(copy, function.nodes[param].label.as_ref());
+        copy
+    }
+
     /// Copies `function` in, with `args` for its parameters, and returns its results.
     pub fn inline(&mut self, function: &Function, args: &[Value]) -> Vec<Value> {
         self.inline_with(function, args, &mut |attrs| attrs.to_vec())
@@ -129,21 +143,12 @@ impl Builder {
             "bug in bnnc: arguments of `{}`",
             function.name
         );
-        let mut map: HashMap<Value, Value> = HashMap::new();
-        map.extend(function.params.iter().copied().zip(args.iter().copied()));
-        for value in function.nodes.ids() {
-            let node = &function.nodes[value];
-            let NodeKind::Apply { op, args, attrs } = &node.kind else {
-                continue;
-            };
-            let args: Vec<Value> = args.iter().map(|arg| map[arg]).collect();
-            let copy = self.apply(op.0, &args, edit(attrs));
-            if let Some(label) = &node.label {
-                self.label(copy, label);
-            }
-            map.insert(value, copy);
-        }
-        function.results.iter().map(|(_, value)| map[value]).collect()
+        let copies = function.map_nodes(args.iter().copied(), |call, copies| {
+            let copy = self.apply(call.op.0, &copies.of(call.args), edit(call.attrs));
+            self.label_as(copy, call.label);
+            copy
+        });
+        function.results.iter().map(|(_, value)| copies[*value]).collect()
     }
 
     /// The finished function.

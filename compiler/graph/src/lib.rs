@@ -12,6 +12,7 @@ pub mod higher_order;
 pub mod infer;
 pub mod interval;
 pub mod labels;
+pub mod map;
 pub mod model;
 pub mod op;
 pub mod ops;

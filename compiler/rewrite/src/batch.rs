@@ -1,11 +1,10 @@
 //! `batch`: one function for one example, draw or chain becomes one function for many.
 
 use crate::nodes;
-use bnnc_base::arena::Id;
 use bnnc_base::shape::Dim;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
-use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::function::{Function, Value};
 use bnnc_graph::op::{Batch, Lower, Op, Site};
 use bnnc_graph::types::Type;
 
@@ -47,32 +46,18 @@ pub fn inline_batched(
     mapped: &[bool],
     dim: Dim,
 ) -> Vec<(Value, bool)> {
-    let mut copies: Vec<(Value, bool)> = vec![(Value(0), false); function.nodes.len()];
-    for (at, param) in function.params.iter().enumerate() {
-        copies[param.index()] = (args[at], mapped[at]);
-    }
-    for value in function.nodes.ids() {
-        let node = &function.nodes[value];
-        let NodeKind::Apply { op, args, attrs } = &node.kind else {
-            continue;
-        };
-        let operands: Vec<(Value, bool)> = args.iter().map(|arg| copies[arg.index()]).collect();
+    let params = args.iter().copied().zip(mapped.iter().copied());
+    let copies = function.map_nodes(params, |node, copies| {
         let call = Call {
-            op: *op,
-            attrs,
-            types: args.iter().map(|arg| function.ty(*arg).clone()).collect(),
+            op: node.op,
+            attrs: node.attrs,
+            types: node.args.iter().map(|arg| function.ty(*arg).clone()).collect(),
         };
-        let copy = apply_batched(builder, &call, &operands, dim);
-        if let Some(label) = &node.label {
-            builder.label(copy.0, label);
-        }
-        copies[value.index()] = copy;
-    }
-    function
-        .results
-        .iter()
-        .map(|(_, value)| copies[value.index()])
-        .collect()
+        let copy = apply_batched(builder, &call, &copies.of(node.args), dim);
+        builder.label_as(copy.0, node.label);
+        copy
+    });
+    function.results.iter().map(|(_, value)| copies[*value]).collect()
 }
 
 /// A node of the function that is batched: the op, its attributes, the types of its operands before batching.

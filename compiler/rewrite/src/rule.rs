@@ -4,8 +4,9 @@ use crate::nodes;
 use bnnc_base::arena::Id;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
-use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::function::{Function, Value};
 use bnnc_graph::op::Op;
+use std::sync::Arc;
 
 /// A node about to be built: its operands are already rewritten.
 pub struct Call<'a> {
@@ -61,57 +62,41 @@ fn rewrite_once(
     rules: &[&Rule],
     mut trace: Option<&mut Vec<Firing>>,
 ) -> (Function, bool) {
-    let mut builder = Builder::new(&function.name);
     let mut fired = false;
-    let mut copies = vec![Value(0); function.nodes.len()];
-    for value in function.nodes.ids() {
-        let node = &function.nodes[value];
-        copies[value.index()] = match &node.kind {
-            NodeKind::Param(name) => builder.param(name, node.ty.clone()),
-            NodeKind::Apply { op, args, attrs } => {
-                let args: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
-                let attrs = nodes::with_functions(attrs, |inner| {
-                    let (inner, inner_fired) = rewrite_once(inner, rules, trace.as_deref_mut());
-                    fired |= inner_fired;
-                    remove_dead(&inner)
-                });
-                let call = Call {
-                    op: *op,
-                    args: &args,
-                    attrs: &attrs,
-                };
-                let hit = rules
-                    .iter()
-                    .find_map(|rule| Some((rule, (rule.apply)(&mut builder, &call)?)));
-                match hit {
-                    Some((rule, value)) => {
-                        fired = true;
-                        debug_assert_eq!(builder.ty(value), &node.ty, "rule `{}` changes a type", rule.name);
-                        if let Some(trace) = trace.as_deref_mut() {
-                            let before = nodes::describe_call(builder.function(), &call);
-                            let after = nodes::describe(builder.function(), value);
-                            trace.push(Firing {
-                                rule: rule.name,
-                                before,
-                                after,
-                            });
-                        }
-                        value
-                    }
-                    None => builder.apply(op.0, &args, attrs),
-                }
-            }
+    let rewritten = function.rebuild(|builder, node, args| {
+        let attrs = nodes::with_functions(node.attrs, |inner| {
+            let (inner, inner_fired) = rewrite_once(inner, rules, trace.as_deref_mut());
+            fired |= inner_fired;
+            remove_dead(&inner)
+        });
+        let call = Call {
+            op: node.op,
+            args,
+            attrs: &attrs,
         };
-        if let Some(label) = &node.label {
-            builder.label(copies[value.index()], label);
+        let hit = rules
+            .iter()
+            .find_map(|rule| Some((rule, (rule.apply)(builder, &call)?)));
+        let Some((rule, value)) = hit else {
+            return builder.apply(node.op.0, args, attrs);
+        };
+        fired = true;
+        debug_assert_eq!(
+            builder.ty(value),
+            function.ty(node.value),
+            "rule `{}` changes a type",
+            rule.name
+        );
+        if let Some(trace) = trace.as_deref_mut() {
+            trace.push(Firing {
+                rule: rule.name,
+                before: nodes::describe_call(builder.function(), &call),
+                after: nodes::describe(builder.function(), value),
+            });
         }
-    }
-    let results = function
-        .results
-        .iter()
-        .map(|(name, value)| (name.clone(), copies[value.index()]))
-        .collect();
-    (builder.finish(results), fired)
+        value
+    });
+    (rewritten, fired)
 }
 
 /// `function` without the nodes that no result needs; parameters stay, in order.
@@ -128,26 +113,19 @@ pub fn remove_dead(function: &Function) -> Function {
         }
     }
     let mut builder = Builder::new(&function.name);
-    let mut copies = vec![Value(0); function.nodes.len()];
-    // Parameters first: their order is the signature, whatever the order of the nodes.
-    for param in &function.params {
-        let name = function.param_name(*param).map_or("", |name| name);
-        copies[param.index()] = builder.param(name, function.ty(*param).clone());
-    }
-    for value in function.nodes.ids().filter(|value| live[value.index()]) {
-        let node = &function.nodes[value];
-        if let NodeKind::Apply { op, args, attrs } = &node.kind {
-            let args: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
-            copies[value.index()] = builder.apply(op.0, &args, attrs.clone());
-        }
-        if let Some(label) = &node.label {
-            builder.label(copies[value.index()], label);
-        }
-    }
-    let results = function
-        .results
-        .iter()
-        .map(|(name, value)| (name.clone(), copies[value.index()]))
+    // Every parameter, in order: they are the signature.
+    let params: Vec<Option<Value>> = (function.params.iter())
+        .map(|param| Some(builder.param_like(function, *param)))
         .collect();
+    let copies = function.map_nodes(params, |call, copies| {
+        let args: Vec<Value> = copies.of(call.args).into_iter().flatten().collect();
+        live[call.value.index()].then(|| {
+            let copy = builder.apply(call.op.0, &args, call.attrs.to_vec());
+            builder.label_as(copy, call.label);
+            copy
+        })
+    });
+    let result = |(name, value): &(Arc<str>, Value)| Some((name.clone(), copies[*value]?));
+    let results = function.results.iter().filter_map(result).collect();
     builder.finish(results)
 }

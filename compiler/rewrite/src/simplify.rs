@@ -3,9 +3,7 @@
 use crate::nodes;
 use crate::rule::{self, Firing, Rule};
 use crate::rules;
-use bnnc_base::arena::Id;
-use bnnc_graph::builder::Builder;
-use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::function::Function;
 use bnnc_graph::op::{Lower, Site};
 use bnnc_graph::verify::function_attrs;
 
@@ -49,38 +47,19 @@ fn has_expansions(function: &Function) -> bool {
 }
 
 fn expand_once(function: &Function) -> Function {
-    let mut builder = Builder::new(&function.name);
-    let mut copies = vec![Value(0); function.nodes.len()];
-    for value in function.nodes.ids() {
-        let node = &function.nodes[value];
-        copies[value.index()] = match &node.kind {
-            NodeKind::Param(name) => builder.param(name, node.ty.clone()),
-            NodeKind::Apply { op, args, attrs } => {
-                let args: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
-                let attrs = nodes::with_functions(attrs, expand_once);
-                match &op.lower {
-                    Lower::Expand(rule) => rule(
-                        &mut builder,
-                        &Site {
-                            args: &args,
-                            attrs: &attrs,
-                            out: None,
-                        },
-                    ),
-                    Lower::Scalar(_) | Lower::Kernel(_) | Lower::Removed(_) => {
-                        builder.apply(op.0, &args, attrs)
-                    }
-                }
-            }
-        };
-        if let Some(label) = &node.label {
-            builder.label(copies[value.index()], label);
+    let expanded = function.rebuild(|builder, call, args| {
+        let attrs = nodes::with_functions(call.attrs, expand_once);
+        match &call.op.lower {
+            Lower::Expand(rule) => rule(
+                builder,
+                &Site {
+                    args,
+                    attrs: &attrs,
+                    out: None,
+                },
+            ),
+            Lower::Scalar(_) | Lower::Kernel(_) | Lower::Removed(_) => builder.apply(call.op.0, args, attrs),
         }
-    }
-    let results = function
-        .results
-        .iter()
-        .map(|(name, value)| (name.clone(), copies[value.index()]))
-        .collect();
-    rule::remove_dead(&builder.finish(results))
+    });
+    rule::remove_dead(&expanded)
 }

@@ -2,11 +2,10 @@
 
 use crate::batch::inline_batched;
 use crate::nodes;
-use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_graph::attr::{self, Attr};
 use bnnc_graph::builder::Builder;
-use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::function::{Function, Value};
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
@@ -22,36 +21,17 @@ pub fn expand_expectations(function: &Function) -> Function {
 }
 
 fn expand(function: &Function, which: &[&'static OpDef]) -> Function {
-    let mut builder = Builder::new(&function.name);
-    let mut copies = vec![Value(0); function.nodes.len()];
-    for value in function.nodes.ids() {
-        let node = &function.nodes[value];
-        copies[value.index()] = match &node.kind {
-            NodeKind::Param(name) => builder.param(name, node.ty.clone()),
-            NodeKind::Apply { op, args, attrs } => {
-                let args: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
-                let attrs = nodes::with_functions(attrs, |inner| expand(inner, which));
-                if which.iter().any(|wanted| std::ptr::eq(*wanted, op.0)) {
-                    let types: Vec<Type> = args.iter().map(|arg| builder.ty(*arg).clone()).collect();
-                    // Batching can leave loops of inner loops behind: their functions are mapped in turn.
-                    let carried_out = expand(&carried_out(op.0, &types, &attrs), which);
-                    builder.inline(&carried_out, &args)[0]
-                } else {
-                    builder.apply(op.0, &args, attrs)
-                }
-            }
-        };
-        if let Some(label) = &node.label {
-            builder.label(copies[value.index()], label);
+    function.rebuild(|builder, call, args| {
+        let attrs = nodes::with_functions(call.attrs, |inner| expand(inner, which));
+        if which.iter().any(|wanted| std::ptr::eq(*wanted, call.op.0)) {
+            let types: Vec<Type> = args.iter().map(|arg| builder.ty(*arg).clone()).collect();
+            // Batching can leave loops of inner loops behind: their functions are mapped in turn.
+            let carried_out = expand(&carried_out(call.op.0, &types, &attrs), which);
+            builder.inline(&carried_out, args)[0]
+        } else {
+            builder.apply(call.op.0, args, attrs)
         }
-    }
-    let results: Vec<Value> = function
-        .results
-        .iter()
-        .map(|(_, value)| copies[value.index()])
-        .collect();
-    let named = nodes::named(function, &results);
-    builder.finish(named)
+    })
 }
 
 /// As [`carried_out`], without loops inside.

@@ -6,12 +6,11 @@ use super::{Densities, Prior, dependences, is_random};
 use crate::nodes::{self, Scope};
 use crate::rule;
 use crate::unroll;
-use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Instance;
-use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::Model;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
@@ -62,33 +61,23 @@ impl Split {
             outputs: Vec::new(),
             derived: Vec::new(),
         };
-        let mut copies = vec![Value(0); model.function.nodes.len()];
-        for (param, copy) in model.function.params.iter().zip(params) {
-            copies[param.index()] = copy;
-        }
-        for value in model.function.nodes.ids() {
-            let node = &model.function.nodes[value];
-            let NodeKind::Apply { op, args, attrs } = &node.kind else {
-                continue;
-            };
-            let args: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
-            copies[value.index()] = if std::ptr::eq(op.0, &ops::sample::SAMPLE) {
-                let random = random(attrs, args, None);
+        let copies = model.function.map_nodes(params, |call, copies| {
+            let args = copies.of(call.args);
+            if std::ptr::eq(call.op.0, &ops::sample::SAMPLE) {
+                let random = random(call.attrs, args, None);
                 let site = scope.get(&random.name);
                 split.priors.push(random);
                 site
-            } else if std::ptr::eq(op.0, &ops::observe::OBSERVE) {
-                split.observe(attrs, args)
-            } else if function_attrs(&model.function, value).any(is_random) {
-                split.observe_looped(&args, attrs)
+            } else if std::ptr::eq(call.op.0, &ops::observe::OBSERVE) {
+                split.observe(call.attrs, args)
+            } else if function_attrs(&model.function, call.value).any(is_random) {
+                split.observe_looped(&args, call.attrs)
             } else {
-                let copy = split.builder.apply(op.0, &args, attrs.clone());
-                if let Some(label) = &node.label {
-                    split.builder.label(copy, label);
-                }
+                let copy = split.builder.apply(call.op.0, &args, call.attrs.to_vec());
+                split.builder.label_as(copy, call.label);
                 copy
-            };
-        }
+            }
+        });
         split.outputs = model
             .outputs
             .iter()
@@ -96,7 +85,7 @@ impl Split {
             .collect();
         let derived = model.derived.iter();
         split.derived = derived
-            .map(|(name, value)| (name.clone(), copies[value.index()]))
+            .map(|(name, value)| (name.clone(), copies[*value]))
             .collect();
         // The model's order of sites, whatever the order of the nodes.
         split.priors.sort_by_key(|prior| places.get(&prior.name).copied());
@@ -315,31 +304,19 @@ impl Random {
 fn observed(function: &Function) -> (Function, Function) {
     let mut builder = Builder::new(&function.name);
     let params = nodes::params_of(&mut builder, function);
-    let mut copies = vec![Value(0); function.nodes.len()];
-    for (param, copy) in function.params.iter().zip(params) {
-        copies[param.index()] = copy;
-    }
     let mut sum = builder.real(0.0);
-    for value in function.nodes.ids() {
-        let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
-            continue;
-        };
-        let mut args: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
-        copies[value.index()] = if std::ptr::eq(op.0, &ops::observe::OBSERVE) {
+    let copies = function.map_nodes(params, |call, copies| {
+        let mut args = copies.of(call.args);
+        if std::ptr::eq(call.op.0, &ops::observe::OBSERVE) {
             let observed = args.pop();
-            let term = random(attrs, args, observed).log_density(&mut builder, observed);
+            let term = random(call.attrs, args, observed).log_density(&mut builder, observed);
             sum = builder.add(sum, term);
             term
         } else {
-            builder.apply(op.0, &args, attrs.clone())
-        };
-    }
-    let results = function
-        .results
-        .iter()
-        .map(|(name, value)| (name.clone(), copies[value.index()]))
-        .collect();
-    let own = builder.finish(results);
+            builder.apply(call.op.0, &args, call.attrs.to_vec())
+        }
+    });
+    let own = builder.finish(function.results_in(&copies));
     let mut terms = own.clone();
     terms.results = vec![("log_density".into(), sum)];
     (own, terms)

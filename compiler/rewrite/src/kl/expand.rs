@@ -2,9 +2,8 @@
 
 use super::algebra::{Algebra, Form};
 use crate::nodes;
-use bnnc_base::arena::Id;
 use bnnc_graph::attr::{self, Attr};
-use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::function::{Function, Value};
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 
@@ -103,36 +102,29 @@ fn dot(algebra: &mut Algebra<'_>, call: &Call<'_>) -> Form {
 
 /// The results of `function` as forms.
 pub fn interpret(algebra: &mut Algebra<'_>, function: &Function, args: &[Form]) -> Vec<Form> {
-    let mut forms: Vec<Option<Form>> = vec![None; function.nodes.len()];
-    for (param, arg) in function.params.iter().zip(args) {
-        forms[param.index()] = Some(arg.clone());
-    }
-    for node in function.nodes.ids() {
-        let NodeKind::Apply { op, args, attrs } = &function.nodes[node].kind else {
-            continue;
-        };
-        let form = |arg: &Value| forms[arg.index()].clone();
-        let args: Vec<Form> = args
-            .iter()
-            .map(|arg| form(arg).unwrap_or_else(|| unreachable!("operands come before their uses")))
-            .collect();
+    let forms = function.map_nodes(args.iter().cloned(), |call, forms| {
+        let args = forms.of(call.args);
         let values: Vec<Value> = args.iter().map(|arg| arg.value).collect();
-        let value = algebra.builder.apply(op.0, &values, attrs.clone());
-        let expansion = EXPANSIONS.iter().find(|(known, _)| std::ptr::eq(*known, op.0));
-        let form = match expansion {
+        let value = algebra.builder.apply(call.op.0, &values, call.attrs.to_vec());
+        let expansion = EXPANSIONS
+            .iter()
+            .find(|(known, _)| std::ptr::eq(*known, call.op.0));
+        match expansion {
             Some((_, expand)) if algebra.varies(value) => expand(
                 algebra,
                 &Call {
-                    op: op.0,
+                    op: call.op.0,
                     args: &args,
-                    attrs,
+                    attrs: call.attrs,
                     value,
                 },
             ),
             _ => algebra.whole(value),
-        };
-        forms[node.index()] = Some(form);
-    }
-    let result = |(_, value): &(_, Value)| forms[value.index()].clone();
-    function.results.iter().filter_map(result).collect()
+        }
+    });
+    function
+        .results
+        .iter()
+        .map(|(_, value)| forms[*value].clone())
+        .collect()
 }

@@ -3,12 +3,11 @@
 use crate::nodes;
 use crate::unroll::expand_maps;
 use bnnc_abi::manifest::Init;
-use bnnc_base::arena::Id;
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_graph::attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::eval::evaluate;
-use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::{FamilyParam, SitePosterior, Start};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
@@ -56,36 +55,28 @@ pub(super) fn along(function: &Function, count: usize) -> Option<Function> {
     let function = expand_maps(function);
     let shape = Shape::fixed(&[count]);
     let mut builder = Builder::new(&function.name);
-    let mut copies = vec![Value(0); function.nodes.len()];
-    for value in function.nodes.ids() {
-        let node = &function.nodes[value];
-        let ty = Type::new(node.ty.dtype, shape.clone());
-        copies[value.index()] = match &node.kind {
-            NodeKind::Param(name) => builder.param(name, ty),
-            NodeKind::Apply { op, args, attrs } => {
-                let args: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
-                if std::ptr::eq(op.0, &ops::constant::CONSTANT) {
-                    builder.constant(&ty, *attr::real(attrs, 2))
-                } else if std::ptr::eq(op.0, &ops::broadcast::BROADCAST)
-                    || std::ptr::eq(op.0, &ops::reshape::RESHAPE)
-                    || std::ptr::eq(op.0, &ops::stop_gradient::STOP_GRADIENT)
-                {
-                    args[0]
-                } else if op.is_elementwise() {
-                    builder.apply(op.0, &args, attrs.clone())
-                } else {
-                    return None;
-                }
-            }
-        };
-    }
-    let results: Vec<Value> = function
-        .results
-        .iter()
-        .map(|(_, value)| copies[value.index()])
+    let of = |value: Value| Type::new(function.ty(value).dtype, shape.clone());
+    let params: Vec<Value> = (function.params.iter())
+        .map(|param| builder.param(nodes::param_name(&function, *param), of(*param)))
         .collect();
-    let named = nodes::named(&function, &results);
-    Some(builder.finish(named))
+    let copies = function.try_map_nodes(params, |call, copies| {
+        let args = copies.of(call.args);
+        let moves = [
+            &ops::broadcast::BROADCAST,
+            &ops::reshape::RESHAPE,
+            &ops::stop_gradient::STOP_GRADIENT,
+        ];
+        if std::ptr::eq(call.op.0, &ops::constant::CONSTANT) {
+            Ok(builder.constant(&of(call.value), *attr::real(call.attrs, 2)))
+        } else if moves.iter().any(|op| std::ptr::eq(call.op.0, *op)) {
+            Ok(args[0])
+        } else if call.op.is_elementwise() {
+            Ok(builder.apply(call.op.0, &args, call.attrs.to_vec()))
+        } else {
+            Err(())
+        }
+    });
+    Some(builder.finish(function.results_in(&copies.ok()?)))
 }
 
 /// To four digits.

@@ -6,12 +6,11 @@
 //! The coefficients are nodes of the graph, so parameters of the prior may move.
 
 use crate::nodes;
-use bnnc_base::arena::Id;
 use bnnc_base::shape::Sizes;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::eval::evaluate;
-use bnnc_graph::function::{Function, NodeKind, Value};
-use bnnc_graph::op::OpDef;
+use bnnc_graph::function::{Function, Value};
+use bnnc_graph::op::{Op, OpDef};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 
@@ -191,37 +190,28 @@ fn softplus(b: &mut Builder, x: &Jet, order: usize) -> Option<Jet> {
 fn coefficients(function: &Function, centre: f64, order: usize) -> Option<Function> {
     let mut builder = Builder::new("series");
     let (x, params) = function.params.split_last()?;
-    let mut jets: Vec<Jet> = vec![Vec::new(); function.nodes.len()];
-    let mut depends = vec![false; function.nodes.len()];
-    for param in params {
-        let name = nodes::param_name(function, *param);
-        jets[param.index()] = vec![Some(builder.param(name, function.ty(*param).clone()))];
-    }
     let shape = function.ty(*x).shape.clone();
-    jets[x.index()] = vec![
-        Some(builder.splat(centre, &shape)),
-        Some(builder.splat(1.0, &shape)),
-    ];
-    depends[x.index()] = true;
-    for value in function.nodes.ids() {
-        let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
-            continue;
+    let param = |param: &Value| {
+        let jet = vec![Some(builder.param_like(function, *param))];
+        (jet, false)
+    };
+    let mut jets: Vec<(Jet, bool)> = params.iter().map(param).collect();
+    let around = [centre, 1.0].map(|number| Some(builder.splat(number, &shape)));
+    jets.push((around.to_vec(), true));
+    let jets = function.try_map_nodes(jets, |call, jets| {
+        let depends = call.args.iter().any(|arg| jets[*arg].1);
+        let operands: Vec<Jet> = call.args.iter().map(|arg| jets[*arg].0.clone()).collect();
+        let jet = match depends {
+            true => composed(&mut builder, call.op, &operands, order),
+            false => {
+                let args: Option<Vec<Value>> = operands.iter().map(|jet| at(jet, 0)).collect();
+                args.map(|args| vec![Some(builder.apply(call.op.0, &args, call.attrs.to_vec()))])
+            }
         };
-        let operands: Vec<Jet> = args.iter().map(|arg| jets[arg.index()].clone()).collect();
-        depends[value.index()] = args.iter().any(|arg| depends[arg.index()]);
-        jets[value.index()] = if !depends[value.index()] {
-            let args: Option<Vec<Value>> = operands.iter().map(|jet| at(jet, 0)).collect();
-            vec![Some(builder.apply(op.0, &args?, attrs.clone()))]
-        } else if std::ptr::eq(op.0, &ops::pow::POW) {
-            let exponent = nodes::constant_of(&builder, at(&operands[1], 0)?)?;
-            power(&mut builder, &operands[0], exponent, order)?
-        } else {
-            let (_, recurrence) = RECURRENCES.iter().find(|(known, _)| std::ptr::eq(*known, op.0))?;
-            recurrence(&mut builder, &operands, order)?
-        };
-    }
+        Ok::<_, ()>((jet.ok_or(())?, depends))
+    });
     let (_, result) = function.results.first()?;
-    let jet = jets[result.index()].clone();
+    let (jet, _) = jets.ok()?[*result].clone();
     let results = (0..=order)
         .map(|k| {
             let value = at(&jet, k).unwrap_or_else(|| builder.splat(0.0, &shape));
@@ -229,6 +219,16 @@ fn coefficients(function: &Function, centre: f64, order: usize) -> Option<Functi
         })
         .collect();
     Some(builder.finish(results))
+}
+
+/// The coefficients of an op of series.
+fn composed(builder: &mut Builder, op: Op, operands: &[Jet], order: usize) -> Option<Jet> {
+    if std::ptr::eq(op.0, &ops::pow::POW) {
+        let exponent = nodes::constant_of(builder, at(&operands[1], 0)?)?;
+        return power(builder, &operands[0], exponent, order);
+    }
+    let (_, recurrence) = RECURRENCES.iter().find(|(known, _)| std::ptr::eq(*known, op.0))?;
+    recurrence(builder, operands, order)
 }
 
 /// A series that stands for a log density.

@@ -11,12 +11,12 @@ use crate::nodes;
 use crate::pass::Context;
 use crate::{pipeline, pipelines, report};
 use bnnc_abi::symbols::NoiseKind;
-use bnnc_base::arena::Id;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_graph::analysis::dataflow;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::map::Images;
 use bnnc_graph::model::Model;
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
@@ -214,7 +214,6 @@ struct Masker<'a> {
     row: &'a Function,
     rate: f64,
     builder: Builder,
-    copies: Vec<Value>,
     coordinates: [Value; 3],
     /// The masked copies of what layers take, by layer and value.
     masked: HashMap<(String, Value), Value>,
@@ -230,7 +229,6 @@ impl<'a> Masker<'a> {
             row,
             rate,
             builder,
-            copies: vec![Value(0); row.nodes.len()],
             coordinates,
             masked: HashMap::new(),
             counts: HashMap::new(),
@@ -238,39 +236,31 @@ impl<'a> Masker<'a> {
     }
 
     fn masked(mut self, products: &[Product]) -> Function {
-        for value in self.row.nodes.ids() {
-            let node = &self.row.nodes[value];
-            self.copies[value.index()] = match &node.kind {
-                NodeKind::Param(name) => self.param(value, name),
-                NodeKind::Apply { op, args, attrs } => {
-                    let mut operands: Vec<Value> = args.iter().map(|arg| self.copies[arg.index()]).collect();
-                    if let Some(product) = products.iter().find(|product| product.node == value) {
-                        operands[product.operand] = self.dropped(product, args[product.operand]);
-                    }
-                    let attrs: Vec<Attr> = attrs.clone();
-                    self.builder.apply(op.0, &operands, attrs)
-                }
-            };
-            if let Some(label) = &node.label {
-                self.builder.label(self.copies[value.index()], label);
+        let row = self.row;
+        let params: Vec<Value> = row.params.iter().map(|param| self.param(*param)).collect();
+        let copies = row.map_nodes(params, |call, copies| {
+            let mut operands = copies.of(call.args);
+            if let Some(product) = products.iter().find(|product| product.node == call.value) {
+                operands[product.operand] = self.dropped(copies, product, call.args[product.operand]);
             }
-        }
-        let results = self.row.results.iter();
-        let values: Vec<Value> = results.map(|(_, value)| self.copies[value.index()]).collect();
-        let named = nodes::named(self.row, &values);
-        self.builder.finish(named)
+            let copy = self.builder.apply(call.op.0, &operands, call.attrs.to_vec());
+            self.builder.label_as(copy, call.label);
+            copy
+        });
+        self.builder.finish(row.results_in(&copies))
     }
 
-    fn param(&mut self, value: Value, name: &str) -> Value {
+    fn param(&mut self, param: Value) -> Value {
+        let name = nodes::param_name(self.row, param);
         let own = ["draw", "example", "step"].iter().position(|own| *own == name);
         match own {
             Some(at) => self.coordinates[at],
-            None => self.builder.param(name, self.row.ty(value).clone()),
+            None => self.builder.param_like(self.row, param),
         }
     }
 
     /// The operand of a product with its source under the mask of the layer.
-    fn dropped(&mut self, product: &Product, operand: Value) -> Value {
+    fn dropped(&mut self, copies: &Images<Value>, product: &Product, operand: Value) -> Value {
         let layer = product.sites.first().map_or("", |site| layer(site)).to_owned();
         let source = product.source;
         let key = (layer.clone(), source);
@@ -283,29 +273,29 @@ impl<'a> Masker<'a> {
                     more => format!("{layer}/dropout/{more}"),
                 };
                 *count += 1;
-                let masked = self.mask(self.copies[source.index()], &stream);
+                let masked = self.mask(copies[source], &stream);
                 self.masked.insert(key, masked);
                 masked
             }
         };
-        self.moved(operand, source, masked)
+        self.moved(copies, operand, source, masked)
     }
 
     /// The operand again, made of `masked` in place of `source`.
-    fn moved(&mut self, operand: Value, source: Value, masked: Value) -> Value {
+    fn moved(&mut self, copies: &Images<Value>, operand: Value, source: Value, masked: Value) -> Value {
         if operand == source {
             return masked;
         }
         let NodeKind::Apply { op, args, attrs } = &self.row.nodes[operand].kind else {
-            return self.copies[operand.index()];
+            return copies[operand];
         };
         let is_concat = std::ptr::eq(op.0, &ops::concat::CONCAT);
         let moved: Vec<Value> = args
             .iter()
             .enumerate()
             .map(|(at, arg)| match is_concat || at == 0 {
-                true => self.moved(*arg, source, masked),
-                false => self.copies[arg.index()],
+                true => self.moved(copies, *arg, source, masked),
+                false => copies[*arg],
             })
             .collect();
         let attrs: Vec<Attr> = attrs.clone();

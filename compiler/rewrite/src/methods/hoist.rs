@@ -10,13 +10,13 @@ use crate::pass::Context;
 use crate::pipelines;
 use crate::rule::{Firing, remove_dead};
 use bnnc_abi::symbols::{NOISE_WEIGHT, weight};
-use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
 use bnnc_graph::analysis::dataflow::{dependents, needed_by};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::labels::Labels;
+use bnnc_graph::map::Images;
 use bnnc_graph::op::{KernelKind, Lower};
 use bnnc_graph::{attr, types::Type};
 use std::collections::HashSet;
@@ -247,11 +247,9 @@ fn prepare(function: &Function, chosen: &[Value]) -> Function {
     let mut builder = Builder::new("prepare");
     let copies = copy(&mut builder, function, |value| needed.contains(&value), &[]);
     let values = chosen.iter().enumerate();
-    builder.finish(
-        values
-            .map(|(at, value)| (name(at), copies[value.index()]))
-            .collect(),
-    )
+    let results = values.filter_map(|(at, value)| Some((name(at), copies[*value]?)));
+    let results = results.collect();
+    builder.finish(results)
 }
 
 /// The function with parameters in the places of the chosen values. States that move stay parameters whatever happens.
@@ -267,10 +265,8 @@ fn rest(function: &Function, chosen: &[Value], params: &Params<'_>) -> Function 
     }
     let mut builder = Builder::new(&function.name);
     let copies = copy(&mut builder, function, |value| needed.contains(&value), chosen);
-    let results: Vec<Value> = function
-        .results
-        .iter()
-        .map(|(_, value)| copies[value.index()])
+    let results: Vec<Value> = (function.results.iter())
+        .filter_map(|(_, value)| copies[*value])
         .collect();
     builder.finish(nodes::named(function, &results))
 }
@@ -281,27 +277,26 @@ fn copy(
     function: &Function,
     is_needed: impl Fn(Value) -> bool,
     replaced: &[Value],
-) -> Vec<Value> {
-    let mut copies = vec![Value(0); function.nodes.len()];
-    for param in function.params.iter().filter(|param| is_needed(**param)) {
-        copies[param.index()] =
-            builder.param(nodes::param_name(function, *param), function.ty(*param).clone());
-    }
-    for (at, value) in replaced.iter().enumerate() {
-        copies[value.index()] = builder.param(&name(at), function.ty(*value).clone());
-    }
-    for value in function.nodes.ids() {
-        let node = &function.nodes[value];
-        if let NodeKind::Apply { op, args, attrs } = &node.kind
-            && is_needed(value)
-            && !replaced.contains(&value)
-        {
-            let args: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
-            copies[value.index()] = builder.apply(op.0, &args, attrs.clone());
+) -> Images<Option<Value>> {
+    let params: Vec<Option<Value>> = (function.params.iter())
+        .map(|param| is_needed(*param).then(|| builder.param_like(function, *param)))
+        .collect();
+    let stand_ins: Vec<Value> = (replaced.iter().enumerate())
+        .map(|(at, value)| builder.param(&name(at), function.ty(*value).clone()))
+        .collect();
+    function.map_nodes(params, |call, copies| {
+        let stand_in = replaced.iter().position(|value| *value == call.value);
+        let copy = match stand_in {
+            Some(at) => stand_ins[at],
+            None if is_needed(call.value) => {
+                let args: Vec<Value> = copies.of(call.args).into_iter().flatten().collect();
+                builder.apply(call.op.0, &args, call.attrs.to_vec())
+            }
+            None => return None,
+        };
+        if is_needed(call.value) {
+            builder.label_as(copy, call.label);
         }
-        if let Some(label) = node.label.as_ref().filter(|_| is_needed(value)) {
-            builder.label(copies[value.index()], label);
-        }
-    }
-    copies
+        Some(copy)
+    })
 }

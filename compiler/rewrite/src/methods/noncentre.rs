@@ -16,7 +16,7 @@ use bnnc_graph::analysis::ranges::ranges;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{Instance, Support};
-use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::Site;
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
@@ -148,19 +148,14 @@ enum Part {
 
 /// The result of a sampler. Nodes that noise reaches are not built.
 fn interpret(builder: &mut Builder, sampler: &Function, arguments: &[Value]) -> Option<Part> {
-    let mut parts = vec![Part::Noisy(Affine::NOISE); sampler.nodes.len()];
     // The parameters after those of the distribution number the noise.
-    for (param, argument) in sampler.params.iter().zip(arguments) {
-        parts[param.index()] = Part::Free(*argument);
-    }
-    for node in sampler.nodes.ids() {
-        if let NodeKind::Apply { op, args, attrs } = &sampler.nodes[node].kind {
-            let operands: Vec<Part> = args.iter().map(|arg| parts[arg.index()]).collect();
-            parts[node.index()] = apply(builder, op.0, &operands, attrs);
-        }
-    }
+    let arguments = arguments.iter().map(|argument| Part::Free(*argument));
+    let params = arguments.chain(std::iter::repeat(Part::Noisy(Affine::NOISE)));
+    let parts = sampler.map_nodes(params, |call, parts| {
+        apply(builder, call.op.0, &parts.of(call.args), call.attrs)
+    });
     let (_, result) = sampler.results.first()?;
-    Some(parts[result.index()])
+    Some(parts[*result])
 }
 
 fn apply(builder: &mut Builder, op: &'static OpDef, operands: &[Part], attrs: &[Attr]) -> Part {

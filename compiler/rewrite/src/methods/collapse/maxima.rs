@@ -3,37 +3,25 @@
 //! `max` of two is affine on both sides of a kink that its derivative names. The derivative of the largest of many asks instead which elements are equal
 //! to it, which says nothing of kinks.
 
-use crate::nodes;
 use crate::rules::broadcast::positions;
 use bnnc_base::dtype::DType;
 use bnnc_graph::attr;
 use bnnc_graph::builder::{Builder, Window};
-use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::function::{Function, Value};
 use bnnc_graph::infer::without_axes;
 use bnnc_graph::ops;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// `function` with the largest elements of reals found by pairs, where they depend on `moved`.
 pub fn by_pairs(function: &Function, moved: &HashSet<Value>) -> Function {
-    let mut builder = Builder::new(&function.name);
-    let params = nodes::params_of(&mut builder, function);
-    let mut map: HashMap<Value, Value> = function.params.iter().copied().zip(params).collect();
-    for value in function.nodes.ids() {
-        let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
-            continue;
-        };
-        let copies: Vec<Value> = args.iter().map(|arg| map[arg]).collect();
-        let is_largest = std::ptr::eq(op.0, &ops::reduce_max::REDUCE_MAX)
-            && moved.contains(&args[0])
-            && function.ty(args[0]).dtype == DType::Real;
-        let axes = is_largest.then(|| positions(attr::ints(attrs, 0)));
-        let found = axes.and_then(|axes| largest(&mut builder, copies[0], &axes));
-        let copy = found.unwrap_or_else(|| builder.apply(op.0, &copies, attrs.clone()));
-        map.insert(value, copy);
-    }
-    let results = function.results.iter();
-    let results = results.map(|(name, value)| (name.clone(), map[value])).collect();
-    builder.finish(results)
+    function.rebuild(|builder, call, copies| {
+        let is_largest = std::ptr::eq(call.op.0, &ops::reduce_max::REDUCE_MAX)
+            && moved.contains(&call.args[0])
+            && function.ty(call.args[0]).dtype == DType::Real;
+        let axes = is_largest.then(|| positions(attr::ints(call.attrs, 0)));
+        let found = axes.and_then(|axes| largest(builder, copies[0], &axes));
+        found.unwrap_or_else(|| builder.apply(call.op.0, copies, call.attrs.to_vec()))
+    })
 }
 
 /// The largest elements along axes, which go away; nothing where a size is not known.

@@ -8,13 +8,12 @@ use super::choice::{Way, refusal};
 use super::usage::{Product, Site, Usage, folds, usage};
 use crate::nodes;
 use bnnc_abi::symbols::NoiseKind;
-use bnnc_base::arena::Id;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Shape;
 use bnnc_graph::analysis::dataflow;
-use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
-use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::function::{Function, Value};
+use bnnc_graph::map::Images;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -72,9 +71,7 @@ pub fn rewrite(row: &Function, treated: &[(Arc<str>, Way)]) -> Result<Rewritten,
         return Err(faults);
     }
     let folds = folds(row, &users, &mut sites);
-    let mut rewriter = Rewriter::new(row, sites, folds);
-    rewriter.run();
-    Ok(rewriter.finish(treated))
+    Ok(Rewriter::new(row, sites, folds).run(treated))
 }
 
 /// What stands for a treated site.
@@ -87,7 +84,6 @@ struct Weights {
 struct Rewriter<'a> {
     row: &'a Function,
     builder: Builder,
-    copies: Vec<Value>,
     sites: HashMap<Value, Site>,
     weights: HashMap<Value, Weights>,
     folds: HashMap<Value, (Value, Value)>,
@@ -105,7 +101,6 @@ impl<'a> Rewriter<'a> {
         Rewriter {
             row,
             builder,
-            copies: vec![Value(0); row.nodes.len()],
             sites,
             weights: HashMap::new(),
             folds,
@@ -113,36 +108,18 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    fn run(&mut self) {
-        for value in self.row.nodes.ids() {
-            let node = &self.row.nodes[value];
-            self.copies[value.index()] = match &node.kind {
-                NodeKind::Param(name) => self.param(value, name),
-                NodeKind::Apply { op, args, attrs } => match self.replaced(value, args) {
-                    Some(replaced) => replaced,
-                    None => {
-                        let args: Vec<Value> = args.iter().map(|arg| self.copies[arg.index()]).collect();
-                        let attrs: Vec<Attr> = attrs.clone();
-                        self.builder.apply(op.0, &args, attrs)
-                    }
-                },
-            };
-            if let Some(label) = &node.label {
-                self.builder.label(self.copies[value.index()], label);
-            }
-        }
-    }
-
-    fn finish(self, treated: &[(Arc<str>, Way)]) -> Rewritten {
-        let values: Vec<Value> = self
-            .row
-            .results
-            .iter()
-            .map(|(_, value)| self.copies[value.index()])
-            .collect();
-        let named = nodes::named(self.row, &values);
+    fn run(mut self, treated: &[(Arc<str>, Way)]) -> Rewritten {
+        let row = self.row;
+        let params: Vec<Value> = row.params.iter().map(|param| self.param(*param)).collect();
+        let copies = row.map_nodes(params, |call, copies| {
+            let copy = self.replaced(copies, call.value).unwrap_or_else(|| {
+                (self.builder).apply(call.op.0, &copies.of(call.args), call.attrs.to_vec())
+            });
+            self.builder.label_as(copy, call.label);
+            copy
+        });
         let sentence = |(name, way): &(Arc<str>, Way)| {
-            let site = self.row.param(name).and_then(|param| self.sites.get(&param));
+            let site = row.param(name).and_then(|param| self.sites.get(&param));
             (
                 name.clone(),
                 site.map_or_else(|| "not used".to_owned(), |site| site.sentence(*way)),
@@ -150,15 +127,15 @@ impl<'a> Rewriter<'a> {
         };
         Rewritten {
             sentences: treated.iter().map(sentence).collect(),
-            row: self.builder.finish(named),
+            row: self.builder.finish(row.results_in(&copies)),
         }
     }
 
-    fn param(&mut self, value: Value, name: &str) -> Value {
-        let ty = self.row.ty(value).clone();
+    fn param(&mut self, value: Value) -> Value {
         let Some(site) = self.sites.get(&value) else {
-            return self.builder.param(name, ty);
+            return self.builder.param_like(self.row, value);
         };
+        let (name, ty) = (nodes::param_name(self.row, value), self.row.ty(value).clone());
         let weights = Weights {
             centre: self.builder.param(&centre(name), ty.clone()),
             spread: self.builder.param(&spread(name), ty.clone()),
@@ -182,20 +159,21 @@ impl<'a> Rewriter<'a> {
     }
 
     /// What stands for a product with treated weights, or for a sum that bears the noise of both its operands.
-    fn replaced(&mut self, node: Value, args: &[Value]) -> Option<Value> {
+    fn replaced(&mut self, copies: &Images<Value>, node: Value) -> Option<Value> {
+        let args = self.row.args(node);
         if let Some((product, bias)) = self.folds.get(&node).copied() {
             let bias = self.weights[&bias];
-            return self.product(product, Some(bias));
+            return self.product(copies, product, Some(bias));
         }
         let is_folded = self.folds.values().any(|(product, _)| *product == node);
         match args.iter().any(|arg| self.weights.contains_key(arg)) {
-            true if is_folded => Some(self.copies[args[0].index()]),
-            true => self.product(node, None),
+            true if is_folded => Some(copies[args[0]]),
+            true => self.product(copies, node, None),
             false => None,
         }
     }
 
-    fn product(&mut self, node: Value, bias: Option<Weights>) -> Option<Value> {
+    fn product(&mut self, copies: &Images<Value>, node: Value, bias: Option<Weights>) -> Option<Value> {
         let is_product = |arg: &&Value| {
             self.sites
                 .get(arg)
@@ -205,7 +183,7 @@ impl<'a> Rewriter<'a> {
         let product = Product::of(self.row, node, param)?;
         let site = &self.sites[&param];
         let (name, way) = (site.name.clone(), site.way);
-        let other = self.copies[product.other.index()];
+        let other = copies[product.other];
         let weights = self.weights[&param];
         Some(match way {
             Way::Flipout => self.flipped(&name, &product, weights, other),

@@ -4,11 +4,10 @@ use crate::nodes;
 use crate::simplify::simplify;
 use crate::unroll::expand_maps;
 use bnnc_abi::symbols::NoiseKind;
-use bnnc_base::arena::Id;
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_graph::attr::{self, Attr};
 use bnnc_graph::builder::Builder;
-use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::function::{Function, Value};
 use bnnc_graph::labels::Labels;
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
@@ -31,24 +30,17 @@ pub fn parts(builder: &mut Builder, sampler: &Function, args: &[Value]) -> Optio
     let sampler = simplify(&expand_maps(sampler));
     let (_, result) = sampler.results.first()?;
     let elements = count(&sampler.ty(*result).shape);
-    let mut known = vec![Split::default(); sampler.nodes.len()];
     // The last parameters are the coordinates of the noise.
     let family = sampler.params.len().checked_sub(3)?;
-    for (at, (param, arg)) in sampler.params.iter().zip(args).enumerate() {
-        known[param.index()] = Split {
-            even: Some(*arg),
-            noisy: at >= family,
-            odd: None,
-        };
-    }
-    for value in sampler.nodes.ids() {
-        let NodeKind::Apply { op, args, attrs } = &sampler.nodes[value].kind else {
-            continue;
-        };
-        let operands: Vec<Split> = args.iter().map(|arg| known[arg.index()]).collect();
-        known[value.index()] = apply(builder, op.0, &operands, attrs, elements)?;
-    }
-    let split = known[result.index()];
+    let params = args.iter().enumerate().map(|(at, arg)| Split {
+        even: Some(*arg),
+        noisy: at >= family,
+        odd: None,
+    });
+    let known = sampler.try_map_nodes(params, |call, known| {
+        apply(builder, call.op.0, &known.of(call.args), call.attrs, elements).ok_or(())
+    });
+    let split = known.ok()?[*result];
     let odd = split.odd?;
     Some(Parts {
         even: split.even,

@@ -1,0 +1,111 @@
+//! Walking a function node by node: to copy it, or to interpret it.
+
+use crate::attr::Attr;
+use crate::builder::Builder;
+use crate::function::{Function, NodeKind, Value};
+use crate::op::Op;
+use bnnc_base::arena::Id;
+use std::convert::Infallible;
+use std::ops::Index;
+use std::sync::Arc;
+
+/// An application of an op in a function that is being mapped.
+#[derive(Clone, Copy)]
+pub struct Application<'a> {
+    /// The node.
+    pub value: Value,
+    /// Its op.
+    pub op: Op,
+    /// Its operands in the mapped function.
+    pub args: &'a [Value],
+    /// Its attributes.
+    pub attrs: &'a [Attr],
+    /// The site or variable it comes from.
+    pub label: Option<&'a Arc<str>>,
+}
+
+/// The images of the nodes of a function, by node.
+#[derive(Clone, Debug)]
+pub struct Images<T>(Vec<Option<T>>);
+
+impl<T> Index<Value> for Images<T> {
+    type Output = T;
+    fn index(&self, value: Value) -> &T {
+        let image = self.0[value.index()].as_ref();
+        image.unwrap_or_else(|| unreachable!("nodes come before their uses"))
+    }
+}
+
+impl<T: Clone> Images<T> {
+    /// The images of several nodes.
+    pub fn of(&self, values: &[Value]) -> Vec<T> {
+        values.iter().map(|value| self[*value].clone()).collect()
+    }
+}
+
+impl Function {
+    /// Maps every node after its operands. Parameters are mapped to `params`, in their order; `map` gets each application and
+    /// the images of the nodes before it.
+    pub fn map_nodes<T>(
+        &self,
+        params: impl IntoIterator<Item = T>,
+        mut map: impl FnMut(Application<'_>, &Images<T>) -> T,
+    ) -> Images<T> {
+        let Ok(images) = self.try_map_nodes(params, |call, images| Ok::<T, Infallible>(map(call, images)));
+        images
+    }
+
+    /// As [`Function::map_nodes`], until a node has no image.
+    ///
+    /// # Errors
+    /// The first error of `map`.
+    pub fn try_map_nodes<T, E>(
+        &self,
+        params: impl IntoIterator<Item = T>,
+        mut map: impl FnMut(Application<'_>, &Images<T>) -> Result<T, E>,
+    ) -> Result<Images<T>, E> {
+        let mut images = Images(self.nodes.ids().map(|_| None).collect());
+        for (param, image) in self.params.iter().zip(params) {
+            images.0[param.index()] = Some(image);
+        }
+        for value in self.nodes.ids() {
+            let node = &self.nodes[value];
+            if let NodeKind::Apply { op, args, attrs } = &node.kind {
+                let call = Application {
+                    value,
+                    op: *op,
+                    args,
+                    attrs,
+                    label: node.label.as_ref(),
+                };
+                images.0[value.index()] = Some(map(call, &images)?);
+            }
+        }
+        Ok(images)
+    }
+
+    /// A function with the same signature whose applications are made by `build` from the copies of their operands. Labels stay.
+    pub fn rebuild(
+        &self,
+        mut build: impl FnMut(&mut Builder, Application<'_>, &[Value]) -> Value,
+    ) -> Function {
+        let mut builder = Builder::new(&self.name);
+        let params: Vec<Value> = self
+            .params
+            .iter()
+            .map(|param| builder.param_like(self, *param))
+            .collect();
+        let copies = self.map_nodes(params, |call, copies| {
+            let copy = build(&mut builder, call, &copies.of(call.args));
+            builder.label_as(copy, call.label);
+            copy
+        });
+        builder.finish(self.results_in(&copies))
+    }
+
+    /// The results under their names, as a map has them.
+    pub fn results_in(&self, copies: &Images<Value>) -> Vec<(Arc<str>, Value)> {
+        let copy = |(name, value): &(Arc<str>, Value)| (name.clone(), copies[*value]);
+        self.results.iter().map(copy).collect()
+    }
+}
