@@ -133,7 +133,7 @@ fn densities(path: &Path, infer: &str, options: &Options) -> [Artifact; 2] {
     let mut compilation = Compilation::new(&program, id, options);
     let elaborated = ready(compilation.elaborate(&schema));
     let densities = ready(compilation.density(&elaborated.model));
-    let (elaborated, densities) = compilation.grouped(elaborated, densities);
+    let (elaborated, densities) = ready(compilation.grouped(elaborated, densities).map_err(Failure::from));
     let sampled = ready(compilation.sampled(&elaborated, &densities));
     [false, true].map(|is_abreast| ready(compilation.density_code(&sampled, is_abreast, backend)))
 }

@@ -115,9 +115,14 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The line of the cursor, counted from 1.
+    pub fn line(&self) -> usize {
+        self.text[..self.at].matches('\n').count() + 1
+    }
+
     /// An error at the cursor that names the token found there.
     pub fn error(&self, message: &str) -> TextError {
-        let line = self.text[..self.at].matches('\n').count() + 1;
+        let line = self.line();
         let found = match self.peek() {
             "" => "the end".to_owned(),
             token => format!("`{token}`"),

@@ -73,6 +73,9 @@ pub struct Compile {
     /// Only these infers, and those that they need.
     #[arg(long, value_delimiter = ',')]
     pub only: Vec<String>,
+    /// Verify the functions that every pass leaves.
+    #[arg(long)]
+    pub verify: bool,
     /// Switch a rewrite off.
     #[arg(long, value_name = "REWRITE", value_delimiter = ',')]
     pub without: Vec<String>,
@@ -121,9 +124,9 @@ fn chips() -> PossibleValuesParser {
 /// `bnnc emit`.
 #[derive(Args, Debug)]
 pub struct Emit {
-    /// tokens, ast, hir, graph, density, loops, clif, mlir, ptx or dot.
+    /// tokens, ast, hir, graph, density, training, loops, clif, mlir, ptx or dot; or a pass, whose functions are printed.
     pub stage: String,
-    /// The program.
+    /// The program, or a stage of it in a file that ends in `.graph` or `.loops`.
     pub file: PathBuf,
     /// The infer whose stage is printed (the first by default).
     #[arg(long)]

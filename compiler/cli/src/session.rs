@@ -57,6 +57,7 @@ pub fn options(compile: &Compile) -> Result<Options, Vec<Diagnostic>> {
         data: settings::pairs(&compile.data)?,
         only: compile.only.clone(),
         without: compile.without.clone(),
+        verify: compile.verify,
         trace: false,
         symbols: bnnc_kernels::arrays::symbols(),
         ..Options::default()

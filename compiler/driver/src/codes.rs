@@ -3,6 +3,7 @@
 pub mod compare;
 mod iterates;
 pub mod new_levels;
+mod stages;
 pub mod which;
 
 pub use bnnc_abi::settings::{BAD_SETTING, NO_INFER, no_infer};
@@ -11,6 +12,7 @@ use bnnc_base::source::Span;
 use bnnc_hir::tree::{DataItem, InferItem, Setting};
 use bnnc_rewrite::methods::laplace::likelihood::Flat;
 pub use iterates::{NO_ITERATES, fewer_splits, iterates_of_noise, no_iterates, other_iterates};
+pub use stages::{NO_STAGE, bad_text, earlier_stage, no_clif, no_pass, no_stage};
 use std::sync::Arc;
 
 /// A backend that this build does not have.
@@ -20,15 +22,6 @@ pub static NO_BACKEND: Code = Code {
     explain: "`--backend` names a code generator of this build. `cranelift` compiles for this machine's processor; \
               `mlir` does so through LLVM, with wider vectors and in some hundred times the time, and `cuda` for NVIDIA graphics processors, where \
               `bnnc` was built with the feature `mlir`; `reference` is a slow interpreter in double precision, made to check the others.",
-};
-
-/// A stage that does not exist.
-pub static NO_STAGE: Code = Code {
-    id: "E0604",
-    title: "no such stage",
-    explain: "`bnnc emit STAGE FILE` prints one stage of the compilation: tokens, ast, hir, graph, density, loops, clif, mlir, ptx, dot. \
-              `clif` is code of the backend `cranelift`, `mlir` and `ptx` are what the backends `mlir` and `cuda` make.\n\n\
-              Wrong: `bnnc emit clif --backend mlir model.bnn`.\n\nRight: `bnnc emit mlir model.bnn`, `bnnc emit clif model.bnn`.",
 };
 
 /// A file that cannot be read.
@@ -204,6 +197,7 @@ static OWN: &[&Code] = &[
     &BAD_SETTING,
     &NO_BACKEND,
     &NO_INFER,
+    &stages::BAD_TEXT,
     &NO_STAGE,
     &NO_FILE,
     &NO_INFERS,
@@ -305,14 +299,6 @@ pub fn no_quantity(infer: &InferItem, name: &str, known: &[&str]) -> Diagnostic 
     Diagnostic::error(&NO_QUANTITY, span, text)
         .suggest(name, known.iter().copied())
         .note(format!("the model has {}", known.join(", ")))
-}
-
-/// `emit clif` with a backend that makes other code.
-pub fn no_clif(backend: &str) -> Diagnostic {
-    let text =
-        format!("`clif` is code of the backend `cranelift`, and `--backend {backend}` asks for another's");
-    Diagnostic::usage(&NO_STAGE, text)
-        .help("leave `--backend` out; `mlir` and `ptx` are the stages of `mlir` and `cuda`")
 }
 
 /// Options that cannot run together; `option` is the one to point at.

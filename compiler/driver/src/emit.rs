@@ -1,5 +1,9 @@
 //! `bnnc emit`: any stage as text.
 
+mod files;
+
+pub use files::{Text, load};
+
 use crate::infer::{Compilation, Elaborated, Failure};
 use crate::options::Options;
 use crate::program::Program;
@@ -7,8 +11,10 @@ use crate::stage::Stage;
 use crate::{backends, codes};
 use bnnc_abi::data::Schema;
 use bnnc_graph::analysis::dot::dot;
+use bnnc_graph::function::Function;
 use bnnc_loops::backend::{self, Backend};
 use bnnc_loops::ir;
+use bnnc_loops::reference::Reference;
 use bnnc_rewrite::density::Densities;
 use std::collections::HashMap;
 
@@ -23,11 +29,13 @@ pub fn syntactic(program: &Program, stage: Stage) -> Option<String> {
         Stage::Hir => Some(bnnc_hir::print::print(&program.module, Some(program.source.id))),
         Stage::Graph
         | Stage::Density
+        | Stage::Training
         | Stage::Loops
         | Stage::Clif
         | Stage::Mlir
         | Stage::Ptx
-        | Stage::Dot => None,
+        | Stage::Dot
+        | Stage::After(_) => None,
     }
 }
 
@@ -57,6 +65,9 @@ pub fn emit(
     let Some(schema) = schemas.get(&**data) else {
         return Ok(String::new());
     };
+    if let Stage::After(pass) = stage {
+        return after(&mut compilation, pass, schema);
+    }
     let elaborated = compilation.elaborate(schema)?;
     match stage {
         Stage::Graph => return Ok(elaborated.model.function.to_string()),
@@ -85,7 +96,7 @@ pub fn emit(
             functions.for_each(|function| text.push_str(&format!("{function}\n")));
             return Ok(text);
         }
-        let (elaborated, densities) = compilation.grouped(elaborated, densities);
+        let (elaborated, densities) = compilation.grouped(elaborated, densities)?;
         let divergence = compilation.divergence(&elaborated, &densities)?;
         for site in &divergence.reports {
             text.push_str(&format!("# KL of {} ({}): {}\n", site.name, site.family, site.kl));
@@ -93,21 +104,64 @@ pub fn emit(
         text.push_str(&format!("{}\n", divergence.density));
         return Ok(text);
     }
+    let (name, function, states) = lowered(&mut compilation, elaborated, &densities)?;
+    if stage == Stage::Training {
+        return Ok(format!("{function}\n"));
+    }
+    let backend = backend(stage, options)?;
+    let precision = compilation.precision(backend);
+    let loops = compilation.lower(name, &function, &states, precision)?;
+    of_loops(&loops, stage, backend, options)
+}
+
+/// The functions that a pass leaves, in order, when the whole inference is compiled.
+fn after(compilation: &mut Compilation<'_>, pass: &'static str, schema: &Schema) -> Result<String, Failure> {
+    compilation.context.watched = Some(pass);
+    // Passes come before code: the interpreter needs none.
+    compilation.compile(schema, &Reference)?;
+    let ran: Vec<&str> = compilation
+        .context
+        .timings
+        .iter()
+        .map(|timing| timing.pass)
+        .collect();
+    if !ran.contains(&pass) {
+        return Err(Failure::Program(vec![codes::no_pass(
+            compilation.item,
+            pass,
+            &ran,
+        )]));
+    }
+    let functions = compilation.context.kept.iter();
+    Ok(functions.map(|function| format!("{function}\n")).collect())
+}
+
+/// The backend that a stage is of.
+fn backend(stage: Stage, options: &Options) -> Result<&'static (dyn Backend + Sync), Failure> {
     let backend = backends::chosen(&options.backend).map_err(|fault| Failure::Program(vec![fault]))?;
     if stage == Stage::Clif && backend.name() != backends::DEFAULT {
         return Err(Failure::Program(vec![codes::no_clif(backend.name())]));
     }
-    let loops = loops(&mut compilation, elaborated, &densities, backend)?;
+    Ok(backend)
+}
+
+/// The stages of a loop program.
+fn of_loops(
+    loops: &ir::Program,
+    stage: Stage,
+    backend: &dyn Backend,
+    options: &Options,
+) -> Result<String, Failure> {
     if stage == Stage::Loops {
         return Ok(loops.to_string());
     }
     if stage == Stage::Mlir {
-        return Ok(bnnc_backend_mlir::module(&loops, bnnc_backend_mlir::PREFIX).text);
+        return Ok(bnnc_backend_mlir::module(loops, bnnc_backend_mlir::PREFIX).text);
     }
     if stage == Stage::Ptx {
         let cuda = backends::chosen("cuda");
         cuda.map_err(|fault| Failure::Program(vec![fault]))?;
-        let device = bnnc_backend_mlir::gpu::compile(&backends::MLIR, &loops, options.gpu)?;
+        let device = bnnc_backend_mlir::gpu::compile(&backends::MLIR, loops, options.gpu)?;
         let images = device.images.iter().map(|image| &*image.ptx);
         return Ok(format!("{device}{}", images.collect::<String>()));
     }
@@ -115,25 +169,23 @@ pub fn emit(
         symbols: options.symbols.clone(),
         ..backend::Options::default()
     };
-    Ok(backend.compile(&loops, &options)?.text())
+    Ok(backend.compile(loops, &options)?.text())
 }
 
-/// The program of one training step, or of the log density that samplers ask.
-fn loops(
+/// The function of one training step, or of the log density that samplers ask, with its name and its states.
+fn lowered(
     compilation: &mut Compilation<'_>,
     elaborated: Elaborated,
     densities: &Densities,
-    backend: &dyn Backend,
-) -> Result<ir::Program, Failure> {
-    let precision = compilation.precision(backend);
+) -> Result<(&'static str, Function, Vec<String>), Failure> {
     if compilation.samples() {
         let sampled = compilation.sampled(&elaborated, densities)?;
-        return Ok(compilation.lower("density", &sampled.density, &[], precision)?);
+        return Ok(("density", sampled.density, Vec::new()));
     }
-    let (elaborated, densities) = compilation.grouped(elaborated, densities.clone());
+    let (elaborated, densities) = compilation.grouped(elaborated, densities.clone())?;
     let objective = compilation.objective(&elaborated, &densities)?;
-    let names: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
-    Ok(compilation.lower("train", &objective.train, &names, precision)?)
+    let states = objective.states.iter().map(|state| state.name.clone()).collect();
+    Ok(("train", objective.train, states))
 }
 
 /// One token per line with its bytes.

@@ -22,7 +22,6 @@ use bnnc_hir::elaborate::posterior::Rest;
 use bnnc_hir::tree::{InferId, InferItem, ModelId, ModelItem, SettingValue, Target};
 use bnnc_loops::{backend::Backend, ir};
 use bnnc_rewrite::density::Densities;
-use bnnc_rewrite::group::group;
 use bnnc_rewrite::kl;
 use bnnc_rewrite::methods::divergence::{Divergence, divergence};
 use bnnc_rewrite::methods::likelihood::choice::Layers;
@@ -86,12 +85,12 @@ impl<'a> Compilation<'a> {
     /// Starts at an infer.
     pub fn new(program: &'a Program, id: InferId, options: &'a Options) -> Compilation<'a> {
         let trace = options.trace.then(Vec::new);
-        let context = Context {
+        let mut context = Context {
             without: options.without.clone(),
             trace,
-            timings: Vec::new(),
-            warnings: Vec::new(),
+            ..Context::default()
         };
+        context.verify |= options.verify;
         Compilation {
             program,
             options,
@@ -251,21 +250,6 @@ impl<'a> Compilation<'a> {
         option.map_or("", |option| option.default)
     }
 
-    /// The density functions of a model.
-    ///
-    /// # Errors
-    /// A model that no method can use.
-    pub fn density(&mut self, model: &Model) -> Result<Densities, Failure> {
-        let densities = self.timed("density", |_| bnnc_rewrite::density::density(model));
-        densities.map_err(|diagnostics| Failure::Program(self.placed(diagnostics)))
-    }
-
-    /// Sites that share one joint family as one site.
-    pub fn grouped(&self, elaborated: Elaborated, densities: Densities) -> (Elaborated, Densities) {
-        let (densities, model) = group(densities, elaborated.model, &elaborated.posterior);
-        (Elaborated { model, ..elaborated }, densities)
-    }
-
     /// The functions that the infer computes.
     ///
     /// # Errors
@@ -414,7 +398,7 @@ impl<'a> Compilation<'a> {
             states: states.to_vec(),
         };
         let program = self.timed("lower", |_| bnnc_lower::lower(function, &options))?;
-        if cfg!(debug_assertions) {
+        if self.context.verify {
             bnnc_loops::verify::verify(&program)?;
         }
         Ok(program)
@@ -442,7 +426,7 @@ impl<'a> Compilation<'a> {
         let densities = self.density(&elaborated.model)?;
         let positions = self.row_positions(&densities, &elaborated.model, backend)?;
         let before = self.prior(&densities, &elaborated.model, backend)?;
-        let (elaborated, densities) = self.grouped(elaborated, densities);
+        let (elaborated, densities) = self.grouped(elaborated, densities)?;
         let programs = match finds {
             Finds::Chains => self.sampling_programs(&elaborated, &densities, schema, backend)?,
             Finds::Training | Finds::Masked => self.training_programs(&elaborated, &densities, backend)?,

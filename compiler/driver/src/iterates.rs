@@ -12,6 +12,7 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::dropout::{Dropped, Masks, dropped};
 use bnnc_rewrite::methods::sample::{self, Positions};
 use bnnc_rewrite::methods::train::Objective;
+use bnnc_rewrite::{pipeline, pipelines};
 
 impl Compilation<'_> {
     /// The programs of an infer that collects iterates or members: the steps of `map`, and predictions and sites at many positions, as samplers
@@ -139,7 +140,9 @@ impl Compilation<'_> {
             rate: self.rate(),
         };
         let found = self.timed("rewrite", |this| {
-            dropped(densities, &elaborated.model, masks, &mut this.context)
+            pipeline::step(&pipelines::DROPOUT, &mut this.context, |context| {
+                dropped(densities, &elaborated.model, masks, context)
+            })
         });
         found.map(Some).map_err(|refusal| self.failure(refusal))
     }

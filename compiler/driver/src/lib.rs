@@ -7,6 +7,7 @@ mod collapsed;
 mod compare;
 pub mod compile;
 pub mod concrete;
+mod densities;
 pub mod emit;
 pub mod infer;
 mod iterates;

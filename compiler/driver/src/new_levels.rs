@@ -11,13 +11,13 @@ use crate::program::Program;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{DataSource, Infer, Init, State};
 use bnnc_abi::method::{Finds, lookup};
+use bnnc_base::fault::Fault;
 use bnnc_graph::model::{Model, Site};
 use bnnc_hir::elaborate::bind::{Bound, bind};
 use bnnc_hir::elaborate::model::elaborate;
 use bnnc_hir::tree::ModelItem;
 use bnnc_hir::types::{Elem, Ty};
 use bnnc_rewrite::methods::prior::{self, Origin};
-use bnnc_rewrite::pass::Context;
 use bnnc_rewrite::{pipeline, pipelines};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -136,11 +136,10 @@ impl Compilation<'_> {
         };
         let predict = prior::predict(&densities, grown, &origin)
             .map_err(|why| Failure::Program(vec![no_new_levels(self.item, &why)]))?;
-        let mut context = Context {
-            without: self.context.without.clone(),
-            ..Context::default()
-        };
-        let predict = pipeline::run(&predict, pipelines::BEFORE_LOWERING, &mut context)?;
+        let predict = self.context.untraced(|context| {
+            let predict = pipeline::step(&pipelines::PRIOR, context, |_| Ok::<_, Fault>(predict))?;
+            pipeline::run(&predict, pipelines::BEFORE_LOWERING, context)
+        })?;
         let predict = self.lower("new_levels", &predict, &[], infer.precision)?;
         let state = |site: &Site| State {
             name: site.name.to_string(),

@@ -28,6 +28,8 @@ pub struct Options {
     pub only: Vec<String>,
     /// Rewrites that are switched off.
     pub without: Vec<String>,
+    /// Whether to verify what every pass leaves. Debug builds do it unasked.
+    pub verify: bool,
     /// Whether to record rewrites.
     pub trace: bool,
     /// The runtime's array primitives.
@@ -52,6 +54,7 @@ impl Default for Options {
             data: Vec::new(),
             only: Vec::new(),
             without: Vec::new(),
+            verify: false,
             trace: false,
             symbols: Vec::new(),
             gpu: chip::DEFAULT,

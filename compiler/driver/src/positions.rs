@@ -8,7 +8,6 @@ use bnnc_graph::model::Model;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::positions::{self, positions};
-use bnnc_rewrite::pass::Context;
 use bnnc_rewrite::{pipeline, pipelines};
 
 /// The positions that depend on parameters, as the program that predicts returns them.
@@ -27,12 +26,11 @@ impl Compilation<'_> {
         let Some(found) = positions(&densities.row_log_likelihood, model) else {
             return Ok(None);
         };
-        // Its rewrites are of no interest to `--trace-rewrites`.
-        let mut context = Context {
-            without: self.context.without.clone(),
-            ..Context::default()
-        };
-        let function = pipeline::run(&found.function, pipelines::BEFORE_LOWERING, &mut context)?;
+        let function = self.context.untraced(|context| {
+            let function =
+                pipeline::step(&pipelines::POSITIONS, context, |_| Ok::<_, Fault>(found.function))?;
+            pipeline::run(&function, pipelines::BEFORE_LOWERING, context)
+        })?;
         // Single precision has no odd integers above 2^24.
         let program = self.lower("positions", &function, &[], Precision::F64)?;
         Ok(Some(Positions {

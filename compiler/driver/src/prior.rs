@@ -8,7 +8,6 @@ use bnnc_hir::elaborate::bind::Bound;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::prior::{self, Origin};
-use bnnc_rewrite::pass::Context;
 use bnnc_rewrite::{pipeline, pipelines};
 
 /// Takes values that all rows share out of the inputs of an example, wherever the model lists them.
@@ -32,12 +31,10 @@ impl Compilation<'_> {
             Ok(function) => function,
             Err(why) => return Ok(Err(why)),
         };
-        // Its rewrites are of no interest to `--trace-rewrites`.
-        let mut context = Context {
-            without: self.context.without.clone(),
-            ..Context::default()
-        };
-        let function = pipeline::run(&function, pipelines::BEFORE_LOWERING, &mut context)?;
+        let function = self.context.untraced(|context| {
+            let function = pipeline::step(&pipelines::PRIOR, context, |_| Ok::<_, Fault>(function))?;
+            pipeline::run(&function, pipelines::BEFORE_LOWERING, context)
+        })?;
         let precision = self.precision(backend);
         let program = self.lower("prior", &function, &[], precision)?;
         Ok(Ok(self.code(program, backend)?))

@@ -1,4 +1,6 @@
-//! The closed list of stages.
+//! The stages: a closed list, and every pass.
+
+use bnnc_rewrite::pipelines;
 
 /// What `bnnc emit` can print, in order of the compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,26 +15,31 @@ pub enum Stage {
     Graph,
     /// The density functions of each model.
     Density,
-    /// The loop program of a training step.
+    /// The function of a training step, or of the log density that a sampler moves on, as kernels compute it.
+    Training,
+    /// The loop program of it.
     Loops,
     /// Cranelift's text of it.
     Clif,
     /// MLIR of it.
     Mlir,
-    /// Code of it for a graphics processor, and what is to be launched.
+    /// GPU code of it, and what is to be launched.
     Ptx,
     /// The graph for graphviz.
     Dot,
+    /// The functions that this pass leaves.
+    After(&'static str),
 }
 
 impl Stage {
-    /// Every stage.
-    pub const ALL: [Stage; 10] = [
+    /// Every stage but the passes.
+    pub const ALL: [Stage; 11] = [
         Stage::Tokens,
         Stage::Ast,
         Stage::Hir,
         Stage::Graph,
         Stage::Density,
+        Stage::Training,
         Stage::Loops,
         Stage::Clif,
         Stage::Mlir,
@@ -48,16 +55,27 @@ impl Stage {
             Stage::Hir => "hir",
             Stage::Graph => "graph",
             Stage::Density => "density",
+            Stage::Training => "training",
             Stage::Loops => "loops",
             Stage::Clif => "clif",
             Stage::Mlir => "mlir",
             Stage::Ptx => "ptx",
             Stage::Dot => "dot",
+            Stage::After(pass) => pass,
         }
+    }
+
+    /// The names of all stages, and then of all passes.
+    pub fn names() -> Vec<&'static str> {
+        let stages = Stage::ALL.iter().map(|stage| stage.name());
+        stages
+            .chain(pipelines::ALL.iter().map(|pass| pass.name))
+            .collect()
     }
 
     /// The stage with this name.
     pub fn from_name(name: &str) -> Option<Stage> {
-        Stage::ALL.into_iter().find(|stage| stage.name() == name)
+        let stage = Stage::ALL.into_iter().find(|stage| stage.name() == name);
+        stage.or_else(|| pipelines::lookup(name).map(|pass| Stage::After(pass.name)))
     }
 }

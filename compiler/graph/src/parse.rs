@@ -137,6 +137,7 @@ impl Parser<'_> {
 
     fn node(&mut self, function: &mut Function) -> Result<(), TextError> {
         let next = Value(function.nodes.len() as u32);
+        let line = self.reader.line();
         self.reader.expect(&next.to_string())?;
         self.reader.expect("=")?;
         let op = self.op()?;
@@ -153,14 +154,15 @@ impl Parser<'_> {
         }
         let attrs = self.attrs(op)?;
         let types: Vec<&Type> = args.iter().map(|arg| function.ty(*arg)).collect();
-        let ty = check_call(&op, &types, &attrs)
-            .map_err(|why| self.reader.error(&format!("operands of `{}`: {why}", op.name)))?;
+        let ty = check_call(&op, &types, &attrs).map_err(|why| TextError {
+            line,
+            message: format!("operands of `{}`: {why}", op.name),
+        })?;
         self.reader.expect(":")?;
         let written = self.ty()?;
         if written != ty {
-            return Err(self
-                .reader
-                .error(&format!("expected type {ty} of {next}, not {written}")));
+            let message = format!("expected type {ty} of {next}, not {written}");
+            return Err(TextError { line, message });
         }
         let label = match self.reader.eat("@") {
             true => Some(self.quoted()?.into()),

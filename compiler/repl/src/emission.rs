@@ -3,7 +3,6 @@
 use super::commands::{Line, refuse, usage};
 use super::distribution::Wanted;
 use super::{Refused, Reply, Session};
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_driver::emit::{self, syntactic};
 use bnnc_driver::infer::Failure;
 use bnnc_driver::options::Options;
@@ -20,13 +19,7 @@ pub fn emit(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(),
         return usage(line);
     };
     let Some(stage) = Stage::from_name(word) else {
-        let diagnostic = Diagnostic::usage(
-            &bnnc_driver::codes::NO_STAGE,
-            format!("there is no stage `{word}`"),
-        );
-        return Err(vec![
-            diagnostic.suggest(word, Stage::ALL.iter().map(|stage| stage.name())),
-        ]);
+        return Err(vec![bnnc_driver::codes::no_stage(word)]);
     };
     match line.rest(2) {
         Some(range) if stage == Stage::Graph => emit_graph(session, line, range, reply),

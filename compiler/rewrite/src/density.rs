@@ -2,6 +2,7 @@
 
 mod split;
 
+use crate::pipeline::Functions;
 use crate::report;
 use bnnc_base::arena::Id;
 use bnnc_base::diagnostic::Diagnostic;
@@ -57,6 +58,21 @@ pub struct Prediction {
     /// `(sites.., shared.., inputs.., outputs.., draw, example, step)`, as far as needed, to its `mean`, `draw` or `probabilities`; of
     /// several outputs to `NAME.mean` and so on, and to `NAME.log_likelihood`.
     pub function: Function,
+}
+
+impl Functions for Densities {
+    fn functions(&self) -> Vec<&Function> {
+        let whole = [
+            &self.log_prior,
+            &self.likelihood_arguments,
+            &self.log_likelihood,
+            &self.row_log_likelihood,
+            &self.predictive,
+            &self.derived,
+        ];
+        let predictions = self.predictions.iter().map(|said| &said.function);
+        whole.into_iter().chain(predictions).collect()
+    }
 }
 
 impl Densities {

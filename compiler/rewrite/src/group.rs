@@ -8,6 +8,7 @@
 use crate::constrain::constrain;
 use crate::density::{Densities, Prediction, Prior};
 use crate::nodes::{self, Scope};
+use crate::pipeline::Functions;
 use bnnc_base::shape::Shape;
 use bnnc_graph::builder::{Builder, Window};
 use bnnc_graph::dist::{Instance, Measure, Support, unconstrained};
@@ -15,6 +16,12 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::{Model, Posterior, Site, SitePosterior};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
+
+impl Functions for (Densities, Model) {
+    fn functions(&self) -> Vec<&Function> {
+        self.0.functions()
+    }
+}
 
 /// The densities of `model`, and the model itself, with the groups of `posterior` for sites. The function of the model, which
 /// nothing reads once it is split, stays as it is.

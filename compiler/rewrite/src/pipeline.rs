@@ -1,43 +1,94 @@
 //! Runs passes one after another: times them, skips those that are switched off, and verifies what each leaves.
 
-use crate::pass::{Context, Pass, Timing};
+use crate::pass::{Context, Pass, Run, Timing};
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
+use bnnc_graph::spec::Spec;
 use bnnc_graph::verify::verify;
 use std::time::Instant;
 
-/// `function` after all `passes`. Debug builds verify before and after each pass, and the
-/// fault names it.
+/// What a pass leaves, as functions that can be verified and printed.
+pub trait Functions {
+    /// The functions, in the order in which they are printed.
+    fn functions(&self) -> Vec<&Function>;
+}
+
+impl Functions for Function {
+    fn functions(&self) -> Vec<&Function> {
+        vec![self]
+    }
+}
+
+impl<T: Functions> Functions for Option<T> {
+    fn functions(&self) -> Vec<&Function> {
+        self.iter().flat_map(Functions::functions).collect()
+    }
+}
+
+impl<A: Functions, B: Functions> Functions for (A, B) {
+    fn functions(&self) -> Vec<&Function> {
+        [self.0.functions(), self.1.functions()].concat()
+    }
+}
+
+/// `function` after all `passes`. Verification, where the context asks for it, is before and after each pass, and the fault names it.
 pub fn run(function: &Function, passes: &[&'static Pass], context: &mut Context) -> Result<Function, Fault> {
     let mut current = function.clone();
     for pass in passes {
-        if !pass.required && context.without.iter().any(|name| name == pass.name) {
+        let Run::Function(run) = pass.run else {
+            return Err(Fault::Bug(format!(
+                "`{}` does not run on one function",
+                pass.name
+            )));
+        };
+        if context.declines(pass) {
             continue;
         }
-        if cfg!(debug_assertions) {
-            verify(&current, pass.from).map_err(|fault| blame("before", pass, &fault))?;
+        if context.verify {
+            verified("before", pass, pass.from, &current)?;
         }
-        let before = current.nodes.len();
-        let start = Instant::now();
-        let next = (pass.run)(&current, context);
-        let seconds = start.elapsed().as_secs_f64();
-        if cfg!(debug_assertions) {
-            verify(&next, pass.to).map_err(|fault| blame("after", pass, &fault))?;
-        }
-        context.timings.push(Timing {
-            pass: pass.name,
-            seconds,
-            before,
-            after: next.nodes.len(),
-        });
-        current = next;
+        current = step(pass, context, |context| Ok::<_, Fault>(run(&current, context)))?;
     }
     Ok(current)
 }
 
-fn blame(when: &str, pass: &Pass, fault: &Fault) -> Fault {
-    match fault {
-        Fault::Bug(why) => Fault::Bug(format!("{when} `{}`: {why}", pass.name)),
-        Fault::Limit(_) | Fault::Told(_) => fault.clone(),
+/// Runs one pass by `run`: times it, verifies what it leaves where the context asks for it, and keeps that where the pass is watched.
+///
+/// # Errors
+/// As `run`; a bug of the pass.
+pub fn step<T: Functions, E: From<Fault>>(
+    pass: &'static Pass,
+    context: &mut Context,
+    run: impl FnOnce(&mut Context) -> Result<T, E>,
+) -> Result<T, E> {
+    let at = context.timings.len();
+    context.timings.push(Timing {
+        pass: pass.name,
+        seconds: 0.0,
+        nodes: 0,
+    });
+    let start = Instant::now();
+    let left = run(context)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let functions = left.functions();
+    if let Some(timing) = context.timings.get_mut(at) {
+        timing.seconds = seconds;
+        timing.nodes = functions.iter().map(|function| function.nodes.len()).sum();
     }
+    if context.verify {
+        for function in &functions {
+            verified("after", pass, pass.to, function)?;
+        }
+    }
+    if context.watched == Some(pass.name) {
+        context.kept.extend(functions.into_iter().cloned());
+    }
+    Ok(left)
+}
+
+fn verified(when: &str, pass: &Pass, spec: Spec, function: &Function) -> Result<(), Fault> {
+    verify(function, spec).map_err(|fault| match fault {
+        Fault::Bug(why) => Fault::Bug(format!("{when} `{}`: {why}", pass.name)),
+        Fault::Limit(_) | Fault::Told(_) => fault,
+    })
 }

@@ -2,11 +2,10 @@
 
 use crate::arguments::Emit;
 use crate::session::{self, Display};
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
 use bnnc_command::terminal::{self, OK};
 use bnnc_driver::codes;
-use bnnc_driver::emit::{emit, syntactic};
+use bnnc_driver::emit::{emit, load, syntactic};
 use bnnc_driver::options::chip;
 use bnnc_driver::program;
 use bnnc_driver::stage::Stage;
@@ -26,18 +25,19 @@ fn run_inner(arguments: &Emit) -> Result<String, u8> {
     let display = Display { json: false };
     let nowhere = SourceMap::default();
     let Some(stage) = Stage::from_name(&arguments.stage) else {
-        let names: Vec<&str> = Stage::ALL.iter().map(|stage| stage.name()).collect();
-        let diagnostic = Diagnostic::usage(
-            &codes::NO_STAGE,
-            format!("there is no stage `{}`", arguments.stage),
-        )
-        .suggest(&arguments.stage, names.iter().copied())
-        .note(format!("the stages are {}", names.join(", ")));
+        let names = Stage::ALL.map(Stage::name).join(", ");
+        let diagnostic = codes::no_stage(&arguments.stage).note(format!("the stages are {names}"));
         return Err(display.show(&[diagnostic], &nowhere));
     };
     let mut options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
     options.gpu = chip::lookup(&arguments.gpu).unwrap_or(chip::DEFAULT);
     let text = session::read(&arguments.file).map_err(|diagnostic| display.show(&[*diagnostic], &nowhere))?;
+    if let Some((sources, read)) = load(&arguments.file.display().to_string(), &text) {
+        let read = read.map_err(|diagnostic| display.show(&[*diagnostic], &sources))?;
+        return read
+            .emit(stage, &options)
+            .map_err(|failure| display.failure(&failure, &sources));
+    }
     let program = program::load(&arguments.file.display().to_string(), &text, &options);
     if stage <= Stage::Ast {
         display.show(&program.diagnostics, &program.sources);

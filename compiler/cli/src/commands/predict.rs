@@ -178,6 +178,7 @@ fn options(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<Op
         data: saved.data.clone(),
         seed: saved.seed,
         precision: saved.precision.clone(),
+        verify: false,
         without: saved.without.clone(),
         backend: "cranelift".to_owned(),
         // An inference that was not run may need data whose schema the folder does not hold.

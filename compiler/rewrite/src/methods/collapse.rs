@@ -16,6 +16,7 @@ use super::{sample, states};
 use crate::density::{Densities, dependences};
 use crate::nodes;
 use crate::pass::Context;
+use crate::pipeline::Functions;
 use crate::{kl, pipeline, pipelines, rule};
 use bnnc_abi::collapsed::Form;
 use bnnc_abi::laplace::{Likelihood, Weights};
@@ -61,6 +62,12 @@ struct Observed<'a> {
     normal: Option<(Arc<str>, &'a Input)>,
 }
 
+impl Functions for Result<Found, String> {
+    fn functions(&self) -> Vec<&Function> {
+        self.iter().map(|found| &found.all).collect()
+    }
+}
+
 /// The functions of collapsing weights of `model`, whose sites are points in `posterior`: moved by an optimiser or fixed.
 ///
 /// # Errors
@@ -78,9 +85,7 @@ pub fn collapse(
         .into_iter()
         .map(|(name, _)| name)
         .collect();
-    let (predict, sites) = sample::at_draws(densities, model, &plans, &moved);
-    let predict = pipeline::run(&predict, pipelines::BEFORE_LOWERING, context)?;
-    let sites = pipeline::run(&sites, pipelines::BEFORE_LOWERING, context)?;
+    let (predict, sites) = sample::at_draws(densities, model, &plans, &moved, context)?;
     let sampled = |weights: &[&Plan<'_>], outputs: usize, reason: String| Collapse {
         weights: weights.iter().map(|plan| self::weights(plan)).collect(),
         outputs,
@@ -101,7 +106,10 @@ pub fn collapse(
     let chosen = choice::chosen(&parts, over)?;
     let held = chosen.iter().any(|plan| moves_scale(&all, &observed, plan));
     let names: Vec<String> = chosen.iter().map(|plan| state(plan)).collect();
-    let found = match pieces::pieces(&observed.location, &names, context)? {
+    let found = pipeline::step(&pipelines::KINKS, context, |context| {
+        pieces::pieces(&observed.location, &names, context)
+    })?;
+    let found = match found {
         Ok(found) => found,
         Err(reason) => return Ok(sampled(&chosen, observed.size, reason)),
     };

@@ -12,6 +12,7 @@ use crate::kl::taylor::{self, Series};
 use crate::kl::{Approximation, Choice, Estimator, Placement, Separation, Statistics, Way, closed, start};
 use crate::nodes::Scope;
 use crate::pass::Context;
+use crate::pipeline::Functions;
 use crate::rule::Firing;
 use crate::simplify::simplify;
 use crate::{pipeline, pipelines, report};
@@ -62,11 +63,14 @@ pub fn divergence(
         plans: &plans,
         settings,
     };
-    let per_draw = task.divergence_per_draw();
-    announce(&plans, &per_draw, context);
-    let value = task.divergence_alone(&per_draw);
+    let per_draw = task.announced_divergence(context)?;
+    let value = pipeline::step(&pipelines::KL, context, |_| {
+        Ok::<_, Fault>(task.divergence_alone(&per_draw))
+    })?;
     let value = pipeline::run(&value, pipelines::BEFORE_DERIVATIVE, context)?;
-    let gradient = task.divergence_gradient(&value)?;
+    let gradient = pipeline::step(&pipelines::GRADIENT, context, |_| {
+        task.divergence_gradient(&value)
+    })?;
     Ok(Divergence {
         gradient: pipeline::run(&gradient, pipelines::BEFORE_LOWERING, context)?,
         gradient_nodes: gradient_nodes(&value, &plans),
@@ -78,7 +82,7 @@ pub fn divergence(
 }
 
 /// Hands on the warnings, and the choices to whoever watches the rewrites.
-pub(super) fn announce(plans: &[Plan<'_>], per_draw: &PerDraw, context: &mut Context) {
+fn announce(plans: &[Plan<'_>], per_draw: &PerDraw, context: &mut Context) {
     context.warnings.extend(per_draw.warnings.iter().cloned());
     let Some(trace) = &mut context.trace else {
         return;
@@ -93,7 +97,22 @@ pub(super) fn announce(plans: &[Plan<'_>], per_draw: &PerDraw, context: &mut Con
     }));
 }
 
+impl Functions for PerDraw {
+    fn functions(&self) -> Vec<&Function> {
+        vec![&self.function]
+    }
+}
+
 impl Task<'_> {
+    /// The divergence at one draw, with its warnings and choices handed on.
+    pub(super) fn announced_divergence(&self, context: &mut Context) -> Result<PerDraw, Fault> {
+        let per_draw = pipeline::step(&pipelines::EXACT_KL, context, |_| {
+            Ok::<_, Fault>(self.divergence_per_draw())
+        })?;
+        announce(self.plans, &per_draw, context);
+        Ok(per_draw)
+    }
+
     /// Adds the divergence to a graph whose `scope` holds the states, the shared inputs and `step`.
     pub(super) fn divergence_term(
         &self,

@@ -9,6 +9,7 @@ use super::train::Refusal;
 use crate::density::{Densities, coordinates};
 use crate::nodes;
 use crate::pass::Context;
+use crate::pipeline::Functions;
 use crate::{pipeline, pipelines, report};
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::diagnostic::Diagnostic;
@@ -39,6 +40,12 @@ pub struct Dropped {
     pub densities: Densities,
     /// The sites whose products have masks.
     pub sites: BTreeSet<Arc<str>>,
+}
+
+impl Functions for Dropped {
+    fn functions(&self) -> Vec<&Function> {
+        self.densities.functions()
+    }
 }
 
 /// Puts masks on the inputs of layers, wherever `densities` look at a row.

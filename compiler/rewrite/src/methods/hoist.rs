@@ -7,6 +7,7 @@
 use crate::batch::expansion_of;
 use crate::nodes;
 use crate::pass::Context;
+use crate::pipeline::Functions;
 use crate::pipelines;
 use crate::rule::{Firing, remove_dead};
 use bnnc_abi::symbols::{NOISE_WEIGHT, weight};
@@ -40,6 +41,12 @@ pub struct Hoisted {
     pub rest: Function,
 }
 
+impl Functions for Hoisted {
+    fn functions(&self) -> Vec<&Function> {
+        vec![&self.prepare, &self.rest]
+    }
+}
+
 /// What the function's parameters are.
 pub struct Params<'a> {
     /// Whether a sampler moves it.
@@ -50,7 +57,7 @@ pub struct Params<'a> {
 
 /// Splits a function of `[batch]` rows; `None` where nothing is worth it, or the pass is switched off.
 pub fn hoist(function: &Function, params: &Params<'_>, context: &mut Context) -> Option<Hoisted> {
-    if context.without.iter().any(|name| name == pipelines::HOIST) {
+    if context.declines(&pipelines::HOIST) {
         return None;
     }
     let function = remove_dead(function);
@@ -60,7 +67,7 @@ pub fn hoist(function: &Function, params: &Params<'_>, context: &mut Context) ->
     }
     if let Some(trace) = context.trace.as_mut() {
         trace.extend(chosen.iter().enumerate().map(|(at, value)| Firing {
-            rule: pipelines::HOIST,
+            rule: pipelines::HOIST.name,
             before: nodes::describe(&function, *value),
             after: format!("{} {}", name(at), function.ty(*value)),
         }));

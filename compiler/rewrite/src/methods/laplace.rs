@@ -170,12 +170,12 @@ pub fn approximation(
         turned = Some(turned::turned(&parts, &found)?);
         (blocks, factors) = (found, Some(function));
     }
-    let mut lowered = |function: &Function| pipeline::run(function, pipelines::BEFORE_LOWERING, context);
-    let mut some = |wanted: bool, function: &dyn Fn() -> Result<Function, Refusal>| match wanted {
-        true => Ok(Some(lowered(&function()?)?)),
+    let (predict, sites) = sample::at_draws(densities, model, &plans, &drawn, context)?;
+    let mut lowered = |function: Derived<'_>| lowered(function, context);
+    let mut some = |wanted: bool, function: Derived<'_>| match wanted {
+        true => lowered(function).map(Some),
         false => Ok::<_, Refusal>(None),
     };
-    let (predict, sites) = sample::at_draws(densities, model, &plans, &drawn);
     Ok(Approximation {
         weights: parts.weights.iter().map(|plan| weights(plan)).collect(),
         moved: parts.weights.iter().map(|plan| parts.moved_by(plan)).collect(),
@@ -193,17 +193,30 @@ pub fn approximation(
         spread: some(wanted.spread, &|| columns::spread(&parts))?,
         products: some(wanted.products, &|| products::products(&parts))?,
         prior_products: some(!prior::independent(&parts), &|| products::prior_products(&parts))?,
-        factors: factors.map(|function| lowered(&function)).transpose()?,
-        turned: turned.map(|function| lowered(&function)).transpose()?,
-        functions: lowered(&likelihood::functions(&parts))?,
-        inputs: lowered(&inputs::inputs(&parts)?)?,
-        rows: lowered(&likelihood::rows(&parts)?)?,
-        gradient: lowered(&gradient::gradient(&parts)?)?,
-        prior: lowered(&prior::prior(&parts)?)?,
-        predict: lowered(&predict)?,
-        sites: lowered(&sites)?,
+        factors: factors
+            .map(|function| lowered(&|| Ok(function.clone())))
+            .transpose()?,
+        turned: turned
+            .map(|function| lowered(&|| Ok(function.clone())))
+            .transpose()?,
+        functions: lowered(&|| Ok(likelihood::functions(&parts)))?,
+        inputs: lowered(&|| inputs::inputs(&parts))?,
+        rows: lowered(&|| likelihood::rows(&parts))?,
+        gradient: lowered(&|| gradient::gradient(&parts))?,
+        prior: lowered(&|| prior::prior(&parts))?,
+        predict,
+        sites,
         smaller,
     })
+}
+
+/// A function of derivatives, before it is made.
+type Derived<'a> = &'a dyn Fn() -> Result<Function, Refusal>;
+
+/// One of the functions, ready to be lowered.
+fn lowered(function: Derived<'_>, context: &mut Context) -> Result<Function, Refusal> {
+    let function = pipeline::step(&pipelines::CURVATURE, context, |_| function())?;
+    Ok(pipeline::run(&function, pipelines::BEFORE_LOWERING, context)?)
 }
 
 /// The same with the gradient of no row in memory, of all weights and of those that are approximated.
@@ -214,18 +227,19 @@ fn smaller(
     context: &mut Context,
 ) -> Result<Smaller, Refusal> {
     let drawn: Vec<Arc<str>> = all.weights.iter().map(|plan| state(plan).into()).collect();
-    let (predict, sites) = sample::at_draws(densities, all.model, all.plans, &drawn);
-    let products = wanted.products.then(|| products::products(all)).transpose()?;
-    let mut lowered = |function: &Function| pipeline::run(function, pipelines::BEFORE_LOWERING, context);
+    let (predict, sites) = sample::at_draws(densities, all.model, all.plans, &drawn, context)?;
+    let mut lowered = |function: Derived<'_>| lowered(function, context);
     Ok(Smaller {
         weights: all.weights.iter().map(|plan| weights(plan)).collect(),
-        selected: lowered(&columns::selected(all)?)?,
-        squares: lowered(&columns::squares(all)?)?,
-        diagonal: lowered(&columns::squares(chosen)?)?,
-        spread: lowered(&columns::spread(chosen)?)?,
-        products: products.map(|function| lowered(&function)).transpose()?,
-        predict: lowered(&predict)?,
-        sites: lowered(&sites)?,
+        selected: lowered(&|| columns::selected(all))?,
+        squares: lowered(&|| columns::squares(all))?,
+        diagonal: lowered(&|| columns::squares(chosen))?,
+        spread: lowered(&|| columns::spread(chosen))?,
+        products: (wanted.products)
+            .then(|| lowered(&|| products::products(all)))
+            .transpose()?,
+        predict,
+        sites,
     })
 }
 

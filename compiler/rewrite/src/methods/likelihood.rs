@@ -13,6 +13,7 @@ use crate::batch::batch;
 use crate::density::{Densities, prefix_noise};
 use crate::nodes::{self, Scope};
 use crate::pass::Context;
+use crate::pipeline::Functions;
 use crate::{pipeline, pipelines};
 use bnnc_base::shape::{Dim, Symbol};
 use bnnc_graph::builder::Builder;
@@ -30,6 +31,12 @@ pub(super) struct Likelihood {
     ways: Vec<Way>,
     /// One sentence per plan.
     pub(super) sentences: Vec<String>,
+}
+
+impl Functions for Likelihood {
+    fn functions(&self) -> Vec<&Function> {
+        vec![&self.row]
+    }
 }
 
 /// The log likelihood of one row with the treatments that `layers` asks for.

@@ -62,7 +62,7 @@ pub fn plans<'a>(
     options: kl::Options,
     context: &Context,
 ) -> Result<Vec<Plan<'a>>, Vec<Diagnostic>> {
-    let declined = context.without.iter().any(|name| name == pipelines::EXACT_KL);
+    let declined = context.declines(&pipelines::EXACT_KL);
     let sampled = declined || options.estimator != kl::Estimator::Best;
     let mut found = Vec::new();
     let mut faults = Vec::new();

@@ -8,6 +8,7 @@ use crate::kl;
 use crate::nodes::Scope;
 use crate::pass::Context;
 use crate::{pipeline, pipelines};
+use bnnc_base::fault::Fault;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::Function;
@@ -46,8 +47,10 @@ pub fn pruning(
             None => weights.push(plan.site.name.clone()),
         }
     }
-    let predict = predict::predict_masked(densities, model, &plans, &weights);
-    let moments = moments(&plans, &weights);
+    let (moments, predict) = pipeline::step(&pipelines::PRUNE, context, |_| {
+        let predict = predict::predict_masked(densities, model, &plans, &weights);
+        Ok::<_, Fault>((moments(&plans, &weights), predict))
+    })?;
     Ok(Pruning {
         sites: weights,
         untouched,

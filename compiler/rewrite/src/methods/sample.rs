@@ -93,11 +93,10 @@ pub fn positions(
     let plans = plan::plans(densities, model, posterior, kl::Options::default(), context)?;
     let moved = states::optimised(&plans);
     let moved: Vec<Arc<str>> = moved.into_iter().map(|(name, _)| name).collect();
-    let (predict, sites) = at_draws(densities, model, &plans, &moved);
-    let mut lowered = |function: &Function| pipeline::run(function, pipelines::BEFORE_LOWERING, context);
+    let (predict, sites) = at_draws(densities, model, &plans, &moved, context)?;
     Ok(Positions {
-        predict: lowered(&predict)?,
-        sites: lowered(&sites)?,
+        predict,
+        sites,
         moved,
         reports: Task {
             densities,
@@ -122,7 +121,7 @@ pub fn sampled(
     context: &mut Context,
 ) -> Result<Sampled, Refusal> {
     let plans = plan::plans(densities, model, posterior, kl::Options::default(), context)?;
-    let declined = context.without.iter().any(|name| name == pipelines::NONCENTRE);
+    let declined = context.declines(&pipelines::NONCENTRE);
     let noncentred = if declined { &[] } else { noncentred };
     check(&plans, noncentred)?;
     let task = Task {
@@ -132,19 +131,25 @@ pub fn sampled(
         noncentred,
     };
     let (prepare, rows) = task.apart(context)?;
-    let density = pipeline::run(&density(&rows), pipelines::BEFORE_DERIVATIVE, context)?;
+    let density = pipeline::step(&pipelines::LOG_DENSITY, context, |_| {
+        Ok::<_, Fault>(density(&rows))
+    })?;
+    let density = pipeline::run(&density, pipelines::BEFORE_DERIVATIVE, context)?;
     let gradient_nodes = gradient_nodes(&density, &plans);
-    let whole = task.with_gradient(&density)?;
+    let whole = pipeline::step(&pipelines::GRADIENT, context, |_| task.with_gradient(&density))?;
     let mut lowered = |function: &Function| pipeline::run(function, pipelines::BEFORE_LOWERING, context);
     let moved = states::optimised(&plans);
     let names: Vec<Arc<str>> = moved.iter().map(|(name, _)| name.clone()).collect();
     let count = |shape: &Shape| shape.count(&Sizes::default());
+    let prepare = prepare.map(|prepare| lowered(&prepare)).transpose()?;
+    let (lowered_density, rows) = (lowered(&whole)?, lowered(&rows)?);
+    let (predict, sites) = task.at_draws(&names, context)?;
     Ok(Sampled {
-        prepare: prepare.map(|prepare| lowered(&prepare)).transpose()?,
-        density: lowered(&whole)?,
-        rows: lowered(&rows)?,
-        predict: lowered(&task.predict(&names))?,
-        sites: lowered(&task.sites(&names))?,
+        prepare,
+        density: lowered_density,
+        rows,
+        predict,
+        sites,
         states: states::parameters(&plans),
         dimension: moved.iter().map(|(_, shape)| count(shape)).sum(),
         moved: names,
@@ -158,20 +163,25 @@ pub fn sampled(
     })
 }
 
-/// Predictions for rows at draws of the states in `drawn`, and the sites at them; the other states are one for all draws.
+/// Predictions for rows at draws of the states in `drawn`, and the sites at them, ready to be lowered; the other states are one for all
+/// draws.
+///
+/// # Errors
+/// A bug of a pass.
 pub fn at_draws(
     densities: &Densities,
     model: &Model,
     plans: &[Plan<'_>],
     drawn: &[Arc<str>],
-) -> (Function, Function) {
+    context: &mut Context,
+) -> Result<(Function, Function), Fault> {
     let task = Task {
         densities,
         model,
         plans,
         noncentred: &[],
     };
-    (task.predict(drawn), task.sites(drawn))
+    task.at_draws(drawn, context)
 }
 
 /// Every name means a site that moves and that has a noise.
@@ -247,14 +257,17 @@ impl Task<'_> {
 
     /// What is computed once, if anything, and `(states.., data.., hoisted..) -> log_prior, log_likelihood`.
     fn apart(&self, context: &mut Context) -> Result<(Option<Function>, Function), Fault> {
-        let rows = self.rows();
+        let rows = pipeline::step(&pipelines::NONCENTRE, context, |_| Ok::<_, Fault>(self.rows()))?;
         let moved = states::optimised(self.plans);
         let params = hoist::Params {
             moves: &|name| moved.iter().any(|(state, _)| **state == *name),
             is_of_row: &|name| is_of_row(self.model, name),
         };
         let simple = pipeline::run(&rows, pipelines::BEFORE_DERIVATIVE, context)?;
-        Ok(match hoist(&simple, &params, context) {
+        let hoisted = pipeline::step(&pipelines::HOIST, context, |context| {
+            Ok::<_, Fault>(hoist(&simple, &params, context))
+        })?;
+        Ok(match hoisted {
             Some(hoisted) => (Some(hoisted.prepare), hoisted.rest),
             None => (None, simple),
         })
@@ -311,6 +324,16 @@ impl Task<'_> {
         let named = moved.iter().zip(gradients);
         results.extend(named.map(|((name, _), gradient)| (format!("{name}/gradient").into(), gradient)));
         Ok(builder.finish(results))
+    }
+
+    fn at_draws(&self, drawn: &[Arc<str>], context: &mut Context) -> Result<(Function, Function), Fault> {
+        let predict = pipeline::step(&pipelines::PREDICT, context, |_| {
+            Ok::<_, Fault>(self.predict(drawn))
+        })?;
+        let predict = pipeline::run(&predict, pipelines::BEFORE_LOWERING, context)?;
+        let sites = pipeline::step(&pipelines::SITES, context, |_| Ok::<_, Fault>(self.sites(drawn)))?;
+        let sites = pipeline::run(&sites, pipelines::BEFORE_LOWERING, context)?;
+        Ok((predict, sites))
     }
 
     fn predict(&self, drawn: &[Arc<str>]) -> Function {

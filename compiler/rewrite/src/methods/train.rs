@@ -3,7 +3,7 @@
 //! The loss is the negative evidence lower bound of all rows, estimated from the rows of one step:
 //! `kl_weight * KL - scale * mean over draws of the sum over rows of log p(row | draw)`.
 
-use super::divergence::{PerDraw, announce};
+use super::divergence::PerDraw;
 use super::elements::map_elements;
 use super::likelihood::choice::Layers;
 use super::likelihood::{Likelihood, likelihood};
@@ -112,24 +112,31 @@ pub fn objective(
         plans: &plans,
         settings,
     };
-    let likelihood = likelihood(densities, &plans, settings.layers, context)?;
-    let divergence = task.divergence_per_draw();
-    announce(&plans, &divergence, context);
-    let loss = task.loss(&likelihood, &divergence);
+    let likelihood = pipeline::step(&pipelines::ESTIMATORS, context, |context| {
+        likelihood(densities, &plans, settings.layers, context)
+    })?;
+    let divergence = task.announced_divergence(context)?;
+    let loss = pipeline::step(&pipelines::LOSS, context, |_| {
+        Ok::<_, Fault>(task.loss(&likelihood, &divergence))
+    })?;
     let loss = pipeline::run(&loss, pipelines::BEFORE_DERIVATIVE, context)?;
     let gradient_nodes = gradient_nodes(&loss, &plans);
-    let train = pipeline::run(&task.step(&loss)?, pipelines::BEFORE_LOWERING, context)?;
+    let train = pipeline::step(&pipelines::UPDATE, context, |_| task.step(&loss))?;
+    let train = pipeline::run(&train, pipelines::BEFORE_LOWERING, context)?;
     let has_noise = !plans.iter().all(|plan| kl::is_point(plan.posterior));
     let gradient = match settings.gradient && !has_noise {
-        true => Some(pipeline::run(
-            &task.gradient(&loss)?,
-            pipelines::BEFORE_LOWERING,
-            context,
-        )?),
+        true => {
+            let gradient = pipeline::step(&pipelines::GRADIENT, context, |_| task.gradient(&loss))?;
+            Some(pipeline::run(&gradient, pipelines::BEFORE_LOWERING, context)?)
+        }
         false => None,
     };
-    let predict = predict::predict(densities, model, &plans);
-    let sites = predict::sites(&plans);
+    let predict = pipeline::step(&pipelines::PREDICT, context, |_| {
+        Ok::<_, Fault>(predict::predict(densities, model, &plans))
+    })?;
+    let sites = pipeline::step(&pipelines::SITES, context, |_| {
+        Ok::<_, Fault>(predict::sites(&plans))
+    })?;
     Ok(Objective {
         train,
         gradient,

@@ -1,7 +1,7 @@
 //! Pipelines: what they run, skip, time and verify.
 
 use super::inputs::{assert_close, evaluate};
-use crate::pass::{Context, Pass};
+use crate::pass::{Context, Pass, Run};
 use crate::{pipeline, pipelines, rules};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Dim;
@@ -82,7 +82,7 @@ static IDLE: Pass = Pass {
     from: PROBABILISTIC,
     to: LOWERED,
     required: true,
-    run: |function, _| function.clone(),
+    run: Run::Function(|function, _| function.clone()),
 };
 
 #[test]

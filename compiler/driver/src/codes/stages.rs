@@ -1,0 +1,68 @@
+//! Diagnostics of `bnnc emit`.
+
+use crate::stage::Stage;
+use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::source::Span;
+use bnnc_hir::tree::InferItem;
+
+/// A stage that does not exist.
+pub static NO_STAGE: Code = Code {
+    id: "E0604",
+    title: "no such stage",
+    explain: "`bnnc emit STAGE FILE` prints one stage of the compilation: tokens, ast, hir, graph, density, training, loops, clif, mlir, ptx, dot. \
+              `clif` is code of the backend `cranelift`, `mlir` and `ptx` are what the backends `mlir` and `cuda` make. The name of a \
+              pass (`bnnc emit loss model.bnn`) prints the functions that it leaves. A `.graph` file holds one function and a `.loops` file a \
+              loop program: later stages are made from them.\n\n\
+              Wrong: `bnnc emit clif --backend mlir model.bnn`, `bnnc emit density model.loops`.\n\n\
+              Right: `bnnc emit mlir model.bnn`, `bnnc emit clif model.bnn`, `bnnc emit clif model.loops`.",
+};
+
+/// A text that is not of its stage.
+pub static BAD_TEXT: Code = Code {
+    id: "E0615",
+    title: "not the text of a stage",
+    explain: "A file whose name ends in `.graph` holds one function as `bnnc emit training` prints it, and one that ends in `.loops` what \
+              `bnnc emit loops` prints. The text holds no definitions of distributions, so a probabilistic graph, with `sample` and \
+              `observe`, is printed but not read.\n\n\
+              Wrong: `bnnc emit graph model.bnn > model.graph`, then `bnnc emit loops model.graph`.\n\n\
+              Right: `bnnc emit training model.bnn > model.graph`, then `bnnc emit loops model.graph`.",
+};
+
+/// A name that no stage has.
+pub fn no_stage(name: &str) -> Diagnostic {
+    Diagnostic::usage(&NO_STAGE, format!("there is no stage `{name}`")).suggest(name, Stage::names())
+}
+
+/// `emit clif` with a backend that makes other code.
+pub fn no_clif(backend: &str) -> Diagnostic {
+    let text =
+        format!("`clif` is code of the backend `cranelift`, and `--backend {backend}` asks for another's");
+    Diagnostic::usage(&NO_STAGE, text)
+        .help("leave `--backend` out; `mlir` and `ptx` are the stages of `mlir` and `cuda`")
+}
+
+/// A pass that an inference does not run.
+pub fn no_pass(infer: &InferItem, pass: &str, ran: &[&str]) -> Diagnostic {
+    let mut names: Vec<&str> = Vec::new();
+    for name in ran {
+        if !names.contains(name) {
+            names.push(name);
+        }
+    }
+    let message = format!("`{}` does not run the pass `{pass}`", infer.name);
+    Diagnostic::error(&NO_STAGE, infer.span, message)
+        .label(format!("method `{}`", infer.method.name))
+        .help(format!("its passes are {}", names.join(", ")))
+}
+
+/// A stage that cannot be made from what a file holds.
+pub fn earlier_stage(stage: Stage, held: Stage) -> Diagnostic {
+    let (stage, held) = (stage.name(), held.name());
+    Diagnostic::usage(&NO_STAGE, format!("`{stage}` is not made from a `.{held}` file"))
+        .help(format!("print it from the program: `bnnc emit {stage} FILE.bnn`"))
+}
+
+/// A text that does not read back.
+pub fn bad_text(span: Span, message: String) -> Diagnostic {
+    Diagnostic::error(&BAD_TEXT, span, message).label("not the text that `bnnc emit` prints")
+}

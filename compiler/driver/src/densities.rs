@@ -1,0 +1,39 @@
+//! From a model to its densities, over the parameters that families are of.
+
+use crate::infer::{Compilation, Elaborated, Failure};
+use bnnc_base::fault::Fault;
+use bnnc_graph::model::Model;
+use bnnc_rewrite::density::Densities;
+use bnnc_rewrite::group::group;
+use bnnc_rewrite::methods::train::Refusal;
+use bnnc_rewrite::{pipeline, pipelines};
+
+impl Compilation<'_> {
+    /// The density functions of a model.
+    ///
+    /// # Errors
+    /// A model that no method can use.
+    pub fn density(&mut self, model: &Model) -> Result<Densities, Failure> {
+        let densities = self.timed("density", |this| {
+            pipeline::step(&pipelines::SPLIT, &mut this.context, |_| {
+                bnnc_rewrite::density::density(model).map_err(Refusal::Program)
+            })
+        });
+        densities.map_err(|refusal| self.failure(refusal))
+    }
+
+    /// Sites that share one joint family as one site.
+    ///
+    /// # Errors
+    /// A bug of the pass.
+    pub fn grouped(
+        &mut self,
+        elaborated: Elaborated,
+        densities: Densities,
+    ) -> Result<(Elaborated, Densities), Fault> {
+        let (densities, model) = pipeline::step(&pipelines::GROUP, &mut self.context, |_| {
+            Ok::<_, Fault>(group(densities, elaborated.model, &elaborated.posterior))
+        })?;
+        Ok((Elaborated { model, ..elaborated }, densities))
+    }
+}

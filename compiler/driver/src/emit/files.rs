@@ -1,0 +1,165 @@
+//! Stages that are read back: a function in a `.graph` file, a loop program in a `.loops` file.
+
+use super::{backend, of_loops};
+use crate::codes;
+use crate::infer::Failure;
+use crate::options::Options;
+use crate::stage::Stage;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::dtype::Precision;
+use bnnc_base::fault::Fault;
+use bnnc_base::source::{Source, SourceMap, Span};
+use bnnc_base::text::TextError;
+use bnnc_graph::analysis::dot::dot;
+use bnnc_graph::function::Function;
+use bnnc_graph::spec::{DENSITY, LOWERED};
+use bnnc_loops::backend::Backend;
+use bnnc_loops::ir;
+use bnnc_rewrite::pass::Context;
+use bnnc_rewrite::{pipeline, pipelines};
+use std::collections::HashSet;
+use std::path::Path;
+
+/// A stage as a file holds it.
+pub enum Text {
+    /// One function without distributions, whose definitions the text does not hold.
+    Graph(Box<Function>),
+    /// A plan and its kernels.
+    Loops(Box<ir::Program>),
+}
+
+/// Reads a file whose name ends in `.graph` or `.loops`; `None` for every other name.
+pub fn load(name: &str, text: &str) -> Option<(SourceMap, Result<Text, Box<Diagnostic>>)> {
+    let is_graph = match Path::new(name).extension()?.to_str()? {
+        "graph" => true,
+        "loops" => false,
+        _ => return None,
+    };
+    let mut sources = SourceMap::default();
+    let source = sources.add(name, text);
+    let read = match is_graph {
+        true => graph(text).map(|function| Text::Graph(Box::new(function))),
+        false => loops(text).map(|program| Text::Loops(Box::new(program))),
+    };
+    let read = read.map_err(|error| {
+        let span = error.line.map_or(whole(&source), |line| span_of(&source, line));
+        Box::new(codes::bad_text(span, error.message))
+    });
+    Some((sources, read))
+}
+
+/// Why a text is not of its stage, and on which line if it is about one.
+struct Unread {
+    line: Option<usize>,
+    message: String,
+}
+
+impl From<TextError> for Unread {
+    fn from(error: TextError) -> Unread {
+        Unread {
+            line: Some(error.line),
+            message: error.message,
+        }
+    }
+}
+
+impl From<Fault> for Unread {
+    fn from(fault: Fault) -> Unread {
+        let message = match fault {
+            Fault::Bug(why) | Fault::Limit(why) => why,
+            Fault::Told(diagnostic) => diagnostic.message.clone(),
+        };
+        Unread { line: None, message }
+    }
+}
+
+fn graph(text: &str) -> Result<Function, Unread> {
+    let function = bnnc_graph::parse::parse(text)?;
+    bnnc_graph::verify::verify(&function, DENSITY)?;
+    Ok(function)
+}
+
+fn loops(text: &str) -> Result<ir::Program, Unread> {
+    let program = bnnc_loops::parse::parse(text)?;
+    bnnc_loops::verify::verify(&program)?;
+    Ok(program)
+}
+
+fn whole(source: &Source) -> Span {
+    Span::new(source.id, 0, source.text.len())
+}
+
+/// A line, counted from 1.
+fn span_of(source: &Source, line: usize) -> Span {
+    let mut start = 0;
+    for (at, text) in source.text.split_inclusive('\n').enumerate() {
+        if at + 1 == line {
+            return Span::new(source.id, start, start + text.trim_end().len());
+        }
+        start += text.len();
+    }
+    Span::new(source.id, start, start)
+}
+
+impl Text {
+    /// A later stage.
+    ///
+    /// # Errors
+    /// A stage that comes before that of the file, and those of lowering and of the backend.
+    pub fn emit(&self, stage: Stage, options: &Options) -> Result<String, Failure> {
+        let held = match self {
+            Text::Graph(_) => Stage::Graph,
+            Text::Loops(_) => Stage::Loops,
+        };
+        match (self, stage) {
+            (Text::Graph(function), Stage::Graph) => Ok(format!("{function}\n")),
+            (Text::Graph(function), Stage::Dot) => Ok(dot(function)),
+            (Text::Graph(function), Stage::Training) => Ok(format!("{}\n", lowered(function, options)?)),
+            (Text::Graph(function), Stage::Loops | Stage::Clif | Stage::Mlir | Stage::Ptx) => {
+                let backend = backend(stage, options)?;
+                let function = lowered(function, options)?;
+                of_loops(&program(&function, backend, options)?, stage, backend, options)
+            }
+            (Text::Loops(program), Stage::Loops | Stage::Clif | Stage::Mlir | Stage::Ptx) => {
+                of_loops(program, stage, backend(stage, options)?, options)
+            }
+            _ => Err(Failure::Program(vec![codes::earlier_stage(stage, held)])),
+        }
+    }
+}
+
+/// The function as kernels compute it; as it is where it is so already.
+fn lowered(function: &Function, options: &Options) -> Result<Function, Fault> {
+    if bnnc_graph::verify::verify(function, LOWERED).is_ok() {
+        return Ok(function.clone());
+    }
+    let mut context = Context {
+        without: options.without.clone(),
+        ..Context::default()
+    };
+    context.verify |= options.verify;
+    pipeline::run(function, pipelines::BEFORE_LOWERING, &mut context)
+}
+
+/// The loops of a function. A parameter that is also a result is a state: the result is its next value.
+fn program(function: &Function, backend: &dyn Backend, options: &Options) -> Result<ir::Program, Fault> {
+    let results: HashSet<&str> = function.results.iter().map(|(name, _)| &**name).collect();
+    let names = function
+        .params
+        .iter()
+        .filter_map(|param| function.param_name(*param));
+    let states = names.filter(|name| results.contains(&***name));
+    let precision = match backend.name() {
+        "reference" => Precision::F64,
+        _ => options.precision.unwrap_or(Precision::F32),
+    };
+    let options = bnnc_lower::Options {
+        name: function.name.clone(),
+        precision,
+        seed: options.seed,
+        states: states.map(|name| name.to_string()).collect(),
+    };
+    let program = bnnc_lower::lower(function, &options)?;
+    bnnc_loops::verify::verify(&program)?;
+    Ok(program)
+}

@@ -1,0 +1,64 @@
+//! The stages of small programs: their texts, the order of their passes, and texts that are read back.
+#![allow(clippy::unwrap_used)]
+
+mod pipelines;
+mod texts;
+
+use bnnc_abi::data::Schema;
+use bnnc_driver::infer::Failure;
+use bnnc_driver::options::Options;
+use bnnc_driver::program::{self, Program};
+use bnnc_driver::{compile, emit, render, stage::Stage};
+use bnnc_tests::root;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// The folder of the small programs. The first line of each names the stages that are held.
+fn folder() -> PathBuf {
+    root().join("tests/stages")
+}
+
+/// The files with this extension, sorted.
+fn files(extension: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder()).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = paths
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty());
+    files
+}
+
+fn options() -> Options {
+    bnnc_tests::compile::options(bnnc_driver::backends::DEFAULT, None)
+}
+
+fn load(path: &Path, text: &str) -> Program {
+    let program = program::load(&path.display().to_string(), text, &options());
+    let shown = |found| render::text(found, &program.sources, false);
+    let found: String = program.diagnostics.iter().map(shown).collect();
+    assert!(!program.has_errors(), "{}", found);
+    program
+}
+
+fn schemas(program: &Program) -> HashMap<String, Schema> {
+    let specs = compile::data(program, &options()).unwrap();
+    let schema = |spec: bnnc_abi::data::DataSpec| (spec.name.clone(), bnnc_data::schema(&spec).unwrap());
+    specs.into_iter().map(schema).collect()
+}
+
+/// What `bnnc emit STAGE FILE` prints.
+fn emitted(path: &Path, text: &str, stage: &str) -> Result<String, Failure> {
+    let stage = Stage::from_name(stage).unwrap();
+    let name = path.display().to_string();
+    if let Some((_, read)) = emit::load(&name, text) {
+        let read = read.map_err(|diagnostic| Failure::Program(vec![*diagnostic]))?;
+        return read.emit(stage, &options());
+    }
+    let program = load(path, text);
+    match emit::syntactic(&program, stage) {
+        Some(text) => Ok(text),
+        None => emit::emit(&program, stage, None, &schemas(&program), &options()),
+    }
+}

@@ -1,0 +1,139 @@
+//! What `bnnc emit` prints is read back, and later stages made from it are those of the program; other texts are reported.
+
+use super::{emitted, files, folder, options};
+use bnnc_driver::emit;
+use bnnc_driver::infer::Failure;
+use std::path::Path;
+
+/// What an edge of the mutations below draws from: a linear congruential generator.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound.max(1)
+    }
+}
+
+/// The programs whose training step is printed, with that text.
+fn trained() -> Vec<(String, String, String)> {
+    let texts = files("bnn").into_iter().filter_map(|path| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let graph = emitted(&path, &text, "training").ok()?;
+        let loops = emitted(&path, &text, "loops").unwrap();
+        Some((path.display().to_string(), graph, loops))
+    });
+    texts.collect()
+}
+
+#[test]
+fn texts_of_training_and_of_loops_read_back_and_lead_to_the_same_loops() {
+    let trained = trained();
+    assert!(trained.len() > 50, "{}", trained.len());
+    for (name, graph, loops) in trained {
+        let (graph_file, loops_file) = (Path::new("model.graph"), Path::new("model.loops"));
+        assert_eq!(emitted(graph_file, &graph, "training").unwrap(), graph, "{name}");
+        assert_eq!(emitted(graph_file, &graph, "graph").unwrap(), graph, "{name}");
+        assert_eq!(emitted(loops_file, &loops, "loops").unwrap(), loops, "{name}");
+        // The graph knows neither the name of the inference, which that of the plan holds, nor states that no step changes.
+        let body = |text: &str| {
+            text.split_once('\n')
+                .map(|(_, body)| body.replace(" state\n", " input\n"))
+        };
+        let mut given = options();
+        given.precision = Some(
+            match loops.lines().next().is_some_and(|line| line.contains(" f64 ")) {
+                true => bnnc_base::dtype::Precision::F64,
+                false => bnnc_base::dtype::Precision::F32,
+            },
+        );
+        let (_, read) = emit::load("model.graph", &graph).unwrap();
+        let again = read
+            .unwrap()
+            .emit(bnnc_driver::stage::Stage::Loops, &given)
+            .unwrap();
+        assert_eq!(body(&again), body(&loops), "{name}");
+        assert_eq!(
+            emitted(loops_file, &loops, "clif").unwrap(),
+            emitted(loops_file, &loops, "clif").unwrap()
+        );
+    }
+}
+
+fn code(failure: &Failure) -> &'static str {
+    match failure {
+        Failure::Program(found) => found[0].code.id,
+        Failure::Fault(_) => "",
+    }
+}
+
+/// E0615 with the line, and E0604 where a stage comes before that of the file.
+#[test]
+fn other_texts_are_reported_at_their_line() {
+    let graph = "fn f(%0 x: real[4]) -> (y: %1) {\n  %1 = exp %0 : real[5]\n}\n";
+    let (sources, read) = emit::load("model.graph", graph).unwrap();
+    let diagnostic = read.err().unwrap();
+    assert_eq!(diagnostic.code.id, "E0615");
+    let shown = bnnc_driver::render::text(&diagnostic, &sources, false);
+    assert!(shown.contains("model.graph:2:1"), "{shown}");
+    let model = std::fs::read_to_string(folder().join("map.bnn")).unwrap();
+    let probabilistic = emitted(&folder().join("map.bnn"), &model, "graph").unwrap();
+    let refused = emitted(Path::new("model.graph"), &probabilistic, "loops");
+    assert_eq!(code(&refused.unwrap_err()), "E0615");
+    let refused = emitted(Path::new("model.loops"), "plan", "loops");
+    assert_eq!(code(&refused.unwrap_err()), "E0615");
+    let exp = std::fs::read_to_string(folder().join("exp.graph")).unwrap();
+    assert_eq!(
+        code(&emitted(Path::new("model.graph"), &exp, "density").unwrap_err()),
+        "E0604"
+    );
+    let unused = emitted(&folder().join("map.bnn"), &model, "hoist");
+    assert_eq!(code(&unused.unwrap_err()), "E0604");
+}
+
+/// No text of these forms ends in a panic, whatever is written in it.
+#[test]
+fn damaged_texts_are_read_or_reported() {
+    let words = [
+        "-1",
+        "0",
+        "99999999999999999999",
+        "%0",
+        "%7",
+        "]",
+        "batch",
+        "1e999",
+        "real",
+        "int",
+        "\"",
+        "v0",
+        "b9",
+    ];
+    let mut random = Random(7);
+    let (mut read, mut reported) = (0, 0);
+    for path in files("graph") {
+        let graph = std::fs::read_to_string(&path).unwrap();
+        let loops = emitted(&path, &graph, "loops").unwrap();
+        for (file, text) in [("model.graph", &graph), ("model.loops", &loops)] {
+            for _ in 0..60 {
+                let mut parts: Vec<&str> = text
+                    .split_inclusive([' ', ',', '[', ']', '(', ')', '\n'])
+                    .collect();
+                let at = random.below(parts.len());
+                match random.below(3) {
+                    0 => parts[at] = words[random.below(words.len())],
+                    1 => parts.insert(at, words[random.below(words.len())]),
+                    _ => _ = parts.remove(at),
+                }
+                match emitted(Path::new(file), &parts.concat(), "clif") {
+                    Ok(_) => read += 1,
+                    Err(_) => reported += 1,
+                }
+            }
+        }
+    }
+    assert!(read > 100 && reported > 1000, "{read} {reported}");
+}
