@@ -1,7 +1,9 @@
 //! The stages of small programs: their texts, the order of their passes, and texts that are read back.
 #![allow(clippy::unwrap_used)]
 
+mod diagnostics;
 mod pipelines;
+mod snapshots;
 mod texts;
 
 use bnnc_abi::data::Schema;

@@ -1,0 +1,107 @@
+//! Source and stage together, for every stage that a program names in its first line: `tests/stages/snapshots`.
+//!
+//! `INSTA_UPDATE=always cargo test -p bnnc-tests --test stages` writes them anew.
+
+use super::{emitted, files, folder};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The most lines of one, so that it is read as a whole.
+const LONGEST: usize = 40;
+
+/// The stages of a program, from its first line: `// graph, loss`.
+fn stages(text: &str) -> Vec<&str> {
+    let first = text.lines().next().unwrap();
+    let names = first.trim_start_matches(['/', '#', ' ']);
+    names.split(", ").collect()
+}
+
+/// Of density functions those with nodes; of code, the bodies of its loops: what stands around them is alike in all kernels.
+fn excerpt(stage: &str, text: &str) -> String {
+    match stage {
+        "clif" => text
+            .split("\n\n")
+            .filter(|block| is_loop(block))
+            .map(|block| format!("{block}\n"))
+            .collect(),
+        "mlir" => {
+            let is_end = |line: &&str| line.trim() != "llvm.return";
+            let kernel = text.lines().skip_while(|line| !line.contains("scf.if"));
+            kernel
+                .take_while(is_end)
+                .map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line)))
+                .collect()
+        }
+        // Functions that compute nothing are left out.
+        "density" | "split" => text
+            .split_inclusive("\n}\n")
+            .filter(|function| !function.ends_with("{\n}\n"))
+            .collect(),
+        _ => text.to_owned(),
+    }
+}
+
+/// Whether a block of Cranelift branches to itself.
+fn is_loop(block: &str) -> bool {
+    let name = block.trim_start().split('(').next().unwrap_or_default();
+    block
+        .lines()
+        .skip(1)
+        .any(|line| line.contains("brif") && line.contains(&format!("{name}(")))
+}
+
+fn name(path: &Path, stage: &str) -> String {
+    format!("{}.{stage}", path.file_stem().unwrap().display())
+}
+
+fn all() -> Vec<PathBuf> {
+    [files("bnn"), files("graph")].concat()
+}
+
+#[test]
+fn stages_are_printed_so() {
+    let mut long = Vec::new();
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(folder().join("snapshots"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    for path in all() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (_, source) = text.split_once('\n').unwrap();
+        for stage in stages(&text) {
+            let name = name(&path, stage);
+            let printed =
+                emitted(&path, &text, stage).unwrap_or_else(|failure| panic!("{name}: {failure:#?}"));
+            let snapshot = format!("{source}---- {stage}\n{}", excerpt(stage, &printed));
+            if snapshot.lines().count() > LONGEST {
+                long.push(format!("{name}: {} lines", snapshot.lines().count()));
+            }
+            settings.bind(|| insta::assert_snapshot!(name, snapshot));
+        }
+    }
+    assert!(long.is_empty(), "{long:#?}");
+}
+
+/// A program that is renamed or that drops a stage takes its snapshots with it.
+#[test]
+fn every_snapshot_has_its_program() {
+    let programs = all().into_iter().flat_map(|path| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let names: Vec<String> = stages(&text).iter().map(|stage| name(&path, stage)).collect();
+        names
+    });
+    let programs: BTreeSet<String> = programs.collect();
+    let snapshots = std::fs::read_dir(folder().join("snapshots")).unwrap();
+    let snapshots = snapshots.map(|entry| entry.unwrap().path().file_stem().unwrap().display().to_string());
+    let snapshots: BTreeSet<String> = snapshots.collect();
+    assert_eq!(snapshots, programs);
+    assert!(programs.len() >= 150, "{}", programs.len());
+}
+
+#[test]
+fn programs_show_one_thing() {
+    for path in files("bnn") {
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.lines().count() <= 13, "{}", path.display());
+    }
+}
