@@ -6,7 +6,7 @@ use bnnc_driver::infer::Failure;
 use bnnc_driver::options::Options;
 use bnnc_driver::{program, render};
 use bnnc_kernels::pool::Pool;
-use bnnc_run::fit::{Context, Stop};
+use bnnc_run::core::context::{Context, Stop};
 use bnnc_run::run::{Outcome, RunResult};
 use std::collections::HashMap;
 use std::process::ExitCode;

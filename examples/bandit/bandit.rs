@@ -8,7 +8,7 @@ mod mushrooms;
 mod play;
 
 use bnnc_kernels::pool::Pool;
-use bnnc_run::fit::Context;
+use bnnc_run::core::context::Context;
 use bnnc_run::report::svg::{Axis, Plot, Swatch, standalone};
 use play::{Policy, Settings, compiled, regrets};
 use std::process::ExitCode;

@@ -10,7 +10,7 @@ use bnnc_driver::compile::compile;
 use bnnc_driver::options::Options;
 use bnnc_driver::program;
 use bnnc_driver::render;
-use bnnc_run::fit::{Context, Stop};
+use bnnc_run::core::context::{Context, Stop};
 use bnnc_run::online::Online;
 use std::collections::HashMap;
 

@@ -15,7 +15,7 @@ use bnnc_driver::{
 };
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::feed::examples;
+use bnnc_run::core::feed::examples;
 use bnnc_tests::compile;
 use bnnc_tests::step::give;
 use std::path::{Path, PathBuf};

@@ -7,10 +7,10 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::feed::{Feed, examples};
-use bnnc_run::ports;
+use bnnc_run::core::feed::{Feed, examples};
+use bnnc_run::core::ports;
+use bnnc_run::core::states::Values;
 use bnnc_run::sample::target;
-use bnnc_run::states::Values;
 use std::sync::Arc;
 
 /// The training program of an infer with its rows.

@@ -6,7 +6,7 @@ use bnnc_abi::method::Finds;
 use bnnc_base::dtype::Precision;
 use bnnc_base::philox;
 use bnnc_driver::options::Options;
-use bnnc_run::states::{Values, start};
+use bnnc_run::core::states::{Values, start};
 use bnnc_tests::compile::{self, Compiled, options};
 use bnnc_tests::step::Steps;
 use std::collections::HashMap;

@@ -4,13 +4,13 @@
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::checkpoint::Checkpoint;
-use bnnc_run::fingerprint::Fingerprint;
-use bnnc_run::fit::{Context, Stop};
+use bnnc_run::core::checkpoint::Checkpoint;
+use bnnc_run::core::context::{Context, Stop};
+use bnnc_run::core::fingerprint::Fingerprint;
+use bnnc_run::core::states::{Values, start};
 use bnnc_run::iterates::{Collected, seed_of};
 use bnnc_run::out;
 use bnnc_run::run::{Found, Options, RunResult, Sources, predict, run};
-use bnnc_run::states::{Values, start};
 use bnnc_tests::compile::{self as compiling, Compiled, opening, options};
 use bnnc_tests::step::{Steps, predictions};
 use std::collections::HashMap;

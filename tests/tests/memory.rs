@@ -4,7 +4,7 @@ use bnnc_base::diagnostic::Fault;
 use bnnc_base::dtype::Precision;
 use bnnc_driver::options::Options;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::fit::{Context, Stop};
+use bnnc_run::core::context::{Context, Stop};
 use bnnc_run::laplace::{joint, memory, slopes};
 use bnnc_tests::compile::{self, Compiled, options};
 use std::alloc::{GlobalAlloc, Layout, System};

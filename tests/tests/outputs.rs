@@ -4,9 +4,11 @@
 use bnnc_base::dtype::Precision;
 use bnnc_data::write::ResultColumn;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::fit::{Context, Stop};
+use bnnc_run::core::context::{Context, Stop};
+use bnnc_run::core::number::number;
+use bnnc_run::out;
+use bnnc_run::result;
 use bnnc_run::run::{Outcome, RunResult, predict};
-use bnnc_run::{out, result};
 use bnnc_tests::compile::{self as compiling, Compiled, options};
 use std::f64::consts::PI;
 use std::path::{Path, PathBuf};
@@ -150,7 +152,7 @@ fn outputs_that_share_nothing_are_those_of_two_models() {
     assert_eq!(names(&together.predictions)[1..], wanted.concat());
     let table = result::table(&compiled.manifest, &result);
     let compared = table.lines().last().unwrap_or_default().to_owned();
-    assert!(compared.contains(&result::number(residuals[0].sqrt())), "{table}");
+    assert!(compared.contains(&number(residuals[0].sqrt())), "{table}");
     let json = result::json(&compiled.manifest, &result);
     let found = &json["infer"]["together"]["metrics"];
     assert!(found["y1.rmse"].is_f64() && found["y2.crps"].is_f64() && found["rmse"].is_null());

@@ -29,7 +29,7 @@ fn compiled(name: &str, rows: &[(f64, f64)], program: &str) -> Compiled {
     )
 }
 
-fn sampled(result: &RunResult, infer: &str) -> std::sync::Arc<bnnc_run::states::Values> {
+fn sampled(result: &RunResult, infer: &str) -> std::sync::Arc<bnnc_run::core::states::Values> {
     let outcome = result
         .outcomes
         .iter()

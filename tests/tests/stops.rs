@@ -4,10 +4,11 @@
 use bnnc_base::diagnostic::{Diagnostic, Fault};
 use bnnc_driver::options::Options;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::fit::{Context, Stop, fit};
+use bnnc_run::core::context::{Context, Stop};
+use bnnc_run::core::states::start;
+use bnnc_run::fit::fit;
 use bnnc_run::out;
 use bnnc_run::run::{RunResult, run};
-use bnnc_run::states::start;
 use bnnc_tests::compile::{self, Compiled, options};
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -6,7 +6,7 @@ mod mushrooms;
 mod play;
 
 use bnnc_kernels::pool::Pool;
-use bnnc_run::fit::Context;
+use bnnc_run::core::context::Context;
 use mushrooms::{ATTRIBUTES, COLUMNS, Forest};
 use play::{Policy, Settings, compiled, regrets};
 use std::sync::Arc;

@@ -8,7 +8,7 @@ mod order;
 mod relation;
 
 use crate::codes::audit as codes;
-use crate::feed::examples;
+use crate::core::feed::examples;
 use bnnc_abi::data::{DataSpec, Elements, Test};
 use bnnc_abi::manifest::{Binding, Codes, DataSource, Infer, Output, OutputKind, Work};
 use bnnc_base::diagnostic::Diagnostic;

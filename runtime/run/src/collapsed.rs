@@ -21,10 +21,10 @@ pub mod sampled;
 pub mod tally;
 
 use crate::codes;
-use crate::fit::{Context, Stop};
+use crate::core::context::{Context, Stop};
+use crate::core::states::Values;
 use crate::iterates::{self, Collected};
 use crate::laplace::predictor::Forecaster;
-use crate::states::Values;
 use bnnc_abi::collapsed::{Collapsed, Form};
 use bnnc_abi::laplace::Likelihood;
 use bnnc_abi::manifest::{Infer, OutputKind, Work};

@@ -1,8 +1,8 @@
 //! `compare` items: the metrics of several inferences side by side, and the differences of their `elpd_loo`.
 
 use crate::codes::compare as codes;
+use crate::core::number::{finite, number};
 use crate::leave_one_out::LeftOut;
-use crate::result::{finite, number};
 use crate::run::{Outcome, RunResult};
 use crate::score;
 use bnnc_abi::manifest::{Compare, Infer, Manifest};

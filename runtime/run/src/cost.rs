@@ -3,12 +3,18 @@
 pub mod fitting;
 pub mod peaks;
 
+use crate::collapsed;
+use crate::comparison;
 use crate::cost::peaks::peaks;
 use crate::fit::maximum;
+use crate::iterates;
 use crate::laplace::{self, memory};
+use crate::leave_one_out;
+use crate::predict;
 use crate::predict::Said;
+use crate::sample;
 use crate::sample::target::{self, Layout};
-use crate::{collapsed, comparison, iterates, leave_one_out, predict, sample, summary};
+use crate::summary;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::{DataSpec, Field, FieldKind, Format, Outliers, Schema, Test};
 use bnnc_abi::laplace::{Laplace, Link, Weights};

@@ -1,11 +1,11 @@
 //! Draws of the parameters of approximations: variational and Laplace approximations, iterates, members, dropout.
 
-use crate::fit::{Context, Stop};
+use crate::core::context::{Context, Stop};
+use crate::core::ports;
+use crate::core::states::Values;
 use crate::laplace::{gaussian, weights};
-use crate::ports;
 use crate::predict::PREDICTIVE_STEP;
 use crate::run::Found;
-use crate::states::Values;
 use crate::summary::draws_per_call;
 use bnnc_abi::manifest::Infer;
 use bnnc_abi::method::{Finds, lookup};

@@ -2,8 +2,8 @@
 
 use crate::collapsed::tally::Tally;
 use crate::columns::Columns;
-use crate::feed::examples;
-use crate::fit::{Context, Stop};
+use crate::core::context::{Context, Stop};
+use crate::core::feed::examples;
 use crate::run::Found;
 use crate::score::Scorer;
 use bnnc_abi::manifest::Infer;

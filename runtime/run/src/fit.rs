@@ -12,96 +12,20 @@ pub mod restarts;
 mod trainer;
 pub mod windows;
 
-use crate::checkpoint::Checkpoint;
-use crate::interrupt::Interrupt;
-use crate::states::Values;
+use crate::core::checkpoint::Checkpoint;
+use crate::core::context::{Context, Stop};
+use crate::core::states::Values;
 use bnnc_abi::manifest::Infer;
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_data::Dataset;
 use bnnc_kernels::executor::Machine;
-use bnnc_kernels::pool::Pool;
 use history::{Curve, History};
 use maximum::Descent;
 use restarts::Restart;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::sync::Arc;
 use trainer::Trainer;
 use windows::Worsened;
-
-/// What a run shares between its infers.
-#[derive(Clone)]
-pub struct Context {
-    /// The threads.
-    pub pool: Arc<Pool>,
-    /// The seed.
-    pub seed: u64,
-    /// Whether progress lines are shown.
-    pub progress: bool,
-    /// Where the run is kept while it goes on.
-    pub checkpoint: Checkpoint,
-    /// The user's wish to stop.
-    pub interrupt: Interrupt,
-}
-
-impl Context {
-    /// Threads and a seed; nothing is shown, kept or interrupted.
-    pub fn new(pool: Arc<Pool>, seed: u64) -> Context {
-        Context {
-            pool,
-            seed,
-            progress: false,
-            checkpoint: Checkpoint::none(),
-            interrupt: Interrupt::default(),
-        }
-    }
-}
-
-/// Why a run stopped.
-#[derive(Debug)]
-pub enum Stop {
-    /// The user can do something about it.
-    Diagnostics(Vec<Diagnostic>),
-    /// Our fault or our limit.
-    Fault(Fault),
-    /// The user's wish, before there was anything to report.
-    Interrupted,
-}
-
-impl fmt::Display for Stop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Stop::Diagnostics(diagnostics) => {
-                let lines: Vec<String> = diagnostics
-                    .iter()
-                    .map(|diagnostic| format!("{}: {}", diagnostic.code.id, diagnostic.message))
-                    .collect();
-                f.write_str(&lines.join("\n"))
-            }
-            Stop::Fault(fault) => fault.fmt(f),
-            Stop::Interrupted => f.write_str("interrupted"),
-        }
-    }
-}
-
-impl From<Diagnostic> for Stop {
-    fn from(diagnostic: Diagnostic) -> Stop {
-        Stop::Diagnostics(vec![diagnostic])
-    }
-}
-
-impl From<Vec<Diagnostic>> for Stop {
-    fn from(diagnostics: Vec<Diagnostic>) -> Stop {
-        Stop::Diagnostics(diagnostics)
-    }
-}
-
-impl From<Fault> for Stop {
-    fn from(fault: Fault) -> Stop {
-        Stop::Fault(fault)
-    }
-}
 
 /// A fitted infer.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -12,7 +12,7 @@
 //! by which the next run knows its files.
 
 use crate::codes;
-use crate::fingerprint::Fingerprint;
+use crate::core::fingerprint::Fingerprint;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::write;
 use serde::{Deserialize, Serialize};

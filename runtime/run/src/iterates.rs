@@ -7,11 +7,12 @@ pub mod taken;
 
 use crate::codes;
 use crate::collapsed::choice::{self, Choice};
+use crate::core::context::{Context, Stop};
+use crate::core::states::Values;
 use crate::fit::history::{Curve, History};
-use crate::fit::{Context, Fitted, Stop, Task, Watch, train};
+use crate::fit::{Fitted, Task, Watch, train};
 use crate::fit::{maximum, restarts};
 use crate::start::{self, Starts};
-use crate::states::Values;
 use bnnc_abi::iterates::{Covariance, Ensemble, Swag};
 use bnnc_abi::manifest::{Infer, Output, OutputKind, State, Work};
 use bnnc_base::fault::Fault;

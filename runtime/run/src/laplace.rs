@@ -26,10 +26,11 @@ pub mod tune;
 pub mod weights;
 
 use crate::codes;
-use crate::feed::examples;
-use crate::fit::{Context, Fitted, Stop, Task, restarts};
+use crate::core::context::{Context, Stop};
+use crate::core::feed::examples;
+use crate::core::states::Values;
+use crate::fit::{Fitted, Task, restarts};
 use crate::start::Starts;
-use crate::states::Values;
 use bnnc_abi::laplace::{Laplace, PriorPrecision, Structure};
 use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;

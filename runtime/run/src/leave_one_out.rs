@@ -1,13 +1,13 @@
 //! PSIS-LOO and WAIC of the training rows: the draws that are taken, their likelihoods, the sums.
 
+use crate::core::context::{Context, Stop};
+use crate::core::feed::examples;
+use crate::core::states::Values;
 use crate::draws::{self, Draws};
-use crate::feed::examples;
-use crate::fit::{Context, Stop};
 use crate::predict::{Predictor, units};
 use crate::run::Found;
 use crate::sample::Sampled;
 use crate::sample::chains::Chain;
-use crate::states::Values;
 use bnnc_abi::manifest::{Infer, Output, OutputKind};
 use bnnc_abi::sampling::{Correction, LeaveOneOut as Wanted, Sampling, Transition};
 use bnnc_data::Dataset;

@@ -1,10 +1,10 @@
 //! Learning from rows as they arrive, with answers in between: what a bandit or an active learner needs.
 
-use crate::feed::Feed;
-use crate::fit::{Context, Stop};
+use crate::core::context::{Context, Stop};
+use crate::core::feed::Feed;
+use crate::core::rows;
+use crate::core::states;
 use crate::predict::{Predictive, Predictor};
-use crate::rows;
-use crate::states;
 use crate::step::{Stepper, Terms, training};
 use bnnc_abi::manifest::{Infer, KlWeight};
 use bnnc_base::fault::Fault;

@@ -1,12 +1,12 @@
 //! Positions along axes, checked because kernels would clamp what lies outside: those that rows select before the rows are used, those that
 //! parameters select at the draws that were found.
 
+use crate::core::context::{Context, Stop};
+use crate::core::feed::Feed;
+use crate::core::states::Values;
 use crate::draws;
-use crate::feed::Feed;
-use crate::fit::{Context, Stop};
 use crate::predict::{Predictor, draws_in};
 use crate::run::Found;
-use crate::states::Values;
 use bnnc_abi::manifest::{Check, DataSource, Infer};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};

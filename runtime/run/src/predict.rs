@@ -3,11 +3,13 @@
 mod drawn;
 
 use self::drawn::Drawn;
-use crate::feed::{Feed, examples};
-use crate::fit::{Context, Stop};
-use crate::interrupt::Interrupt;
-use crate::states::Values;
-use crate::{collapsed, iterates, ports};
+use crate::collapsed;
+use crate::core::context::{Context, Stop};
+use crate::core::feed::{Feed, examples};
+use crate::core::interrupt::Interrupt;
+use crate::core::ports;
+use crate::core::states::Values;
+use crate::iterates;
 use bnnc_abi::manifest::{Infer, Output, OutputKind, Work};
 use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;

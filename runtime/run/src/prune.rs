@@ -1,11 +1,11 @@
 //! The pruning table: metrics after the weights with the lowest signal-to-noise ratios were set to zero.
 
-use crate::feed::examples;
-use crate::fit::{Context, Stop};
-use crate::ports;
+use crate::core::context::{Context, Stop};
+use crate::core::feed::examples;
+use crate::core::ports;
+use crate::core::states::Values;
 use crate::predict::Predictor;
 use crate::score::Scorer;
-use crate::states::Values;
 use bnnc_abi::manifest::{Infer, Pruning};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;

@@ -3,13 +3,17 @@
 mod posterior;
 
 use crate::comparison::comparisons;
+use crate::core::context::Stop;
+use crate::core::number::{finite, number};
 use crate::evaluate::Metric;
-use crate::fit::Stop;
+use crate::fit;
+use crate::iterates;
+use crate::laplace;
 use crate::prune::Line;
 use crate::report::overview::file_name;
 use crate::run::{Found, Outcome, RunResult};
+use crate::sample;
 use crate::summary::SiteSummary;
-use crate::{fit, iterates, laplace, sample};
 use bnnc_abi::manifest::{Infer, Manifest, SiteReport};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_data::Standardisation;
@@ -263,15 +267,6 @@ fn object(metrics: &[(String, f64)]) -> Value {
     )
 }
 
-/// JSON has no infinities.
-pub(crate) fn finite(value: f64) -> Value {
-    if value.is_finite() {
-        json!(value)
-    } else {
-        Value::Null
-    }
-}
-
 fn sites(sites: &[SiteSummary]) -> Value {
     let one = |site: &SiteSummary| {
         let of = |part: fn(&Summary) -> f64| nest(&site.shape, &mut site.elements.iter().map(part));
@@ -371,18 +366,6 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
     text.push_str(&posterior::table(infer, outcome));
     text.push('\n');
     text
-}
-
-/// A number in ten places: with an exponent where four decimals would say nothing, or too much; a dash where there is none.
-pub fn number(value: f64) -> String {
-    let size = value.abs();
-    if value.is_nan() {
-        "-".to_owned()
-    } else if size != 0.0 && size.is_finite() && !(5e-4..1e5).contains(&size) {
-        format!("{value:.3e}")
-    } else {
-        format!("{value:.4}")
-    }
 }
 
 /// The pruning table: a line per fraction, a column per metric.

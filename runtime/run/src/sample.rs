@@ -10,9 +10,9 @@ pub mod sites;
 pub mod target;
 
 use crate::codes;
-use crate::feed::examples;
-use crate::fit::{Context, Stop};
-use crate::states::Values;
+use crate::core::context::{Context, Stop};
+use crate::core::feed::examples;
+use crate::core::states::Values;
 use bnnc_abi::manifest::{Infer, SiteReport};
 use bnnc_abi::sampling::{Metric, Sampling, Store, Transition};
 use bnnc_base::diagnostic::Diagnostic;

@@ -1,6 +1,7 @@
 //! Whether the inputs of a model are of a scale that priors, starts and steps of size one fit.
 
-use crate::{codes, feed};
+use crate::codes;
+use crate::core::feed;
 use bnnc_abi::data::Elements;
 use bnnc_abi::manifest::{Binding, DataSource, Infer};
 use bnnc_base::diagnostic::Diagnostic;

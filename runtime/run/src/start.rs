@@ -3,9 +3,9 @@
 pub mod file;
 
 use crate::codes;
+use crate::core::states::{self, Values};
 use crate::fit::Task;
 use crate::iterates;
-use crate::states::{self, Values};
 use bnnc_abi::manifest::{Infer, Init, Start, State};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::philox;

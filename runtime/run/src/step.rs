@@ -1,9 +1,9 @@
 //! One training step on chosen rows, and the share of the KL that it bears.
 
-use crate::feed::Feed;
-use crate::fit::Context;
-use crate::ports;
-use crate::states::Values;
+use crate::core::context::Context;
+use crate::core::feed::Feed;
+use crate::core::ports;
+use crate::core::states::Values;
 use bnnc_abi::manifest::{Infer, KlWeight, Train};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;

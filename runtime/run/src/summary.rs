@@ -1,9 +1,9 @@
 //! Posterior summaries of sites, from draws on the declared scale.
 
-use crate::fit::{Context, Stop};
-use crate::ports;
+use crate::core::context::{Context, Stop};
+use crate::core::ports;
+use crate::core::states::Values;
 use crate::sample::quantities::Quantity;
-use crate::states::Values;
 use bnnc_abi::manifest::{Infer, SiteReport};
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_data::metrics::{Summary, sorted};

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::checksum::Checksum;
-use bnnc_run::store::{ChainStore, Layout, records_of};
+use bnnc_run::core::store::{ChainStore, Layout, records_of};
 use std::path::PathBuf;
 
 const LAYOUT: Layout = Layout { dim: 3, stats: 2 };

@@ -3,7 +3,7 @@
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::dtype::Precision;
 use bnnc_driver::options::Options;
-use bnnc_run::states::{Values, start};
+use bnnc_run::core::states::{Values, start};
 use bnnc_tests::compile::{self, Compiled, examples, options};
 use bnnc_tests::step::{Steps, distance, predictions, sampled, training};
 use std::collections::HashMap;

@@ -6,7 +6,7 @@ use super::laws::radial_constant;
 use super::pairs::{Expected, Family, Method, Pair, Prior, family, prior};
 use super::pairwise::{Summed, evaluate};
 use bnnc_base::special::{sigmoid, softplus};
-use bnnc_run::states::Values;
+use bnnc_run::core::states::Values;
 use std::collections::HashMap;
 
 #[track_caller]

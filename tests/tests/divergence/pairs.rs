@@ -3,7 +3,7 @@
 use super::integral::Side;
 use super::laws::law;
 use bnnc_base::special::softplus;
-use bnnc_run::states::Values;
+use bnnc_run::core::states::Values;
 
 /// How a divergence may be computed, the most preferred first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

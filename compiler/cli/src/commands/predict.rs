@@ -18,10 +18,10 @@ use bnnc_driver::new_levels::{self, Axis};
 use bnnc_driver::options::Options;
 use bnnc_driver::program::Program;
 use bnnc_run::codes;
-use bnnc_run::fit::{Context, Stop};
+use bnnc_run::core::context::{Context, Stop};
+use bnnc_run::core::states::Values;
 use bnnc_run::out::{self, SavedRun};
 use bnnc_run::run::new_levels as of_rows;
-use bnnc_run::states::Values;
 use std::collections::HashMap;
 use std::sync::Arc;
 

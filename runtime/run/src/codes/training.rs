@@ -1,9 +1,9 @@
 //! Diagnostics about trainings.
 
 use super::error;
+use crate::core::number::number;
 use crate::fit::maximum::Runaway;
 use crate::fit::windows::Worsened;
-use crate::result::number;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
 
 pub(super) static NOT_CONVERGED: Code = Code {

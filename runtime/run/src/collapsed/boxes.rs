@@ -1,6 +1,6 @@
 //! The box of the weights that may be integrated over, from their iterates.
 
-use crate::states::Values;
+use crate::core::states::Values;
 use bnnc_abi::collapsed::{Collapsed, Extent};
 use std::ops::Range;
 

@@ -4,7 +4,7 @@ use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::{Block, Local};
 use crate::collapsed::memory;
 use crate::collapsed::moves::{Sets, across, to_base};
-use crate::fit::{Context, Stop};
+use crate::core::context::{Context, Stop};
 use crate::iterates::Collected;
 use bnnc_abi::collapsed::{Collapsed, Form, Options};
 use bnnc_abi::manifest::Infer;

@@ -4,7 +4,7 @@
 //! 1966). Pairs of steps and gradient changes without positive curvature are left out. No step moves an argument by more than `LONGEST`, so that the
 //! descent stays in the basin where it began.
 
-use crate::fit::Stop;
+use crate::core::context::Stop;
 
 /// Pairs of steps and gradient changes that the curvature is made of.
 const PAIRS: usize = 20;

@@ -12,10 +12,11 @@
 //! the slope alone. Of the 301 that were not, 2 have one, 8 by the slope alone.
 
 use super::descent::{self, End, descend};
-use super::{Context, Fitted, Stop, Task};
-use crate::feed::{Feed, examples};
-use crate::ports;
-use crate::states::Values;
+use super::{Fitted, Task};
+use crate::core::context::{Context, Stop};
+use crate::core::feed::{Feed, examples};
+use crate::core::ports;
+use crate::core::states::Values;
 use crate::step::training;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{Infer, KlWeight, Train};

@@ -1,7 +1,8 @@
 //! Several trainings from different starts, of which the best is kept.
 
 use super::windows::Estimate;
-use super::{Context, Fitted, Stop, Task};
+use super::{Fitted, Task};
+use crate::core::context::{Context, Stop};
 use crate::step::training;
 use bnnc_base::philox;
 use serde::de::DeserializeOwned;

@@ -2,16 +2,17 @@
 
 use super::history::{Curve, History};
 use super::windows::Windows;
-use super::{Fitted, Stop, Task, Watch};
-use crate::checkpoint::TrainingFile;
+use super::{Fitted, Task, Watch};
 use crate::codes;
-use crate::feed::{Feed, examples};
+use crate::core::checkpoint::TrainingFile;
+use crate::core::context::Stop;
+use crate::core::feed::{Feed, examples};
+use crate::core::ports;
+use crate::core::progress::Progress;
+use crate::core::rows;
+use crate::core::states::Values;
 use crate::fit::convergence::material;
-use crate::ports;
 use crate::predict::Predictor;
-use crate::progress::Progress;
-use crate::rows;
-use crate::states::Values;
 use crate::step::{Stepper, Terms, kl_weight, training};
 use bnnc_abi::manifest::{KlWeight, Training};
 use bnnc_base::fault::Fault;

@@ -3,8 +3,8 @@
 //! The loss of one step, and of one epoch, has the noise of its rows and draws, so the lowest of them is a matter of luck. The mean over a twentieth of the
 //! training is an estimate of the loss of the iterates in it, with a standard error that is known.
 
-use crate::fit::Stop;
-use crate::states::Values;
+use crate::core::context::Stop;
+use crate::core::states::Values;
 use bnnc_kernels::executor::Machine;
 use serde::{Deserialize, Serialize};
 

@@ -3,8 +3,8 @@
 use super::{Collected, swag};
 use crate::codes;
 use crate::collapsed::{self, tally::Tally};
+use crate::core::number::{finite, number};
 use crate::fit;
-use crate::result::{finite, number};
 use bnnc_abi::iterates::Covariance;
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::diagnostic::Diagnostic;

@@ -1,10 +1,10 @@
 //! The curvature of the log likelihood at a maximum, in the form that the options ask for.
 
-use crate::fit::Stop;
+use crate::core::context::Stop;
+use crate::core::rows;
 use crate::laplace::jacobians::{self, Jacobians, Which, needed};
 use crate::laplace::machines::{self, Clipped, Evaluation, Pulled};
 use crate::laplace::prior::{add_products, write_vectors};
-use crate::rows;
 use bnnc_abi::laplace::{self, Structure};
 use bnnc_base::philox;
 use bnnc_base::shape::{Sizes, Symbol};

@@ -1,10 +1,10 @@
 //! Predictions from draws of the linearised outputs.
 
 use crate::codes;
-use crate::fit::Stop;
+use crate::core::context::Stop;
+use crate::core::ports;
 use crate::laplace::closed::Member;
 use crate::laplace::machines::{BYTES, Evaluation};
-use crate::ports;
 use crate::predict::{PREDICTIVE_STEP, Predictive, said};
 use bnnc_base::philox;
 use bnnc_base::shape::{Sizes, Symbol};

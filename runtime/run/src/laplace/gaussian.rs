@@ -1,10 +1,11 @@
 //! A Gaussian of the weights around a maximum, and what is known of it.
 
 use crate::codes;
-use crate::fit::{Context, Fitted, Stop};
+use crate::core::context::{Context, Stop};
+use crate::core::states::Values;
+use crate::fit::Fitted;
 use crate::laplace::jacobians::Which;
 use crate::laplace::predictor::Forecaster;
-use crate::states::Values;
 use bnnc_abi::laplace::{Laplace, Structure};
 use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;

@@ -1,8 +1,8 @@
 //! Jacobians of the outputs in the weights, and the sums over rows that programs make of them.
 
-use crate::fit::Stop;
+use crate::core::context::Stop;
+use crate::core::ports;
 use crate::laplace::machines::{self, Blocks, Clipped, Evaluation, Pulled, Reals, reals};
-use crate::ports;
 use bnnc_abi::code::Artifact;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};

@@ -3,7 +3,7 @@
 //! Note [Total covariance]. A mixture with equal weights has the mean of the covariances of its members and the covariance of their means, which is summed as
 //! the members come: number `m` adds `(m - 1) / m` times the square of how far it is from the mean of those before (Welford 1962).
 
-use crate::fit::{Context, Stop};
+use crate::core::context::{Context, Stop};
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;
 use crate::laplace::machines::{Evaluation, Pulled};

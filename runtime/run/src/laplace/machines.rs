@@ -1,10 +1,10 @@
 //! Programs of an approximation at a maximum, called on blocks of rows.
 
 use crate::codes;
-use crate::feed::{Feed, Wanted};
-use crate::fit::{Context, Stop};
-use crate::ports;
-use crate::states::Values;
+use crate::core::context::{Context, Stop};
+use crate::core::feed::{Feed, Wanted};
+use crate::core::ports;
+use crate::core::states::Values;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::Infer;

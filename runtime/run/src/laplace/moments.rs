@@ -1,6 +1,6 @@
 //! The linearised outputs of rows: their values at a maximum, and their covariances under the Gaussian of the weights.
 
-use crate::fit::Stop;
+use crate::core::context::Stop;
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;
 use crate::laplace::machines::{self, Block, Blocks, Evaluation, Pulled, read};

@@ -7,13 +7,14 @@
 //! `gamma`, and the fixed point is that of MacKay (1992, "Bayesian interpolation"): the residuals over `N - gamma`.
 
 use super::{Around, Before};
-use crate::fit::{Fitted, Stop, Task, Watch, train};
+use crate::core::context::Stop;
+use crate::core::ports;
+use crate::core::states::Values;
+use crate::fit::{Fitted, Task, Watch, train};
 use crate::laplace::curve::{self, Curved};
 use crate::laplace::jacobians::Which;
 use crate::laplace::machines::Evaluation;
 use crate::laplace::{memory, others};
-use crate::ports;
-use crate::states::Values;
 use bnnc_abi::laplace::{EVIDENCE_SLOPE, PRIOR_FACTOR};
 use bnnc_base::fault::Fault;
 use bnnc_kernels::executor::Machine;

@@ -1,9 +1,9 @@
 //! Whether the states that move and are none of the weights, such as a noise level, are at the maximum too.
 
-use crate::fit::Stop;
+use crate::core::context::Stop;
+use crate::core::states::Values;
 use crate::laplace::jacobians::gradient_in;
 use crate::laplace::machines::Evaluation;
-use crate::states::Values;
 use bnnc_abi::laplace::Laplace;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;

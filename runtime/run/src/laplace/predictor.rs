@@ -3,7 +3,7 @@
 use crate::collapsed::integrals::Integrals;
 use crate::collapsed::sampled::Draws;
 use crate::collapsed::tally::Tally;
-use crate::fit::{Context, Stop};
+use crate::core::context::{Context, Stop};
 use crate::laplace::functions::Functions;
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::machines::{Block, Evaluation};

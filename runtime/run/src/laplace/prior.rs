@@ -1,6 +1,6 @@
 //! The prior at a maximum: its log density, slope and precision by weight.
 
-use crate::fit::Stop;
+use crate::core::context::Stop;
 use crate::laplace::jacobians::{needed, weights};
 use crate::laplace::machines::{Evaluation, Reals, reals};
 use bnnc_abi::code::Artifact;
@@ -47,10 +47,10 @@ impl Local {
             true => Prior::dense(second(evaluation, &evaluation.laplace.programs.prior_products)?),
             false => Prior::diagonal(part("precision")?),
         };
-        let log_prior = crate::ports::scalar(&machine, "log_prior")?;
+        let log_prior = crate::core::ports::scalar(&machine, "log_prior")?;
         Ok(Local {
             log_prior,
-            of_others: crate::ports::scalar(&machine, "log_prior_of_all")? - log_prior,
+            of_others: crate::core::ports::scalar(&machine, "log_prior_of_all")? - log_prior,
             slope,
             prior,
         })

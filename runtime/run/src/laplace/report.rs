@@ -1,10 +1,10 @@
 //! What is said of an approximation: diagnostics for `result.json`, lines for people, summaries of sites.
 
-use crate::fit::{Context, Stop};
+use crate::core::context::{Context, Stop};
+use crate::core::number::{finite, number};
+use crate::core::ports;
 use crate::laplace::gaussian::{Approximated, Facts, Gaussian, part};
 use crate::laplace::weights;
-use crate::ports;
-use crate::result::{finite, number};
 use crate::summary::{DRAWS, SMALL, SiteSummary, draws_per_call};
 use bnnc_abi::laplace::{Curvature, Laplace, Link, Over, Score, Structure, Weights};
 use bnnc_abi::manifest::{Infer, SiteReport};

@@ -1,10 +1,11 @@
 //! The maximum: searched by an optimiser, or taken from the start.
 
 use crate::codes;
-use crate::fit::{Fitted, Stop, Task, restarts, train};
+use crate::core::context::Stop;
+use crate::core::states::Values;
+use crate::fit::{Fitted, Task, restarts, train};
 use crate::laplace::gaussian::found;
 use crate::start::Starts;
-use crate::states::Values;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;

@@ -1,7 +1,7 @@
 //! The weights of a subnetwork.
 
 use crate::codes;
-use crate::fit::Stop;
+use crate::core::context::Stop;
 use crate::laplace::curve::{self, Curved};
 use crate::laplace::gaussian::weights;
 use crate::laplace::jacobians::{self, Which};

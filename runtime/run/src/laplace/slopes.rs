@@ -1,6 +1,6 @@
 //! Derivatives of predictions in the inputs of rows: of the mean of each output, and of its variance under the Gaussian of the weights.
 
-use crate::fit::{Context, Stop};
+use crate::core::context::{Context, Stop};
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;
 use crate::laplace::joint::Mean;

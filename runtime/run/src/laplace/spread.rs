@@ -4,9 +4,9 @@
 //! taken, on its declared scale: for sites on the whole line both are the same.
 
 use crate::codes;
-use crate::fit::{Context, Stop};
+use crate::core::context::{Context, Stop};
+use crate::core::ports;
 use crate::laplace::gaussian::part;
-use crate::ports;
 use crate::run::{Found, Outcome};
 use bnnc_abi::laplace::Weights;
 use bnnc_abi::manifest::{Infer, Manifest, SiteReport};

@@ -1,7 +1,7 @@
 //! Factors on the precision of the prior: given, by the marginal likelihood, or by validation rows.
 
 use crate::codes;
-use crate::fit::Stop;
+use crate::core::context::Stop;
 use crate::laplace::gaussian::{Facts, Gaussian};
 use crate::laplace::machines::Evaluation;
 use crate::laplace::predictor::Forecaster;

@@ -1,8 +1,8 @@
 //! Draws of the weights themselves.
 
-use crate::fit::Context;
+use crate::core::context::Context;
+use crate::core::states::Values;
 use crate::laplace::gaussian::Gaussian;
-use crate::states::Values;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::philox;

@@ -1,7 +1,7 @@
 //! The plots of Markov chains: traces and ranks of the quantities that mixed worst, energy, acceptance, trajectories, a pair of
 //! quantities with the divergences.
 
-use crate::fit::Stop;
+use crate::core::context::Stop;
 use crate::report::histogram::Histogram;
 use crate::report::svg::{Axis, Plot, Swatch};
 use crate::sample::Sampled;

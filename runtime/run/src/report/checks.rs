@@ -1,7 +1,7 @@
 //! Plots of posterior densities, of replicated data beside observed ones, of residuals, and of Pareto shapes.
 
+use crate::core::context::{Context, Stop};
 use crate::draws::draws;
-use crate::fit::{Context, Stop};
 use crate::leave_one_out::LeftOut;
 use crate::report::forecast::Forecast;
 use crate::report::histogram::Histogram;

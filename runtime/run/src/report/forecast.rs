@@ -1,6 +1,6 @@
 //! What plots of real outputs need of the predictive distribution: intervals and ranks of rows, and a curve over one input.
 
-use crate::fit::{Context, Stop};
+use crate::core::context::{Context, Stop};
 use crate::run::Outcome;
 use crate::score::targets;
 use bnnc_abi::data::DataSpec;

@@ -13,7 +13,7 @@ pub mod svg;
 pub mod ticks;
 
 use crate::columns;
-use crate::fit::{Context, Stop};
+use crate::core::context::{Context, Stop};
 use crate::run::{Outcome, RunResult};
 use bnnc_abi::manifest::{Infer, Manifest, Output, OutputKind};
 use bnnc_data::write::ResultColumn;

@@ -1,9 +1,10 @@
 //! The parts of the page that are about the whole run: contents, warnings, failures, data, the program.
 
-use crate::fit::Stop;
+use crate::core::context::Stop;
+use crate::core::number::number;
 use crate::report::page::{table, ticked};
 use crate::report::svg::escape;
-use crate::result::{number, place};
+use crate::result::place;
 use crate::run::RunResult;
 use bnnc_abi::manifest::Manifest;
 use bnnc_base::diagnostic::{Diagnostic, Severity};

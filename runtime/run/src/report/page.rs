@@ -1,11 +1,12 @@
 //! The page: tables and plots as one HTML file that needs nothing else.
 
 use crate::comparison::{Comparison, comparisons};
+use crate::core::number::number;
 use crate::iterates;
 use crate::laplace::{self, Approximated};
 use crate::report::svg::{STYLE, escape};
 use crate::report::{chain_tables, overview};
-use crate::result::{number, rounded, shown, what};
+use crate::result::{rounded, shown, what};
 use crate::run::{Found, Outcome, RunResult, SplitOutcome};
 use crate::summary::SiteSummary;
 use bnnc_abi::manifest::{Infer, Manifest};

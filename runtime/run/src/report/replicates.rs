@@ -1,15 +1,15 @@
 //! Data sets that a model predicts for the training rows, before and after it has seen them, beside what was observed.
 
+use crate::core::context::{Context, Stop};
+use crate::core::feed::examples;
+use crate::core::number::finite;
+use crate::core::states::Values;
 use crate::draws::{Draws, draws};
-use crate::feed::examples;
-use crate::fit::{Context, Stop};
 use crate::predict::{Predictive, Predictor};
 use crate::report::forecast::thinned;
-use crate::result::finite;
 use crate::run::Outcome;
 use crate::sample::export::chosen;
 use crate::score::{classes, probabilities, targets};
-use crate::states::Values;
 use bnnc_abi::manifest::{Infer, Output, OutputKind};
 use bnnc_base::philox;
 use bnnc_data::Rows;

@@ -1,7 +1,7 @@
 //! The posterior in the table for people: the parameters that the program declares, then those of its layers.
 
-use super::number;
 use crate::collapsed;
+use crate::core::number::number;
 use crate::run::Outcome;
 use crate::summary::SiteSummary;
 use bnnc_abi::manifest::{Infer, SiteReport};

@@ -1,13 +1,14 @@
 //! What an infer found.
 
 use crate::collapsed;
-use crate::fit::{Context, Fitted, Stop, report};
+use crate::core::context::{Context, Stop};
+use crate::core::states::Values;
+use crate::fit::{Fitted, report};
 use crate::iterates::{self, Collected};
 use crate::laplace::Approximated;
 use crate::laplace::predictor::Forecaster;
 use crate::predict::Predictor;
 use crate::sample::Sampled;
-use crate::states::Values;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::{Dataset, Rows};

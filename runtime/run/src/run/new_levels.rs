@@ -1,11 +1,11 @@
 //! Predictions for rows whose levels no training row has, from draws of a posterior.
 
 use super::saved::{checked, table};
+use crate::core::context::{Context, Stop};
+use crate::core::states::Values;
 use crate::draws::Draws;
-use crate::fit::{Context, Stop};
 use crate::positions;
 use crate::predict::{Predictor, draws_in, held};
-use crate::states::Values;
 use bnnc_abi::data::Elements;
 use bnnc_abi::manifest::{Codes, DataSource, Infer};
 use bnnc_base::shape::{Shape, Sizes};

@@ -1,8 +1,8 @@
 //! The results of a run: of each inference, and of each split.
 
 use crate::collapsed::tally::Tally;
+use crate::core::context::Stop;
 use crate::evaluate::{Metric, lines_over};
-use crate::fit::Stop;
 use crate::leave_one_out::LeftOut;
 use crate::prune::{self, Pruned};
 use crate::run::Found;

@@ -3,11 +3,11 @@
 
 use super::member::{Member, Patience};
 use super::target::{Model, Shared};
-use crate::checkpoint::ChainId;
 use crate::codes;
-use crate::fit::{Context, Stop};
-use crate::progress::Progress;
-use crate::store::{ChainStore, Layout};
+use crate::core::checkpoint::ChainId;
+use crate::core::context::{Context, Stop};
+use crate::core::progress::Progress;
+use crate::core::store::{ChainStore, Layout};
 use bnnc_abi::manifest::Infer;
 use bnnc_abi::sampling::Sampling;
 use bnnc_kernels::pool::Pool;

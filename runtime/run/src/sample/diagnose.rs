@@ -2,8 +2,8 @@
 
 use super::Sampled;
 use super::quantities::Quantity;
-use crate::feed::examples;
-use crate::fit::Stop;
+use crate::core::context::Stop;
+use crate::core::feed::examples;
 use crate::leave_one_out::LeftOut;
 use bnnc_abi::manifest::Infer;
 use bnnc_abi::sampling::{Correction, Sampling, Transition};

@@ -6,7 +6,7 @@ pub mod stan;
 
 use super::Sampled;
 use super::sites::Sites;
-use crate::fit::{Context, Stop};
+use crate::core::context::{Context, Stop};
 use crate::run::Outcome;
 pub use approximation::approximation;
 use bnnc_abi::manifest::{Infer, Output, OutputKind};

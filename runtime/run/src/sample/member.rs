@@ -2,10 +2,10 @@
 
 use super::chains::{Chain, Chains};
 use super::target::Model;
-use crate::checkpoint::ChainFile;
-use crate::fit::Stop;
-use crate::interrupt::Interrupt;
-use crate::progress::Progress;
+use crate::core::checkpoint::ChainFile;
+use crate::core::context::Stop;
+use crate::core::interrupt::Interrupt;
+use crate::core::progress::Progress;
 use bnnc_mcmc::seam::{Answer, Request, Sampler};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

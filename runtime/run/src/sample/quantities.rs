@@ -3,10 +3,10 @@
 
 use super::Sampled;
 use super::sites::Sites;
-use crate::fit::{Context, Stop};
+use crate::core::context::{Context, Stop};
+use crate::core::store::ChainStore;
 use crate::predict::{Predictive, Predictor};
 use crate::report::forecast::thinned;
-use crate::store::ChainStore;
 use crate::summary::SMALL;
 use bnnc_abi::manifest::{Infer, Output, SiteReport};
 use bnnc_abi::sampling::{Report, Sampling, Store};

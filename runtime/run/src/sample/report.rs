@@ -2,8 +2,8 @@
 
 use super::Sampled;
 use super::diagnose::{Diagnosis, Worst};
+use crate::core::number::{finite, number};
 use crate::leave_one_out::LeftOut;
-use crate::result::{finite, number};
 use bnnc_mcmc::diagnostics::Summary;
 use bnnc_mcmc::loo::Estimate;
 use serde_json::{Map, Value, json};

@@ -1,9 +1,9 @@
 //! Positions as values of the sites, on their declared scale.
 
 use super::Sampled;
-use crate::feed::Feed;
-use crate::fit::{Context, Stop};
-use crate::ports;
+use crate::core::context::{Context, Stop};
+use crate::core::feed::Feed;
+use crate::core::ports;
 use bnnc_abi::manifest::{Infer, SiteReport};
 use bnnc_abi::names::Names;
 use bnnc_base::fault::Fault;

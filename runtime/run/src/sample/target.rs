@@ -1,10 +1,10 @@
 //! The compiled model as what a sampler asks.
 
+use crate::core::context::Stop;
+use crate::core::feed::Feed;
+use crate::core::ports;
+use crate::core::states::Values;
 use crate::cost;
-use crate::feed::Feed;
-use crate::fit::Stop;
-use crate::ports;
-use crate::states::Values;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{Infer, State};
 use bnnc_abi::sampling::{Penalty, Prepare, Sampling, Transition};

@@ -1,7 +1,7 @@
 //! Starts from safetensors files: sites by name on the declared scale, or the states that a run wrote.
 
 use crate::codes;
-use crate::states::Values;
+use crate::core::states::Values;
 use bnnc_abi::manifest::{Infer, StartFile, StartSite};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::{Shape, Sizes};

@@ -2,8 +2,8 @@
 
 use super::Subject;
 use super::predictive::{MOST, per_block};
+use crate::core::context::Stop;
 use crate::draws::{Draws, draws};
-use crate::fit::Stop;
 use crate::predict::Predictor;
 use crate::run::Found;
 use bnnc_data::write::zarr::Store;

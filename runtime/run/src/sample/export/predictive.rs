@@ -1,12 +1,12 @@
 //! What the draws say of the training rows, beside what was observed.
 
 use super::{Export, Subject, kind_of};
-use crate::feed::examples;
-use crate::fit::Stop;
+use crate::core::context::Stop;
+use crate::core::feed::examples;
+use crate::core::states::Values;
 use crate::leave_one_out::log_unit;
 use crate::predict::{Predictive, Predictor};
 use crate::score::{classes, probabilities, targets};
-use crate::states::Values;
 use bnnc_abi::manifest::{Output, OutputKind};
 use bnnc_abi::sampling::LeaveOneOut;
 use bnnc_base::philox;

@@ -1,7 +1,7 @@
 //! Draws as Stan CSV.
 
 use super::Export;
-use crate::fit::Stop;
+use crate::core::context::Stop;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `lock` | nothing; locked as long as a run writes here |
 //! | `run.json` | the [`Fingerprint`] of the run |
-//! | `INFER-SPLIT-CHAIN.draws` | the draws of a chain ([`crate::store`]) |
+//! | `INFER-SPLIT-CHAIN.draws` | the draws of a chain ([`crate::core::store`]) |
 //! | `INFER-SPLIT-CHAIN.chain` | how far the chain is: its draws, its iterations, its sampler; `.chain.old` the same before |
 //! | `INFER-SPLIT.training` | the state of a training that runs; replaced as a whole |
 //! | `INFER-SPLIT.fit` | the result of a training |
@@ -21,8 +21,8 @@ mod own;
 mod training;
 
 use crate::codes;
-use crate::fingerprint::Fingerprint;
-use crate::store::{self, ChainStore, Layout};
+use crate::core::fingerprint::Fingerprint;
+use crate::core::store::{self, ChainStore, Layout};
 use bnnc_abi::sampling::Store;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;

@@ -1,6 +1,6 @@
 //! What the numbers of a run depend on: an interrupted run may only be continued where none of it has changed.
 
-use crate::sources::Sources;
+use crate::core::sources::Sources;
 use bnnc_abi::data::{DataSpec, Outliers, Test};
 use bnnc_abi::manifest::{Manifest, Start, Work};
 use bnnc_abi::sampling::{Sampling, Steps, Transition};

@@ -1,0 +1,15 @@
+//! The vocabulary of every part of a run: its context, the values and rows that programs read, and what is kept between runs. Imports no method.
+
+pub mod checkpoint;
+pub mod context;
+pub mod date;
+pub mod feed;
+pub mod fingerprint;
+pub mod interrupt;
+pub mod number;
+pub mod ports;
+pub mod progress;
+pub mod rows;
+pub mod sources;
+pub mod states;
+pub mod store;
