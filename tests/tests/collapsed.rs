@@ -13,9 +13,9 @@ use bnnc_kernels::pool::Pool;
 use bnnc_run::core::checkpoint::Checkpoint;
 use bnnc_run::core::context::{Context, Stop};
 use bnnc_run::core::fingerprint::Fingerprint;
+use bnnc_run::core::predict::{PROBABILITIES, Predictive};
 use bnnc_run::iterates::Collected;
 use bnnc_run::out;
-use bnnc_run::predict::{PROBABILITIES, Predictive};
 use bnnc_run::run::{Found, Options, RunResult, Sources, predict, run};
 use bnnc_tests::compile::{self as compiling, Compiled, opening, options};
 use std::path::PathBuf;
@@ -150,13 +150,15 @@ fn done(name: &str, text: &str, infer: &str) -> Done {
     let rows = (&outcome.dataset.train, true);
     let draws = match &infer.work {
         Work::Collapsed(collapsed) => bnnc_run::collapsed::draws(&infer, collapsed, collected(found).draws),
-        _ => bnnc_run::iterates::predictive_draws(&infer, collected(found).draws),
+        _ => bnnc_run::core::predict::predictive_draws(&infer, collected(found).draws),
     };
     let mut forecaster = found
         .forecaster(&infer, rows, &outcome.dataset, (draws, &context))
         .unwrap();
     let mut predictive = Predictive::default();
-    forecaster.run(|_, block| predictive = block.clone()).unwrap();
+    forecaster
+        .run(&mut |_, block| predictive = block.clone())
+        .unwrap();
     drop(forecaster);
     let found = collected(found).clone();
     Done {

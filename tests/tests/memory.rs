@@ -419,7 +419,7 @@ fn earlier_infers_are_said() {
     assert!(earlier(last) >= 601 * 601 * 8 && earlier(last) < 601 * 601 * 8 + (64 << 10));
     let limit = predicted(&alone);
     assert!(last.cost.peak_bytes >= limit + 601 * 601 * 8);
-    let refusal = bnnc_run::codes::too_little_memory(&both.manifest, last, limit);
+    let refusal = bnnc_run::cost::advice::too_little_memory(&both.manifest, last, limit);
     assert!(
         refusal
             .notes
@@ -427,7 +427,7 @@ fn earlier_infers_are_said() {
             .any(|note| note.contains("the infers before it"))
     );
     assert!(refusal.help.iter().any(|help| help.contains("`--only last`")));
-    let refusal = bnnc_run::codes::too_little_memory(&both.manifest, last, limit / 2);
+    let refusal = bnnc_run::cost::advice::too_little_memory(&both.manifest, last, limit / 2);
     assert!(!refusal.help.iter().any(|help| help.contains("--only")));
 }
 

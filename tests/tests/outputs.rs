@@ -172,11 +172,11 @@ fn draws_of_two_outputs_have_noise_of_their_own() {
         .forecaster(infer, rows, &outcome.dataset, (draws, &context))
         .unwrap();
     let mut correlation = f64::NAN;
-    let taken = forecaster.run(|_, block| {
+    let taken = forecaster.run(&mut |_, block| {
         let [one, two] = block.each() else {
             panic!("two outputs")
         };
-        let noise = |said: &bnnc_run::predict::Predictive| -> Vec<f64> {
+        let noise = |said: &bnnc_run::core::predict::Predictive| -> Vec<f64> {
             let all = said.draw.iter().zip(&said.mean);
             all.map(|(draw, mean)| draw - mean).collect()
         };

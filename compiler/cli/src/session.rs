@@ -141,8 +141,8 @@ pub fn sources(
 pub fn all_codes() -> Vec<&'static bnnc_base::diagnostic::Code> {
     let mut all = codes::all();
     all.extend(bnnc_data::CODES);
-    all.extend(bnnc_run::codes::CODES);
-    all.extend(bnnc_run::codes::of_sampling());
+    all.extend(bnnc_run::core::codes::CODES);
+    all.extend(bnnc_run::core::codes::of_sampling());
     all.extend(crate::build::codes::CODES);
     all.extend(bnnc_command::codes::CODES);
     all.extend(bnnc_cuda::codes::CODES);

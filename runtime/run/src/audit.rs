@@ -7,7 +7,7 @@ mod found;
 mod order;
 mod relation;
 
-use crate::codes::audit as codes;
+use crate::core::codes::audit as codes;
 use crate::core::feed::examples;
 use bnnc_abi::data::{DataSpec, Elements, Test};
 use bnnc_abi::manifest::{Binding, Codes, DataSource, Infer, Output, OutputKind, Work};

@@ -18,13 +18,14 @@ pub mod pieces;
 pub mod published;
 pub mod report;
 pub mod sampled;
-pub mod tally;
 
-use crate::codes;
+use crate::core::codes;
 use crate::core::context::{Context, Stop};
+use crate::core::forecast::Forecaster;
+use crate::core::predict::predictive_draws;
 use crate::core::states::Values;
-use crate::iterates::{self, Collected};
-use crate::laplace::predictor::Forecaster;
+use crate::core::tally::Tally;
+use crate::iterates::Collected;
 use bnnc_abi::collapsed::{Collapsed, Form};
 use bnnc_abi::laplace::Likelihood;
 use bnnc_abi::manifest::{Infer, OutputKind, Work};
@@ -34,7 +35,6 @@ use boxes::Boxes;
 use choice::Choice;
 use integrals::Integrals;
 use sampled::Draws;
-use tally::Tally;
 
 /// The part of an infer that integrates over weights, where it does.
 pub fn part(infer: &Infer) -> Option<&Collapsed> {
@@ -63,7 +63,7 @@ pub fn is_exact(infer: &Infer, collapsed: &Collapsed) -> bool {
 pub fn draws(infer: &Infer, collapsed: &Collapsed, iterates: usize) -> usize {
     match is_exact(infer, collapsed) {
         true => infer.predictive_draws,
-        false => iterates::predictive_draws(infer, iterates * collapsed.options.draws.max(1)),
+        false => predictive_draws(infer, iterates * collapsed.options.draws.max(1)),
     }
 }
 
@@ -77,17 +77,17 @@ pub fn forecaster<'a>(
     (rows, is_known): (&Rows, bool),
     dataset: &Dataset,
     (draws, context): (usize, &'a Context),
-) -> Result<Forecaster<'a>, Stop> {
+) -> Result<Box<dyn Forecaster + 'a>, Stop> {
     if is_exact(infer, collapsed) {
         let found = (values, iterates, choice);
         let rows = (rows, is_known);
         let integrals = Integrals::new((infer, collapsed), found, rows, dataset, (draws, context))?;
-        return Ok(Forecaster::Integrated(Box::new(integrals)));
+        return Ok(Box::new(integrals));
     }
     let boxes = Boxes::new(collapsed, values, iterates);
     let (found, rows) = ((values, &boxes), (rows, is_known));
     let drawn = Draws::new((infer, collapsed), found, rows, dataset, (draws, context))?;
-    Ok(Forecaster::Boxed(Box::new(drawn)))
+    Ok(Box::new(drawn))
 }
 
 /// What is worth knowing of iterates that a box is made of, and of integrals over it.

@@ -1,10 +1,10 @@
 //! `compare` items: the metrics of several inferences side by side, and the differences of their `elpd_loo`.
 
-use crate::codes::compare as codes;
+use crate::core::codes::compare as codes;
 use crate::core::number::{finite, number};
+use crate::core::score;
 use crate::leave_one_out::LeftOut;
 use crate::run::{Outcome, RunResult};
-use crate::score;
 use bnnc_abi::manifest::{Compare, Infer, Manifest};
 use bnnc_abi::metrics::{Basis, Measure};
 use bnnc_base::diagnostic::Diagnostic;

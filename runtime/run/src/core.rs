@@ -1,15 +1,22 @@
 //! The vocabulary of every part of a run: its context, the values and rows that programs read, and what is kept between runs. Imports no method.
 
+pub mod blocks;
 pub mod checkpoint;
+pub mod codes;
+pub mod columns;
 pub mod context;
 pub mod date;
 pub mod feed;
 pub mod fingerprint;
+pub mod forecast;
 pub mod interrupt;
 pub mod number;
 pub mod ports;
+pub mod predict;
 pub mod progress;
 pub mod rows;
+pub mod score;
 pub mod sources;
 pub mod states;
 pub mod store;
+pub mod tally;

@@ -1,17 +1,18 @@
 //! What a run takes, before it: a step, and the memory of reading, cutting, training, predicting and summing up.
 
+pub mod advice;
 pub mod fitting;
 pub mod peaks;
 
 use crate::collapsed;
 use crate::comparison;
+use crate::core::predict;
+use crate::core::predict::Said;
 use crate::cost::peaks::peaks;
 use crate::fit::maximum;
 use crate::iterates;
 use crate::laplace::{self, memory};
 use crate::leave_one_out;
-use crate::predict;
-use crate::predict::Said;
 use crate::sample;
 use crate::sample::target::{self, Layout};
 use crate::summary;

@@ -2,9 +2,9 @@
 
 use crate::core::context::{Context, Stop};
 use crate::core::ports;
+use crate::core::predict::PREDICTIVE_STEP;
 use crate::core::states::Values;
 use crate::laplace::{gaussian, weights};
-use crate::predict::PREDICTIVE_STEP;
 use crate::run::Found;
 use crate::summary::draws_per_call;
 use bnnc_abi::manifest::Infer;

@@ -1,11 +1,11 @@
 //! What predictions are worth: of the test rows, of the same rows turned, and of outliers.
 
-use crate::collapsed::tally::Tally;
-use crate::columns::Columns;
+use crate::core::columns::Columns;
 use crate::core::context::{Context, Stop};
 use crate::core::feed::examples;
+use crate::core::score::Scorer;
+use crate::core::tally::Tally;
 use crate::run::Found;
-use crate::score::Scorer;
 use bnnc_abi::manifest::Infer;
 use bnnc_data::metrics::{MetricSet, over_splits};
 use bnnc_data::write::ResultColumn;
@@ -45,7 +45,7 @@ pub fn evaluate(
     let mut predictor = found.forecaster(infer, (rows, true), dataset, (draws, context))?;
     let mut scorer = Scorer::new(rows, examples, dataset, infer)?;
     let mut columns = Columns::new(infer, rows, examples);
-    predictor.run(|range, block| {
+    predictor.run(&mut |range, block| {
         block.undo(infer, &dataset.preparation);
         scorer.add(range, block);
         columns.add(block);
@@ -53,13 +53,13 @@ pub fn evaluate(
     let tally = predictor.tally().cloned();
     if dataset.outliers.count > 0 {
         predictor.replace_rows(infer, &dataset.outliers, dataset)?;
-        predictor.run(|_, block| scorer.add_outliers(block))?;
+        predictor.run(&mut |_, block| scorer.add_outliers(block))?;
     }
     drop(predictor);
     let metrics = |(degrees, rows): (f64, Rows)| -> Result<(f64, MetricSet), Stop> {
         let mut predictor = found.forecaster(infer, (&rows, true), dataset, (draws, context))?;
         let mut scorer = Scorer::new(&rows, examples, dataset, infer)?;
-        predictor.run(|range, block| {
+        predictor.run(&mut |range, block| {
             block.undo(infer, &dataset.preparation);
             scorer.add(range, block);
         })?;

@@ -11,7 +11,7 @@
 //! Whatever ends the process before 1 leaves the old results. What ends it later leaves an inventory by which `bnnc predict` rejects the folder and
 //! by which the next run knows its files.
 
-use crate::codes;
+use crate::core::codes;
 use crate::core::fingerprint::Fingerprint;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::write;

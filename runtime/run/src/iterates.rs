@@ -5,8 +5,8 @@ pub mod memory;
 pub mod report;
 pub mod taken;
 
-use crate::codes;
 use crate::collapsed::choice::{self, Choice};
+use crate::core::codes;
 use crate::core::context::{Context, Stop};
 use crate::core::states::Values;
 use crate::fit::history::{Curve, History};
@@ -14,7 +14,7 @@ use crate::fit::{Fitted, Task, Watch, train};
 use crate::fit::{maximum, restarts};
 use crate::start::{self, Starts};
 use bnnc_abi::iterates::{Covariance, Ensemble, Swag};
-use bnnc_abi::manifest::{Infer, Output, OutputKind, State, Work};
+use bnnc_abi::manifest::{Infer, State, Work};
 use bnnc_base::fault::Fault;
 use bnnc_base::philox;
 use bnnc_base::shape::Sizes;
@@ -456,16 +456,5 @@ fn average(found: &[Fitted], values: Arc<Values>, interrupted: bool) -> Fitted {
         worsened: found.iter().find_map(|fitted| fitted.worsened),
         restarts: found.iter().flat_map(|fitted| fitted.restarts.clone()).collect(),
         descent: maximum::worst(found),
-    }
-}
-
-/// How many draws predictions are made of where so many positions are held: at least `predictive_draws` where draws of the target say
-/// more than positions alone, each position equally often.
-pub fn predictive_draws(infer: &Infer, held: usize) -> usize {
-    let held = held.max(1);
-    let is_of_classes = |output: &Output| matches!(output.kind, OutputKind::Classes(_) | OutputKind::Bool);
-    match infer.outputs.iter().all(is_of_classes) {
-        true => held,
-        false => held * infer.predictive_draws.div_ceil(held),
     }
 }

@@ -25,7 +25,7 @@ pub mod spread;
 pub mod tune;
 pub mod weights;
 
-use crate::codes;
+use crate::core::codes;
 use crate::core::context::{Context, Stop};
 use crate::core::feed::examples;
 use crate::core::states::Values;

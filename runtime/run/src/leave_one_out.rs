@@ -2,9 +2,9 @@
 
 use crate::core::context::{Context, Stop};
 use crate::core::feed::examples;
+use crate::core::predict::{Predictor, units};
 use crate::core::states::Values;
 use crate::draws::{self, Draws};
-use crate::predict::{Predictor, units};
 use crate::run::Found;
 use crate::sample::Sampled;
 use crate::sample::chains::Chain;

@@ -1,9 +1,7 @@
 //! Running a compiled file: training, prediction, results.
 
 mod audit;
-pub mod codes;
 pub mod collapsed;
-pub mod columns;
 pub mod comparison;
 pub mod core;
 pub mod cost;
@@ -17,14 +15,12 @@ pub mod leave_one_out;
 pub mod online;
 pub mod out;
 pub mod positions;
-pub mod predict;
 pub mod prune;
 pub mod report;
 pub mod result;
 pub mod run;
 pub mod sample;
 mod scales;
-pub mod score;
 pub mod start;
 pub mod step;
 pub mod summary;

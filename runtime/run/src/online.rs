@@ -2,9 +2,9 @@
 
 use crate::core::context::{Context, Stop};
 use crate::core::feed::Feed;
+use crate::core::predict::{Predictive, Predictor};
 use crate::core::rows;
 use crate::core::states;
-use crate::predict::{Predictive, Predictor};
 use crate::step::{Stepper, Terms, training};
 use bnnc_abi::manifest::{Infer, KlWeight};
 use bnnc_base::fault::Fault;

@@ -2,9 +2,9 @@
 //! `bnnc predict` needs, the inventory of all files ([`crate::folder`]), draws of the posterior as `posterior.zarr`, and of Markov chains `stan/INFER_CHAIN.csv`.
 
 use crate::audit::{self, Ranges};
-use crate::codes;
 use crate::collapsed::choice::{self, Choice};
-use crate::columns;
+use crate::core::codes;
+use crate::core::columns;
 use crate::core::context::{Context, Stop};
 use crate::core::fingerprint::Fingerprint;
 use crate::core::states::Values;

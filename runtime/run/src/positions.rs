@@ -3,10 +3,10 @@
 
 use crate::core::context::{Context, Stop};
 use crate::core::feed::Feed;
+use crate::core::predict::Predictor;
 use crate::core::states::Values;
 use crate::draws;
-use crate::predict::{Predictor, draws_in};
-use crate::run::Found;
+use crate::run::{Found, draws_in};
 use bnnc_abi::manifest::{Check, DataSource, Infer};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};

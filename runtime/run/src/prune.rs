@@ -3,9 +3,9 @@
 use crate::core::context::{Context, Stop};
 use crate::core::feed::examples;
 use crate::core::ports;
+use crate::core::predict::Predictor;
+use crate::core::score::Scorer;
 use crate::core::states::Values;
-use crate::predict::Predictor;
-use crate::score::Scorer;
 use bnnc_abi::manifest::{Infer, Pruning};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;

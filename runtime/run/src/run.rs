@@ -6,15 +6,16 @@ mod outcome;
 mod saved;
 
 use crate::audit;
-use crate::codes;
 use crate::collapsed;
 use crate::comparison;
 use crate::core::checkpoint::Checkpoint;
+use crate::core::codes;
 use crate::core::context::{Context, Stop};
 use crate::core::date;
 use crate::core::feed::Feed;
 use crate::core::interrupt::Interrupt;
 pub use crate::core::sources::Sources;
+use crate::cost;
 use crate::evaluate::evaluate;
 use crate::fit::{Fitted, Task, restarts, train};
 use crate::iterates::{self, Collected, collect};
@@ -34,7 +35,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::{Dataset, Source};
 use bnnc_kernels::pool::Pool;
 use bnnc_mcmc::diagnostics::advice::rows_not_left_out;
-pub use found::Found;
+pub use found::{Found, draws_in};
 pub use outcome::{Outcome, RunResult, SplitOutcome};
 pub use saved::{far, joint, predict, slopes};
 use std::collections::HashMap;
@@ -127,7 +128,7 @@ fn check_memory(manifest: &Manifest, limit: Option<u64>) -> Result<(), Stop> {
     let Some(limit) = limit else { return Ok(()) };
     let over = manifest.infers.iter().find(|infer| infer.cost.peak_bytes > limit);
     match over {
-        Some(infer) => Err(codes::too_little_memory(manifest, infer, limit).into()),
+        Some(infer) => Err(cost::advice::too_little_memory(manifest, infer, limit).into()),
         None => Ok(()),
     }
 }

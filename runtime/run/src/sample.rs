@@ -9,7 +9,7 @@ pub mod report;
 pub mod sites;
 pub mod target;
 
-use crate::codes;
+use crate::core::codes;
 use crate::core::context::{Context, Stop};
 use crate::core::feed::examples;
 use crate::core::states::Values;
@@ -97,7 +97,7 @@ impl Sampled {
         }
     }
 
-    /// All states for a [`crate::predict::Predictor`] of so many draws, evenly spaced over all chains.
+    /// All states for a [`crate::core::predict::Predictor`] of so many draws, evenly spaced over all chains.
     ///
     /// # Errors
     /// A file that cannot be read.

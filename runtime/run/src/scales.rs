@@ -1,6 +1,6 @@
 //! Whether the inputs of a model are of a scale that priors, starts and steps of size one fit.
 
-use crate::codes;
+use crate::core::codes;
 use crate::core::feed;
 use bnnc_abi::data::Elements;
 use bnnc_abi::manifest::{Binding, DataSource, Infer};

@@ -2,7 +2,7 @@
 
 pub mod file;
 
-use crate::codes;
+use crate::core::codes;
 use crate::core::states::{self, Values};
 use crate::fit::Task;
 use crate::iterates;

@@ -10,7 +10,7 @@ use bnnc_command::terminal::{self, OK};
 use bnnc_data::Source;
 use bnnc_data::describe::feeds;
 use bnnc_driver::compile::compile;
-use bnnc_run::codes::size;
+use bnnc_run::core::codes::size;
 use bnnc_run::cost::peaks::earlier;
 use bnnc_run::cost::precision;
 use bnnc_run::laplace::memory;
@@ -50,7 +50,7 @@ fn run_inner(arguments: &Check) -> Result<(), u8> {
     bnnc_run::cost::predict(&mut compiled.manifest, &schemas);
     for infer in &compiled.manifest.infers {
         if let Some(limit) = limit.filter(|limit| infer.cost.peak_bytes > *limit) {
-            let refusal = bnnc_run::codes::too_little_memory(&compiled.manifest, infer, limit);
+            let refusal = bnnc_run::cost::advice::too_little_memory(&compiled.manifest, infer, limit);
             status = display.show(&[refusal], &program.sources);
         }
     }

@@ -17,7 +17,7 @@ use bnnc_driver::compile::{Compiled, compile};
 use bnnc_driver::new_levels::{self, Axis};
 use bnnc_driver::options::Options;
 use bnnc_driver::program::Program;
-use bnnc_run::codes;
+use bnnc_run::core::codes;
 use bnnc_run::core::context::{Context, Stop};
 use bnnc_run::core::states::Values;
 use bnnc_run::out::{self, SavedRun};

@@ -2,7 +2,7 @@
 
 use super::Column;
 use super::relation;
-use crate::codes::audit as codes;
+use crate::core::codes::audit as codes;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::Dataset;

@@ -2,10 +2,10 @@
 //!
 //! Every check is a statement about the result of the run that is true whatever the data are, with a margin that chance does not reach.
 
-use crate::codes::found as codes;
+use crate::core::codes::found as codes;
 use crate::core::context::{Context, Stop};
+use crate::core::predict::Predictor;
 use crate::core::states::Values;
-use crate::predict::Predictor;
 use crate::run::{Found, Outcome};
 use crate::summary::SiteSummary;
 use bnnc_abi::manifest::{Infer, Output, OutputKind, Work};

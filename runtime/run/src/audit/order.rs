@@ -1,6 +1,6 @@
 //! Whether a series is in the order of its time.
 
-use crate::codes::audit as codes;
+use crate::core::codes::audit as codes;
 use bnnc_abi::manifest::{DataSource, Infer};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::table::Values;

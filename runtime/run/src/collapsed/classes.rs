@@ -6,7 +6,7 @@
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::Part;
 use crate::collapsed::integrals::Around;
-use crate::predict::{Integrated, Predictive};
+use crate::core::predict::{Integrated, Predictive};
 use bnnc_abi::collapsed::Sigmoid;
 use bnnc_kernels::pool::Pool;
 use bnnc_wmi::head::{CUBIC_END_L2, Head, Noise, mean_sigmoid, mean_sigmoid_cubic};

@@ -1,6 +1,5 @@
 //! Predictions with integrals over weights, as blocks of what every prediction says.
 
-use crate::codes;
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::choice::{Choice, chosen, scores};
 use crate::collapsed::function::{Function, Part, Spot, tolerance};
@@ -9,11 +8,13 @@ use crate::collapsed::moves::{Sets, across, to_base};
 use crate::collapsed::normals::Normals;
 use crate::collapsed::pieces::{self, Place};
 use crate::collapsed::published::Published;
-use crate::collapsed::tally::Tally;
 use crate::collapsed::{classes, memory, sampled};
+use crate::core::codes;
 use crate::core::context::{Context, Stop};
+use crate::core::forecast::{Forecaster, Take};
+use crate::core::predict::Predictive;
 use crate::core::states::Values;
-use crate::predict::Predictive;
+use crate::core::tally::Tally;
 use bnnc_abi::collapsed::{Collapsed, Form};
 use bnnc_abi::laplace::Likelihood;
 use bnnc_abi::manifest::Infer;
@@ -99,23 +100,20 @@ impl<'a> Integrals<'a> {
             published: published(infer, collapsed, (rows, is_known))?,
             draws,
             context,
-            tally: Tally::of(&boxes),
+            tally: Tally::of(boxes.columns.len()),
             tolerance: tolerance(program(infer, collapsed)?.plan.precision),
             key: philox::key(context.seed, &format!("pieces/{}", infer.name)),
             boxes,
         })
     }
+}
 
-    /// How the integrals were made, so far.
-    pub fn tally(&self) -> &Tally {
-        &self.tally
+impl Forecaster for Integrals<'_> {
+    fn tally(&self) -> Option<&Tally> {
+        Some(&self.tally)
     }
 
-    /// Goes on with other rows, whose target is unknown.
-    ///
-    /// # Errors
-    /// Columns that do not fit.
-    pub fn replace_rows(&mut self, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
+    fn replace_rows(&mut self, _: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
         let numbers = memory::per_row(
             self.collapsed,
             self.boxes.columns.len(),
@@ -128,11 +126,7 @@ impl<'a> Integrals<'a> {
         Ok(())
     }
 
-    /// All predictive quantities, by blocks of rows in order.
-    ///
-    /// # Errors
-    /// A bug of the machine; outputs that share weights.
-    pub fn run(&mut self, mut take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
+    fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop> {
         let most = match self.collapsed.form {
             Form::Affine | Form::Sampled(_) => usize::MAX,
             // All iterates of a block are held at once, and each may be cut into many pieces.
@@ -169,11 +163,18 @@ impl<'a> Integrals<'a> {
             }
             take(range, &mut predictive);
             // In the units that they were brought to.
-            self.tally.add(&all, outputs, &predictive);
+            let is_drawn = |row: &usize| {
+                let of_row = row * outputs..(row + 1) * outputs;
+                let mut parts = all.iter().flat_map(|around| &around.parts[of_row.clone()]);
+                parts.any(|part| matches!(part, Part::Drawn(_)))
+            };
+            self.tally.add(&predictive, is_drawn);
         }
         Ok(())
     }
+}
 
+impl Integrals<'_> {
     /// The functions of a block of rows around an iterate.
     fn around(&mut self, iterate: usize, rows: &Range<usize>) -> Result<Around, Stop> {
         let mut here = Block::default();

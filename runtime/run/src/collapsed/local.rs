@@ -1,11 +1,11 @@
 //! The program that says how the location of rows depends on the weights around an iterate, called on blocks of rows.
 
 use crate::collapsed::boxes::{Boxes, Column};
+use crate::core::blocks::{read, rows_per_call};
 use crate::core::context::{Context, Stop};
 use crate::core::feed::{Feed, examples};
 use crate::core::ports;
 use crate::core::states::Values;
-use crate::laplace::machines::{read, rows_per_call};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::collapsed::Collapsed;
 use bnnc_abi::manifest::Infer;

@@ -1,8 +1,8 @@
 //! Memory before the run: what choosing weights and predicting with integrals will take.
 
 use crate::collapsed::local::{plain_per_call, sizes};
+use crate::core::blocks::rows_per_call;
 use crate::cost::{feed, machine};
-use crate::laplace::machines::rows_per_call;
 use bnnc_abi::collapsed::{Collapsed, Form};
 use bnnc_abi::laplace::Likelihood;
 use bnnc_abi::manifest::Infer;

@@ -6,7 +6,7 @@ use crate::collapsed::function::Part;
 use crate::collapsed::integrals::Around;
 use crate::collapsed::mixture::Mixture;
 use crate::collapsed::published::Published;
-use crate::predict::{Integrated, PROBABILITIES, Predictive};
+use crate::core::predict::{Integrated, PROBABILITIES, Predictive};
 use bnnc_abi::collapsed::{self, Collapsed};
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_kernels::pool::Pool;

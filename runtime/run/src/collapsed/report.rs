@@ -1,7 +1,7 @@
 //! What is said about collapsed inference: diagnostics of the result object, and lines of the table for people.
 
-use crate::collapsed::tally::Tally;
 use crate::core::number::{finite, number};
+use crate::core::tally::Tally;
 use crate::iterates::Collected;
 use bnnc_abi::collapsed::{Collapsed, Extent, Form, Noise, Sigmoid};
 use bnnc_abi::laplace::Likelihood;

@@ -4,17 +4,17 @@ use crate::collapsed::boxes::{Boxes, Column};
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::local::Local;
 use crate::collapsed::pieces::Place;
-use crate::collapsed::tally::Tally;
 use crate::core::context::{Context, Stop};
+use crate::core::forecast::{Forecaster, Take};
+use crate::core::predict::{Integrated, Predictive, Predictor};
 use crate::core::states::Values;
-use crate::predict::{Integrated, Predictive, Predictor};
+use crate::core::tally::Tally;
 use bnnc_abi::collapsed::Collapsed;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::fault::Fault;
 use bnnc_base::philox;
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_data::{Dataset, Rows};
-use std::ops::Range;
 
 /// Predictions by draws from the box, with their standard errors.
 pub struct Draws {
@@ -56,29 +56,22 @@ impl Draws {
                 draws,
             },
             is_known,
-            tally: Tally::of(boxes),
+            tally: Tally::of(boxes.columns.len()),
         })
     }
+}
 
-    /// The largest errors, so far.
-    pub fn tally(&self) -> &Tally {
-        &self.tally
+impl Forecaster for Draws {
+    fn tally(&self) -> Option<&Tally> {
+        Some(&self.tally)
     }
 
-    /// Goes on with other rows, whose target is unknown.
-    ///
-    /// # Errors
-    /// Columns that do not fit.
-    pub fn replace_rows(&mut self, infer: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
+    fn replace_rows(&mut self, infer: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
         self.is_known = false;
         self.predictor.replace_rows(infer, rows, dataset)
     }
 
-    /// All predictive quantities, by blocks of rows in order.
-    ///
-    /// # Errors
-    /// A bug of the machine.
-    pub fn run(&mut self, mut take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
+    fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop> {
         let (strata, is_known, tally) = (self.strata, self.is_known, &mut self.tally);
         self.predictor.run(|range, block| {
             for said in block.each_mut() {

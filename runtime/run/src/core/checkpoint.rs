@@ -20,7 +20,7 @@
 mod own;
 mod training;
 
-use crate::codes;
+use crate::core::codes;
 use crate::core::fingerprint::Fingerprint;
 use crate::core::store::{self, ChainStore, Layout};
 use bnnc_abi::sampling::Store;

@@ -5,7 +5,7 @@
 //! little-endian `f64`, each with the checksum of its number and its bytes behind it, so that a damaged record is noticed whenever
 //! it is read.
 
-use crate::codes;
+use crate::core::codes;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use std::fs::{File, OpenOptions};

@@ -4,7 +4,7 @@ use super::convergence::{Size, Unfinished, material, unfinished};
 use super::maximum::Runaway;
 use super::windows::{Estimate, Worsened};
 use super::{Fitted, restarts};
-use crate::codes::training;
+use crate::core::codes::training;
 use crate::core::feed::examples;
 use crate::core::number::{finite, number};
 use crate::iterates;
@@ -108,10 +108,18 @@ pub fn doubt<'a>(infer: &Infer, fitted: &'a Fitted, rows: usize) -> Option<Doubt
     unfinished(&fitted.history, options.schedule, size).map(Doubt::Unfinished)
 }
 
+/// The warning about parameters that run away while the density rises by `rise`.
+fn unbounded_density(infer: &Infer, runaways: &[Runaway], rise: f64) -> Diagnostic {
+    let moves = runaways
+        .iter()
+        .map(|runaway| (&*runaway.name, runaway.from, runaway.to));
+    training::unbounded_density(&infer.name, &moves.collect::<Vec<_>>(), rise)
+}
+
 /// The warning about a maximum that does not exist, for a method that judges its maximum itself.
 pub fn unbounded(infer: &Infer, fitted: &Fitted) -> Option<Diagnostic> {
     let descent = fitted.descent.as_ref()?;
-    let warning = training::unbounded_density(&infer.name, &descent.runaways, descent.fall);
+    let warning = unbounded_density(infer, &descent.runaways, descent.fall);
     (!descent.runaways.is_empty()).then_some(warning)
 }
 
@@ -123,8 +131,11 @@ pub fn warnings(infer: &Infer, fitted: &Fitted, dataset: &Dataset) -> Vec<Diagno
     let rows = examples(&infer.bindings, &dataset.train);
     let names = (&*infer.name, &*longer(&train.options));
     let doubt = doubt(infer, fitted, rows).map(|doubt| match doubt {
-        Doubt::Unbounded(runaways, rise) => training::unbounded_density(&infer.name, runaways, rise),
-        Doubt::Worsened(worsened) => training::worsened(&infer.name, worsened, rows),
+        Doubt::Unbounded(runaways, rise) => unbounded_density(infer, runaways, rise),
+        Doubt::Worsened(Worsened { best, last }) => {
+            let losses = (best.estimate.loss, last.loss);
+            training::worsened(&infer.name, losses, best.epoch, rows)
+        }
         Doubt::Above(fall) => training::not_at_minimum(names, fall, rows),
         Doubt::Unfinished(Unfinished::Falling(fall)) => training::not_converged(names, fall, rows),
         Doubt::Unfinished(Unfinished::Noisy(error)) => training::noisy_loss(names, error, rows),

@@ -3,16 +3,16 @@
 use super::history::{Curve, History};
 use super::windows::Windows;
 use super::{Fitted, Task, Watch};
-use crate::codes;
 use crate::core::checkpoint::TrainingFile;
+use crate::core::codes;
 use crate::core::context::Stop;
 use crate::core::feed::{Feed, examples};
 use crate::core::ports;
+use crate::core::predict::Predictor;
 use crate::core::progress::Progress;
 use crate::core::rows;
 use crate::core::states::Values;
 use crate::fit::convergence::material;
-use crate::predict::Predictor;
 use crate::step::{Stepper, Terms, kl_weight, training};
 use bnnc_abi::manifest::{KlWeight, Training};
 use bnnc_base::fault::Fault;

@@ -1,6 +1,7 @@
 //! The memory of collecting, of what is collected, and of predictions from it, before the run.
 
-use super::{draws_of, moved, predictive_draws, swag};
+use super::{draws_of, moved, swag};
+use crate::core::predict::predictive_draws;
 use bnnc_abi::iterates::{Covariance, Swag};
 use bnnc_abi::manifest::{Infer, Work};
 

@@ -1,9 +1,10 @@
 //! What is said about iterates and members: diagnostics of the result object, and lines of the table for people.
 
 use super::{Collected, swag};
-use crate::codes;
-use crate::collapsed::{self, tally::Tally};
+use crate::collapsed;
+use crate::core::codes;
 use crate::core::number::{finite, number};
+use crate::core::tally::Tally;
 use crate::fit;
 use bnnc_abi::iterates::Covariance;
 use bnnc_abi::manifest::{Infer, Work};

@@ -1,8 +1,8 @@
 //! Predictions from linearised outputs without draws: the Normal likelihood, classes, truth values. Those of several members are a mixture with
 //! equal weights.
 
+use crate::core::predict::{PROBABILITIES, Predictive};
 use crate::laplace::machines::Block;
-use crate::predict::{PROBABILITIES, Predictive};
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_laplace::link;
 

@@ -1,5 +1,6 @@
 //! The curvature of the log likelihood at a maximum, in the form that the options ask for.
 
+use crate::core::blocks;
 use crate::core::context::Stop;
 use crate::core::rows;
 use crate::laplace::jacobians::{self, Jacobians, Which, needed};
@@ -173,7 +174,7 @@ fn second_derivative(
     let artifact = needed(&evaluation.laplace.programs.products, "products")?;
     let columns = COLUMNS.min(vectors.rows.max(1));
     let sizes = |columns| Sizes::default().with(Symbol::Columns, columns);
-    let rows = machines::rows_per_call(&[artifact], sizes(columns), evaluation.rows(), 0);
+    let rows = blocks::rows_per_call(&[artifact], sizes(columns), evaluation.rows(), 0);
     let mut machine = evaluation.machine(artifact, sizes(columns).with(Symbol::Batch, rows))?;
     for from in (0..vectors.rows).step_by(columns) {
         let some = vectors.rows_in(from..vectors.rows.min(from + columns));

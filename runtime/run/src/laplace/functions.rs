@@ -1,11 +1,12 @@
 //! Predictions from draws of the linearised outputs.
 
-use crate::codes;
+use crate::core::blocks::BYTES;
+use crate::core::codes;
 use crate::core::context::Stop;
 use crate::core::ports;
+use crate::core::predict::{PREDICTIVE_STEP, Predictive, said};
 use crate::laplace::closed::Member;
-use crate::laplace::machines::{BYTES, Evaluation};
-use crate::predict::{PREDICTIVE_STEP, Predictive, said};
+use crate::laplace::machines::Evaluation;
 use bnnc_base::philox;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_kernels::arena::predict_arena_bytes;

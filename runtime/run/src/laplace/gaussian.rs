@@ -1,11 +1,12 @@
 //! A Gaussian of the weights around a maximum, and what is known of it.
 
-use crate::codes;
+use crate::core::codes;
 use crate::core::context::{Context, Stop};
+use crate::core::forecast::Forecaster;
 use crate::core::states::Values;
 use crate::fit::Fitted;
 use crate::laplace::jacobians::Which;
-use crate::laplace::predictor::Forecaster;
+use crate::laplace::predictor::forecaster;
 use bnnc_abi::laplace::{Laplace, Structure};
 use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
@@ -121,8 +122,8 @@ impl Approximated {
         rows: (&Rows, bool),
         dataset: &Dataset,
         draws: (usize, &'a Context),
-    ) -> Result<Forecaster<'a>, Stop> {
-        Forecaster::of(&self.members, (infer, part(infer)?), rows, dataset, draws)
+    ) -> Result<Box<dyn Forecaster + 'a>, Stop> {
+        forecaster(&self.members, (infer, part(infer)?), rows, dataset, draws)
     }
 
     /// The states of each member of a mixture.

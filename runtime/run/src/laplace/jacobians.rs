@@ -1,5 +1,6 @@
 //! Jacobians of the outputs in the weights, and the sums over rows that programs make of them.
 
+use crate::core::blocks;
 use crate::core::context::Stop;
 use crate::core::ports;
 use crate::laplace::machines::{self, Blocks, Clipped, Evaluation, Pulled, Reals, reals};
@@ -93,7 +94,7 @@ impl<'a> Jacobians<'a> {
             .with(Symbol::Columns, columns)
             .with(Symbol::Selected, count);
         let readers = [&programs.rows, artifact];
-        let size = machines::rows_per_call(&readers, sizes, evaluation.rows(), columns * count);
+        let size = blocks::rows_per_call(&readers, sizes, evaluation.rows(), columns * count);
         let mut machine = evaluation.machine(artifact, sizes.with(Symbol::Batch, size))?;
         let parts = match which {
             Which::All => {
@@ -197,7 +198,7 @@ fn sums(
     let columns = machines::columns(pulled, evaluation.outputs());
     let sizes = Sizes::default().with(Symbol::Columns, columns);
     let programs = &evaluation.laplace.programs;
-    let size = machines::rows_per_call(&[&programs.rows, artifact], sizes, evaluation.rows(), 0);
+    let size = blocks::rows_per_call(&[&programs.rows, artifact], sizes, evaluation.rows(), 0);
     let mut machine = evaluation.machine(artifact, sizes.with(Symbol::Batch, size))?;
     let mut blocks = evaluation.blocks(size, pulled)?;
     let counts = outputs.iter().map(|name| Ok(vec![0.0; machine.count(name)?]));
@@ -284,7 +285,7 @@ pub fn gradient(evaluation: &Evaluation) -> Result<(f64, Vec<f64>), Stop> {
 /// A limit of the machine.
 pub fn gradient_in(evaluation: &Evaluation, states: &[(&str, usize)]) -> Result<(f64, Vec<f64>), Stop> {
     let artifact = &evaluation.laplace.programs.gradient;
-    let size = machines::rows_per_call(&[artifact], Sizes::default(), evaluation.rows(), 0);
+    let size = blocks::rows_per_call(&[artifact], Sizes::default(), evaluation.rows(), 0);
     let mut machine = evaluation.machine(artifact, Sizes::default().with(Symbol::Batch, size))?;
     let elements = states.iter().map(|(_, elements)| elements).sum();
     let (mut log_likelihood, mut sums) = (0.0, vec![0.0; elements]);

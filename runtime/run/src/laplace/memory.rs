@@ -1,8 +1,8 @@
 //! How much memory an approximation takes, before it is made.
 
+use crate::core::blocks::{self, BYTES};
 use crate::cost::feed;
 use crate::laplace::curve::COLUMNS;
-use crate::laplace::machines::{self, BYTES};
 use crate::laplace::predictor::{self, Way};
 use crate::laplace::{others, slopes};
 use bnnc_abi::code::Artifact;
@@ -133,7 +133,7 @@ fn multiplying(laplace: &Laplace, rows: usize) -> u64 {
 
 /// The bytes of a program by itself on a block of rows.
 fn alone(artifact: &Artifact, sizes: Sizes, rows: usize) -> u64 {
-    let size = machines::rows_per_call(&[artifact], sizes, rows, 0);
+    let size = blocks::rows_per_call(&[artifact], sizes, rows, 0);
     predict_arena_bytes(&artifact.plan, &sizes.with(Symbol::Batch, size))
 }
 
@@ -346,7 +346,7 @@ fn sizes(laplace: &Laplace, weights: usize) -> Sizes {
 /// The rows of a block.
 fn block(laplace: &Laplace, artifact: &Artifact, (weights, rows): (usize, usize)) -> usize {
     let readers = [&laplace.programs.rows, artifact];
-    machines::rows_per_call(&readers, sizes(laplace, weights), rows, laplace.outputs * weights)
+    blocks::rows_per_call(&readers, sizes(laplace, weights), rows, laplace.outputs * weights)
 }
 
 /// The bytes of a program that the options may not need.

@@ -1,9 +1,11 @@
 //! The linearised outputs of rows: their values at a maximum, and their covariances under the Gaussian of the weights.
 
+use crate::core::blocks;
+use crate::core::blocks::read;
 use crate::core::context::Stop;
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;
-use crate::laplace::machines::{self, Block, Blocks, Evaluation, Pulled, read};
+use crate::laplace::machines::{Block, Blocks, Evaluation, Pulled};
 use bnnc_abi::laplace::Structure;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -46,7 +48,7 @@ impl<'a> Moments<'a> {
             (None, Some(artifact)) => {
                 let sizes = Sizes::default().with(Symbol::Columns, evaluation.outputs());
                 let readers = [&evaluation.laplace.programs.rows, artifact];
-                let size = machines::rows_per_call(&readers, sizes, evaluation.rows(), 0);
+                let size = blocks::rows_per_call(&readers, sizes, evaluation.rows(), 0);
                 let mut machine = evaluation.machine(artifact, sizes.with(Symbol::Batch, size))?;
                 match is_diagonal {
                     true => write_variances(evaluation, gaussian, &mut machine)?,

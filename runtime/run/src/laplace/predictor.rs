@@ -1,32 +1,17 @@
 //! Predictions from Gaussians of the weights, as blocks of what every prediction says.
 
-use crate::collapsed::integrals::Integrals;
-use crate::collapsed::sampled::Draws;
-use crate::collapsed::tally::Tally;
 use crate::core::context::{Context, Stop};
+use crate::core::forecast::{Forecaster, Take};
+use crate::core::predict::{Predictive, Predictor};
 use crate::laplace::functions::Functions;
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::machines::{Block, Evaluation};
 use crate::laplace::moments::Moments;
 use crate::laplace::{closed, weights};
-use crate::predict::{Predictive, Predictor};
 use bnnc_abi::laplace::{Laplace, Likelihood, Link};
 use bnnc_abi::manifest::{Infer, Output, OutputKind};
 use bnnc_base::fault::Fault;
 use bnnc_data::{Dataset, Rows};
-use std::ops::Range;
-
-/// Predictions for rows, whatever they come from.
-pub enum Forecaster<'a> {
-    /// Draws of parameters, or one value of them.
-    Drawn(Box<Predictor>),
-    /// Linearised outputs.
-    Linear(Box<Linear<'a>>),
-    /// Integrals over weights.
-    Integrated(Box<Integrals<'a>>),
-    /// Draws from the box of such weights.
-    Boxed(Box<Draws>),
-}
 
 /// How linearised outputs become predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,91 +37,54 @@ pub struct Linear<'a> {
     draws: usize,
 }
 
-impl<'a> Forecaster<'a> {
-    /// Prepares predictions of a mixture of Gaussians for rows whose target may be unknown.
-    ///
-    /// # Errors
-    /// Columns that do not fit, or a limit; a link that does not fit the likelihood.
-    pub fn of(
-        members: &'a [Gaussian],
-        (infer, laplace): (&'a Infer, &'a Laplace),
-        (rows, target): (&Rows, bool),
-        dataset: &Dataset,
-        (draws, context): (usize, &'a Context),
-    ) -> Result<Forecaster<'a>, Stop> {
-        let Some(first) = members.first() else {
-            return Err(Fault::Bug(format!("`{}` has no Gaussian", infer.name)).into());
-        };
-        // Each member gives a draw at least.
-        let draws = draws.max(members.len());
-        if laplace.options.link == Link::Weights {
-            let is_weight = |name: &str| laplace.weights.iter().any(|weights| weights.state == name);
-            let mut others = first.values.iter().filter(|(name, _)| !is_weight(name));
-            let is_shared = |(name, values)| {
-                members
-                    .iter()
-                    .all(|member| member.values.get(name) == Some(values))
-            };
-            if !others.all(is_shared) {
-                let why = format!(
-                    "`{}`: members whose noise differs have no `link = weights`",
-                    infer.name
-                );
-                return Err(Fault::Limit(why).into());
-            }
-            let values = weights::drawn(members, infer, laplace, draws, context);
-            let mut predictor = Predictor::with_target(infer, rows, dataset, (draws, target), context)?;
-            predictor.set_parameters(&values)?;
-            return Ok(Forecaster::Drawn(Box::new(predictor)));
-        }
-        let way = way(infer, laplace)?;
-        let evaluation = Evaluation::new((infer, laplace), &first.values, (rows, target), dataset, context)?;
-        Ok(Forecaster::Linear(Box::new(Linear {
-            members,
-            evaluations: members
+/// Prepares predictions of a mixture of Gaussians for rows whose target may be unknown.
+///
+/// # Errors
+/// Columns that do not fit, or a limit; a link that does not fit the likelihood.
+pub fn forecaster<'a>(
+    members: &'a [Gaussian],
+    (infer, laplace): (&'a Infer, &'a Laplace),
+    (rows, target): (&Rows, bool),
+    dataset: &Dataset,
+    (draws, context): (usize, &'a Context),
+) -> Result<Box<dyn Forecaster + 'a>, Stop> {
+    let Some(first) = members.first() else {
+        return Err(Fault::Bug(format!("`{}` has no Gaussian", infer.name)).into());
+    };
+    // Each member gives a draw at least.
+    let draws = draws.max(members.len());
+    if laplace.options.link == Link::Weights {
+        let is_weight = |name: &str| laplace.weights.iter().any(|weights| weights.state == name);
+        let mut others = first.values.iter().filter(|(name, _)| !is_weight(name));
+        let is_shared = |(name, values)| {
+            members
                 .iter()
-                .map(|member| evaluation.at(&member.values))
-                .collect(),
-            way,
-            classes: way.classes(infer, (rows, target))?,
-            draws,
-        })))
-    }
-
-    /// All predictive quantities, by blocks of rows in order.
-    ///
-    /// # Errors
-    /// A bug of the machine, or the user's wish to stop.
-    pub fn run(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
-        match self {
-            Forecaster::Drawn(predictor) => predictor.run(take),
-            Forecaster::Linear(linear) => linear.run(take),
-            Forecaster::Integrated(integrals) => integrals.run(take),
-            Forecaster::Boxed(draws) => draws.run(take),
+                .all(|member| member.values.get(name) == Some(values))
+        };
+        if !others.all(is_shared) {
+            let why = format!(
+                "`{}`: members whose noise differs have no `link = weights`",
+                infer.name
+            );
+            return Err(Fault::Limit(why).into());
         }
+        let values = weights::drawn(members, infer, laplace, draws, context);
+        let mut predictor = Predictor::with_target(infer, rows, dataset, (draws, target), context)?;
+        predictor.set_parameters(&values)?;
+        return Ok(Box::new(predictor));
     }
-
-    /// Goes on with other rows, whose target is unknown.
-    ///
-    /// # Errors
-    /// Columns that do not fit.
-    pub fn replace_rows(&mut self, infer: &'a Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
-        match self {
-            Forecaster::Drawn(predictor) => predictor.replace_rows(infer, rows, dataset),
-            Forecaster::Linear(linear) => linear.replace_rows(rows, dataset),
-            Forecaster::Integrated(integrals) => integrals.replace_rows(rows, dataset),
-            Forecaster::Boxed(draws) => draws.replace_rows(infer, rows, dataset),
-        }
-    }
-
-    /// How integrals over weights were made, where there are any.
-    pub fn tally(&self) -> Option<&Tally> {
-        match self {
-            Forecaster::Integrated(integrals) => Some(integrals.tally()),
-            Forecaster::Boxed(draws) => Some(draws.tally()),
-            Forecaster::Drawn(_) | Forecaster::Linear(_) => None,
-        }
-    }
+    let way = way(infer, laplace)?;
+    let evaluation = Evaluation::new((infer, laplace), &first.values, (rows, target), dataset, context)?;
+    Ok(Box::new(Linear {
+        members,
+        evaluations: members
+            .iter()
+            .map(|member| evaluation.at(&member.values))
+            .collect(),
+        way,
+        classes: way.classes(infer, (rows, target))?,
+        draws,
+    }))
 }
 
 impl Way {
@@ -172,14 +120,14 @@ pub(super) fn way(infer: &Infer, laplace: &Laplace) -> Result<Way, Stop> {
         Link::BridgeNormalised if is_of_classes => Ok(Way::Classes(closed::Classes::BridgeNormalised)),
         Link::Glm | Link::MonteCarlo => Ok(Way::Functions),
         Link::Probit | Link::Bridge | Link::BridgeNormalised => {
-            Err(crate::codes::no_link(&infer.name).into())
+            Err(crate::core::codes::no_link(&infer.name).into())
         }
         Link::Weights => unreachable!("weights are drawn, not linearised"),
     }
 }
 
-impl Linear<'_> {
-    fn replace_rows(&mut self, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
+impl Forecaster for Linear<'_> {
+    fn replace_rows(&mut self, _: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
         for evaluation in &mut self.evaluations {
             *evaluation = evaluation.on((rows, false), dataset)?;
         }
@@ -187,7 +135,7 @@ impl Linear<'_> {
         Ok(())
     }
 
-    fn run(&mut self, mut take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
+    fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop> {
         let pairs = self.evaluations.iter().zip(self.members);
         let mut moments = pairs
             .map(|(evaluation, member)| Moments::new(evaluation, member))

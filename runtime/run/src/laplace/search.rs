@@ -1,6 +1,6 @@
 //! The maximum: searched by an optimiser, or taken from the start.
 
-use crate::codes;
+use crate::core::codes;
 use crate::core::context::Stop;
 use crate::core::states::Values;
 use crate::fit::{Fitted, Task, restarts, train};

@@ -1,6 +1,6 @@
 //! The weights of a subnetwork.
 
-use crate::codes;
+use crate::core::codes;
 use crate::core::context::Stop;
 use crate::laplace::curve::{self, Curved};
 use crate::laplace::gaussian::weights;

@@ -1,10 +1,11 @@
 //! Derivatives of predictions in the inputs of rows: of the mean of each output, and of its variance under the Gaussian of the weights.
 
+use crate::core::blocks;
 use crate::core::context::{Context, Stop};
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;
 use crate::laplace::joint::Mean;
-use crate::laplace::machines::{self, Evaluation, Pulled};
+use crate::laplace::machines::{Evaluation, Pulled};
 use crate::laplace::memory;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::Infer;
@@ -99,7 +100,7 @@ fn of_one(evaluation: &Evaluation, member: &Gaussian) -> Result<(Vec<f64>, Vec<S
 pub fn block(laplace: &Laplace, rows: usize) -> usize {
     let sizes = Sizes::default().with(Symbol::Columns, laplace.outputs);
     let numbers = 2 * laplace.outputs * memory::all(laplace);
-    machines::rows_per_call(&[&laplace.programs.inputs], sizes, rows, numbers)
+    blocks::rows_per_call(&[&laplace.programs.inputs], sizes, rows, numbers)
 }
 
 /// Writes vectors `[batch * columns, weights that are random]` as those of all weights, state by state.

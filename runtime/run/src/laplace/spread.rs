@@ -3,7 +3,7 @@
 //! Note \[Scales\]. Iterates, members, chains and Normal families state the spread of positions on the reals. Of every other family draws of the site are
 //! taken, on its declared scale: for sites on the whole line both are the same.
 
-use crate::codes;
+use crate::core::codes;
 use crate::core::context::{Context, Stop};
 use crate::core::ports;
 use crate::laplace::gaussian::part;

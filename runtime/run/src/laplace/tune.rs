@@ -1,10 +1,11 @@
 //! Factors on the precision of the prior: given, by the marginal likelihood, or by validation rows.
 
-use crate::codes;
+use crate::core::codes;
 use crate::core::context::Stop;
+use crate::core::forecast::Forecaster;
 use crate::laplace::gaussian::{Facts, Gaussian};
 use crate::laplace::machines::Evaluation;
-use crate::laplace::predictor::Forecaster;
+use crate::laplace::predictor::forecaster;
 use bnnc_abi::laplace::{PriorPrecision, PriorStructure};
 use bnnc_data::Dataset;
 use bnnc_data::metrics::{Draws, log_mean_exp};
@@ -280,14 +281,14 @@ impl Tuned<'_> {
             let how = (evaluation.infer.predictive_draws, evaluation.context);
             let members = std::slice::from_ref(&member);
             let rows = (&self.dataset.validation, true);
-            let mut forecaster = Forecaster::of(
+            let mut forecaster = forecaster(
                 members,
                 (evaluation.infer, evaluation.laplace),
                 rows,
                 self.dataset,
                 how,
             )?;
-            mean_log_likelihood(&mut forecaster)
+            mean_log_likelihood(&mut *forecaster)
         };
         let found = marginal::search(&mut score)?;
         if !found.score.is_finite() {
@@ -329,9 +330,9 @@ impl Tuned<'_> {
 const STEPS: usize = 200;
 
 /// The mean log predictive density of the rows of a forecaster, on the model's scale.
-fn mean_log_likelihood(forecaster: &mut Forecaster) -> Result<f64, Stop> {
+fn mean_log_likelihood(forecaster: &mut dyn Forecaster) -> Result<f64, Stop> {
     let (mut sum, mut count) = (0.0, 0);
-    forecaster.run(|_, block| {
+    forecaster.run(&mut |_, block| {
         let draws = Draws::new(&block.log_likelihood, block.rows);
         sum += (0..block.rows)
             .map(|row| log_mean_exp(draws.of_row(row)))

@@ -1,8 +1,8 @@
 //! What plots of real outputs need of the predictive distribution: intervals and ranks of rows, and a curve over one input.
 
 use crate::core::context::{Context, Stop};
+use crate::core::score::targets;
 use crate::run::Outcome;
-use crate::score::targets;
 use bnnc_abi::data::DataSpec;
 use bnnc_abi::manifest::{Binding, DataSource, Infer, Output, OutputKind};
 use bnnc_data::metrics::{Draws, quantile, sorted};
@@ -150,7 +150,7 @@ fn forecast(
         observed,
         ..Forecast::default()
     };
-    predictor.run(|range, block| {
+    predictor.run(&mut |range, block| {
         block.undo(infer, &dataset.preparation);
         let block = &block.each()[place];
         let size = block.rows * block.draws;

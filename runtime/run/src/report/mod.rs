@@ -12,7 +12,7 @@ pub mod replicates;
 pub mod svg;
 pub mod ticks;
 
-use crate::columns;
+use crate::core::columns;
 use crate::core::context::{Context, Stop};
 use crate::run::{Outcome, RunResult};
 use bnnc_abi::manifest::{Infer, Manifest, Output, OutputKind};

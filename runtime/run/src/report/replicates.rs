@@ -3,13 +3,13 @@
 use crate::core::context::{Context, Stop};
 use crate::core::feed::examples;
 use crate::core::number::finite;
+use crate::core::predict::{Predictive, Predictor};
+use crate::core::score::{classes, probabilities, targets};
 use crate::core::states::Values;
 use crate::draws::{Draws, draws};
-use crate::predict::{Predictive, Predictor};
 use crate::report::forecast::thinned;
 use crate::run::Outcome;
 use crate::sample::export::chosen;
-use crate::score::{classes, probabilities, targets};
 use bnnc_abi::manifest::{Infer, Output, OutputKind};
 use bnnc_base::philox;
 use bnnc_data::Rows;

@@ -2,14 +2,14 @@
 
 use crate::collapsed;
 use crate::core::context::{Context, Stop};
+use crate::core::forecast::Forecaster;
+use crate::core::predict::{Predictor, held, predictive_draws};
 use crate::core::states::Values;
 use crate::fit::{Fitted, report};
 use crate::iterates::{self, Collected};
 use crate::laplace::Approximated;
-use crate::laplace::predictor::Forecaster;
-use crate::predict::Predictor;
 use crate::sample::Sampled;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::{Dataset, Rows};
 use std::sync::Arc;
@@ -104,7 +104,7 @@ impl Found {
         (rows, target): (&Rows, bool),
         dataset: &Dataset,
         (draws, context): (usize, &'a Context),
-    ) -> Result<Forecaster<'a>, Stop> {
+    ) -> Result<Box<dyn Forecaster + 'a>, Stop> {
         if let Found::Approximated(found) = self {
             return found.predictor(infer, (rows, target), dataset, (draws, context));
         }
@@ -120,7 +120,7 @@ impl Found {
         }
         let mut predictor = Predictor::with_target(infer, rows, dataset, (draws, target), context)?;
         predictor.set_parameters(self.values())?;
-        Ok(Forecaster::Drawn(Box::new(predictor)))
+        Ok(Box::new(predictor))
     }
 
     /// The number of draws that predictions average over.
@@ -130,8 +130,18 @@ impl Found {
             Found::Sampled(sampled) => sampled.predictive,
             Found::Collected(found) => match collapsed::part(infer) {
                 Some(collapsed) => collapsed::draws(infer, collapsed, found.draws),
-                None => iterates::predictive_draws(infer, found.draws),
+                None => predictive_draws(infer, found.draws),
             },
         }
+    }
+}
+
+/// How many draws predictions with these values average over: as many as they hold where they hold draws.
+pub fn draws_in(infer: &Infer, values: &Values) -> usize {
+    match (held(infer, values), &infer.work) {
+        (0, _) => infer.predictive_draws,
+        (held, Work::Swag(_) | Work::Ensemble(_)) => predictive_draws(infer, held),
+        (held, Work::Collapsed(collapsed)) => collapsed::draws(infer, collapsed, held),
+        (held, Work::Train(_) | Work::Sample(_) | Work::Laplace(_)) => held,
     }
 }

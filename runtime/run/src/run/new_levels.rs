@@ -2,10 +2,11 @@
 
 use super::saved::{checked, table};
 use crate::core::context::{Context, Stop};
+use crate::core::predict::{Predictor, held};
 use crate::core::states::Values;
 use crate::draws::Draws;
 use crate::positions;
-use crate::predict::{Predictor, draws_in, held};
+use crate::run::draws_in;
 use bnnc_abi::data::Elements;
 use bnnc_abi::manifest::{Codes, DataSource, Infer};
 use bnnc_base::shape::{Shape, Sizes};

@@ -1,7 +1,7 @@
 //! The results of a run: of each inference, and of each split.
 
-use crate::collapsed::tally::Tally;
 use crate::core::context::Stop;
+use crate::core::tally::Tally;
 use crate::evaluate::{Metric, lines_over};
 use crate::leave_one_out::LeftOut;
 use crate::prune::{self, Pruned};

@@ -1,18 +1,19 @@
 //! Predictions of a finished run for new rows, from what its folder holds.
 
 use crate::audit::{self, Ranges};
-use crate::codes;
 use crate::collapsed;
-use crate::columns::{Columns, places};
+use crate::core::codes;
+use crate::core::columns::{Columns, places};
 use crate::core::context::{Context, Stop};
 use crate::core::feed::examples;
+use crate::core::forecast::{Forecaster, Take};
+use crate::core::predict::{Predictor, held};
 use crate::core::states::Values;
 use crate::laplace::gaussian::part;
-use crate::laplace::predictor::Forecaster;
 use crate::laplace::{Approximated, joint, memory, slopes};
 use crate::out;
 use crate::positions;
-use crate::predict::{Predictive, Predictor, draws_in, held};
+use crate::run::draws_in;
 use bnnc_abi::data::DataSpec;
 use bnnc_abi::laplace::{Laplace, Likelihood};
 use bnnc_abi::manifest::{DataSource, Infer, Work};
@@ -21,7 +22,6 @@ use bnnc_data::report;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Dataset, Preparation, Rows};
 use bnnc_laplace::matrix::Matrix;
-use std::ops::Range;
 use std::path::Path;
 
 /// Predictions of a fitted infer for new rows, as the columns of a table: of its values in the folder of its run.
@@ -45,7 +45,7 @@ pub fn predict(
         (&dataset, context),
     )?;
     let found = restored(infer, (values, folder))?;
-    let mut forecaster = match (&found, collapsed::part(infer)) {
+    let mut forecaster: Box<dyn Forecaster + '_> = match (&found, collapsed::part(infer)) {
         (_, Some(collapsed)) => {
             let iterates = held(infer, values);
             let known = (values, iterates, &out::choice(folder, &infer.name)?);
@@ -61,14 +61,11 @@ pub fn predict(
             let wanted = (draws, false);
             let mut predictor = Predictor::with_target(infer, &dataset.test, &dataset, wanted, context)?;
             predictor.set_parameters(values)?;
-            Forecaster::Drawn(Box::new(predictor))
+            Box::new(predictor)
         }
     };
     table(infer, preparation, &dataset, |take| forecaster.run(take))
 }
-
-/// Takes blocks of predictions of rows.
-type Take<'a> = dyn FnMut(Range<usize>, &mut Predictive) + 'a;
 
 /// The predictions for the test rows, which `run` computes by blocks, as the columns of a table.
 pub(super) fn table(

@@ -3,8 +3,8 @@
 
 use super::member::{Member, Patience};
 use super::target::{Model, Shared};
-use crate::codes;
 use crate::core::checkpoint::ChainId;
+use crate::core::codes;
 use crate::core::context::{Context, Stop};
 use crate::core::progress::Progress;
 use crate::core::store::{ChainStore, Layout};

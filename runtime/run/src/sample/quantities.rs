@@ -4,8 +4,8 @@
 use super::Sampled;
 use super::sites::Sites;
 use crate::core::context::{Context, Stop};
+use crate::core::predict::{Predictive, Predictor};
 use crate::core::store::ChainStore;
-use crate::predict::{Predictive, Predictor};
 use crate::report::forecast::thinned;
 use crate::summary::SMALL;
 use bnnc_abi::manifest::{Infer, Output, SiteReport};

@@ -1,6 +1,6 @@
 //! Starts from safetensors files: sites by name on the declared scale, or the states that a run wrote.
 
-use crate::codes;
+use crate::core::codes;
 use crate::core::states::Values;
 use bnnc_abi::manifest::{Infer, StartFile, StartSite};
 use bnnc_base::diagnostic::Diagnostic;

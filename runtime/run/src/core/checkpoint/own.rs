@@ -1,6 +1,6 @@
 //! The files of a checkpoint that are a run's own, and the lock on its folder.
 
-use crate::codes;
+use crate::core::codes;
 use bnnc_base::diagnostic::Diagnostic;
 use std::fs::{self, File, TryLockError};
 use std::io;

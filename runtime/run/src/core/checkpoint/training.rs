@@ -1,7 +1,7 @@
 //! The state of a training while it runs.
 
 use super::{Checkpoint, seal, unseal};
-use crate::codes;
+use crate::core::codes;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use serde::Serialize;

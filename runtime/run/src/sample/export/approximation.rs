@@ -3,8 +3,8 @@
 use super::Subject;
 use super::predictive::{MOST, per_block};
 use crate::core::context::Stop;
+use crate::core::predict::Predictor;
 use crate::draws::{Draws, draws};
-use crate::predict::Predictor;
 use crate::run::Found;
 use bnnc_data::write::zarr::Store;
 use std::path::Path;

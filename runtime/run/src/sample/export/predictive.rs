@@ -3,10 +3,10 @@
 use super::{Export, Subject, kind_of};
 use crate::core::context::Stop;
 use crate::core::feed::examples;
+use crate::core::predict::{Predictive, Predictor};
+use crate::core::score::{classes, probabilities, targets};
 use crate::core::states::Values;
 use crate::leave_one_out::log_unit;
-use crate::predict::{Predictive, Predictor};
-use crate::score::{classes, probabilities, targets};
 use bnnc_abi::manifest::{Output, OutputKind};
 use bnnc_abi::sampling::LeaveOneOut;
 use bnnc_base::philox;

@@ -37,7 +37,7 @@ impl Export<'_> {
             return Ok(());
         }
         let made = fs::create_dir_all(folder);
-        made.map_err(|error| crate::codes::cannot_write(folder, &error.to_string()))?;
+        made.map_err(|error| crate::core::codes::cannot_write(folder, &error.to_string()))?;
         // Chains of an earlier run would be read as more chains of this one.
         let mut stale = chains.len() + 1;
         while fs::remove_file(name(stale)).is_ok() {

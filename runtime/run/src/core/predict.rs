@@ -3,14 +3,12 @@
 mod drawn;
 
 use self::drawn::Drawn;
-use crate::collapsed;
 use crate::core::context::{Context, Stop};
 use crate::core::feed::{Feed, examples};
 use crate::core::interrupt::Interrupt;
 use crate::core::ports;
 use crate::core::states::Values;
-use crate::iterates;
-use bnnc_abi::manifest::{Infer, Output, OutputKind, Work};
+use bnnc_abi::manifest::{Infer, Output, OutputKind};
 use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -229,13 +227,14 @@ pub fn held(infer: &Infer, values: &Values) -> usize {
     held.min().unwrap_or(0)
 }
 
-/// How many draws predictions with these values average over: as many as they hold where they hold draws.
-pub fn draws_in(infer: &Infer, values: &Values) -> usize {
-    match (held(infer, values), &infer.work) {
-        (0, _) => infer.predictive_draws,
-        (held, Work::Swag(_) | Work::Ensemble(_)) => iterates::predictive_draws(infer, held),
-        (held, Work::Collapsed(collapsed)) => collapsed::draws(infer, collapsed, held),
-        (held, Work::Train(_) | Work::Sample(_) | Work::Laplace(_)) => held,
+/// How many draws predictions are made of where so many positions are held: at least `predictive_draws` where draws of the target say
+/// more than positions alone, each position equally often.
+pub fn predictive_draws(infer: &Infer, held: usize) -> usize {
+    let held = held.max(1);
+    let is_of_classes = |output: &Output| matches!(output.kind, OutputKind::Classes(_) | OutputKind::Bool);
+    match infer.outputs.iter().all(is_of_classes) {
+        true => held,
+        false => held * infer.predictive_draws.div_ceil(held),
     }
 }
 

@@ -9,12 +9,7 @@ mod laplace;
 mod size;
 pub mod training;
 
-use crate::cost;
-use crate::cost::fitting::{self, Offer};
-use crate::laplace::memory;
 pub use audit::no_stan_csv;
-use bnnc_abi::laplace::Laplace;
-use bnnc_abi::manifest::{Infer, Manifest, Work};
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
 pub use collapsed::{looks_ahead, others_held, point, shared_outputs, too_many_pieces};
 pub use folder::{
@@ -110,7 +105,7 @@ static TRAINING_DIVERGED: Code = Code {
               small constant: `softplus(s) + 1e-3`).",
 };
 
-static TOO_LITTLE_MEMORY: Code = Code {
+pub(crate) static TOO_LITTLE_MEMORY: Code = Code {
     id: "E0502",
     title: "the run would not fit in memory",
     explain: "Before anything is allocated, the memory of the run is predicted from the program's buffers. It is above the \
@@ -255,7 +250,7 @@ static NOTHING_FOUND: Code = Code {
               found nothing on the later ones.\n\nRight: run both on the same data, or on data with the same number of splits.",
 };
 
-fn error(code: &'static Code, fault: Fault, message: String) -> Diagnostic {
+pub(crate) fn error(code: &'static Code, fault: Fault, message: String) -> Diagnostic {
     Diagnostic {
         code,
         severity: Severity::Error,
@@ -286,81 +281,6 @@ pub fn training_diverged(infer: &str, epoch: usize, loss: f64) -> Diagnostic {
     )
     .help("lower the learning rate, or standardise the inputs and the target")
     .help("see that scales stay positive (`softplus(s) + 1e-3`) and that the data lie in the support of the likelihood")
-}
-
-/// The prediction for one infer of a manifest is above the limit.
-pub fn too_little_memory(manifest: &Manifest, infer: &Infer, limit: u64) -> Diagnostic {
-    let name = &infer.name;
-    let text = format!(
-        "`{name}` needs {} of memory, the limit is {}",
-        size(infer.cost.peak_bytes),
-        size(limit)
-    );
-    let mut diagnostic = error(&TOO_LITTLE_MEMORY, Fault::Program, text);
-    let earlier = cost::peaks::earlier(manifest, infer);
-    if earlier > 0 {
-        let text = format!(
-            "of these, {} hold the results of the infers before it",
-            size(earlier)
-        );
-        diagnostic = diagnostic.note(text);
-    }
-    if cost::peaks::fits_alone(manifest, infer, limit) {
-        let help = format!("it would fit without the infers that it does not need: `--only {name}`");
-        diagnostic = diagnostic.help(help);
-    }
-    let help = match infer.work {
-        Work::Laplace(ref laplace) => return too_large((manifest, infer), laplace, limit, diagnostic),
-        Work::Train(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => {
-            "a smaller `batch` or fewer `predictive_draws` need less"
-        }
-        Work::Sample(_) => {
-            "fewer `chains`, `draws` or `batches`, a larger `thin` or a diagonal `metric` need less, and `store = disk` keeps draws out of memory"
-        }
-    };
-    diagnostic.help(help)
-}
-
-/// An approximation whose matrices, most of all, take too much.
-fn too_large(
-    (manifest, infer): (&Manifest, &Infer),
-    laplace: &Laplace,
-    limit: u64,
-    mut diagnostic: Diagnostic,
-) -> Diagnostic {
-    if let Some(bytes) = cost::precision(manifest, infer) {
-        diagnostic = diagnostic.note(format!(
-            "the {} precision of {} weights alone takes {}",
-            memory::name(laplace.options.structure),
-            memory::selected(laplace),
-            size(bytes)
-        ));
-    }
-    if let Some(bytes) = memory::choosing(laplace) {
-        diagnostic = diagnostic.note(format!(
-            "`by = marginal` chooses by the full precision of all {} weights, which alone takes {}",
-            memory::all(laplace),
-            size(bytes)
-        ));
-    }
-    let offers = fitting::offers(manifest, infer, limit);
-    if offers.is_empty() {
-        let help = "no smaller approximation that was tried would fit: what is left are the data, the search and the predictions, of which a smaller \
-                    `batch` and fewer `predictive_draws` may need less";
-        return diagnostic.help(help);
-    }
-    offers.iter().fold(diagnostic, |diagnostic, offer| {
-        diagnostic.help(match offer {
-            Offer::Subnetwork { size, options } => {
-                format!("the largest subnetwork that would fit has {size} weights: `{options}`")
-            }
-            Offer::Chosen(options) => format!("it would fit with less to choose by: `{options}`"),
-            Offer::Rows(rows) => {
-                format!("the largest kernel that would fit is of {rows} random rows: `structure = functional({rows})`")
-            }
-            Offer::Diagonal => "`structure = diagonal` would fit for the same weights".to_owned(),
-        })
-    })
 }
 
 /// A result file cannot be written.

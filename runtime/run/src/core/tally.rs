@@ -1,9 +1,6 @@
 //! How integrals were made.
 
-use crate::collapsed::boxes::Boxes;
-use crate::collapsed::function::Part;
-use crate::collapsed::integrals::Around;
-use crate::predict::Predictive;
+use crate::core::predict::Predictive;
 
 /// Counts over rows, outputs and iterates.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,23 +34,17 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// None yet, over this box.
-    pub fn of(boxes: &Boxes) -> Tally {
+    /// None yet, over a box of so many weights.
+    pub fn of(columns: usize) -> Tally {
         Tally {
-            columns: boxes.columns.len(),
+            columns,
             ..Tally::default()
         }
     }
 
-    /// Counts a block of rows, of so many outputs, with its predictions.
-    pub fn add(&mut self, all: &[Around], outputs: usize, predictive: &Predictive) {
+    /// Counts a block of rows with its predictions, and those of its rows of which some integral was drawn.
+    pub fn add(&mut self, predictive: &Predictive, is_drawn: impl Fn(&usize) -> bool) {
         self.note(predictive);
-        let is_drawn = |row: &usize| {
-            let parts = all
-                .iter()
-                .flat_map(|around| &around.parts[row * outputs..(row + 1) * outputs]);
-            parts.into_iter().any(|part| matches!(part, Part::Drawn(_)))
-        };
         self.drawn_rows += (0..predictive.rows).filter(is_drawn).count() as u64;
     }
 

@@ -2,8 +2,6 @@
 
 use super::error;
 use crate::core::number::number;
-use crate::fit::maximum::Runaway;
-use crate::fit::windows::Worsened;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
 
 pub(super) static NOT_CONVERGED: Code = Code {
@@ -92,16 +90,12 @@ pub(super) static UNBOUNDED_DENSITY: Code = Code {
               maximum can still be far below every plausible scale.",
 };
 
-/// A warning: constrained parameters of an infer run away while its density rises by `rise`.
-pub fn unbounded_density(infer: &str, runaways: &[Runaway], rise: f64) -> Diagnostic {
-    let one = |runaway: &Runaway| {
-        let verb = if runaway.to < runaway.from {
-            "falls"
-        } else {
-            "rises"
-        };
-        let [from, to] = [runaway.from, runaway.to].map(number);
-        format!("`{}` {verb} from {from} to {to}", runaway.name)
+/// A warning: constrained parameters of an infer, each with where it began and ended, run away while its density rises by `rise`.
+pub fn unbounded_density(infer: &str, runaways: &[(&str, f64, f64)], rise: f64) -> Diagnostic {
+    let one = |(name, from, to): &(&str, f64, f64)| {
+        let verb = if to < from { "falls" } else { "rises" };
+        let [from, to] = [*from, *to].map(number);
+        format!("`{name}` {verb} from {from} to {to}")
     };
     let mut lines: Vec<String> = runaways.iter().take(LISTED).map(one).collect();
     if runaways.len() > LISTED {
@@ -113,7 +107,7 @@ pub fn unbounded_density(infer: &str, runaways: &[Runaway], rise: f64) -> Diagno
         lines.join(" and ")
     );
     let names = match runaways {
-        [only] => format!("`{}`", only.name),
+        [(only, ..)] => format!("`{only}`"),
         _ => "such parameters".to_owned(),
     };
     warning(&UNBOUNDED_DENSITY, text)
@@ -132,13 +126,13 @@ pub fn noisy_loss((infer, longer): (&str, &str), noise: f64, rows: usize) -> Dia
         .help("for `vi`: start with narrower posteriors (`Normal(scale = 0.1)`), or take more `samples`")
 }
 
-/// A warning: the loss of an infer rose, and earlier parameters were kept.
-pub fn worsened(infer: &str, worsened: &Worsened, rows: usize) -> Diagnostic {
+/// A warning: the loss of an infer rose to `last` from the `best`, whose parameters of this epoch were kept.
+pub fn worsened(infer: &str, (best, last): (f64, f64), epoch: usize, rows: usize) -> Diagnostic {
     let text = format!(
         "`{infer}` ended with a loss of {} per row, but had {} around epoch {}, whose parameters were kept",
-        short(per_row(worsened.last.loss, rows)),
-        short(per_row(worsened.best.estimate.loss, rows)),
-        worsened.best.epoch
+        short(per_row(last, rows)),
+        short(per_row(best, rows)),
+        epoch
     );
     warning(&WORSENED, text)
         .help("lower the rate of the `optimiser`, or let it fall to zero: `schedule = cooldown`")

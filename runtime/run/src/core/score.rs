@@ -1,6 +1,6 @@
 //! Metrics of an infer on rows whose targets are known, fed by blocks of rows.
 
-use crate::predict::{Predictive, units};
+use crate::core::predict::{Predictive, units};
 use bnnc_abi::manifest::{Infer, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::metrics::{ClassScores, Draws, MetricSet, RealScores};

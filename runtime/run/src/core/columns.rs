@@ -1,7 +1,7 @@
 //! Predictions as the columns of a table, fed by blocks of rows: mean, sd and quantiles, or the probabilities of classes.
 
-use crate::predict::Predictive;
-use crate::score::probabilities;
+use crate::core::predict::Predictive;
+use crate::core::score::probabilities;
 use bnnc_abi::manifest::{Infer, Output, OutputKind};
 use bnnc_data::Rows;
 use bnnc_data::metrics::{Draws, Summary, sorted};
