@@ -10,13 +10,16 @@ use bnnc_base::special::{erf, sigmoid};
 use bnnc_data::write::ResultColumn;
 use bnnc_driver::infer::Failure;
 use bnnc_kernels::pool::Pool;
+use bnnc_run::collapsed::Integrated;
+use bnnc_run::collapsed::choice::Choice;
 use bnnc_run::core::checkpoint::Checkpoint;
 use bnnc_run::core::context::{Context, Stop};
 use bnnc_run::core::fingerprint::Fingerprint;
 use bnnc_run::core::predict::{PROBABILITIES, Predictive};
+use bnnc_run::inference::posterior::Found;
 use bnnc_run::iterates::Collected;
 use bnnc_run::out;
-use bnnc_run::run::{Found, Options, RunResult, Sources, predict, run};
+use bnnc_run::run::{Options, RunResult, Sources, predict, run};
 use bnnc_tests::compile::{self as compiling, Compiled, opening, options};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -127,6 +130,7 @@ struct Done {
     result: RunResult,
     infer: Infer,
     found: Collected,
+    choice: Choice,
     predictive: Predictive,
 }
 
@@ -160,21 +164,25 @@ fn done(name: &str, text: &str, infer: &str) -> Done {
         .run(&mut |_, block| predictive = block.clone())
         .unwrap();
     drop(forecaster);
+    let integrated: Option<&Integrated> = found.of();
+    let choice = integrated.map(|found| found.choice.clone()).unwrap_or_default();
     let found = collected(found).clone();
     Done {
         compiled,
         result,
         infer,
         found,
+        choice,
         predictive,
     }
 }
 
 fn collected(found: &Found) -> &Collected {
-    match found {
-        Found::Collected(found) => found,
-        other => panic!("{other:?}"),
-    }
+    let integrated: Option<&Integrated> = found.of();
+    let collected = integrated.map(|found| &found.collected);
+    collected
+        .or_else(|| found.of())
+        .unwrap_or_else(|| panic!("{found:?}"))
 }
 
 impl Done {
@@ -826,7 +834,7 @@ fn fewer_pieces() {
         let done = done(name, &with(options), "c");
         let tally = done.result.outcomes[0].splits[0].tally.clone().unwrap();
         assert_eq!(
-            (tally.drawn, done.found.choice.columns.len()),
+            (tally.drawn, done.choice.columns.len()),
             (0, columns),
             "{name}: {tally:?}"
         );
@@ -970,7 +978,7 @@ infer drawn = collapsed(Smooth, d) {{ over = [hidden], draws = 20, {FAR} }}\n",
     );
     let done = done("saved", &text, "units");
     // Two units of one input have four weights.
-    assert_eq!(done.found.choice.columns.len(), 4);
+    assert_eq!(done.choice.columns.len(), 4);
     let folder = folder("saved-out");
     let saved = compiling::saved(PathBuf::new());
     out::write(&folder, &done.compiled.manifest, &done.result, saved).unwrap();
@@ -1257,7 +1265,7 @@ fn the_published_density_of_a_unit() {
     );
     let done = done("published-unit", &text, "c");
     // Both sites have three elements.
-    assert_eq!(done.found.choice.columns, [0, 3]);
+    assert_eq!(done.choice.columns, [0, 3]);
     let [w1, b1, w2, b2] = ["hidden.w", "hidden.b", "out.w", "out.b"].map(|name| done.site(name));
     let (weights, biases) = (done.range("hidden.w", 0), done.range("hidden.b", 0));
     let (weights, biases) = (midpoints(weights, 300), midpoints(biases, 300));
@@ -1281,7 +1289,7 @@ fn the_published_box_of_a_bias_that_does_not_move() {
     );
     let done = done("published-point", &text, "c");
     // Behind the three weights.
-    assert_eq!(done.found.choice.columns, [3]);
+    assert_eq!(done.choice.columns, [3]);
     let [w1, b1, w2, b2] = ["hidden.w", "hidden.b", "out.w", "out.b"].map(|name| done.site(name)[0].clone());
     let biases = midpoints((b2[0] - 5e-5, b2[0] + 5e-5), 200);
     let places = |_: usize, x: f64| {

@@ -8,7 +8,7 @@ use bnnc_base::philox;
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::marginal::LARGEST_FACTOR;
 use bnnc_run::laplace::Approximated;
-use bnnc_run::run::{Found, RunResult};
+use bnnc_run::run::RunResult;
 use bnnc_tests::compile::{self, Compiled, options};
 use std::f64::consts::{PI, TAU};
 use std::path::{Path, PathBuf};
@@ -52,10 +52,8 @@ fn refused(folder: &Path, text: &str) -> Diagnostic {
 
 fn approximated<'a>(result: &'a RunResult, infer: &str) -> &'a Approximated {
     let mut outcomes = result.outcomes.iter();
-    match &outcomes.find(|outcome| outcome.name == infer).unwrap().splits[0].found {
-        Found::Approximated(found) => found,
-        _ => panic!("{infer} is no approximation"),
-    }
+    let outcome = outcomes.find(|outcome| outcome.name == infer).unwrap();
+    outcome.splits[0].found.of().expect("an approximation")
 }
 
 /// The factors that were found.

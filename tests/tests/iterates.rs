@@ -8,9 +8,10 @@ use bnnc_run::core::checkpoint::Checkpoint;
 use bnnc_run::core::context::{Context, Stop};
 use bnnc_run::core::fingerprint::Fingerprint;
 use bnnc_run::core::states::{Values, start};
+use bnnc_run::fit::Fitted;
 use bnnc_run::iterates::{Collected, seed_of};
 use bnnc_run::out;
-use bnnc_run::run::{Found, Options, RunResult, Sources, predict, run};
+use bnnc_run::run::{Options, RunResult, Sources, predict, run};
 use bnnc_tests::compile::{self as compiling, Compiled, opening, options};
 use bnnc_tests::step::{Steps, predictions};
 use std::collections::HashMap;
@@ -86,10 +87,8 @@ fn stopped(compiled: &Compiled) -> Diagnostic {
 
 fn collected<'a>(result: &'a RunResult, infer: &str) -> &'a Collected {
     let outcome = result.outcomes.iter().find(|outcome| outcome.name == infer);
-    match &outcome.unwrap().splits.last().unwrap().found {
-        Found::Collected(found) => found,
-        other => panic!("{other:?}"),
-    }
+    let found = &outcome.unwrap().splits.last().unwrap().found;
+    found.of().unwrap_or_else(|| panic!("{found:?}"))
 }
 
 fn values(result: &RunResult, infer: &str) -> Arc<Values> {
@@ -574,9 +573,7 @@ fn dropout_trains() {
     );
     let compiled = compiled("trains", &text);
     let result = compiling::run(&compiled.manifest, 1);
-    let Found::Fitted(fitted) = &result.outcomes[0].splits[0].found else {
-        panic!("dropout trains");
-    };
+    let fitted: &Fitted = result.outcomes[0].splits[0].found.of().expect("dropout trains");
     let average = |losses: &[f64]| losses.iter().sum::<f64>() / losses.len() as f64;
     let losses = fitted.history.means();
     assert!(average(&losses[380..]) < average(&losses[..20]));
@@ -756,8 +753,7 @@ fn a_table_of_an_interrupted_ensemble() {
     let compiled = compiled("marked", &text);
     let result = compiling::run(&compiled.manifest, 1);
     let mut found = collected(&result, "e").clone();
-    let table =
-        |found: &Collected| bnnc_run::iterates::report::table(&compiled.manifest.infers[0], found, (6, None));
+    let table = |found: &Collected| bnnc_run::iterates::report::table(&compiled.manifest.infers[0], found, 6);
     assert!(!table(&found).contains("interrupted"));
     found.members.pop();
     found.fitted.interrupted = true;

@@ -17,12 +17,13 @@ use bnnc_run::core::checkpoint::Checkpoint;
 use bnnc_run::core::context::{Context, Stop};
 use bnnc_run::core::fingerprint::Fingerprint;
 use bnnc_run::core::states::Values as States;
+use bnnc_run::iterates::Collected;
 use bnnc_run::laplace::gaussian::part;
 use bnnc_run::laplace::jacobians::{self, Which};
 use bnnc_run::laplace::machines::Evaluation;
 use bnnc_run::laplace::{Approximated, curve, memory, spread, weights};
 use bnnc_run::out;
-use bnnc_run::run::{Found, Options, Outcome, RunResult, Sources, joint, predict, run, slopes};
+use bnnc_run::run::{Options, Outcome, RunResult, Sources, joint, predict, run, slopes};
 use bnnc_run::start::{Earlier, Starts};
 use bnnc_tests::compile::{self, Compiled, opening, options};
 use std::collections::HashMap;
@@ -90,10 +91,8 @@ fn outcome<'a>(result: &'a RunResult, infer: &str) -> &'a Outcome {
 }
 
 fn approximated<'a>(result: &'a RunResult, infer: &str) -> &'a Approximated {
-    match &outcome(result, infer).splits[0].found {
-        Found::Approximated(found) => found,
-        _ => panic!("{infer} is no approximation"),
-    }
+    let found = &outcome(result, infer).splits[0].found;
+    found.of().expect("an approximation")
 }
 
 fn column<'a>(outcome: &'a Outcome, name: &str) -> &'a [f64] {
@@ -719,9 +718,7 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
         let outcome = run(&found.manifest, &Options::new(1))
             .and_then(RunResult::whole)
             .unwrap();
-        let Found::Approximated(found) = &outcome.outcomes[0].splits[0].found else {
-            panic!("no Gaussian");
-        };
+        let found: &Approximated = outcome.outcomes[0].splits[0].found.of().expect("a Gaussian");
         let covariance = found.members[0].posterior.inverse(&Pool::new(1));
         let weight = 1.0 / (scale * scale);
         let of = |term: &dyn Fn(f64) -> f64| design().iter().map(|(x, _)| weight * term(*x)).sum::<f64>();
@@ -1264,9 +1261,7 @@ infer few = laplace(Net, rows) {{ start = several, link = weights, predictive_dr
     let scales = ["w1", "b1", "w2", "b2"].map(|site| values[&format!("{site}/scale")].clone());
     let index = |name: &str| approximated(&result, name).members[0].index.clone().unwrap();
     assert_eq!(index("first"), highest(&scales.concat()));
-    let Found::Collected(iterates) = &outcome(&result, "iterates").splits[0].found else {
-        panic!()
-    };
+    let iterates: &Collected = outcome(&result, "iterates").splits[0].found.of().unwrap();
     let spread = ["w1", "b1", "w2", "b2"].map(|site| iterates.variances[&format!("{site}/loc")].clone());
     assert_eq!(index("second"), highest(&spread.concat()));
     let mixture = approximated(&result, "mixture");
@@ -1701,7 +1696,7 @@ infer l = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over = s
     };
     let found = &outcome(&result, "field").splits[0].found;
     let context = Context::new(Arc::new(Pool::new(1)), 1);
-    let variances = spread::variances(of("l"), (of("field"), found), &context).unwrap();
+    let variances = spread::variances(of("l"), (of("field"), &**found), &context).unwrap();
     let scale = |site: &str| -> Vec<f64> {
         let position = found.values()[&format!("{site}/scale")].iter();
         position.map(|position| position.exp().ln_1p()).collect()

@@ -478,9 +478,8 @@ fn rows_together_and_slopes() {
         let result = compile::run(&compiled.manifest, 1);
         let infer = &compiled.manifest.infers[0];
         let (outcome, laplace) = (&result.outcomes[0], infer.laplace().expect("an approximation"));
-        let bnnc_run::run::Found::Approximated(found) = &outcome.splits[0].found else {
-            panic!("no approximation")
-        };
+        let found = &outcome.splits[0].found;
+        let found: &bnnc_run::laplace::Approximated = found.of().expect("an approximation");
         let context = Context::new(Arc::new(Pool::new(1)), 1);
         let (dataset, members) = (&outcome.dataset, &found.members[..]);
         let (rows, programs) = (&dataset.train, (infer, laplace));

@@ -406,6 +406,15 @@ impl Infer {
         }
     }
 
+    /// How it takes iterates, where a posterior is made of them.
+    pub fn iterated(&self) -> Option<&Swag> {
+        match &self.work {
+            Work::Swag(swag) => Some(swag),
+            Work::Collapsed(collapsed) => Some(&collapsed.iterates),
+            Work::Train(_) | Work::Sample(_) | Work::Laplace(_) | Work::Ensemble(_) => None,
+        }
+    }
+
     /// The part that approximates, if the posterior is Gaussian around a maximum.
     pub fn laplace(&self) -> Option<&Laplace> {
         match &self.work {

@@ -15,6 +15,7 @@ pub mod mixture;
 pub mod moves;
 pub mod normals;
 pub mod pieces;
+mod posterior;
 pub mod published;
 pub mod report;
 pub mod sampled;
@@ -25,7 +26,6 @@ use crate::core::forecast::Forecaster;
 use crate::core::predict::predictive_draws;
 use crate::core::states::Values;
 use crate::core::tally::Tally;
-use crate::iterates::Collected;
 use bnnc_abi::collapsed::{Collapsed, Form};
 use bnnc_abi::laplace::Likelihood;
 use bnnc_abi::manifest::{Infer, OutputKind, Work};
@@ -34,6 +34,7 @@ use bnnc_data::{Dataset, Rows};
 use boxes::Boxes;
 use choice::Choice;
 use integrals::Integrals;
+pub use posterior::Integrated;
 use sampled::Draws;
 
 /// The part of an infer that integrates over weights, where it does.
@@ -94,13 +95,13 @@ pub fn forecaster<'a>(
 pub fn warnings(
     infer: &Infer,
     collapsed: &Collapsed,
-    found: &Collected,
+    found: &Integrated,
     tally: Option<&Tally>,
 ) -> Vec<Diagnostic> {
     let mut warnings = Vec::new();
     let is_point = found.choice.columns.is_empty();
     if is_point {
-        let why = match found.draws {
+        let why = match found.collected.draws {
             0 | 1 => "there is one iterate".to_owned(),
             draws => format!("the {draws} iterates agree in every weight that may be collapsed"),
         };

@@ -4,8 +4,6 @@ use crate::core::context::{Context, Stop};
 use crate::core::ports;
 use crate::core::predict::PREDICTIVE_STEP;
 use crate::core::states::Values;
-use crate::laplace::{gaussian, weights};
-use crate::run::Found;
 use crate::summary::draws_per_call;
 use bnnc_abi::manifest::Infer;
 use bnnc_abi::method::{Finds, lookup};
@@ -22,27 +20,6 @@ pub struct Draws {
     pub values: Arc<Values>,
     /// The number of draws.
     pub count: usize,
-}
-
-/// Draws of an approximation: `wanted` of a family, and of iterates and members as many as there are. `None` for chains, whose
-/// draws are in their stores, and where predictions are integrals over some weights.
-///
-/// # Errors
-/// A bug: an inference without the part that its results need.
-pub fn draws(infer: &Infer, found: &Found, wanted: usize, context: &Context) -> Result<Option<Draws>, Stop> {
-    let (values, count) = match found {
-        Found::Sampled(_) => return Ok(None),
-        Found::Collected(_) if infer.integrates() => return Ok(None),
-        Found::Fitted(fitted) => (fitted.values.clone(), wanted),
-        Found::Collected(found) => (found.values.clone(), found.draws),
-        Found::Approximated(found) => {
-            let laplace = gaussian::part(infer)?;
-            let count = wanted.max(found.members.len());
-            let values = weights::drawn(&found.members, infer, laplace, count, context);
-            (Arc::new(values), count)
-        }
-    };
-    Ok(Some(Draws { values, count }))
 }
 
 /// Takes the values of a site at some draws, `[draws, ..]`, by its number in the infer's reports.

@@ -5,7 +5,7 @@ use crate::core::context::{Context, Stop};
 use crate::core::feed::examples;
 use crate::core::score::Scorer;
 use crate::core::tally::Tally;
-use crate::run::Found;
+use crate::inference::posterior::Posterior;
 use bnnc_abi::manifest::Infer;
 use bnnc_data::metrics::{MetricSet, over_splits};
 use bnnc_data::write::ResultColumn;
@@ -31,7 +31,7 @@ pub struct Evaluation {
 /// # Errors
 /// Columns that do not fit, or a limit.
 pub fn evaluate(
-    found: &Found,
+    found: &dyn Posterior,
     infer: &Infer,
     dataset: &Dataset,
     (draws, context): (usize, &Context),

@@ -7,6 +7,7 @@ pub mod convergence;
 pub mod descent;
 pub mod history;
 pub mod maximum;
+mod posterior;
 pub mod report;
 pub mod restarts;
 mod trainer;

@@ -2,10 +2,10 @@
 
 pub mod gaussian;
 pub mod memory;
+mod posterior;
 pub mod report;
 pub mod taken;
 
-use crate::collapsed::choice::{self, Choice};
 use crate::core::codes;
 use crate::core::context::{Context, Stop};
 use crate::core::states::Values;
@@ -43,8 +43,6 @@ pub struct Collected {
     pub trainings: Vec<Trained>,
     /// The iterates that were taken, and how many deviations the covariance is made of; none of an ensemble.
     pub iterates: (usize, usize),
-    /// Which weights are integrated over; none where none are.
-    pub choice: Choice,
 }
 
 /// How one training went.
@@ -95,13 +93,8 @@ pub fn collect(
     };
     match &infer.work {
         Work::Swag(swag) => iterated(&task, swag, starts),
-        Work::Collapsed(collapsed) => {
-            let mut found = iterated(&task, &collapsed.iterates, starts)?;
-            found.choice = choice::choose((infer, collapsed), &found, dataset, context)?;
-            Ok(found)
-        }
         Work::Ensemble(ensemble) => members(&task, ensemble, starts),
-        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) => {
+        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) | Work::Collapsed(_) => {
             Err(Fault::Bug(format!("`{}` collects nothing", infer.name)).into())
         }
     }
@@ -117,7 +110,10 @@ fn moved<'a>(infer: &'a Infer, names: &'a [String]) -> Vec<(&'a str, usize)> {
 }
 
 /// What is made of the iterates of one training, or of those that an earlier infer found.
-fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Collected, Stop> {
+///
+/// # Errors
+/// As training; fewer iterates than the covariance needs.
+pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Collected, Stop> {
     let Task { infer, context, .. } = *task;
     let moved = moved(infer, &swag.moved);
     let elements = moved.iter().map(|(_, size)| size).sum();
@@ -177,7 +173,6 @@ fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Collect
             Some(_) => Vec::new(),
         },
         iterates: (count, all.moments.rank()),
-        choice: Choice::default(),
         fitted,
     })
 }
@@ -274,21 +269,14 @@ fn taken_before(
 /// The iterates of a finished infer for those that take them; nothing where it holds none.
 pub fn found(infer: &Infer, found: &Collected) -> Option<start::Iterates> {
     // The draws of a Gaussian are no iterates; members of an ensemble serve as well as iterates of one training.
-    let is_gaussian = swag(infer).is_some_and(|swag| swag.covariance != Covariance::Snapshots);
+    let is_gaussian = infer
+        .iterated()
+        .is_some_and(|swag| swag.covariance != Covariance::Snapshots);
     (!is_gaussian).then(|| start::Iterates {
         infer: infer.name.clone(),
         values: found.values.clone(),
         count: found.draws,
     })
-}
-
-/// How an infer takes iterates, where it does.
-pub fn swag(infer: &Infer) -> Option<&Swag> {
-    match &infer.work {
-        Work::Swag(swag) => Some(swag),
-        Work::Collapsed(collapsed) => Some(&collapsed.iterates),
-        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) | Work::Ensemble(_) => None,
-    }
 }
 
 /// The key of the draws.
@@ -434,7 +422,6 @@ fn together(
         members,
         trainings,
         iterates: (0, 0),
-        choice: Choice::default(),
     }
 }
 

@@ -15,6 +15,7 @@ pub mod memory;
 pub mod moments;
 pub mod online;
 pub mod others;
+mod posterior;
 pub mod predictor;
 pub mod prior;
 pub mod report;

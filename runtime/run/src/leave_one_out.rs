@@ -4,8 +4,8 @@ use crate::core::context::{Context, Stop};
 use crate::core::feed::examples;
 use crate::core::predict::{Predictor, units};
 use crate::core::states::Values;
-use crate::draws::{self, Draws};
-use crate::run::Found;
+use crate::draws::Draws;
+use crate::inference::posterior::Posterior;
 use crate::sample::Sampled;
 use crate::sample::chains::Chain;
 use bnnc_abi::manifest::{Infer, Output, OutputKind};
@@ -62,20 +62,19 @@ fn chosen(
 /// A file of draws that cannot be read, a limit of the machine.
 pub fn leave_one_out(
     infer: &Infer,
-    found: &Found,
+    found: &dyn Posterior,
     dataset: &Dataset,
     asked: bool,
     context: &Context,
 ) -> Result<Option<LeftOut>, Stop> {
-    if let (Found::Sampled(sampled), Some(sampling)) = (found, infer.sampling()) {
+    if let (Some(sampled), Some(sampling)) = (found.sampled(), infer.sampling()) {
         return of_chains((infer, sampling), sampled, dataset, asked, context);
     }
     let rows = examples(&infer.bindings, &dataset.train);
     if !asked || rows < 2 {
         return Ok(None);
     }
-    let Some(Draws { values, count }) =
-        draws::draws(infer, found, draws_of_approximation(infer, rows), context)?
+    let Some(Draws { values, count }) = found.draws(infer, draws_of_approximation(infer, rows), context)?
     else {
         return Ok(None);
     };

@@ -9,6 +9,7 @@ pub mod draws;
 pub mod evaluate;
 pub mod fit;
 pub mod folder;
+pub mod inference;
 pub mod iterates;
 pub mod laplace;
 pub mod leave_one_out;

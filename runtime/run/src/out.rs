@@ -13,7 +13,7 @@ use crate::laplace::gaussian;
 use crate::report;
 use crate::report::replicates::{self, Check};
 use crate::result;
-use crate::run::{Found, Outcome, RunResult};
+use crate::run::{Outcome, RunResult};
 use crate::sample::export::{Export, Subject, approximation};
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{Infer, Manifest, Output, OutputKind, Work};
@@ -169,7 +169,7 @@ fn draws(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), D
                 export.zarr(&zarr).or_else(|stop| unwritten(stop, &zarr))?;
                 export.stan(&stan).or_else(|stop| unwritten(stop, &stan))?;
             }
-            None => approximation(&of, &last.found, &zarr).or_else(|stop| unwritten(stop, &zarr))?,
+            None => approximation(&of, &*last.found, &zarr).or_else(|stop| unwritten(stop, &zarr))?,
         }
     }
     Ok(())
@@ -272,11 +272,7 @@ fn posterior(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(
             } else {
                 String::new()
             };
-            let mut arrays = match &split.found {
-                Found::Approximated(found) => found.arrays(infer),
-                Found::Collected(found) => found.choice.arrays(),
-                Found::Fitted(_) | Found::Sampled(_) => Vec::new(),
-            };
+            let mut arrays = split.found.arrays(infer);
             for state in infer.states.iter().filter(|state| state.parameter) {
                 let Some(values) = split.found.values().get(&state.name) else {
                     continue;

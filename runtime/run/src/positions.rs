@@ -5,8 +5,8 @@ use crate::core::context::{Context, Stop};
 use crate::core::feed::Feed;
 use crate::core::predict::Predictor;
 use crate::core::states::Values;
-use crate::draws;
-use crate::run::{Found, draws_in};
+use crate::draws::Draws;
+use crate::inference::posterior::Posterior;
 use bnnc_abi::manifest::{Check, DataSource, Infer};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -59,19 +59,26 @@ pub fn check(
 ///
 /// # Errors
 /// A position outside its axis, with its row where it depends on one; columns that do not fit; a limit of the machine.
-pub fn check_found(infer: &Infer, found: &Found, dataset: &Dataset, context: &Context) -> Result<(), Stop> {
+pub fn check_found(
+    infer: &Infer,
+    found: &dyn Posterior,
+    dataset: &Dataset,
+    context: &Context,
+) -> Result<(), Stop> {
     if infer.reached.is_empty() {
         return Ok(());
     }
-    let (values, count) = match found {
-        Found::Sampled(sampled) => (Arc::new(sampled.spread(sampled.draws())?), sampled.draws()),
-        Found::Fitted(_) | Found::Approximated(_) | Found::Collected(_) => {
-            match draws::draws(infer, found, infer.predictive_draws, context)? {
-                Some(draws) => (draws.values, draws.count),
-                None => (found.values().clone(), draws_in(infer, found.values())),
-            }
-        }
+    let draws = match found.sampled() {
+        Some(sampled) => Some(Draws {
+            values: Arc::new(sampled.spread(sampled.draws())?),
+            count: sampled.draws(),
+        }),
+        None => found.draws(infer, infer.predictive_draws, context)?,
     };
+    let Draws { values, count } = draws.unwrap_or_else(|| Draws {
+        values: found.values().clone(),
+        count: found.predictive_draws(infer),
+    });
     [&dataset.train, &dataset.test]
         .into_iter()
         .try_for_each(|rows| check_values(infer, (&values, count), (rows, true), (dataset, context)))

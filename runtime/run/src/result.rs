@@ -7,14 +7,12 @@ use crate::core::context::Stop;
 use crate::core::number::{finite, number};
 use crate::evaluate::Metric;
 use crate::fit;
-use crate::iterates;
-use crate::laplace;
 use crate::prune::Line;
 use crate::report::overview::file_name;
-use crate::run::{Found, Outcome, RunResult};
+use crate::run::{Outcome, RunResult};
 use crate::sample;
 use crate::summary::SiteSummary;
-use bnnc_abi::manifest::{Infer, Manifest, SiteReport};
+use bnnc_abi::manifest::{Infer, Manifest};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_data::Standardisation;
 use bnnc_data::metrics::{Summary, over_splits};
@@ -174,10 +172,6 @@ fn diagnostics(infer: &Infer, outcome: &Outcome) -> Value {
         "metrics_on": if outcome.tested { "test" } else { "train" },
         "ece_bins": bnnc_data::metrics::CALIBRATION_BINS,
     });
-    let of_sites = |of: fn(&SiteReport) -> &String| -> Map<String, Value> {
-        let sites = infer.reports.iter();
-        sites.map(|site| (site.name.clone(), json!(of(site)))).collect()
-    };
     if let Some(left_out) = &outcome.left_out {
         value["loo"] = sample::report::loo(left_out);
     }
@@ -187,37 +181,7 @@ fn diagnostics(infer: &Infer, outcome: &Outcome) -> Value {
     if let Some(fitted) = last.found.fitted() {
         value["learning"] = fit::report::learning(fitted, last.train);
     }
-    match &last.found {
-        Found::Approximated(found) => laplace::report::diagnostics(&mut value, infer, found, &outcome.sites),
-        Found::Collected(found) => {
-            let around = (last.train, last.tally.as_ref());
-            iterates::report::diagnostics(&mut value, infer, found, around);
-        }
-        Found::Fitted(fitted) => {
-            value["loss"] = finite(fitted.loss);
-            let name = match infer.maximises_bound() {
-                true => "elbo",
-                false => "log_posterior",
-            };
-            value[name] = finite(-fitted.loss);
-            value[format!("{name}_per_row")] = finite(-fitted.loss / last.train.max(1) as f64);
-            value["epochs"] = json!(fitted.epochs);
-            value["best_epoch"] = json!(fitted.best_epoch);
-            value["steps"] = json!(fitted.steps);
-            fit::report::diagnostics(&mut value, infer, fitted, infer.examples(last.train));
-            value["kl"] = Value::Object(of_sites(|site| &site.kl));
-            value["likelihood"] = Value::Object(of_sites(|site| &site.likelihood));
-        }
-        Found::Sampled(sampled) => {
-            value["sites"] = Value::Object(of_sites(|site| &site.kl));
-            if let Some(temperature) = infer.tempered() {
-                value["temperature"] = json!(temperature);
-            }
-            if let Some(diagnosis) = &outcome.diagnosis {
-                sample::report::diagnostics(&mut value, sampled, diagnosis);
-            }
-        }
-    }
+    last.found.diagnostics(&mut value, infer, outcome);
     value
 }
 
@@ -334,32 +298,7 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
     if let Some(temperature) = infer.tempered() {
         text.push_str(&format!("  {:<21} {:>10}\n", "temperature", number(temperature)));
     }
-    match &last.found {
-        Found::Approximated(found) => {
-            text.push_str(&laplace::report::table(infer, found, &outcome.sites));
-        }
-        Found::Collected(found) => {
-            let around = (last.train, last.tally.as_ref());
-            text.push_str(&iterates::report::table(infer, found, around));
-        }
-        Found::Fitted(fitted) => {
-            let name = match infer.maximises_bound() {
-                true => "elbo / row",
-                false => "log posterior / row",
-            };
-            let per_row = -fitted.loss / last.train.max(1) as f64;
-            text.push_str(&format!("  {name:<21} {per_row:>10.4}\n"));
-            text.push_str(&fit::report::table(fitted, last.train));
-            text.push('\n');
-        }
-        Found::Sampled(sampled) => {
-            let diagnosis = outcome.diagnosis.as_ref();
-            let left_out = outcome.left_out.as_ref();
-            text.push_str(&diagnosis.map_or_else(String::new, |found| {
-                sample::report::table(sampled, found, left_out)
-            }));
-        }
-    }
+    text.push_str(&last.found.table(infer, outcome));
     text.push_str(&pruning_table(infer, outcome));
     text.push_str(&turned_table(outcome));
     text.push_str(&rejection_table(outcome));

@@ -1,12 +1,11 @@
 //! Running a manifest: every infer on every split, in order.
 
-mod found;
 pub mod new_levels;
 mod outcome;
 mod saved;
 
 use crate::audit;
-use crate::collapsed;
+use crate::collapsed::Integrated;
 use crate::comparison;
 use crate::core::checkpoint::Checkpoint;
 use crate::core::codes;
@@ -18,26 +17,25 @@ pub use crate::core::sources::Sources;
 use crate::cost;
 use crate::evaluate::evaluate;
 use crate::fit::{Fitted, Task, restarts, train};
-use crate::iterates::{self, Collected, collect};
-use crate::laplace::{self, laplace};
+use crate::inference::posterior::{Found, Posterior};
+use crate::iterates::collect;
+use crate::laplace::{laplace, spread};
 use crate::leave_one_out::leave_one_out;
 use crate::positions;
 use crate::prune;
-use crate::sample::diagnose::diagnose;
-use crate::sample::quantities::quantities;
 use crate::sample::{self, sample};
 use crate::scales;
 use crate::start::{self, Earlier, Starts};
-use crate::summary::{of_draws, summaries, summaries_of_draws};
 use bnnc_abi::data::DataSpec;
 use bnnc_abi::manifest::{Infer, Manifest, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::{Dataset, Source};
 use bnnc_kernels::pool::Pool;
 use bnnc_mcmc::diagnostics::advice::rows_not_left_out;
-pub use found::{Found, draws_in};
 pub use outcome::{Outcome, RunResult, SplitOutcome};
 pub use saved::{far, joint, predict, slopes};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -70,16 +68,6 @@ impl Options {
             interrupt: Interrupt::default(),
             sources: Sources::default(),
         }
-    }
-}
-
-/// What is worth knowing of integrals over weights.
-fn of_box(infer: &Infer, split: &SplitOutcome) -> Vec<Diagnostic> {
-    match (collapsed::part(infer), &split.found) {
-        (Some(collapsed), Found::Collected(found)) => {
-            collapsed::warnings(infer, collapsed, found, split.tally.as_ref())
-        }
-        _ => Vec::new(),
     }
 }
 
@@ -215,7 +203,9 @@ impl Run<'_> {
         let dataset = &outcome.dataset;
         let of = |split: &SplitOutcome| split.found.warnings(infer, split.train, dataset);
         let found = outcome.splits.iter().flat_map(of);
-        let of_boxes = outcome.splits.iter().flat_map(|split| of_box(infer, split));
+        let of_integrals =
+            |split: &SplitOutcome| split.found.warnings_of_integrals(infer, split.tally.as_ref());
+        let of_boxes = outcome.splits.iter().flat_map(of_integrals);
         let warnings = outcome.dataset.warnings.iter().cloned();
         let warnings = warnings.chain(scales::warning(infer, &outcome.dataset));
         for warning in warnings.chain(found).chain(of_boxes) {
@@ -223,32 +213,16 @@ impl Run<'_> {
                 self.result.warnings.push(warning);
             }
         }
-        if let Some(last) = outcome.splits.last() {
+        if let Some(found) = outcome.splits.last().map(|last| last.found.clone()) {
             let asked = comparison::leaves_out(self.manifest, &infer.name, outcome.tested);
-            let left_out = leave_one_out(infer, &last.found, &outcome.dataset, asked, &self.context);
+            let left_out = leave_one_out(infer, &*found, &outcome.dataset, asked, &self.context);
             self.result.interrupted |= matches!(left_out, Err(Stop::Interrupted));
             outcome.left_out = match left_out {
                 Err(Stop::Interrupted) => None,
                 left_out => left_out?,
             };
-            match &last.found {
-                Found::Fitted(fitted) => outcome.sites = summaries(infer, &fitted.values, &self.context)?,
-                Found::Approximated(found) => {
-                    outcome.sites = laplace::report::summaries(infer, found, &self.context)?;
-                }
-                Found::Collected(found) => {
-                    outcome.sites = summaries_of_draws(infer, &found.values, found.draws, &self.context)?;
-                }
-                Found::Sampled(sampled) => {
-                    let found = quantities(infer, sampled, &outcome.dataset, &self.context)?;
-                    let left_out = outcome.left_out.as_ref();
-                    let diagnosis = diagnose(infer, sampled, &found, &outcome.dataset, left_out)?;
-                    self.result.warnings.extend(diagnosis.warnings.iter().cloned());
-                    outcome.sites = of_draws(infer, &found);
-                    outcome.quantities = found;
-                    outcome.diagnosis = Some(diagnosis);
-                }
-            }
+            let warnings = found.summarise(infer, &mut outcome, &self.context)?;
+            self.result.warnings.extend(warnings);
             if let (Some(left_out), None) = (&outcome.left_out, &outcome.diagnosis) {
                 let warning = rows_not_left_out(&infer.name, left_out.total.shapes());
                 self.result.warnings.extend(warning);
@@ -266,7 +240,7 @@ impl Run<'_> {
         if let Some(last) = outcome.splits.last() {
             warnings.extend(audit::unbounded(
                 infer,
-                &last.found,
+                &*last.found,
                 &outcome.dataset,
                 &self.context,
             )?);
@@ -316,53 +290,39 @@ impl Run<'_> {
         let earlier = self.earlier(split);
         let starts = Starts::new(infer, &earlier, split)?;
         let start = || starts.of(self.manifest.seed, 0);
-        let found = match infer.work {
-            Work::Train(_) => Found::Fitted(Box::new(self.fitted(infer, &dataset, &starts, split)?)),
-            Work::Sample(_) => {
-                Found::Sampled(Arc::new(sample(infer, &dataset, start(), split, &self.context)?))
-            }
+        let found: Found = match &infer.work {
+            Work::Train(_) => Arc::new(self.fitted(infer, &dataset, &starts, split)?),
+            Work::Sample(_) => Arc::new(sample(infer, &dataset, start(), split, &self.context)?),
             Work::Laplace(_) => {
-                let earlier = (self.manifest, &*self.result.outcomes, split);
-                let variances = |name: &str| laplace::spread::of_infer(infer, name, earlier, &self.context);
+                let variances = |name: &str| self.variances(infer, name, split);
                 let given = (&starts, split);
-                Found::Approximated(Box::new(laplace(
-                    infer,
-                    &dataset,
-                    given,
-                    &variances,
-                    &self.context,
-                )?))
+                Arc::new(laplace(infer, &dataset, given, &variances, &self.context)?)
             }
-            Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => {
-                Found::Collected(Box::new(self.collected(infer, &dataset, &starts, split)?))
+            Work::Swag(_) | Work::Ensemble(_) => {
+                let find = || collect(infer, &dataset, &starts, split, &self.context);
+                Arc::new(self.kept(infer, split, find)?)
+            }
+            Work::Collapsed(collapsed) => {
+                let task = Task {
+                    infer,
+                    dataset: &dataset,
+                    split,
+                    name: &infer.name,
+                    context: &self.context,
+                    restart: 0,
+                };
+                Arc::new(self.kept(infer, split, || Integrated::find(&task, collapsed, &starts))?)
             }
         };
         self.result.interrupted |= found.is_interrupted();
-        positions::check_found(infer, &found, &dataset, &self.context)?;
+        positions::check_found(infer, &*found, &dataset, &self.context)?;
         let fit_seconds = clock.elapsed().as_secs_f64();
         let clock = Instant::now();
         let draws = found.predictive_draws(infer);
-        let evaluation = evaluate(&found, infer, &dataset, (draws, &self.context))?;
+        let evaluation = evaluate(&*found, infer, &dataset, (draws, &self.context))?;
         let pruned = prune::prune(infer, found.values(), &dataset, &self.context)?;
         let predict_seconds = clock.elapsed().as_secs_f64();
-        let members = match &found {
-            Found::Collected(found) => found.members.clone(),
-            Found::Approximated(found) => found.maxima(),
-            Found::Fitted(_) | Found::Sampled(_) => Vec::new(),
-        };
-        let earlier = start::Found {
-            point: found.point().clone(),
-            members,
-            iterates: match &found {
-                Found::Collected(found) => iterates::found(infer, found),
-                Found::Sampled(sampled) => Some(start::Iterates {
-                    infer: infer.name.clone(),
-                    values: sampled.values.clone(),
-                    count: sampled.predictive,
-                }),
-                Found::Fitted(_) | Found::Approximated(_) => None,
-            },
-        };
+        let earlier = found.start(infer);
         self.found.insert((infer.name.clone(), split), earlier);
         let (train, test) = (dataset.train.count, dataset.test.count);
         let one = SplitOutcome {
@@ -400,13 +360,6 @@ impl Run<'_> {
         starts: &Starts<'_>,
         split: usize,
     ) -> Result<Fitted, Stop> {
-        let checkpoint = &self.context.checkpoint;
-        if let Some(kept) = checkpoint.kept(&infer.name, split) {
-            return Ok(kept);
-        }
-        if self.context.interrupt.is_raised() {
-            return Err(Stop::Interrupted);
-        }
         let task = Task {
             infer,
             dataset,
@@ -415,23 +368,21 @@ impl Run<'_> {
             context: &self.context,
             restart: 0,
         };
-        let (fitted, ()) = restarts::best(&task, &mut |task| {
-            Ok((train(task, starts.of_task(task, 0), None)?, ()))
-        })?;
-        if !fitted.interrupted {
-            checkpoint.keep(&infer.name, split, &fitted)?;
-        }
-        Ok(fitted)
+        self.kept(infer, split, || {
+            let (fitted, ()) = restarts::best(&task, &mut |task| {
+                Ok((train(task, starts.of_task(task, 0), None)?, ()))
+            })?;
+            Ok(fitted)
+        })
     }
 
-    /// The iterates or members, or those of an earlier run that is continued.
-    fn collected(
+    /// What `find` finds, or what an earlier run that is continued found.
+    fn kept<T: Posterior + Serialize + DeserializeOwned>(
         &self,
         infer: &Infer,
-        dataset: &Dataset,
-        starts: &Starts<'_>,
         split: usize,
-    ) -> Result<Collected, Stop> {
+        find: impl FnOnce() -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
         let checkpoint = &self.context.checkpoint;
         if let Some(kept) = checkpoint.kept(&infer.name, split) {
             return Ok(kept);
@@ -439,11 +390,22 @@ impl Run<'_> {
         if self.context.interrupt.is_raised() {
             return Err(Stop::Interrupted);
         }
-        let found = collect(infer, dataset, starts, split, &self.context)?;
-        if !found.fitted.interrupted {
+        let found = find()?;
+        if !found.is_interrupted() {
             checkpoint.keep(&infer.name, split, &found)?;
         }
         Ok(found)
+    }
+
+    /// The variances of all weights of `infer` under the inference of a name that was run before on the same split.
+    fn variances(&self, infer: &Infer, name: &str, split: usize) -> Result<Vec<f64>, Stop> {
+        let by = self.manifest.infers.iter().find(|infer| infer.name == name);
+        let outcome = self.result.outcomes.iter().find(|outcome| outcome.name == name);
+        let found = outcome.and_then(|outcome| outcome.splits.iter().find(|one| one.split == split));
+        match by.zip(found) {
+            Some((by, one)) => spread::variances(infer, (by, &*one.found), &self.context),
+            None => Err(codes::no_variances(&infer.name, name).into()),
+        }
     }
 
     /// What the infers that came before found on this split.

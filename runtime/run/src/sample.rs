@@ -4,6 +4,7 @@ pub mod chains;
 pub mod diagnose;
 pub mod export;
 mod member;
+mod posterior;
 pub mod quantities;
 pub mod report;
 pub mod sites;

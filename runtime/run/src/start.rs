@@ -5,7 +5,6 @@ pub mod file;
 use crate::core::codes;
 use crate::core::states::{self, Values};
 use crate::fit::Task;
-use crate::iterates;
 use bnnc_abi::manifest::{Infer, Init, Start, State};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::philox;
@@ -63,7 +62,7 @@ impl<'a> Starts<'a> {
                 None => return Err(codes::nothing_found(&infer.name, name, split)),
             },
         };
-        let iterates = match iterates::swag(infer).and_then(|swag| swag.from.as_ref()) {
+        let iterates = match infer.iterated().and_then(|swag| swag.from.as_ref()) {
             None => None,
             // The compiler has seen that the earlier infer holds some.
             Some(name) => match earlier.get(name).and_then(|found| found.iterates.clone()) {

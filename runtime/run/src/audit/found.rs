@@ -6,7 +6,8 @@ use crate::core::codes::found as codes;
 use crate::core::context::{Context, Stop};
 use crate::core::predict::Predictor;
 use crate::core::states::Values;
-use crate::run::{Found, Outcome};
+use crate::inference::posterior::Posterior;
+use crate::run::Outcome;
 use crate::summary::SiteSummary;
 use bnnc_abi::manifest::{Infer, Output, OutputKind, Work};
 use bnnc_base::diagnostic::Diagnostic;
@@ -159,7 +160,7 @@ fn piled_up(mean: f64, sd: f64, (low, high): (f64, f64)) -> Option<f64> {
 /// A limit of the machine, or the user's wish to stop.
 pub fn unbounded(
     infer: &Infer,
-    found: &Found,
+    found: &dyn Posterior,
     dataset: &Dataset,
     context: &Context,
 ) -> Result<Option<Diagnostic>, Stop> {

@@ -1,8 +1,8 @@
 //! What is said about collapsed inference: diagnostics of the result object, and lines of the table for people.
 
+use super::posterior::Integrated;
 use crate::core::number::{finite, number};
 use crate::core::tally::Tally;
-use crate::iterates::Collected;
 use bnnc_abi::collapsed::{Collapsed, Extent, Form, Noise, Sigmoid};
 use bnnc_abi::laplace::Likelihood;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn raw(tally: &Tally) -> f64 {
 }
 
 /// Adds to the diagnostics of an infer.
-pub fn diagnostics(value: &mut Value, collapsed: &Collapsed, found: &Collected, tally: Option<&Tally>) {
+pub fn diagnostics(value: &mut Value, collapsed: &Collapsed, found: &Integrated, tally: Option<&Tally>) {
     let options = &collapsed.options;
     value["collapsed"] = json!(found.choice.columns.len());
     value["weights"] = json!(options.weights);
@@ -75,7 +75,7 @@ pub fn diagnostics(value: &mut Value, collapsed: &Collapsed, found: &Collected, 
 }
 
 /// Lines of the table.
-pub fn table(collapsed: &Collapsed, found: &Collected, tally: Option<&Tally>) -> String {
+pub fn table(collapsed: &Collapsed, found: &Integrated, tally: Option<&Tally>) -> String {
     let mut text = format!(
         "  {:<21} {:>10}\n",
         "collapsed weights",

@@ -7,7 +7,6 @@ use super::{Fitted, restarts};
 use crate::core::codes::training;
 use crate::core::feed::examples;
 use crate::core::number::{finite, number};
-use crate::iterates;
 use bnnc_abi::manifest::{Infer, Length, Training};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
@@ -79,7 +78,7 @@ pub enum Doubt<'a> {
 pub fn doubt<'a>(infer: &Infer, fitted: &'a Fitted, rows: usize) -> Option<Doubt<'a>> {
     let options = &infer.training()?.options;
     // Iterates that are averaged have to scatter.
-    let is_point = iterates::swag(infer).is_none();
+    let is_point = infer.iterated().is_none();
     if let Some(descent) = fitted
         .descent
         .as_ref()

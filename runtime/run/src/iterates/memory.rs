@@ -1,6 +1,6 @@
 //! The memory of collecting, of what is collected, and of predictions from it, before the run.
 
-use super::{draws_of, moved, swag};
+use super::{draws_of, moved};
 use crate::core::predict::predictive_draws;
 use bnnc_abi::iterates::{Covariance, Swag};
 use bnnc_abi::manifest::{Infer, Work};
@@ -62,7 +62,7 @@ pub fn bytes(infer: &Infer, planned: usize, training: u64) -> u64 {
         Work::Ensemble(ensemble) => numbers(infer, ensemble.members),
         Work::Train(_) | Work::Sample(_) | Work::Laplace(_) => 0,
     };
-    let training = match swag(infer).is_some_and(|swag| swag.from.is_some()) {
+    let training = match infer.iterated().is_some_and(|swag| swag.from.is_some()) {
         true => 0,
         false => training,
     };
@@ -85,7 +85,7 @@ fn summing(swag: &Swag, planned: usize) -> usize {
 
 /// The bytes of so many positions.
 fn numbers(infer: &Infer, positions: usize) -> u64 {
-    let names = match (&infer.work, swag(infer)) {
+    let names = match (&infer.work, infer.iterated()) {
         (_, Some(swag)) => &swag.moved,
         (Work::Ensemble(ensemble), None) => &ensemble.moved,
         (_, None) => return 0,

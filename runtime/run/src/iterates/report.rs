@@ -1,35 +1,29 @@
 //! What is said about iterates and members: diagnostics of the result object, and lines of the table for people.
 
-use super::{Collected, swag};
-use crate::collapsed;
+use super::Collected;
 use crate::core::codes;
 use crate::core::number::{finite, number};
-use crate::core::tally::Tally;
-use crate::fit;
+use crate::fit::{self, Fitted};
+use crate::inference::posterior::of_sites;
 use bnnc_abi::iterates::Covariance;
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::diagnostic::Diagnostic;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-/// Adds to the diagnostics of an infer.
-pub fn diagnostics(
-    value: &mut Value,
-    infer: &Infer,
-    found: &Collected,
-    (rows, tally): (usize, Option<&Tally>),
-) {
-    let fitted = &found.fitted;
+/// Adds the losses of a training to the diagnostics of an infer.
+pub fn losses(value: &mut Value, infer: &Infer, fitted: &Fitted, rows: usize) {
     value["loss"] = finite(fitted.loss);
     value["loss_per_row"] = finite(fitted.loss / rows.max(1) as f64);
     value["epochs"] = json!(fitted.epochs);
     value["steps"] = json!(fitted.steps);
     fit::report::diagnostics(value, infer, fitted, infer.examples(rows));
+}
+
+/// Adds to the diagnostics of an infer.
+pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Collected, rows: usize) {
+    let fitted = &found.fitted;
+    losses(value, infer, fitted, rows);
     match &infer.work {
-        Work::Collapsed(collapsed) => {
-            value["best_epoch"] = json!(fitted.best_epoch);
-            value["iterates"] = json!(found.iterates.0);
-            collapsed::report::diagnostics(value, collapsed, found, tally);
-        }
         Work::Swag(swag) => {
             let (form, rank) = match swag.covariance {
                 Covariance::Point => ("point", 0),
@@ -56,20 +50,18 @@ pub fn diagnostics(
             value["members"] = trainings.collect();
         }
     }
-    let sites = infer.reports.iter();
-    let sites: Map<String, Value> = sites.map(|site| (site.name.clone(), json!(site.kl))).collect();
-    value["sites"] = Value::Object(sites);
+    value["sites"] = of_sites(infer, |site| &site.kl);
 }
 
 /// A loss of a row that rises by more is no learning.
 const ASTRAY: f64 = 1.0;
 
 /// The warnings about the iterates of an infer, on this number of rows.
-pub fn warnings(infer: &Infer, found: &Collected, rows: usize) -> Vec<Diagnostic> {
-    let Some(swag) = swag(infer) else {
+pub fn warnings(infer: &Infer, fitted: &Fitted, rows: usize) -> Vec<Diagnostic> {
+    let Some(swag) = infer.iterated() else {
         return Vec::new();
     };
-    let losses = found.fitted.history.means();
+    let losses = fitted.history.means();
     let rise = match (losses.first(), losses.last()) {
         (Some(first), Some(last)) => (last - first) / rows.max(1) as f64,
         _ => 0.0,
@@ -81,24 +73,29 @@ pub fn warnings(infer: &Infer, found: &Collected, rows: usize) -> Vec<Diagnostic
     astray.into_iter().chain(still).collect()
 }
 
-/// Lines of the table.
-pub fn table(infer: &Infer, found: &Collected, (rows, tally): (usize, Option<&Tally>)) -> String {
-    let per_row = |loss: f64| number(-loss / rows.max(1) as f64);
-    let from = swag(infer).and_then(|swag| swag.from.as_ref());
+fn per_row(loss: f64, rows: usize) -> String {
+    number(-loss / rows.max(1) as f64)
+}
+
+/// The first lines of the table: the log posterior, or where the iterates are from.
+pub fn head(infer: &Infer, found: &Collected, rows: usize) -> String {
+    let from = infer.iterated().and_then(|swag| swag.from.as_ref());
     let mut text = match from {
         Some(name) => format!("  {:<21} {name:>10}\n", "iterates of"),
         None => format!(
             "  {:<21} {:>10}\n",
             "log posterior / row",
-            per_row(found.fitted.loss)
+            per_row(found.fitted.loss, rows)
         ),
     };
     text.push_str(&fit::report::table(&found.fitted, rows));
+    text
+}
+
+/// Lines of the table.
+pub fn table(infer: &Infer, found: &Collected, rows: usize) -> String {
+    let mut text = head(infer, found, rows);
     match &infer.work {
-        Work::Collapsed(collapsed) => {
-            text.push_str(&format!("  {:<21} {:>10}\n", "iterates", found.iterates.0));
-            text.push_str(&collapsed::report::table(collapsed, found, tally));
-        }
         Work::Swag(_) => {
             let (iterates, rank) = found.iterates;
             text.push_str(&format!("  {:<21} {iterates:>10}\n", "iterates"));
@@ -113,7 +110,7 @@ pub fn table(infer: &Infer, found: &Collected, (rows, tally): (usize, Option<&Ta
                 losses().fold(f64::INFINITY, f64::min),
                 losses().fold(f64::NEG_INFINITY, f64::max),
             );
-            let range = format!("{} to {}", per_row(worst), per_row(best));
+            let range = format!("{} to {}", per_row(worst, rows), per_row(best, rows));
             text.push_str(&format!("  {:<21} {range:>10}\n", "of each member"));
         }
     }

@@ -6,10 +6,10 @@
 use crate::core::codes;
 use crate::core::context::{Context, Stop};
 use crate::core::ports;
+use crate::inference::posterior::Posterior;
 use crate::laplace::gaussian::part;
-use crate::run::{Found, Outcome};
 use bnnc_abi::laplace::Weights;
-use bnnc_abi::manifest::{Infer, Manifest, SiteReport};
+use bnnc_abi::manifest::{Infer, SiteReport};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_base::special::softplus;
@@ -21,30 +21,15 @@ const DRAWS: usize = 1000;
 /// Draws that are made at once.
 const PER_CALL: usize = 20;
 
-/// The variances of all weights of `infer` under the infer of a name that was run before on the same split.
-///
-/// # Errors
-/// An infer that was not run, or without spread, or with other sites.
-pub fn of_infer(
-    infer: &Infer,
-    name: &str,
-    (manifest, outcomes, split): (&Manifest, &[Outcome], usize),
-    context: &Context,
-) -> Result<Vec<f64>, Stop> {
-    let by = manifest.infers.iter().find(|infer| infer.name == name);
-    let outcome = outcomes.iter().find(|outcome| outcome.name == name);
-    let found = outcome.and_then(|outcome| outcome.splits.iter().find(|one| one.split == split));
-    match by.zip(found) {
-        Some((by, one)) => variances(infer, (by, &one.found), context),
-        None => Err(codes::no_variances(&infer.name, name).into()),
-    }
-}
-
 /// The variances of all weights of `infer` under what an earlier infer found.
 ///
 /// # Errors
 /// An earlier infer without spread, or with other sites.
-pub fn variances(infer: &Infer, (by, found): (&Infer, &Found), context: &Context) -> Result<Vec<f64>, Stop> {
+pub fn variances(
+    infer: &Infer,
+    (by, found): (&Infer, &dyn Posterior),
+    context: &Context,
+) -> Result<Vec<f64>, Stop> {
     let laplace = part(infer)?;
     let refused = || codes::no_variances(&infer.name, &by.name);
     let mut all = Vec::new();
@@ -63,11 +48,9 @@ pub fn variances(infer: &Infer, (by, found): (&Infer, &Found), context: &Context
 
 /// Those that the states hold: of iterates, of draws, or the square of a scale that is the standard deviation of its family. What other families call a scale is no
 /// standard deviation.
-fn stated(weights: &Weights, by: &Infer, found: &Found) -> Option<Vec<f64>> {
-    if let Found::Collected(collected) = found
-        && let Some(own) = collected.variances.get(&weights.state)
-    {
-        return (own.len() == weights.elements).then(|| own.clone());
+fn stated(weights: &Weights, by: &Infer, found: &dyn Posterior) -> Option<Vec<f64>> {
+    if let Some(own) = found.variances(&weights.state) {
+        return (own.len() == weights.elements).then(|| own.to_vec());
     }
     let values = found.values();
     let draws = values.get(&weights.state)?;
@@ -97,7 +80,12 @@ fn variance(draws: &[f64], at: usize, width: usize) -> f64 {
 }
 
 /// Those of draws of the site; none where the infer has no such site, or keeps points in the place of draws.
-fn drawn(weights: &Weights, by: &Infer, found: &Found, context: &Context) -> Result<Option<Vec<f64>>, Fault> {
+fn drawn(
+    weights: &Weights,
+    by: &Infer,
+    found: &dyn Posterior,
+    context: &Context,
+) -> Result<Option<Vec<f64>>, Fault> {
     let sizes = Sizes::default().with(Symbol::Draws, PER_CALL);
     let mut machine = Machine::new(&by.sites, sizes, context.pool.clone())?;
     if !machine.has_port(&weights.site) || machine.count(&weights.site)? != PER_CALL * weights.elements {

@@ -1,7 +1,6 @@
 //! Plots of posterior densities, of replicated data beside observed ones, of residuals, and of Pareto shapes.
 
 use crate::core::context::{Context, Stop};
-use crate::draws::draws;
 use crate::leave_one_out::LeftOut;
 use crate::report::forecast::Forecast;
 use crate::report::histogram::Histogram;
@@ -80,7 +79,11 @@ fn elements(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Vec<E
             wanted.push(site);
         }
     }
-    let Some(drawn) = draws(infer, &last.found, DRAWS, context)?.filter(|_| !wanted.is_empty()) else {
+    let Some(drawn) = last
+        .found
+        .draws(infer, DRAWS, context)?
+        .filter(|_| !wanted.is_empty())
+    else {
         return Ok(Vec::new());
     };
     let mut found: Vec<Vec<Element>> = wanted.iter().map(|site| empty(infer, *site)).collect();

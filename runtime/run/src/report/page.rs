@@ -2,12 +2,11 @@
 
 use crate::comparison::{Comparison, comparisons};
 use crate::core::number::number;
-use crate::iterates;
-use crate::laplace::{self, Approximated};
+use crate::inference::posterior::Parts;
 use crate::report::svg::{STYLE, escape};
 use crate::report::{chain_tables, overview};
 use crate::result::{rounded, shown, what};
-use crate::run::{Found, Outcome, RunResult, SplitOutcome};
+use crate::run::{Outcome, RunResult};
 use crate::summary::SiteSummary;
 use bnnc_abi::manifest::{Infer, Manifest};
 use bnnc_base::shape::{Shape, Sizes};
@@ -72,7 +71,7 @@ fn section(body: &mut String, infer: &Infer, outcome: &Outcome, plots: &Plots) {
         escape(&infer.data),
         last.train,
         last.test,
-        work(infer, last),
+        last.found.work(infer),
         infer.precision,
     );
     metrics(body, outcome);
@@ -91,10 +90,10 @@ fn section(body: &mut String, infer: &Infer, outcome: &Outcome, plots: &Plots) {
         }
         _ => {
             posterior(body, infer, outcome);
-            match last.found {
-                Found::Collected(_) => sampled_sites(body, infer),
-                Found::Approximated(ref found) => approximation(body, infer, found, outcome),
-                Found::Fitted(_) | Found::Sampled(_) => kl(body, infer),
+            match last.found.parts(infer, &outcome.sites) {
+                Parts::Divergences => kl(body, infer),
+                Parts::Values => sampled_sites(body, infer),
+                Parts::Lines(lines) => approximation(body, infer, lines),
             }
         }
     }
@@ -126,16 +125,6 @@ fn figures(body: &mut String, figures: &[String]) {
         let _ = writeln!(body, "<figure>\n{figure}</figure>");
     }
     let _ = writeln!(body, "</div>");
-}
-
-/// What was done, in a few words.
-fn work(infer: &Infer, split: &SplitOutcome) -> String {
-    match &split.found {
-        Found::Fitted(fitted) => format!("{} epochs, {} steps", fitted.epochs, fitted.steps),
-        Found::Approximated(found) => format!("{} epochs, {} steps", found.fitted.epochs, found.fitted.steps),
-        Found::Collected(found) => iterates::report::work(infer, found),
-        Found::Sampled(sampled) => format!("{} chains, {} draws", sampled.chains.len(), sampled.draws()),
-    }
 }
 
 fn metrics(body: &mut String, outcome: &Outcome) {
@@ -264,8 +253,7 @@ fn sampled_sites(body: &mut String, infer: &Infer) {
 }
 
 /// What an approximation was made of, and the sites.
-fn approximation(body: &mut String, infer: &Infer, found: &Approximated, outcome: &Outcome) {
-    let lines = laplace::report::lines(infer, found, &outcome.sites);
+fn approximation(body: &mut String, infer: &Infer, lines: Vec<(String, String)>) {
     let rows = lines
         .into_iter()
         .map(|(name, text)| vec![escape(&name), escape(&text)]);

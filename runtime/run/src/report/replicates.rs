@@ -6,7 +6,7 @@ use crate::core::number::finite;
 use crate::core::predict::{Predictive, Predictor};
 use crate::core::score::{classes, probabilities, targets};
 use crate::core::states::Values;
-use crate::draws::{Draws, draws};
+use crate::draws::Draws;
 use crate::report::forecast::thinned;
 use crate::run::Outcome;
 use crate::sample::export::chosen;
@@ -142,7 +142,7 @@ fn posterior(infer: &Infer, outcome: &Outcome, rows: &Rows, context: &Context) -
     };
     let values: Arc<Values> = match (
         last.found.sampled(),
-        draws(infer, &last.found, REPLICATES, context)?,
+        last.found.draws(infer, REPLICATES, context)?,
     ) {
         (Some(sampled), _) => sampled.values.clone(),
         (None, Some(Draws { values, .. })) => values,

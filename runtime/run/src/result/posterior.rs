@@ -1,6 +1,5 @@
 //! The posterior in the table for people: the parameters that the program declares, then those of its layers.
 
-use crate::collapsed;
 use crate::core::number::number;
 use crate::run::Outcome;
 use crate::summary::SiteSummary;
@@ -30,10 +29,10 @@ pub fn table(infer: &Infer, outcome: &Outcome) -> String {
     let mut text = String::new();
     if !single.is_empty() {
         // Which weights are integrated over depends on the row: these are of the iterates, not of the box.
-        let title = match (collapsed::part(infer), infer.finds_point()) {
-            (Some(_), _) => "iterates, not the box",
-            (None, true) => "estimate",
-            (None, false) => "posterior",
+        let title = match (infer.integrates(), infer.finds_point()) {
+            (true, _) => "iterates, not the box",
+            (false, true) => "estimate",
+            (false, false) => "posterior",
         };
         let heads = match infer.finds_point() {
             true => ["value", "", "", ""],

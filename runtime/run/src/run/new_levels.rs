@@ -1,12 +1,11 @@
 //! Predictions for rows whose levels no training row has, from draws of a posterior.
 
-use super::saved::{checked, table};
+use super::saved::{checked, draws_in, table};
 use crate::core::context::{Context, Stop};
 use crate::core::predict::{Predictor, held};
 use crate::core::states::Values;
 use crate::draws::Draws;
 use crate::positions;
-use crate::run::draws_in;
 use bnnc_abi::data::Elements;
 use bnnc_abi::manifest::{Codes, DataSource, Infer};
 use bnnc_base::shape::{Shape, Sizes};

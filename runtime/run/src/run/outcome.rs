@@ -3,9 +3,9 @@
 use crate::core::context::Stop;
 use crate::core::tally::Tally;
 use crate::evaluate::{Metric, lines_over};
+use crate::inference::posterior::Found;
 use crate::leave_one_out::LeftOut;
 use crate::prune::{self, Pruned};
-use crate::run::Found;
 use crate::sample::diagnose::Diagnosis;
 use crate::sample::quantities::Quantity;
 use crate::summary::SiteSummary;

@@ -7,13 +7,12 @@ use crate::core::columns::{Columns, places};
 use crate::core::context::{Context, Stop};
 use crate::core::feed::examples;
 use crate::core::forecast::{Forecaster, Take};
-use crate::core::predict::{Predictor, held};
+use crate::core::predict::{Predictor, held, predictive_draws};
 use crate::core::states::Values;
 use crate::laplace::gaussian::part;
 use crate::laplace::{Approximated, joint, memory, slopes};
 use crate::out;
 use crate::positions;
-use crate::run::draws_in;
 use bnnc_abi::data::DataSpec;
 use bnnc_abi::laplace::{Laplace, Likelihood};
 use bnnc_abi::manifest::{DataSource, Infer, Work};
@@ -65,6 +64,16 @@ pub fn predict(
         }
     };
     table(infer, preparation, &dataset, |take| forecaster.run(take))
+}
+
+/// How many draws predictions with these values average over: as many as they hold where they hold draws.
+pub(super) fn draws_in(infer: &Infer, values: &Values) -> usize {
+    match (held(infer, values), &infer.work) {
+        (0, _) => infer.predictive_draws,
+        (held, Work::Swag(_) | Work::Ensemble(_)) => predictive_draws(infer, held),
+        (held, Work::Collapsed(collapsed)) => collapsed::draws(infer, collapsed, held),
+        (held, Work::Train(_) | Work::Sample(_) | Work::Laplace(_)) => held,
+    }
 }
 
 /// The predictions for the test rows, which `run` computes by blocks, as the columns of a table.

@@ -4,8 +4,8 @@ use super::Subject;
 use super::predictive::{MOST, per_block};
 use crate::core::context::Stop;
 use crate::core::predict::Predictor;
-use crate::draws::{Draws, draws};
-use crate::run::Found;
+use crate::draws::Draws;
+use crate::inference::posterior::Posterior;
 use bnnc_data::write::zarr::Store;
 use std::path::Path;
 
@@ -22,12 +22,12 @@ const FEWEST: usize = 10;
 ///
 /// # Errors
 /// A file that cannot be written, a limit of the machine.
-pub fn approximation(of: &Subject<'_>, found: &Found, path: &Path) -> Result<(), Stop> {
+pub fn approximation(of: &Subject<'_>, found: &dyn Posterior, path: &Path) -> Result<(), Stop> {
     let most = NUMBERS / of.infer.cost.parameters.max(1);
     if most < FEWEST {
         return Ok(());
     }
-    let Some(drawn) = draws(of.infer, found, DRAWS.min(most), of.context)? else {
+    let Some(drawn) = found.draws(of.infer, DRAWS.min(most), of.context)? else {
         return Ok(());
     };
     let drawn = drawn.distinct(of.infer, of.context)?;
