@@ -144,7 +144,7 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
     if count < swag.least() {
         return Err(match fitted.interrupted {
             true => Stop::Interrupted,
-            false => codes::too_few_iterates(&infer.name, count, swag.least()).into(),
+            false => codes::iterates::too_few_iterates(&infer.name, count, swag.least()).into(),
         });
     }
     let mut variances = Values::new();

@@ -5,6 +5,7 @@ mod collapsed;
 pub mod compare;
 mod folder;
 pub(crate) mod found;
+pub mod iterates;
 mod laplace;
 mod size;
 pub mod training;
@@ -44,8 +45,8 @@ pub static CODES: &[&Code] = &[
     &folder::OTHER_LIBRARY,
     &folder::NO_PREDICTIONS,
     &NO_START_FILE,
-    &TOO_FEW_ITERATES,
-    &ITERATES_ASTRAY,
+    &iterates::TOO_FEW_ITERATES,
+    &iterates::ITERATES_ASTRAY,
     &training::NOT_CONVERGED,
     &training::WORSENED,
     &training::RESTARTS_DIFFER,
@@ -88,7 +89,7 @@ pub static CODES: &[&Code] = &[
     &audit::SAME_LEVELS,
     &compare::NOT_COMPUTED,
     &compare::OTHER_OBSERVATIONS,
-    &training::STILL_ITERATES,
+    &iterates::STILL_ITERATES,
     &audit::TWO_VALUES,
     &audit::REDUNDANT,
     &audit::IDENTIFIER,
@@ -207,24 +208,6 @@ static NO_START_FILE: Code = Code {
               taken as they are.",
 };
 
-/// A training that was stopped before there was enough to make a posterior of.
-static TOO_FEW_ITERATES: Code = Code {
-    id: "E0531",
-    title: "too few iterates",
-    explain: "`swag` makes a Gaussian of the weights at the end of epochs, after `warmup` and then every `every` epochs. `patience` stopped the \
-              training before there were two of them, which a covariance needs at least (one for `covariance = point`).\n\nRight: a shorter `warmup`, \
-              a longer `patience`, or none.",
-};
-
-/// Iterates of a training that ended far above the loss that it started with.
-static ITERATES_ASTRAY: Code = Code {
-    id: "E0532",
-    title: "iterates that left the data",
-    explain: "The last epoch of a training whose iterates become a posterior had a loss far above that of its first one, by more than one \
-              for every row: the steps are too large, and what they pass through says nothing about the posterior.\n\nWrong: `optimiser = SGD(10)`.\n\n\
-              Right: a smaller step, such as a tenth of it, until the loss stays where the start had it.",
-};
-
 /// Whether a diagnostic is about how well chains sampled; `--strict` makes such warnings count.
 pub fn is_of_sampling(diagnostic: &Diagnostic) -> bool {
     of_sampling().iter().any(|code| code.id == diagnostic.code.id)
@@ -330,22 +313,6 @@ pub fn no_start_file(infer: &str, path: &Path, faults: &[String]) -> Diagnostic 
     faults
         .iter()
         .fold(diagnostic, |diagnostic, fault| diagnostic.note(fault))
-}
-
-/// No posterior can be made of the iterates.
-pub fn too_few_iterates(infer: &str, found: usize, least: usize) -> Diagnostic {
-    let text = format!("`{infer}` took {found} iterates before it stopped, but needs {least}");
-    error(&TOO_FEW_ITERATES, Fault::Program, text).help("lower `warmup` or `every`, or raise `patience`")
-}
-
-/// A warning: a loss that rose by so much for every row.
-pub fn iterates_astray(infer: &str, rise: f64) -> Diagnostic {
-    let text = format!(
-        "`{infer}`: the loss of a row was {rise:.1} higher in the last epoch than in the first: its iterates left the data"
-    );
-    let mut warning = error(&ITERATES_ASTRAY, Fault::Program, text);
-    warning.severity = Severity::Warning;
-    warning.help("take a smaller step: `optimiser = SGD(..)` with a tenth of the rate")
 }
 
 /// A batch that cannot hold a row of every file.

@@ -1,7 +1,7 @@
 //! What is said about iterates and members: diagnostics of the result object, and lines of the table for people.
 
 use super::Collected;
-use crate::core::codes;
+use crate::core::codes::iterates;
 use crate::core::number::{finite, number};
 use crate::fit::{self, Fitted};
 use crate::inference::posterior::of_sites;
@@ -66,10 +66,10 @@ pub fn warnings(infer: &Infer, fitted: &Fitted, rows: usize) -> Vec<Diagnostic> 
         (Some(first), Some(last)) => (last - first) / rows.max(1) as f64,
         _ => 0.0,
     };
-    let astray = (rise > ASTRAY).then(|| codes::iterates_astray(&infer.name, rise));
+    let astray = (rise > ASTRAY).then(|| iterates::iterates_astray(&infer.name, rise));
     let is_gaussian = matches!(swag.covariance, Covariance::Diagonal | Covariance::LowRank(_));
     let is_still = is_gaussian && swag.from.is_none() && swag.train.options.batch_of(rows) >= rows;
-    let still = is_still.then(|| codes::training::still_iterates(&infer.name, rows));
+    let still = is_still.then(|| iterates::still_iterates(&infer.name, rows));
     astray.into_iter().chain(still).collect()
 }
 

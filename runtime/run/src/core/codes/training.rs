@@ -192,23 +192,3 @@ pub fn small_input(data: &str, column: &str, size: f64) -> Diagnostic {
 fn standardise(data: &str) -> String {
     format!("write `standardise = [inputs]` in the options of `{data}`")
 }
-
-pub(super) static STILL_ITERATES: Code = Code {
-    id: "E0569",
-    title: "iterates without noise",
-    explain: "`swag` takes the scatter of the iterates of a training for the posterior (Maddox et al. 2019). They scatter because every step sees other rows. Where \
-              each batch holds all rows there is no such noise: the iterates go to one point, and the intervals are too narrow, by a factor of a thousand and \
-              more. A rate that falls to zero narrows them too.\n\nWrong: `swag(M, d)` with 40 rows, which the default `batch` takes all at once.\n\nRight: \
-              `swag(M, d) { batch = 4, schedule = constant }`; or `laplace`, `vi` or `nuts`, whose intervals do not depend on the optimiser.",
-};
-
-/// A warning: the iterates of `swag` have no noise, because each batch holds all of these rows.
-pub fn still_iterates(infer: &str, rows: usize) -> Diagnostic {
-    let text = format!(
-        "the intervals of `{infer}` are too narrow: each batch holds all {rows} rows, so its iterates do not scatter"
-    );
-    let batch = (rows / 10).max(1);
-    warning(&STILL_ITERATES, text).help(format!(
-        "take smaller batches at a constant rate: `batch = {batch}, schedule = constant`; or use `laplace`, `vi` or `nuts`"
-    ))
-}
