@@ -2,7 +2,7 @@
 //!
 //! `BNNC_BLESS=1 cargo test -p bnnc-tests --test reference` writes the tables.
 
-use bnnc_abi::method::{self, OptionDef, OptionKind, Takes};
+use bnnc_abi::method::{self, OptionDef, OptionKind, Takes, range};
 use bnnc_base::source::SourceMap;
 use bnnc_driver::options::Options;
 use bnnc_driver::program;
@@ -233,7 +233,7 @@ fn values(kind: OptionKind) -> String {
         OptionKind::Names => "names in brackets".to_owned(),
         OptionKind::Call => "a word or a call".to_owned(),
         OptionKind::Start => "an `infer` or a file".to_owned(),
-        OptionKind::NumberOr(words) => format!("a positive number or {}", words_of(words)),
+        OptionKind::NumberOr(low, high, words) => format!("{} or {}", range(low, high), words_of(words)),
         OptionKind::Weights(_) => "which weights".to_owned(),
     }
 }

@@ -261,7 +261,11 @@ impl<'a> Compilation<'a> {
     ) -> Result<Objective, Failure> {
         let dropped = self.dropped(elaborated, densities)?;
         let densities = dropped.as_ref().map_or(densities, |dropped| &dropped.densities);
-        let settings = self.settings(elaborated);
+        let scaled = self.scaled_prior(elaborated, densities)?;
+        let settings = Settings {
+            scaled: scaled.as_ref(),
+            ..self.settings(elaborated)
+        };
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
         let result = self.timed("rewrite", |this| {
             objective(densities, model, posterior, settings, &mut this.context)
@@ -328,6 +332,7 @@ impl<'a> Compilation<'a> {
             },
             jacobians: self.item.method.finds == Finds::Laplace,
             online: self.flag("online").unwrap_or(false),
+            scaled: None,
             gradient: self.descends(&elaborated.model),
         }
     }

@@ -13,6 +13,7 @@ use bnnc_abi::laplace::{
     Curvature, Laplace, Likelihood, Link, Options, Over, PriorPrecision, PriorStructure, Score, Structure,
 };
 use bnnc_abi::manifest::Work;
+use bnnc_abi::method::Finds;
 use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 /// The largest number in a structure.
 const MOST: f64 = 1e9;
 
-impl Compilation<'_> {
+impl<'a> Compilation<'a> {
     /// The programs of an infer that approximates the posterior by a Gaussian around a maximum.
     pub(crate) fn laplace_programs(
         &mut self,
@@ -83,11 +84,7 @@ impl Compilation<'_> {
         densities: &Densities,
         options: &Options,
     ) -> Result<Approximation, Failure> {
-        let over = match self.setting("over") {
-            Some(SettingValue::Word(word)) if &**word == "last_layer" => choice::Over::LastLayer,
-            Some(SettingValue::Names(names)) => choice::Over::Names(names),
-            _ => choice::Over::All,
-        };
+        let over = self.candidates();
         let mut wanted = wanted(options);
         wanted.jacobian |= self.options.jacobians && !wanted.selected;
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
@@ -95,6 +92,39 @@ impl Compilation<'_> {
             laplace::approximation(densities, model, posterior, (over, wanted), &mut this.context)
         });
         result.map_err(|refusal| self.failure(refusal))
+    }
+
+    /// The weights among which those that are random are chosen.
+    fn candidates(&self) -> choice::Over<'a> {
+        match self.setting("over") {
+            Some(SettingValue::Word(word)) if &**word == "last_layer" => choice::Over::LastLayer,
+            Some(SettingValue::Names(names)) => choice::Over::Names(names),
+            _ => choice::Over::All,
+        }
+    }
+
+    /// The log prior of the weights and the factor on it that the options give, where the search maximises the density under another prior than the model's.
+    ///
+    /// # Errors
+    /// As [`laplace::approximation`].
+    pub(crate) fn scaled_prior(
+        &mut self,
+        elaborated: &Elaborated,
+        densities: &Densities,
+    ) -> Result<Option<(Function, f64)>, Failure> {
+        let factor = match self.laplace_options().prior_precision {
+            PriorPrecision::Given(factor) if self.item.method.finds == Finds::Laplace && factor != 1.0 => {
+                factor
+            }
+            _ => return Ok(None),
+        };
+        let over = self.candidates();
+        let (model, posterior) = (&elaborated.model, &elaborated.posterior);
+        let result = self.timed("rewrite", |this| {
+            laplace::log_prior(densities, model, posterior, over, &mut this.context)
+        });
+        let log_prior = result.map_err(|refusal| self.failure(refusal))?;
+        Ok(Some((log_prior, factor)))
     }
 
     /// Code of its programs.

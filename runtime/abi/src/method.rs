@@ -29,8 +29,8 @@ pub enum OptionKind {
     Names,
     /// The name of an earlier infer, or `safetensors("FILE")`.
     Start,
-    /// A positive number, or one of these words.
-    NumberOr(&'static [&'static str]),
+    /// A number from the first to the second, or one of these words.
+    NumberOr(f64, f64, &'static [&'static str]),
     /// Which weights are random: `all`, `last_layer`, names in brackets, or `subnetwork(size, by = WORD)`, where the word is one of these or an earlier infer.
     Weights(&'static [&'static str]),
     /// Anything the method itself understands (named in `doc`).
@@ -60,10 +60,18 @@ impl OptionKind {
             | OptionKind::Fractions
             | OptionKind::Names
             | OptionKind::Start
-            | OptionKind::NumberOr(_)
+            | OptionKind::NumberOr(..)
             | OptionKind::Weights(_)
             | OptionKind::Call => None,
         }
+    }
+}
+
+/// The numbers of [`OptionKind::NumberOr`] in words.
+pub fn range(low: f64, high: f64) -> String {
+    match (low, high) == (f64::MIN_POSITIVE, f64::MAX) {
+        true => "a positive number".to_owned(),
+        false => format!("a number from {low:e} to {high:e}"),
     }
 }
 

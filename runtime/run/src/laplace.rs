@@ -36,7 +36,6 @@ use bnnc_abi::laplace::{Laplace, PriorPrecision, Structure};
 use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::Dataset;
-use bnnc_laplace::matrix::{Matrix, dot};
 use bnnc_laplace::{self as algebra};
 pub use gaussian::{Approximated, Gaussian};
 use gaussian::{Facts, Kept, part};
@@ -45,7 +44,7 @@ use machines::Evaluation;
 use online::Chosen;
 use prior::Local;
 use select::Earlier;
-use tune::Tuned;
+use tune::{Tuned, rise};
 
 /// The log posterior may rise by this much per weight before a point counts as no maximum.
 const RISE: f64 = 0.1;
@@ -136,6 +135,14 @@ fn warnings(infer: &Infer, laplace: &Laplace, members: &[Gaussian]) -> Vec<Diagn
         let rise = member.facts.rise.filter(|rise| *rise > RISE * weights as f64)?;
         Some(codes::not_at_maximum(&infer.name, rise, weights, laplace.search))
     });
+    let elsewhere = members.iter().filter_map(|member| {
+        let weights = member.facts.weights;
+        let rise = member
+            .facts
+            .rise_of_own
+            .filter(|rise| *rise > RISE * weights as f64)?;
+        Some(codes::other_centre(&infer.name, rise, &member.facts, laplace))
+    });
     let others = members.iter().filter_map(|member| member.facts.others_rise);
     let others = others.map(|rise| codes::others_not_at_maximum(&infer.name, rise, laplace.search));
     let ends = members.iter().filter_map(|member| member.facts.at_end);
@@ -144,7 +151,7 @@ fn warnings(infer: &Infer, laplace: &Laplace, members: &[Gaussian]) -> Vec<Diagn
     let unsettled = is_unsettled.then(|| codes::factors_not_found(&infer.name));
     let is_averaged = members.iter().any(|member| member.facts.prior_averaged);
     let averaged = is_averaged.then(|| codes::prior_averaged(&infer.name));
-    let far = far.take(1).chain(others.take(1));
+    let far = far.take(1).chain(elsewhere.take(1)).chain(others.take(1));
     far.chain(ends.take(1)).chain(unsettled).chain(averaged).collect()
 }
 
@@ -297,37 +304,32 @@ impl Around<'_> {
         }
         let options = &self.laplace.options;
         let given = chosen.map(|chosen| &chosen.tuned);
-        let searched = match given {
-            Some(given) => tuned.of_weights(&given.factors),
-            None => vec![1.0; tuned.slope.len()],
+        let (searched, is_own) = match (given, options.prior_precision) {
+            (Some(given), _) => (tuned.of_weights(&given.factors), true),
+            (None, PriorPrecision::Given(factor)) if self.laplace.search => {
+                (vec![factor; tuned.slope.len()], true)
+            }
+            (None, given) => (vec![1.0; tuned.slope.len()], given == PriorPrecision::Given(1.0)),
         };
-        // The precision at which the maximum was searched is often that of the Gaussian.
-        let is_same = options.temperature == 1.0
-            && facts.prior_scale == 1.0
-            && (given.is_some() || options.prior_precision == PriorPrecision::Given(1.0));
+        // The density whose maximum was searched is often that of the Gaussian, but for the scale of a subnetwork's prior.
+        let is_own = is_own && options.temperature == 1.0;
+        let is_same = is_own && facts.prior_scale == 1.0;
         facts.others_rise = others::rise(&evaluation, chosen.map(|chosen| &chosen.slope))?;
         let slope = tuned.log_posterior_slope(&gradient, &searched);
         if !is_same {
-            facts.rise = self.rise(tuned.posterior(&searched, 1.0).ok().as_ref(), &slope);
+            let posterior = tuned.posterior(&searched, 1.0).ok();
+            facts.rise = posterior.map(|posterior| rise(&posterior, &slope, &self.context.pool));
         }
         tuned.scale(facts.prior_scale);
-        let mut member = tuned.gaussian(given, facts)?;
+        let mut member = tuned.gaussian(given, facts, (!is_own).then_some(&gradient))?;
         if is_same {
-            member.facts.rise = self.rise(Some(&member.posterior), &slope);
+            member.facts.rise = Some(rise(&member.posterior, &slope, &self.context.pool));
         }
         // A factor that was tuned for the subnetwork is not that of the Gaussian that chose it.
         let is_given = matches!(options.prior_precision, PriorPrecision::Given(_)) && given.is_none();
         let distance = full.filter(|_| is_given).map(|full| self.distance(full, &member));
         member.facts.wasserstein = distance;
         Ok(member)
-    }
-
-    /// Half the squared Newton decrement, `g' P^-1 g / 2`: how far the log posterior could rise if it were what its second derivative says; without
-    /// bound where its slope is not finite.
-    fn rise(&self, posterior: Option<&algebra::posterior::Posterior>, slope: &[f64]) -> Option<f64> {
-        let step = posterior?.solve(&Matrix::from_row(slope), &self.context.pool);
-        let rise = 0.5 * dot(step.row(0), slope);
-        Some(if rise.is_finite() { rise } else { f64::INFINITY })
     }
 
     /// The distance from the Gaussian of all weights to that of a subnetwork.

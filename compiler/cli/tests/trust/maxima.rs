@@ -2,6 +2,91 @@
 
 use super::support::trial::Trial;
 
+/// A line through points with an error of 0.1, and the start at which its slope is 2 under `b ~ Normal(0, 1)`.
+const SLOPE: &str = "
+data rows = csv(\"rows.csv\")
+model Slope(x: real) -> y: real {
+  b ~ Normal(0, 1)
+  y ~ Normal(b * x, 0.1)
+}
+infer best = map(Slope, rows) { steps = 2000, precision = f64 }
+infer fit = laplace(Slope, rows) { OPTIONS }
+";
+
+fn slope(options: &str) -> (Trial, [f64; 2]) {
+    let points: Vec<[f64; 2]> = (0..50)
+        .map(|i| {
+            let x = f64::from(i) / 25.0 - 1.0;
+            [x, 2.0 * x + 0.1 * (f64::from(i * 7 % 11) / 5.0 - 1.0)]
+        })
+        .collect();
+    let lines: String = points.iter().map(|[x, y]| format!("{x},{y}\n")).collect();
+    let sums = [0, 1].map(|at| points.iter().map(|point| point[0] * point[at] / 0.01).sum());
+    let trial = Trial::new().file("rows.csv", format!("x,y\n{lines}"));
+    (trial.program(&SLOPE.replace("OPTIONS", options)), sums)
+}
+
+/// The posterior of `b` under a prior precision `p` is Normal with the precision `p + sum x^2 / 0.01` and the mean `sum x y / 0.01` over it.
+#[test]
+fn a_given_prior_precision_moves_the_centre() {
+    for factor in [1e-3, 100.0, 1e4, 1e8] {
+        let (trial, [xx, xy]) = slope(&format!("prior_precision = {factor}"));
+        let output = trial.bnnc("run", &["--only", "fit", "--json"]);
+        assert!(
+            !output.stderr.contains("E0570") && !output.stderr.contains("E0546"),
+            "{}",
+            output.stderr
+        );
+        let b = &trial.result(&["--only", "fit"])["infer"]["fit"]["parameters"]["b"];
+        let precision = factor + xx;
+        for (name, wanted, error) in [
+            ("mean", xy / precision, 1e-3 / precision.sqrt()),
+            ("sd", precision.sqrt().recip(), 1e-6 / precision.sqrt()),
+        ] {
+            let found = b[name].as_f64().expect("a number");
+            assert!(
+                (found - wanted).abs() < error,
+                "{factor}: {name} {found} {wanted}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_centre_of_another_prior_is_reported() {
+    for (options, texts) in [
+        (
+            "start = best, prior_precision = 1e4",
+            ["10000.0000 times", "steps = 20000"],
+        ),
+        (
+            "start = best, temperature = 1e6",
+            ["temperature of 1000000", "`nuts`"],
+        ),
+    ] {
+        let (trial, _) = slope(options);
+        trial.bnnc("run", &[]).assert_warning("E0570", &texts);
+    }
+    // A little more of the prior moves the maximum by a small part of its standard deviation.
+    slope("start = best, prior_precision = 2")
+        .0
+        .bnnc("run", &[])
+        .assert_silent();
+}
+
+#[test]
+fn a_factor_on_a_prior_with_a_learned_scale_is_rejected() {
+    let (trial, _) = slope("prior_precision = 10");
+    let program = SLOPE.replace("OPTIONS", "prior_precision = 10").replace(
+        "b ~ Normal(0, 1)",
+        "tau: positive ~ HalfNormal(1)\n b ~ Normal(0, tau)",
+    );
+    let trial = trial.program(&program);
+    trial
+        .bnnc("run", &[])
+        .assert_error("E0614", 1, &["`tau`", "leave `prior_precision` out"]);
+}
+
 /// Eight schools (Rubin 1981) in the centred form: as `tau` goes to zero and every `theta` to `mu`, the joint density grows without bound.
 const SCHOOLS: &str = "
 data schools = json(\"schools.json\")

@@ -4,7 +4,7 @@ use crate::codes::{self, NoMaximum, NoRanking};
 use crate::infer::{Compilation, Failure};
 use crate::program::Program;
 use bnnc_abi::iterates::Covariance;
-use bnnc_abi::laplace::{Laplace, Options, Over, PriorStructure, Structure, Weights};
+use bnnc_abi::laplace::{Laplace, Options, Over, PriorPrecision, PriorStructure, Structure, Weights};
 use bnnc_abi::manifest::{Infer, SiteReport, Start, State, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
@@ -55,9 +55,21 @@ impl Compilation<'_> {
     pub(super) fn tunable(&self, options: &Options, found: &Approximation) -> Result<(), Failure> {
         let checked = options.check_search(self.searches(), !found.noise.is_empty());
         checked.map_err(|refusal| self.refused(&refusal))?;
-        let Some(site) = found.tied.as_ref().filter(|_| options.online) else {
+        let Some(site) = &found.tied else {
             return Ok(());
         };
+        if matches!(options.prior_precision, PriorPrecision::Given(factor) if factor != 1.0) {
+            let message = format!(
+                "`prior_precision` multiplies the precision of the prior of the weights, but `{site}`, which moves, is in that prior too, or its own prior depends on a weight"
+            );
+            let help = format!(
+                "leave `prior_precision` out: the prior of `{site}` says the same; or fix `{site}` in a posterior"
+            );
+            return Err(self.apart("prior_precision", &message, &help));
+        }
+        if !options.online {
+            return Ok(());
+        }
         let message = format!(
             "`online` finds factors on the prior of the weights, but `{site}`, which moves, has a say in that prior too, or its own prior depends on a weight"
         );

@@ -141,7 +141,7 @@ fn value(
         }
         OptionKind::Call => call(session, def, written),
         OptionKind::Start => start(session, def.name, written),
-        OptionKind::NumberOr(words) => number_or(session, def, words, written),
+        OptionKind::NumberOr(low, high, words) => number_or(session, def, ((low, high), words), written),
         OptionKind::Weights(scores) => weights::weights(session, (def, own), scores, written),
     }
 }
@@ -177,11 +177,11 @@ fn fraction(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> 
     })
 }
 
-/// A positive number, or one of some words.
+/// A number in a range, or one of some words.
 fn number_or(
     session: &mut Session<'_>,
     def: &OptionDef,
-    words: &'static [&'static str],
+    ((low, high), words): ((f64, f64), &'static [&'static str]),
     written: &ast::Expr,
 ) -> Option<SettingValue> {
     if let ast::ExprKind::Name(word) = &*strip(written).kind
@@ -190,11 +190,12 @@ fn number_or(
         return Some(SettingValue::Word(word.clone()));
     }
     let expected = format!(
-        "a positive number or one of {}",
+        "{} or one of {}",
+        bnnc_abi::method::range(low, high),
         crate::report::quoted(words.iter().copied())
     );
     let value = number(session, def.name, &expected, written)?;
-    if value > 0.0 && value.is_finite() {
+    if (low..=high).contains(&value) {
         return Some(SettingValue::Real(value));
     }
     let found = format!("{expected}, found {value}");

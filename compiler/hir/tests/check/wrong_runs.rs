@@ -111,7 +111,16 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x, 1)
 }
 
-infer a = laplace(M, d) { prior_precision = 0 }"# => r#"E0258 8:45 `prior_precision` must be a positive number or one of `marginal_likelihood`, `validation`, found 0"#;
+infer a = laplace(M, d) { prior_precision = 0 }"# => r#"E0258 8:45 `prior_precision` must be a number from 1e-8 to 1e8 or one of `marginal_likelihood`, `validation`, found 0"#;
+
+    a_precision_that_is_huge: r#"data d = csv("d.csv")
+
+model M(x: real) -> y: real {
+  w ~ Normal(0, 1)
+  y ~ Normal(w * x, 1)
+}
+
+infer a = laplace(M, d) { prior_precision = 1e9 }"# => r#"E0258 8:45 `prior_precision` must be a number from 1e-8 to 1e8 or one of `marginal_likelihood`, `validation`, found 1000000000"#;
 
     a_start_from_no_file: r#"data d = csv("d.csv")
 

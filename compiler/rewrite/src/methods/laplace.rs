@@ -219,6 +219,23 @@ fn lowered(function: Derived<'_>, context: &mut Context) -> Result<Function, Ref
     Ok(pipeline::run(&function, pipelines::BEFORE_LOWERING, context)?)
 }
 
+/// `(states.., shared..) -> log_prior` of the weights among the sites, with their log-Jacobians.
+///
+/// # Errors
+/// As [`approximation`].
+pub fn log_prior(
+    densities: &Densities,
+    model: &Model,
+    posterior: &Posterior,
+    over: Over<'_>,
+    context: &mut Context,
+) -> Result<Function, Refusal> {
+    let plans = plan::plans(densities, model, posterior, kl::Options::default(), context)?;
+    let all = Parts::new(densities, model, &plans)?;
+    let weights = choice::chosen(&all, over)?;
+    Ok(prior::log_prior(&Parts { weights, ..all }))
+}
+
 /// The same with the gradient of no row in memory, of all weights and of those that are approximated.
 fn smaller(
     densities: &Densities,

@@ -46,6 +46,8 @@ pub struct Settings<'a> {
     pub jacobians: bool,
     /// Whether the step hears of a prior and of an evidence that are tuned while it searches: see [`states::tuned`].
     pub online: bool,
+    /// The log prior of some sites, `(states.., shared..) -> log_prior`, and the factor that the loss multiplies it by.
+    pub scaled: Option<&'a (Function, f64)>,
     /// Whether the gradient of a loss without noise is wanted as a program of its own.
     pub gradient: bool,
 }
@@ -243,6 +245,12 @@ impl Task<'_> {
         let mut divergence = self.divergence_term(&mut builder, &mut scope, divergence);
         if self.settings.jacobians {
             divergence = self.less_jacobians(&mut builder, &scope, divergence);
+        }
+        if let Some((log_prior, factor)) = self.settings.scaled {
+            let own = scope.call(&mut builder, log_prior)[0].1;
+            let excess = builder.like(*factor - 1.0, own);
+            let excess = builder.mul(excess, own);
+            divergence = builder.sub(divergence, excess);
         }
         let weighted = builder.mul(scope.get("kl_weight"), divergence);
         let scaled = builder.mul(scope.get("scale"), log_likelihood);

@@ -89,6 +89,7 @@ fn compile(
         layers,
         jacobians: false,
         online: false,
+        scaled: None,
         gradient: false,
     };
     objective(

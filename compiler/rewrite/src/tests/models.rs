@@ -221,6 +221,7 @@ fn compile(model: &Model, posterior: &Posterior, samples: usize) -> Result<Objec
         layers: crate::methods::likelihood::choice::Layers::default(),
         jacobians: false,
         online: false,
+        scaled: None,
         gradient: false,
     };
     objective(&densities, model, posterior, settings, &mut Context::default())

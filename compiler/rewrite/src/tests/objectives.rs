@@ -44,6 +44,7 @@ fn run(
         layers: crate::methods::likelihood::choice::Layers::default(),
         jacobians: false,
         online: false,
+        scaled: None,
         gradient: false,
     };
     let objective = objective(&densities, model, posterior, settings, &mut Context::default()).unwrap();

@@ -73,6 +73,7 @@ fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: 
         layers: crate::methods::likelihood::choice::Layers::default(),
         jacobians: false,
         online: false,
+        scaled: None,
         gradient: false,
     };
     let mut context = Context::default();

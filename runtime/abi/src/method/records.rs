@@ -66,7 +66,7 @@ pub static ALL: &[MethodDef] = &[
                 "alpha",
                 "The radius of a triangular noise in standard deviations: a number, `variance` (the square root of 6, which keeps the variance) or \
                  `l2` (2.2970, the closest in mean square). Without a value `variance`, and 2.45 with `compat`.",
-                OptionKind::NumberOr(&["variance", "l2"]),
+                OptionKind::NumberOr(f64::MIN_POSITIVE, f64::MAX, &["variance", "l2"]),
                 ""
             ),
             run(
@@ -187,7 +187,7 @@ pub static ALL: &[MethodDef] = &[
             run(
                 "prior_precision",
                 "A factor on the precision of the prior: a number, or tuned by `marginal_likelihood` or on the `validation` rows.",
-                OptionKind::NumberOr(&["marginal_likelihood", "validation"]),
+                OptionKind::NumberOr(1e-8, 1e8, &["marginal_likelihood", "validation"]),
                 "1"
             ),
             run(

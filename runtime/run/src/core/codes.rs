@@ -18,7 +18,7 @@ pub use folder::{
 };
 pub use laplace::{
     dependent_prior, factor_at_end, factors_not_found, no_covariance, no_curvature, no_joint, no_link,
-    no_maximum, no_posterior, no_variances, not_at_maximum, not_positive, nowhere_concave,
+    no_maximum, no_posterior, no_variances, not_at_maximum, not_positive, nowhere_concave, other_centre,
     others_not_at_maximum, prior_averaged, prior_not_normal, too_few_weights,
 };
 pub use size::size;
@@ -65,6 +65,7 @@ pub static CODES: &[&Code] = &[
     &laplace::PRIOR_NOT_NORMAL,
     &laplace::FACTOR_AT_END,
     &laplace::PRIOR_AVERAGED,
+    &laplace::OTHER_CENTRE,
     &audit::NOTHING_TO_LEARN,
     &audit::UNTRAINED_LEVEL,
     &audit::LEAK,

@@ -63,6 +63,9 @@ pub struct Facts {
     pub clipped: usize,
     /// How far the log posterior could rise in the approximation, where its slope is known.
     pub rise: Option<f64>,
+    /// How far the log density with the factors and at the temperature of the Gaussian could rise, where these are not those of the search.
+    #[serde(default)]
+    pub rise_of_own: Option<f64>,
     /// How far it could rise by moving the states that are none of the weights, where that is too far.
     #[serde(default)]
     pub others_rise: Option<f64>,

@@ -9,8 +9,10 @@ use crate::laplace::predictor::forecaster;
 use bnnc_abi::laplace::{PriorPrecision, PriorStructure};
 use bnnc_data::Dataset;
 use bnnc_data::metrics::{Draws, log_mean_exp};
+use bnnc_kernels::pool::Pool;
 use bnnc_laplace::curvature::{Curvature, NotPositive, Prior};
 use bnnc_laplace::marginal::{self, Scalar, Tuning};
+use bnnc_laplace::matrix::{Matrix, dot};
 use bnnc_laplace::posterior::{Posterior, whitened};
 use std::sync::Arc;
 
@@ -80,18 +82,25 @@ impl Tuned<'_> {
         }
     }
 
-    /// The Gaussian with the factors that the options ask for, or with the one that is given; and how far the log posterior of the model could rise
-    /// in it where `slope` is its derivative by all weights.
+    /// The Gaussian with the factors that the options ask for, or with those that are given; and how far its log density could rise by moving its centre, where
+    /// a derivative of the log likelihood is given.
     ///
     /// # Errors
     /// A precision that is not positive definite.
-    pub fn gaussian(self, given: Option<&marginal::Tuned>, mut facts: Facts) -> Result<Gaussian, Stop> {
+    pub fn gaussian(
+        self,
+        given: Option<&marginal::Tuned>,
+        mut facts: Facts,
+        gradient: Option<&[f64]>,
+    ) -> Result<Gaussian, Stop> {
         let factors = self.factors(given, &mut facts)?;
         let weights = self.of_weights(&factors);
         let posterior = self
             .posterior(&weights, self.temperature())
             .map_err(|failure| self.failure(failure))?;
         facts.weights = weights.len();
+        facts.rise_of_own =
+            gradient.and_then(|gradient| self.rise_of_own(gradient, &weights, &posterior, &facts));
         facts.prior_precision = self.named(&factors);
         facts.log_likelihood = self.log_likelihood;
         facts.log_marginal_likelihood = self.log_evidence(&posterior, &weights);
@@ -112,6 +121,34 @@ impl Tuned<'_> {
             posterior,
             facts,
         })
+    }
+
+    /// How far the log density with these factors, at the temperature, could rise. What a subnetwork multiplies the prior by besides is left out: it stands for the weights
+    /// that are not random, and moves no maximum.
+    fn rise_of_own(
+        &self,
+        gradient: &[f64],
+        factors: &[f64],
+        posterior: &Posterior,
+        facts: &Facts,
+    ) -> Option<f64> {
+        let pool = &self.evaluation.context.pool;
+        let temperature = self.temperature();
+        let gradient: Vec<f64> = gradient.iter().map(|slope| slope / temperature).collect();
+        if facts.prior_scale == 1.0 {
+            return Some(rise(
+                posterior,
+                &self.log_posterior_slope(&gradient, factors),
+                pool,
+            ));
+        }
+        let factors: Vec<f64> = factors.iter().map(|factor| factor / facts.prior_scale).collect();
+        let posterior = self.posterior(&factors, temperature).ok()?;
+        Some(rise(
+            &posterior,
+            &self.log_posterior_slope(&gradient, &factors),
+            pool,
+        ))
     }
 
     /// The log marginal likelihood with these factors of the weights. A prior that is not Normal has no normaliser for other factors than 1.
@@ -324,6 +361,14 @@ impl Tuned<'_> {
             }
         }
     }
+}
+
+/// Half the squared Newton decrement, `g' P^-1 g / 2`: how far the log posterior could rise if it were what its second derivative says; without
+/// bound where its slope is not finite.
+pub fn rise(posterior: &Posterior, slope: &[f64], pool: &Pool) -> f64 {
+    let step = posterior.solve(&Matrix::from_row(slope), pool);
+    let rise = 0.5 * dot(step.row(0), slope);
+    if rise.is_finite() { rise } else { f64::INFINITY }
 }
 
 /// Steps of the search for factors of several groups.

@@ -1,6 +1,9 @@
 //! Diagnostics of Laplace approximations.
 
-use super::error;
+use super::{error, warning};
+use crate::laplace::gaussian::Facts;
+use crate::result::number;
+use bnnc_abi::laplace::{Laplace, PriorPrecision};
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
 use bnnc_laplace::curvature::NotPositive;
 
@@ -114,6 +117,49 @@ pub(super) static PRIOR_AVERAGED: Code = Code {
               standard deviations and the marginal likelihood are those of that prior, which may be far from those of the model's.\n\nRight: \
               `structure = full`, `diagonal` or `low_rank(..)`, which take such a prior as it is; one precision per matrix; `prior_structure = layer`.",
 };
+
+pub(super) static OTHER_CENTRE: Code = Code {
+    id: "E0570",
+    title: "a centre that is the maximum of another density",
+    explain: "A Gaussian whose prior has another precision than that of the model, or whose likelihood is divided by a temperature, approximates another posterior than the \
+              one whose maximum was searched: that of the model. Its spread is that of the new posterior, its centre that of the old one. The log density of the new one \
+              could rise by half of `g' P^-1 g`, with its slope `g` and its precision `P`; this is more than a tenth per weight. With a number for `prior_precision` the \
+              search maximises the density under that prior, and the centre is right; a factor that is tuned afterwards (`marginal_likelihood`, `validation`), and a \
+              start that is taken for the maximum, leave the centre where it is.\n\nWrong: `infer l = laplace(Model, data) { start = map, prior_precision = 100 }`.\n\n\
+              Right: `infer l = laplace(Model, data) { start = map, steps = 20000, prior_precision = 100 }`, which searches on from there; a model that \
+              states this prior; `online = true` in the place of `prior_precision = marginal_likelihood`.",
+};
+
+/// A warning: the centre of a Gaussian is the maximum of another density than its own, which could rise by so much.
+pub fn other_centre(infer: &str, rise: f64, facts: &Facts, laplace: &Laplace) -> Diagnostic {
+    let options = &laplace.options;
+    let factor = match (options.prior_precision, &facts.prior_precision[..]) {
+        (PriorPrecision::Given(1.0), _) => None,
+        (_, [(_, only)]) => Some(only),
+        _ => None,
+    };
+    let is_tempered = options.temperature != 1.0 && factor.is_none();
+    let what = match (is_tempered, factor) {
+        (true, _) => format!("at a temperature of {}", options.temperature),
+        (false, Some(factor)) => format!("under {} times the precision of the prior", number(*factor)),
+        (false, None) => "under the tuned precisions of the prior".to_owned(),
+    };
+    let weights = facts.weights;
+    let text = format!(
+        "`{infer}`: the centre of the Gaussian is the maximum of the model's own posterior: {what} the log density could rise by {rise:.1} over {weights} weights"
+    );
+    let warning = warning(&OTHER_CENTRE, text);
+    match options.prior_precision {
+        _ if is_tempered => warning.help("sample the tempered posterior (`nuts`, `hmc`), or leave `temperature` out"),
+        PriorPrecision::MarginalLikelihood => {
+            warning.help("take `online = true` in the place of `prior_precision = marginal_likelihood`: it tunes while the maximum is searched")
+        }
+        PriorPrecision::Validation | PriorPrecision::Given(_) => {
+            let factor = factor.map_or_else(String::new, |factor| format!(", `prior_precision = {}`", number(*factor)));
+            warning.help(format!("search for the maximum under this prior: `steps = 20000`{factor}"))
+        }
+    }
+}
 
 /// A warning: a prior that varies within a matrix.
 pub fn prior_averaged(infer: &str) -> Diagnostic {
