@@ -9,6 +9,7 @@
 
 pub mod advice;
 pub mod autocovariance;
+mod codes;
 pub mod effective;
 pub mod energy;
 pub mod errors;
@@ -16,7 +17,8 @@ pub mod halves;
 pub mod ranks;
 pub mod rhat;
 
-pub use advice::{CODES, Facts, advice};
+pub use advice::{Facts, advice};
+pub use codes::CODES;
 
 use autocovariance::Autocovariance;
 use halves::Halves;
