@@ -167,6 +167,36 @@ fn swag_without_noise_is_reported() {
     }
 }
 
+/// Without noise from outside, an iterate scatters by the square root of the learning rate.
+#[test]
+fn swag_with_a_rate_that_falls_is_reported() {
+    for (options, falls) in [
+        ("", false),
+        ("schedule = constant", false),
+        ("schedule = step(0.5, 0.1)", false),
+        ("schedule = step(0.7, 0.1)", true),
+        ("schedule = cooldown", true),
+        ("schedule = cosine, covariance = diagonal", true),
+        ("schedule = cosine, covariance = snapshots", true),
+        ("schedule = cosine, covariance = point", false),
+        // The rate of the last ten of a thousand epochs is that of 10 steps of 100 that remain, to that of one.
+        ("schedule = linear, keep = 10", true),
+    ] {
+        let (trial, _) = planes(&format!(
+            "infer fit = swag(Plane, rows) {{ steps = 4000, batch = 4, {options} }}"
+        ));
+        let output = trial.bnnc("run", &[]);
+        if falls {
+            output.assert_warning(
+                "E0569",
+                &["`fit`", "its learning rate falls", "schedule = constant"],
+            );
+        } else {
+            assert!(!output.stderr.contains("E0569"), "{options}: {}", output.stderr);
+        }
+    }
+}
+
 #[test]
 fn a_training_that_gets_worse_keeps_its_best_parameters() {
     let (trial, sigma) = planes(

@@ -5,7 +5,7 @@ use crate::core::codes::iterates;
 use crate::core::number::{finite, number};
 use crate::fit::{self, Fitted};
 use crate::inference::posterior::of_sites;
-use bnnc_abi::iterates::Covariance;
+use bnnc_abi::iterates::{Covariance, Swag};
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use serde_json::{Value, json};
@@ -70,7 +70,35 @@ pub fn warnings(infer: &Infer, fitted: &Fitted, rows: usize) -> Vec<Diagnostic> 
     let is_gaussian = matches!(swag.covariance, Covariance::Diagonal | Covariance::LowRank(_));
     let is_still = is_gaussian && swag.from.is_none() && swag.train.options.batch_of(rows) >= rows;
     let still = is_still.then(|| iterates::still_iterates(&infer.name, rows));
-    astray.into_iter().chain(still).collect()
+    let falling = match swag.covariance {
+        Covariance::Point => None,
+        _ if is_still => None,
+        _ => fall(swag, fitted).map(|fall| iterates::falling_rate(&infer.name, fall)),
+    };
+    astray.into_iter().chain(still).chain(falling).collect()
+}
+
+/// The scatter of iterates is that of steps of one size, up to this factor.
+const FALL: f64 = 2.0;
+
+/// The factor by which the learning rate falls while iterates are taken, where it is large; infinite where the rate falls to zero.
+fn fall(swag: &Swag, fitted: &Fitted) -> Option<f64> {
+    let planned = fitted.planned;
+    let taken: Vec<f64> = (1..=fitted.epochs)
+        .filter(|epoch| swag.takes(*epoch, planned))
+        .map(|epoch| swag.train.options.schedule.factor(epoch as f64 / planned as f64))
+        .collect();
+    let counted = match swag.keep {
+        0 => &taken[..],
+        keep => &taken[taken.len().saturating_sub(keep)..],
+    };
+    let (least, most) = counted
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(least, most), rate| {
+            (least.min(*rate), most.max(*rate))
+        });
+    let fall = most / least;
+    (swag.from.is_none() && fall > FALL).then_some(fall)
 }
 
 fn per_row(loss: f64, rows: usize) -> String {

@@ -1,6 +1,7 @@
 //! Diagnostics about iterates and what is made of them.
 
 use super::{error, warning};
+use crate::result::number;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault};
 
 /// A training that was stopped before there was enough to make a posterior of.
@@ -26,7 +27,8 @@ pub(super) static STILL_ITERATES: Code = Code {
     title: "iterates without noise",
     explain: "`swag` takes the scatter of the iterates of a training for the posterior (Maddox et al. 2019). They scatter because every step sees other rows. Where \
               each batch holds all rows there is no such noise: the iterates go to one point, and the intervals are too narrow, by a factor of a thousand and \
-              more. A rate that falls to zero narrows them too.\n\nWrong: `swag(M, d)` with 40 rows, which the default `batch` takes all at once.\n\nRight: \
+              more. A learning rate that falls while iterates are taken does the same: their scatter is in proportion to the rate, so that late iterates lie closer and closer \
+              together.\n\nWrong: `swag(M, d)` with 40 rows, which the default `batch` takes all at once; `schedule = cosine`.\n\nRight: \
               `swag(M, d) { batch = 4, schedule = constant }`; or `laplace`, `vi` or `nuts`, whose intervals do not depend on the optimiser.",
 };
 
@@ -54,4 +56,18 @@ pub fn still_iterates(infer: &str, rows: usize) -> Diagnostic {
     warning(&STILL_ITERATES, text).help(format!(
         "take smaller batches at a constant rate: `batch = {batch}, schedule = constant`; or use `laplace`, `vi` or `nuts`"
     ))
+}
+
+/// A warning: the learning rate falls by this factor while iterates are taken.
+pub fn falling_rate(infer: &str, fall: f64) -> Diagnostic {
+    let how = match fall < 1e6 {
+        true => format!("by a factor of {}", number(fall)),
+        false => "to zero".to_owned(),
+    };
+    let text = format!(
+        "the intervals of `{infer}` are too narrow: its learning rate falls {how} while iterates are taken, and their scatter with it"
+    );
+    warning(&STILL_ITERATES, text).help(
+        "keep the rate while iterates are taken: `schedule = constant`, or `step(0.5, 0.1)`, which falls before the first one; or use `laplace`, `vi` or `nuts`",
+    )
 }
