@@ -3,9 +3,10 @@
 use crate::core::codes::compare as codes;
 use crate::core::number::{finite, number};
 use crate::core::score;
+use crate::held::held;
 use crate::leave_one_out::LeftOut;
 use crate::run::{Outcome, RunResult};
-use bnnc_abi::manifest::{Compare, Infer, Manifest};
+use bnnc_abi::manifest::{Compare, Infer, Manifest, Work};
 use bnnc_abi::metrics::{Basis, Measure};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::metrics::over_splits;
@@ -172,6 +173,7 @@ fn leave_out(table: &mut Comparison, found: &[(&Infer, &Outcome)]) {
             }
             None => None,
         };
+        table.warnings.extend(doubts(pair.0, left_out));
         let shapes = left_out.total.shapes();
         line.left_out = Some(LeftOutLine {
             elpd: left_out.total.elpd(),
@@ -201,6 +203,18 @@ fn leave_out(table: &mut Comparison, found: &[(&Infer, &Outcome)]) {
             rows.unwrap_or(0)
         ),
     );
+}
+
+/// Fewer effective parameters than these are those of a point.
+const LEAST_P: f64 = 0.05;
+
+/// Why the estimates of an approximation may be too high.
+fn doubts(infer: &Infer, left_out: &LeftOut) -> Vec<Diagnostic> {
+    let p = left_out.total.p().sum;
+    let is_point = p < LEAST_P && !matches!(infer.work, Work::Sample(_));
+    let point = is_point.then(|| codes::no_spread(&infer.name, p, infer.cost.parameters));
+    let held = held(infer).map(|held| codes::held(&infer.name, &held.names, held.count));
+    point.into_iter().chain(held).collect()
 }
 
 /// Whether two inferences observed the same values, row by row.

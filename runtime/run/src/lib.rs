@@ -9,6 +9,7 @@ pub mod draws;
 pub mod evaluate;
 pub mod fit;
 pub mod folder;
+mod held;
 pub mod inference;
 pub mod iterates;
 pub mod laplace;

@@ -95,6 +95,61 @@ compare chains, wide, approximation, gaussian by rmse",
     assert!(lines[3]["difference_se"].as_f64().unwrap() > 1.0);
 }
 
+/// A noise level that stays at the maximum is fitted to the row that is left out too: chains, which weigh it, come to about one nat less.
+#[test]
+fn parameters_that_are_held_at_the_maximum_are_reported_beside_elpd() {
+    let rows: String = (0..30)
+        .map(|i| {
+            format!(
+                "{},{}\n",
+                f64::from(i) / 15.0,
+                f64::from(i + 3 * (i * 7 % 11)) / 15.0
+            )
+        })
+        .collect();
+    let trial = Trial::new().file("d.csv", format!("x,y\n{rows}")).program(
+        "data d = csv(\"d.csv\") { target = y }
+model Noise(x: real) -> y: real {
+  b ~ Normal(0, 10)
+  sigma: positive ~ HalfNormal(5)
+  y ~ Normal(b * x, sigma)
+}
+posterior Half of Noise {
+  b ~ Normal(2, 0.2)
+  sigma ~ Point(1)
+}
+infer chains = nuts(Noise, d) { chains = 2, draws = 2000 }
+infer gaussian = laplace(Noise, d) { steps = 2000 }
+infer half = vi(Half, d) { steps = 8000 }
+compare chains, gaussian, half by elpd_loo",
+    );
+    let output = trial.bnnc("run", &[]);
+    for infer in ["gaussian", "half"] {
+        let text = format!("`elpd_loo` of `{infer}` is too high: every draw has the value of `sigma`");
+        output.assert_warning("E0571", &[&text, "for each number that the data inform, of 1"]);
+    }
+    assert_eq!(output.stderr.matches("warning[").count(), 2, "{}", output.stderr);
+    let result = trial.result(&[]);
+    let elpd = |infer: &str| line(&result, infer)["elpd_loo"].as_f64().unwrap();
+    for infer in ["gaussian", "half"] {
+        let excess = elpd(infer) - elpd("chains");
+        assert!((0.3..2.0).contains(&excess), "{infer}: {excess}");
+    }
+}
+
+#[test]
+fn draws_without_spread_are_reported_beside_elpd() {
+    let trial = location(
+        "infer still = swag(M, d) { steps = 2000, batch = 0 }
+infer gaussian = laplace(M, d) { steps = 2000 }
+compare still, gaussian by elpd_loo",
+    );
+    let output = trial.bnnc("run", &[]);
+    output.assert_warning("E0572", &["`elpd_loo` of `still` is that of one point", "of 1"]);
+    assert_eq!(output.stderr.matches("E0572").count(), 1, "{}", output.stderr);
+    assert!(!output.stderr.contains("E0571"), "{}", output.stderr);
+}
+
 #[test]
 fn comparisons_name_the_rows_they_are_of() {
     let untested = location("infer chains = nuts(M, d) { chains = 1, draws = 200 }\ncompare chains by rmse");

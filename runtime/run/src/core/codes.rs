@@ -90,6 +90,8 @@ pub static CODES: &[&Code] = &[
     &audit::SAME_LEVELS,
     &compare::NOT_COMPUTED,
     &compare::OTHER_OBSERVATIONS,
+    &compare::HELD,
+    &compare::NO_SPREAD,
     &iterates::STILL_ITERATES,
     &audit::TWO_VALUES,
     &audit::REDUNDANT,

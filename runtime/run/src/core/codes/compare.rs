@@ -22,6 +22,48 @@ pub static OTHER_OBSERVATIONS: Code = Code {
               Right: one data item for both.",
 };
 
+/// Parameters without a posterior, of an inference whose rows are left out.
+pub static HELD: Code = Code {
+    id: "E0571",
+    title: "leave-one-out estimates with parameters fitted to all rows",
+    explain: "`elpd_loo` weighs draws of the posterior given all rows so that they stand for the posterior without one of them. A parameter that has one value \
+              in all draws, such as the noise level of a `laplace` inference, keeps the value that fits all rows best, the row that is left out among them: \
+              nothing can take that row out of it. The estimate is too high, by about one nat for each such number that the data inform.\n\n\
+              Wrong: `compare a, b by elpd_loo` where `b` is `laplace` under a learned `sigma`, and `a` is `nuts`.\n\n\
+              Right: `nuts` or `vi`, which have a posterior of `sigma` too; `log_likelihood` of test rows (`test = fraction(0.2)`).",
+};
+
+/// Draws under which the rows are nearly equally likely.
+pub static NO_SPREAD: Code = Code {
+    id: "E0572",
+    title: "leave-one-out estimates from draws without spread",
+    explain: "The effective number of parameters, `p_loo`, is how much less likely rows are when they are left out. It is about the number of parameters \
+              that the data inform. Where it is nearly zero, the likelihoods of the rows are the same under every draw: either the prior decides everything, or \
+              the approximation is much narrower than the posterior, and `elpd_loo` is the log likelihood of rows that were fitted.\n\n\
+              Wrong: `compare a by elpd_loo` where `a` is `swag` with batches of all rows, or with a learning rate that falls to zero.\n\n\
+              Right: `nuts`, `laplace` or `vi`; `swag` with small batches at a constant rate.",
+};
+
+/// A warning: an inference whose rows are left out holds parameters at a value that is fitted to all rows: their names and their number.
+pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
+    let text = format!(
+        "`elpd_loo` of `{infer}` is too high: every draw has the value of {names} that fits all rows best, the row that is left out among them"
+    );
+    super::warning(&HELD, text)
+        .note(format!("too high by about one nat for each number that the data inform, of {count}"))
+        .help("use `nuts` or `vi`, which have a posterior of all parameters, or judge by test rows: `test = fraction(0.2)`")
+}
+
+/// A warning: an inference whose rows are left out has nearly no effective parameters.
+pub fn no_spread(infer: &str, p: f64, parameters: usize) -> Diagnostic {
+    let text = format!(
+        "`elpd_loo` of `{infer}` is that of one point: its effective number of parameters is {p:.1e}, of {parameters}"
+    );
+    super::warning(&NO_SPREAD, text)
+        .note("the prior decides everything, or the spread of the approximation is too narrow")
+        .help("compare with `nuts`, or judge by test rows: `test = fraction(0.2)`")
+}
+
 /// A metric of a comparison that was not computed.
 pub fn not_computed(measure: &Measure, infer: &str) -> Diagnostic {
     let text = format!("`{}` of `{infer}` was not computed", measure.label());

@@ -1,7 +1,7 @@
 //! Diagnostics about iterates and what is made of them.
 
 use super::{error, warning};
-use crate::result::number;
+use crate::core::number::number;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault};
 
 /// A training that was stopped before there was enough to make a posterior of.

@@ -1,8 +1,8 @@
 //! Diagnostics of Laplace approximations.
 
 use super::{error, warning};
+use crate::core::number::number;
 use crate::laplace::gaussian::Facts;
-use crate::result::number;
 use bnnc_abi::laplace::{Laplace, PriorPrecision};
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
 use bnnc_laplace::curvature::NotPositive;
