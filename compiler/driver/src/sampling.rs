@@ -83,6 +83,7 @@ impl Compilation<'_> {
             rows: self.code(rows, backend)?,
             moved: sampled.moved.iter().map(|name| name.to_string()).collect(),
             noncentred: sampled.noncentred.clone(),
+            jumps: sampled.jumps.iter().map(|name| name.to_string()).collect(),
             chains: self.int("chains").max(1),
             warmup: self.int("warmup"),
             draws: self.int("draws").max(1),

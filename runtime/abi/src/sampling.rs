@@ -30,6 +30,9 @@ pub struct Sampling {
     pub moved: Vec<String>,
     /// The sites whose positions are the noise of their priors, by number in the infer's reports.
     pub noncentred: Vec<usize>,
+    /// The sites that move and that the model compares or rounds: the likelihood may jump at some of their values.
+    #[serde(default)]
+    pub jumps: Vec<String>,
     /// Chains.
     pub chains: usize,
     /// Iterations of warm-up of each chain.

@@ -50,6 +50,8 @@ fn good<'a>(transition: &'a Transition, quantities: &'a [(String, Summary)]) -> 
             very_bad: 0,
         }),
         loss_variance: None,
+        noncentred: &[],
+        jumps: &[],
     }
 }
 
@@ -192,6 +194,95 @@ fn divergences() {
         ..facts
     };
     assert_says(&only(&facts, "E0520"), &["make `step_size` smaller"]);
+}
+
+#[test]
+fn a_rare_divergence_of_chains_that_agree_is_not_reported() {
+    let quantities = quantities(|_| {});
+    for (divergences, iterations, is_reported) in [
+        (1, 80_000, false),
+        (8, 80_000, false),
+        (9, 80_000, true),
+        (1, 10_000, false),
+        (1, 4000, true),
+    ] {
+        let facts = Facts {
+            divergences,
+            iterations,
+            ..good(&NUTS, &quantities)
+        };
+        let found = advice(&facts);
+        assert_eq!(
+            !found.is_empty(),
+            is_reported,
+            "{divergences} of {iterations}: {found:?}"
+        );
+    }
+    let apart = self::quantities(|tau| tau.rhat = 1.2);
+    let facts = Facts {
+        divergences: 1,
+        iterations: 80_000,
+        ..good(&NUTS, &apart)
+    };
+    let ids: Vec<&str> = advice(&facts).iter().map(|found| found.code.id).collect();
+    assert_eq!(ids, ["E0520", "E0521"]);
+}
+
+#[test]
+fn a_site_that_is_noncentred_is_not_advised_to_be() {
+    let quantities = quantities(|_| {});
+    let noncentred = ["theta".to_string()];
+    let facts = Facts {
+        divergences: 12,
+        noncentred: &noncentred,
+        ..good(&NUTS, &quantities)
+    };
+    let text = only(&facts, "E0520");
+    assert_says(&text, &["`theta` is in `noncentre`"]);
+    assert!(!text.contains("noncentre = [SITE]"), "{text}");
+}
+
+#[test]
+fn a_likelihood_that_jumps_is_named_as_the_cause() {
+    let jumps = ["tau".to_string()];
+    let same = quantities(|_| {});
+    let facts = Facts {
+        divergences: 12,
+        jumps: &jumps,
+        ..good(&NUTS, &same)
+    };
+    let text = only(&facts, "E0520");
+    assert_says(
+        &text,
+        &["compares or rounds `tau`", "`sigmoid((t - tau) / width)`"],
+    );
+    assert!(!text.contains("noncentre"), "{text}");
+    let apart = quantities(|tau| tau.rhat = 1.2);
+    let facts = Facts {
+        jumps: &jumps,
+        ..good(&NUTS, &apart)
+    };
+    assert_says(&only(&facts, "E0521"), &["compares or rounds `tau`"]);
+}
+
+/// Draws of chains that disagree are not called right beside the warning that they are not.
+#[test]
+fn cut_trajectories_of_chains_that_disagree_have_no_right_draws() {
+    let (same, apart) = (quantities(|_| {}), quantities(|tau| tau.rhat = 1.2));
+    for (quantities, is_right) in [(&same, true), (&apart, false)] {
+        let facts = Facts {
+            cut: 7,
+            ..good(&NUTS, quantities)
+        };
+        let found = advice(&facts);
+        let cut = found.iter().find(|found| found.code.id == "E0524").unwrap();
+        assert_eq!(
+            cut.notes[0].contains("the draws are right"),
+            is_right,
+            "{:?}",
+            cut.notes
+        );
+    }
 }
 
 #[test]

@@ -104,6 +104,38 @@ fn chains_of_the_examples_agree_for_eight_seeds() {
     }
 }
 
+/// The mean of a series jumps at an unknown time.
+#[test]
+fn a_change_point_is_named_as_the_cause_of_chains_that_disagree() {
+    let program = "
+        data d = csv(\"d.csv\")
+        model Change(t: real) -> y: real {
+          tau ~ Uniform(0, 40)
+          before ~ Normal(0, 5)
+          after ~ Normal(0, 5)
+          y ~ Normal(if t < tau { before } else { after }, 0.5)
+        }
+        infer fit = nuts(Change, d) { warmup = 300, draws = 300 }";
+    let rows: String = (0..40)
+        .map(|t| {
+            format!(
+                "{t},{}\n",
+                f64::from(t / 25) * 3.0 + f64::from(t * 7 % 11) / 10.0 - 0.5
+            )
+        })
+        .collect();
+    let trial = Trial::new()
+        .file("d.csv", format!("t,y\n{rows}"))
+        .program(program);
+    let output = trial.bnnc("run", &[]);
+    let texts = ["compares or rounds `tau`", "`sigmoid((t - tau) / width)`"];
+    let code = ["E0520", "E0521"]
+        .into_iter()
+        .find(|code| output.stderr.contains(code));
+    output.assert_warning(code.expect("a warning about the chains"), &texts);
+    assert!(!output.stderr.contains("`before`, `after`"), "{}", output.stderr);
+}
+
 /// 20,000 weights are above the 16,384 elements that Stan CSV is written for.
 #[test]
 fn a_run_without_stan_csv_is_reported() {

@@ -5,6 +5,7 @@ pub mod divergence;
 pub mod dropout;
 pub mod elements;
 pub mod hoist;
+mod jumps;
 pub mod laplace;
 pub mod likelihood;
 pub mod noncentre;

@@ -6,7 +6,7 @@
 use super::hoist::{self, hoist};
 use super::plan::{self, Plan, state_name, state_type};
 use super::train::{Refusal, bind_data, gradient_nodes, is_of_row};
-use super::{noncentre, plausible, predict, states};
+use super::{jumps, noncentre, plausible, predict, states};
 use crate::batch::batch;
 use crate::constrain;
 use crate::density::Densities;
@@ -46,6 +46,8 @@ pub struct Sampled {
     pub reports: Vec<SiteReport>,
     /// The sites whose positions are the noise of their priors, by number in `reports`.
     pub noncentred: Vec<usize>,
+    /// The sites that move and that the model compares or rounds.
+    pub jumps: Vec<Arc<str>>,
     /// Nodes of the log density that a gradient flows through.
     pub gradient_nodes: usize,
     /// Scalars among the sites.
@@ -156,6 +158,11 @@ pub fn sampled(
         reports: task.reports(),
         noncentred: (0..plans.len())
             .filter(|at| task.is_noncentred(&plans[*at]))
+            .collect(),
+        jumps: plans
+            .iter()
+            .filter(|plan| moves(plan) && jumps::may_jump(densities, &plan.site.name))
+            .map(|plan| plan.site.name.clone())
             .collect(),
         gradient_nodes,
         whole,

@@ -42,6 +42,10 @@ pub struct Facts<'a> {
     pub shapes: Option<Shapes>,
     /// The mean variance of the loss differences that the penalty method corrects for.
     pub loss_variance: Option<f64>,
+    /// The parameters that are sampled as their noise.
+    pub noncentred: &'a [String],
+    /// The parameters at some of whose values the likelihood may jump.
+    pub jumps: &'a [String],
 }
 
 /// The warnings that are due, most serious first.
@@ -138,6 +142,39 @@ fn target(transition: &Transition) -> Option<f64> {
         .then_some(adaptation.target_acceptance)
 }
 
+/// Of agreeing chains, one divergence in this many iterations is not reported.
+const RARE: usize = 10_000;
+
+/// An R-hat above this is that of chains that disagree.
+const LIMIT: f64 = 1.01;
+
+/// Whether the chains agree about every quantity.
+fn agree(facts: &Facts<'_>) -> bool {
+    facts
+        .quantities
+        .iter()
+        .all(|(_, summary)| summary.rhat <= LIMIT || summary.rhat.is_nan())
+}
+
+/// Names in words.
+fn named(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}
+
+/// Adds what to do about a likelihood that jumps, where it may.
+fn smooth(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
+    let Some(first) = facts.jumps.first() else {
+        return diagnostic;
+    };
+    diagnostic
+        .note(format!(
+            "the model compares or rounds {}: where the likelihood jumps there, its gradient does not say so, and this is the likely cause",
+            named(facts.jumps)
+        ))
+        .help(format!("switch smoothly: `sigmoid((t - {first}) / width)` in the place of `if t < {first}`; or use `random_walk`, which takes no gradient"))
+}
+
 fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
     // Where one point is proposed, one without a density is rejected like any other: nothing is missing.
     let follows = match facts.transition {
@@ -147,12 +184,13 @@ fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
         | Transition::Sghmc { .. } => true,
         Transition::Mala { .. } | Transition::RandomWalk { .. } | Transition::Penalty(_) => false,
     };
-    if facts.divergences == 0 || !follows {
+    let are_few = facts.divergences.saturating_mul(RARE) <= facts.iterations && agree(facts);
+    if facts.divergences == 0 || are_few || !follows {
         return None;
     }
     let percent = 100.0 * facts.divergences as f64 / facts.iterations as f64;
     let text = format!(
-        "no iteration may diverge, {} of {} did ({percent:.2} %)",
+        "no iteration should diverge, {} of {} did ({percent:.2} %)",
         facts.divergences, facts.iterations
     );
     let smaller = match target(facts.transition) {
@@ -163,10 +201,22 @@ fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
     };
     let diagnostic = warning(&DIVERGENCES, facts, text)
         .note("where they happen part of the posterior is missing from the draws: estimates may be wrong")
-        .help(smaller)
-        .help("sample sites below a scale that is itself unknown as their noise: `noncentre = [SITE]`")
-        .help("give scales a prior that keeps them away from zero");
-    Some(diagnostic)
+        .help(smaller);
+    if !facts.jumps.is_empty() {
+        return Some(smooth(diagnostic, facts));
+    }
+    let diagnostic = match facts.noncentred {
+        [] => diagnostic
+            .help("sample sites below a scale that is itself unknown as their noise: `noncentre = [SITE]`"),
+        names => diagnostic.help(format!(
+            "{} in `noncentre`: leave out what many rows inform, and add other sites below an unknown scale",
+            match names {
+                [_] => format!("{} is", named(names)),
+                _ => format!("{} are", named(names)),
+            }
+        )),
+    };
+    Some(diagnostic.help("give scales a prior that keeps them away from zero"))
 }
 
 fn chains_disagree(facts: &Facts<'_>) -> Option<Diagnostic> {
@@ -174,7 +224,7 @@ fn chains_disagree(facts: &Facts<'_>) -> Option<Diagnostic> {
     let high: Vec<_> = facts
         .quantities
         .iter()
-        .filter(|entry| rhat(entry) > 1.01)
+        .filter(|entry| rhat(entry) > LIMIT)
         .collect();
     let worst = high
         .iter()
@@ -194,12 +244,16 @@ fn chains_disagree(facts: &Facts<'_>) -> Option<Diagnostic> {
         true => diagnostic.help("give a proper prior to every site that the data may not hold back"),
         false => diagnostic,
     };
-    Some(diagnostic)
+    // The first warning says it already.
+    Some(match divergences(facts) {
+        Some(_) => diagnostic,
+        None => smooth(diagnostic, facts),
+    })
 }
 
 /// An R-hat above 1.01 with at least three decimals, and as many as show that it is.
 fn above_limit(rhat: f64) -> String {
-    let decimals = (3..=17).find(|decimals| rhat - 1.01 > 0.5 * 10f64.powi(-decimals));
+    let decimals = (3..=17).find(|decimals| rhat - LIMIT > 0.5 * 10f64.powi(-decimals));
     format!("{rhat:.*}", decimals.unwrap_or(17) as usize)
 }
 
@@ -311,7 +365,10 @@ fn trajectories_cut(facts: &Facts<'_>) -> Option<Diagnostic> {
         facts.cut, facts.iterations
     );
     let mut diagnostic = warning(&TRAJECTORIES_CUT, facts, text)
-        .note("the draws are right, but take more gradients than they should")
+        .note(match agree(facts) && divergences(facts).is_none() {
+            true => "the draws are right, but take more gradients than they should",
+            false => "the chains move too slowly to reach all of the posterior",
+        })
         .help(format!("allow longer ones: `max_depth = {}`", max_depth + 2));
     if !adaptation.metric.is_dense() {
         diagnostic = diagnostic.help("where sites are strongly correlated, `metric = dense`");

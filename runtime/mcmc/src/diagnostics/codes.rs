@@ -21,8 +21,10 @@ pub(super) static DIVERGENCES: Code = Code {
     title: "divergent transitions",
     explain: "In some iterations after the warm-up the simulated trajectory left the level set of the energy: the step size is too \
               large for the curvature somewhere. The sampler turns away there, so that part of the posterior is missing \
-              from the draws and means and intervals may be wrong, whatever R-hat says. One divergence is a reason to look.\n\n\
-              Typical is the neck of a hierarchical model, where a small scale squeezes the sites below it.\n\n\
+              from the draws and means and intervals may be wrong, whatever R-hat says. One divergence in a few thousand is a reason to look; up to one in \
+              10,000 of chains that agree is not reported.\n\n\
+              Typical is the neck of a hierarchical model, where a small scale squeezes the sites below it. A parameter that is compared in the model, such as \
+              a change point in `if t < tau`, is another cause: the density jumps there, and its gradient does not say so.\n\n\
               Wrong: `infer fit = nuts(Schools, d)` with `theta ~ Normal(mu, tau)`.\n\n\
               Right: `infer fit = nuts(Schools, d) { noncentre = [theta], target_acceptance = 0.95 }`.",
 };
@@ -63,8 +65,8 @@ pub(super) static ENERGY_MOVES_SLOWLY: Code = Code {
 pub(super) static TRAJECTORIES_CUT: Code = Code {
     id: "E0524",
     title: "trajectories cut short",
-    explain: "A trajectory of the no-U-turn sampler was still going straight on after `max_depth` doublings and was cut. The draws \
-              are right, if the posterior is proper, but dearer than they should be. It happens where the step size is small beside the posterior's longest axis: \
+    explain: "A trajectory of the no-U-turn sampler was still going straight on after `max_depth` doublings and was cut. Where the chains agree (R-hat) \
+              the draws are right, but dearer than they should be. It happens where the step size is small beside the posterior's longest axis: \
               strong correlations, very different scales, or no proper prior.\n\n\
               Wrong: `{ max_depth = 5 }`.\n\nRight: `{ metric = dense }`, or `{ max_depth = 12 }`.",
 };

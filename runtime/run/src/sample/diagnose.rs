@@ -86,6 +86,8 @@ pub fn diagnose(
             found.means.retain(|(name, _)| *name != "delta_variance");
         }
     }
+    let reports = sampling.noncentred.iter().filter_map(|at| infer.reports.get(*at));
+    let noncentred: Vec<String> = reports.map(|report| report.name.clone()).collect();
     found.warnings = advice(&Facts {
         infer: &infer.name,
         transition: &sampling.transition,
@@ -99,6 +101,8 @@ pub fn diagnose(
         quantities: &found.quantities,
         shapes: left_out.map(|left_out| left_out.total.shapes()),
         loss_variance: loss_variance(sampling, &found),
+        noncentred: &noncentred,
+        jumps: &sampling.jumps,
     });
     Ok(found)
 }

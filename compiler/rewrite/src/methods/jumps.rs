@@ -1,0 +1,30 @@
+//! Sites at some of whose values a likelihood may jump.
+
+use crate::density::Densities;
+use bnnc_base::dtype::DType;
+use bnnc_graph::analysis::dataflow;
+use bnnc_graph::function::Function;
+use bnnc_graph::op::Vjp;
+use bnnc_graph::ops;
+
+/// Whether the model compares a site, or rounds it, on the way to what observations are distributed by. A function that is continuous all the same, as
+/// `if x > 0 { x } else { 0 }`, is not told from one that jumps.
+pub fn may_jump(densities: &Densities, site: &str) -> bool {
+    let function = &densities.likelihood_arguments;
+    let Some(param) = function.param(site) else {
+        return false;
+    };
+    let needed = dataflow::reachable(function);
+    let mut moved = dataflow::dependents(function, &[param]).into_iter();
+    moved.any(|value| needed.contains(&value) && value != param && is_constant_in_pieces(function, value))
+}
+
+/// Whether a value does not change but where it jumps.
+fn is_constant_in_pieces(function: &Function, value: bnnc_graph::function::Value) -> bool {
+    let Some(op) = function.op(value) else {
+        return false;
+    };
+    let is_stopped = std::ptr::eq(op.0, &ops::stop_gradient::STOP_GRADIENT);
+    let is_truth = function.ty(value).dtype == DType::Bool;
+    (is_truth || matches!(op.vjp, Vjp::Zero(_))) && !is_stopped
+}
