@@ -28,7 +28,6 @@ use bnnc_rewrite::methods::likelihood::choice::Layers;
 use bnnc_rewrite::methods::train::{Objective, Refusal, Settings, objective};
 use bnnc_rewrite::pass::Context;
 use bnnc_rewrite::report::options_of;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Why there is no infer.
@@ -334,22 +333,6 @@ impl<'a> Compilation<'a> {
             online: self.flag("online").unwrap_or(false),
             scaled: None,
             gradient: self.descends(&elaborated.model),
-        }
-    }
-
-    /// The names that an option lists.
-    pub(crate) fn names(&self, name: &str) -> &'a [Arc<str>] {
-        match self.setting(name) {
-            Some(SettingValue::Names(names)) => names,
-            _ => &[],
-        }
-    }
-
-    /// The word that an option is set to.
-    pub(crate) fn word(&self, name: &str) -> Option<&'a str> {
-        match self.setting(name) {
-            Some(SettingValue::Word(word)) => Some(word),
-            _ => None,
         }
     }
 

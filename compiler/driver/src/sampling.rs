@@ -293,3 +293,21 @@ impl Compilation<'_> {
         }
     }
 }
+
+impl<'a> Compilation<'a> {
+    /// The names that an option lists.
+    pub(crate) fn names(&self, name: &str) -> &'a [Arc<str>] {
+        match self.setting(name) {
+            Some(SettingValue::Names(names)) => names,
+            _ => &[],
+        }
+    }
+
+    /// The word that an option is set to.
+    pub(crate) fn word(&self, name: &str) -> Option<&'a str> {
+        match self.setting(name) {
+            Some(SettingValue::Word(word)) => Some(word),
+            _ => None,
+        }
+    }
+}
