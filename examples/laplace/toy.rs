@@ -59,7 +59,7 @@ fn band(done: &Done, name: &str, x: &[f64]) -> Result<Band, String> {
         .map_err(words)?;
     let (mut mean, mut epistemic, mut aleatoric) = (Vec::new(), Vec::new(), Vec::new());
     forecaster
-        .run(|_, block| {
+        .run(&mut |_, block| {
             let draws = Draws::new(&block.mean, block.rows);
             mean.extend((0..block.rows).map(|row| draws.of_row(row).sum::<f64>() / block.draws as f64));
             epistemic.extend_from_slice(&block.epistemic);
