@@ -3,6 +3,7 @@
 mod support;
 
 use std::path::PathBuf;
+use support::rendered::hold;
 use support::{Output, run};
 
 const YACHT: &str = "examples/yacht/yacht.bnn";
@@ -12,6 +13,27 @@ fn assert_refused(output: &Output, code: &str, status: i32) {
     assert!(output.stderr.starts_with(&expected), "{output:?}");
     assert_eq!(output.status, status, "{output:?}");
     assert!(output.stdout.is_empty(), "{output:?}");
+    // What a run needs and gets, and what chains come to, depends on the machine.
+    hold(code, &output.stderr, code.starts_with("E05"));
+}
+
+/// A test that is renamed or that goes takes what it rendered with it.
+#[test]
+fn every_rendered_diagnostic_has_its_test() {
+    let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let text = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
+    let mistakes = std::fs::read_dir(tests.join("mistakes")).expect("the folder is read");
+    let mistakes = mistakes.map(|entry| text(entry.expect("an entry").path()));
+    let sources: String = mistakes.chain([text(tests.join("refusals.rs"))]).collect();
+    for entry in std::fs::read_dir(tests.join("rendered")).expect("the folder is read") {
+        let path = entry.expect("an entry").path();
+        let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let test = stem.rsplit('.').next().unwrap_or_default();
+        assert!(
+            sources.contains(&format!(" {test}:")) || sources.contains(&format!("fn {test}()")),
+            "{stem}"
+        );
+    }
 }
 
 /// Wrong usage is 2, a file that is not there is 3.

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 #![allow(clippy::unwrap_used)]
 
+pub mod rendered;
 pub mod trial;
 
 use std::collections::BTreeMap;
