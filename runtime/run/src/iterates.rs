@@ -43,6 +43,9 @@ pub struct Collected {
     pub trainings: Vec<Trained>,
     /// The iterates that were taken, and how many deviations the covariance is made of; none of an ensemble.
     pub iterates: (usize, usize),
+    /// How broad a Gaussian over iterates is, as a factor on the variances of the posterior; none where it is not known.
+    #[serde(default)]
+    pub breadth: Option<f64>,
 }
 
 /// How one training went.
@@ -162,6 +165,11 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
         key(infer, context),
         &mut values,
     );
+    let is_gaussian = matches!(swag.covariance, Covariance::Diagonal | Covariance::LowRank(_));
+    let breadth = match is_gaussian && !fitted.interrupted {
+        true => maximum::breadth(task, &mean, (&values, draws))?,
+        false => None,
+    };
     Ok(Collected {
         values: Arc::new(values),
         draws,
@@ -173,6 +181,7 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
             Some(_) => Vec::new(),
         },
         iterates: (count, all.moments.rank()),
+        breadth,
         fitted,
     })
 }
@@ -422,6 +431,7 @@ fn together(
         members,
         trainings,
         iterates: (0, 0),
+        breadth: None,
     }
 }
 

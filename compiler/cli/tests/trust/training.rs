@@ -197,6 +197,49 @@ fn swag_with_a_rate_that_falls_is_reported() {
     }
 }
 
+/// The posterior of the slope of a line with noise 1 is Normal, and its precision the sum of the squared inputs, and that of the prior.
+#[test]
+fn swag_whose_scatter_is_not_that_of_the_posterior_is_reported() {
+    let points: Vec<[f64; 2]> = (0..1000)
+        .map(|i| {
+            let x = f64::from(i * 13 % 997) / 300.0 - 1.6;
+            [x, 2.0 * x + f64::from(i * 7 % 11) / 3.0 - 1.6]
+        })
+        .collect();
+    let precision = points.iter().map(|[x, _]| x * x).sum::<f64>() + 0.01;
+    let rows: String = points.iter().map(|[x, y]| format!("{x},{y}\n")).collect();
+    // The standard deviation of swag over that of the posterior, and what it wrote.
+    let run = |options: &str| {
+        let trial = Trial::new()
+            .file("d.csv", format!("x,y\n{rows}"))
+            .program(&format!(
+                "data d = csv(\"d.csv\") {{ target = y }}
+             model Line(x: real) -> y: real {{
+               b ~ Normal(0, 10)
+               y ~ Normal(b * x, 1)
+             }}
+             infer fit = swag(Line, d) {{ {options} }}"
+            ));
+        let sd = trial.result(&[])["infer"]["fit"]["parameters"]["b"]["sd"].as_f64();
+        (sd.expect("a number") * precision.sqrt(), trial.bnnc("run", &[]))
+    };
+    let (narrow, output) = run("");
+    output.assert_warning("E0573", &["times too narrow", "`scale = "]);
+    assert!(narrow < 0.2, "{narrow}");
+    let (_, scale) = output.stderr.split_once("`scale = ").expect("a scale");
+    let (scale, _) = scale.split_once('`').expect("its end");
+    let (right, output) = run(&format!("scale = {scale}"));
+    assert!(!output.stderr.contains("E0573"), "{}", output.stderr);
+    assert!((0.75..1.33).contains(&right), "{right}");
+    let (wide, output) = run("optimiser = Adam(0.5), batch = 10");
+    output.assert_warning("E0573", &["times too wide"]);
+    assert!(wide > 5.0, "{wide}");
+    // The rate at which stochastic gradients scatter as the posterior does, twice the batch over the squared rows (Mandt et al. 2017).
+    let (fitting, output) = run("optimiser = SGD(2e-4), batch = 100");
+    assert!(!output.stderr.contains("E0573"), "{}", output.stderr);
+    assert!((0.2..5.0).contains(&fitting), "{fitting}");
+}
+
 #[test]
 fn a_training_that_gets_worse_keeps_its_best_parameters() {
     let (trial, sigma) = planes(

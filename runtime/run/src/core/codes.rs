@@ -93,6 +93,7 @@ pub static CODES: &[&Code] = &[
     &compare::HELD,
     &compare::NO_SPREAD,
     &iterates::STILL_ITERATES,
+    &iterates::OTHER_BREADTH,
     &audit::TWO_VALUES,
     &audit::REDUNDANT,
     &audit::IDENTIFIER,

@@ -47,6 +47,9 @@ const PER_WEIGHT: f64 = 0.1;
 const MOST_PER_ROW: f64 = 0.25;
 const PER_ROW: f64 = 1e-3;
 
+/// Draws that show how broad a distribution is: to a fifth in one dimension.
+const MIRRORED: usize = 50;
+
 /// The part of that below which a fall is nothing.
 const NOTHING: f64 = 0.01;
 
@@ -114,6 +117,51 @@ pub fn descent(task: &Task<'_>, fitted: &Fitted) -> Result<Option<Descent>, Stop
         is_short,
         is_settled: end.is_settled,
         runaways,
+    }))
+}
+
+/// How far draws around a point are from it, over what those of a Gaussian posterior there would be: the mean rise of the loss at them is half the number of
+/// parameters under that posterior. Each draw is taken with its mirror image, so that a slope at the point does not count. Infinite where the loss is not
+/// finite at a draw; nothing where the objective has noise or too few values of it can be afforded.
+///
+/// # Errors
+/// As training.
+pub fn breadth(
+    task: &Task<'_>,
+    centre: &Values,
+    (draws, count): (&Values, usize),
+) -> Result<Option<f64>, Stop> {
+    let train = training(task.infer)?;
+    let Some(gradient) = &train.gradient else {
+        return Ok(None);
+    };
+    let rows = examples(&task.infer.bindings, &task.dataset.train);
+    let evaluations = affordable(task.infer, train, rows);
+    let pairs = MIRRORED.min(evaluations.saturating_sub(1) / 2).min(count);
+    if pairs == 0 || rows == 0 {
+        return Ok(None);
+    }
+    let mut surface = Surface::new(task, gradient, rows)?;
+    let centre = surface.take(centre)?;
+    let mut slope = vec![0.0; centre.len()];
+    let least = surface.value(&centre, &mut slope)?;
+    let mut rise = 0.0;
+    for number in 0..pairs {
+        let draw = surface.draw(&centre, draws, number);
+        let image: Vec<f64> = centre
+            .iter()
+            .zip(&draw)
+            .map(|(centre, draw)| 2.0 * centre - draw)
+            .collect();
+        for point in [draw, image] {
+            rise += surface.value(&point, &mut slope)? - least;
+        }
+    }
+    let breadth = rise / (pairs * centre.len().max(1)) as f64;
+    Ok(Some(if breadth.is_finite() {
+        breadth
+    } else {
+        f64::INFINITY
     }))
 }
 
@@ -228,6 +276,21 @@ impl Surface {
             }
         }
         Ok(point)
+    }
+
+    /// The arguments of one of several draws; those that it lacks are at the centre.
+    fn draw(&self, centre: &[f64], draws: &Values, number: usize) -> Vec<f64> {
+        let mut point = centre.to_vec();
+        for argument in &self.arguments {
+            let size = argument.range.len();
+            let own = draws
+                .get(&argument.name)
+                .and_then(|all| all.get(number * size..(number + 1) * size));
+            if let Some(own) = own {
+                point[argument.range.clone()].copy_from_slice(own);
+            }
+        }
+        point
     }
 
     /// The loss of all rows and its gradient.

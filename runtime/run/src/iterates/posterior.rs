@@ -30,7 +30,7 @@ impl Posterior for Collected {
     }
 
     fn warnings(&self, infer: &Infer, rows: usize, dataset: &Dataset) -> Vec<Diagnostic> {
-        let mut warnings = report::warnings(infer, &self.fitted, rows);
+        let mut warnings = report::warnings(infer, self, rows);
         warnings.extend(fit::report::warnings(infer, &self.fitted, dataset));
         warnings
     }

@@ -36,6 +36,9 @@ pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Collected, rows: us
             value["covariance"] = json!(form);
             value["rank"] = json!(rank);
             value["scale"] = finite(swag.scale);
+            if let Some(breadth) = found.breadth {
+                value["breadth"] = finite(breadth);
+            }
         }
         _ => {
             let trainings = found.trainings.iter().map(|training| {
@@ -57,7 +60,8 @@ pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Collected, rows: us
 const ASTRAY: f64 = 1.0;
 
 /// The warnings about the iterates of an infer, on this number of rows.
-pub fn warnings(infer: &Infer, fitted: &Fitted, rows: usize) -> Vec<Diagnostic> {
+pub fn warnings(infer: &Infer, found: &Collected, rows: usize) -> Vec<Diagnostic> {
+    let fitted = &found.fitted;
     let Some(swag) = infer.iterated() else {
         return Vec::new();
     };
@@ -75,8 +79,21 @@ pub fn warnings(infer: &Infer, fitted: &Fitted, rows: usize) -> Vec<Diagnostic> 
         _ if is_still => None,
         _ => fall(swag, fitted).map(|fall| iterates::falling_rate(&infer.name, fall)),
     };
-    astray.into_iter().chain(still).chain(falling).collect()
+    let is_told = still.is_some() || falling.is_some();
+    let broad = found
+        .breadth
+        .filter(|breadth| !is_told && !(1.0 / BROAD..=BROAD).contains(breadth));
+    let broad = broad.map(|breadth| iterates::other_breadth(&infer.name, breadth, swag.scale));
+    astray
+        .into_iter()
+        .chain(still)
+        .chain(falling)
+        .chain(broad)
+        .collect()
 }
+
+/// The variances of a Gaussian over iterates are those of the posterior up to this factor: standard deviations up to five.
+const BROAD: f64 = 25.0;
 
 /// The scatter of iterates is that of steps of one size, up to this factor.
 const FALL: f64 = 2.0;

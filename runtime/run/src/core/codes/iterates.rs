@@ -71,3 +71,34 @@ pub fn falling_rate(infer: &str, fall: f64) -> Diagnostic {
         "keep the rate while iterates are taken: `schedule = constant`, or `step(0.5, 0.1)`, which falls before the first one; or use `laplace`, `vi` or `nuts`",
     )
 }
+
+pub(super) static OTHER_BREADTH: Code = Code {
+    id: "E0573",
+    title: "iterates whose scatter is not that of the posterior",
+    explain: "`swag` takes the scatter of the iterates of a training for the posterior (Maddox et al. 2019). How far they scatter depends on the learning rate, the size of \
+              the batches and the optimiser, and only for one rate it is as far as the posterior does (Mandt, Hoffman and Blei 2017). The loss (the negative log posterior) at draws of a \
+              Gaussian posterior is on average half the number of parameters above its minimum; here the mean rise differs from that by a factor of more than 25, and standard \
+              deviations by one of more than five. `breadth` in the diagnostics is the ratio; the covariance times `scale`, one over it, has the right mean.\n\n\
+              Wrong: `swag(M, d)` for a line through 1000 points, whose steps of 0.005 are too short by far.\n\n\
+              Right: `swag(M, d) { scale = 170 }` with the number that the warning names; another rate; or `laplace`, `vi` or `nuts`.",
+};
+
+/// A warning: the variances of a Gaussian over iterates, which are multiplied by `scale`, are this factor times those of the posterior.
+pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
+    let (factor, which) = match breadth < 1.0 {
+        true => (breadth.max(0.0).sqrt().recip(), "narrow"),
+        false => (breadth.sqrt(), "wide"),
+    };
+    let text = match factor.is_finite() {
+        true => format!(
+            "the standard deviations of `{infer}` are about {factor:.0} times too {which} for the posterior"
+        ),
+        false => format!("the draws of `{infer}` are too {which} for the posterior by far"),
+    };
+    let right = scale / breadth;
+    let other = "or use `laplace`, `vi` or `nuts`, whose intervals do not depend on the optimiser";
+    warning(&OTHER_BREADTH, text).help(match right.is_finite() && right > 0.0 {
+        true => format!("multiply the covariance: `scale = {right:.2e}`; {other}"),
+        false => format!("take another learning rate; {other}"),
+    })
+}
