@@ -429,6 +429,8 @@ impl<'a> Compilation<'a> {
         let sites = self.lower("sites", &programs.sites, &[], precision)?;
         let sites = self.code(sites, backend)?;
         let names = names(self.model(), &elaborated, schema);
+        let mut bindings = elaborated.bound.ports;
+        crate::intercepts::mark(&mut bindings, &elaborated.model.function);
         let mut outputs = elaborated.bound.outputs;
         for output in &mut outputs {
             relate(output, &densities, self.model());
@@ -444,7 +446,7 @@ impl<'a> Compilation<'a> {
             prior: before,
             states: programs.states,
             reports: programs.reports,
-            bindings: elaborated.bound.ports,
+            bindings,
             positions,
             reached: crate::positions::reached(&densities, &elaborated.model),
             outputs,

@@ -10,6 +10,7 @@ pub mod concrete;
 mod densities;
 pub mod emit;
 pub mod infer;
+mod intercepts;
 mod iterates;
 mod laplace;
 mod names;

@@ -19,6 +19,8 @@ pub struct Binding {
     pub shape: Vec<usize>,
     /// Which element of an axis each value of the column selects.
     pub codes: Codes,
+    /// A parameter that the model adds to a weighted sum of its elements, if there is one.
+    pub intercept: Option<String>,
 }
 
 /// Which element of an axis a value of an `index` column selects.

@@ -126,6 +126,7 @@ fn built(seed: u64) -> Built {
             support: None,
             shape: vec![3],
             codes: Codes::Positions,
+            intercept: None,
         }],
         positions: None,
         reached: Vec::new(),

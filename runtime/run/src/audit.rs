@@ -67,6 +67,7 @@ pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagno
     found.extend(measured.clone().filter_map(missing_as_number));
     found.extend(measured.filter_map(columns::dates));
     found.extend(columns::redundant(&columns));
+    found.extend(beside_intercepts(infer, spec, dataset));
     found.extend(columns::repeated(&columns, &reals));
     found.extend(columns::same_levels(&fields(infer), dataset));
     if columns.len() > 1 {
@@ -191,23 +192,40 @@ fn field(name: &str, dataset: &Dataset) -> Option<Column> {
 
 /// The numeric columns that the model reads, but for its outputs.
 fn inputs(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
+    inputs_of(infer, dataset)
+        .flat_map(|binding| columns_of(binding, spec, dataset))
+        .collect()
+}
+
+/// The inputs of the model; none where the data have too many columns or cells to examine.
+fn inputs_of<'a>(infer: &'a Infer, dataset: &Dataset) -> impl Iterator<Item = &'a Binding> {
     let width = dataset.train.width;
-    if width > COLUMNS || width * dataset.train.count > CELLS {
-        return Vec::new();
+    let is_small = width <= COLUMNS && width * dataset.train.count <= CELLS;
+    let is_input =
+        move |binding: &&Binding| is_small && infer.outputs.iter().all(|output| output.name != binding.port);
+    infer.bindings.iter().filter(is_input)
+}
+
+/// The numeric columns of an input.
+fn columns_of(binding: &Binding, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
+    match &binding.from {
+        DataSource::Inputs => (0..dataset.train.width)
+            .map(|at| element(at, spec, dataset))
+            .collect(),
+        DataSource::Input(at) => vec![element(*at, spec, dataset)],
+        DataSource::Field(name) => field(name, dataset).into_iter().collect(),
+        DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_) => Vec::new(),
     }
-    let mut found = Vec::new();
-    for binding in &infer.bindings {
-        if infer.outputs.iter().any(|output| output.name == binding.port) {
-            continue;
-        }
-        match &binding.from {
-            DataSource::Inputs => found.extend((0..width).map(|at| element(at, spec, dataset))),
-            DataSource::Input(at) => found.push(element(*at, spec, dataset)),
-            DataSource::Field(name) => found.extend(field(name, dataset)),
-            DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_) => {}
-        }
-    }
-    found
+}
+
+/// The inputs that are the same in all rows and whose weights the model adds to a parameter.
+fn beside_intercepts(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagnostic> {
+    let of_binding = |binding: &Binding| {
+        let intercept = binding.intercept.as_deref()?;
+        Some(columns::beside(intercept, &columns_of(binding, spec, dataset)))
+    };
+    let found = inputs_of(infer, dataset).filter_map(of_binding);
+    found.flatten().collect()
 }
 
 /// One of the inputs of the data item, in its own units.

@@ -81,6 +81,30 @@ mistakes! {
         with("again", |row, x| x + 1e-3 * e[row])
     })], &regression("data d = csv(\"d.csv\")");
 
+    a_column_of_ones_beside_an_intercept: ["E0642"], [("d.csv", with("one", |_, _| 1.0))],
+        &regression("data d = csv(\"d.csv\")");
+
+    a_constant_by_name_beside_an_intercept: ["E0642"], [("d.csv", with("age", |_, _| 40.0))], "
+        data d = csv(\"d.csv\")
+        model M(x: real, age: real) -> y: real {
+          a ~ Normal(0, 10)
+          b ~ Normal(0, 10)
+          c ~ Normal(0, 1)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(b * x + c * age - a, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    a_column_of_ones_into_a_network: ["E0642"], [("d.csv", with("one", |_, _| 1.0))], "
+        data d = csv(\"d.csv\")
+        model M(x: real[d]) -> y: real {
+          h = Dense(4)
+          out = Dense(1)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(out(tanh(h(x)))[0], sigma)
+        }
+        infer fit = map(M, d) { steps = 200 }";
+
     a_table_that_was_appended_to_itself: ["E0644"], [("d.csv", {
         let once = line(30, 0.5);
         let rows: String = once.lines().skip(1).map(|row| format!("{row}\n")).collect();

@@ -25,6 +25,23 @@ fn a_linear_regression() {
     must_be_silent(line(100, 0.5), program);
 }
 
+/// A column of ones that is the intercept.
+#[test]
+fn a_linear_regression_with_a_column_of_ones() {
+    let (x, e) = (normal(1, 100), normal(2, 100));
+    let y = each(100, |row| 1.0 + 2.0 * x[row] + 0.5 * e[row]);
+    let table = csv(&[("x", x), ("one", vec![1.0; 100]), ("y", y)]);
+    let program = "
+        data d = csv(\"d.csv\")
+        model M(x: real[d]) -> y: real {
+          w: real[d] ~ Normal(0, 10)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(dot(w, x), sigma)
+        }
+        infer fit = nuts(M, d) { chains = 4, warmup = 500, draws = 500 }";
+    must_be_silent(table, program);
+}
+
 #[test]
 fn a_logistic_regression() {
     let program = "

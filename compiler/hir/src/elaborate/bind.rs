@@ -107,6 +107,7 @@ impl<'a> Binder<'a> {
             support: None,
             shape: Vec::new(),
             codes: Codes::Positions,
+            intercept: None,
         });
     }
 

@@ -39,6 +39,25 @@ pub(super) fn redundant(columns: &[Column]) -> Vec<Diagnostic> {
     columns.iter().enumerate().filter_map(pair).collect()
 }
 
+/// Returns the value that a column has in all of several rows. Of a column of zeros the weight has no effect, which is not that of an intercept.
+fn constant(column: &Column) -> Option<f64> {
+    let value = *column.train.first()?;
+    let is_constant = column.train.len() > 1 && column.train.iter().all(|other| *other == value);
+    (is_constant && value != 0.0).then_some(value)
+}
+
+/// Returns the inputs that are the same in all rows, beside a parameter that the model adds to their weighted sum.
+pub(super) fn beside(intercept: &str, columns: &[Column]) -> Vec<Diagnostic> {
+    if columns.len() > PAIRED {
+        return Vec::new();
+    }
+    let of_column = |column: &Column| {
+        let value = constant(column)?;
+        Some(codes::constant_input(&column.name, value, intercept))
+    };
+    columns.iter().filter_map(of_column).collect()
+}
+
 /// Returns whether a column holds dates that are written as whole numbers, such as 20240131.
 pub(super) fn dates(column: &Column) -> Option<Diagnostic> {
     let is_date = |value: &f64| {

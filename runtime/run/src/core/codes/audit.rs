@@ -127,8 +127,9 @@ pub(super) static REDUNDANT: Code = Code {
     id: "E0642",
     title: "an input that another one determines",
     explain: "Of the variance of one input, a linear function of another leaves less than 0.01 %: a copied column, or the same in another unit. The data do not \
-              tell their coefficients apart; how they share the effect is decided by the priors alone, and samplers are slow.\n\nWrong: \
-              `inputs = [metres, feet]`.\n\nRight: one of them.",
+              tell their coefficients apart; how they share the effect is decided by the priors alone, and samplers are slow. An input that is the same in all rows is determined by no other: its weight and \
+              the intercept that is added to it are not told apart.\n\nWrong: `inputs = [metres, feet]`, or a column of ones in `a + dot(w, x)`.\n\nRight: one of \
+              them; `dot(w, x)` with the column of ones, or `a + dot(w, x)` without it.",
 };
 
 pub(super) static IDENTIFIER: Code = Code {
@@ -263,6 +264,15 @@ pub fn redundant(first: &str, second: &str, rest: f64) -> Diagnostic {
     warn(&REDUNDANT, text)
         .note("the data do not tell their coefficients apart")
         .help(format!("leave one out: `inputs = [..]` without `{second}`"))
+}
+
+/// An input that is the same in all rows, beside an intercept.
+pub fn constant_input(column: &str, value: f64, intercept: &str) -> Diagnostic {
+    let text =
+        format!("the input `{column}` is {value} in all training rows, beside the intercept `{intercept}`");
+    warn(&REDUNDANT, text)
+        .note("the data do not tell their coefficients apart")
+        .help(format!("leave one out: `inputs = [..]` without `{column}`"))
 }
 
 /// A number of the row.

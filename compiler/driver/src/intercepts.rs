@@ -1,0 +1,105 @@
+//! Parameters that are added to a weighted sum of an input: `a + dot(w, x)`.
+
+use bnnc_abi::manifest::Binding;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::op::OpDef;
+use bnnc_graph::ops;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A term of a sum.
+enum Term {
+    /// A parameter, or an element of it.
+    Parameter(Arc<str>),
+    /// The products of a parameter with this input.
+    Weighted(Arc<str>),
+}
+
+/// Notes the parameter that a model adds to a weighted sum of an input. Where such an input is the same in all rows, the data do not tell its weight from
+/// the parameter.
+pub fn mark(bindings: &mut [Binding], function: &Function) {
+    let intercepts = intercepts(function);
+    for binding in bindings {
+        binding.intercept = intercepts.get(&*binding.port).map(|site| site.to_string());
+    }
+}
+
+/// The inputs of a model that stand in a sum beside a parameter, each with that parameter.
+fn intercepts(function: &Function) -> HashMap<Arc<str>, Arc<str>> {
+    let mut found = HashMap::new();
+    for value in function.nodes.ids() {
+        if !is(function, value, &[&ops::add::ADD, &ops::sub::SUB]) {
+            continue;
+        }
+        let mut terms = Vec::new();
+        collect(function, value, &mut terms);
+        let parameter = terms.iter().find_map(|term| match term {
+            Term::Parameter(site) => Some(site),
+            Term::Weighted(_) => None,
+        });
+        let Some(parameter) = parameter else {
+            continue;
+        };
+        for term in &terms {
+            if let Term::Weighted(port) = term {
+                found.entry(port.clone()).or_insert_with(|| parameter.clone());
+            }
+        }
+    }
+    found
+}
+
+/// Adds the terms of a sum that are known.
+fn collect(function: &Function, value: Value, terms: &mut Vec<Term>) {
+    let args = function.args(value);
+    if is(function, value, &[&ops::add::ADD, &ops::sub::SUB, &ops::neg::NEG]) {
+        args.iter().for_each(|arg| collect(function, *arg, terms));
+    } else if is(
+        function,
+        value,
+        &[&ops::broadcast::BROADCAST, &ops::reshape::RESHAPE],
+    ) {
+        collect(function, args[0], terms);
+    } else if is(function, value, &[&ops::contract::CONTRACT, &ops::mul::MUL]) {
+        let (left, right) = (plain(function, args[0]), plain(function, args[1]));
+        let port = match (site(function, left), site(function, right)) {
+            (Some(_), None) => function.param_name(right),
+            (None, Some(_)) => function.param_name(left),
+            _ => None,
+        };
+        terms.extend(port.map(|port| Term::Weighted(port.clone())));
+    } else if let Some(name) = site(function, value) {
+        terms.push(Term::Parameter(name));
+    }
+}
+
+/// A value without what repeats or reorders its elements.
+fn plain(function: &Function, value: Value) -> Value {
+    let through: [&'static OpDef; 3] = [
+        &ops::broadcast::BROADCAST,
+        &ops::reshape::RESHAPE,
+        &ops::transpose::TRANSPOSE,
+    ];
+    match is(function, value, &through) {
+        true => plain(function, function.args(value)[0]),
+        false => value,
+    }
+}
+
+/// The parameter that a value is, or an element of.
+fn site(function: &Function, value: Value) -> Option<Arc<str>> {
+    let value = plain(function, value);
+    if is(function, value, &[&ops::gather::GATHER, &ops::slice::SLICE]) {
+        return site(function, function.args(value)[0]);
+    }
+    let NodeKind::Apply { op, attrs, .. } = &function.nodes[value].kind else {
+        return None;
+    };
+    std::ptr::eq(op.0, &ops::sample::SAMPLE).then(|| bnnc_graph::attr::symbol(attrs, 1).clone())
+}
+
+fn is(function: &Function, value: Value, any: &[&'static OpDef]) -> bool {
+    function
+        .op(value)
+        .is_some_and(|op| any.iter().any(|wanted| std::ptr::eq(op.0, *wanted)))
+}
