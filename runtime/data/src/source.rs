@@ -50,8 +50,8 @@ impl Source {
         let reading = &Reading::within(most);
         check_options(spec)?;
         let known = known_target(spec);
-        let data = read::read(spec.format, &spec.files, known.as_deref(), reading)?;
         let shared = read_shared(spec, reading)?;
+        let data = read::read(spec.format, &spec.files, known.as_deref(), reading)?;
         let rows = data.rows;
         let mut levels: Vec<usize> = data.arrays.iter().map(level_count).collect();
         let mut table = match &spec.test {

@@ -602,3 +602,31 @@ infer fit = map(M, d)
     let output = trial.bnnc("check", &[]);
     output.assert_error("E0258", 1, &["`inputs`", "leave it out"]);
 }
+
+/// The first row of each file used to decide whether a column holds text.
+#[test]
+fn the_training_file_decides_what_a_column_of_a_test_file_holds() {
+    let rows = |levels: [&str; 3]| {
+        let rows = (0..30).map(|row| format!("{},{}\n", levels[row % 3], row % 3));
+        std::iter::once("g,y\n".to_owned())
+            .chain(rows)
+            .collect::<String>()
+    };
+    let model = "model M(g: index(J)) -> y: real {
+  b: real[J] ~ Normal(0, 5)
+  y ~ Normal(b[g], 0.1)
+}
+infer fit = map(M, d) { steps = 4000, optimiser = Adam(0.1), precision = f64 }
+";
+    let data = "data d = csv(\"a.csv\") { target = y, test = csv(\"b.csv\") }\n";
+    let trial = Trial::new()
+        .file("a.csv", rows(["A1", "12", "true"]))
+        // The same levels with the same values, in another order.
+        .file("b.csv", "g,y\n12,1\ntrue,2\nA1,0\n")
+        .program(&(data.to_owned() + model));
+    let result = trial.result(&[]);
+    let rmse = result["infer"]["fit"]["metrics"]["rmse"]
+        .as_f64()
+        .expect("an rmse");
+    assert!(rmse < 0.02, "{result}");
+}

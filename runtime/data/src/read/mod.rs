@@ -35,7 +35,12 @@ pub fn read(
     let mut faults = Vec::new();
     for group in files.chunks(files_per_table(format)) {
         match read_group(format, group, target, reading) {
-            Ok(table) => tables.push(table),
+            Ok(table) => {
+                // The first file decides what a column holds, not the first row of each.
+                let texts = table.arrays.iter().filter(|array| array.values.is_text());
+                reading.know_texts(texts.map(|array| &array.name));
+                tables.push(table);
+            }
             Err(found) => faults.extend(found),
         }
     }

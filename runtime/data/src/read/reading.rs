@@ -13,7 +13,7 @@ pub struct Reading {
     limit: u64,
     used: Cell<u64>,
     checksums: RefCell<BTreeMap<PathBuf, Checksum>>,
-    texts: Vec<String>,
+    texts: RefCell<Vec<String>>,
 }
 
 impl Reading {
@@ -23,19 +23,24 @@ impl Reading {
             limit: limit.unwrap_or(u64::MAX),
             used: Cell::new(0),
             checksums: RefCell::default(),
-            texts: Vec::new(),
+            texts: RefCell::default(),
         }
     }
 
     /// The same for files whose columns of these names are known to hold text, whatever their first row looks like.
-    pub fn with_texts<'a>(mut self, names: impl Iterator<Item = &'a String>) -> Reading {
-        self.texts = names.cloned().collect();
+    pub fn with_texts<'a>(self, names: impl Iterator<Item = &'a String>) -> Reading {
+        self.know_texts(names);
         self
+    }
+
+    /// Takes columns of these names for text in the files that follow.
+    pub(crate) fn know_texts<'a>(&self, names: impl Iterator<Item = &'a String>) {
+        self.texts.borrow_mut().extend(names.cloned());
     }
 
     /// Returns whether a column is known to hold text.
     pub(super) fn is_text(&self, column: &str) -> bool {
-        self.texts.iter().any(|name| name == column)
+        self.texts.borrow().iter().any(|name| name == column)
     }
 
     /// Keeps the checksum of what a file held when it was read: a pipe cannot be read again, and a file may change.
