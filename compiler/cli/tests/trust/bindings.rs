@@ -603,6 +603,55 @@ infer fit = map(M, d)
     output.assert_error("E0258", 1, &["`inputs`", "leave it out"]);
 }
 
+const LINE: &str = "model M(x: real[k]) -> y: real {
+  w: real[k] ~ Normal(0, 5)
+  b ~ Normal(0, 5)
+  y ~ Normal(dot(w, x) + b, 1)
+}
+";
+
+/// `x, y` of thirty rows, in which `x` is what `write` makes of the numbers 1 to 30 and `y` is twice that number.
+fn doubled(write: impl Fn(u32) -> String) -> String {
+    let rows = (1..=30).map(|row| format!("{},{}\n", write(row), 2 * row));
+    std::iter::once("x,y\n".to_owned()).chain(rows).collect()
+}
+
+/// The name of the vector of inputs used to bind it to an expression of the column of that name: E0292 or E0268.
+#[test]
+fn a_vector_of_inputs_may_have_the_name_of_a_column() {
+    let data = |inputs: &str| format!("data d = csv(\"d.csv\") {{ inputs = [{inputs}], target = y }}\n");
+    let run = |inputs: &str, table: String| {
+        let program = data(inputs)
+            + LINE
+            + "infer fit = map(M, d) { steps = 4000, optimiser = Adam(0.1), precision = f64 }\n";
+        Trial::new().file("d.csv", table).program(&program).result(&[])
+    };
+    let slope = |result: &Value, at: usize| {
+        let found = &result["infer"]["fit"]["parameters"]["w"]["mean"];
+        found[at].as_f64().unwrap_or_else(|| panic!("{found}"))
+    };
+    // The maximum of the posterior of a line through y = 2 r on z = (r - 15.5) / sd: w = S / (S2 + 1 / 25), with S2 = 30.
+    let z = run("zscore(x)", doubled(|row| row.to_string()));
+    let sd = ((900.0_f64 - 1.0) / 12.0).sqrt();
+    let expected = 2.0 * sd * 30.0 / (30.0 + 1.0 / 25.0);
+    assert!(
+        (slope(&z, 0) - expected).abs() < 1e-3,
+        "{} {expected}",
+        slope(&z, 0)
+    );
+    // exp of the column is the number of the row.
+    let logs = run("exp(x)", doubled(|row| format!("{:?}", f64::from(row).ln())));
+    assert!((slope(&logs, 0) - 2.0).abs() < 1e-2, "{}", slope(&logs, 0));
+    let named = run("x = exp(x)", doubled(|row| format!("{:?}", f64::from(row).ln())));
+    assert_eq!(slope(&named, 0), slope(&logs, 0));
+    // Two entries of one column are two elements.
+    let both = run("x, log(x)", doubled(|row| row.to_string()));
+    assert!(
+        (slope(&both, 0) - 2.0).abs() < 0.1 && slope(&both, 1).abs() < 1.0,
+        "{both}"
+    );
+}
+
 /// The first row of each file used to decide whether a column holds text.
 #[test]
 fn the_training_file_decides_what_a_column_of_a_test_file_holds() {

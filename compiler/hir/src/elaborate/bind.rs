@@ -197,14 +197,18 @@ impl<'a> Binder<'a> {
         }
         let vector = matches!(&binding.param.ty, Ty::Tensor(Elem::Real(_), dims) if dims.len() == 1);
         let sole = vector && self.model.inputs.len() == 1;
-        match entries::computed(self.schema, name, self.span(binding)) {
-            Ok(None) => {}
-            Ok(Some(at)) => return self.computed(binding, at),
-            Err(diagnostic) => return self.diagnostics.push(*diagnostic),
+        if !sole {
+            match entries::computed(self.schema, name, self.span(binding)) {
+                Ok(None) => {}
+                Ok(Some(at)) => return self.computed(binding, at),
+                Err(diagnostic) => return self.diagnostics.push(*diagnostic),
+            }
         }
         let field = self.renamed(name).or_else(|| self.field_of(name));
-        // A scalar column may share its name with the vector of all inputs (`x`): the vector is meant.
-        let is_meant = |field: &&Field| !sole || !field.shape.is_empty() || self.schema.inputs == 0;
+        // A scalar column, or what is computed from it, may share its name with the vector of all inputs (`x`): the vector is meant.
+        let is_numbers = |field: &Field| !matches!(field.kind, FieldKind::Levels(_));
+        let is_whole = |field: &Field| self.schema.inputs == 0 && is_numbers(field);
+        let is_meant = |field: &&Field| !sole || !field.shape.is_empty() || is_whole(field);
         match field.filter(is_meant) {
             Some(field) => self.field(binding, field),
             None if sole && self.schema.inputs > 0 => self.all_inputs(binding),
