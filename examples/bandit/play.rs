@@ -64,6 +64,7 @@ pub fn compiled(seed: u64) -> Result<Manifest, String> {
         distinct: None,
         shape: Vec::new(),
         per_example: true,
+        text_row: None,
     };
     let schema = Schema {
         name: "plays".to_owned(),

@@ -87,6 +87,7 @@ pub fn schema() -> Schema {
         distinct: None,
         shape: Vec::new(),
         per_example: true,
+        text_row: None,
     };
     Schema {
         name: "rows".to_owned(),

@@ -224,6 +224,9 @@ pub struct Field {
     pub shape: Vec<usize>,
     /// Whether there is one per example.
     pub per_example: bool,
+    /// The row of the first text that is not a number, as messages count rows.
+    #[serde(default)]
+    pub text_row: Option<usize>,
 }
 
 impl Field {

@@ -95,7 +95,7 @@ fn resolve_input(table: &Table, column: &Column) -> Result<Input, Diagnostic> {
     };
     let (place, array) = expression::lookup(table, name, Some(*span))?;
     if array.values.is_text() {
-        return Err(report::text_column(&table.path(), name, Some(*span)));
+        return Err(report::text_input(table, array, *span));
     }
     if !array.per_example {
         return Err(report::not_a_column(

@@ -267,7 +267,10 @@ impl Source {
 
     /// The description of an array: its levels are those of the data files.
     fn field(&self, array: usize) -> Field {
-        let mut field = self.table.arrays[array].field();
+        let array_of = &self.table.arrays[array];
+        let mut field = array_of.field();
+        let text = self.table.first_text(array_of).filter(|_| array_of.per_example);
+        field.text_row = text.map(|(row, _)| self.table.place(row).1);
         if let FieldKind::Levels(levels) = &mut field.kind {
             levels.truncate(self.levels[array]);
         }

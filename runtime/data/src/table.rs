@@ -1,7 +1,7 @@
 //! What every reader gives back: named arrays, and how files are joined into one table.
 
 use crate::report::{self, Faults};
-use bnnc_abi::data::{Field, FieldKind};
+use bnnc_abi::data::{Field, FieldKind, word};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -233,6 +233,7 @@ impl Array {
             distinct: self.values.distinct(),
             shape: self.axes().to_vec(),
             per_example: self.per_example,
+            text_row: None,
         }
     }
 }
@@ -308,6 +309,16 @@ impl Table {
             .first()
             .map(|shard| shard.path.clone())
             .unwrap_or_default()
+    }
+
+    /// The first row in which an array of text holds what is not a number, with this text: the cell that made a column of numbers one of text.
+    pub fn first_text<'a>(&self, array: &'a Array) -> Option<(usize, &'a str)> {
+        let Values::Level { codes, levels } = &array.values else {
+            return None;
+        };
+        let text = word(levels);
+        let row = codes.iter().position(|code| levels[*code as usize] == text)?;
+        Some((row / array.width().max(1), text))
     }
 
     /// The file of a row and the row's number there, as messages call it.

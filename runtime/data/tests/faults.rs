@@ -371,7 +371,7 @@ fn columns_and_expressions() {
     );
     assert_eq!(
         with(vec![name("city")], None),
-        ["E0420 t.csv:0:0 expected numbers in column `city`, found text"]
+        ["E0420 t.csv:2:0 expected numbers in column `city`, found `a`"]
     );
     let log = apply("log", vec![name("age")]);
     assert_eq!(

@@ -146,6 +146,7 @@ fn json_tells_examples_from_shared_arrays() {
         distinct: None,
         shape: shape.to_vec(),
         per_example,
+        text_row: None,
     };
     let expected = [
         field("J", FieldKind::Int(2, 2), &[], false),

@@ -679,3 +679,34 @@ infer fit = map(M, d) { steps = 4000, optimiser = Adam(0.1), precision = f64 }
         .expect("an rmse");
     assert!(rmse < 0.02, "{result}");
 }
+
+/// Text in a column of numbers used to be reported as an array of another shape, and without its row.
+#[test]
+fn text_among_numbers_is_named_with_its_row() {
+    let table = doubled(|row| {
+        if row == 1 {
+            "n.a.".to_owned()
+        } else {
+            row.to_string()
+        }
+    });
+    let run = |data: &str, model: &str| {
+        let program = format!("{data}\n{model}infer fit = map(M, d)\ninfer again = map(M, d)\n");
+        Trial::new()
+            .file("d.csv", &table)
+            .program(&program)
+            .bnnc("run", &[])
+    };
+    let by_target = "data d = csv(\"d.csv\") { target = y }";
+    let scalar = LINE
+        .replace("x: real[k]", "x: real")
+        .replace("w: real[k]", "w: real")
+        .replace("dot(w, x)", "w * x");
+    let texts = ["`x`", "`n.a.`", "row 2", "index(k)"];
+    run(by_target, LINE).assert_error("E0291", 1, &texts);
+    let found = run(by_target, &scalar);
+    found.assert_error("E0292", 1, &texts);
+    assert_eq!(found.stderr.matches("error[").count(), 1, "{}", found.stderr);
+    let listed = "data d = csv(\"d.csv\") { inputs = [x], target = y }";
+    run(listed, LINE).assert_error("E0420", 3, &["d.csv:2", "`x`", "`n.a.`", "index(k)"]);
+}

@@ -340,7 +340,8 @@ impl<'a> Binder<'a> {
             .elements(elem)
             .and_then(|elements| elements.refusal(&field.name, &field.kind));
         if let Some(text) = refusal {
-            self.wrong(span, text);
+            let diagnostic = report::wrong(span, text, self.schema);
+            self.diagnostics.push(report::with_text_row(diagnostic, field));
         }
     }
 

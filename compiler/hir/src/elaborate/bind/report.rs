@@ -1,6 +1,6 @@
 //! What can be wrong between the inputs and outputs of a model and the columns of its data.
 
-use bnnc_abi::data::{FieldKind, InputEntry, Schema};
+use bnnc_abi::data::{Field, FieldKind, InputEntry, Schema, word};
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
 
@@ -97,13 +97,20 @@ pub fn no_inputs(span: Span, input: &str, schema: &Schema) -> Diagnostic {
         .fields
         .iter()
         .filter(|field| matches!(field.kind, FieldKind::Levels(_)) && field.name != target);
-    let texts: Vec<String> = texts.map(|field| format!("`{}`", field.name)).collect();
+    let of_field = |field: &Field| match (&field.kind, field.text_row) {
+        (FieldKind::Levels(levels), Some(row)) => {
+            format!("`{}`, which holds `{}` in row {row}", field.name, word(levels))
+        }
+        _ => format!("`{}`", field.name),
+    };
+    let texts: Vec<String> = texts.map(of_field).collect();
     let diagnostic = Diagnostic::error(&NO_COLUMN, span, text).label("takes the inputs in order");
     match texts.is_empty() {
         true => diagnostic.note("it has no columns besides the target"),
         false => diagnostic
-            .note(format!("text cannot be an element of a vector: {}", texts.join(", ")))
-            .help("choose the columns of numbers, `inputs = [a, b]`, or give text an input of its own: `g: index(k)`"),
+            .note(format!("text cannot be an element of a vector: {}", texts.join("; ")))
+            .help("correct the file if these are columns of numbers")
+            .help("else choose the columns of numbers, `inputs = [a, b]`, or give text an input of its own: `g: index(k)`"),
     }
 }
 
@@ -162,6 +169,17 @@ pub fn missing(span: Span, input: &str, names: &[String], schema: &Schema) -> Di
 /// A column that does not fit.
 pub fn wrong(span: Span, text: String, schema: &Schema) -> Diagnostic {
     Diagnostic::error(&WRONG_COLUMN, span, text).note(format!("in the data `{}`", schema.name))
+}
+
+/// Adds the row of the text in a column that must hold numbers.
+pub fn with_text_row(diagnostic: Diagnostic, field: &Field) -> Diagnostic {
+    match field.text_row {
+        Some(row) => diagnostic.note(format!("row {row} is the first with text")).help(format!(
+            "correct the file if `{0}` is a column of numbers; if it holds names, declare `{0}: index(k)`",
+            field.name
+        )),
+        None => diagnostic,
+    }
 }
 
 /// An output without a value for each example, beside an input that has one.
