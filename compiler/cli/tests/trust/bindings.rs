@@ -710,3 +710,34 @@ fn text_among_numbers_is_named_with_its_row() {
     let listed = "data d = csv(\"d.csv\") { inputs = [x], target = y }";
     run(listed, LINE).assert_error("E0420", 3, &["d.csv:2", "`x`", "`n.a.`", "index(k)"]);
 }
+
+#[test]
+fn a_real_position_is_rejected_with_a_way_to_make_one() {
+    let program = |at: &str| {
+        format!(
+            "data d = csv(\"d.csv\") {{ target = y }}
+model M(x: real) -> y: real {{
+  w: real[2] ~ Normal(0, 100)
+  y ~ Normal(w[{at}], 1)
+}}
+infer fit = map(M, d) {{ steps = 4000, optimiser = Adam(0.1), precision = f64 }}
+"
+        )
+    };
+    let trial = |at: &str| {
+        Trial::new()
+            .file("d.csv", doubled(|row| row.to_string()))
+            .program(&program(at))
+    };
+    let help = "[if z < 0.5 { 0 } else { 1 }]";
+    trial("floor(x / 16)")
+        .bnnc("check", &[])
+        .assert_error("E0211", 1, &["`g: index(k)`", help]);
+    // The means of 2 to 30 and of 32 to 60, by the prior a little nearer to zero.
+    let result = trial("if x < 15.5 { 0 } else { 1 }").result(&[]);
+    let means = &result["infer"]["fit"]["parameters"]["w"]["mean"];
+    for (at, mean) in [(0, 16.0), (1, 46.0)] {
+        let found = means[at].as_f64().expect("a mean");
+        assert!((found - mean * 15.0 / (15.0 + 1e-4)).abs() < 1e-2, "{means}");
+    }
+}

@@ -323,7 +323,7 @@ impl Body<'_> {
             Ty::Tensor(Elem::Int | Elem::Count, dims) if dims.is_empty() => {}
             other => {
                 let found = show::ty(other, &self.locals);
-                self.report(report::mismatch(at.span, "an integer", &found));
+                self.report(report::not_a_position(at.span, &found));
                 return false;
             }
         }

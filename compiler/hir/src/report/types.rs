@@ -219,6 +219,18 @@ pub fn mismatch(span: Span, expected: &str, found: &str) -> Diagnostic {
         .label(format!("this is {found}"))
 }
 
+/// A position along an axis that is not an integer.
+pub fn not_a_position(span: Span, found: &str) -> Diagnostic {
+    let diagnostic = mismatch(span, "an integer", found);
+    match found.starts_with("real") {
+        true => diagnostic
+            .note("no function makes an integer of a real")
+            .help("write the position of each row into a column of the data, `g: index(k)`, and select with `[g]`")
+            .help("or make the position by comparisons: `[if z < 0.5 { 0 } else { 1 }]`"),
+        false => diagnostic,
+    }
+}
+
 /// An argument of the wrong type.
 pub fn argument_mismatch(span: Span, param: &str, expected: &str, found: &str) -> Diagnostic {
     Diagnostic::error(
