@@ -140,6 +140,44 @@ fn levels_that_look_like_numbers_are_levels_of_new_rows() {
     predict(&trial, "out", "other.csv").assert_error("E0428", 3, &["other.csv:2", "`13`"]);
 }
 
+/// A model of whole columns used to be told that its distribution has neither a mean nor a sampler.
+#[test]
+fn a_model_of_all_rows_has_no_predictions_of_new_ones() {
+    let counts = || std::iter::once("y\n").chain(["3\n", "5\n", "4\n", "2\n"].into_iter().cycle().take(40));
+    let model = |output: &str| {
+        format!(
+            "data d = csv(\"d.csv\") {{ target = y }}
+model M() -> {output} {{
+  r ~ Normal(0, 2)
+  y ~ Poisson(r)
+}}
+infer fit = nuts(M, d) {{ chains = 2, warmup = 200, draws = 200 }}
+"
+        )
+    };
+    let trial = |output: &str| {
+        let trial = Trial::new()
+            .file("d.csv", counts().collect::<String>())
+            .file("new.csv", "i\n1\n2\n")
+            .program(&model(output));
+        out(&trial, "out", &[]);
+        trial
+    };
+    let whole = predict(&trial("y: count[n]"), "out", "new.csv");
+    whole.assert_error(
+        "E0519",
+        1,
+        &["`fit`", "`y`", "as one example", "such as `-> y: real`"],
+    );
+    assert!(!whole.stderr.contains("neither"), "{}", whole.stderr);
+    // The mean of the posterior predictive distribution is near that of the data, 3.5.
+    let of_rows = means(&predict(&trial("y: count"), "out", "new.csv"));
+    assert!(
+        of_rows.len() == 2 && of_rows.iter().all(|mean| (mean - 3.5).abs() < 0.2),
+        "{of_rows:?}"
+    );
+}
+
 /// Flipped bits of `posterior.safetensors` used to change predictions, and one of them ended in a panic.
 #[test]
 fn a_damaged_folder_is_rejected() {

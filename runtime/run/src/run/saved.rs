@@ -90,7 +90,11 @@ pub(super) fn table(
     })?;
     let without = columns.without();
     match without.len() == infer.outputs.len() && dataset.test.count > 0 {
-        true => Err(codes::no_predictions(&infer.name, &without).into()),
+        true => {
+            // All rows of the data are one example of the model, whose outputs are about these rows.
+            let is_whole = infer.bindings.iter().all(|binding| binding.from.is_shared());
+            Err(codes::no_predictions(&infer.name, &without, is_whole).into())
+        }
         false => Ok(columns.finish()),
     }
 }

@@ -48,7 +48,8 @@ pub(super) static NO_PREDICTIONS: Code = Code {
     id: "E0519",
     title: "the outputs have no predictions",
     explain: "A table of predictions has the mean of each output, and quantiles where its distribution has a sampler. The distributions of the model have \
-              neither `mean` nor `draw`, so that the table has only row numbers.\n\nWrong: `dist D(loc: real) on real { log_density(x) = .. }`.\n\nRight: the same with \
+              neither `mean` nor `draw`, so that the table has only row numbers. Or the model takes whole columns, such as `-> y: real[n]`: it is about the rows that it was \
+              trained on, and new rows are not among them.\n\nWrong: `dist D(loc: real) on real { log_density(x) = .. }`.\n\nRight: the same with \
               `mean = loc`, or with `draw = loc + standard_normal()`.",
 };
 
@@ -115,13 +116,23 @@ pub fn other_library(folder: &Path) -> Diagnostic {
     warning.help("run again with this version, or predict with the version of the run")
 }
 
-/// An inference whose outputs have neither a mean nor a sampler.
-pub fn no_predictions(infer: &str, outputs: &[&str]) -> Diagnostic {
+/// An inference without predictions for new rows: its outputs have neither a mean nor a sampler, or all rows of its data are one example of the model
+/// (`is_whole`).
+pub fn no_predictions(infer: &str, outputs: &[&str], is_whole: bool) -> Diagnostic {
     let quoted: Vec<String> = outputs.iter().map(|name| format!("`{name}`")).collect();
-    let text = format!(
-        "`{infer}` has no predictions: the distribution of {} has neither `mean` nor `draw`",
-        quoted.join(", ")
-    );
-    error(&NO_PREDICTIONS, Fault::Program, text)
-        .help("give the `dist` a `mean`, a `draw` or both, and run again")
+    let outputs = quoted.join(", ");
+    let (why, help) = match is_whole {
+        true => (
+            format!(
+                "its model takes all rows of the training data as one example, with an element of {outputs} for each"
+            ),
+            "write the model for one row, such as `-> y: real`, and run again: each new row then has its distribution",
+        ),
+        false => (
+            format!("the distribution of {outputs} has neither `mean` nor `draw`"),
+            "give the `dist` a `mean`, a `draw` or both, and run again",
+        ),
+    };
+    let text = format!("`{infer}` has no predictions for new rows: {why}");
+    error(&NO_PREDICTIONS, Fault::Program, text).help(help)
 }
