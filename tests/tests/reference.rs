@@ -2,7 +2,7 @@
 //!
 //! `BNNC_BLESS=1 cargo test -p bnnc-tests --test reference` writes the tables.
 
-use bnnc_abi::method::{self, OptionDef, OptionKind, Takes, range};
+use bnnc_abi::method::{self, MOST, OptionDef, OptionKind, Takes, range};
 use bnnc_base::source::SourceMap;
 use bnnc_driver::options::Options;
 use bnnc_driver::program;
@@ -222,7 +222,8 @@ fn words_of(words: &[&str]) -> String {
 
 fn values(kind: OptionKind) -> String {
     match kind {
-        OptionKind::Int(least) => format!("an integer from {least}"),
+        OptionKind::Int(least, MOST) => format!("an integer from {least}"),
+        OptionKind::Int(least, most) => format!("an integer from {least} to {most}"),
         OptionKind::Real(low, high) => format!("a real between {low} and {high}"),
         OptionKind::AtLeast(least) => format!("a real from {least}"),
         OptionKind::Bool => "`true` or `false`".to_owned(),

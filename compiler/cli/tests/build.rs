@@ -434,19 +434,19 @@ const UNSETTABLE: &[(&str, &str, &str, bool)] = &[
     (
         "mode.epochs=0",
         "E0601",
-        "`epochs` must be an integer of at least 1, found 0",
+        "`epochs` must be an integer from 1 to 1000000000000, found 0",
         true,
     ),
     (
         "mode.epochs=2.5",
         "E0601",
-        "integer of at least 1, found 2.5",
+        "integer from 1 to 1000000000000, found 2.5",
         true,
     ),
     (
         "mode.epochs=ten",
         "E0601",
-        "`epochs` must be an integer of at least 1",
+        "`epochs` must be an integer from 1 to 1000000000000",
         true,
     ),
     (

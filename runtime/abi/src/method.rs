@@ -3,14 +3,15 @@
 mod options;
 mod records;
 
+pub use options::MOST;
 pub use records::ALL;
 use serde::{Deserialize, Deserializer, de};
 
 /// What an option's value must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OptionKind {
-    /// An integer of at least this.
-    Int(i64),
+    /// An integer from this to that.
+    Int(i64, i64),
     /// A real in this open interval.
     Real(f64, f64),
     /// A real of at least this.
@@ -41,9 +42,11 @@ impl OptionKind {
     /// What a number has to be, in words and as a test, where the option is one.
     pub fn number(self) -> Option<(String, Allows)> {
         match self {
-            OptionKind::Int(least) => Some((
-                format!("an integer of at least {least}"),
-                Box::new(move |number| number.fract() == 0.0 && number >= least as f64 && number < 9e15),
+            OptionKind::Int(least, most) => Some((
+                format!("an integer from {least} to {most}"),
+                Box::new(move |number| {
+                    number.fract() == 0.0 && (least as f64..=most as f64).contains(&number)
+                }),
             )),
             OptionKind::Real(low, high) => Some((
                 format!("a number between {low} and {high}"),

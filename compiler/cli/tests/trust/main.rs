@@ -7,6 +7,7 @@ mod bindings;
 mod checks;
 mod folders;
 mod language;
+mod limits;
 mod maxima;
 mod new_levels;
 mod numerics;

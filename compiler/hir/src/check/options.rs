@@ -93,7 +93,7 @@ fn value(
         None
     };
     match def.kind {
-        OptionKind::Int(_) => Some(SettingValue::Int(limited(session, def, written)? as i64)),
+        OptionKind::Int(..) => Some(SettingValue::Int(limited(session, def, written)? as i64)),
         OptionKind::Real(..) | OptionKind::AtLeast(_) => {
             limited(session, def, written).map(SettingValue::Real)
         }

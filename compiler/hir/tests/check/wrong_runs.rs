@@ -179,7 +179,7 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = map(M, d) { epochs = many }"# => r#"E0258 9:32 `epochs` must be an integer of at least 1"#;
+infer a = map(M, d) { epochs = many }"# => r#"E0258 9:32 `epochs` must be an integer from 1 to 1000000000000"#;
 
     an_option_out_of_range: r#"data d = csv("d.csv")
 
@@ -189,7 +189,7 @@ model M(x: real) -> y: real {
   y ~ Normal(w * x + b, 1)
 }
 
-infer a = map(M, d) { epochs = 0 }"# => r#"E0258 9:32 `epochs` must be an integer of at least 1, found 0"#;
+infer a = map(M, d) { epochs = 0 }"# => r#"E0258 9:32 `epochs` must be an integer from 1 to 1000000000000, found 0"#;
 
     an_unknown_word: r#"data d = csv("d.csv")
 

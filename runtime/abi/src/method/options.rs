@@ -2,6 +2,24 @@
 
 use super::{Finds, MethodDef, OptionDef, OptionKind, Phase, Takes};
 
+/// The largest length of a run, number of rows and the like. Products of two of them stay below the largest integer.
+pub const MOST: i64 = 1_000_000_000_000;
+/// The most of what the run keeps, or computes anew, each on its own: chains, restarts, members.
+const MANY: i64 = 10_000;
+/// The most draws, and the most iterations per draw: a chain then has fewer iterations than an integer holds.
+pub(super) const DRAWS: i64 = 1_000_000_000;
+pub(super) const PER_DRAW: i64 = 1_000_000;
+
+/// Integers from `least` on.
+pub(super) const fn from(least: i64) -> OptionKind {
+    OptionKind::Int(least, MOST)
+}
+
+/// Integers from 1 of what a run has few of.
+pub(super) const fn few() -> OptionKind {
+    OptionKind::Int(1, MANY)
+}
+
 pub(super) const fn option(
     name: &'static str,
     doc: &'static str,
@@ -25,15 +43,15 @@ macro_rules! training_options {
     ($epochs:expr, $restarts:expr, $schedule:literal, $precision:literal; $($extra:expr),* $(,)?) => {
         &[
             $epochs,
-            run("steps", "Optimiser steps; the epoch in which they end is completed.", OptionKind::Int(1), "20000"),
+            run("steps", "Optimiser steps; the epoch in which they end is completed.", from(1), "20000"),
             $restarts,
-            option("batch", "Rows per step; 0 takes all rows.", OptionKind::Int(0), "128", Phase::Run),
+            option("batch", "Rows per step; 0 takes all rows.", from(0), "128", Phase::Run),
             option("optimiser", "The optimiser and its arguments.", OptionKind::Optimiser, "Adam(5e-3)", Phase::Compile),
             option("schedule", "The learning rate over the run: `constant`, `cooldown` (constant for the first half, then to zero by a cosine), `cosine` (to zero), `linear` (to zero), or `step(fraction, factor)`.",
                 OptionKind::Call, $schedule, Phase::Run),
             option("patience", "Stop after this many epochs without improvement on the validation rows; 0 never stops.",
-                OptionKind::Int(0), "0", Phase::Run),
-            option("predictive_draws", "Posterior draws that predictions average over.", OptionKind::Int(1), "100", Phase::Run),
+                from(0), "0", Phase::Run),
+            option("predictive_draws", "Posterior draws that predictions average over.", OptionKind::Int(1, DRAWS), "100", Phase::Run),
             option("start", "What the optimiser starts from: the values of an earlier infer, or `safetensors(\"FILE\")`, a file that holds sites by name.", OptionKind::Start, "", Phase::Run),
             option("precision", "The width of reals.", OptionKind::Word(&["f32", "f64"]), $precision, Phase::Compile),
             $($extra),*
@@ -44,7 +62,7 @@ macro_rules! training_options {
 pub(super) const EPOCHS: OptionDef = option(
     "epochs",
     "Passes over the training rows; without a value, `steps` gives the length.",
-    OptionKind::Int(1),
+    from(1),
     "",
     Phase::Run,
 );
@@ -52,14 +70,14 @@ pub(super) const EPOCHS: OptionDef = option(
 pub(super) const RESTARTS: OptionDef = run(
     "restarts",
     "Trainings from different random starts, of which the one with the lowest loss is kept.",
-    OptionKind::Int(1),
+    few(),
     "1",
 );
 
 pub(super) const EPOCHS_OF_SEARCH: OptionDef = option(
     "epochs",
     "Passes over the training rows in search of the maximum; 0 takes the start for it. Without a value, `steps` gives the length, and with `start` nothing is searched.",
-    OptionKind::Int(0),
+    from(0),
     "",
     Phase::Run,
 );
@@ -67,21 +85,21 @@ pub(super) const EPOCHS_OF_SEARCH: OptionDef = option(
 pub(super) const WARMUP: OptionDef = run(
     "warmup",
     "Epochs before the first iterate is taken; without a value half of all epochs.",
-    OptionKind::Int(0),
+    from(0),
     "",
 );
 
 pub(super) const EVERY: OptionDef = run(
     "every",
     "Epochs between iterates; without a value the fewest that leave at most 100 iterates.",
-    OptionKind::Int(1),
+    from(1),
     "",
 );
 
 pub(super) const KEEP: OptionDef = run(
     "keep",
     "Only so many of the last iterates count; 0 takes all.",
-    OptionKind::Int(0),
+    from(0),
     "0",
 );
 
@@ -109,17 +127,17 @@ pub(super) const POSITIVE: OptionKind = OptionKind::Real(0.0, f64::INFINITY);
 macro_rules! sampling_options {
     ($warmup:literal, $draws:literal, $($extra:expr),* $(,)?) => {
         &[
-            run("chains", "Independent chains.", OptionKind::Int(1), "4"),
+            run("chains", "Independent chains.", few(), "4"),
             run("warmup", "Iterations of each chain before draws are kept; step size and metric are adapted in them.",
-                OptionKind::Int(0), $warmup),
-            run("draws", "Draws kept of each chain.", OptionKind::Int(1), $draws),
-            run("thin", "Iterations per draw that is kept.", OptionKind::Int(1), "1"),
+                OptionKind::Int(0, DRAWS), $warmup),
+            run("draws", "Draws kept of each chain.", OptionKind::Int(1, DRAWS), $draws),
+            run("thin", "Iterations per draw that is kept.", OptionKind::Int(1, PER_DRAW), "1"),
             run("temperature", "What the log likelihood is divided by: 1 is the posterior, more is a tempered (safe) one.", POSITIVE, "1"),
             run("start", "What the chains start from: the values of an earlier infer, or `safetensors(\"FILE\")`, a file that holds sites by name.", OptionKind::Start, ""),
             run("jitter", "Chains start within plus and minus this of the start, on the unconstrained scale; without a value 2, and 0 \
                  with `start`.", OptionKind::AtLeast(0.0), ""),
             run("predictive_draws", "Posterior draws that predictions average over, evenly spaced over all chains.",
-                OptionKind::Int(1), "1000"),
+                OptionKind::Int(1, DRAWS), "1000"),
             run("report", "Sites whose every element is diagnosed; without names all sites of a small model, and predictions and the \
                  norm of each site of a large one.", OptionKind::Names, ""),
             run("loo", "Whether rows are left out one at a time by PSIS-LOO: `auto` where it takes few millions of likelihoods, \
@@ -167,12 +185,8 @@ pub(super) const fn target_acceptance(default: &'static str) -> OptionDef {
     )
 }
 
-pub(super) const BATCH_OF_GRADIENT: OptionDef = run(
-    "batch",
-    "Rows per gradient; 0 takes all rows.",
-    OptionKind::Int(0),
-    "128",
-);
+pub(super) const BATCH_OF_GRADIENT: OptionDef =
+    run("batch", "Rows per gradient; 0 takes all rows.", from(0), "128");
 
 pub(super) const STEPS: OptionDef = run(
     "schedule",

@@ -1,9 +1,9 @@
 //! The record of every method.
 
 use super::options::{
-    BATCH_OF_GRADIENT, EPOCHS, EPOCHS_OF_SEARCH, EVERY, ITERATES, KEEP, METRIC, POSITIVE, RESTARTS,
-    STEP_SIZE, STEPS, WARMUP, given_step, option, run, sampler, sampling_options, target_acceptance,
-    training_options,
+    BATCH_OF_GRADIENT, DRAWS, EPOCHS, EPOCHS_OF_SEARCH, EVERY, ITERATES, KEEP, METRIC, PER_DRAW, POSITIVE,
+    RESTARTS, STEP_SIZE, STEPS, WARMUP, few, from, given_step, option, run, sampler, sampling_options,
+    target_acceptance, training_options,
 };
 use super::{Finds, MethodDef, OptionKind, Phase, Takes};
 
@@ -28,7 +28,7 @@ pub static ALL: &[MethodDef] = &[
                 "weights",
                 "How many of them are, in one row and output: those that move it most. 0 takes all; without a value all, and one per \
                  class for classes.",
-                OptionKind::Int(0),
+                from(0),
                 ""
             ),
             run(
@@ -41,7 +41,7 @@ pub static ALL: &[MethodDef] = &[
                 "units",
                 "Only the weights that feed so many hidden units, those that move the outputs most (with `compat` the first): units of the first layer behind \
                  the weights; 0 asks for no units.",
-                OptionKind::Int(0),
+                from(0),
                 "0"
             ),
             run(
@@ -99,7 +99,7 @@ pub static ALL: &[MethodDef] = &[
                 "draws",
                 "Draws from the box per iterate: where the integral has no exact form (10 without a value), and of single rows whose box has too \
                  many pieces (1000).",
-                OptionKind::Int(1),
+                from(1),
                 ""
             ),
         ],
@@ -131,7 +131,7 @@ pub static ALL: &[MethodDef] = &[
     MethodDef {
         name: "ensemble",
         doc: "Several maxima of the posterior density, from different starts; predictions average over them.",
-        options: training_options![run("members", "How many.", OptionKind::Int(1), "5")],
+        options: training_options![run("members", "How many.", few(), "5")],
         takes: Takes::ModelOrFixed,
         finds: Finds::Ensemble,
     },
@@ -141,7 +141,7 @@ pub static ALL: &[MethodDef] = &[
         sampling_options![
             "1000",
             "1000",
-            run("steps", "Leapfrog steps per iteration.", OptionKind::Int(1), "16"),
+            run("steps", "Leapfrog steps per iteration.", from(1), "16"),
             target_acceptance("0.8"),
             STEP_SIZE,
             METRIC,
@@ -241,7 +241,7 @@ pub static ALL: &[MethodDef] = &[
             run(
                 "max_depth",
                 "The largest number of doublings of a trajectory.",
-                OptionKind::Int(1),
+                OptionKind::Int(1, 30),
                 "10"
             ),
             target_acceptance("0.8"),
@@ -258,13 +258,13 @@ pub static ALL: &[MethodDef] = &[
             run(
                 "batch",
                 "Rows per batch, over all files of the data; 0 takes all rows, which is exact.",
-                OptionKind::Int(0),
+                from(0),
                 "100"
             ),
             run(
                 "batches",
                 "Batches per iteration, from which the variance of the loss difference is estimated.",
-                OptionKind::Int(1),
+                from(1),
                 "10"
             ),
             run(
@@ -296,7 +296,7 @@ pub static ALL: &[MethodDef] = &[
             run(
                 "gradient_batch",
                 "Rows of the batch whose gradient proposes; 0 takes `batch`.",
-                OptionKind::Int(0),
+                from(0),
                 "0"
             ),
             run(
@@ -361,14 +361,14 @@ pub static ALL: &[MethodDef] = &[
             option(
                 "samples",
                 "Weight samples per step for the likelihood.",
-                OptionKind::Int(1),
+                from(1),
                 "1",
                 Phase::Compile
             ),
             option(
                 "draws",
                 "Monte-Carlo draws per step for a KL that has no closed form; 0 takes the likelihood's weight samples.",
-                OptionKind::Int(0),
+                from(0),
                 "0",
                 Phase::Compile
             ),
@@ -400,7 +400,7 @@ pub static ALL: &[MethodDef] = &[
                 "taylor",
                 "The order of the Taylor series that replaces what of a KL does not separate (biased; checked against its \
                  radius of convergence); 0 takes no series.",
-                OptionKind::Int(0),
+                OptionKind::Int(0, 64),
                 "0",
                 Phase::Compile
             ),
@@ -430,7 +430,7 @@ pub static ALL: &[MethodDef] = &[
             option(
                 "series",
                 "The order of the Taylor series of a logistic likelihood that is integrated (biased).",
-                OptionKind::Int(2),
+                OptionKind::Int(2, 64),
                 "4",
                 Phase::Compile
             ),
