@@ -66,7 +66,7 @@ pub fn options(compile: &Compile) -> Result<Options, Vec<Diagnostic>> {
 
 /// Reads the text of a program.
 pub fn read(file: &Path) -> Result<String, Box<Diagnostic>> {
-    std::fs::read_to_string(file).map_err(|error| {
+    bnnc_driver::program::read(file).map_err(|error| {
         let mut diagnostic = Diagnostic::usage(
             &codes::NO_FILE,
             format!("cannot read `{}`: {error}", file.display()),

@@ -7,7 +7,12 @@ use bnnc_base::source::{Source, SourceMap};
 use bnnc_grammar::ast;
 use bnnc_hir::check::{Context, Override, check};
 use bnnc_hir::tree::Module;
+use std::fs::File;
+use std::io::{Error, ErrorKind, Read, Result as IoResult};
 use std::path::Path;
+
+/// The bytes of the largest program: far above what a person or a generator writes, and read in a moment.
+const LARGEST: u64 = 16 << 20;
 
 /// A checked program.
 pub struct Program {
@@ -28,6 +33,20 @@ impl Program {
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
+}
+
+/// Reads the text of a program.
+///
+/// # Errors
+/// As the system says, text that is not UTF-8, and more than any program has: a device may have no end.
+pub fn read(path: &Path) -> IoResult<String> {
+    let mut text = Vec::new();
+    File::open(path)?.take(LARGEST + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > LARGEST {
+        let message = format!("it is larger than {} MiB, the limit for programs", LARGEST >> 20);
+        return Err(Error::new(ErrorKind::FileTooLarge, message));
+    }
+    String::from_utf8(text).map_err(|_| Error::new(ErrorKind::InvalidData, "the text is not UTF-8"))
 }
 
 /// The library's trees; its files parse without diagnostics, which a test holds them to.

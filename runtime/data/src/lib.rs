@@ -11,6 +11,7 @@
 pub mod dataset;
 pub mod describe;
 pub mod expression;
+pub mod file;
 mod images;
 mod inputs;
 pub mod metrics;

@@ -1,6 +1,6 @@
-//! Lengths and numbers that no machine has time or room for.
+//! Files without an end, sizes and lengths that no machine has.
 
-use super::support::trial::Trial;
+use super::support::{run, trial::Trial};
 
 const LINE: &str = "data d = csv(\"d.csv\") { target = y }
 model M(x: real) -> y: real {
@@ -15,6 +15,28 @@ fn line(infer: &str) -> Trial {
     Trial::new()
         .file("d.csv", table)
         .program(&format!("{LINE}{infer}\n"))
+}
+
+/// Every command that reads a program used to read a device until memory ended.
+#[test]
+#[cfg(unix)]
+fn a_program_without_an_end_is_rejected() {
+    for words in [&["run"][..], &["check"], &["fmt"], &["emit", "hir"], &["wmi"]] {
+        let output = run(words.iter().chain(&["/dev/zero"]));
+        output.assert_error("E0605", 3, &["/dev/zero", "16 MiB"]);
+    }
+}
+
+/// A pipe that no program writes into used to be waited for without an end.
+#[test]
+#[cfg(unix)]
+fn a_pipe_without_a_writer_is_rejected() {
+    let trial = line("infer fit = map(M, d)");
+    let pipe = trial.path("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo runs").success());
+    let output = trial.bnnc("check", &["--data", &format!("d={}", pipe.display())]);
+    output.assert_error("E0402", 3, &["pipe", "no program writes into it"]);
 }
 
 /// Values of these used to overflow products of theirs, or to run for ever.

@@ -3,7 +3,6 @@
 use super::Reading;
 use crate::report;
 use bnnc_base::diagnostic::Diagnostic;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -18,7 +17,7 @@ pub(crate) fn bytes(path: &Path, reading: &Reading) -> Result<Vec<u8>, Vec<Diagn
 
 fn whole(path: &Path, reading: &Reading) -> Result<Vec<u8>, Diagnostic> {
     let unreadable = |error| report::unreadable(path, &error);
-    let file = File::open(path).map_err(unreadable)?;
+    let file = crate::file::open(path).map_err(unreadable)?;
     let is_endless = file.metadata().is_ok_and(|about| !about.is_file());
     let limit = match is_endless {
         true => reading.left().min(LARGEST_UNPACKED),

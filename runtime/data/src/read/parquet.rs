@@ -19,7 +19,7 @@ const PIECE: usize = 1 << 16;
 
 /// The columns of a file.
 pub(super) fn arrays(path: &Path, reading: &Reading) -> Result<Vec<Array>, Vec<Diagnostic>> {
-    let file = File::open(path).map_err(|error| vec![report::unreadable(path, &error)])?;
+    let file = crate::file::open(path).map_err(|error| vec![report::unreadable(path, &error)])?;
     // The library asserts on some damaged files; a damaged file is the user's to mend, not a bug of ours.
     let read = catch_unwind(AssertUnwindSafe(|| columns(path, file, reading)));
     read.unwrap_or_else(|_| Err(malformed(path, "its pages contradict each other")))

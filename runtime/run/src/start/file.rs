@@ -17,7 +17,7 @@ const LINES: usize = 12;
 /// A file that cannot be read, tensors that are missing, unknown, of another shape or type, and values outside their supports.
 pub fn read(infer: &Infer, file: &StartFile, split: usize) -> Result<Values, Diagnostic> {
     let fail = |why: &str| codes::no_start_file(&infer.name, &file.path, &[why.to_owned()]);
-    let bytes = std::fs::read(&file.path).map_err(|error| fail(&error.to_string()))?;
+    let bytes = bnnc_data::file::whole(&file.path).map_err(|error| fail(&error.to_string()))?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|error| fail(&error.to_string()))?;
     let mut reading = Reading {
         file,
