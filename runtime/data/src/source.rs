@@ -83,7 +83,18 @@ impl Source {
             checksums: reading.checksums(),
         };
         source.frame()?;
-        source.described()
+        let source = source.described()?;
+        // A split is cut while the table is still there.
+        let taken = reading.take(&source.table.path(), source.split_bytes());
+        taken.map_err(|fault| vec![fault])?;
+        Ok(source)
+    }
+
+    /// The bytes that a split takes beside the table: its inputs and fields, and the numbers of its rows before and after it is chosen.
+    fn split_bytes(&self) -> usize {
+        let fields = self.table.arrays.iter().filter(|array| array.per_example);
+        let fields: usize = fields.map(|array| array.values.len()).sum();
+        8 * (fields + self.table.rows * (self.schema.inputs + 3))
     }
 
     /// A source of rows to predict for: no splits, the inputs of the training, and the target only where the file has it.

@@ -267,12 +267,20 @@ fn exact(value: f64) -> f64 {
 
 /// Whether the target of the training rows varies, and has all classes.
 fn variation(output: &Output, column: &Column) -> Option<Diagnostic> {
-    let distinct: BTreeSet<u64> = column.train.iter().map(|value| value.to_bits()).collect();
     let classes = match output.kind {
         OutputKind::Classes(classes) => classes,
         OutputKind::Bool => 2,
         OutputKind::Real | OutputKind::Count => 1,
     };
+    // More than these need not be counted: a set of all values of a long column takes several times its memory.
+    let most = classes.max(2) + 1;
+    let mut distinct = BTreeSet::new();
+    for value in &column.train {
+        distinct.insert(value.to_bits());
+        if distinct.len() == most {
+            break;
+        }
+    }
     match (distinct.len(), column.train.first()) {
         (1, Some(value)) if column.train.len() > 1 => {
             Some(codes::constant_target(&output.name, *value, column.train.len()))

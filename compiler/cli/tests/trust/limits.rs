@@ -1,6 +1,8 @@
 //! Files without an end, sizes and lengths that no machine has.
 
 use super::support::{run, trial::Trial};
+use flate2::{Compression, write::GzEncoder};
+use std::io::Write as _;
 
 const LINE: &str = "data d = csv(\"d.csv\") { target = y }
 model M(x: real) -> y: real {
@@ -61,4 +63,30 @@ fn absurd_options_are_rejected_with_their_limit() {
         ];
         trial.bnnc("run", &[]).assert_error("E0258", 1, &texts);
     }
+}
+
+/// What reading takes was counted without the text of a packed file and without the split that is cut from the table.
+#[test]
+fn a_packed_table_is_read_within_the_memory_that_is_allowed() {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(b"y\n").expect("it is packed");
+    for _ in 0..1000 {
+        packed
+            .write_all(&b"1\n2\n3\n".repeat(1000))
+            .expect("it is packed");
+    }
+    let trial = Trial::new()
+        .file("d.csv.gz", packed.finish().expect("it is packed"))
+        .program(
+            "data d = csv(\"d.csv.gz\") { target = y }
+model M() -> y: real {
+  a ~ Normal(0, 1)
+  y ~ Normal(a, 1)
+}
+infer fit = map(M, d) { steps = 10 }
+",
+        );
+    // A table of three million rows is 24 MB, and as much again as a split.
+    let output = trial.bnnc("run", &["--max-memory", "40M"]);
+    output.assert_error("E0435", 3, &["d.csv.gz", "bytes of memory"]);
 }

@@ -32,7 +32,9 @@ fn whole(path: &Path, reading: &Reading) -> Result<Vec<u8>, Diagnostic> {
     }
     reading.keep(path, &packed);
     if packed.starts_with(&[0x1f, 0x8b]) {
-        return unpack(path, &packed, LARGEST_UNPACKED.min(reading.left()));
+        let plain = unpack(path, &packed, LARGEST_UNPACKED.min(reading.left()))?;
+        reading.take(path, plain.len())?;
+        return Ok(plain);
     }
     reading.take(path, packed.len())?;
     Ok(packed)

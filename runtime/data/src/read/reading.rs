@@ -63,7 +63,7 @@ impl Reading {
     ///
     /// # Errors
     /// More than there may be.
-    pub(super) fn take(&self, path: &Path, bytes: usize) -> Result<(), Diagnostic> {
+    pub(crate) fn take(&self, path: &Path, bytes: usize) -> Result<(), Diagnostic> {
         let used = self.used.get().saturating_add(bytes as u64);
         self.used.set(used);
         match used > self.limit {
