@@ -47,6 +47,9 @@ pub struct Inventory {
     run: String,
     /// Whether no file is being replaced.
     complete: bool,
+    /// Whether the run failed before any inference had a result.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    failed: bool,
     /// The files by their paths in the folder, with `/` between the parts.
     files: BTreeSet<String>,
     /// Length and CRC-32 of the files that predictions are made from.
@@ -146,7 +149,7 @@ pub fn check_free(folder: &Path, fingerprint: &Fingerprint, names: &[String]) ->
         return Err(codes::foreign_files(folder, &foreign));
     }
     match inventory {
-        Some(inventory) if inventory.run != fingerprint.checksum().to_string() => {
+        Some(inventory) if !inventory.failed && inventory.run != fingerprint.checksum().to_string() => {
             let then = crate::out::saved(folder).map(|saved| saved.fingerprint);
             let differences = then.map_or(Vec::new(), |then| then.differences(fingerprint));
             Err(codes::holds_another_run(folder, "results", &differences))
@@ -155,9 +158,9 @@ pub fn check_free(folder: &Path, fingerprint: &Fingerprint, names: &[String]) ->
     }
 }
 
-/// Whether a folder has an inventory, of whichever run.
+/// Whether a folder has an inventory of a run that found something, whichever run it is, or an inventory that cannot be read.
 pub fn has_results(folder: &Path) -> bool {
-    fs::symlink_metadata(folder.join(INVENTORY)).is_ok()
+    Inventory::read(folder).map_or(true, |read| read.is_some_and(|inventory| !inventory.failed))
 }
 
 /// Results on their way into a folder. They vanish where they are dropped before they are complete.
@@ -185,12 +188,16 @@ impl Staging {
         &self.stage
     }
 
-    /// Replaces the results of the folder by what was written, which is of the run with this fingerprint.
+    /// Replaces the results of the folder by what was written, which is of the run with this fingerprint; a run that failed before it found anything
+    /// may be replaced by any other.
     ///
     /// # Errors
     /// A file that cannot be read or moved.
-    pub fn commit(self, fingerprint: &Fingerprint) -> Result<(), Diagnostic> {
-        let new = self.inventory(fingerprint)?;
+    pub fn commit(self, fingerprint: &Fingerprint, failed: bool) -> Result<(), Diagnostic> {
+        let new = Inventory {
+            failed,
+            ..self.inventory(fingerprint)?
+        };
         // An inventory that cannot be read names no files that could be replaced with it.
         let old = Inventory::read(&self.folder).ok().flatten().unwrap_or_default();
         let both = Inventory {
@@ -229,6 +236,7 @@ impl Staging {
             layout: LAYOUT,
             run: fingerprint.checksum().to_string(),
             complete: true,
+            failed: false,
             files,
             parts,
             checksum: String::new(),

@@ -95,7 +95,8 @@ pub fn write(
     let staging = Staging::begin(folder)?;
     let fingerprint = saved.fingerprint.clone();
     stage(staging.path(), manifest, result, saved)?;
-    staging.commit(&fingerprint)
+    let failed = result.stopped.is_some() && result.outcomes.is_empty();
+    staging.commit(&fingerprint, failed)
 }
 
 /// Writes everything into a folder without results.

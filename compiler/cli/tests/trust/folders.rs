@@ -178,6 +178,38 @@ infer fit = nuts(M, d) {{ chains = 2, warmup = 200, draws = 200 }}
     );
 }
 
+/// A first run that failed used to leave a folder that a mended program could not be run into.
+#[test]
+fn a_run_that_failed_at_first_leaves_its_folder_free() {
+    let program = |rate: &str| {
+        format!(
+            "data d = csv(\"d.csv\") {{ target = y }}
+model M(x: real) -> y: real {{
+  a ~ Normal(0, 1)
+  y ~ Normal(a * x, 1)
+}}
+infer fit = map(M, d) {{ steps = 2000, batch = 1, precision = f32, optimiser = SGD({rate}) }}
+"
+        )
+    };
+    let rows = (1..=20).map(|row| format!("{row},{row}\n"));
+    let table: String = std::iter::once("x,y\n".to_owned()).chain(rows).collect();
+    let trial = Trial::new().file("d.csv", table).program(&program("1e3"));
+    let at = trial.path("out");
+    let run = || trial.bnnc("run", &["--out", &at.display().to_string()]);
+    run().assert_error("E0501", 1, &["`fit`"]);
+    assert!(at.join("result.json").is_file());
+    // The same program again, and a mended one.
+    run().assert_error("E0501", 1, &["`fit`"]);
+    fs::write(trial.path("program.bnn"), program("1e-5")).expect("the program is written");
+    assert_eq!(run().status, 0, "{}", run().stderr);
+    // Results of value are not replaced.
+    fs::write(trial.path("program.bnn"), program("2e-5")).expect("the program is written");
+    run().assert_error("E0514", 2, &["another run"]);
+    fs::write(trial.path("program.bnn"), program("1e3")).expect("the program is written");
+    run().assert_error("E0514", 2, &["another run"]);
+}
+
 /// Flipped bits of `posterior.safetensors` used to change predictions, and one of them ended in a panic.
 #[test]
 fn a_damaged_folder_is_rejected() {

@@ -115,10 +115,11 @@ impl Checkpoint {
             }
             Opening::Resume => read_print(&print)?,
         };
+        let known = then.as_ref().map_or(&[][..], Fingerprint::infers);
         let differences = then.as_ref().map(|then| then.differences(fingerprint));
         let differences = differences.unwrap_or_default();
         match how {
-            Opening::New if !differences.is_empty() => {
+            Opening::New if !differences.is_empty() && own::is_begun(&path, known) => {
                 return Err(codes::holds_another_run(
                     out,
                     "interrupted run or checkpoint",
@@ -133,7 +134,6 @@ impl Checkpoint {
             // The fingerprint goes first: without it nothing is continued.
             fs::remove_file(&print).map_err(cannot_write)?;
         }
-        let known = then.as_ref().map_or(&[][..], Fingerprint::infers);
         clear(&path, &[known, fingerprint.infers()], how == Opening::Resume).map_err(cannot_write)?;
         if how != Opening::Resume || then.as_ref() != Some(fingerprint) {
             let text = serde_json::to_string_pretty(fingerprint).unwrap_or_default();

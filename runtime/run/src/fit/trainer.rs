@@ -312,6 +312,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         let position = &mut self.position;
         let loss = position.of_epoch.mean();
         if !loss.is_finite() {
+            self.file.forget()?;
             return Err(codes::training_diverged(&self.task.infer.name, position.epoch, loss).into());
         }
         (position.loss, position.of_epoch) = (loss, Sum::default());

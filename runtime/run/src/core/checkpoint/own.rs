@@ -53,6 +53,18 @@ pub(super) fn clear(folder: &Path, infers: &[&[String]], only_begun: bool) -> io
     Ok(())
 }
 
+/// Whether the checkpoint of a run with these infers holds anything to continue from. A folder that cannot be read may.
+pub(super) fn is_begun(folder: &Path, infers: &[String]) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return true;
+    };
+    let mut names = entries.flatten().map(|entry| entry.file_name());
+    names.any(|name| {
+        let name = name.to_string_lossy();
+        infers.iter().any(|infer| is_of(&name, infer))
+    })
+}
+
 /// The name that `NAME.PROCESS.tmp` was to become.
 fn unfinished(name: &str) -> Option<&str> {
     let (name, process) = name.strip_suffix(".tmp")?.rsplit_once('.')?;

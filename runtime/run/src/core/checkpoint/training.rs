@@ -100,14 +100,25 @@ impl TrainingFile {
         self.due = Instant::now() + self.wait;
         Ok(())
     }
+
+    /// Deletes the state of a training that failed: it would fail again.
+    ///
+    /// # Errors
+    /// A file that cannot be deleted.
+    pub fn forget(&self) -> Result<(), Diagnostic> {
+        self.place.as_ref().map_or(Ok(()), |(path, _)| remove(path))
+    }
 }
 
 /// Deletes the state of a training whose result is kept.
 pub(super) fn forget(folder: &Path, name: &str) -> Result<(), Diagnostic> {
-    let path = path(folder, name);
-    match fs::remove_file(&path) {
+    remove(&path(folder, name))
+}
+
+fn remove(path: &Path) -> Result<(), Diagnostic> {
+    match fs::remove_file(path) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(codes::cannot_write(&path, &error.to_string())),
+        Err(error) => Err(codes::cannot_write(path, &error.to_string())),
     }
 }
