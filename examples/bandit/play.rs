@@ -11,7 +11,7 @@ use bnnc_driver::options::Options;
 use bnnc_driver::program;
 use bnnc_driver::render;
 use bnnc_run::core::context::{Context, Stop};
-use bnnc_run::online::Online;
+use bnnc_run::training::online::Online;
 use std::collections::HashMap;
 
 /// Plays that an agent remembers.

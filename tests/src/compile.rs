@@ -13,8 +13,8 @@ use bnnc_driver::options::Options;
 use bnnc_driver::program;
 use bnnc_run::core::checkpoint::Opening;
 use bnnc_run::core::fingerprint::Fingerprint;
-use bnnc_run::out::SavedRun;
 use bnnc_run::run::RunResult;
+use bnnc_run::run::out::SavedRun;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ pub fn attempt(path: &Path, text: &str, options: &Options) -> Result<Compiled, F
         .collect();
     let compiled = compile(&program, &schemas, options)?;
     let (mut manifest, timings) = (compiled.manifest, compiled.timings);
-    bnnc_run::cost::predict(&mut manifest, &schemas);
+    bnnc_run::run::cost::predict(&mut manifest, &schemas);
     let stages = timings.iter().flat_map(|(_, stages)| stages);
     let code = stages.filter(|(stage, _)| *stage == "code");
     Ok(Compiled {

@@ -6,6 +6,7 @@ pub mod compile;
 pub mod crates;
 pub mod emulated;
 pub mod files;
+pub mod imports;
 pub mod modules;
 pub mod step;
 

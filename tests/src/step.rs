@@ -10,7 +10,7 @@ use bnnc_kernels::pool::Pool;
 use bnnc_run::core::feed::{Feed, examples};
 use bnnc_run::core::ports;
 use bnnc_run::core::states::Values;
-use bnnc_run::sample::target;
+use bnnc_run::methods::sample::target;
 use std::sync::Arc;
 
 /// The training program of an infer with its rows.

@@ -2,6 +2,8 @@
 
 use bnnc_tests::crates::{self, Crate, Row, architecture, members};
 use bnnc_tests::files::{self, File};
+use bnnc_tests::imports::{forbidden, imports, layers};
+use bnnc_tests::root;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Outside libraries and the crates that may build on them. A name that ends in `*` stands for all that begin so.
@@ -224,4 +226,37 @@ fn pure_crates_touch_nothing_outside() {
         PURE.iter()
             .all(|name| members.iter().any(|member| member.name == *name))
     );
+}
+
+/// The crate whose modules have a table.
+const RUN: &str = "runtime/run/src";
+
+#[test]
+fn modules_of_the_run_import_those_below() {
+    let layers = layers(&files::read(&root().join("compiler/ARCHITECTURE.md")));
+    let imports = imports(RUN);
+    assert!(imports.len() > 500, "{} imports were found", imports.len());
+    let modules: BTreeSet<&str> = imports
+        .iter()
+        .filter_map(|import| import.from.first().map(String::as_str))
+        .collect();
+    let known: BTreeSet<&str> = layers.keys().map(String::as_str).collect();
+    assert_eq!(modules, known, "the table of modules");
+    let faults = forbidden(&imports, &layers);
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn the_table_of_modules_has_no_cycle() {
+    let mut left = layers(&files::read(&root().join("compiler/ARCHITECTURE.md")));
+    while !left.is_empty() {
+        let is_leaf = |below: &Vec<String>| !below.iter().any(|name| left.contains_key(name));
+        let leaves: Vec<String> = left
+            .iter()
+            .filter(|(_, below)| is_leaf(below))
+            .map(|(name, _)| name.clone())
+            .collect();
+        assert!(!leaves.is_empty(), "a cycle among {:?}", left.keys());
+        left.retain(|name, _| !leaves.contains(name));
+    }
 }

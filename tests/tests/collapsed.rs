@@ -10,16 +10,16 @@ use bnnc_base::special::{erf, sigmoid};
 use bnnc_data::write::ResultColumn;
 use bnnc_driver::infer::Failure;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::collapsed::Integrated;
-use bnnc_run::collapsed::choice::Choice;
 use bnnc_run::core::checkpoint::Checkpoint;
 use bnnc_run::core::context::{Context, Stop};
 use bnnc_run::core::fingerprint::Fingerprint;
 use bnnc_run::core::predict::{PROBABILITIES, Predictive};
 use bnnc_run::inference::posterior::Found;
-use bnnc_run::iterates::Collected;
-use bnnc_run::out;
+use bnnc_run::methods::collapsed::Integrated;
+use bnnc_run::methods::collapsed::choice::Choice;
+use bnnc_run::run::out;
 use bnnc_run::run::{Options, RunResult, Sources, predict, run};
+use bnnc_run::training::iterates::Collected;
 use bnnc_tests::compile::{self as compiling, Compiled, opening, options};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -153,7 +153,9 @@ fn done(name: &str, text: &str, infer: &str) -> Done {
     let context = Context::new(Arc::new(Pool::new(2)), 1);
     let rows = (&outcome.dataset.train, true);
     let draws = match &infer.work {
-        Work::Collapsed(collapsed) => bnnc_run::collapsed::draws(&infer, collapsed, collected(found).draws),
+        Work::Collapsed(collapsed) => {
+            bnnc_run::methods::collapsed::draws(&infer, collapsed, collected(found).draws)
+        }
         _ => bnnc_run::core::predict::predictive_draws(&infer, collected(found).draws),
     };
     let mut forecaster = found
@@ -520,7 +522,7 @@ fn classes_by_quadrature() {
             1e-7,
         );
     }
-    let json = bnnc_run::result::json(&done.compiled.manifest, &done.result);
+    let json = bnnc_run::report::result::json(&done.compiled.manifest, &done.result);
     let diagnostics = &json["infer"]["c"]["diagnostics"];
     assert!(
         (diagnostics["raw_sum"].as_f64().unwrap() - 1.0).abs() < 0.2,
@@ -633,7 +635,7 @@ infer g = swag(M, d) {{ iterates = s, covariance = diagonal, predictive_draws = 
         mean(all.iter().map(|b| (b - middle).powi(2))),
         1e-12,
     );
-    let table = bnnc_run::result::table(&done.compiled.manifest, &done.result);
+    let table = bnnc_run::report::result::table(&done.compiled.manifest, &done.result);
     assert!(table.contains("iterates of"), "{table}");
 }
 
@@ -746,7 +748,7 @@ fn too_many_pieces() {
     let plain = &done.part().plain.as_ref().unwrap().plan;
     let has = |name: &str| plain.port(name).is_some();
     assert!(has("location") && !has("location/slope") && !has("kinks/slope"));
-    let table = bnnc_run::result::table(&done.compiled.manifest, &done.result);
+    let table = bnnc_run::report::result::table(&done.compiled.manifest, &done.result);
     for part in [
         "sampled rows",
         "1000 draws per iterate",
@@ -755,7 +757,7 @@ fn too_many_pieces() {
     ] {
         assert!(table.contains(part), "{part}: {table}");
     }
-    let json = bnnc_run::result::json(&done.compiled.manifest, &done.result);
+    let json = bnnc_run::report::result::json(&done.compiled.manifest, &done.result);
     let diagnostics = &json["infer"]["c"]["diagnostics"];
     assert_eq!(diagnostics["sampled"]["draws"], 1000);
     let rows = ["exact", "sampled"].map(|name| diagnostics["rows"][name].as_u64().unwrap());
@@ -1100,12 +1102,12 @@ fn errors_of_draws_from_the_box() {
             "row {row}: {found}"
         );
     }
-    let json = bnnc_run::result::json(&done.compiled.manifest, &done.result);
+    let json = bnnc_run::report::result::json(&done.compiled.manifest, &done.result);
     let diagnostics = &json["infer"]["c"]["diagnostics"];
     assert_eq!(diagnostics["rows"]["sampled"], X.len());
     let largest = column(&done, "error").into_iter().fold(0.0, f64::max);
     assert_eq!(diagnostics["error"], largest);
-    let table = bnnc_run::result::table(&done.compiled.manifest, &done.result);
+    let table = bnnc_run::report::result::table(&done.compiled.manifest, &done.result);
     assert!(
         table.contains("draws per iterate") && table.contains("of a log density"),
         "{table}"
@@ -1211,7 +1213,7 @@ fn check_published(done: &Done, smoothing: f64, places: &dyn Fn(usize, f64) -> V
         close(done.predictive.aleatoric[row], variance.sqrt(), 1e-12);
     }
     assert!(done.codes().contains(&"E0565"), "{:?}", done.codes());
-    let json = bnnc_run::result::json(&done.compiled.manifest, &done.result);
+    let json = bnnc_run::report::result::json(&done.compiled.manifest, &done.result);
     let said = &json["infer"]["c"]["diagnostics"]["published"];
     close(said["interval"][0].as_f64().unwrap(), ends.0, 1e-12);
     close(said["interval"][1].as_f64().unwrap(), ends.1, 1e-12);

@@ -251,7 +251,7 @@ infer dropped = dropout(Net, rows) {{ epochs = 30 }}
         &text,
         &options("cranelift", None),
     );
-    let json = bnnc_run::result::json(&compiled.manifest, &compile::run(&compiled.manifest, 1));
+    let json = bnnc_run::report::result::json(&compiled.manifest, &compile::run(&compiled.manifest, 1));
     let infers = json["infer"].as_object().unwrap();
     assert_eq!(infers.len(), 10);
     for (name, infer) in infers {

@@ -10,7 +10,7 @@ use bnnc_kernels::pool::Pool;
 use bnnc_run::core::context::Context;
 use bnnc_run::core::predict::Predictor;
 use bnnc_run::core::states::start;
-use bnnc_run::step::{Stepper, Terms, training};
+use bnnc_run::training::step::{Stepper, Terms, training};
 use bnnc_tests::compile::{self, Compiled, examples, options};
 use bnnc_tests::emulated::{self, Asked};
 use std::collections::HashMap;
@@ -33,7 +33,7 @@ fn compiled(path: &Path, settings: Vec<String>, precision: Option<Precision>, th
 /// The text of `result.json` without its times.
 fn result(compiled: &Compiled) -> String {
     let result = compile::run(&compiled.manifest, 2);
-    let mut json = bnnc_run::result::json(&compiled.manifest, &result);
+    let mut json = bnnc_run::report::result::json(&compiled.manifest, &result);
     json.as_object_mut().map(|json| json.shift_remove("device"));
     compile::without_seconds(&mut json);
     json.to_string()

@@ -17,14 +17,14 @@ use bnnc_run::core::checkpoint::Checkpoint;
 use bnnc_run::core::context::{Context, Stop};
 use bnnc_run::core::fingerprint::Fingerprint;
 use bnnc_run::core::states::Values as States;
-use bnnc_run::iterates::Collected;
-use bnnc_run::laplace::gaussian::part;
-use bnnc_run::laplace::jacobians::{self, Which};
-use bnnc_run::laplace::machines::Evaluation;
-use bnnc_run::laplace::{Approximated, curve, memory, spread, weights};
-use bnnc_run::out;
+use bnnc_run::methods::laplace::gaussian::part;
+use bnnc_run::methods::laplace::jacobians::{self, Which};
+use bnnc_run::methods::laplace::machines::Evaluation;
+use bnnc_run::methods::laplace::{Approximated, curve, memory, spread, weights};
+use bnnc_run::run::out;
 use bnnc_run::run::{Options, Outcome, RunResult, Sources, joint, predict, run, slopes};
-use bnnc_run::start::{Earlier, Starts};
+use bnnc_run::training::iterates::Collected;
+use bnnc_run::training::start::{Earlier, Starts};
 use bnnc_tests::compile::{self, Compiled, opening, options};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -1005,7 +1005,7 @@ fn a_kernel_of_fewer_rows_is_offered() {
     let whole = compiled(&folder, &wide("structure = functional"));
     // The Jacobian, the factor of the kernel, and a number for each weight.
     let kept = 8 * (600 * 1761 + 600 * 600 + 1761);
-    let precision = bnnc_run::cost::precision(&whole.manifest, &whole.manifest.infers[0]).unwrap();
+    let precision = bnnc_run::run::cost::precision(&whole.manifest, &whole.manifest.infers[0]).unwrap();
     assert!(precision >= kept && precision < 3 * kept, "{precision}");
     let mut offered = 0;
     let peak = |rows: usize| peak(&folder, &format!("structure = functional({rows})"));
@@ -1986,7 +1986,7 @@ infer l = laplace(Deep, rows) {{ epochs = 1, over = [{over}] }}
     // What is saved says so.
     let compiled = compiled(&folder, &program("out"));
     let result = compile::run(&compiled.manifest, 1);
-    let saved = bnnc_run::result::json(&compiled.manifest, &result).to_string();
+    let saved = bnnc_run::report::result::json(&compiled.manifest, &result).to_string();
     assert!(
         saved.contains("\"over\":\"[out.b, out.w]\"") || saved.contains("\"over\":\"[out.w, out.b]\""),
         "{saved}"

@@ -3,9 +3,9 @@
 use bnnc_base::dtype::Precision;
 use bnnc_kernels::pool::Pool;
 use bnnc_run::core::context::Context;
-use bnnc_run::prune::{Ratios, signal_to_noise};
+use bnnc_run::inference::prune::{Ratios, signal_to_noise};
 use bnnc_run::report;
-use bnnc_run::result;
+use bnnc_run::report::result;
 use bnnc_run::run::{Outcome, RunResult};
 use bnnc_tests::compile::{self, Compiled, options};
 use std::path::PathBuf;

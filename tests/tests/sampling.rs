@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_driver::options::Options;
+use bnnc_run::inference::chains::Sampled;
 use bnnc_run::run::RunResult;
-use bnnc_run::sample::Sampled;
 use bnnc_tests::compile::{self, Compiled, options};
 use std::path::PathBuf;
 

@@ -7,7 +7,7 @@ use bnnc_driver::options::Options;
 use bnnc_kernels::pool::Pool;
 use bnnc_run::core::context::Context;
 use bnnc_run::core::states::start;
-use bnnc_run::fit::fit;
+use bnnc_run::training::fit;
 use bnnc_tests::compile::{self, options};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::HashMap;

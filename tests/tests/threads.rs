@@ -10,7 +10,7 @@ use std::path::Path;
 /// The text of `result.json` without its times.
 fn result(compiled: &Compiled, threads: usize) -> String {
     let result = compile::run(&compiled.manifest, threads);
-    let mut json = bnnc_run::result::json(&compiled.manifest, &result);
+    let mut json = bnnc_run::report::result::json(&compiled.manifest, &result);
     compile::without_seconds(&mut json);
     json.to_string()
 }

@@ -12,8 +12,8 @@ use bnnc_run::core::codes;
 use bnnc_run::core::context::Stop;
 use bnnc_run::core::fingerprint::Fingerprint;
 use bnnc_run::core::interrupt::Interrupt;
-use bnnc_run::folder;
-use bnnc_run::out::SavedRun;
+use bnnc_run::run::folder;
+use bnnc_run::run::out::SavedRun;
 use bnnc_run::run::{RunResult, Sources};
 use signal_hook::consts::signal::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -72,10 +72,10 @@ impl Job<'_> {
             .for_each(|warning| self.locate(warning));
         let text = match running.json {
             true => {
-                let json = bnnc_run::result::json(self.manifest, &result);
+                let json = bnnc_run::report::result::json(self.manifest, &result);
                 format!("{}\n", serde_json::to_string(&json).unwrap_or_default())
             }
-            false => bnnc_run::result::table(self.manifest, &result),
+            false => bnnc_run::report::result::table(self.manifest, &result),
         };
         if !result.outcomes.is_empty() || result.stopped.is_none() {
             terminal::say(&text);
@@ -84,7 +84,7 @@ impl Job<'_> {
         let folder = running.folder();
         let folder = folder.filter(|folder| !result.outcomes.is_empty() || !folder::has_results(folder));
         if let Some(folder) = folder {
-            let written = bnnc_run::out::write(folder, self.manifest, &result, self.saved(fingerprint));
+            let written = bnnc_run::run::out::write(folder, self.manifest, &result, self.saved(fingerprint));
             written.map_err(|diagnostic| (self.show)(&[diagnostic]))?;
         }
         match &result.stopped {
@@ -123,7 +123,7 @@ impl Job<'_> {
         };
         // A run that was begun with `--overwrite` is resumed in a folder that holds the results of another one.
         if how == Opening::New || (resumes && !is_begun) {
-            folder::check_free(folder, &fingerprint, &bnnc_run::out::names(self.manifest))?;
+            folder::check_free(folder, &fingerprint, &bnnc_run::run::out::names(self.manifest))?;
         }
         let checkpoint = Checkpoint::open(folder, &fingerprint, how)?;
         Ok((fingerprint, checkpoint))

@@ -6,6 +6,7 @@ mod columns;
 mod found;
 mod order;
 mod relation;
+pub mod scales;
 
 use crate::core::codes::audit as codes;
 use crate::core::feed::examples;

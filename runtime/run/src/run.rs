@@ -1,12 +1,13 @@
 //! Running a manifest: every infer on every split, in order.
 
+pub mod cost;
+pub mod folder;
 pub mod new_levels;
-mod outcome;
+pub mod out;
 mod saved;
 
 use crate::audit;
-use crate::collapsed::Integrated;
-use crate::comparison;
+use crate::audit::scales;
 use crate::core::checkpoint::Checkpoint;
 use crate::core::codes;
 use crate::core::context::{Context, Stop};
@@ -14,25 +15,26 @@ use crate::core::date;
 use crate::core::feed::Feed;
 use crate::core::interrupt::Interrupt;
 pub use crate::core::sources::Sources;
-use crate::cost;
-use crate::evaluate::evaluate;
-use crate::fit::{Fitted, Task, restarts, train};
+use crate::inference::comparison;
+use crate::inference::evaluate::evaluate;
+use crate::inference::leave_one_out::leave_one_out;
+pub use crate::inference::outcome::{Outcome, RunResult, SplitOutcome};
+use crate::inference::positions;
 use crate::inference::posterior::{Found, Posterior};
-use crate::iterates::collect;
-use crate::laplace::{laplace, spread};
-use crate::leave_one_out::leave_one_out;
-use crate::positions;
-use crate::prune;
-use crate::sample::{self, sample};
-use crate::scales;
-use crate::start::{self, Earlier, Starts};
+use crate::inference::prune;
+use crate::methods::collapsed::Integrated;
+use crate::methods::iterates::collect;
+use crate::methods::laplace::{laplace, spread};
+use crate::methods::sample::sample;
+use crate::report::export;
+use crate::training::start::{self, Earlier, Starts};
+use crate::training::{Fitted, Task, restarts, train};
 use bnnc_abi::data::DataSpec;
 use bnnc_abi::manifest::{Infer, Manifest, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::{Dataset, Source};
 use bnnc_kernels::pool::Pool;
 use bnnc_mcmc::diagnostics::advice::rows_not_left_out;
-pub use outcome::{Outcome, RunResult, SplitOutcome};
 pub use saved::{far, joint, predict, slopes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -192,8 +194,8 @@ impl Run<'_> {
             }
         }
         if self.context.checkpoint.is_kept() {
-            let long = sample::export::stan::too_long(infer)
-                .map(|elements| codes::no_stan_csv(&infer.name, elements));
+            let long =
+                export::stan::too_long(infer).map(|elements| codes::no_stan_csv(&infer.name, elements));
             self.result.warnings.extend(long);
         }
     }

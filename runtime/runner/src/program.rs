@@ -121,7 +121,7 @@ fn execute(
         .infers
         .iter_mut()
         .for_each(|infer| infer.compile_seconds = 0.0);
-    bnnc_run::cost::predict(manifest, &schemas);
+    bnnc_run::run::cost::predict(manifest, &schemas);
     let job = Job {
         manifest,
         sources: Sources::of(sources),

@@ -137,7 +137,7 @@ fn results_do_not_change_from_run_to_run() {
         let compiled = there(&path, Precision::F32, compile::short(&path, 2, 5));
         let text = || {
             let result = compile::run(&compiled.manifest, 2);
-            let mut json = bnnc_run::result::json(&compiled.manifest, &result);
+            let mut json = bnnc_run::report::result::json(&compiled.manifest, &result);
             compile::without_seconds(&mut json);
             json.to_string()
         };

@@ -20,8 +20,8 @@ use bnnc_driver::program::Program;
 use bnnc_run::core::codes;
 use bnnc_run::core::context::{Context, Stop};
 use bnnc_run::core::states::Values;
-use bnnc_run::out::{self, SavedRun};
 use bnnc_run::run::new_levels as of_rows;
+use bnnc_run::run::out::{self, SavedRun};
 use std::collections::HashMap;
 use std::sync::Arc;
 

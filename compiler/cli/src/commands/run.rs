@@ -39,7 +39,7 @@ fn run_inner(arguments: &Run) -> Result<u8, u8> {
     let mut compiled = compile(&program, &schemas, &options)
         .map_err(|failure| display.failure(&failure, &program.sources))?;
     display.show(&compiled.warnings, &program.sources);
-    bnnc_run::cost::predict(&mut compiled.manifest, &schemas);
+    bnnc_run::run::cost::predict(&mut compiled.manifest, &schemas);
     report(arguments, &compiled, checked);
     let job = Job {
         manifest: &compiled.manifest,

@@ -5,12 +5,13 @@ use crate::core::forecast::Forecaster;
 use crate::core::predict::Predictor;
 use crate::core::states::Values;
 use crate::core::tally::Tally;
-use crate::draws::Draws;
-use crate::fit::Fitted;
-use crate::run::Outcome;
-use crate::sample::Sampled;
-use crate::start;
-use crate::summary::SiteSummary;
+use crate::inference::chains::Sampled;
+use crate::inference::draws::Draws;
+use crate::inference::held::Held;
+use crate::inference::outcome::Outcome;
+use crate::inference::summary::SiteSummary;
+use crate::training::Fitted;
+use crate::training::start;
 use bnnc_abi::manifest::{Infer, SiteReport};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::{Dataset, Rows};
@@ -57,6 +58,11 @@ pub trait Posterior: Any + Debug {
     /// Whether the user stopped it before its end.
     fn is_interrupted(&self) -> bool {
         self.fitted().is_some_and(|fitted| fitted.interrupted)
+    }
+
+    /// The parameters that are fitted to the rows without a spread.
+    fn held<'a>(&self, _: &'a Infer) -> Held<'a> {
+        Held::default()
     }
 
     /// The warnings about an approximation to the posterior given this number of rows.

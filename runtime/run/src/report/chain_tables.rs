@@ -1,10 +1,10 @@
 //! The tables of Markov chains: what is to be done, each chain, each quantity, leave-one-out.
 
-use crate::leave_one_out::LeftOut;
+use crate::inference::chains::Diagnosis;
+use crate::inference::chains::Sampled;
+use crate::inference::leave_one_out::LeftOut;
 use crate::report::page::table;
 use crate::report::svg::escape;
-use crate::sample::Sampled;
-use crate::sample::diagnose::Diagnosis;
 use bnnc_mcmc::diagnostics::Summary;
 use bnnc_mcmc::loo::Estimate;
 

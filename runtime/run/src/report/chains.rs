@@ -2,11 +2,11 @@
 //! quantities with the divergences.
 
 use crate::core::context::Stop;
+use crate::inference::chains::Diagnosis;
+use crate::inference::chains::Quantity;
+use crate::inference::chains::Sampled;
 use crate::report::histogram::Histogram;
 use crate::report::svg::{Axis, Plot, Swatch};
-use crate::sample::Sampled;
-use crate::sample::diagnose::Diagnosis;
-use crate::sample::quantities::Quantity;
 use bnnc_mcmc::diagnostics::Summary;
 use std::cmp::Ordering;
 

@@ -1,12 +1,12 @@
 //! Plots of posterior densities, of replicated data beside observed ones, of residuals, and of Pareto shapes.
 
 use crate::core::context::{Context, Stop};
-use crate::leave_one_out::LeftOut;
+use crate::inference::leave_one_out::LeftOut;
+use crate::inference::outcome::Outcome;
 use crate::report::forecast::Forecast;
 use crate::report::histogram::Histogram;
 use crate::report::replicates::{Check, shares, spread};
 use crate::report::svg::{Axis, Plot, Swatch};
-use crate::run::Outcome;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::shape::Sizes;
 use bnnc_data::Rows;
@@ -64,7 +64,7 @@ fn elements(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Vec<E
     if outcome.diagnosis.is_some() {
         let quantities = outcome.quantities.iter();
         let of_own = quantities.filter(|quantity| quantity.element.is_some_and(|(site, _)| own(site)));
-        let element = |quantity: &crate::sample::quantities::Quantity| Element {
+        let element = |quantity: &crate::inference::chains::Quantity| Element {
             name: quantity.name.clone(),
             draws: quantity.chains.concat(),
         };

@@ -1,11 +1,11 @@
 //! The plots of a report.
 
-use crate::fit::history::History;
-use crate::prune::Line;
+use crate::inference::outcome::Outcome;
+use crate::inference::prune::Line;
+use crate::inference::summary::SiteSummary;
 use crate::report::forecast::{Curve, Forecast};
 use crate::report::svg::{Axis, Plot, Swatch, matrix};
-use crate::run::Outcome;
-use crate::summary::SiteSummary;
+use crate::training::history::History;
 use bnnc_abi::manifest::Infer;
 use bnnc_data::metrics::{CALIBRATION_BINS, Summary};
 

@@ -2,7 +2,8 @@
 
 use crate::core::context::{Context, Stop};
 use crate::core::score::targets;
-use crate::run::Outcome;
+use crate::core::thinned::thinned;
+use crate::inference::outcome::Outcome;
 use bnnc_abi::data::DataSpec;
 use bnnc_abi::manifest::{Binding, DataSource, Infer, Output, OutputKind};
 use bnnc_data::metrics::{Draws, quantile, sorted};
@@ -259,47 +260,5 @@ impl Only {
             }
         }
         rows
-    }
-}
-
-/// Every so many rows.
-pub fn thinned(rows: &Rows, every: usize) -> Rows {
-    if every <= 1 {
-        return rows.clone();
-    }
-    let mut kept = rows.clone();
-    kept.index = every_row(&rows.index, 1, every);
-    kept.count = kept.index.len();
-    kept.inputs = every_row(&rows.inputs, rows.width, every);
-    for field in &mut kept.fields {
-        let width = field.width();
-        field.values = match &field.values {
-            Values::Byte(all) => Values::Byte(every_row(all, width, every)),
-            Values::Int(all) => Values::Int(every_row(all, width, every)),
-            Values::Real(all) => Values::Real(every_row(all, width, every)),
-            Values::Level { codes, levels } => Values::Level {
-                codes: every_row(codes, width, every),
-                levels: levels.clone(),
-            },
-        };
-    }
-    kept
-}
-
-fn every_row<T: Copy>(all: &[T], width: usize, every: usize) -> Vec<T> {
-    all.chunks(width.max(1))
-        .step_by(every)
-        .flatten()
-        .copied()
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_third_row_of_two() {
-        assert_eq!(every_row(&[1, 2, 3, 4, 5, 6, 7, 8], 2, 3), [1, 2, 7, 8]);
     }
 }

@@ -3,18 +3,20 @@
 pub mod chain_tables;
 pub mod chains;
 pub mod checks;
+pub mod export;
 pub mod figures;
 pub mod forecast;
 pub mod histogram;
 pub mod overview;
 pub mod page;
 pub mod replicates;
+pub mod result;
 pub mod svg;
 pub mod ticks;
 
 use crate::core::columns;
 use crate::core::context::{Context, Stop};
-use crate::run::{Outcome, RunResult};
+use crate::inference::outcome::{Outcome, RunResult};
 use bnnc_abi::manifest::{Infer, Manifest, Output, OutputKind};
 use bnnc_data::write::ResultColumn;
 use bnnc_kernels::pool::Pool;

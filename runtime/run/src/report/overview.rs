@@ -2,10 +2,10 @@
 
 use crate::core::context::Stop;
 use crate::core::number::number;
+use crate::inference::outcome::RunResult;
 use crate::report::page::{table, ticked};
+use crate::report::result::place;
 use crate::report::svg::escape;
-use crate::result::place;
-use crate::run::RunResult;
 use bnnc_abi::manifest::Manifest;
 use bnnc_base::diagnostic::{Diagnostic, Severity};
 use std::fmt::Write;

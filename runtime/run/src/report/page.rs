@@ -1,13 +1,13 @@
 //! The page: tables and plots as one HTML file that needs nothing else.
 
-use crate::comparison::{Comparison, comparisons};
 use crate::core::number::number;
+use crate::inference::comparison::{Comparison, comparisons};
+use crate::inference::outcome::{Outcome, RunResult, SplitOutcome};
 use crate::inference::posterior::Parts;
+use crate::inference::summary::SiteSummary;
+use crate::report::result::{rounded, shown, what};
 use crate::report::svg::{STYLE, escape};
 use crate::report::{chain_tables, overview};
-use crate::result::{rounded, shown, what};
-use crate::run::{Outcome, RunResult};
-use crate::summary::SiteSummary;
 use bnnc_abi::manifest::{Infer, Manifest};
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_data::metrics::over_splits;
@@ -301,7 +301,7 @@ fn kl(body: &mut String, infer: &Infer) {
 
 fn cost(body: &mut String, infer: &Infer, outcome: &Outcome) {
     let cost = &infer.cost;
-    let sum = |of: fn(&crate::run::SplitOutcome) -> f64| outcome.splits.iter().map(of).sum::<f64>();
+    let sum = |of: fn(&SplitOutcome) -> f64| outcome.splits.iter().map(of).sum::<f64>();
     let (flops, bytes, seconds) = match infer.sampling() {
         None => (
             "floating-point operations of a step",

@@ -1,7 +1,6 @@
 //! Predictions of a finished run for new rows, from what its folder holds.
 
 use crate::audit::{self, Ranges};
-use crate::collapsed;
 use crate::core::codes;
 use crate::core::columns::{Columns, places};
 use crate::core::context::{Context, Stop};
@@ -9,10 +8,11 @@ use crate::core::feed::examples;
 use crate::core::forecast::{Forecaster, Take};
 use crate::core::predict::{Predictor, held, predictive_draws};
 use crate::core::states::Values;
-use crate::laplace::gaussian::part;
-use crate::laplace::{Approximated, joint, memory, slopes};
-use crate::out;
-use crate::positions;
+use crate::inference::positions;
+use crate::methods::collapsed;
+use crate::methods::laplace::gaussian::part;
+use crate::methods::laplace::{Approximated, joint, memory, slopes};
+use crate::run::out;
 use bnnc_abi::data::DataSpec;
 use bnnc_abi::laplace::{Laplace, Likelihood};
 use bnnc_abi::manifest::{DataSource, Infer, Work};

@@ -2,7 +2,6 @@
 
 use super::{error, warning};
 use crate::core::number::number;
-use crate::laplace::gaussian::Facts;
 use bnnc_abi::laplace::{Laplace, PriorPrecision};
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
 use bnnc_laplace::curvature::NotPositive;
@@ -130,10 +129,17 @@ pub(super) static OTHER_CENTRE: Code = Code {
               states this prior; `online = true` in the place of `prior_precision = marginal_likelihood`.",
 };
 
-/// A warning: the centre of a Gaussian is the maximum of another density than its own, which could rise by so much.
-pub fn other_centre(infer: &str, rise: f64, facts: &Facts, laplace: &Laplace) -> Diagnostic {
+/// A warning: the centre of a Gaussian over this number of weights is the maximum of another density than its own, which could rise by so much;
+/// `precisions` are the factors on those of the prior, by site.
+pub fn other_centre(
+    infer: &str,
+    rise: f64,
+    weights: usize,
+    precisions: &[(String, f64)],
+    laplace: &Laplace,
+) -> Diagnostic {
     let options = &laplace.options;
-    let factor = match (options.prior_precision, &facts.prior_precision[..]) {
+    let factor = match (options.prior_precision, precisions) {
         (PriorPrecision::Given(1.0), _) => None,
         (_, [(_, only)]) => Some(only),
         _ => None,
@@ -144,7 +150,6 @@ pub fn other_centre(infer: &str, rise: f64, facts: &Facts, laplace: &Laplace) ->
         (false, Some(factor)) => format!("under {} times the precision of the prior", number(*factor)),
         (false, None) => "under the tuned precisions of the prior".to_owned(),
     };
-    let weights = facts.weights;
     let text = format!(
         "`{infer}`: the centre of the Gaussian is the maximum of the model's own posterior: {what} the log density could rise by {rise:.1} over {weights} weights"
     );

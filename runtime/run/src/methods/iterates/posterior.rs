@@ -1,0 +1,83 @@
+//! Iterates and members as a posterior.
+
+use super::{found, report};
+use crate::core::context::{Context, Stop};
+use crate::core::predict::predictive_draws;
+use crate::core::states::Values;
+use crate::inference::draws::Draws;
+use crate::inference::outcome::Outcome;
+use crate::inference::posterior::{Parts, Posterior};
+use crate::inference::summary::{SiteSummary, summaries_of_draws};
+use crate::training::iterates::Collected;
+use crate::training::start;
+use crate::training::{self, Fitted};
+use bnnc_abi::manifest::Infer;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_data::Dataset;
+use serde_json::Value;
+use std::sync::Arc;
+
+impl Posterior for Collected {
+    fn values(&self) -> &Arc<Values> {
+        &self.values
+    }
+
+    fn point(&self) -> &Arc<Values> {
+        &self.mean
+    }
+
+    fn fitted(&self) -> Option<&Fitted> {
+        Some(&self.fitted)
+    }
+
+    fn warnings(&self, infer: &Infer, rows: usize, dataset: &Dataset) -> Vec<Diagnostic> {
+        let mut warnings = report::warnings(infer, self, rows);
+        warnings.extend(training::report::warnings(infer, &self.fitted, dataset));
+        warnings
+    }
+
+    fn predictive_draws(&self, infer: &Infer) -> usize {
+        predictive_draws(infer, self.draws)
+    }
+
+    fn draws(&self, _: &Infer, _: usize, _: &Context) -> Result<Option<Draws>, Stop> {
+        Ok(Some(Draws {
+            values: self.values.clone(),
+            count: self.draws,
+        }))
+    }
+
+    fn variances(&self, state: &str) -> Option<&[f64]> {
+        self.variances.get(state).map(Vec::as_slice)
+    }
+
+    fn start(&self, infer: &Infer) -> start::Found {
+        start::Found {
+            point: self.mean.clone(),
+            members: self.members.clone(),
+            iterates: found(infer, self),
+        }
+    }
+
+    fn summaries(&self, infer: &Infer, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
+        summaries_of_draws(infer, &self.values, self.draws, context)
+    }
+
+    fn diagnostics(&self, value: &mut Value, infer: &Infer, outcome: &Outcome) {
+        let rows = outcome.splits.last().map_or(0, |split| split.train);
+        report::diagnostics(value, infer, self, rows);
+    }
+
+    fn table(&self, infer: &Infer, outcome: &Outcome) -> String {
+        let rows = outcome.splits.last().map_or(0, |split| split.train);
+        report::table(infer, self, rows)
+    }
+
+    fn work(&self, infer: &Infer) -> String {
+        report::work(infer, self)
+    }
+
+    fn parts(&self, _: &Infer, _: &[SiteSummary]) -> Parts {
+        Parts::Values
+    }
+}
