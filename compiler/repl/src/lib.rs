@@ -182,7 +182,7 @@ impl Session {
     }
 
     fn load_file(&mut self, path: &str, reply: &mut Reply) -> Result<(), Refused> {
-        let text = crate::program::read(std::path::Path::new(path)).map_err(|error| {
+        let text = bnnc_driver::program::read(std::path::Path::new(path)).map_err(|error| {
             vec![Diagnostic::usage(
                 &bnnc_driver::codes::NO_FILE,
                 format!("cannot read `{path}`: {error}"),
