@@ -17,6 +17,7 @@ use bnnc_run::core::checkpoint::Checkpoint;
 use bnnc_run::core::context::{Context, Stop};
 use bnnc_run::core::fingerprint::Fingerprint;
 use bnnc_run::core::states::Values as States;
+use bnnc_run::methods::laplace::gaussian::PREFIX;
 use bnnc_run::methods::laplace::gaussian::part;
 use bnnc_run::methods::laplace::jacobians::{self, Which};
 use bnnc_run::methods::laplace::machines::Evaluation;
@@ -1406,7 +1407,7 @@ fn a_saved_run_predicts_again() {
         let again = predict(infer, &outcome.dataset.preparation, at, rows, &kept.context).unwrap();
         assert_eq!(again, outcome.predictions, "{}", infer.name);
     }
-    let arrays = out::gaussian(&kept.folder, "whole").unwrap();
+    let arrays = out::arrays(&kept.folder, "whole", PREFIX).unwrap();
     let again =
         Approximated::restore(kept.infer("whole"), &kept.read["whole"], &arrays, &kept.folder).unwrap();
     close(&[again.members[0].facts.prior_scale], &[1.0], 1e-15);

@@ -422,6 +422,22 @@ impl Infer {
         }
     }
 
+    /// The part that trains several times, where the posterior is an ensemble.
+    pub fn ensemble(&self) -> Option<&Ensemble> {
+        match &self.work {
+            Work::Ensemble(ensemble) => Some(ensemble),
+            Work::Train(_) | Work::Sample(_) | Work::Laplace(_) | Work::Swag(_) | Work::Collapsed(_) => None,
+        }
+    }
+
+    /// The part that integrates over weights, where it does.
+    pub fn collapsed(&self) -> Option<&Collapsed> {
+        match &self.work {
+            Work::Collapsed(collapsed) => Some(collapsed),
+            Work::Train(_) | Work::Sample(_) | Work::Laplace(_) | Work::Swag(_) | Work::Ensemble(_) => None,
+        }
+    }
+
     /// The part that approximates, if the posterior is Gaussian around a maximum.
     pub fn laplace(&self) -> Option<&Laplace> {
         match &self.work {

@@ -11,7 +11,7 @@ pub mod scales;
 use crate::core::codes::audit as codes;
 use crate::core::feed::examples;
 use bnnc_abi::data::{DataSpec, Elements, Test};
-use bnnc_abi::manifest::{Binding, Codes, DataSource, Infer, Output, OutputKind, Work};
+use bnnc_abi::manifest::{Binding, Codes, DataSource, Infer, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::{Dataset, Rows};
 pub use found::{conflicts, unbounded};
@@ -31,8 +31,7 @@ struct Column {
 
 /// Returns the warnings about an infer and the rows that it is about to use.
 pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagnostic> {
-    let mut found = settings(infer);
-    found.extend(order::of_series(infer, dataset));
+    let mut found: Vec<Diagnostic> = order::of_series(infer, dataset).into_iter().collect();
     if examples(&infer.bindings, &dataset.train) != dataset.train.count {
         return found;
     }
@@ -112,24 +111,6 @@ pub fn far(infer: &Infer, spec: &DataSpec, dataset: &Dataset, ranges: &Ranges) -
         .into_iter()
         .filter_map(of_column)
         .collect()
-}
-
-/// Returns the warnings that follow from the options alone.
-fn settings(infer: &Infer) -> Vec<Diagnostic> {
-    let mut found = Vec::new();
-    match &infer.work {
-        Work::Sample(sampling) if sampling.chains == 1 => found.push(codes::one_chain(&infer.name)),
-        Work::Ensemble(ensemble) if ensemble.members == 1 => found.push(codes::one_member(&infer.name)),
-        _ => {}
-    }
-    // 5 % of the draws are fewer than one.
-    let is_few = infer.predictive_draws < 20;
-    let draws = matches!(infer.work, Work::Train(_) | Work::Sample(_) | Work::Swag(_));
-    let has_quantiles = |output: &Output| matches!(output.kind, OutputKind::Real | OutputKind::Count);
-    if is_few && draws && infer.outputs.iter().any(has_quantiles) {
-        found.push(codes::few_predictive_draws(&infer.name, infer.predictive_draws));
-    }
-    found
 }
 
 /// A position that test rows select and no training row does. Levels of the data are rejected where they are read.

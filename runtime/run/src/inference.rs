@@ -6,6 +6,7 @@ pub mod draws;
 pub mod evaluate;
 pub mod held;
 pub mod leave_one_out;
+pub mod method;
 pub mod outcome;
 pub mod positions;
 pub mod posterior;

@@ -1,7 +1,25 @@
-//! The methods of inference, one in each folder. None imports another.
+//! The methods of inference, one in each folder. None imports another; the rest of a run reaches them through [`of`].
 
 pub mod collapsed;
 pub mod iterates;
 pub mod laplace;
 pub mod sample;
 pub mod train;
+
+use crate::inference::method::Method;
+use bnnc_abi::manifest::{Infer, Work};
+
+/// The method of an inference.
+pub fn of<'a>(infer: &'a Infer) -> Box<dyn Method + 'a> {
+    match &infer.work {
+        Work::Collapsed(collapsed) => Box::new(collapsed::method::Collapses { infer, collapsed }),
+        Work::Ensemble(ensemble) => Box::new(iterates::method::Ensembles { infer, ensemble }),
+        Work::Laplace(laplace) => Box::new(laplace::method::Approximates { infer, laplace }),
+        Work::Sample(sampling) => Box::new(sample::method::Samples { infer, sampling }),
+        Work::Swag(swag) => Box::new(iterates::method::Averages { infer, swag }),
+        Work::Train(train) => Box::new(train::Trains { infer, train }),
+    }
+}
+
+/// The beginnings of the names of tensors that are not states, in the folder of a run.
+pub const PREFIXES: [&str; 2] = [collapsed::choice::PREFIX, laplace::gaussian::PREFIX];

@@ -18,26 +18,21 @@ pub use crate::core::sources::Sources;
 use crate::inference::comparison;
 use crate::inference::evaluate::evaluate;
 use crate::inference::leave_one_out::leave_one_out;
+use crate::inference::method::Given;
 pub use crate::inference::outcome::{Outcome, RunResult, SplitOutcome};
 use crate::inference::positions;
-use crate::inference::posterior::{Found, Posterior};
 use crate::inference::prune;
-use crate::methods::collapsed::Integrated;
-use crate::methods::iterates::collect;
-use crate::methods::laplace::{laplace, spread};
-use crate::methods::sample::sample;
+use crate::methods;
+use crate::methods::laplace::spread;
 use crate::report::export;
 use crate::training::start::{self, Earlier, Starts};
-use crate::training::{Fitted, Task, restarts, train};
 use bnnc_abi::data::DataSpec;
-use bnnc_abi::manifest::{Infer, Manifest, Work};
+use bnnc_abi::manifest::{Infer, Manifest};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::{Dataset, Source};
 use bnnc_kernels::pool::Pool;
 use bnnc_mcmc::diagnostics::advice::rows_not_left_out;
 pub use saved::{far, joint, predict, slopes};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -188,7 +183,8 @@ impl Run<'_> {
 
     /// Adds the warnings about an infer and its rows, each once however many infers share the rows.
     fn audit(&mut self, infer: &Infer, spec: &DataSpec, dataset: &Dataset) {
-        for warning in audit::warnings(infer, spec, dataset) {
+        let settings = methods::of(infer).settings();
+        for warning in settings.into_iter().chain(audit::warnings(infer, spec, dataset)) {
             if !self.result.warnings.contains(&warning) {
                 self.result.warnings.push(warning);
             }
@@ -291,31 +287,13 @@ impl Run<'_> {
         self.check_rows(infer, &dataset)?;
         let earlier = self.earlier(split);
         let starts = Starts::new(infer, &earlier, split)?;
-        let start = || starts.of(self.manifest.seed, 0);
-        let found: Found = match &infer.work {
-            Work::Train(_) => Arc::new(self.fitted(infer, &dataset, &starts, split)?),
-            Work::Sample(_) => Arc::new(sample(infer, &dataset, start(), split, &self.context)?),
-            Work::Laplace(_) => {
-                let variances = |name: &str| self.variances(infer, name, split);
-                let given = (&starts, split);
-                Arc::new(laplace(infer, &dataset, given, &variances, &self.context)?)
-            }
-            Work::Swag(_) | Work::Ensemble(_) => {
-                let find = || collect(infer, &dataset, &starts, split, &self.context);
-                Arc::new(self.kept(infer, split, find)?)
-            }
-            Work::Collapsed(collapsed) => {
-                let task = Task {
-                    infer,
-                    dataset: &dataset,
-                    split,
-                    name: &infer.name,
-                    context: &self.context,
-                    restart: 0,
-                };
-                Arc::new(self.kept(infer, split, || Integrated::find(&task, collapsed, &starts))?)
-            }
-        };
+        let found = methods::of(infer).find(&Given {
+            dataset: &dataset,
+            starts: &starts,
+            split,
+            context: &self.context,
+            variances: &|name| self.variances(infer, name, split),
+        })?;
         self.result.interrupted |= found.is_interrupted();
         positions::check_found(infer, &*found, &dataset, &self.context)?;
         let fit_seconds = clock.elapsed().as_secs_f64();
@@ -352,51 +330,6 @@ impl Run<'_> {
             finished: date::now(),
             dataset,
         })
-    }
-
-    /// The fit, or that of an earlier run that is continued.
-    fn fitted(
-        &self,
-        infer: &Infer,
-        dataset: &Dataset,
-        starts: &Starts<'_>,
-        split: usize,
-    ) -> Result<Fitted, Stop> {
-        let task = Task {
-            infer,
-            dataset,
-            split,
-            name: &infer.name,
-            context: &self.context,
-            restart: 0,
-        };
-        self.kept(infer, split, || {
-            let (fitted, ()) = restarts::best(&task, &mut |task| {
-                Ok((train(task, starts.of_task(task, 0), None)?, ()))
-            })?;
-            Ok(fitted)
-        })
-    }
-
-    /// What `find` finds, or what an earlier run that is continued found.
-    fn kept<T: Posterior + Serialize + DeserializeOwned>(
-        &self,
-        infer: &Infer,
-        split: usize,
-        find: impl FnOnce() -> Result<T, Stop>,
-    ) -> Result<T, Stop> {
-        let checkpoint = &self.context.checkpoint;
-        if let Some(kept) = checkpoint.kept(&infer.name, split) {
-            return Ok(kept);
-        }
-        if self.context.interrupt.is_raised() {
-            return Err(Stop::Interrupted);
-        }
-        let found = find()?;
-        if !found.is_interrupted() {
-            checkpoint.keep(&infer.name, split, &found)?;
-        }
-        Ok(found)
     }
 
     /// The variances of all weights of `infer` under the inference of a name that was run before on the same split.

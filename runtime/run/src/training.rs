@@ -8,6 +8,7 @@ pub mod descent;
 pub mod history;
 pub mod iterates;
 pub mod maximum;
+pub mod memory;
 pub mod online;
 pub mod report;
 pub mod restarts;

@@ -9,7 +9,7 @@ use crate::core::states::Values;
 use crate::inference::outcome::Outcome;
 use crate::inference::posterior::Posterior;
 use crate::inference::summary::SiteSummary;
-use bnnc_abi::manifest::{Infer, Output, OutputKind, Work};
+use bnnc_abi::manifest::{Infer, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
 use bnnc_data::{Dataset, Rows};
@@ -164,7 +164,7 @@ pub fn unbounded(
     dataset: &Dataset,
     context: &Context,
 ) -> Result<Option<Diagnostic>, Stop> {
-    if !matches!(infer.work, Work::Train(_) | Work::Laplace(_)) || found.is_interrupted() {
+    if !found.is_maximum() || found.is_interrupted() {
         return Ok(None);
     }
     let flat = infer.reports.iter().filter(|report| {

@@ -2,7 +2,7 @@
 
 use crate::core::sources::Sources;
 use bnnc_abi::data::{DataSpec, Outliers, Test};
-use bnnc_abi::manifest::{Manifest, Start, Work};
+use bnnc_abi::manifest::{Manifest, Start};
 use bnnc_abi::sampling::{Sampling, Steps, Transition};
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
@@ -44,7 +44,7 @@ impl Fingerprint {
             let method = format!("{} in {}", infer.method, infer.precision);
             print.fact(&format!("the infer `{name}`"), &method);
             print.infer(name);
-            if let Work::Sample(sampling) = &infer.work {
+            if let Some(sampling) = infer.sampling() {
                 print.sampling(name, sampling, is_needed(manifest, name));
             }
             if let Some(Start::File(file)) = &infer.start {

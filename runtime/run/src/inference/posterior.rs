@@ -55,6 +55,11 @@ pub trait Posterior: Any + Debug {
         None
     }
 
+    /// Whether it is, or is made around, what maximises a density or a bound.
+    fn is_maximum(&self) -> bool {
+        false
+    }
+
     /// Whether the user stopped it before its end.
     fn is_interrupted(&self) -> bool {
         self.fitted().is_some_and(|fitted| fitted.interrupted)

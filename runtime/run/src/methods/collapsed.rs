@@ -11,6 +11,7 @@ pub mod function;
 pub mod integrals;
 pub mod local;
 pub mod memory;
+pub mod method;
 pub mod mixture;
 pub mod moves;
 pub mod normals;
@@ -28,7 +29,7 @@ use crate::core::states::Values;
 use crate::core::tally::Tally;
 use bnnc_abi::collapsed::{Collapsed, Form};
 use bnnc_abi::laplace::Likelihood;
-use bnnc_abi::manifest::{Infer, OutputKind, Work};
+use bnnc_abi::manifest::{Infer, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::{Dataset, Rows};
 use boxes::Boxes;
@@ -36,14 +37,6 @@ use choice::Choice;
 use integrals::Integrals;
 pub use posterior::Integrated;
 use sampled::Draws;
-
-/// The part of an infer that integrates over weights, where it does.
-pub fn part(infer: &Infer) -> Option<&Collapsed> {
-    match &infer.work {
-        Work::Collapsed(collapsed) => Some(collapsed),
-        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) | Work::Swag(_) | Work::Ensemble(_) => None,
-    }
-}
 
 /// Whether the integrals have exact forms. Else the weights are drawn from the box.
 pub fn is_exact(infer: &Infer, collapsed: &Collapsed) -> bool {

@@ -1,48 +1,18 @@
 //! Posteriors made of what training passes through: averages of iterates, and ensembles.
 
-pub mod memory;
+pub mod method;
 pub mod posterior;
 pub mod report;
 
 use crate::core::context::{Context, Stop};
 use crate::core::states::Values;
 use crate::training::history::{Curve, History};
-use crate::training::iterates::{Collected, Trained, iterated, moved};
+use crate::training::iterates::{Collected, Trained, moved};
 use crate::training::start::{self, Starts};
 use crate::training::{Fitted, Task, maximum, restarts, train};
 use bnnc_abi::iterates::{Covariance, Ensemble};
-use bnnc_abi::manifest::{Infer, Work};
-use bnnc_base::fault::Fault;
-use bnnc_data::Dataset;
+use bnnc_abi::manifest::Infer;
 use std::sync::Arc;
-
-/// Collects iterates or members of one infer on the training rows of a dataset. What is finished of an interrupted ensemble is kept.
-///
-/// # Errors
-/// As training; fewer iterates than the covariance needs.
-pub fn collect(
-    infer: &Infer,
-    dataset: &Dataset,
-    starts: &Starts<'_>,
-    split: usize,
-    context: &Context,
-) -> Result<Collected, Stop> {
-    let task = Task {
-        infer,
-        dataset,
-        split,
-        name: &infer.name,
-        context,
-        restart: 0,
-    };
-    match &infer.work {
-        Work::Swag(swag) => iterated(&task, swag, starts),
-        Work::Ensemble(ensemble) => members(&task, ensemble, starts),
-        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) | Work::Collapsed(_) => {
-            Err(Fault::Bug(format!("`{}` collects nothing", infer.name)).into())
-        }
-    }
-}
 
 /// The iterates of a finished infer for those that take them; nothing where it holds none.
 pub fn found(infer: &Infer, found: &Collected) -> Option<start::Iterates> {

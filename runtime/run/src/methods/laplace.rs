@@ -12,6 +12,7 @@ pub mod jacobians;
 pub mod joint;
 pub mod machines;
 pub mod memory;
+pub mod method;
 pub mod moments;
 pub mod online;
 pub mod others;

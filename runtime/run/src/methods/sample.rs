@@ -3,6 +3,7 @@
 pub mod chains;
 pub mod diagnose;
 mod member;
+pub mod method;
 mod posterior;
 pub mod quantities;
 pub mod report;

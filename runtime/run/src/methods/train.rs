@@ -5,12 +5,16 @@ use crate::core::number::finite;
 use crate::core::states::Values;
 use crate::inference::draws::Draws;
 use crate::inference::held::Held;
+use crate::inference::method::{Extent, Given, Method, Saved, few_draws, predicting_draws};
 use crate::inference::outcome::Outcome;
+use crate::inference::posterior::Found;
 use crate::inference::posterior::{Parts, Posterior, of_sites};
 use crate::inference::summary::{SiteSummary, summaries};
-use crate::training::{Fitted, report};
-use bnnc_abi::manifest::{Infer, State};
+use crate::training::{Fitted, memory, report, restarts, train};
+use bnnc_abi::code::Artifact;
+use bnnc_abi::manifest::{Infer, State, Train};
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::Sizes;
 use bnnc_data::Dataset;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -30,6 +34,10 @@ impl Posterior for Fitted {
             states: infer.states.iter().filter(is_held).collect(),
             outside: 0,
         }
+    }
+
+    fn is_maximum(&self) -> bool {
+        true
     }
 
     fn warnings(&self, infer: &Infer, _: usize, dataset: &Dataset) -> Vec<Diagnostic> {
@@ -99,4 +107,51 @@ fn is_moved_point(infer: &Infer, state: &State) -> bool {
     let own = format!("{}/", state.name);
     let mut others = infer.states.iter();
     is_point && others.any(|other| !other.parameter && other.name.starts_with(&own))
+}
+
+/// The method of an inference whose posterior a training finds.
+pub struct Trains<'a> {
+    /// The inference.
+    pub infer: &'a Infer,
+    /// Its plan.
+    pub train: &'a Train,
+}
+
+impl Method for Trains<'_> {
+    fn find(&self, given: &Given<'_>) -> Result<Found, Stop> {
+        let fitted = given.kept(self.infer, || {
+            let (fitted, ()) = restarts::best(&given.task(self.infer), &mut |task| {
+                Ok((train(task, given.starts.of_task(task, 0), None)?, ()))
+            })?;
+            Ok(fitted)
+        })?;
+        Ok(Arc::new(fitted))
+    }
+
+    fn restore(&self, saved: &Saved<'_>) -> Result<Found, Stop> {
+        Ok(Arc::new(Fitted {
+            values: Arc::new(saved.values.clone()),
+            ..Fitted::default()
+        }))
+    }
+
+    fn settings(&self) -> Vec<Diagnostic> {
+        few_draws(self.infer).into_iter().collect()
+    }
+
+    fn program(&self) -> &Artifact {
+        &self.train.step
+    }
+
+    fn step_sizes(&self, rows: usize) -> Sizes {
+        self.train.options.sizes(rows)
+    }
+
+    fn finding(&self, extent: &Extent<'_>) -> u64 {
+        memory::training((self.infer, self.train), extent.schema, extent.rows, false)
+    }
+
+    fn predicting(&self, extent: &Extent<'_>) -> u64 {
+        predicting_draws(self.infer, extent, self.infer.predictive_draws, (0, 0))
+    }
 }

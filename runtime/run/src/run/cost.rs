@@ -4,28 +4,16 @@ pub mod advice;
 pub mod fitting;
 pub mod peaks;
 
-use crate::core::memory::{
-    NUMBER, elements, feed, machine, parameters, predicting, predicting_some, states, sum,
-};
-use crate::core::predict;
-use crate::inference::chains::Layout;
-use crate::inference::comparison;
-use crate::inference::leave_one_out;
-use crate::inference::summary;
-use crate::methods::collapsed;
-use crate::methods::iterates;
-use crate::methods::laplace::{self, memory};
-use crate::methods::sample;
-use crate::methods::sample::target;
+use crate::core::memory::{NUMBER, elements, machine, parameters, predicting, sum};
+use crate::inference::method::{Extent, Summing, scored};
+use crate::inference::{comparison, summary};
+use crate::methods;
+use crate::methods::laplace::memory;
 use crate::run::cost::peaks::peaks;
-use crate::training::maximum;
-use bnnc_abi::code::Artifact;
 use bnnc_abi::data::{DataSpec, Field, FieldKind, Format, Outliers, Schema, Test};
-use bnnc_abi::laplace::{Laplace, Link, Weights};
-use bnnc_abi::manifest::{Infer, Manifest, OutputKind, Pruning, Train, Work};
+use bnnc_abi::manifest::{Infer, Manifest, OutputKind, Pruning};
 use bnnc_abi::plan::Step;
 use bnnc_abi::primitive;
-use bnnc_abi::sampling::Sampling;
 use bnnc_base::shape::{Sizes, Symbol};
 use std::collections::HashMap;
 
@@ -39,18 +27,9 @@ pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
         let Some((schema, peak)) = schemas.get(&infer.data).zip(peak) else {
             continue;
         };
-        let sizes = step_sizes(infer, infer.examples(schema.train));
+        let sizes = methods::of(infer).step_sizes(infer.examples(schema.train));
         infer.cost.effort = infer.cost.step.at(&sizes);
         infer.cost.peak_bytes = peak.bytes;
-    }
-}
-
-/// The sizes of a full step on so many rows: of a gradient, where chains ask for them.
-fn step_sizes(infer: &Infer, rows: usize) -> Sizes {
-    match (infer.training(), infer.sampling()) {
-        (Some(train), _) => train.options.sizes(rows),
-        (None, Some(sampling)) => target::gradient_sizes(sampling, rows),
-        (None, None) => Sizes::default(),
     }
 }
 
@@ -66,32 +45,9 @@ fn trained(manifest: &Manifest, infer: &Infer) -> Option<usize> {
     Some(infer.examples(schema.train))
 }
 
-/// The bytes that a finished infer holds: parameters, draws, or a Gaussian, of so many rows and iterates.
+/// The bytes that a finished inference holds, of a number of rows and iterates.
 fn kept_of(infer: &Infer, (rows, planned): (usize, usize)) -> u64 {
-    let draws = infer
-        .sampling()
-        .map_or(0, |sampling| sample::held(infer, sampling));
-    let gaussian = match &infer.work {
-        // Draws of the weights, once as they are made and once as they are read.
-        Work::Laplace(laplace) if laplace.options.link == Link::Weights => {
-            let draws = 2 * infer.predictive_draws as u64 * parameters(infer);
-            sum(&[gaussians(infer, laplace, (rows, planned)), draws])
-        }
-        Work::Laplace(laplace) => gaussians(infer, laplace, (rows, planned)),
-        Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => 0,
-    };
-    sum(&[
-        parameters(infer),
-        draws,
-        iterates::memory::held(infer, planned),
-        gaussian,
-    ])
-}
-
-/// The bytes of so many Gaussians, each with its maximum.
-fn gaussians(infer: &Infer, laplace: &Laplace, (rows, members): (usize, usize)) -> u64 {
-    let one = memory::held(laplace, rows).saturating_add(parameters(infer));
-    one.saturating_mul(members as u64)
+    sum(&[parameters(infer), methods::of(infer).held(rows, planned)])
 }
 
 /// The bytes of a data item in its three forms.
@@ -164,123 +120,22 @@ fn per_row_copied<'a>(spec: &DataSpec, schema: &'a Schema) -> impl Iterator<Item
 
 /// The largest of training, predicting, leaving rows out where a comparison does, and summing up, with `planned` iterates.
 fn computing(manifest: &Manifest, infer: &Infer, schema: &Schema, planned: usize) -> u64 {
-    let rows = infer.examples(schema.train);
-    let finding = match &infer.work {
-        Work::Train(train) => training(infer, train, schema, rows),
-        Work::Sample(sampling) => sample::bytes(infer, sampling, rows),
-        Work::Laplace(laplace) => {
-            let searching = match laplace.search {
-                true => training(infer, &laplace.train, schema, rows),
-                false => states(infer),
-            };
-            // The maximum, and the rows as programs read them.
-            let around = feed(infer, &laplace.programs.rows, rows) + parameters(infer);
-            let finding = sum(&[memory::finding(infer, laplace, rows), around]);
-            let one = match laplace.options.online {
-                // Curvatures are found while the search goes on, and the best parameters kept.
-                true => sum(&[searching, finding, parameters(infer)]),
-                false => searching.max(finding),
-            };
-            let before = gaussians(infer, laplace, (rows, planned.saturating_sub(1)));
-            // A checkpoint has the bytes of all of them.
-            let written = gaussians(infer, laplace, (rows, planned)).saturating_mul(2);
-            before.saturating_add(one).max(written)
-        }
-        Work::Swag(swag) => {
-            iterates::memory::bytes(infer, planned, training(infer, &swag.train, schema, rows))
-        }
-        Work::Ensemble(ensemble) => {
-            iterates::memory::bytes(infer, planned, training(infer, &ensemble.train, schema, rows))
-        }
-        Work::Collapsed(collapsed) => {
-            let training = training(infer, &collapsed.iterates.train, schema, rows);
-            let choosing = collapsed::memory::choosing((infer, collapsed), rows, planned);
-            iterates::memory::bytes(infer, planned, training)
-                .max(iterates::memory::held(infer, planned) + choosing)
-        }
+    let method = methods::of(infer);
+    let extent = Extent {
+        schema,
+        rows: infer.examples(schema.train),
+        planned,
+        leaves_out: comparison::leaves_out(manifest, &infer.name, schema.test > 0),
     };
-    let draws = iterates::memory::predicted(infer, planned).unwrap_or(infer.predictive_draws);
-    let predicting = match &infer.work {
-        Work::Laplace(laplace) if laplace.options.link != Link::Weights => {
-            let rows = scored(infer, schema);
-            sum(&[
-                memory::predicting((infer, laplace), rows, (draws, planned)),
-                feed(infer, &laplace.train.step, rows),
-            ])
-        }
-        Work::Collapsed(collapsed) if collapsed::is_exact(infer, collapsed) => {
-            let rows = scored(infer, schema);
-            collapsed::memory::predicting((infer, collapsed), rows, (planned, infer.predictive_draws))
-        }
-        Work::Collapsed(collapsed) => {
-            let drawn = collapsed::memory::drawn((infer, collapsed), planned);
-            let draws = collapsed::draws(infer, collapsed, planned);
-            predicting(infer, &infer.predict, scored(infer, schema), draws) + drawn
-        }
-        Work::Sample(sampling) => predicting(infer, &infer.predict, scored(infer, schema), draws)
-            .max(leaving_out(infer, sampling, rows)),
-        Work::Train(_) | Work::Laplace(_) | Work::Swag(_) | Work::Ensemble(_) => {
-            let left_out = match comparison::leaves_out(manifest, &infer.name, schema.test > 0) {
-                true => leaving_out_of_draws(infer, rows),
-                false => 0,
-            };
-            let drawn = iterates::memory::drawn(infer, planned);
-            predicting(infer, &infer.predict, scored(infer, schema), draws).max(left_out) + drawn
-        }
-    };
+    let (finding, predicting) = (method.finding(&extent), method.predicting(&extent));
     let pruning = infer
         .training()
         .and_then(|train| train.pruning.as_ref())
         .map_or(0, |table| pruning(infer, table, schema));
     let sizes = Sizes::default().with(Symbol::Draws, summary::draws_per_call(infer));
     let summing = machine(&infer.sites, &sizes) + summaries(infer, planned);
-    let results = sum(&[kept_of(infer, (rows, planned)), predictions(infer, schema)]);
+    let results = sum(&[kept_of(infer, (extent.rows, planned)), predictions(infer, schema)]);
     finding.max(sum(&[results, predicting.max(summing).max(pruning)]))
-}
-
-/// The training machine with what surrounds it.
-fn training(infer: &Infer, train: &Train, schema: &Schema, rows: usize) -> u64 {
-    let options = &train.options;
-    let order = rows as u64 * 4;
-    let validating = match schema.validation {
-        0 => 0,
-        rows => predicting(infer, &infer.predict, rows, infer.predictive_draws.min(20)),
-    };
-    let chooses = options.patience > 0 && schema.validation > 0;
-    let kept = match is_observed(infer) && !chooses {
-        true => 0,
-        // The parameters of the best epoch, or of the best window.
-        false => parameters(infer),
-    };
-    let watching = validating + kept;
-    // The start is freed when it has been written into the machine; then come the rows, and at the end the result.
-    let around = states(infer).max(feed(infer, &train.step, rows) + order + watching + parameters(infer));
-    let training = machine(&train.step, &options.sizes(rows)) + around;
-    let descending = train.gradient.as_ref().map_or(0, |gradient| {
-        let machine = machine(gradient, &maximum::sizes(train, rows));
-        let numbers = (maximum::numbers(infer) as u64).saturating_mul(NUMBER);
-        sum(&[machine, feed(infer, gradient, rows), numbers, parameters(infer)])
-    });
-    training.max(descending)
-}
-
-/// Whether the iterates of a training have a use of their own, so that no best ones are kept.
-fn is_observed(infer: &Infer) -> bool {
-    match &infer.work {
-        Work::Swag(_) | Work::Collapsed(_) => true,
-        Work::Laplace(laplace) => laplace.options.online,
-        Work::Train(_) | Work::Sample(_) | Work::Ensemble(_) => false,
-    }
-}
-
-/// The number of examples that are predicted and scored.
-fn scored(infer: &Infer, schema: &Schema) -> usize {
-    let rows = if schema.test > 0 {
-        schema.test
-    } else {
-        schema.train
-    };
-    infer.examples(rows)
 }
 
 /// Whether a thread that runs the infer keeps the workspace of matrix products.
@@ -292,45 +147,9 @@ fn multiplies(infer: &Infer) -> bool {
             Step::Repeat { body, .. } => calls(body),
         })
     }
-    [finding(infer), &infer.predict, &infer.sites]
+    [methods::of(infer).program(), &infer.predict, &infer.sites]
         .iter()
         .any(|artifact| calls(&artifact.plan.steps))
-}
-
-/// The program that reads all rows.
-fn finding(infer: &Infer) -> &Artifact {
-    match &infer.work {
-        Work::Train(train) => &train.step,
-        Work::Sample(sampling) => &sampling.density,
-        Work::Laplace(laplace) => &laplace.train.step,
-        Work::Swag(swag) => &swag.train.step,
-        Work::Collapsed(collapsed) => &collapsed.iterates.train.step,
-        Work::Ensemble(ensemble) => &ensemble.train.step,
-    }
-}
-
-/// Leaving training rows out: likelihoods, and the draws as they are taken and as the program reads them.
-fn leaving_out(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
-    let dimension = Layout::new(infer, sampling).dimension;
-    let all = sampling.chains.saturating_mul(sampling.draws);
-    let there_are = (infer.predictive_draws.min(all), all);
-    let Some(draws) = leave_one_out::draws(sampling, (rows, dimension), there_are) else {
-        return 0;
-    };
-    let likelihoods = (rows, draws, &predict::said(infer)[..1]);
-    predicting_some(infer, &infer.predict, likelihoods) + 2 * NUMBER * (draws * dimension) as u64
-}
-
-/// The same with draws of an approximation.
-fn leaving_out_of_draws(infer: &Infer, rows: usize) -> u64 {
-    let draws = leave_one_out::draws_of_approximation(infer, rows);
-    let likelihoods = (rows, draws, &predict::said(infer)[..1]);
-    let drawn = match &infer.work {
-        // Weights that are drawn beforehand, and their noise.
-        Work::Laplace(_) => 2 * draws as u64 * parameters(infer),
-        Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => 0,
-    };
-    predicting_some(infer, &infer.predict, likelihoods) + drawn
 }
 
 /// The ranking of the weights, then predictions with their masks.
@@ -356,21 +175,11 @@ fn summaries(infer: &Infer, members: usize) -> u64 {
     let sizes = infer.reports.iter().map(|site| elements(&site.shape));
     let small: Vec<u64> = sizes.filter(|size| *size <= summary::SMALL as u64).collect();
     let largest = small.iter().max().copied().unwrap_or(0);
-    let (draws, weights, noise) = match &infer.work {
-        // The quantiles of weights on the reals are known, but of a mixture: a few draws show which these are.
-        Work::Laplace(laplace) => {
-            let is_known = |weights: &Weights| weights.real || weights.elements > summary::SMALL;
-            let is_exact = members == 1 && laplace.weights.iter().all(is_known);
-            let weights: usize = laplace.weights.iter().map(|weights| weights.elements).sum();
-            let draws = if is_exact { 2 } else { summary::DRAWS };
-            // Noise, a copy of it and what becomes of it.
-            let noise = 3 * laplace::weights::at_once(weights).min(draws) * weights;
-            (draws, weights as u64, noise as u64)
-        }
-        Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => {
-            (summary::DRAWS, 0, 0)
-        }
-    };
+    let Summing {
+        draws,
+        weights,
+        noise,
+    } = methods::of(infer).summing(members);
     // All draws of each site, and one call's of the site that is read and of the weights.
     let read = (largest + weights) * summary::draws_per_call(infer).min(draws) as u64;
     NUMBER * (small.iter().sum::<u64>() * draws as u64 + read + noise)

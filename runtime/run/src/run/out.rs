@@ -8,15 +8,14 @@ use crate::core::context::{Context, Stop};
 use crate::core::fingerprint::Fingerprint;
 use crate::core::states::Values;
 use crate::inference::outcome::{Outcome, RunResult};
-use crate::methods::collapsed::choice::{self, Choice};
-use crate::methods::laplace::gaussian;
+use crate::methods;
 use crate::report;
 use crate::report::export::{Export, Subject, approximation};
 use crate::report::replicates::{self, Check};
 use crate::report::result;
 use crate::run::folder::{self, Staging};
 use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::{Infer, Manifest, Output, OutputKind, Work};
+use bnnc_abi::manifest::{Infer, Manifest, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_data::write::{self, ResultColumn};
@@ -73,7 +72,7 @@ pub fn names(manifest: &Manifest) -> Vec<String> {
             ("posterior", "zarr"),
         ];
         names.extend(stems.map(|(stem, extension)| name(manifest, stem, &infer.name, extension)));
-        if matches!(infer.work, Work::Sample(_)) {
+        if infer.sampling().is_some() {
             names.push("stan".to_owned());
         }
     }
@@ -334,7 +333,7 @@ pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, Values>), Diagno
     let saved = saved(folder)?;
     let mut values: HashMap<String, Values> = HashMap::new();
     each_tensor(folder, |infer, state, _, numbers| {
-        if !PREFIXES.iter().any(|prefix| state.starts_with(prefix)) {
+        if !methods::PREFIXES.iter().any(|prefix| state.starts_with(prefix)) {
             let of_infer = values.entry(infer.to_owned()).or_default();
             of_infer.insert(state.to_owned(), numbers.collect());
         }
@@ -342,27 +341,11 @@ pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, Values>), Diagno
     Ok((saved, values))
 }
 
-/// What tensors that are no states begin with.
-const PREFIXES: [&str; 2] = [gaussian::PREFIX, choice::PREFIX];
-
-/// Reads what a run kept of the Gaussian of an infer; see [`gaussian::Approximated::arrays`].
+/// Reads the tensors of an inference that begin with a prefix.
 ///
 /// # Errors
 /// A folder that no run wrote.
-pub fn gaussian(folder: &Path, infer: &str) -> Result<Vec<Array<'static>>, Diagnostic> {
-    arrays(folder, infer, gaussian::PREFIX)
-}
-
-/// Reads which weights an infer integrates over; see [`choice::Choice::arrays`].
-///
-/// # Errors
-/// A folder that no run wrote.
-pub fn choice(folder: &Path, infer: &str) -> Result<Choice, Diagnostic> {
-    Ok(Choice::restore(&arrays(folder, infer, choice::PREFIX)?))
-}
-
-/// The tensors of an infer that begin with a prefix.
-fn arrays(folder: &Path, infer: &str, prefix: &str) -> Result<Vec<Array<'static>>, Diagnostic> {
+pub fn arrays(folder: &Path, infer: &str, prefix: &str) -> Result<Vec<Array<'static>>, Diagnostic> {
     let mut arrays: Vec<Array<'static>> = Vec::new();
     each_tensor(folder, |of, name, shape, numbers| {
         if of == infer && name.starts_with(prefix) {

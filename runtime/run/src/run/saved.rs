@@ -5,17 +5,19 @@ use crate::core::codes;
 use crate::core::columns::{Columns, places};
 use crate::core::context::{Context, Stop};
 use crate::core::feed::examples;
-use crate::core::forecast::{Forecaster, Take};
-use crate::core::predict::{Predictor, held, predictive_draws};
+use crate::core::forecast::Take;
+use crate::core::predict::held;
 use crate::core::states::Values;
+use crate::inference::method::Saved;
 use crate::inference::positions;
-use crate::methods::collapsed;
+use crate::inference::posterior::Found;
+use crate::methods;
 use crate::methods::laplace::gaussian::part;
-use crate::methods::laplace::{Approximated, joint, memory, slopes};
+use crate::methods::laplace::{Approximated, Gaussian, joint, memory, slopes};
 use crate::run::out;
 use bnnc_abi::data::DataSpec;
 use bnnc_abi::laplace::{Laplace, Likelihood};
-use bnnc_abi::manifest::{DataSource, Infer, Work};
+use bnnc_abi::manifest::{DataSource, Infer};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::report;
 use bnnc_data::write::ResultColumn;
@@ -44,35 +46,16 @@ pub fn predict(
         (&dataset, context),
     )?;
     let found = restored(infer, (values, folder))?;
-    let mut forecaster: Box<dyn Forecaster + '_> = match (&found, collapsed::part(infer)) {
-        (_, Some(collapsed)) => {
-            let iterates = held(infer, values);
-            let known = (values, iterates, &out::choice(folder, &infer.name)?);
-            let draws = (collapsed::draws(infer, collapsed, iterates), context);
-            collapsed::forecaster((infer, collapsed), known, (&dataset.test, false), &dataset, draws)?
-        }
-        (Some(found), None) => {
-            let draws = (infer.predictive_draws, context);
-            found.predictor(infer, (&dataset.test, false), &dataset, draws)?
-        }
-        (None, None) => {
-            let draws = draws_in(infer, values);
-            let wanted = (draws, false);
-            let mut predictor = Predictor::with_target(infer, &dataset.test, &dataset, wanted, context)?;
-            predictor.set_parameters(values)?;
-            Box::new(predictor)
-        }
-    };
+    let draws = (found.predictive_draws(infer), context);
+    let mut forecaster = found.forecaster(infer, of_rows, &dataset, draws)?;
     table(infer, preparation, &dataset, |take| forecaster.run(take))
 }
 
 /// How many draws predictions with these values average over: as many as they hold where they hold draws.
 pub(super) fn draws_in(infer: &Infer, values: &Values) -> usize {
-    match (held(infer, values), &infer.work) {
-        (0, _) => infer.predictive_draws,
-        (held, Work::Swag(_) | Work::Ensemble(_)) => predictive_draws(infer, held),
-        (held, Work::Collapsed(collapsed)) => collapsed::draws(infer, collapsed, held),
-        (held, Work::Train(_) | Work::Sample(_) | Work::Laplace(_)) => held,
+    match held(infer, values) {
+        0 => infer.predictive_draws,
+        held => methods::of(infer).predictive_draws(held),
     }
 }
 
@@ -128,7 +111,7 @@ pub fn joint(
     let dataset = checked(infer, preparation, rows)?;
     positions::check(infer, (&dataset.test, false), &dataset, &context.pool)?;
     let found = gaussians(infer, (values, folder))?;
-    let (members, laplace, rows) = (&found.members[..], part(infer)?, &dataset.test);
+    let (members, laplace, rows) = (members(infer, &found)?, part(infer)?, &dataset.test);
     let count = examples(&infer.bindings, rows);
     let what = format!(
         "the joint covariance of {} outputs",
@@ -161,7 +144,7 @@ pub fn slopes(
     let dataset = checked(infer, preparation, rows)?;
     positions::check(infer, (&dataset.test, false), &dataset, &context.pool)?;
     let found = gaussians(infer, (values, folder))?;
-    let (members, laplace) = (&found.members[..], part(infer)?);
+    let (members, laplace) = (members(infer, &found)?, part(infer)?);
     let count = examples(&infer.bindings, &dataset.test);
     let what = format!("the slopes of {} outputs", count.saturating_mul(laplace.outputs));
     fits(
@@ -222,9 +205,19 @@ fn unit(laplace: &Laplace, preparation: &Preparation) -> Option<f64> {
     }
 }
 
-/// The Gaussians of an infer that has some.
-fn gaussians(infer: &Infer, at: (&Values, &Path)) -> Result<Approximated, Stop> {
-    restored(infer, at)?.ok_or_else(|| codes::no_joint(&infer.name).into())
+/// The Gaussians of an inference that has some.
+fn gaussians(infer: &Infer, at: (&Values, &Path)) -> Result<Found, Stop> {
+    match infer.laplace() {
+        Some(_) => restored(infer, at),
+        None => Err(codes::no_joint(&infer.name).into()),
+    }
+}
+
+/// The members of such a posterior.
+fn members<'a>(infer: &Infer, found: &'a Found) -> Result<&'a [Gaussian], Stop> {
+    let found: Option<&Approximated> = found.of();
+    let members = found.map(|found| &found.members[..]);
+    Ok(members.ok_or_else(|| codes::no_joint(&infer.name))?)
 }
 
 /// Sees that there is room for what is asked of an infer.
@@ -242,15 +235,13 @@ fn named(preparation: &Preparation, name: &str, element: usize) -> f64 {
     map.map_or(1.0, |map| map.sd)
 }
 
-/// The Gaussian of an infer that has one.
-fn restored(infer: &Infer, (values, folder): (&Values, &Path)) -> Result<Option<Approximated>, Stop> {
-    match infer.work {
-        Work::Laplace(_) => {
-            let arrays = out::gaussian(folder, &infer.name)?;
-            Approximated::restore(infer, values, &arrays, folder).map(Some)
-        }
-        Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => Ok(None),
-    }
+/// The posterior of an inference in the folder of its run.
+fn restored(infer: &Infer, (values, folder): (&Values, &Path)) -> Result<Found, Stop> {
+    methods::of(infer).restore(&Saved {
+        values,
+        folder,
+        arrays: &|prefix| out::arrays(folder, &infer.name, prefix),
+    })
 }
 
 /// Checks that no column holds text that held numbers in the run: codes of levels would be taken for those numbers. Positions

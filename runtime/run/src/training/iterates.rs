@@ -1,6 +1,7 @@
 //! Posteriors made of the iterates that a training passes through.
 
 pub mod gaussian;
+pub mod memory;
 pub mod taken;
 
 use crate::core::codes;
@@ -56,6 +57,24 @@ pub struct Trained {
     pub best_epoch: usize,
     /// Steps that were run.
     pub steps: u64,
+}
+
+impl Collected {
+    /// The positions in the folder of a run, as far as predictions need them.
+    pub fn restored(values: &Values, draws: usize) -> Collected {
+        let values = Arc::new(values.clone());
+        Collected {
+            fitted: Fitted::default(),
+            draws,
+            mean: values.clone(),
+            values,
+            variances: Arc::default(),
+            members: Vec::new(),
+            trainings: Vec::new(),
+            iterates: (0, 0),
+            breadth: None,
+        }
+    }
 }
 
 impl Trained {

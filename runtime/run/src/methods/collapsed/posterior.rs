@@ -43,10 +43,6 @@ impl Integrated {
         let choice = choose(programs, &collected, task.dataset, task.context)?;
         Ok(Integrated { collected, choice })
     }
-
-    fn part<'a>(&self, infer: &'a Infer) -> Option<&'a Collapsed> {
-        super::part(infer)
-    }
 }
 
 impl Posterior for Integrated {
@@ -67,7 +63,7 @@ impl Posterior for Integrated {
     }
 
     fn warnings_of_integrals(&self, infer: &Infer, tally: Option<&Tally>) -> Vec<Diagnostic> {
-        let part = self.part(infer);
+        let part = infer.collapsed();
         part.map_or_else(Vec::new, |collapsed| warnings(infer, collapsed, self, tally))
     }
 
@@ -78,7 +74,7 @@ impl Posterior for Integrated {
         dataset: &Dataset,
         how: (usize, &'a Context),
     ) -> Result<Box<dyn Forecaster + 'a>, Stop> {
-        match self.part(infer) {
+        match infer.collapsed() {
             Some(collapsed) => {
                 let iterates = (&*self.collected.values, self.collected.draws, &self.choice);
                 forecaster((infer, collapsed), iterates, rows, dataset, how)
@@ -88,7 +84,7 @@ impl Posterior for Integrated {
     }
 
     fn predictive_draws(&self, infer: &Infer) -> usize {
-        match self.part(infer) {
+        match infer.collapsed() {
             Some(collapsed) => draws(infer, collapsed, self.collected.draws),
             None => self.collected.predictive_draws(infer),
         }
@@ -115,7 +111,7 @@ impl Posterior for Integrated {
     }
 
     fn diagnostics(&self, value: &mut Value, infer: &Infer, outcome: &Outcome) {
-        let Some((last, collapsed)) = outcome.splits.last().zip(self.part(infer)) else {
+        let Some((last, collapsed)) = outcome.splits.last().zip(infer.collapsed()) else {
             return;
         };
         training::report::losses(value, infer, &self.collected.fitted, last.train);
@@ -126,7 +122,7 @@ impl Posterior for Integrated {
     }
 
     fn table(&self, infer: &Infer, outcome: &Outcome) -> String {
-        let Some((last, collapsed)) = outcome.splits.last().zip(self.part(infer)) else {
+        let Some((last, collapsed)) = outcome.splits.last().zip(infer.collapsed()) else {
             return String::new();
         };
         let mut text = training::report::head(infer, &self.collected.fitted, last.train);

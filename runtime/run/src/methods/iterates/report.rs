@@ -6,7 +6,7 @@ use crate::inference::posterior::of_sites;
 use crate::training::iterates::Collected;
 use crate::training::{Fitted, report};
 use bnnc_abi::iterates::{Covariance, Swag};
-use bnnc_abi::manifest::{Infer, Work};
+use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
 use serde_json::{Value, json};
 
@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Collected, rows: usize) {
     let fitted = &found.fitted;
     report::losses(value, infer, fitted, rows);
-    match &infer.work {
-        Work::Swag(swag) => {
+    match infer.iterated() {
+        Some(swag) => {
             let (form, rank) = match swag.covariance {
                 Covariance::Point => ("point", 0),
                 Covariance::Diagonal => ("diagonal", 0),
@@ -31,7 +31,7 @@ pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Collected, rows: us
                 value["breadth"] = finite(breadth);
             }
         }
-        _ => {
+        None => {
             let trainings = found.trainings.iter().map(|training| {
                 json!({
                     "seed": training.seed,
@@ -112,15 +112,15 @@ fn fall(swag: &Swag, fitted: &Fitted) -> Option<f64> {
 /// Lines of the table.
 pub fn table(infer: &Infer, found: &Collected, rows: usize) -> String {
     let mut text = report::head(infer, &found.fitted, rows);
-    match &infer.work {
-        Work::Swag(_) => {
+    match infer.iterated() {
+        Some(_) => {
             let (iterates, rank) = found.iterates;
             text.push_str(&format!("  {:<21} {iterates:>10}\n", "iterates"));
             if rank > 0 {
                 text.push_str(&format!("  {:<21} {rank:>10}\n", "rank"));
             }
         }
-        _ => {
+        None => {
             text.push_str(&format!("  {:<21} {:>10}\n", "members", members(infer, found)));
             let losses = || found.trainings.iter().map(|training| training.loss);
             let (best, worst) = (
@@ -142,20 +142,20 @@ pub fn table(infer: &Infer, found: &Collected, rows: usize) -> String {
 /// What was done, in a few words.
 pub fn work(infer: &Infer, found: &Collected) -> String {
     let Collected { fitted, iterates, .. } = found;
-    match &infer.work {
-        Work::Swag(_) | Work::Collapsed(_) => format!(
+    match infer.iterated() {
+        Some(_) => format!(
             "{} epochs, {} steps, {} iterates",
             fitted.epochs, fitted.steps, iterates.0
         ),
-        _ => format!("{} members, {} steps", members(infer, found), fitted.steps),
+        None => format!("{} members, {} steps", members(infer, found), fitted.steps),
     }
 }
 
 /// How many members there are, and of how many where the user stopped before the last.
 fn members(infer: &Infer, found: &Collected) -> String {
     let count = found.members.len();
-    match &infer.work {
-        Work::Ensemble(ensemble) if found.fitted.interrupted => {
+    match infer.ensemble() {
+        Some(ensemble) if found.fitted.interrupted => {
             format!("{count} of {}, interrupted", ensemble.members)
         }
         _ => count.to_string(),

@@ -40,6 +40,10 @@ impl Posterior for Approximated {
         }
     }
 
+    fn is_maximum(&self) -> bool {
+        true
+    }
+
     fn warnings(&self, infer: &Infer, _: usize, _: &Dataset) -> Vec<Diagnostic> {
         let mut warnings = self.warnings.clone();
         warnings.extend(training::report::unbounded(infer, &self.fitted));

@@ -3,9 +3,10 @@
 use super::fitting::{self, Offer};
 use super::{peaks, precision};
 use crate::core::codes::{TOO_LITTLE_MEMORY, error, size};
+use crate::methods;
 use crate::methods::laplace::memory;
 use bnnc_abi::laplace::Laplace;
-use bnnc_abi::manifest::{Infer, Manifest, Work};
+use bnnc_abi::manifest::{Infer, Manifest};
 use bnnc_base::diagnostic::{Diagnostic, Fault};
 
 /// The prediction for one infer of a manifest is above the limit.
@@ -29,16 +30,10 @@ pub fn too_little_memory(manifest: &Manifest, infer: &Infer, limit: u64) -> Diag
         let help = format!("it would fit without the infers that it does not need: `--only {name}`");
         diagnostic = diagnostic.help(help);
     }
-    let help = match infer.work {
-        Work::Laplace(ref laplace) => return too_large((manifest, infer), laplace, limit, diagnostic),
-        Work::Train(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => {
-            "a smaller `batch` or fewer `predictive_draws` need less"
-        }
-        Work::Sample(_) => {
-            "fewer `chains`, `draws` or `batches`, a larger `thin` or a diagonal `metric` need less, and `store = disk` keeps draws out of memory"
-        }
-    };
-    diagnostic.help(help)
+    match infer.laplace() {
+        Some(laplace) => too_large((manifest, infer), laplace, limit, diagnostic),
+        None => diagnostic.help(methods::of(infer).smaller()),
+    }
 }
 
 /// An approximation whose matrices, most of all, take too much.

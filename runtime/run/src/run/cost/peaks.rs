@@ -1,10 +1,9 @@
 //! The most that a run holds at each of its infers, beside what those before it left.
 
 use crate::core::memory::sum;
-use crate::methods::iterates;
-use crate::methods::laplace::memory;
+use crate::methods;
 use crate::run::cost::{computing, data, kept_of, multiplies, predictions};
-use bnnc_abi::manifest::{Infer, Manifest, Start, Work};
+use bnnc_abi::manifest::{Infer, Manifest, Start};
 use bnnc_kernels::matmul;
 use std::collections::{HashMap, HashSet};
 
@@ -52,21 +51,16 @@ pub(super) fn peaks<'a>(manifest: &Manifest, infers: impl Iterator<Item = &'a In
     let mut peak = |infer: &Infer| -> Option<Peak> {
         let spec = manifest.data.iter().find(|spec| spec.name == infer.data)?;
         let schema = manifest.schemas.get(&infer.data)?;
-        let planned = iterates::memory::planned(infer, schema.train, |name| {
-            iterates.get(name).copied().unwrap_or(0)
-        });
+        let method = methods::of(infer);
+        let planned = method.iterates(schema.train, &|name| iterates.get(name).copied().unwrap_or(0));
         iterates.insert(infer.name.clone(), planned);
-        let several = match (&infer.work, &infer.start) {
-            (Work::Ensemble(ensemble), _) => ensemble.members,
-            (Work::Laplace(_), Some(Start::Infer(name))) => members.get(name).copied().unwrap_or(1),
-            _ => 1,
+        let before = match &infer.start {
+            Some(Start::Infer(name)) => members.get(name).copied().unwrap_or(1),
+            Some(Start::File(_)) | None => 1,
         };
+        let several = method.members(before);
         members.insert(infer.name.clone(), several);
-        // Those of a mixture of Gaussians.
-        let planned = match &infer.work {
-            Work::Laplace(_) => several,
-            _ => planned,
-        };
+        let planned = method.planned(planned, several);
         let data = data(spec, schema);
         let splits = schema.splits.max(1) as u64;
         let is_read = !read.insert(infer.data.clone());
@@ -81,9 +75,7 @@ pub(super) fn peaks<'a>(manifest: &Manifest, infers: impl Iterator<Item = &'a In
         if multiplies(infer) {
             workspace = matmul::WORKSPACE_BYTES as u64;
         }
-        if let Some(laplace) = infer.laplace() {
-            packed = memory::packed(laplace, infer.examples(schema.train)).max(packed);
-        }
+        packed = method.packed(infer.examples(schema.train)).max(packed);
         let results = predictions(infer, schema) + if splits > 1 { data.rows } else { 0 };
         // At the last split: what the others left, and what the one before it left for the table of results.
         let held = kept_of(infer, (infer.examples(schema.train), planned));

@@ -1,0 +1,32 @@
+//! The memory of a training, before it runs.
+
+use crate::core::memory::{NUMBER, feed, machine, parameters, predicting, states, sum};
+use crate::training::maximum;
+use bnnc_abi::data::Schema;
+use bnnc_abi::manifest::{Infer, Train};
+
+/// The bytes of the training machine with what surrounds it. No best parameters are kept where the iterates have a use of their own (`is_observed`).
+pub fn training((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, is_observed: bool) -> u64 {
+    let options = &train.options;
+    let order = rows as u64 * 4;
+    let validating = match schema.validation {
+        0 => 0,
+        rows => predicting(infer, &infer.predict, rows, infer.predictive_draws.min(20)),
+    };
+    let chooses = options.patience > 0 && schema.validation > 0;
+    let kept = match is_observed && !chooses {
+        true => 0,
+        // The parameters of the best epoch, or of the best window.
+        false => parameters(infer),
+    };
+    let watching = validating + kept;
+    // The start is freed when it has been written into the machine; then come the rows, and at the end the result.
+    let around = states(infer).max(feed(infer, &train.step, rows) + order + watching + parameters(infer));
+    let training = machine(&train.step, &options.sizes(rows)) + around;
+    let descending = train.gradient.as_ref().map_or(0, |gradient| {
+        let machine = machine(gradient, &maximum::sizes(train, rows));
+        let numbers = (maximum::numbers(infer) as u64).saturating_mul(NUMBER);
+        sum(&[machine, feed(infer, gradient, rows), numbers, parameters(infer)])
+    });
+    training.max(descending)
+}
