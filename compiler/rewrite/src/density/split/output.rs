@@ -102,6 +102,8 @@ impl Split {
     pub(super) fn predictive(&self) -> Function {
         let mut builder = Builder::new("predictive");
         let mut results: Vec<(Arc<str>, Value)> = Vec::new();
+        // One draw is of all outputs; their noise differs by its name.
+        let mut shared = None;
         for output in self.whole() {
             let (observation, distribution) = (output.observation, &output.observation.distribution);
             let name = |what: &str| self.said_of(output.name, what);
@@ -131,7 +133,7 @@ impl Split {
                 results.push((name("probabilities"), two_classes(&mut builder, yes)));
             }
             if let Some(sampler) = &distribution.draw {
-                let coordinates = coordinates(&mut builder);
+                let coordinates = *shared.get_or_insert_with(|| coordinates(&mut builder));
                 let args: Vec<Value> = params.iter().copied().chain(coordinates).collect();
                 let value = builder.inline(&prefix_noise(sampler, &name("predictive")), &args)[0];
                 results.push((name("draw"), value));
