@@ -6,9 +6,9 @@ use crate::training::Programs;
 use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::Work;
+use bnnc_abi::method::declare::Given;
 use bnnc_abi::sampling::{
-    Adaptation, Column, Correction, Estimator, LeaveOneOut, Loss, Metric, Penalty, Prepare, Proposal, Report,
-    Sampling, Steps, Store, Transition,
+    Adaptation, Column, LeaveOneOut, Metric, Penalty, Prepare, Report, Sampling, Steps, Store, Transition,
 };
 use bnnc_abi::steering::{Iterations, Refusal};
 use bnnc_base::dtype::Precision;
@@ -20,6 +20,11 @@ use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::sample::{self, Sampled};
 use std::sync::Arc;
+
+/// The checker let a value pass that is not of the type of its option.
+fn mismatched(option: &str) -> Fault {
+    Fault::Bug(format!("the value of `{option}` is not of its type"))
+}
 
 /// Up to this dimension a dense metric costs little beside the gradient, is learnt in a warm-up of usual length, and gives as many
 /// effective samples per gradient as a diagonal one, or many times more where there are correlations.
@@ -199,7 +204,7 @@ impl Compilation<'_> {
                 friction: self.real("friction").unwrap_or(0.1),
                 schedule: self.steps()?,
             },
-            "penalty" => Transition::Penalty(self.penalty()),
+            "penalty" => Transition::Penalty(Penalty::read(|name| self.given(name)).map_err(mismatched)?),
             other => return Err(Failure::Fault(Fault::Bug(format!("no transition `{other}`")))),
         })
     }
@@ -223,31 +228,16 @@ impl Compilation<'_> {
         }
     }
 
-    fn penalty(&self) -> Penalty {
-        Penalty {
-            batch: self.int("batch"),
-            batches: self.int("batches"),
-            loss: match self.word("loss") {
-                Some("data") => Loss::Data,
-                _ => Loss::Batch,
-            },
-            estimator: match self.word("estimator") {
-                Some("single") => Estimator::Single,
-                _ => Estimator::Mean,
-            },
-            correction: match self.word("penalty") {
-                Some("naive") => Correction::Naive,
-                Some("corrected") => Correction::Corrected,
-                _ => Correction::Plain,
-            },
-            proposal: match self.call("proposal") {
-                ("mala", [step]) => Proposal::Langevin { step: *step },
-                (_, [step]) => Proposal::RandomWalk { step: *step },
-                _ => Proposal::RandomWalk { step: 1e-3 },
-            },
-            gradient_batch: self.int("gradient_batch"),
-            replacement: matches!(self.setting("replacement"), Some(SettingValue::Bool(true))),
-        }
+    /// The value of an option as declarations read it.
+    fn given(&self, name: &str) -> Option<Given<'_>> {
+        Some(match self.setting(name)? {
+            SettingValue::Int(value) => Given::Int(*value),
+            SettingValue::Real(value) => Given::Real(*value),
+            SettingValue::Bool(value) => Given::Bool(*value),
+            SettingValue::Word(word) => Given::Call(word, &[]),
+            SettingValue::Call(name, numbers) => Given::Call(name, numbers),
+            _ => return None,
+        })
     }
 
     fn steps(&self) -> Result<Steps, Failure> {

@@ -35,6 +35,7 @@ const TEXTS: &[&str] = &[
     include_str!("manifest.rs"),
     include_str!("manifest/training.rs"),
     include_str!("method.rs"),
+    include_str!("method/declare.rs"),
     include_str!("method/options.rs"),
     include_str!("method/records.rs"),
     include_str!("metrics.rs"),

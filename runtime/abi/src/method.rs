@@ -1,6 +1,7 @@
 //! Method records: the option schemas that the checker, the cost report, the driver and the runtime read.
 
-mod options;
+pub mod declare;
+pub(crate) mod options;
 mod records;
 
 pub use options::MOST;

@@ -3,6 +3,9 @@
 pub mod penalty;
 
 use crate::code::Artifact;
+use crate::method::declare::{Given, OptionValue, options, words};
+use crate::method::options::from;
+use crate::method::{OptionKind, Phase};
 use serde::{Deserialize, Serialize};
 
 /// The part of an infer that samples.
@@ -271,26 +274,44 @@ fn part(iteration: u64, cycle: u64) -> f64 {
     (iteration % cycle) as f64 / cycle as f64
 }
 
-/// Options of the penalty method.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Penalty {
-    /// Rows per batch, over all shards; 0 takes all (exact Metropolis-Hastings).
-    pub batch: usize,
-    /// Batches per iteration.
-    pub batches: usize,
-    /// Whether the likelihood of a batch stands for all rows (the ordinary posterior) or counts as it is (the posterior
-    /// tempered by batch / rows).
-    pub loss: Loss,
-    /// How the difference and its variance are estimated.
-    pub estimator: Estimator,
-    /// How the noise of the estimate is corrected for.
-    pub correction: Correction,
-    /// How states are proposed.
-    pub proposal: Proposal,
-    /// Rows of the independent batch whose gradient proposes; 0 takes `batch`.
-    pub gradient_batch: usize,
-    /// Whether the rows of a batch may repeat.
-    pub replacement: bool,
+options! {
+    /// Options of the penalty method.
+    pub struct Penalty {
+        /// Rows per batch, over all files of the data; 0 takes all rows, which is exact.
+        batch: usize = "100", from(0), Phase::Run;
+        /// Batches per iteration, from which the variance of the loss difference is estimated.
+        batches: usize = "10", from(1), Phase::Run;
+        /// What the likelihood of a batch stands for: `data` (all rows: the ordinary posterior) or `batch` (itself: the
+        /// posterior tempered by batch / rows).
+        loss: Loss = "batch", OptionKind::Word(Loss::WORDS), Phase::Run;
+        /// The loss difference: `mean` over all batches, or of a `single` one, with its variance from the others.
+        estimator: Estimator = "mean", OptionKind::Word(Estimator::WORDS), Phase::Run;
+        /// What corrects for the noise of the difference: `plain` (half its variance), `corrected` (also for the noise
+        /// of the variance) or `naive` (nothing).
+        correction as "penalty": Correction = "plain", OptionKind::Word(Correction::WORDS), Phase::Run;
+        /// How states are proposed: `random_walk(step)` or `mala(step)`, whose gradient has a batch of its own.
+        proposal: Proposal = "random_walk(1e-3)", OptionKind::Call, Phase::Run;
+        /// Rows of the batch whose gradient proposes; 0 takes `batch`.
+        gradient_batch: usize = "0", from(0), Phase::Run;
+        /// Whether a row may be in a batch more than once.
+        replacement: bool = "false", OptionKind::Bool, Phase::Run;
+    }
+}
+
+words!(Loss { "batch" => Batch, "data" => Data });
+
+words!(Estimator { "mean" => Mean, "single" => Single });
+
+words!(Correction { "plain" => Plain, "corrected" => Corrected, "naive" => Naive });
+
+impl OptionValue for Proposal {
+    fn read(given: Given<'_>) -> Option<Proposal> {
+        match given {
+            Given::Call("random_walk", [step]) => Some(Proposal::RandomWalk { step: *step }),
+            Given::Call("mala", [step]) => Some(Proposal::Langevin { step: *step }),
+            _ => None,
+        }
+    }
 }
 
 /// What the likelihood of a batch stands for.

@@ -6,7 +6,7 @@ use crate::data::Schema;
 use crate::iterates::Swag;
 use crate::laplace;
 use crate::manifest::{Infer, Length, Training, Work};
-use crate::sampling::{Adaptation, Penalty, Sampling, Steps, Transition};
+use crate::sampling::{Adaptation, Sampling, Steps, Transition};
 
 /// Options that cannot run together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,12 +34,16 @@ impl Refusal {
 }
 
 /// Where a manifest keeps an option.
-enum Place<'a> {
+pub enum Place<'a> {
+    /// A count.
     Count(&'a mut usize),
+    /// A count that may be left out.
     ChosenCount(&'a mut Option<usize>),
     /// The length, by the kind of number that the option is.
     Length(&'a mut Length, fn(usize) -> Length),
+    /// A real.
     Real(&'a mut f64),
+    /// A real that may be left out.
     Chosen(&'a mut Option<f64>),
 }
 
@@ -331,17 +335,6 @@ impl Adaptation {
         match option {
             "step_size" => Some(Place::Chosen(&mut self.step_size)),
             "target_acceptance" => Some(Place::Real(&mut self.target_acceptance)),
-            _ => None,
-        }
-    }
-}
-
-impl Penalty {
-    fn place(&mut self, option: &str) -> Option<Place<'_>> {
-        match option {
-            "batch" => Some(Place::Count(&mut self.batch)),
-            "batches" => Some(Place::Count(&mut self.batches)),
-            "gradient_batch" => Some(Place::Count(&mut self.gradient_batch)),
             _ => None,
         }
     }

@@ -11,7 +11,7 @@ pub(super) const DRAWS: i64 = 1_000_000_000;
 pub(super) const PER_DRAW: i64 = 1_000_000;
 
 /// Integers from `least` on.
-pub(super) const fn from(least: i64) -> OptionKind {
+pub(crate) const fn from(least: i64) -> OptionKind {
     OptionKind::Int(least, MOST)
 }
 
@@ -215,5 +215,15 @@ pub(super) const fn sampler(
     }
 }
 
+/// Several lists of options as one.
+macro_rules! joined {
+    ($($list:expr),+ $(,)?) => {{
+        const LISTS: &[&[OptionDef]] = &[$($list),+];
+        const ALL: [OptionDef; count(LISTS)] = join(LISTS);
+        &ALL
+    }};
+}
+
+pub(super) use joined;
 pub(super) use sampling_options;
 pub(super) use training_options;

@@ -1,11 +1,13 @@
 //! The record of every method.
 
+use super::declare::{count, join};
 use super::options::{
     BATCH_OF_GRADIENT, DRAWS, EPOCHS, EPOCHS_OF_SEARCH, EVERY, ITERATES, KEEP, METRIC, PER_DRAW, POSITIVE,
-    RESTARTS, STEP_SIZE, STEPS, WARMUP, few, from, given_step, option, run, sampler, sampling_options,
-    target_acceptance, training_options,
+    RESTARTS, STEP_SIZE, STEPS, WARMUP, few, from, given_step, joined, option, run, sampler,
+    sampling_options, target_acceptance, training_options,
 };
-use super::{Finds, MethodDef, OptionKind, Phase, Takes};
+use super::{Finds, MethodDef, OptionDef, OptionKind, Phase, Takes};
+use crate::sampling::Penalty;
 
 /// Sorted by name.
 pub static ALL: &[MethodDef] = &[
@@ -252,60 +254,7 @@ pub static ALL: &[MethodDef] = &[
     sampler(
         "penalty",
         "Metropolis sampling on mini-batches with the penalty method.",
-        sampling_options![
-            "1000",
-            "10000",
-            run(
-                "batch",
-                "Rows per batch, over all files of the data; 0 takes all rows, which is exact.",
-                from(0),
-                "100"
-            ),
-            run(
-                "batches",
-                "Batches per iteration, from which the variance of the loss difference is estimated.",
-                from(1),
-                "10"
-            ),
-            run(
-                "loss",
-                "What the likelihood of a batch stands for: `data` (all rows: the ordinary posterior) or `batch` (itself: the \
-                 posterior tempered by batch / rows).",
-                OptionKind::Word(&["batch", "data"]),
-                "batch"
-            ),
-            run(
-                "estimator",
-                "The loss difference: `mean` over all batches, or of a `single` one, with its variance from the others.",
-                OptionKind::Word(&["mean", "single"]),
-                "mean"
-            ),
-            run(
-                "penalty",
-                "What corrects for the noise of the difference: `plain` (half its variance), `corrected` (also for the noise \
-                 of the variance) or `naive` (nothing).",
-                OptionKind::Word(&["plain", "corrected", "naive"]),
-                "plain"
-            ),
-            run(
-                "proposal",
-                "How states are proposed: `random_walk(step)` or `mala(step)`, whose gradient has a batch of its own.",
-                OptionKind::Call,
-                "random_walk(1e-3)"
-            ),
-            run(
-                "gradient_batch",
-                "Rows of the batch whose gradient proposes; 0 takes `batch`.",
-                from(0),
-                "0"
-            ),
-            run(
-                "replacement",
-                "Whether a row may be in a batch more than once.",
-                OptionKind::Bool,
-                "false"
-            ),
-        ],
+        joined![sampling_options!["1000", "10000",], Penalty::OPTIONS],
     ),
     sampler(
         "random_walk",

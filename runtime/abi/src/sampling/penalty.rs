@@ -79,22 +79,13 @@ impl Penalty {
     }
 }
 
-impl Correction {
-    /// Its word in programs.
-    pub fn word(self) -> &'static str {
-        match self {
-            Correction::Naive => "naive",
-            Correction::Plain => "plain",
-            Correction::Corrected => "corrected",
-        }
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::method::declare::Given;
     use crate::sampling::Estimator;
+    use crate::steering::Place;
 
     fn plain() -> Penalty {
         Penalty {
@@ -106,6 +97,56 @@ mod tests {
             proposal: Proposal::RandomWalk { step: 1e-3 },
             gradient_batch: 0,
             replacement: false,
+        }
+    }
+
+    #[test]
+    fn options_are_read_from_their_declaration() {
+        let defaults = Penalty::read(|_| None).unwrap();
+        let expected = Penalty {
+            batch: 100,
+            batches: 10,
+            loss: Loss::Batch,
+            estimator: Estimator::Mean,
+            correction: Correction::Plain,
+            proposal: Proposal::RandomWalk { step: 1e-3 },
+            gradient_batch: 0,
+            replacement: false,
+        };
+        assert_eq!(defaults, expected);
+        let given = |name: &str| match name {
+            "batch" => Some(Given::Int(7)),
+            "penalty" => Some(Given::Call("naive", &[])),
+            "proposal" => Some(Given::Call("mala", &[0.5])),
+            "replacement" => Some(Given::Bool(true)),
+            _ => None,
+        };
+        let read = Penalty::read(given).unwrap();
+        let changed = Penalty {
+            batch: 7,
+            correction: Correction::Naive,
+            proposal: Proposal::Langevin { step: 0.5 },
+            replacement: true,
+            ..expected
+        };
+        assert_eq!(read, changed);
+        let wrong = |option: &'static str, given: Given<'static>| {
+            Penalty::read(|name| (name == option).then_some(given)).unwrap_err()
+        };
+        assert_eq!(wrong("penalty", Given::Call("none", &[])), "penalty");
+        assert_eq!(wrong("proposal", Given::Call("walk", &[0.5])), "proposal");
+        assert_eq!(wrong("batches", Given::Int(-1)), "batches");
+        assert_eq!(wrong("replacement", Given::Int(1)), "replacement");
+    }
+
+    #[test]
+    fn numbers_are_set_where_they_are_declared() {
+        let mut options = plain();
+        for name in ["batch", "batches", "gradient_batch"] {
+            assert!(matches!(options.place(name), Some(Place::Count(_))), "{name}");
+        }
+        for name in ["loss", "penalty", "proposal", "replacement", "chains"] {
+            assert!(options.place(name).is_none(), "{name}");
         }
     }
 
