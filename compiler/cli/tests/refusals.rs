@@ -27,6 +27,10 @@ fn every_rendered_diagnostic_has_its_test() {
     let sources: String = mistakes.chain([text(tests.join("refusals.rs"))]).collect();
     for entry in std::fs::read_dir(tests.join("rendered")).expect("the folder is read") {
         let path = entry.expect("an entry").path();
+        // A text that is not accepted yet lies beside those that are.
+        if path.extension().is_none_or(|extension| extension != "snap") {
+            continue;
+        }
         let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
         let test = stem.rsplit('.').next().unwrap_or_default();
         assert!(
