@@ -188,23 +188,25 @@ fn inputs_of<'a>(infer: &'a Infer, dataset: &Dataset) -> impl Iterator<Item = &'
     infer.bindings.iter().filter(is_input)
 }
 
-/// The numeric columns of an input.
-fn columns_of(binding: &Binding, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
+/// The numeric columns of an input, each made when it is asked for.
+fn columns_of<'a>(
+    binding: &'a Binding,
+    spec: &'a DataSpec,
+    dataset: &'a Dataset,
+) -> Box<dyn ExactSizeIterator<Item = Column> + 'a> {
     match &binding.from {
-        DataSource::Inputs => (0..dataset.train.width)
-            .map(|at| element(at, spec, dataset))
-            .collect(),
-        DataSource::Input(at) => vec![element(*at, spec, dataset)],
-        DataSource::Field(name) => field(name, dataset).into_iter().collect(),
-        DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_) => Vec::new(),
+        DataSource::Inputs => Box::new((0..dataset.train.width).map(|at| element(at, spec, dataset))),
+        DataSource::Input(at) => Box::new([*at].into_iter().map(|at| element(at, spec, dataset))),
+        DataSource::Field(name) => Box::new(field(name, dataset).into_iter()),
+        DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_) => Box::new([].into_iter()),
     }
 }
 
 /// The inputs that are the same in all rows and whose weights the model adds to a parameter.
 fn beside_intercepts(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagnostic> {
-    let of_binding = |binding: &Binding| {
+    let of_binding = |binding: &'_ Binding| {
         let intercept = binding.intercept.as_deref()?;
-        Some(columns::beside(intercept, &columns_of(binding, spec, dataset)))
+        Some(columns::beside(intercept, columns_of(binding, spec, dataset)))
     };
     let found = inputs_of(infer, dataset).filter_map(of_binding);
     found.flatten().collect()

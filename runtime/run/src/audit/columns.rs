@@ -47,15 +47,15 @@ fn constant(column: &Column) -> Option<f64> {
 }
 
 /// Returns the inputs that are the same in all rows, beside a parameter that the model adds to their weighted sum.
-pub(super) fn beside(intercept: &str, columns: &[Column]) -> Vec<Diagnostic> {
+pub(super) fn beside(intercept: &str, columns: impl ExactSizeIterator<Item = Column>) -> Vec<Diagnostic> {
     if columns.len() > PAIRED {
         return Vec::new();
     }
-    let of_column = |column: &Column| {
-        let value = constant(column)?;
+    let of_column = |column: Column| {
+        let value = constant(&column)?;
         Some(codes::constant_input(&column.name, value, intercept))
     };
-    columns.iter().filter_map(of_column).collect()
+    columns.filter_map(of_column).collect()
 }
 
 /// Returns whether a column holds dates that are written as whole numbers, such as 20240131.
