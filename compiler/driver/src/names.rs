@@ -77,10 +77,11 @@ fn declared(model: &ModelItem, schema: &Schema, bound: &Bound) -> Names {
     }
 }
 
-/// Says of an output what depends on it: other outputs, and its own elements.
+/// Says of an output what depends on it, other outputs and its own elements, and whether its variance is infinite.
 pub fn relate(output: &mut Output, densities: &Densities, model: &ModelItem) {
     output.given = densities.is_given(&output.name);
     output.series = is_series(model, &output.name);
+    output.infinite_variance = densities.has_infinite_variance(&output.name);
 }
 
 /// Returns whether a model reads one of its outputs: `y[t] ~ Normal(b * y[t - 1], s)`.

@@ -1,6 +1,7 @@
 //! `density`: splits a probabilistic model into the functions that methods of inference need.
 
 mod split;
+mod variance;
 
 use crate::pipeline::Functions;
 use crate::report;

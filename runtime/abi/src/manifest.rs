@@ -154,6 +154,9 @@ pub struct Output {
     pub given: bool,
     /// Whether its elements depend on each other: the program reads it where it says how it is distributed.
     pub series: bool,
+    /// Whether its distribution has an infinite variance, whatever the parameters: draws have a standard deviation that says nothing.
+    #[serde(default)]
+    pub infinite_variance: bool,
 }
 
 impl Output {

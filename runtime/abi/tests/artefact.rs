@@ -136,6 +136,7 @@ fn built(seed: u64) -> Built {
             kind: OutputKind::Classes(4),
             given: false,
             series: false,
+            infinite_variance: false,
         }],
         names: Names {
             classes: vec![Labels {

@@ -159,6 +159,8 @@ pub struct RealScores {
     covered: [Mean; 3],
     crps: Mean,
     sd: Mean,
+    /// Whether the standard deviation is infinite, whatever that of draws.
+    pub infinite_variance: bool,
 }
 
 impl RealScores {
@@ -172,6 +174,7 @@ impl RealScores {
             covered,
             crps: zero,
             sd: zero,
+            infinite_variance: false,
         }
     }
 
@@ -207,7 +210,10 @@ impl RealScores {
                 mean.add(f64::from(u8::from(inside)));
             }
             self.crps.add(crps(&sorted, y));
-            self.sd.add(Summary::of_sorted(&sorted).sd);
+            self.sd.add(match self.infinite_variance {
+                true => f64::INFINITY,
+                false => Summary::of_sorted(&sorted).sd,
+            });
         }
     }
 

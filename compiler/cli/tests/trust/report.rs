@@ -95,6 +95,42 @@ compare chains, wide, approximation, gaussian by rmse",
     assert!(lines[3]["difference_se"].as_f64().unwrap() > 1.0);
 }
 
+/// The variance of Student's t is infinite up to two degrees of freedom, and `df / (df - 2)` above.
+#[test]
+fn an_infinite_predictive_deviation_reads_so() {
+    for (df, deviation) in [(1.5, None), (2.0, None), (6.0, Some(1.5f64.sqrt()))] {
+        let trial = location(&format!(
+            "model Heavy() -> y: real {{
+               mu ~ Normal(0, 10)
+               y ~ StudentT({df}, mu, 1)
+             }}
+             infer fit = nuts(Heavy, d) {{ chains = 2, draws = 1000 }}"
+        ));
+        let out = trial.path("out");
+        let output = trial.bnnc("run", &["--out", &out.display().to_string()]);
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let table = output
+            .stdout
+            .lines()
+            .find(|line| line.contains("train sd"))
+            .expect("a line");
+        let found = table.split_whitespace().last().expect("a number");
+        assert_eq!(found == "inf", deviation.is_none(), "{table}");
+        let text = std::fs::read_to_string(out.join("predictions.csv")).expect("predictions");
+        let mut lines = text.lines();
+        let head = lines.next().expect("a head");
+        let at = head.split(',').position(|name| name == "sd").expect("a column");
+        let row: Vec<&str> = lines.next().expect("a row").split(',').collect();
+        match deviation {
+            None => assert_eq!(row[at], "null"),
+            Some(deviation) => {
+                let sd: f64 = row[at].parse().expect("a number");
+                assert!((sd / deviation - 1.0).abs() < 0.25, "{sd} {deviation}");
+            }
+        }
+    }
+}
+
 /// A noise level that stays at the maximum is fitted to the row that is left out too: chains, which weigh it, come to about one nat less.
 #[test]
 fn parameters_that_are_held_at_the_maximum_are_reported_beside_elpd() {

@@ -270,6 +270,7 @@ impl<'a> Binder<'a> {
             kind: OutputKind::Real,
             given: false,
             series: false,
+            infinite_variance: false,
         });
         self.field(binding, field);
     }

@@ -178,7 +178,10 @@ impl<'a> OfOutput<'a> {
         if predictive.draw.len() == rows * count {
             let draws = Draws::new(&predictive.draw, rows);
             for row in 0..rows {
-                let summary = Summary::of_sorted(&sorted(draws.of_row(row)));
+                let mut summary = Summary::of_sorted(&sorted(draws.of_row(row)));
+                if self.output.infinite_variance {
+                    summary.sd = f64::INFINITY;
+                }
                 // What has no mean has no standard deviation either, although draws have one.
                 let parts = others.iter_mut().zip(PARTS).skip(usize::from(!has_mean));
                 parts.for_each(|((_, column), (_, part))| column.push(part(&summary)));

@@ -127,7 +127,9 @@ impl Scores {
                 let targets = targets(rows, dataset, infer.column(output))?;
                 let width = (targets.len() / examples.max(1)).max(1);
                 let units = units(infer, output, &dataset.preparation);
-                Ok(Scores::Real(Box::new(RealScores::new(units)), targets, width))
+                let mut scores = RealScores::new(units);
+                scores.infinite_variance = output.infinite_variance;
+                Ok(Scores::Real(Box::new(scores), targets, width))
             }
         }
     }
