@@ -48,10 +48,15 @@ pub fn is_signed(module: &Module, locals: &Locals, signed: &HashSet<LocalId>, ex
     }
 }
 
-/// Whether a variable is a parameter of the model on all reals.
+/// Whether a variable is a parameter of the model on reals of either sign.
 fn is_free(locals: &Locals, local: LocalId) -> bool {
     let local = &locals[local];
-    local.kind == LocalKind::Site && matches!(&local.ty, Ty::Tensor(Elem::Real(Support::Real), _))
+    let is_signed = match &local.ty {
+        Ty::Tensor(Elem::Real(Support::Real), _) => true,
+        Ty::Tensor(Elem::Real(Support::Interval(low, high)), _) => *low < 0.0 && *high > 0.0,
+        _ => false,
+    };
+    local.kind == LocalKind::Site && is_signed
 }
 
 fn body(module: &Module, locals: &Locals, mut signed: HashSet<LocalId>, body: &[Stmt]) -> bool {

@@ -162,7 +162,7 @@ mistakes! {
     a_family_with_mass_outside_the_prior: ["E0302"], [("d.csv", line(40, 0.5))], "
         data d = csv(\"d.csv\")
         model M(x: real) -> y: real {
-          w ~ Uniform(0, 1)
+          w: real ~ Uniform(0, 1)
           y ~ Normal(w * x, 1)
         }
         posterior Q of M { w ~ Normal(0, 0.1) }

@@ -207,3 +207,50 @@ infer fit = nuts(M, d) {{ draws = 200, warmup = 200 }}
         assert!(trial.path("run/posterior.zarr/posterior_predictive/n").exists());
     }
 }
+
+/// The mean of `sigma ~ Uniform(0, high)` under `mu ~ Normal(0, 10)` and `y ~ Normal(mu, sigma)`, by quadrature.
+fn mean_below(high: f64, y: &[f64]) -> f64 {
+    let n = y.len() as f64;
+    let mean = y.iter().sum::<f64>() / n;
+    let squares: f64 = y.iter().map(|y| (y - mean).powi(2)).sum();
+    let (mut mass, mut moment) = (0.0, 0.0);
+    for at in 0..4000 {
+        let sigma = (f64::from(at) + 0.5) / 4000.0 * high;
+        // The mean of the rows is normal with this variance.
+        let variance = 100.0 + sigma * sigma / n;
+        let log_density = -(n - 1.0) * sigma.ln()
+            - 0.5 * (squares / (sigma * sigma) + variance.ln() + mean * mean / variance);
+        mass += log_density.exp();
+        moment += log_density.exp() * sigma;
+    }
+    moment / mass
+}
+
+/// A parameter without a type lives between the ends that its prior declares, where samplers and optimisers meet no wall.
+#[test]
+fn a_prior_with_ends_bounds_the_parameter() {
+    let y = [9.0, -7.0, 12.0, -11.0, 3.0];
+    let rows: String = y.iter().map(|y| format!("{y}\n")).collect();
+    let model = |infer: &str| {
+        Trial::new().file("d.csv", format!("y\n{rows}")).program(&format!(
+            "data d = csv(\"d.csv\")
+             model M() -> y: real {{
+               mu ~ Normal(0, 10)
+               sigma ~ Uniform(0, 10)
+               y ~ Normal(mu, sigma)
+             }}
+             infer fit = {infer}"
+        ))
+    };
+    let chains = model("nuts(M, d) { draws = 2000, target_acceptance = 0.95 }");
+    let output = chains.bnnc("run", &[]);
+    assert!(!output.stderr.contains("E0520"), "{}", output.stderr);
+    let found = chains.result(&[]);
+    let sigma = &found["infer"]["fit"]["parameters"]["sigma"];
+    let (found, exact) = (sigma["mean"].as_f64().expect("a mean"), mean_below(10.0, &y));
+    // The posterior deviation is 1.2, and there are more than a thousand effective draws.
+    assert!((found - exact).abs() < 0.15, "{found} {exact}");
+    // An optimiser cannot step outside, where the density is zero.
+    let output = model("map(M, d)").bnnc("run", &[]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+}

@@ -147,13 +147,30 @@ impl Body<'_> {
         dist
     }
 
+    /// Reals between the ends that a distribution declares: `Uniform(0, 10)` is on the reals and draws from `real(0, 10)`, the scale on which samplers see no end.
+    fn ended(&self, elem: Elem, dist: &Expr) -> Elem {
+        let (from, to) = match elem {
+            Elem::Real(Support::Real) => (f64::NEG_INFINITY, f64::INFINITY),
+            Elem::Real(Support::Interval(from, to)) => (from, to),
+            _ => return elem,
+        };
+        let range = self.range_of_values(dist).unwrap_or((from, to));
+        let (low, high) = (from.max(range.0), to.min(range.1));
+        let is_narrower = (from < low || high < to) && low < high;
+        match is_narrower && self.place != Place::Prompt {
+            true => Elem::Real(Support::Interval(low, high)),
+            false => elem,
+        }
+    }
+
     /// The type of what is drawn: the declared one, which the distribution must cover, or the distribution's own.
     fn sampled_type(&mut self, name: &str, declared: Option<(Ty, Span)>, dist: &Expr) -> Ty {
         let Some(value) = self.dist_value(dist) else {
             return declared.map_or(Ty::Error, |(ty, _)| ty);
         };
         let Some((declared, at)) = declared else {
-            return Ty::Tensor(value.elem, value.dims);
+            let elem = self.ended(value.elem, dist);
+            return Ty::Tensor(elem, value.dims);
         };
         let Ty::Tensor(elem, dims) = &declared else {
             if declared != Ty::Error {
