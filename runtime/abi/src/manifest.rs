@@ -78,13 +78,6 @@ pub struct State {
     pub from: Option<(String, String)>,
 }
 
-impl State {
-    /// The site that it is of: `hidden.w` of `hidden.w/loc`.
-    pub fn site(&self) -> &str {
-        self.name.rsplit_once('/').map_or(&*self.name, |(site, _)| site)
-    }
-}
-
 /// A site of the posterior, for reports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SiteReport {

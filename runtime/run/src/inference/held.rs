@@ -28,7 +28,7 @@ impl Held<'_> {
             .states
             .iter()
             .take(NAMED)
-            .map(|state| format!("`{}`", state.site()))
+            .map(|state| format!("`{}`", site_of(state)))
             .collect();
         if self.states.len() > NAMED {
             names.push(format!("{} more", self.states.len() - NAMED));
@@ -38,4 +38,9 @@ impl Held<'_> {
         }
         names.join(", ")
     }
+}
+
+/// The site that a state is of: `hidden.w` of `hidden.w/loc`.
+pub fn site_of(state: &State) -> &str {
+    state.name.rsplit_once('/').map_or(&*state.name, |(site, _)| site)
 }

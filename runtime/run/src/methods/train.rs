@@ -4,7 +4,7 @@ use crate::core::context::{Context, Stop};
 use crate::core::number::finite;
 use crate::core::states::Values;
 use crate::inference::draws::Draws;
-use crate::inference::held::Held;
+use crate::inference::held::{Held, site_of};
 use crate::inference::method::{Extent, Given, Method, Saved, few_draws, predicting_draws};
 use crate::inference::outcome::Outcome;
 use crate::inference::posterior::Found;
@@ -103,7 +103,7 @@ fn is_moved_point(infer: &Infer, state: &State) -> bool {
     let is_point = infer
         .reports
         .iter()
-        .any(|report| report.is_point && report.name == state.site());
+        .any(|report| report.is_point && report.name == site_of(state));
     let own = format!("{}/", state.name);
     let mut others = infer.states.iter();
     is_point && others.any(|other| !other.parameter && other.name.starts_with(&own))
