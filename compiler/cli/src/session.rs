@@ -6,6 +6,7 @@ use bnnc_abi::settings;
 use bnnc_base::diagnostic::{Diagnostic, Fault as Blame, Place};
 use bnnc_base::dtype::Precision;
 use bnnc_base::source::SourceMap;
+use bnnc_command::memory;
 use bnnc_command::terminal;
 use bnnc_data::Source;
 use bnnc_driver::infer::Failure;
@@ -119,7 +120,7 @@ pub fn sources(
 ) -> Result<HashMap<String, Source>, u8> {
     let specs = bnnc_driver::compile::data(program, options)
         .map_err(|found| display.show(&found, &program.sources))?;
-    let most = most.or_else(terminal::available_memory);
+    let most = most.or_else(memory::available);
     let mut sources = HashMap::new();
     let mut diagnostics = Vec::new();
     for spec in specs {

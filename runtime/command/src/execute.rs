@@ -1,6 +1,7 @@
 //! A run from a manifest to its results on the terminal and in a folder.
 
 use crate::arguments::Running;
+use crate::memory;
 use crate::terminal::{self, INTERRUPTED, OK, WARNED};
 use bnnc_abi::artefact::Origin;
 use bnnc_abi::manifest::Manifest;
@@ -57,7 +58,7 @@ impl Job<'_> {
         };
         let how = bnnc_run::run::Options {
             progress: !running.json && std::io::stderr().is_terminal(),
-            max_memory: max_memory.or_else(terminal::available_memory),
+            max_memory: max_memory.or_else(memory::available),
             checkpoint,
             interrupt: interrupt(),
             sources: self.sources.clone(),

@@ -3,4 +3,5 @@
 pub mod arguments;
 pub mod codes;
 pub mod execute;
+pub mod memory;
 pub mod terminal;

@@ -112,14 +112,6 @@ pub fn complain(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
-/// The memory that the machine can give now, where the system says so: a run that needs more is refused before it starts.
-pub fn available_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
-}
-
 /// The number of threads: as asked, else as many as the machine runs at once.
 pub fn threads(asked: Option<usize>) -> usize {
     asked

@@ -14,6 +14,7 @@ use bnnc_base::render;
 use bnnc_base::source::SourceMap;
 use bnnc_command::codes;
 use bnnc_command::execute::Job;
+use bnnc_command::memory;
 use bnnc_command::terminal::{self, OK};
 use bnnc_data::Source;
 use bnnc_run::run::Sources;
@@ -192,7 +193,7 @@ fn remember_files(known: &mut Vec<String>, words: &[String]) {
 
 /// The data, read with at most this many bytes of memory for each item, or as many as the machine has left.
 fn sources(manifest: &Manifest, most: Option<u64>) -> Result<HashMap<String, Source>, Vec<Diagnostic>> {
-    let most = most.or_else(terminal::available_memory);
+    let most = most.or_else(memory::available);
     let mut sources = HashMap::new();
     let mut diagnostics = Vec::new();
     for spec in &manifest.data {

@@ -8,6 +8,7 @@ use bnnc_abi::manifest::{DataSource, Infer};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
 use bnnc_command::execute::{interrupt, stopped};
+use bnnc_command::memory;
 use bnnc_command::terminal::{self, OK};
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Preparation, Rows};
@@ -64,12 +65,7 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
         NewLevels::Refuse => Vec::new(),
     };
     let rows = preparation
-        .rows(
-            spec,
-            &arguments.data,
-            &columns(infer, &axes),
-            terminal::available_memory(),
-        )
+        .rows(spec, &arguments.data, &columns(infer, &axes), memory::available())
         .map_err(|found| display.show(&found, &program.sources))?;
     if let Some(ranges) = saved.ranges.get(&infer.name) {
         let far = bnnc_run::run::far(infer, (spec, preparation), rows.clone(), ranges);
@@ -120,7 +116,7 @@ impl Fitted<'_> {
     fn write_gaussian(&self, rows: &Rows) -> Result<(), u8> {
         let (infer, preparation, arguments) = (self.infer, self.preparation, self.arguments);
         let at = (self.values, &*arguments.run);
-        let within = (terminal::available_memory(), &self.context);
+        let within = (memory::available(), &self.context);
         let show = |found: Diagnostic| self.display.show(&[found], &self.program.sources);
         if let Some(path) = &arguments.joint {
             let covariance = bnnc_run::run::joint(infer, preparation, at, rows.clone(), within)

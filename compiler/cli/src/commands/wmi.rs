@@ -5,6 +5,7 @@ use crate::session::{self, Display};
 use bnnc_abi::settings;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
+use bnnc_command::memory;
 use bnnc_command::terminal::{self, OK};
 use bnnc_wmi::integral::Effort;
 use bnnc_wmi::problem::{Problem, read, report};
@@ -23,7 +24,7 @@ pub fn run(arguments: &Wmi) -> u8 {
     };
     let asked = arguments.max_memory.as_deref().map(settings::bytes).transpose();
     let memory = match asked {
-        Ok(memory) => memory.or_else(terminal::available_memory).unwrap_or(u64::MAX),
+        Ok(memory) => memory.or_else(memory::available).unwrap_or(u64::MAX),
         Err(diagnostic) => return display.show(&[*diagnostic], &SourceMap::default()),
     };
     let mut faults = Vec::new();

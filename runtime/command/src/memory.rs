@@ -1,0 +1,119 @@
+//! The memory that a run may take where the user sets no limit.
+
+use std::fs::read_to_string;
+use std::path::Path;
+
+/// Returns the bytes that this process can take, where the system reports them: a run that needs more is refused before it starts.
+///
+/// It is the smallest of the machine's available memory and the limits of the control groups that the process is in, which is how a
+/// container bounds it: beyond them the system kills the process.
+pub fn available() -> Option<u64> {
+    let machine = read_to_string("/proc/meminfo")
+        .ok()
+        .and_then(|text| of_machine(&text));
+    let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let container = of_groups(&groups, Path::new("/sys/fs/cgroup"));
+    machine.into_iter().chain(container).min()
+}
+
+/// Reads the text of `/proc/meminfo`.
+fn of_machine(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+/// Returns the smallest limit of the groups of a text like that of `/proc/self/cgroup` and of the groups around them, whose files are
+/// below `root`.
+///
+/// A line is `id:controllers:path`. Version 2 has one line, without controllers; version 1 has one for memory. A container may see
+/// the path that its group has outside, under which it finds no file: then the limit is that of the root.
+fn of_groups(text: &str, root: &Path) -> Option<u64> {
+    let limit = |line: &str| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next()?, parts.next()?);
+        let (root, file) = match controllers {
+            "" => (root.to_path_buf(), "memory.max"),
+            _ if controllers.split(',').any(|name| name == "memory") => {
+                (root.join("memory"), "memory.limit_in_bytes")
+            }
+            _ => return None,
+        };
+        let group = root.join(path.trim_start_matches('/'));
+        let around = group.ancestors().take_while(|folder| folder.starts_with(&root));
+        around
+            .filter_map(|folder| read_to_string(folder.join(file)).ok()?.trim().parse().ok())
+            .min()
+    };
+    text.lines().filter_map(limit).min()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// Writes files below a folder of its own, which the test removes.
+    fn folder(name: &str, files: &[(&str, &str)]) -> std::path::PathBuf {
+        let root = std::env::temp_dir().join(format!("bnnc-memory-{}-{name}", std::process::id()));
+        for (path, text) in files {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    fn limit(name: &str, groups: &str, files: &[(&str, &str)]) -> Option<u64> {
+        let root = folder(name, files);
+        let found = of_groups(groups, &root);
+        let _ = fs::remove_dir_all(root);
+        found
+    }
+
+    #[test]
+    fn the_memory_of_the_machine_is_read() {
+        let text = "MemTotal:       16384 kB\nMemFree:  5 kB\nMemAvailable:    2048 kB\n";
+        assert_eq!(of_machine(text), Some(2 << 20));
+        assert_eq!(of_machine("MemTotal: 16384 kB\n"), None);
+        assert_eq!(of_machine("MemAvailable: much kB\n"), None);
+    }
+
+    #[test]
+    fn the_smallest_limit_around_a_group_of_version_2_counts() {
+        let files = [
+            ("memory.max", "max\n"),
+            ("a/memory.max", "1000000\n"),
+            ("a/b/memory.max", "3000000\n"),
+            ("memory/memory.limit_in_bytes", "5\n"),
+        ];
+        assert_eq!(limit("v2", "0::/a/b\n", &files), Some(1_000_000));
+        assert_eq!(limit("v2-outer", "0::/\n", &files), None);
+    }
+
+    #[test]
+    fn the_limit_of_version_1_counts() {
+        let files = [
+            ("memory/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("memory/job/memory.limit_in_bytes", "2000000\n"),
+            ("memory.max", "5\n"),
+        ];
+        let groups = "9:cpu,cpuacct:/job\n4:hugetlb,memory:/job\n1:name=systemd:/\n";
+        assert_eq!(limit("v1", groups, &files), Some(2_000_000));
+    }
+
+    #[test]
+    fn a_path_of_outside_falls_back_to_the_root_of_the_container() {
+        let files = [("memory/memory.limit_in_bytes", "700\n"), ("memory.max", "900\n")];
+        assert_eq!(limit("docker", "4:memory:/docker/0123\n", &files), Some(700));
+        assert_eq!(limit("podman", "0::/../../x\n", &files), Some(900));
+    }
+
+    #[test]
+    fn without_groups_nothing_limits() {
+        assert_eq!(limit("none", "", &[("memory.max", "5\n")]), None);
+        assert_eq!(limit("odd", "no group\n0::/gone\n", &[("x", "")]), None);
+        assert_eq!(limit("damaged", "0::/\n", &[("memory.max", "-1 kB\n")]), None);
+    }
+}
