@@ -7,7 +7,6 @@ use bnnc_base::source::{Source, SourceMap};
 use bnnc_grammar::ast;
 use bnnc_hir::check::{Context, Override, check};
 use bnnc_hir::tree::Module;
-use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
 use std::path::Path;
 
@@ -38,10 +37,12 @@ impl Program {
 /// Reads the text of a program.
 ///
 /// # Errors
-/// As the system says, text that is not UTF-8, and more than any program has: a device may have no end.
+/// As the system says, text that is not UTF-8, a pipe without a writer, and more than any program has: a device may have no end.
 pub fn read(path: &Path) -> IoResult<String> {
     let mut text = Vec::new();
-    File::open(path)?.take(LARGEST + 1).read_to_end(&mut text)?;
+    bnnc_data::file::open(path)?
+        .take(LARGEST + 1)
+        .read_to_end(&mut text)?;
     if text.len() as u64 > LARGEST {
         let message = format!("it is larger than {} MiB, the limit for programs", LARGEST >> 20);
         return Err(Error::new(ErrorKind::FileTooLarge, message));

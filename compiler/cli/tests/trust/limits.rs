@@ -39,6 +39,25 @@ fn a_pipe_without_a_writer_is_rejected() {
     assert!(made.expect("mkfifo runs").success());
     let output = trial.bnnc("check", &["--data", &format!("d={}", pipe.display())]);
     output.assert_error("E0402", 3, &["pipe", "no program writes into it"]);
+    let program = pipe.to_str().expect("the path is text");
+    run(["check", program]).assert_error("E0605", 3, &["pipe", "no program writes into it"]);
+}
+
+/// A pipe with a writer is a program like any other.
+#[test]
+#[cfg(unix)]
+fn a_program_is_read_from_a_pipe() {
+    let trial = line("infer fit = map(M, d)");
+    let pipe = trial.path("pipe.bnn");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo runs").success());
+    let text = "fn f(x: real) -> real = x +\n";
+    let writer = {
+        let pipe = pipe.clone();
+        std::thread::spawn(move || std::fs::write(pipe, text))
+    };
+    run(["check", pipe.to_str().expect("the path is text")]).assert_error("E0108", 1, &["pipe.bnn"]);
+    writer.join().expect("the writer ends").expect("it is written");
 }
 
 /// Values of these used to overflow products of theirs, or to run for ever.
